@@ -1,0 +1,744 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ParameterValues maps parameter names to values. Values are strings and reach the process verbatim.
+// +kubebuilder:validation:MaxProperties=64
+// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^[a-z][A-Za-z0-9]{0,62}$'))",message="parameter names are camelCase and at most 63 characters"
+// +kubebuilder:validation:XValidation:rule="self.all(k, size(self[k]) <= 4096)",message="a parameter value is at most 4096 characters"
+type ParameterValues map[string]string
+
+// TemplateReference names a BenchmarkTemplate in the run's namespace.
+type TemplateReference struct {
+	// name of the BenchmarkTemplate.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// SweepMode tells how the axes combine.
+// +kubebuilder:validation:Enum=Grid;Zip
+type SweepMode string
+
+// Sweep modes.
+const (
+	// GridSweep takes every combination of the axes' values.
+	GridSweep SweepMode = "Grid"
+	// ZipSweep takes the i-th value of every axis together; all axes have the same length.
+	ZipSweep SweepMode = "Zip"
+)
+
+// SweepAxis is one parameter that varies over the points.
+type SweepAxis struct {
+	// name of the parameter.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[a-z][A-Za-z0-9]*$`
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// values the parameter takes, in the order the report shows them.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=256
+	Values []string `json:"values"`
+}
+
+// Override sets further parameters at the points that match.
+type Override struct {
+	// at selects points by the value of sweep axes; every named axis must match.
+	// +required
+	// +kubebuilder:validation:MinProperties=1
+	At ParameterValues `json:"at"`
+
+	// parameters to set at these points, for every arm.
+	// +required
+	// +kubebuilder:validation:MinProperties=1
+	Parameters ParameterValues `json:"parameters"`
+}
+
+// Sweep is the set of points at which the arms are compared.
+// +kubebuilder:validation:XValidation:rule="self.mode != 'Zip' || self.axes.all(a, size(a.values) == size(self.axes[0].values))",message="with mode Zip every axis needs the same number of values"
+type Sweep struct {
+	// axes are the parameters that vary.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	Axes []SweepAxis `json:"axes"`
+
+	// mode tells how the axes combine.
+	// +optional
+	// +kubebuilder:default=Grid
+	Mode SweepMode `json:"mode,omitempty"`
+
+	// include adds points; each names every axis.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Include []ParameterValues `json:"include,omitempty"`
+
+	// exclude removes the points that match; each names one axis or more.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Exclude []ParameterValues `json:"exclude,omitempty"`
+
+	// overrides set further parameters at some points, e.g. more iterations where one iteration is short. Later ones win.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Overrides []Override `json:"overrides,omitempty"`
+}
+
+// Arm is one of the alternatives compared at every point.
+type Arm struct {
+	// name of the arm.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// baseline marks the arm that the others are compared with.
+	// +optional
+	Baseline bool `json:"baseline,omitempty"`
+
+	// parameters that make this arm what it is. They win over the sweep and the run.
+	// +optional
+	Parameters ParameterValues `json:"parameters,omitempty"`
+}
+
+// Order is how the arms of a point follow each other inside a block.
+// +kubebuilder:validation:Enum=ABBA;Random;Sequential
+type Order string
+
+// Orders.
+const (
+	// OrderABBA runs the arms forwards, then backwards, so that a linear drift inside the block cancels. The arm that goes
+	// first rotates from block to block.
+	OrderABBA Order = "ABBA"
+	// OrderRandom shuffles the arms of every point in every block, from the seed.
+	OrderRandom Order = "Random"
+	// OrderSequential always runs the arms in the order they are written. It confounds drift with the arms; use it only to
+	// show that.
+	OrderSequential Order = "Sequential"
+)
+
+// Blocks bounds how often the comparison is repeated.
+// +kubebuilder:validation:XValidation:rule="self.min <= self.max",message="min must not exceed max"
+type Blocks struct {
+	// min is how many blocks the first wave has.
+	// +optional
+	// +kubebuilder:default=5
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=1000
+	Min int32 `json:"min,omitempty"`
+
+	// max is how many blocks the run may have in all.
+	// +optional
+	// +kubebuilder:default=30
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=1000
+	Max int32 `json:"max,omitempty"`
+}
+
+// Design is how the experiment is repeated and ordered.
+type Design struct {
+	// blocks bounds how often the comparison is repeated.
+	// +optional
+	// +kubebuilder:default={}
+	Blocks Blocks `json:"blocks,omitzero"`
+
+	// order of the arms inside a block.
+	// +optional
+	// +kubebuilder:default=ABBA
+	Order Order `json:"order,omitempty"`
+
+	// seed of every random choice: orders and bootstrap. Recorded, so that a run can be repeated exactly.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	Seed int64 `json:"seed,omitempty"`
+
+	// warmupTrials is how many trials of every arm and point run first in each block, recorded but never compared.
+	// +optional
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10
+	WarmupTrials int32 `json:"warmupTrials,omitempty"`
+
+	// confidence of every interval, e.g. "0.95".
+	// +optional
+	// +kubebuilder:default="0.95"
+	// +kubebuilder:validation:Pattern=`^0\.[5-9][0-9]{0,3}$`
+	Confidence string `json:"confidence,omitempty"`
+}
+
+// Exclusivity is what a block has to itself.
+// +kubebuilder:validation:Enum=CPUs;None
+type Exclusivity string
+
+// Exclusivities.
+const (
+	// ExclusiveCPUs asks for whole CPUs through the kubelet's static CPU manager.
+	ExclusiveCPUs Exclusivity = "CPUs"
+	// ExclusiveNone shares the CPUs with whatever else runs.
+	ExclusiveNone Exclusivity = "None"
+)
+
+// Placement is where blocks run and what they get.
+type Placement struct {
+	// nodeSelector picks the nodes that blocks may run on.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// tolerations of the block pods.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// cpus each block gets, whole CPUs.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1024
+	CPUs int32 `json:"cpus,omitempty"`
+
+	// memory each block gets.
+	// +optional
+	// +kubebuilder:default="1Gi"
+	Memory resource.Quantity `json:"memory,omitempty"`
+
+	// exclusive is what a block has to itself.
+	// +optional
+	// +kubebuilder:default=CPUs
+	Exclusive Exclusivity `json:"exclusive,omitempty"`
+
+	// maxNodes is how many nodes the run uses at a time, one lane each.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	MaxNodes int32 `json:"maxNodes,omitempty"`
+}
+
+// GateOperator is how a gate compares.
+// +kubebuilder:validation:Enum=RatioAtLeast;RatioAtMost;AtLeast;AtMost;ParityEqual
+type GateOperator string
+
+// Gate operators.
+const (
+	// RatioAtLeast is Go when candidate/baseline is at least the bound over the whole interval.
+	RatioAtLeast GateOperator = "RatioAtLeast"
+	// RatioAtMost is Go when candidate/baseline is at most the bound over the whole interval.
+	RatioAtMost GateOperator = "RatioAtMost"
+	// AtLeast is Go when the candidate's own value is at least the bound over the whole interval.
+	AtLeast GateOperator = "AtLeast"
+	// AtMost is Go when the candidate's own value is at most the bound over the whole interval.
+	AtMost GateOperator = "AtMost"
+	// ParityEqual is Go when the candidate's outputs equal the baseline's at every point.
+	ParityEqual GateOperator = "ParityEqual"
+)
+
+// Severity tells whether a gate decides.
+// +kubebuilder:validation:Enum=Blocking;Advisory
+type Severity string
+
+// Severities.
+const (
+	// Blocking gates decide the verdict.
+	Blocking Severity = "Blocking"
+	// Advisory gates are shown and never decide.
+	Advisory Severity = "Advisory"
+)
+
+// Gate is one condition under which a candidate is accepted, fixed before anything runs.
+// +kubebuilder:validation:XValidation:rule="self.op == 'ParityEqual' || (has(self.metric) && has(self.bound))",message="metric and bound are required unless op is ParityEqual"
+// +kubebuilder:validation:XValidation:rule="self.op != 'ParityEqual' || (!has(self.metric) && !has(self.bound) && !has(self.statistic))",message="op ParityEqual takes no metric, statistic or bound"
+type Gate struct {
+	// name of the gate.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// metric compared.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Metric string `json:"metric,omitempty"`
+
+	// statistic of the metric; empty takes the metric's own.
+	// +optional
+	Statistic Statistic `json:"statistic,omitempty"`
+
+	// at selects the points by the value of sweep axes; empty means every point. Every selected point must pass.
+	// +optional
+	At ParameterValues `json:"at,omitempty"`
+
+	// candidate arm judged; empty means every arm but the baseline.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Candidate string `json:"candidate,omitempty"`
+
+	// op compares.
+	// +required
+	Op GateOperator `json:"op"`
+
+	// bound compared with: a number, or for AtLeast and AtMost a quantity or duration in the metric's base unit, e.g.
+	// "1.5", "2ms", "23k".
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?(n|u|m|k|M|G|T|Ki|Mi|Gi|Ti|ns|us|ms|s)?$`
+	// +kubebuilder:validation:MaxLength=32
+	Bound string `json:"bound,omitempty"`
+
+	// severity tells whether the gate decides.
+	// +optional
+	// +kubebuilder:default=Blocking
+	Severity Severity `json:"severity,omitempty"`
+}
+
+// Prediction is what the author expects, shown beside what was measured.
+type Prediction struct {
+	// metric predicted.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Metric string `json:"metric"`
+
+	// at selects the points; empty means every point.
+	// +optional
+	At ParameterValues `json:"at,omitempty"`
+
+	// candidate arm; empty means every arm but the baseline.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Candidate string `json:"candidate,omitempty"`
+
+	// ratio of candidate to baseline, e.g. "1.5".
+	// +required
+	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?$`
+	// +kubebuilder:validation:MaxLength=32
+	Ratio string `json:"ratio"`
+}
+
+// Retry bounds how often infrastructure failures are repeated. A trial that ran and failed is a result, not a failure of
+// the infrastructure, and is never retried.
+type Retry struct {
+	// limit is how often a block whose pod was lost is run again.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10
+	Limit *int32 `json:"limit,omitempty"`
+}
+
+// Budget is what the run may cost.
+type Budget struct {
+	// wallClock from the first wave to the verdict. Blocks that have not started by then never do, and the verdict is
+	// reached from what was measured.
+	// +optional
+	// +kubebuilder:default="2h"
+	WallClock metav1.Duration `json:"wallClock,omitempty"`
+
+	// trials in all, warm-ups included.
+	// +optional
+	// +kubebuilder:default=2000
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	Trials int32 `json:"trials,omitempty"`
+}
+
+// BenchmarkRunSpec is the experiment. It cannot change once created, except suspend, cancel and ttlSecondsAfterFinished.
+// +kubebuilder:validation:XValidation:rule="has(self.templateRef) != has(self.template)",message="exactly one of templateRef and template is required"
+// +kubebuilder:validation:XValidation:rule="self.arms.exists_one(a, has(a.baseline) && a.baseline) || size(self.arms) == 1",message="exactly one arm must have baseline: true"
+// +kubebuilder:validation:XValidation:rule="(has(self.templateRef) == has(oldSelf.templateRef)) && (!has(self.templateRef) || self.templateRef == oldSelf.templateRef)",message="templateRef is immutable: create a new run"
+// +kubebuilder:validation:XValidation:rule="(has(self.template) == has(oldSelf.template)) && (!has(self.template) || self.template == oldSelf.template)",message="template is immutable: create a new run"
+// +kubebuilder:validation:XValidation:rule="(has(self.parameters) == has(oldSelf.parameters)) && (!has(self.parameters) || self.parameters == oldSelf.parameters)",message="parameters is immutable: create a new run"
+// +kubebuilder:validation:XValidation:rule="(has(self.sweep) == has(oldSelf.sweep)) && (!has(self.sweep) || self.sweep == oldSelf.sweep)",message="sweep is immutable: create a new run"
+// +kubebuilder:validation:XValidation:rule="self.arms == oldSelf.arms",message="arms is immutable: create a new run"
+// +kubebuilder:validation:XValidation:rule="self.design == oldSelf.design",message="design is immutable: create a new run"
+// +kubebuilder:validation:XValidation:rule="self.placement == oldSelf.placement",message="placement is immutable: create a new run"
+// +kubebuilder:validation:XValidation:rule="(has(self.gates) == has(oldSelf.gates)) && (!has(self.gates) || self.gates == oldSelf.gates)",message="gates is immutable: a gate changed after the fact decides nothing; create a new run"
+// +kubebuilder:validation:XValidation:rule="(has(self.predictions) == has(oldSelf.predictions)) && (!has(self.predictions) || self.predictions == oldSelf.predictions)",message="predictions is immutable: create a new run"
+// +kubebuilder:validation:XValidation:rule="self.retry == oldSelf.retry",message="retry is immutable: create a new run"
+// +kubebuilder:validation:XValidation:rule="self.budget == oldSelf.budget",message="budget is immutable: create a new run"
+// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancel) && oldSelf.cancel) || (has(self.cancel) && self.cancel)",message="cancel cannot be undone: create a new run"
+type BenchmarkRunSpec struct {
+	// templateRef names the workload.
+	// +optional
+	TemplateRef *TemplateReference `json:"templateRef,omitempty"`
+
+	// template is the workload, inline.
+	// +optional
+	Template *BenchmarkTemplateSpec `json:"template,omitempty"`
+
+	// parameters for every point and arm. They win over the template's defaults.
+	// +optional
+	Parameters ParameterValues `json:"parameters,omitempty"`
+
+	// sweep is the set of points; without it there is one point.
+	// +optional
+	Sweep *Sweep `json:"sweep,omitempty"`
+
+	// arms are the alternatives compared. A run with one arm compares nothing and can only be judged by absolute gates.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Arms []Arm `json:"arms"`
+
+	// design is how the experiment is repeated and ordered.
+	// +optional
+	// +kubebuilder:default={}
+	Design Design `json:"design,omitzero"`
+
+	// placement is where blocks run and what they get.
+	// +optional
+	// +kubebuilder:default={}
+	Placement Placement `json:"placement,omitzero"`
+
+	// gates decide the verdict. A run without gates has results and no verdict.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Gates []Gate `json:"gates,omitempty"`
+
+	// predictions are what the author expects.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Predictions []Prediction `json:"predictions,omitempty"`
+
+	// retry bounds how often infrastructure failures are repeated.
+	// +optional
+	// +kubebuilder:default={}
+	Retry Retry `json:"retry,omitzero"`
+
+	// budget is what the run may cost.
+	// +optional
+	// +kubebuilder:default={}
+	Budget Budget `json:"budget,omitzero"`
+
+	// suspend stops new blocks from starting. The block that is running ends normally.
+	// +optional
+	Suspend *bool `json:"suspend,omitempty"`
+
+	// cancel ends the run. What was measured stays in the ledger and is analysed.
+	// +optional
+	Cancel *bool `json:"cancel,omitempty"`
+
+	// ttlSecondsAfterFinished is how long the run stays after it finished, in seconds; without it, it stays. The ledger is
+	// never deleted by it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+}
+
+// Verdict is the answer.
+// +kubebuilder:validation:Enum=Go;NoGo;Inconclusive;Invalid
+type Verdict string
+
+// Verdicts.
+const (
+	// VerdictGo means every blocking gate holds over the whole of its interval.
+	VerdictGo Verdict = "Go"
+	// VerdictNoGo means a blocking gate fails over the whole of its interval, or the outputs differ.
+	VerdictNoGo Verdict = "NoGo"
+	// VerdictInconclusive means an interval spans its bound.
+	VerdictInconclusive Verdict = "Inconclusive"
+	// VerdictInvalid means too little valid data is left to judge.
+	VerdictInvalid Verdict = "Invalid"
+)
+
+// Interval is a confidence interval, in the unit of its estimate. Numbers are strings so that every client prints the same.
+type Interval struct {
+	// low end.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	Low string `json:"low"`
+
+	// high end.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	High string `json:"high"`
+}
+
+// GateStatus is the outcome of one gate for one candidate at one point.
+type GateStatus struct {
+	// name of the gate.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// candidate judged.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Candidate string `json:"candidate"`
+
+	// point judged, as name=value of every axis; empty for a gate over all points.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Point string `json:"point,omitempty"`
+
+	// outcome of the gate here.
+	// +required
+	Outcome Verdict `json:"outcome"`
+
+	// severity tells whether it decides.
+	// +optional
+	Severity Severity `json:"severity,omitempty"`
+
+	// estimate of what the gate compares.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Estimate string `json:"estimate,omitempty"`
+
+	// interval of the estimate.
+	// +optional
+	Interval *Interval `json:"interval,omitempty"`
+
+	// minimumDetectableEffect is the smallest relative change these blocks could have told from none, e.g. "0.8%".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	MinimumDetectableEffect string `json:"minimumDetectableEffect,omitempty"`
+
+	// blocks that count.
+	// +optional
+	Blocks int32 `json:"blocks,omitempty"`
+
+	// message says why, in a sentence.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
+// CandidateStatus is the verdict on one arm.
+type CandidateStatus struct {
+	// name of the arm.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// verdict on the arm.
+	// +required
+	Verdict Verdict `json:"verdict"`
+
+	// gain is the first ratio gate's estimate with its interval, for people: "13.2x [12.9, 13.5]".
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Gain string `json:"gain,omitempty"`
+}
+
+// TrialCounts counts trials. Every planned trial ends as exactly one of done, invalid or failed, or was never run.
+type TrialCounts struct {
+	// planned trials, warm-ups included.
+	// +optional
+	Planned int32 `json:"planned,omitempty"`
+
+	// done trials: an attempt that counts is in the ledger.
+	// +optional
+	Done int32 `json:"done,omitempty"`
+
+	// invalid trials: only attempts that may not be used.
+	// +optional
+	Invalid int32 `json:"invalid,omitempty"`
+
+	// failed trials: the program failed, hung or printed something else than a result.
+	// +optional
+	Failed int32 `json:"failed,omitempty"`
+}
+
+// Condition types of a BenchmarkRun. All are positive: True is the state the name says.
+const (
+	// ConditionAccepted is True once the experiment is consistent and frozen; False names the field to change.
+	ConditionAccepted = "Accepted"
+	// ConditionLedgerReady is True while the object store answers; False says what to repair. Always present once accepted.
+	ConditionLedgerReady = "LedgerReady"
+	// ConditionProgressing is True while blocks run or are about to; False says what the run waits for or that it is over.
+	ConditionProgressing = "Progressing"
+	// ConditionSuspended is True while spec.suspend holds the run.
+	ConditionSuspended = "Suspended"
+	// ConditionComplete is True when the run ended with an analysis. It never turns back.
+	ConditionComplete = "Complete"
+	// ConditionFailed is True when the run ended without one. It never turns back.
+	ConditionFailed = "Failed"
+)
+
+// Condition reasons.
+const (
+	ReasonAccepted          = "Accepted"
+	ReasonTemplateNotFound  = "TemplateNotFound"
+	ReasonInvalidExperiment = "InvalidExperiment"
+	ReasonLedgerReady       = "LedgerReady"
+	ReasonLedgerUnreachable = "LedgerUnreachable"
+	ReasonLedgerMissing     = "BucketMissing"
+	ReasonWaveRunning       = "WaveRunning"
+	ReasonWaitingForNode    = "WaitingForNode"
+	ReasonNoNodeMatches     = "NoNodeMatches"
+	ReasonImageNotPulled    = "ImageNotPulled"
+	ReasonNotSuspended      = "NotSuspended"
+	ReasonSuspended         = "Suspended"
+	ReasonCancelled         = "Cancelled"
+	ReasonFinished          = "Finished"
+	ReasonVerdictReached    = "VerdictReached"
+	ReasonNoVerdict         = "NoGates"
+	ReasonTooFewTrials      = "TooFewTrials"
+	ReasonAnalysisFailed    = "AnalysisFailed"
+	ReasonWorkflowFailed    = "WorkflowFailed"
+	ReasonBudgetExhausted   = "BudgetExhausted"
+)
+
+// Phase is a one-word summary for people. Nothing is decided from it.
+// +kubebuilder:validation:Enum=Pending;Running;Suspended;Analyzing;Succeeded;Failed;Cancelled
+type Phase string
+
+// Phases.
+const (
+	PhasePending   Phase = "Pending"
+	PhaseRunning   Phase = "Running"
+	PhaseSuspended Phase = "Suspended"
+	PhaseAnalyzing Phase = "Analyzing"
+	PhaseSucceeded Phase = "Succeeded"
+	PhaseFailed    Phase = "Failed"
+	PhaseCancelled Phase = "Cancelled"
+)
+
+// BenchmarkRunStatus is what is known of the run. It can be rebuilt from the ledger at any time.
+type BenchmarkRunStatus struct {
+	// phase is a one-word summary for people.
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+
+	// verdict of the run: Go if some candidate is Go, NoGo if all are NoGo, else the weakest honest answer.
+	// +optional
+	Verdict Verdict `json:"verdict,omitempty"`
+
+	// best names the candidate with the largest gain among those that are Go.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Best string `json:"best,omitempty"`
+
+	// gain of the best candidate, else of the first: "13.2x [12.9, 13.5]".
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Gain string `json:"gain,omitempty"`
+
+	// candidates lists the verdict on every arm but the baseline.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Candidates []CandidateStatus `json:"candidates,omitempty"`
+
+	// gates lists outcomes, the ones that decide first. The full list is in the ledger's analysis.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	Gates []GateStatus `json:"gates,omitempty"`
+
+	// warnings a careful reviewer would raise.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=512
+	Warnings []string `json:"warnings,omitempty"`
+
+	// trials counts them.
+	// +optional
+	Trials TrialCounts `json:"trials,omitzero"`
+
+	// progress is done over planned trials, for people: "120/360".
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Progress string `json:"progress,omitempty"`
+
+	// remaining is the expected time to the end of the current wave, from the blocks that ended so far.
+	// +optional
+	Remaining *metav1.Duration `json:"remaining,omitempty"`
+
+	// wave is the number of the current wave, from 0.
+	// +optional
+	Wave *int32 `json:"wave,omitempty"`
+
+	// workflow is the name of the current wave's Argo Workflow.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Workflow string `json:"workflow,omitempty"`
+
+	// experiment is the digest of the frozen experiment.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	Experiment string `json:"experiment,omitempty"`
+
+	// ledger is the URL of the run's objects.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Ledger string `json:"ledger,omitempty"`
+
+	// report is the URL of the report.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Report string `json:"report,omitempty"`
+
+	// startTime is when the first wave was created.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// completionTime is when the run ended, however it ended.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
+	// observedGeneration is the generation this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions say where the run stands and what to do.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// BenchmarkRun is one experiment with one verdict.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=br,categories=assay
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Verdict",type=string,JSONPath=`.status.verdict`
+// +kubebuilder:printcolumn:name="Progress",type=string,JSONPath=`.status.progress`
+// +kubebuilder:printcolumn:name="Gain",type=string,JSONPath=`.status.gain`
+// +kubebuilder:printcolumn:name="Best",type=string,JSONPath=`.status.best`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type BenchmarkRun struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the experiment.
+	// +required
+	Spec BenchmarkRunSpec `json:"spec"`
+
+	// status is what is known of it.
+	// +optional
+	Status BenchmarkRunStatus `json:"status,omitzero"`
+}
+
+// BenchmarkRunList is a list of BenchmarkRuns.
+// +kubebuilder:object:root=true
+type BenchmarkRunList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []BenchmarkRun `json:"items"`
+}

@@ -1,0 +1,226 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ParameterType is the type a parameter's value must parse as.
+// +kubebuilder:validation:Enum=Integer;Number;Boolean;String
+type ParameterType string
+
+// Parameter types. Values are always written as strings, so that they reach the process exactly as the author wrote them.
+const (
+	IntegerParameter ParameterType = "Integer"
+	NumberParameter  ParameterType = "Number"
+	BooleanParameter ParameterType = "Boolean"
+	StringParameter  ParameterType = "String"
+)
+
+// Parameter is one knob of a workload.
+// +kubebuilder:validation:XValidation:rule="!has(self.minimum) || self.type in ['Integer', 'Number']",message="minimum needs type Integer or Number"
+// +kubebuilder:validation:XValidation:rule="!has(self.maximum) || self.type in ['Integer', 'Number']",message="maximum needs type Integer or Number"
+// +kubebuilder:validation:XValidation:rule="!has(self.minimum) || !has(self.maximum) || quantity(string(self.minimum)).compareTo(quantity(string(self.maximum))) <= 0",message="minimum must not exceed maximum"
+type Parameter struct {
+	// name is what runs, sweeps and gates call the parameter. The process gets it as --kebab-case and as
+	// ASSAY_PARAM_UPPER_SNAKE_CASE.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[a-z][A-Za-z0-9]*$`
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// type is what a value must parse as.
+	// +optional
+	// +kubebuilder:default=String
+	Type ParameterType `json:"type,omitempty"`
+
+	// default is the value when a run gives none. Without it the run must give one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Default *string `json:"default,omitempty"`
+
+	// minimum is the smallest value allowed, inclusive.
+	// +optional
+	Minimum *resource.Quantity `json:"minimum,omitempty"`
+
+	// maximum is the largest value allowed, inclusive.
+	// +optional
+	Maximum *resource.Quantity `json:"maximum,omitempty"`
+
+	// enum lists the values allowed; empty allows any value of the type.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=4096
+	Enum []string `json:"enum,omitempty"`
+
+	// description says what the parameter means, with its unit.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Description string `json:"description,omitempty"`
+}
+
+// MetricDirection tells which way is better.
+// +kubebuilder:validation:Enum=HigherIsBetter;LowerIsBetter
+type MetricDirection string
+
+// Metric directions.
+const (
+	HigherIsBetter MetricDirection = "HigherIsBetter"
+	LowerIsBetter  MetricDirection = "LowerIsBetter"
+)
+
+// Statistic is how the samples of one trial (or, for percentiles, of all trials of an arm) become one number.
+// +kubebuilder:validation:Enum=value;mean;median;min;max;p50;p90;p95;p99
+type Statistic string
+
+// Statistics. Value takes a metric that is one number per trial as it is.
+const (
+	StatisticValue  Statistic = "value"
+	StatisticMean   Statistic = "mean"
+	StatisticMedian Statistic = "median"
+	StatisticMin    Statistic = "min"
+	StatisticMax    Statistic = "max"
+	StatisticP50    Statistic = "p50"
+	StatisticP90    Statistic = "p90"
+	StatisticP95    Statistic = "p95"
+	StatisticP99    Statistic = "p99"
+)
+
+// Metric is one quantity that a trial reports.
+type Metric struct {
+	// name is the metric's key in the result.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[a-z][A-Za-z0-9]*$`
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// unit of the reported numbers: s, By, By/s, queries/s.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Unit string `json:"unit"`
+
+	// direction tells which way is better.
+	// +required
+	Direction MetricDirection `json:"direction"`
+
+	// statistic is used where a gate names none.
+	// +optional
+	// +kubebuilder:default=median
+	Statistic Statistic `json:"statistic,omitempty"`
+
+	// samplesFrom names the Integer parameter that fixes how many samples of this metric one trial gives. With it, a gate
+	// on a percentile that could never have enough samples is refused before anything runs.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	SamplesFrom string `json:"samplesFrom,omitempty"`
+
+	// description says what is timed and what is not.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Description string `json:"description,omitempty"`
+}
+
+// OutputFormat is the form a workload's output has.
+// +kubebuilder:validation:Enum=AssayResult
+type OutputFormat string
+
+// AssayResult is the JSON object of workloads/schema/result.schema.json.
+const AssayResult OutputFormat = "AssayResult"
+
+// Output tells where and in which form a trial leaves its result.
+type Output struct {
+	// format of the output.
+	// +optional
+	// +kubebuilder:default=AssayResult
+	Format OutputFormat `json:"format,omitempty"`
+
+	// path of the file the process writes; empty means standard output.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Path string `json:"path,omitempty"`
+}
+
+// ParityPolicy tells whether a workload's outputs can be compared.
+// +kubebuilder:validation:Enum=Required;None
+type ParityPolicy string
+
+// Parity policies.
+const (
+	// ParityRequired makes a result without a parity digest malformed.
+	ParityRequired ParityPolicy = "Required"
+	// ParityNone is for workloads whose output legitimately differs from run to run.
+	ParityNone ParityPolicy = "None"
+)
+
+// BenchmarkTemplateSpec describes a workload: the program, its knobs and what it reports.
+type BenchmarkTemplateSpec struct {
+	// image that holds the program, by tag or digest. A local run takes the program from the local machine instead.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image"`
+
+	// command is the program and its fixed first arguments. It is executed directly, never by a shell. $(name) in any
+	// element is replaced by the parameter's value; parameters that no element names are appended as --kebab-case=value.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=4096
+	Command []string `json:"command"`
+
+	// parameters are the workload's knobs.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Parameters []Parameter `json:"parameters,omitempty"`
+
+	// metrics are the quantities a trial reports.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Metrics []Metric `json:"metrics"`
+
+	// parity tells whether the outputs of two arms at one point must be equal.
+	// +optional
+	// +kubebuilder:default=Required
+	Parity ParityPolicy `json:"parity,omitempty"`
+
+	// output tells where a trial leaves its result.
+	// +optional
+	// +kubebuilder:default={}
+	Output Output `json:"output,omitzero"`
+
+	// trialTimeout is how long one trial may run before it is killed and recorded as TimedOut.
+	// +optional
+	// +kubebuilder:default="5m"
+	TrialTimeout metav1.Duration `json:"trialTimeout,omitempty"`
+}
+
+// BenchmarkTemplate is a reusable workload.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=bt,categories=assay
+// +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.spec.image`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type BenchmarkTemplate struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec describes the workload.
+	// +required
+	Spec BenchmarkTemplateSpec `json:"spec"`
+}
+
+// BenchmarkTemplateList is a list of BenchmarkTemplates.
+// +kubebuilder:object:root=true
+type BenchmarkTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []BenchmarkTemplate `json:"items"`
+}

@@ -1,0 +1,30 @@
+// Package v1alpha1 holds the kinds a person writes: BenchmarkTemplate (a workload) and BenchmarkRun (an experiment on it).
+// +kubebuilder:object:generate=true
+// +groupName=assay.dev
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var (
+	// GroupVersion is the API group and version of every kind in this package.
+	GroupVersion = schema.GroupVersion{Group: "assay.dev", Version: "v1alpha1"}
+
+	// SchemeBuilder collects the functions that add this package's kinds to a scheme.
+	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
+
+	// AddToScheme adds this package's kinds to a scheme.
+	AddToScheme = SchemeBuilder.AddToScheme
+)
+
+func addKnownTypes(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion,
+		&BenchmarkTemplate{}, &BenchmarkTemplateList{},
+		&BenchmarkRun{}, &BenchmarkRunList{},
+	)
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}

@@ -1,0 +1,138 @@
+// Package analysis turns a frozen experiment and its attempts into a verdict. It is pure: the same code judges in the
+// cluster, in the local executor and in tests.
+package analysis
+
+import (
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Schema identifies an analysis.
+const Schema = "assay.dev/analysis/v1alpha1"
+
+// Analysis is what the attempts say. A nil number could not be computed; it is never written as zero.
+type Analysis struct {
+	Schema     string                `json:"schema"`
+	Run        record.Run            `json:"run"`
+	Experiment string                `json:"experiment"`
+	Wave       int                   `json:"wave"`
+	Evidence   string                `json:"evidence"`
+	Confidence float64               `json:"confidence"`
+	Seed       int64                 `json:"seed"`
+	Verdict    assayv1alpha1.Verdict `json:"verdict,omitempty"`
+	Best       string                `json:"best,omitempty"`
+	Candidates []Candidate           `json:"candidates"`
+	Gates      []GateResult          `json:"gates"`
+	Arms       []ArmResult           `json:"arms"`
+	Ratios     []RatioResult         `json:"ratios"`
+	Phases     []PhaseResult         `json:"phases,omitempty"`
+	Predicted  []PredictionResult    `json:"predicted,omitempty"`
+	Trials     Trials                `json:"trials"`
+	Excluded   []Exclusion           `json:"excluded,omitempty"`
+	Warnings   []string              `json:"warnings,omitempty"`
+	// Environment is the fingerprint that all attempts used share.
+	Environment map[string]any `json:"environment,omitempty"`
+	// Isolation counts the attempts used by the isolation level they really had.
+	Isolation map[string]int `json:"isolation,omitempty"`
+}
+
+// Candidate is the verdict on one arm.
+type Candidate struct {
+	Name    string                `json:"name"`
+	Verdict assayv1alpha1.Verdict `json:"verdict,omitempty"`
+	// Gain is the ratio of the first blocking ratio gate, if there is one.
+	Gain   *Estimate `json:"gain,omitempty"`
+	Reason string    `json:"reason"`
+}
+
+// Estimate is a number with its unit, its interval and what it rests on.
+type Estimate struct {
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+	// Low and High are the ends of the confidence interval; nil when there are too few blocks for one.
+	Low  *float64 `json:"low,omitempty"`
+	High *float64 `json:"high,omitempty"`
+	// Blocks is the sample count of the interval.
+	Blocks int `json:"blocks"`
+	// Samples is how many in-process samples went into the estimate; they are never counted as replication.
+	Samples int `json:"samples,omitempty"`
+}
+
+// GateResult is the outcome of one gate for one candidate at one point.
+type GateResult struct {
+	Gate      string                     `json:"gate"`
+	Candidate string                     `json:"candidate"`
+	Point     string                     `json:"point,omitempty"`
+	Metric    string                     `json:"metric,omitempty"`
+	Statistic assayv1alpha1.Statistic    `json:"statistic,omitempty"`
+	Op        assayv1alpha1.GateOperator `json:"op"`
+	Bound     *float64                   `json:"bound,omitempty"`
+	Severity  assayv1alpha1.Severity     `json:"severity"`
+	Outcome   assayv1alpha1.Verdict      `json:"outcome"`
+	Estimate  *Estimate                  `json:"estimate,omitempty"`
+	// MinimumDetectableEffect is relative: 0.01 is one per cent.
+	MinimumDetectableEffect *float64 `json:"minimumDetectableEffect,omitempty"`
+	// MoreBlocks is how many further blocks it would take to decide; only with Inconclusive.
+	MoreBlocks *int   `json:"moreBlocks,omitempty"`
+	Message    string `json:"message"`
+}
+
+// ArmResult is one metric of one arm at one point.
+type ArmResult struct {
+	Point     string                  `json:"point"`
+	Arm       string                  `json:"arm"`
+	Metric    string                  `json:"metric"`
+	Statistic assayv1alpha1.Statistic `json:"statistic"`
+	Estimate  Estimate                `json:"estimate"`
+	// ShareOfCeiling is what was achieved of the physical limit measured in the same process: 0.8 is 80 %.
+	ShareOfCeiling *float64 `json:"shareOfCeiling,omitempty"`
+	Ceiling        string   `json:"ceiling,omitempty"`
+}
+
+// RatioResult compares a candidate with the baseline at one point: candidate over baseline.
+type RatioResult struct {
+	Point     string                  `json:"point"`
+	Candidate string                  `json:"candidate"`
+	Metric    string                  `json:"metric"`
+	Statistic assayv1alpha1.Statistic `json:"statistic"`
+	Estimate  Estimate                `json:"estimate"`
+	// MinimumDetectableEffect is relative: 0.01 is one per cent.
+	MinimumDetectableEffect *float64 `json:"minimumDetectableEffect,omitempty"`
+	// PerBlock are the block-paired ratios, by block id.
+	PerBlock map[string]float64 `json:"perBlock,omitempty"`
+}
+
+// PhaseResult is the mean time of one phase of one arm at one point, in seconds per iteration.
+type PhaseResult struct {
+	Point    string   `json:"point"`
+	Arm      string   `json:"arm"`
+	Phase    string   `json:"phase"`
+	Estimate Estimate `json:"estimate"`
+}
+
+// PredictionResult sets what the author expected beside what was measured.
+type PredictionResult struct {
+	Metric    string    `json:"metric"`
+	Point     string    `json:"point"`
+	Candidate string    `json:"candidate"`
+	Predicted float64   `json:"predicted"`
+	Measured  *Estimate `json:"measured,omitempty"`
+	Message   string    `json:"message"`
+}
+
+// Trials counts trials by what became of them. Warm-ups are counted in Planned and Warmups only.
+type Trials struct {
+	Planned  int `json:"planned"`
+	Used     int `json:"used"`
+	Warmups  int `json:"warmups"`
+	Failed   int `json:"failed"`
+	Invalid  int `json:"invalid"`
+	Missing  int `json:"missing"`
+	Attempts int `json:"attempts"`
+}
+
+// Exclusion is an attempt that is in the ledger and not in the figures.
+type Exclusion struct {
+	Attempt string `json:"attempt"`
+	Reason  string `json:"reason"`
+}

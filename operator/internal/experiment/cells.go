@@ -1,0 +1,168 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// reference is $(name) inside an element of a command.
+var reference = regexp.MustCompile(`\$\(([a-z][A-Za-z0-9]*)\)`)
+
+// expandCells returns one cell per point and arm, points outermost, with final arguments.
+func expandCells(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, points []record.Point, problems *Invalid) []record.Cell {
+	checkNames(spec, template, problems)
+	cells := make([]record.Cell, 0, len(points)*len(spec.Arms))
+	// One wrong value shows in many cells and is one problem to the author.
+	reported := map[string]bool{}
+	for p, point := range points {
+		for a := range spec.Arms {
+			values, origin := resolve(spec, template, point, a)
+			for _, parameter := range template.Parameters {
+				value, ok := values[parameter.Name]
+				field := origin[parameter.Name]
+				if !ok {
+					field = "spec.parameters"
+					if !reported[parameter.Name] {
+						reported[parameter.Name] = true
+						problems.add(field, "parameter %q has no default and no value: set it in spec.parameters, an axis or an arm", parameter.Name)
+					}
+					continue
+				}
+				if message := checkValue(parameter, value); message != "" && !reported[field+message] {
+					reported[field+message] = true
+					problems.add(field, "%s", message)
+				}
+			}
+			cells = append(cells, record.Cell{
+				Point: p, Arm: a,
+				Argv:       argv(template, values),
+				Env:        environment(values),
+				Parameters: values,
+			})
+		}
+	}
+	return cells
+}
+
+// resolve merges the values of one cell and remembers which field each came from. Later sources win: template default,
+// run, sweep axis, overrides, arm.
+func resolve(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, point record.Point, arm int) (values, origin map[string]string) {
+	values, origin = map[string]string{}, map[string]string{}
+	for i, parameter := range template.Parameters {
+		if parameter.Default != nil {
+			values[parameter.Name] = *parameter.Default
+			origin[parameter.Name] = fmt.Sprintf("template.parameters[%d].default", i)
+		}
+	}
+	set := func(field string, from map[string]string) {
+		for name, value := range from {
+			values[name] = value
+			origin[name] = field + "." + name
+		}
+	}
+	set("spec.parameters", spec.Parameters)
+	set("spec.sweep.axes", point.Parameters)
+	if spec.Sweep != nil {
+		for i, override := range spec.Sweep.Overrides {
+			if Matches(override.At, point.Parameters) {
+				set(fmt.Sprintf("spec.sweep.overrides[%d].parameters", i), override.Parameters)
+			}
+		}
+	}
+	set(fmt.Sprintf("spec.arms[%d].parameters", arm), spec.Arms[arm].Parameters)
+	return values, origin
+}
+
+// checkNames reports values given for parameters that the template does not have, and arms that overrule an axis.
+func checkNames(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
+	known := make([]string, 0, len(template.Parameters))
+	for _, parameter := range template.Parameters {
+		known = append(known, parameter.Name)
+	}
+	check := func(field string, values assayv1alpha1.ParameterValues) {
+		for name := range sorted(values) {
+			if !slices.Contains(known, name) {
+				problems.add(field+"."+name, "the template has no parameter %q; it has %s", name, strings.Join(known, ", "))
+			}
+		}
+	}
+	check("spec.parameters", spec.Parameters)
+	for i, arm := range spec.Arms {
+		field := fmt.Sprintf("spec.arms[%d].parameters", i)
+		check(field, arm.Parameters)
+		for name := range sorted(arm.Parameters) {
+			if isAxis(spec.Sweep, name) {
+				problems.add(field+"."+name, "%q is a sweep axis, so the arm would be the same at every point: remove it here or from the sweep", name)
+			}
+		}
+	}
+	if spec.Sweep == nil {
+		return
+	}
+	for i, axis := range spec.Sweep.Axes {
+		if !slices.Contains(known, axis.Name) {
+			problems.add(fmt.Sprintf("spec.sweep.axes[%d].name", i), "the template has no parameter %q; it has %s", axis.Name, strings.Join(known, ", "))
+		}
+	}
+	for i, override := range spec.Sweep.Overrides {
+		field := fmt.Sprintf("spec.sweep.overrides[%d].parameters", i)
+		check(field, override.Parameters)
+		for name := range sorted(override.Parameters) {
+			if isAxis(spec.Sweep, name) {
+				problems.add(field+"."+name, "%q is a sweep axis and cannot be overridden", name)
+			}
+		}
+	}
+}
+
+// argv replaces $(name) inside the command's elements and appends the parameters that no element names. A value always
+// stays inside one element, whatever it contains, and is never expanded again.
+func argv(template *assayv1alpha1.BenchmarkTemplateSpec, values map[string]string) []string {
+	out := make([]string, 0, len(template.Command)+len(values))
+	named := map[string]bool{}
+	for _, element := range template.Command {
+		out = append(out, reference.ReplaceAllStringFunc(element, func(match string) string {
+			name := match[2 : len(match)-1]
+			value, ok := values[name]
+			if !ok {
+				return match
+			}
+			named[name] = true
+			return value
+		}))
+	}
+	for _, parameter := range template.Parameters {
+		if value, ok := values[parameter.Name]; ok && !named[parameter.Name] {
+			out = append(out, "--"+kebab(parameter.Name)+"="+value)
+		}
+	}
+	return out
+}
+
+func environment(values map[string]string) map[string]string {
+	out := make(map[string]string, len(values))
+	for name, value := range maps.All(values) {
+		out["ASSAY_PARAM_"+strings.ToUpper(strings.ReplaceAll(kebab(name), "-", "_"))] = value
+	}
+	return out
+}
+
+// kebab turns camelCase into kebab-case: batchSize becomes batch-size.
+func kebab(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if unicode.IsUpper(r) {
+			b.WriteByte('-')
+			r = unicode.ToLower(r)
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

@@ -1,0 +1,53 @@
+package experiment
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// Default fills in what the API server fills in from the schema, for runs that never pass through one. A test compares the
+// two, so that they cannot drift apart.
+func Default(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
+	setDefault(&spec.Design.Blocks.Min, 5)
+	setDefault(&spec.Design.Blocks.Max, 30)
+	setDefault(&spec.Design.Order, assayv1alpha1.OrderABBA)
+	setDefault(&spec.Design.Seed, 1)
+	setDefault(&spec.Design.Confidence, "0.95")
+	setDefault(&spec.Placement.CPUs, 1)
+	if spec.Placement.Memory.IsZero() {
+		spec.Placement.Memory = resource.MustParse("1Gi")
+	}
+	setDefault(&spec.Placement.Exclusive, assayv1alpha1.ExclusiveCPUs)
+	setDefault(&spec.Placement.MaxNodes, 1)
+	if spec.Retry.Limit == nil {
+		spec.Retry.Limit = ptr.To[int32](3)
+	}
+	setDefault(&spec.Budget.WallClock.Duration, 2*time.Hour)
+	setDefault(&spec.Budget.Trials, 2000)
+	if spec.Sweep != nil {
+		setDefault(&spec.Sweep.Mode, assayv1alpha1.GridSweep)
+	}
+	for i := range spec.Gates {
+		setDefault(&spec.Gates[i].Severity, assayv1alpha1.Blocking)
+	}
+	setDefault(&template.Parity, assayv1alpha1.ParityRequired)
+	setDefault(&template.Output.Format, assayv1alpha1.AssayResult)
+	setDefault(&template.TrialTimeout.Duration, 5*time.Minute)
+	for i := range template.Metrics {
+		setDefault(&template.Metrics[i].Statistic, assayv1alpha1.StatisticMedian)
+	}
+	for i := range template.Parameters {
+		setDefault(&template.Parameters[i].Type, assayv1alpha1.StringParameter)
+	}
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

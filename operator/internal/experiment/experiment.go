@@ -1,0 +1,108 @@
+// Package experiment turns a BenchmarkRun and its template into a frozen experiment, or says which field is wrong. It is
+// pure: the operator, the local executor and the analysis all start from its result.
+package experiment
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Schema identifies the frozen experiment in the ledger.
+const Schema = "assay.dev/experiment/v1alpha1"
+
+// Experiment is a run and its template as they were when the run was accepted. It is the ledger's experiment.json; nothing
+// that decides the verdict is read from anywhere else.
+type Experiment struct {
+	Schema   string                              `json:"schema"`
+	Digest   string                              `json:"digest"`
+	Run      record.Run                          `json:"run"`
+	Template assayv1alpha1.BenchmarkTemplateSpec `json:"template"`
+	Spec     assayv1alpha1.BenchmarkRunSpec      `json:"spec"`
+
+	// Points and Cells follow from the spec; they are written down so that a reader of the ledger needs no planner.
+	Points []record.Point `json:"points"`
+	Arms   []record.Arm   `json:"arms"`
+	Cells  []record.Cell  `json:"cells"`
+}
+
+// Freeze checks the run against its template and expands the sweep. A returned error is a *Invalid.
+func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv1alpha1.BenchmarkTemplateSpec) (*Experiment, error) {
+	spec = *spec.DeepCopy()
+	// What may change after creation is no part of what is judged.
+	spec.Suspend, spec.Cancel, spec.TTLSecondsAfterFinished = nil, nil, nil
+	Default(&spec, &template)
+
+	problems := &Invalid{}
+	checkTemplate(&template, problems)
+	checkArms(&spec, problems)
+	points := expandPoints(&spec, problems)
+	cells := expandCells(&spec, &template, points, problems)
+	checkDesign(&spec, problems)
+	checkBudget(&spec, len(cells), problems)
+	checkGates(&spec, &template, points, cells, problems)
+	checkPredictions(&spec, &template, points, problems)
+	if err := problems.orNil(); err != nil {
+		return nil, err
+	}
+
+	frozen := &Experiment{
+		Schema: Schema, Run: run, Template: template, Spec: spec,
+		Points: points, Arms: arms(&spec), Cells: cells,
+	}
+	digest, err := frozen.ComputeDigest()
+	if err != nil {
+		return nil, err
+	}
+	frozen.Digest = digest
+	return frozen, nil
+}
+
+// ComputeDigest is the sha256 of the experiment's JSON without the digest itself.
+func (e Experiment) ComputeDigest() (string, error) {
+	e.Digest = ""
+	raw, err := json.Marshal(e)
+	if err != nil {
+		return "", fmt.Errorf("digest of experiment %s/%s: %w", e.Run.Namespace, e.Run.Name, err)
+	}
+	sum := sha256.Sum256(raw)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// Baseline is the index of the arm that the others are compared with, or -1 when there is a single arm.
+func (e *Experiment) Baseline() int {
+	for i, arm := range e.Arms {
+		if arm.Baseline {
+			return i
+		}
+	}
+	return -1
+}
+
+// Candidates are the names of the arms judged: every arm but the baseline, or the only one.
+func (e *Experiment) Candidates() []string { return candidates(&e.Spec) }
+
+// Metric finds a metric of the template by name.
+func (e *Experiment) Metric(name string) *assayv1alpha1.Metric { return findMetric(&e.Template, name) }
+
+func arms(spec *assayv1alpha1.BenchmarkRunSpec) []record.Arm {
+	out := make([]record.Arm, 0, len(spec.Arms))
+	for _, arm := range spec.Arms {
+		out = append(out, record.Arm{Name: arm.Name, Baseline: arm.Baseline && len(spec.Arms) > 1})
+	}
+	return out
+}
+
+func candidates(spec *assayv1alpha1.BenchmarkRunSpec) []string {
+	var out []string
+	for _, arm := range spec.Arms {
+		if !arm.Baseline || len(spec.Arms) == 1 {
+			out = append(out, arm.Name)
+		}
+	}
+	return out
+}

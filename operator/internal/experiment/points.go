@@ -1,0 +1,190 @@
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// maxPoints bounds the expansion itself, so that a sweep of 256^8 is refused before it is built.
+const maxPoints = 10000
+
+// expandPoints returns the points of the sweep in the order the report shows them, without duplicates. Without a sweep
+// there is one point with an empty key.
+func expandPoints(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) []record.Point {
+	if spec.Sweep == nil {
+		return []record.Point{{Parameters: map[string]string{}}}
+	}
+	sweep := spec.Sweep
+	if !checkAxes(sweep, problems) {
+		return nil
+	}
+
+	combinations := combine(sweep)
+	combinations = append(combinations, included(sweep, problems)...)
+	checkSelectors(sweep, problems)
+
+	var points []record.Point
+	seen := map[string]int{}
+	for i, values := range combinations {
+		if slices.ContainsFunc(sweep.Exclude, func(at assayv1alpha1.ParameterValues) bool { return Matches(at, values) }) {
+			continue
+		}
+		key := pointKey(sweep, values)
+		if first, ok := seen[key]; ok {
+			problems.add("spec.sweep", "point %q appears twice (combinations %d and %d): remove the duplicate value or include", key, first, i)
+			continue
+		}
+		seen[key] = i
+		points = append(points, record.Point{Key: key, Parameters: values})
+	}
+	if len(points) == 0 {
+		problems.add("spec.sweep", "no point is left: exclude removes every combination of the axes")
+	}
+	return points
+}
+
+// checkAxes reports whether the axes can be combined at all.
+func checkAxes(sweep *assayv1alpha1.Sweep, problems *Invalid) bool {
+	before := len(problems.Problems)
+	names := map[string]bool{}
+	total := 1
+	for i, axis := range sweep.Axes {
+		field := fmt.Sprintf("spec.sweep.axes[%d]", i)
+		if names[axis.Name] {
+			problems.add(field, "axis %q is named twice", axis.Name)
+		}
+		names[axis.Name] = true
+		if len(axis.Values) == 0 {
+			problems.add(field, "axis %q has no values, so the sweep has no points: give it at least one", axis.Name)
+		}
+		for j, value := range axis.Values {
+			if first := slices.Index(axis.Values, value); first != j {
+				problems.add(field, "axis %q has value %q twice (values %d and %d): remove one", axis.Name, value, first, j)
+			}
+		}
+		if sweep.Mode == assayv1alpha1.ZipSweep {
+			if len(axis.Values) != len(sweep.Axes[0].Values) {
+				problems.add(field, "axis %q has %d values and axis %q has %d: mode Zip needs the same number", axis.Name, len(axis.Values), sweep.Axes[0].Name, len(sweep.Axes[0].Values))
+			}
+			continue
+		}
+		total *= max(1, len(axis.Values))
+		if total > maxPoints {
+			problems.add("spec.sweep", "the axes make more than %d points: use fewer values, mode Zip, or several runs", maxPoints)
+			return false
+		}
+	}
+	if len(sweep.Axes) == 0 {
+		problems.add("spec.sweep.axes", "the sweep has no axes: remove spec.sweep or name one")
+	}
+	return len(problems.Problems) == before
+}
+
+func combine(sweep *assayv1alpha1.Sweep) []map[string]string {
+	if sweep.Mode == assayv1alpha1.ZipSweep {
+		out := make([]map[string]string, len(sweep.Axes[0].Values))
+		for i := range out {
+			out[i] = map[string]string{}
+			for _, axis := range sweep.Axes {
+				out[i][axis.Name] = axis.Values[i]
+			}
+		}
+		return out
+	}
+	out := []map[string]string{{}}
+	for _, axis := range sweep.Axes {
+		var next []map[string]string
+		for _, values := range out {
+			for _, value := range axis.Values {
+				extended := maps.Clone(values)
+				extended[axis.Name] = value
+				next = append(next, extended)
+			}
+		}
+		out = next
+	}
+	return out
+}
+
+func included(sweep *assayv1alpha1.Sweep, problems *Invalid) []map[string]string {
+	var out []map[string]string
+	for i, values := range sweep.Include {
+		field := fmt.Sprintf("spec.sweep.include[%d]", i)
+		complete := true
+		for _, axis := range sweep.Axes {
+			if _, ok := values[axis.Name]; !ok {
+				problems.add(field, "axis %q is missing: an included point names every axis", axis.Name)
+				complete = false
+			}
+		}
+		for name := range sorted(values) {
+			if !isAxis(sweep, name) {
+				problems.add(field, "%q is not a sweep axis", name)
+				complete = false
+			}
+		}
+		if complete {
+			out = append(out, maps.Clone(map[string]string(values)))
+		}
+	}
+	return out
+}
+
+func checkSelectors(sweep *assayv1alpha1.Sweep, problems *Invalid) {
+	check := func(field string, at assayv1alpha1.ParameterValues) {
+		for name := range sorted(at) {
+			if !isAxis(sweep, name) {
+				problems.add(field, "%q is not a sweep axis", name)
+			}
+		}
+	}
+	for i, at := range sweep.Exclude {
+		field := fmt.Sprintf("spec.sweep.exclude[%d]", i)
+		if len(at) == 0 {
+			problems.add(field, "names no axis, so it would remove every point")
+		}
+		check(field, at)
+	}
+	for i, override := range sweep.Overrides {
+		check(fmt.Sprintf("spec.sweep.overrides[%d].at", i), override.At)
+	}
+}
+
+// Matches tells whether the point has every value the selector names. An empty selector matches every point.
+func Matches(at assayv1alpha1.ParameterValues, point map[string]string) bool {
+	for name, value := range at {
+		if found, ok := point[name]; !ok || found != value {
+			return false
+		}
+	}
+	return true
+}
+
+func pointKey(sweep *assayv1alpha1.Sweep, values map[string]string) string {
+	parts := make([]string, 0, len(sweep.Axes))
+	for _, axis := range sweep.Axes {
+		parts = append(parts, axis.Name+"="+values[axis.Name])
+	}
+	return strings.Join(parts, ",")
+}
+
+func isAxis(sweep *assayv1alpha1.Sweep, name string) bool {
+	return sweep != nil && slices.ContainsFunc(sweep.Axes, func(a assayv1alpha1.SweepAxis) bool { return a.Name == name })
+}
+
+// sorted iterates over a map in the order of its keys, so that messages are stable.
+func sorted[M ~map[string]V, V any](m M) func(yield func(string, V) bool) {
+	keys := slices.Sorted(maps.Keys(m))
+	return func(yield func(string, V) bool) {
+		for _, key := range keys {
+			if !yield(key, m[key]) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// checkValue says what is wrong with a value, or nothing.
+func checkValue(parameter assayv1alpha1.Parameter, value string) string {
+	if strings.ContainsRune(value, 0) {
+		return fmt.Sprintf("parameter %q has a NUL character, which no process argument can hold: remove it", parameter.Name)
+	}
+	if len(parameter.Enum) > 0 && !slices.Contains(parameter.Enum, value) {
+		return fmt.Sprintf("parameter %q has value %q: allowed are %s", parameter.Name, value, strings.Join(parameter.Enum, ", "))
+	}
+	switch parameter.Type {
+	case assayv1alpha1.IntegerParameter:
+		if _, err := strconv.ParseInt(value, 10, 64); err != nil {
+			return fmt.Sprintf("parameter %q has value %q, which is no integer: write digits only, such as 8", parameter.Name, value)
+		}
+	case assayv1alpha1.NumberParameter:
+		if _, err := strconv.ParseFloat(value, 64); err != nil {
+			return fmt.Sprintf("parameter %q has value %q, which is no number: write it as 0.5 or 12", parameter.Name, value)
+		}
+	case assayv1alpha1.BooleanParameter:
+		if value != "true" && value != "false" {
+			return fmt.Sprintf("parameter %q has value %q: allowed are true and false", parameter.Name, value)
+		}
+		return ""
+	default:
+		return ""
+	}
+	return checkBounds(parameter, value)
+}
+
+func checkBounds(parameter assayv1alpha1.Parameter, value string) string {
+	number, err := resource.ParseQuantity(value)
+	if err != nil {
+		// A float such as 1e-30 parses as a number and not as a quantity; it has no bounds to meet unless they are given.
+		if parameter.Minimum == nil && parameter.Maximum == nil {
+			return ""
+		}
+		return fmt.Sprintf("parameter %q has value %q, which cannot be compared with its bounds: write it without an exponent", parameter.Name, value)
+	}
+	if parameter.Minimum != nil && number.Cmp(*parameter.Minimum) < 0 {
+		return fmt.Sprintf("parameter %q has value %s, below its minimum %s", parameter.Name, value, parameter.Minimum)
+	}
+	if parameter.Maximum != nil && number.Cmp(*parameter.Maximum) > 0 {
+		return fmt.Sprintf("parameter %q has value %s, above its maximum %s", parameter.Name, value, parameter.Maximum)
+	}
+	return ""
+}
+
+// scales are the suffixes a bound may have, in the metric's base unit.
+var scales = map[string]float64{
+	"": 1, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12,
+	"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40,
+}
+
+// durations are the suffixes of a bound on a metric in seconds.
+var durations = map[string]float64{"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
+
+// ParseBound turns a gate's bound into a number of the metric's unit. A ratio has unit "".
+func ParseBound(bound, unit string) (float64, error) {
+	digits := strings.TrimRight(bound, "numkMGTKis")
+	suffix := bound[len(digits):]
+	number, err := strconv.ParseFloat(digits, 64)
+	if err != nil {
+		return 0, fmt.Errorf("bound %q is no number: write it as 1.5, 2ms or 23k", bound)
+	}
+	if scale, ok := durations[suffix]; ok {
+		if unit != "s" {
+			return 0, fmt.Errorf("bound %q is a duration and the metric's unit is %q: write a number of that unit", bound, unit)
+		}
+		return number * scale, nil
+	}
+	scale, ok := scales[suffix]
+	if !ok {
+		return 0, fmt.Errorf("bound %q has suffix %q: allowed are n, u, m, k, M, G, T, Ki, Mi, Gi, Ti and, for seconds, ns, us, ms, s", bound, suffix)
+	}
+	if unit == "" && suffix != "" {
+		return 0, fmt.Errorf("bound %q of a ratio has suffix %q: write a plain number", bound, suffix)
+	}
+	return number * scale, nil
+}

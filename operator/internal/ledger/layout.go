@@ -1,0 +1,36 @@
+package ledger
+
+import (
+	"fmt"
+	"path"
+
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Keys of a run's ledger, relative to its prefix. docs/reference/ledger.md describes them for other writers.
+const (
+	// ExperimentKey is the frozen experiment.
+	ExperimentKey = "experiment.json"
+	// AttemptsPrefix holds one object per attempt: attempts/<block>/<executor>/<trial>.json.
+	AttemptsPrefix = "attempts/"
+)
+
+// RunPrefix is where a run's ledger lies inside a bucket. The uid keeps runs apart that used the same name.
+func RunPrefix(run record.Run) string {
+	return path.Join("runs", run.Namespace, run.Name, run.UID)
+}
+
+// WaveKey is the plan of a wave.
+func WaveKey(wave int) string { return fmt.Sprintf("waves/%03d/wave.json", wave) }
+
+// BlockPrefix is where the attempts of one execution of a block lie.
+func BlockPrefix(block, executor string) string { return path.Join("attempts", block, executor) }
+
+// AnalysisKey is the analysis of everything up to and including a wave.
+func AnalysisKey(wave int) string { return fmt.Sprintf("analysis/%03d/analysis.json", wave) }
+
+// ReportKey is the Markdown report beside the analysis.
+func ReportKey(wave int) string { return fmt.Sprintf("analysis/%03d/report.md", wave) }
+
+// TableKey is the CSV table beside the analysis.
+func TableKey(wave int) string { return fmt.Sprintf("analysis/%03d/table.csv", wave) }

@@ -1,0 +1,36 @@
+// Package ledger keeps a run's objects: the truth from which status, metrics, dashboards and reports are rebuilt. A ledger
+// is a prefix in an object store or a folder; both look the same from here.
+package ledger
+
+import (
+	"context"
+	"errors"
+)
+
+// Errors a store reports, to be tested with errors.Is.
+var (
+	// ErrNotFound means that no object has the key.
+	ErrNotFound = errors.New("object not found")
+	// ErrExists means that an immutable object would have been overwritten.
+	ErrExists = errors.New("object exists already")
+	// ErrNoBucket means that the object store answers and has no such bucket.
+	ErrNoBucket = errors.New("bucket does not exist")
+	// ErrUnreachable means that the object store did not answer, or refused the credentials.
+	ErrUnreachable = errors.New("object store unreachable")
+)
+
+// Store holds objects under keys relative to one prefix. Implementations are safe for concurrent use.
+type Store interface {
+	// Get returns the object, or ErrNotFound.
+	Get(ctx context.Context, key string) ([]byte, error)
+	// Create writes an object that must not exist yet, or returns ErrExists.
+	Create(ctx context.Context, key string, data []byte) error
+	// Replace writes an object that is derived from others and may be written again.
+	Replace(ctx context.Context, key string, data []byte) error
+	// List returns the keys that start with the prefix, sorted.
+	List(ctx context.Context, prefix string) ([]string, error)
+	// Check answers whether objects can be listed: nil, ErrNoBucket or ErrUnreachable.
+	Check(ctx context.Context) error
+	// URL is the address a person can use: file:///… or s3://bucket/prefix.
+	URL() string
+}

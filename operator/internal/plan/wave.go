@@ -1,0 +1,119 @@
+// Package plan decides what happens next. It is pure: it takes what was observed and a clock, and returns the next wave or
+// the end of the run.
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// maxBlocksPerWave keeps an Argo Workflow well inside what Argo and etcd hold.
+const maxBlocksPerWave = 1000
+
+// maxWaveBytes is what fits into a ConfigMap, with room for its metadata.
+const maxWaveBytes = 1000 << 10
+
+// Lane is a chain of blocks on one node: its blocks run one after the other. Node is empty for a local run.
+type Lane struct{ Node string }
+
+// LaneOf is the lane of the i-th block of a wave. Blocks go round the lanes, so that a node that fails half-way takes the
+// same share of every point with it.
+func LaneOf(block int, lanes []Lane) Lane { return lanes[block%len(lanes)] }
+
+// BuildWave lays out a wave of complete blocks, numbered from firstBlock. Every block holds every arm of every point, so
+// that each is a full replication of the experiment. The same experiment, numbers and seed give the same wave.
+func BuildWave(exp *experiment.Experiment, number, firstBlock, blocks int, lanes []Lane) (*record.Wave, error) {
+	if blocks < 1 || blocks > maxBlocksPerWave {
+		return nil, fmt.Errorf("wave %d: %d blocks; a wave has 1 to %d", number, blocks, maxBlocksPerWave)
+	}
+	if len(lanes) == 0 {
+		return nil, fmt.Errorf("wave %d: no lane to run on", number)
+	}
+	wave := &record.Wave{
+		Schema: record.WaveSchema, Run: exp.Run, Experiment: exp.Digest, Wave: number,
+		Workload: record.Workload{
+			Image:          exp.Template.Image,
+			Output:         record.Output{Format: string(exp.Template.Output.Format), Path: exp.Template.Output.Path},
+			ParityRequired: exp.Template.Parity == assayv1alpha1.ParityRequired,
+			TimeoutSeconds: exp.Template.TrialTimeout.Seconds(),
+		},
+		Points: exp.Points, Arms: exp.Arms, Cells: exp.Cells,
+	}
+	for i := range blocks {
+		index := firstBlock + i
+		wave.Blocks = append(wave.Blocks, record.Block{
+			ID:     BlockID(number, index),
+			Warmup: warmups(exp),
+			Order:  order(exp, index),
+		})
+	}
+	raw, err := json.Marshal(wave)
+	if err != nil {
+		return nil, fmt.Errorf("wave %d: %w", number, err)
+	}
+	if len(raw) > maxWaveBytes {
+		return nil, fmt.Errorf("wave %d takes %d KiB and at most %d fit: use fewer points or arms, shorter parameter values, or fewer blocks (spec.design.blocks)", number, len(raw)>>10, maxWaveBytes>>10)
+	}
+	return wave, nil
+}
+
+// BlockID names a block. Blocks are numbered through all waves of a run.
+func BlockID(wave, index int) string { return fmt.Sprintf("w%03d-b%04d", wave, index) }
+
+func warmups(exp *experiment.Experiment) []int {
+	var out []int
+	for range exp.Spec.Design.WarmupTrials {
+		for cell := range exp.Cells {
+			out = append(out, cell)
+		}
+	}
+	return out
+}
+
+// order lays out the measured slots of a block: points in an order shuffled for this block, and inside each point the arms
+// in the order the design asks for. The arms of a point stay together, so that they share the machine's state of that minute.
+func order(exp *experiment.Experiment, block int) []int {
+	random := rand.New(rand.NewPCG(uint64(exp.Spec.Design.Seed), uint64(block)))
+	arms := len(exp.Arms)
+	points := make([]int, len(exp.Points))
+	for i := range points {
+		points[i] = i
+	}
+	if exp.Spec.Design.Order != assayv1alpha1.OrderSequential {
+		random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
+	}
+	out := make([]int, 0, len(points)*arms*experiment.SlotsPerCell(exp.Spec.Design.Order))
+	for _, point := range points {
+		for _, arm := range armOrder(exp.Spec.Design.Order, arms, block, random) {
+			out = append(out, point*arms+arm)
+		}
+	}
+	return out
+}
+
+func armOrder(order assayv1alpha1.Order, arms, block int, random *rand.Rand) []int {
+	out := make([]int, 0, 2*arms)
+	switch order {
+	case assayv1alpha1.OrderRandom:
+		return append(out, random.Perm(arms)...)
+	case assayv1alpha1.OrderABBA:
+		// The arm that goes first rotates, so that no arm always follows the same neighbour.
+		for i := range arms {
+			out = append(out, (i+block)%arms)
+		}
+		for i := range arms {
+			out = append(out, out[arms-1-i])
+		}
+		return out
+	default:
+		for i := range arms {
+			out = append(out, i)
+		}
+		return out
+	}
+}

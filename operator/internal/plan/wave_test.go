@@ -1,0 +1,148 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+func testExperiment(points, arms int, order assayv1alpha1.Order, warmups int32) *experiment.Experiment {
+	exp := &experiment.Experiment{Run: record.Run{Namespace: "default", Name: "scan", UID: "0000-1"}, Digest: "sha256:" + strings.Repeat("0", 64)}
+	exp.Spec.Design = assayv1alpha1.Design{Order: order, Seed: 7, WarmupTrials: warmups}
+	exp.Template.Command = []string{"/scan"}
+	for a := range arms {
+		exp.Arms = append(exp.Arms, record.Arm{Name: fmt.Sprint(string(rune('A' + a))), Baseline: a == 0})
+	}
+	for p := range points {
+		exp.Points = append(exp.Points, record.Point{Key: fmt.Sprint(p)})
+		for a := range arms {
+			exp.Cells = append(exp.Cells, record.Cell{Point: p, Arm: a, Argv: []string{"/scan"}})
+		}
+	}
+	return exp
+}
+
+// story writes the order of a block as a person would: point and arm of every slot.
+func story(exp *experiment.Experiment, block record.Block) string {
+	var b strings.Builder
+	last := -1
+	for _, slot := range block.Order {
+		cell := exp.Cells[slot]
+		if cell.Point != last {
+			fmt.Fprintf(&b, " %d:", cell.Point)
+			last = cell.Point
+		}
+		b.WriteString(exp.Arms[cell.Arm].Name)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func TestOrderInsideABlock(t *testing.T) {
+	cases := map[string]struct {
+		order assayv1alpha1.Order
+		want  []string
+	}{
+		"ABBA mirrors the arms, rotates who goes first and shuffles the points": {
+			assayv1alpha1.OrderABBA, []string{"1:ABCCBA 0:ABCCBA", "0:BCAACB 1:BCAACB", "1:CABBAC 0:CABBAC"},
+		},
+		"Random shuffles points and arms": {
+			assayv1alpha1.OrderRandom, []string{"1:CBA 0:BCA", "0:ABC 1:CBA", "1:ABC 0:BCA"},
+		},
+		"Sequential keeps everything as written": {
+			assayv1alpha1.OrderSequential, []string{"0:ABC 1:ABC", "0:ABC 1:ABC", "0:ABC 1:ABC"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			exp := testExperiment(2, 3, tc.order, 0)
+			wave, err := BuildWave(exp, 0, 0, 3, []Lane{{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, block := range wave.Blocks {
+				got = append(got, story(exp, block))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEveryBlockIsAFullReplication(t *testing.T) {
+	for _, order := range []assayv1alpha1.Order{assayv1alpha1.OrderABBA, assayv1alpha1.OrderRandom, assayv1alpha1.OrderSequential} {
+		exp := testExperiment(5, 4, order, 2)
+		wave, err := BuildWave(exp, 1, 10, 7, []Lane{{Node: "a"}, {Node: "b"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range wave.Blocks {
+			counts := map[int]int{}
+			for _, cell := range block.Order {
+				counts[cell]++
+			}
+			for cell := range exp.Cells {
+				if counts[cell] != experiment.SlotsPerCell(order) {
+					t.Errorf("%s block %s: cell %d runs %d times, want %d", order, block.ID, cell, counts[cell], experiment.SlotsPerCell(order))
+				}
+			}
+			if block.Trials() != experiment.TrialsPerBlock(&exp.Spec, len(exp.Cells)) {
+				t.Errorf("%s block %s launches %d trials and the budget counts %d", order, block.ID, block.Trials(), experiment.TrialsPerBlock(&exp.Spec, len(exp.Cells)))
+			}
+		}
+	}
+}
+
+func TestTheSameSeedGivesTheSameWaveAndAnotherDoesNot(t *testing.T) {
+	build := func(seed int64) *record.Wave {
+		exp := testExperiment(6, 3, assayv1alpha1.OrderRandom, 0)
+		exp.Spec.Design.Seed = seed
+		wave, err := BuildWave(exp, 0, 0, 4, []Lane{{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wave
+	}
+	if diff := cmp.Diff(build(1), build(1)); diff != "" {
+		t.Errorf("same seed (-first +second):\n%s", diff)
+	}
+	if cmp.Equal(build(1).Blocks, build(2).Blocks) {
+		t.Error("seeds 1 and 2 give the same orders")
+	}
+}
+
+func TestBlocksGoRoundTheLanesAndKeepCounting(t *testing.T) {
+	wave, err := BuildWave(testExperiment(1, 2, assayv1alpha1.OrderABBA, 0), 2, 5, 3, []Lane{{Node: "a"}, {Node: "b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i, block := range wave.Blocks {
+		got = append(got, block.ID+" on "+LaneOf(i, []Lane{{Node: "a"}, {Node: "b"}}).Node)
+	}
+	want := []string{"w002-b0005 on a", "w002-b0006 on b", "w002-b0007 on a"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestAWaveThatDoesNotFitIsRefused(t *testing.T) {
+	exp := testExperiment(1000, 2, assayv1alpha1.OrderABBA, 0)
+	for i := range exp.Cells {
+		exp.Cells[i].Argv = []string{"/scan", strings.Repeat("x", 600)}
+	}
+	if _, err := BuildWave(exp, 0, 0, 5, []Lane{{}}); err == nil || !strings.Contains(err.Error(), "at most 1000 fit") {
+		t.Errorf("got %v, want a message with the limit", err)
+	}
+	if _, err := BuildWave(exp, 0, 0, 1001, []Lane{{}}); err == nil || !strings.Contains(err.Error(), "1 to 1000") {
+		t.Errorf("got %v, want a message with the limit", err)
+	}
+}

@@ -1,0 +1,238 @@
+// Package record is the Go side of the seam between the two languages: the wave that the planner writes for assay-runner,
+// and the attempts that assay-runner writes for the analysis. The JSON Schemas in workloads/schema define the format; the
+// tests of both languages read the same fixtures.
+package record
+
+import "time"
+
+// Schema identifiers, the value of every record's schema field.
+const (
+	WaveSchema    = "assay.dev/wave/v1alpha1"
+	AttemptSchema = "assay.dev/attempt/v1alpha1"
+	ResultSchema  = "assay.dev/result/v1alpha1"
+)
+
+// Run identifies a run for ever: names are used again, uids are not.
+type Run struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+}
+
+// Wave is everything assay-runner needs to execute the blocks of one wave. Arguments are final.
+type Wave struct {
+	Schema     string   `json:"schema"`
+	Run        Run      `json:"run"`
+	Experiment string   `json:"experiment"`
+	Wave       int      `json:"wave"`
+	Workload   Workload `json:"workload"`
+	Points     []Point  `json:"points"`
+	Arms       []Arm    `json:"arms"`
+	Cells      []Cell   `json:"cells"`
+	Blocks     []Block  `json:"blocks"`
+}
+
+// Workload is how every trial of the wave is run.
+type Workload struct {
+	Image          string  `json:"image,omitempty"`
+	Output         Output  `json:"output"`
+	ParityRequired bool    `json:"parityRequired,omitempty"`
+	TimeoutSeconds float64 `json:"timeoutSeconds"`
+}
+
+// Output is where a trial leaves its result.
+type Output struct {
+	Format string `json:"format"`
+	Path   string `json:"path,omitempty"`
+}
+
+// Point is one combination of sweep-axis values.
+type Point struct {
+	// Key is name=value of every axis, joined by commas, in axis order.
+	Key        string            `json:"key"`
+	Parameters map[string]string `json:"parameters"`
+}
+
+// Arm is one of the alternatives.
+type Arm struct {
+	Name     string `json:"name"`
+	Baseline bool   `json:"baseline"`
+}
+
+// Cell is one arm at one point: the command that each of its trials runs.
+type Cell struct {
+	Point      int               `json:"point"`
+	Arm        int               `json:"arm"`
+	Argv       []string          `json:"argv"`
+	Env        map[string]string `json:"env"`
+	Parameters map[string]string `json:"parameters"`
+}
+
+// Block is an interleaved group of trials in one pod on one node.
+type Block struct {
+	ID     string `json:"id"`
+	Lease  *Lease `json:"lease,omitempty"`
+	Warmup []int  `json:"warmup,omitempty"`
+	Order  []int  `json:"order"`
+}
+
+// Trials is how many processes the block launches, warm-ups included.
+func (b Block) Trials() int { return len(b.Warmup) + len(b.Order) }
+
+// Lease is the claim under which a block may run.
+type Lease struct {
+	Node  string `json:"node"`
+	Token int64  `json:"token"`
+}
+
+// Outcome is how an attempt ended.
+type Outcome string
+
+// Outcomes.
+const (
+	Succeeded  Outcome = "Succeeded"
+	Failed     Outcome = "Failed"
+	TimedOut   Outcome = "TimedOut"
+	Malformed  Outcome = "Malformed"
+	NotStarted Outcome = "NotStarted"
+)
+
+// Attempt is one execution of one trial.
+type Attempt struct {
+	Schema          string            `json:"schema"`
+	ID              string            `json:"id"`
+	Trial           string            `json:"trial"`
+	Run             Run               `json:"run"`
+	Experiment      string            `json:"experiment"`
+	Wave            int               `json:"wave"`
+	Block           string            `json:"block"`
+	Slot            int               `json:"slot"`
+	Point           string            `json:"point"`
+	Arm             string            `json:"arm"`
+	Warmup          bool              `json:"warmup"`
+	Lease           *Lease            `json:"lease,omitempty"`
+	StartedAt       time.Time         `json:"startedAt"`
+	DurationSeconds float64           `json:"durationSeconds"`
+	Outcome         Outcome           `json:"outcome"`
+	ExitCode        *int              `json:"exitCode,omitempty"`
+	Signal          *int              `json:"signal,omitempty"`
+	Message         string            `json:"message,omitempty"`
+	StderrTail      string            `json:"stderrTail,omitempty"`
+	Argv            []string          `json:"argv"`
+	Parameters      map[string]string `json:"parameters"`
+	Result          *Result           `json:"result,omitempty"`
+	Environment     Environment       `json:"environment"`
+	Isolation       Isolation         `json:"isolation"`
+	Noise           NoiseWindows      `json:"noise"`
+	Resources       Resources         `json:"resources"`
+}
+
+// Result is what the process said.
+type Result struct {
+	Schema    string              `json:"schema"`
+	Workload  WorkloadID          `json:"workload"`
+	Effective map[string]any      `json:"effective,omitempty"`
+	Metrics   map[string]Metric   `json:"metrics"`
+	Phases    []Phase             `json:"phases,omitempty"`
+	Counters  map[string]Quantity `json:"counters,omitempty"`
+	Parity    *Parity             `json:"parity,omitempty"`
+	Ceilings  []Ceiling           `json:"ceilings,omitempty"`
+}
+
+// WorkloadID is which program ran.
+type WorkloadID struct {
+	Name    string            `json:"name"`
+	Version string            `json:"version"`
+	Build   map[string]string `json:"build,omitempty"`
+}
+
+// Metric is one measured quantity of a trial: exactly one of Samples, Histogram and Value.
+type Metric struct {
+	Unit      string     `json:"unit"`
+	Samples   []float64  `json:"samples,omitempty"`
+	Value     *float64   `json:"value,omitempty"`
+	Histogram *Histogram `json:"histogram,omitempty"`
+}
+
+// Histogram is an HdrHistogram in its V2 compressed form; Scale is the metric's unit per recorded integer.
+type Histogram struct {
+	Encoding string  `json:"encoding"`
+	Scale    float64 `json:"scale"`
+	Count    int64   `json:"count"`
+	Data     string  `json:"data"`
+}
+
+// Phase is a named part of the measured region, in seconds per iteration.
+type Phase struct {
+	Name    string    `json:"name"`
+	Samples []float64 `json:"samples"`
+}
+
+// Quantity is a number with its unit.
+type Quantity struct {
+	Unit  string  `json:"unit"`
+	Value float64 `json:"value"`
+}
+
+// Parity is a digest of the outputs.
+type Parity struct {
+	Algorithm string `json:"algorithm"`
+	Digest    string `json:"digest"`
+	Items     int64  `json:"items"`
+}
+
+// Ceiling is a physical limit and what was achieved against it, if the process could tell.
+type Ceiling struct {
+	Name     string   `json:"name"`
+	Unit     string   `json:"unit"`
+	Limit    float64  `json:"limit"`
+	Achieved *float64 `json:"achieved,omitempty"`
+}
+
+// Environment is the fingerprint: hard keys must be equal for attempts to be compared.
+type Environment struct {
+	Hard map[string]any `json:"hard"`
+	Soft map[string]any `json:"soft"`
+}
+
+// Isolation is what the process really had.
+type Isolation struct {
+	Level            string   `json:"level"`
+	CPUsAllowed      string   `json:"cpusAllowed,omitempty"`
+	CPUQuota         *float64 `json:"cpuQuota,omitempty"`
+	MemoryLimitBytes *int64   `json:"memoryLimitBytes,omitempty"`
+	Reason           string   `json:"reason,omitempty"`
+}
+
+// NoiseWindows are the readings around and during a trial.
+type NoiseWindows struct {
+	Before Noise `json:"before"`
+	During Noise `json:"during"`
+	After  Noise `json:"after"`
+}
+
+// Noise is one window's readings. A nil field could not be read.
+type Noise struct {
+	WindowSeconds               *float64 `json:"windowSeconds,omitempty"`
+	StealRatio                  *float64 `json:"stealRatio,omitempty"`
+	OtherWorkRatio              *float64 `json:"otherWorkRatio,omitempty"`
+	ThrottledSeconds            *float64 `json:"throttledSeconds,omitempty"`
+	ThrottledPeriods            *int64   `json:"throttledPeriods,omitempty"`
+	PressureCPUSeconds          *float64 `json:"pressureCpuSeconds,omitempty"`
+	PressureMemorySeconds       *float64 `json:"pressureMemorySeconds,omitempty"`
+	PressureIOSeconds           *float64 `json:"pressureIoSeconds,omitempty"`
+	ReadBandwidthBytesPerSecond *float64 `json:"readBandwidthBytesPerSecond,omitempty"`
+	TimerLatenessSeconds        *float64 `json:"timerLatenessSeconds,omitempty"`
+	SpinSeconds                 *float64 `json:"spinSeconds,omitempty"`
+}
+
+// Resources is the process's own use. A nil field could not be read.
+type Resources struct {
+	UserSeconds                *float64 `json:"userSeconds,omitempty"`
+	SystemSeconds              *float64 `json:"systemSeconds,omitempty"`
+	MaxRSSBytes                *int64   `json:"maxRssBytes,omitempty"`
+	MinorFaults                *int64   `json:"minorFaults,omitempty"`
+	MajorFaults                *int64   `json:"majorFaults,omitempty"`
+	VoluntaryContextSwitches   *int64   `json:"voluntaryContextSwitches,omitempty"`
+	InvoluntaryContextSwitches *int64   `json:"involuntaryContextSwitches,omitempty"`
+}
