@@ -1,0 +1,32 @@
+//! What a kernel needs to report one honest trial.
+//!
+//! A kernel is a program that does one piece of work some number of times and prints one JSON object that keeps to
+//! `result.schema.json`. This crate is the part that every kernel shares:
+//!
+//! * [`flags`] reads the parameters, `--name=value`, and refuses what is out of bounds;
+//! * [`clock`] times iterations and their named phases;
+//! * [`histogram`] keeps more samples than anybody wants to print;
+//! * [`parity`] digests the outputs, so that arms that disagree are found before their times are compared;
+//! * [`ceiling`] measures what the machine could do at best;
+//! * [`machine`] says what the process runs on and how much memory it may use;
+//! * [`simd`] picks an instruction set once, lets it be forced, and proves that it is there;
+//! * [`report`] puts it all together and prints it.
+//!
+//! A figure that a kernel does not have is left out. It is never written as zero.
+
+pub mod ceiling;
+pub mod clock;
+pub mod flags;
+pub mod histogram;
+pub mod machine;
+pub mod parity;
+pub mod report;
+pub mod simd;
+pub mod unit;
+
+pub use clock::{Phases, Stopwatch};
+pub use flags::{FlagError, Flags};
+pub use histogram::Histogram;
+pub use parity::Digest;
+pub use report::Report;
+pub use unit::{Quantity, Unit};

@@ -1,0 +1,96 @@
+//! What the process runs on. Everything that the machine does not tell is `None`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Bytes of the last-level cache that CPU 0 sees.
+#[must_use]
+pub fn last_level_cache_bytes() -> Option<u64> {
+    let caches = fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
+    let data_or_unified = |folder: &Path| read(folder.join("type")).is_some_and(|kind| kind != "Instruction");
+    caches
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|folder| folder.join("level").exists() && data_or_unified(folder))
+        .filter_map(|folder| {
+            let level: u64 = read(folder.join("level"))?.parse().ok()?;
+            Some((level, size(&read(folder.join("size"))?)?))
+        })
+        .max()
+        .map(|(_, bytes)| bytes)
+}
+
+/// Bytes that this process may still take: what the system has available, or what its control groups leave, whichever is less.
+#[must_use]
+pub fn available_memory_bytes() -> Option<u64> {
+    let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
+    let system = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))
+        .and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok())
+        .map(|kibibytes| kibibytes * 1024);
+    system.into_iter().chain(control_groups().iter().filter_map(|group| left_in(group))).min()
+}
+
+/// `32K`, `32768K`, `1M`: how sysfs writes a cache's size.
+fn size(text: &str) -> Option<u64> {
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let factor = match unit {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// The memory control groups of this process, innermost first, version 1 or 2.
+fn control_groups() -> Vec<PathBuf> {
+    let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mut groups = Vec::new();
+    for line in membership.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(group)) = (fields.next(), fields.next()) else { continue };
+        let root = match controllers {
+            "" => Path::new("/sys/fs/cgroup"),
+            list if list.split(',').any(|name| name == "memory") => Path::new("/sys/fs/cgroup/memory"),
+            _ => continue,
+        };
+        // Inside a container the path may be the host's, and only the root is there.
+        groups.extend(Path::new(group.trim_start_matches('/')).ancestors().map(|group| root.join(group)));
+    }
+    groups
+}
+
+/// What a control group leaves: its limit less what it uses and could not give back.
+fn left_in(group: &Path) -> Option<u64> {
+    let number = |file: &str| read(group.join(file))?.parse::<u64>().ok();
+    let limit = number("memory.max").or_else(|| number("memory.limit_in_bytes"))?;
+    let used = number("memory.current").or_else(|| number("memory.usage_in_bytes"))?;
+    let stat = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
+    let reclaimable = stat
+        .lines()
+        .find_map(|line| line.strip_prefix("inactive_file "))
+        .and_then(|value| value.parse::<u64>().ok())
+        .unwrap_or(0);
+    Some(limit.saturating_sub(used.saturating_sub(reclaimable)))
+}
+
+fn read(file: PathBuf) -> Option<String> {
+    fs::read_to_string(file).ok().map(|text| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn cache_sizes_read_as_sysfs_writes_them() {
+        assert_eq!(size("48K"), Some(48 << 10));
+        assert_eq!(size("32768K"), Some(32 << 20));
+        assert_eq!(size("1M"), Some(1 << 20));
+        assert_eq!(size("512"), Some(512));
+        assert_eq!(size("much"), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! Units, so that no figure travels without one.
+
+/// The unit of a figure, written the way UCUM writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unit(&'static str);
+
+impl Unit {
+    /// Seconds.
+    pub const SECONDS: Self = Self("s");
+    /// Bytes.
+    pub const BYTES: Self = Self("By");
+    /// Bytes per second: 10^9 of them are a GB/s, not a GiB/s.
+    pub const BYTES_PER_SECOND: Self = Self("By/s");
+    /// A plain count.
+    pub const ONE: Self = Self("1");
+
+    /// A unit of the kernel's own, e.g. `queries/s`.
+    ///
+    /// # Panics
+    ///
+    /// When the name is empty or longer than the 32 bytes the schema allows.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        assert!(!name.is_empty() && name.len() <= 32, "a unit has 1 to 32 characters");
+        Self(name)
+    }
+
+    /// How the unit is written.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+/// A value and its unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quantity {
+    /// The value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: Unit,
+}
+
+impl Quantity {
+    /// `value` in `unit`.
+    #[must_use]
+    pub const fn new(value: f64, unit: Unit) -> Self {
+        Self { value, unit }
+    }
+
+    /// A number of bytes. Exact up to 2^53.
+    #[must_use]
+    pub const fn bytes(count: u64) -> Self {
+        Self::new(count as f64, Unit::BYTES)
+    }
+
+    /// A plain count. Exact up to 2^53.
+    #[must_use]
+    pub const fn count(count: u64) -> Self {
+        Self::new(count as f64, Unit::ONE)
+    }
+
+    /// Bytes moved per second.
+    #[must_use]
+    pub const fn bytes_per_second(bytes: u64, seconds: f64) -> Self {
+        Self::new(bytes as f64 / seconds, Unit::BYTES_PER_SECOND)
+    }
+}

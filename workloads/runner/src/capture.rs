@@ -1,0 +1,125 @@
+//! Collects what a process writes into a pipe, in bounded memory.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::OFlags;
+
+/// Which part of too much output is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// The beginning; more than the limit is an error of the process.
+    Head,
+    /// The end.
+    Tail,
+}
+
+/// One pipe and what has come out of it.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    pipe: Option<File>,
+    keep: Keep,
+    limit: usize,
+    bytes: Vec<u8>,
+    overflowed: bool,
+}
+
+impl Capture {
+    pub(crate) fn new(pipe: OwnedFd, keep: Keep, limit: usize) -> io::Result<Self> {
+        let flags = rustix::fs::fcntl_getfl(&pipe)?;
+        rustix::fs::fcntl_setfl(&pipe, flags | OFlags::NONBLOCK)?;
+        Ok(Self { pipe: Some(pipe.into()), keep, limit, bytes: Vec::new(), overflowed: false })
+    }
+
+    /// What to wait for; nothing once the other end is closed.
+    pub(crate) fn readable(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().map(|pipe| pipe.as_fd())
+    }
+
+    /// Whether a [`Keep::Head`] capture had to drop something.
+    pub(crate) fn overflowed(&self) -> bool {
+        self.keep == Keep::Head && self.overflowed
+    }
+
+    /// Takes what is there without waiting.
+    pub(crate) fn drain(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 64 << 10];
+        while let Some(pipe) = &mut self.pipe {
+            match pipe.read(&mut buffer) {
+                Ok(0) => self.pipe = None,
+                Ok(read) => self.add(&buffer[..read]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            // An endless writer must not keep the runner here.
+            if self.overflowed() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, new: &[u8]) {
+        match self.keep {
+            Keep::Head => {
+                let room = self.limit - self.bytes.len();
+                self.overflowed |= new.len() > room;
+                self.bytes.extend_from_slice(&new[..new.len().min(room)]);
+            }
+            Keep::Tail => {
+                let new = &new[new.len().saturating_sub(self.limit)..];
+                let excess = (self.bytes.len() + new.len()).saturating_sub(self.limit);
+                self.overflowed |= excess > 0;
+                self.bytes.drain(..excess);
+                self.bytes.extend_from_slice(new);
+            }
+        }
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn capture(keep: Keep, limit: usize, writes: &[&str]) -> Capture {
+        let (reader, mut writer) = io::pipe().expect("a pipe");
+        let mut capture = Capture::new(reader.into(), keep, limit).expect("a capture");
+        for text in writes {
+            writer.write_all(text.as_bytes()).expect("written");
+            capture.drain().expect("read");
+        }
+        capture
+    }
+
+    #[test]
+    fn the_head_says_when_it_dropped_something() {
+        let whole = capture(Keep::Head, 6, &["abc", "def"]);
+        assert!(!whole.overflowed());
+        assert_eq!(whole.into_bytes(), b"abcdef");
+        let cut = capture(Keep::Head, 5, &["abc", "def"]);
+        assert!(cut.overflowed());
+        assert_eq!(cut.into_bytes(), b"abcde");
+    }
+
+    #[test]
+    fn the_tail_keeps_the_end() {
+        assert_eq!(capture(Keep::Tail, 4, &["ab", "cd", "e"]).into_bytes(), b"bcde");
+        assert_eq!(capture(Keep::Tail, 4, &["abcdefgh"]).into_bytes(), b"efgh");
+    }
+
+    #[test]
+    fn a_closed_pipe_is_not_waited_for() {
+        let mut closed = capture(Keep::Tail, 4, &["ab"]);
+        assert!(closed.readable().is_some());
+        closed.drain().expect("end of file");
+        assert!(closed.readable().is_none());
+    }
+}

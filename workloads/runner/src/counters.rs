@@ -1,0 +1,224 @@
+//! Counters that the kernel keeps, and what they say about the window between two readings.
+
+use std::time::Instant;
+
+use assay_schema::attempt::NoiseWindow;
+
+use crate::cgroup::{self, Cgroups, Throttling};
+use crate::cpus::CpuSet;
+use crate::host::Host;
+use crate::usage;
+
+/// The unit of /proc/stat on every Linux that user space sees.
+const TICK_SECONDS: f64 = 0.01;
+/// A share of CPU time is left out of windows shorter than this many steps of its counter: it would be noise itself.
+const STEPS_AT_LEAST: f64 = 20.0;
+
+/// Other work on the allowed CPUs, as a share of their time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct OtherWork {
+    pub(crate) ratio: f64,
+    /// How wrong `ratio` can be, because the kernel counts in steps.
+    pub(crate) uncertainty: f64,
+}
+
+/// One reading of every counter.
+#[derive(Debug, Clone)]
+pub(crate) struct Counters {
+    at: Instant,
+    cpus: Option<CpuTimes>,
+    /// CPU time of the runner and of every process it has launched and reaped.
+    own_seconds: f64,
+    throttling: Option<Throttling>,
+    pressure: [Option<f64>; 3],
+}
+
+/// What the allowed CPUs have done since boot, summed over them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct CpuTimes {
+    cpus: usize,
+    busy_seconds: f64,
+    steal_seconds: f64,
+    /// How coarse `busy_seconds` is.
+    resolution: f64,
+}
+
+impl Counters {
+    pub(crate) fn read(host: &Host, cgroups: &Cgroups, allowed: Option<&CpuSet>) -> Self {
+        Self {
+            at: Instant::now(),
+            cpus: allowed.and_then(|allowed| CpuTimes::read(host, allowed)),
+            own_seconds: usage::cpu_seconds_so_far(),
+            throttling: cgroups.throttling(),
+            pressure: ["cpu", "memory", "io"].map(|resource| {
+                let of_node = || cgroup::pressure_total(&host.text(format!("/proc/pressure/{resource}"))?);
+                cgroups.pressure(resource).or_else(of_node)
+            }),
+        }
+    }
+
+    /// What happened between `earlier` and this reading.
+    pub(crate) fn since(&self, earlier: &Self) -> NoiseWindow {
+        let seconds = (self.at - earlier.at).as_secs_f64();
+        let grown = |i: usize| Some((self.pressure[i]? - earlier.pressure[i]?).max(0.0));
+        let mut window = NoiseWindow {
+            window_seconds: Some(seconds),
+            pressure_cpu_seconds: grown(0),
+            pressure_memory_seconds: grown(1),
+            pressure_io_seconds: grown(2),
+            ..NoiseWindow::default()
+        };
+        if let (Some(before), Some(after)) = (earlier.throttling, self.throttling) {
+            window.throttled_seconds = Some((after.seconds - before.seconds).max(0.0));
+            window.throttled_periods = Some(after.periods.saturating_sub(before.periods));
+        }
+        if let Some((before, after, capacity)) = self.cpu_window(earlier) {
+            window.steal_ratio = Some(((after.steal_seconds - before.steal_seconds) / capacity).max(0.0));
+        }
+        window.other_work_ratio = self.other_work_since(earlier).map(|other| other.ratio);
+        window
+    }
+
+    /// What other than the runner and its trials ran on the allowed CPUs; nothing if the window is too short to tell.
+    pub(crate) fn other_work_since(&self, earlier: &Self) -> Option<OtherWork> {
+        let (before, after, capacity) = self.cpu_window(earlier)?;
+        let own = self.own_seconds - earlier.own_seconds;
+        let other = after.busy_seconds - before.busy_seconds - own;
+        let steps = 2.0 * after.resolution * after.cpus as f64;
+        Some(OtherWork { ratio: (other / capacity).max(0.0), uncertainty: steps / capacity })
+    }
+
+    /// Whether the CPUs' times can be read at all.
+    pub(crate) fn sees_cpus(&self) -> bool {
+        self.cpus.is_some()
+    }
+
+    /// Both readings of the CPUs and the CPU seconds between them, if that is long enough.
+    fn cpu_window(&self, earlier: &Self) -> Option<(CpuTimes, CpuTimes, f64)> {
+        let (before, after) = (earlier.cpus?, self.cpus?);
+        let seconds = (self.at - earlier.at).as_secs_f64();
+        let comparable = before.cpus == after.cpus && seconds >= STEPS_AT_LEAST * after.resolution;
+        comparable.then_some((before, after, seconds * after.cpus as f64))
+    }
+}
+
+impl CpuTimes {
+    /// From /proc/stat, and where the kernel also counts nanoseconds from /proc/schedstat.
+    fn read(host: &Host, allowed: &CpuSet) -> Option<Self> {
+        let mut times = Self { cpus: 0, busy_seconds: 0.0, steal_seconds: 0.0, resolution: TICK_SECONDS };
+        for (cpu, ticks) in per_cpu(&host.text("/proc/stat")?) {
+            if allowed.contains(cpu) {
+                // user nice system idle iowait irq softirq steal; guest time is part of user.
+                let [user, nice, system, _, _, irq, softirq, steal] = *ticks.first_chunk()?;
+                times.cpus += 1;
+                times.busy_seconds += (user + nice + system + irq + softirq) as f64 * TICK_SECONDS;
+                times.steal_seconds += steal as f64 * TICK_SECONDS;
+            }
+        }
+        if times.cpus != allowed.len() {
+            return None;
+        }
+        let precise = host.text("/proc/schedstat").and_then(|text| {
+            // The seventh number is the nanoseconds for which tasks ran.
+            let run: Vec<u64> = per_cpu(&text)
+                .filter(|(cpu, _)| allowed.contains(*cpu))
+                .filter_map(|(_, n)| n.get(6).copied())
+                .collect();
+            (run.len() == allowed.len()).then(|| run.iter().sum::<u64>() as f64 / 1e9)
+        });
+        if let Some(seconds) = precise {
+            times.busy_seconds = seconds;
+            times.resolution = 0.001;
+        }
+        Some(times)
+    }
+}
+
+/// The lines `cpu<N> number …`.
+fn per_cpu(text: &str) -> impl Iterator<Item = (usize, Vec<u64>)> + '_ {
+    text.lines().filter_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        let cpu = words.next()?.strip_prefix("cpu")?.parse().ok()?;
+        Some((cpu, words.map_while(|word| word.parse().ok()).collect()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::host::fake::FakeHost;
+
+    fn allowed() -> CpuSet {
+        CpuSet::parse("1").expect("a list")
+    }
+
+    fn machine(user: u64, steal: u64) -> FakeHost {
+        let stat = format!(
+            "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 900 0 0 0 0 0 0 0 0 0\ncpu1 {user} 0 5 70 3 1 1 {steal} 0 0\nintr 5\n"
+        );
+        FakeHost::new(&[
+            ("/proc/stat", &stat),
+            ("/proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=2000000\n"),
+        ])
+    }
+
+    fn reading(fake: &FakeHost, allowed: &CpuSet) -> Counters {
+        let host = fake.host();
+        Counters::read(&host, &Cgroups::find(&host), Some(allowed))
+    }
+
+    /// Two readings a second apart, during which the trial itself used `own` seconds.
+    fn window(before: &FakeHost, after: &FakeHost, own: f64) -> NoiseWindow {
+        let before = reading(before, &allowed());
+        let mut after = reading(after, &allowed());
+        after.at = before.at + Duration::from_secs(1);
+        after.own_seconds = before.own_seconds + own;
+        after.since(&before)
+    }
+
+    #[test]
+    fn other_work_is_what_the_cpus_did_beyond_the_trial() {
+        let window = window(&machine(100, 0), &machine(180, 0), 0.5);
+        assert!((window.other_work_ratio.expect("read") - 0.3).abs() < 1e-9);
+        assert_eq!(window.steal_ratio, Some(0.0));
+        assert_eq!(window.window_seconds, Some(1.0));
+        assert_eq!(window.pressure_cpu_seconds, Some(0.0));
+        assert_eq!(window.pressure_io_seconds, None, "the fake machine does not say");
+        assert_eq!(window.throttled_periods, None);
+    }
+
+    #[test]
+    fn rounding_never_makes_other_work_negative() {
+        assert_eq!(window(&machine(100, 0), &machine(149, 0), 0.5).other_work_ratio, Some(0.0));
+    }
+
+    #[test]
+    fn stolen_time_is_a_share_of_the_window() {
+        assert!((window(&machine(0, 10), &machine(0, 30), 0.0).steal_ratio.expect("read") - 0.2).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nanoseconds_are_preferred_to_ticks() {
+        let (before, after) = (machine(100, 0), machine(180, 0));
+        before.write("/proc/schedstat", "version 17\ncpu0 0 0 0 0 0 0 7 0 0\ncpu1 0 0 0 0 0 0 1000000000 5 9\n");
+        after.write("/proc/schedstat", "version 17\ncpu0 0 0 0 0 0 0 7 0 0\ncpu1 0 0 0 0 0 0 1600000000 5 9\n");
+        assert!((window(&before, &after, 0.5).other_work_ratio.expect("read") - 0.1).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_short_window_says_nothing_about_shares() {
+        let (before, mut after) = (reading(&machine(100, 0), &allowed()), reading(&machine(101, 1), &allowed()));
+        after.at = before.at + Duration::from_millis(150);
+        let window = after.since(&before);
+        assert_eq!((window.other_work_ratio, window.steal_ratio), (None, None));
+        assert!(window.pressure_cpu_seconds.is_some());
+    }
+
+    #[test]
+    fn a_cpu_that_cannot_be_read_leaves_the_reading_out() {
+        let both = CpuSet::parse("1,7").expect("a list");
+        assert_eq!(reading(&machine(1, 1), &both).cpus, None);
+    }
+}

@@ -1,0 +1,95 @@
+//! Sets of CPUs, in the form in which the kernel prints them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// A set of CPUs, e.g. `0-3,8`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct CpuSet(BTreeSet<usize>);
+
+impl CpuSet {
+    /// The set in the kernel's list format; nothing if the text is not one.
+    pub(crate) fn parse(list: &str) -> Option<Self> {
+        let mut cpus = BTreeSet::new();
+        for part in list.trim().split(',').filter(|part| !part.is_empty()) {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            cpus.extend(first.parse::<usize>().ok()?..=last.parse::<usize>().ok()?);
+        }
+        Some(Self(cpus))
+    }
+
+    /// The CPUs on which the calling thread may run, read back from the kernel.
+    pub(crate) fn allowed() -> Option<Self> {
+        let set = rustix::thread::sched_getaffinity(None).ok()?;
+        Some((0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
+    }
+
+    pub(crate) fn contains(&self, cpu: usize) -> bool {
+        self.0.contains(&cpu)
+    }
+
+    pub(crate) fn first(&self) -> Option<usize> {
+        self.0.first().copied()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn is_subset(&self, other: &Self) -> bool {
+        self.0.is_subset(&other.0)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().copied()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl FromIterator<usize> for CpuSet {
+    fn from_iter<I: IntoIterator<Item = usize>>(cpus: I) -> Self {
+        Self(cpus.into_iter().collect())
+    }
+}
+
+impl fmt::Display for CpuSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut cpus = self.iter().peekable();
+        let mut separator = "";
+        while let Some(first) = cpus.next() {
+            let mut last = first;
+            while let Some(next) = cpus.next_if_eq(&(last + 1)) {
+                last = next;
+            }
+            if first == last {
+                write!(f, "{separator}{first}")?;
+            } else {
+                write!(f, "{separator}{first}-{last}")?;
+            }
+            separator = ",";
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_and_prints_the_kernels_lists() {
+        for list in ["", "0", "1", "0-3", "0,2-5,9", "0-1,64-127"] {
+            assert_eq!(CpuSet::parse(list).expect("a list").to_string(), list);
+        }
+        assert_eq!(CpuSet::parse("2-5\n").expect("a list").len(), 4);
+        assert_eq!(CpuSet::parse("two"), None);
+    }
+
+    #[test]
+    fn the_kernel_says_where_this_thread_may_run() {
+        assert!(!CpuSet::allowed().expect("readable").is_empty());
+    }
+}

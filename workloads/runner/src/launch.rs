@@ -1,0 +1,307 @@
+//! Launches one process, waits for its end, and leaves nothing of it behind.
+//!
+//! While the process runs the runner sleeps in one `poll`: it wakes for output, for the end, for the time limit and for its own
+//! signals, never to look whether something happened.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context, Result};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+
+use crate::Stop;
+use crate::capture::{Capture, Keep};
+use crate::exec::Program;
+use crate::signals::Signals;
+use crate::usage::{self, Exit, Reap, Usage};
+
+/// No result is larger.
+pub(crate) const STDOUT_LIMIT: usize = 8 << 20;
+/// As much of standard error as an attempt holds.
+pub(crate) const STDERR_LIMIT: usize = 16 << 10;
+/// How long killed processes may take to end; only one stuck in the kernel takes longer.
+const SWEEP_TIME: Duration = Duration::from_secs(5);
+/// How long the pipes may stay open once every known process has ended.
+const DRAIN_TIME: Duration = Duration::from_millis(500);
+
+/// What to launch.
+#[derive(Debug)]
+pub(crate) struct Launch<'a> {
+    pub(crate) argv: &'a [String],
+    /// The whole environment.
+    pub(crate) env: &'a BTreeMap<String, String>,
+    /// Standard output is the result; otherwise it is kept with standard error.
+    pub(crate) stdout_is_result: bool,
+    pub(crate) timeout: Duration,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) how: How,
+    pub(crate) started_at: SystemTime,
+    pub(crate) duration: Duration,
+    /// Absent when it never ran or could not be reaped.
+    pub(crate) usage: Option<Usage>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    /// How many other processes it had started and were still running at its end.
+    pub(crate) left_behind: usize,
+}
+
+impl Ended {
+    /// The end of something that never ran.
+    pub(crate) fn not_started(reason: String) -> Self {
+        Self {
+            how: How::NotStarted(reason),
+            started_at: SystemTime::now(),
+            duration: Duration::ZERO,
+            usage: None,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            left_behind: 0,
+        }
+    }
+}
+
+/// How a launch ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    NotStarted(String),
+    Exited(Exit),
+    TimedOut,
+    TooMuchOutput,
+}
+
+/// Launches processes, one at a time.
+pub(crate) struct Launcher {
+    signals: Signals,
+}
+
+impl Launcher {
+    /// Makes the runner the parent of every process whose own parent ends, so that none escapes.
+    pub(crate) fn new() -> Result<Self> {
+        let signals = Signals::register().context("cannot receive signals")?;
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid())).context("cannot adopt orphans")?;
+        Ok(Self { signals })
+    }
+
+    /// Fails once the runner has been told to stop.
+    pub(crate) fn check_stop(&self) -> Result<(), Stop> {
+        self.signals.stop().map_or(Ok(()), |signal| Err(Stop::Signal(signal)))
+    }
+
+    /// Runs one process to its end, or to the end of its time.
+    pub(crate) fn run(&self, launch: &Launch<'_>) -> Result<Ended, Stop> {
+        self.supervise(launch).map_err(Stop::Runner)?.ok_or(()).or_else(|()| {
+            self.check_stop()?;
+            Err(Stop::Runner(anyhow::anyhow!("the trial was abandoned without a signal")))
+        })
+    }
+
+    /// Nothing if the runner was told to stop meanwhile.
+    fn supervise(&self, launch: &Launch<'_>) -> Result<Option<Ended>> {
+        let (stderr, stderr_writer) = io::pipe().context("cannot make a pipe")?;
+        let mut stderr = Capture::new(stderr.into(), Keep::Tail, STDERR_LIMIT)?;
+        let mut command = match Program::find(launch.argv, launch.env) {
+            Ok(program) => command(program),
+            Err(error) => return Ok(Some(Ended::not_started(cannot_start(launch, &error)))),
+        };
+        let mut stdout = None;
+        if launch.stdout_is_result {
+            let (reader, writer) = io::pipe().context("cannot make a pipe")?;
+            stdout = Some(Capture::new(reader.into(), Keep::Head, STDOUT_LIMIT)?);
+            command.stdout(writer);
+        } else {
+            command.stdout(stderr_writer.try_clone().context("cannot share a pipe")?);
+        }
+        command.stderr(stderr_writer);
+
+        let started_at = SystemTime::now();
+        let start = Instant::now();
+        let spawned = command.spawn();
+        // The pipes end when the processes close them; the command holds their writing ends too.
+        drop(command);
+        let pid = match spawned {
+            Ok(child) => Pid::from_child(&child),
+            Err(error) => return Ok(Some(Ended::not_started(cannot_start(launch, &error)))),
+        };
+        let deadline = start + launch.timeout;
+        let how = loop {
+            self.signals.clear();
+            if self.signals.stop().is_some() {
+                break None;
+            }
+            if has_ended(pid)? {
+                break Some(None);
+            }
+            stderr.drain().context("cannot read standard error")?;
+            if let Some(stdout) = &mut stdout {
+                stdout.drain().context("cannot read standard output")?;
+                if stdout.overflowed() {
+                    break Some(Some(How::TooMuchOutput));
+                }
+            }
+            let now = Instant::now();
+            if now >= deadline {
+                break Some(Some(How::TimedOut));
+            }
+            self.wait(&[Some(&stderr), stdout.as_ref()], deadline - now)?;
+        };
+        let duration = start.elapsed();
+        let swept = self.sweep(pid)?;
+        let Some(how) = how else { return Ok(None) };
+
+        let drained_by = Instant::now() + DRAIN_TIME;
+        loop {
+            stderr.drain().context("cannot read standard error")?;
+            if let Some(stdout) = &mut stdout {
+                stdout.drain().context("cannot read standard output")?;
+            }
+            let open = stderr.readable().is_some()
+                || stdout.as_ref().is_some_and(|stdout| stdout.readable().is_some() && !stdout.overflowed());
+            let now = Instant::now();
+            if !open || now >= drained_by {
+                break;
+            }
+            self.signals.clear();
+            self.wait(&[Some(&stderr), stdout.as_ref()], drained_by - now)?;
+        }
+        let how = match how {
+            Some(how) => how,
+            None if stdout.as_ref().is_some_and(Capture::overflowed) => How::TooMuchOutput,
+            None => How::Exited(swept.exit.context("a process that has ended could not be reaped")?),
+        };
+        Ok(Some(Ended {
+            how,
+            started_at,
+            duration,
+            usage: swept.usage,
+            stdout: stdout.map(Capture::into_bytes).unwrap_or_default(),
+            stderr: stderr.into_bytes(),
+            left_behind: swept.others,
+        }))
+    }
+
+    /// Sleeps until there is a signal or output, or the time is over.
+    fn wait(&self, captures: &[Option<&Capture>], time: Duration) -> Result<()> {
+        let mut sources = vec![PollFd::from_borrowed_fd(self.signals.readable(), PollFlags::IN)];
+        let pipes = captures.iter().flatten().filter_map(|capture| capture.readable());
+        sources.extend(pipes.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
+        let time = Timespec::try_from(time).context("a time limit beyond what the kernel can count")?;
+        match poll(&mut sources, Some(&time)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error).context("cannot wait for the trial"),
+        }
+    }
+
+    /// Kills and reaps whatever is left: the process, its group, and every descendant that left the group.
+    fn sweep(&self, main: Pid) -> Result<Swept> {
+        let mut swept = Swept::default();
+        let give_up = Instant::now() + SWEEP_TIME;
+        // The process itself has not been reaped yet, so that no other group can have its number.
+        let _ = rustix::process::kill_process_group(main, Signal::KILL);
+        loop {
+            self.signals.clear();
+            loop {
+                match usage::reap().context("cannot reap")? {
+                    Reap::Done(ended) if ended.pid == main.as_raw_nonzero().get() => {
+                        swept.exit = Some(ended.exit());
+                        swept.usage = Some(ended.usage);
+                    }
+                    Reap::Done(ended) => swept.others += usize::from(ended.exit() == Exit::Signal(libc::SIGKILL)),
+                    Reap::Running => break,
+                    Reap::None => return Ok(swept),
+                }
+            }
+            let now = Instant::now();
+            if now >= give_up {
+                crate::log(format_args!(
+                    "warning: processes of the trial survive SIGKILL; they may disturb what follows"
+                ));
+                return Ok(swept);
+            }
+            for pid in descendants() {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+            }
+            // A process can start another between being seen and being killed; look again soon.
+            self.wait(&[], Duration::from_millis(10).min(give_up - now))?;
+        }
+    }
+}
+
+/// What a sweep found.
+#[derive(Debug, Default)]
+struct Swept {
+    exit: Option<Exit>,
+    usage: Option<Usage>,
+    others: usize,
+}
+
+/// A command that becomes the program; with its own exec, so the name given to it is only for show.
+fn command(program: Program) -> Command {
+    let mut command = Command::new("trial");
+    command.process_group(0).stdin(Stdio::null());
+    let runner = rustix::process::getpid();
+    // SAFETY: between fork and exec the closure makes three system calls, prctl, getppid and execve; it neither allocates nor
+    // locks.
+    unsafe {
+        command.pre_exec(move || {
+            // Should the runner be killed, the trial must not go on unwatched.
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            if rustix::process::getppid() != Some(runner) {
+                return Err(io::Error::from_raw_os_error(libc::ESRCH));
+            }
+            Err(program.exec())
+        });
+    }
+    command
+}
+
+/// Whether a child has ended; it stays to be reaped.
+fn has_ended(pid: Pid) -> Result<bool> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    Ok(rustix::process::waitid(WaitId::Pid(pid), options).context("cannot wait for the trial")?.is_some())
+}
+
+/// Every process that this one has started, and those they have started.
+fn descendants() -> Vec<Pid> {
+    let parent_of = |name: &str| -> Option<(i32, i32)> {
+        let stat = fs::read_to_string(format!("/proc/{name}/stat")).ok()?;
+        // The command's name, in brackets, may contain anything.
+        let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
+        Some((name.parse().ok()?, parent))
+    };
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes: Vec<(i32, i32)> = entries.filter_map(|entry| parent_of(entry.file_name().to_str()?)).collect();
+    let mut family = vec![rustix::process::getpid().as_raw_nonzero().get()];
+    let mut next = 0;
+    while let Some(&parent) = family.get(next) {
+        family.extend(processes.iter().filter(|(_, of)| *of == parent).map(|(pid, _)| pid));
+        next += 1;
+    }
+    family.into_iter().skip(1).filter_map(Pid::from_raw).collect()
+}
+
+fn cannot_start(launch: &Launch<'_>, error: &io::Error) -> String {
+    let program = &launch.argv[0];
+    let hint = match error.kind() {
+        io::ErrorKind::NotFound if program.contains('/') && Path::new(program).exists() => {
+            "; the file is there, so what is missing is its interpreter or dynamic loader"
+        }
+        io::ErrorKind::NotFound if program.contains('/') => "; is it in the image under this path?",
+        io::ErrorKind::NotFound => "; it is in no folder of PATH",
+        io::ErrorKind::PermissionDenied => "; is it an executable file, and may this user run it?",
+        _ if error.raw_os_error() == Some(libc::ENOEXEC) => {
+            "; it is neither a program for this machine nor a script with a #! line"
+        }
+        _ => "",
+    };
+    format!("cannot start {program}: {error}{hint}")
+}

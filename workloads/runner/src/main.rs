@@ -1,0 +1,105 @@
+//! Runs one block of trials inside its pod and records what really happened. See README.md.
+
+mod block;
+mod capture;
+mod cgroup;
+mod counters;
+mod cpus;
+mod environment;
+mod exec;
+mod host;
+mod install;
+mod isolation;
+mod launch;
+mod plan;
+mod probe;
+mod record;
+mod signals;
+mod usage;
+mod verdict;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+/// The runner could not do its work: it could not write an attempt, say.
+const EXIT_RUNNER: u8 = 1;
+/// The wave, the block, the lease or the output folder is not as it must be. clap uses the same code.
+const EXIT_INPUT: u8 = 2;
+
+/// Runs benchmark trials and records what really happened.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Copy this program to DIR/assay-runner, for an init container.
+    Install {
+        /// Folder that the block's container also mounts.
+        #[arg(long, value_name = "DIR")]
+        to: PathBuf,
+    },
+    /// Run one block of a wave and write one attempt per trial.
+    Block(BlockArgs),
+}
+
+/// Which block to run, and where its attempts go.
+#[derive(Args)]
+pub(crate) struct BlockArgs {
+    /// The wave, as the planner wrote it.
+    #[arg(long, value_name = "FILE")]
+    wave: PathBuf,
+    /// The block to run, e.g. w000-b0003.
+    #[arg(long, value_name = "ID")]
+    block: String,
+    /// Folder for the attempts; it must hold none of this block's.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// What runs the block, e.g. the pod's name: the first part of every attempt's id.
+    #[arg(long, value_name = "NAME")]
+    executor: String,
+    /// The lease in force as JSON, {"node": …, "token": …}; recorded instead of the one in the wave.
+    #[arg(long, value_name = "FILE")]
+    lease_file: Option<PathBuf>,
+}
+
+/// Why the runner stopped before the end of its block.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// What it was given is wrong.
+    Input(anyhow::Error),
+    /// It could not do its work.
+    Runner(anyhow::Error),
+    /// It was told to, by this signal.
+    Signal(i32),
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Install { to } => install::install(&to).map_err(Stop::Runner),
+        Command::Block(args) => block::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Stop::Input(error)) => fail(&error, EXIT_INPUT),
+        Err(Stop::Runner(error)) => fail(&error, EXIT_RUNNER),
+        // As a shell reports a program that a signal ended.
+        Err(Stop::Signal(signal)) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
+    }
+}
+
+fn fail(error: &anyhow::Error, code: u8) -> ExitCode {
+    log(format_args!("assay-runner: {error:#}"));
+    ExitCode::from(code)
+}
+
+/// Writes one line to standard error. Nobody reading it is no reason to stop.
+pub(crate) fn log(line: std::fmt::Arguments<'_>) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

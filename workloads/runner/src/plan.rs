@@ -1,0 +1,218 @@
+//! What to run: one block of a wave, with every reference followed.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use assay_schema::wave::{Block, Lease, Run, Wave};
+
+/// Longer than any trial; keeps arithmetic with deadlines from overflowing.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// One block, ready to run.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) run: Run,
+    pub(crate) experiment: String,
+    pub(crate) wave: u64,
+    pub(crate) block: String,
+    pub(crate) lease: Option<Lease>,
+    pub(crate) image: Option<String>,
+    /// The file in which a trial leaves its result; absent: standard output.
+    pub(crate) output: Option<PathBuf>,
+    pub(crate) parity_required: bool,
+    pub(crate) timeout: Duration,
+    /// Warm-ups first, then the measured slots.
+    pub(crate) trials: Vec<Trial>,
+    commands: BTreeMap<usize, Command>,
+}
+
+/// One launch.
+#[derive(Debug)]
+pub(crate) struct Trial {
+    pub(crate) id: String,
+    pub(crate) slot: usize,
+    /// How many trials of its kind the block has.
+    pub(crate) of: usize,
+    pub(crate) warmup: bool,
+    cell: usize,
+}
+
+/// What the trials of one cell run.
+#[derive(Debug)]
+pub(crate) struct Command {
+    pub(crate) point: String,
+    pub(crate) arm: String,
+    pub(crate) argv: Vec<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) parameters: BTreeMap<String, String>,
+}
+
+impl Plan {
+    /// Reads the wave and keeps what the block needs of it.
+    pub(crate) fn read(file: &Path, block: &str, lease_file: Option<&Path>) -> Result<Self> {
+        let lease = lease_file.map(read_record::<Lease>).transpose()?;
+        let wave: Wave = read_record(file)?;
+        Self::new(wave, block, lease).with_context(|| file.display().to_string())
+    }
+
+    fn new(wave: Wave, id: &str, lease: Option<Lease>) -> Result<Self> {
+        let mut found = wave.blocks.iter().enumerate().filter(|(_, block)| block.id == id);
+        let Some((at, block)) = found.next() else {
+            let known: Vec<&str> = wave.blocks.iter().map(|block| block.id.as_str()).collect();
+            bail!("field blocks: there is no block {id:?}; the wave has {}", abridged(&known));
+        };
+        if let Some((again, _)) = found.next() {
+            bail!("field blocks[{again}].id: {id} is already the id of blocks[{at}]");
+        }
+        let trials = trials(block);
+        let mut commands = BTreeMap::new();
+        for trial in &trials {
+            let list = if trial.warmup { "warmup" } else { "order" };
+            let field = format!("blocks[{at}].{list}[{}]", trial.slot);
+            if let Entry::Vacant(command) = commands.entry(trial.cell) {
+                command.insert(Command::new(&wave, trial.cell, &field)?);
+            }
+        }
+        let timeout = Duration::try_from_secs_f64(wave.workload.timeout_seconds).unwrap_or(LONGEST_TIMEOUT);
+        Ok(Self {
+            block: block.id.clone(),
+            lease: lease.or_else(|| block.lease.clone()),
+            run: wave.run,
+            experiment: wave.experiment,
+            wave: wave.wave,
+            image: wave.workload.image,
+            output: wave.workload.output.path.filter(|path| !path.is_empty()).map(PathBuf::from),
+            parity_required: wave.workload.parity_required.unwrap_or(false),
+            timeout: timeout.min(LONGEST_TIMEOUT),
+            trials,
+            commands,
+        })
+    }
+
+    pub(crate) fn command(&self, trial: &Trial) -> &Command {
+        &self.commands[&trial.cell]
+    }
+}
+
+impl Command {
+    fn new(wave: &Wave, index: usize, used_by: &str) -> Result<Self> {
+        let Some(cell) = wave.cells.get(index) else {
+            bail!("field {used_by}: there is no cell {index}; the wave has {}", wave.cells.len());
+        };
+        let Some(point) = wave.points.get(cell.point) else {
+            bail!("field cells[{index}].point: there is no point {}; the wave has {}", cell.point, wave.points.len());
+        };
+        let Some(arm) = wave.arms.get(cell.arm) else {
+            bail!("field cells[{index}].arm: there is no arm {}; the wave has {}", cell.arm, wave.arms.len());
+        };
+        for (i, argument) in cell.argv.iter().enumerate() {
+            ensure!(!argument.contains('\0'), "field cells[{index}].argv[{i}]: {argument:?} contains a NUL character");
+        }
+        ensure!(!cell.argv[0].is_empty(), "field cells[{index}].argv[0]: the program's name is empty");
+        for (name, value) in &cell.env {
+            let fits = !name.is_empty() && !name.contains(['=', '\0']);
+            ensure!(fits, "field cells[{index}].env: {name:?} cannot be the name of a variable");
+            ensure!(!value.contains('\0'), "field cells[{index}].env.{name}: {value:?} contains a NUL character");
+        }
+        Ok(Self {
+            point: point.key.clone(),
+            arm: arm.name.clone(),
+            argv: cell.argv.clone(),
+            env: cell.env.clone(),
+            parameters: cell.parameters.clone(),
+        })
+    }
+}
+
+fn trials(block: &Block) -> Vec<Trial> {
+    let list = |cells: &[usize], kind: char| -> Vec<Trial> {
+        let trial = |(slot, &cell)| Trial {
+            id: format!("{}-{kind}{slot:05}", block.id),
+            slot,
+            of: cells.len(),
+            warmup: kind == 'w',
+            cell,
+        };
+        cells.iter().enumerate().map(trial).collect()
+    };
+    let mut trials = list(block.warmup.as_deref().unwrap_or_default(), 'w');
+    trials.extend(list(&block.order, 's'));
+    trials
+}
+
+fn read_record<T: serde::de::DeserializeOwned + assay_schema::Check>(file: &Path) -> Result<T> {
+    let text = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    assay_schema::read(&text).with_context(|| file.display().to_string())
+}
+
+/// The first few names and how many there are.
+fn abridged(names: &[&str]) -> String {
+    const SHOWN: usize = 5;
+    let more = if names.len() > SHOWN { format!(", … ({} in all)", names.len()) } else { String::new() };
+    names[..names.len().min(SHOWN)].join(", ") + &more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wave(name: &str) -> Wave {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schema/fixtures/valid").join(name);
+        read_record(&file).expect("a valid fixture")
+    }
+
+    #[test]
+    fn warm_ups_come_first_and_ids_count_on_their_own() {
+        let plan = Plan::new(wave("wave-abba.json"), "w000-b0001", None).expect("a plan");
+        assert_eq!(plan.trials.len(), 18);
+        let ids: Vec<&str> = plan.trials[5..8].iter().map(|trial| trial.id.as_str()).collect();
+        assert_eq!(ids, ["w000-b0001-w00005", "w000-b0001-s00000", "w000-b0001-s00001"]);
+        let command = plan.command(&plan.trials[6]);
+        assert_eq!((command.arm.as_str(), command.point.as_str()), ("loop-null", "batchSize=1,delta=0"));
+        assert_eq!(plan.lease, Some(Lease { node: "node-a".into(), token: 7 }));
+        assert_eq!(plan.timeout, Duration::from_secs(120));
+    }
+
+    #[test]
+    fn a_lease_given_now_replaces_the_planned_one() {
+        let now = Lease { node: "node-b".into(), token: 8 };
+        let plan = Plan::new(wave("wave-abba.json"), "w000-b0000", Some(now.clone())).expect("a plan");
+        assert_eq!(plan.lease, Some(now));
+    }
+
+    #[test]
+    fn errors_name_field_and_finding() {
+        let error = |id: &str, change: &dyn Fn(&mut Wave)| {
+            let mut wave = wave("wave-abba.json");
+            change(&mut wave);
+            format!("{:#}", Plan::new(wave, id, None).expect_err("refused"))
+        };
+        assert_eq!(
+            error("w000-b0007", &|_| ()),
+            "field blocks: there is no block \"w000-b0007\"; the wave has w000-b0000, w000-b0001"
+        );
+        assert_eq!(
+            error("w000-b0000", &|w| w.blocks[1].id = "w000-b0000".into()),
+            "field blocks[1].id: w000-b0000 is already the id of blocks[0]"
+        );
+        assert_eq!(
+            error("w000-b0000", &|w| w.blocks[0].order[2] = 6),
+            "field blocks[0].order[2]: there is no cell 6; the wave has 6"
+        );
+        assert_eq!(
+            error("w000-b0000", &|w| w.cells[1].arm = 3),
+            "field cells[1].arm: there is no arm 3; the wave has 3"
+        );
+        assert_eq!(
+            error("w000-b0000", &|w| w.cells[1].point = 9),
+            "field cells[1].point: there is no point 9; the wave has 2"
+        );
+        assert!(error("w000-b0000", &|w| w.cells[0].argv[1] = "a\0b".into()).contains("cells[0].argv[1]"));
+        assert!(error("w000-b0000", &|w| w.cells[0].argv[0].clear()).contains("name is empty"));
+        assert!(error("w000-b0000", &|w| drop(w.cells[0].env.insert("A=B".into(), String::new()))).contains("A=B"));
+    }
+}

@@ -1,0 +1,130 @@
+//! Short probes of the machine while nothing is being measured.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use assay_schema::attempt::NoiseWindow;
+
+use crate::cgroup::Cgroups;
+use crate::host::Host;
+
+/// Largest buffer of the bandwidth probe.
+const BUFFER_BYTES: usize = 32 << 20;
+/// Smallest buffer worth reading; with less memory there is no bandwidth probe.
+const BUFFER_BYTES_LEAST: usize = 4 << 20;
+/// After this time the bandwidth probe starts no further pass.
+const BANDWIDTH_TIME: Duration = Duration::from_millis(60);
+
+/// Steps of one spin: about a third of a millisecond.
+const SPIN_STEPS: u64 = 200_000;
+const SPINS: usize = 3;
+
+const SLEEP: Duration = Duration::from_micros(100);
+const SLEEPS: usize = 9;
+
+/// Spin and timer: about 3 ms.
+pub(crate) fn short() -> NoiseWindow {
+    let start = Instant::now();
+    let spin = median([(); SPINS].map(|()| spin()));
+    let lateness = median([(); SLEEPS].map(|()| lateness()));
+    NoiseWindow {
+        window_seconds: Some(start.elapsed().as_secs_f64()),
+        spin_seconds: Some(spin).filter(|&seconds| seconds > 0.0),
+        timer_lateness_seconds: Some(lateness),
+        ..NoiseWindow::default()
+    }
+}
+
+/// The short probe and read bandwidth: about 100 ms.
+pub(crate) fn full(host: &Host, cgroups: &Cgroups) -> NoiseWindow {
+    let start = Instant::now();
+    let mut window = short();
+    window.read_bandwidth_bytes_per_second = buffer_bytes(host, cgroups).and_then(read_bandwidth);
+    window.window_seconds = Some(start.elapsed().as_secs_f64());
+    window
+}
+
+/// A fixed amount of arithmetic in which every step needs the one before.
+fn spin() -> f64 {
+    let start = Instant::now();
+    let mut x = black_box(0x9e37_79b9_7f4a_7c15_u64);
+    for _ in 0..SPIN_STEPS {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+    }
+    black_box(x);
+    start.elapsed().as_secs_f64()
+}
+
+/// How much longer than asked a short sleep takes.
+fn lateness() -> f64 {
+    let start = Instant::now();
+    std::thread::sleep(SLEEP);
+    start.elapsed().saturating_sub(SLEEP).as_secs_f64()
+}
+
+/// The bandwidth probe's buffer: a quarter of the memory that is free, at most [`BUFFER_BYTES`].
+pub(crate) fn buffer_bytes(host: &Host, cgroups: &Cgroups) -> Option<usize> {
+    let of_limit = || Some(cgroups.memory_limit()?.saturating_sub(cgroups.memory_used().unwrap_or(0)));
+    let of_machine = crate::environment::memory_field(host, "MemAvailable");
+    let free = [of_limit(), of_machine].into_iter().flatten().min()?;
+    let bytes = usize::try_from(free / 4).unwrap_or(BUFFER_BYTES).min(BUFFER_BYTES);
+    (bytes >= BUFFER_BYTES_LEAST).then_some(bytes)
+}
+
+/// Bytes per second of the fastest pass over a buffer.
+fn read_bandwidth(bytes: usize) -> Option<f64> {
+    let buffer = vec![1_u64; bytes / size_of::<u64>()];
+    let start = Instant::now();
+    let mut fastest = f64::INFINITY;
+    while start.elapsed() < BANDWIDTH_TIME {
+        let pass = Instant::now();
+        let mut sums = [0_u64; 16];
+        for chunk in black_box(&buffer).chunks_exact(sums.len()) {
+            for (sum, value) in sums.iter_mut().zip(chunk) {
+                *sum = sum.wrapping_add(*value);
+            }
+        }
+        black_box(sums);
+        fastest = fastest.min(pass.elapsed().as_secs_f64());
+    }
+    (fastest > 0.0 && fastest.is_finite()).then(|| bytes as f64 / fastest)
+}
+
+fn median<const N: usize>(mut values: [f64; N]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[N / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::fake::FakeHost;
+
+    #[test]
+    fn probes_read_something() {
+        let host = Host::real();
+        let window = full(&host, &Cgroups::find(&host));
+        assert!(window.spin_seconds.expect("always there") > 0.0);
+        assert!(window.timer_lateness_seconds.expect("always there") >= 0.0);
+        let parts = window.spin_seconds.expect("there") + window.timer_lateness_seconds.expect("there");
+        assert!(window.window_seconds.expect("there") >= parts);
+    }
+
+    #[test]
+    fn the_buffer_fits_into_the_memory_that_is_free() {
+        let bytes = |kib: u64| {
+            let fake = FakeHost::new(&[("/proc/meminfo", &format!("MemAvailable:   {kib} kB\n"))]);
+            buffer_bytes(&fake.host(), &Cgroups::find(&fake.host()))
+        };
+        assert_eq!(bytes(8 << 20), Some(BUFFER_BYTES));
+        assert_eq!(bytes(64 << 10), Some(16 << 20));
+        assert_eq!(bytes(8 << 10), None);
+    }
+
+    #[test]
+    fn the_median_is_the_one_in_the_middle() {
+        assert_eq!(median([5.0, 1.0, 9.0]), 5.0);
+    }
+}

@@ -1,0 +1,272 @@
+//! What an ended process makes of its trial: the outcome, with a message that says what to look at.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use assay_schema::attempt::Outcome;
+
+use crate::launch::{Ended, How, STDOUT_LIMIT};
+use crate::usage::{self, Exit};
+
+/// An attempt's `message` holds this many characters.
+const MESSAGE_LENGTH: usize = 4096;
+/// How much of a faulty line a message shows on each side of the fault.
+const EXCERPT: usize = 40;
+
+/// How the trial came out.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) exit_code: Option<i64>,
+    pub(crate) signal: Option<i64>,
+    pub(crate) message: Option<String>,
+    pub(crate) result: Option<assay_schema::Result>,
+}
+
+/// What the verdict depends on besides the process.
+#[derive(Debug)]
+pub(crate) struct Terms<'a> {
+    /// The file with the result; absent: standard output.
+    pub(crate) output: Option<&'a Path>,
+    pub(crate) parity_required: bool,
+    pub(crate) timeout: Duration,
+    /// The kernel killed something of this cgroup for lack of memory while the trial ran.
+    pub(crate) out_of_memory: bool,
+    pub(crate) memory_limit: Option<u64>,
+}
+
+/// Judges an ended process.
+pub(crate) fn judge(ended: &Ended, terms: &Terms<'_>) -> Verdict {
+    match &ended.how {
+        How::NotStarted(reason) => Verdict::unhappy(Outcome::NotStarted, reason.clone()),
+        How::TimedOut => {
+            let others = match ended.left_behind {
+                0 => String::new(),
+                1 => ", with a process it had started".to_owned(),
+                n => format!(", with {n} processes it had started"),
+            };
+            let limit = terms.timeout.as_secs_f64();
+            let message = format!("still running after {limit} s, so it was killed{others}{}", last_words(ended));
+            Verdict { signal: Some(i64::from(libc::SIGKILL)), ..Verdict::unhappy(Outcome::TimedOut, message) }
+        }
+        How::TooMuchOutput => Verdict::unhappy(
+            Outcome::Malformed,
+            format!(
+                "standard output is more than {STDOUT_LIMIT} bytes, so the process was killed; a result is at most that"
+            ),
+        ),
+        How::Exited(Exit::Code(0)) => {
+            let result = text(ended, terms).and_then(|(text, source)| parse(&text, &source, terms.parity_required));
+            match result {
+                Ok(result) => Verdict {
+                    outcome: Some(Outcome::Succeeded),
+                    exit_code: Some(0),
+                    result: Some(result),
+                    ..Verdict::default()
+                },
+                Err(message) => Verdict { exit_code: Some(0), ..Verdict::unhappy(Outcome::Malformed, message) },
+            }
+        }
+        How::Exited(Exit::Code(code)) => {
+            let message = format!("the process exited with code {code}{}", last_words(ended));
+            Verdict { exit_code: Some(i64::from(*code)), ..Verdict::unhappy(Outcome::Failed, message) }
+        }
+        How::Exited(Exit::Signal(signal)) => {
+            let name = usage::signal_name(*signal);
+            let memory = match (terms.out_of_memory, terms.memory_limit) {
+                (true, Some(limit)) => format!(" because it ran out of memory; the limit is {limit} bytes"),
+                (true, None) => " because it ran out of memory".to_owned(),
+                (false, _) => String::new(),
+            };
+            let message = format!("signal {signal} ({name}) ended the process{memory}{}", last_words(ended));
+            Verdict { signal: Some(i64::from(*signal)), ..Verdict::unhappy(Outcome::Failed, message) }
+        }
+    }
+}
+
+impl Verdict {
+    pub(crate) fn unhappy(outcome: Outcome, message: String) -> Self {
+        let message = match message.char_indices().nth(MESSAGE_LENGTH - 1) {
+            Some((end, _)) => format!("{}…", &message[..end]),
+            None => message,
+        };
+        Self { outcome: Some(outcome), message: Some(message), ..Self::default() }
+    }
+}
+
+/// The last line on standard error, which usually says why.
+fn last_words(ended: &Ended) -> String {
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    last.map_or_else(String::new, |line| format!("; its last words: {}", shortened(line)))
+}
+
+fn shortened(line: &str) -> String {
+    const SHOWN: usize = 500;
+    line.char_indices().nth(SHOWN).map_or_else(|| line.to_owned(), |(end, _)| format!("{}…", &line[..end]))
+}
+
+/// The text that should be a result, and what to call its source.
+fn text(ended: &Ended, terms: &Terms<'_>) -> Result<(Vec<u8>, String), String> {
+    let Some(path) = terms.output else { return Ok((ended.stdout.clone(), "standard output".into())) };
+    let source = path.display().to_string();
+    match read_file(path) {
+        Ok(text) => Ok((text, source)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(format!("the process exited with code 0 but did not write {source}"))
+        }
+        Err(error) => Err(format!("cannot read the result from {source}: {error}")),
+    }
+}
+
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    // A pipe with nobody at the other end must not hold the runner up.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let mut text = Vec::new();
+    file.take(STDOUT_LIMIT as u64 + 1).read_to_end(&mut text)?;
+    if text.len() > STDOUT_LIMIT {
+        return Err(io::Error::other(format!("it is more than {STDOUT_LIMIT} bytes")));
+    }
+    Ok(text)
+}
+
+fn parse(text: &[u8], source: &str, parity_required: bool) -> Result<assay_schema::Result, String> {
+    if text.trim_ascii().is_empty() {
+        return Err(format!("{source} is empty; the process should write its result there"));
+    }
+    let result: assay_schema::Result = assay_schema::read(text).map_err(|error| {
+        let what = if error.incomplete { "ends in the middle of the result" } else { "is not a result" };
+        format!("{source} {what}: {error}{}", excerpt(text, &error))
+    })?;
+    if parity_required && result.parity.is_none() {
+        return Err(format!("{source}: field parity: missing, but the workload requires a parity digest"));
+    }
+    Ok(result)
+}
+
+/// The text around the fault.
+fn excerpt(text: &[u8], error: &assay_schema::ReadError) -> String {
+    let (Some(line), Some(column)) = (error.line, error.column) else { return String::new() };
+    let Some(line) = text.split(|&byte| byte == b'\n').nth(line.saturating_sub(1)) else { return String::new() };
+    let start = column.saturating_sub(EXCERPT).min(line.len());
+    let end = (column + EXCERPT).min(line.len());
+    let shown = String::from_utf8_lossy(&line[start..end]);
+    let shown = shown.trim();
+    if shown.is_empty() { String::new() } else { format!(", near {shown:?}") }
+}
+
+/// Removes what an earlier trial left at the result's place.
+pub(crate) fn clear_output(output: Option<&Path>) -> Result<(), String> {
+    let Some(path) = output else { return Ok(()) };
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(format!("cannot remove what an earlier trial left in {}: {error}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    fn ended(how: How, stdout: &str, stderr: &str) -> Ended {
+        Ended {
+            how,
+            started_at: SystemTime::UNIX_EPOCH,
+            duration: Duration::from_millis(1),
+            usage: None,
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            left_behind: 0,
+        }
+    }
+
+    fn terms() -> Terms<'static> {
+        Terms {
+            output: None,
+            parity_required: false,
+            timeout: Duration::from_millis(1500),
+            out_of_memory: false,
+            memory_limit: Some(1 << 30),
+        }
+    }
+
+    const RESULT: &str = r#"{"schema": "assay.dev/result/v1alpha1", "workload": {"name": "w", "version": "1"},
+        "metrics": {"latency": {"unit": "s", "value": 1.5}}}"#;
+
+    #[track_caller]
+    fn assert_verdict(verdict: &Verdict, outcome: Outcome, words: &[&str]) {
+        assert_eq!(verdict.outcome, Some(outcome));
+        let message = verdict.message.as_deref().unwrap_or("");
+        assert!(words.iter().all(|word| message.contains(word)), "{message}");
+    }
+
+    #[test]
+    fn a_result_and_exit_code_0_is_success() {
+        let verdict = judge(&ended(How::Exited(Exit::Code(0)), RESULT, "chatter"), &terms());
+        assert_verdict(&verdict, Outcome::Succeeded, &[]);
+        assert!(verdict.message.is_none() && verdict.result.is_some());
+    }
+
+    #[test]
+    fn a_result_that_came_with_a_failure_is_not_believed() {
+        let verdict = judge(&ended(How::Exited(Exit::Code(3)), RESULT, "one\ncannot open data set\n\n"), &terms());
+        assert_verdict(&verdict, Outcome::Failed, &["code 3", "cannot open data set"]);
+        assert!(verdict.result.is_none());
+    }
+
+    #[test]
+    fn a_signal_is_named_and_lack_of_memory_is_said() {
+        let terms = Terms { out_of_memory: true, ..terms() };
+        let verdict = judge(&ended(How::Exited(Exit::Signal(9)), "", ""), &terms);
+        assert_verdict(&verdict, Outcome::Failed, &["SIGKILL", "out of memory", "1073741824"]);
+    }
+
+    #[test]
+    fn malformed_says_where_and_what() {
+        let judge = |stdout: &str| judge(&ended(How::Exited(Exit::Code(0)), stdout, ""), &terms());
+        assert_verdict(&judge(" \n"), Outcome::Malformed, &["standard output is empty"]);
+        assert_verdict(&judge(&RESULT[..90]), Outcome::Malformed, &["ends in the middle", "line 2"]);
+        assert_verdict(&judge("elapsed: 3 s"), Outcome::Malformed, &["line 1, column 1", "near \"elapsed: 3 s\""]);
+        assert_verdict(&judge(&RESULT.replace("1.5", "\"x\"")), Outcome::Malformed, &["metrics.latency", "line 2"]);
+        assert_verdict(&judge(&RESULT.replace("\"s\"", "\"\"")), Outcome::Malformed, &["metrics.latency.unit"]);
+        assert_verdict(&judge(&format!("{RESULT}\nbye")), Outcome::Malformed, &["trailing characters", "line 3"]);
+    }
+
+    #[test]
+    fn a_required_parity_digest_must_be_there() {
+        let terms = Terms { parity_required: true, ..terms() };
+        let verdict = judge(&ended(How::Exited(Exit::Code(0)), RESULT, ""), &terms);
+        assert_verdict(&verdict, Outcome::Malformed, &["parity", "missing"]);
+    }
+
+    #[test]
+    fn the_result_can_be_a_file() {
+        let folder = tempfile::tempdir().expect("folder");
+        let file = folder.path().join("result.json");
+        let terms = Terms { output: Some(&file), ..terms() };
+        let exited = || ended(How::Exited(Exit::Code(0)), "not looked at", "");
+        assert_verdict(&judge(&exited(), &terms), Outcome::Malformed, &["did not write", "result.json"]);
+        fs::write(&file, RESULT).expect("written");
+        assert_verdict(&judge(&exited(), &terms), Outcome::Succeeded, &[]);
+        clear_output(Some(&file)).expect("removed");
+        clear_output(Some(&file)).expect("nothing to remove is fine");
+        assert!(!file.exists());
+        assert!(clear_output(Some(folder.path())).is_err(), "a folder is not removed");
+    }
+
+    #[test]
+    fn messages_fit_into_the_record() {
+        let verdict = Verdict::unhappy(Outcome::Failed, "é".repeat(5000));
+        assert_eq!(verdict.message.expect("a message").chars().count(), MESSAGE_LENGTH);
+    }
+}

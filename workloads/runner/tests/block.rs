@@ -1,0 +1,530 @@
+//! The built runner, running real processes.
+//!
+//! This executable is the tests, and called with `testee` it is the workload that they let the runner launch.
+
+mod testee;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use assay_schema::Attempt;
+use assay_schema::attempt::Outcome;
+use assay_schema::wave::Wave;
+use jsonschema::{Draft, Resource, Validator};
+use libtest_mimic::{Arguments, Trial};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+fn main() {
+    if std::env::args_os().nth(1).is_some_and(|first| first == "testee") {
+        return testee::main();
+    }
+    macro_rules! tests {
+        ($($name:ident),+ $(,)?) => { vec![$(Trial::test(stringify!($name), || { $name(); Ok(()) })),+] };
+    }
+    let tests = tests![
+        every_slot_and_warm_up_gets_one_attempt,
+        a_failing_trial_does_not_stop_the_block,
+        arguments_and_environment_arrive_verbatim,
+        the_environment_is_clean,
+        a_hanging_trial_is_killed_with_its_descendants,
+        processes_left_behind_are_killed_and_do_not_hold_the_block_up,
+        malformed_output_says_what_and_where,
+        endless_output_is_cut_off,
+        a_flood_on_standard_error_leaves_its_tail,
+        the_result_can_come_from_a_file,
+        a_stale_result_file_is_not_mistaken_for_a_new_one,
+        peak_memory_is_the_trials_own,
+        each_trial_is_alone_in_its_process_group,
+        sigterm_stops_at_once_and_keeps_what_is_written,
+        a_killed_runner_takes_its_trial_along,
+        an_existing_attempt_is_never_overwritten,
+        bad_input_names_file_and_field,
+        an_unwritable_attempt_is_the_runners_failure,
+        the_lease_in_force_is_recorded,
+        install_makes_a_runnable_copy,
+    ];
+    libtest_mimic::run(&Arguments::from_args(), tests).exit();
+}
+
+/// A wave under construction, with a folder that everything happens in.
+struct Bench {
+    folder: TempDir,
+    wave: Value,
+}
+
+impl Bench {
+    /// One cell per argument list, each run once, in order.
+    fn new(cells: &[&[&str]]) -> Self {
+        let own = std::env::current_exe().expect("own path").display().to_string();
+        let cells: Vec<Value> = cells
+            .iter()
+            .map(|arguments| {
+                let argv: Vec<&str> = [own.as_str(), "testee"].into_iter().chain(arguments.iter().copied()).collect();
+                json!({"point": 0, "arm": 0, "argv": argv, "env": {}, "parameters": {"a": "1"}})
+            })
+            .collect();
+        let order: Vec<usize> = (0..cells.len()).collect();
+        let wave = json!({
+            "schema": "assay.dev/wave/v1alpha1",
+            "run": {"namespace": "", "name": "test", "uid": "u-1"},
+            "experiment": format!("sha256:{}", "0".repeat(64)),
+            "wave": 0,
+            "workload": {"output": {"format": "AssayResult"}, "timeoutSeconds": 30},
+            "points": [{"key": "batchSize=8", "parameters": {"batchSize": "8"}}],
+            "arms": [{"name": "loop", "baseline": true}],
+            "cells": cells,
+            "blocks": [{"id": "w000-b0003", "order": order}],
+        });
+        Self { folder: tempfile::tempdir().expect("a folder"), wave }
+    }
+
+    fn with(mut self, pointer: &str, value: Value) -> Self {
+        let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
+        let parent = self.wave.pointer_mut(parent).expect("the parent exists");
+        match key.parse::<usize>() {
+            Ok(index) => parent[index] = value,
+            Err(_) => parent[key] = value,
+        }
+        self
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    fn command(&self, more: &[&str]) -> Command {
+        fs::write(self.path("wave.json"), self.wave.to_string()).expect("the wave is written");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_assay-runner"));
+        command.args(["block", "--block", "w000-b0003", "--executor", "pod-1", "--wave"]).arg(self.path("wave.json"));
+        command.arg("--out").arg(self.path("out")).args(more);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs the block, which must succeed, and returns its attempts in order and what was said.
+    fn run(&self) -> (Vec<Attempt>, String) {
+        let output = self.command(&[]).output().expect("the runner starts");
+        let said = stderr(&output);
+        assert!(output.status.success(), "{said}");
+        (self.attempts(), said)
+    }
+
+    /// Reads what has been written, and checks that all of it is valid.
+    fn attempts(&self) -> Vec<Attempt> {
+        let validator = attempt_validator();
+        let entries = fs::read_dir(self.path("out")).into_iter().flatten().flatten();
+        let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        // Warm-ups come first.
+        files.sort_by_key(|file| file.display().to_string().replace("-w0", "-a0"));
+        files
+            .iter()
+            .map(|file| {
+                let text = fs::read(file).expect("readable");
+                let value: Value = serde_json::from_slice(&text).expect("JSON");
+                let errors: Vec<_> =
+                    validator.iter_errors(&value).map(|e| format!("{}: {e}", e.instance_path)).collect();
+                assert!(errors.is_empty(), "{}: {errors:?}", file.display());
+                let attempt: Attempt = assay_schema::read(&text).expect("the types agree");
+                assert_eq!(file.file_stem().and_then(|stem| stem.to_str()), Some(attempt.trial.as_str()));
+                attempt
+            })
+            .collect()
+    }
+}
+
+fn attempt_validator() -> Validator {
+    let mut options = jsonschema::options().with_draft(Draft::Draft202012);
+    for text in [assay_schema::WAVE_SCHEMA, assay_schema::RESULT_SCHEMA] {
+        let schema: Value = serde_json::from_str(text).expect("JSON");
+        let id = schema["$id"].as_str().expect("an id").to_owned();
+        options = options.with_resource(id, Resource::from_contents(schema).expect("a resource"));
+    }
+    options.build(&serde_json::from_str(assay_schema::ATTEMPT_SCHEMA).expect("JSON")).expect("a schema")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[track_caller]
+fn assert_message(attempt: &Attempt, outcome: Outcome, words: &[&str]) {
+    assert_eq!(attempt.outcome, outcome, "{attempt:?}");
+    let message = attempt.message.as_deref().unwrap_or("");
+    assert!(words.iter().all(|word| message.contains(word)), "{message}");
+    assert_eq!(attempt.message.is_none(), outcome == Outcome::Succeeded);
+    assert_eq!(attempt.result.is_some(), outcome == Outcome::Succeeded);
+}
+
+/// Waits for something that is about to happen.
+#[track_caller]
+fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let give_up = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(value) = condition() {
+            return value;
+        }
+        assert!(Instant::now() < give_up, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The numbers of the processes that testees noted in a folder.
+fn noted_pids(folder: &Path) -> Vec<i32> {
+    let entries = fs::read_dir(folder).expect("the folder").flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.strip_prefix("pid-")?.parse().ok()).collect()
+}
+
+fn is_running(pid: i32) -> bool {
+    // A zombie that nobody has reaped yet does not run.
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+fn every_slot_and_warm_up_gets_one_attempt() {
+    let bench = Bench::new(&[&["ok"], &["ok"]])
+        .with("/blocks/0/warmup", json!([1]))
+        .with("/blocks/0/order", json!([0, 1, 1, 0]))
+        .with("/blocks/0/lease", json!({"node": "node-a", "token": 7}))
+        .with("/workload/parityRequired", json!(true))
+        .with("/workload/image", json!("example/image:1"));
+    let (attempts, said) = bench.run();
+    let trials: Vec<&str> = attempts.iter().map(|attempt| attempt.trial.as_str()).collect();
+    let expected = ["w00000", "s00000", "s00001", "s00002", "s00003"].map(|slot| format!("w000-b0003-{slot}"));
+    assert_eq!(trials, expected);
+    assert_eq!(attempts.iter().map(|attempt| attempt.slot).collect::<Vec<_>>(), [0, 0, 1, 2, 3]);
+    assert_eq!(attempts.iter().filter(|attempt| attempt.warmup).count(), 1);
+    for attempt in &attempts {
+        assert_message(attempt, Outcome::Succeeded, &[]);
+        assert_eq!(attempt.id, format!("pod-1/{}", attempt.trial));
+        assert_eq!((attempt.point.as_str(), attempt.arm.as_str()), ("batchSize=8", "loop"));
+        assert_eq!(attempt.lease.as_ref().map(|lease| lease.token), Some(7));
+        assert_eq!(attempt.exit_code, Some(0));
+        assert!(attempt.duration_seconds > 0.0);
+        assert!(attempt.resources.user_seconds.is_some() && attempt.resources.minor_faults > Some(0));
+        assert!(attempt.isolation.cpus_allowed.is_some() && attempt.isolation.reason.is_some());
+        assert!(attempt.noise.before.spin_seconds.is_some() && attempt.noise.after.spin_seconds.is_some());
+        assert!(attempt.noise.during.window_seconds >= Some(attempt.duration_seconds));
+        assert!(attempt.environment.hard.contains_key("kernelRelease"));
+        assert!(attempt.environment.soft.contains_key("image"));
+        let parity = attempt.result.as_ref().and_then(|result| result.parity.as_ref());
+        assert!(parity.is_some(), "the result is recorded as it was printed");
+    }
+    assert!(attempts.windows(2).all(|pair| pair[0].started_at < pair[1].started_at));
+    assert!(said.contains("w000-b0003 w00000/1 loop batchSize=8 succeeded"), "{said}");
+    assert!(said.contains("w000-b0003 s00003/4 loop batchSize=8 succeeded"), "{said}");
+    assert!(said.contains("done: 5 trials (5 succeeded); overhead"), "{said}");
+}
+
+fn a_failing_trial_does_not_stop_the_block() {
+    let fail = ["fail", "3", "cannot open data set"];
+    let mut bench = Bench::new(&[&fail, &["ok"], &["abort"], &["ok"], &["ok"], &["ok"], &["ok"]]);
+    let data = bench.text("data");
+    fs::write(&data, "echo this is no program\n").expect("written");
+    let script = bench.text("script");
+    fs::write(&script, "echo a shell ran this\n").expect("written");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("set");
+    for (cell, program) in [(3, "/no/such/program"), (4, "no-such-program-in-path"), (5, &data), (6, &script)] {
+        bench.wave["cells"][cell]["argv"] = json!([program]);
+    }
+    let (attempts, _) = bench.run();
+    assert_eq!(attempts.len(), 7);
+    assert_message(&attempts[0], Outcome::Failed, &["code 3", "cannot open data set"]);
+    assert_eq!((attempts[0].exit_code, attempts[0].signal), (Some(3), None));
+    assert_eq!(attempts[0].stderr_tail.as_deref(), Some("cannot open data set\n"));
+    assert_message(&attempts[1], Outcome::Succeeded, &[]);
+    assert_message(&attempts[2], Outcome::Failed, &["signal 6", "SIGABRT"]);
+    assert_eq!((attempts[2].exit_code, attempts[2].signal), (None, Some(6)));
+    assert_message(&attempts[3], Outcome::NotStarted, &["/no/such/program", "No such file", "in the image"]);
+    assert_eq!(attempts[3].resources, Default::default());
+    assert_message(&attempts[4], Outcome::NotStarted, &["no-such-program-in-path", "PATH"]);
+    assert_message(&attempts[5], Outcome::NotStarted, &["/data", "Permission denied"]);
+    assert_message(&attempts[6], Outcome::NotStarted, &["/script", "neither a program for this machine"]);
+}
+
+fn arguments_and_environment_arrive_verbatim() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schema/fixtures/valid/wave-verbatim.json");
+    let fixture: Wave = assay_schema::read(&fs::read(fixture).expect("the fixture")).expect("a valid wave");
+    let cell = &fixture.cells[0];
+    assert!(cell.argv.iter().any(|argument| argument.contains("{{workflow.name}}")));
+
+    let mut bench = Bench::new(&[&["dump"]]);
+    let dump = bench.text("dump {{workflow.name}} $(touch x).json");
+    let argv = bench.wave["cells"][0]["argv"].as_array_mut().expect("a list");
+    argv.push(json!(dump));
+    argv.extend(cell.argv[1..].iter().map(|argument| json!(argument)));
+    bench.wave["cells"][0]["env"] = json!(cell.env);
+    bench.wave["cells"][0]["parameters"] = json!(cell.parameters);
+    let (attempts, _) = bench.run();
+    assert_message(&attempts[0], Outcome::Succeeded, &[]);
+    let seen: (Vec<String>, BTreeMap<String, String>) =
+        serde_json::from_slice(&fs::read(&dump).expect("the dump")).expect("JSON");
+    assert_eq!(seen.0[1..], cell.argv[1..]);
+    for (name, value) in &cell.env {
+        assert_eq!(seen.1.get(name), Some(value));
+    }
+    assert_eq!(attempts[0].argv[4..], cell.argv[1..], "and the record has them too");
+    assert_eq!(attempts[0].parameters, cell.parameters);
+    let made: Vec<String> = fs::read_dir(bench.folder.path())
+        .expect("the folder")
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    assert_eq!(made.len(), 3, "wave, out and dump only; nothing was expanded: {made:?}");
+}
+
+fn the_environment_is_clean() {
+    let mut bench = Bench::new(&[&["dump"]]).with("/blocks/0/warmup", json!([0]));
+    let dump = bench.text("dump.json");
+    bench.wave["cells"][0]["argv"].as_array_mut().expect("a list").push(json!(dump));
+    bench.wave["cells"][0]["env"] = json!({"MODE": "fast", "HOME": "/elsewhere", "ASSAY_TRIAL": "forged"});
+    let output = bench.command(&[]).env("LEAK", "1").env("PATH", "/usr/bin:/bin").output().expect("the runner starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let (_, seen): (Vec<String>, BTreeMap<String, String>) =
+        serde_json::from_slice(&fs::read(&dump).expect("the dump")).expect("JSON");
+    let expected = [
+        ("ASSAY_TRIAL", "w000-b0003-s00000"),
+        ("ASSAY_WARMUP", "false"),
+        ("HOME", "/elsewhere"),
+        ("MODE", "fast"),
+        ("PATH", "/usr/bin:/bin"),
+    ];
+    assert_eq!(seen, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+}
+
+fn a_hanging_trial_is_killed_with_its_descendants() {
+    let mut bench = Bench::new(&[&["hang"], &["ok"]]).with("/workload/timeoutSeconds", json!(1.5));
+    let notes = bench.folder.path().display().to_string();
+    bench.wave["cells"][0]["argv"].as_array_mut().expect("a list").push(json!(notes));
+    let start = Instant::now();
+    let (attempts, said) = bench.run();
+    assert_message(&attempts[0], Outcome::TimedOut, &["1.5 s", "killed", "2 processes"]);
+    assert!((1.5..10.0).contains(&attempts[0].duration_seconds), "{}", attempts[0].duration_seconds);
+    assert_eq!(attempts[0].signal, Some(9));
+    assert_message(&attempts[1], Outcome::Succeeded, &[]);
+    assert!(start.elapsed() < Duration::from_secs(20), "{said}");
+    let pids = noted_pids(bench.folder.path());
+    assert_eq!(pids.len(), 3, "the trial, a grandchild in its group, and one in a session of its own");
+    for pid in pids {
+        assert!(!is_running(pid), "process {pid} escaped");
+    }
+}
+
+fn processes_left_behind_are_killed_and_do_not_hold_the_block_up() {
+    let mut bench = Bench::new(&[&["leave"], &["ok"]]);
+    let notes = bench.folder.path().display().to_string();
+    bench.wave["cells"][0]["argv"].as_array_mut().expect("a list").push(json!(notes));
+    let (attempts, said) = bench.run();
+    assert_message(&attempts[0], Outcome::Succeeded, &[]);
+    assert!(attempts[0].duration_seconds < 20.0, "the time limit is 30 s");
+    assert_message(&attempts[1], Outcome::Succeeded, &[]);
+    assert!(said.contains("killed 2 processes it left behind"), "{said}");
+    for pid in noted_pids(bench.folder.path()) {
+        assert!(!is_running(pid), "process {pid} escaped");
+    }
+}
+
+fn malformed_output_says_what_and_where() {
+    let bench =
+        Bench::new(&[&["print", "elapsed: 3 s"], &["partial"], &["print", ""], &["invalid"], &["twice"], &["ok"]]);
+    let (attempts, _) = bench.run();
+    assert_message(&attempts[0], Outcome::Malformed, &["standard output", "line 1, column 1", "elapsed: 3 s"]);
+    assert_message(&attempts[1], Outcome::Malformed, &["ends in the middle of the result", "line 1"]);
+    assert_message(&attempts[2], Outcome::Malformed, &["standard output is empty"]);
+    assert_message(&attempts[3], Outcome::Malformed, &["field metrics.latency.samples[1]", "line 1"]);
+    assert_message(&attempts[4], Outcome::Malformed, &["trailing characters", "line 2"]);
+    assert!(attempts[..5].iter().all(|attempt| attempt.exit_code == Some(0)));
+
+    let bench = Bench::new(&[&["no-parity"]]);
+    assert_message(&bench.run().0[0], Outcome::Succeeded, &[]);
+    let bench = Bench::new(&[&["no-parity"]]).with("/workload/parityRequired", json!(true));
+    assert_message(&bench.run().0[0], Outcome::Malformed, &["field parity", "missing"]);
+}
+
+fn endless_output_is_cut_off() {
+    let (attempts, _) = Bench::new(&[&["endless"], &["ok"]]).run();
+    assert_message(&attempts[0], Outcome::Malformed, &["more than 8388608 bytes"]);
+    assert!(attempts[0].duration_seconds < 20.0, "it did not wait for the time limit of 30 s");
+    assert_message(&attempts[1], Outcome::Succeeded, &[]);
+}
+
+fn a_flood_on_standard_error_leaves_its_tail() {
+    let (attempts, _) = Bench::new(&[&["flood"]]).run();
+    assert_message(&attempts[0], Outcome::Failed, &["code 1", "line 99999"]);
+    let tail = attempts[0].stderr_tail.as_deref().expect("a tail");
+    assert_eq!(tail.len(), 16_384);
+    assert!(tail.ends_with("line 99998\nline 99999\n"));
+}
+
+fn the_result_can_come_from_a_file() {
+    let mut bench = Bench::new(&[&["file"], &["file"]]);
+    let file = bench.text("result {{workflow.name}}.json");
+    for cell in 0..2 {
+        bench.wave["cells"][cell]["argv"].as_array_mut().expect("a list").push(json!(file));
+    }
+    bench.wave["workload"]["output"]["path"] = json!(file);
+    let (attempts, _) = bench.run();
+    assert_message(&attempts[0], Outcome::Succeeded, &[]);
+    assert_message(&attempts[1], Outcome::Succeeded, &[]);
+    assert_eq!(attempts[0].stderr_tail.as_deref(), Some("chatter on standard output\n"));
+}
+
+fn a_stale_result_file_is_not_mistaken_for_a_new_one() {
+    let mut bench = Bench::new(&[&["file"], &["print", "chatter"], &["ok"]]);
+    let file = bench.text("result.json");
+    bench.wave["cells"][0]["argv"].as_array_mut().expect("a list").push(json!(file));
+    bench.wave["workload"]["output"]["path"] = json!(file);
+    let (attempts, _) = bench.run();
+    assert_message(&attempts[0], Outcome::Succeeded, &[]);
+    assert_message(&attempts[1], Outcome::Malformed, &["did not write", "result.json"]);
+
+    // What cannot be removed cannot be told from a new result either.
+    fs::remove_dir_all(bench.path("out")).expect("removed");
+    fs::create_dir(bench.path("result.json")).expect("a folder in the way");
+    let (attempts, _) = bench.run();
+    assert_message(&attempts[0], Outcome::NotStarted, &["cannot remove", "result.json"]);
+}
+
+fn peak_memory_is_the_trials_own() {
+    let (attempts, _) = Bench::new(&[&["ok"], &["memory", "100"], &["ok"]]).run();
+    let peak = |i: usize| attempts[i].resources.max_rss_bytes;
+    assert!((100 << 20..130 << 20).contains(&peak(1).expect("large enough to be seen")), "{:?}", peak(1));
+    // The runner's own probes use 32 MiB, which must not show up.
+    for small in [0, 2] {
+        assert!(peak(small).is_none_or(|bytes| bytes < 20 << 20), "{:?}", peak(small));
+    }
+}
+
+fn each_trial_is_alone_in_its_process_group() {
+    // The testee succeeds only as leader of its group, with an empty standard input.
+    let (attempts, _) = Bench::new(&[&["leader"], &["leader"]]).run();
+    for attempt in &attempts {
+        assert_message(attempt, Outcome::Succeeded, &[]);
+    }
+}
+
+fn sigterm_stops_at_once_and_keeps_what_is_written() {
+    for (signal, code) in [(rustix::process::Signal::TERM, 143), (rustix::process::Signal::INT, 130)] {
+        let mut bench = Bench::new(&[&["ok"], &["hang"], &["ok"]]);
+        let notes = bench.folder.path().display().to_string();
+        bench.wave["cells"][1]["argv"].as_array_mut().expect("a list").push(json!(notes));
+        let runner: Child = bench.command(&[]).spawn().expect("the runner starts");
+        let pids =
+            wait_for("the second trial", || Some(noted_pids(bench.folder.path())).filter(|pids| pids.len() == 3));
+        let asked = Instant::now();
+        rustix::process::kill_process(rustix::process::Pid::from_child(&runner), signal).expect("sent");
+        let output = runner.wait_with_output().expect("the runner ends");
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        assert!(asked.elapsed() < Duration::from_secs(5));
+        assert!(stderr(&output).contains("after 1 of 3 trials"), "{}", stderr(&output));
+        let attempts = bench.attempts();
+        assert_eq!(attempts.len(), 1, "the trial that was stopped says nothing about the workload");
+        assert_message(&attempts[0], Outcome::Succeeded, &[]);
+        for pid in pids {
+            assert!(!is_running(pid), "process {pid} escaped");
+        }
+    }
+}
+
+fn a_killed_runner_takes_its_trial_along() {
+    let mut bench = Bench::new(&[&["ok"], &["hang"]]);
+    let notes = bench.folder.path().display().to_string();
+    bench.wave["cells"][1]["argv"].as_array_mut().expect("a list").push(json!(notes));
+    let mut runner = bench.command(&[]).stderr(Stdio::null()).spawn().expect("the runner starts");
+    let pids = wait_for("the second trial", || Some(noted_pids(bench.folder.path())).filter(|pids| pids.len() == 3));
+    let child = |pid: &i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let parent = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse::<u32>().ok());
+        parent == Some(runner.id())
+    };
+    let (trial, descendants): (Vec<i32>, Vec<i32>) = pids.iter().partition(|pid| child(pid));
+    assert_eq!(trial.len(), 1);
+    runner.kill().expect("killed");
+    runner.wait().expect("reaped");
+    wait_for("the trial's end", || (!is_running(trial[0])).then_some(()));
+    // Nobody is left to find these; in a pod they end with its process namespace.
+    for pid in descendants {
+        let pid = rustix::process::Pid::from_raw(pid).expect("a process");
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("killed");
+    }
+    assert_eq!(bench.attempts().len(), 1, "the first attempt is intact, and nothing half-written looks like one");
+}
+
+fn an_existing_attempt_is_never_overwritten() {
+    let bench = Bench::new(&[&["ok"], &["ok"]]);
+    bench.run();
+    let before = fs::read(bench.path("out/w000-b0003-s00001.json")).expect("an attempt");
+    fs::remove_file(bench.path("out/w000-b0003-s00000.json")).expect("removed");
+    let output = bench.command(&[]).output().expect("the runner starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("w000-b0003-s00001.json exists already"), "{}", stderr(&output));
+    assert_eq!(fs::read(bench.path("out/w000-b0003-s00001.json")).expect("an attempt"), before);
+    assert!(!bench.path("out/w000-b0003-s00000.json").exists(), "nothing was run");
+}
+
+fn bad_input_names_file_and_field() {
+    let refused = |bench: &Bench, more: &[&str], words: &[&str]| {
+        let output = bench.command(more).output().expect("the runner starts");
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        assert!(bench.attempts().is_empty());
+    };
+    let ok = || Bench::new(&[&["ok"]]);
+    refused(&ok().with("/workload/timeoutSeconds", json!("3s")), &[], &["wave.json", "workload.timeoutSeconds", "3s"]);
+    refused(&ok().with("/experiment", json!("latest")), &[], &["wave.json", "field experiment", "latest"]);
+    refused(&ok().with("/extra", json!(1)), &[], &["wave.json", "unknown field `extra`"]);
+    refused(
+        &ok().with("/schema", json!("assay.dev/wave/v9")),
+        &[],
+        &["wave.json", "field schema", "assay.dev/wave/v9"],
+    );
+    refused(&ok().with("/blocks/0/order", json!([0, 5])), &[], &["blocks[0].order[1]", "no cell 5"]);
+    refused(&ok().with("/blocks/0/id", json!("w000-b0000")), &[], &["w000-b0003", "the wave has w000-b0000"]);
+    let bench = ok();
+    refused(&bench, &["--lease-file", &bench.text("none.json")], &["none.json", "No such file"]);
+    fs::write(bench.path("lease.json"), r#"{"node": "a", "token": "7"}"#).expect("written");
+    refused(&bench, &["--lease-file", &bench.text("lease.json")], &["lease.json", "field token"]);
+
+    let output = Command::new(env!("CARGO_BIN_EXE_assay-runner"))
+        .args(["block", "--block", "w000-b0003", "--executor", "a/b", "--wave", "/none/wave.json", "--out", "/none"])
+        .output()
+        .expect("the runner starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--executor \"a/b\""), "{}", stderr(&output));
+}
+
+fn an_unwritable_attempt_is_the_runners_failure() {
+    let mut bench = Bench::new(&[&["ok"], &["remove"], &["ok"]]);
+    let out = bench.text("out");
+    bench.wave["cells"][1]["argv"].as_array_mut().expect("a list").push(json!(out));
+    let output = bench.command(&[]).output().expect("the runner starts");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("cannot write the attempt"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("w000-b0003-s00001.json"), "{}", stderr(&output));
+}
+
+fn the_lease_in_force_is_recorded() {
+    let bench = Bench::new(&[&["ok"]]).with("/blocks/0/lease", json!({"node": "node-a", "token": 7}));
+    fs::write(bench.path("lease.json"), "{\"node\": \"node-a\", \"token\": 12}\n").expect("written");
+    let output = bench.command(&["--lease-file", &bench.text("lease.json")]).output().expect("the runner starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(bench.attempts()[0].lease.as_ref().map(|lease| lease.token), Some(12));
+}
+
+fn install_makes_a_runnable_copy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runner = env!("CARGO_BIN_EXE_assay-runner");
+    let installed = Command::new(runner).args(["install", "--to"]).arg(folder.path()).output().expect("it starts");
+    assert!(installed.status.success(), "{}", stderr(&installed));
+    let copy = Command::new(folder.path().join("assay-runner")).arg("--version").output().expect("the copy starts");
+    assert_eq!(copy.stdout, Command::new(runner).arg("--version").output().expect("it starts").stdout);
+}

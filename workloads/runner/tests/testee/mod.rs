@@ -1,0 +1,113 @@
+//! The workload of the tests: it does what its arguments say, and some of that is very bad.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::hint::black_box;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, exit};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+const RESULT: &str = r#"{"schema": "assay.dev/result/v1alpha1", "workload": {"name": "testee", "version": "1"}, "metrics": {"latency": {"unit": "s", "samples": [0.25, 0.5]}}, "parity": {"algorithm": "blake3", "digest": "0123456789abcdef0123456789abcdef", "items": 1}}"#;
+
+/// `<program> testee <what> <argument>…`
+pub(crate) fn main() {
+    let arguments: Vec<String> = std::env::args().skip(2).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["ok"] => println!("{RESULT}"),
+        ["print", text] => println!("{text}"),
+        ["partial"] => print!("{}", &RESULT[..120]),
+        ["invalid"] => println!("{}", RESULT.replace("0.5]", "\"fast\"]")),
+        ["twice"] => println!("{RESULT}\n{RESULT}"),
+        ["no-parity"] => println!("{}}}", RESULT.split(", \"parity\"").next().unwrap_or_default()),
+        ["fail", code, words] => {
+            println!("{RESULT}");
+            eprintln!("{words}");
+            exit(code.parse().expect("a code"));
+        }
+        ["abort"] => std::process::abort(),
+        ["endless"] => loop {
+            if std::io::stdout().write_all(&[b' '; 4096]).is_err() {
+                exit(1);
+            }
+        },
+        ["flood"] => {
+            let lines: String = (0..100_000).map(|i| format!("line {i}\n")).collect();
+            std::io::stderr().write_all(lines.as_bytes()).expect("written");
+            exit(1);
+        }
+        ["memory", mebibytes] => {
+            let bytes = mebibytes.parse::<usize>().expect("a number") << 20;
+            black_box(vec![1_u8; bytes]);
+            println!("{RESULT}");
+        }
+        ["leader"] => {
+            let own = rustix::process::getpid();
+            assert_eq!(rustix::process::getpgid(None).expect("a group"), own);
+            assert_eq!(std::io::stdin().read(&mut [0]).expect("readable"), 0);
+            println!("{RESULT}");
+        }
+        ["file", path] => {
+            println!("chatter on standard output");
+            fs::write(path, RESULT).expect("written");
+        }
+        ["remove", folder] => {
+            fs::remove_dir_all(folder).expect("removed");
+            println!("{RESULT}");
+        }
+        ["dump", path, ..] => {
+            let environment: BTreeMap<String, String> = std::env::vars().collect();
+            let seen = serde_json::to_vec(&(&arguments[1..], environment)).expect("JSON");
+            fs::write(path, seen).expect("written");
+            println!("{RESULT}");
+        }
+        ["hang", notes] => {
+            start_stubborn(notes);
+            note(notes);
+            stay();
+        }
+        ["leave", notes] => {
+            start_stubborn(notes);
+            println!("{RESULT}");
+        }
+        ["stubborn", notes, kind] => {
+            if kind == "escaped" {
+                rustix::process::setsid().expect("a session");
+            }
+            note(notes);
+            stay();
+        }
+        _ => panic!("a testee does not know {arguments:?}"),
+    }
+}
+
+/// Starts two processes that hold standard output open, one of them outside the process group.
+#[expect(
+    clippy::zombie_processes,
+    reason = "the runner has to cope with workloads that do not wait for their children"
+)]
+fn start_stubborn(notes: &str) {
+    for kind in ["grouped", "escaped"] {
+        let own = std::env::current_exe().expect("own path");
+        let child = Command::new(own).args(["testee", "stubborn", notes, kind]).spawn().expect("a child");
+        let noted = Path::new(notes).join(format!("pid-{}", child.id()));
+        while !noted.exists() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Leaves this process's number where the test finds it, once SIGTERM no longer ends it.
+fn note(notes: &str) {
+    signal_hook::flag::register(15, Arc::new(AtomicBool::new(false))).expect("SIGTERM is taken over");
+    fs::write(Path::new(notes).join(format!("pid-{}", std::process::id())), "").expect("noted");
+}
+
+fn stay() -> ! {
+    loop {
+        std::thread::sleep(Duration::from_secs(3600));
+    }
+}

@@ -1,0 +1,280 @@
+//! What the runner saw of one execution of one trial.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::{self, Check, Violation};
+use crate::result::Scalar;
+use crate::wave::{Lease, Run};
+
+/// One execution of one trial, valid or not. A reading the machine could not give is left out, never written as zero.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
+pub struct Attempt {
+    /// The format's name.
+    pub schema: SchemaId,
+    /// `<executor>/<trial>`, unique in the ledger.
+    pub id: String,
+    /// `<block>-s<slot>`, or `<block>-w<slot>` for a warm-up.
+    pub trial: String,
+    /// The run it belongs to.
+    pub run: Run,
+    /// Digest of the experiment's specification.
+    pub experiment: String,
+    /// The wave's number.
+    pub wave: u64,
+    /// The block's id.
+    pub block: String,
+    /// Place in the block's order, or among its warm-ups.
+    pub slot: u64,
+    /// The point's key.
+    pub point: String,
+    /// The arm's name.
+    pub arm: String,
+    /// Recorded, never compared.
+    pub warmup: bool,
+    /// The claim under which it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub lease: Option<Lease>,
+    /// RFC 3339, UTC.
+    pub started_at: String,
+    /// Launch of the process to its end.
+    pub duration_seconds: f64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The exit code, when the process exited.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub exit_code: Option<i64>,
+    /// The signal that ended the process.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub signal: Option<i64>,
+    /// What happened and what to look at; absent when it succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub message: Option<String>,
+    /// The last 16 KiB of standard error.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub stderr_tail: Option<String>,
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// Every parameter in force.
+    pub parameters: BTreeMap<String, String>,
+    /// What the process reported.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub result: Option<crate::Result>,
+    /// Where it ran.
+    pub environment: Environment,
+    /// What the process really had.
+    pub isolation: Isolation,
+    /// What else went on.
+    pub noise: Noise,
+    /// What the process used.
+    pub resources: Resources,
+}
+
+/// The `schema` field of an attempt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SchemaId {
+    /// The only version there is.
+    #[default]
+    #[serde(rename = "assay.dev/attempt/v1alpha1")]
+    V1Alpha1,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// Exit code 0 and a valid result.
+    Succeeded,
+    /// Non-zero exit code, or a signal.
+    Failed,
+    /// Killed at the time limit.
+    TimedOut,
+    /// Exit code 0 without a valid result.
+    Malformed,
+    /// The program could not be launched.
+    NotStarted,
+}
+
+/// The fingerprint of the place.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Environment {
+    /// Must be equal for attempts to be compared; stable over a reboot.
+    pub hard: BTreeMap<String, Scalar>,
+    /// Shown when they differ.
+    pub soft: BTreeMap<String, Scalar>,
+}
+
+/// What the process really had, read back from inside.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
+pub struct Isolation {
+    /// The class.
+    pub level: IsolationLevel,
+    /// CPU list as the kernel prints it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub cpus_allowed: Option<String>,
+    /// CPUs' worth of CFS quota; absent when unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub cpu_quota: Option<f64>,
+    /// Absent when unlimited.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub memory_limit_bytes: Option<u64>,
+    /// Why this level, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub reason: Option<String>,
+}
+
+/// How well the process was kept apart from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum IsolationLevel {
+    /// Its CPUs are its own, as far as can be seen.
+    #[serde(rename = "ExclusiveCPUs")]
+    ExclusiveCpus,
+    /// Others may use its CPUs.
+    Shared,
+    /// It was stopped by its CPU quota.
+    Throttled,
+    /// Nothing could be read.
+    Unknown,
+}
+
+/// Readings around a trial.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Noise {
+    /// Before the block.
+    pub before: NoiseWindow,
+    /// Over the trial.
+    pub during: NoiseWindow,
+    /// After it.
+    pub after: NoiseWindow,
+}
+
+/// Readings over one window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
+pub struct NoiseWindow {
+    /// Length of the window.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub window_seconds: Option<f64>,
+    /// Share of the allowed CPUs' time that the hypervisor took.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub steal_ratio: Option<f64>,
+    /// Share of the allowed CPUs' time spent on anything but this trial.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub other_work_ratio: Option<f64>,
+    /// Time stopped by the CPU quota.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub throttled_seconds: Option<f64>,
+    /// Quota periods in which that happened.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub throttled_periods: Option<u64>,
+    /// Growth of PSI's some-stall for CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub pressure_cpu_seconds: Option<f64>,
+    /// The same for memory.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub pressure_memory_seconds: Option<f64>,
+    /// The same for I/O.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub pressure_io_seconds: Option<f64>,
+    /// The memory-bandwidth probe.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub read_bandwidth_bytes_per_second: Option<f64>,
+    /// Median lateness of a short sleep.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub timer_lateness_seconds: Option<f64>,
+    /// Time of a fixed amount of arithmetic.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub spin_seconds: Option<f64>,
+}
+
+/// The process's own use, from `wait4`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
+pub struct Resources {
+    /// CPU time in user mode.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub user_seconds: Option<f64>,
+    /// CPU time in the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub system_seconds: Option<f64>,
+    /// Peak resident memory.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub max_rss_bytes: Option<u64>,
+    /// Page faults served without I/O.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub minor_faults: Option<u64>,
+    /// Page faults that needed I/O.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub major_faults: Option<u64>,
+    /// Times it waited.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub voluntary_context_switches: Option<u64>,
+    /// Times it was pushed off its CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub involuntary_context_switches: Option<u64>,
+}
+
+impl Check for Attempt {
+    fn check(&self) -> Result<(), Violation> {
+        check::length("id", &self.id, 1, 400)?;
+        check::trial_id("trial", &self.trial)?;
+        self.run.check().map_err(|v| v.within("run"))?;
+        check::sha256("experiment", &self.experiment)?;
+        check::block_id("block", &self.block)?;
+        check::length("point", &self.point, 0, 4096)?;
+        check::length("arm", &self.arm, 1, 63)?;
+        if let Some(lease) = &self.lease {
+            lease.check().map_err(|v| v.within("lease"))?;
+        }
+        check::not_negative("durationSeconds", self.duration_seconds)?;
+        check::length("message", self.message.as_deref().unwrap_or(""), 0, 4096)?;
+        check::length("stderrTail", self.stderr_tail.as_deref().unwrap_or(""), 0, 16_384)?;
+        check::require(!self.argv.is_empty(), "argv", || "empty".to_owned())?;
+        check::parameters("parameters", &self.parameters)?;
+        if let Some(result) = &self.result {
+            result.check().map_err(|v| v.within("result"))?;
+        }
+        check::count("environment.hard", self.environment.hard.len(), 0, 128)?;
+        check::count("environment.soft", self.environment.soft.len(), 0, 128)?;
+        self.isolation.check().map_err(|v| v.within("isolation"))?;
+        self.noise.before.check().map_err(|v| v.within("noise.before"))?;
+        self.noise.during.check().map_err(|v| v.within("noise.during"))?;
+        self.noise.after.check().map_err(|v| v.within("noise.after"))?;
+        check::not_negative("resources.userSeconds", self.resources.user_seconds.unwrap_or(0.0))?;
+        check::not_negative("resources.systemSeconds", self.resources.system_seconds.unwrap_or(0.0))
+    }
+}
+
+impl Check for Isolation {
+    fn check(&self) -> Result<(), Violation> {
+        check::length("cpusAllowed", self.cpus_allowed.as_deref().unwrap_or(""), 0, 1024)?;
+        check::positive("cpuQuota", self.cpu_quota.unwrap_or(1.0))?;
+        check::require(self.memory_limit_bytes != Some(0), "memoryLimitBytes", || "zero".to_owned())?;
+        check::length("reason", self.reason.as_deref().unwrap_or(""), 0, 1024)
+    }
+}
+
+impl Check for NoiseWindow {
+    fn check(&self) -> Result<(), Violation> {
+        for (field, value) in [
+            ("windowSeconds", self.window_seconds),
+            ("stealRatio", self.steal_ratio),
+            ("otherWorkRatio", self.other_work_ratio),
+            ("throttledSeconds", self.throttled_seconds),
+            ("pressureCpuSeconds", self.pressure_cpu_seconds),
+            ("pressureMemorySeconds", self.pressure_memory_seconds),
+            ("pressureIoSeconds", self.pressure_io_seconds),
+            ("timerLatenessSeconds", self.timer_lateness_seconds),
+        ] {
+            check::not_negative(field, value.unwrap_or(0.0))?;
+        }
+        check::positive("readBandwidthBytesPerSecond", self.read_bandwidth_bytes_per_second.unwrap_or(1.0))?;
+        check::positive("spinSeconds", self.spin_seconds.unwrap_or(1.0))
+    }
+}
+
+crate::read::objects!(Attempt, Environment, Isolation, Noise, NoiseWindow, Resources);

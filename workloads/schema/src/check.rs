@@ -1,0 +1,108 @@
+//! The schema's rules that a Rust type cannot express: lengths, ranges and patterns.
+
+use std::collections::BTreeMap;
+
+/// A value that breaks a rule of its schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The field at fault, e.g. `blocks[3].id`.
+    pub field: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl Violation {
+    pub(crate) fn new(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { field: field.into(), problem: problem.into() }
+    }
+
+    /// The same violation, seen from the record that holds the checked one in `field`.
+    pub(crate) fn within(self, field: &str) -> Self {
+        let separator = if self.field.is_empty() || self.field.starts_with('[') { "" } else { "." };
+        Self { field: format!("{field}{separator}{}", self.field), problem: self.problem }
+    }
+}
+
+/// A record that can be checked against its schema's rules once it has been read.
+pub trait Check {
+    /// Reports the first broken rule.
+    fn check(&self) -> Result<(), Violation>;
+}
+
+pub(crate) type Checked = Result<(), Violation>;
+
+/// `at_least..=at_most` characters, as JSON Schema counts them.
+pub(crate) fn length(field: &str, value: &str, at_least: usize, at_most: usize) -> Checked {
+    // No character is longer than its bytes, so most strings need no counting.
+    let fits = value.len() >= at_least && (value.len() <= at_most || value.chars().count() <= at_most);
+    require(fits, field, || format!("{} characters, but {at_least} to {at_most} are allowed", value.chars().count()))
+}
+
+/// `at_least..=at_most` entries.
+pub(crate) fn count(field: &str, found: usize, at_least: usize, at_most: usize) -> Checked {
+    require((at_least..=at_most).contains(&found), field, || {
+        format!("{found} entries, but {at_least} to {at_most} are allowed")
+    })
+}
+
+/// Zero or more.
+pub(crate) fn not_negative(field: &str, value: f64) -> Checked {
+    require(value >= 0.0, field, || format!("{value} is negative"))
+}
+
+/// More than zero.
+pub(crate) fn positive(field: &str, value: f64) -> Checked {
+    require(value > 0.0, field, || format!("{value} is not greater than zero"))
+}
+
+/// `^[a-z][A-Za-z0-9]{0,62}$`
+pub(crate) fn name(field: &str, value: &str) -> Checked {
+    let bytes = value.as_bytes();
+    let fits = bytes.len() <= 63
+        && bytes.first().is_some_and(u8::is_ascii_lowercase)
+        && bytes.iter().all(u8::is_ascii_alphanumeric);
+    require(fits, field, || format!("{value:?} is not a name: a lower-case letter, then at most 62 letters and digits"))
+}
+
+/// `^w[0-9]{3}-b[0-9]{4}$`
+pub(crate) fn block_id(field: &str, value: &str) -> Checked {
+    require(shaped(value, "w000-b0000"), field, || format!("{value:?} is not a block id such as w000-b0003"))
+}
+
+/// `^w[0-9]{3}-b[0-9]{4}-[sw][0-9]{5}$`
+pub(crate) fn trial_id(field: &str, value: &str) -> Checked {
+    require(shaped(value, "w000-b0000-s00000") || shaped(value, "w000-b0000-w00000"), field, || {
+        format!("{value:?} is not a trial id such as w000-b0003-s00004")
+    })
+}
+
+/// `^sha256:[0-9a-f]{64}$`
+pub(crate) fn sha256(field: &str, value: &str) -> Checked {
+    let fits = value.strip_prefix("sha256:").is_some_and(|digits| digits.len() == 64 && digits.bytes().all(lower_hex));
+    require(fits, field, || format!("{value:?} is not sha256: and 64 lower-case hexadecimal digits"))
+}
+
+/// `^[0-9a-f]{32,128}$`
+pub(crate) fn digest(field: &str, value: &str) -> Checked {
+    let fits = (32..=128).contains(&value.len()) && value.bytes().all(lower_hex);
+    require(fits, field, || format!("{value:?} is not 32 to 128 lower-case hexadecimal digits"))
+}
+
+/// At most 256 entries, as in the schema's `parameters`.
+pub(crate) fn parameters(field: &str, value: &BTreeMap<String, String>) -> Checked {
+    count(field, value.len(), 0, 256)
+}
+
+pub(crate) fn require(fits: bool, field: &str, problem: impl FnOnce() -> String) -> Checked {
+    if fits { Ok(()) } else { Err(Violation::new(field, problem())) }
+}
+
+/// Whether `value` equals `shape`, where a zero stands for any digit.
+fn shaped(value: &str, shape: &str) -> bool {
+    value.len() == shape.len()
+        && value.bytes().zip(shape.bytes()).all(|(v, s)| if s == b'0' { v.is_ascii_digit() } else { v == s })
+}
+
+fn lower_hex(byte: u8) -> bool {
+    byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)
+}

@@ -1,0 +1,33 @@
+//! The records that cross the seam between Rust and Go, as types.
+//!
+//! The three JSON Schemas beside this crate are the contract; `fixtures/` holds examples that the tests of both languages
+//! read. [`wave`] is what the planner writes, [`result`] what a workload prints, [`attempt`] what the runner records.
+//!
+//! Reading is strict: [`read`] refuses whatever the schema refuses, and its error says where in the text and in which field.
+
+pub mod attempt;
+pub mod result;
+pub mod wave;
+
+mod check;
+mod read;
+
+pub use attempt::Attempt;
+pub use check::{Check, Violation};
+pub use read::{ReadError, read};
+pub use result::Result;
+pub use wave::Wave;
+
+/// The JSON Schema of [`Wave`].
+pub const WAVE_SCHEMA: &str = include_str!("../wave.schema.json");
+/// The JSON Schema of [`Attempt`]; it refers to the other two.
+pub const ATTEMPT_SCHEMA: &str = include_str!("../attempt.schema.json");
+/// The JSON Schema of [`Result`].
+pub const RESULT_SCHEMA: &str = include_str!("../result.schema.json");
+
+/// The `schema` field of every wave.
+pub const WAVE_ID: &str = "assay.dev/wave/v1alpha1";
+/// The `schema` field of every attempt.
+pub const ATTEMPT_ID: &str = "assay.dev/attempt/v1alpha1";
+/// The `schema` field of every result.
+pub const RESULT_ID: &str = "assay.dev/result/v1alpha1";

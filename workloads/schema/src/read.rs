@@ -1,0 +1,99 @@
+//! Strict reading, with errors that a person can act on.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::check::{Check, Violation};
+
+/// Why a text is not the record it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadError {
+    /// The field at fault, e.g. `metrics.latency.samples[2]`; empty when the text is not JSON at all or the whole is at fault.
+    pub field: String,
+    /// Line in the text, from 1; absent when the text is well-formed but breaks a rule.
+    pub line: Option<usize>,
+    /// Column in the line, from 1; 0 when the text ends right after a line break.
+    pub column: Option<usize>,
+    /// True when the text ends inside the record.
+    pub incomplete: bool,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (Some(line), Some(column)) = (self.line, self.column) {
+            write!(f, "line {line}, column {column}: ")?;
+        }
+        if !self.field.is_empty() {
+            write!(f, "field {}: ", self.field)?;
+        }
+        f.write_str(&self.problem)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl From<Violation> for ReadError {
+    fn from(violation: Violation) -> Self {
+        Self { field: violation.field, line: None, column: None, incomplete: false, problem: violation.problem }
+    }
+}
+
+/// Reads exactly one record from `text` and checks every rule of its schema.
+pub fn read<T: DeserializeOwned + Check>(text: &[u8]) -> Result<T, ReadError> {
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    let record: T = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let field = error.path().to_string();
+        json_error(if field == "." { String::new() } else { field }, error.inner())
+    })?;
+    deserializer.end().map_err(|error| json_error(String::new(), &error))?;
+    record.check()?;
+    Ok(record)
+}
+
+fn json_error(field: String, error: &serde_json::Error) -> ReadError {
+    let text = error.to_string();
+    // serde_json appends the place, which is reported on its own here.
+    let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem).to_owned();
+    ReadError { field, line: Some(error.line()), column: Some(error.column()), incomplete: error.is_eof(), problem }
+}
+
+/// Reads a field that may be absent but, when there, is not null.
+pub(crate) fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
+
+/// Implements `Serialize` and `Deserialize` for structs derived with `remote = "Self"`, so that they are read from JSON
+/// objects only. Serde's own implementation also takes an array with the fields in order, which no schema allows.
+macro_rules! objects {
+    ($($name:ident),+) => {$(
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+                struct Object;
+                impl<'de> serde::de::Visitor<'de> for Object {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str("an object")
+                    }
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> std::result::Result<$name, A::Error> {
+                        $name::deserialize(serde::de::value::MapAccessDeserializer::new(map))
+                    }
+                }
+                deserializer.deserialize_map(Object)
+            }
+        }
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+                $name::serialize(self, serializer)
+            }
+        }
+    )+};
+}
+pub(crate) use objects;

@@ -1,0 +1,267 @@
+//! What one workload process says about one trial.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::{self, Check, Violation};
+
+/// What one workload process says about one trial. Times are seconds and sizes bytes unless a unit says otherwise; a figure the
+/// process does not have is left out, never written as zero.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Result {
+    /// The format's name.
+    pub schema: SchemaId,
+    /// Which program ran.
+    pub workload: Workload,
+    /// What each knob really did.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub effective: Option<BTreeMap<String, Scalar>>,
+    /// The measured quantities.
+    pub metrics: BTreeMap<String, Metric>,
+    /// Named parts of the measured region, in order.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub phases: Option<Vec<Phase>>,
+    /// Work done per trial.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub counters: Option<BTreeMap<String, Quantity>>,
+    /// Digest of the outputs, which must agree between the arms of a point.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub parity: Option<Parity>,
+    /// Physical limits measured by the same process.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub ceilings: Option<Vec<Ceiling>>,
+}
+
+/// The `schema` field of a result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SchemaId {
+    /// The only version there is.
+    #[default]
+    #[serde(rename = "assay.dev/result/v1alpha1")]
+    V1Alpha1,
+}
+
+/// Which program ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Workload {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// How it was built: compiler, profile, target features.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub build: Option<BTreeMap<String, String>>,
+}
+
+/// A string, a number or a truth value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// A truth value.
+    Bool(bool),
+    /// A number, with the digits it was written with.
+    Number(serde_json::Number),
+    /// A string.
+    Text(String),
+}
+
+/// One measured quantity of the trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "LooseMetric", into = "LooseMetric")]
+pub struct Metric {
+    /// UCUM-like: `s`, `By`, `By/s`, `1/s`, `queries/s`.
+    pub unit: String,
+    /// What was measured.
+    pub reading: Reading,
+}
+
+/// The form in which a metric was measured: exactly one of three.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reading {
+    /// Every observation, in order.
+    Samples(Vec<f64>),
+    /// A histogram of the observations.
+    Histogram(Histogram),
+    /// A single figure.
+    Value(f64),
+}
+
+/// [`Metric`] as it is written, before it is known that exactly one reading is there.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+struct LooseMetric {
+    unit: String,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    samples: Option<Vec<f64>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    histogram: Option<Histogram>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    value: Option<f64>,
+}
+
+impl TryFrom<LooseMetric> for Metric {
+    type Error = &'static str;
+
+    fn try_from(metric: LooseMetric) -> std::result::Result<Self, Self::Error> {
+        let reading = match (metric.samples, metric.histogram, metric.value) {
+            (Some(samples), None, None) => Reading::Samples(samples),
+            (None, Some(histogram), None) => Reading::Histogram(histogram),
+            (None, None, Some(value)) => Reading::Value(value),
+            _ => return Err("a metric has exactly one of samples, histogram and value"),
+        };
+        Ok(Self { unit: metric.unit, reading })
+    }
+}
+
+impl From<Metric> for LooseMetric {
+    fn from(metric: Metric) -> Self {
+        let mut loose = Self { unit: metric.unit, samples: None, histogram: None, value: None };
+        match metric.reading {
+            Reading::Samples(samples) => loose.samples = Some(samples),
+            Reading::Histogram(histogram) => loose.histogram = Some(histogram),
+            Reading::Value(value) => loose.value = Some(value),
+        }
+        loose
+    }
+}
+
+/// An `HdrHistogram`, so that percentiles merge across trials and are never averaged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Histogram {
+    /// How `data` is encoded.
+    pub encoding: HistogramEncoding,
+    /// The metric's unit per recorded integer, e.g. 1e-9.
+    pub scale: f64,
+    /// How many observations it holds.
+    pub count: u64,
+    /// The encoded histogram.
+    pub data: String,
+}
+
+/// How a histogram is encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HistogramEncoding {
+    /// `HdrHistogram` V2, deflated, in base64.
+    #[serde(rename = "hdr-v2-deflate-base64")]
+    HdrV2DeflateBase64,
+}
+
+/// A named part of the measured region.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// Seconds of every iteration.
+    pub samples: Vec<f64>,
+}
+
+/// A value with its unit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Quantity {
+    /// The unit.
+    pub unit: String,
+    /// The value.
+    pub value: f64,
+}
+
+/// A strong digest of the outputs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Parity {
+    /// How the digest was made.
+    pub algorithm: ParityAlgorithm,
+    /// Lower-case hexadecimal digits.
+    pub digest: String,
+    /// How many outputs the digest covers.
+    pub items: u64,
+}
+
+/// How a parity digest was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ParityAlgorithm {
+    /// BLAKE3.
+    Blake3,
+    /// SHA-256.
+    Sha256,
+}
+
+/// A physical limit, and what the workload achieved against it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Ceiling {
+    /// What is limited, e.g. `readBandwidth`.
+    pub name: String,
+    /// The unit of both figures.
+    pub unit: String,
+    /// What the machine can do.
+    pub limit: f64,
+    /// What the workload did.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub achieved: Option<f64>,
+}
+
+impl Check for Result {
+    fn check(&self) -> std::result::Result<(), Violation> {
+        check::length("workload.name", &self.workload.name, 1, 63)?;
+        check::length("workload.version", &self.workload.version, 1, 63)?;
+        for (key, value) in self.workload.build.iter().flatten() {
+            check::length(&format!("workload.build.{key}"), value, 0, 1024)?;
+        }
+        check::count("workload.build", self.workload.build.as_ref().map_or(0, BTreeMap::len), 0, 32)?;
+        check::count("effective", self.effective.as_ref().map_or(0, BTreeMap::len), 0, 128)?;
+
+        check::count("metrics", self.metrics.len(), 1, 64)?;
+        for (name, metric) in &self.metrics {
+            check::name("metrics", name)?;
+            metric.check().map_err(|v| v.within(&format!("metrics.{name}")))?;
+        }
+        check::count("phases", self.phases.as_ref().map_or(0, Vec::len), 0, 64)?;
+        for (i, phase) in self.phases.iter().flatten().enumerate() {
+            check::name(&format!("phases[{i}].name"), &phase.name)?;
+            samples(&format!("phases[{i}].samples"), &phase.samples)?;
+        }
+        check::count("counters", self.counters.as_ref().map_or(0, BTreeMap::len), 0, 64)?;
+        for (name, counter) in self.counters.iter().flatten() {
+            check::length(&format!("counters.{name}.unit"), &counter.unit, 1, 32)?;
+        }
+        if let Some(parity) = &self.parity {
+            check::digest("parity.digest", &parity.digest)?;
+        }
+        check::count("ceilings", self.ceilings.as_ref().map_or(0, Vec::len), 0, 16)?;
+        for (i, ceiling) in self.ceilings.iter().flatten().enumerate() {
+            check::name(&format!("ceilings[{i}].name"), &ceiling.name)?;
+            check::length(&format!("ceilings[{i}].unit"), &ceiling.unit, 1, 32)?;
+            check::positive(&format!("ceilings[{i}].limit"), ceiling.limit)?;
+            check::not_negative(&format!("ceilings[{i}].achieved"), ceiling.achieved.unwrap_or(0.0))?;
+        }
+        Ok(())
+    }
+}
+
+impl Check for Metric {
+    fn check(&self) -> std::result::Result<(), Violation> {
+        check::length("unit", &self.unit, 1, 32)?;
+        match &self.reading {
+            Reading::Samples(values) => samples("samples", values),
+            Reading::Histogram(histogram) => {
+                check::positive("histogram.scale", histogram.scale)?;
+                check::require(histogram.count >= 1, "histogram.count", || "an empty histogram".to_owned())?;
+                check::length("histogram.data", &histogram.data, 0, 1 << 20)
+            }
+            Reading::Value(_) => Ok(()),
+        }
+    }
+}
+
+fn samples(field: &str, values: &[f64]) -> std::result::Result<(), Violation> {
+    check::count(field, values.len(), 1, 100_000)
+}
+
+crate::read::objects!(Result, Workload, LooseMetric, Histogram, Phase, Quantity, Parity, Ceiling);

@@ -1,0 +1,216 @@
+//! What the planner asks for: the blocks of one wave.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::{self, Check, Violation};
+
+/// Everything `assay-runner` needs to execute the blocks of one wave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
+pub struct Wave {
+    /// The format's name.
+    pub schema: SchemaId,
+    /// The run this wave belongs to.
+    pub run: Run,
+    /// Digest of the experiment's specification.
+    pub experiment: String,
+    /// The wave's number in its run, from 0.
+    pub wave: u64,
+    /// What every trial of the wave has in common.
+    pub workload: Workload,
+    /// The combinations of sweep values.
+    pub points: Vec<Point>,
+    /// The alternatives compared.
+    pub arms: Vec<Arm>,
+    /// The commands, one per point and arm.
+    pub cells: Vec<Cell>,
+    /// The groups of trials, each run in one pod on one node.
+    pub blocks: Vec<Block>,
+}
+
+/// The `schema` field of a wave.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SchemaId {
+    /// The only version there is.
+    #[default]
+    #[serde(rename = "assay.dev/wave/v1alpha1")]
+    V1Alpha1,
+}
+
+/// Which run a record belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Run {
+    /// Kubernetes namespace; empty for a local run.
+    pub namespace: String,
+    /// Name of the `BenchmarkRun`.
+    pub name: String,
+    /// Its uid, which no later run of the same name shares.
+    pub uid: String,
+}
+
+/// What every trial of a wave has in common.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
+pub struct Workload {
+    /// Image reference the blocks run; absent for a local run.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub image: Option<String>,
+    /// Where the result comes from.
+    pub output: Output,
+    /// A result without a parity digest is malformed.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub parity_required: Option<bool>,
+    /// A trial that runs longer than this many seconds is killed.
+    pub timeout_seconds: f64,
+}
+
+/// Where the result comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Output {
+    /// How it is written.
+    pub format: Format,
+    /// File the process writes; absent: standard output.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub path: Option<String>,
+}
+
+/// How a workload writes its result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Format {
+    /// One [`crate::Result`] as JSON.
+    AssayResult,
+}
+
+/// One combination of sweep values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Point {
+    /// `name=value` of every sweep axis, joined by commas; empty when there is no sweep.
+    pub key: String,
+    /// The same as a map.
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// One alternative.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Arm {
+    /// Its name in the run.
+    pub name: String,
+    /// Whether the others are compared with it.
+    pub baseline: bool,
+}
+
+/// The command that one trial of a point and arm runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Cell {
+    /// Index into [`Wave::points`].
+    pub point: usize,
+    /// Index into [`Wave::arms`].
+    pub arm: usize,
+    /// Program and arguments, passed on verbatim.
+    pub argv: Vec<String>,
+    /// Environment, passed on verbatim.
+    pub env: BTreeMap<String, String>,
+    /// Every parameter in force, for the record.
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// Trials that run one after the other in one place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Block {
+    /// `w<wave>-b<block>`.
+    pub id: String,
+    /// The claim under which the block may run.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub lease: Option<Lease>,
+    /// Cells launched once before the measured slots.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub warmup: Option<Vec<usize>>,
+    /// The cell of each measured slot.
+    pub order: Vec<usize>,
+}
+
+/// The claim under which a block may run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Lease {
+    /// The node claimed.
+    pub node: String,
+    /// The fencing token, which grows with every claim.
+    pub token: u64,
+}
+
+impl Check for Wave {
+    fn check(&self) -> Result<(), Violation> {
+        self.run.check().map_err(|v| v.within("run"))?;
+        check::sha256("experiment", &self.experiment)?;
+        if let Some(image) = &self.workload.image {
+            check::length("workload.image", image, 0, 512)?;
+        }
+        if let Some(path) = &self.workload.output.path {
+            check::length("workload.output.path", path, 0, 4096)?;
+        }
+        check::positive("workload.timeoutSeconds", self.workload.timeout_seconds)?;
+
+        check::count("points", self.points.len(), 1, 10_000)?;
+        for (i, point) in self.points.iter().enumerate() {
+            check::length(&format!("points[{i}].key"), &point.key, 0, 4096)?;
+            check::parameters(&format!("points[{i}].parameters"), &point.parameters)?;
+        }
+        check::count("arms", self.arms.len(), 1, 32)?;
+        for (i, arm) in self.arms.iter().enumerate() {
+            check::length(&format!("arms[{i}].name"), &arm.name, 1, 63)?;
+        }
+        check::count("cells", self.cells.len(), 1, 100_000)?;
+        for (i, cell) in self.cells.iter().enumerate() {
+            cell.check().map_err(|v| v.within(&format!("cells[{i}]")))?;
+        }
+        check::count("blocks", self.blocks.len(), 1, 1_000)?;
+        for (i, block) in self.blocks.iter().enumerate() {
+            block.check().map_err(|v| v.within(&format!("blocks[{i}]")))?;
+        }
+        Ok(())
+    }
+}
+
+impl Check for Run {
+    fn check(&self) -> Result<(), Violation> {
+        check::length("namespace", &self.namespace, 0, 63)?;
+        check::length("name", &self.name, 1, 253)?;
+        check::length("uid", &self.uid, 1, 64)
+    }
+}
+
+impl Check for Cell {
+    fn check(&self) -> Result<(), Violation> {
+        check::count("argv", self.argv.len(), 1, 256)?;
+        check::parameters("env", &self.env)?;
+        check::parameters("parameters", &self.parameters)
+    }
+}
+
+impl Check for Block {
+    fn check(&self) -> Result<(), Violation> {
+        check::block_id("id", &self.id)?;
+        if let Some(lease) = &self.lease {
+            lease.check().map_err(|v| v.within("lease"))?;
+        }
+        check::count("warmup", self.warmup.as_ref().map_or(0, Vec::len), 0, 100_000)?;
+        check::count("order", self.order.len(), 1, 100_000)
+    }
+}
+
+impl Check for Lease {
+    fn check(&self) -> Result<(), Violation> {
+        check::length("node", &self.node, 1, 253)
+    }
+}
+
+crate::read::objects!(Wave, Run, Workload, Output, Point, Arm, Cell, Block, Lease);

@@ -1,0 +1,230 @@
+//! The types, the schemas and the fixtures must agree.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assay_schema::{Attempt, Check, ReadError, Wave};
+use jsonschema::{Draft, Resource, Validator};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Wave,
+    Attempt,
+    Result,
+}
+
+impl Kind {
+    fn of(path: &Path) -> Self {
+        match path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split('-').next()) {
+            Some("wave") => Self::Wave,
+            Some("attempt") => Self::Attempt,
+            Some("result") => Self::Result,
+            _ => panic!("{}: the name of a fixture begins with wave-, attempt- or result-", path.display()),
+        }
+    }
+
+    fn schema(self) -> &'static str {
+        match self {
+            Self::Wave => assay_schema::WAVE_SCHEMA,
+            Self::Attempt => assay_schema::ATTEMPT_SCHEMA,
+            Self::Result => assay_schema::RESULT_SCHEMA,
+        }
+    }
+
+    /// Reads the text with the Rust type and writes it again.
+    fn round_trip(self, text: &[u8]) -> Result<Value, ReadError> {
+        fn through<T: DeserializeOwned + Serialize + Check>(text: &[u8]) -> Result<Value, ReadError> {
+            let record: T = assay_schema::read(text)?;
+            Ok(serde_json::to_value(&record).expect("a record can always be written"))
+        }
+        match self {
+            Self::Wave => through::<Wave>(text),
+            Self::Attempt => through::<Attempt>(text),
+            Self::Result => through::<assay_schema::Result>(text),
+        }
+    }
+}
+
+fn validator(kind: Kind) -> Validator {
+    let mut options = jsonschema::options().with_draft(Draft::Draft202012);
+    for text in [assay_schema::WAVE_SCHEMA, assay_schema::ATTEMPT_SCHEMA, assay_schema::RESULT_SCHEMA] {
+        let schema: Value = serde_json::from_str(text).expect("the schema is JSON");
+        let id = schema["$id"].as_str().expect("the schema has an $id").to_owned();
+        options = options.with_resource(id, Resource::from_contents(schema).expect("the schema is a resource"));
+    }
+    let schema: Value = serde_json::from_str(kind.schema()).expect("the schema is JSON");
+    options.build(&schema).expect("the schema is valid and refers only to the other two")
+}
+
+fn fixtures(folder: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(folder);
+    let mut paths: Vec<_> =
+        fs::read_dir(&folder).expect("the folder exists").map(|e| e.expect("entry").path()).collect();
+    paths.sort();
+    assert!(!paths.is_empty());
+    paths.into_iter().map(|path| (path.clone(), fs::read(&path).expect("the fixture can be read"))).collect()
+}
+
+/// The same value with every number as a float: 8 and 8.0 are one number in JSON.
+fn plain(value: Value) -> Value {
+    match value {
+        Value::Number(number) => json!(number.as_f64().expect("a finite number")),
+        Value::Array(items) => items.into_iter().map(plain).collect(),
+        Value::Object(fields) => Value::Object(fields.into_iter().map(|(k, v)| (k, plain(v))).collect()),
+        other => other,
+    }
+}
+
+#[test]
+fn the_ids_are_those_of_the_schemas() {
+    for (schema, id) in [
+        (assay_schema::WAVE_SCHEMA, assay_schema::WAVE_ID),
+        (assay_schema::ATTEMPT_SCHEMA, assay_schema::ATTEMPT_ID),
+        (assay_schema::RESULT_SCHEMA, assay_schema::RESULT_ID),
+    ] {
+        let schema: Value = serde_json::from_str(schema).expect("JSON");
+        assert_eq!(schema["properties"]["schema"]["const"], id);
+    }
+    let written = serde_json::to_value(assay_schema::wave::SchemaId::default()).expect("JSON");
+    assert_eq!(written, assay_schema::WAVE_ID);
+    let written = serde_json::to_value(assay_schema::attempt::SchemaId::default()).expect("JSON");
+    assert_eq!(written, assay_schema::ATTEMPT_ID);
+    let written = serde_json::to_value(assay_schema::result::SchemaId::default()).expect("JSON");
+    assert_eq!(written, assay_schema::RESULT_ID);
+}
+
+#[test]
+fn valid_fixtures_pass_the_schema_and_round_trip_unchanged() {
+    for (path, text) in fixtures("valid") {
+        let kind = Kind::of(&path);
+        let value: Value = serde_json::from_slice(&text).expect("the fixture is JSON");
+        let errors: Vec<_> = validator(kind).iter_errors(&value).map(|e| format!("{}: {e}", e.instance_path)).collect();
+        assert!(errors.is_empty(), "{}: {errors:#?}", path.display());
+        let again = kind.round_trip(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert_eq!(plain(again), plain(value), "{} changed on the way through the types", path.display());
+    }
+}
+
+#[test]
+fn invalid_fixtures_are_refused_by_the_schema_and_by_the_types() {
+    for (path, text) in fixtures("invalid") {
+        let kind = Kind::of(&path);
+        let value: Value = serde_json::from_slice(&text).expect("even an invalid fixture is JSON");
+        assert!(!validator(kind).is_valid(&value), "{}: the schema accepts it", path.display());
+        assert!(kind.round_trip(&text).is_err(), "{}: the types accept it", path.display());
+    }
+}
+
+/// Breaks every valid fixture in every field in many ways. The hand-written checks must say of each what the schema says.
+#[test]
+fn types_and_schema_agree_on_every_mutation() {
+    let long = |n: usize| json!("x".repeat(n));
+    let replacements: Vec<Value> = vec![
+        Value::Null,
+        json!(true),
+        json!(-1),
+        json!(0),
+        json!(1.5),
+        json!(7),
+        json!(""),
+        long(33),
+        long(64),
+        long(65),
+        long(254),
+        long(401),
+        long(513),
+        long(1025),
+        long(4097),
+        long(16_385),
+        json!("é".repeat(32)),
+        json!([]),
+        json!({}),
+        json!({"A": 1}),
+        json!({"a": "1"}),
+        Value::Object((0..257).map(|i| (format!("p{i}"), json!("1"))).collect()),
+    ];
+    let mut tried = 0;
+    for (path, text) in fixtures("valid") {
+        let kind = Kind::of(&path);
+        let validator = validator(kind);
+        let original: Value = serde_json::from_slice(&text).expect("the fixture is JSON");
+        let mut pointers = Vec::new();
+        collect(&original, String::new(), &mut pointers);
+        for pointer in pointers {
+            let mut mutants: Vec<Value> = replacements
+                .iter()
+                .map(|replacement| {
+                    let mut mutant = original.clone();
+                    *mutant.pointer_mut(&pointer).expect("the pointer was just made") = replacement.clone();
+                    mutant
+                })
+                .collect();
+            let (parent, key) = pointer.rsplit_once('/').unwrap_or(("", ""));
+            let mut mutant = original.clone();
+            if let Some(object) = mutant.pointer_mut(parent).and_then(Value::as_object_mut) {
+                object.remove(key);
+                mutants.push(mutant);
+            }
+            let mut mutant = original.clone();
+            if let Some(object) = mutant.pointer_mut(&pointer).and_then(Value::as_object_mut) {
+                object.insert("surprise".into(), json!(1));
+                mutants.push(mutant);
+            }
+            for mutant in mutants {
+                let by_schema = validator.is_valid(&mutant);
+                let by_types = kind.round_trip(&serde_json::to_vec(&mutant).expect("JSON"));
+                assert_eq!(
+                    by_schema,
+                    by_types.is_ok(),
+                    "{} changed at {pointer}: schema says {by_schema}, types say {by_types:?}",
+                    path.display()
+                );
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 10_000, "only {tried} mutants");
+}
+
+fn collect(value: &Value, at: String, pointers: &mut Vec<String>) {
+    match value {
+        // The first two entries stand for all.
+        Value::Array(items) => {
+            for (i, item) in items.iter().enumerate().take(2) {
+                collect(item, format!("{at}/{i}"), pointers);
+            }
+        }
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                collect(field, format!("{at}/{key}"), pointers);
+            }
+        }
+        _ => {}
+    }
+    if !at.is_empty() {
+        pointers.push(at);
+    }
+}
+
+#[test]
+fn errors_say_where_and_what() {
+    let read = |text: &str| assay_schema::read::<assay_schema::Result>(text.as_bytes()).expect_err("refused");
+    let head = r#"{"schema": "assay.dev/result/v1alpha1", "workload": {"name": "w", "version": "1"},"#;
+
+    let error =
+        read(&format!("{head}\n \"metrics\": {{\"latency\": {{\"unit\": \"s\", \"samples\": [1, 2, \"fast\"]}}}}}}"));
+    assert_eq!((error.line, error.field.as_str()), (Some(2), "metrics.latency.samples[2]"));
+    assert!(error.to_string().contains("string \"fast\""), "{error}");
+
+    let error = read(&format!("{head}\n \"metrics\": {{\"latency\": {{\"unit\": \"s\", \"samp"));
+    assert!(error.incomplete && error.line == Some(2), "{error:?}");
+
+    let error = read(&format!("{head} \"metrics\": {{\"latency\": {{\"unit\": \"s\", \"value\": 1}}}}}} and more"));
+    assert!(error.problem.contains("trailing characters"), "{error:?}");
+
+    let error = read(&format!("{head} \"metrics\": {{\"latency\": {{\"unit\": \"\", \"value\": 1}}}}}}"));
+    assert_eq!(error.field, "metrics.latency.unit");
+}
