@@ -160,11 +160,15 @@ func TestFreezeRefuses(t *testing.T) {
 			"spec.budget.trials", "5 blocks of 8 trials are 40 trials and the budget is 39",
 		},
 		"two baselines": {
-			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) { s.Arms[1].Baseline = true },
+			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+				s.Arms[1].Baseline = true
+			},
 			"spec.arms", "2 arms have baseline: true",
 		},
 		"no baseline": {
-			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) { s.Arms[0].Baseline = false },
+			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+				s.Arms[0].Baseline = false
+			},
 			"spec.arms", "0 arms have baseline: true",
 		},
 		"a gate on a metric that does not exist": {

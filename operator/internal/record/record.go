@@ -125,6 +125,9 @@ type Attempt struct {
 	Isolation       Isolation         `json:"isolation"`
 	Noise           NoiseWindows      `json:"noise"`
 	Resources       Resources         `json:"resources"`
+
+	// Source is the object that the attempt was read from; it is no part of the record.
+	Source Source `json:"-"`
 }
 
 // Result is what the process said.

@@ -1,0 +1,20 @@
+# `make help` is the map. Every step of CI is one of these targets.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+VERSION := 0.1.0
+# Compiled components, images and toolchains that outlive a checkout. Everything in it can be deleted at any time.
+export ASSAY_CACHE ?= $(HOME)/.cache/assay
+# embedded, kind or existing; empty lets `cluster choose` decide.
+export CLUSTER ?=
+
+include hack/make/build.mk
+include hack/make/check.mk
+include hack/make/cluster.mk
+include hack/make/bench.mk
+
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

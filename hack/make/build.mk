@@ -1,0 +1,27 @@
+##@ Build
+
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w"
+# A runner that goes into any image, and kernels that run in an empty one, cannot look for a C library there.
+CARGO_RELEASE := RUSTFLAGS="-C target-feature=+crt-static" cargo build --manifest-path workloads/Cargo.toml --locked --release --target x86_64-unknown-linux-gnu
+
+.PHONY: build
+build: build-go build-rust ## Build assay, the manager, the cluster tool, the runner and the kernels into bin/.
+
+.PHONY: build-go
+build-go: bin/cluster
+	@cd operator && $(GO_BUILD) -o ../bin/manager ./cmd && $(GO_BUILD) -ldflags "-s -w -X main.version=$(VERSION)" -o ../bin/assay ./cmd/assay
+	@ln -sf assay bin/kubectl-assay
+
+.PHONY: build-rust
+build-rust:
+	@mkdir -p bin
+	@$(CARGO_RELEASE) -p assay-runner -p scan-pir
+	@cp -f workloads/target/x86_64-unknown-linux-gnu/release/{assay-runner,scan-pir} bin/
+
+.PHONY: bin/cluster
+bin/cluster:
+	@cd cluster && $(GO_BUILD) -o ../bin/cluster ./cmd/cluster
+
+.PHONY: clean
+clean: ## Remove what the build made here (the cache stays: rm -rf $ASSAY_CACHE).
+	rm -rf bin out workloads/target

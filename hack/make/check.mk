@@ -1,0 +1,44 @@
+##@ Check
+
+GO_MODULES := operator cluster charts/test test/e2e
+TOOLS := -modfile=$(CURDIR)/hack/tools/go.mod
+
+.PHONY: generate
+generate: ## Regenerate what is generated (may write).
+	@cd operator && go tool $(TOOLS) controller-gen object paths=./api/... \
+	  && go tool $(TOOLS) controller-gen crd rbac:roleName=assay-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
+	@cd operator && go generate ./...
+	@cd charts/test && go generate ./...
+
+.PHONY: fmt
+fmt: ## Format everything (may write).
+	@for m in $(GO_MODULES); do (cd $$m && gofmt -w $$(go list -f '{{.Dir}}' ./...)); done
+	@cargo fmt --manifest-path workloads/Cargo.toml
+
+.PHONY: lint
+lint: ## Vet, staticcheck, clippy and format checks (read only).
+	@for m in $(GO_MODULES); do \
+	  (cd $$m && bad=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)) && if [ -n "$$bad" ]; then echo "not formatted, run make fmt: $$bad"; exit 1; fi \
+	   && go vet ./... && go run $(TOOLS) honnef.co/go/tools/cmd/staticcheck ./...) || exit 1; done
+	@cargo fmt --manifest-path workloads/Cargo.toml --check
+	@cargo clippy --manifest-path workloads/Cargo.toml --locked --all-targets -- -D warnings
+	@for f in hack/*.sh .ci/run; do bash -n $$f; done
+
+.PHONY: verify
+verify: ## What CI checks first: generate and format leave no diff, lint is clean.
+	@before=$$(hack/tree-state.sh); $(MAKE) --no-print-directory generate fmt; after=$$(hack/tree-state.sh); \
+	  if [ "$$before" != "$$after" ]; then echo 'generated or formatted files differ from what is committed; run "make generate fmt" and commit:'; git status --short; exit 1; fi
+	@$(MAKE) --no-print-directory lint
+	@echo "verify: generated files, formats and lints are clean"
+
+.PHONY: test
+test: test-rust test-go ## All tests that need no cluster: Rust, Go units, envtest, chart and schema checks.
+
+.PHONY: test-rust
+test-rust: ## Rust tests.
+	@cargo test --manifest-path workloads/Cargo.toml --locked --workspace
+
+.PHONY: test-go
+test-go: bin/cluster ## Go tests, with a real kube-apiserver and etcd for envtest.
+	@assets=$$(bin/cluster build --print-dir etcd kube-apiserver kubectl) && export KUBEBUILDER_ASSETS="$$assets" && \
+	  for m in operator cluster charts/test; do echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 15m ./...) || exit 1; done

@@ -1,0 +1,17 @@
+##@ Cluster
+
+.PHONY: quickstart
+quickstart: build-go build-rust ## The PIR study without a cluster, in a few minutes.
+	@hack/quickstart.sh
+
+.PHONY: demo
+demo: ## The PIR study on a real cluster: build, start, install, run, print the verdicts.
+	@hack/demo.sh
+
+.PHONY: demo-down
+demo-down: bin/cluster ## Remove the demo's cluster and everything it left.
+	@bin/cluster down
+
+.PHONY: e2e
+e2e: ## End-to-end tests on the embedded cluster.
+	@hack/e2e.sh

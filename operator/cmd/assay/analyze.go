@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/report"
+)
+
+type analyzeOptions struct {
+	ledger string
+	wave   int
+	out    string
+	write  bool
+}
+
+func newAnalyzeCommand() *cobra.Command {
+	var options analyzeOptions
+	command := &cobra.Command{
+		Use:   "analyze --ledger URL",
+		Short: "Judge a ledger and print the analysis as JSON",
+		Long: "Judge a ledger, wherever it is, and print the analysis as JSON. The verdict does not change the exit code: 0 means that the ledger was analysed.\n\n" +
+			"An object store's credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+		Example: "  assay analyze --ledger file:///tmp/my-ledger\n" +
+			"  assay analyze --ledger 's3://assay/runs/default/scan/UID?endpoint=http://minio:9000' --wave 0 --write",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.NoArgs(cmd, args); err != nil {
+				return &exitCode{exitUsage, err}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return analyze(cmd.Context(), options, cmd.OutOrStdout())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.ledger, "ledger", "", "URL of the run's ledger: file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port")
+	flags.IntVar(&options.wave, "wave", -1, "judge what was measured up to and including this wave (default: the newest)")
+	flags.StringVar(&options.out, "out", "-", "- prints the analysis; a URL writes analysis.json, report.md and table.csv below it instead")
+	flags.BoolVar(&options.write, "write", false, "write analysis.json, report.md and table.csv into the ledger itself, and print a summary instead of the analysis")
+	return command
+}
+
+func analyze(ctx context.Context, options analyzeOptions, stdout io.Writer) error {
+	if options.ledger == "" {
+		return &exitCode{exitUsage, errors.New("--ledger is missing: name the ledger, e.g. --ledger file:///tmp/my-ledger")}
+	}
+	if options.write && options.out != "-" {
+		return &exitCode{exitUsage, errors.New("--write and --out both say where the results go: use one of them")}
+	}
+	store, err := openLedger(ctx, options.ledger)
+	if err != nil {
+		return err
+	}
+	wave := options.wave
+	if wave < 0 {
+		if wave, err = ledger.LastWave(ctx, store); err != nil {
+			return fmt.Errorf("find the newest wave: %w", err)
+		}
+	}
+	result, err := analyzeLedger(ctx, store, wave)
+	if err != nil {
+		return err
+	}
+
+	target := store
+	if options.out != "-" {
+		if target, err = ledger.Open(ctx, options.out, ledger.Options{}); err != nil {
+			return &exitCode{exitUsage, fmt.Errorf("--out: %w", err)}
+		}
+	} else if !options.write {
+		raw, err := result.json()
+		if err != nil {
+			return err
+		}
+		_, err = stdout.Write(raw)
+		return err
+	}
+	if err := result.write(ctx, target); err != nil {
+		return err
+	}
+	return report.Terminal(stdout, result.experiment, result.analysis)
+}
+
+func openLedger(ctx context.Context, url string) (ledger.Store, error) {
+	store, err := ledger.Open(ctx, url, ledger.Options{})
+	if err != nil {
+		return nil, &exitCode{exitUsage, fmt.Errorf("--ledger: %w", err)}
+	}
+	if err := store.Check(ctx); err != nil {
+		if errors.Is(err, ledger.ErrNoBucket) {
+			return nil, &exitCode{exitUsage, fmt.Errorf("--ledger: %w", err)}
+		}
+		return nil, err
+	}
+	return store, nil
+}
+
+// analyzed is a judged ledger.
+type analyzed struct {
+	experiment *experiment.Experiment
+	analysis   *analysis.Analysis
+}
+
+// analyzeLedger judges what the ledger holds up to and including a wave.
+func analyzeLedger(ctx context.Context, store ledger.Store, wave int) (*analyzed, error) {
+	frozen, err := ledger.ReadExperiment(ctx, store)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil, &exitCode{exitUsage, fmt.Errorf("%s is no ledger of a run: %w; the URL must end in the run's own prefix", store.URL(), err)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	evidence, err := ledger.ReadEvidence(ctx, store, wave)
+	if err != nil {
+		return nil, fmt.Errorf("read the evidence: %w", err)
+	}
+	return &analyzed{frozen, analysis.Analyze(frozen, evidence, wave)}, nil
+}
+
+func (a *analyzed) json() ([]byte, error) {
+	raw, err := json.MarshalIndent(a.analysis, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("analysis: %w", err)
+	}
+	return append(raw, '\n'), nil
+}
+
+// write puts the analysis and what people read of it under analysis/<wave>/. The analysis comes last: whoever waits for it
+// then finds the report as well.
+func (a *analyzed) write(ctx context.Context, store ledger.Store) error {
+	raw, err := a.json()
+	if err != nil {
+		return err
+	}
+	wave := a.analysis.Wave
+	for _, object := range []struct {
+		key  string
+		data []byte
+	}{
+		{ledger.ReportKey(wave), report.Markdown(a.experiment, a.analysis)},
+		{ledger.TableKey(wave), report.CSV(a.experiment, a.analysis)},
+		{ledger.AnalysisKey(wave), raw},
+	} {
+		if err := store.Replace(ctx, object.key, object.data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

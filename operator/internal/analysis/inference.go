@@ -1,0 +1,125 @@
+package analysis
+
+import (
+	"math"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// minBlocks is how few blocks can carry an interval. With two, a Student interval is so wide that it says nothing.
+const minBlocks = 3
+
+// inference is an estimate together with what it takes to decide on it.
+type inference struct {
+	value     float64
+	low, high float64
+	// se is the standard error on the working scale: of the logarithm when logarithmic is set.
+	se          float64
+	logarithmic bool
+	blocks      int
+	samples     int
+	perBlock    map[string]float64
+	// tail is the p-value of the one-sided hypothesis that the truth lies at the bound or beyond it, on the side away from
+	// the estimate.
+	tail func(bound float64) float64
+	// reason is why there is no interval; empty when there is one.
+	reason string
+}
+
+func (i inference) hasInterval() bool { return i.reason == "" }
+
+// scale brings a number to the working scale.
+func (i inference) scale(value float64) float64 {
+	if i.logarithmic {
+		return math.Log(value)
+	}
+	return value
+}
+
+func (i inference) unscale(value float64) float64 {
+	if i.logarithmic {
+		return math.Exp(value)
+	}
+	return value
+}
+
+// estimate is the inference as the analysis shows it; nil when there is not even a value.
+func (i inference) estimate(unit string) *Estimate {
+	if i.blocks == 0 || math.IsNaN(i.value) || math.IsInf(i.value, 0) {
+		return nil
+	}
+	out := &Estimate{Value: round(i.value), Unit: unit, Blocks: i.blocks, Samples: i.samples}
+	if i.hasInterval() {
+		out.Low, out.High = finite(i.low), finite(i.high)
+	}
+	return out
+}
+
+// minimumDetectableEffect is the smallest true relative change that blocks this many and this noisy would find with 80 %
+// probability: (t(1-α/2) + t(0.8)) standard errors (Bloom 1995, Evaluation Review 19:547).
+func (i inference) minimumDetectableEffect(confidence float64) *float64 {
+	if !i.hasInterval() {
+		return nil
+	}
+	const power = 0.8
+	df := float64(i.blocks - 1)
+	effect := (studentQuantile((1+confidence)/2, df) + studentQuantile(power, df)) * i.se
+	if i.logarithmic {
+		return finite(math.Expm1(effect))
+	}
+	return finite(effect / math.Abs(i.value))
+}
+
+// maxFurtherBlocks is where counting stops: nobody will run that many.
+const maxFurtherBlocks = 100000
+
+// moreBlocks is how many further blocks would decide against the bound, if estimate and spread stay as they are; nil when
+// the estimate sits so close to the bound that no number of blocks helps.
+func (i inference) moreBlocks(bound, alpha float64) *int {
+	distance := math.Abs(i.scale(i.value) - i.scale(bound))
+	spread := i.se * math.Sqrt(float64(i.blocks))
+	enough := func(n int) bool {
+		return studentQuantile(1-alpha, float64(n-1))*spread/math.Sqrt(float64(n)) <= distance
+	}
+	low, high := i.blocks, i.blocks+maxFurtherBlocks
+	if !enough(high) {
+		return nil
+	}
+	for low+1 < high {
+		if middle := (low + high) / 2; enough(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	further := high - i.blocks
+	return &further
+}
+
+func studentQuantile(p, df float64) float64 {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(p)
+}
+
+func studentTail(t, df float64) float64 {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Survival(t)
+}
+
+// round keeps 12 significant digits: far more than are known, and few enough that the same analysis on another CPU prints
+// the same text.
+func round(value float64) float64 {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(value, 'e', 11, 64), 64)
+	if err != nil {
+		return value
+	}
+	return rounded
+}
+
+// finite is a number that JSON can hold, or nil.
+func finite(value float64) *float64 {
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return nil
+	}
+	value = round(value)
+	return &value
+}

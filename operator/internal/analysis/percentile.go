@@ -1,0 +1,263 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// resamples of every bootstrap: enough that the ends of a 95 % interval move by a few per cent of its width at most.
+const resamples = 2000
+
+// percentileBlocks is from how many blocks on the percentile bootstrap can reach its level at all: of n blocks both ends
+// together miss with probability 2^(1-n) at least. Below, the bootstrap's standard error carries a Student interval.
+const percentileBlocks = 5
+
+// pool is the merged samples of an arm's trials at a point, ready for percentiles under any weighting of the blocks.
+type pool struct {
+	values []float64
+	block  []int32
+	count  []int64
+	// marks hold, every stride values, how many samples of each block lie below: a percentile needs one search and a short
+	// walk, not a pass over everything.
+	stride int
+	marks  [][]int64
+	totals []int64
+}
+
+// newPool merges samples; blocks gives each block its index.
+func (d *data) newPool(q quantity, blocks map[string]int) *pool {
+	type sample struct {
+		bar
+		block int32
+	}
+	var samples []sample
+	add := func(value float64, count int64, block int) {
+		samples = append(samples, sample{bar{value, count}, int32(block)})
+	}
+	for _, attempt := range d.trials[q.cell] {
+		block, ok := blocks[attempt.Block]
+		if !ok {
+			continue
+		}
+		metric, ok := attempt.Result.Metrics[q.metric]
+		switch {
+		case !ok:
+		case metric.Value != nil:
+			add(*metric.Value, 1, block)
+		case metric.Histogram != nil:
+			for _, b := range d.histograms[metric.Histogram] {
+				add(b.value, b.count, block)
+			}
+		default:
+			for _, value := range metric.Samples {
+				add(value, 1, block)
+			}
+		}
+	}
+	slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(a.value, b.value) })
+
+	p := &pool{stride: max(64, len(samples)/256), totals: make([]int64, len(blocks))}
+	for i, s := range samples {
+		if i%p.stride == 0 {
+			p.marks = append(p.marks, slices.Clone(p.totals))
+		}
+		p.values, p.block, p.count = append(p.values, s.value), append(p.block, s.block), append(p.count, s.count)
+		p.totals[s.block] += s.count
+	}
+	return p
+}
+
+// percentile is the smallest value that at least the share p of the weighted samples does not exceed (nearest rank).
+func (p *pool) percentile(share float64, weights []int64) float64 {
+	total := weigh(p.totals, weights)
+	rank := max(1, int64(math.Ceil(share*float64(total)-1e-9)))
+	mark := sort.Search(len(p.marks), func(i int) bool { return weigh(p.marks[i], weights) >= rank }) - 1
+	below := weigh(p.marks[mark], weights)
+	for i := mark * p.stride; i < len(p.values); i++ {
+		if below += p.count[i] * weights[p.block[i]]; below >= rank {
+			return p.values[i]
+		}
+	}
+	return p.values[len(p.values)-1]
+}
+
+func weigh(counts, weights []int64) int64 {
+	var sum int64
+	for i, count := range counts {
+		sum += count * weights[i]
+	}
+	return sum
+}
+
+func (p *pool) size() int {
+	var sum int64
+	for _, total := range p.totals {
+		sum += total
+	}
+	return int(sum)
+}
+
+// enoughSamples tells whether a percentile of an arm at a point exists.
+func (d *data) enoughSamples(c cell, metric string, statistic assayv1alpha1.Statistic) bool {
+	return d.samples(c, metric) >= experiment.MinSamples(statistic)
+}
+
+// blocksWith are the blocks in which the cell has samples of the metric.
+func (d *data) blocksWith(c cell, metric string) map[string]bool {
+	out := map[string]bool{}
+	for _, attempt := range d.trials[c] {
+		if _, ok := attempt.Result.Metrics[metric]; ok {
+			out[attempt.Block] = true
+		}
+	}
+	return out
+}
+
+func number(blocks map[string]bool) map[string]int {
+	names := make([]string, 0, len(blocks))
+	for name := range blocks {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	out := make(map[string]int, len(names))
+	for i, name := range names {
+		out[name] = i
+	}
+	return out
+}
+
+func (d *data) percentileLevel(q quantity, share float64) inference {
+	blocks := number(d.blocksWith(q.cell, q.metric))
+	if len(blocks) == 0 {
+		return inference{reason: "no block has a value"}
+	}
+	p := d.newPool(q, blocks)
+	out := inference{blocks: len(blocks), samples: p.size(), logarithmic: p.values[0] > 0}
+	return d.bootstrap(q, out, func(weights []int64) float64 { return p.percentile(share, weights) })
+}
+
+func (d *data) percentileRatio(mine, theirs quantity, share float64) inference {
+	shared := d.blocksWith(mine.cell, mine.metric)
+	other := d.blocksWith(theirs.cell, theirs.metric)
+	for block := range shared {
+		if !other[block] {
+			delete(shared, block)
+		}
+	}
+	blocks := number(shared)
+	if len(blocks) == 0 {
+		return inference{reason: "no block has trials of both arms"}
+	}
+	a, b := d.newPool(mine, blocks), d.newPool(theirs, blocks)
+	out := inference{blocks: len(blocks), samples: a.size() + b.size(), logarithmic: true}
+	if need := experiment.MinSamples(mine.statistic); min(a.size(), b.size()) < need {
+		out.reason = fmt.Sprintf("%s needs at least %d samples of each arm and there are %d and %d", mine.statistic, need, a.size(), b.size())
+		return out
+	}
+	if a.values[0] <= 0 || b.values[0] <= 0 {
+		return inference{reason: fmt.Sprintf("%s has values that are not positive, and a ratio needs positive ones", mine.metric)}
+	}
+	return d.bootstrap(mine, out, func(weights []int64) float64 {
+		return a.percentile(share, weights) / b.percentile(share, weights)
+	})
+}
+
+// bootstrap gives a statistic of merged samples its interval: whole blocks are drawn with replacement, since samples of
+// one process, and trials of one block, are not independent. The percentiles of the bootstrap distribution are taken
+// further out than the level says, which repairs their known lack of width for few blocks (Hesterberg 2015, The American
+// Statistician 69:371, "expanded percentile interval").
+func (d *data) bootstrap(q quantity, out inference, statistic func(weights []int64) float64) inference {
+	n := out.blocks
+	weights := make([]int64, n)
+	for i := range weights {
+		weights[i] = 1
+	}
+	out.value = statistic(weights)
+	if need := experiment.MinSamples(q.statistic); out.samples < need {
+		out.reason = fmt.Sprintf("%s needs at least %d samples and there are %d", q.statistic, need, out.samples)
+		return out
+	}
+	if n < minBlocks {
+		out.reason = fmt.Sprintf("%d of at least %d blocks", n, minBlocks)
+		return out
+	}
+
+	random := rand.New(rand.NewPCG(uint64(d.exp.Spec.Design.Seed), d.stream(q)))
+	drawn := make([]float64, resamples)
+	for i := range drawn {
+		clear(weights)
+		for range n {
+			weights[random.IntN(n)]++
+		}
+		drawn[i] = out.scale(statistic(weights))
+	}
+	slices.Sort(drawn)
+
+	center, df := out.scale(out.value), float64(n-1)
+	correction := math.Sqrt(float64(n) / df)
+	middle := mean(drawn)
+	var squares float64
+	for _, value := range drawn {
+		squares += (value - middle) * (value - middle)
+	}
+	out.se = correction * math.Sqrt(squares/float64(resamples-1))
+
+	quantile := studentQuantile((1+d.confidence)/2, df)
+	low, high := center-quantile*out.se, center+quantile*out.se
+	if n >= percentileBlocks {
+		outer := distuv.UnitNormal.CDF(-correction * quantile)
+		// The estimate always lies inside its interval, also where the bootstrap distribution is lopsided.
+		rank := min(max(1, int(outer*float64(resamples+1))), resamples/2)
+		low, high = min(center, drawn[rank-1]), max(center, drawn[resamples-rank])
+	}
+	out.low, out.high = out.unscale(low), out.unscale(high)
+	out.tail = func(bound float64) float64 { return bootstrapTail(drawn, center, out.scale(bound), out.se, n) }
+	return out
+}
+
+// bootstrapTail inverts the interval: the level at which its end would just reach the bound. Beyond the farthest draw the
+// bootstrap knows nothing more and Student's tail with its standard error goes on.
+func bootstrapTail(drawn []float64, center, bound, se float64, n int) float64 {
+	df := float64(n - 1)
+	student := 0.5
+	switch distance := math.Abs(bound - center); {
+	case se > 0:
+		student = studentTail(distance/se, df)
+	case distance > 0:
+		student = 0
+	}
+	if n < percentileBlocks {
+		return student
+	}
+	beyond := sort.SearchFloat64s(drawn, bound)
+	if bound > center {
+		beyond = len(drawn) - beyond
+	}
+	if beyond == 0 {
+		floor := expandedTail(1/float64(len(drawn)+1), n)
+		return min(student, floor)
+	}
+	return expandedTail(float64(beyond)/float64(len(drawn)+1), n)
+}
+
+func expandedTail(share float64, n int) float64 {
+	df := float64(n - 1)
+	return studentTail(-distuv.UnitNormal.Quantile(min(share, 0.5))*math.Sqrt(df/float64(n)), df)
+}
+
+// stream gives every quantity its own random numbers, so that no figure depends on which others were computed before it.
+func (d *data) stream(q quantity) uint64 {
+	hash := fnv.New64a()
+	_, _ = fmt.Fprintf(hash, "%d/%d/%s/%s", q.point, q.arm, q.metric, q.statistic)
+	return hash.Sum64()
+}

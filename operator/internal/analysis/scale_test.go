@@ -1,0 +1,133 @@
+package analysis
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+// ledgerOfTenThousand names, in the child process, the ledger to judge.
+const ledgerOfTenThousand = "ASSAY_TEST_LEDGER"
+
+// TestTenThousandAttempts reads and judges a ledger of 10,000 attempts of 30 samples each in a process of its own, on one
+// core, and holds the time and the memory it takes to the figures that the project claims.
+func TestTenThousandAttempts(t *testing.T) {
+	if url := os.Getenv(ledgerOfTenThousand); url != "" {
+		judgeLedger(t, url)
+		return
+	}
+	const maxSeconds, maxMiB = 5.0, 256
+	folder := t.TempDir()
+	attempts := writeLedger(t, folder, 10000)
+
+	child := exec.Command(os.Args[0], "-test.run", "^TestTenThousandAttempts$")
+	child.Env = append(os.Environ(), ledgerOfTenThousand+"="+ledger.FolderURL(folder), "GOMAXPROCS=1")
+	started := time.Now()
+	if output, err := child.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	wall := time.Since(started)
+	usage, ok := child.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		t.Fatal("this system does not tell what a process used")
+	}
+	seconds := child.ProcessState.UserTime().Seconds() + child.ProcessState.SystemTime().Seconds()
+	mib := usage.Maxrss >> 10
+	t.Logf("%d attempts: %.2f s of one core (%.2f s by the clock), %d MiB", attempts, seconds, wall.Seconds(), mib)
+	if seconds > maxSeconds || mib > maxMiB {
+		t.Errorf("%d attempts took %.2f s of one core and %d MiB; at most %.0f s and %d MiB are claimed", attempts, seconds, mib, maxSeconds, maxMiB)
+	}
+}
+
+// writeLedger simulates a ledger with at least so many attempts.
+func writeLedger(t *testing.T, folder string, atLeast int) int {
+	t.Helper()
+	exp, err := simulate.Scan(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	perBlock := len(exp.Cells) * 3
+	wave, err := simulate.Wave(exp, 0, 0, (atLeast+perBlock-1)/perBlock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempts := simulate.Machine{Seed: 1, Noise: quiet, Seconds: simulate.ScanSeconds}.Run(exp, wave)
+	objects, err := simulate.Objects(exp, []*record.Wave{wave}, attempts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, data := range objects {
+		path := filepath.Join(folder, filepath.FromSlash(key))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return len(attempts)
+}
+
+func judgeLedger(t *testing.T, url string) {
+	ctx := context.Background()
+	store, err := ledger.Open(ctx, url, ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exp, err := ledger.ReadExperiment(ctx, store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	evidence, err := ledger.ReadEvidence(ctx, store, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := Analyze(exp, evidence, 0)
+	if found.Trials.Attempts < 10000 || found.Verdict != goes {
+		t.Fatalf("%d attempts, verdict %s", found.Trials.Attempts, found.Verdict)
+	}
+	if _, err := json.Marshal(found); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHandWrittenLedger(t *testing.T) {
+	folder, err := filepath.Abs(filepath.Join("testdata", "handwritten"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	store, err := ledger.Open(ctx, ledger.FolderURL(folder), ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exp, err := ledger.ReadExperiment(ctx, store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	evidence, err := ledger.ReadEvidence(ctx, store, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := Analyze(exp, evidence, 0)
+	if found.Verdict != goes || found.Best != "new" || len(found.Excluded) != 0 || found.Trials.Used != 6 {
+		t.Errorf("verdict %s, best %q, excluded %v, %+v", found.Verdict, found.Best, found.Excluded, found.Trials)
+	}
+	if !strings.Contains(found.Candidates[0].Reason, "blocking gate holds") || len(found.Warnings) != 0 {
+		t.Errorf("reason %q, warnings %q", found.Candidates[0].Reason, found.Warnings)
+	}
+	// By hand: the ratios are 10/8, 10.2/8.1 and 9.9/8.
+	if got := *found.Gates[0].Estimate; got.Value < 1.248 || got.Value > 1.249 || got.Blocks != 3 {
+		t.Errorf("estimate %+v", got)
+	}
+}

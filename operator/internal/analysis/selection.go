@@ -1,0 +1,522 @@
+package analysis
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Which attempts count. A block is the unit that is executed again when a pod is lost, so an execution of a block is taken
+// or left as a whole: mixing two would compare trials that did not run beside each other. Of a block's executions the one
+// in which most measured trials ran counts; with equal numbers the one that started first, then the one whose name sorts
+// first. Whether a trial succeeded plays no part, or repeating a block until it pleases would be a way to win.
+
+// rejection is why an attempt is not used.
+type rejection string
+
+const (
+	foreign     rejection = "not part of this experiment"
+	unreadable  rejection = "unreadable"
+	superseded  rejection = "superseded by another execution of the block"
+	failed      rejection = "failed"
+	notStarted  rejection = "not started"
+	unusable    rejection = "reporting something that cannot be used"
+	environment rejection = "from another environment"
+)
+
+type exclusion struct {
+	Exclusion
+	kind rejection
+}
+
+// loss counts the trials of a cell that left no figure.
+type loss struct{ failed, invalid, missing int }
+
+func (l loss) String() string {
+	var parts []string
+	for _, part := range []struct {
+		count int
+		word  string
+	}{{l.failed, "failed"}, {l.invalid, "invalid"}, {l.missing, "missing"}} {
+		if part.count > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.word))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// selection sorts the evidence into what counts and what does not.
+type selection struct {
+	// used are the attempts that the figures rest on: at most one per trial, in the order of their trials.
+	used []*record.Attempt
+	// genuine are all successful attempts of this experiment, whether they count or not: an output that differs is wrong in
+	// any of them.
+	genuine []*record.Attempt
+	// cells tells where an attempt belongs.
+	cells map[*record.Attempt]cell
+
+	rejected   []exclusion
+	kinds      map[*record.Attempt]rejection
+	histograms map[*record.Histogram][]bar
+	hard       map[string]any
+	isolation  map[string]int
+	lost       map[cell]loss
+	trials     Trials
+	digest     string
+}
+
+func selectTrials(exp *experiment.Experiment, evidence record.Evidence, wave int) *selection {
+	s := &selection{
+		cells: map[*record.Attempt]cell{}, histograms: map[*record.Histogram][]bar{},
+		isolation: map[string]int{}, lost: map[cell]loss{}, kinds: map[*record.Attempt]rejection{},
+	}
+	attempts := upTo(evidence.Attempts, wave)
+	s.digest = evidenceDigest(attempts, evidence.Problems)
+	for _, problem := range evidence.Problems {
+		s.reject(problem.Key, unreadable, "%s", problem.Reason)
+	}
+	planned := s.indexPlan(exp, evidence.Waves, wave)
+	genuine := s.rejectForeign(exp, planned, attempts)
+	for _, attempt := range genuine {
+		if attempt.Outcome == record.Succeeded && attempt.Result != nil {
+			s.genuine = append(s.genuine, attempt)
+		}
+	}
+	used := s.chooseExecutions(genuine)
+	used = s.rejectUnusable(exp, used)
+	s.used = s.rejectOtherEnvironments(used)
+	for _, attempt := range s.used {
+		s.isolation[attempt.Isolation.Level]++
+	}
+	s.count(planned, attempts, evidence.Problems)
+	s.trials.Attempts = len(attempts)
+	return s
+}
+
+func (s *selection) reject(attempt string, kind rejection, format string, args ...any) {
+	s.rejected = append(s.rejected, exclusion{Exclusion{attempt, fmt.Sprintf(format, args...)}, kind})
+}
+
+func (s *selection) rejectAttempt(attempt *record.Attempt, kind rejection, format string, args ...any) {
+	s.kinds[attempt] = kind
+	s.reject(attempt.ID, kind, format, args...)
+}
+
+// excluded is what the analysis shows of the rejected.
+func (s *selection) excluded() []Exclusion {
+	slices.SortStableFunc(s.rejected, func(a, b exclusion) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	var out []Exclusion
+	for _, r := range s.rejected {
+		out = append(out, r.Exclusion)
+	}
+	return out
+}
+
+// upTo returns the attempts of the waves up to a wave, in a fixed order.
+func upTo(attempts []record.Attempt, wave int) []*record.Attempt {
+	out := make([]*record.Attempt, 0, len(attempts))
+	for i := range attempts {
+		if attempts[i].Wave <= wave {
+			out = append(out, &attempts[i])
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *record.Attempt) int {
+		return cmp.Or(cmp.Compare(a.Trial, b.Trial), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// evidenceDigest is the sha256 of the lines that sha256sum prints for the attempt objects, sorted by key, so that anyone
+// can check it with standard tools.
+func evidenceDigest(attempts []*record.Attempt, problems []record.Problem) string {
+	sums := map[string]string{}
+	for _, attempt := range attempts {
+		source := attempt.Source
+		if source.Key == "" {
+			// Not from a ledger: what would have been written stands in for the object.
+			raw, err := json.Marshal(attempt)
+			if err != nil {
+				raw = []byte(attempt.ID)
+			}
+			sum := sha256.Sum256(raw)
+			source = record.Source{Key: path.Join("attempts", attempt.Block, attempt.ID) + ".json", SHA256: hex.EncodeToString(sum[:])}
+		}
+		sums[source.Key] = source.SHA256
+	}
+	for _, problem := range problems {
+		if strings.HasPrefix(problem.Key, "attempts/") {
+			sums[problem.Key] = problem.SHA256
+		}
+	}
+	hash := sha256.New()
+	for _, key := range slices.Sorted(maps.Keys(sums)) {
+		_, _ = fmt.Fprintf(hash, "%s  %s\n", sums[key], key)
+	}
+	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
+}
+
+// plan is what the waves say should have run.
+type plan struct {
+	// known is false for a ledger without plans: then the attempts are taken at their word.
+	known  bool
+	slots  map[string]plannedSlot
+	leases map[string]*record.Lease
+}
+
+type plannedSlot struct {
+	cell   cell
+	warmup bool
+}
+
+func (s *selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, through int) plan {
+	out := plan{slots: map[string]plannedSlot{}, leases: map[string]*record.Lease{}}
+	points, arms := indexes(exp)
+	for _, wave := range waves {
+		if wave.Wave > through {
+			continue
+		}
+		if wave.Run.UID != exp.Run.UID || wave.Experiment != exp.Digest {
+			s.reject(fmt.Sprintf("waves/%03d/wave.json", wave.Wave), foreign, "the plan is of run %s and experiment %s", wave.Run.UID, wave.Experiment)
+			continue
+		}
+		out.known = true
+		at := func(index int) (cell, bool) {
+			if index >= len(wave.Cells) || wave.Cells[index].Point >= len(wave.Points) || wave.Cells[index].Arm >= len(wave.Arms) {
+				return cell{}, false
+			}
+			point, ok1 := points[wave.Points[wave.Cells[index].Point].Key]
+			arm, ok2 := arms[wave.Arms[wave.Cells[index].Arm].Name]
+			return cell{point, arm}, ok1 && ok2
+		}
+		for _, block := range wave.Blocks {
+			out.leases[block.ID] = block.Lease
+			for slot, index := range block.Warmup {
+				if c, ok := at(index); ok {
+					out.slots[trialName(block.ID, slot, true)] = plannedSlot{c, true}
+				}
+			}
+			for slot, index := range block.Order {
+				if c, ok := at(index); ok {
+					out.slots[trialName(block.ID, slot, false)] = plannedSlot{c, false}
+				}
+			}
+		}
+	}
+	return out
+}
+
+func indexes(exp *experiment.Experiment) (points, arms map[string]int) {
+	points, arms = map[string]int{}, map[string]int{}
+	for i, point := range exp.Points {
+		points[point.Key] = i
+	}
+	for i, arm := range exp.Arms {
+		arms[arm.Name] = i
+	}
+	return points, arms
+}
+
+// trialName is how a trial is called: its block, then its slot.
+func trialName(block string, slot int, warmup bool) string {
+	letter := 's'
+	if warmup {
+		letter = 'w'
+	}
+	return fmt.Sprintf("%s-%c%05d", block, letter, slot)
+}
+
+// executor is the pod or local process that ran an attempt.
+func executor(attempt *record.Attempt) string {
+	return strings.TrimSuffix(attempt.ID, "/"+attempt.Trial)
+}
+
+// rejectForeign keeps the attempts that belong to this experiment and agree with the plan.
+func (s *selection) rejectForeign(exp *experiment.Experiment, planned plan, attempts []*record.Attempt) []*record.Attempt {
+	points, arms := indexes(exp)
+	seen := map[string]bool{}
+	var out []*record.Attempt
+	for _, attempt := range attempts {
+		point, knownPoint := points[attempt.Point]
+		arm, knownArm := arms[attempt.Arm]
+		reason := ""
+		switch {
+		case attempt.Run.UID != exp.Run.UID:
+			reason = fmt.Sprintf("it is of run uid %q and this run has %q", attempt.Run.UID, exp.Run.UID)
+		case attempt.Experiment != exp.Digest:
+			reason = fmt.Sprintf("it is of experiment %s and this one is %s", attempt.Experiment, exp.Digest)
+		case !knownPoint:
+			reason = fmt.Sprintf("the experiment has no point %q", attempt.Point)
+		case !knownArm:
+			reason = fmt.Sprintf("the experiment has no arm %q", attempt.Arm)
+		case attempt.Trial != trialName(attempt.Block, attempt.Slot, attempt.Warmup) || executor(attempt) == attempt.ID:
+			reason = fmt.Sprintf("id %q, trial %q, block %q, slot %d do not fit together", attempt.ID, attempt.Trial, attempt.Block, attempt.Slot)
+		case !strings.HasPrefix(attempt.Block, fmt.Sprintf("w%03d-", attempt.Wave)):
+			reason = fmt.Sprintf("it is of wave %d and block %s is not", attempt.Wave, attempt.Block)
+		case seen[attempt.ID]:
+			reason = "another attempt has the same id"
+		default:
+			reason = disagreement(planned, attempt, cell{point, arm})
+		}
+		if reason != "" {
+			s.rejectAttempt(attempt, foreign, "%s", reason)
+			continue
+		}
+		seen[attempt.ID] = true
+		s.cells[attempt] = cell{point, arm}
+		out = append(out, attempt)
+	}
+	return out
+}
+
+// disagreement is how an attempt differs from the plan of its wave.
+func disagreement(planned plan, attempt *record.Attempt, c cell) string {
+	if !planned.known {
+		return ""
+	}
+	slot, ok := planned.slots[attempt.Trial]
+	switch lease := planned.leases[attempt.Block]; {
+	case !ok:
+		return fmt.Sprintf("no wave planned trial %s", attempt.Trial)
+	case slot.cell != c:
+		return fmt.Sprintf("trial %s was planned for another arm or point than arm %q at point %q", attempt.Trial, attempt.Arm, attempt.Point)
+	case lease != nil && (attempt.Lease == nil || *attempt.Lease != *lease):
+		return fmt.Sprintf("block %s may run only under lease token %d of node %s", attempt.Block, lease.Token, lease.Node)
+	}
+	return ""
+}
+
+// chooseExecutions leaves one execution of every block, and of that the measured trials that succeeded.
+func (s *selection) chooseExecutions(attempts []*record.Attempt) []*record.Attempt {
+	type execution struct {
+		name    string
+		ran     int
+		started int64
+	}
+	blocks := map[string]map[string]*execution{}
+	for _, attempt := range attempts {
+		name := executor(attempt)
+		if blocks[attempt.Block] == nil {
+			blocks[attempt.Block] = map[string]*execution{}
+		}
+		e := blocks[attempt.Block][name]
+		if e == nil {
+			e = &execution{name: name, started: attempt.StartedAt.UnixNano()}
+			blocks[attempt.Block][name] = e
+		}
+		e.started = min(e.started, attempt.StartedAt.UnixNano())
+		if !attempt.Warmup && attempt.Outcome != record.NotStarted {
+			e.ran++
+		}
+	}
+	chosen := map[string]string{}
+	for block, executions := range blocks {
+		best := slices.MinFunc(slices.Collect(maps.Values(executions)), func(a, b *execution) int {
+			return cmp.Or(cmp.Compare(b.ran, a.ran), cmp.Compare(a.started, b.started), cmp.Compare(a.name, b.name))
+		})
+		chosen[block] = best.name
+	}
+
+	var out []*record.Attempt
+	for _, attempt := range attempts {
+		switch {
+		case executor(attempt) != chosen[attempt.Block]:
+			s.rejectAttempt(attempt, superseded, "block %s was executed more than once and execution %s counts", attempt.Block, chosen[attempt.Block])
+		case attempt.Warmup:
+			// Recorded and never compared; counted with the trials.
+		case attempt.Outcome == record.NotStarted:
+			s.rejectAttempt(attempt, notStarted, "%s: %s", attempt.Outcome, attempt.Message)
+		case attempt.Outcome != record.Succeeded:
+			s.rejectAttempt(attempt, failed, "%s: %s", attempt.Outcome, attempt.Message)
+		default:
+			out = append(out, attempt)
+		}
+	}
+	return out
+}
+
+// rejectUnusable drops attempts whose result contradicts the template.
+func (s *selection) rejectUnusable(exp *experiment.Experiment, attempts []*record.Attempt) []*record.Attempt {
+	var out []*record.Attempt
+	for _, attempt := range attempts {
+		if reason := s.checkResult(exp, attempt.Result); reason != "" {
+			s.rejectAttempt(attempt, unusable, "%s", reason)
+			continue
+		}
+		out = append(out, attempt)
+	}
+	return out
+}
+
+func (s *selection) checkResult(exp *experiment.Experiment, result *record.Result) string {
+	if result == nil {
+		return "it succeeded and holds no result"
+	}
+	if exp.Template.Parity == assayv1alpha1.ParityRequired && result.Parity == nil {
+		return "its result has no parity digest and the template requires one"
+	}
+	for _, metric := range exp.Template.Metrics {
+		reported, ok := result.Metrics[metric.Name]
+		if !ok {
+			continue // The figures of this metric rest on the other trials; a warning says so.
+		}
+		if reported.Unit != metric.Unit {
+			return fmt.Sprintf("metric %s is in %q and the template says %q", metric.Name, reported.Unit, metric.Unit)
+		}
+		if reported.Histogram == nil {
+			continue
+		}
+		bars, err := decodeHistogram(reported.Histogram)
+		if err != nil {
+			return fmt.Sprintf("metric %s: %s", metric.Name, err)
+		}
+		s.histograms[reported.Histogram] = bars
+	}
+	return ""
+}
+
+// rejectOtherEnvironments keeps the attempts of the environment that most of them share.
+func (s *selection) rejectOtherEnvironments(attempts []*record.Attempt) []*record.Attempt {
+	type group struct {
+		hard  map[string]any
+		count int
+	}
+	groups := map[string]*group{}
+	keys := make([]string, len(attempts))
+	for i, attempt := range attempts {
+		raw, err := json.Marshal(attempt.Environment.Hard)
+		if err != nil {
+			raw = nil
+		}
+		keys[i] = string(raw)
+		if groups[keys[i]] == nil {
+			groups[keys[i]] = &group{hard: attempt.Environment.Hard}
+		}
+		groups[keys[i]].count++
+	}
+	if len(groups) == 0 {
+		return nil
+	}
+	// The majority; with equal numbers the text that sorts first, so that the choice never depends on order.
+	majority := slices.MinFunc(slices.Collect(maps.Keys(groups)), func(a, b string) int {
+		return cmp.Or(cmp.Compare(groups[b].count, groups[a].count), cmp.Compare(a, b))
+	})
+	s.hard = groups[majority].hard
+	out := attempts[:0:0]
+	for i, attempt := range attempts {
+		if keys[i] != majority {
+			s.rejectAttempt(attempt, environment, "its environment cannot be compared with that of most attempts: %s", differences(attempt.Environment.Hard, s.hard))
+			continue
+		}
+		out = append(out, attempt)
+	}
+	return out
+}
+
+// differences names the keys that differ and both values.
+func differences(here, there map[string]any) string {
+	keys := map[string]bool{}
+	for key := range here {
+		keys[key] = true
+	}
+	for key := range there {
+		keys[key] = true
+	}
+	var out []string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if a, b := show(here, key), show(there, key); a != b {
+			out = append(out, fmt.Sprintf("%s is %s here and %s there", key, a, b))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+func show(values map[string]any, key string) string {
+	value, ok := values[key]
+	if !ok {
+		return "absent"
+	}
+	return fmt.Sprintf("%#v", value)
+}
+
+// count says what became of every trial, planned or seen. Each ends in exactly one of the counts.
+func (s *selection) count(planned plan, attempts []*record.Attempt, problems []record.Problem) {
+	type fate int
+	const (
+		missing fate = iota
+		invalid
+		didFail
+		used
+	)
+	fates := map[string]fate{}
+	where := map[string]cell{}
+	warmups := map[string]bool{}
+	for trial, slot := range planned.slots {
+		if slot.warmup {
+			warmups[trial] = true
+			continue
+		}
+		fates[trial], where[trial] = missing, slot.cell
+	}
+	raise := func(trial string, to fate) { fates[trial] = max(fates[trial], to) }
+
+	// spoil counts a trial of which the ledger holds only something that may not be used.
+	spoil := func(trial string) {
+		if _, ok := fates[trial]; ok {
+			raise(trial, invalid)
+		}
+	}
+	for _, attempt := range attempts {
+		c, belongs := s.cells[attempt]
+		if !belongs {
+			spoil(attempt.Trial)
+			continue
+		}
+		if attempt.Warmup {
+			warmups[attempt.Trial] = true
+			continue
+		}
+		where[attempt.Trial] = c
+		switch s.kinds[attempt] {
+		case "":
+			raise(attempt.Trial, used)
+		case failed:
+			raise(attempt.Trial, didFail)
+		case notStarted:
+			raise(attempt.Trial, missing)
+		default:
+			raise(attempt.Trial, invalid)
+		}
+	}
+	for _, problem := range problems {
+		spoil(strings.TrimSuffix(path.Base(problem.Key), ".json"))
+	}
+
+	s.trials.Planned, s.trials.Warmups = len(fates)+len(warmups), len(warmups)
+	for trial, f := range fates {
+		l := s.lost[where[trial]]
+		switch f {
+		case used:
+			s.trials.Used++
+		case didFail:
+			s.trials.Failed++
+			l.failed++
+		case invalid:
+			s.trials.Invalid++
+			l.invalid++
+		case missing:
+			s.trials.Missing++
+			l.missing++
+		}
+		s.lost[where[trial]] = l
+	}
+}

@@ -1,0 +1,167 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// bar is a value and how often it was seen.
+type bar struct {
+	value float64
+	count int64
+}
+
+// decodeHistogram unpacks an HdrHistogram. Every value stands for its bucket as HdrHistogram's own percentiles do: by the
+// highest value that the bucket cannot tell apart.
+func decodeHistogram(histogram *record.Histogram) ([]bar, error) {
+	decoded, err := hdrhistogram.Decode([]byte(histogram.Data))
+	if err != nil {
+		return nil, fmt.Errorf("histogram cannot be decoded: %w", err)
+	}
+	if decoded.TotalCount() != histogram.Count {
+		return nil, fmt.Errorf("histogram holds %d values and says %d", decoded.TotalCount(), histogram.Count)
+	}
+	var bars []bar
+	for _, b := range decoded.Distribution() {
+		if b.Count > 0 {
+			bars = append(bars, bar{float64(b.To) * histogram.Scale, b.Count})
+		}
+	}
+	return bars, nil
+}
+
+// percentiles are the statistics of merged samples: never of one trial, never averaged.
+var percentiles = map[assayv1alpha1.Statistic]float64{
+	assayv1alpha1.StatisticP50: 0.50, assayv1alpha1.StatisticP90: 0.90, assayv1alpha1.StatisticP95: 0.95, assayv1alpha1.StatisticP99: 0.99,
+}
+
+// trialStatistic is a trial's one number, or false when the metric as reported has none.
+func (d *data) trialStatistic(metric record.Metric, statistic assayv1alpha1.Statistic) (float64, bool) {
+	if metric.Value != nil {
+		return *metric.Value, true
+	}
+	if metric.Histogram != nil {
+		return barStatistic(d.histograms[metric.Histogram], statistic)
+	}
+	return sampleStatistic(metric.Samples, statistic)
+}
+
+func sampleStatistic(samples []float64, statistic assayv1alpha1.Statistic) (float64, bool) {
+	if len(samples) == 0 {
+		return 0, false
+	}
+	switch statistic {
+	case assayv1alpha1.StatisticValue:
+		return samples[0], len(samples) == 1
+	case assayv1alpha1.StatisticMean:
+		return mean(samples), true
+	case assayv1alpha1.StatisticMin:
+		return slices.Min(samples), true
+	case assayv1alpha1.StatisticMax:
+		return slices.Max(samples), true
+	case assayv1alpha1.StatisticMedian:
+		return median(samples), true
+	default:
+		return 0, false
+	}
+}
+
+func barStatistic(bars []bar, statistic assayv1alpha1.Statistic) (float64, bool) {
+	if len(bars) == 0 {
+		return 0, false
+	}
+	var total, sum float64
+	for _, b := range bars {
+		total += float64(b.count)
+		sum += b.value * float64(b.count)
+	}
+	switch statistic {
+	case assayv1alpha1.StatisticMean:
+		return sum / total, true
+	case assayv1alpha1.StatisticMin:
+		return bars[0].value, true
+	case assayv1alpha1.StatisticMax:
+		return bars[len(bars)-1].value, true
+	case assayv1alpha1.StatisticMedian:
+		var below float64
+		for _, b := range bars {
+			if below += float64(b.count); below >= total/2 {
+				return b.value, true
+			}
+		}
+	}
+	return 0, false
+}
+
+func mean(values []float64) float64 {
+	var sum float64
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// perBlock are the trial statistics of a quantity by block, and how many samples they rest on.
+func (d *data) perBlock(q quantity) map[string][]float64 {
+	if known, ok := d.series[q]; ok {
+		return known
+	}
+	out := map[string][]float64{}
+	for _, attempt := range d.trials[q.cell] {
+		if metric, ok := attempt.Result.Metrics[q.metric]; ok {
+			if value, ok := d.trialStatistic(metric, q.statistic); ok {
+				out[attempt.Block] = append(out[attempt.Block], value)
+			}
+		}
+	}
+	d.series[q] = out
+	return out
+}
+
+// samples counts the in-process samples of a metric in an arm at a point.
+func (d *data) samples(c cell, metric string) int {
+	count := 0
+	for _, attempt := range d.trials[c] {
+		reported, ok := attempt.Result.Metrics[metric]
+		switch {
+		case !ok:
+		case reported.Histogram != nil:
+			count += int(reported.Histogram.Count)
+		case reported.Value != nil:
+			count++
+		default:
+			count += len(reported.Samples)
+		}
+	}
+	return count
+}
+
+// allPositive tells whether logarithms can be taken.
+func allPositive(groups ...map[string][]float64) bool {
+	for _, group := range groups {
+		for _, values := range group {
+			for _, value := range values {
+				if !(value > 0) || math.IsInf(value, 0) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}

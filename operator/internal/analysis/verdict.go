@@ -1,0 +1,126 @@
+package analysis
+
+import (
+	"fmt"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// judgeCandidates gives every candidate that a Blocking gate applies to its verdict.
+func judgeCandidates(exp *experiment.Experiment, gates []GateResult, parity *parityReport) []Candidate {
+	out := []Candidate{}
+	for _, name := range exp.Candidates() {
+		candidate := Candidate{Name: name}
+		byOutcome := map[assayv1alpha1.Verdict][]GateResult{}
+		blocking, hasGain := 0, false
+		for _, gate := range gates {
+			if gate.Candidate != name || gate.Severity != assayv1alpha1.Blocking {
+				continue
+			}
+			blocking++
+			byOutcome[gate.Outcome] = append(byOutcome[gate.Outcome], gate)
+			relative := gate.Op == assayv1alpha1.RatioAtLeast || gate.Op == assayv1alpha1.RatioAtMost
+			if relative && !hasGain {
+				candidate.Gain, hasGain = gate.Estimate, true
+			}
+		}
+		switch {
+		case blocking == 0:
+			candidate.Reason = "no blocking gate applies to it"
+		case parity.baseline != "":
+			candidate.Verdict, candidate.Reason = assayv1alpha1.VerdictInvalid, "nothing can be compared with the baseline: "+parity.baseline
+		case parity.wrong[name] != "":
+			candidate.Verdict, candidate.Reason = assayv1alpha1.VerdictNoGo, parity.wrong[name]
+		default:
+			candidate.Verdict, candidate.Reason = weakest(byOutcome, blocking)
+		}
+		out = append(out, candidate)
+	}
+	return out
+}
+
+// weakest takes the outcome that stands in the way, and the first gate that has it as the reason.
+func weakest(byOutcome map[assayv1alpha1.Verdict][]GateResult, blocking int) (assayv1alpha1.Verdict, string) {
+	for _, verdict := range []assayv1alpha1.Verdict{assayv1alpha1.VerdictNoGo, assayv1alpha1.VerdictInvalid, assayv1alpha1.VerdictInconclusive} {
+		gates := byOutcome[verdict]
+		if len(gates) == 0 {
+			continue
+		}
+		reason := gateTitle(gates[0]) + ": " + gates[0].Message
+		if len(gates) > 1 {
+			reason += fmt.Sprintf(" (and %d more gates are %s)", len(gates)-1, verdict)
+		}
+		return verdict, reason
+	}
+	if blocking == 1 {
+		return assayv1alpha1.VerdictGo, "its blocking gate holds"
+	}
+	return assayv1alpha1.VerdictGo, fmt.Sprintf("all %d blocking gates hold", blocking)
+}
+
+func gateTitle(gate GateResult) string {
+	title := gate.Gate
+	if gate.Point != "" {
+		title += " at " + gate.Point
+	}
+	return title
+}
+
+// judgeRun is Go if some candidate is, NoGo if all are, and otherwise the weakest answer among them. Without a gate that
+// decides there is no verdict.
+func judgeRun(candidates []Candidate) assayv1alpha1.Verdict {
+	count := map[assayv1alpha1.Verdict]int{}
+	judged := 0
+	for _, candidate := range candidates {
+		if candidate.Verdict != "" {
+			count[candidate.Verdict]++
+			judged++
+		}
+	}
+	switch {
+	case judged == 0:
+		return ""
+	case count[assayv1alpha1.VerdictGo] > 0:
+		return assayv1alpha1.VerdictGo
+	case count[assayv1alpha1.VerdictNoGo] == judged:
+		return assayv1alpha1.VerdictNoGo
+	case count[assayv1alpha1.VerdictInvalid] > 0:
+		return assayv1alpha1.VerdictInvalid
+	default:
+		return assayv1alpha1.VerdictInconclusive
+	}
+}
+
+// bestCandidate is the Go candidate with the largest gain in the direction that is better; of equals the first.
+func bestCandidate(exp *experiment.Experiment, candidates []Candidate) string {
+	best, most := "", 0.0
+	for _, candidate := range candidates {
+		if candidate.Verdict != assayv1alpha1.VerdictGo {
+			continue
+		}
+		gain := 0.0
+		if candidate.Gain != nil {
+			gain = candidate.Gain.Value
+			if metric := gainMetric(exp, candidate.Name); metric != nil && metric.Direction == assayv1alpha1.LowerIsBetter {
+				gain = 1 / gain
+			}
+		}
+		if best == "" || gain > most {
+			best, most = candidate.Name, gain
+		}
+	}
+	return best
+}
+
+// gainMetric is the metric of a candidate's first blocking ratio gate.
+func gainMetric(exp *experiment.Experiment, candidate string) *assayv1alpha1.Metric {
+	for _, gate := range exp.Spec.Gates {
+		applies := gate.Candidate == "" || gate.Candidate == candidate
+		if applies && gate.Severity == assayv1alpha1.Blocking && strings.HasPrefix(string(gate.Op), "Ratio") {
+			return exp.Metric(gate.Metric)
+		}
+	}
+	return nil
+}

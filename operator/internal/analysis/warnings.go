@@ -1,0 +1,213 @@
+package analysis
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// warnings are what a careful reviewer would raise. Each is one sentence that names what it speaks of.
+func warnings(d *data, chosen *selection, parity *parityReport, found *Analysis) []string {
+	var out []string
+	out = append(out, parityWarnings(d, parity)...)
+	out = append(out, exclusionWarnings(chosen)...)
+	out = append(out, lossWarnings(d)...)
+	out = append(out, isolationWarnings(d, found.Isolation)...)
+	out = append(out, metricWarnings(d)...)
+	out = append(out, ceilingWarnings(d)...)
+	out = append(out, phaseWarnings(d)...)
+	out = append(out, axisWarnings(d)...)
+	out = append(out, predictionWarnings(found.Predicted)...)
+	return out
+}
+
+// parityWarnings make sure that a wrong output is seen also where no gate turns it into a verdict.
+func parityWarnings(d *data, parity *parityReport) []string {
+	var out []string
+	if parity.baseline != "" {
+		out = append(out, "outputs differ: "+parity.baseline)
+	}
+	for _, name := range d.exp.Candidates() {
+		if reason := parity.wrong[name]; reason != "" {
+			out = append(out, "outputs differ: "+reason)
+		}
+	}
+	return out
+}
+
+func exclusionWarnings(chosen *selection) []string {
+	if len(chosen.rejected) == 0 {
+		return nil
+	}
+	counts := map[rejection]int{}
+	for _, r := range chosen.rejected {
+		counts[r.kind]++
+	}
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[kind], kind))
+	}
+	return []string{"objects of the ledger that are not in the figures: " + strings.Join(parts, ", ")}
+}
+
+// lossWarnings name the arms that did not always give a result: what is left may be the easier half.
+func lossWarnings(d *data) []string {
+	var out []string
+	for arm := range d.exp.Arms {
+		var lost, total int
+		for point := range d.exp.Points {
+			l := d.lost[cell{point, arm}]
+			lost += l.failed
+			total += l.failed + l.invalid + l.missing + len(d.trials[cell{point, arm}])
+		}
+		if lost > 0 {
+			out = append(out, fmt.Sprintf("arm %s failed in %d of %d trials; its figures rest on the trials that succeeded", d.exp.Arms[arm].Name, lost, total))
+		}
+	}
+	return out
+}
+
+func isolationWarnings(d *data, levels map[string]int) []string {
+	if d.exp.Spec.Placement.Exclusive != assayv1alpha1.ExclusiveCPUs {
+		return nil
+	}
+	var parts []string
+	total := 0
+	for _, level := range slices.Sorted(maps.Keys(levels)) {
+		total += levels[level]
+		if level != "ExclusiveCPUs" {
+			parts = append(parts, fmt.Sprintf("%d had isolation %s", levels[level], level))
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the run asks for exclusive CPUs; of %d attempts used %s", total, strings.Join(parts, ", "))}
+}
+
+// metricWarnings name metrics that some results lack.
+func metricWarnings(d *data) []string {
+	var out []string
+	for i := range d.exp.Template.Metrics {
+		name := d.exp.Template.Metrics[i].Name
+		statistic := d.exp.Template.Metrics[i].Statistic
+		var lacking, total int
+		for point := range d.exp.Points {
+			for arm := range d.exp.Arms {
+				for _, attempt := range d.trials[cell{point, arm}] {
+					total++
+					metric, ok := attempt.Result.Metrics[name]
+					if ok && percentiles[statistic] == 0 {
+						_, ok = d.trialStatistic(metric, statistic)
+					}
+					if !ok {
+						lacking++
+					}
+				}
+			}
+		}
+		if lacking > 0 {
+			out = append(out, fmt.Sprintf("metric %s has no %s in %d of %d results", name, statistic, lacking, total))
+		}
+	}
+	return out
+}
+
+// ceilingTolerance allows for the error of the probe that measured the limit.
+const ceilingTolerance = 1.02
+
+func ceilingWarnings(d *data) []string {
+	var out []string
+	for arm := range d.exp.Arms {
+		worst := ceiling{share: ceilingTolerance}
+		where := -1
+		for point := range d.exp.Points {
+			if c := d.bindingCeiling(cell{point, arm}); c != nil && c.share > worst.share {
+				worst, where = *c, point
+			}
+		}
+		if where >= 0 {
+			out = append(out, fmt.Sprintf("arm %s claims %.0f %% of the ceiling %s at %s: more than the machine can do, so one of the two is measured wrongly",
+				d.exp.Arms[arm].Name, 100*worst.share, worst.name, pointName(d.exp.Points[where].Key)))
+		}
+	}
+	return out
+}
+
+// phaseTolerance is how far the phases may be from the whole before an attribution to them is doubtful.
+const phaseTolerance = 0.05
+
+// phaseWarnings compare the sum of the phases with the time of one iteration.
+func phaseWarnings(d *data) []string {
+	metric := latencyMetric(d)
+	if metric == "" {
+		return nil
+	}
+	var out []string
+	for arm := range d.exp.Arms {
+		worst, where := 0.0, -1
+		for point := range d.exp.Points {
+			c := cell{point, arm}
+			names, series := d.phases(c)
+			whole := d.perBlock(quantity{c, metric, assayv1alpha1.StatisticMean})
+			if len(names) == 0 || len(whole) == 0 {
+				continue
+			}
+			var sum float64
+			for _, name := range names {
+				sum += overBlocks(series[name].blocks)
+			}
+			total := overBlocks(whole)
+			if off := sum/total - 1; total > 0 && math.Abs(off) > math.Max(phaseTolerance, math.Abs(worst)) {
+				worst, where = off, point
+			}
+		}
+		if where >= 0 {
+			out = append(out, fmt.Sprintf("the phases of arm %s add up to %.0f %% of %s at %s: what they are blamed for is doubtful",
+				d.exp.Arms[arm].Name, 100*(1+worst), metric, pointName(d.exp.Points[where].Key)))
+		}
+	}
+	return out
+}
+
+// overBlocks is the mean over blocks, added up in the order of their names.
+func overBlocks(blocks map[string][]float64) float64 {
+	means := blockMeans(blocks, false)
+	var sum float64
+	for _, block := range slices.Sorted(maps.Keys(means)) {
+		sum += means[block]
+	}
+	return sum / float64(len(means))
+}
+
+// latencyMetric is the metric that phases are parts of: the one called latency, else the only one in seconds.
+func latencyMetric(d *data) string {
+	only := ""
+	for _, metric := range d.exp.Template.Metrics {
+		if metric.Unit != "s" {
+			continue
+		}
+		if metric.Name == "latency" {
+			return metric.Name
+		}
+		if only != "" {
+			return ""
+		}
+		only = metric.Name
+	}
+	return only
+}
+
+func predictionWarnings(predicted []PredictionResult) []string {
+	var out []string
+	for _, p := range predicted {
+		if missed, message := judgePrediction(p.Predicted, p.Measured); missed {
+			out = append(out, fmt.Sprintf("%s of %s at %s: %s", p.Metric, p.Candidate, pointName(p.Point), message))
+		}
+	}
+	return out
+}

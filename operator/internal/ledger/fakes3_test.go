@@ -1,0 +1,128 @@
+package ledger
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	fakeBucket = "ledger"
+	fakeAccess = "tester"
+	fakeSecret = "not-a-real-secret"
+)
+
+// fakeS3 is as much of an object store as the ledger uses: path-style GET and PUT with If-None-Match, and ListObjectsV2 with
+// small pages. It checks who asks, not the signature.
+type fakeS3 struct {
+	mutex   sync.Mutex
+	buckets map[string]bool
+	objects map[string][]byte
+	delay   time.Duration
+}
+
+func startFakeS3(t *testing.T) (*fakeS3, string) {
+	t.Helper()
+	fake := &fakeS3{buckets: map[string]bool{fakeBucket: true}, objects: map[string][]byte{}}
+	server := httptest.NewServer(fake)
+	t.Cleanup(server.Close)
+	return fake, server.URL
+}
+
+func (f *fakeS3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	time.Sleep(f.delay)
+	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	switch {
+	case !strings.Contains(r.Header.Get("Authorization"), "Credential="+fakeAccess+"/"):
+		fail(w, http.StatusForbidden, "InvalidAccessKeyId")
+	case r.Method == http.MethodPut && key == "" && !f.buckets[bucket]:
+		f.buckets[bucket] = true
+	case !f.buckets[bucket]:
+		fail(w, http.StatusNotFound, "NoSuchBucket")
+	case r.Method == http.MethodHead && key == "":
+	case r.Method == http.MethodGet && key == "":
+		f.list(w, r)
+	case r.Method == http.MethodGet:
+		f.get(w, key)
+	case r.Method == http.MethodPut:
+		f.put(w, r, key)
+	default:
+		fail(w, http.StatusNotImplemented, "NotImplemented")
+	}
+}
+
+func (f *fakeS3) get(w http.ResponseWriter, key string) {
+	data, ok := f.objects[key]
+	if !ok {
+		fail(w, http.StatusNotFound, "NoSuchKey")
+		return
+	}
+	w.Header().Set("Last-Modified", time.Unix(0, 0).UTC().Format(http.TimeFormat))
+	w.Header().Set("ETag", `"0"`)
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+	_, _ = w.Write(data)
+}
+
+func (f *fakeS3) put(w http.ResponseWriter, r *http.Request, key string) {
+	data, err := io.ReadAll(r.Body)
+	if err != nil || strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING") {
+		fail(w, http.StatusBadRequest, "BadDigest")
+		return
+	}
+	if _, exists := f.objects[key]; exists && r.Header.Get("If-None-Match") == "*" {
+		fail(w, http.StatusPreconditionFailed, "PreconditionFailed")
+		return
+	}
+	f.objects[key] = data
+	w.Header().Set("ETag", `"0"`)
+}
+
+func (f *fakeS3) list(w http.ResponseWriter, r *http.Request) {
+	const page = 3 // Small, so that every test pages.
+	type content struct {
+		Key          string
+		LastModified string
+		Size         int
+	}
+	type result struct {
+		XMLName               xml.Name `xml:"ListBucketResult"`
+		Name                  string
+		IsTruncated           bool
+		NextContinuationToken string
+		Contents              []content
+	}
+	query := r.URL.Query()
+	var keys []string
+	for key := range f.objects {
+		if strings.HasPrefix(key, query.Get("prefix")) && key > query.Get("continuation-token") {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	out := result{Name: fakeBucket}
+	if len(keys) > page {
+		keys = keys[:page]
+		out.IsTruncated, out.NextContinuationToken = true, keys[page-1]
+	}
+	for _, key := range keys {
+		out.Contents = append(out.Contents, content{key, "2026-01-01T00:00:00.000Z", len(f.objects[key])})
+	}
+	w.Header().Set("Content-Type", "application/xml")
+	_ = xml.NewEncoder(w).Encode(out)
+}
+
+func fail(w http.ResponseWriter, status int, code string) {
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>%s</Message></Error>", code, code)
+}

@@ -1,0 +1,151 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// temporaryPrefix marks files that are being written; they are no objects.
+const temporaryPrefix = ".assay-tmp-"
+
+// folder is a store in a directory: keys are paths below it.
+type folder struct{ root string }
+
+func openFolder(rawURL string, parsed *url.URL) (Store, error) {
+	if parsed.Host != "" && parsed.Host != "localhost" || !filepath.IsAbs(parsed.Path) {
+		return nil, fmt.Errorf("%w %q: a folder is written file:///absolute/path, with three slashes", ErrBadURL, rawURL)
+	}
+	return folder{filepath.Clean(parsed.Path)}, nil
+}
+
+func (f folder) path(key string) string { return filepath.Join(f.root, filepath.FromSlash(key)) }
+
+func (f folder) Get(_ context.Context, key string) ([]byte, error) {
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(f.path(key))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s in %s: %w", key, f.URL(), ErrNotFound)
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w: %w", key, ErrUnreachable, err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s in %s is no file: %w", key, f.URL(), ErrNotFound)
+	case info.Size() > maxObjectBytes:
+		return nil, fmt.Errorf("%s has %d bytes and at most %d are read", key, info.Size(), maxObjectBytes)
+	}
+	data, err := os.ReadFile(f.path(key))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w: %w", key, ErrUnreachable, err)
+	}
+	return data, nil
+}
+
+// Create links a complete temporary file under the key: a link never replaces a file, and a reader never sees half of one.
+func (f folder) Create(_ context.Context, key string, data []byte) error {
+	return f.write(key, data, func(temporary, target string) error {
+		if err := os.Link(temporary, target); err != nil {
+			return err
+		}
+		return os.Remove(temporary)
+	})
+}
+
+func (f folder) Replace(_ context.Context, key string, data []byte) error {
+	return f.write(key, data, os.Rename)
+}
+
+func (f folder) write(key string, data []byte, publish func(temporary, target string) error) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	target := f.path(key)
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return fmt.Errorf("write %s: %w", key, err)
+	}
+	temporary, err := f.temporary(filepath.Dir(target), data)
+	if err == nil {
+		if err = publish(temporary, target); err != nil {
+			err = errors.Join(err, os.Remove(temporary))
+		}
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("write %s: %w", key, ErrExists)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", key, err)
+	}
+	return nil
+}
+
+// temporary writes the data to a new file beside its final place, so that publishing it is one step on one file system.
+func (f folder) temporary(directory string, data []byte) (string, error) {
+	file, err := os.CreateTemp(directory, temporaryPrefix)
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(data)
+	if err == nil {
+		err = file.Chmod(0o644)
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(file.Name()))
+	}
+	return file.Name(), nil
+}
+
+func (f folder) List(_ context.Context, prefix string) ([]string, error) {
+	var keys []string
+	// Walk only the deepest folder that the prefix names.
+	start := f.root
+	if slash := strings.LastIndexByte(prefix, '/'); slash >= 0 {
+		start = f.path(prefix[:slash])
+	}
+	err := filepath.WalkDir(start, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() || strings.HasPrefix(entry.Name(), temporaryPrefix) {
+			return nil
+		}
+		relative, err := filepath.Rel(f.root, path)
+		if err != nil {
+			return err
+		}
+		if key := filepath.ToSlash(relative); strings.HasPrefix(key, prefix) {
+			keys = append(keys, key)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list %s: %w: %w", prefix, ErrUnreachable, err)
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+func (f folder) Check(context.Context) error {
+	info, err := os.Stat(f.root)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("folder %s: %w: create it, or correct the path", f.root, ErrNoBucket)
+	case err != nil:
+		return fmt.Errorf("folder %s: %w: %w", f.root, ErrUnreachable, err)
+	case !info.IsDir():
+		return fmt.Errorf("%s is no folder: %w", f.root, ErrUnreachable)
+	}
+	return nil
+}
+
+func (f folder) URL() string { return FolderURL(f.root) }

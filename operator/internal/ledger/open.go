@@ -1,0 +1,126 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+)
+
+// Options of a store. The zero value takes credentials from the environment and sensible limits.
+type Options struct {
+	// AccessKey and SecretKey of the object store; empty takes AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
+	AccessKey string
+	SecretKey string
+	// Timeout bounds every single operation; 0 means 30 s.
+	Timeout time.Duration
+}
+
+const (
+	defaultTimeout = 30 * time.Second
+	// maxObjectBytes bounds what one object may make this process hold: far above any attempt, far below a small machine's memory.
+	maxObjectBytes = 64 << 20
+)
+
+// ErrBadURL means that a ledger's URL cannot be understood.
+var ErrBadURL = errors.New("bad ledger URL")
+
+// Open returns the store at a URL: file:///absolute/folder, or s3://bucket/prefix?endpoint=http://host:port&region=….
+// It does not touch the store; Check does.
+func Open(_ context.Context, rawURL string, options Options) (Store, error) {
+	if options.Timeout == 0 {
+		options.Timeout = defaultTimeout
+	}
+	parsed, err := url.Parse(rawURL)
+	if err != nil {
+		return nil, fmt.Errorf("%w %q: %w", ErrBadURL, rawURL, err)
+	}
+	switch parsed.Scheme {
+	case "file":
+		return openFolder(rawURL, parsed)
+	case "s3":
+		return openS3(rawURL, parsed, options)
+	default:
+		return nil, fmt.Errorf("%w %q: scheme %q is unknown; write file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port", ErrBadURL, rawURL, parsed.Scheme)
+	}
+}
+
+// FolderURL is the URL of a folder, whatever characters its path has.
+func FolderURL(path string) string { return (&url.URL{Scheme: "file", Path: path}).String() }
+
+// WithPrefix is the part of a store under a prefix, e.g. the ledger of one run inside a bucket. It shares the store's
+// connections.
+func WithPrefix(store Store, prefix string) Store {
+	prefix = strings.Trim(path.Clean("/"+prefix), "/")
+	if prefix == "" {
+		return store
+	}
+	if s, ok := store.(subStore); ok {
+		return subStore{s.Store, path.Join(s.prefix, prefix)}
+	}
+	return subStore{store, prefix}
+}
+
+// subStore is a store seen from one prefix of another.
+type subStore struct {
+	Store
+	prefix string
+}
+
+func (s subStore) Get(ctx context.Context, key string) ([]byte, error) {
+	return s.Store.Get(ctx, s.prefix+"/"+key)
+}
+
+func (s subStore) Create(ctx context.Context, key string, data []byte) error {
+	return s.Store.Create(ctx, s.prefix+"/"+key, data)
+}
+
+func (s subStore) Replace(ctx context.Context, key string, data []byte) error {
+	return s.Store.Replace(ctx, s.prefix+"/"+key, data)
+}
+
+func (s subStore) List(ctx context.Context, prefix string) ([]string, error) {
+	keys, err := s.Store.List(ctx, s.prefix+"/"+prefix)
+	for i := range keys {
+		keys[i] = strings.TrimPrefix(keys[i], s.prefix+"/")
+	}
+	return keys, err
+}
+
+func (s subStore) URL() string {
+	address, query, found := strings.Cut(s.Store.URL(), "?")
+	address = strings.TrimSuffix(address, "/") + "/" + (&url.URL{Path: s.prefix}).EscapedPath()
+	if found {
+		address += "?" + query
+	}
+	return address
+}
+
+// EnsureCreated creates an immutable object, and succeeds as well when it exists already with the same content: a writer
+// that was killed after the write may simply write again.
+func EnsureCreated(ctx context.Context, store Store, key string, data []byte) error {
+	err := store.Create(ctx, key, data)
+	if !errors.Is(err, ErrExists) {
+		return err
+	}
+	existing, getErr := store.Get(ctx, key)
+	if getErr != nil {
+		return getErr
+	}
+	if !bytes.Equal(existing, data) {
+		return fmt.Errorf("%w, with other content", err)
+	}
+	return nil
+}
+
+// checkKey refuses keys that would mean different things to a folder and to an object store.
+func checkKey(key string) error {
+	if key == "" || key != strings.TrimPrefix(path.Clean("/"+key), "/") || strings.ContainsRune(key, 0) {
+		return fmt.Errorf("key %q is not a clean relative path", key)
+	}
+	return nil
+}

@@ -1,0 +1,313 @@
+package ledger
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	kjson "sigs.k8s.io/json"
+
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// readers is how many objects are fetched at once: object stores answer in milliseconds, so one at a time would take
+// minutes for ten thousand attempts.
+const readers = 16
+
+var (
+	waveKey    = regexp.MustCompile(`^waves/([0-9]{3,})/wave\.json$`)
+	attemptKey = regexp.MustCompile(`^attempts/(w([0-9]{3})-b[0-9]{4})/([^/]+)/(w[0-9]{3}-b[0-9]{4}-[sw][0-9]{5})\.json$`)
+)
+
+// ReadExperiment reads the frozen experiment and checks that it is what its digest says.
+func ReadExperiment(ctx context.Context, store Store) (*experiment.Experiment, error) {
+	raw, err := store.Get(ctx, ExperimentKey)
+	if err != nil {
+		return nil, err
+	}
+	var frozen experiment.Experiment
+	strict, err := kjson.UnmarshalStrict(raw, &frozen)
+	if err == nil {
+		err = errors.Join(strict...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s in %s: %w", ExperimentKey, store.URL(), err)
+	}
+	if err := checkExperiment(&frozen); err != nil {
+		return nil, fmt.Errorf("%s in %s: %w", ExperimentKey, store.URL(), err)
+	}
+	return &frozen, nil
+}
+
+func checkExperiment(frozen *experiment.Experiment) error {
+	if frozen.Schema != experiment.Schema {
+		return fmt.Errorf("schema is %q and this program reads %q", frozen.Schema, experiment.Schema)
+	}
+	if frozen.Run.Name == "" || frozen.Run.UID == "" {
+		return errors.New("run.name and run.uid are required")
+	}
+	if len(frozen.Points) == 0 || len(frozen.Arms) == 0 || len(frozen.Cells) == 0 {
+		return errors.New("points, arms and cells must not be empty")
+	}
+	if confidence, err := strconv.ParseFloat(frozen.Spec.Design.Confidence, 64); err != nil || confidence < 0.5 || confidence >= 1 {
+		return fmt.Errorf("spec.design.confidence is %q: write a number from 0.5 to below 1", frozen.Spec.Design.Confidence)
+	}
+	digest, err := frozen.ComputeDigest()
+	if err != nil {
+		return err
+	}
+	if frozen.Digest != digest {
+		return fmt.Errorf("digest is %q and the content has %s: the experiment was changed after it was frozen, or was written by hand and still needs this digest", frozen.Digest, digest)
+	}
+	return nil
+}
+
+// ReadWaves reads the plans of the waves up to and including through; a negative through means all of them.
+func ReadWaves(ctx context.Context, store Store, through int) ([]record.Wave, []record.Problem, error) {
+	keys, err := store.List(ctx, "waves/")
+	if err != nil {
+		return nil, nil, err
+	}
+	keys = keep(keys, waveKey, 1, through)
+	return readAll(ctx, store, keys, parseWave)
+}
+
+func parseWave(key string, raw []byte) (*record.Wave, string) {
+	wave, err := record.ParseWave(raw)
+	if err != nil {
+		return nil, err.Error()
+	}
+	if WaveKey(wave.Wave) != key {
+		return nil, fmt.Sprintf("it is the plan of wave %d, which belongs at %s", wave.Wave, WaveKey(wave.Wave))
+	}
+	return wave, ""
+}
+
+// ReadAttempts reads the attempts of the waves up to and including through; a negative through means all of them. An
+// object that is no attempt, or not the one its key says, becomes a problem and never an error.
+func ReadAttempts(ctx context.Context, store Store, through int) ([]record.Attempt, []record.Problem, error) {
+	keys, err := store.List(ctx, AttemptsPrefix)
+	if err != nil {
+		return nil, nil, err
+	}
+	keys = keep(keys, attemptKey, 2, through)
+	shared := newInterner()
+	return readAll(ctx, store, keys, func(key string, raw []byte) (*record.Attempt, string) {
+		attempt, reason := parseAttempt(key, raw)
+		if attempt != nil {
+			shared.intern(attempt)
+		}
+		return attempt, reason
+	})
+}
+
+func parseAttempt(key string, raw []byte) (*record.Attempt, string) {
+	if !attemptKey.MatchString(key) {
+		return nil, "it is no attempt: the key is not attempts/<block>/<executor>/<trial>.json"
+	}
+	attempt, err := record.ParseAttempt(raw)
+	if err != nil {
+		return nil, err.Error()
+	}
+	if want := path.Join("attempts", attempt.Block, attempt.ID) + ".json"; want != key {
+		return nil, fmt.Sprintf("it says that it is attempt %s of block %s, which belongs at %s: it was moved or changed", attempt.ID, attempt.Block, want)
+	}
+	sum := sha256.Sum256(raw)
+	attempt.Source = record.Source{Key: key, SHA256: hex.EncodeToString(sum[:])}
+	return attempt, ""
+}
+
+// keep drops the keys of waves after through. Keys of no known form stay: they are reported, not hidden.
+func keep(keys []string, form *regexp.Regexp, group, through int) []string {
+	if through < 0 {
+		return keys
+	}
+	out := keys[:0]
+	for _, key := range keys {
+		if match := form.FindStringSubmatch(key); match != nil {
+			if wave, err := strconv.Atoi(match[group]); err == nil && wave > through {
+				continue
+			}
+		}
+		out = append(out, key)
+	}
+	return out
+}
+
+// ReadEvidence reads everything that a verdict rests on beside the experiment, up to and including a wave; a negative wave
+// means all of them.
+func ReadEvidence(ctx context.Context, store Store, through int) (record.Evidence, error) {
+	waves, problems, err := ReadWaves(ctx, store, through)
+	if err != nil {
+		return record.Evidence{}, err
+	}
+	attempts, more, err := ReadAttempts(ctx, store, through)
+	if err != nil {
+		return record.Evidence{}, err
+	}
+	return record.Evidence{Waves: waves, Attempts: attempts, Problems: append(more, problems...)}, nil
+}
+
+// LastWave is the number of the newest wave that left a plan or an attempt; 0 when there is none.
+func LastWave(ctx context.Context, store Store) (int, error) {
+	last := 0
+	for prefix, form := range map[string]*regexp.Regexp{"waves/": waveKey, AttemptsPrefix: attemptKey} {
+		keys, err := store.List(ctx, prefix)
+		if err != nil {
+			return 0, err
+		}
+		for _, key := range keys {
+			if match := form.FindStringSubmatch(key); match != nil {
+				group := match[len(match)-1]
+				if prefix == AttemptsPrefix {
+					group = match[2]
+				}
+				if wave, err := strconv.Atoi(group); err == nil {
+					last = max(last, wave)
+				}
+			}
+		}
+	}
+	return last, nil
+}
+
+// CountTrials is how many trials have an attempt, warm-ups included. It looks at keys only: a trial that was executed
+// twice counts once.
+func CountTrials(ctx context.Context, store Store) (int, error) {
+	keys, err := store.List(ctx, AttemptsPrefix)
+	if err != nil {
+		return 0, err
+	}
+	trials := map[string]bool{}
+	for _, key := range keys {
+		if match := attemptKey.FindStringSubmatch(key); match != nil {
+			trials[match[4]] = true
+		}
+	}
+	return len(trials), nil
+}
+
+// readAll fetches and parses objects, some at a time, and returns them in the order of the keys.
+func readAll[T any](ctx context.Context, store Store, keys []string, parse func(key string, raw []byte) (*T, string)) ([]T, []record.Problem, error) {
+	type outcome struct {
+		value   *T
+		problem *record.Problem
+	}
+	outcomes := make([]outcome, len(keys))
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan int)
+	var group sync.WaitGroup
+	for range min(readers, len(keys)) {
+		group.Go(func() {
+			for i := range next {
+				raw, err := store.Get(ctx, keys[i])
+				if err != nil {
+					// The store failed, not the object: a verdict from half the evidence would be wrong.
+					cancel(err)
+					continue
+				}
+				value, reason := parse(keys[i], raw)
+				if value == nil {
+					sum := sha256.Sum256(raw)
+					outcomes[i].problem = &record.Problem{Source: record.Source{Key: keys[i], SHA256: hex.EncodeToString(sum[:])}, Reason: reason}
+				}
+				outcomes[i].value = value
+			}
+		})
+	}
+	for i := range keys {
+		select {
+		case next <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	group.Wait()
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+
+	values := make([]T, 0, len(keys))
+	var problems []record.Problem
+	for _, o := range outcomes {
+		if o.problem != nil {
+			problems = append(problems, *o.problem)
+			continue
+		}
+		values = append(values, *o.value)
+	}
+	return values, problems, nil
+}
+
+// interner lets attempts share what is the same in all of them. Ten thousand copies of one fingerprint would take more
+// memory than everything measured.
+type interner struct {
+	mutex  sync.Mutex
+	maps   map[string]map[string]any
+	values map[string]map[string]string
+	argvs  map[string][]string
+	texts  map[string]string
+}
+
+func newInterner() *interner {
+	return &interner{
+		maps: map[string]map[string]any{}, values: map[string]map[string]string{},
+		argvs: map[string][]string{}, texts: map[string]string{},
+	}
+}
+
+func (i *interner) intern(attempt *record.Attempt) {
+	i.mutex.Lock()
+	defer i.mutex.Unlock()
+	attempt.Environment.Hard = share(i.maps, attempt.Environment.Hard)
+	attempt.Environment.Soft = share(i.maps, attempt.Environment.Soft)
+	attempt.Parameters = share(i.values, attempt.Parameters)
+	attempt.Argv = share(i.argvs, attempt.Argv)
+	for _, text := range []*string{
+		&attempt.Schema, &attempt.Run.Namespace, &attempt.Run.Name, &attempt.Run.UID, &attempt.Experiment, &attempt.Block,
+		&attempt.Point, &attempt.Arm, &attempt.Isolation.CPUsAllowed, &attempt.Isolation.Reason, &attempt.Isolation.Level, &attempt.StderrTail,
+	} {
+		*text = i.text(*text)
+	}
+	if attempt.Result == nil {
+		return
+	}
+	attempt.Result.Effective = share(i.maps, attempt.Result.Effective)
+	attempt.Result.Workload.Build = share(i.values, attempt.Result.Workload.Build)
+	for p := range attempt.Result.Phases {
+		attempt.Result.Phases[p].Name = i.text(attempt.Result.Phases[p].Name)
+	}
+}
+
+func (i *interner) text(text string) string {
+	if shared, ok := i.texts[text]; ok {
+		return shared
+	}
+	// A clone, because the text may be a slice of the whole object's bytes.
+	text = strings.Clone(text)
+	i.texts[text] = text
+	return text
+}
+
+// share returns an equal value seen before, or remembers this one.
+func share[T any](seen map[string]T, value T) T {
+	key, err := json.Marshal(value)
+	if err != nil {
+		return value // Never happens with decoded JSON; sharing is only about memory.
+	}
+	if shared, ok := seen[string(key)]; ok {
+		return shared
+	}
+	seen[string(key)] = value
+	return value
+}

@@ -1,0 +1,240 @@
+package ledger
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// maxTries is how often one operation is tried: enough to ride over a restart of the store, few enough to say soon that it
+// is gone.
+const maxTries = 3
+
+// s3 is a store in a bucket.
+type s3 struct {
+	core     minio.Core
+	bucket   string
+	prefix   string // Empty, or ends in a slash.
+	query    string // The part of the URL that says where the bucket is.
+	endpoint string
+	region   string
+	timeout  time.Duration
+}
+
+func openS3(rawURL string, parsed *url.URL, options Options) (*s3, error) {
+	if parsed.Host == "" {
+		return nil, fmt.Errorf("%w %q: it names no bucket; write s3://bucket/prefix?endpoint=http://host:port", ErrBadURL, rawURL)
+	}
+	values := parsed.Query()
+	for name := range values {
+		if name != "endpoint" && name != "region" {
+			return nil, fmt.Errorf("%w %q: parameter %q is unknown; known are endpoint and region", ErrBadURL, rawURL, name)
+		}
+	}
+	region := cmp.Or(values.Get("region"), "us-east-1")
+	address := cmp.Or(values.Get("endpoint"), "https://s3."+region+".amazonaws.com")
+	endpoint, err := url.Parse(address)
+	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" || strings.Trim(endpoint.Path, "/") != "" {
+		return nil, fmt.Errorf("%w %q: endpoint %q is not http(s)://host:port", ErrBadURL, rawURL, address)
+	}
+
+	lookup := minio.BucketLookupAuto
+	if values.Has("endpoint") {
+		// Stores that people run themselves have no DNS name per bucket.
+		lookup = minio.BucketLookupPath
+	}
+	client, err := minio.New(endpoint.Host, &minio.Options{
+		Creds: credentials.NewStaticV4(
+			cmp.Or(options.AccessKey, os.Getenv("AWS_ACCESS_KEY_ID")),
+			cmp.Or(options.SecretKey, os.Getenv("AWS_SECRET_ACCESS_KEY")), ""),
+		Secure: endpoint.Scheme == "https",
+		Region: region, BucketLookup: lookup, MaxRetries: maxTries,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w %q: %w", ErrBadURL, rawURL, err)
+	}
+	store := &s3{
+		core: minio.Core{Client: client}, bucket: parsed.Host, query: parsed.RawQuery,
+		endpoint: address, region: region, timeout: options.Timeout,
+	}
+	if prefix := strings.Trim(parsed.Path, "/"); prefix != "" {
+		store.prefix = prefix + "/"
+	}
+	return store, nil
+}
+
+func (s *s3) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	body, info, _, err := s.core.GetObject(ctx, s.bucket, s.prefix+key, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, s.explain("read", key, err)
+	}
+	defer body.Close()
+	if info.Size > maxObjectBytes {
+		return nil, fmt.Errorf("%s has %d bytes and at most %d are read", key, info.Size, maxObjectBytes)
+	}
+	data, err := io.ReadAll(io.LimitReader(body, maxObjectBytes))
+	if err != nil {
+		return nil, s.explain("read", key, err)
+	}
+	return data, nil
+}
+
+// Create asks the store itself to refuse an existing key, so that two writers can never both succeed.
+func (s *s3) Create(ctx context.Context, key string, data []byte) error {
+	options := minio.PutObjectOptions{}
+	options.SetMatchETagExcept("*")
+	return s.put(ctx, key, data, options)
+}
+
+func (s *s3) Replace(ctx context.Context, key string, data []byte) error {
+	return s.put(ctx, key, data, minio.PutObjectOptions{})
+}
+
+func (s *s3) put(ctx context.Context, key string, data []byte, options minio.PutObjectOptions) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	options.ContentType = contentType(key)
+	// The whole object is signed as one piece: it is in memory anyway.
+	options.DisableContentSha256 = true
+	sum := sha256.Sum256(data)
+	_, err := s.core.PutObject(ctx, s.bucket, s.prefix+key, bytes.NewReader(data), int64(len(data)), "", hex.EncodeToString(sum[:]), options)
+	if err != nil {
+		return s.explain("write", key, err)
+	}
+	return nil
+}
+
+func contentType(key string) string {
+	switch {
+	case strings.HasSuffix(key, ".json"):
+		return "application/json"
+	case strings.HasSuffix(key, ".md"):
+		return "text/markdown; charset=utf-8"
+	case strings.HasSuffix(key, ".csv"):
+		return "text/csv; charset=utf-8"
+	default:
+		return "application/octet-stream"
+	}
+}
+
+func (s *s3) List(ctx context.Context, prefix string) ([]string, error) {
+	// A listing is many requests; each page gets the time of one operation.
+	ctx, cancel := context.WithTimeout(ctx, 10*s.timeout)
+	defer cancel()
+	var keys []string
+	for object := range s.core.Client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix + prefix, Recursive: true}) {
+		if object.Err != nil {
+			return nil, s.explain("list", prefix, object.Err)
+		}
+		keys = append(keys, strings.TrimPrefix(object.Key, s.prefix))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, s.explain("list", prefix, err)
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+// Check lists one key: that needs the endpoint, the credentials and the bucket, and costs next to nothing.
+func (s *s3) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	for object := range s.core.Client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, MaxKeys: 1}) {
+		if object.Err != nil {
+			return s.explain("list", "", object.Err)
+		}
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return s.explain("list", "", err)
+	}
+	return nil
+}
+
+func (s *s3) URL() string {
+	address := url.URL{Scheme: "s3", Host: s.bucket, Path: "/" + strings.TrimSuffix(s.prefix, "/"), RawQuery: s.query}
+	return address.String()
+}
+
+// CreateBucket makes the bucket of an s3:// URL, and reports whether it had to. A folder needs no bucket: it is created too.
+func CreateBucket(ctx context.Context, rawURL string, options Options) (bool, error) {
+	store, err := Open(ctx, rawURL, options)
+	if err != nil {
+		return false, err
+	}
+	switch store := store.(type) {
+	case *s3:
+		return store.createBucket(ctx)
+	case folder:
+		err := store.Check(ctx)
+		if !errors.Is(err, ErrNoBucket) {
+			return false, err
+		}
+		return true, os.MkdirAll(store.root, 0o755)
+	default:
+		return false, fmt.Errorf("%w %q: it has no bucket", ErrBadURL, rawURL)
+	}
+}
+
+func (s *s3) createBucket(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	exists, err := s.core.BucketExists(ctx, s.bucket)
+	if err != nil {
+		return false, s.explain("look for", "", err)
+	}
+	if exists {
+		return false, nil
+	}
+	err = s.core.MakeBucket(ctx, s.bucket, minio.MakeBucketOptions{Region: s.region})
+	switch code := minio.ToErrorResponse(err).Code; {
+	case err == nil:
+		return true, nil
+	case code == "BucketAlreadyOwnedByYou" || code == "BucketAlreadyExists":
+		return false, nil // Another one was quicker.
+	default:
+		return false, s.explain("create", "", err)
+	}
+}
+
+// explain says what happened, in the terms of this package, and what to do.
+func (s *s3) explain(verb, key string, err error) error {
+	what := fmt.Sprintf("%s %s in bucket %s at %s", verb, s.prefix+key, s.bucket, s.endpoint)
+	response := minio.ToErrorResponse(err)
+	switch {
+	case response.Code == minio.NoSuchKey || response.Code == "NoSuchKey":
+		return fmt.Errorf("%s: %w", what, ErrNotFound)
+	case response.Code == "NoSuchBucket":
+		return fmt.Errorf("%s: %w: create the bucket, or correct its name", what, ErrNoBucket)
+	case response.Code == "PreconditionFailed" || response.StatusCode == http.StatusPreconditionFailed || response.Code == "ConditionalRequestConflict":
+		return fmt.Errorf("%s: %w", what, ErrExists)
+	case response.StatusCode == http.StatusForbidden || response.StatusCode == http.StatusUnauthorized:
+		return fmt.Errorf("%s: %w: it refused the credentials (%s); check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY and what they may do", what, ErrUnreachable, response.Code)
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s: %w", what, err)
+	default:
+		return fmt.Errorf("%s: %w: %w; check that the endpoint is right and that the store runs", what, ErrUnreachable, err)
+	}
+}

@@ -1,0 +1,261 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var fakeOptions = Options{AccessKey: fakeAccess, SecretKey: fakeSecret, Timeout: 5 * time.Second}
+
+func s3URL(endpoint, bucket, prefix string) string {
+	return "s3://" + bucket + "/" + prefix + "?endpoint=" + url.QueryEscape(endpoint) + "&region=eu-central-1"
+}
+
+// onBothStores runs a test on an empty store of each kind.
+func onBothStores(t *testing.T, test func(t *testing.T, store Store)) {
+	t.Run("folder", func(t *testing.T) {
+		store, err := Open(context.Background(), "file://"+t.TempDir(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, store)
+	})
+	t.Run("s3", func(t *testing.T) {
+		_, endpoint := startFakeS3(t)
+		store, err := Open(context.Background(), s3URL(endpoint, fakeBucket, "some/prefix"), fakeOptions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, store)
+	})
+}
+
+func TestStore(t *testing.T) {
+	ctx := context.Background()
+	onBothStores(t, func(t *testing.T, store Store) {
+		if err := store.Check(ctx); err != nil {
+			t.Fatalf("check: %v", err)
+		}
+		if _, err := store.Get(ctx, "a/b.json"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("get before create: %v, want ErrNotFound", err)
+		}
+		if err := store.Create(ctx, "a/b.json", []byte("one")); err != nil {
+			t.Fatalf("create: %v", err)
+		}
+		if err := store.Create(ctx, "a/b.json", []byte("two")); !errors.Is(err, ErrExists) {
+			t.Errorf("second create: %v, want ErrExists", err)
+		}
+		if got, err := store.Get(ctx, "a/b.json"); err != nil || string(got) != "one" {
+			t.Errorf("get: %q, %v: an immutable object was changed", got, err)
+		}
+		if err := EnsureCreated(ctx, store, "a/b.json", []byte("one")); err != nil {
+			t.Errorf("ensure of the same content: %v", err)
+		}
+		if err := EnsureCreated(ctx, store, "a/b.json", []byte("two")); !errors.Is(err, ErrExists) {
+			t.Errorf("ensure of other content: %v, want ErrExists", err)
+		}
+		for range 2 {
+			if err := store.Replace(ctx, "r.md", []byte("new")); err != nil {
+				t.Errorf("replace: %v", err)
+			}
+		}
+		for i := range 8 { // More than the fake's page.
+			if err := store.Create(ctx, fmt.Sprintf("list/%d/x y+z%%.json", i), []byte("x")); err != nil {
+				t.Fatalf("create: %v", err)
+			}
+		}
+		got, err := store.List(ctx, "list/")
+		if err != nil || len(got) != 8 || got[7] != "list/7/x y+z%.json" {
+			t.Errorf("list: %q, %v", got, err)
+		}
+		if got, err = store.List(ctx, "li"); err != nil || len(got) != 8 {
+			t.Errorf("list by half a name: %q, %v", got, err)
+		}
+		if got, err = store.List(ctx, "nothing/"); err != nil || len(got) != 0 {
+			t.Errorf("list of nothing: %q, %v", got, err)
+		}
+		for _, key := range []string{"", "/a", "../a", "a//b", "a/./b", "a/"} {
+			if err := store.Create(ctx, key, nil); err == nil {
+				t.Errorf("key %q was accepted", key)
+			}
+		}
+	})
+}
+
+func TestCreateLetsExactlyOneOfManyWritersSucceed(t *testing.T) {
+	onBothStores(t, func(t *testing.T, store Store) {
+		var group sync.WaitGroup
+		var succeeded atomic.Int32
+		for i := range 8 {
+			group.Go(func() {
+				err := store.Create(context.Background(), "x/one.json", []byte{byte('0' + i)})
+				if err == nil {
+					succeeded.Add(1)
+				} else if !errors.Is(err, ErrExists) {
+					t.Errorf("create: %v", err)
+				}
+			})
+		}
+		group.Wait()
+		if succeeded.Load() != 1 {
+			t.Errorf("%d writers succeeded", succeeded.Load())
+		}
+	})
+}
+
+func TestWithPrefixIsAStoreOfItsOwn(t *testing.T) {
+	ctx := context.Background()
+	onBothStores(t, func(t *testing.T, store Store) {
+		run := WithPrefix(WithPrefix(store, "runs/default"), "/scan/uid-1/")
+		if err := run.Create(ctx, "experiment.json", []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Replace(ctx, "analysis/000/report.md", []byte("y")); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := store.Get(ctx, "runs/default/scan/uid-1/experiment.json"); err != nil || string(got) != "x" {
+			t.Errorf("seen from the whole store: %q, %v", got, err)
+		}
+		got, err := run.List(ctx, "")
+		if diff := cmp.Diff([]string{"analysis/000/report.md", "experiment.json"}, got); diff != "" || err != nil {
+			t.Errorf("list: %v\n%s", err, diff)
+		}
+		again, err := Open(context.Background(), run.URL(), fakeOptions)
+		if err != nil {
+			t.Fatalf("the URL %s cannot be opened: %v", run.URL(), err)
+		}
+		if got, err := again.Get(ctx, "experiment.json"); err != nil || string(got) != "x" {
+			t.Errorf("opened by its URL %s: %q, %v", run.URL(), got, err)
+		}
+		if WithPrefix(store, "/") != store {
+			t.Error("an empty prefix is not the store itself")
+		}
+	})
+}
+
+func TestFolderIgnoresHalfWrittenFiles(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, temporaryPrefix+"123"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store, err := Open(context.Background(), "file://"+root, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if keys, err := store.List(context.Background(), ""); err != nil || len(keys) != 0 {
+		t.Errorf("list: %q, %v", keys, err)
+	}
+	if err := store.Create(context.Background(), "x.json", []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Create(context.Background(), "x.json", []byte("{}")); !errors.Is(err, ErrExists) {
+		t.Errorf("second create: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(root, temporaryPrefix+"*")); len(left) != 1 {
+		t.Errorf("temporary files left behind: %q", left)
+	}
+}
+
+func TestCheckTellsWhatIsWrong(t *testing.T) {
+	_, endpoint := startFakeS3(t)
+	slow, slowEndpoint := startFakeS3(t)
+	slow.delay = time.Second
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closedPort := "http://" + listener.Addr().String()
+	listener.Close()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	wrong := fakeOptions
+	wrong.AccessKey = "nobody"
+	hasty := fakeOptions
+	hasty.Timeout = 100 * time.Millisecond
+	cases := map[string]struct {
+		url     string
+		options Options
+		want    error
+		says    string
+	}{
+		"a bucket that exists":        {s3URL(endpoint, fakeBucket, ""), fakeOptions, nil, ""},
+		"a bucket that does not":      {s3URL(endpoint, "nowhere", ""), fakeOptions, ErrNoBucket, "create the bucket"},
+		"credentials that are wrong":  {s3URL(endpoint, fakeBucket, ""), wrong, ErrUnreachable, "AWS_ACCESS_KEY_ID"},
+		"a store that is not running": {s3URL(closedPort, fakeBucket, ""), fakeOptions, ErrUnreachable, "connection refused"},
+		"a store that hangs":          {s3URL(slowEndpoint, fakeBucket, ""), hasty, ErrUnreachable, "deadline exceeded"},
+		"a folder that exists":        {"file://" + t.TempDir(), Options{}, nil, ""},
+		"a folder that does not":      {"file:///no/such/folder", Options{}, ErrNoBucket, "create it"},
+		"a folder that is a file":     {"file://" + file, Options{}, ErrUnreachable, "no folder"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			store, err := Open(context.Background(), c.url, c.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			started := time.Now()
+			err = store.Check(context.Background())
+			if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("check: %v, want %v that says %q", err, c.want, c.says)
+			}
+			if took := time.Since(started); took > 5*time.Second {
+				t.Errorf("took %s", took)
+			}
+		})
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ url, says string }{
+		"no scheme":                  {"/tmp/x", "scheme"},
+		"a relative folder":          {"file://relative/path", "three slashes"},
+		"a scheme of another one":    {"gs://bucket/x", `"gs" is unknown`},
+		"no bucket":                  {"s3:///x?endpoint=http://localhost:9000", "names no bucket"},
+		"an endpoint without scheme": {"s3://b/x?endpoint=localhost:9000", "is not http(s)"},
+		"a misspelt parameter":       {"s3://b/x?endpont=http://localhost:9000", `"endpont" is unknown`},
+		"no URL at all":              {"%zz", "bad ledger URL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Open(context.Background(), c.url, Options{})
+			if !errors.Is(err, ErrBadURL) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error %v, want ErrBadURL that says %q", err, c.says)
+			}
+		})
+	}
+}
+
+func TestCreateBucketMakesItOnce(t *testing.T) {
+	ctx := context.Background()
+	_, endpoint := startFakeS3(t)
+	for name, url := range map[string]string{"s3": s3URL(endpoint, "fresh", ""), "folder": "file://" + filepath.Join(t.TempDir(), "fresh")} {
+		t.Run(name, func(t *testing.T) {
+			for i, want := range []bool{true, false} {
+				if created, err := CreateBucket(ctx, url, fakeOptions); err != nil || created != want {
+					t.Fatalf("call %d: created %v, %v", i, created, err)
+				}
+			}
+			store, err := Open(ctx, url, fakeOptions)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := store.Check(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

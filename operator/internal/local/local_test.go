@@ -1,0 +1,111 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/record"
+)
+
+// fakeRunner is a runner that notes how it was called.
+func fakeRunner(t *testing.T, script string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "assay-runner")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func twoBlocks() *record.Wave {
+	return &record.Wave{Blocks: []record.Block{{ID: "w000-b0000"}, {ID: "w000-b0001"}}}
+}
+
+func TestRunGivesEveryBlockItsOwnFolder(t *testing.T) {
+	var log bytes.Buffer
+	folder := t.TempDir()
+	executor := &Executor{Runner: fakeRunner(t, `echo "$@"`), Folder: folder, Name: "here", Log: &log}
+	var done []string
+	if err := executor.Run(context.Background(), twoBlocks(), func(b record.Block) { done = append(done, b.ID) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range []string{"w000-b0000", "w000-b0001"} {
+		want := "block --wave " + folder + "/waves/000/wave.json --block " + block + " --out " + folder + "/attempts/" + block + "/here --executor here\n"
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("want the call %q, got:\n%s", want, log.String())
+		}
+	}
+	if strings.Join(done, " ") != "w000-b0000 w000-b0001" {
+		t.Errorf("done: %v", done)
+	}
+}
+
+func TestABlockIsPinnedToAsManyCPUsAsAsked(t *testing.T) {
+	var log bytes.Buffer
+	executor := &Executor{Runner: fakeRunner(t, `grep Cpus_allowed_list /proc/self/status`), Folder: t.TempDir(), Name: "here", CPUs: 1, Log: &log}
+	if err := executor.Run(context.Background(), &record.Wave{Blocks: []record.Block{{ID: "w000-b0000"}}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(log.String(), ":")
+	if strings.ContainsAny(strings.TrimSpace(list), ",-") {
+		t.Errorf("the block could use CPUs %s, want one", list)
+	}
+}
+
+func TestMoreCPUsThanTheMachineHasIsRefused(t *testing.T) {
+	executor := &Executor{Runner: fakeRunner(t, "true"), Folder: t.TempDir(), Name: "here", CPUs: 100000, Log: &bytes.Buffer{}}
+	err := executor.Run(context.Background(), twoBlocks(), nil)
+	if err == nil || !strings.Contains(err.Error(), "spec.placement.cpus is 100000") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestARunnerThatFailsEndsTheWaveAndNamesTheBlock(t *testing.T) {
+	executor := &Executor{Runner: fakeRunner(t, "exit 2"), Folder: t.TempDir(), Name: "here", Log: &bytes.Buffer{}}
+	if err := executor.Run(context.Background(), twoBlocks(), nil); err == nil || !strings.Contains(err.Error(), "block w000-b0000: exit status 2") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnInterruptEndsTheRunnerByAskingIt(t *testing.T) {
+	ready := filepath.Join(t.TempDir(), "ready")
+	var log bytes.Buffer
+	executor := &Executor{Runner: fakeRunner(t, `trap 'echo asked; exit 143' TERM; touch `+ready+`; while :; do sleep 0.05; done`), Folder: t.TempDir(), Name: "here", Log: &log}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := os.Stat(ready); err == nil {
+				cancel()
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	if err := executor.Run(ctx, twoBlocks(), nil); err != context.Canceled {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	if !strings.Contains(log.String(), "asked") {
+		t.Error("the runner was ended without being asked")
+	}
+}
+
+func TestResolvePrograms(t *testing.T) {
+	folder := t.TempDir()
+	program := filepath.Join(folder, "scan-pir")
+	if err := os.WriteFile(program, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cells := []record.Cell{{Argv: []string{"/image/path/scan-pir", "run"}}}
+	if err := ResolvePrograms(cells, []string{folder}); err != nil || cells[0].Argv[0] != program || cells[0].Argv[1] != "run" {
+		t.Errorf("got %v, %v", cells[0].Argv, err)
+	}
+	missing := []record.Cell{{Argv: []string{"/image/path/no-such-program"}}}
+	if err := ResolvePrograms(missing, []string{folder}); err == nil || !strings.Contains(err.Error(), "--bin-dir") {
+		t.Errorf("got %v, want a message that names the remedy", err)
+	}
+}

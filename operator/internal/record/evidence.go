@@ -1,0 +1,24 @@
+package record
+
+// Source is the ledger object that a record was read from.
+type Source struct {
+	// Key of the object, relative to the ledger.
+	Key string
+	// SHA256 of the object's bytes, in hex.
+	SHA256 string
+}
+
+// Problem is an object in the ledger that cannot be used. It is counted and shown, and it never stops the analysis.
+type Problem struct {
+	Source
+	// Reason says what was found and what was expected.
+	Reason string
+}
+
+// Evidence is what a ledger holds beside the experiment. Every slice is in the order of the keys.
+type Evidence struct {
+	// Waves are the plans. A ledger written by hand may have none: then the attempts are taken at their word.
+	Waves    []Wave
+	Attempts []Attempt
+	Problems []Problem
+}

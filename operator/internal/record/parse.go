@@ -1,0 +1,123 @@
+package record
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+	kjson "sigs.k8s.io/json"
+)
+
+// The schemas are copied because an embedded file must lie inside the module; a test fails when the copies differ.
+//go:generate cp ../../../workloads/schema/attempt.schema.json ../../../workloads/schema/result.schema.json ../../../workloads/schema/wave.schema.json schema/
+
+//go:embed schema/*.schema.json
+var schemaFiles embed.FS
+
+const schemaBase = "https://assay.dev/schema/v1alpha1/"
+
+// schemas compiles the three schemas once.
+var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema {
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	names := []string{"attempt", "result", "wave"}
+	for _, name := range names {
+		raw, err := schemaFiles.ReadFile("schema/" + name + ".schema.json")
+		if err != nil {
+			panic(err) // The files are part of the program.
+		}
+		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+		if err != nil {
+			panic(err)
+		}
+		if err := compiler.AddResource(schemaBase+name+".schema.json", document); err != nil {
+			panic(err)
+		}
+	}
+	out := map[string]*jsonschema.Schema{}
+	for _, name := range names {
+		out[name] = compiler.MustCompile(schemaBase + name + ".schema.json")
+	}
+	return out
+})
+
+// ParseAttempt reads one attempt. The error says which field is wrong.
+func ParseAttempt(raw []byte) (*Attempt, error) {
+	var attempt Attempt
+	if err := parse("attempt", raw, &attempt); err != nil {
+		return nil, err
+	}
+	return &attempt, nil
+}
+
+// ParseWave reads the plan of one wave. The error says which field is wrong.
+func ParseWave(raw []byte) (*Wave, error) {
+	var wave Wave
+	if err := parse("wave", raw, &wave); err != nil {
+		return nil, err
+	}
+	return &wave, nil
+}
+
+// ParseResult reads what one process printed. The error says which field is wrong.
+func ParseResult(raw []byte) (*Result, error) {
+	var result Result
+	if err := parse("result", raw, &result); err != nil {
+		return nil, err
+	}
+	return &result, nil
+}
+
+// parse checks the bytes against the schema and decodes them strictly: no unknown or repeated field, names in their exact
+// case. The schema is the format; the strict decoding catches what it cannot express.
+func parse(kind string, raw []byte, into any) error {
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return fmt.Errorf("%s is truncated or not JSON: %w", kind, err)
+	}
+	if err := schemas()[kind].Validate(document); err != nil {
+		return fmt.Errorf("%s does not match its schema: %s", kind, explain(err))
+	}
+	strict, err := kjson.UnmarshalStrict(raw, into)
+	if err != nil {
+		return fmt.Errorf("%s cannot be read: %w", kind, err)
+	}
+	if len(strict) > 0 {
+		return fmt.Errorf("%s cannot be read: %w", kind, errors.Join(strict...))
+	}
+	return nil
+}
+
+// explain puts the deepest violations into one line: the field, then what is wrong with it.
+func explain(err error) string {
+	var violation *jsonschema.ValidationError
+	if !errors.As(err, &violation) {
+		return err.Error()
+	}
+	var found []string
+	printer := message.NewPrinter(language.English)
+	var walk func(*jsonschema.ValidationError)
+	walk = func(v *jsonschema.ValidationError) {
+		if len(v.Causes) == 0 {
+			found = append(found, fmt.Sprintf("%s: %s", strings.Join(append([]string{"$"}, v.InstanceLocation...), "."), v.ErrorKind.LocalizedString(printer)))
+		}
+		for _, cause := range v.Causes {
+			walk(cause)
+		}
+	}
+	walk(violation)
+	slices.Sort(found)
+	found = slices.Compact(found)
+	const shown = 3
+	if len(found) > shown {
+		found = append(found[:shown], fmt.Sprintf("and %d more", len(found)-shown))
+	}
+	return strings.Join(found, "; ")
+}

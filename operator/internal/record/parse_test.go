@@ -1,0 +1,149 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const workloadSchemas = "../../../workloads/schema"
+
+func parseKind(kind string, raw []byte) (any, error) {
+	switch kind {
+	case "attempt":
+		return ParseAttempt(raw)
+	case "wave":
+		return ParseWave(raw)
+	default:
+		return ParseResult(raw)
+	}
+}
+
+func fixtures(t *testing.T, folder string) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(workloadSchemas, "fixtures", folder, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]byte{}
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[filepath.Base(path)] = raw
+	}
+	if len(out) < 10 {
+		t.Fatalf("%d fixtures in %s: the seam between the languages is not tested", len(out), folder)
+	}
+	return out
+}
+
+func TestEmbeddedSchemasAreThoseOfTheWorkloads(t *testing.T) {
+	for _, name := range []string{"attempt", "result", "wave"} {
+		want, err := os.ReadFile(filepath.Join(workloadSchemas, name+".schema.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := schemaFiles.ReadFile("schema/" + name + ".schema.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(want, got) {
+			t.Errorf("schema/%s.schema.json differs from workloads/schema: run go generate ./internal/record", name)
+		}
+	}
+}
+
+func TestValidFixturesSurviveARoundTrip(t *testing.T) {
+	for name, raw := range fixtures(t, "valid") {
+		t.Run(name, func(t *testing.T) {
+			kind, _, _ := strings.Cut(name, "-")
+			parsed, err := parseKind(kind, raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := json.Marshal(parsed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Nothing may be lost or invented on the way through Go's types.
+			var want, got any
+			if err := json.Unmarshal(raw, &want); err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal(again, &got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("round trip (-fixture +go):\n%s", diff)
+			}
+			if _, err := parseKind(kind, again); err != nil {
+				t.Errorf("what Go writes is not valid: %v", err)
+			}
+		})
+	}
+}
+
+func TestInvalidFixturesAreRefused(t *testing.T) {
+	for name, raw := range fixtures(t, "invalid") {
+		t.Run(name, func(t *testing.T) {
+			kind, _, _ := strings.Cut(name, "-")
+			_, err := parseKind(kind, raw)
+			if err == nil {
+				t.Fatal("was accepted")
+			}
+			if !strings.Contains(err.Error(), kind) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error does not name the record in one line: %v", err)
+			}
+		})
+	}
+}
+
+func TestParseRefusesWhatTheSchemaCannotExpress(t *testing.T) {
+	valid := string(fixtures(t, "valid")["attempt-succeeded.json"])
+	cases := map[string]struct {
+		edit func(string) string
+		says string
+	}{
+		"a field in another case":       {func(s string) string { return strings.Replace(s, `"slot"`, `"Slot"`, 1) }, "slot"},
+		"a field given twice":           {func(s string) string { return strings.Replace(s, `"slot": 4`, `"slot": 4, "slot": 5`, 1) }, "duplicate field"},
+		"a date that does not exist":    {func(s string) string { return strings.Replace(s, "2026-11-21T", "2026-13-41T", 1) }, "startedAt"},
+		"an object cut short":           {func(s string) string { return s[:len(s)/2] }, "truncated"},
+		"something after the object":    {func(s string) string { return s + "{}" }, "truncated or not JSON"},
+		"a number too large for Go":     {func(s string) string { return strings.Replace(s, "0.214", "1e999", 1) }, "cannot be read"},
+		"an empty object store object":  {func(string) string { return "" }, "truncated"},
+		"a slot that is not an integer": {func(s string) string { return strings.Replace(s, `"slot": 4`, `"slot": 4.5`, 1) }, "slot"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			edited := c.edit(valid)
+			if edited == valid {
+				t.Fatal("the edit changed nothing")
+			}
+			_, err := ParseAttempt([]byte(edited))
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("error %v, want one that says %q", err, c.says)
+			}
+		})
+	}
+}
+
+func BenchmarkParseAttempt(b *testing.B) {
+	raw, err := os.ReadFile(filepath.Join(workloadSchemas, "fixtures", "valid", "attempt-succeeded.json"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := ParseAttempt(raw); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"strconv"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// CSV is one row per point and arm: the sweep's axes, the arm, then for every statistic of every metric its estimate with
+// interval, blocks and samples, and the ratio to the baseline. A number that does not exist is an empty field.
+func CSV(exp *experiment.Experiment, found *analysis.Analysis) []byte {
+	v := newView(exp, found)
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	header := append(append([]string{}, v.axes...), "arm")
+	for _, c := range v.columns {
+		name := c.metric + "_" + string(c.statistic)
+		header = append(header, fmt.Sprintf("%s (%s)", name, c.unit), name+"_low", name+"_high", name+"_blocks", name+"_samples")
+		if v.baseline != "" {
+			header = append(header, name+"_ratio", name+"_ratio_low", name+"_ratio_high")
+		}
+	}
+	header = append(header, "ceiling", "share_of_ceiling")
+	_ = w.Write(header) // Writing to memory cannot fail.
+
+	v.rows(func(parameters map[string]string, r row) {
+		cells := append(v.axisValues(parameters), r.arm)
+		ceiling, share := "", ""
+		for _, c := range v.columns {
+			result, ok := v.levels[r][c.key()]
+			if ok {
+				e := result.Estimate
+				cells = append(cells, number(&e.Value), number(e.Low), number(e.High), strconv.Itoa(e.Blocks), strconv.Itoa(e.Samples))
+				ceiling, share = result.Ceiling, number(result.ShareOfCeiling)
+			} else {
+				cells = append(cells, "", "", "", "", "")
+			}
+			if v.baseline == "" {
+				continue
+			}
+			if ratio, ok := v.ratios[r][c.key()]; ok {
+				cells = append(cells, number(&ratio.Estimate.Value), number(ratio.Estimate.Low), number(ratio.Estimate.High))
+			} else {
+				cells = append(cells, "", "", "")
+			}
+		}
+		_ = w.Write(append(cells, ceiling, share))
+	})
+	w.Flush()
+	return out.Bytes()
+}
+
+func number(value *float64) string {
+	if value == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*value, 'g', -1, 64)
+}

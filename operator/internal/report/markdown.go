@@ -1,0 +1,270 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// shownExclusions bounds a list that could be as long as the ledger; the analysis holds all of them.
+const shownExclusions = 50
+
+// Markdown is the report for a colleague: the verdict first, then what it rests on, then how to repeat it.
+func Markdown(exp *experiment.Experiment, found *analysis.Analysis) []byte {
+	v := newView(exp, found)
+	out := &document{}
+	v.verdict(out)
+	v.gates(out)
+	v.results(out)
+	v.comparisons(out)
+	v.phases(out)
+	v.predictions(out)
+	v.trials(out)
+	v.environment(out)
+	v.reproduction(out)
+	return out.Bytes()
+}
+
+// document collects Markdown. Everything that comes from an experiment or a process passes through text or code.
+type document struct{ bytes.Buffer }
+
+func (d *document) line(format string, args ...any) {
+	_, _ = fmt.Fprintf(d, format+"\n", args...)
+}
+
+func (d *document) heading(title string) { d.line("\n## %s\n", title) }
+
+// table writes a table; cells are escaped here.
+func (d *document) table(header []string, rows [][]string) {
+	write := func(cells []string) {
+		escaped := make([]string, len(cells))
+		for i, cell := range cells {
+			escaped[i] = text(cell)
+		}
+		d.line("| %s |", strings.Join(escaped, " | "))
+	}
+	write(header)
+	d.line("|%s", strings.Repeat(" --- |", len(header)))
+	for _, row := range rows {
+		write(row)
+	}
+}
+
+var escapes = strings.NewReplacer(
+	"\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "[", "\\[", "]", "\\]", "#", "\\#", "~", "\\~", "!", "\\!",
+	"&", "&amp;", "<", "&lt;", ">", "&gt;", "\r\n", " ", "\n", " ", "\r", " ", "\t", " ",
+)
+
+// text makes any string safe as Markdown text in one line, also inside a table.
+func text(s string) string { return escapes.Replace(strings.ToValidUTF8(s, "\uFFFD")) }
+
+// code makes any string safe as a code span in one line.
+func code(s string) string {
+	s = strings.NewReplacer("\n", " ", "\r", " ").Replace(strings.ToValidUTF8(s, "\uFFFD"))
+	longest, run := 0, 0
+	for _, r := range s {
+		if run++; r != '`' {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	fence := strings.Repeat("`", longest+1)
+	if longest > 0 {
+		s = " " + s + " "
+	}
+	return fence + s + fence
+}
+
+func (v *view) verdict(out *document) {
+	out.line("# %s: %s\n", text(runName(v.exp)), verdictName(v.found.Verdict))
+	switch {
+	case v.found.Best != "":
+		out.line("Best candidate: **%s**.", text(v.found.Best))
+	case v.found.Verdict == "":
+		out.line("No blocking gate decides this run, so it has results and no verdict.")
+	default:
+		out.line("No candidate is Go.")
+	}
+	out.line("")
+	var rows [][]string
+	for _, candidate := range v.found.Candidates {
+		rows = append(rows, []string{candidate.Name, verdictName(candidate.Verdict), analysis.Describe(candidate.Gain), candidate.Reason})
+	}
+	out.table([]string{"candidate", "verdict", "gain", "why"}, rows)
+	if v.baseline != "" {
+		out.line("\nRatios are candidate over baseline (%s), paired within blocks. Intervals in brackets have %g %% confidence.", text(v.baseline), 100*v.found.Confidence)
+	}
+	if len(v.found.Warnings) > 0 {
+		out.heading("Warnings")
+		for _, warning := range v.found.Warnings {
+			out.line("* %s", text(warning))
+		}
+	}
+}
+
+func (v *view) gates(out *document) {
+	if len(v.found.Gates) == 0 {
+		return
+	}
+	out.heading("Gates")
+	var rows [][]string
+	for _, gate := range v.found.Gates {
+		estimate, blocks, what := "", "", ""
+		if gate.Estimate != nil {
+			estimate, blocks = analysis.Describe(gate.Estimate), fmt.Sprint(gate.Estimate.Blocks)
+		}
+		if gate.Metric != "" {
+			what = statisticName(gate.Metric, gate.Statistic)
+		}
+		name := gate.Gate
+		if gate.Severity == assayv1alpha1.Advisory {
+			name += " (advisory)"
+		}
+		share := v.levels[row{gate.Point, gate.Candidate}][column{gate.Metric, gate.Statistic, ""}].ShareOfCeiling
+		rows = append(rows, []string{
+			string(gate.Outcome), name, gate.Candidate, gate.Point, what, gateBound(gate), estimate, blocks, percent(gate.MinimumDetectableEffect), percent(share), gate.Message,
+		})
+	}
+	out.table([]string{"outcome", "gate", "candidate", "point", "metric", "asked", "estimate", "blocks", "min. detectable", "share of ceiling", "message"}, rows)
+	out.line("\nA gate is Go or NoGo only over its whole interval. The minimum detectable effect is the smallest relative change that blocks this many and this noisy find four times in five.")
+}
+
+func (v *view) results(out *document) {
+	if len(v.columns) == 0 {
+		return
+	}
+	out.heading("Results")
+	header := append(slices.Clone(v.axes), "arm")
+	for _, c := range v.columns {
+		header = append(header, statisticName(c.metric, c.statistic))
+	}
+	header = append(header, "blocks", "share of ceiling")
+	var rows [][]string
+	v.rows(func(parameters map[string]string, r row) {
+		cells := append(v.axisValues(parameters), r.arm)
+		blocks, ceiling := 0, ""
+		for _, c := range v.columns {
+			result, ok := v.levels[r][c.key()]
+			if !ok {
+				cells = append(cells, "")
+				continue
+			}
+			cells = append(cells, analysis.Describe(&result.Estimate))
+			blocks = max(blocks, result.Estimate.Blocks)
+			if result.ShareOfCeiling != nil {
+				ceiling = percent(result.ShareOfCeiling) + " of " + result.Ceiling
+			}
+		}
+		rows = append(rows, append(cells, fmt.Sprint(blocks), ceiling))
+	})
+	out.table(header, rows)
+}
+
+func (v *view) axisValues(parameters map[string]string) []string {
+	var out []string
+	for _, axis := range v.axes {
+		out = append(out, parameters[axis])
+	}
+	return out
+}
+
+func (v *view) comparisons(out *document) {
+	if len(v.found.Ratios) == 0 {
+		return
+	}
+	out.heading("Candidate over baseline")
+	header := append(slices.Clone(v.axes), "candidate")
+	for _, c := range v.columns {
+		header = append(header, statisticName(c.metric, c.statistic))
+	}
+	var rows [][]string
+	v.rows(func(parameters map[string]string, r row) {
+		if r.arm == v.baseline {
+			return
+		}
+		cells := append(v.axisValues(parameters), r.arm)
+		for _, c := range v.columns {
+			if result, ok := v.ratios[r][c.key()]; ok {
+				cells = append(cells, analysis.Describe(&result.Estimate))
+			} else {
+				cells = append(cells, "")
+			}
+		}
+		rows = append(rows, cells)
+	})
+	out.table(header, rows)
+}
+
+func (v *view) phases(out *document) {
+	if len(v.found.Phases) == 0 {
+		return
+	}
+	out.heading("Phases")
+	var rows [][]string
+	for _, phase := range v.found.Phases {
+		rows = append(rows, []string{phase.Point, phase.Arm, phase.Phase, analysis.Describe(&phase.Estimate)})
+	}
+	out.table([]string{"point", "arm", "phase", "mean per iteration"}, rows)
+}
+
+func (v *view) predictions(out *document) {
+	if len(v.found.Predicted) == 0 {
+		return
+	}
+	out.heading("Predictions")
+	var rows [][]string
+	for _, p := range v.found.Predicted {
+		rows = append(rows, []string{p.Point, p.Candidate, p.Metric, analysis.FormatNumber(p.Predicted, "1"), analysis.Describe(p.Measured), p.Message})
+	}
+	out.table([]string{"point", "candidate", "metric", "predicted", "measured", "message"}, rows)
+}
+
+func (v *view) trials(out *document) {
+	out.heading("Trials")
+	n := v.found.Trials
+	out.table([]string{"planned", "used", "warm-ups", "failed", "invalid", "missing", "attempts in the ledger"}, [][]string{{
+		fmt.Sprint(n.Planned), fmt.Sprint(n.Used), fmt.Sprint(n.Warmups), fmt.Sprint(n.Failed), fmt.Sprint(n.Invalid), fmt.Sprint(n.Missing), fmt.Sprint(n.Attempts),
+	}})
+	if len(v.found.Excluded) == 0 {
+		return
+	}
+	out.line("\nNot in the figures:\n")
+	var rows [][]string
+	for _, excluded := range v.found.Excluded[:min(shownExclusions, len(v.found.Excluded))] {
+		rows = append(rows, []string{excluded.Attempt, excluded.Reason})
+	}
+	out.table([]string{"attempt or object", "reason"}, rows)
+	if more := len(v.found.Excluded) - shownExclusions; more > 0 {
+		out.line("\nand %d more: analysis.json lists all of them.", more)
+	}
+}
+
+func (v *view) environment(out *document) {
+	out.heading("Environment")
+	for _, level := range slices.Sorted(maps.Keys(v.found.Isolation)) {
+		out.line("* isolation %s: %d attempts", text(level), v.found.Isolation[level])
+	}
+	for _, key := range slices.Sorted(maps.Keys(v.found.Environment)) {
+		raw, err := json.Marshal(v.found.Environment[key])
+		if err != nil {
+			raw = fmt.Append(nil, v.found.Environment[key])
+		}
+		out.line("* %s: %s", text(key), code(string(raw)))
+	}
+}
+
+func (v *view) reproduction(out *document) {
+	out.heading("How to repeat this")
+	out.line("* experiment: %s", code(v.found.Experiment))
+	out.line("* evidence: %s (sha256 of the attempts' sha256sum lines, sorted by key)", code(v.found.Evidence))
+	out.line("* run uid: %s, waves up to %d, seed %d, confidence %g", code(v.exp.Run.UID), v.found.Wave, v.found.Seed, v.found.Confidence)
+	out.line("* image: %s", code(v.exp.Template.Image))
+	out.line("* judge the same evidence again, offline: %s", code(fmt.Sprintf("assay analyze --ledger URL --wave %d", v.found.Wave)))
+}

@@ -1,0 +1,121 @@
+// Package report shows an analysis to people: as Markdown, as a table for spreadsheets, and on a terminal. It decides
+// nothing and computes nothing that the analysis does not hold.
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// row is a point and an arm, the key of every results table.
+type row struct{ point, arm string }
+
+// view is an analysis indexed for tables.
+type view struct {
+	exp      *experiment.Experiment
+	found    *analysis.Analysis
+	axes     []string
+	baseline string
+	columns  []column
+	levels   map[row]map[column]analysis.ArmResult
+	ratios   map[row]map[column]analysis.RatioResult
+}
+
+// column is one statistic of one metric.
+type column struct {
+	metric    string
+	statistic assayv1alpha1.Statistic
+	unit      string
+}
+
+func (c column) key() column { return column{c.metric, c.statistic, ""} }
+
+func newView(exp *experiment.Experiment, found *analysis.Analysis) *view {
+	v := &view{exp: exp, found: found, levels: map[row]map[column]analysis.ArmResult{}, ratios: map[row]map[column]analysis.RatioResult{}}
+	if exp.Spec.Sweep != nil {
+		for _, axis := range exp.Spec.Sweep.Axes {
+			v.axes = append(v.axes, axis.Name)
+		}
+	}
+	if baseline := exp.Baseline(); baseline >= 0 {
+		v.baseline = exp.Arms[baseline].Name
+	}
+	present := map[column]bool{}
+	for _, result := range found.Arms {
+		r, c := row{result.Point, result.Arm}, column{result.Metric, result.Statistic, ""}
+		if v.levels[r] == nil {
+			v.levels[r] = map[column]analysis.ArmResult{}
+		}
+		v.levels[r][c], present[c] = result, true
+	}
+	for _, result := range found.Ratios {
+		r, c := row{result.Point, result.Candidate}, column{result.Metric, result.Statistic, ""}
+		if v.ratios[r] == nil {
+			v.ratios[r] = map[column]analysis.RatioResult{}
+		}
+		v.ratios[r][c] = result
+	}
+	// Columns in the template's order, and inside a metric in the order the results have.
+	for i := range exp.Template.Metrics {
+		metric := &exp.Template.Metrics[i]
+		for _, result := range found.Arms {
+			c := column{result.Metric, result.Statistic, ""}
+			if result.Metric == metric.Name && present[c] {
+				present[c] = false
+				v.columns = append(v.columns, column{metric.Name, result.Statistic, metric.Unit})
+			}
+		}
+	}
+	return v
+}
+
+// rows visits every point and arm in the experiment's order.
+func (v *view) rows(visit func(parameters map[string]string, r row)) {
+	for _, point := range v.exp.Points {
+		for _, arm := range v.exp.Arms {
+			visit(point.Parameters, row{point.Key, arm.Name})
+		}
+	}
+}
+
+// statisticName is how headings call a statistic of a metric.
+func statisticName(metric string, statistic assayv1alpha1.Statistic) string {
+	if statistic == assayv1alpha1.StatisticValue {
+		return metric
+	}
+	return metric + " " + string(statistic)
+}
+
+func percent(share *float64) string {
+	if share == nil {
+		return ""
+	}
+	return strconv.FormatFloat(100**share, 'f', 1, 64) + " %"
+}
+
+func gateBound(gate analysis.GateResult) string {
+	if gate.Bound == nil {
+		return string(gate.Op)
+	}
+	unit := "1"
+	if gate.Estimate != nil {
+		unit = gate.Estimate.Unit
+	}
+	return fmt.Sprintf("%s %s", gate.Op, analysis.FormatNumber(*gate.Bound, unit))
+}
+
+func verdictName(verdict assayv1alpha1.Verdict) string {
+	if verdict == "" {
+		return "no verdict"
+	}
+	return string(verdict)
+}
+
+func runName(exp *experiment.Experiment) string {
+	return strings.TrimPrefix(exp.Run.Namespace+"/"+exp.Run.Name, "/")
+}

@@ -1,0 +1,197 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec), tamper func([]record.Attempt)) (*experiment.Experiment, *analysis.Analysis) {
+	t.Helper()
+	exp, err := simulate.Scan(edit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wave, err := simulate.Wave(exp, 0, 0, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine := simulate.Machine{Seed: 7, Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02}, Seconds: simulate.ScanSeconds}
+	attempts := machine.Run(exp, wave)
+	if tamper != nil {
+		tamper(attempts)
+	}
+	return exp, analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+}
+
+func failOne(attempts []record.Attempt) {
+	last := &attempts[len(attempts)-1]
+	last.Outcome, last.Result, last.Message = record.Failed, nil, "exit status 134: aborted"
+}
+
+func TestGolden(t *testing.T) {
+	exp, found := simulated(t, nil, failOne)
+	var terminal bytes.Buffer
+	if err := Terminal(&terminal, exp, found); err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string][]byte{"scan.md": Markdown(exp, found), "scan.csv": CSV(exp, found), "scan.txt": terminal.Bytes()} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join("testdata", name)
+			if *update {
+				if err := os.MkdirAll("testdata", 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("changed; look at it, then run go test ./internal/report -update (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// hostile are values that a careless table would fall apart over.
+var hostile = []string{"1", "a|b", "line\nbreak", `say "hi", ok`, "<script>alert(1)</script>", "`code`", "=1+1", "\x1b[31mred", "{{workflow.name}}", `back\slash|`, ""}
+
+func hostileRun(t *testing.T) (*experiment.Experiment, *analysis.Analysis) {
+	return simulated(t, func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
+		template.Parameters[0].Type = assayv1alpha1.StringParameter
+		spec.Sweep = &assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: hostile}}}
+		spec.Gates = []assayv1alpha1.Gate{{Name: "slower", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "3"}}
+		spec.Predictions = nil
+	}, func(attempts []record.Attempt) {
+		for i := range attempts {
+			if attempts[i].Slot%7 == 3 {
+				attempts[i].Outcome, attempts[i].Result, attempts[i].Message = record.Failed, nil, "exit 1: | \n ``` <b>"
+			}
+		}
+	})
+}
+
+// unescaped are the pipes that Markdown takes for cell borders.
+var unescaped = regexp.MustCompile(`(^|[^\\])(\\\\)*\|`)
+
+func TestMarkdownTablesHoldWhateverValuesThereAre(t *testing.T) {
+	exp, found := hostileRun(t)
+	columns, tables := 0, 0
+	for line := range strings.Lines(string(Markdown(exp, found))) {
+		line = strings.TrimSuffix(line, "\n")
+		if !strings.HasPrefix(line, "|") {
+			columns = 0
+			if strings.Contains(line, "<script>") || strings.ContainsAny(line, "\r") {
+				t.Errorf("not escaped: %q", line)
+			}
+			continue
+		}
+		got := 0
+		// Neighbouring borders share no character here: cells are padded with spaces.
+		for range unescaped.FindAllStringIndex(line, -1) {
+			got++
+		}
+		if columns == 0 {
+			columns = got
+			tables++
+		}
+		if got != columns {
+			t.Errorf("%d borders in a table with %d: %q", got, columns, line)
+		}
+		if strings.Contains(line, "<") {
+			t.Errorf("HTML in %q", line)
+		}
+	}
+	if tables < 5 {
+		t.Errorf("%d tables", tables)
+	}
+}
+
+func TestCSVKeepsWhateverValuesThereAre(t *testing.T) {
+	exp, found := hostileRun(t)
+	rows, err := csv.NewReader(bytes.NewReader(CSV(exp, found))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 1 + len(hostile)*3; len(rows) != want {
+		t.Fatalf("%d rows, want %d", len(rows), want)
+	}
+	for i, value := range hostile {
+		for arm := range 3 {
+			if got := rows[1+3*i+arm][0]; got != value {
+				t.Errorf("row %d holds %q, want %q", 1+3*i+arm, got, value)
+			}
+		}
+	}
+}
+
+func TestTerminalPrintsNoControlCharacters(t *testing.T) {
+	exp, found := hostileRun(t)
+	var out bytes.Buffer
+	if err := Terminal(&out, exp, found); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range out.String() {
+		if r < ' ' && r != '\n' {
+			t.Fatalf("control character %q in %q", r, out.String())
+		}
+	}
+}
+
+func TestReportsOfEmptyAnalyses(t *testing.T) {
+	exp, err := simulate.Scan(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := analysis.Analyze(exp, record.Evidence{}, 0)
+	var out bytes.Buffer
+	if err := Terminal(&out, exp, found); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "verdict: Invalid") {
+		t.Errorf("terminal:\n%s", out.String())
+	}
+	if md := string(Markdown(exp, found)); !strings.Contains(md, "# benchmarks/pir-batch-scan: Invalid") {
+		t.Errorf("markdown:\n%s", md)
+	}
+	if rows, err := csv.NewReader(bytes.NewReader(CSV(exp, found))).ReadAll(); err != nil || len(rows) != 13 {
+		t.Errorf("%d rows, %v", len(rows), err)
+	}
+}
+
+func TestSingleArmHasNoRatioColumns(t *testing.T) {
+	exp, found := simulated(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Arms = spec.Arms[:1]
+		spec.Arms[0].Baseline = false
+		spec.Gates, spec.Predictions = nil, nil
+	}, nil)
+	if table := string(CSV(exp, found)); strings.Contains(table, "ratio") {
+		t.Errorf("table of a single arm:\n%s", table)
+	}
+	var out bytes.Buffer
+	if err := Terminal(&out, exp, found); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "verdict: no verdict") {
+		t.Errorf("terminal:\n%s", out.String())
+	}
+}

@@ -1,0 +1,227 @@
+// Package simulate makes ledgers whose truth is known: the frozen experiment, its waves and the attempts that a machine
+// with given noise would have left. The analysis is tested against them.
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Scan is an experiment in the form of the batch scan study: the axes batchSize and pendingDelta, the arms loop (the
+// baseline), fused-naive and fused-m4r. Edit may change it before it is frozen.
+func Scan(edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)) (*experiment.Experiment, error) {
+	strategy := func(name string) assayv1alpha1.ParameterValues {
+		return assayv1alpha1.ParameterValues{"strategy": name}
+	}
+	template := assayv1alpha1.BenchmarkTemplateSpec{
+		Image: "assay.dev/pir-scan:0.1.0", Command: []string{"/usr/local/bin/pir-scan"},
+		Parameters: []assayv1alpha1.Parameter{
+			{Name: "batchSize", Type: assayv1alpha1.IntegerParameter},
+			{Name: "pendingDelta", Type: assayv1alpha1.IntegerParameter, Default: ptr.To("0")},
+			{Name: "strategy"},
+			{Name: "iterations", Type: assayv1alpha1.IntegerParameter, Default: ptr.To("30")},
+		},
+		Metrics: []assayv1alpha1.Metric{
+			{Name: "latency", Unit: "s", Direction: assayv1alpha1.LowerIsBetter, SamplesFrom: "iterations"},
+			{Name: "throughput", Unit: "queries/s", Direction: assayv1alpha1.HigherIsBetter, Statistic: assayv1alpha1.StatisticValue},
+		},
+	}
+	spec := assayv1alpha1.BenchmarkRunSpec{
+		TemplateRef: &assayv1alpha1.TemplateReference{Name: "pir-scan"},
+		Sweep: &assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{
+			{Name: "batchSize", Values: []string{"1", "8"}}, {Name: "pendingDelta", Values: []string{"0", "1"}},
+		}},
+		Arms: []assayv1alpha1.Arm{
+			{Name: "loop", Baseline: true, Parameters: strategy("loop")},
+			{Name: "fused-naive", Parameters: strategy("fused-naive")},
+			{Name: "fused-m4r", Parameters: strategy("fused-m4r")},
+		},
+		Design: assayv1alpha1.Design{Blocks: assayv1alpha1.Blocks{Min: 8}, WarmupTrials: 1},
+		Gates: []assayv1alpha1.Gate{
+			{Name: "parity", Op: assayv1alpha1.ParityEqual},
+			{Name: "gain-at-8", Metric: "throughput", At: assayv1alpha1.ParameterValues{"batchSize": "8"}, Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"},
+			{Name: "no-q1-regression", Metric: "latency", Statistic: assayv1alpha1.StatisticP95, At: assayv1alpha1.ParameterValues{"batchSize": "1"}, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"},
+			{Name: "slo", Metric: "latency", Op: assayv1alpha1.AtMost, Bound: "20ms", Severity: assayv1alpha1.Advisory},
+		},
+		Predictions: []assayv1alpha1.Prediction{{Metric: "throughput", At: assayv1alpha1.ParameterValues{"batchSize": "8"}, Ratio: "1.5"}},
+	}
+	if edit != nil {
+		edit(&spec, &template)
+	}
+	return experiment.Freeze(record.Run{Namespace: "benchmarks", Name: "pir-batch-scan", UID: "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11"}, spec, template)
+}
+
+// Noise is what the machine adds, as standard deviations of the logarithm of a time.
+type Noise struct {
+	// Block is shared by everything in a block, Arm by the trials of an arm at a point in a block, Trial by the samples of a
+	// trial; Sample is each sample's own and only ever slows down.
+	Block, Arm, Trial, Sample float64
+	// Heavy takes the first three from a t distribution with 3 degrees of freedom in place of a normal one.
+	Heavy bool
+}
+
+// Machine is what runs the trials.
+type Machine struct {
+	Seed  uint64
+	Noise Noise
+	// Seconds is the true time of one iteration.
+	Seconds func(point record.Point, arm string) float64
+	// Samples is how many iterations a trial has; 0 means 30.
+	Samples int
+	// Executor names the pod; empty means "pod-" and the block.
+	Executor string
+}
+
+// ScanSeconds are true times of the scan experiment: fused-naive is slower than the loop, fused-m4r far faster in batches.
+func ScanSeconds(point record.Point, arm string) float64 {
+	batch := float64(1)
+	if point.Parameters["batchSize"] == "8" {
+		batch = 8
+	}
+	perQuery := 13e-3
+	switch {
+	case arm == "fused-naive":
+		perQuery = 15e-3
+	case arm == "fused-m4r" && batch > 1:
+		perQuery = 2e-3
+	}
+	return perQuery * batch
+}
+
+// Run executes every trial of the waves.
+func (m Machine) Run(exp *experiment.Experiment, waves ...*record.Wave) []record.Attempt {
+	random := rand.New(rand.NewPCG(m.Seed, 1))
+	samples := m.Samples
+	if samples == 0 {
+		samples = 30
+	}
+	var out []record.Attempt
+	clock := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	for _, wave := range waves {
+		for _, block := range wave.Blocks {
+			shared := m.Noise.Block * m.draw(random)
+			arms := map[int]float64{}
+			for slot := range block.Trials() {
+				warmup := slot < len(block.Warmup)
+				index, letter, number := 0, 's', slot-len(block.Warmup)
+				if warmup {
+					index, letter, number = block.Warmup[slot], 'w', slot
+				} else {
+					index = block.Order[number]
+				}
+				if _, ok := arms[index]; !ok {
+					arms[index] = m.Noise.Arm * m.draw(random)
+				}
+				level := shared + arms[index] + m.Noise.Trial*m.draw(random)
+				attempt := m.attempt(exp, wave, block, index, fmt.Sprintf("%s-%c%05d", block.ID, letter, number), number, warmup)
+				attempt.StartedAt = clock
+				seconds := m.Seconds(wave.Points[wave.Cells[index].Point], wave.Arms[wave.Cells[index].Arm].Name) * math.Exp(level)
+				attempt.Result = m.result(random, attempt, seconds, samples)
+				attempt.DurationSeconds = seconds * float64(samples)
+				clock = clock.Add(time.Second)
+				out = append(out, attempt)
+			}
+		}
+	}
+	return out
+}
+
+func (m Machine) draw(random *rand.Rand) float64 {
+	z := random.NormFloat64()
+	if !m.Noise.Heavy {
+		return z
+	}
+	a, b, c := random.NormFloat64(), random.NormFloat64(), random.NormFloat64()
+	return z / math.Sqrt((a*a+b*b+c*c)/3)
+}
+
+func (m Machine) attempt(exp *experiment.Experiment, wave *record.Wave, block record.Block, index int, trial string, slot int, warmup bool) record.Attempt {
+	c := wave.Cells[index]
+	executor := m.Executor
+	if executor == "" {
+		executor = "pod-" + block.ID
+	}
+	return record.Attempt{
+		Schema: record.AttemptSchema, ID: executor + "/" + trial, Trial: trial, Run: exp.Run, Experiment: exp.Digest,
+		Wave: wave.Wave, Block: block.ID, Slot: slot, Point: wave.Points[c.Point].Key, Arm: wave.Arms[c.Arm].Name, Warmup: warmup,
+		Lease: block.Lease, Outcome: record.Succeeded, ExitCode: ptr.To(0), Argv: c.Argv, Parameters: c.Parameters,
+		Environment: record.Environment{
+			Hard: map[string]any{
+				"architecture": "x86_64", "cpuModel": "AMD EPYC", "cpuFamily": 26.0, "microcode": "0x1000065", "kernelRelease": "6.18.44",
+				"smt": false, "transparentHugepages": "madvise", "numaNodes": 1.0, "llcBytes": 33554432.0, "onlineCpus": 2.0,
+			},
+			Soft: map[string]any{"hostname": "node-a", "runnerVersion": "0.1.0"},
+		},
+		Isolation: record.Isolation{Level: "ExclusiveCPUs", CPUsAllowed: "1"},
+		Noise:     record.NoiseWindows{During: record.Noise{StealRatio: ptr.To(0.0), ThrottledSeconds: ptr.To(0.0)}},
+		Resources: record.Resources{UserSeconds: ptr.To(0.2), MaxRSSBytes: ptr.To(int64(75497472)), MinorFaults: ptr.To(int64(16680))},
+	}
+}
+
+func (m Machine) result(random *rand.Rand, attempt record.Attempt, seconds float64, samples int) *record.Result {
+	latency := make([]float64, samples)
+	expand, scan := make([]float64, samples), make([]float64, samples)
+	var total float64
+	for i := range latency {
+		latency[i] = seconds * math.Exp(m.Noise.Sample*random.ExpFloat64())
+		expand[i], scan[i] = latency[i]*0.1, latency[i]*0.9
+		total += latency[i]
+	}
+	batch := 1.0
+	if attempt.Parameters["batchSize"] == "8" {
+		batch = 8
+	}
+	bytesPerSecond := 67108864 * float64(samples) / total
+	return &record.Result{
+		Schema:    record.ResultSchema,
+		Workload:  record.WorkloadID{Name: "pir-scan", Version: "0.1.0", Build: map[string]string{"rustc": "1.95.0", "profile": "release"}},
+		Effective: map[string]any{"path": "avx512", "threads": 1.0},
+		Metrics: map[string]record.Metric{
+			"latency":    {Unit: "s", Samples: latency},
+			"throughput": {Unit: "queries/s", Value: ptr.To(batch * float64(samples) / total)},
+		},
+		Phases: []record.Phase{{Name: "expand", Samples: expand}, {Name: "scan", Samples: scan}},
+		// The outputs depend on the point and never on the arm.
+		Parity:   &record.Parity{Algorithm: "sha256", Digest: fmt.Sprintf("%064x", len(attempt.Point)*1000+int(batch)), Items: int64(batch)},
+		Ceilings: []record.Ceiling{{Name: "readBandwidth", Unit: "By/s", Limit: 64e9, Achieved: ptr.To(bytesPerSecond)}},
+	}
+}
+
+// Wave plans complete blocks of the experiment, as the operator does.
+func Wave(exp *experiment.Experiment, number, firstBlock, blocks int) (*record.Wave, error) {
+	return plan.BuildWave(exp, number, firstBlock, blocks, []plan.Lane{{}})
+}
+
+// Objects are the ledger's objects by key: what the operator and the runner would have written.
+func Objects(exp *experiment.Experiment, waves []*record.Wave, attempts []record.Attempt) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	add := func(key string, value any) error {
+		raw, err := json.Marshal(value)
+		out[key] = raw
+		return err
+	}
+	if err := add("experiment.json", exp); err != nil {
+		return nil, err
+	}
+	for _, wave := range waves {
+		if err := add(fmt.Sprintf("waves/%03d/wave.json", wave.Wave), wave); err != nil {
+			return nil, err
+		}
+	}
+	for _, attempt := range attempts {
+		if err := add("attempts/"+attempt.Block+"/"+attempt.ID+".json", attempt); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,179 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// What a workload can do wrong: the run ends, says so, and keeps every attempt.
+func TestWorkloadsThatMisbehave(t *testing.T) {
+	cases := map[string]struct {
+		name    string
+		edit    func(*assayv1alpha1.BenchmarkTemplateSpec)
+		outcome string
+		verdict assayv1alpha1.Verdict
+	}{
+		"exits non-zero": {
+			"exits", func(tpl *assayv1alpha1.BenchmarkTemplateSpec) {
+				tpl.Command = []string{"/scan-pir", "run", "--no-such-flag=1"}
+			},
+			"Failed", assayv1alpha1.VerdictInvalid,
+		},
+		"hangs past its timeout": {
+			"hangs", func(tpl *assayv1alpha1.BenchmarkTemplateSpec) {
+				tpl.Command = []string{"/scan-pir", "run", "--iterations=100000", "--rows=262144", "--strategy=loop"}
+				tpl.Parameters = []assayv1alpha1.Parameter{{Name: "batchSize"}}
+				tpl.TrialTimeout = metav1.Duration{Duration: time.Second}
+			},
+			"TimedOut", assayv1alpha1.VerdictInvalid,
+		},
+		"prints something else than a result": {
+			"malformed", func(tpl *assayv1alpha1.BenchmarkTemplateSpec) {
+				tpl.Command = []string{"/scan-pir", "--version", "$(rows)$(iterations)$(warmupIterations)$(batchSize)$(strategy)"}
+			},
+			"Malformed", assayv1alpha1.VerdictInvalid,
+		},
+		"disagrees in parity": {
+			"disagrees", func(tpl *assayv1alpha1.BenchmarkTemplateSpec) {
+				tpl.Parameters = append(tpl.Parameters, assayv1alpha1.Parameter{Name: "seed", Default: ptr.To("1")})
+			},
+			"Succeeded", assayv1alpha1.VerdictNoGo,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			run := inline(smallScan("misbehaves-"+tc.name, 2), tc.edit)
+			run.Spec.Design.Blocks = assayv1alpha1.Blocks{Min: 2, Max: 2}
+			if tc.name == "hangs" {
+				run.Spec.Parameters, run.Spec.Sweep = nil, nil
+				run.Spec.Arms = []assayv1alpha1.Arm{
+					{Name: "loop", Baseline: true, Parameters: values{"batchSize": "1"}},
+					{Name: "fused-m4r", Parameters: values{"batchSize": "2"}},
+				}
+				run.Spec.Gates = run.Spec.Gates[1:]
+			}
+			if tc.name == "disagrees" {
+				run.Spec.Arms[1].Parameters["seed"] = "2"
+			}
+			apply(t, run)
+			ended := untilComplete(t, run.Name, 4*time.Minute)
+			if ended.Status.Verdict != tc.verdict {
+				t.Errorf("verdict %q, want %s: %s", ended.Status.Verdict, tc.verdict, conditions(ended))
+			}
+			found := attempts(t, run.Name)
+			if int32(len(found)) != ended.Status.Trials.Planned {
+				t.Errorf("%d attempts in the ledger, %d planned", len(found), ended.Status.Trials.Planned)
+			}
+			for _, attempt := range found {
+				if attempt["outcome"] != tc.outcome {
+					t.Fatalf("attempt %s is %s, want %s: %s", attempt["id"], attempt["outcome"], tc.outcome, attempt["message"])
+				}
+			}
+			if tc.outcome != "Succeeded" && ended.Status.Trials.Failed != ended.Status.Trials.Planned {
+				t.Errorf("status counts %d failed trials of %d", ended.Status.Trials.Failed, ended.Status.Trials.Planned)
+			}
+		})
+	}
+}
+
+// A parameter value arrives byte for byte, whatever it contains, through Argo and everything else.
+func TestAParameterValueArrivesVerbatim(t *testing.T) {
+	hostile := "{{workflow.name}} {{=1+1}} \"double\" 'single'\nsecond line; $(touch /tmp/x) `id` $(rows) \\n %s &|<> \u00e9"
+	run := inline(smallScan("verbatim", 2), func(tpl *assayv1alpha1.BenchmarkTemplateSpec) {
+		tpl.Parameters = append(tpl.Parameters, assayv1alpha1.Parameter{Name: "note"})
+	})
+	run.Spec.Parameters["note"] = hostile
+	apply(t, run)
+	untilComplete(t, run.Name, 4*time.Minute)
+	for _, attempt := range attempts(t, run.Name) {
+		argv, _ := attempt["argv"].([]any)
+		if !slices.Contains(argv, any("--note="+hostile)) {
+			t.Fatalf("argv is %q, want an element --note=%q", argv, hostile)
+		}
+		// The program refuses the flag it does not know and quotes it: proof of what really arrived.
+		if stderr, _ := attempt["stderrTail"].(string); !strings.Contains(stderr, "{{workflow.name}}") {
+			t.Fatalf("the program saw something else: %s", stderr)
+		}
+	}
+}
+
+func TestRunsThatCannotStartSayWhatToDo(t *testing.T) {
+	cases := map[string]struct {
+		run    *assayv1alpha1.BenchmarkRun
+		kind   string
+		status metav1.ConditionStatus
+		says   []string
+	}{
+		"an unknown template": {
+			with(smallScan("no-template", 2), func(r *assayv1alpha1.BenchmarkRun) { r.Spec.TemplateRef.Name = "nothing" }),
+			assayv1alpha1.ConditionAccepted, "False", []string{"TemplateNotFound", "nothing"},
+		},
+		"an unknown parameter": {
+			with(smallScan("no-parameter", 2), func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Parameters["rowz"] = "1" }),
+			assayv1alpha1.ConditionAccepted, "False", []string{"InvalidExperiment", "spec.parameters.rowz"},
+		},
+		"no node that matches": {
+			with(smallScan("no-node", 2), func(r *assayv1alpha1.BenchmarkRun) {
+				r.Spec.Placement.NodeSelector = map[string]string{"disk": "golden"}
+			}),
+			assayv1alpha1.ConditionProgressing, "False", []string{"NoNodeMatches", "disk=golden"},
+		},
+		"more CPUs than a node has": {
+			with(smallScan("no-cpus", 2), func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Placement.CPUs = 64 }),
+			assayv1alpha1.ConditionProgressing, "False", []string{"NoNodeMatches", "64"},
+		},
+		"an image that cannot be pulled": {
+			inline(smallScan("no-image", 2), func(tpl *assayv1alpha1.BenchmarkTemplateSpec) { tpl.Image = "localhost:1/no/such:image" }),
+			assayv1alpha1.ConditionProgressing, "False", []string{"ImageNotPulled", "localhost:1/no/such:image"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			apply(t, tc.run)
+			for _, text := range tc.says {
+				untilCondition(t, tc.run.Name, tc.kind, tc.status, text, 3*time.Minute)
+			}
+		})
+	}
+}
+
+func with(run *assayv1alpha1.BenchmarkRun, edit func(*assayv1alpha1.BenchmarkRun)) *assayv1alpha1.BenchmarkRun {
+	edit(run)
+	return run
+}
+
+// MinIO away, then back without its bucket, then whole: the run waits, says what is wrong each time, and completes.
+func TestARunWaitsForItsLedger(t *testing.T) {
+	const name = "patient"
+	command(t, "kubectl", "-n", system, "scale", "deploy/assay-minio", "--replicas=0")
+	command(t, "kubectl", "-n", system, "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/component=minio", "--timeout=120s")
+	t.Cleanup(func() { restoreLedger(t) })
+	apply(t, smallScan(name, 3))
+	untilCondition(t, name, assayv1alpha1.ConditionLedgerReady, "False", "LedgerUnreachable", 3*time.Minute)
+
+	// Without persistence MinIO comes back empty.
+	command(t, "kubectl", "-n", system, "scale", "deploy/assay-minio", "--replicas=1")
+	untilCondition(t, name, assayv1alpha1.ConditionLedgerReady, "False", "BucketMissing", 3*time.Minute)
+
+	restoreLedger(t)
+	run := untilComplete(t, name, 5*time.Minute)
+	if run.Status.Verdict != assayv1alpha1.VerdictGo {
+		t.Errorf("verdict %s, want Go", run.Status.Verdict)
+	}
+}
+
+func restoreLedger(t *testing.T) {
+	t.Helper()
+	command(t, "kubectl", "-n", system, "rollout", "status", "deploy/assay-minio", "--timeout=120s")
+	// The chart's hook creates the bucket; an upgrade runs it again.
+	command(t, "helm", "upgrade", "assay", "charts/assay", "-n", system, "--reuse-values", "--wait", "--timeout", "3m")
+}

@@ -1,0 +1,103 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// A person applies the smoke size of the PIR study, watches it, and reads the right verdict on real work.
+func TestAStudyRunsFromApplyToVerdict(t *testing.T) {
+	const name = "pir-batch-scan-smoke"
+	remove(t, name)
+	t.Cleanup(func() { remove(t, name) })
+	command(t, "kubectl", "apply", "-n", namespace, "-f", "workflows/studies/pir-batch-scan/smoke.yaml")
+
+	var block *corev1.Pod
+	eventually(t, 3*time.Minute, "a block pod runs", func() (bool, string) {
+		for _, pod := range podsOf(t, name) {
+			if pod.Status.Phase == corev1.PodRunning && pod.Labels["assay.dev/role"] == "block" {
+				block = pod.DeepCopy()
+				return true, ""
+			}
+		}
+		return false, conditions(getRun(t, name))
+	})
+	checkBlockPod(t, block)
+
+	watched := command(t, "bin/assay", "watch", name, "-n", namespace)
+	for _, want := range []string{"trials", "VERDICT  Go", "fused-naive", "fused-m4r"} {
+		if !strings.Contains(watched, want) {
+			t.Errorf("assay watch does not print %q:\n%s", want, watched)
+		}
+	}
+
+	run := untilComplete(t, name, time.Minute)
+	verdicts := map[string]assayv1alpha1.Verdict{}
+	for _, candidate := range run.Status.Candidates {
+		verdicts[candidate.Name] = candidate.Verdict
+	}
+	if verdicts["fused-naive"] != assayv1alpha1.VerdictNoGo || verdicts["fused-m4r"] != assayv1alpha1.VerdictGo || run.Status.Best != "fused-m4r" {
+		t.Errorf("verdicts %v, best %q; want fused-naive NoGo and fused-m4r Go", verdicts, run.Status.Best)
+	}
+	if run.Status.Ledger == "" || run.Status.Report == "" || run.Status.Gain == "" {
+		t.Errorf("status lacks ledger, report or gain: %+v", run.Status)
+	}
+
+	analysis := results(t, name)
+	planned, used, missing := number(t, analysis, "trials", "planned"), number(t, analysis, "trials", "used"), number(t, analysis, "trials", "missing")
+	if used == 0 || used+number(t, analysis, "trials", "warmups") != planned || missing != 0 {
+		t.Errorf("planned %d, used %d, missing %d: every planned trial must be used", planned, used, missing)
+	}
+	for _, attempt := range attempts(t, name) {
+		isolation, _ := attempt["isolation"].(map[string]any)
+		if isolation["level"] != "ExclusiveCPUs" || strings.ContainsAny(isolation["cpusAllowed"].(string), ",-") {
+			t.Fatalf("attempt %s ran with isolation %v, want one exclusive CPU", attempt["id"], isolation)
+		}
+	}
+	for form, want := range map[string]string{"report": "fused-m4r", "csv": "batchSize", "table": "fused-m4r"} {
+		if out := command(t, "bin/assay", "results", name, "-n", namespace, "-o", form); !strings.Contains(out, want) {
+			t.Errorf("assay results -o %s does not mention %q:\n%s", form, want, out)
+		}
+	}
+	table := command(t, "kubectl", "get", "benchmarkruns", "-n", namespace, name)
+	for _, want := range []string{"VERDICT", "PROGRESS", "GAIN", "Go", "Succeeded"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("kubectl get benchmarkruns does not show %q:\n%s", want, table)
+		}
+	}
+}
+
+func checkBlockPod(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	if pod.Status.QOSClass != corev1.PodQOSGuaranteed {
+		t.Errorf("block pod %s has QoS class %s: without Guaranteed its CPU is not its own", pod.Name, pod.Status.QOSClass)
+	}
+	for _, container := range append(append([]corev1.Container{}, pod.Spec.InitContainers...), pod.Spec.Containers...) {
+		security := container.SecurityContext
+		if security == nil || security.AllowPrivilegeEscalation == nil || *security.AllowPrivilegeEscalation {
+			t.Errorf("container %s of %s may escalate its privileges", container.Name, pod.Name)
+		}
+		if container.Name != "main" {
+			continue
+		}
+		for _, variable := range container.Env {
+			if variable.ValueFrom != nil && variable.ValueFrom.SecretKeyRef != nil {
+				t.Errorf("the workload container gets Secret %s in %s", variable.ValueFrom.SecretKeyRef.Name, variable.Name)
+			}
+		}
+		for _, mount := range container.VolumeMounts {
+			for _, volume := range pod.Spec.Volumes {
+				if volume.Name == mount.Name && volume.Secret != nil {
+					t.Errorf("the workload container mounts Secret %s", volume.Secret.SecretName)
+				}
+			}
+		}
+	}
+}
