@@ -3,7 +3,7 @@
 began=$SECONDS
 step() { printf '\n== %s  (%d:%02d elapsed)\n' "$*" $(((SECONDS - began) / 60)) $(((SECONDS - began) % 60)); }
 
-# own_images prints name and tarball of each image made from this tree.
+# own_images assembles the images made from this tree and prints the path of each archive.
 own_images() {
   bin/cluster images add --name assay.dev/assay-operator:0.1.0 --file /manager=bin/manager --file /assay=bin/assay --entrypoint /manager --user 65532
   bin/cluster images add --name assay.dev/assay-runner:0.1.0 --file /assay-runner=bin/assay-runner --entrypoint /assay-runner --user 65532
@@ -14,31 +14,41 @@ own_images() {
 install_assay() {
   step "Building the cluster tool"
   make --no-print-directory bin/cluster
-  CLUSTER=$(bin/cluster choose)
-  export CLUSTER
-  if [ "$CLUSTER" = embedded ]; then
+  local mode
+  mode=$(bin/cluster choose)
+  if [ "$mode" = embedded ]; then
     bin/cluster preflight
   fi
 
   step "Building Assay"
   make --no-print-directory build
 
-  step "Building the cluster's components and images (cached after the first time)"
-  bin/cluster build
-  bin/cluster images
-  PATH=$(bin/cluster build --print-dir kubectl helm):$PATH
+  step "Building the tools (cached after the first time)"
+  local tools
+  tools=$(bin/cluster build --print-dir kubectl helm)
+  PATH=$tools:$PATH
   export PATH
 
-  step "Starting the cluster ($CLUSTER)"
-  bin/cluster up --mode "$CLUSTER"
-  KUBECONFIG=$(bin/cluster kubeconfig --mode "$CLUSTER")
+  local archives=()
+  if [ "$mode" != existing ]; then
+    step "Building the cluster's components and images (cached after the first time)"
+    if [ "$mode" = embedded ]; then
+      bin/cluster build
+    fi
+    mapfile -t archives < <(bin/cluster images && own_images)
+  fi
+
+  step "Starting the cluster ($mode)"
+  bin/cluster up --mode "$mode"
+  KUBECONFIG=$(bin/cluster kubeconfig --mode "$mode")
   export KUBECONFIG
 
-  step "Loading images"
-  local tars
-  tars=$(own_images)
-  bin/cluster load --mode "$CLUSTER" $tars
+  if [ "$mode" != existing ]; then
+    step "Loading images"
+    bin/cluster load --mode "$mode" "${archives[@]}"
+  fi
 
   step "Installing charts/assay"
-  helm upgrade --install assay charts/assay --namespace assay-system --create-namespace --wait --timeout 5m
+  # shellcheck disable=SC2086 # HELM_ARGS is a list of arguments.
+  helm upgrade --install assay charts/assay --namespace assay-system --create-namespace --wait --timeout 5m ${HELM_ARGS:-}
 }

@@ -1,5 +1,3 @@
-//go:build e2e
-
 package e2e
 
 import (
@@ -51,7 +49,7 @@ func killRunningBlock(t *testing.T, name string) {
 	t.Helper()
 	eventually(t, 3*time.Minute, "a block of "+name+" runs its trials", func() (bool, string) {
 		for _, pod := range podsOf(t, name) {
-			if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil || pod.Labels["assay.dev/role"] != "block" {
+			if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil || pod.Labels["assay.dev/part"] != "block" {
 				continue
 			}
 			if err := kube.Delete(context.Background(), &pod, &client.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err == nil {

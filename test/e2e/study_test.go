@@ -1,5 +1,3 @@
-//go:build e2e
-
 package e2e
 
 import (
@@ -22,7 +20,7 @@ func TestAStudyRunsFromApplyToVerdict(t *testing.T) {
 	var block *corev1.Pod
 	eventually(t, 3*time.Minute, "a block pod runs", func() (bool, string) {
 		for _, pod := range podsOf(t, name) {
-			if pod.Status.Phase == corev1.PodRunning && pod.Labels["assay.dev/role"] == "block" {
+			if pod.Status.Phase == corev1.PodRunning && pod.Labels["assay.dev/part"] == "block" {
 				block = pod.DeepCopy()
 				return true, ""
 			}

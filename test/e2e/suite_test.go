@@ -1,5 +1,3 @@
-//go:build e2e
-
 // Package e2e tests Assay on a real cluster: install, run, kill things, uninstall, nothing left. `make e2e` brings the
 // cluster up, installs the chart and runs it.
 package e2e

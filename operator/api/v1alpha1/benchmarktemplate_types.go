@@ -158,8 +158,8 @@ const (
 type BenchmarkTemplateSpec struct {
 	// image that holds the program, by tag or digest. A local run takes the program from the local machine instead.
 	// +required
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`
 	Image string `json:"image"`
 
 	// command is the program and its fixed first arguments. It is executed directly, never by a shell. $(name) in any

@@ -184,7 +184,7 @@ func startLedger(ctx context.Context, folder string, frozen *experiment.Experime
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
-	store, err := ledger.Open(ctx, "file://"+folder, ledger.Options{})
+	store, err := ledger.Open(ctx, ledger.FolderURL(folder), ledger.Options{})
 	if err != nil {
 		return nil, err
 	}

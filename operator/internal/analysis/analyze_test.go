@@ -38,20 +38,20 @@ const (
 
 var quiet = simulate.Noise{Block: 0.02, Arm: 0.003, Trial: 0.003, Sample: 0.01}
 
-// ledger is a simulated run, ready to be tampered with.
-type ledger struct {
+// simulatedRun is a run, ready to be tampered with.
+type simulatedRun struct {
 	exp      *experiment.Experiment
 	waves    []record.Wave
 	attempts []record.Attempt
 	problems []record.Problem
 }
 
-func (l *ledger) analyze() *Analysis {
+func (l *simulatedRun) analyze() *Analysis {
 	return Analyze(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Problems: l.problems}, 0)
 }
 
 // each applies a change to the attempts of an arm.
-func (l *ledger) each(arm string, change func(attempt *record.Attempt)) {
+func (l *simulatedRun) each(arm string, change func(attempt *record.Attempt)) {
 	for i := range l.attempts {
 		if l.attempts[i].Arm == arm {
 			change(&l.attempts[i])
@@ -60,12 +60,12 @@ func (l *ledger) each(arm string, change func(attempt *record.Attempt)) {
 }
 
 // keepOnly drops the attempts that do not match.
-func (l *ledger) keepOnly(keep func(attempt record.Attempt) bool) {
+func (l *simulatedRun) keepOnly(keep func(attempt record.Attempt) bool) {
 	l.attempts = slices.DeleteFunc(l.attempts, func(a record.Attempt) bool { return !keep(a) })
 }
 
 // simulated runs the scan experiment on a machine.
-func simulated(t testing.TB, blocks int, machine simulate.Machine, edit func(*runSpec, *templateSpec)) *ledger {
+func simulated(t testing.TB, blocks int, machine simulate.Machine, edit func(*runSpec, *templateSpec)) *simulatedRun {
 	t.Helper()
 	exp, err := simulate.Scan(edit)
 	if err != nil {
@@ -78,7 +78,7 @@ func simulated(t testing.TB, blocks int, machine simulate.Machine, edit func(*ru
 	if machine.Seconds == nil {
 		machine.Seconds = simulate.ScanSeconds
 	}
-	return &ledger{exp: exp, waves: []record.Wave{*wave}, attempts: machine.Run(exp, wave)}
+	return &simulatedRun{exp: exp, waves: []record.Wave{*wave}, attempts: machine.Run(exp, wave)}
 }
 
 func gates(gates ...assayv1alpha1.Gate) func(*runSpec, *templateSpec) {
@@ -107,7 +107,7 @@ func TestVerdicts(t *testing.T) {
 		seconds func(record.Point, string) float64
 		noise   simulate.Noise
 		blocks  int
-		tamper  func(*ledger)
+		tamper  func(*simulatedRun)
 		verdict assayv1alpha1.Verdict
 		best    string
 		arms    verdicts
@@ -132,6 +132,15 @@ func TestVerdicts(t *testing.T) {
 		"a regression beyond its allowance is NoGo": {
 			edit:    gates(assayv1alpha1.Gate{Name: "slower", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}),
 			seconds: factor(1 / 1.2), verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo},
+		},
+		"a regression whose interval spans the allowance is Inconclusive": {
+			edit:    gates(assayv1alpha1.Gate{Name: "slower", Metric: "latency", At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}),
+			seconds: factor(1 / 1.05), noise: simulate.Noise{Block: 0.05, Arm: 0.05, Trial: 0.05, Sample: 0.01},
+			verdict: inconclusive, arms: verdicts{"fused-m4r": inconclusive, "fused-naive": inconclusive}, reason: "the interval spans the bound",
+		},
+		"an absolute gate with two blocks is Invalid": {
+			edit: gates(assayv1alpha1.Gate{Name: "slo", Metric: "latency", At: at8, Op: assayv1alpha1.AtMost, Bound: "20ms"}), blocks: 2,
+			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": invalid}, reason: "2 of at least 3 blocks",
 		},
 		"a p95 gate is judged on merged samples": {
 			edit:    gates(assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}),
@@ -188,23 +197,23 @@ func TestVerdicts(t *testing.T) {
 		},
 		"an output that differs is NoGo however fast it is, and its times are not looked at": {
 			edit: gates(gainAt8("1.5")),
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				l.each("fused-m4r", func(a *record.Attempt) { a.Result.Parity.Digest = strings.Repeat("ab", 32) })
 			},
 			verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo}, reason: "gives another output than the baseline", warning: "outputs differ",
 		},
 		"one differing output among many is NoGo": {
 			edit:    gates(gainAt8("1.5")),
-			tamper:  func(l *ledger) { l.lastOf("fused-m4r").Result.Parity.Digest = strings.Repeat("ab", 32) },
+			tamper:  func(l *simulatedRun) { l.lastOf("fused-m4r").Result.Parity.Digest = strings.Repeat("ab", 32) },
 			verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo}, reason: "disagrees with itself",
 		},
 		"outputs over another number of items differ": {
 			edit:    gates(gainAt8("1.5")),
-			tamper:  func(l *ledger) { l.each("fused-m4r", func(a *record.Attempt) { a.Result.Parity.Items++ }) },
+			tamper:  func(l *simulatedRun) { l.each("fused-m4r", func(a *record.Attempt) { a.Result.Parity.Items++ }) },
 			verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo}, reason: "another output",
 		},
 		"a baseline that disagrees with itself makes everything Invalid": {
-			tamper:  func(l *ledger) { l.lastOf("loop").Result.Parity.Digest = strings.Repeat("ab", 32) },
+			tamper:  func(l *simulatedRun) { l.lastOf("loop").Result.Parity.Digest = strings.Repeat("ab", 32) },
 			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": invalid}, reason: "arm loop disagrees with itself", warning: "outputs differ",
 		},
 		"outputs that may differ are not compared": {
@@ -212,7 +221,7 @@ func TestVerdicts(t *testing.T) {
 				gates(gainAt8("1.5"))(spec, template)
 				template.Parity = assayv1alpha1.ParityNone
 			},
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				l.each("fused-m4r", func(a *record.Attempt) { a.Result.Parity.Digest = strings.Repeat("ab", 32) })
 			},
 			verdict: goes, best: "fused-m4r", arms: verdicts{"fused-m4r": goes, "fused-naive": noGo},
@@ -222,12 +231,12 @@ func TestVerdicts(t *testing.T) {
 			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": invalid}, reason: "2 of at least 3 blocks",
 		},
 		"no attempt at all is Invalid": {
-			tamper:  func(l *ledger) { l.attempts = nil },
+			tamper:  func(l *simulatedRun) { l.attempts = nil },
 			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": invalid}, reason: "gave no output",
 		},
 		"a candidate that always fails is Invalid, says why, and does not spoil the other": {
 			edit: gates(gainAt8("1.5")),
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				l.each("fused-naive", func(a *record.Attempt) {
 					a.Outcome, a.Result, a.Message, a.ExitCode = record.Failed, nil, "exit status 3", ptr.To(3)
 				})
@@ -236,14 +245,14 @@ func TestVerdicts(t *testing.T) {
 		},
 		"NoGo and Invalid together are Invalid, not NoGo": {
 			edit: gates(gainAt8("100")),
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				l.each("fused-naive", func(a *record.Attempt) { a.Outcome, a.Result = record.TimedOut, nil })
 			},
 			verdict: invalid, arms: verdicts{"fused-m4r": noGo, "fused-naive": invalid},
 		},
 		"values that are not positive have no ratio": {
 			edit: gates(gainAt8("1.5")),
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				l.each("fused-m4r", func(a *record.Attempt) {
 					a.Result.Metrics["throughput"] = record.Metric{Unit: "queries/s", Value: ptr.To(0.0)}
 				})
@@ -252,7 +261,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		"a metric in another unit is excluded, never converted": {
 			edit: gates(gainAt8("1.5")),
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				l.each("fused-m4r", func(a *record.Attempt) {
 					a.Result.Metrics["latency"] = record.Metric{Unit: "ms", Samples: []float64{1}}
 				})
@@ -261,28 +270,28 @@ func TestVerdicts(t *testing.T) {
 		},
 		"a metric that is missing leaves its gate without data": {
 			edit: gates(gainAt8("1.5")),
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				l.each("fused-m4r", func(a *record.Attempt) { delete(a.Result.Metrics, "throughput") })
 			},
 			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": noGo}, reason: "too little valid data", warning: "metric throughput has no value in 64 of 192 results",
 		},
 		"a result without a parity digest does not count": {
 			edit: gates(gainAt8("1.5")),
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				l.each("fused-m4r", func(a *record.Attempt) { a.Result.Parity = nil })
 			},
 			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": noGo}, warning: "reporting something",
 		},
 		"more than the machine can do raises a warning": {
 			edit: gates(gainAt8("1.5")),
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				l.each("fused-m4r", func(a *record.Attempt) { a.Result.Ceilings[0].Achieved = ptr.To(80e9) })
 			},
 			verdict: goes, best: "fused-m4r", arms: verdicts{"fused-m4r": goes, "fused-naive": noGo}, warning: "arm fused-m4r claims 125 % of the ceiling readBandwidth",
 		},
 		"phases that do not add up raise a warning": {
 			edit: gates(gainAt8("1.5")),
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				l.each("loop", func(a *record.Attempt) { a.Result.Phases = a.Result.Phases[1:] })
 			},
 			verdict: goes, best: "fused-m4r", arms: verdicts{"fused-m4r": goes, "fused-naive": noGo}, warning: "the phases of arm loop add up to 90 % of latency",
@@ -298,7 +307,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		"attempts that did not have their CPUs to themselves raise a warning": {
 			edit: gates(gainAt8("1.5")),
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				l.each("loop", func(a *record.Attempt) { a.Isolation.Level = "Shared" })
 			},
 			verdict: goes, best: "fused-m4r", arms: verdicts{"fused-m4r": goes, "fused-naive": noGo}, warning: "of 192 attempts used 64 had isolation Shared",
@@ -344,7 +353,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func (l *ledger) lastOf(arm string) *record.Attempt {
+func (l *simulatedRun) lastOf(arm string) *record.Attempt {
 	for i := len(l.attempts) - 1; i >= 0; i-- {
 		if l.attempts[i].Arm == arm {
 			return &l.attempts[i]
@@ -395,7 +404,7 @@ func checkEstimate(t *testing.T, what string, e Estimate) {
 }
 
 func TestSelection(t *testing.T) {
-	other := func(l *ledger, block, executor string) []record.Attempt {
+	other := func(l *simulatedRun, block, executor string) []record.Attempt {
 		var out []record.Attempt
 		for _, a := range l.attempts {
 			if a.Block == block {
@@ -407,7 +416,7 @@ func TestSelection(t *testing.T) {
 		return out
 	}
 	cases := map[string]struct {
-		tamper   func(*ledger)
+		tamper   func(*simulatedRun)
 		trials   Trials
 		excluded int
 		reason   string // Part of the first exclusion.
@@ -416,12 +425,12 @@ func TestSelection(t *testing.T) {
 			trials: Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
 		},
 		"a second execution of a block is superseded as a whole": {
-			tamper:   func(l *ledger) { l.attempts = append(l.attempts, other(l, "w000-b0001", "again")...) },
+			tamper:   func(l *simulatedRun) { l.attempts = append(l.attempts, other(l, "w000-b0001", "again")...) },
 			trials:   Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 180},
 			excluded: 36, reason: "execution pod-w000-b0001 counts",
 		},
 		"a complete second execution supersedes one that was cut short, though it came later": {
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				again := other(l, "w000-b0001", "again")
 				l.keepOnly(func(a record.Attempt) bool { return a.Block != "w000-b0001" || a.Warmup || a.Slot < 5 })
 				l.attempts = append(l.attempts, again...)
@@ -430,7 +439,7 @@ func TestSelection(t *testing.T) {
 			excluded: 17, reason: "execution again counts",
 		},
 		"a failed trial is a result: the execution that has it is not replaced by one that succeeded": {
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				again := other(l, "w000-b0001", "again")
 				for i := range l.attempts {
 					if l.attempts[i].Trial == "w000-b0001-s00003" {
@@ -443,13 +452,13 @@ func TestSelection(t *testing.T) {
 			excluded: 37, reason: "execution pod-w000-b0001 counts",
 		},
 		"a trial that was never run is missing": {
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				l.keepOnly(func(a record.Attempt) bool { return a.Trial != "w000-b0002-s00000" })
 			},
 			trials: Trials{Planned: 144, Used: 95, Warmups: 48, Missing: 1, Attempts: 143},
 		},
 		"a trial that could not be started is missing and says why": {
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				a := l.lastOf("loop")
 				a.Outcome, a.Result, a.Message = record.NotStarted, nil, "no such file"
 			},
@@ -457,7 +466,7 @@ func TestSelection(t *testing.T) {
 			excluded: 1, reason: "no such file",
 		},
 		"an unreadable object spoils its trial and nothing else": {
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				l.keepOnly(func(a record.Attempt) bool { return a.Trial != "w000-b0002-s00000" })
 				l.problems = []record.Problem{{Source: record.Source{Key: "attempts/w000-b0002/pod/w000-b0002-s00000.json"}, Reason: "attempt is truncated"}}
 			},
@@ -465,32 +474,32 @@ func TestSelection(t *testing.T) {
 			excluded: 1, reason: "truncated",
 		},
 		"an attempt of another run is foreign": {
-			tamper:   func(l *ledger) { l.lastOf("loop").Run.UID = "other" },
+			tamper:   func(l *simulatedRun) { l.lastOf("loop").Run.UID = "other" },
 			trials:   Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
 			excluded: 1, reason: `run uid "other"`,
 		},
 		"an attempt of another experiment is foreign": {
-			tamper:   func(l *ledger) { l.lastOf("loop").Experiment = "sha256:0" },
+			tamper:   func(l *simulatedRun) { l.lastOf("loop").Experiment = "sha256:0" },
 			trials:   Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
 			excluded: 1, reason: "experiment sha256:0",
 		},
 		"an attempt at an unknown point is foreign": {
-			tamper:   func(l *ledger) { l.lastOf("loop").Point = "batchSize=99" },
+			tamper:   func(l *simulatedRun) { l.lastOf("loop").Point = "batchSize=99" },
 			trials:   Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
 			excluded: 1, reason: `no point "batchSize=99"`,
 		},
 		"an attempt of an unknown arm is foreign": {
-			tamper:   func(l *ledger) { l.lastOf("loop").Arm = "turbo" },
+			tamper:   func(l *simulatedRun) { l.lastOf("loop").Arm = "turbo" },
 			trials:   Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
 			excluded: 1, reason: `no arm "turbo"`,
 		},
 		"an attempt that claims an arm its slot was not planned for is foreign": {
-			tamper:   func(l *ledger) { l.lastOf("loop").Arm = "fused-m4r" },
+			tamper:   func(l *simulatedRun) { l.lastOf("loop").Arm = "fused-m4r" },
 			trials:   Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
 			excluded: 1, reason: "planned for another arm or point",
 		},
 		"a warm-up cannot pose as a measured trial": {
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				for i := range l.attempts {
 					if l.attempts[i].Trial == "w000-b0000-w00000" {
 						l.attempts[i].Warmup = false
@@ -501,7 +510,7 @@ func TestSelection(t *testing.T) {
 			excluded: 1, reason: "do not fit together",
 		},
 		"an attempt in a block that no wave planned is foreign": {
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				a := *l.lastOf("loop")
 				a.Block, a.Trial, a.ID = "w000-b0099", "w000-b0099-s00000", "pod/w000-b0099-s00000"
 				a.Slot = 0
@@ -511,12 +520,12 @@ func TestSelection(t *testing.T) {
 			excluded: 1, reason: "no wave planned trial w000-b0099-s00000",
 		},
 		"the same attempt twice counts once": {
-			tamper:   func(l *ledger) { l.attempts = append(l.attempts, *l.lastOf("loop")) },
+			tamper:   func(l *simulatedRun) { l.attempts = append(l.attempts, *l.lastOf("loop")) },
 			trials:   Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 145},
 			excluded: 1, reason: "same id",
 		},
 		"an attempt under another lease is foreign": {
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				for i := range l.waves[0].Blocks {
 					l.waves[0].Blocks[i].Lease = &record.Lease{Node: "node-a", Token: 7}
 				}
@@ -529,7 +538,7 @@ func TestSelection(t *testing.T) {
 			excluded: 1, reason: "lease token 7 of node node-a",
 		},
 		"attempts from another environment are left out and the key is named": {
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				for i := range l.attempts {
 					if l.attempts[i].Block == "w000-b0003" {
 						l.attempts[i].Environment.Hard = map[string]any{"cpuModel": "Xeon"}
@@ -540,23 +549,23 @@ func TestSelection(t *testing.T) {
 			excluded: 24, reason: `cpuModel is "Xeon" here and "AMD EPYC" there`,
 		},
 		"a histogram that cannot be decoded is left out": {
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				l.lastOf("loop").Result.Metrics["latency"] = record.Metric{Unit: "s", Histogram: &record.Histogram{Encoding: "hdr-v2-deflate-base64", Scale: 1e-9, Count: 3, Data: "AAAA"}}
 			},
 			trials:   Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
 			excluded: 1, reason: "histogram",
 		},
 		"without a plan the attempts are taken at their word": {
-			tamper: func(l *ledger) { l.waves = nil },
+			tamper: func(l *simulatedRun) { l.waves = nil },
 			trials: Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
 		},
 		"a plan of another experiment plans nothing": {
-			tamper:   func(l *ledger) { l.waves[0].Experiment = "sha256:1" },
+			tamper:   func(l *simulatedRun) { l.waves[0].Experiment = "sha256:1" },
 			trials:   Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
 			excluded: 1, reason: "the plan is of run",
 		},
 		"attempts of later waves are not looked at": {
-			tamper: func(l *ledger) {
+			tamper: func(l *simulatedRun) {
 				later := *l.lastOf("loop")
 				later.Wave, later.Block, later.Trial, later.ID = 1, "w001-b0004", "w001-b0004-s00000", "pod/w001-b0004-s00000"
 				l.attempts = append(l.attempts, later)

@@ -15,6 +15,7 @@ import (
 
 	kjson "sigs.k8s.io/json"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -61,12 +62,44 @@ func checkExperiment(frozen *experiment.Experiment) error {
 	if confidence, err := strconv.ParseFloat(frozen.Spec.Design.Confidence, 64); err != nil || confidence < 0.5 || confidence >= 1 {
 		return fmt.Errorf("spec.design.confidence is %q: write a number from 0.5 to below 1", frozen.Spec.Design.Confidence)
 	}
+	if err := checkFilledIn(frozen); err != nil {
+		return err
+	}
 	digest, err := frozen.ComputeDigest()
 	if err != nil {
 		return err
 	}
 	if frozen.Digest != digest {
 		return fmt.Errorf("digest is %q and the content has %s: the experiment was changed after it was frozen, or was written by hand and still needs this digest", frozen.Digest, digest)
+	}
+	return nil
+}
+
+// checkFilledIn finds what freezing an experiment would have filled in. An experiment written by hand says it itself: a
+// gate that silently decided nothing would be worse than an error.
+func checkFilledIn(frozen *experiment.Experiment) error {
+	if len(frozen.Arms) != len(frozen.Spec.Arms) {
+		return fmt.Errorf("arms has %d arms and spec.arms has %d: they must be the same", len(frozen.Arms), len(frozen.Spec.Arms))
+	}
+	for i, arm := range frozen.Spec.Arms {
+		if frozen.Arms[i].Name != arm.Name || frozen.Arms[i].Baseline != (arm.Baseline && len(frozen.Arms) > 1) {
+			return fmt.Errorf("arms[%d] is %+v and spec.arms[%d] is named %q with baseline %v: they must be the same", i, frozen.Arms[i], i, arm.Name, arm.Baseline)
+		}
+	}
+	for i, metric := range frozen.Template.Metrics {
+		if metric.Statistic == "" {
+			return fmt.Errorf("template.metrics[%d].statistic is missing: write median, or value for one number per trial", i)
+		}
+	}
+	for i, gate := range frozen.Spec.Gates {
+		if gate.Severity != assayv1alpha1.Blocking && gate.Severity != assayv1alpha1.Advisory {
+			return fmt.Errorf("spec.gates[%d].severity is %q: write Blocking or Advisory", i, gate.Severity)
+		}
+		switch gate.Op {
+		case assayv1alpha1.RatioAtLeast, assayv1alpha1.RatioAtMost, assayv1alpha1.AtLeast, assayv1alpha1.AtMost, assayv1alpha1.ParityEqual:
+		default:
+			return fmt.Errorf("spec.gates[%d].op is %q: write RatioAtLeast, RatioAtMost, AtLeast, AtMost or ParityEqual", i, gate.Op)
+		}
 	}
 	return nil
 }

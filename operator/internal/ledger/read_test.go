@@ -30,7 +30,7 @@ func fill(t *testing.T, store Store) written {
 	exp, err := simulate.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep = nil
 		spec.Parameters = assayv1alpha1.ParameterValues{"batchSize": "1"}
-		spec.Gates, spec.Predictions = nil, nil
+		spec.Gates, spec.Predictions = spec.Gates[:1], nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -196,6 +196,11 @@ func TestReadExperimentRefuses(t *testing.T) {
 		"half an object":                        {func(s string) string { return s[:len(s)/2] }, "unexpected end"},
 		"no points":                             {replace(`"points":[{"key":"","parameters":{}}]`, `"points":[]`), "must not be empty"},
 		"no uid":                                {replace(`"uid":"5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11"`, `"uid":""`), "run.uid"},
+		"a gate without severity":               {replace(`"severity":"Blocking"`, `"severity":""`), "spec.gates[0].severity"},
+		"a gate that compares nothing":          {replace(`"op":"ParityEqual"`, `"op":"Equal"`), `spec.gates[0].op is "Equal"`},
+		"a metric without statistic":            {replace(`"statistic":"median"`, `"statistic":""`), "template.metrics[0].statistic"},
+		"two baselines":                         {replace(`{"name":"fused-naive","baseline":false}`, `{"name":"fused-naive","baseline":true}`), "arms[1]"},
+		"an arm too few":                        {replace(`{"name":"fused-naive","baseline":false},`, ``), "arms has 2 arms and spec.arms has 3"},
 		"a confidence that is none":             {replace(`"confidence":"0.95"`, `"confidence":"95"`), "spec.design.confidence"},
 	}
 	for name, c := range cases {

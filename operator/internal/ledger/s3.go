@@ -18,6 +18,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
 // maxTries is how often one operation is tried: enough to ride over a restart of the store, few enough to say soon that it
@@ -38,6 +39,9 @@ type s3 struct {
 func openS3(rawURL string, parsed *url.URL, options Options) (*s3, error) {
 	if parsed.Host == "" {
 		return nil, fmt.Errorf("%w %q: it names no bucket; write s3://bucket/prefix?endpoint=http://host:port", ErrBadURL, rawURL)
+	}
+	if err := s3utils.CheckValidBucketNameStrict(parsed.Host); err != nil {
+		return nil, fmt.Errorf("%w %q: bucket %q: %w", ErrBadURL, rawURL, parsed.Host, err)
 	}
 	values := parsed.Query()
 	for name := range values {

@@ -23,6 +23,10 @@ func s3URL(endpoint, bucket, prefix string) string {
 	return "s3://" + bucket + "/" + prefix + "?endpoint=" + url.QueryEscape(endpoint) + "&region=eu-central-1"
 }
 
+// realStore names a bucket of a real object store, with credentials in the environment, on which the suite then runs as
+// well: ASSAY_TEST_S3='s3://bucket?endpoint=http://127.0.0.1:9000' go test ./internal/ledger.
+const realStore = "ASSAY_TEST_S3"
+
 // onBothStores runs a test on an empty store of each kind.
 func onBothStores(t *testing.T, test func(t *testing.T, store Store)) {
 	t.Run("folder", func(t *testing.T) {
@@ -40,6 +44,15 @@ func onBothStores(t *testing.T, test func(t *testing.T, store Store)) {
 		}
 		test(t, store)
 	})
+	if url := os.Getenv(realStore); url != "" {
+		t.Run("real s3", func(t *testing.T) {
+			store, err := Open(context.Background(), url, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, WithPrefix(store, fmt.Sprintf("test/%d", time.Now().UnixNano())))
+		})
+	}
 }
 
 func TestStore(t *testing.T) {
@@ -132,7 +145,11 @@ func TestWithPrefixIsAStoreOfItsOwn(t *testing.T) {
 		if diff := cmp.Diff([]string{"analysis/000/report.md", "experiment.json"}, got); diff != "" || err != nil {
 			t.Errorf("list: %v\n%s", err, diff)
 		}
-		again, err := Open(context.Background(), run.URL(), fakeOptions)
+		options := fakeOptions
+		if strings.HasPrefix(t.Name(), "TestWithPrefixIsAStoreOfItsOwn/real") {
+			options = Options{}
+		}
+		again, err := Open(context.Background(), run.URL(), options)
 		if err != nil {
 			t.Fatalf("the URL %s cannot be opened: %v", run.URL(), err)
 		}
@@ -222,13 +239,14 @@ func TestCheckTellsWhatIsWrong(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ url, says string }{
-		"no scheme":                  {"/tmp/x", "scheme"},
-		"a relative folder":          {"file://relative/path", "three slashes"},
-		"a scheme of another one":    {"gs://bucket/x", `"gs" is unknown`},
-		"no bucket":                  {"s3:///x?endpoint=http://localhost:9000", "names no bucket"},
-		"an endpoint without scheme": {"s3://b/x?endpoint=localhost:9000", "is not http(s)"},
-		"a misspelt parameter":       {"s3://b/x?endpont=http://localhost:9000", `"endpont" is unknown`},
-		"no URL at all":              {"%zz", "bad ledger URL"},
+		"no scheme":                     {"/tmp/x", "scheme"},
+		"a relative folder":             {"file://relative/path", "three slashes"},
+		"a scheme of another one":       {"gs://bucket/x", `"gs" is unknown`},
+		"no bucket":                     {"s3:///x?endpoint=http://localhost:9000", "names no bucket"},
+		"an endpoint without scheme":    {"s3://bucket/x?endpoint=localhost:9000", "is not http(s)"},
+		"a misspelt parameter":          {"s3://bucket/x?endpont=http://localhost:9000", `"endpont" is unknown`},
+		"a bucket name no store allows": {"s3://a/x?endpoint=http://localhost:9000", "shorter than 3"},
+		"no URL at all":                 {"%zz", "bad ledger URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Open(context.Background(), c.url, Options{})

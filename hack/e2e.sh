@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Brings the embedded cluster up, installs Assay and runs test/e2e on it; then takes everything down and checks that nothing
+# is left. E2E_KEEP=1 keeps the cluster to poke at; E2E_RUN picks tests by name.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source hack/lib.sh
+export CLUSTER=embedded
+
+finish() {
+  status=$?
+  if [ "${E2E_KEEP:-}" != 1 ]; then
+    step "Taking the cluster down"
+    bin/cluster down || status=1
+  fi
+  exit "$status"
+}
+trap finish EXIT
+
+install_assay
+
+step "The study without a cluster, smoke size"
+mkdir -p out && rm -rf out/e2e-local
+bin/assay run --local workflows/studies/pir-batch-scan/smoke.yaml --out "$PWD/out/e2e-local" | tee out/e2e-local.txt
+grep -q '^verdict: Go, best: fused-m4r$' out/e2e-local.txt
+
+step "Tests on the cluster"
+(cd test/e2e && go test -count=1 -timeout 40m -v -run "${E2E_RUN:-.}" ./...)
+
+step "Done"

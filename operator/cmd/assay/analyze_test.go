@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+// copyHandWritten puts the hand-written ledger of the reference into a folder of its own.
+func copyHandWritten(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.CopyFS(folder, os.DirFS("../../internal/analysis/testdata/handwritten")); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+func runAnalyze(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	command := newRootCommand()
+	var out bytes.Buffer
+	command.SetOut(&out)
+	command.SetErr(&out)
+	command.SetArgs(append([]string{"analyze"}, args...))
+	err := command.ExecuteContext(context.Background())
+	return out.String(), err
+}
+
+func TestAnalyzePrintsTheAnalysis(t *testing.T) {
+	folder := copyHandWritten(t)
+	out, err := runAnalyze(t, "--ledger", ledger.FolderURL(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found analysis.Analysis
+	if err := json.Unmarshal([]byte(out), &found); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	if found.Verdict != "Go" || found.Best != "new" {
+		t.Errorf("verdict %s, best %q", found.Verdict, found.Best)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "analysis")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the ledger was written to without --write: %v", err)
+	}
+}
+
+func TestAnalyzeWritesIntoTheLedgerAndMayDoSoAgain(t *testing.T) {
+	folder := copyHandWritten(t)
+	for range 2 {
+		out, err := runAnalyze(t, "--ledger", ledger.FolderURL(folder), "--wave", "0", "--write")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out, "verdict: Go, best: new") {
+			t.Errorf("summary %q", out)
+		}
+	}
+	for _, name := range []string{"analysis.json", "report.md", "table.csv"} {
+		if info, err := os.Stat(filepath.Join(folder, "analysis", "000", name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestAnalyzeWritesElsewhere(t *testing.T) {
+	folder, target := copyHandWritten(t), t.TempDir()
+	if _, err := runAnalyze(t, "--ledger", ledger.FolderURL(folder), "--out", ledger.FolderURL(target)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(target, "analysis", "000", "report.md")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnalyzeSaysWhatIsWrong(t *testing.T) {
+	broken := copyHandWritten(t)
+	if err := os.WriteFile(filepath.Join(broken, "experiment.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"no ledger named":                {nil, exitUsage, "--ledger is missing"},
+		"a folder that does not exist":   {[]string{"--ledger", "file:///no/such/ledger"}, exitUsage, "/no/such/ledger"},
+		"a folder that is no ledger":     {[]string{"--ledger", ledger.FolderURL(t.TempDir())}, exitUsage, "is no ledger of a run"},
+		"a URL that is none":             {[]string{"--ledger", "ledger"}, exitUsage, "file:///absolute/folder"},
+		"an argument too many":           {[]string{"--ledger", ledger.FolderURL(broken), "more"}, exitUsage, "more"},
+		"an unknown flag":                {[]string{"--ledgr", "x"}, exitUsage, "ledgr"},
+		"a wave that is no number":       {[]string{"--wave", "x"}, exitUsage, "wave"},
+		"results in two places":          {[]string{"--ledger", ledger.FolderURL(broken), "--write", "--out", "file:///tmp"}, exitUsage, "use one of them"},
+		"a target that is no URL":        {[]string{"--ledger", ledger.FolderURL(copyHandWritten(t)), "--out", "x"}, exitUsage, "--out"},
+		"an experiment that is broken":   {[]string{"--ledger", ledger.FolderURL(broken)}, exitError, "experiment.json"},
+		"an object store that is not up": {[]string{"--ledger", "s3://bucket/p?endpoint=http://127.0.0.1:1"}, exitError, "connection refused"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := runAnalyze(t, c.args...)
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Fatalf("error %v, want one that says %q", err, c.says)
+			}
+			code := exitError
+			var coded *exitCode
+			if errors.As(err, &coded) {
+				code = coded.code
+			}
+			if code != c.code {
+				t.Errorf("exit code %d, want %d: %v", code, c.code, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package plan
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// Finalizer keeps a run until its blocks no longer run.
+const Finalizer = "assay.dev/cancel"
+
+// How often to look at what nothing tells about.
+const (
+	lookAtLedger = 10 * time.Second
+	lookAtPods   = 5 * time.Second
+	lookAtWave   = 30 * time.Second
+	// atOnce is for decisions that only the next observation can follow up.
+	atOnce = time.Millisecond
+)
+
+// Decide is the planner. Every policy either decides or passes; the order is what is urgent first.
+func Decide(o Observed, settings Settings, now time.Time) Decision {
+	p := &planner{Observed: o, settings: settings, now: now}
+	for _, policy := range []func() *Decision{
+		p.deletion,
+		p.ended,
+		p.control,
+		p.ledgerReady,
+		p.acceptance,
+		p.analysed,
+		p.running,
+		p.analysisMissing,
+		p.start,
+	} {
+		if decision := policy(); decision != nil {
+			return *decision
+		}
+	}
+	return Decision{}
+}
+
+type planner struct {
+	Observed
+	settings Settings
+	now      time.Time
+}
+
+// Ended tells whether the run will never change any more.
+func Ended(run *assayv1alpha1.BenchmarkRun) bool {
+	return meta.IsStatusConditionTrue(run.Status.Conditions, assayv1alpha1.ConditionComplete) ||
+		meta.IsStatusConditionTrue(run.Status.Conditions, assayv1alpha1.ConditionFailed)
+}
+
+// Suspended tells whether the run is asked to wait.
+func Suspended(run *assayv1alpha1.BenchmarkRun) bool { return isSet(run.Spec.Suspend) }
+
+// Cancelled tells whether the run is asked to end.
+func Cancelled(run *assayv1alpha1.BenchmarkRun) bool { return isSet(run.Spec.Cancel) }
+
+func isSet(flag *bool) bool { return flag != nil && *flag }
+
+// failed ends the run without an analysis.
+func failed(reason, message string) *Decision {
+	return &Decision{Reason: reason, Message: message, Ending: &Ending{Reason: reason, Message: message}}
+}
+
+// waiting says what the run waits for.
+func waiting(reason, message string, after time.Duration) *Decision {
+	return &Decision{Reason: reason, Message: message, After: after}
+}

@@ -1,0 +1,69 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// control passes on to a running workflow what the run asks for. It does not need the ledger.
+func (p *planner) control() *Decision {
+	if p.Wave == nil || p.Wave.Ended || p.Wave.Stopped || p.Wave.Deleting {
+		return nil
+	}
+	switch {
+	case Cancelled(p.Run):
+		return &Decision{
+			Action: Stop{p.Wave.Name, "spec.cancel is true"}, After: lookAtPods,
+			Reason: assayv1alpha1.ReasonCancelled, Message: "stopping: what was measured will be analysed",
+		}
+	case p.overBudget():
+		return &Decision{
+			Action: Stop{p.Wave.Name, p.budgetMessage()}, After: lookAtPods,
+			Reason: assayv1alpha1.ReasonBudgetExhausted, Message: p.budgetMessage() + ": what was measured will be analysed",
+		}
+	case Suspended(p.Run) && !p.Wave.Suspended:
+		return &Decision{Action: Suspend{p.Wave.Name}, Reason: assayv1alpha1.ReasonSuspended, Message: suspendedMessage, After: lookAtWave}
+	case !Suspended(p.Run) && p.Wave.Suspended && p.suspendedByUs():
+		return &Decision{Action: Resume{p.Wave.Name}, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage(), After: lookAtWave}
+	}
+	return nil
+}
+
+const suspendedMessage = "spec.suspend is true: no new block starts; set it to false to go on"
+
+// suspendedByUs tells a workflow that this run suspended from one that somebody suspended in Argo.
+func (p *planner) suspendedByUs() bool {
+	return meta.IsStatusConditionTrue(p.Run.Status.Conditions, assayv1alpha1.ConditionSuspended)
+}
+
+// deadline is when the run's wall-clock budget ends; zero before the first wave.
+func (p *planner) deadline() time.Time {
+	if start := Started(p.Observed); !start.IsZero() {
+		return start.Add(p.Run.Spec.Budget.WallClock.Duration)
+	}
+	return time.Time{}
+}
+
+func (p *planner) overBudget() bool {
+	deadline := p.deadline()
+	return !deadline.IsZero() && !p.now.Before(deadline)
+}
+
+func (p *planner) budgetMessage() string {
+	return fmt.Sprintf("spec.budget.wallClock of %s is used up", p.Run.Spec.Budget.WallClock.Duration)
+}
+
+// Started is when the first wave was created; zero before that.
+func Started(o Observed) time.Time {
+	if o.Run.Status.StartTime != nil {
+		return o.Run.Status.StartTime.Time
+	}
+	if o.Wave != nil {
+		return o.Wave.CreatedAt
+	}
+	return time.Time{}
+}

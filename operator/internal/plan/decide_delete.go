@@ -1,0 +1,60 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// deletion stops what runs, waits until it has stopped, and lets the run go. It never asks the ledger.
+func (p *planner) deletion() *Decision {
+	if p.Run.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	if !slices.Contains(p.Run.Finalizers, Finalizer) {
+		return &Decision{}
+	}
+	stopping := func(action Action) *Decision {
+		return &Decision{
+			Action: action, Reason: assayv1alpha1.ReasonCancelled, After: lookAtPods,
+			Message: fmt.Sprintf("the run is being deleted: pods still running: %d", p.Pods.Alive),
+		}
+	}
+	for _, workflow := range p.workflows() {
+		if !workflow.Deleting {
+			return stopping(DeleteWorkflows{})
+		}
+	}
+	if p.Pods.Alive > 0 {
+		return stopping(nil)
+	}
+	return &Decision{Action: Release{}, Reason: assayv1alpha1.ReasonCancelled, Message: "the run is being deleted"}
+}
+
+func (p *planner) workflows() []WorkflowState {
+	out := slices.Clone(p.Analyses)
+	if p.Wave != nil {
+		out = append(out, *p.Wave)
+	}
+	return out
+}
+
+// ended leaves a run that is over alone, until its time to live is over too.
+func (p *planner) ended() *Decision {
+	if !Ended(p.Run) {
+		return nil
+	}
+	out := &Decision{}
+	if p.Run.Spec.TTLSecondsAfterFinished == nil || p.Run.Status.CompletionTime == nil {
+		return out
+	}
+	left := p.Run.Status.CompletionTime.Add(time.Duration(*p.Run.Spec.TTLSecondsAfterFinished) * time.Second).Sub(p.now)
+	if left <= 0 {
+		out.Action = DeleteRun{}
+		return out
+	}
+	out.After = left
+	return out
+}

@@ -1,0 +1,419 @@
+package plan
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "write the golden stories anew")
+
+// world plays the cluster: it does what the planner decides and writes down what happened.
+type world struct {
+	Observed
+	t        *testing.T
+	began    time.Time
+	now      time.Time
+	log      strings.Builder
+	last     string
+	released bool
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	spec, template := testRun()
+	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	return &world{t: t, began: now, now: now, Observed: Observed{
+		Run: &assayv1alpha1.BenchmarkRun{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "0000-1", Finalizers: []string{Finalizer}}, Spec: spec,
+		},
+		Template: &template,
+		Nodes:    []Node{testNode("node-a", "4", "8Gi"), testNode("node-b", "4", "8Gi")},
+	}}
+}
+
+func testRun() (assayv1alpha1.BenchmarkRunSpec, assayv1alpha1.BenchmarkTemplateSpec) {
+	template := assayv1alpha1.BenchmarkTemplateSpec{
+		Image: "lab/scan:1", Command: []string{"/scan"},
+		Parameters: []assayv1alpha1.Parameter{{Name: "strategy"}, {Name: "batch", Type: assayv1alpha1.IntegerParameter}},
+		Metrics:    []assayv1alpha1.Metric{{Name: "latency", Unit: "s", Direction: assayv1alpha1.LowerIsBetter}},
+	}
+	spec := assayv1alpha1.BenchmarkRunSpec{
+		TemplateRef: &assayv1alpha1.TemplateReference{Name: "scan"},
+		Sweep:       &assayv1alpha1.Sweep{Mode: assayv1alpha1.GridSweep, Axes: []assayv1alpha1.SweepAxis{{Name: "batch", Values: []string{"1", "8"}}}},
+		Arms: []assayv1alpha1.Arm{
+			{Name: "loop", Baseline: true, Parameters: assayv1alpha1.ParameterValues{"strategy": "loop"}},
+			{Name: "fused", Parameters: assayv1alpha1.ParameterValues{"strategy": "fused"}},
+		},
+		Design: assayv1alpha1.Design{Blocks: assayv1alpha1.Blocks{Min: 4, Max: 30}, Order: assayv1alpha1.OrderABBA, Seed: 1, Confidence: "0.95"},
+		Placement: assayv1alpha1.Placement{
+			CPUs: 2, Memory: resource.MustParse("1Gi"), Exclusive: assayv1alpha1.ExclusiveCPUs, MaxNodes: 1,
+		},
+		Gates:  []assayv1alpha1.Gate{{Name: "faster", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "0.8", Severity: assayv1alpha1.Blocking}},
+		Retry:  assayv1alpha1.Retry{Limit: ptr.To[int32](3)},
+		Budget: assayv1alpha1.Budget{WallClock: metav1.Duration{Duration: 2 * time.Hour}, Trials: 2000},
+	}
+	return spec, template
+}
+
+func testNode(name, cpu, memory string) Node {
+	return Node{
+		Name: name, Ready: true, Labels: map[string]string{"disk": "nvme"},
+		Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)},
+	}
+}
+
+var testSettings = Settings{
+	ImagePullGrace: 2 * time.Minute,
+	Overhead:       corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
+}
+
+// settle lets the planner decide until it has nothing left to do.
+func (w *world) settle() {
+	w.t.Helper()
+	for range 20 {
+		decision := Decide(w.Observed, testSettings, w.now)
+		w.record(decision)
+		w.remember(decision)
+		if decision.Action == nil {
+			return
+		}
+		w.do(decision.Action)
+		if w.released {
+			return
+		}
+	}
+	w.t.Fatalf("the planner does not come to rest:\n%s", w.log.String())
+}
+
+func (w *world) record(decision Decision) {
+	if decision.Action != nil {
+		fmt.Fprintf(&w.log, "  - %s\n", decision.Action)
+	}
+	text := ""
+	switch {
+	case decision.Ending != nil && decision.Ending.Analysed:
+		text = "Complete"
+	case decision.Ending != nil:
+		text = "Failed"
+	case decision.Progressing:
+		text = "Progressing"
+	case decision.Reason != "":
+		text = "Waiting"
+	default:
+		return
+	}
+	text += fmt.Sprintf(" (%s): %s", decision.Reason, decision.Message)
+	if decision.Ending != nil {
+		text = strings.Replace(text, "("+decision.Reason+")", "("+decision.Ending.Reason+")", 1)
+	}
+	if text != w.last {
+		fmt.Fprintf(&w.log, "    %s\n", text)
+	}
+	w.last = text
+}
+
+// remember writes the part of the status that the planner looks at.
+func (w *world) remember(decision Decision) {
+	set := func(kind string, status bool, reason string) {
+		value := metav1.ConditionFalse
+		if status {
+			value = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&w.Run.Status.Conditions, metav1.Condition{Type: kind, Status: value, Reason: reason, LastTransitionTime: metav1.NewTime(w.now)})
+	}
+	if decision.Reason != "" {
+		set(assayv1alpha1.ConditionProgressing, decision.Progressing, decision.Reason)
+	}
+	set(assayv1alpha1.ConditionSuspended, Suspended(w.Run), "Test")
+	if decision.Ending != nil {
+		kind := assayv1alpha1.ConditionFailed
+		if decision.Ending.Analysed {
+			kind = assayv1alpha1.ConditionComplete
+		}
+		set(kind, true, decision.Ending.Reason)
+		w.Run.Status.CompletionTime = ptr.To(metav1.NewTime(w.now))
+	}
+}
+
+func (w *world) do(action Action) {
+	switch action := action.(type) {
+	case Accept:
+		w.Ledger.Experiment = action.Experiment
+	case StartWave:
+		if w.Ledger.Newest != action.Wave {
+			w.Ledger.Newest, w.Ledger.Analysed, w.Ledger.DoneBlocks = action.Wave, false, 0
+			w.Ledger.Blocks += len(action.Wave.Blocks)
+			for _, block := range action.Wave.Blocks {
+				w.Ledger.Trials += block.Trials()
+			}
+		}
+		w.Wave = &WorkflowState{Name: fmt.Sprintf("scan-w%03d", action.Wave.Wave), CreatedAt: w.now}
+		if w.Run.Status.StartTime == nil {
+			w.Run.Status.StartTime = ptr.To(metav1.NewTime(w.now))
+		}
+	case Suspend:
+		w.Wave.Suspended = true
+	case Resume:
+		w.Wave.Suspended = false
+	case Stop:
+		w.Wave.Stopped, w.Wave.Suspended = true, false
+	case Terminate:
+		w.Wave.Stopped, w.Wave.Ended = true, true
+	case Analyze:
+		w.Analyses = append(w.Analyses, WorkflowState{Name: fmt.Sprintf("scan-w%03d-a%d", action.Wave, action.Try)})
+	case DeleteWorkflows:
+		if w.Wave != nil {
+			w.Wave.Deleting = true
+		}
+	case DeleteRun:
+		w.Run.DeletionTimestamp = ptr.To(metav1.NewTime(w.now))
+	case Release:
+		w.released = true
+	default:
+		w.t.Fatalf("the world cannot do %T", action)
+	}
+}
+
+// happens is something that the planner did not decide.
+func (w *world) happens(what string, change func()) {
+	w.t.Helper()
+	fmt.Fprintf(&w.log, "[%s] %s\n", w.now.Sub(w.began), what)
+	change()
+	w.settle()
+}
+
+func (w *world) after(d time.Duration) *world {
+	w.now = w.now.Add(d)
+	return w
+}
+
+func (w *world) blocksDone(blocks int) {
+	w.happens(fmt.Sprintf("%d blocks leave their attempts", blocks), func() {
+		w.Ledger.DoneBlocks += blocks
+		w.Ledger.Done += blocks * w.Ledger.Newest.Blocks[0].Trials()
+	})
+}
+
+func (w *world) analysis(verdict assayv1alpha1.Verdict) {
+	w.happens("the analysis is in the ledger: "+string(verdict), func() { w.Ledger.Analysed, w.Ledger.Verdict = true, verdict })
+}
+
+func TestStories(t *testing.T) {
+	stories := map[string]func(w *world){
+		"a run from its creation to its verdict": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).blocksDone(3)
+			w.after(time.Minute).blocksDone(1)
+			w.after(10 * time.Second).analysis(assayv1alpha1.VerdictGo)
+			w.happens("Argo says that the workflow ended", func() { w.Wave.Ended = true })
+		},
+		"an experiment with two mistakes": func(w *world) {
+			w.Run.Spec.Gates[0].Metric = "throughput"
+			w.Run.Spec.Sweep.Axes[0].Values = []string{"1", "eight"}
+			w.happens("the run is created", func() {})
+		},
+		"a template that comes later": func(w *world) {
+			template := w.Template
+			w.Template = nil
+			w.happens("the run is created", func() {})
+			w.after(time.Hour).happens("the template is created", func() { w.Template = template })
+		},
+		"a template that changes after the run was accepted": func(w *world) {
+			w.Nodes = nil
+			w.happens("the run is created on a cluster without nodes", func() {})
+			w.happens("the template's command is replaced", func() { w.Template = &assayv1alpha1.BenchmarkTemplateSpec{} })
+			w.after(time.Minute).happens("a node joins", func() { w.Nodes = []Node{testNode("node-a", "4", "8Gi")} })
+		},
+		"nodes that do not fit, until one does": func(w *world) {
+			w.Run.Spec.Placement.NodeSelector = map[string]string{"disk": "nvme"}
+			w.Nodes = []Node{testNode("node-a", "2", "8Gi"), testNode("node-b", "4", "1Gi"), testNode("node-c", "4", "8Gi"), testNode("node-d", "4", "8Gi"), testNode("node-e", "4", "8Gi")}
+			w.Nodes[2].Ready = false
+			w.Nodes[3].Unschedulable = true
+			w.Nodes[4].Taints = []corev1.Taint{{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}}
+			w.happens("the run is created", func() {})
+			w.happens("node-d is uncordoned", func() { w.Nodes[3].Unschedulable = false })
+		},
+		"an object store that is away for a while": func(w *world) {
+			experiment := w.Ledger
+			away := func(reason, message string) func() {
+				return func() { experiment = w.Ledger; w.Ledger = LedgerState{Problem: reason, Message: message} }
+			}
+			back := func() { w.Ledger = experiment }
+			w.happens("the run is created; the store has no such bucket", away(assayv1alpha1.ReasonLedgerMissing, "bucket assay does not exist: create it"))
+			w.after(time.Minute).happens("the bucket is created", back)
+			w.after(time.Minute).happens("the store goes away", away(assayv1alpha1.ReasonLedgerUnreachable, "no answer from http://minio:9000"))
+			w.after(time.Minute).happens("the store comes back", back)
+			w.after(time.Minute).blocksDone(4)
+			w.analysis(assayv1alpha1.VerdictNoGo)
+		},
+		"suspend and resume": func(w *world) {
+			w.Run.Spec.Suspend = ptr.To(true)
+			w.happens("the run is created suspended", func() {})
+			w.after(time.Minute).happens("suspend is set to false", func() { w.Run.Spec.Suspend = ptr.To(false) })
+			w.after(time.Minute).happens("suspend is set to true", func() { w.Run.Spec.Suspend = ptr.To(true) })
+			w.after(time.Minute).happens("suspend is set to false again", func() { w.Run.Spec.Suspend = ptr.To(false) })
+			w.after(time.Minute).happens("somebody suspends the workflow in Argo", func() { w.Wave.Suspended = true })
+		},
+		"cancel while blocks run": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).blocksDone(2)
+			w.happens("cancel is set to true", func() { w.Run.Spec.Cancel = ptr.To(true) })
+			w.after(10 * time.Second).analysis(assayv1alpha1.VerdictInconclusive)
+		},
+		"cancel a suspended run whose store is away": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.happens("suspend is set to true", func() { w.Run.Spec.Suspend = ptr.To(true) })
+			w.happens("the store goes away and cancel is set to true", func() {
+				w.Run.Spec.Cancel = ptr.To(true)
+				w.Ledger.Problem, w.Ledger.Message = assayv1alpha1.ReasonLedgerUnreachable, "no answer"
+			})
+			w.happens("the store comes back; Argo says that the workflow ended", func() {
+				w.Ledger.Problem, w.Ledger.Message = "", ""
+				w.Wave.Ended = true
+			})
+		},
+		"the wall-clock budget ends first": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Hour).blocksDone(2)
+			w.after(time.Hour).happens("two hours are over", func() {})
+			w.after(10 * time.Second).analysis(assayv1alpha1.VerdictInconclusive)
+		},
+		"an image that cannot be pulled": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.happens("the pod waits for its image", func() {
+				w.Pods = PodState{Alive: 1, Image: &ImageProblem{Image: "lab/scan:1", Message: "ErrImagePull: not found", Scheduled: w.now}}
+			})
+			w.after(time.Minute).happens("a minute later", func() {})
+			w.after(time.Minute).happens("two minutes later", func() {})
+		},
+		"an image that comes back in time": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.happens("the pod waits for its image", func() {
+				w.Pods = PodState{Alive: 1, Image: &ImageProblem{Image: "lab/scan:1", Message: "ImagePullBackOff", Scheduled: w.now}}
+			})
+			w.after(time.Minute).happens("the registry is back", func() { w.Pods.Image = nil })
+		},
+		"no room on the node": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.happens("the scheduler finds no room", func() {
+				w.Pods = PodState{Alive: 1, Unschedulable: "0/2 nodes are available: 2 Insufficient cpu."}
+			})
+			w.after(time.Minute).happens("another pod ends", func() { w.Pods.Unschedulable = "" })
+		},
+		"an analysis that is lost, and made up for": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).blocksDone(4)
+			w.happens("the workflow ends without an analysis", func() { w.Wave.Ended, w.Wave.Message = true, "exit handler: OOMKilled" })
+			w.after(time.Minute).happens("that ends without one too", func() { w.Analyses[0].Ended = true })
+			w.after(time.Minute).analysis(assayv1alpha1.VerdictGo)
+		},
+		"an analysis that never works": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).blocksDone(4)
+			w.happens("the workflow ends without an analysis", func() { w.Wave.Ended = true })
+			for i := range maxAnalyses {
+				w.after(time.Minute).happens("that ends without one too", func() { w.Analyses[i].Ended, w.Analyses[i].Message = true, "OOMKilled" })
+			}
+		},
+		"a workflow that fails before it measures anything": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.happens("Argo gives up", func() {
+				w.Wave.Ended, w.Wave.Message = true, `pods "scan-w000-block-1" is forbidden: serviceaccount "assay-executor" not found`
+			})
+		},
+		"a workflow that somebody deletes": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).blocksDone(1)
+			w.happens("somebody deletes the workflow", func() { w.Wave.Deleting = true })
+			w.after(time.Second).happens("it is gone", func() { w.Wave = nil })
+		},
+		"a run that is deleted while blocks run and the store is away": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).happens("the run is deleted", func() {
+				w.Pods.Alive = 2
+				w.Ledger = LedgerState{Problem: assayv1alpha1.ReasonLedgerUnreachable, Message: "no answer"}
+				w.Run.DeletionTimestamp = ptr.To(metav1.NewTime(w.now))
+			})
+			w.after(10*time.Second).happens("one pod is gone", func() { w.Pods.Alive = 1 })
+			w.after(10*time.Second).happens("the other too", func() { w.Pods.Alive = 0 })
+		},
+		"a run that goes away by itself": func(w *world) {
+			w.Run.Spec.TTLSecondsAfterFinished = ptr.To[int32](3600)
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).blocksDone(4)
+			w.analysis(assayv1alpha1.VerdictGo)
+			w.after(59*time.Minute).happens("an hour is almost over", func() {})
+			w.after(time.Minute).happens("an hour is over", func() {})
+		},
+		"a run that follows another one of the same name": func(w *world) {
+			w.Older = true
+			w.happens("the run is created", func() {})
+			w.after(time.Second).happens("the earlier run's workflow is gone", func() { w.Older = false })
+		},
+		"two lanes": func(w *world) {
+			w.Run.Spec.Placement.MaxNodes = 5
+			w.happens("the run is created", func() {})
+		},
+	}
+	for name, story := range stories {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			story(w)
+			checkGolden(t, storyFile(name), w.log.String())
+		})
+	}
+	checkNoStrayGoldens(t, stories)
+}
+
+func storyFile(name string) string {
+	return strings.NewReplacer(" ", "-", ",", "").Replace(name) + ".golden"
+}
+
+func checkGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, []byte(got), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs; run go test ./internal/plan -update and read the diff (-want +got):\n%s", path, diff)
+	}
+}
+
+func checkNoStrayGoldens(t *testing.T, stories map[string]func(*world)) {
+	t.Helper()
+	known := map[string]bool{}
+	for name := range stories {
+		known[storyFile(name)] = true
+	}
+	paths, err := filepath.Glob("testdata/*.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if !known[filepath.Base(path)] {
+			t.Errorf("%s belongs to no story: delete it", path)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// maxAnalyses bounds how often a wave is analysed again after its own analysis was lost.
+const maxAnalyses = 3
+
+// analysed ends the run, or makes room for the next wave, once the newest wave has its analysis. What Argo says of the
+// workflow does not matter then.
+func (p *planner) analysed() *Decision {
+	if !p.Ledger.Analysed {
+		return nil
+	}
+	stopped := p.Wave != nil && p.Wave.Stopped
+	if !Cancelled(p.Run) && !stopped && !p.overBudget() && p.owedBlocks() > 0 {
+		return nil
+	}
+	ending := &Ending{Analysed: true, Reason: assayv1alpha1.ReasonVerdictReached, Message: "verdict " + string(p.Ledger.Verdict)}
+	switch {
+	case stopped && Cancelled(p.Run):
+		ending.Reason, ending.Message = assayv1alpha1.ReasonCancelled, "cancelled; what was measured before is analysed"
+	case stopped && p.overBudget():
+		ending.Reason, ending.Message = assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+"; what was measured before is analysed"
+	case len(p.Run.Spec.Gates) == 0:
+		ending.Reason, ending.Message = assayv1alpha1.ReasonNoVerdict, "the run has no gates: results, and no verdict"
+	case p.Ledger.Verdict == assayv1alpha1.VerdictInvalid:
+		ending.Reason, ending.Message = assayv1alpha1.ReasonTooFewTrials, "too little valid data is left to judge: the report lists what was excluded and why"
+	}
+	return &Decision{Reason: assayv1alpha1.ReasonFinished, Message: ending.Message, Ending: ending}
+}
+
+// owedBlocks is how many blocks the design still asks for. An adaptive design raises its target with every analysis; a
+// fixed one asks for blocks.min in all.
+func (p *planner) owedBlocks() int {
+	return int(p.Ledger.Experiment.Spec.Design.Blocks.Min) - p.Ledger.Blocks
+}
+
+// running watches the newest wave's workflow and what keeps its pods from running.
+func (p *planner) running() *Decision {
+	if p.Wave == nil || p.Wave.Ended || p.Ledger.Analysed {
+		return nil
+	}
+	if p.Wave.Deleting {
+		return waiting(assayv1alpha1.ReasonWaveRunning, fmt.Sprintf("somebody is deleting workflow %s; it will be started again", p.Wave.Name), lookAtPods)
+	}
+	if p.Wave.Stopped {
+		return p.stopping()
+	}
+	if decision := p.imageNotPulled(); decision != nil {
+		return decision
+	}
+	if Suspended(p.Run) {
+		return waiting(assayv1alpha1.ReasonSuspended, suspendedMessage, p.untilDeadline())
+	}
+	if p.Wave.Suspended {
+		return waiting(assayv1alpha1.ReasonSuspended,
+			fmt.Sprintf("workflow %s was suspended in Argo: resume it there", p.Wave.Name), p.untilDeadline())
+	}
+	if p.Pods.Unschedulable != "" {
+		return waiting(assayv1alpha1.ReasonWaitingForNode, "a pod finds no room: "+p.Pods.Unschedulable, p.untilDeadline())
+	}
+	return &Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage(), After: p.untilDeadline()}
+}
+
+func (p *planner) waveMessage() string {
+	return fmt.Sprintf("workflow %s runs", p.Wave.Name)
+}
+
+func (p *planner) stopping() *Decision {
+	reason, message := assayv1alpha1.ReasonWorkflowFailed, fmt.Sprintf("workflow %s was stopped in Argo", p.Wave.Name)
+	switch {
+	case Cancelled(p.Run):
+		reason, message = assayv1alpha1.ReasonCancelled, "stopping"
+	case p.overBudget():
+		reason, message = assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()
+	}
+	return waiting(reason, message+": what was measured will be analysed", lookAtPods)
+}
+
+// untilDeadline looks again now and then, and when the budget ends.
+func (p *planner) untilDeadline() time.Duration {
+	return max(min(lookAtWave, p.deadline().Sub(p.now)), atOnce)
+}
+
+// imageNotPulled gives an image that cannot be pulled some time, for a registry that comes back, and then gives up.
+func (p *planner) imageNotPulled() *Decision {
+	image := p.Pods.Image
+	if image == nil {
+		return nil
+	}
+	message := fmt.Sprintf("image %q cannot be pulled: %s; correct the image in the template, or make it available to the node", image.Image, image.Message)
+	since := p.now
+	condition := meta.FindStatusCondition(p.Run.Status.Conditions, assayv1alpha1.ConditionProgressing)
+	if condition != nil && condition.Reason == assayv1alpha1.ReasonImageNotPulled {
+		since = condition.LastTransitionTime.Time
+		if image.Scheduled.After(since) {
+			since = image.Scheduled
+		}
+	}
+	if left := since.Add(p.settings.ImagePullGrace).Sub(p.now); left > 0 {
+		return waiting(assayv1alpha1.ReasonImageNotPulled, message, min(left, lookAtWave))
+	}
+	if p.Ledger.Done > 0 {
+		return &Decision{Action: Stop{p.Wave.Name, message}, Reason: assayv1alpha1.ReasonImageNotPulled, Message: message, After: lookAtPods}
+	}
+	out := failed(assayv1alpha1.ReasonImageNotPulled, message)
+	out.Action = Terminate{p.Wave.Name, message}
+	return out
+}
+
+// analysisMissing deals with a wave that is over and left no analysis.
+func (p *planner) analysisMissing() *Decision {
+	over := p.Wave != nil && p.Wave.Ended || p.Wave == nil && (len(p.Analyses) > 0 || p.overBudget() || Cancelled(p.Run))
+	if !over || p.Ledger.Analysed || p.Ledger.Newest == nil {
+		return nil
+	}
+	said := ""
+	if p.Wave != nil && p.Wave.Message != "" {
+		said = "; Argo says: " + p.Wave.Message
+	}
+	if p.Ledger.Done == 0 {
+		switch {
+		case Cancelled(p.Run):
+			return failed(assayv1alpha1.ReasonCancelled, "cancelled before anything was measured")
+		case p.overBudget():
+			return failed(assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+" and nothing was measured"+said)
+		}
+		return failed(assayv1alpha1.ReasonWorkflowFailed, "no block left an attempt: read the logs of the failed pods, kubectl logs -l assay.dev/run="+p.Run.Name+said)
+	}
+	for _, analysis := range p.Analyses {
+		if !analysis.Ended {
+			return &Decision{
+				Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, After: lookAtWave,
+				Message: fmt.Sprintf("workflow %s analyses wave %d again", analysis.Name, p.Ledger.Newest.Wave),
+			}
+		}
+		if analysis.Message != "" {
+			said = "; Argo says: " + analysis.Message
+		}
+	}
+	if try := len(p.Analyses) + 1; try <= maxAnalyses {
+		return &Decision{
+			Action:      Analyze{p.Ledger.Experiment, p.Ledger.Newest.Wave, try},
+			Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, After: lookAtWave,
+			Message: fmt.Sprintf("wave %d ended without an analysis; analysing it again, try %d of %d", p.Ledger.Newest.Wave, try, maxAnalyses),
+		}
+	}
+	return failed(assayv1alpha1.ReasonAnalysisFailed,
+		fmt.Sprintf("the attempts of wave %d are in the ledger and could not be analysed in %d tries: run assay analyze --ledger URL --write with the URL in status.ledger%s",
+			p.Ledger.Newest.Wave, maxAnalyses, said))
+}
+
+// start begins the newest wave if it has no workflow, or the next one.
+func (p *planner) start() *Decision {
+	wave := p.Ledger.Newest
+	blocks := 0
+	switch {
+	case wave != nil && !p.Ledger.Analysed:
+		blocks = len(wave.Blocks)
+	default:
+		if Cancelled(p.Run) {
+			return failed(assayv1alpha1.ReasonCancelled, "cancelled before anything was measured")
+		}
+		blocks = p.owedBlocks()
+	}
+	if p.Older {
+		return waiting(assayv1alpha1.ReasonWaitingForNode, "a workflow of an earlier run with this name is still being deleted", lookAtPods)
+	}
+	if Suspended(p.Run) {
+		return waiting(assayv1alpha1.ReasonSuspended, suspendedMessage, 0)
+	}
+	lanes, problem := pickLanes(p.Ledger.Experiment.Spec.Placement, p.settings.Overhead, p.Nodes, blocks)
+	if problem != "" {
+		return waiting(assayv1alpha1.ReasonNoNodeMatches, problem, 0)
+	}
+	if wave == nil || p.Ledger.Analysed {
+		number := 0
+		if wave != nil {
+			number = wave.Wave + 1
+		}
+		built, err := BuildWave(p.Ledger.Experiment, number, p.Ledger.Blocks, blocks, lanes)
+		if err != nil {
+			return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())
+		}
+		wave = built
+	}
+	return &Decision{
+		Action: StartWave{p.Ledger.Experiment, wave, lanes}, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, After: lookAtWave,
+		Message: fmt.Sprintf("wave %d is starting: %d blocks", wave.Wave, len(wave.Blocks)),
+	}
+}

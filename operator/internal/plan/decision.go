@@ -1,0 +1,99 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Decision is what happens next, and how the run stands meanwhile.
+type Decision struct {
+	// Action is what to write; nil is nothing.
+	Action Action
+	// Progressing, Reason and Message are the run's Progressing condition.
+	Progressing bool
+	Reason      string
+	Message     string
+	// Ending is set when the run is over.
+	Ending *Ending
+	// After is when to look again even if nothing changed; 0 is not at all.
+	After time.Duration
+}
+
+// Ending is how a run ended.
+type Ending struct {
+	// Analysed means that it ended with an analysis.
+	Analysed        bool
+	Reason, Message string
+}
+
+// Action is one thing to write. Its text is what a person reads in logs and stories.
+type Action interface{ fmt.Stringer }
+
+// Accept writes the frozen experiment to the ledger.
+type Accept struct{ Experiment *experiment.Experiment }
+
+// StartWave writes the wave's plan to the ledger, unless it is there, and starts its workflow.
+type StartWave struct {
+	Experiment *experiment.Experiment
+	Wave       *record.Wave
+	Lanes      []Lane
+}
+
+// Suspend keeps a workflow from starting further blocks.
+type Suspend struct{ Workflow string }
+
+// Resume lets it go on.
+type Resume struct{ Workflow string }
+
+// Stop ends a workflow; its analysis still runs.
+type Stop struct{ Workflow, Why string }
+
+// Terminate ends a workflow without an analysis.
+type Terminate struct{ Workflow, Why string }
+
+// Analyze starts a workflow that analyses a wave again.
+type Analyze struct {
+	Experiment *experiment.Experiment
+	Wave, Try  int
+}
+
+// DeleteRun deletes the run.
+type DeleteRun struct{}
+
+// DeleteWorkflows deletes the run's workflows and, through ownership, their pods.
+type DeleteWorkflows struct{}
+
+// Release takes the finalizer off a run that is being deleted.
+type Release struct{}
+
+func (a Accept) String() string { return "accept the experiment" }
+
+func (a StartWave) String() string {
+	var nodes []string
+	for _, lane := range a.Lanes {
+		nodes = append(nodes, lane.Node)
+	}
+	return fmt.Sprintf("start wave %d: %d blocks on %s", a.Wave.Wave, len(a.Wave.Blocks), strings.Join(nodes, ", "))
+}
+
+func (a Suspend) String() string { return "suspend " + a.Workflow }
+
+func (a Resume) String() string { return "resume " + a.Workflow }
+
+func (a Stop) String() string { return fmt.Sprintf("stop %s: %s", a.Workflow, a.Why) }
+
+func (a Terminate) String() string { return fmt.Sprintf("terminate %s: %s", a.Workflow, a.Why) }
+
+func (a Analyze) String() string {
+	return fmt.Sprintf("analyse wave %d again, try %d", a.Wave, a.Try)
+}
+
+func (a DeleteRun) String() string { return "delete the run" }
+
+func (a DeleteWorkflows) String() string { return "delete its workflows" }
+
+func (a Release) String() string { return "release the run" }

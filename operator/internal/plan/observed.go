@@ -1,0 +1,91 @@
+package plan
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Observed is everything a decision rests on, as plain values.
+type Observed struct {
+	// Run as the API server has it. Of its status only what cannot be seen elsewhere is used: that the run ended, when it
+	// started, and since when its image cannot be pulled.
+	Run *assayv1alpha1.BenchmarkRun
+	// Template the run names or holds; nil when it does not exist.
+	Template *assayv1alpha1.BenchmarkTemplateSpec
+	Ledger   LedgerState
+	// Wave is the workflow of the newest wave; nil when there is none.
+	Wave *WorkflowState
+	// Analyses are the workflows that analyse the newest wave again.
+	Analyses []WorkflowState
+	// Older is true while a workflow of an earlier run with the same name is still being deleted.
+	Older bool
+	Pods  PodState
+	Nodes []Node
+}
+
+// LedgerState is what the ledger holds of the run. It is empty while the run is being deleted or Problem is set.
+type LedgerState struct {
+	// Problem is the condition reason why the ledger could not be read, and Message what to do; empty when it answers.
+	Problem, Message string
+	// Experiment is nil until the run is accepted.
+	Experiment *experiment.Experiment
+	// Newest is the plan of the newest wave; nil before the first.
+	Newest *record.Wave
+	// Blocks and Trials count what all waves planned.
+	Blocks, Trials int
+	// Done counts trials that left an attempt, DoneBlocks the blocks of the newest wave that did.
+	Done, DoneBlocks int
+	// Analysed tells that the newest wave has its analysis, and Verdict what it says.
+	Analysed bool
+	Verdict  assayv1alpha1.Verdict
+}
+
+// WorkflowState is what matters of an Argo Workflow.
+type WorkflowState struct {
+	Name      string
+	CreatedAt time.Time
+	// Ended means that Argo has nothing left to do, with Message if it has something to say.
+	Ended   bool
+	Message string
+	// Suspended and Stopped are what Argo was asked for; Deleting means that it is on its way out.
+	Suspended, Stopped, Deleting bool
+}
+
+// PodState is what matters of the run's pods.
+type PodState struct {
+	// Alive counts pods that have not ended.
+	Alive int
+	// Image is the first image that cannot be pulled.
+	Image *ImageProblem
+	// Unschedulable is what the scheduler says of the first pod that finds no node.
+	Unschedulable string
+}
+
+// ImageProblem is an image that cannot be pulled.
+type ImageProblem struct {
+	Image, Message string
+	// Scheduled is when its pod came to its node.
+	Scheduled time.Time
+}
+
+// Node is what matters of a node.
+type Node struct {
+	Name                 string
+	Labels               map[string]string
+	Taints               []corev1.Taint
+	Ready, Unschedulable bool
+	Allocatable          corev1.ResourceList
+}
+
+// Settings are what an installation decides about planning.
+type Settings struct {
+	// ImagePullGrace is how long an image may fail to be pulled before the run ends.
+	ImagePullGrace time.Duration
+	// Overhead is what Argo's containers take of a node beside a block.
+	Overhead corev1.ResourceList
+}

@@ -1,0 +1,38 @@
+package workflow
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+// analysis is the template that judges the ledger. It is the only container with credentials that Assay itself gives out.
+func analysis(config Config, exp *experiment.Experiment, wave int) Template {
+	return Template{
+		Name:        analysisTemplate,
+		Metadata:    &Metadata{Labels: map[string]string{PartLabel: "analysis"}},
+		Tolerations: tolerations(exp.Spec.Placement.Tolerations),
+		RetryStrategy: &RetryStrategy{
+			Limit: ptr.To(intstr.FromInt32(3)), RetryPolicy: "Always",
+			Backoff: &Backoff{Duration: "5s", Factor: ptr.To(intstr.FromInt32(2))},
+		},
+		Volumes: []corev1.Volume{noToken},
+		Container: &corev1.Container{
+			Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
+			Command: []string{"/assay", "analyze", "--ledger", config.Bucket.URL(ledger.RunPrefix(exp.Run)), "--wave", fmt.Sprint(wave), "--write"},
+			Env:     config.Bucket.credentials(),
+			Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
+				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
+			},
+			VolumeMounts:    []corev1.VolumeMount{noTokenMount},
+			SecurityContext: containerSecurity(true),
+		},
+	}
+}

@@ -1,0 +1,191 @@
+package workflow
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+//go:generate go tool -modfile=../../../hack/tools/go.mod controller-gen object paths=.
+
+// GroupVersion is Argo's API. The types below are the part of it that Assay writes and reads: Argo's own package brings a
+// gRPC stack and 72,000 generated lines with it, and a Workflow's node statuses, which nothing here reads, are most of its
+// size in memory.
+var GroupVersion = schema.GroupVersion{Group: "argoproj.io", Version: "v1alpha1"}
+
+// AddToScheme adds Argo's Workflow to a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &Workflow{}, &WorkflowList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
+
+// Workflow is an Argo Workflow.
+// +kubebuilder:object:root=true
+type Workflow struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   Spec   `json:"spec"`
+	Status Status `json:"status,omitzero"`
+}
+
+// WorkflowList is a list of Workflows.
+// +kubebuilder:object:root=true
+type WorkflowList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Workflow `json:"items"`
+}
+
+// Spec is what Argo shall do.
+// +kubebuilder:object:generate=true
+type Spec struct {
+	Entrypoint         string                     `json:"entrypoint,omitempty"`
+	OnExit             string                     `json:"onExit,omitempty"`
+	Suspend            *bool                      `json:"suspend,omitempty"`
+	Shutdown           Shutdown                   `json:"shutdown,omitempty"`
+	ServiceAccountName string                     `json:"serviceAccountName,omitempty"`
+	PodGC              *PodGC                     `json:"podGC,omitempty"`
+	PodMetadata        *Metadata                  `json:"podMetadata,omitempty"`
+	PodSpecPatch       string                     `json:"podSpecPatch,omitempty"`
+	SecurityContext    *corev1.PodSecurityContext `json:"securityContext,omitempty"`
+	Volumes            []corev1.Volume            `json:"volumes,omitempty"`
+	Templates          []Template                 `json:"templates,omitempty"`
+}
+
+// Shutdown tells Argo to end a workflow early.
+type Shutdown string
+
+// Stop ends the running pods and still runs the exit handler.
+const Stop Shutdown = "Stop"
+
+// PodGC tells Argo which pods to delete.
+// +kubebuilder:object:generate=true
+type PodGC struct {
+	Strategy string `json:"strategy,omitempty"`
+}
+
+// Metadata is put on pods.
+// +kubebuilder:object:generate=true
+type Metadata struct {
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// Template is one kind of node.
+// +kubebuilder:object:generate=true
+type Template struct {
+	Name           string              `json:"name"`
+	Metadata       *Metadata           `json:"metadata,omitempty"`
+	Inputs         *Inputs             `json:"inputs,omitempty"`
+	Outputs        *Outputs            `json:"outputs,omitempty"`
+	DAG            *DAG                `json:"dag,omitempty"`
+	Affinity       *corev1.Affinity    `json:"affinity,omitempty"`
+	Tolerations    []corev1.Toleration `json:"tolerations,omitempty"`
+	RetryStrategy  *RetryStrategy      `json:"retryStrategy,omitempty"`
+	Volumes        []corev1.Volume     `json:"volumes,omitempty"`
+	InitContainers []corev1.Container  `json:"initContainers,omitempty"`
+	Container      *corev1.Container   `json:"container,omitempty"`
+}
+
+// Inputs of a template.
+// +kubebuilder:object:generate=true
+type Inputs struct {
+	Parameters []Parameter `json:"parameters,omitempty"`
+}
+
+// Outputs of a template.
+// +kubebuilder:object:generate=true
+type Outputs struct {
+	Artifacts []Artifact `json:"artifacts,omitempty"`
+}
+
+// Parameter is a named value.
+// +kubebuilder:object:generate=true
+type Parameter struct {
+	Name  string  `json:"name"`
+	Value *string `json:"value,omitempty"`
+}
+
+// Artifact is a path that Argo stores.
+// +kubebuilder:object:generate=true
+type Artifact struct {
+	Name    string   `json:"name"`
+	Path    string   `json:"path"`
+	Archive *Archive `json:"archive,omitempty"`
+	S3      *S3      `json:"s3,omitempty"`
+}
+
+// Archive is how a path is packed.
+// +kubebuilder:object:generate=true
+type Archive struct {
+	None *NoArchive `json:"none,omitempty"`
+}
+
+// NoArchive stores files as they are.
+// +kubebuilder:object:generate=true
+type NoArchive struct{}
+
+// S3 is where an artifact goes.
+// +kubebuilder:object:generate=true
+type S3 struct {
+	Endpoint        string                    `json:"endpoint"`
+	Insecure        *bool                     `json:"insecure,omitempty"`
+	Bucket          string                    `json:"bucket"`
+	Region          string                    `json:"region,omitempty"`
+	Key             string                    `json:"key"`
+	AccessKeySecret *corev1.SecretKeySelector `json:"accessKeySecret,omitempty"`
+	SecretKeySecret *corev1.SecretKeySelector `json:"secretKeySecret,omitempty"`
+}
+
+// DAG is a graph of tasks.
+// +kubebuilder:object:generate=true
+type DAG struct {
+	FailFast *bool  `json:"failFast,omitempty"`
+	Tasks    []Task `json:"tasks"`
+}
+
+// Task is a node of a DAG.
+// +kubebuilder:object:generate=true
+type Task struct {
+	Name      string     `json:"name"`
+	Template  string     `json:"template"`
+	Depends   string     `json:"depends,omitempty"`
+	Arguments *Arguments `json:"arguments,omitempty"`
+}
+
+// Arguments of a task.
+// +kubebuilder:object:generate=true
+type Arguments struct {
+	Parameters []Parameter `json:"parameters,omitempty"`
+}
+
+// RetryStrategy is when a node runs again.
+// +kubebuilder:object:generate=true
+type RetryStrategy struct {
+	Limit       *intstr.IntOrString `json:"limit,omitempty"`
+	RetryPolicy string              `json:"retryPolicy,omitempty"`
+	Backoff     *Backoff            `json:"backoff,omitempty"`
+}
+
+// Backoff is how long to wait before running again.
+// +kubebuilder:object:generate=true
+type Backoff struct {
+	Duration string              `json:"duration,omitempty"`
+	Factor   *intstr.IntOrString `json:"factor,omitempty"`
+}
+
+// Status is what Argo says. It tells that a workflow no longer runs, and never what was measured.
+// +kubebuilder:object:generate=true
+type Status struct {
+	Phase   string `json:"phase,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// Ended tells whether Argo has nothing left to do.
+func (s Status) Ended() bool {
+	return s.Phase == "Succeeded" || s.Phase == "Failed" || s.Phase == "Error"
+}

@@ -1,0 +1,119 @@
+package workflow
+
+import (
+	"path"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+// Folders inside a block's container.
+const (
+	binFolder  = "/assay/bin"
+	planFolder = "/assay/plan"
+	outFolder  = "/assay/out"
+)
+
+// References that Argo replaces; both are made by Assay or Argo.
+const (
+	blockReference = "{{inputs.parameters.block}}"
+	nodeReference  = "{{inputs.parameters.node}}"
+	podReference   = "{{pod.name}}"
+)
+
+// block is the template of every block: the runner inside the workload's image, on one node, with whole CPUs.
+func block(config Config, exp *experiment.Experiment, wave int) Template {
+	run := exp.Run
+	return Template{
+		Name:     blockTemplate,
+		Metadata: &Metadata{Labels: map[string]string{PartLabel: "block"}},
+		Inputs: &Inputs{Parameters: []Parameter{
+			{Name: "block"}, {Name: "node"}, {Name: "points"}, {Name: "arms"}, {Name: "order"},
+		}},
+		// The name of a pod is used once, so that executions of a block never overwrite each other.
+		Outputs: &Outputs{Artifacts: []Artifact{{
+			Name: "attempts", Path: outFolder, Archive: &Archive{None: &NoArchive{}},
+			S3: config.Bucket.artifact(path.Join(ledger.RunPrefix(run), ledger.BlockPrefix(blockReference, podReference))),
+		}}},
+		Affinity:    onNode(nodeReference),
+		Tolerations: tolerations(exp.Spec.Placement.Tolerations),
+		// A trial that fails is a result and the runner exits 0: a pod that fails was lost to the infrastructure. There is no
+		// maxDuration: it would count from the first start and deny long blocks their retries.
+		RetryStrategy: &RetryStrategy{
+			Limit:       ptr.To(intstr.FromInt32(ptr.Deref(exp.Spec.Retry.Limit, 0))),
+			RetryPolicy: "Always",
+			Backoff:     &Backoff{Duration: "5s", Factor: ptr.To(intstr.FromInt32(2))},
+		},
+		Volumes: []corev1.Volume{
+			emptyDir("assay-bin"), emptyDir("assay-out"), emptyDir("tmp"), noToken,
+			{Name: "assay-plan", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: Name(run.Name, wave)},
+			}}},
+		},
+		InitContainers: []corev1.Container{{
+			Name: "install", Image: config.RunnerImage, ImagePullPolicy: config.PullPolicy,
+			Command:         []string{"/assay-runner", "install", "--to", binFolder},
+			Resources:       config.executorResources(),
+			VolumeMounts:    []corev1.VolumeMount{{Name: "assay-bin", MountPath: binFolder}, noTokenMount},
+			SecurityContext: containerSecurity(true),
+		}},
+		Container: &corev1.Container{
+			Image: exp.Template.Image,
+			Command: []string{
+				binFolder + "/assay-runner", "block", "--wave", planFolder + "/" + WaveFile, "--block", blockReference,
+				"--out", outFolder, "--executor", podReference,
+			},
+			Resources: blockResources(exp.Spec.Placement),
+			VolumeMounts: []corev1.VolumeMount{
+				{Name: "assay-bin", MountPath: binFolder, ReadOnly: true},
+				{Name: "assay-plan", MountPath: planFolder, ReadOnly: true},
+				{Name: "assay-out", MountPath: outFolder},
+				{Name: "tmp", MountPath: "/tmp"},
+				noTokenMount,
+			},
+			// A workload may write beside itself: a read-only root would be one more way in which it differs from production.
+			SecurityContext: containerSecurity(false),
+		},
+	}
+}
+
+// onNode pins a pod by the node's name; the hostname label may be something else.
+func onNode(name string) *corev1.Affinity {
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{name}}},
+		}}},
+	}}
+}
+
+// tolerations leaves out those with braces: no taint has any, so they tolerate nothing, and Argo would replace them.
+func tolerations(all []corev1.Toleration) []corev1.Toleration {
+	var out []corev1.Toleration
+	for _, t := range all {
+		if !strings.ContainsAny(t.Key+t.Value, "{}") {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// blockResources requests what it limits, so that the pod is Guaranteed and the kubelet's static CPU manager gives it CPUs
+// of its own. Without exclusivity there is no CPU limit: the pod shares, and is never throttled.
+func blockResources(placement assayv1alpha1.Placement) corev1.ResourceRequirements {
+	cpus := *resource.NewQuantity(int64(placement.CPUs), resource.DecimalSI)
+	out := corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: cpus, corev1.ResourceMemory: placement.Memory},
+		Limits:   corev1.ResourceList{corev1.ResourceCPU: cpus, corev1.ResourceMemory: placement.Memory},
+	}
+	if placement.Exclusive == assayv1alpha1.ExclusiveNone {
+		delete(out.Limits, corev1.ResourceCPU)
+	}
+	return out
+}

@@ -1,0 +1,129 @@
+// Package workflow writes a wave as an Argo Workflow. It is pure. Only identifiers made by Assay pass through Argo's
+// templating; what people wrote reaches the runner inside the wave's ConfigMap, byte for byte.
+package workflow
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Names of templates, as they show in Argo's UI.
+const (
+	waveTemplate     = "wave"
+	blockTemplate    = "block"
+	analysisTemplate = "analyze"
+)
+
+// Build writes a wave: one chain of blocks per lane, then the analysis, which also runs when blocks failed or the workflow
+// was stopped.
+func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes []plan.Lane) *Workflow {
+	out := base(config, exp.Run, wave.Wave, Name(exp.Run.Name, wave.Wave))
+	out.Spec.Entrypoint = waveTemplate
+	out.Spec.OnExit = analysisTemplate
+	out.Spec.Templates = []Template{
+		{Name: waveTemplate, DAG: &DAG{FailFast: ptr.To(false), Tasks: tasks(exp, wave, lanes)}},
+		block(config, exp, wave.Wave),
+		analysis(config, exp, wave.Wave),
+	}
+	return out
+}
+
+// BuildAnalysis writes a workflow that only analyses what a wave left in the ledger.
+func BuildAnalysis(config Config, exp *experiment.Experiment, wave, try int) *Workflow {
+	out := base(config, exp.Run, wave, AnalysisName(exp.Run.Name, wave, try))
+	out.Spec.Entrypoint = analysisTemplate
+	out.Spec.Templates = []Template{analysis(config, exp, wave)}
+	return out
+}
+
+func base(config Config, run record.Run, wave int, name string) *Workflow {
+	labels := Labels(run, wave)
+	pods := Labels(run, wave)
+	if config.InstanceID != "" {
+		labels[instanceIDLabel] = config.InstanceID
+	}
+	return &Workflow{
+		TypeMeta:   metav1.TypeMeta{APIVersion: GroupVersion.String(), Kind: "Workflow"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: name, Labels: labels},
+		Spec: Spec{
+			ServiceAccountName: config.ServiceAccount,
+			// The pods of blocks that failed stay, with their logs, until the run is deleted.
+			PodGC: &PodGC{Strategy: "OnPodSuccess"},
+			PodMetadata: &Metadata{Labels: pods, Annotations: map[string]string{
+				"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+				"karpenter.sh/do-not-disrupt":                    "true",
+			}},
+			PodSpecPatch:    podSpecPatch(config),
+			SecurityContext: podSecurity(),
+		},
+	}
+}
+
+// tasks are the blocks of every lane, each waiting for the one before it on the same node, however that ended.
+func tasks(exp *experiment.Experiment, wave *record.Wave, lanes []plan.Lane) []Task {
+	last := map[plan.Lane]string{}
+	out := make([]Task, 0, len(wave.Blocks))
+	for i, b := range wave.Blocks {
+		lane := plan.LaneOf(i, lanes)
+		task := Task{
+			Name: taskName(b.ID, lane), Template: blockTemplate,
+			Arguments: &Arguments{Parameters: []Parameter{
+				value("block", b.ID), value("node", lane.Node), value("points", describePoints(exp)),
+				value("arms", describeArms(exp)), value("order", string(exp.Spec.Design.Order)),
+			}},
+		}
+		if before, ok := last[lane]; ok {
+			task.Depends = anyEnding(before)
+		}
+		last[lane] = task.Name
+		out = append(out, task)
+	}
+	return out
+}
+
+func anyEnding(task string) string {
+	return fmt.Sprintf("%[1]s.Succeeded || %[1]s.Failed || %[1]s.Errored || %[1]s.Skipped || %[1]s.Omitted", task)
+}
+
+var unsafeInTask = regexp.MustCompile(`[^A-Za-z0-9-]`)
+
+// taskName is what a person sees in Argo's UI: b0003-on-node-a.
+func taskName(block string, lane plan.Lane) string {
+	_, short, found := strings.Cut(block, "-")
+	if !found {
+		short = block
+	}
+	node := unsafeInTask.ReplaceAllString(lane.Node, "-")
+	return short + "-on-" + node[:min(len(node), 48)]
+}
+
+// describePoints names the axes, never their values: those are people's words.
+func describePoints(exp *experiment.Experiment) string {
+	count := fmt.Sprint(len(exp.Points))
+	if exp.Spec.Sweep == nil {
+		return count
+	}
+	var axes []string
+	for _, axis := range exp.Spec.Sweep.Axes {
+		axes = append(axes, axis.Name)
+	}
+	return count + " of " + strings.Join(axes, ", ")
+}
+
+func describeArms(exp *experiment.Experiment) string {
+	var arms []string
+	for _, arm := range exp.Arms {
+		arms = append(arms, arm.Name)
+	}
+	return strings.Join(arms, ", ")
+}
+
+func value(name, text string) Parameter { return Parameter{Name: name, Value: &text} }

@@ -1,0 +1,46 @@
+package workflow
+
+import (
+	"fmt"
+
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Labels of workflows and their pods.
+const (
+	// RunLabel is the name of the BenchmarkRun.
+	RunLabel = "assay.dev/run"
+	// RunUIDLabel keeps apart runs that used the same name.
+	RunUIDLabel = "assay.dev/run-uid"
+	// WaveLabel is the number of the wave.
+	WaveLabel = "assay.dev/wave"
+	// PartLabel tells what a pod is: block or analysis.
+	PartLabel = "assay.dev/part"
+	// ManagedByLabel selects everything that the operator made.
+	ManagedByLabel = "app.kubernetes.io/managed-by"
+	// ManagedBy is its value.
+	ManagedBy = "assay-operator"
+
+	instanceIDLabel = "workflows.argoproj.io/controller-instanceid"
+)
+
+// WaveFile is the key of the wave's plan in its ConfigMap.
+const WaveFile = "wave.json"
+
+// Name of a wave's Workflow and ConfigMap. Argo takes names of up to 63 characters; a run's name has at most 52.
+func Name(run string, wave int) string { return fmt.Sprintf("%s-w%03d", run, wave) }
+
+// AnalysisName is the name of a workflow that only analyses a wave again.
+func AnalysisName(run string, wave, try int) string {
+	return fmt.Sprintf("%s-a%d", Name(run, wave), try)
+}
+
+// Labels of a wave's objects.
+func Labels(run record.Run, wave int) map[string]string {
+	return map[string]string{
+		ManagedByLabel: ManagedBy,
+		RunLabel:       run.Name,
+		RunUIDLabel:    run.UID,
+		WaveLabel:      fmt.Sprint(wave),
+	}
+}

@@ -1,0 +1,63 @@
+package workflow
+
+import (
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// user that everything in a pod runs as.
+const user = 65532
+
+func podSecurity() *corev1.PodSecurityContext {
+	return &corev1.PodSecurityContext{
+		RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](user), RunAsGroup: ptr.To[int64](user), FSGroup: ptr.To[int64](user),
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+}
+
+func containerSecurity(readOnlyRoot bool) *corev1.SecurityContext {
+	out := &corev1.SecurityContext{
+		AllowPrivilegeEscalation: ptr.To(false),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		RunAsNonRoot:             ptr.To(true),
+	}
+	if readOnlyRoot {
+		out.ReadOnlyRootFilesystem = ptr.To(true)
+	}
+	return out
+}
+
+// noToken hides the ServiceAccount's token, which Argo's executor needs, from the other containers of the pod: the API
+// server mounts none where something is mounted already.
+var (
+	noToken      = emptyDir("no-token")
+	noTokenMount = corev1.VolumeMount{Name: "no-token", MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true}
+)
+
+func emptyDir(name string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+}
+
+func (c Config) executorResources() corev1.ResourceRequirements {
+	list := corev1.ResourceList{corev1.ResourceCPU: c.ExecutorCPU, corev1.ResourceMemory: c.ExecutorMemory}
+	return corev1.ResourceRequirements{Requests: list, Limits: list}
+}
+
+// podSpecPatch completes what Argo adds to every pod, whatever its controller is configured to do: a block's pod is only
+// Guaranteed if Argo's containers request what they limit too. Variables named after services are no part of an experiment.
+func podSpecPatch(config Config) string {
+	executor := func(name string) corev1.Container {
+		return corev1.Container{Name: name, Resources: config.executorResources(), SecurityContext: containerSecurity(false)}
+	}
+	raw, err := json.Marshal(corev1.PodSpec{
+		InitContainers:     []corev1.Container{executor("init")},
+		Containers:         []corev1.Container{executor("wait")},
+		EnableServiceLinks: ptr.To(false),
+	})
+	if err != nil {
+		panic(err) // Plain values always marshal.
+	}
+	return string(raw)
+}

@@ -1,0 +1,191 @@
+package workflow
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func testConfig(t *testing.T) Config {
+	t.Helper()
+	bucket, err := ParseBucket("s3://assay?endpoint=http://assay-minio.assay.svc:9000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket.Secret, bucket.AccessKey, bucket.SecretKey = "assay-ledger", "accessKey", "secretKey"
+	return Config{
+		Bucket: bucket, OperatorImage: "assay.dev/assay-operator:0.1.0", RunnerImage: "assay.dev/assay-runner:0.1.0",
+		PullPolicy: corev1.PullIfNotPresent, ServiceAccount: "assay-executor",
+		ExecutorCPU: resource.MustParse("50m"), ExecutorMemory: resource.MustParse("128Mi"), InstanceID: "assay",
+	}
+}
+
+func testExperiment(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)) *experiment.Experiment {
+	t.Helper()
+	exp, err := simulate.Scan(edit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exp
+}
+
+func TestWorkflowsReadAsTheExperiment(t *testing.T) {
+	exp := testExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Placement.Tolerations = []corev1.Toleration{{Key: "assay.dev/dedicated", Operator: corev1.TolerationOpExists}}
+	})
+	lanes := []plan.Lane{{Node: "node-a"}, {Node: "node-b.rack7"}}
+	wave, err := plan.BuildWave(exp, 0, 0, 5, lanes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, built := range map[string]*Workflow{
+		"wave":     Build(testConfig(t), exp, wave, lanes),
+		"analysis": BuildAnalysis(testConfig(t), exp, 0, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			raw, err := yaml.Marshal(built)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", name+".golden.yaml")
+			if *update {
+				if err := os.WriteFile(path, raw, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(raw)); diff != "" {
+				t.Errorf("%s differs; run go test ./internal/workflow -update and read the diff (-want +got):\n%s", path, diff)
+			}
+		})
+	}
+}
+
+func TestNothingThatPeopleWroteIsTemplated(t *testing.T) {
+	const trap = "{{workflow.name}}"
+	exp := testExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Sweep.Axes[0].Values = []string{trap, "8", "1"}
+		template.Parameters[indexOf(t, template, "batchSize")].Type = assayv1alpha1.StringParameter
+		template.Command = append(template.Command, trap)
+		spec.Placement.Tolerations = []corev1.Toleration{{Key: trap, Operator: corev1.TolerationOpExists}}
+		spec.Placement.NodeSelector = map[string]string{"disk": trap}
+	})
+	lanes := []plan.Lane{{Node: "node-a"}}
+	wave, err := plan.BuildWave(exp, 0, 0, 2, lanes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := yaml.Marshal(Build(testConfig(t), exp, wave, lanes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(raw), trap) {
+		t.Errorf("the workflow contains %s:\n%s", trap, raw)
+	}
+}
+
+func indexOf(t *testing.T, template *assayv1alpha1.BenchmarkTemplateSpec, name string) int {
+	t.Helper()
+	for i, p := range template.Parameters {
+		if p.Name == name {
+			return i
+		}
+	}
+	t.Fatalf("the template has no parameter %s", name)
+	return -1
+}
+
+func TestEveryContainerOfAnExclusiveBlockRequestsWhatItLimits(t *testing.T) {
+	exp := testExperiment(t, nil)
+	template := block(testConfig(t), exp, 0)
+	for _, container := range append(template.InitContainers, *template.Container) {
+		if diff := cmp.Diff(container.Resources.Requests, container.Resources.Limits); diff != "" || len(container.Resources.Limits) != 2 {
+			t.Errorf("container %q is not Guaranteed: %v", container.Name, container.Resources)
+		}
+		if !hides(container, "/var/run/secrets/kubernetes.io/serviceaccount") {
+			t.Errorf("container %q sees the ServiceAccount's token", container.Name)
+		}
+		if len(container.Env)+len(container.EnvFrom) > 0 {
+			t.Errorf("container %q of a block has variables: %v", container.Name, container.Env)
+		}
+	}
+}
+
+func hides(container corev1.Container, path string) bool {
+	for _, mount := range container.VolumeMounts {
+		if mount.MountPath == path && mount.Name == noToken.Name {
+			return true
+		}
+	}
+	return false
+}
+
+func TestSharedBlocksAreNotThrottled(t *testing.T) {
+	exp := testExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Placement.Exclusive = assayv1alpha1.ExclusiveNone
+		spec.Retry.Limit = ptr.To[int32](0)
+	})
+	template := block(testConfig(t), exp, 0)
+	if _, limited := template.Container.Resources.Limits[corev1.ResourceCPU]; limited {
+		t.Errorf("the block has a CPU limit: %v", template.Container.Resources.Limits)
+	}
+}
+
+func TestBuckets(t *testing.T) {
+	cases := map[string]struct {
+		url  string
+		want Bucket
+		back string
+		err  string
+	}{
+		"an endpoint without TLS": {
+			url:  "s3://assay?endpoint=http://minio.assay.svc:9000",
+			want: Bucket{Name: "assay", Endpoint: "minio.assay.svc:9000", Insecure: true, Region: "us-east-1"},
+			back: "s3://assay/runs/a?endpoint=http://minio.assay.svc:9000&region=us-east-1",
+		},
+		"a prefix and AWS itself": {
+			url:  "s3://lab/team/assay/?region=eu-central-1",
+			want: Bucket{Name: "lab", Prefix: "team/assay", Endpoint: "s3.eu-central-1.amazonaws.com", Region: "eu-central-1"},
+			back: "s3://lab/team/assay/runs/a?endpoint=https://s3.eu-central-1.amazonaws.com&region=eu-central-1",
+		},
+		"a folder cannot serve a cluster": {url: "file:///tmp/x", err: "blocks in a cluster need an object store"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := ParseBucket(tc.url)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Fatalf("error %v, want %q", err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("bucket (-want +got):\n%s", diff)
+			}
+			if back := got.URL("runs/a"); back != tc.back {
+				t.Errorf("URL %s, want %s", back, tc.back)
+			}
+		})
+	}
+}
