@@ -8,7 +8,7 @@ generate: ## Regenerate what is generated (may write).
 	@cd operator && go tool $(TOOLS) controller-gen object paths=./api/... \
 	  && go tool $(TOOLS) controller-gen crd rbac:roleName=assay-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
 	@cd operator && go generate ./...
-	@cd charts/test && go generate ./...
+	@cd charts/test && go run ./cmd/chartgen
 
 .PHONY: fmt
 fmt: ## Format everything (may write).

@@ -152,14 +152,14 @@ func with(run *assayv1alpha1.BenchmarkRun, edit func(*assayv1alpha1.BenchmarkRun
 // MinIO away, then back without its bucket, then whole: the run waits, says what is wrong each time, and completes.
 func TestARunWaitsForItsLedger(t *testing.T) {
 	const name = "patient"
-	command(t, "kubectl", "-n", system, "scale", "deploy/assay-minio", "--replicas=0")
+	command(t, "kubectl", "-n", system, "scale", "sts/assay-minio", "--replicas=0")
 	command(t, "kubectl", "-n", system, "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/component=minio", "--timeout=120s")
 	t.Cleanup(func() { restoreLedger(t) })
 	apply(t, smallScan(name, 3))
 	untilCondition(t, name, assayv1alpha1.ConditionLedgerReady, "False", "LedgerUnreachable", 3*time.Minute)
 
 	// Without persistence MinIO comes back empty.
-	command(t, "kubectl", "-n", system, "scale", "deploy/assay-minio", "--replicas=1")
+	command(t, "kubectl", "-n", system, "scale", "sts/assay-minio", "--replicas=1")
 	untilCondition(t, name, assayv1alpha1.ConditionLedgerReady, "False", "BucketMissing", 3*time.Minute)
 
 	restoreLedger(t)
@@ -171,7 +171,7 @@ func TestARunWaitsForItsLedger(t *testing.T) {
 
 func restoreLedger(t *testing.T) {
 	t.Helper()
-	command(t, "kubectl", "-n", system, "rollout", "status", "deploy/assay-minio", "--timeout=120s")
+	command(t, "kubectl", "-n", system, "rollout", "status", "sts/assay-minio", "--timeout=120s")
 	// The chart's hook creates the bucket; an upgrade runs it again.
 	command(t, "helm", "upgrade", "assay", "charts/assay", "-n", system, "--reuse-values", "--wait", "--timeout", "3m")
 }

@@ -132,7 +132,7 @@ const (
 )
 
 // Blocks bounds how often the comparison is repeated.
-// +kubebuilder:validation:XValidation:rule="self.min <= self.max",message="min must not exceed max"
+// +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min <= self.max",message="min must not exceed max"
 type Blocks struct {
 	// min is how many blocks the first wave has.
 	// +optional
@@ -583,6 +583,8 @@ const (
 	ReasonLedgerReady       = "LedgerReady"
 	ReasonLedgerUnreachable = "LedgerUnreachable"
 	ReasonLedgerMissing     = "BucketMissing"
+	ReasonLedgerDamaged     = "LedgerDamaged"
+	ReasonWriteFailed       = "WriteFailed"
 	ReasonWaveRunning       = "WaveRunning"
 	ReasonWaitingForNode    = "WaitingForNode"
 	ReasonNoNodeMatches     = "NoNodeMatches"
@@ -721,6 +723,7 @@ type BenchmarkRunStatus struct {
 // +kubebuilder:printcolumn:name="Gain",type=string,JSONPath=`.status.gain`
 // +kubebuilder:printcolumn:name="Best",type=string,JSONPath=`.status.best`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52",message="a run's name has at most 52 characters: names and labels of its workflows are made from it"
 type BenchmarkRun struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

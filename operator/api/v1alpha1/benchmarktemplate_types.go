@@ -20,7 +20,6 @@ const (
 // Parameter is one knob of a workload.
 // +kubebuilder:validation:XValidation:rule="!has(self.minimum) || self.type in ['Integer', 'Number']",message="minimum needs type Integer or Number"
 // +kubebuilder:validation:XValidation:rule="!has(self.maximum) || self.type in ['Integer', 'Number']",message="maximum needs type Integer or Number"
-// +kubebuilder:validation:XValidation:rule="!has(self.minimum) || !has(self.maximum) || quantity(string(self.minimum)).compareTo(quantity(string(self.maximum))) <= 0",message="minimum must not exceed maximum"
 type Parameter struct {
 	// name is what runs, sweeps and gates call the parameter. The process gets it as --kebab-case and as
 	// ASSAY_PARAM_UPPER_SNAKE_CASE.

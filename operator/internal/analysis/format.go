@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // FormatNumber is a number as messages and reports show it: four significant digits, with the unit as people write it.
@@ -24,7 +25,7 @@ func formatNumber(value float64, unit string) string {
 		return digits(value*scaled) + " " + prefix
 	default:
 		scaled, prefix := metricPrefix(value)
-		return digits(value*scaled) + " " + prefix + unit
+		return digits(value*scaled) + " " + prefix + strings.Replace(unit, "By", "B", 1)
 	}
 }
 

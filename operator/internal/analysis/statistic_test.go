@@ -188,7 +188,7 @@ func TestFormat(t *testing.T) {
 		formatNumber(0.8718, "1"):                "0.8718x",
 		formatNumber(0.0021, "s"):                "2.100 ms",
 		formatNumber(0.0000213, "s"):             "21.30 µs",
-		formatNumber(12.5e9, "By/s"):             "12.50 GBy/s",
+		formatNumber(12.5e9, "By/s"):             "12.50 GB/s",
 		formatNumber(1898.88, "queries/s"):       "1899 queries/s",
 		formatNumber(123456, "queries/s"):        "123.5 kqueries/s",
 		formatNumber(0, "s"):                     "0.000 s",

@@ -21,6 +21,11 @@ func checkTemplate(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 			}
 		}
 	}
+	for i, parameter := range template.Parameters {
+		if parameter.Minimum != nil && parameter.Maximum != nil && parameter.Minimum.Cmp(*parameter.Maximum) > 0 {
+			problems.add(fmt.Sprintf("template.parameters[%d]", i), "minimum %s of parameter %q exceeds its maximum %s", parameter.Minimum, parameter.Name, parameter.Maximum)
+		}
+	}
 	if len(template.Metrics) == 0 {
 		problems.add("template.metrics", "the template reports no metric, so nothing could be compared")
 	}

@@ -226,6 +226,12 @@ func TestFreezeRefuses(t *testing.T) {
 			},
 			"spec.predictions[0].metric", `no metric "speed"`,
 		},
+		"a minimum above the maximum": {
+			func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
+				tpl.Parameters[0].Minimum = ptr.To(resource.MustParse("64"))
+			},
+			"template.parameters[0]", "minimum 64 of parameter \"batchSize\" exceeds its maximum 32",
+		},
 		"a command that names an unknown parameter": {
 			func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
 				tpl.Command = append(tpl.Command, "$(rows)")

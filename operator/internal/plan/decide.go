@@ -13,11 +13,11 @@ const Finalizer = "assay.dev/cancel"
 
 // How often to look at what nothing tells about.
 const (
-	lookAtLedger = 10 * time.Second
+	LookAtLedger = 10 * time.Second
 	lookAtPods   = 5 * time.Second
 	lookAtWave   = 30 * time.Second
-	// atOnce is for decisions that only the next observation can follow up.
-	atOnce = time.Millisecond
+	// AtOnce is for decisions that only the next observation can follow up.
+	AtOnce = time.Millisecond
 )
 
 // Decide is the planner. Every policy either decides or passes; the order is what is urgent first.

@@ -14,7 +14,7 @@ func (p *planner) ledgerReady() *Decision {
 	if p.Ledger.Problem == "" {
 		return nil
 	}
-	return waiting(p.Ledger.Problem, "waiting for the ledger: "+p.Ledger.Message, lookAtLedger)
+	return waiting(p.Ledger.Problem, "waiting for the ledger: "+p.Ledger.Message, LookAtLedger)
 }
 
 // acceptance freezes the experiment. Once it is in the ledger, a template that changes changes nothing.
@@ -39,7 +39,7 @@ func (p *planner) acceptance() *Decision {
 		return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())
 	}
 	return &Decision{
-		Action: Accept{frozen}, Progressing: true, After: atOnce,
+		Action: Accept{frozen}, Progressing: true, After: AtOnce,
 		Reason: assayv1alpha1.ReasonAccepted, Message: "the experiment is accepted; the first wave is being planned",
 	}
 }

@@ -86,7 +86,7 @@ func (p *planner) stopping() *Decision {
 
 // untilDeadline looks again now and then, and when the budget ends.
 func (p *planner) untilDeadline() time.Duration {
-	return max(min(lookAtWave, p.deadline().Sub(p.now)), atOnce)
+	return max(min(lookAtWave, p.deadline().Sub(p.now)), AtOnce)
 }
 
 // imageNotPulled gives an image that cannot be pulled some time, for a registry that comes back, and then gives up.

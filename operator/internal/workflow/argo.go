@@ -59,8 +59,13 @@ type Spec struct {
 // Shutdown tells Argo to end a workflow early.
 type Shutdown string
 
-// Stop ends the running pods and still runs the exit handler.
-const Stop Shutdown = "Stop"
+// Shutdowns.
+const (
+	// Stop ends the running pods and still runs the exit handler.
+	Stop Shutdown = "Stop"
+	// Terminate runs nothing more.
+	Terminate Shutdown = "Terminate"
+)
 
 // PodGC tells Argo which pods to delete.
 // +kubebuilder:object:generate=true

@@ -1,5 +1,3 @@
-// Package workflow writes a wave as an Argo Workflow. It is pure. Only identifiers made by Assay pass through Argo's
-// templating; what people wrote reaches the runner inside the wave's ConfigMap, byte for byte.
 package workflow
 
 import (

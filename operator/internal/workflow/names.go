@@ -44,3 +44,14 @@ func Labels(run record.Run, wave int) map[string]string {
 		WaveLabel:      fmt.Sprint(wave),
 	}
 }
+
+// OwnLabels are the labels that Assay put on a workflow, without those that Argo adds.
+func OwnLabels(all map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, name := range []string{ManagedByLabel, RunLabel, RunUIDLabel, WaveLabel, instanceIDLabel} {
+		if value, ok := all[name]; ok {
+			out[name] = value
+		}
+	}
+	return out
+}

@@ -35,7 +35,8 @@ impl Histogram {
     /// When `value` is negative or not a number.
     pub fn record(&mut self, value: f64) {
         assert!(value >= 0.0, "a histogram holds values from zero upwards, not {value}");
-        self.counts.saturating_record((value / self.scale).round() as u64);
+        let multiple = ((value / self.scale).round() as u64).min(i64::MAX.cast_unsigned());
+        self.counts.record(multiple).expect("an auto-resizing histogram takes every value up to 2^63");
     }
 
     /// How many observations it holds.

@@ -1,0 +1,37 @@
+{{/*
+With one run namespace Argo needs nothing outside of it: it is installed "namespaced". With several its informers list the
+whole cluster, so that reading is granted there; writing never leaves the run namespaces.
+*/}}
+{{- define "assay.argo.namespaced" -}}
+{{- if eq (len .Values.runNamespaces) 1 }}true{{ end -}}
+{{- end -}}
+
+{{- define "assay.argo.scopeArgs" -}}
+{{- if include "assay.argo.namespaced" . }}
+- --namespaced
+- --managed-namespace={{ first .Values.runNamespaces }}
+{{- end }}
+{{- end -}}
+
+{{/* What the controller reads. ConfigMaps and CronWorkflows are listed by its informers whether or not they are used. */}}
+{{- define "assay.argo.controllerReadRules" -}}
+- apiGroups: [""]
+  resources: [pods, configmaps]
+  verbs: [get, list, watch]
+- apiGroups: [argoproj.io]
+  resources: [workflows, workflowtasksets, workflowartifactgctasks, workflowtemplates, cronworkflows]
+  verbs: [get, list, watch]
+- apiGroups: [argoproj.io]
+  resources: [workflowtaskresults]
+  verbs: [list, watch]
+{{- end -}}
+
+{{/* What the server reads to show workflows, their pods' logs and events. */}}
+{{- define "assay.argo.serverReadRules" -}}
+- apiGroups: [argoproj.io]
+  resources: [workflows, workflowtemplates, cronworkflows, workfloweventbindings]
+  verbs: [get, list, watch]
+- apiGroups: [""]
+  resources: [pods, pods/log, events]
+  verbs: [get, list, watch]
+{{- end -}}

@@ -1,0 +1,165 @@
+// Package generate makes the files of charts/assay that follow from other files: copies of the operator's and Argo's
+// manifests, the schema of the values and their table in the README.
+package generate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	chart      = "charts/assay"
+	valuesFile = chart + "/values.yaml"
+	readmeFile = chart + "/README.md"
+)
+
+// copies says where each copied manifest comes from. Everything that matches into is generated.
+type copies struct {
+	from func(root string) (pattern string, err error)
+	into string
+}
+
+var manifests = []copies{
+	{from: inRepository("operator/config/crd/*.yaml"), into: chart + "/crds/*.yaml"},
+	{from: inRepository("operator/config/rbac/role.yaml"), into: chart + "/files/rbac/*.yaml"},
+	{from: argoCRDs, into: chart + "/files/argo-crds/*.yaml"},
+}
+
+// Files returns every generated file by its path from the repository's root.
+func Files(root string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, c := range manifests {
+		if err := c.add(root, files); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := os.ReadFile(filepath.Join(root, valuesFile))
+	if err != nil {
+		return nil, err
+	}
+	values, err := ParseValues(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", valuesFile, err)
+	}
+	if files[chart+"/values.schema.json"], err = values.Schema(); err != nil {
+		return nil, fmt.Errorf("%s: %w", valuesFile, err)
+	}
+	readme, err := os.ReadFile(filepath.Join(root, readmeFile))
+	if err != nil {
+		return nil, err
+	}
+	if files[readmeFile], err = values.IntoReadme(readme); err != nil {
+		return nil, fmt.Errorf("%s: %w", readmeFile, err)
+	}
+	return files, nil
+}
+
+func (c copies) add(root string, files map[string][]byte) error {
+	pattern, err := c.from(root)
+	if err != nil {
+		return err
+	}
+	sources, err := filepath.Glob(pattern)
+	if err != nil {
+		return err
+	}
+	if len(sources) == 0 {
+		return fmt.Errorf("no file matches %s", pattern)
+	}
+	for _, source := range sources {
+		raw, err := os.ReadFile(source)
+		if err != nil {
+			return err
+		}
+		files[path.Join(path.Dir(c.into), filepath.Base(source))] = raw
+	}
+	return nil
+}
+
+// Stale returns the files that are where only generated files are, and that Files does not make.
+func Stale(root string, files map[string][]byte) ([]string, error) {
+	var stale []string
+	for _, c := range manifests {
+		found, err := filepath.Glob(filepath.Join(root, c.into))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range found {
+			name := path.Join(path.Dir(c.into), filepath.Base(file))
+			if _, made := files[name]; !made {
+				stale = append(stale, name)
+			}
+		}
+	}
+	slices.Sort(stale)
+	return stale, nil
+}
+
+// Write makes the tree as Files says.
+func Write(root string) error {
+	files, err := Files(root)
+	if err != nil {
+		return err
+	}
+	stale, err := Stale(root, files)
+	if err != nil {
+		return err
+	}
+	for _, name := range stale {
+		if err := os.Remove(filepath.Join(root, name)); err != nil {
+			return err
+		}
+	}
+	for name, content := range files {
+		target := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(target, content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func inRepository(pattern string) func(string) (string, error) {
+	return func(root string) (string, error) { return filepath.Join(root, pattern), nil }
+}
+
+// argoCRDs finds the CRDs in Argo's Go module, in the version of the controller's image.
+func argoCRDs(root string) (string, error) {
+	raw, err := os.ReadFile(filepath.Join(root, valuesFile))
+	if err != nil {
+		return "", err
+	}
+	var values struct {
+		Images struct {
+			ArgoController struct{ Tag string }
+		}
+	}
+	if err := yaml.Unmarshal(raw, &values); err != nil {
+		return "", fmt.Errorf("%s: %w", valuesFile, err)
+	}
+	module := "github.com/argoproj/argo-workflows/v4@" + values.Images.ArgoController.Tag
+	out, err := exec.Command("go", "mod", "download", "-json", module).Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		return "", fmt.Errorf("go mod download %s: %s%s", module, out, failed.Stderr)
+	}
+	if err != nil {
+		return "", err
+	}
+	var download struct{ Dir string }
+	if err := json.Unmarshal(out, &download); err != nil {
+		return "", fmt.Errorf("go mod download %s: %w", module, err)
+	}
+	return filepath.Join(download.Dir, "manifests/base/crds/minimal/argoproj.io_*.yaml"), nil
+}

@@ -1,0 +1,316 @@
+package chart
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/cli"
+	"helm.sh/helm/v4/pkg/kube"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// cluster is a kube-apiserver without nodes or controllers.
+type cluster struct {
+	client.Client
+	helm *action.Configuration
+}
+
+func startCluster(t *testing.T) *cluster {
+	t.Helper()
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Skip("KUBEBUILDER_ASSETS does not say where kube-apiserver and etcd are: run make test")
+	}
+	environment := &envtest.Environment{}
+	config, err := environment.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := environment.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	out := &cluster{helm: action.NewConfiguration()}
+	if out.Client, err = client.New(config, client.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(kubeconfig, environment.KubeConfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings := cli.New()
+	settings.KubeConfig = kubeconfig
+	settings.SetNamespace(releaseNamespace)
+	if err := out.helm.Init(settings.RESTClientGetter(), releaseNamespace, "secret"); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// install does what "helm install assay charts/assay -n assay-system --create-namespace --no-hooks" does: hooks are jobs, and nothing runs them here.
+func (c *cluster) install(t *testing.T, values string) {
+	t.Helper()
+	install := action.NewInstall(c.helm)
+	install.ReleaseName, install.Namespace, install.CreateNamespace = "assay", releaseNamespace, true
+	install.DisableHooks, install.WaitStrategy, install.Timeout = true, kube.HookOnlyStrategy, time.Minute
+	if _, err := install.Run(loadChart(t), parseValues(t, values)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *cluster) upgrade(t *testing.T, values string) {
+	t.Helper()
+	upgrade := action.NewUpgrade(c.helm)
+	upgrade.Namespace = releaseNamespace
+	upgrade.DisableHooks, upgrade.WaitStrategy, upgrade.Timeout = true, kube.HookOnlyStrategy, time.Minute
+	if _, err := upgrade.Run("assay", loadChart(t), parseValues(t, values)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *cluster) uninstall(t *testing.T) {
+	t.Helper()
+	uninstall := action.NewUninstall(c.helm)
+	uninstall.DisableHooks, uninstall.WaitStrategy, uninstall.Timeout = true, kube.HookOnlyStrategy, time.Minute
+	uninstall.DeletionPropagation = "background"
+	if _, err := uninstall.Run("assay"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *cluster) secret(t *testing.T, namespace, name string) map[string][]byte {
+	t.Helper()
+	var secret corev1.Secret
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, &secret); err != nil {
+		t.Fatal(err)
+	}
+	return secret.Data
+}
+
+func (c *cluster) createNamespace(t *testing.T, name string) {
+	t.Helper()
+	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The steps build on each other: one release through its life.
+func TestReleaseFromInstallToUninstall(t *testing.T) {
+	c := startCluster(t)
+	c.createNamespace(t, "team-a")
+	credentials := func(namespace string) string {
+		return fmt.Sprintf("%s", c.secret(t, namespace, "assay-ledger"))
+	}
+
+	c.install(t, "")
+	installed := credentials(releaseNamespace)
+	c.wantObjects(t, render(t, ""))
+	if credentials("default") != installed {
+		t.Error("install: the run namespace has other credentials than MinIO")
+	}
+	// Helm keeps the release in a Secret, and a Secret holds 1 MiB.
+	if size := len(c.secret(t, releaseNamespace, "sh.helm.release.v1.assay.v1")["release"]); size > 768<<10 {
+		t.Errorf("the release takes %d KiB of the 1024 that a Secret holds", size>>10)
+	} else {
+		t.Logf("the release takes %d KiB", size>>10)
+	}
+
+	c.upgrade(t, "{runNamespaces: [default, team-a]}")
+	for _, namespace := range []string{releaseNamespace, "default", "team-a"} {
+		if credentials(namespace) != installed {
+			t.Errorf("upgrade: %s has other credentials than before", namespace)
+		}
+	}
+
+	c.upgrade(t, "{runNamespaces: [team-a], argo: {mode: external}}")
+	if got := c.owned(t); slices.ContainsFunc(got, func(id string) bool { return strings.HasPrefix(id, "BenchmarkTemplate/default/") }) {
+		t.Errorf("upgrade: the namespace that was taken away still has %v", got)
+	}
+
+	c.uninstall(t)
+	var crds, rest []string
+	for _, id := range c.owned(t) {
+		if strings.HasPrefix(id, "CustomResourceDefinition/") {
+			crds = append(crds, id)
+		} else {
+			rest = append(rest, id)
+		}
+	}
+	if len(rest) > 0 {
+		t.Errorf("uninstall leaves %v", rest)
+	}
+	if len(crds) != 8 {
+		t.Errorf("uninstall leaves %v of Argo's 8 CRDs", crds)
+	}
+	for _, name := range []string{"benchmarkruns.assay.dev", "benchmarktemplates.assay.dev"} {
+		if err := c.Get(t.Context(), client.ObjectKey{Name: name}, object("apiextensions.k8s.io/v1", "CustomResourceDefinition")); err != nil {
+			t.Errorf("uninstall: %v", err)
+		}
+	}
+
+	// What was kept does not stand in the way of a second install.
+	c.install(t, "")
+}
+
+// Each right is asked of the API server, for the identity that has it. The charts' promises are the ones that say no.
+func TestWhoMayDoWhat(t *testing.T) {
+	c := startCluster(t)
+	for _, namespace := range []string{"team-a", "team-b", "elsewhere"} {
+		c.createNamespace(t, namespace)
+	}
+	const (
+		controller = "assay-system:assay-argo-controller"
+		server     = "assay-system:assay-argo-server"
+		executor   = "team-a:assay-executor"
+		prometheus = "assay-system:assay-prometheus"
+	)
+	type question struct{ who, verb, resource, namespace, name string }
+	always := map[question]bool{
+		{controller, "create", "pods", "team-a", ""}:                                  true,
+		{controller, "create", "pods", "elsewhere", ""}:                               false,
+		{controller, "create", "pods", releaseNamespace, ""}:                          false,
+		{controller, "update", "workflows.argoproj.io", "team-a", ""}:                 true,
+		{controller, "update", "workflows.argoproj.io", "elsewhere", ""}:              false,
+		{controller, "get", "secrets", "team-a", ""}:                                  false,
+		{controller, "get", "secrets", releaseNamespace, ""}:                          false,
+		{controller, "get", "configmaps", releaseNamespace, "assay-argo-controller"}:  true,
+		{controller, "update", "leases.coordination.k8s.io", releaseNamespace, ""}:    true,
+		{server, "list", "workflows.argoproj.io", "team-a", ""}:                       true,
+		{server, "delete", "workflows.argoproj.io", "team-a", ""}:                     false,
+		{server, "get", "secrets", "team-a", "assay-ledger"}:                          true,
+		{server, "get", "secrets", "team-a", "another"}:                               false,
+		{executor, "create", "workflowtaskresults.argoproj.io", "team-a", ""}:         true,
+		{executor, "create", "workflowtaskresults.argoproj.io", "elsewhere", ""}:      false,
+		{executor, "get", "secrets", "team-a", "assay-ledger"}:                        false,
+		{executor, "get", "pods", "team-a", ""}:                                       false,
+		{prometheus, "list", "endpointslices.discovery.k8s.io", releaseNamespace, ""}: true,
+		{prometheus, "list", "endpointslices.discovery.k8s.io", "team-a", ""}:         false,
+		{prometheus, "get", "secrets", releaseNamespace, ""}:                          false,
+	}
+	tests := []struct {
+		name, values string
+		want         map[question]bool
+	}{
+		{"with one run namespace", "{runNamespaces: [team-a]}", map[question]bool{
+			{controller, "list", "pods", "team-a", ""}:                 true,
+			{controller, "list", "workflows.argoproj.io", "", ""}:      false,
+			{controller, "list", "configmaps", "elsewhere", ""}:        false,
+			{server, "list", "workflows.argoproj.io", "elsewhere", ""}: false,
+			{server, "get", "pods/log", "team-a", ""}:                  true,
+		}},
+		{"with several run namespaces", "{runNamespaces: [team-a, team-b]}", map[question]bool{
+			{controller, "create", "pods", "team-b", ""}:          true,
+			{controller, "list", "workflows.argoproj.io", "", ""}: true,
+			{controller, "list", "pods", "", ""}:                  true,
+			{controller, "get", "secrets", "", ""}:                false,
+			{server, "list", "workflows.argoproj.io", "", ""}:     true,
+			{server, "get", "secrets", "team-b", "assay-ledger"}:  true,
+		}},
+	}
+	for i, tc := range tests {
+		if i == 0 {
+			c.install(t, tc.values)
+		} else {
+			c.upgrade(t, tc.values)
+		}
+		t.Run(tc.name, func(t *testing.T) {
+			for _, questions := range []map[question]bool{always, tc.want} {
+				for q, want := range questions {
+					if got := c.may(t, q.who, q.verb, q.resource, q.namespace, q.name); got != want {
+						t.Errorf("%s may %s %s %s in namespace %q: %v, want %v", q.who, q.verb, q.resource, q.name, q.namespace, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// may asks about a resource written pods, pods/log or workflows.argoproj.io, of a ServiceAccount written namespace:name.
+func (c *cluster) may(t *testing.T, who, verb, resource, namespace, name string) bool {
+	t.Helper()
+	resource, subresource, _ := strings.Cut(resource, "/")
+	resource, group, _ := strings.Cut(resource, ".")
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User:               "system:serviceaccount:" + who,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Subresource: subresource, Namespace: namespace, Name: name},
+	}}
+	// The authorizer learns of new roles by watching, so that a yes may come late. A no is asked for as long.
+	for range 20 {
+		if err := c.Create(t.Context(), review); err != nil {
+			t.Fatal(err)
+		}
+		if review.Status.Allowed {
+			return true
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return false
+}
+
+// wantObjects checks that the API server holds what was rendered, but for hooks.
+func (c *cluster) wantObjects(t *testing.T, chart *rendered) {
+	t.Helper()
+	for _, want := range chart.objects {
+		if want.GetAnnotations()["helm.sh/hook"] != "" {
+			continue
+		}
+		got := object(want.GetAPIVersion(), want.GetKind())
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(&want), got); err != nil {
+			t.Errorf("%s: %v", identity(want), err)
+		}
+	}
+}
+
+// owned lists what the API server has with the release's label, of the kinds that the chart can render.
+func (c *cluster) owned(t *testing.T) []string {
+	t.Helper()
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, values := range variations {
+		for _, made := range render(t, values).objects {
+			kinds[made.GroupVersionKind()] = true
+		}
+	}
+	var out []string
+	for kind := range kinds {
+		out = append(out, c.list(t.Context(), t, kind)...)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (c *cluster) list(ctx context.Context, t *testing.T, kind schema.GroupVersionKind) []string {
+	t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := c.List(ctx, list, client.MatchingLabels{"app.kubernetes.io/instance": "assay"}); err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, item := range list.Items {
+		if item.GetDeletionTimestamp() == nil {
+			out = append(out, identity(item))
+		}
+	}
+	return out
+}
+
+func object(apiVersion, kind string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{}
+	out.SetAPIVersion(apiVersion)
+	out.SetKind(kind)
+	return out
+}

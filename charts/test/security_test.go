@@ -1,0 +1,204 @@
+package chart
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	psaapi "k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+)
+
+func TestEveryPodIsRestricted(t *testing.T) {
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restricted := psaapi.LevelVersion{Level: psaapi.LevelRestricted, Version: psaapi.LatestVersion()}
+	for name, values := range variations {
+		t.Run(name, func(t *testing.T) {
+			for id, pod := range render(t, values).pods(t) {
+				for _, result := range evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec) {
+					if !result.Allowed {
+						t.Errorf("%s: %s: %s", id, result.ForbiddenReason, result.ForbiddenDetail)
+					}
+				}
+				for _, container := range containers(pod) {
+					if readOnly := container.SecurityContext.ReadOnlyRootFilesystem; readOnly == nil || !*readOnly {
+						t.Errorf("%s: container %s can write to its image", id, container.Name)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A block pod is restricted, and Guaranteed, only if the containers that Argo adds to it are.
+func TestArgosOwnContainersAreRestrictedAndGuaranteed(t *testing.T) {
+	executor := argoConfig(t, render(t, `{argo: {executor: {cpu: 70m, memory: 90Mi}}}`)).Executor
+	for _, list := range []corev1.ResourceList{executor.Resources.Requests, executor.Resources.Limits} {
+		if list.Cpu().String() != "70m" || list.Memory().String() != "90Mi" {
+			t.Errorf("resources are %+v", executor.Resources)
+		}
+	}
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	executor.Name, executor.Image = "wait", "argoexec"
+	pod := corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{executor}}}
+	for _, result := range evaluator.EvaluatePod(psaapi.LevelVersion{Level: psaapi.LevelRestricted, Version: psaapi.LatestVersion()}, &pod.ObjectMeta, &pod.Spec) {
+		if !result.Allowed {
+			t.Errorf("%s: %s", result.ForbiddenReason, result.ForbiddenDetail)
+		}
+	}
+	if executor.SecurityContext.RunAsUser == nil || *executor.SecurityContext.RunAsUser == 0 {
+		t.Error("no user: the image of the executor starts as root, which runAsNonRoot refuses")
+	}
+}
+
+func TestOnlyTheseSeeStorageCredentials(t *testing.T) {
+	allowed := []string{"Deployment/assay-system/assay-operator", "StatefulSet/assay-system/assay-minio", "Job/assay-system/assay-create-bucket"}
+	for _, values := range []string{``, `{minio: {existingSecret: mine}}`} {
+		chart := render(t, values)
+		secret := argoConfig(t, chart).ArtifactRepository.S3.AccessKeySecret.Name
+		for id, pod := range chart.pods(t) {
+			if sees := slices.Contains(secretsOf(pod), secret); sees != slices.Contains(allowed, id) {
+				t.Errorf("%s sees the Secret %s: %v", id, secret, sees)
+			}
+		}
+		// A template has no place for a secret; this is to notice when it gets one.
+		for _, template := range chart.of("BenchmarkTemplate") {
+			if raw, _ := template.MarshalJSON(); strings.Contains(string(raw), secret) {
+				t.Errorf("%s names the Secret %s", identity(template), secret)
+			}
+		}
+	}
+}
+
+func TestGivenCredentialsAreInSecretsOnly(t *testing.T) {
+	chart := render(t, `{runNamespaces: [a, b], minio: {auth: {accessKey: given-access, secretKey: given-secret}}}`)
+	for _, object := range chart.objects {
+		raw, err := object.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(raw), "given-") {
+			t.Errorf("%s holds a credential in plain text", identity(object))
+		}
+	}
+	for _, namespace := range []string{releaseNamespace, "a", "b"} {
+		secret := into[corev1.Secret](t, chart.find(t, "Secret/"+namespace+"/assay-ledger"))
+		if string(secret.Data["accessKey"]) != "given-access" || string(secret.Data["secretKey"]) != "given-secret" {
+			t.Errorf("%s holds %s", namespace, secret.Data)
+		}
+	}
+}
+
+func TestGeneratedCredentialsAreTheSameEverywhereAndNeverTwice(t *testing.T) {
+	read := func(chart *rendered, namespace string) string {
+		secret := into[corev1.Secret](t, chart.find(t, "Secret/"+namespace+"/assay-ledger"))
+		if len(secret.Data["accessKey"]) < 12 || len(secret.Data["secretKey"]) < 32 {
+			t.Fatalf("credentials are short: %s", secret.Data)
+		}
+		return string(secret.Data["accessKey"]) + "/" + string(secret.Data["secretKey"])
+	}
+	first, second := render(t, ""), render(t, "")
+	if read(first, releaseNamespace) != read(first, "default") {
+		t.Error("the run namespace has other credentials than MinIO")
+	}
+	if read(first, releaseNamespace) == read(second, releaseNamespace) {
+		t.Error("two installs have the same credentials")
+	}
+}
+
+func TestRights(t *testing.T) {
+	reading := []string{"get", "list", "watch"}
+	for name, values := range variations {
+		t.Run(name, func(t *testing.T) {
+			chart := render(t, values)
+			for _, object := range append(chart.of("Role"), chart.of("ClusterRole")...) {
+				for _, rule := range rulesOf(t, object) {
+					id := identity(object)
+					if slices.Contains(rule.Verbs, "*") || slices.Contains(rule.Resources, "*") || slices.Contains(rule.APIGroups, "*") {
+						t.Errorf("%s has a wildcard: %+v", id, rule)
+					}
+					if slices.Contains(rule.Resources, "secrets") && len(rule.ResourceNames) == 0 {
+						t.Errorf("%s reads every secret: %+v", id, rule)
+					}
+					for _, verb := range rule.Verbs {
+						readOnly := strings.Contains(id, "-argo-server") || strings.Contains(id, "-prometheus") || (object.GetKind() == "ClusterRole" && strings.Contains(id, "-argo-"))
+						if readOnly && !slices.Contains(reading, verb) {
+							t.Errorf("%s may %s %v", id, verb, rule.Resources)
+						}
+						if strings.HasSuffix(id, "/assay-executor") && (!slices.Equal(rule.Resources, []string{"workflowtaskresults"}) || !slices.Contains([]string{"create", "patch"}, verb)) {
+							t.Errorf("%s may %s %v", id, verb, rule.Resources)
+						}
+					}
+				}
+			}
+			wantBindingsThatExist(t, chart)
+		})
+	}
+}
+
+func wantBindingsThatExist(t *testing.T, chart *rendered) {
+	t.Helper()
+	for _, object := range append(chart.of("RoleBinding"), chart.of("ClusterRoleBinding")...) {
+		binding := into[rbacv1.RoleBinding](t, object)
+		role := binding.RoleRef.Kind + "/" + binding.RoleRef.Name
+		if binding.RoleRef.Kind == "Role" {
+			role = "Role/" + binding.Namespace + "/" + binding.RoleRef.Name
+		}
+		chart.find(t, role)
+		for _, subject := range binding.Subjects {
+			chart.find(t, "ServiceAccount/"+subject.Namespace+"/"+subject.Name)
+		}
+	}
+	for id, pod := range chart.pods(t) {
+		switch account, mount := pod.Spec.ServiceAccountName, pod.Spec.AutomountServiceAccountToken; {
+		case account != "":
+			chart.find(t, "ServiceAccount/"+releaseNamespace+"/"+account)
+		case mount == nil || *mount:
+			t.Errorf("%s has no identity of its own and mounts a token", id)
+		}
+	}
+}
+
+func rulesOf(t *testing.T, object unstructured.Unstructured) []rbacv1.PolicyRule {
+	t.Helper()
+	return into[rbacv1.ClusterRole](t, object).Rules
+}
+
+// secretsOf lists the Secrets a pod can read, by environment or volume.
+func secretsOf(pod corev1.PodTemplateSpec) []string {
+	var names []string
+	for _, container := range containers(pod) {
+		for _, env := range container.Env {
+			if env.ValueFrom != nil && env.ValueFrom.SecretKeyRef != nil {
+				names = append(names, env.ValueFrom.SecretKeyRef.Name)
+			}
+		}
+		for _, from := range container.EnvFrom {
+			if from.SecretRef != nil {
+				names = append(names, from.SecretRef.Name)
+			}
+		}
+	}
+	for _, volume := range pod.Spec.Volumes {
+		if volume.Secret != nil {
+			names = append(names, volume.Secret.SecretName)
+		}
+		if volume.Projected != nil {
+			for _, source := range volume.Projected.Sources {
+				if source.Secret != nil {
+					names = append(names, source.Secret.Name)
+				}
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,67 @@
+package chart
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWrongValuesAreRefused(t *testing.T) {
+	tests := map[string]struct{ values, wantError string }{
+		"a key that does not exist":                       {`{minoi: {}}`, "minoi"},
+		"a key that does not exist, deeper":               {`{minio: {persistance: {}}}`, "persistance"},
+		"a mode that does not exist":                      {`{argo: {mode: shared}}`, "/argo/mode"},
+		"no run namespace":                                {`{runNamespaces: []}`, "/runNamespaces"},
+		"a run namespace twice":                           {`{runNamespaces: [a, a]}`, "/runNamespaces"},
+		"a run namespace that cannot exist":               {`{runNamespaces: [Team_A]}`, "/runNamespaces/0"},
+		"a string for a switch":                           {`{createRunNamespaces: "no"}`, "/createRunNamespaces"},
+		"no operator":                                     {`{operator: {replicas: 0}}`, "/operator/replicas"},
+		"an argument that is not a string":                {`{operator: {extraArgs: [1]}}`, "/operator/extraArgs/0"},
+		"a pull policy that does not exist":               {`{images: {pullPolicy: Sometimes}}`, "/images/pullPolicy"},
+		"an image with neither tag nor digest":            {`{images: {minio: {tag: ""}}}`, "/images/minio"},
+		"a digest that is none":                           {`{images: {minio: {digest: latest}}}`, "/images/minio"},
+		"a repository with a digest in it":                {`{images: {minio: {repository: a@sha256}}}`, "/images/minio/repository"},
+		"an image with an unknown key":                    {`{images: {minio: {version: 1}}}`, "/images/minio"},
+		"a pull secret without a name":                    {`{images: {pullSecrets: [{}]}}`, "/images/pullSecrets/0"},
+		"a node label that is not a string":               {`{scheduling: {nodeSelector: {a: 1}}}`, "/scheduling/nodeSelector/a"},
+		"an amount that is none":                          {`{argo: {executor: {cpu: some}}}`, "/argo/executor/cpu"},
+		"a request that is no amount":                     {`{operator: {resources: {requests: {cpu: fast}}}}`, "/operator/resources/requests/cpu"},
+		"a key that resources do not have":                {`{operator: {resources: {cpu: 1}}}`, "/operator/resources"},
+		"a bucket no store accepts":                       {`{minio: {bucket: A}}`, "/minio/bucket"},
+		"an instance ID that cannot be a label":           {`{argo: {instanceID: "a b"}}`, "/argo/instanceID"},
+		"an endpoint with a scheme":                       {`{minio: {external: {endpoint: "https://s3.example.com"}}}`, "/minio/external/endpoint"},
+		"an external store without an endpoint":           {`{minio: {mode: external, existingSecret: s3}}`, "minio.external.endpoint is needed"},
+		"an external store without credentials":           {`{minio: {mode: external, external: {endpoint: s3.example.com}}}`, "minio.existingSecret is needed"},
+		"a secret key that MinIO refuses":                 {`{minio: {auth: {secretKey: short}}}`, "/minio/auth/secretKey"},
+		"an access key that MinIO refuses":                {`{minio: {auth: {accessKey: ab}}}`, "/minio/auth/accessKey"},
+		"a retention that Prometheus does not understand": {`{prometheus: {retention: 3 weeks}}`, "/prometheus/retention"},
+		"an interval that Prometheus does not understand": {`{prometheus: {scrapeInterval: "15"}}`, "/prometheus/scrapeInterval"},
+		"an authentication that Argo's server lacks":      {`{argo: {server: {authMode: none}}}`, "/argo/server/authMode"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := tryRender(t, tc.values)
+			if err == nil {
+				t.Fatalf("accepted %s", tc.values)
+			}
+			if !strings.Contains(err.Error(), tc.wantError) {
+				t.Errorf("the error does not say %q:\n%v", tc.wantError, err)
+			}
+		})
+	}
+}
+
+func TestUsualValuesAreAccepted(t *testing.T) {
+	tests := map[string]string{
+		"resources as numbers":        `{operator: {resources: {requests: {cpu: 1, memory: 1Gi}, limits: {cpu: 0.5}}}}`,
+		"resources without limits":    `{operator: {resources: {limits: null}}}`,
+		"an image by digest alone":    `{images: {minio: {tag: "", digest: "sha256:` + strings.Repeat("0", 64) + `"}}}`,
+		"a registry with a port":      `{images: {minio: {repository: "localhost:5000/minio/minio"}}}`,
+		"an endpoint with a port":     `{minio: {mode: external, existingSecret: s3, external: {endpoint: "10.0.0.1:9000", secure: false}}}`,
+		"values from a parent chart":  `{global: {anything: 1}}`,
+		"a toleration":                `{scheduling: {tolerations: [{key: a, operator: Exists, effect: NoSchedule}]}}`,
+		"persistence of another size": `{minio: {persistence: {enabled: true, size: 1.5Ti}}}`,
+	}
+	for name, values := range tests {
+		t.Run(name, func(t *testing.T) { render(t, values) })
+	}
+}

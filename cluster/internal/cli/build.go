@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/cluster/internal/embedded"
+	"assay.dev/assay/cluster/internal/image"
+	"assay.dev/assay/cluster/internal/recipe"
+)
+
+func (a *app) buildCommand() *cobra.Command {
+	var printDir, printSource bool
+	cmd := &cobra.Command{
+		Use:   "build [COMPONENT...]",
+		Short: "Compile the components, or the named ones, into the cache",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if err := a.withSource(); err != nil {
+				return err
+			}
+			selected, err := recipe.Select(names...)
+			if err != nil {
+				return err
+			}
+			builder := recipe.Builder{Source: a.cfg.Source, Cache: a.cfg.Cache, Progress: a.log}
+			built, err := builder.Build(cmd.Context(), selected)
+			if err != nil {
+				return err
+			}
+			if printDir {
+				dir, err := builder.NamedDir(built)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintln(a.out, dir)
+			}
+			if printSource {
+				return a.printSources(cmd.Context(), builder, built)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&printDir, "print-dir", false, "print a folder that holds the binaries under their plain names (usable as KUBEBUILDER_ASSETS)")
+	cmd.Flags().BoolVar(&printSource, "print-source", false, "print the folder with the sources of components that are built from a repaired copy")
+	return cmd
+}
+
+func (a *app) printSources(ctx context.Context, builder recipe.Builder, built []recipe.Built) error {
+	dirs := map[string]bool{}
+	for _, one := range built {
+		if len(one.Overlay) > 0 {
+			dir, err := builder.SourceTree(ctx, one)
+			if err != nil {
+				return err
+			}
+			dirs[dir] = true
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
+		fmt.Fprintln(a.out, dir)
+	}
+	return nil
+}
+
+func (a *app) imagesCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "images",
+		Short: "Assemble every upstream image in the cache",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.withSource(); err != nil {
+				return err
+			}
+			archives, err := embedded.Images(cmd.Context(), a.cfg, a.log)
+			for _, archive := range archives {
+				fmt.Fprintln(a.out, archive.Path)
+			}
+			return err
+		},
+	}
+	cmd.AddCommand(a.imagesAddCommand())
+	return cmd
+}
+
+func (a *app) imagesAddCommand() *cobra.Command {
+	made := image.Image{}
+	var files []string
+	cmd := &cobra.Command{
+		Use:     "add --name NAME:TAG --file PATH=FILE... [--entrypoint PATH]",
+		Short:   "Assemble an image from files and print its archive's path",
+		Example: `  cluster images add --name assay.dev/assay-scan:0.1.0 --file /scan-pir=bin/scan-pir --entrypoint /scan-pir --user 65532`,
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			var err error
+			if made.Files, err = parseFiles(files); err != nil {
+				return err
+			}
+			path, cached, err := made.Archive(a.cfg.CachePath("images"), nil)
+			if err != nil {
+				return err
+			}
+			state := "assembled"
+			if cached {
+				state = "cached"
+			}
+			fmt.Fprintf(a.log, "image %-63s %s\n", made.Ref, state)
+			fmt.Fprintln(a.out, path)
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&made.Ref, "name", "", "the image's full name with its tag")
+	flags.StringArrayVar(&files, "file", nil, "PATH=FILE: a path in the image and the file to put there (repeatable)")
+	flags.StringArrayVar(&made.Entrypoint, "entrypoint", nil, "the program to run, and its fixed arguments (repeatable)")
+	flags.StringArrayVar(&made.Cmd, "cmd", nil, "default argument (repeatable)")
+	flags.StringArrayVar(&made.Dirs, "dir", nil, "empty folder that belongs to the user (repeatable)")
+	flags.StringVar(&made.User, "user", "", "numeric user, also the group (default root)")
+	flags.StringVar(&made.WorkDir, "workdir", "", "working folder")
+	_ = cmd.MarkFlagRequired("name")
+	_ = cmd.MarkFlagRequired("file")
+	return cmd
+}
+
+// parseFiles reads PATH=FILE pairs.
+func parseFiles(pairs []string) (map[string]string, error) {
+	files := map[string]string{}
+	for _, pair := range pairs {
+		inside, outside, ok := strings.Cut(pair, "=")
+		if !ok || inside == "" || outside == "" {
+			return nil, fmt.Errorf("--file %q: write PATH=FILE, the path in the image first", pair)
+		}
+		if _, double := files[inside]; double {
+			return nil, fmt.Errorf("--file %q: %s is given twice", pair, inside)
+		}
+		files[inside] = filepath.Clean(outside)
+	}
+	return files, nil
+}

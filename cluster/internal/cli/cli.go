@@ -1,0 +1,142 @@
+// Package cli is the command line of the embedded cluster.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/cluster/internal/cgroup"
+	"assay.dev/assay/cluster/internal/component"
+	"assay.dev/assay/cluster/internal/config"
+	"assay.dev/assay/cluster/internal/embedded"
+	"assay.dev/assay/cluster/internal/mountns"
+	"assay.dev/assay/cluster/internal/netns"
+	"assay.dev/assay/cluster/internal/process"
+)
+
+// Main runs the command line and returns the exit code.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := root().ExecuteContext(ctx); err != nil {
+		var code exitCode
+		if errors.As(err, &code) {
+			return int(code)
+		}
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		return 1
+	}
+	return 0
+}
+
+// exitCode ends the program with a code and without a message, because the output has said it all.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// app is what the commands share.
+type app struct {
+	cfg config.Config
+	// out is for results that scripts read, log is for people.
+	out, log io.Writer
+}
+
+func root() *cobra.Command {
+	a := &app{out: os.Stdout, log: os.Stderr}
+	cmd := &cobra.Command{
+		Use:   "cluster",
+		Short: "A one-node Kubernetes for this machine, built from source",
+		Long: `A one-node Kubernetes for this machine: compiled from released Go modules, running in its own network namespace and cgroup,
+and removed without a trace. Settings come from the environment: ASSAY_CLUSTER_STATE, ASSAY_CACHE, ASSAY_CLUSTER_PORT,
+ASSAY_CLUSTER_NAME, ASSAY_CLUSTER_SOURCE. What scripts read goes to standard output, what people read to standard error.`,
+		SilenceUsage: true, SilenceErrors: true,
+		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
+			if a.cfg, err = config.FromEnv(os.Getenv); err != nil {
+				return err
+			}
+			return a.cfg.Validate()
+		},
+	}
+	cmd.AddCommand(
+		a.preflightCommand(), a.buildCommand(), a.imagesCommand(), a.upCommand(), a.loadCommand(), a.downCommand(),
+		a.statusCommand(), a.logsCommand(), a.kubeconfigCommand(), a.chooseCommand(),
+		enterCommand(), forwardCommand(),
+	)
+	return cmd
+}
+
+// withSource finds the build recipes, which only some commands need.
+func (a *app) withSource() error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	a.cfg.Source, err = config.FindSource(a.cfg.Source, dir)
+	return err
+}
+
+// embedded prepares work on the embedded cluster.
+func (a *app) embedded() (*embedded.Cluster, error) {
+	if err := a.withSource(); err != nil {
+		return nil, err
+	}
+	return embedded.New(a.cfg, a.log)
+}
+
+// enterCommand joins cgroup and namespace and becomes another program. See process.Launcher.
+func enterCommand() *cobra.Command {
+	var group, network, mount string
+	cmd := &cobra.Command{
+		Use: process.EnterCommand, Hidden: true, Args: cobra.MinimumNArgs(1),
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
+		RunE: func(_ *cobra.Command, args []string) error {
+			hierarchies, err := cgroup.Detect()
+			if err != nil {
+				return err
+			}
+			if err := (cgroup.Group{Name: group, Hierarchies: hierarchies}).Join(); err != nil {
+				return err
+			}
+			// A namespace is a thread's, and the thread that calls exec is the one whose properties survive it.
+			runtime.LockOSThread()
+			if network != "" {
+				if err := netns.Enter(network); err != nil {
+					return err
+				}
+			}
+			if mount != "" {
+				if err := mountns.Enter(mount); err != nil {
+					return err
+				}
+			}
+			return fmt.Errorf("starting %s: %w", args[0], syscall.Exec(args[0], args, os.Environ()))
+		},
+	}
+	cmd.Flags().StringVar(&group, "cgroup", "", "cgroup to join")
+	cmd.Flags().StringVar(&network, "netns", "", "name of the network namespace to enter")
+	cmd.Flags().StringVar(&mount, "mountns", "", "file of the mount namespace to enter")
+	return cmd
+}
+
+func forwardCommand() *cobra.Command {
+	var namespace, listen, to string
+	cmd := &cobra.Command{
+		Use: component.ForwardCommand, Hidden: true, Args: cobra.NoArgs,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return embedded.Forward(cmd.Context(), namespace, listen, to)
+		},
+	}
+	cmd.Flags().StringVar(&namespace, "netns", "", "network namespace to carry connections into")
+	cmd.Flags().StringVar(&listen, "listen", "", "address to listen on, on this machine")
+	cmd.Flags().StringVar(&to, "to", "", "address inside the namespace")
+	return cmd
+}

@@ -1,0 +1,332 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/cluster/internal/choose"
+	"assay.dev/assay/cluster/internal/embedded"
+	"assay.dev/assay/cluster/internal/execx"
+	"assay.dev/assay/cluster/internal/kind"
+	"assay.dev/assay/cluster/internal/preflight"
+	"assay.dev/assay/cluster/internal/recipe"
+)
+
+func (a *app) preflightCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "preflight",
+		Short: "Tell whether the embedded cluster can run on this machine, and what to do if not",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.preflight(cmd.Context()); err != nil {
+				return err
+			}
+			fmt.Fprintln(a.log, "this machine can run the embedded cluster")
+			return nil
+		},
+	}
+}
+
+func (a *app) preflight(ctx context.Context) error {
+	cluster, err := a.embedded()
+	if err != nil {
+		return err
+	}
+	return preflight.Join(preflight.Check(preflight.Observe(ctx, cluster)))
+}
+
+func (a *app) chooseCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "choose",
+		Short: "Print which kind of cluster to use: what $CLUSTER says, or the first that can work",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			mode, why, err := a.choose(cmd.Context(), os.Getenv("CLUSTER"))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.log, "cluster: %s, because %s\n", mode, why)
+			fmt.Fprintln(a.out, mode)
+			return nil
+		},
+	}
+}
+
+func (a *app) choose(ctx context.Context, text string) (choose.Mode, string, error) {
+	asked, err := choose.Parse(text)
+	if err != nil {
+		return "", "", err
+	}
+	var facts choose.Facts
+	if asked == "" {
+		facts.Docker = choose.Docker(ctx, execx.OS{})
+		if facts.Docker != nil {
+			facts.Embedded = a.preflight(ctx)
+		}
+	}
+	return choose.Decide(asked, facts)
+}
+
+// modeFlag adds --mode. Without it a command works on the embedded cluster.
+func modeFlag(cmd *cobra.Command) *string {
+	return cmd.Flags().String("mode", string(choose.Embedded), "embedded, kind or existing, as `cluster choose` prints it")
+}
+
+func (a *app) kind(ctx context.Context) (kind.Cluster, error) {
+	if err := a.withSource(); err != nil {
+		return kind.Cluster{}, err
+	}
+	selected, err := recipe.Select("kind")
+	if err != nil {
+		return kind.Cluster{}, err
+	}
+	built, err := recipe.Builder{Source: a.cfg.Source, Cache: a.cfg.Cache, Progress: a.log}.Build(ctx, selected)
+	if err != nil {
+		return kind.Cluster{}, err
+	}
+	return kind.Cluster{Run: execx.OS{}, Binary: built[0].Path, Kubeconfig: a.kindKubeconfig(), Out: a.log}, nil
+}
+
+func (a *app) kindKubeconfig() string { return a.cfg.CachePath("kind", "kubeconfig") }
+
+// locked runs f on the embedded cluster, alone.
+func (a *app) locked(ctx context.Context, f func(*embedded.Cluster) error) error {
+	cluster, err := a.embedded()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
+	defer cancel()
+	unlock, err := cluster.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return f(cluster)
+}
+
+func (a *app) upCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Bring the cluster up; safe at any time, also after a crash",
+		Args:  cobra.NoArgs,
+	}
+	mode := modeFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		ctx := cmd.Context()
+		chosen, err := choose.Parse(*mode)
+		if err != nil {
+			return err
+		}
+		switch chosen {
+		case choose.Existing:
+			return a.upExisting(ctx)
+		case choose.Kind:
+			cluster, err := a.kind(ctx)
+			if err != nil {
+				return err
+			}
+			return cluster.Up(ctx)
+		}
+		return a.locked(ctx, func(cluster *embedded.Cluster) error {
+			if err := preflight.Join(preflight.Check(preflight.Observe(ctx, cluster))); err != nil {
+				return err
+			}
+			return cluster.Up(ctx)
+		})
+	}
+	return cmd
+}
+
+// upExisting only makes sure that the user's own cluster answers.
+func (a *app) upExisting(ctx context.Context) error {
+	if err := a.withSource(); err != nil {
+		return err
+	}
+	selected, err := recipe.Select("kubectl")
+	if err != nil {
+		return err
+	}
+	built, err := recipe.Builder{Source: a.cfg.Source, Cache: a.cfg.Cache, Progress: a.log}.Build(ctx, selected)
+	if err != nil {
+		return err
+	}
+	path, err := currentKubeconfig(os.Getenv)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	_, err = execx.OS{}.Output(ctx, execx.Command{Path: built[0].Path, Args: []string{"--kubeconfig", path, "get", "--raw", "/readyz"}})
+	if err != nil {
+		return fmt.Errorf("the cluster of %s does not answer: check it with `kubectl get nodes`: %w", path, err)
+	}
+	fmt.Fprintf(a.log, "the cluster of %s answers\n", path)
+	return nil
+}
+
+// currentKubeconfig is where kubectl would look.
+func currentKubeconfig(getenv func(string) string) (string, error) {
+	path := getenv("KUBECONFIG")
+	if path == "" {
+		path = filepath.Join(getenv("HOME"), ".kube", "config")
+	}
+	if list := filepath.SplitList(path); len(list) != 1 {
+		return "", fmt.Errorf("KUBECONFIG names %d files: name the one to use", len(list))
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("CLUSTER=existing needs a kubeconfig: set KUBECONFIG: %w", err)
+	}
+	return path, nil
+}
+
+func (a *app) loadCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "load ARCHIVE...",
+		Short: "Import image archives into the cluster, except those it has already",
+		Args:  cobra.MinimumNArgs(1),
+	}
+	mode := modeFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, archives []string) error {
+		ctx := cmd.Context()
+		chosen, err := choose.Parse(*mode)
+		if err != nil {
+			return err
+		}
+		switch chosen {
+		case choose.Existing:
+			fmt.Fprintln(a.log, "an existing cluster pulls its images by itself: push these to a registry it reaches, under the names the chart uses:")
+			for _, archive := range archives {
+				fmt.Fprintln(a.log, "  "+archive)
+			}
+			return nil
+		case choose.Kind:
+			cluster, err := a.kind(ctx)
+			if err != nil {
+				return err
+			}
+			return cluster.Load(ctx, archives)
+		}
+		return a.locked(ctx, func(cluster *embedded.Cluster) error { return cluster.Load(ctx, archives) })
+	}
+	return cmd
+}
+
+func (a *app) downCommand() *cobra.Command {
+	var purge bool
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Remove the cluster and everything it made; safe at any time",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			var errs []error
+			// A kind cluster was made only if its kubeconfig is there.
+			if _, err := os.Stat(a.kindKubeconfig()); err == nil {
+				cluster, err := a.kind(ctx)
+				if err == nil {
+					err = cluster.Down(ctx)
+				}
+				errs = append(errs, err)
+			}
+			errs = append(errs, a.locked(ctx, func(cluster *embedded.Cluster) error { return cluster.Down(ctx) }))
+			if purge {
+				errs = append(errs, os.RemoveAll(a.cfg.Cache))
+			}
+			return errors.Join(errs...)
+		},
+	}
+	cmd.Flags().BoolVar(&purge, "purge-cache", false, "also remove the cache with everything that was compiled")
+	return cmd
+}
+
+func (a *app) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Tell how every component is; exits with 3 unless all are healthy",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cluster, err := embedded.New(a.cfg, a.log)
+			if err != nil {
+				return err
+			}
+			statuses, ok := cluster.Statuses(cmd.Context())
+			table := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(table, "COMPONENT\tPID\tAGE\tHEALTH")
+			for _, status := range statuses {
+				pid := "-"
+				if status.PID != 0 {
+					pid = fmt.Sprint(status.PID)
+				}
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", status.Name, pid, status.Since, status.Health)
+			}
+			if err := table.Flush(); err != nil {
+				return err
+			}
+			if !ok {
+				return exitCode(3)
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) logsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "logs COMPONENT",
+		Short: "Print a component's log",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			cluster, err := embedded.New(a.cfg, a.log)
+			if err != nil {
+				return err
+			}
+			path, err := cluster.LogPath(args[0])
+			if err != nil {
+				return err
+			}
+			file, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			_, err = io.Copy(a.out, file)
+			return err
+		},
+	}
+}
+
+func (a *app) kubeconfigCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "kubeconfig",
+		Short: "Print the path of the cluster's kubeconfig",
+		Args:  cobra.NoArgs,
+	}
+	mode := modeFlag(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		chosen, err := choose.Parse(*mode)
+		if err != nil {
+			return err
+		}
+		path := a.cfg.Kubeconfig()
+		switch chosen {
+		case choose.Existing:
+			if path, err = currentKubeconfig(os.Getenv); err != nil {
+				return err
+			}
+		case choose.Kind:
+			path = a.kindKubeconfig()
+		}
+		fmt.Fprintln(a.out, path)
+		return nil
+	}
+	return cmd
+}

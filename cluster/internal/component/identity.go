@@ -1,0 +1,123 @@
+package component
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"assay.dev/assay/cluster/internal/config"
+	"assay.dev/assay/cluster/internal/pki"
+)
+
+// Issue makes, or keeps, every certificate and kubeconfig.
+func Issue(s Settings, now func() time.Time) (certs Certificates, err error) {
+	store := pki.Store{Dir: s.StatePath("pki"), Now: now}
+	for name, authority := range map[string]**pki.Authority{
+		"ca": &certs.Cluster, "front-proxy-ca": &certs.FrontProxy, "etcd-ca": &certs.EtcdCA,
+	} {
+		if *authority, err = store.Authority(name); err != nil {
+			return certs, err
+		}
+	}
+	if certs.Tokens, err = store.SigningKey("service-account"); err != nil {
+		return certs, err
+	}
+	for _, want := range []struct {
+		authority *pki.Authority
+		subject   pki.Subject
+		pair      *pki.Pair
+	}{
+		{certs.Cluster, apiServerSubject(), &certs.APIServer},
+		{certs.Cluster, pki.Subject{Name: "apiserver-kubelet", User: "kube-apiserver-kubelet-client", Groups: []string{"system:masters"}}, &certs.APIServerKubelet},
+		{certs.Cluster, pki.Subject{Name: "kubelet-server", User: "kubelet", Hosts: []string{config.NodeName}, Addresses: ips(config.NodeIP)}, &certs.KubeletServer},
+		{certs.FrontProxy, pki.Subject{Name: "front-proxy-client", User: "front-proxy-client"}, &certs.FrontProxyClient},
+		{certs.EtcdCA, pki.Subject{Name: "etcd-server", User: "etcd", Hosts: []string{"localhost"}, Addresses: ips(netip.MustParseAddr("127.0.0.1"))}, &certs.EtcdServer},
+		{certs.EtcdCA, pki.Subject{Name: "apiserver-etcd", User: "kube-apiserver"}, &certs.APIServerEtcd},
+	} {
+		if *want.pair, err = want.authority.Issue(want.subject); err != nil {
+			return certs, err
+		}
+	}
+	if err := s.writeKubeconfigs(certs); err != nil {
+		return certs, err
+	}
+	certs.Fingerprint, err = fingerprint(store.Dir)
+	return certs, err
+}
+
+// fingerprint changes when any certificate does: programs that still use the old ones must be restarted.
+func fingerprint(dir string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.crt"))
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		sum.Write(data)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func apiServerSubject() pki.Subject {
+	return pki.Subject{
+		Name: "apiserver", User: "kube-apiserver",
+		Hosts:     []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc." + config.ClusterDomain},
+		Addresses: ips(netip.MustParseAddr("127.0.0.1"), config.NodeIP, config.APIServiceIP),
+	}
+}
+
+// users are the API server's clients: the rights of each come with its name or group.
+var users = []pki.Subject{
+	{Name: "admin", User: "assay-admin", Groups: []string{"system:masters"}},
+	{Name: ControllerManager, User: "system:kube-controller-manager"},
+	{Name: Scheduler, User: "system:kube-scheduler"},
+	{Name: Proxy, User: "system:kube-proxy"},
+	{Name: Kubelet, User: "system:node:" + config.NodeName, Groups: []string{"system:nodes"}},
+}
+
+func (s Settings) writeKubeconfigs(certs Certificates) error {
+	for _, user := range users {
+		pair, err := certs.Cluster.Issue(user)
+		if err != nil {
+			return err
+		}
+		path, server := s.kubeconfig(user.Name), config.APIServerURL()
+		if user.Name == "admin" {
+			path, server = s.Kubeconfig(), s.HostURL()
+		}
+		text, err := pki.Kubeconfig(s.Name, server, certs.Cluster.Cert(), pair)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CoreDNSManifest is cluster DNS, with the given image.
+func CoreDNSManifest(image string) string {
+	return fill(coreDNSManifest, map[string]string{
+		"IMAGE": image, "DOMAIN": config.ClusterDomain, "DNS": config.DNSServiceIP.String(),
+	})
+}
+
+func ips(addresses ...netip.Addr) []net.IP {
+	out := make([]net.IP, 0, len(addresses))
+	for _, address := range addresses {
+		out = append(out, address.AsSlice())
+	}
+	return out
+}

@@ -1,0 +1,177 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"assay.dev/assay/cluster/internal/cgroup"
+	"assay.dev/assay/cluster/internal/component"
+	"assay.dev/assay/cluster/internal/mounts"
+	"assay.dev/assay/cluster/internal/netns"
+)
+
+func (c *Cluster) groupOf(part component.Component) cgroup.Group {
+	return cgroup.Group{Name: part.Cgroup, Hierarchies: c.group.Hierarchies}
+}
+
+// Down removes the cluster and everything it made on this machine, and then looks whether anything is left.
+func (c *Cluster) Down(context.Context) error {
+	if err := c.CheckOwner(); err != nil {
+		return err
+	}
+	if err := c.CheckNamespace(); err != nil {
+		return err
+	}
+	if err := c.killEverything(); err != nil {
+		return err
+	}
+	err := errors.Join(
+		c.host.Restore(c.snapshotFile()),
+		os.RemoveAll(c.State),
+	)
+	if err != nil {
+		return err
+	}
+	if left := c.Remains(); len(left) > 0 {
+		return fmt.Errorf("tear-down left something behind:\n  %s", strings.Join(left, "\n  "))
+	}
+	c.say("cluster %s is gone, nothing is left", c.Name)
+	return nil
+}
+
+// killEverything ends all processes and removes mounts, namespaces and cgroups. The data stays.
+func (c *Cluster) killEverything() error {
+	// kubelet first: it would start again what is being ended.
+	for _, name := range slices.Backward(component.Names) {
+		if err := c.end(name); err != nil {
+			return err
+		}
+	}
+	if err := c.group.Kill(20 * time.Second); err != nil {
+		return err
+	}
+	if err := mounts.RemoveBelow(c.State, 10*time.Second); err != nil {
+		return err
+	}
+	if err := netns.Delete(c.Name); err != nil {
+		return err
+	}
+	return c.group.Remove(10 * time.Second)
+}
+
+// end kills one remembered process, wherever it is.
+func (c *Cluster) end(name string) error {
+	record, ok := c.records.Load(name)
+	if !ok {
+		return nil
+	}
+	if err := record.Stop(0); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return c.records.Forget(name)
+}
+
+// Remains lists everything of the cluster that still exists. An empty list is what Down promises.
+func (c *Cluster) Remains() []string {
+	var left []string
+	for _, pid := range c.group.Processes() {
+		left = append(left, fmt.Sprintf("process %d (%s) in our cgroup", pid, commandName(pid)))
+	}
+	for _, pid := range processesBelow(c.State) {
+		left = append(left, fmt.Sprintf("process %d (%s) runs a program from %s", pid, commandName(pid), c.State))
+	}
+	for _, dir := range c.group.Remains() {
+		left = append(left, "cgroup "+dir)
+	}
+	if points, err := mounts.Below(c.State); err != nil {
+		left = append(left, "mounts: "+err.Error())
+	} else {
+		for _, point := range points {
+			left = append(left, "mount "+point)
+		}
+	}
+	if _, err := os.Lstat(netns.Path(c.Name)); err == nil {
+		left = append(left, "network namespace "+c.Name)
+	}
+	if _, err := os.Lstat(c.State); err == nil {
+		left = append(left, "state folder "+c.State)
+	}
+	return left
+}
+
+// processesBelow lists processes whose program or working folder lies below a folder.
+func processesBelow(dir string) []int {
+	var found []int
+	for _, link := range []string{"exe", "cwd"} {
+		paths, _ := filepath.Glob("/proc/[0-9]*/" + link)
+		for _, path := range paths {
+			target, err := os.Readlink(path)
+			if err != nil || !strings.HasPrefix(target, dir+"/") {
+				continue
+			}
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+				found = append(found, pid)
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+func commandName(pid int) string {
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		return "ended"
+	}
+	return strings.TrimSpace(string(name))
+}
+
+// Status is how one component is.
+type Status struct {
+	Name   string
+	PID    int
+	Health string
+	Since  string
+}
+
+// Statuses tells how every component is. ok is true when all are well.
+func (c *Cluster) Statuses(ctx context.Context) (all []Status, ok bool) {
+	ok = true
+	for _, name := range component.Names {
+		status := Status{Name: name, Health: "not running"}
+		if record, found := c.records.Load(name); found && record.Alive() {
+			status.PID, status.Since = record.PID, record.Age().Round(time.Second).String()
+			status.Health = "healthy"
+			if err := c.healthy(ctx, name); err != nil {
+				status.Health = "unhealthy: " + firstLine(err.Error())
+			}
+		}
+		ok = ok && status.Health == "healthy"
+		all = append(all, status)
+	}
+	return all, ok
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// LogPath is where a component writes to.
+func (c *Cluster) LogPath(name string) (string, error) {
+	if !slices.Contains(component.Names, name) {
+		return "", fmt.Errorf("unknown component %q: choose from %s", name, strings.Join(component.Names, ", "))
+	}
+	path := filepath.Join(c.StatePath("log"), name+".log")
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%s has no log at %s: it was not started", name, path)
+	}
+	return path, nil
+}

@@ -1,0 +1,282 @@
+// Package embedded brings the one-node cluster up, tears it down and tells how it is.
+package embedded
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"assay.dev/assay/cluster/internal/cgroup"
+	"assay.dev/assay/cluster/internal/component"
+	"assay.dev/assay/cluster/internal/config"
+	"assay.dev/assay/cluster/internal/execx"
+	"assay.dev/assay/cluster/internal/hoststate"
+	"assay.dev/assay/cluster/internal/image"
+	"assay.dev/assay/cluster/internal/netns"
+	"assay.dev/assay/cluster/internal/osdeps"
+	"assay.dev/assay/cluster/internal/process"
+	"assay.dev/assay/cluster/internal/recipe"
+)
+
+// Cluster is the embedded cluster of one configuration.
+type Cluster struct {
+	config.Config
+	Run execx.Runner
+	// Out receives progress, for people.
+	Out io.Writer
+
+	group   cgroup.Group
+	records process.Records
+	host    hoststate.Machine
+	began   time.Time
+}
+
+// New prepares to work on the cluster; it changes nothing.
+func New(cfg config.Config, out io.Writer) (*Cluster, error) {
+	hierarchies, err := cgroup.Detect()
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{
+		Config:  cfg,
+		Run:     execx.OS{},
+		Out:     out,
+		group:   cgroup.Group{Name: cfg.Name, Hierarchies: hierarchies},
+		records: process.Records{Dir: cfg.StatePath("processes")},
+		host:    hoststate.Machine{Root: "/"},
+		began:   time.Now(),
+	}, nil
+}
+
+// Lock keeps two of us from working on one cluster at a time. It lies in the cache, because the state folder is deleted.
+func (c *Cluster) Lock(ctx context.Context) (unlock func(), err error) {
+	path := c.CachePath("locks", c.Name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for said := false; ; {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { file.Close() }, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			file.Close()
+			return nil, fmt.Errorf("locking %s: %w", path, err)
+		}
+		if !said {
+			c.say("another `cluster` command works on %s: waiting for it", c.Name)
+			said = true
+		}
+		select {
+		case <-ctx.Done():
+			file.Close()
+			return nil, fmt.Errorf("waiting for another `cluster` command (lock %s): %w", path, ctx.Err())
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func (c *Cluster) say(format string, args ...any) {
+	fmt.Fprintf(c.Out, "[%5.1f s] %s\n", time.Since(c.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// marker is what the file that claims the state folder says.
+type marker struct {
+	Owner string `json:"owner"`
+	Name  string `json:"name"`
+}
+
+const owner = "assay-cluster"
+
+// Claim makes the state folder ours, or says whose it is.
+func (c *Cluster) Claim() error {
+	if err := c.CheckOwner(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.State, 0o711); err != nil {
+		return err
+	}
+	data, err := json.Marshal(marker{Owner: owner, Name: c.Name})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(c.Marker(), data, 0o644)
+}
+
+// CheckOwner refuses a state folder with somebody else's files, or another cluster's.
+func (c *Cluster) CheckOwner() error {
+	entries, err := os.ReadDir(c.State)
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("state folder: %w", err)
+	}
+	data, err := os.ReadFile(c.Marker())
+	var found marker
+	if err != nil || json.Unmarshal(data, &found) != nil || found.Owner != owner {
+		return fmt.Errorf("state folder %s holds files that are not a cluster's (%s, …): empty it or set ASSAY_CLUSTER_STATE to another folder", c.State, entries[0].Name())
+	}
+	if found.Name != c.Name {
+		return fmt.Errorf("state folder %s belongs to the cluster %q, not %q: set ASSAY_CLUSTER_STATE to another folder, or ASSAY_CLUSTER_NAME to %q", c.State, found.Name, c.Name, found.Name)
+	}
+	return nil
+}
+
+// Layout is what our network namespace holds.
+func (c *Cluster) Layout() netns.Layout {
+	return netns.Layout{
+		Name: c.Name, Bridge: config.BridgeName, Address: netip.PrefixFrom(config.NodeIP, config.PodCIDR.Bits()),
+		Services: config.ServiceCIDR, Owner: owner + ":" + c.State,
+	}
+}
+
+// CheckNamespace refuses a network namespace of our name that somebody else made.
+func (c *Cluster) CheckNamespace() error {
+	if !netns.Exists(c.Name) {
+		return nil
+	}
+	foreign, err := c.Layout().Foreign()
+	if err != nil {
+		return err
+	}
+	if len(foreign) > 0 {
+		return fmt.Errorf("network namespace %s has interfaces this cluster did not make (%s): set ASSAY_CLUSTER_NAME to another name, or delete it with `ip netns delete %s` if nobody needs it",
+			c.Name, strings.Join(foreign, ", "), c.Name)
+	}
+	return nil
+}
+
+// settings gathers what the components' configuration depends on, and fetches or compiles what is missing.
+func (c *Cluster) settings(ctx context.Context) (component.Settings, error) {
+	s := component.Settings{Config: c.Config, Binary: map[string]string{}, RestrictOOM: !mayLowerOOMScore()}
+	var err error
+	if s.OS, err = osdeps.Ensure(ctx, c.Run, c.Cache, c.Out); err != nil {
+		return s, err
+	}
+	selected, err := recipe.Select(component.Binaries...)
+	if err != nil {
+		return s, err
+	}
+	// What is already built goes without saying.
+	built, err := recipe.Builder{Source: c.Source, Cache: c.Cache, Progress: withoutCached{c.Out}}.Build(ctx, selected)
+	if err != nil {
+		return s, err
+	}
+	for _, one := range built {
+		s.Binary[one.Name] = one.Path
+	}
+	s.Self = c.StatePath("bin", "cluster")
+	return s, nil
+}
+
+// withoutCached leaves out the progress lines of what needed no work.
+type withoutCached struct{ io.Writer }
+
+func (w withoutCached) Write(line []byte) (int, error) {
+	if strings.HasSuffix(string(line), " cached\n") {
+		return len(line), nil
+	}
+	return w.Writer.Write(line)
+}
+
+// images writes, or finds, the archives of all upstream images.
+func (c *Cluster) images(ctx context.Context) ([]Archive, error) {
+	return Images(ctx, c.Config, withoutCached{c.Out})
+}
+
+// Archive is an image's name and where its archive lies.
+type Archive struct{ Ref, Path string }
+
+// Images assembles every upstream image in the cache and compiles what that needs.
+func Images(ctx context.Context, cfg config.Config, out io.Writer) ([]Archive, error) {
+	selected, err := recipe.Select(image.Programs(image.All())...)
+	if err != nil {
+		return nil, err
+	}
+	all, err := recipe.Builder{Source: cfg.Source, Cache: cfg.Cache, Progress: out}.Build(ctx, selected)
+	if err != nil {
+		return nil, err
+	}
+	built := map[string]recipe.Built{}
+	for _, one := range all {
+		built[one.Name] = one
+	}
+	var archives []Archive
+	for _, upstream := range image.All() {
+		composed, inputs := upstream.Compose(built)
+		path, cached, err := composed.Archive(cfg.CachePath("images"), inputs)
+		if err != nil {
+			return nil, err
+		}
+		state := "assembled"
+		if cached {
+			state = "cached"
+		}
+		fmt.Fprintf(out, "image %-63s %s\n", composed.Ref, state)
+		archives = append(archives, Archive{Ref: composed.Ref, Path: path})
+	}
+	return archives, nil
+}
+
+// refOf finds an image's full name among the archives.
+func refOf(archives []Archive, repository string) string {
+	for _, archive := range archives {
+		if strings.HasPrefix(archive.Ref, repository+":") {
+			return archive.Ref
+		}
+	}
+	return ""
+}
+
+// mayLowerOOMScore tells whether this process has CAP_SYS_RESOURCE.
+func mayLowerOOMScore() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return false
+	}
+	return data[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
+}
+
+// copySelf puts a copy of this program into the state folder: what runs for days must not depend on the checkout.
+func (c *Cluster) copySelf() error {
+	source, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	path := c.StatePath("bin", "cluster")
+	if existing, err := os.ReadFile(path); err == nil && string(existing) == string(source) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	// A running program's file cannot be written, but it can be replaced.
+	if err := os.WriteFile(path+".next", source, 0o755); err != nil {
+		return err
+	}
+	return os.Rename(path+".next", path)
+}
+
+// tailOf returns the end of a log.
+func tailOf(path string, lines int) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "(no log)"
+	}
+	return execx.Tail(string(data), lines)
+}

@@ -1,0 +1,114 @@
+package embedded
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"assay.dev/assay/cluster/internal/component"
+	"assay.dev/assay/cluster/internal/execx"
+	"assay.dev/assay/cluster/internal/netns"
+	"assay.dev/assay/cluster/internal/process"
+)
+
+// client talks to addresses inside the namespace. It checks no certificate: it only asks whether somebody is well.
+func (c *Cluster) client() *http.Client {
+	return &http.Client{
+		Timeout: 3 * time.Second,
+		Transport: &http.Transport{
+			DisableKeepAlives: true,
+			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // health only, inside our own namespace
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				return netns.Dial(ctx, c.Name, network, address)
+			},
+		},
+	}
+}
+
+// healthy returns nil when the component answers that it is well.
+func (c *Cluster) healthy(ctx context.Context, name string) error {
+	switch name {
+	case component.Containerd:
+		return canConnect(ctx, "unix", c.ContainerdSocket())
+	case component.Forwarder:
+		return canConnect(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", c.Port))
+	}
+	address := component.HealthURL(name)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	response, err := c.client().Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(io.LimitReader(response.Body, 2048))
+		return fmt.Errorf("%s answers %s: %s", address, response.Status, strings.TrimSpace(string(body)))
+	}
+	return nil
+}
+
+func canConnect(ctx context.Context, network, address string) error {
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, network, address)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// ctr calls containerd's own client.
+func (c *Cluster) ctr(ctx context.Context, settings component.Settings, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	args = append([]string{"--address", c.ContainerdSocket(), "--namespace", "k8s.io", "--connect-timeout", "2s"}, args...)
+	return c.Run.Output(ctx, execx.Command{Path: settings.OS.Bin() + "/ctr", Args: args, Env: settings.OS.Env(process.SearchPath)})
+}
+
+// errGone is why waiting for a component makes no sense any more.
+var errGone = errors.New("it ended")
+
+// await waits until the component is well, and explains itself with the component's own log if that does not happen.
+func (c *Cluster) await(ctx context.Context, launcher launcher, part component.Component, within time.Duration) error {
+	err := poll(ctx, within, 100*time.Millisecond, func(ctx context.Context) error {
+		if _, alive, _ := launcher.Running(part.Spec); !alive {
+			return stop{errGone}
+		}
+		return c.healthy(ctx, part.Name)
+	})
+	if err != nil {
+		log := launcher.LogPath(part.Name)
+		return fmt.Errorf("%s is not healthy after %s: %w\nthe end of %s:\n%s", part.Name, within, err, log, tailOf(log, 15))
+	}
+	return nil
+}
+
+// stop wraps an error that waiting does not cure.
+type stop struct{ error }
+
+func (s stop) Unwrap() error { return s.error }
+
+// poll calls check until it succeeds, gives up, or time is over, and returns the last error.
+func poll(ctx context.Context, within, every time.Duration, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for {
+		err := check(ctx)
+		var final stop
+		if err == nil || errors.As(err, &final) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(every):
+		}
+	}
+}

@@ -1,0 +1,473 @@
+package embedded
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"assay.dev/assay/cluster/internal/component"
+	"assay.dev/assay/cluster/internal/config"
+	"assay.dev/assay/cluster/internal/execx"
+	"assay.dev/assay/cluster/internal/image"
+	"assay.dev/assay/cluster/internal/netns"
+	"assay.dev/assay/cluster/internal/process"
+)
+
+// launcher starts and finds our processes.
+type launcher = process.Launcher
+
+// Up makes the cluster run: what is well stays, what is dead or stale is cleaned away and started again.
+func (c *Cluster) Up(ctx context.Context) error {
+	settings, err := c.settings(ctx)
+	if err != nil {
+		return err
+	}
+	archives, err := c.images(ctx)
+	if err != nil {
+		return err
+	}
+	settings.PauseImage = refOf(archives, "registry.k8s.io/pause")
+	c.began = time.Now()
+	if err := c.CheckNamespace(); err != nil {
+		return err
+	}
+	if err := c.Claim(); err != nil {
+		return err
+	}
+	if err := c.host.Prepare(c.snapshotFile(), append(c.MountNamespace().Targets(), netns.Dir)); err != nil {
+		return err
+	}
+	if err := c.copySelf(); err != nil {
+		return err
+	}
+	certs, err := component.Issue(settings, time.Now)
+	if err != nil {
+		return err
+	}
+	if err := c.foundation(); err != nil {
+		return err
+	}
+	up := &upRun{Cluster: c, settings: settings, launcher: c.launcher(settings), parts: map[string]component.Component{}}
+	for _, part := range component.All(settings, certs) {
+		up.parts[part.Name] = part
+	}
+	return up.run(ctx, archives)
+}
+
+func (c *Cluster) snapshotFile() string { return c.StatePath("host-before.json") }
+
+func (c *Cluster) launcher(settings component.Settings) launcher {
+	return launcher{Self: settings.Self, LogDir: c.StatePath("log"), Records: c.records}
+}
+
+// foundation provides the cgroup and the namespaces. Processes without their namespaces are of no use to anybody.
+func (c *Cluster) foundation() error {
+	mount := c.MountNamespace()
+	if !netns.Exists(c.Name) || !mount.Exists() {
+		if pids := c.group.Processes(); len(pids) > 0 {
+			c.say("a namespace of %s is gone: ending the %d processes it leaves behind", c.Name, len(pids))
+		}
+		if err := c.killEverything(); err != nil {
+			return err
+		}
+		if err := netns.Create(c.Name); err != nil {
+			return err
+		}
+		if err := mount.Create(); err != nil {
+			return err
+		}
+	}
+	if err := c.Layout().Setup(); err != nil {
+		return err
+	}
+	return c.group.Create()
+}
+
+// upRun is one call of Up.
+type upRun struct {
+	*Cluster
+	settings component.Settings
+	launcher launcher
+	parts    map[string]component.Component
+}
+
+func (u *upRun) run(ctx context.Context, archives []Archive) error {
+	for _, part := range u.parts {
+		for _, file := range part.Files {
+			if err := writeFile(file); err != nil {
+				return err
+			}
+		}
+	}
+	// Importing images needs containerd only, so it goes on beside the start of the control plane.
+	essential, others := splitArchives(archives)
+	imports := newTasks(ctx)
+	essentialDone := make(chan error, 1)
+	imports.Go(func(ctx context.Context) error {
+		err := u.start(ctx, component.Containerd, 30*time.Second)
+		if err == nil {
+			err = u.importAll(ctx, essential)
+		}
+		essentialDone <- err
+		if err != nil {
+			return err
+		}
+		return u.importAll(ctx, others)
+	})
+	if err := u.controlPlane(ctx); err != nil {
+		return errors.Join(err, imports.Stop())
+	}
+	if err := <-essentialDone; err != nil {
+		return err
+	}
+	if err := u.node(ctx); err != nil {
+		return errors.Join(err, imports.Stop())
+	}
+	if err := u.dns(ctx, refOf(archives, "registry.k8s.io/coredns/coredns")); err != nil {
+		return errors.Join(err, imports.Stop())
+	}
+	if err := imports.Wait(); err != nil {
+		return err
+	}
+	u.say("cluster %s is ready: export KUBECONFIG=%s", u.Name, u.Kubeconfig())
+	return nil
+}
+
+// splitArchives separates what the cluster itself needs from what only the workloads do.
+func splitArchives(archives []Archive) (essential, others []Archive) {
+	for _, archive := range archives {
+		if strings.HasPrefix(archive.Ref, "registry.k8s.io/") {
+			essential = append(essential, archive)
+		} else {
+			others = append(others, archive)
+		}
+	}
+	return essential, others
+}
+
+func (u *upRun) controlPlane(ctx context.Context) error {
+	if err := u.start(ctx, component.Etcd, 30*time.Second); err != nil {
+		return err
+	}
+	if err := u.start(ctx, component.APIServer, 90*time.Second); err != nil {
+		return err
+	}
+	if err := u.start(ctx, component.Forwarder, 10*time.Second); err != nil {
+		return err
+	}
+	tasks := newTasks(ctx)
+	for _, name := range []string{component.ControllerManager, component.Scheduler} {
+		tasks.Go(func(ctx context.Context) error { return u.start(ctx, name, 45*time.Second) })
+	}
+	return tasks.Wait()
+}
+
+// node starts what makes this machine a node. Pods wait for the pod network, and that for Service translation:
+// a pod's first packet to a ClusterIP must not come before the rules that translate it.
+func (u *upRun) node(ctx context.Context) error {
+	if _, alive, current := u.launcher.Running(u.parts[component.Proxy].Spec); !alive || !current {
+		if err := removeIfThere(u.settings.CNIConf().Path); err != nil {
+			return err
+		}
+	}
+	tasks := newTasks(ctx)
+	tasks.Go(u.startKubelet)
+	tasks.Go(func(ctx context.Context) error {
+		if err := u.start(ctx, component.Proxy, 60*time.Second); err != nil {
+			return err
+		}
+		return writeFile(u.settings.CNIConf())
+	})
+	if err := tasks.Wait(); err != nil {
+		return err
+	}
+	return u.awaitReady(ctx)
+}
+
+// awaitReady waits until kubelet itself has said that the node is ready: after a restart the API server still holds what
+// its predecessor said.
+func (u *upRun) awaitReady(ctx context.Context) error {
+	record, _ := u.launcher.Records.Load(component.Kubelet)
+	started := time.Now().Add(-record.Age())
+	return u.awaitTrue(ctx, 60*time.Second, "node "+config.NodeName+" Ready", func(ctx context.Context) error {
+		out, err := u.kubectl(ctx, "", "get", "node", config.NodeName, "-o",
+			`jsonpath={range .status.conditions[?(@.type=="Ready")]}{.status} {.lastHeartbeatTime} {.message}{end}`)
+		if answer := strings.TrimSpace(string(out)); err == nil && !readySince(answer, started) {
+			err = fmt.Errorf("its condition Ready is %q", answer)
+		}
+		return err
+	})
+}
+
+// readySince reads "True 2026-01-02T03:04:05Z …": ready, and said so after the given time.
+func readySince(answer string, started time.Time) bool {
+	status, rest, _ := strings.Cut(answer, " ")
+	heartbeat, _, _ := strings.Cut(rest, " ")
+	at, err := time.Parse(time.RFC3339, heartbeat)
+	// Heartbeats are whole seconds, rounded down.
+	return status == "True" && err == nil && at.After(started.Truncate(time.Second).Add(-time.Nanosecond))
+}
+
+// startKubelet starts kubelet and clears a record of CPU assignments that it can no longer use: after a crash, or when the
+// machine has other CPUs than before, kubelet refuses to start rather than to forget.
+func (u *upRun) startKubelet(ctx context.Context) error {
+	state := filepath.Join(u.settings.KubeletRoot(), "cpu_manager_state")
+	if !validCPUState(state) {
+		if err := os.Remove(state); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	err := u.start(ctx, component.Kubelet, 45*time.Second)
+	if err == nil || !errors.Is(err, errGone) || !strings.Contains(tailOf(u.launcher.LogPath(component.Kubelet), 40), "cpu_manager_state") {
+		return err
+	}
+	u.say("kubelet rejects its record of CPU assignments: removing it and starting again")
+	if err := os.Remove(state); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return u.start(ctx, component.Kubelet, 45*time.Second)
+}
+
+func validCPUState(path string) bool {
+	data, err := os.ReadFile(path)
+	var state struct {
+		PolicyName string `json:"policyName"`
+	}
+	return err == nil && json.Unmarshal(data, &state) == nil && state.PolicyName == "static"
+}
+
+// dns applies cluster DNS and waits until it answers.
+func (u *upRun) dns(ctx context.Context, ref string) error {
+	if err := u.apply(ctx, component.CoreDNSManifest(ref)); err != nil {
+		return err
+	}
+	// Asked for real, through its Service: right after a restart the API server still holds the pod's old condition.
+	return u.awaitTrue(ctx, 60*time.Second, "cluster DNS answers", u.resolve)
+}
+
+// resolve looks up the API server's name as a pod would.
+func (u *upRun) resolve(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return netns.Dial(ctx, u.Name, network, net.JoinHostPort(config.DNSServiceIP.String(), "53"))
+	}}
+	addresses, err := resolver.LookupHost(ctx, "kubernetes.default.svc."+config.ClusterDomain+".")
+	if err == nil && !slices.Contains(addresses, config.APIServiceIP.String()) {
+		err = fmt.Errorf("the API server's name resolves to %v, want %s", addresses, config.APIServiceIP)
+	}
+	return err
+}
+
+// start brings one component to health: one that runs as wanted is left alone.
+func (u *upRun) start(ctx context.Context, name string, within time.Duration) error {
+	part := u.parts[name]
+	record, alive, current := u.launcher.Running(part.Spec)
+	switch {
+	case alive && current:
+		// An answer may be slow on a busy machine; a hung component gives none.
+		if err := poll(ctx, 10*time.Second, 200*time.Millisecond, func(ctx context.Context) error { return u.healthy(ctx, part.Name) }); err == nil {
+			return nil
+		} else if ctx.Err() != nil {
+			return ctx.Err()
+		} else {
+			u.say("%s runs but is not well (%v): restarting it", name, err)
+		}
+	case alive:
+		u.say("%s runs with other settings: restarting it", name)
+	}
+	if alive {
+		if err := record.Stop(5 * time.Second); err != nil {
+			return err
+		}
+	}
+	if err := u.clearStale(part); err != nil {
+		return err
+	}
+	started := time.Now()
+	if _, err := u.launcher.Start(part.Spec); err != nil {
+		return err
+	}
+	if err := u.await(ctx, u.launcher, part, within); err != nil {
+		return err
+	}
+	u.say("%-24s ready after %.1f s", name, time.Since(started).Seconds())
+	return nil
+}
+
+// clearStale removes what a dead component left and its successor would stumble over.
+func (u *upRun) clearStale(part component.Component) error {
+	if err := u.groupOf(part).Create(); err != nil {
+		return err
+	}
+	switch part.Name {
+	case component.Containerd:
+		// It watches the folder itself, so the folder must be there first and must never be replaced.
+		if err := os.MkdirAll(u.settings.CNIConfDir(), 0o755); err != nil {
+			return err
+		}
+		// Its cgroup is not emptied: the shims in it hold the running containers, and the next containerd finds them again.
+		if err := os.MkdirAll(filepath.Dir(u.ContainerdSocket()), 0o711); err != nil {
+			return err
+		}
+		return removeIfThere(u.ContainerdSocket())
+	default:
+		// A process whose record was lost (a crash right after its start) holds the ports its successor needs.
+		return u.groupOf(part).Kill(10 * time.Second)
+	}
+}
+
+// tasks runs functions side by side; the first error ends them all.
+type tasks struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	group  sync.WaitGroup
+	mutex  sync.Mutex
+	first  error
+}
+
+func newTasks(ctx context.Context) *tasks {
+	ctx, cancel := context.WithCancelCause(ctx)
+	return &tasks{ctx: ctx, cancel: cancel}
+}
+
+// Go runs f in the background.
+func (t *tasks) Go(f func(context.Context) error) {
+	t.group.Go(func() {
+		if err := f(t.ctx); err != nil {
+			t.mutex.Lock()
+			if t.first == nil {
+				t.first = err
+			}
+			t.mutex.Unlock()
+			t.cancel(err)
+		}
+	})
+}
+
+// Wait returns when all have ended, with the first error.
+func (t *tasks) Wait() error {
+	t.group.Wait()
+	t.cancel(nil)
+	return t.first
+}
+
+// Stop ends all that still run. An error that only says so is none.
+func (t *tasks) Stop() error {
+	t.cancel(context.Canceled)
+	if err := t.Wait(); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// kubectl calls kubectl as the administrator.
+func (u *upRun) kubectl(ctx context.Context, stdin string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	return u.Run.Output(ctx, execx.Command{
+		Path: u.settings.Binary["kubectl"], Args: append([]string{"--kubeconfig", u.Kubeconfig()}, args...), Stdin: strings.NewReader(stdin),
+	})
+}
+
+func (u *upRun) apply(ctx context.Context, manifest string) error {
+	// Retried, because right after its start the API server still sets up its own roles and namespaces.
+	return poll(ctx, 30*time.Second, 500*time.Millisecond, func(ctx context.Context) error {
+		_, err := u.kubectl(ctx, manifest, "apply", "--server-side", "--force-conflicts", "--field-manager=assay-cluster", "-f", "-")
+		return err
+	})
+}
+
+// awaitTrue waits until check succeeds. What can keep a node or a pod from working shows in pods, events and kubelet's log.
+func (u *upRun) awaitTrue(ctx context.Context, within time.Duration, what string, check func(context.Context) error) error {
+	if err := poll(ctx, within, 250*time.Millisecond, check); err != nil {
+		log := u.launcher.LogPath(component.Kubelet)
+		pods, _ := u.kubectl(ctx, "", "get", "pods", "-A", "-o", "wide")
+		events, _ := u.kubectl(ctx, "", "get", "events", "-A", "--sort-by=.lastTimestamp")
+		return fmt.Errorf("%s: not after %s: %w\npods:\n%s\nevents:\n%s\nthe end of %s:\n%s",
+			what, within, err, pods, execx.Tail(string(events), 10), log, tailOf(log, 15))
+	}
+	u.say("%s", what)
+	return nil
+}
+
+// importAll brings image archives into containerd, except those it holds already.
+func (u *upRun) importAll(ctx context.Context, archives []Archive) error {
+	paths := make([]string, 0, len(archives))
+	for _, archive := range archives {
+		paths = append(paths, archive.Path)
+	}
+	return u.load(ctx, u.settings, paths)
+}
+
+// Load imports image archives into the running cluster.
+func (c *Cluster) Load(ctx context.Context, archives []string) error {
+	settings, err := c.settings(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := c.ctr(ctx, settings, "version"); err != nil {
+		return fmt.Errorf("cluster %s is not up: run `cluster up` first: %w", c.Name, err)
+	}
+	return c.load(ctx, settings, archives)
+}
+
+func (c *Cluster) load(ctx context.Context, settings component.Settings, archives []string) error {
+	out, err := c.ctr(ctx, settings, "images", "list")
+	if err != nil {
+		return err
+	}
+	present := parseImageList(string(out))
+	for _, archive := range archives {
+		ref, digest, err := image.Digest(archive)
+		if err != nil {
+			return err
+		}
+		if present[ref] == digest {
+			continue
+		}
+		started := time.Now()
+		if _, err := c.ctr(ctx, settings, "images", "import", "--digests=false", archive); err != nil {
+			return fmt.Errorf("importing %s: %w", archive, err)
+		}
+		c.say("image %s imported in %.1f s", ref, time.Since(started).Seconds())
+	}
+	return nil
+}
+
+// parseImageList reads names and digests from `ctr images list`.
+func parseImageList(text string) map[string]string {
+	digests := map[string]string{}
+	for line := range strings.Lines(text) {
+		if fields := strings.Fields(line); len(fields) >= 3 && strings.HasPrefix(fields[2], "sha256:") {
+			digests[fields[0]] = fields[2]
+		}
+	}
+	return digests
+}
+
+func writeFile(file component.File) error {
+	if err := os.MkdirAll(filepath.Dir(file.Path), 0o755); err != nil {
+		return err
+	}
+	// In one step: containerd and kubelet watch some of these folders.
+	if err := os.WriteFile(file.Path+".next", []byte(file.Text), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(file.Path+".next", file.Path)
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+// Package kind runs the cluster as a kind cluster in a Docker engine.
+package kind
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"assay.dev/assay/cluster/internal/execx"
+)
+
+// Name is our kind cluster's name: others that the user has are left alone.
+const Name = "assay"
+
+// Cluster is our kind cluster.
+type Cluster struct {
+	Run execx.Runner
+	// Binary is the kind program.
+	Binary string
+	// Kubeconfig is a file of our own, so that the user's current context does not change.
+	Kubeconfig string
+	Out        io.Writer
+}
+
+// config gives the node what experiments need: whole CPUs for Guaranteed pods.
+const config = `kind: Cluster
+apiVersion: kind.x-k8s.io/v1alpha4
+nodes:
+- role: control-plane
+  kubeadmConfigPatches:
+  - |
+    kind: KubeletConfiguration
+    apiVersion: kubelet.config.k8s.io/v1beta1
+    cpuManagerPolicy: static
+    kubeReserved: {cpu: 200m}
+`
+
+// Up creates the cluster, or goes on using it.
+func (c Cluster) Up(ctx context.Context) error {
+	exists, err := c.exists(ctx)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(c.Kubeconfig), 0o755); err != nil {
+		return err
+	}
+	if exists {
+		fmt.Fprintf(c.Out, "kind cluster %s is there already\n", Name)
+		_, err := c.kind(ctx, time.Minute, "", "export", "kubeconfig", "--name", Name, "--kubeconfig", c.Kubeconfig)
+		return err
+	}
+	fmt.Fprintf(c.Out, "creating kind cluster %s …\n", Name)
+	_, err = c.kind(ctx, 10*time.Minute, config, "create", "cluster", "--name", Name, "--kubeconfig", c.Kubeconfig, "--wait", "5m", "--config", "-")
+	return err
+}
+
+// Load copies image archives to the node.
+func (c Cluster) Load(ctx context.Context, archives []string) error {
+	for _, archive := range archives {
+		if _, err := c.kind(ctx, 5*time.Minute, "", "load", "image-archive", archive, "--name", Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Down deletes the cluster. Deleting one that is not there is fine.
+func (c Cluster) Down(ctx context.Context) error {
+	_, err := c.kind(ctx, 5*time.Minute, "", "delete", "cluster", "--name", Name, "--kubeconfig", c.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(c.Kubeconfig)
+}
+
+func (c Cluster) exists(ctx context.Context) (bool, error) {
+	out, err := c.kind(ctx, time.Minute, "", "get", "clusters")
+	return slices.Contains(strings.Fields(string(out)), Name), err
+}
+
+func (c Cluster) kind(ctx context.Context, within time.Duration, stdin string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return c.Run.Output(ctx, execx.Command{Path: c.Binary, Args: args, Stdin: strings.NewReader(stdin)})
+}

@@ -1,0 +1,245 @@
+// Package netns owns the cluster's network namespace: the bridge, its addresses and the way in.
+package netns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	vnetns "github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// Dir is where named network namespaces live, so that `ip netns` shows ours.
+const Dir = "/run/netns"
+
+// Path is the file that keeps a named namespace alive.
+func Path(name string) string { return filepath.Join(Dir, name) }
+
+// Exists tells whether the namespace is there and alive: after a reboot, or a half-done deletion, only a plain file is left.
+func Exists(name string) bool {
+	var stat unix.Statfs_t
+	return unix.Statfs(Path(name), &stat) == nil && stat.Type == unix.NSFS_MAGIC
+}
+
+// Create makes the namespace, with nothing but a loopback interface in it.
+func Create(name string) error {
+	if err := Delete(name); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(Dir, 0o755); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(Path(name), os.O_CREATE|os.O_EXCL|os.O_RDONLY, 0o444)
+	if err != nil {
+		return fmt.Errorf("network namespace %s: %w", name, err)
+	}
+	file.Close()
+	return onOwnThread(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("making network namespace %s: %w", name, err)
+		}
+		own := fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid())
+		if err := unix.Mount(own, Path(name), "none", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("naming network namespace %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// Delete drops the namespace's name. The kernel takes it down, with everything in it, when its last process is gone.
+func Delete(name string) error {
+	for range 8 { // several mounts on one another are the trace of interrupted runs
+		if err := unix.Unmount(Path(name), unix.MNT_DETACH); err != nil {
+			break
+		}
+	}
+	if err := os.Remove(Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("deleting network namespace %s: %w", name, err)
+	}
+	return nil
+}
+
+// Enter moves this thread into the namespace for good. Call it with the thread locked.
+func Enter(name string) error {
+	handle, err := vnetns.GetFromPath(Path(name))
+	if err != nil {
+		return fmt.Errorf("network namespace %s: %w", name, err)
+	}
+	defer handle.Close()
+	if err := vnetns.Set(handle); err != nil {
+		return fmt.Errorf("entering network namespace %s: %w", name, err)
+	}
+	return nil
+}
+
+// Do calls f inside the namespace.
+func Do(name string, f func() error) error {
+	return onOwnThread(func() error {
+		if err := Enter(name); err != nil {
+			return err
+		}
+		return f()
+	})
+}
+
+// onOwnThread calls f on a thread that is thrown away afterwards, because its namespace is no longer the program's.
+func onOwnThread(f func() error) error {
+	result := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the runtime ends the thread with this goroutine
+		result <- f()
+	}()
+	return <-result
+}
+
+// Dial connects to an address inside the namespace. The connection then works from everywhere.
+func Dial(ctx context.Context, name, network, address string) (conn net.Conn, err error) {
+	err = Do(name, func() error {
+		// A numeric address, so that the whole dial happens on this thread.
+		conn, err = (&net.Dialer{FallbackDelay: -1}).DialContext(ctx, network, address)
+		return err
+	})
+	return conn, err
+}
+
+// Layout is what the namespace holds.
+type Layout struct {
+	Name     string
+	Bridge   string
+	Address  netip.Prefix // the bridge's own
+	Services netip.Prefix // routed to the bridge, so that a ClusterIP has a route and is then translated
+	Owner    string       // written on the bridge, so that it is recognised
+}
+
+// sysctls are set inside the namespace only. Order matters: writing ip_forward resets others.
+var sysctls = [][2]string{
+	{"net/ipv4/ip_forward", "1"},
+	{"net/ipv6/conf/all/disable_ipv6", "1"},
+	{"net/ipv6/conf/default/disable_ipv6", "1"},
+	// Traffic between two pods of one node crosses the bridge only; Service translation must see it too.
+	{"net/bridge/bridge-nf-call-iptables", "1"},
+	// The machine's strictness is inherited, and would drop translated packets that come back another way.
+	{"net/ipv4/conf/all/rp_filter", "0"},
+	{"net/ipv4/conf/default/rp_filter", "0"},
+}
+
+// Setup makes the namespace hold exactly the layout; what is right already stays.
+func (l Layout) Setup() error {
+	return Do(l.Name, func() error {
+		for _, sysctl := range sysctls {
+			if err := writeSysctl(sysctl[0], sysctl[1]); err != nil {
+				return err
+			}
+		}
+		loopback, err := netlink.LinkByName("lo")
+		if err != nil {
+			return fmt.Errorf("network namespace %s: loopback: %w", l.Name, err)
+		}
+		if err := netlink.LinkSetUp(loopback); err != nil {
+			return fmt.Errorf("network namespace %s: loopback: %w", l.Name, err)
+		}
+		return l.setupBridge()
+	})
+}
+
+func (l Layout) setupBridge() error {
+	bridge, err := netlink.LinkByName(l.Bridge)
+	if err != nil {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = l.Bridge
+		// A fixed address: otherwise it follows the pods that come and go, and established connections break.
+		attrs.HardwareAddr = net.HardwareAddr{0x02, 0xa5, 0x5a, 0x00, 0x00, 0x01}
+		bridge = &netlink.Bridge{LinkAttrs: attrs}
+		if err := netlink.LinkAdd(bridge); err != nil {
+			return fmt.Errorf("bridge %s: %w", l.Bridge, err)
+		}
+	}
+	if err := netlink.LinkSetAlias(bridge, l.Owner); err != nil {
+		return fmt.Errorf("bridge %s: %w", l.Bridge, err)
+	}
+	address := &netlink.Addr{IPNet: ipNet(l.Address)}
+	if err := netlink.AddrReplace(bridge, address); err != nil {
+		return fmt.Errorf("bridge %s: address %s: %w", l.Bridge, l.Address, err)
+	}
+	if err := netlink.LinkSetUp(bridge); err != nil {
+		return fmt.Errorf("bridge %s: %w", l.Bridge, err)
+	}
+	route := &netlink.Route{LinkIndex: bridge.Attrs().Index, Dst: ipNet(l.Services), Scope: netlink.SCOPE_LINK}
+	if err := netlink.RouteReplace(route); err != nil {
+		return fmt.Errorf("bridge %s: route to %s: %w", l.Bridge, l.Services, err)
+	}
+	return nil
+}
+
+// Foreign lists interfaces in the namespace that we would not have made: a sign that it is somebody else's.
+func (l Layout) Foreign() ([]string, error) {
+	var foreign []string
+	err := Do(l.Name, func() error {
+		links, err := netlink.LinkList()
+		if err != nil {
+			return err
+		}
+		foreign = foreignLinks(links, l)
+		return nil
+	})
+	return foreign, err
+}
+
+func foreignLinks(links []netlink.Link, l Layout) []string {
+	bridge := -1
+	for _, link := range links {
+		if link.Attrs().Name == l.Bridge && link.Attrs().Alias == l.Owner {
+			bridge = link.Attrs().Index
+		}
+	}
+	var foreign []string
+	// Tunnel devices appear in every new namespace by themselves when their module is loaded.
+	automatic := []string{"lo", "tunl0", "sit0", "ip6tnl0", "ip6_vti0", "ip_vti0", "gre0", "gretap0", "erspan0", "ip6gre0"}
+	for _, link := range links {
+		attrs := link.Attrs()
+		plugged := bridge >= 0 && attrs.MasterIndex == bridge
+		if attrs.Index != bridge && !plugged && !slices.Contains(automatic, attrs.Name) {
+			foreign = append(foreign, attrs.Name)
+		}
+	}
+	return foreign
+}
+
+func writeSysctl(name, value string) error {
+	path := filepath.Join("/proc/sys", name)
+	current, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(name, "net/ipv6/") {
+		return nil // a kernel without IPv6
+	}
+	if err == nil && strings.TrimSpace(string(current)) == value {
+		return nil
+	}
+	if err := os.WriteFile(path, []byte(value), 0o644); err != nil {
+		return fmt.Errorf("setting %s inside the cluster's network namespace: %w (is the module br_netfilter loaded?)", strings.ReplaceAll(name, "/", "."), err)
+	}
+	return nil
+}
+
+func ipNet(prefix netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), prefix.Addr().BitLen())}
+}
+
+// Scratch calls f in a namespace of its own that nobody else sees and that is gone afterwards.
+func Scratch(f func() error) error {
+	return onOwnThread(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return err
+		}
+		return f()
+	})
+}

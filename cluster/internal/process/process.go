@@ -1,0 +1,168 @@
+// Package process starts long-running programs in the cluster's namespace and cgroup, and knows them again later.
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Identity names one process for good: a pid alone is reused, its start time on one boot is not.
+type Identity struct {
+	PID    int    `json:"pid"`
+	Start  uint64 `json:"startTicks"`
+	BootID string `json:"bootID"`
+}
+
+// Record is what is remembered about a process we started.
+type Record struct {
+	Identity
+	// Spec changes when the process would be started differently today.
+	Spec string `json:"spec"`
+}
+
+// Identify reads a running process's identity; ok is false when there is no such process or it is only a zombie.
+func Identify(pid int) (id Identity, ok bool) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return Identity{}, false
+	}
+	state, start, err := parseStat(string(data))
+	if err != nil || state == "Z" || state == "X" {
+		return Identity{}, false
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return Identity{}, false
+	}
+	return Identity{PID: pid, Start: start, BootID: strings.TrimSpace(string(boot))}, true
+}
+
+// parseStat reads the state and start time from a /proc/PID/stat line, whose second field may hold spaces and parentheses.
+func parseStat(line string) (state string, start uint64, err error) {
+	_, after, found := strings.Cut(line[max(0, strings.LastIndexByte(line, ')')):], ") ")
+	fields := strings.Fields(after)
+	// The start time is field 22 of the line, and field 3 is the first after the name.
+	if !found || len(fields) < 20 {
+		return "", 0, fmt.Errorf("unexpected /proc/PID/stat line %q", line)
+	}
+	start, err = strconv.ParseUint(fields[19], 10, 64)
+	return fields[0], start, err
+}
+
+// Alive tells whether exactly this process still runs.
+func (id Identity) Alive() bool {
+	now, ok := Identify(id.PID)
+	return ok && now == id
+}
+
+// ticksPerSecond is the unit of start times in /proc; the kernel fixes it for all programs.
+const ticksPerSecond = 100
+
+// Age is how long ago the process started.
+func (id Identity) Age() time.Duration {
+	data, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return 0
+	}
+	var uptime float64
+	if _, err := fmt.Sscan(string(data), &uptime); err != nil {
+		return 0
+	}
+	return time.Duration((uptime - float64(id.Start)/ticksPerSecond) * float64(time.Second))
+}
+
+// Signal sends a signal to exactly this process and to nobody else.
+func (id Identity) Signal(signal syscall.Signal) error {
+	// The handle is taken first: a process that is still the right one after that cannot be replaced behind it.
+	handle, err := os.FindProcess(id.PID)
+	if err != nil {
+		return err
+	}
+	defer handle.Release()
+	if !id.Alive() {
+		return os.ErrProcessDone
+	}
+	return handle.Signal(signal)
+}
+
+// Stop ends the process: politely first, then not, and returns when it is gone.
+func (id Identity) Stop(grace time.Duration) error {
+	for _, step := range []struct {
+		signal syscall.Signal
+		wait   time.Duration
+	}{{syscall.SIGTERM, grace}, {syscall.SIGKILL, 10 * time.Second}} {
+		if err := id.Signal(step.signal); errors.Is(err, os.ErrProcessDone) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("stopping process %d: %w", id.PID, err)
+		}
+		for deadline := time.Now().Add(step.wait); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+			if !id.Alive() {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("process %d is still there 10 s after SIGKILL: it probably hangs in the kernel (see /proc/%d/stack)", id.PID, id.PID)
+}
+
+// Records is a folder with one file per process we started.
+type Records struct{ Dir string }
+
+func (r Records) path(name string) string { return filepath.Join(r.Dir, name+".json") }
+
+// Load returns what is remembered about a process; ok is false when nothing usable is.
+func (r Records) Load(name string) (record Record, ok bool) {
+	data, err := os.ReadFile(r.path(name))
+	if err != nil || json.Unmarshal(data, &record) != nil {
+		return Record{}, false
+	}
+	return record, true
+}
+
+// Save remembers a process. It replaces the file in one step, so that a crash leaves the old or the new one.
+func (r Records) Save(name string, record Record) error {
+	data, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
+		return err
+	}
+	next := r.path(name) + ".next"
+	if err := os.WriteFile(next, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, r.path(name))
+}
+
+// Forget drops the memory of a process.
+func (r Records) Forget(name string) error {
+	err := os.Remove(r.path(name))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// All returns every process that is remembered.
+func (r Records) All() map[string]Record {
+	all := map[string]Record{}
+	entries, _ := os.ReadDir(r.Dir)
+	for _, entry := range entries {
+		name, isRecord := strings.CutSuffix(entry.Name(), ".json")
+		if !isRecord {
+			continue
+		}
+		if record, ok := r.Load(name); ok {
+			all[name] = record
+		}
+	}
+	return all
+}

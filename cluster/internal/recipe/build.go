@@ -1,0 +1,299 @@
+package recipe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"assay.dev/assay/cluster/internal/execx"
+)
+
+// neededForOneBuild is a generous bound on what compiling the largest component writes.
+const neededForOneBuild = 3 << 30
+
+// stillBuildingEvery is how often a long build says that it is alive.
+const stillBuildingEvery = 30 * time.Second
+
+// Builder compiles recipes into the cache.
+type Builder struct {
+	Source   string
+	Cache    string
+	Progress io.Writer
+}
+
+// Built is a finished binary.
+type Built struct {
+	Recipe
+	Version string
+	Path    string
+	// Key identifies the build's inputs.
+	Key string
+}
+
+// Build compiles the recipes one after another and skips what the cache holds.
+func (b Builder) Build(ctx context.Context, recipes []Recipe) ([]Built, error) {
+	goVersion, err := goVersion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	built := make([]Built, 0, len(recipes))
+	for _, recipe := range recipes {
+		one, err := b.one(ctx, recipe, goVersion)
+		if err != nil {
+			return built, err
+		}
+		built = append(built, one)
+	}
+	return built, nil
+}
+
+// Locate returns the finished binary without building it.
+func (b Builder) Locate(ctx context.Context, name string) (Built, error) {
+	goVersion, err := goVersion(ctx)
+	if err != nil {
+		return Built{}, err
+	}
+	selected, err := Select(name)
+	if err != nil {
+		return Built{}, err
+	}
+	one, err := b.plan(selected[0], goVersion)
+	if err != nil {
+		return Built{}, err
+	}
+	if _, err := os.Stat(one.Path); err != nil {
+		return Built{}, fmt.Errorf("%s %s is not built: run `cluster build %s`", name, one.Version, name)
+	}
+	return one, nil
+}
+
+func (b Builder) plan(recipe Recipe, goVersion string) (Built, error) {
+	version, err := recipe.Version(b.Source)
+	if err != nil {
+		return Built{}, err
+	}
+	key, err := recipe.Key(b.Source, goVersion)
+	if err != nil {
+		return Built{}, err
+	}
+	dir := filepath.Join(b.Cache, "bin", fmt.Sprintf("%s-%s-%s", recipe.Name, version, key))
+	return Built{Recipe: recipe, Version: version, Key: key, Path: filepath.Join(dir, recipe.Name)}, nil
+}
+
+func (b Builder) one(ctx context.Context, recipe Recipe, goVersion string) (Built, error) {
+	planned, err := b.plan(recipe, goVersion)
+	if err != nil {
+		return planned, err
+	}
+	if _, err := os.Stat(planned.Path); err == nil {
+		fmt.Fprintf(b.Progress, "build %-24s %-38s cached\n", recipe.Name, planned.Version)
+		return planned, nil
+	}
+	if err := b.checkDisk(recipe); err != nil {
+		return planned, err
+	}
+	started := time.Now()
+	fmt.Fprintf(b.Progress, "build %-24s %-38s …\n", recipe.Name, planned.Version)
+	stop := b.sayStillBuilding(recipe.Name, started)
+	err = b.compile(ctx, planned)
+	stop()
+	if err != nil {
+		return planned, err
+	}
+	fmt.Fprintf(b.Progress, "build %-24s %-38s %.0f s\n", recipe.Name, planned.Version, time.Since(started).Seconds())
+	return planned, nil
+}
+
+func (b Builder) checkDisk(recipe Recipe) error {
+	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
+		return err
+	}
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(b.Cache, &fs); err != nil {
+		return fmt.Errorf("cache folder %s: %w", b.Cache, err)
+	}
+	if free := fs.Bavail * uint64(fs.Bsize); free < neededForOneBuild {
+		return fmt.Errorf("building %s: the disk of %s has %.1f GiB left and a build may need %d GiB: free some, or set ASSAY_CACHE to a larger disk",
+			recipe.Name, b.Cache, float64(free)/(1<<30), neededForOneBuild>>30)
+	}
+	return nil
+}
+
+func (b Builder) sayStillBuilding(name string, started time.Time) (stop func()) {
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		ticker := time.NewTicker(stillBuildingEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				fmt.Fprintf(b.Progress, "build %-24s still building after %.0f s\n", name, time.Since(started).Seconds())
+			}
+		}
+	}()
+	return func() { close(done); <-stopped }
+}
+
+// compile builds under a temporary name and renames, so that an interrupted build never looks finished.
+func (b Builder) compile(ctx context.Context, planned Built) error {
+	dir, err := b.SourceTree(ctx, planned)
+	if err != nil {
+		return err
+	}
+	logPath := filepath.Join(b.Cache, "log", planned.Name+".log")
+	for _, folder := range []string{filepath.Dir(planned.Path), filepath.Dir(logPath)} {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return err
+		}
+	}
+	log, err := os.Create(logPath)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+
+	unfinished := fmt.Sprintf("%s.%d", planned.Path, os.Getpid())
+	defer os.Remove(unfinished)
+	args := []string{"build", "-trimpath", "-ldflags", planned.LDFlags(planned.Version), "-o", unfinished}
+	if len(planned.Tags) > 0 {
+		args = append(args, "-tags", strings.Join(planned.Tags, ","))
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, planned.Package)...)
+	cmd.Dir = dir
+	cmd.Env = buildEnv()
+	cmd.Stdout, cmd.Stderr = log, log
+	fmt.Fprintln(log, "in", dir+":", cmd)
+	if err := cmd.Run(); err != nil {
+		text, _ := os.ReadFile(logPath)
+		return fmt.Errorf("building %s %s: %w; the end of %s:\n%s", planned.Name, planned.Version, err, logPath, execx.Tail(string(text), 25))
+	}
+	return os.Rename(unfinished, planned.Path)
+}
+
+func buildEnv() []string {
+	// The caller's flags and workspace must not change what is built; a stamp from a surrounding Git checkout would.
+	return append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=-buildvcs=false", "GOWORK=off")
+}
+
+// SourceTree is the folder to build in: the pinning module's, or a repaired copy of a module that cannot be built from the module cache.
+func (b Builder) SourceTree(ctx context.Context, planned Built) (string, error) {
+	if len(planned.Overlay) == 0 {
+		return filepath.Join(b.Source, planned.Dir), nil
+	}
+	tree := b.treePath(planned)
+	if _, err := os.Stat(tree); err == nil {
+		return tree, nil
+	}
+	downloaded, err := b.download(ctx, planned)
+	if err != nil {
+		return "", err
+	}
+	unfinished := fmt.Sprintf("%s.%d", tree, os.Getpid())
+	defer os.RemoveAll(unfinished)
+	if err := copyTree(downloaded, unfinished); err != nil {
+		return "", fmt.Errorf("copying %s to %s: %w", downloaded, unfinished, err)
+	}
+	for _, overlay := range planned.Overlay {
+		if err := overlay.write(unfinished); err != nil {
+			return "", err
+		}
+	}
+	if err := os.Rename(unfinished, tree); err != nil && !errors.Is(err, os.ErrExist) {
+		return "", err
+	}
+	return tree, nil
+}
+
+// treePath is where the repaired copy of a module's sources lies.
+func (b Builder) treePath(planned Built) string {
+	name := strings.ReplaceAll(planned.Module, "/", "_")
+	return filepath.Join(b.Cache, "src", fmt.Sprintf("%s@%s-%s", name, planned.Version, format))
+}
+
+func (b Builder) download(ctx context.Context, planned Built) (string, error) {
+	out, err := execx.OS{}.Output(ctx, execx.Command{
+		Path: "go", Args: []string{"mod", "download", "-json", planned.Module},
+		Dir: filepath.Join(b.Source, planned.Dir), Env: []string{"GOFLAGS=", "GOWORK=off"},
+	})
+	var result struct{ Dir, Error string }
+	if jsonErr := json.Unmarshal(out, &result); jsonErr == nil && result.Error != "" {
+		return "", fmt.Errorf("downloading %s %s: %s", planned.Module, planned.Version, result.Error)
+	}
+	if err != nil {
+		return "", fmt.Errorf("downloading %s %s: %w", planned.Module, planned.Version, err)
+	}
+	return result.Dir, nil
+}
+
+// copyTree copies a module's folder and makes the copy writable, which the module cache is not.
+func copyTree(from, to string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return filepath.WalkDir(from, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		if entry.IsDir() {
+			return os.MkdirAll(target, 0o755)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, data, 0o644)
+	})
+}
+
+func (o Overlay) write(tree string) error {
+	path := filepath.Join(tree, o.Path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if o.LinkTo != "" {
+		return os.Symlink(o.LinkTo, path)
+	}
+	return os.WriteFile(path, []byte(o.Text), 0o644)
+}
+
+// NamedDir returns a folder in which each binary has its plain name, as envtest wants it.
+func (b Builder) NamedDir(built []Built) (string, error) {
+	names := make([]string, 0, len(built))
+	for _, one := range built {
+		names = append(names, one.Name+"-"+one.Key)
+	}
+	dir := filepath.Join(b.Cache, "sets", strings.Join(names, "_"))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	for _, one := range built {
+		if err := os.Symlink(one.Path, filepath.Join(dir, one.Name)); err != nil && !errors.Is(err, os.ErrExist) {
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+func goVersion(ctx context.Context) (string, error) {
+	out, err := execx.OS{}.Output(ctx, execx.Command{Path: "go", Args: []string{"env", "GOVERSION"}})
+	if err != nil {
+		return "", fmt.Errorf("no usable Go: install Go 1.26 or later and put it on PATH: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}

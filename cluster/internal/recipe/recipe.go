@@ -1,0 +1,239 @@
+// Package recipe says what is compiled and how: one row per binary, its version read from the go.mod that pins it.
+package recipe
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+)
+
+// format changes when the way of building changes without any recipe changing, so that old results are not reused.
+const format = "1"
+
+// Recipe is how one binary is compiled.
+type Recipe struct {
+	// Name is the binary's name and how a person asks for it.
+	Name string
+	// Dir is the folder with the go.mod that pins the version, relative to the cluster module.
+	Dir string
+	// Module is the module whose version is the binary's version; empty for this project's own code.
+	Module string
+	// Package is the main package.
+	Package string
+	// Tags are build tags.
+	Tags []string
+	// Stamp returns what the linker writes into version variables.
+	Stamp func(version string) []string
+	// Overlay, if set, means: build inside a copy of the module's own source tree, with these files added.
+	Overlay []Overlay
+}
+
+// Overlay is one file missing from a released module: a link to a sibling, or a text.
+type Overlay struct{ Path, LinkTo, Text string }
+
+const (
+	kubernetesModule = "k8s.io/kubernetes"
+	argoModule       = "github.com/argoproj/argo-workflows/v4"
+	prometheusModule = "github.com/prometheus/prometheus"
+)
+
+// argoOverlay restores what Argo's module zip lacks: zips carry no symbolic links, and the UI bundle is not in Git.
+// Users get Argo's UI from the upstream image.
+var argoOverlay = []Overlay{
+	{Path: "workflow/executor/osspecific/signal_linux.go", LinkTo: "signal_darwin.go"},
+	{Path: "ui/dist/app/index.html", Text: "<!doctype html><title>Argo Workflows</title><p>This build serves the API only.</p>\n"},
+}
+
+// prometheusTags keep only the discovery this project uses: all of them would triple the build time.
+var prometheusTags = []string{"remove_all_sd", "enable_kubernetes_sd", "enable_dns_sd"}
+
+// All lists every binary in the order a build goes through them: what others wait for comes first.
+func All() []Recipe {
+	all := []Recipe{{Name: "etcd", Dir: "build/etcd", Module: "go.etcd.io/etcd/server/v3", Package: "go.etcd.io/etcd/server/v3"}}
+	for _, name := range []string{"kube-apiserver", "kubectl", "kubelet", "kube-controller-manager", "kube-scheduler", "kube-proxy"} {
+		all = append(all, Recipe{
+			Name: name, Dir: "build/kubernetes", Module: kubernetesModule,
+			Package: kubernetesModule + "/cmd/" + name, Stamp: stampKubernetes,
+		})
+	}
+	all = append(all,
+		Recipe{Name: "pause", Dir: ".", Package: "./cmd/pause"},
+		Recipe{Name: "coredns", Dir: "build/coredns", Module: "github.com/coredns/coredns", Package: "github.com/coredns/coredns"},
+	)
+	for _, name := range []string{"workflow-controller", "argoexec", "argo"} {
+		all = append(all, Recipe{
+			Name: name, Dir: "build/argo", Module: argoModule, Package: "./cmd/" + name, Stamp: stampArgo, Overlay: argoOverlay,
+		})
+	}
+	all = append(all, Recipe{
+		Name: "minio", Dir: "build/minio", Module: "github.com/minio/minio", Package: "github.com/minio/minio", Stamp: stampMinIO,
+	})
+	for _, name := range []string{"prometheus", "promtool"} {
+		all = append(all, Recipe{
+			Name: name, Dir: "build/prometheus", Module: prometheusModule,
+			Package: prometheusModule + "/cmd/" + name, Tags: prometheusTags, Stamp: stampPrometheus,
+		})
+	}
+	return append(all,
+		Recipe{Name: "helm", Dir: "build/helm", Module: "helm.sh/helm/v4", Package: "helm.sh/helm/v4/cmd/helm", Stamp: stampHelm},
+		Recipe{Name: "kind", Dir: "build/kind", Module: "sigs.k8s.io/kind", Package: "sigs.k8s.io/kind"},
+	)
+}
+
+// onDemand names what only some users need, and is therefore built only when asked for by name.
+var onDemand = []string{"kind"}
+
+// Select returns the recipes with the given names, in build order; no names mean all that every user needs.
+func Select(names ...string) ([]Recipe, error) {
+	var selected []Recipe
+	known := make([]string, 0, len(All()))
+	for _, recipe := range All() {
+		known = append(known, recipe.Name)
+		if slices.Contains(names, recipe.Name) || len(names) == 0 && !slices.Contains(onDemand, recipe.Name) {
+			selected = append(selected, recipe)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("unknown component %q: choose from %s", name, strings.Join(known, ", "))
+		}
+	}
+	return selected, nil
+}
+
+// Version reads the pinned version from the recipe's go.mod.
+func (r Recipe) Version(source string) (string, error) {
+	if r.Module == "" {
+		return "own", nil
+	}
+	path := filepath.Join(source, r.Dir, "go.mod")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("recipe %s: %w", r.Name, err)
+	}
+	file, err := modfile.Parse(path, data, nil)
+	if err != nil {
+		return "", fmt.Errorf("recipe %s: %w", r.Name, err)
+	}
+	for _, require := range file.Require {
+		if require.Mod.Path == r.Module {
+			return require.Mod.Version, nil
+		}
+	}
+	return "", fmt.Errorf("recipe %s: %s does not require %s", r.Name, path, r.Module)
+}
+
+// LDFlags are the linker flags: no symbol tables, and the version where the program looks for it.
+func (r Recipe) LDFlags(version string) string {
+	flags := []string{"-s", "-w"}
+	if r.Stamp != nil {
+		for _, assignment := range r.Stamp(version) {
+			flags = append(flags, "-X", assignment)
+		}
+	}
+	return strings.Join(flags, " ")
+}
+
+// Key changes whenever the binary could: the recipe, the pinned modules, our own sources or the compiler.
+func (r Recipe) Key(source, goVersion string) (string, error) {
+	version, err := r.Version(source)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	fmt.Fprintln(sum, format, r.Name, r.Package, r.Tags, r.LDFlags(version), r.Overlay, goVersion)
+	inputs := []string{filepath.Join(source, r.Dir, "go.mod"), filepath.Join(source, r.Dir, "go.sum")}
+	if r.Module == "" {
+		if inputs, err = goFiles(filepath.Join(source, r.Package)); err != nil {
+			return "", fmt.Errorf("recipe %s: %w", r.Name, err)
+		}
+	}
+	for _, input := range inputs {
+		data, err := os.ReadFile(input)
+		if err != nil {
+			return "", fmt.Errorf("recipe %s: %w", r.Name, err)
+		}
+		fmt.Fprintln(sum, filepath.Base(input), len(data))
+		sum.Write(data)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:12], nil
+}
+
+func goFiles(dir string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && strings.HasSuffix(path, ".go") {
+			files = append(files, path)
+		}
+		return err
+	})
+	return files, err
+}
+
+func stampKubernetes(version string) []string {
+	const base = "k8s.io/component-base/version."
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	stamps := []string{base + "gitVersion=" + version, base + "gitTreeState=clean", base + "gitCommit=" + version}
+	if len(parts) == 3 {
+		stamps = append(stamps, base+"gitMajor="+parts[0], base+"gitMinor="+parts[1])
+	}
+	return stamps
+}
+
+func stampArgo(version string) []string {
+	// Argo reports its plain version, which is also the default tag of its executor's image, only for a clean tagged commit.
+	prefix := argoModule + "."
+	return []string{prefix + "version=" + version, prefix + "gitTag=" + version, prefix + "gitCommit=" + version, prefix + "gitTreeState=clean"}
+}
+
+func stampMinIO(version string) []string {
+	const prefix = "github.com/minio/minio/cmd."
+	release := MinIORelease(version)
+	stamps := []string{prefix + "ReleaseTag=" + release, prefix + "Version=" + minIOTime(version)}
+	if revision, err := module.PseudoVersionRev(version); err == nil {
+		stamps = append(stamps, prefix+"CommitID="+revision, prefix+"ShortCommitID="+revision)
+	}
+	return append(stamps, prefix+"CopyrightYear="+strings.TrimPrefix(release, "RELEASE.")[:4])
+}
+
+func stampPrometheus(version string) []string {
+	return []string{"github.com/prometheus/common/version.Version=" + strings.TrimPrefix(PrometheusRelease(version), "v")}
+}
+
+func stampHelm(version string) []string {
+	return []string{"helm.sh/helm/v4/internal/version.version=" + version}
+}
+
+// MinIORelease turns MinIO's Go pseudo-version into the release's own name: releases are named by their commit's time.
+func MinIORelease(version string) string {
+	at, err := module.PseudoVersionTime(version)
+	if err != nil {
+		return "RELEASE." + version
+	}
+	return at.UTC().Format("RELEASE.2006-01-02T15-04-05Z")
+}
+
+func minIOTime(version string) string {
+	at, err := module.PseudoVersionTime(version)
+	if err != nil {
+		return version
+	}
+	return at.UTC().Format("2006-01-02T15:04:05Z")
+}
+
+// PrometheusRelease turns Prometheus's Go module version into its release: v0.315.0 is release v3.15.0.
+func PrometheusRelease(version string) string {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) != 3 || len(parts[1]) != 3 {
+		return version
+	}
+	return fmt.Sprintf("v%c.%s.%s", parts[1][0], strings.TrimPrefix(parts[1][1:], "0"), parts[2])
+}

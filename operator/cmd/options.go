@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap/zapcore"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// options are the command line.
+type options struct {
+	ledger, ledgerSecret, accessKey, secretKey        string
+	operatorImage, runnerImage, pullPolicy            string
+	serviceAccount, executorCPU, executorMemory       string
+	instanceID                                        string
+	namespaces                                        []string
+	imagePullGrace                                    time.Duration
+	leaderElect                                       bool
+	metricsAddress, probeAddress, logLevel, logFormat string
+}
+
+func (o *options) bind(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&o.ledger, "ledger", "", "object store of all ledgers, s3://bucket/prefix?endpoint=http://host:port&region=name, as it is reached from every namespace")
+	flags.StringVar(&o.ledgerSecret, "ledger-secret", "assay-ledger", "Secret in every run namespace with the object store's credentials")
+	flags.StringVar(&o.accessKey, "ledger-secret-access-key", "accessKey", "key of the access key in that Secret")
+	flags.StringVar(&o.secretKey, "ledger-secret-secret-key", "secretKey", "key of the secret key in that Secret")
+	flags.StringVar(&o.operatorImage, "operator-image", "", "image with /assay for the analysis")
+	flags.StringVar(&o.runnerImage, "runner-image", "", "image with /assay-runner")
+	flags.StringVar(&o.pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "when nodes pull these two images: Always, IfNotPresent or Never")
+	flags.StringVar(&o.serviceAccount, "executor-service-account", "assay-executor", "ServiceAccount of workflow pods in every run namespace")
+	flags.StringVar(&o.executorCPU, "executor-cpu", "50m", "CPU of Argo's own containers in a pod, requested and limit")
+	flags.StringVar(&o.executorMemory, "executor-memory", "128Mi", "memory of Argo's own containers in a pod, requested and limit")
+	flags.StringVar(&o.instanceID, "argo-instance-id", "", "instance ID of the Argo controller that shall run the workflows")
+	flags.StringSliceVar(&o.namespaces, "namespaces", nil, "namespaces to look after; none is all")
+	flags.DurationVar(&o.imagePullGrace, "image-pull-grace", 2*time.Minute, "how long an image may fail to be pulled before its run ends")
+	flags.BoolVar(&o.leaderElect, "leader-elect", false, "take turns with other operators through a Lease in this namespace")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics, plain HTTP; 0 turns it off")
+	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
+	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info or error")
+	flags.StringVar(&o.logFormat, "log-format", "json", "json or console")
+	for _, name := range []string{"ledger", "operator-image", "runner-image"} {
+		_ = command.MarkFlagRequired(name)
+	}
+}
+
+func (o *options) workflowConfig() (workflow.Config, error) {
+	bucket, err := workflow.ParseBucket(o.ledger)
+	if err != nil {
+		return workflow.Config{}, fmt.Errorf("--ledger: %w", err)
+	}
+	bucket.Secret, bucket.AccessKey, bucket.SecretKey = o.ledgerSecret, o.accessKey, o.secretKey
+	policy := corev1.PullPolicy(o.pullPolicy)
+	if policy != corev1.PullAlways && policy != corev1.PullIfNotPresent && policy != corev1.PullNever {
+		return workflow.Config{}, fmt.Errorf("--image-pull-policy is %q: use Always, IfNotPresent or Never", o.pullPolicy)
+	}
+	cpu, err := resource.ParseQuantity(o.executorCPU)
+	if err != nil {
+		return workflow.Config{}, fmt.Errorf("--executor-cpu is %q: %w", o.executorCPU, err)
+	}
+	memory, err := resource.ParseQuantity(o.executorMemory)
+	if err != nil {
+		return workflow.Config{}, fmt.Errorf("--executor-memory is %q: %w", o.executorMemory, err)
+	}
+	return workflow.Config{
+		Bucket: bucket, OperatorImage: o.operatorImage, RunnerImage: o.runnerImage, PullPolicy: policy,
+		ServiceAccount: o.serviceAccount, ExecutorCPU: cpu, ExecutorMemory: memory, InstanceID: o.instanceID,
+	}, nil
+}
+
+func (o *options) logger() (logr.Logger, error) {
+	levels := map[string]zapcore.Level{"debug": zapcore.DebugLevel, "info": zapcore.InfoLevel, "error": zapcore.ErrorLevel}
+	level, ok := levels[strings.ToLower(o.logLevel)]
+	if !ok {
+		return logr.Logger{}, fmt.Errorf("--log-level is %q: use debug, info or error", o.logLevel)
+	}
+	switch o.logFormat {
+	case "json":
+		return zap.New(zap.Level(level), zap.JSONEncoder()), nil
+	case "console":
+		return zap.New(zap.Level(level), zap.ConsoleEncoder()), nil
+	default:
+		return logr.Logger{}, fmt.Errorf("--log-format is %q: use json or console", o.logFormat)
+	}
+}

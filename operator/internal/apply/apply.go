@@ -1,0 +1,150 @@
+// Package apply writes what the planner decided. It is the only package that writes to the API server: with server-side
+// apply and one field owner, so that every write says the whole of what Assay wants and can be repeated.
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// FieldOwner is the one owner of every field that Assay writes.
+const FieldOwner = "assay-operator"
+
+// Applier writes.
+type Applier struct {
+	Client client.Client
+	// Live reads past the caches: what was created a moment ago is seen.
+	Live client.Reader
+	// Store is the root of all ledgers.
+	Store  ledger.Store
+	Config workflow.Config
+}
+
+// LedgerError is an error of the ledger, not of the API server.
+type LedgerError struct{ Err error }
+
+func (e *LedgerError) Error() string { return e.Err.Error() }
+func (e *LedgerError) Unwrap() error { return e.Err }
+
+// Do writes one action. Every action can be repeated after it was interrupted anywhere.
+func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.Action) error {
+	switch action := action.(type) {
+	case plan.Accept:
+		return a.accept(ctx, run, action)
+	case plan.StartWave:
+		return a.startWave(ctx, run, action)
+	case plan.Analyze:
+		return a.createWorkflow(ctx, run, workflow.BuildAnalysis(a.Config, action.Experiment, action.Wave, action.Try))
+	case plan.Suspend:
+		return a.editWorkflow(ctx, run, action.Workflow, func(spec *workflow.Spec) { spec.Suspend = ptr.To(true) })
+	case plan.Resume:
+		return a.editWorkflow(ctx, run, action.Workflow, func(spec *workflow.Spec) { spec.Suspend = ptr.To(false) })
+	case plan.Stop:
+		// A suspended workflow would never get to its exit handler.
+		return a.editWorkflow(ctx, run, action.Workflow, func(spec *workflow.Spec) { spec.Shutdown, spec.Suspend = workflow.Stop, ptr.To(false) })
+	case plan.Terminate:
+		return a.editWorkflow(ctx, run, action.Workflow, func(spec *workflow.Spec) { spec.Shutdown, spec.Suspend = workflow.Terminate, ptr.To(false) })
+	case plan.DeleteRun:
+		return client.IgnoreNotFound(a.Client.Delete(ctx, run, client.Preconditions{UID: &run.UID}))
+	case plan.DeleteWorkflows:
+		return a.deleteWorkflows(ctx, run)
+	case plan.Release:
+		return client.IgnoreNotFound(a.finalizers(ctx, run, nil))
+	default:
+		return fmt.Errorf("action %T is not known", action)
+	}
+}
+
+func (a *Applier) accept(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.Accept) error {
+	raw, err := json.MarshalIndent(action.Experiment, "", " ")
+	if err != nil {
+		return err
+	}
+	// An experiment that is there already is the truth; the next pass reads it.
+	err = observe.RunStore(a.Store, run).Create(ctx, ledger.ExperimentKey, append(raw, '\n'))
+	if err != nil && !errors.Is(err, ledger.ErrExists) {
+		return &LedgerError{err}
+	}
+	return nil
+}
+
+// startWave writes the plan to the ledger first: a wave that is not in the ledger does not exist.
+func (a *Applier) startWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.StartWave) error {
+	raw, err := json.Marshal(action.Wave)
+	if err != nil {
+		return err
+	}
+	raw = append(raw, '\n')
+	if err := ledger.EnsureCreated(ctx, observe.RunStore(a.Store, run), ledger.WaveKey(action.Wave.Wave), raw); err != nil {
+		return &LedgerError{err}
+	}
+	if err := a.finalizers(ctx, run, []any{plan.Finalizer}); err != nil {
+		return fmt.Errorf("add finalizer: %w", err)
+	}
+	if err := a.apply(ctx, run, planConfigMap(run, action.Wave, raw)); err != nil {
+		return fmt.Errorf("apply ConfigMap: %w", err)
+	}
+	return a.createWorkflow(ctx, run, workflow.Build(a.Config, action.Experiment, action.Wave, action.Lanes))
+}
+
+func planConfigMap(run *assayv1alpha1.BenchmarkRun, wave *record.Wave, raw []byte) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: run.Namespace, Name: workflow.Name(run.Name, wave.Wave), Labels: workflow.Labels(wave.Run, wave.Wave),
+		},
+		Immutable: ptr.To(true),
+		Data:      map[string]string{workflow.WaveFile: string(raw)},
+	}
+}
+
+// apply applies an object that belongs to the run.
+func (a *Applier) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun, object client.Object) error {
+	object.SetOwnerReferences([]metav1.OwnerReference{
+		*metav1.NewControllerRef(run, assayv1alpha1.GroupVersion.WithKind("BenchmarkRun")),
+	})
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return err
+	}
+	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(content, "status")
+	return a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content}),
+		client.FieldOwner(FieldOwner), client.ForceOwnership)
+}
+
+// finalizers applies the run's finalizers and nothing else of it. The uid keeps a run that is gone from coming back.
+func (a *Applier) finalizers(ctx context.Context, run *assayv1alpha1.BenchmarkRun, names []any) error {
+	object := identity(run)
+	if len(names) > 0 {
+		if err := unstructured.SetNestedSlice(object.Object, names, "metadata", "finalizers"); err != nil {
+			return err
+		}
+	}
+	return a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(FieldOwner), client.ForceOwnership)
+}
+
+func identity(run *assayv1alpha1.BenchmarkRun) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(assayv1alpha1.GroupVersion.WithKind("BenchmarkRun"))
+	object.SetNamespace(run.Namespace)
+	object.SetName(run.Name)
+	object.SetUID(run.UID)
+	return object
+}

@@ -1,0 +1,69 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// createWorkflow starts a workflow once. One that runs already is left as it is: its lanes may have been planned on
+// other nodes than there are now.
+func (a *Applier) createWorkflow(ctx context.Context, run *assayv1alpha1.BenchmarkRun, wanted *workflow.Workflow) error {
+	var live workflow.Workflow
+	err := a.Live.Get(ctx, client.ObjectKeyFromObject(wanted), &live)
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return fmt.Errorf("look for workflow %s: %w", wanted.Name, err)
+	case live.Labels[workflow.RunUIDLabel] != string(run.UID):
+		return fmt.Errorf("workflow %s belongs to another run: delete it, or create this run under another name", wanted.Name)
+	default:
+		return nil
+	}
+	if err := a.apply(ctx, run, wanted); err != nil {
+		return fmt.Errorf("apply workflow %s: %w", wanted.Name, err)
+	}
+	return nil
+}
+
+// editWorkflow applies a workflow as it is, with a change. The types hold exactly the fields that Assay writes.
+func (a *Applier) editWorkflow(ctx context.Context, run *assayv1alpha1.BenchmarkRun, name string, edit func(*workflow.Spec)) error {
+	var live workflow.Workflow
+	err := a.Live.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: name}, &live)
+	if apierrors.IsNotFound(err) {
+		return nil // The next pass sees that it is gone.
+	}
+	if err != nil {
+		return fmt.Errorf("look for workflow %s: %w", name, err)
+	}
+	wanted := &workflow.Workflow{
+		TypeMeta:   metav1.TypeMeta{APIVersion: workflow.GroupVersion.String(), Kind: "Workflow"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name, UID: live.UID, Labels: workflow.OwnLabels(live.Labels)},
+		Spec:       live.Spec,
+	}
+	edit(&wanted.Spec)
+	if err := a.apply(ctx, run, wanted); err != nil {
+		return fmt.Errorf("apply workflow %s: %w", name, err)
+	}
+	return nil
+}
+
+// deleteWorkflows deletes the run's workflows. Their pods go with them, whether or not Argo's controller runs.
+func (a *Applier) deleteWorkflows(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
+	var list workflow.WorkflowList
+	if err := a.Live.List(ctx, &list, client.InNamespace(run.Namespace), client.MatchingLabels{workflow.RunUIDLabel: string(run.UID)}); err != nil {
+		return fmt.Errorf("list workflows: %w", err)
+	}
+	for i := range list.Items {
+		if err := client.IgnoreNotFound(a.Client.Delete(ctx, &list.Items[i], client.PropagationPolicy(metav1.DeletePropagationBackground))); err != nil {
+			return fmt.Errorf("delete workflow %s: %w", list.Items[i].Name, err)
+		}
+	}
+	return nil
+}

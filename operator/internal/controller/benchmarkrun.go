@@ -1,0 +1,111 @@
+// Package controller reconciles BenchmarkRuns.
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/status"
+)
+
+// What the operator may do. The lease of leader election is in config/rbac/leader_election_role.yaml.
+// +kubebuilder:rbac:groups=assay.dev,resources=benchmarkruns,verbs=get;list;watch;patch;delete
+// +kubebuilder:rbac:groups=assay.dev,resources=benchmarkruns/status,verbs=patch
+// +kubebuilder:rbac:groups=assay.dev,resources=benchmarkruns/finalizers,verbs=update
+// +kubebuilder:rbac:groups=assay.dev,resources=benchmarktemplates,verbs=get;list;watch
+// +kubebuilder:rbac:groups=argoproj.io,resources=workflows,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=create;patch
+// +kubebuilder:rbac:groups="",resources=pods;nodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+
+// Reconciler turns a BenchmarkRun into waves until it has its verdict.
+type Reconciler struct {
+	// Live reads the run itself past the caches, so that a status is never computed from one that was replaced.
+	Live     client.Reader
+	Observer *observe.Observer
+	Applier  *apply.Applier
+	Recorder record.EventRecorder
+	Settings plan.Settings
+	Clock    clock.PassiveClock
+}
+
+// Reconcile observes, plans, applies and, whatever came of that, reports.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	run := &assayv1alpha1.BenchmarkRun{}
+	if err := r.Live.Get(ctx, request.NamespacedName, run); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	world, err := r.Observer.Observe(ctx, run)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
+	}
+	decision := plan.Decide(world.Observed, r.Settings, r.Clock.Now())
+	err = r.apply(ctx, run, decision.Action)
+	reportErr := r.report(ctx, world, decision, err)
+	return result(decision, errors.Join(err, reportErr))
+}
+
+func (r *Reconciler) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.Action) error {
+	if action == nil {
+		return nil
+	}
+	ctrl.LoggerFrom(ctx).Info("Applying", "action", action.String())
+	return r.Applier.Do(ctx, run, action)
+}
+
+// report writes the status if it changed, and then says what happened.
+func (r *Reconciler) report(ctx context.Context, world *observe.World, decision plan.Decision, err error) error {
+	switch decision.Action.(type) {
+	case plan.Release, plan.DeleteRun:
+		if err == nil {
+			return nil // There is no run any more to report on.
+		}
+	}
+	outcome := status.Outcome{World: world, Decision: decision}
+	var ledgerErr *apply.LedgerError
+	switch {
+	case errors.As(err, &ledgerErr):
+		outcome.LedgerErr = err
+	case err != nil && !apierrors.IsConflict(err):
+		outcome.WriteErr = err
+	}
+	before := &world.Run.Status
+	after := status.Compute(outcome, r.Clock.Now())
+	if equality.Semantic.DeepEqual(*before, after) {
+		return nil
+	}
+	if err := r.Applier.Status(ctx, world.Run, &after); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
+	}
+	for _, event := range status.Events(before, &after) {
+		r.Recorder.Eventf(world.Run, event.Type, event.Reason, "%s", event.Message)
+	}
+	return nil
+}
+
+// result says when to look again. A ledger that does not answer and a write that met another one are no errors of this
+// program: they are in the status, or over in a moment.
+func result(decision plan.Decision, err error) (ctrl.Result, error) {
+	var ledgerErr *apply.LedgerError
+	switch {
+	case errors.As(err, &ledgerErr):
+		return ctrl.Result{RequeueAfter: plan.LookAtLedger}, nil
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: plan.AtOnce}, nil
+	case err != nil:
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: decision.After}, nil
+}

@@ -1,0 +1,49 @@
+package controller
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// CacheOptions keep in memory only what is looked at: of workflows and pods those of runs, of every object the fields that
+// decide. An empty list of namespaces is all of them.
+func CacheOptions(namespaces []string) cache.Options {
+	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{workflow.ManagedByLabel: workflow.ManagedBy}), Transform: slim}
+	options := cache.Options{
+		DefaultTransform: slim,
+		ByObject: map[client.Object]cache.ByObject{
+			&workflow.Workflow{}: ours,
+			&corev1.Pod{}:        ours,
+		},
+	}
+	if len(namespaces) > 0 {
+		options.DefaultNamespaces = map[string]cache.Config{}
+		for _, namespace := range namespaces {
+			options.DefaultNamespaces[namespace] = cache.Config{}
+		}
+	}
+	return options
+}
+
+// slim drops what nothing here reads. Cached objects are never written back.
+func slim(object any) (any, error) {
+	if accessor, ok := object.(metav1.ObjectMetaAccessor); ok {
+		accessor.GetObjectMeta().SetManagedFields(nil)
+	}
+	switch object := object.(type) {
+	case *corev1.Pod:
+		object.Spec = corev1.PodSpec{NodeName: object.Spec.NodeName}
+		object.Annotations = nil
+	case *corev1.Node:
+		object.Status.Images = nil
+		object.Annotations = nil
+	case *workflow.Workflow:
+		object.Spec = workflow.Spec{Suspend: object.Spec.Suspend, Shutdown: object.Spec.Shutdown}
+	}
+	return object, nil
+}

@@ -1,0 +1,105 @@
+package controller
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// concurrentRuns is how many runs are looked at together: a pass mostly waits for the object store.
+const concurrentRuns = 4
+
+// SetupWithManager watches everything that a decision rests on, except the ledger, which cannot be watched.
+func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
+	cache := manager.GetClient()
+	return ctrl.NewControllerManagedBy(manager).
+		Named("benchmarkrun").
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrentRuns}).
+		// The status is this controller's own.
+		For(&assayv1alpha1.BenchmarkRun{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&workflow.Workflow{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfPod)).
+		Watches(&assayv1alpha1.BenchmarkTemplate{}, handler.EnqueueRequestsFromMapFunc(runsOfTemplate(cache))).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(waitingRuns(cache)), builder.WithPredicates(nodeChanged)).
+		Complete(r)
+}
+
+func runOfPod(_ context.Context, pod client.Object) []ctrl.Request {
+	name := pod.GetLabels()[workflow.RunLabel]
+	if name == "" {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
+}
+
+// runsOfTemplate finds the runs that wait for a template. A run that is accepted has its own copy.
+func runsOfTemplate(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, template client.Object) []ctrl.Request {
+		return requests(ctx, reader, func(run *assayv1alpha1.BenchmarkRun) bool {
+			return run.Status.Experiment == "" && run.Spec.TemplateRef != nil && run.Spec.TemplateRef.Name == template.GetName()
+		}, client.InNamespace(template.GetNamespace()))
+	}
+}
+
+// waitingRuns finds the runs whose next wave has not started.
+func waitingRuns(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, _ client.Object) []ctrl.Request {
+		return requests(ctx, reader, func(run *assayv1alpha1.BenchmarkRun) bool {
+			return run.Status.Workflow == ""
+		})
+	}
+}
+
+func requests(ctx context.Context, reader client.Reader, wanted func(*assayv1alpha1.BenchmarkRun) bool, options ...client.ListOption) []ctrl.Request {
+	var runs assayv1alpha1.BenchmarkRunList
+	if err := reader.List(ctx, &runs, options...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot list the runs that an event may concern")
+		return nil
+	}
+	var out []ctrl.Request
+	for i := range runs.Items {
+		run := &runs.Items[i]
+		if !plan.Ended(run) && wanted(run) {
+			out = append(out, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(run)})
+		}
+	}
+	return out
+}
+
+// nodeChanged leaves out the heartbeats.
+var nodeChanged = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*corev1.Node)
+		after, ok2 := e.ObjectNew.(*corev1.Node)
+		if !ok || !ok2 {
+			return true
+		}
+		return ready(before) != ready(after) ||
+			!equality.Semantic.DeepEqual(before.Labels, after.Labels) ||
+			!equality.Semantic.DeepEqual(before.Spec, after.Spec) ||
+			!equality.Semantic.DeepEqual(before.Status.Allocatable, after.Status.Allocatable)
+	},
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
+}
+
+func ready(node *corev1.Node) corev1.ConditionStatus {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status
+		}
+	}
+	return corev1.ConditionUnknown
+}

@@ -1,0 +1,117 @@
+package observe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// RunStore is the ledger of one run.
+func RunStore(store ledger.Store, run *assayv1alpha1.BenchmarkRun) ledger.Store {
+	return ledger.WithPrefix(store, ledger.RunPrefix(record.Run{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)}))
+}
+
+// Problem is the condition reason of an error of a ledger.
+func Problem(err error) string {
+	switch {
+	case errors.Is(err, ledger.ErrNoBucket):
+		return assayv1alpha1.ReasonLedgerMissing
+	case errors.Is(err, ledger.ErrUnreachable), errors.Is(err, context.DeadlineExceeded):
+		return assayv1alpha1.ReasonLedgerUnreachable
+	default:
+		return assayv1alpha1.ReasonLedgerDamaged
+	}
+}
+
+func (o *Observer) ledger(ctx context.Context, world *World) error {
+	store := RunStore(o.Store, world.Run)
+	world.LedgerURL = store.URL()
+	err := o.readLedger(ctx, store, world)
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	world.Ledger = plan.LedgerState{Problem: Problem(err), Message: err.Error()}
+	world.Analysis, world.ReportURL = nil, ""
+	return nil
+}
+
+func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *World) error {
+	known, err := o.memory.read(ctx, store, world.Run.UID)
+	if err != nil {
+		return err
+	}
+	state := plan.LedgerState{Experiment: known.experiment}
+	for i := range known.waves {
+		wave := &known.waves[i]
+		state.Newest = wave
+		state.Blocks += len(wave.Blocks)
+		for _, block := range wave.Blocks {
+			state.Trials += block.Trials()
+		}
+	}
+	world.Ledger = state
+	if state.Newest == nil {
+		return nil
+	}
+	keys, err := store.List(ctx, ledger.AttemptsPrefix)
+	if err != nil {
+		return err
+	}
+	world.Ledger.Done, world.Ledger.DoneBlocks = countTrials(keys, state.Newest.Wave)
+	return readAnalysis(ctx, store, world)
+}
+
+var attemptKey = regexp.MustCompile(`^attempts/([^/]+)/[^/]+/([^/]+)\.json$`)
+
+// countTrials counts trials with an attempt, however often they were executed, and the blocks of a wave that have any.
+func countTrials(keys []string, wave int) (trials, blocks int) {
+	prefix := fmt.Sprintf("w%03d-", wave)
+	seen, done := map[string]bool{}, map[string]bool{}
+	for _, key := range keys {
+		match := attemptKey.FindStringSubmatch(key)
+		if match == nil {
+			continue
+		}
+		seen[match[2]] = true
+		if block := match[1]; len(block) > len(prefix) && block[:len(prefix)] == prefix {
+			done[block] = true
+		}
+	}
+	return len(seen), len(done)
+}
+
+// readAnalysis reads the newest analysis there is.
+func readAnalysis(ctx context.Context, store ledger.Store, world *World) error {
+	newest := world.Ledger.Newest.Wave
+	for wave := newest; wave >= 0; wave-- {
+		raw, err := store.Get(ctx, ledger.AnalysisKey(wave))
+		if errors.Is(err, ledger.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		var found analysis.Analysis
+		if err := json.Unmarshal(raw, &found); err != nil {
+			return fmt.Errorf("%s is no analysis: %w; delete it and it is made again", ledger.AnalysisKey(wave), err)
+		}
+		world.Analysis = &found
+		world.ReportURL = ledger.WithPrefix(store, ledger.ReportKey(wave)).URL()
+		if wave == newest {
+			world.Ledger.Analysed, world.Ledger.Verdict = true, found.Verdict
+		}
+		return nil
+	}
+	return nil
+}

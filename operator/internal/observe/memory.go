@@ -1,0 +1,75 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// memory keeps what never changes once it is in the ledger, so that a pass over a run that waits costs one listing.
+type memory struct {
+	mutex sync.Mutex
+	runs  map[types.UID]remembered
+}
+
+type remembered struct {
+	experiment *experiment.Experiment
+	waves      []record.Wave
+}
+
+func (m *memory) forget(run types.UID) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	delete(m.runs, run)
+}
+
+// read returns the frozen experiment, nil before there is one, and all waves in order.
+func (m *memory) read(ctx context.Context, store ledger.Store, run types.UID) (remembered, error) {
+	m.mutex.Lock()
+	known := m.runs[run]
+	m.mutex.Unlock()
+
+	if known.experiment == nil {
+		frozen, err := ledger.ReadExperiment(ctx, store)
+		if errors.Is(err, ledger.ErrNotFound) {
+			return remembered{}, nil
+		}
+		if err != nil {
+			return remembered{}, err
+		}
+		known.experiment = frozen
+	}
+	for {
+		number := len(known.waves)
+		raw, err := store.Get(ctx, ledger.WaveKey(number))
+		if errors.Is(err, ledger.ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return remembered{}, err
+		}
+		wave, err := record.ParseWave(raw)
+		if err == nil && (wave.Wave != number || wave.Experiment != known.experiment.Digest) {
+			err = fmt.Errorf("it is wave %d of experiment %s", wave.Wave, wave.Experiment)
+		}
+		if err != nil {
+			return remembered{}, fmt.Errorf("%s in %s is not this run's wave %d: %w", ledger.WaveKey(number), store.URL(), number, err)
+		}
+		known.waves = append(known.waves[:number:number], *wave)
+	}
+
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.runs == nil {
+		m.runs = map[types.UID]remembered{}
+	}
+	m.runs[run] = known
+	return known, nil
+}

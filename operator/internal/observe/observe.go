@@ -1,0 +1,110 @@
+// Package observe reads a run's world into plain values: the run's workflows and pods, the nodes, its template and its ledger.
+package observe
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// World is everything known of a run at one moment.
+type World struct {
+	plan.Observed
+	// Analysis is the newest one in the ledger, not necessarily of the newest wave; nil when there is none.
+	Analysis *analysis.Analysis
+	// LedgerURL is the address of the run's objects, ReportURL of the newest report, if there is one.
+	LedgerURL, ReportURL string
+}
+
+// Observer reads worlds. It is safe for concurrent use.
+type Observer struct {
+	// Client reads from caches.
+	Client client.Reader
+	// Store is the root of all ledgers.
+	Store ledger.Store
+
+	memory memory
+}
+
+// Observe reads the world of a run. A ledger that does not answer is part of the world, not an error.
+func (o *Observer) Observe(ctx context.Context, run *assayv1alpha1.BenchmarkRun) (*World, error) {
+	world := &World{Observed: plan.Observed{Run: run}}
+	deleting, ended := !run.DeletionTimestamp.IsZero(), plan.Ended(run)
+	if deleting || ended {
+		o.memory.forget(run.UID)
+	}
+	if ended && !deleting {
+		return world, nil
+	}
+	if !deleting {
+		if err := o.template(ctx, world); err != nil {
+			return nil, fmt.Errorf("read template: %w", err)
+		}
+		if err := o.nodes(ctx, world); err != nil {
+			return nil, fmt.Errorf("list nodes: %w", err)
+		}
+		if err := o.ledger(ctx, world); err != nil {
+			return nil, fmt.Errorf("read ledger: %w", err)
+		}
+	}
+	if err := o.workflows(ctx, world); err != nil {
+		return nil, fmt.Errorf("list workflows: %w", err)
+	}
+	if err := o.pods(ctx, world); err != nil {
+		return nil, fmt.Errorf("list pods: %w", err)
+	}
+	return world, nil
+}
+
+func (o *Observer) template(ctx context.Context, world *World) error {
+	if world.Run.Spec.Template != nil {
+		world.Template = world.Run.Spec.Template
+		return nil
+	}
+	var template assayv1alpha1.BenchmarkTemplate
+	err := o.Client.Get(ctx, types.NamespacedName{Namespace: world.Run.Namespace, Name: world.Run.Spec.TemplateRef.Name}, &template)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	world.Template = &template.Spec
+	return err
+}
+
+func (o *Observer) nodes(ctx context.Context, world *World) error {
+	var nodes corev1.NodeList
+	if err := o.Client.List(ctx, &nodes); err != nil {
+		return err
+	}
+	for i := range nodes.Items {
+		world.Nodes = append(world.Nodes, nodeState(&nodes.Items[i]))
+	}
+	return nil
+}
+
+func (o *Observer) workflows(ctx context.Context, world *World) error {
+	var list workflow.WorkflowList
+	if err := o.Client.List(ctx, &list, client.InNamespace(world.Run.Namespace), client.MatchingLabels{workflow.RunLabel: world.Run.Name}); err != nil {
+		return err
+	}
+	sortWorkflows(world, list.Items)
+	return nil
+}
+
+func (o *Observer) pods(ctx context.Context, world *World) error {
+	var list corev1.PodList
+	if err := o.Client.List(ctx, &list, client.InNamespace(world.Run.Namespace), client.MatchingLabels{workflow.RunUIDLabel: string(world.Run.UID)}); err != nil {
+		return err
+	}
+	world.Pods = podState(list.Items)
+	return nil
+}

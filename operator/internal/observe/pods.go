@@ -1,0 +1,86 @@
+package observe
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"assay.dev/assay/operator/internal/plan"
+)
+
+// imageReasons are why a container waits for an image that does not come.
+var imageReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable"}
+
+// podState sums up the run's pods. The first problem, by the pod's name, stands for all: they share one template.
+func podState(pods []corev1.Pod) plan.PodState {
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	var out plan.PodState
+	for i := range pods {
+		pod := &pods[i]
+		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		out.Alive++
+		if pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
+			continue
+		}
+		if out.Image == nil {
+			out.Image = imageProblem(pod)
+		}
+		if out.Unschedulable == "" {
+			out.Unschedulable = unschedulable(pod)
+		}
+	}
+	return out
+}
+
+func imageProblem(pod *corev1.Pod) *plan.ImageProblem {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		waiting := status.State.Waiting
+		if waiting == nil || !slices.Contains(imageReasons, waiting.Reason) {
+			continue
+		}
+		// Only the reason: the kubelet's message changes with every attempt, and a condition must not.
+		return &plan.ImageProblem{Image: status.Image, Message: explainImage(waiting.Reason), Scheduled: scheduled(pod)}
+	}
+	return nil
+}
+
+func explainImage(reason string) string {
+	switch reason {
+	case "InvalidImageName":
+		return "the name is not valid"
+	case "ErrImageNeverPull":
+		return "it is not on the node and its pull policy is Never"
+	case "ErrImagePull", "ImagePullBackOff":
+		return "it does not exist, its registry cannot be reached, or credentials are missing"
+	default:
+		return reason
+	}
+}
+
+func scheduled(pod *corev1.Pod) time.Time {
+	if condition := podCondition(pod, corev1.PodScheduled); condition != nil && condition.Status == corev1.ConditionTrue {
+		return condition.LastTransitionTime.Time
+	}
+	return pod.CreationTimestamp.Time
+}
+
+func unschedulable(pod *corev1.Pod) string {
+	condition := podCondition(pod, corev1.PodScheduled)
+	if condition == nil || condition.Status != corev1.ConditionFalse || condition.Reason != corev1.PodReasonUnschedulable {
+		return ""
+	}
+	return condition.Message
+}
+
+func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == kind {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}

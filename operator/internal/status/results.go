@@ -1,0 +1,110 @@
+package status
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/observe"
+)
+
+// Bounds of lists and texts, as the API has them. They keep the status far below 256 KiB whatever a run found.
+const (
+	maxGates     = 128
+	maxWarnings  = 32
+	maxText      = 512
+	maxShortText = 64
+	maxNumber    = 32
+)
+
+// setResults copies what the newest analysis says. The ledger has all of it.
+func setResults(out *assayv1alpha1.BenchmarkRunStatus, world *observe.World) {
+	found := world.Analysis
+	if found == nil {
+		return
+	}
+	out.Verdict, out.Best, out.Report = found.Verdict, found.Best, world.ReportURL
+	out.Candidates, out.Gain = candidates(found)
+	out.Gates = gates(found.Gates)
+	out.Warnings = nil
+	for _, warning := range found.Warnings[:min(len(found.Warnings), maxWarnings)] {
+		out.Warnings = append(out.Warnings, truncate(warning, maxText))
+	}
+	if world.Ledger.Analysed {
+		out.Trials.Failed, out.Trials.Invalid = int32(found.Trials.Failed), int32(found.Trials.Invalid)
+		out.Trials.Done = max(out.Trials.Done-out.Trials.Failed-out.Trials.Invalid, int32(found.Trials.Used))
+	}
+}
+
+func candidates(found *analysis.Analysis) (out []assayv1alpha1.CandidateStatus, gain string) {
+	for _, c := range found.Candidates {
+		status := assayv1alpha1.CandidateStatus{Name: c.Name, Verdict: c.Verdict}
+		if c.Gain != nil {
+			status.Gain = truncate(analysis.Describe(c.Gain), maxShortText)
+		}
+		if gain == "" || c.Name == found.Best {
+			gain = status.Gain
+		}
+		// Without gates there is no verdict, and a candidate's is required.
+		if status.Verdict != "" {
+			out = append(out, status)
+		}
+	}
+	return out, gain
+}
+
+// gates lists those that decide first: blocking before advisory, and among them the outcomes that stand in the way of Go.
+func gates(results []analysis.GateResult) []assayv1alpha1.GateStatus {
+	results = slices.Clone(results)
+	slices.SortStableFunc(results, func(a, b analysis.GateResult) int { return cmp.Compare(rank(a), rank(b)) })
+	var out []assayv1alpha1.GateStatus
+	for _, result := range results[:min(len(results), maxGates)] {
+		status := assayv1alpha1.GateStatus{
+			Name: result.Gate, Candidate: result.Candidate, Point: truncate(result.Point, maxText),
+			Outcome: result.Outcome, Severity: result.Severity, Message: truncate(result.Message, maxText),
+		}
+		if e := result.Estimate; e != nil {
+			status.Blocks = int32(e.Blocks)
+			status.Estimate = number(e.Value, e.Unit)
+			if e.Low != nil && e.High != nil {
+				status.Interval = &assayv1alpha1.Interval{Low: number(*e.Low, e.Unit), High: number(*e.High, e.Unit)}
+			}
+		}
+		if effect := result.MinimumDetectableEffect; effect != nil {
+			status.MinimumDetectableEffect = truncate(analysis.FormatNumber(*effect*100, "")+"%", maxNumber)
+		}
+		out = append(out, status)
+	}
+	return out
+}
+
+func rank(result analysis.GateResult) int {
+	out := slices.Index([]assayv1alpha1.Verdict{
+		assayv1alpha1.VerdictNoGo, assayv1alpha1.VerdictInvalid, assayv1alpha1.VerdictInconclusive, assayv1alpha1.VerdictGo,
+	}, result.Outcome)
+	if result.Severity == assayv1alpha1.Advisory {
+		out += 10
+	}
+	return out
+}
+
+func number(value float64, unit string) string {
+	return truncate(analysis.FormatNumber(value, unit), maxNumber)
+}
+
+// truncate cuts a text to a number of bytes, at a character, and shows that it did.
+func truncate(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) <= limit {
+		return text
+	}
+	const mark = "…"
+	cut := limit - len(mark)
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + mark
+}

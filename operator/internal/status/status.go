@@ -1,0 +1,138 @@
+// Package status says where a run stands. It is pure: the same world, decision and clock give the same status, and the
+// status is computed whole in every pass, also in one that failed.
+package status
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// Outcome is what became of a pass.
+type Outcome struct {
+	World    *observe.World
+	Decision plan.Decision
+	// LedgerErr and WriteErr say why the decision was not carried out.
+	LedgerErr, WriteErr error
+}
+
+func (o *Outcome) failed() bool { return o.LedgerErr != nil || o.WriteErr != nil }
+
+// Compute is the status after a pass.
+func Compute(o Outcome, now time.Time) assayv1alpha1.BenchmarkRunStatus {
+	run := o.World.Run
+	out := *run.Status.DeepCopy()
+	if plan.Ended(run) {
+		out.ObservedGeneration = run.Generation
+		return out
+	}
+	// The API server keeps seconds; a finer clock would make every pass a change.
+	now = now.Truncate(time.Second)
+	out.ObservedGeneration = run.Generation
+	if run.DeletionTimestamp.IsZero() {
+		setProgress(&out, &o, now)
+		setResults(&out, o.World)
+	}
+	setConditions(&out, &o, now)
+	if o.Decision.Ending != nil && !o.failed() {
+		out.CompletionTime = ptr.To(metav1.NewTime(now))
+		out.Remaining = nil
+	}
+	out.Phase = phase(&out, &o)
+	return out
+}
+
+// setProgress counts what the ledger holds. While it does not answer, what was known stays.
+func setProgress(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome, now time.Time) {
+	state := o.World.Ledger
+	if state.Problem != "" {
+		return
+	}
+	out.Ledger = o.World.LedgerURL
+	experiment, wave, trials, workflowName := state.Experiment, state.Newest, state.Trials, ""
+	if o.World.Wave != nil {
+		workflowName = o.World.Wave.Name
+	}
+	if !o.failed() {
+		switch action := o.Decision.Action.(type) {
+		case plan.Accept:
+			experiment = action.Experiment
+		case plan.StartWave:
+			if wave == nil || wave.Wave != action.Wave.Wave {
+				for _, block := range action.Wave.Blocks {
+					trials += block.Trials()
+				}
+			}
+			wave, workflowName = action.Wave, workflow.Name(o.World.Run.Name, action.Wave.Wave)
+		}
+	}
+	if experiment != nil {
+		out.Experiment = experiment.Digest
+	}
+	if wave == nil {
+		return
+	}
+	out.Wave = ptr.To(int32(wave.Wave))
+	if workflowName != "" {
+		out.Workflow = workflowName
+	}
+	if out.StartTime == nil {
+		started := plan.Started(o.World.Observed)
+		if started.IsZero() {
+			started = now
+		}
+		out.StartTime = ptr.To(metav1.NewTime(started))
+	}
+	done := int32(state.Done)
+	if done != out.Trials.Done || out.Remaining == nil {
+		out.Remaining = remaining(o.World, now)
+	}
+	out.Trials = assayv1alpha1.TrialCounts{Planned: int32(trials), Done: done}
+	out.Progress = fmt.Sprintf("%d/%d", done, trials)
+}
+
+// remaining is how long the blocks that are left take at the pace of those that ended. It changes only when a block ends.
+func remaining(world *observe.World, now time.Time) *metav1.Duration {
+	state := world.Ledger
+	if world.Wave == nil || state.Newest == nil || state.DoneBlocks == 0 {
+		return nil
+	}
+	pace := now.Sub(world.Wave.CreatedAt) / time.Duration(state.DoneBlocks)
+	left := pace * time.Duration(len(state.Newest.Blocks)-state.DoneBlocks)
+	return &metav1.Duration{Duration: max(left, 0).Round(time.Second)}
+}
+
+// phase sums the conditions up in a word.
+func phase(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome) assayv1alpha1.Phase {
+	world := o.World
+	if ending := o.Decision.Ending; ending != nil && !o.failed() {
+		switch {
+		case ending.Reason == assayv1alpha1.ReasonCancelled:
+			return assayv1alpha1.PhaseCancelled
+		case ending.Analysed:
+			return assayv1alpha1.PhaseSucceeded
+		default:
+			return assayv1alpha1.PhaseFailed
+		}
+	}
+	state := world.Ledger
+	switch {
+	case !world.Run.DeletionTimestamp.IsZero(), state.Problem != "" && out.Phase != "":
+		return out.Phase
+	case plan.Suspended(world.Run):
+		return assayv1alpha1.PhaseSuspended
+	case out.Wave == nil:
+		return assayv1alpha1.PhasePending
+	case state.Newest != nil && state.DoneBlocks == len(state.Newest.Blocks) || len(world.Analyses) > 0:
+		return assayv1alpha1.PhaseAnalyzing
+	default:
+		return assayv1alpha1.PhaseRunning
+	}
+}

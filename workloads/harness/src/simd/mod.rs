@@ -1,0 +1,298 @@
+//! One algorithm, several instruction sets, chosen once.
+//!
+//! A [`Kernel`] is written once over the [`Simd`] trait. [`Isa`] is a value that can only be made where the CPU has the
+//! instructions ([`Isa::select`]), so running a kernel on it needs no further check and no `unsafe`. Every instruction set can
+//! be asked for by name, and asking for one that is not there is an error, never a silent fallback.
+//!
+//! ```
+//! use assay_harness::simd::{Isa, Kernel, Path, Simd};
+//!
+//! struct Bytes;
+//! impl Kernel for Bytes {
+//!     type Output = usize;
+//!     fn run<S: Simd>(self, _: S) -> usize {
+//!         S::BYTES
+//!     }
+//! }
+//! assert_eq!(Isa::select(Path::Portable).unwrap().run(Bytes), 32);
+//! ```
+//!
+//! Kernels must be `#[inline(always)]` all the way down: only then does their code end up inside the one function per
+//! instruction set that is compiled with that set switched on.
+
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
+#[cfg(target_arch = "x86_64")]
+pub use avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+pub use avx512::Avx512;
+pub use portable::Portable;
+
+use std::fmt;
+
+/// Vector operations of one instruction set. A value of the type proves that the CPU has it.
+pub trait Simd: Copy + Send + Sync + 'static {
+    /// Bytes in a vector; a divisor of 64.
+    const BYTES: usize;
+    /// Vector registers of this width, for kernels that keep tables or accumulators in them.
+    const REGISTERS: usize;
+    /// A vector.
+    type Vector: Copy;
+    /// Selects a whole vector or nothing.
+    type Mask: Copy;
+
+    /// All zeroes.
+    fn zero(self) -> Self::Vector;
+
+    /// Reads [`BYTES`](Self::BYTES) bytes.
+    ///
+    /// # Safety
+    ///
+    /// * `from` is valid for reads of that many bytes. It need not be aligned.
+    unsafe fn load(self, from: *const u8) -> Self::Vector;
+
+    /// Writes [`BYTES`](Self::BYTES) bytes.
+    ///
+    /// # Safety
+    ///
+    /// * `to` is valid for writes of that many bytes. It need not be aligned.
+    unsafe fn store(self, to: *mut u8, vector: Self::Vector);
+
+    /// Asks for the cache line at `address`, which may be any address.
+    fn prefetch(self, address: *const u8);
+
+    /// `a ^ b`.
+    fn xor(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
+    /// `a ^ b ^ c`.
+    fn xor3(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
+
+    /// Everything if the lowest bit of `bit` is set, else nothing.
+    fn mask(self, bit: u64) -> Self::Mask;
+
+    /// `a ^ b` where `mask` selects everything, else `a`: without a branch.
+    fn xor_masked(self, a: Self::Vector, b: Self::Vector, mask: Self::Mask) -> Self::Vector;
+
+    /// The same byte in every lane.
+    fn splat(self, byte: u8) -> Self::Vector;
+
+    /// Lane-wise `a + b` of bytes, wrapping.
+    fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+
+    /// Lane-wise `a * 8` of bytes, wrapping.
+    fn times8(self, a: Self::Vector) -> Self::Vector;
+
+    /// Lane-wise rotation of bytes to the left by three bits.
+    fn rotate_left_3(self, a: Self::Vector) -> Self::Vector;
+
+    /// Bit `i` says whether byte lane `i` is not zero.
+    fn nonzero(self, a: Self::Vector) -> u64;
+}
+
+/// An algorithm that runs on any instruction set. Implementations of [`run`](Self::run) must be `#[inline(always)]`.
+pub trait Kernel {
+    /// What it computes.
+    type Output;
+    /// Computes it with the instructions of `simd`.
+    fn run<S: Simd>(self, simd: S) -> Self::Output;
+}
+
+/// A wish for an instruction set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Path {
+    /// The widest the CPU has.
+    Auto,
+    /// What the compiler makes of plain integers for the baseline of the architecture.
+    Portable,
+    /// AVX2.
+    Avx2,
+    /// AVX-512 with the F, BW, DQ and VL extensions.
+    Avx512,
+}
+
+impl Path {
+    /// Every wish, by the name it has on a command line.
+    pub const CHOICES: [(&'static str, Self); 4] =
+        [("auto", Self::Auto), ("portable", Self::Portable), ("avx2", Self::Avx2), ("avx512", Self::Avx512)];
+}
+
+/// An instruction set that this CPU has.
+#[derive(Debug, Clone, Copy)]
+pub enum Isa {
+    /// Plain integers.
+    Portable(Portable),
+    /// AVX2.
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    /// AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+}
+
+impl Isa {
+    /// The instruction set that `path` asks for.
+    ///
+    /// # Errors
+    ///
+    /// When the CPU does not have it.
+    pub fn select(path: Path) -> Result<Self, Unavailable> {
+        let unavailable = |name| Unavailable { name, has: Self::available().iter().map(Self::name).collect() };
+        let find = |name| Self::available().into_iter().find(|isa| isa.name() == name).ok_or_else(|| unavailable(name));
+        match path {
+            Path::Auto => Ok(Self::available().into_iter().next_back().unwrap_or(Self::Portable(Portable))),
+            Path::Portable => find("portable"),
+            Path::Avx2 => find("avx2"),
+            Path::Avx512 => find("avx512"),
+        }
+    }
+
+    /// Every instruction set that this CPU has, the narrowest first.
+    #[must_use]
+    pub fn available() -> Vec<Self> {
+        let mut all = vec![Self::Portable(Portable)];
+        #[cfg(target_arch = "x86_64")]
+        all.extend(Avx2::detect().map(Self::Avx2));
+        #[cfg(target_arch = "x86_64")]
+        all.extend(Avx512::detect().map(Self::Avx512));
+        all
+    }
+
+    /// Its name on a command line and in a result.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Portable(_) => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => "avx512",
+        }
+    }
+
+    /// The CPU features whose instructions are used, beyond the architecture's baseline.
+    #[must_use]
+    pub fn features(&self) -> &'static str {
+        match self {
+            Self::Portable(_) => "",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => "avx512f,avx512bw,avx512dq,avx512vl",
+        }
+    }
+
+    /// Runs `kernel` with these instructions.
+    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        match self {
+            Self::Portable(simd) => kernel.run(simd),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(simd) => simd.run(kernel),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(simd) => simd.run(kernel),
+        }
+    }
+}
+
+/// The CPU does not have the instruction set that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unavailable {
+    name: &'static str,
+    has: Vec<&'static str>,
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "this CPU does not have {}; it has {}", self.name, self.has.join(", "))
+    }
+}
+
+impl std::error::Error for Unavailable {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Every operation on the bytes of `a`, `b` and `c`, beside what plain bytes give.
+    struct Check<'a> {
+        a: &'a [u8; 64],
+        b: &'a [u8; 64],
+        c: &'a [u8; 64],
+    }
+
+    impl Kernel for Check<'_> {
+        type Output = ();
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) {
+            let Self { a, b, c } = self;
+            for at in (0..64).step_by(S::BYTES) {
+                // SAFETY: `at + S::BYTES <= 64` because BYTES divides 64.
+                let [va, vb, vc] = [a, b, c].map(|bytes| unsafe { simd.load(bytes.as_ptr().add(at)) });
+                let expect = |result: S::Vector, name: &str, f: &dyn Fn(u8, u8, u8) -> u8| {
+                    let mut bytes = [0; 64];
+                    // SAFETY: `bytes` is at least one vector long.
+                    unsafe { simd.store(bytes.as_mut_ptr(), result) };
+                    for lane in 0..S::BYTES {
+                        let i = at + lane;
+                        assert_eq!(bytes[lane], f(a[i], b[i], c[i]), "{name}, lane {lane}");
+                    }
+                };
+                expect(simd.zero(), "zero", &|_, _, _| 0);
+                expect(simd.splat(a[0]), "splat", &|_, _, _| a[0]);
+                expect(simd.xor(va, vb), "xor", &|a, b, _| a ^ b);
+                expect(simd.xor3(va, vb, vc), "xor3", &|a, b, c| a ^ b ^ c);
+                expect(simd.xor_masked(va, vb, simd.mask(3)), "xor_masked 1", &|a, b, _| a ^ b);
+                expect(simd.xor_masked(va, vb, simd.mask(2)), "xor_masked 0", &|a, _, _| a);
+                expect(simd.add(va, vb), "add", &|a, b, _| a.wrapping_add(b));
+                expect(simd.times8(va), "times8", &|a, _, _| a.wrapping_mul(8));
+                expect(simd.rotate_left_3(va), "rotate_left_3", &|a, _, _| a.rotate_left(3));
+                let nonzero = simd.nonzero(va);
+                for lane in 0..64 {
+                    let expected = lane < S::BYTES && a[at + lane] != 0;
+                    assert_eq!(nonzero >> lane & 1 == 1, expected, "nonzero, lane {lane}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_instruction_set_agrees_with_plain_bytes(
+            mut a in prop::array::uniform32(any::<u8>()).prop_flat_map(|x| (Just(x), prop::array::uniform32(0_u8..3)))
+                .prop_map(|(x, y)| { let mut a = [0; 64]; a[..32].copy_from_slice(&x); a[32..].copy_from_slice(&y); a }),
+            b in prop::array::uniform32(any::<u8>()),
+        ) {
+            let mut wide = [0; 64];
+            wide[..32].copy_from_slice(&b);
+            wide[32..].copy_from_slice(&b.map(|x| x.wrapping_mul(251)));
+            let mut c = wide;
+            c.reverse();
+            for isa in Isa::available() {
+                isa.run(Check { a: &a, b: &wide, c: &c });
+            }
+            a.reverse();
+            for isa in Isa::available() {
+                isa.run(Check { a: &a, b: &wide, c: &c });
+            }
+        }
+    }
+
+    #[test]
+    fn auto_is_the_widest_and_every_available_path_can_be_forced() {
+        let available = Isa::available();
+        assert_eq!(Isa::select(Path::Auto).unwrap().name(), available.last().unwrap().name());
+        for (name, path) in Path::CHOICES.into_iter().skip(1) {
+            match Isa::select(path) {
+                Ok(isa) => assert_eq!(isa.name(), name),
+                Err(error) => {
+                    assert!(available.iter().all(|isa| isa.name() != name));
+                    assert!(error.to_string().starts_with(&format!("this CPU does not have {name}; it has portable")));
+                }
+            }
+        }
+    }
+}

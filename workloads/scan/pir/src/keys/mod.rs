@@ -1,0 +1,97 @@
+//! What a client sends to a server: a bit for every row, in few bytes.
+
+pub mod dpf;
+pub mod toy;
+
+use std::fmt;
+
+use assay_harness::simd::Isa;
+
+pub use dpf::DpfKey;
+pub use toy::ToyKey;
+
+/// Which kind of key the queries have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyKind {
+    /// The document's stand-in: cheap to write, dear to evaluate, and not private.
+    Toy,
+    /// A distributed point function.
+    Dpf,
+}
+
+impl KeyKind {
+    /// Every kind, by the name it has on a command line.
+    pub const CHOICES: [(&'static str, Self); 2] = [("toy", Self::Toy), ("dpf", Self::Dpf)];
+
+    /// Its name on a command line and in a result.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Toy => "toy",
+            Self::Dpf => "dpf",
+        }
+    }
+}
+
+/// The keys of a batch, all of one kind.
+#[derive(Debug, Clone)]
+pub enum Keys {
+    /// Toy keys.
+    Toy(Vec<ToyKey>),
+    /// Distributed point functions.
+    Dpf(Vec<DpfKey>),
+}
+
+impl Keys {
+    /// Reads the keys of a batch, as they came over the wire, for a matrix of `rows` rows.
+    ///
+    /// # Errors
+    ///
+    /// When a key is not of this kind or not for this matrix.
+    pub fn parse<'a>(kind: KeyKind, rows: usize, keys: impl Iterator<Item = &'a [u8]>) -> Result<Self, BadKey> {
+        Ok(match kind {
+            KeyKind::Toy => Self::Toy(keys.map(ToyKey::from_bytes).collect::<Result<_, _>>()?),
+            KeyKind::Dpf => Self::Dpf(keys.map(|bytes| DpfKey::from_bytes(bytes, rows)).collect::<Result<_, _>>()?),
+        })
+    }
+
+    /// How many keys there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Toy(keys) => keys.len(),
+            Self::Dpf(keys) => keys.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Writes the bits of key `key` for the first `rows` rows.
+    pub fn expand(&self, key: usize, isa: Isa, rows: usize, words: &mut [u64]) {
+        match self {
+            Self::Toy(keys) => keys[key].expand(isa, rows, words),
+            Self::Dpf(keys) => keys[key].expand(dpf::Prg::select(isa), rows, words),
+        }
+    }
+}
+
+/// Bytes that are not a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadKey {
+    /// The length a key has.
+    pub expected: usize,
+    /// The length that was found.
+    pub found: usize,
+}
+
+impl fmt::Display for BadKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a key has {} bytes, not {}", self.expected, self.found)
+    }
+}
+
+impl std::error::Error for BadKey {}

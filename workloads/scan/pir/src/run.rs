@@ -1,0 +1,350 @@
+//! `scan-pir run`: one trial, one result.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use assay_harness::report::Fact;
+use assay_harness::simd::{Isa, Path, Unavailable};
+use assay_harness::{Digest, FlagError, Flags, Phases, Quantity, Report, Stopwatch, Unit, ceiling, machine};
+
+use crate::keys::dpf::Prg;
+use crate::keys::{KeyKind, Keys};
+use crate::matrix::Matrix;
+use crate::scan::{self, Answers, KEYS_PER_QUERY, Plan, Strategy, m4r};
+use crate::selection::Selection;
+use crate::server::{MAX_BATCH, Refused, Server};
+use crate::workload;
+
+/// What part of the work is timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// From a batch's keys to its answers.
+    EndToEnd,
+    /// The scan, with the selection bits given.
+    ScanOnly,
+}
+
+impl Scope {
+    const CHOICES: [(&'static str, Self); 2] = [("end-to-end", Self::EndToEnd), ("scan-only", Self::ScanOnly)];
+}
+
+/// The parameters of a trial.
+#[derive(Debug, Clone, Copy)]
+pub struct Parameters {
+    /// Rows of the matrix.
+    pub rows: usize,
+    /// Bytes of a row.
+    pub row_size: usize,
+    /// Queries of a batch.
+    pub batch_size: usize,
+    /// How a batch is answered.
+    pub strategy: Strategy,
+    /// What keys the queries have.
+    pub key: KeyKind,
+    /// Pending updates.
+    pub delta_entries: usize,
+    /// Measured batches.
+    pub iterations: usize,
+    /// Batches before measuring starts.
+    pub warmup_iterations: usize,
+    /// Threads that share the rows.
+    pub threads: usize,
+    /// Instruction set.
+    pub path: Path,
+    /// What is timed.
+    pub scope: Scope,
+    /// Seed of the matrix; the keys' seed derives from it.
+    pub seed: u64,
+    /// Whether to measure the machine's limits too.
+    pub ceilings: bool,
+}
+
+/// Bounds of the parameters.
+const ROWS: RangeInclusive<u64> = 1..=1 << 26;
+const ROW_SIZE: RangeInclusive<u64> = 64..=4096;
+const DELTA_ENTRIES: RangeInclusive<u64> = 0..=100_000;
+const ITERATIONS: RangeInclusive<u64> = 1..=100_000;
+const WARMUP_ITERATIONS: RangeInclusive<u64> = 0..=10_000;
+const THREADS: RangeInclusive<u64> = 1..=64;
+
+impl Parameters {
+    /// Reads the parameters; those that are not given have the document's values.
+    ///
+    /// # Errors
+    ///
+    /// When one is unknown, of the wrong form or out of bounds.
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
+        let mut flags = Flags::parse(arguments)?;
+        let parameters = Self {
+            rows: flags.integer("rows", 262_144, ROWS)? as usize,
+            row_size: flags.integer("row-size", 256, ROW_SIZE)? as usize,
+            batch_size: flags.integer("batch-size", 1, 1..=MAX_BATCH as u64)? as usize,
+            strategy: flags.choice("strategy", Strategy::Loop, &Strategy::CHOICES)?,
+            key: flags.choice("key", KeyKind::Toy, &KeyKind::CHOICES)?,
+            delta_entries: flags.integer("delta-entries", 0, DELTA_ENTRIES)? as usize,
+            iterations: flags.integer("iterations", 30, ITERATIONS)? as usize,
+            warmup_iterations: flags.integer("warmup-iterations", 3, WARMUP_ITERATIONS)? as usize,
+            threads: flags.integer("threads", 1, THREADS)? as usize,
+            path: flags.choice("path", Path::Auto, &Path::CHOICES)?,
+            scope: flags.choice("scope", Scope::EndToEnd, &Scope::CHOICES)?,
+            seed: flags.integer("seed", workload::SEED, 0..=u64::MAX)?,
+            ceilings: flags.boolean("ceilings", true)?,
+        };
+        flags.finish()?;
+        if !parameters.row_size.is_multiple_of(64) {
+            return Err(FlagError::new("row-size", parameters.row_size, "a row is a multiple of 64 bytes"));
+        }
+        Ok(parameters)
+    }
+
+    /// How many keys a batch has.
+    #[must_use]
+    pub fn keys(&self) -> usize {
+        self.batch_size * KEYS_PER_QUERY
+    }
+
+    /// Bytes of the matrix.
+    #[must_use]
+    pub fn matrix_bytes(&self) -> u64 {
+        self.rows as u64 * self.row_size as u64
+    }
+
+    /// Bytes the trial will take: the matrix, the bits of all keys, the updates (which a batch copies once), and the answers of every
+    /// thread.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let row = self.row_size as u64;
+        let selection = Selection::bytes(self.keys(), self.rows) as u64;
+        let updates = 2 * self.delta_entries as u64 * (row + 64);
+        let answers = (self.threads as u64 + 3) * self.keys() as u64 * row;
+        // Huge pages at both ends of the matrix, the program itself, and a stack per thread.
+        let overhead = (8 << 20) + (1 << 20) * self.threads as u64;
+        self.matrix_bytes() + 2 * selection + updates + answers + overhead
+    }
+}
+
+/// Why a trial gave no result.
+#[derive(Debug)]
+pub enum Failure {
+    /// The CPU lacks the path that was asked for.
+    Path(Unavailable),
+    /// It would not fit into memory.
+    TooLarge {
+        /// What it takes, in bytes.
+        needed: u64,
+        /// What there is, in bytes.
+        available: u64,
+    },
+    /// The system refused.
+    System(std::io::Error),
+    /// A batch got no answer.
+    Refused(Refused),
+    /// Two iterations gave different answers.
+    Unstable {
+        /// The iteration that differed from the first.
+        iteration: usize,
+    },
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(unavailable) => write!(f, "--path: {unavailable}"),
+            Self::TooLarge { needed, available } => {
+                let mib = |bytes: &u64| bytes.div_ceil(1 << 20);
+                let (needed, available) = (mib(needed), mib(available));
+                write!(f, "--rows, --row-size: the trial takes {needed} MiB, but only {available} MiB of memory are available")
+            }
+            Self::System(error) => error.fmt(f),
+            Self::Refused(refused) => refused.fmt(f),
+            Self::Unstable { iteration } => write!(f, "iteration {iteration} gave other answers than the first"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl Failure {
+    /// Whether the parameters are to blame, and not the machine or the program.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Path(_) | Self::TooLarge { .. })
+    }
+}
+
+/// Refuses what does not fit into memory.
+pub(crate) fn check_memory(needed: u64) -> Result<(), Failure> {
+    match machine::available_memory_bytes() {
+        Some(available) if needed > available => Err(Failure::TooLarge { needed, available }),
+        _ => Ok(()),
+    }
+}
+
+/// Passes of the read probe; the first also pays for what the passes before it left in the cache.
+const READ_PASSES: usize = 3;
+
+/// Runs one trial.
+///
+/// # Errors
+///
+/// See [`Failure`].
+pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
+    // Setup.
+    let p = parameters;
+    let isa = Isa::select(p.path).map_err(Failure::Path)?;
+    check_memory(p.memory_bytes())?;
+    let plan = Plan { strategy: p.strategy, isa, threads: p.threads };
+    let batch = workload::queries(p.key, p.rows, p.batch_size, p.seed);
+    let server = Server::new(Matrix::generate(p.rows, p.row_size, p.seed).map_err(Failure::System)?, p.key, plan);
+    for update in workload::updates(p.delta_entries, p.rows, p.row_size) {
+        server.update(update);
+    }
+    let keys = Keys::parse(p.key, p.rows, batch.iter().flatten().map(Vec::as_slice));
+    let keys = keys.map_err(|bad| Failure::Refused(Refused::Key(bad)))?;
+    let selection = scan::expand(&keys, p.rows, plan);
+    let density = selection.density();
+    let selection = (p.scope == Scope::ScanOnly).then_some(selection);
+
+    // The measured region is one call of this.
+    let answer = |phases: &mut Phases| -> Result<Answers, Failure> {
+        let answered = match &selection {
+            Some(selection) => server.answer_given(selection, phases),
+            None => server.answer(&batch, phases),
+        };
+        Ok(std::hint::black_box(answered.map_err(Failure::Refused)?.0))
+    };
+
+    let mut phases = Phases::new();
+    let mut first: Option<Answers> = None;
+    for _ in 0..p.warmup_iterations {
+        first = Some(answer(&mut phases)?);
+    }
+    phases.clear();
+
+    // Measurement.
+    let mut latencies = Vec::with_capacity(p.iterations);
+    let whole = Stopwatch::start();
+    for iteration in 0..p.iterations {
+        let watch = Stopwatch::start();
+        let answers = answer(&mut phases)?;
+        latencies.push(watch.seconds());
+        phases.end_iteration();
+        // Verification, outside an iteration's time but inside the whole: a comparison of a few kilobytes.
+        match &first {
+            Some(first) if *first != answers => return Err(Failure::Unstable { iteration }),
+            Some(_) => {}
+            None => first = Some(answers),
+        }
+    }
+    let seconds = whole.seconds();
+
+    // Report.
+    let mut digest = Digest::new();
+    first.iter().flat_map(Answers::iter).for_each(|answer| digest.add(answer));
+    let mut report = report(p, plan, &server.snapshot().matrix, &latencies, &phases, seconds);
+    report.effective("maskDensity", Fact::try_from(density).expect("a share of all bits is a number"));
+    report.parity(&digest);
+    Ok(report)
+}
+
+fn report(p: &Parameters, plan: Plan, matrix: &Matrix, latencies: &[f64], phases: &Phases, seconds: f64) -> Report {
+    let batches = p.iterations as u64;
+    let queries = batches * p.batch_size as u64;
+    let bytes_read = batches * p.strategy.matrix_reads(p.batch_size) as u64 * p.matrix_bytes();
+
+    let mut report = Report::new("scan-pir", env!("CARGO_PKG_VERSION"));
+    report
+        .build("profile", if cfg!(debug_assertions) { "debug" } else { "release" })
+        .build("targetArch", std::env::consts::ARCH)
+        .build("targetFeatures", compiled_features())
+        .build("linkage", if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" });
+    report
+        .effective("strategy", p.strategy.name())
+        .effective("key", p.key.name())
+        .effective("scope", if p.scope == Scope::ScanOnly { "scan-only" } else { "end-to-end" })
+        .effective("path", plan.isa.name())
+        .effective("threads", p.threads as u64)
+        .effective("workingSetBytes", p.matrix_bytes())
+        .effective("matrixChunks", matrix.chunks() as u64);
+    if p.strategy.evaluates_in_scan() {
+        report.effective("scanCode", "compiler");
+    } else {
+        report.effective("scanCode", plan.isa.name()).effective("cpuFeatures", plan.isa.features());
+    }
+    if p.strategy == Strategy::FusedM4r {
+        let tables = p.keys() >= m4r::FEWEST_KEYS;
+        report.effective("scanMethod", if tables { "four-russians" } else { "masked-xor" });
+    }
+    if p.key == KeyKind::Dpf {
+        report.effective("aes", Prg::select(plan.isa).name());
+    }
+    if let Some(bytes) = machine::last_level_cache_bytes() {
+        report.effective("llcBytes", bytes);
+    }
+
+    // As the document counts: a batch of Q queries counts the matrix Q times, however often it was read.
+    let counted = queries * p.matrix_bytes();
+    report
+        .samples("latency", Unit::SECONDS, latencies)
+        .value("throughput", Quantity::new(queries as f64 / seconds, Unit::new("queries/s")))
+        .value("effectiveBandwidth", Quantity::bytes_per_second(counted, seconds))
+        .phases(phases)
+        .counter("batches", Quantity::count(batches))
+        .counter("queries", Quantity::count(queries))
+        .counter("bytesRead", Quantity::bytes(bytes_read));
+    if p.ceilings {
+        let parts: Vec<&[u8]> = matrix.parts(0..matrix.rows()).map(|part| part.bytes).collect();
+        let achieved = bytes_read as f64 / seconds;
+        report.ceiling("readBandwidth", ceiling::read_bandwidth(&parts, READ_PASSES), Some(achieved));
+        if let (KeyKind::Dpf, Some(rate)) = (p.key, ceiling::aes_rate()) {
+            report.ceiling("aesRate", rate, None);
+        }
+    }
+    report
+}
+
+/// What the compiler could take for granted everywhere in the program.
+fn compiled_features() -> &'static str {
+    if cfg!(target_feature = "avx512f") {
+        "avx512f"
+    } else if cfg!(target_feature = "avx2") {
+        "avx2"
+    } else if cfg!(target_feature = "sse2") {
+        "sse2"
+    } else {
+        "baseline"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Parameters, FlagError> {
+        Parameters::parse(arguments.iter().map(|&a| a.to_owned()))
+    }
+
+    #[test]
+    fn every_bad_parameter_is_named() {
+        for (bad, message) in [
+            ("--rows=0", "--rows=0: a whole number from 1 to 67108864 is allowed"),
+            ("--rows=many", "--rows=many: a whole number from 1 to 67108864 is allowed"),
+            ("--row-size=100", "--row-size=100: a row is a multiple of 64 bytes"),
+            ("--row-size=8192", "--row-size=8192: a whole number from 64 to 4096 is allowed"),
+            ("--batch-size=33", "--batch-size=33: a whole number from 1 to 32 is allowed"),
+            ("--strategy=magic", "--strategy=magic: one of loop, fused-naive, fused-tiled, fused-m4r is allowed"),
+            ("--key={{workflow.name}}", "--key={{workflow.name}}: one of toy, dpf is allowed"),
+            ("--seed=-1", "--seed=-1: a whole number from 0 to 18446744073709551615 is allowed"),
+        ] {
+            assert_eq!(parse(&[bad]).unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_into_memory_is_refused_before_it_is_allocated() {
+        let parameters = parse(&["--rows=67108864", "--row-size=4096"]).unwrap();
+        if machine::available_memory_bytes().is_some_and(|available| available < parameters.matrix_bytes()) {
+            assert!(matches!(run(&parameters), Err(Failure::TooLarge { .. })));
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Four ways to answer a batch of queries from one matrix.
+//!
+//! Every query has three keys, and every key an answer: the XOR of the rows whose bit is one.
+//!
+//! | strategy | reads the matrix | bits | XOR |
+//! |---|---|---|---|
+//! | [`per_query`], `loop` | once per query | one PRF call per key and row, between the XORs | masked, sums in memory |
+//! | [`fused_naive`] | once | the same | the same |
+//! | [`tiled`], `fused-tiled` | once | all keys expanded beforehand | masked, sums in registers |
+//! | [`m4r`], `fused-m4r` | once | all keys expanded beforehand | looked up four rows at a time |
+//!
+//! `loop` is the baseline that the document measured; `fused-naive` is the prototype that its plan led to; the other two are what the
+//! machine can do. All are checked against [`reference`](mod@reference).
+
+pub mod fused_naive;
+pub mod m4r;
+pub mod per_query;
+pub mod reference;
+pub mod tiled;
+
+use std::ops::Range;
+use std::slice;
+
+use assay_harness::Phases;
+use assay_harness::simd::Isa;
+
+use crate::keys::{DpfKey, Keys, ToyKey};
+use crate::matrix::Matrix;
+use crate::selection::Selection;
+
+/// Keys of one query: its row may lie in any of three places.
+pub const KEYS_PER_QUERY: usize = 3;
+
+/// How a batch is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// One scan per query.
+    Loop,
+    /// One scan per batch, written as the document's plan describes it.
+    FusedNaive,
+    /// One scan per batch over expanded bits, with the sums in registers.
+    FusedTiled,
+    /// One scan per batch over expanded bits, with tables of sums of four rows.
+    FusedM4r,
+}
+
+impl Strategy {
+    /// Every strategy, by the name it has on a command line.
+    pub const CHOICES: [(&'static str, Self); 4] = [
+        ("loop", Self::Loop),
+        ("fused-naive", Self::FusedNaive),
+        ("fused-tiled", Self::FusedTiled),
+        ("fused-m4r", Self::FusedM4r),
+    ];
+
+    /// Its name on a command line and in a result.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        let found = Self::CHOICES.into_iter().find(|(_, strategy)| *strategy == self);
+        found.expect("every strategy has a name").0
+    }
+
+    /// How often it reads the matrix to answer `queries` queries.
+    #[must_use]
+    pub fn matrix_reads(self, queries: usize) -> usize {
+        if self == Self::Loop { queries } else { 1 }
+    }
+
+    /// Whether it asks the keys for bits row by row while it scans. The others expand them beforehand, and so do these where a key
+    /// has no cheap single bit.
+    #[must_use]
+    pub fn evaluates_in_scan(self) -> bool {
+        matches!(self, Self::Loop | Self::FusedNaive)
+    }
+}
+
+/// With what, and with how many threads, a batch is answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// How.
+    pub strategy: Strategy,
+    /// With which instructions. `loop` and `fused-naive` are plain code and use none beyond the baseline.
+    pub isa: Isa,
+    /// Threads that share the rows.
+    pub threads: usize,
+}
+
+/// One answer per key, each as long as a row. They start on a cache line, or every other vector of them would lie across two.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answers {
+    lines: Vec<Line>,
+    row_size: usize,
+}
+
+/// A cache line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C, align(64))]
+struct Line([u8; 64]);
+
+impl Answers {
+    /// All zeroes.
+    ///
+    /// # Panics
+    ///
+    /// When a row is not a whole number of cache lines.
+    #[must_use]
+    pub fn new(keys: usize, row_size: usize) -> Self {
+        assert!(row_size.is_multiple_of(size_of::<Line>()), "a row has whole cache lines");
+        Self { lines: vec![Line([0; 64]); keys * row_size / size_of::<Line>()], row_size }
+    }
+
+    /// The answers one after the other.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: a line is 64 bytes without padding, and lines lie one after the other.
+        unsafe { slice::from_raw_parts(self.lines.as_ptr().cast(), size_of_val(&*self.lines)) }
+    }
+
+    /// The answers one after the other, to be changed.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as for `bytes`; any bytes make a line, and the borrow is exclusive.
+        unsafe { slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), size_of_val(&*self.lines)) }
+    }
+
+    /// The answers, one per key.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.bytes().chunks_exact(self.row_size)
+    }
+
+    /// The answers, one per key, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        let row_size = self.row_size;
+        self.bytes_mut().chunks_exact_mut(row_size)
+    }
+
+    /// Adds the sums of another part of the rows.
+    pub fn add(&mut self, other: &Self) {
+        xor_into(self.bytes_mut(), other.bytes());
+    }
+}
+
+/// A bit per row, from wherever.
+pub trait RowBits: Sync {
+    /// The bit of a row.
+    fn bit(&self, row: usize) -> bool;
+}
+
+impl RowBits for ToyKey {
+    #[inline]
+    fn bit(&self, row: usize) -> bool {
+        Self::bit(self, row)
+    }
+}
+
+impl RowBits for DpfKey {
+    fn bit(&self, row: usize) -> bool {
+        Self::bit(self, row)
+    }
+}
+
+/// The bits of one key, expanded beforehand.
+#[derive(Debug, Clone, Copy)]
+pub struct Expanded<'a>(&'a [u64]);
+
+impl<'a> Expanded<'a> {
+    /// The bits of `key`.
+    #[must_use]
+    pub fn of(selection: &'a Selection, key: usize) -> Self {
+        Self(selection.key(key))
+    }
+}
+
+impl RowBits for Expanded<'_> {
+    #[inline]
+    fn bit(&self, row: usize) -> bool {
+        self.0[row / 64] >> (row % 64) & 1 == 1
+    }
+}
+
+/// Where a batch's bits come from.
+#[derive(Debug, Clone, Copy)]
+pub enum Bits<'a> {
+    /// From keys; expanding or evaluating them is part of the answer.
+    Keys(&'a Keys),
+    /// Given.
+    Given(&'a Selection),
+}
+
+impl Bits<'_> {
+    fn keys(&self) -> usize {
+        match self {
+            Self::Keys(keys) => keys.len(),
+            Self::Given(selection) => selection.keys(),
+        }
+    }
+}
+
+/// The answers, and the bits if they were expanded on the way: pending updates need them again.
+#[derive(Debug)]
+pub struct Scanned {
+    /// One per key.
+    pub answers: Answers,
+    /// The bits of all keys.
+    pub selection: Option<Selection>,
+}
+
+/// Phase: keys are turned into bits.
+pub const MASK_GENERATION: &str = "maskGeneration";
+/// Phase: rows are read and added up. For strategies that evaluate keys row by row it holds that too.
+pub const SCAN: &str = "scan";
+
+/// Answers a batch.
+pub fn scan(matrix: &Matrix, bits: Bits<'_>, plan: Plan, phases: &mut Phases) -> Scanned {
+    let mut answers = Answers::new(bits.keys(), matrix.row_size());
+    let in_scan = plan.strategy.evaluates_in_scan();
+    match bits {
+        Bits::Keys(Keys::Toy(keys)) if in_scan => {
+            scan_row_by_row(matrix, keys, plan, &mut answers, phases);
+            Scanned { answers, selection: None }
+        }
+        // One row's bit of a distributed point function costs a walk down its tree. Nobody would do that for every row, so here
+        // the strategies that ask row by row ask expanded bits.
+        Bits::Keys(keys) => {
+            let selection = phases.time(MASK_GENERATION, || expand(keys, matrix.rows(), plan));
+            scan_expanded(matrix, &selection, plan, &mut answers, phases);
+            Scanned { answers, selection: Some(selection) }
+        }
+        Bits::Given(selection) => {
+            scan_expanded(matrix, selection, plan, &mut answers, phases);
+            Scanned { answers, selection: None }
+        }
+    }
+}
+
+/// The bits of all keys for all rows.
+#[must_use]
+pub fn expand(keys: &Keys, rows: usize, plan: Plan) -> Selection {
+    let mut selection = Selection::new(keys.len(), rows);
+    let mut all: Vec<_> = selection.keys_mut().enumerate().collect();
+    let share = all.len().div_ceil(plan.threads).max(1);
+    in_threads(all.chunks_mut(share), |some| {
+        for (key, words) in some {
+            keys.expand(*key, plan.isa, rows, words);
+        }
+    });
+    selection
+}
+
+fn scan_expanded(matrix: &Matrix, selection: &Selection, plan: Plan, answers: &mut Answers, phases: &mut Phases) {
+    if plan.strategy.evaluates_in_scan() {
+        let keys: Vec<_> = (0..selection.keys()).map(|key| Expanded::of(selection, key)).collect();
+        return scan_row_by_row(matrix, &keys, plan, answers, phases);
+    }
+    phases.time(SCAN, || {
+        over_rows(matrix, plan.threads, answers, |rows, answers| match plan.strategy {
+            Strategy::FusedTiled => tiled::scan(matrix, rows, selection, plan.isa, answers.bytes_mut()),
+            _ => m4r::scan(matrix, rows, selection, plan.isa, answers.bytes_mut()),
+        });
+    });
+}
+
+fn scan_row_by_row<B: RowBits>(matrix: &Matrix, keys: &[B], plan: Plan, answers: &mut Answers, phases: &mut Phases) {
+    phases.time(SCAN, || {
+        over_rows(matrix, plan.threads, answers, |rows, answers| match plan.strategy {
+            Strategy::FusedNaive => fused_naive::scan(matrix, rows, keys, answers),
+            _ => per_query::scan(matrix, rows, keys, answers),
+        });
+    });
+}
+
+/// Runs `work` on ranges of rows, one per thread, each with sums of its own, and adds those up.
+fn over_rows(matrix: &Matrix, threads: usize, answers: &mut Answers, work: impl Fn(Range<usize>, &mut Answers) + Sync) {
+    if threads == 1 {
+        return work(0..matrix.rows(), answers);
+    }
+    let mut sums: Vec<_> = matrix.split(threads).into_iter().map(|rows| (rows, answers.clone())).collect();
+    in_threads(sums.iter_mut(), |(rows, answers)| work(rows.clone(), answers));
+    for (_, sum) in &sums {
+        answers.add(sum);
+    }
+}
+
+/// Runs `work` on every item at the same time: the first one here, the others in threads of their own.
+fn in_threads<T: Send>(items: impl Iterator<Item = T>, work: impl Fn(T) + Sync) {
+    let work = &work;
+    std::thread::scope(|scope| {
+        let mut items = items;
+        let first = items.next();
+        for item in items {
+            scope.spawn(move || work(item));
+        }
+        first.map(work);
+    });
+}
+
+/// `sum ^= bytes`.
+pub(crate) fn xor_into(sum: &mut [u8], bytes: &[u8]) {
+    for (sum, byte) in sum.iter_mut().zip(bytes) {
+        *sum ^= byte;
+    }
+}

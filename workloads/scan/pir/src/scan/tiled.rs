@@ -1,0 +1,174 @@
+//! `fused-tiled`: one pass, the sums in registers.
+//!
+//! ```text
+//! for tile of rows that stays in the second-level cache
+//!     for group of keys, for column of a few vectors
+//!         sums = one register per key and vector
+//!         for row in tile: for key: sums[key] ^= row[column] where the key's bit is one
+//! ```
+//!
+//! 1. The bits are expanded beforehand; a mask is one bit of a word in a register.
+//! 2. A row's column is loaded once per group of keys, and each of its vectors costs one instruction per key.
+//! 3. A tile comes from memory once, while the group before the last of it is still being added up: the next tile's lines are asked
+//!    for evenly over the work on this one.
+
+use std::ops::Range;
+
+use assay_harness::simd::{Isa, Kernel, Simd};
+
+use crate::matrix::{Matrix, Part};
+use crate::selection::Selection;
+
+/// Bytes of a tile; two of them fit into a second-level cache of 512 KiB with room to spare.
+const TILE_BYTES: usize = 128 << 10;
+
+/// Adds the selected rows in `rows` to the answers, which lie one after the other.
+pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, isa: Isa, answers: &mut [u8]) {
+    for part in matrix.parts(rows) {
+        isa.run(ScanPart { part, row_size: matrix.row_size(), selection, answers });
+    }
+}
+
+/// The rows of one part of the matrix, or of what another strategy left over of it.
+pub(super) struct ScanPart<'a> {
+    /// The rows. Here they may start anywhere.
+    pub(super) part: Part<'a>,
+    pub(super) row_size: usize,
+    pub(super) selection: &'a Selection,
+    pub(super) answers: &'a mut [u8],
+}
+
+impl Kernel for ScanPart<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Self { part, row_size, selection, answers } = self;
+        assert!(row_size.is_multiple_of(64) && part.bytes.len().is_multiple_of(row_size));
+        assert!(part.first_row + part.bytes.len() / row_size <= selection.rows());
+        assert_eq!(answers.len(), selection.keys() * row_size);
+        let tile_rows = (TILE_BYTES / row_size).next_multiple_of(64);
+        for (i, rows) in part.bytes.chunks(tile_rows * row_size).enumerate() {
+            let tile = Tile { rows, first_row: part.first_row + i * tile_rows, row_size, selection };
+            // As many sums as registers allow, beside a row's column and the masks.
+            match S::REGISTERS {
+                32 => tile.add_groups::<S, 4, 4>(simd, answers),
+                16 => tile.add_groups::<S, 2, 4>(simd, answers),
+                _ => tile.add_groups::<S, 2, 2>(simd, answers),
+            }
+        }
+    }
+}
+
+/// Rows that stay in the cache while every group of keys goes over them.
+#[derive(Clone, Copy)]
+struct Tile<'a> {
+    rows: &'a [u8],
+    first_row: usize,
+    row_size: usize,
+    selection: &'a Selection,
+}
+
+impl Tile<'_> {
+    /// All keys: groups of `KEYS`, and what is left in smaller ones.
+    #[inline(always)]
+    fn add_groups<S: Simd, const KEYS: usize, const VECTORS: usize>(self, simd: S, answers: &mut [u8]) {
+        let keys = self.selection.keys();
+        let share = Share { of: keys.div_ceil(KEYS), index: 0 };
+        let mut key = 0;
+        while key + KEYS <= keys {
+            self.add_columns::<S, KEYS, VECTORS>(simd, key, Share { index: key / KEYS, ..share }, answers);
+            key += KEYS;
+        }
+        let last = Share { index: share.of - 1, ..share };
+        match keys - key {
+            3 => self.add_columns::<S, 3, VECTORS>(simd, key, last, answers),
+            2 => self.add_columns::<S, 2, VECTORS>(simd, key, last, answers),
+            1 => self.add_columns::<S, 1, VECTORS>(simd, key, last, answers),
+            _ => {}
+        }
+    }
+
+    /// A group of keys: columns of `VECTORS` vectors, and what is left of a row in narrower ones.
+    #[inline(always)]
+    fn add_columns<S: Simd, const KEYS: usize, const VECTORS: usize>(
+        self,
+        simd: S,
+        key: usize,
+        share: Share,
+        answers: &mut [u8],
+    ) {
+        let mut at = 0;
+        while at + VECTORS * S::BYTES <= self.row_size {
+            self.add::<S, KEYS, VECTORS>(simd, key, at, share, answers);
+            at += VECTORS * S::BYTES;
+        }
+        while at < self.row_size {
+            self.add::<S, KEYS, 1>(simd, key, at, share, answers);
+            at += S::BYTES;
+        }
+    }
+
+    /// One group of keys, one column.
+    #[inline(always)]
+    fn add<S: Simd, const KEYS: usize, const VECTORS: usize>(
+        self,
+        simd: S,
+        key: usize,
+        at: usize,
+        share: Share,
+        answers: &mut [u8],
+    ) {
+        let Self { rows, first_row, row_size, selection } = self;
+        let count = rows.len() / row_size;
+        // The column lies within a row, and the answers within their buffer: `add_columns` never goes beyond a row, and `run`
+        // checked the buffer's length.
+        debug_assert!(at + VECTORS * S::BYTES <= row_size && (key + KEYS) * row_size <= answers.len());
+        let answers: [*mut u8; KEYS] =
+            std::array::from_fn(|k| answers.as_mut_ptr().wrapping_add((key + k) * row_size + at));
+        let mut sums: [[S::Vector; VECTORS]; KEYS] = std::array::from_fn(|k| {
+            // SAFETY: the column of answer `key + k` lies within the buffer, see above.
+            std::array::from_fn(|v| unsafe { simd.load(answers[k].add(v * S::BYTES)) })
+        });
+        let words: [&[u64]; KEYS] = std::array::from_fn(|k| selection.key(key + k));
+        let mut row = 0;
+        while row < count {
+            // Up to the end of a word of selection bits.
+            let (word, bit) = ((first_row + row) / 64, (first_row + row) % 64);
+            let end = count.min(row + 64 - bit);
+            let mut bits: [u64; KEYS] = std::array::from_fn(|k| words[k][word] >> bit);
+            while row < end {
+                let start = rows.as_ptr().wrapping_add(row * row_size + at);
+                if row % share.of == share.index {
+                    // A line each of this row's place in the next tile.
+                    for v in (0..VECTORS * S::BYTES).step_by(64) {
+                        simd.prefetch(start.wrapping_add(rows.len() + v));
+                    }
+                }
+                // SAFETY: `row` is less than the number of rows and the column lies within it.
+                let column: [S::Vector; VECTORS] = std::array::from_fn(|v| unsafe { simd.load(start.add(v * S::BYTES)) });
+                for k in 0..KEYS {
+                    let mask = simd.mask(bits[k]);
+                    bits[k] >>= 1;
+                    for v in 0..VECTORS {
+                        sums[k][v] = simd.xor_masked(sums[k][v], column[v], mask);
+                    }
+                }
+                row += 1;
+            }
+        }
+        for k in 0..KEYS {
+            for v in 0..VECTORS {
+                // SAFETY: as for the loads above.
+                unsafe { simd.store(answers[k].add(v * S::BYTES), sums[k][v]) };
+            }
+        }
+    }
+}
+
+/// Which of the next tile's rows a group of keys asks for, so that all groups together ask for each once.
+#[derive(Clone, Copy)]
+struct Share {
+    of: usize,
+    index: usize,
+}

@@ -1,0 +1,105 @@
+//! The command line is the contract with the platform.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const SMALL: [&str; 4] = ["--rows=3000", "--row-size=128", "--iterations=3", "--warmup-iterations=1"];
+
+fn scan_pir(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_scan-pir")).args(arguments).output().unwrap()
+}
+
+fn result(arguments: &[&str]) -> Value {
+    let output = scan_pir(&[&["run"], &SMALL[..], arguments].concat());
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_result_keeps_to_the_schema_and_says_what_was_done() {
+    let schema: Value = serde_json::from_str(assay_schema::RESULT_SCHEMA).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for strategy in ["loop", "fused-naive", "fused-tiled", "fused-m4r"] {
+        for key in ["toy", "dpf"] {
+            for scope in ["end-to-end", "scan-only"] {
+                let [a, b, c] = [("strategy", strategy), ("key", key), ("scope", scope)].map(|(n, v)| format!("--{n}={v}"));
+                let flags = [&a, &b, &c, "--batch-size=5", "--delta-entries=2", "--threads=2"];
+                let result = result(&flags);
+                let problems: Vec<String> = validator.iter_errors(&result).map(|e| e.to_string()).collect();
+                assert!(problems.is_empty(), "{problems:#?}");
+                assert_eq!(result["metrics"]["latency"]["samples"].as_array().unwrap().len(), 3);
+                assert_eq!(result["effective"]["strategy"], strategy);
+                assert_eq!(result["effective"]["threads"], 2);
+                assert_eq!(result["parity"]["items"], 15);
+                let phases: Vec<&str> =
+                    result["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
+                let expands = scope == "end-to-end" && (key == "dpf" || strategy.ends_with("tiled") || strategy.ends_with("m4r"));
+                let expected: &[&str] = if expands { &["maskGeneration", "scan", "delta"] } else { &["scan", "delta"] };
+                assert_eq!(phases, expected, "{flags:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn all_strategies_paths_and_scopes_have_one_digest_per_key() {
+    for key in ["--key=toy", "--key=dpf"] {
+        for delta in ["--delta-entries=0", "--delta-entries=1", "--delta-entries=50"] {
+            let mut digests = Vec::new();
+            for strategy in ["loop", "fused-naive", "fused-tiled", "fused-m4r"] {
+                for rest in [["--path=portable", "--scope=end-to-end"], ["--path=auto", "--scope=scan-only"]] {
+                    let strategy = format!("--strategy={strategy}");
+                    let result = result(&[&[key, delta, "--batch-size=6", &strategy], &rest[..]].concat());
+                    digests.push(result["parity"]["digest"].as_str().unwrap().to_owned());
+                }
+            }
+            digests.dedup();
+            assert_eq!(digests.len(), 1, "{key} {delta}: {digests:?}");
+        }
+    }
+}
+
+#[test]
+fn a_forced_path_is_the_one_reported_and_a_missing_one_is_an_error() {
+    for path in ["portable", "avx2", "avx512"] {
+        let output = scan_pir(&[&["run"], &SMALL[..], &["--strategy=fused-m4r", &format!("--path={path}")]].concat());
+        if output.status.success() {
+            let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(result["effective"]["path"], path);
+        } else {
+            let message = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2));
+            assert!(message.contains(&format!("--path: this CPU does not have {path}")), "{message}");
+        }
+    }
+}
+
+#[test]
+fn bad_parameters_exit_with_2_and_print_nothing() {
+    for (bad, part) in [
+        (&["run", "--rows=0"][..], "--rows=0"),
+        (&["run", "--row-size=65"], "--row-size=65"),
+        (&["run", "--batch-size=33"], "1 to 32"),
+        (&["run", "--iterations=0"], "1 to 100000"),
+        (&["run", "--threads=65"], "1 to 64"),
+        (&["run", "--strategy=$(reboot)"], "fused-m4r"),
+        (&["run", "--unknown=1"], "--unknown is unknown"),
+        (&["run", "rows"], "--name=value"),
+        (&["walk"], "usage"),
+        (&[], "usage"),
+    ] {
+        let output = scan_pir(bad);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{bad:?}: {message}");
+        assert!(output.stdout.is_empty() && message.contains(part), "{bad:?}: {message}");
+    }
+}
+
+#[test]
+fn limits_are_reported_only_if_wanted() {
+    assert!(result(&["--ceilings=false"]).get("ceilings").is_none());
+    let ceilings = &result(&["--key=dpf"])["ceilings"];
+    assert_eq!(ceilings[0]["name"], "readBandwidth");
+    assert!(ceilings[0]["achieved"].as_f64().unwrap() > 0.0);
+}

@@ -1,0 +1,123 @@
+//! One suite over every strategy, key, path and number of threads: all give the answers of the slow reference.
+
+use assay_harness::Phases;
+use assay_harness::simd::Isa;
+use proptest::prelude::*;
+use scan_pir::keys::{DpfKey, KeyKind, ToyKey};
+use scan_pir::matrix::Matrix;
+use scan_pir::scan::{self, Plan, Strategy as Scan, reference};
+use scan_pir::server::{Query, Server};
+use scan_pir::workload;
+
+/// A key's bit, by its own slow definition.
+fn bit(kind: KeyKind, key: &[u8], row: usize, rows: usize) -> bool {
+    match kind {
+        KeyKind::Toy => ToyKey::from_bytes(key).unwrap().bit(row),
+        KeyKind::Dpf => DpfKey::from_bytes(key, rows).unwrap().bit(row),
+    }
+}
+
+fn xor(a: &[u8], b: &[u8]) -> Vec<u8> {
+    a.iter().zip(b).map(|(a, b)| a ^ b).collect()
+}
+
+/// The answers to a batch by the reference, pending updates included.
+fn expected(matrix: &Matrix, kind: KeyKind, batch: &[Query], updates: usize) -> Vec<Vec<u8>> {
+    let keys: Vec<&Vec<u8>> = batch.iter().flatten().collect();
+    let rows = matrix.rows();
+    let bits: Vec<Vec<bool>> =
+        keys.iter().map(|key| (0..rows).map(|row| bit(kind, key, row, rows)).collect()).collect();
+    let mut answers = reference::scan(matrix, keys.len(), |key, row| bits[key][row]);
+    for update in workload::updates(updates, rows, matrix.row_size()) {
+        for (answer, bits) in answers.iter_mut().zip(&bits) {
+            if bits[update.row] {
+                *answer = xor(answer, &update.difference);
+            }
+        }
+    }
+    answers
+}
+
+fn plans(threads: usize) -> impl Iterator<Item = Plan> {
+    let strategies = Scan::CHOICES.into_iter().map(|(_, strategy)| strategy);
+    strategies.flat_map(move |strategy| Isa::available().into_iter().map(move |isa| Plan { strategy, isa, threads }))
+}
+
+fn describe(plan: Plan) -> String {
+    format!("{} on {} with {} threads", plan.strategy.name(), plan.isa.name(), plan.threads)
+}
+
+fn check(kind: KeyKind, rows: usize, row_size: usize, queries: usize, threads: usize, updates: usize, seed: u64) {
+    let matrix = Matrix::generate(rows, row_size, seed).unwrap();
+    let batch = workload::queries(kind, rows, queries, seed);
+    let expected = expected(&matrix, kind, &batch, updates);
+    for plan in plans(threads) {
+        let server = Server::new(matrix.clone(), kind, plan);
+        workload::updates(updates, rows, row_size).into_iter().for_each(|update| server.update(update));
+        let (answers, _) = server.answer(&batch, &mut Phases::new()).unwrap();
+        assert!(answers.iter().eq(&expected), "{}, from keys", describe(plan));
+
+        let bytes = batch.iter().flatten().map(Vec::as_slice);
+        let keys = scan_pir::keys::Keys::parse(kind, rows, bytes).unwrap();
+        let selection = scan::expand(&keys, rows, plan);
+        let (answers, _) = server.answer_given(&selection, &mut Phases::new()).unwrap();
+        assert!(answers.iter().eq(&expected), "{}, bits given", describe(plan));
+    }
+}
+
+fn kinds() -> impl Strategy<Value = KeyKind> {
+    prop_oneof![Just(KeyKind::Toy), Just(KeyKind::Dpf)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn every_way_gives_the_answers_of_the_reference(
+        kind in kinds(),
+        rows in prop_oneof![1_usize..70, 250_usize..260, 500_usize..1100],
+        blocks in prop_oneof![1_usize..9, Just(16), Just(32)],
+        queries in 1_usize..=32,
+        threads in 1_usize..=3,
+        updates in prop_oneof![Just(0_usize), Just(1), 2_usize..40],
+        seed: u64,
+    ) {
+        check(kind, rows, 64 * blocks, queries, threads, updates, seed);
+    }
+
+    #[test]
+    fn the_xor_of_the_two_servers_answers_is_the_rows(
+        kind in kinds(), rows in 1_usize..900, blocks in 1_usize..5, queries in 1_usize..=9, seed: u64,
+    ) {
+        let row_size = 64 * blocks;
+        let matrix = Matrix::generate(rows, row_size, seed).unwrap();
+        let pairs = workload::pairs(kind, rows, queries, seed);
+        for plan in plans(1) {
+            let answers = [0, 1].map(|party| {
+                let batch: Vec<Query> = pairs.iter().map(|pair| pair[party].clone()).collect();
+                let server = Server::new(matrix.clone(), kind, plan);
+                server.answer(&batch, &mut Phases::new()).unwrap().0
+            });
+            let targets = (0..queries).flat_map(|query| workload::targets(query, rows));
+            for ((a, b), row) in answers[0].iter().zip(answers[1].iter()).zip(targets) {
+                prop_assert_eq!(xor(a, b), matrix.row(row), "row {}, {}", row, describe(plan));
+            }
+        }
+    }
+}
+
+/// Row counts around every boundary there is: words of bits, blocks of tables, groups, tiles, chunks.
+#[test]
+fn boundaries() {
+    for rows in [1, 3, 4, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 257, 511, 512, 513, 2047, 2049] {
+        check(KeyKind::Dpf, rows, 128, 4, 1, 1, rows as u64);
+        check(KeyKind::Toy, rows, 192, 5, 2, 1, rows as u64);
+    }
+}
+
+/// More rows than one chunk holds, and threads that share a chunk.
+#[test]
+fn several_chunks() {
+    check(KeyKind::Toy, 5000, 2048, 4, 1, 3, 1);
+    check(KeyKind::Dpf, 5000, 2048, 5, 3, 3, 2);
+}
