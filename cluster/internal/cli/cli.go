@@ -83,14 +83,6 @@ func (a *app) withSource() error {
 	return err
 }
 
-// embedded prepares work on the embedded cluster.
-func (a *app) embedded() (*embedded.Cluster, error) {
-	if err := a.withSource(); err != nil {
-		return nil, err
-	}
-	return embedded.New(a.cfg, a.log)
-}
-
 // enterCommand joins cgroup and namespace and becomes another program. See process.Launcher.
 func enterCommand() *cobra.Command {
 	var group, network, mount string

@@ -36,7 +36,10 @@ func (a *app) preflightCommand() *cobra.Command {
 }
 
 func (a *app) preflight(ctx context.Context) error {
-	cluster, err := a.embedded()
+	if err := a.withSource(); err != nil {
+		return err
+	}
+	cluster, err := embedded.New(a.cfg, a.log)
 	if err != nil {
 		return err
 	}
@@ -99,7 +102,7 @@ func (a *app) kindKubeconfig() string { return a.cfg.CachePath("kind", "kubeconf
 
 // locked runs f on the embedded cluster, alone.
 func (a *app) locked(ctx context.Context, f func(*embedded.Cluster) error) error {
-	cluster, err := a.embedded()
+	cluster, err := embedded.New(a.cfg, a.log)
 	if err != nil {
 		return err
 	}
@@ -135,6 +138,9 @@ func (a *app) upCommand() *cobra.Command {
 				return err
 			}
 			return cluster.Up(ctx)
+		}
+		if err := a.withSource(); err != nil {
+			return err
 		}
 		return a.locked(ctx, func(cluster *embedded.Cluster) error {
 			if err := preflight.Join(preflight.Check(preflight.Observe(ctx, cluster))); err != nil {
@@ -214,6 +220,9 @@ func (a *app) loadCommand() *cobra.Command {
 				return err
 			}
 			return cluster.Load(ctx, archives)
+		}
+		if err := a.withSource(); err != nil {
+			return err
 		}
 		return a.locked(ctx, func(cluster *embedded.Cluster) error { return cluster.Load(ctx, archives) })
 	}

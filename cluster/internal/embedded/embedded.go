@@ -146,7 +146,7 @@ func (c *Cluster) Layout() netns.Layout {
 
 // CheckNamespace refuses a network namespace of our name that somebody else made.
 func (c *Cluster) CheckNamespace() error {
-	if !netns.Exists(c.Name) {
+	if !netns.Exists(c.Name) || c.madeNamespace() {
 		return nil
 	}
 	foreign, err := c.Layout().Foreign()
@@ -159,6 +159,15 @@ func (c *Cluster) CheckNamespace() error {
 	}
 	return nil
 }
+
+// madeNamespace tells whether the namespace is the very one we made, whatever has happened in it since.
+func (c *Cluster) madeNamespace() bool {
+	recorded, err := os.ReadFile(c.namespaceFile())
+	identity, identityErr := netns.Identity(c.Name)
+	return err == nil && identityErr == nil && string(recorded) == identity
+}
+
+func (c *Cluster) namespaceFile() string { return c.StatePath("ns", "net.id") }
 
 // settings gathers what the components' configuration depends on, and fetches or compiles what is missing.
 func (c *Cluster) settings(ctx context.Context) (component.Settings, error) {

@@ -84,6 +84,13 @@ func (c *Cluster) foundation() error {
 		if err := mount.Create(); err != nil {
 			return err
 		}
+		identity, err := netns.Identity(c.Name)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(c.namespaceFile(), []byte(identity), 0o600); err != nil {
+			return err
+		}
 	}
 	if err := c.Layout().Setup(); err != nil {
 		return err

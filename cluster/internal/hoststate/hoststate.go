@@ -37,10 +37,9 @@ func (m Machine) path(path string) string { return filepath.Join(m.Root, path) }
 // Prepare writes a snapshot to a file, once, for a later call would only see what the first one did. Then it makes the
 // folders.
 func (m Machine) Prepare(file string, folders []string) error {
-	snapshot, err := read(file)
+	_, err := read(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		snapshot = m.look(folders)
-		err = write(file, snapshot)
+		err = write(file, m.look(folders))
 	}
 	if err != nil {
 		return err

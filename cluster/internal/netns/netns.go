@@ -31,6 +31,19 @@ func Exists(name string) bool {
 	return unix.Statfs(Path(name), &stat) == nil && stat.Type == unix.NSFS_MAGIC
 }
 
+// Identity names this very namespace: another of the same name, or after a reboot, has another identity.
+func Identity(name string) (string, error) {
+	var stat unix.Stat_t
+	if err := unix.Stat(Path(name), &stat); err != nil {
+		return "", fmt.Errorf("network namespace %s: %w", name, err)
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d:%d %s", stat.Dev, stat.Ino, strings.TrimSpace(string(boot))), nil
+}
+
 // Create makes the namespace, with nothing but a loopback interface in it.
 func Create(name string) error {
 	if err := Delete(name); err != nil {

@@ -40,7 +40,7 @@ type Built struct {
 
 // Build compiles the recipes one after another and skips what the cache holds.
 func (b Builder) Build(ctx context.Context, recipes []Recipe) ([]Built, error) {
-	goVersion, err := goVersion(ctx)
+	goVersion, err := b.goVersion(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (b Builder) Build(ctx context.Context, recipes []Recipe) ([]Built, error) {
 
 // Locate returns the finished binary without building it.
 func (b Builder) Locate(ctx context.Context, name string) (Built, error) {
-	goVersion, err := goVersion(ctx)
+	goVersion, err := b.goVersion(ctx)
 	if err != nil {
 		return Built{}, err
 	}
@@ -290,8 +290,9 @@ func (b Builder) NamedDir(built []Built) (string, error) {
 	return dir, nil
 }
 
-func goVersion(ctx context.Context) (string, error) {
-	out, err := execx.OS{}.Output(ctx, execx.Command{Path: "go", Args: []string{"env", "GOVERSION"}})
+// goVersion asks in the source folder, because a go.mod may call for a newer Go than the one that was started.
+func (b Builder) goVersion(ctx context.Context) (string, error) {
+	out, err := execx.OS{}.Output(ctx, execx.Command{Path: "go", Args: []string{"env", "GOVERSION"}, Dir: b.Source, Env: []string{"GOWORK=off"}})
 	if err != nil {
 		return "", fmt.Errorf("no usable Go: install Go 1.26 or later and put it on PATH: %w", err)
 	}

@@ -1,0 +1,113 @@
+package component
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"assay.dev/assay/cluster/internal/config"
+	"assay.dev/assay/cluster/internal/osdeps"
+)
+
+func settings(t *testing.T) Settings {
+	t.Helper()
+	state := t.TempDir()
+	s := Settings{
+		Config: config.Config{Name: "assay-cluster", State: state, Cache: "/cache/assay", Port: 16443},
+		Self:   state + "/bin/cluster", OS: osdeps.Tree{Root: "/cache/assay/os/debian12"}, PauseImage: "registry.k8s.io/pause:3.10", Binary: map[string]string{},
+	}
+	for _, name := range Binaries {
+		s.Binary[name] = "/cache/assay/bin/" + name
+	}
+	return s
+}
+
+func all(t *testing.T, s Settings) map[string]Component {
+	t.Helper()
+	certs, err := Issue(s, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]Component{}
+	for _, part := range All(s, certs) {
+		found[part.Name] = part
+	}
+	return found
+}
+
+func TestEveryComponentRunsWhereTearDownFindsIt(t *testing.T) {
+	s := settings(t)
+	parts := all(t, s)
+	for _, name := range Names {
+		part, ok := parts[name]
+		if !ok || part.Path == "" || part.Cgroup != "assay-cluster/system/"+name {
+			t.Errorf("%s: path %q, cgroup %q", name, part.Path, part.Cgroup)
+		}
+		if inside := part.NetNS == "assay-cluster"; inside == (name == Forwarder) {
+			t.Errorf("%s: network namespace %q; only the forwarder is on the machine's own network", name, part.NetNS)
+		}
+		if private := part.MountNS != ""; private != (name == Containerd || name == Kubelet) {
+			t.Errorf("%s: mount namespace %q; it is for those that mount things", name, part.MountNS)
+		}
+	}
+}
+
+func TestNothingIsLeftToFillIn(t *testing.T) {
+	s := settings(t)
+	for name, part := range all(t, s) {
+		for _, file := range part.Files {
+			if strings.Contains(file.Text, "{{") {
+				t.Errorf("%s: %s still has a gap:\n%s", name, file.Path, file.Text)
+			}
+			if !strings.HasPrefix(file.Path, s.State+"/") {
+				t.Errorf("%s: %s is outside of the state folder", name, file.Path)
+			}
+		}
+		for _, arg := range part.Args {
+			if strings.HasSuffix(arg, "=") {
+				t.Errorf("%s: empty argument %s", name, arg)
+			}
+		}
+	}
+	if text := CoreDNSManifest("registry.k8s.io/coredns/coredns:v1"); strings.Contains(text, "{{") || !strings.Contains(text, config.DNSServiceIP.String()) {
+		t.Error("cluster DNS:", text)
+	}
+	if !json.Valid([]byte(s.CNIConf().Text)) {
+		t.Error("pod network:", s.CNIConf().Text)
+	}
+}
+
+func TestRestartsFollowCertificatesAndConfiguration(t *testing.T) {
+	s := settings(t)
+	before := all(t, s)
+	if again := all(t, s); again[APIServer].Hash() != before[APIServer].Hash() {
+		t.Error("nothing changed, yet the API server would be restarted")
+	}
+	s.RestrictOOM = true
+	if after := all(t, s); after[Containerd].Hash() == before[Containerd].Hash() || after[Kubelet].Hash() != before[Kubelet].Hash() {
+		t.Error("containerd's configuration changed: it, and only it, must be restarted")
+	}
+	if err := os.RemoveAll(s.StatePath("pki")); err != nil {
+		t.Fatal(err)
+	}
+	after := all(t, s)
+	for _, name := range []string{Etcd, APIServer, ControllerManager, Scheduler, Proxy, Kubelet} {
+		if after[name].Hash() == before[name].Hash() {
+			t.Errorf("%s would go on with old certificates", name)
+		}
+	}
+}
+
+func TestKubeletKeepsWholeCPUsAndImages(t *testing.T) {
+	s := settings(t)
+	part := all(t, s)[Kubelet]
+	text := part.Files[slices.IndexFunc(part.Files, func(f File) bool { return strings.HasSuffix(f.Path, "kubelet.yaml") })].Text
+	for _, want := range []string{"cpuManagerPolicy: static", "kubeReserved: {cpu: 200m}", "cgroupDriver: cgroupfs", "imageGCHighThresholdPercent: 100", `cgroupRoot: "/assay-cluster"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}

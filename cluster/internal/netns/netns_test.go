@@ -1,0 +1,33 @@
+package netns
+
+import (
+	"net"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
+)
+
+func link(index, master int, name, alias string) netlink.Link {
+	return &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: index, MasterIndex: master, Name: name, Alias: alias, HardwareAddr: net.HardwareAddr{}}}
+}
+
+func TestForeignLinks(t *testing.T) {
+	layout := Layout{Bridge: "assay0", Owner: "assay-cluster:/state"}
+	lo, ours := link(1, 0, "lo", ""), link(2, 0, "assay0", layout.Owner)
+	for reason, tc := range map[string]struct {
+		links []netlink.Link
+		want  []string
+	}{
+		"a namespace that was just made":             {[]netlink.Link{lo}, nil},
+		"ours, with pods plugged in":                 {[]netlink.Link{lo, ours, link(5, 2, "veth1", "")}, nil},
+		"tunnel devices come by themselves":          {[]netlink.Link{lo, link(3, 0, "tunl0", "")}, nil},
+		"somebody's interface":                       {[]netlink.Link{lo, link(4, 0, "wg0", "")}, []string{"wg0"}},
+		"a bridge of our name with another owner":    {[]netlink.Link{lo, link(2, 0, "assay0", "assay-cluster:/other")}, []string{"assay0"}},
+		"a pair that is plugged into another bridge": {[]netlink.Link{lo, ours, link(7, 9, "veth2", "")}, []string{"veth2"}},
+	} {
+		if diff := cmp.Diff(tc.want, foreignLinks(tc.links, layout)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", reason, diff)
+		}
+	}
+}

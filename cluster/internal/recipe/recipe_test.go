@@ -1,0 +1,138 @@
+package recipe
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const source = "../.."
+
+func TestEveryRecipeHasAPinnedVersionAndAKey(t *testing.T) {
+	keys := map[string]string{}
+	for _, recipe := range All() {
+		version, err := recipe.Version(source)
+		if err != nil || version == "" {
+			t.Errorf("%s: version %q, %v", recipe.Name, version, err)
+		}
+		key, err := recipe.Key(source, "go1.26.0")
+		if err != nil {
+			t.Errorf("%s: %v", recipe.Name, err)
+		}
+		if other, taken := keys[key]; taken {
+			t.Errorf("%s and %s share the key %s", recipe.Name, other, key)
+		}
+		keys[key] = recipe.Name
+	}
+}
+
+func TestKeyChangesWithTheCompiler(t *testing.T) {
+	one, _ := All()[0].Key(source, "go1.26.0")
+	other, _ := All()[0].Key(source, "go1.26.1")
+	if one == other {
+		t.Error("a new compiler must compile again")
+	}
+}
+
+func TestSelect(t *testing.T) {
+	for reason, tc := range map[string]struct {
+		names []string
+		want  string
+	}{
+		"names come back in build order":        {[]string{"kubectl", "etcd"}, "etcd kubectl"},
+		"what few need is built only by name":   {[]string{"kind"}, "kind"},
+		"an unknown name lists the known ones":  {[]string{"kubeadm"}, "error: unknown component"},
+		"no name means all that everyone needs": {nil, "etcd kube-apiserver kubectl kubelet kube-controller-manager kube-scheduler kube-proxy pause coredns workflow-controller argoexec argo minio prometheus promtool helm"},
+	} {
+		selected, err := Select(tc.names...)
+		var names []string
+		for _, recipe := range selected {
+			names = append(names, recipe.Name)
+		}
+		got := strings.Join(names, " ")
+		if err != nil {
+			got = "error: " + err.Error()
+		}
+		if !strings.HasPrefix(got, tc.want) || err == nil && got != tc.want {
+			t.Errorf("%s: got %q, want %q", reason, got, tc.want)
+		}
+	}
+}
+
+func TestReleaseNames(t *testing.T) {
+	for got, want := range map[string]string{
+		MinIORelease("v0.0.0-20250907161309-07c3a429bfed"): "RELEASE.2025-09-07T16-13-09Z",
+		PrometheusRelease("v0.315.0"):                      "v3.15.0",
+		PrometheusRelease("v0.305.2"):                      "v3.5.2",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if stamps := strings.Join(stampKubernetes("v1.34.4"), " "); !strings.Contains(stamps, "gitMinor=34") {
+		t.Errorf("Kubernetes stamps: %s", stamps)
+	}
+}
+
+func TestBuildCompilesOnceAndKeepsNothingHalfDone(t *testing.T) {
+	builder := Builder{Source: source, Cache: t.TempDir(), Progress: io.Discard}
+	pause, err := Select("pause")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var modified [2]int64
+	for i := range modified {
+		built, err := builder.Build(context.Background(), pause)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(built[0].Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		modified[i] = info.ModTime().UnixNano()
+		dir, err := builder.NamedDir(built)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "pause")); err != nil {
+			t.Error("the folder of plain names must lead to the binary:", err)
+		}
+	}
+	if modified[0] != modified[1] {
+		t.Error("the second build compiled again")
+	}
+
+	broken := pause[0]
+	broken.Name, broken.Package = "broken", "./cmd/no-such-command"
+	if _, err := builder.Build(context.Background(), []Recipe{broken}); err == nil {
+		t.Error("a package that does not exist: want an error")
+	}
+	left, _ := filepath.Glob(filepath.Join(builder.Cache, "bin", "broken-*", "*"))
+	if len(left) > 0 {
+		t.Errorf("a failed build left %v", left)
+	}
+}
+
+func TestOverlayRestoresWhatAModuleZipLacks(t *testing.T) {
+	tree := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(tree, "a"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(tree, "a", "x.go"), []byte("package a"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, overlay := range []Overlay{{Path: "a/y.go", LinkTo: "x.go"}, {Path: "ui/dist/index.html", Text: "page"}} {
+		if err := overlay.write(tree); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]string{"a/y.go": "package a", "ui/dist/index.html": "page"} {
+		if got, err := os.ReadFile(filepath.Join(tree, path)); err != nil || string(got) != want {
+			t.Errorf("%s: got %q, %v", path, got, err)
+		}
+	}
+}
