@@ -31,6 +31,9 @@ import (
 // ledgerTimeout bounds one operation of the object store, so that a store that hangs holds up a pass and not the operator.
 const ledgerTimeout = 10 * time.Second
 
+// ledgerRetry is how soon a run looks again at a store that did not answer.
+const ledgerRetry = 10 * time.Second
+
 func main() {
 	if err := newCommand().ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "manager: "+err.Error())
@@ -82,6 +85,7 @@ func run(ctx context.Context, options *options) error {
 		Recorder: manager.GetEventRecorderFor("assay-operator"),
 		Settings: plan.Settings{
 			ImagePullGrace: options.imagePullGrace,
+			LedgerRetry:    ledgerRetry,
 			Overhead:       corev1.ResourceList{corev1.ResourceCPU: config.ExecutorCPU, corev1.ResourceMemory: config.ExecutorMemory},
 		},
 		Clock: clock.RealClock{},
@@ -105,6 +109,7 @@ func newManager(options *options, logger logr.Logger) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w", err)
 	}
+	rest.QPS = -1 // The API server's own fairness limits better than a fixed rate.
 	manager, err := ctrl.NewManager(rest, ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        logger,

@@ -16,52 +16,47 @@ import (
 func TestWorkloadsThatMisbehave(t *testing.T) {
 	cases := map[string]struct {
 		name    string
-		edit    func(*assayv1alpha1.BenchmarkTemplateSpec)
+		edit    func(*assayv1alpha1.BenchmarkRun)
 		outcome string
 		verdict assayv1alpha1.Verdict
 	}{
 		"exits non-zero": {
-			"exits", func(tpl *assayv1alpha1.BenchmarkTemplateSpec) {
-				tpl.Command = []string{"/scan-pir", "run", "--no-such-flag=1"}
+			"exits", func(run *assayv1alpha1.BenchmarkRun) {
+				run.Spec.Template.Command = []string{"/scan-pir", "run", "--no-such-flag=1"}
 			},
 			"Failed", assayv1alpha1.VerdictInvalid,
 		},
 		"hangs past its timeout": {
-			"hangs", func(tpl *assayv1alpha1.BenchmarkTemplateSpec) {
-				tpl.Command = []string{"/scan-pir", "run", "--iterations=100000", "--rows=262144", "--strategy=loop"}
-				tpl.Parameters = []assayv1alpha1.Parameter{{Name: "batchSize"}}
-				tpl.TrialTimeout = metav1.Duration{Duration: time.Second}
+			"hangs", func(run *assayv1alpha1.BenchmarkRun) {
+				run.Spec.Parameters["iterations"], run.Spec.Parameters["rows"] = "100000", "262144"
+				run.Spec.Arms[1].Parameters["strategy"] = "fused-naive"
+				run.Spec.Sweep.Axes[0].Values = []string{"8"}
+				run.Spec.Template.TrialTimeout = metav1.Duration{Duration: time.Second}
 			},
 			"TimedOut", assayv1alpha1.VerdictInvalid,
 		},
 		"prints something else than a result": {
-			"malformed", func(tpl *assayv1alpha1.BenchmarkTemplateSpec) {
-				tpl.Command = []string{"/scan-pir", "--version", "$(rows)$(iterations)$(warmupIterations)$(batchSize)$(strategy)"}
+			"malformed", func(run *assayv1alpha1.BenchmarkRun) {
+				run.Spec.Template.Command, run.Spec.Template.Parameters = []string{"/scan-pir", "--help"}, nil
+				run.Spec.Parameters, run.Spec.Sweep = nil, nil
+				run.Spec.Arms[0].Parameters, run.Spec.Arms[1].Parameters = nil, nil
+				run.Spec.Gates = run.Spec.Gates[1:]
 			},
 			"Malformed", assayv1alpha1.VerdictInvalid,
 		},
 		"disagrees in parity": {
-			"disagrees", func(tpl *assayv1alpha1.BenchmarkTemplateSpec) {
-				tpl.Parameters = append(tpl.Parameters, assayv1alpha1.Parameter{Name: "seed", Default: ptr.To("1")})
+			"disagrees", func(run *assayv1alpha1.BenchmarkRun) {
+				run.Spec.Template.Parameters = append(run.Spec.Template.Parameters, assayv1alpha1.Parameter{Name: "seed", Default: ptr.To("1")})
+				run.Spec.Arms[1].Parameters["seed"] = "2"
 			},
 			"Succeeded", assayv1alpha1.VerdictNoGo,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			run := inline(smallScan("misbehaves-"+tc.name, 2), tc.edit)
-			run.Spec.Design.Blocks = assayv1alpha1.Blocks{Min: 2, Max: 2}
-			if tc.name == "hangs" {
-				run.Spec.Parameters, run.Spec.Sweep = nil, nil
-				run.Spec.Arms = []assayv1alpha1.Arm{
-					{Name: "loop", Baseline: true, Parameters: values{"batchSize": "1"}},
-					{Name: "fused-m4r", Parameters: values{"batchSize": "2"}},
-				}
-				run.Spec.Gates = run.Spec.Gates[1:]
-			}
-			if tc.name == "disagrees" {
-				run.Spec.Arms[1].Parameters["seed"] = "2"
-			}
+			run := inline(smallScan("misbehaves-"+tc.name, 2), func(*assayv1alpha1.BenchmarkTemplateSpec) {})
+			run.Spec.Gates[0].At = nil
+			tc.edit(run)
 			apply(t, run)
 			ended := untilComplete(t, run.Name, 4*time.Minute)
 			if ended.Status.Verdict != tc.verdict {
@@ -86,20 +81,22 @@ func TestWorkloadsThatMisbehave(t *testing.T) {
 // A parameter value arrives byte for byte, whatever it contains, through Argo and everything else.
 func TestAParameterValueArrivesVerbatim(t *testing.T) {
 	hostile := "{{workflow.name}} {{=1+1}} \"double\" 'single'\nsecond line; $(touch /tmp/x) `id` $(rows) \\n %s &|<> \u00e9"
+	// The program knows the flag and refuses the value, quoting it: proof of what really arrived.
 	run := inline(smallScan("verbatim", 2), func(tpl *assayv1alpha1.BenchmarkTemplateSpec) {
-		tpl.Parameters = append(tpl.Parameters, assayv1alpha1.Parameter{Name: "note"})
+		tpl.Parameters = append(tpl.Parameters, assayv1alpha1.Parameter{Name: "path"})
 	})
-	run.Spec.Parameters["note"] = hostile
+	run.Spec.Parameters["path"] = hostile
 	apply(t, run)
 	untilComplete(t, run.Name, 4*time.Minute)
 	for _, attempt := range attempts(t, run.Name) {
 		argv, _ := attempt["argv"].([]any)
-		if !slices.Contains(argv, any("--note="+hostile)) {
-			t.Fatalf("argv is %q, want an element --note=%q", argv, hostile)
+		if !slices.Contains(argv, any("--path="+hostile)) {
+			t.Fatalf("argv is %q, want an element --path=%q", argv, hostile)
 		}
-		// The program refuses the flag it does not know and quotes it: proof of what really arrived.
-		if stderr, _ := attempt["stderrTail"].(string); !strings.Contains(stderr, "{{workflow.name}}") {
-			t.Fatalf("the program saw something else: %s", stderr)
+		for _, part := range []string{"{{workflow.name}}", "{{=1+1}}", "$(touch /tmp/x)", "$(rows)", "second line"} {
+			if stderr, _ := attempt["stderrTail"].(string); !strings.Contains(stderr, part) {
+				t.Fatalf("the program did not see %q; it says: %s", part, stderr)
+			}
 		}
 	}
 }

@@ -99,6 +99,11 @@ func enterCommand() *cobra.Command {
 			}
 			// A namespace is a thread's, and the thread that calls exec is the one whose properties survive it.
 			runtime.LockOSThread()
+			// The cluster's own work stays on the CPU that the kubelet keeps back, so that the CPUs it gives away are really
+			// exclusive. A container's cpuset overrides this where the two have no CPU in common.
+			if err := process.StayOnReservedCPU(); err != nil {
+				return err
+			}
 			if network != "" {
 				if err := netns.Enter(network); err != nil {
 					return err

@@ -212,7 +212,7 @@ func forward(ctx context.Context, cluster *cluster, endpoint *url.URL) (port int
 func behind(ctx context.Context, cluster *cluster, name types.NamespacedName, port string) (*corev1.Pod, int32, error) {
 	var service corev1.Service
 	if err := cluster.Get(ctx, name, &service); err != nil {
-		return nil, 0, fmt.Errorf("Service %s: %w", name, err)
+		return nil, 0, fmt.Errorf("read Service %s: %w", name, err)
 	}
 	var pods corev1.PodList
 	if err := cluster.List(ctx, &pods, client.InNamespace(name.Namespace), client.MatchingLabels(service.Spec.Selector)); err != nil {
@@ -228,9 +228,9 @@ func behind(ctx context.Context, cluster *cluster, name types.NamespacedName, po
 				return pod, containerPort(pod, &servicePort), nil
 			}
 		}
-		return nil, 0, fmt.Errorf("Service %s has no port %s", name, port)
+		return nil, 0, fmt.Errorf("no port %s at Service %s", port, name)
 	}
-	return nil, 0, fmt.Errorf("Service %s has no ready pod: see kubectl get pods -n %s", name, name.Namespace)
+	return nil, 0, fmt.Errorf("no ready pod behind Service %s: see kubectl get pods -n %s", name, name.Namespace)
 }
 
 func containerPort(pod *corev1.Pod, port *corev1.ServicePort) int32 {

@@ -54,7 +54,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	decision := plan.Decide(world.Observed, r.Settings, r.Clock.Now())
 	err = r.apply(ctx, run, decision.Action)
 	reportErr := r.report(ctx, world, decision, err)
-	return result(decision, errors.Join(err, reportErr))
+	return r.result(decision, errors.Join(err, reportErr))
 }
 
 func (r *Reconciler) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.Action) error {
@@ -97,11 +97,11 @@ func (r *Reconciler) report(ctx context.Context, world *observe.World, decision 
 
 // result says when to look again. A ledger that does not answer and a write that met another one are no errors of this
 // program: they are in the status, or over in a moment.
-func result(decision plan.Decision, err error) (ctrl.Result, error) {
+func (r *Reconciler) result(decision plan.Decision, err error) (ctrl.Result, error) {
 	var ledgerErr *apply.LedgerError
 	switch {
 	case errors.As(err, &ledgerErr):
-		return ctrl.Result{RequeueAfter: plan.LookAtLedger}, nil
+		return ctrl.Result{RequeueAfter: r.Settings.LedgerRetry}, nil
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: plan.AtOnce}, nil
 	case err != nil:

@@ -32,6 +32,9 @@ func podState(pods []corev1.Pod) plan.PodState {
 		if out.Unschedulable == "" {
 			out.Unschedulable = unschedulable(pod)
 		}
+		if condition := podCondition(pod, corev1.PodScheduled); out.Starting == nil && condition != nil && condition.Status == corev1.ConditionTrue {
+			out.Starting = &plan.StartingPod{Name: pod.Name, Scheduled: condition.LastTransitionTime.Time}
+		}
 	}
 	return out
 }

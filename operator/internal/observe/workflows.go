@@ -39,7 +39,7 @@ func sortWorkflows(world *World, all []workflow.Workflow) {
 func workflowState(found *workflow.Workflow) plan.WorkflowState {
 	return plan.WorkflowState{
 		Name: found.Name, CreatedAt: found.CreationTimestamp.Time,
-		Ended: found.Status.Ended(), Message: found.Status.Message,
+		Seen: found.Status.Phase != "", Ended: found.Status.Ended(), Message: found.Status.Message,
 		Suspended: found.Spec.Suspend != nil && *found.Spec.Suspend,
 		Stopped:   found.Spec.Shutdown != "",
 		Deleting:  !found.DeletionTimestamp.IsZero(),

@@ -13,11 +13,16 @@ const Finalizer = "assay.dev/cancel"
 
 // How often to look at what nothing tells about.
 const (
-	LookAtLedger = 10 * time.Second
-	lookAtPods   = 5 * time.Second
-	lookAtWave   = 30 * time.Second
+	lookAtPods = 5 * time.Second
+	lookAtWave = 30 * time.Second
 	// AtOnce is for decisions that only the next observation can follow up.
 	AtOnce = time.Millisecond
+)
+
+// How long Argo may take to see a workflow, and a node to start a pod, before the run says so.
+const (
+	argoPatience = 30 * time.Second
+	podPatience  = 2 * time.Minute
 )
 
 // Decide is the planner. Every policy either decides or passes; the order is what is urgent first.
@@ -35,6 +40,9 @@ func Decide(o Observed, settings Settings, now time.Time) Decision {
 		p.start,
 	} {
 		if decision := policy(); decision != nil {
+			if decision.Ending != nil {
+				decision.After = AtOnce // An ending may start the time to live.
+			}
 			return *decision
 		}
 	}

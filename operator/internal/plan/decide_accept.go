@@ -14,7 +14,7 @@ func (p *planner) ledgerReady() *Decision {
 	if p.Ledger.Problem == "" {
 		return nil
 	}
-	return waiting(p.Ledger.Problem, "waiting for the ledger: "+p.Ledger.Message, LookAtLedger)
+	return waiting(p.Ledger.Problem, "waiting for the ledger: "+p.Ledger.Message, p.settings.LedgerRetry)
 }
 
 // acceptance freezes the experiment. Once it is in the ledger, a template that changes changes nothing.

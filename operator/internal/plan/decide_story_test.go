@@ -79,6 +79,7 @@ func testNode(name, cpu, memory string) Node {
 
 var testSettings = Settings{
 	ImagePullGrace: 2 * time.Minute,
+	LedgerRetry:    10 * time.Second,
 	Overhead:       corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
 }
 
@@ -162,7 +163,7 @@ func (w *world) do(action Action) {
 				w.Ledger.Trials += block.Trials()
 			}
 		}
-		w.Wave = &WorkflowState{Name: fmt.Sprintf("scan-w%03d", action.Wave.Wave), CreatedAt: w.now}
+		w.Wave = &WorkflowState{Name: fmt.Sprintf("scan-w%03d", action.Wave.Wave), CreatedAt: w.now, Seen: true}
 		if w.Run.Status.StartTime == nil {
 			w.Run.Status.StartTime = ptr.To(metav1.NewTime(w.now))
 		}
@@ -364,6 +365,17 @@ func TestStories(t *testing.T) {
 			w.Older = true
 			w.happens("the run is created", func() {})
 			w.after(time.Second).happens("the earlier run's workflow is gone", func() { w.Older = false })
+		},
+		"an Argo that does not run, and a pod that does not start": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.happens("no Argo controller is there", func() { w.Wave.Seen = false })
+			w.after(time.Minute).happens("a minute later", func() {})
+			w.happens("Argo comes; a pod lacks the Secret it mounts", func() {
+				w.Wave.Seen = true
+				w.Pods = PodState{Alive: 1, Starting: &StartingPod{Name: "scan-w000-block-1", Scheduled: w.now}}
+			})
+			w.after(2*time.Minute).happens("two minutes later", func() {})
+			w.happens("the Secret is created", func() { w.Pods.Starting = nil })
 		},
 		"two lanes": func(w *world) {
 			w.Run.Spec.Placement.MaxNodes = 5

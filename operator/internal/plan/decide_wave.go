@@ -63,10 +63,26 @@ func (p *planner) running() *Decision {
 		return waiting(assayv1alpha1.ReasonSuspended,
 			fmt.Sprintf("workflow %s was suspended in Argo: resume it there", p.Wave.Name), p.untilDeadline())
 	}
-	if p.Pods.Unschedulable != "" {
-		return waiting(assayv1alpha1.ReasonWaitingForNode, "a pod finds no room: "+p.Pods.Unschedulable, p.untilDeadline())
+	if decision := p.notStarting(); decision != nil {
+		return decision
 	}
 	return &Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage(), After: p.untilDeadline()}
+}
+
+// notStarting says what keeps a workflow that may run from running. All of it may pass by itself.
+func (p *planner) notStarting() *Decision {
+	pod := p.Pods.Starting
+	switch {
+	case !p.Wave.Seen && p.now.Sub(p.Wave.CreatedAt) >= argoPatience:
+		return waiting(assayv1alpha1.ReasonWaitingForArgo,
+			fmt.Sprintf("no Argo workflow controller has looked at workflow %s: check that it runs, watches namespace %s and has the instance ID of the operator's --argo-instance-id", p.Wave.Name, p.Run.Namespace), p.untilDeadline())
+	case p.Pods.Unschedulable != "":
+		return waiting(assayv1alpha1.ReasonWaitingForNode, "a pod finds no room: "+p.Pods.Unschedulable, p.untilDeadline())
+	case pod != nil && p.now.Sub(pod.Scheduled) >= podPatience:
+		return waiting(assayv1alpha1.ReasonPodNotStarted,
+			fmt.Sprintf("pod %s has a node and does not start: kubectl describe pod -n %s %s says why", pod.Name, p.Run.Namespace, pod.Name), p.untilDeadline())
+	}
+	return nil
 }
 
 func (p *planner) waveMessage() string {

@@ -49,9 +49,9 @@ type LedgerState struct {
 type WorkflowState struct {
 	Name      string
 	CreatedAt time.Time
-	// Ended means that Argo has nothing left to do, with Message if it has something to say.
-	Ended   bool
-	Message string
+	// Seen means that Argo works on it, Ended that it has nothing left to do. Message is what it has to say.
+	Seen, Ended bool
+	Message     string
 	// Suspended and Stopped are what Argo was asked for; Deleting means that it is on its way out.
 	Suspended, Stopped, Deleting bool
 }
@@ -64,12 +64,20 @@ type PodState struct {
 	Image *ImageProblem
 	// Unschedulable is what the scheduler says of the first pod that finds no node.
 	Unschedulable string
+	// Starting is the first pod that has a node and whose containers do not run yet.
+	Starting *StartingPod
 }
 
 // ImageProblem is an image that cannot be pulled.
 type ImageProblem struct {
 	Image, Message string
 	// Scheduled is when its pod came to its node.
+	Scheduled time.Time
+}
+
+// StartingPod is a pod that has a node and does not run yet.
+type StartingPod struct {
+	Name      string
 	Scheduled time.Time
 }
 
@@ -86,6 +94,8 @@ type Node struct {
 type Settings struct {
 	// ImagePullGrace is how long an image may fail to be pulled before the run ends.
 	ImagePullGrace time.Duration
+	// LedgerRetry is how soon to look again at an object store that did not answer.
+	LedgerRetry time.Duration
 	// Overhead is what Argo's containers take of a node beside a block.
 	Overhead corev1.ResourceList
 }

@@ -73,7 +73,9 @@ impl Flags {
         // Only digits: `parse` would also take "+8".
         let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let value = text.parse().ok().filter(|value| digits && allowed.contains(value));
-        value.ok_or_else(|| FlagError::new(name, Quoted(&text), format_args!("a whole number from {low} to {high} is allowed")))
+        value.ok_or_else(|| {
+            FlagError::new(name, Quoted(&text), format_args!("a whole number from {low} to {high} is allowed"))
+        })
     }
 
     /// One of the named choices.

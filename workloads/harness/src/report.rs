@@ -66,7 +66,8 @@ impl Report {
     /// The named parts of the measured region.
     pub fn phases(&mut self, phases: &Phases) -> &mut Self {
         let all = phases.iter().filter(|(_, samples)| !samples.is_empty());
-        let all: Vec<_> = all.map(|(name, samples)| Phase { name: name.to_owned(), samples: samples.to_vec() }).collect();
+        let all: Vec<_> =
+            all.map(|(name, samples)| Phase { name: name.to_owned(), samples: samples.to_vec() }).collect();
         self.0.phases = (!all.is_empty()).then_some(all);
         self
     }

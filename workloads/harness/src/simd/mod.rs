@@ -20,11 +20,11 @@
 //! Kernels must be `#[inline(always)]` all the way down: only then does their code end up inside the one function per
 //! instruction set that is compiled with that set switched on.
 
-mod portable;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod portable;
 
 #[cfg(target_arch = "x86_64")]
 pub use avx2::Avx2;
@@ -236,9 +236,9 @@ mod tests {
                     let mut bytes = [0; 64];
                     // SAFETY: `bytes` is at least one vector long.
                     unsafe { simd.store(bytes.as_mut_ptr(), result) };
-                    for lane in 0..S::BYTES {
+                    for (lane, byte) in bytes[..S::BYTES].iter().enumerate() {
                         let i = at + lane;
-                        assert_eq!(bytes[lane], f(a[i], b[i], c[i]), "{name}, lane {lane}");
+                        assert_eq!(*byte, f(a[i], b[i], c[i]), "{name}, lane {lane}");
                     }
                 };
                 expect(simd.zero(), "zero", &|_, _, _| 0);

@@ -7,8 +7,9 @@
 //! | figure | numerator over denominator |
 //! |---|---|
 //! | `pir.qN.speedup.S` | `loop` over `S`, both from toy keys to answers |
-//! | `pir.qN.scan_speedup.S` | `loop` over `S`, both with the bits given |
-//! | `pir.qN.scan_over_loop_end_to_end.S` | `loop` from toy keys to answers over `S` with the bits given: not like with like, but what the table in the project's notes shows |
+//! | `pir.qN.scan_speedup.S` | `loop` from toy keys to answers over `S` with the bits given: what the scan alone would gain if the bits came for nothing |
+//! | `pir.qN.scan_speedup_like_for_like.S` | `loop` over `S`, both with the bits given |
+//! | `pir.qN.ms_per_query.S` | time of a batch from toy keys to answers over N |
 //! | `pir.q1.share_of_read_ceiling` | speed at which `fused-m4r` reads the matrix at Q=1 with the bits given, over the fastest plain read of it in the same round |
 //! | `pir.dpf.expand_us_per_key` | time to expand 24 keys, one after the other, over 24 |
 //! | `pir.q8.dpf_over_scan` | `fused-m4r` from DPF keys to answers over the same with the bits given |
@@ -20,7 +21,7 @@ use assay_harness::simd::{Isa, Path};
 use assay_harness::{FlagError, Flags, Phases, Stopwatch, ceiling};
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::keys::{KeyKind, Keys};
 use crate::matrix::Matrix;
@@ -76,7 +77,8 @@ pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
     let bench = Bench { matrix, isa };
     let mut print = |figure: &str, unit: &str, estimate: Estimate| {
         let Estimate { value, low, high, samples } = estimate;
-        let line = json!({"figure": figure, "value": value, "unit": unit, "low": low, "high": high, "samples": samples});
+        let line = serde_json::to_string(&Figure { figure, value, unit, low, high, samples })
+            .map_err(|e| Failure::System(e.into()))?;
         writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Failure::System)
     };
 
@@ -87,11 +89,17 @@ pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
         print(&name("speedup.fused_m4r"), "x", times.ratio(LOOP, M4R))?;
         print(&name("speedup.fused_tiled"), "x", times.ratio(LOOP, TILED))?;
         print(&name("speedup.fused_naive"), "x", times.ratio(LOOP, NAIVE))?;
-        print(&name("scan_speedup.fused_m4r"), "x", times.ratio(LOOP_SCAN, M4R_SCAN))?;
-        print(&name("scan_over_loop_end_to_end.fused_m4r"), "x", times.ratio(LOOP, M4R_SCAN))?;
+        print(&name("scan_speedup.fused_m4r"), "x", times.ratio(LOOP, M4R_SCAN))?;
+        print(&name("scan_speedup_like_for_like.fused_m4r"), "x", times.ratio(LOOP_SCAN, M4R_SCAN))?;
         let per_query = |arm: usize| Estimate::median(times.0[arm].iter().map(|t| t * 1e3 / queries as f64).collect());
         print(&name("ms_per_query.loop"), "ms", per_query(LOOP))?;
         print(&name("ms_per_query.fused_m4r"), "ms", per_query(M4R))?;
+        if times.0.len() > GFNI {
+            print(&name("speedup.fused_gfni"), "x", times.ratio(LOOP, GFNI))?;
+            print(&name("scan_speedup.fused_gfni"), "x", times.ratio(LOOP, GFNI_SCAN))?;
+            print(&name("scan_speedup_like_for_like.fused_gfni"), "x", times.ratio(LOOP_SCAN, GFNI_SCAN))?;
+            print(&name("ms_per_query.fused_gfni"), "ms", per_query(GFNI))?;
+        }
     }
 
     progress(format_args!("Q=1 beside the read ceiling: {} rounds", s.tail_rounds));
@@ -111,6 +119,17 @@ pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
     print("pir.q1.p95.ratio", "x", times.p95_ratio(1, 0))
 }
 
+/// One line of output.
+#[derive(Serialize)]
+struct Figure<'a> {
+    figure: &'a str,
+    value: f64,
+    unit: &'a str,
+    low: f64,
+    high: f64,
+    samples: usize,
+}
+
 fn progress(message: std::fmt::Arguments<'_>) {
     eprintln!("scan-pir bench: {message}");
 }
@@ -122,6 +141,9 @@ const TILED: usize = 2;
 const M4R: usize = 3;
 const LOOP_SCAN: usize = 4;
 const M4R_SCAN: usize = 5;
+/// Only there where the path can carry it out.
+const GFNI: usize = 6;
+const GFNI_SCAN: usize = 7;
 /// Keys of a batch of eight.
 const DPF_KEYS: usize = 24;
 
@@ -133,7 +155,7 @@ struct Bench {
 
 impl Bench {
     fn plan(&self, strategy: Strategy) -> Plan {
-        Plan { strategy, isa: self.isa, threads: 1 }
+        Plan::new(strategy, self.isa, 1).expect("only arms that the path can carry out are asked for")
     }
 
     fn keys(&self, kind: KeyKind, queries: usize) -> Keys {
@@ -150,7 +172,7 @@ impl Bench {
     fn batch(&self, queries: usize, rounds: usize) -> Result<Times, Failure> {
         let keys = self.keys(KeyKind::Toy, queries);
         let selection = scan::expand(&keys, self.matrix.rows(), self.plan(Strategy::FusedM4r));
-        let arms = [
+        let mut arms = vec![
             (Bits::Keys(&keys), Strategy::Loop),
             (Bits::Keys(&keys), Strategy::FusedNaive),
             (Bits::Keys(&keys), Strategy::FusedTiled),
@@ -158,6 +180,9 @@ impl Bench {
             (Bits::Given(&selection), Strategy::Loop),
             (Bits::Given(&selection), Strategy::FusedM4r),
         ];
+        if Plan::new(Strategy::FusedGfni, self.isa, 1).is_ok() {
+            arms.extend([(Bits::Keys(&keys), Strategy::FusedGfni), (Bits::Given(&selection), Strategy::FusedGfni)]);
+        }
         // A wrong answer yields no number.
         let expected = self.answer(arms[0].0, arms[0].1);
         if let Some(arm) = arms.iter().position(|(bits, strategy)| self.answer(*bits, *strategy) != expected) {
@@ -192,7 +217,7 @@ impl Bench {
         take_turns(rounds, 3, |arm| match arm {
             0 => {
                 for (key, words) in selection.keys_mut().enumerate() {
-                    keys.expand(key, plan.isa, self.matrix.rows(), words);
+                    keys.expand(key, plan.isa(), self.matrix.rows(), words);
                 }
             }
             1 => {

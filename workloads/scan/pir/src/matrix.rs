@@ -105,7 +105,8 @@ impl Matrix {
         self.chunks.iter().enumerate().filter_map(move |(i, chunk)| {
             let first = i * self.chunk_rows;
             let (start, end) = (range.start.max(first), range.end.min(first + self.chunk_rows));
-            let bytes = (start < end).then(|| &chunk.bytes()[(start - first) * self.row_size..(end - first) * self.row_size]);
+            let bytes =
+                (start < end).then(|| &chunk.bytes()[(start - first) * self.row_size..(end - first) * self.row_size]);
             bytes.map(|bytes| Part { first_row: start, bytes })
         })
     }

@@ -10,7 +10,7 @@ use assay_harness::{Digest, FlagError, Flags, Phases, Quantity, Report, Stopwatc
 use crate::keys::dpf::Prg;
 use crate::keys::{KeyKind, Keys};
 use crate::matrix::Matrix;
-use crate::scan::{self, Answers, KEYS_PER_QUERY, Plan, Strategy, m4r};
+use crate::scan::{self, Answers, KEYS_PER_QUERY, Plan, Strategy, Unsupported, m4r};
 use crate::selection::Selection;
 use crate::server::{MAX_BATCH, Refused, Server};
 use crate::workload;
@@ -128,6 +128,8 @@ impl Parameters {
 pub enum Failure {
     /// The CPU lacks the path that was asked for.
     Path(Unavailable),
+    /// The strategy cannot be carried out on this path.
+    Strategy(Unsupported),
     /// It would not fit into memory.
     TooLarge {
         /// What it takes, in bytes.
@@ -150,10 +152,14 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Path(unavailable) => write!(f, "--path: {unavailable}"),
+            Self::Strategy(unsupported) => unsupported.fmt(f),
             Self::TooLarge { needed, available } => {
                 let mib = |bytes: &u64| bytes.div_ceil(1 << 20);
                 let (needed, available) = (mib(needed), mib(available));
-                write!(f, "--rows, --row-size: the trial takes {needed} MiB, but only {available} MiB of memory are available")
+                write!(
+                    f,
+                    "--rows, --row-size: the trial takes {needed} MiB, but only {available} MiB of memory are available"
+                )
             }
             Self::System(error) => error.fmt(f),
             Self::Refused(refused) => refused.fmt(f),
@@ -168,7 +174,7 @@ impl Failure {
     /// Whether the parameters are to blame, and not the machine or the program.
     #[must_use]
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Path(_) | Self::TooLarge { .. })
+        matches!(self, Self::Path(_) | Self::Strategy(_) | Self::TooLarge { .. })
     }
 }
 
@@ -193,7 +199,7 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     let p = parameters;
     let isa = Isa::select(p.path).map_err(Failure::Path)?;
     check_memory(p.memory_bytes())?;
-    let plan = Plan { strategy: p.strategy, isa, threads: p.threads };
+    let plan = Plan::new(p.strategy, isa, p.threads).map_err(Failure::Strategy)?;
     let batch = workload::queries(p.key, p.rows, p.batch_size, p.seed);
     let server = Server::new(Matrix::generate(p.rows, p.row_size, p.seed).map_err(Failure::System)?, p.key, plan);
     for update in workload::updates(p.delta_entries, p.rows, p.row_size) {
@@ -262,21 +268,20 @@ fn report(p: &Parameters, plan: Plan, matrix: &Matrix, latencies: &[f64], phases
         .effective("strategy", p.strategy.name())
         .effective("key", p.key.name())
         .effective("scope", if p.scope == Scope::ScanOnly { "scan-only" } else { "end-to-end" })
-        .effective("path", plan.isa.name())
+        .effective("path", plan.isa().name())
         .effective("threads", p.threads as u64)
         .effective("workingSetBytes", p.matrix_bytes())
         .effective("matrixChunks", matrix.chunks() as u64);
     if p.strategy.evaluates_in_scan() {
         report.effective("scanCode", "compiler");
     } else {
-        report.effective("scanCode", plan.isa.name()).effective("cpuFeatures", plan.isa.features());
+        report.effective("scanCode", plan.isa().name()).effective("cpuFeatures", features(plan));
     }
-    if p.strategy == Strategy::FusedM4r {
-        let tables = p.keys() >= m4r::FEWEST_KEYS;
-        report.effective("scanMethod", if tables { "four-russians" } else { "masked-xor" });
+    if let Some(method) = method(p) {
+        report.effective("scanMethod", method);
     }
     if p.key == KeyKind::Dpf {
-        report.effective("aes", Prg::select(plan.isa).name());
+        report.effective("aes", Prg::select(plan.isa()).name());
     }
     if let Some(bytes) = machine::last_level_cache_bytes() {
         report.effective("llcBytes", bytes);
@@ -301,6 +306,27 @@ fn report(p: &Parameters, plan: Plan, matrix: &Matrix, latencies: &[f64], phases
         }
     }
     report
+}
+
+/// How rows are added up, where that depends on how many keys there are.
+fn method(p: &Parameters) -> Option<&'static str> {
+    let (fewest, name) = match p.strategy {
+        Strategy::FusedM4r => (m4r::FEWEST_KEYS, "four-russians"),
+        #[cfg(target_arch = "x86_64")]
+        Strategy::FusedGfni => (scan::gfni::FEWEST_KEYS, "bit-matrices"),
+        _ => return None,
+    };
+    Some(if p.keys() < fewest { "masked-xor" } else { name })
+}
+
+/// The CPU features that the scan uses beyond the architecture's baseline.
+fn features(plan: Plan) -> String {
+    let own: &[&str] = match plan.strategy() {
+        #[cfg(target_arch = "x86_64")]
+        Strategy::FusedGfni => &[scan::gfni::Gfni::FEATURES],
+        _ => &[],
+    };
+    [&[plan.isa().features()], own].concat().join(",")
 }
 
 /// What the compiler could take for granted everywhere in the program.
@@ -332,7 +358,10 @@ mod tests {
             ("--row-size=100", "--row-size=100: a row is a multiple of 64 bytes"),
             ("--row-size=8192", "--row-size=8192: a whole number from 64 to 4096 is allowed"),
             ("--batch-size=33", "--batch-size=33: a whole number from 1 to 32 is allowed"),
-            ("--strategy=magic", "--strategy=magic: one of loop, fused-naive, fused-tiled, fused-m4r is allowed"),
+            (
+                "--strategy=magic",
+                "--strategy=magic: one of loop, fused-naive, fused-tiled, fused-m4r, fused-gfni is allowed",
+            ),
             ("--key={{workflow.name}}", "--key={{workflow.name}}: one of toy, dpf is allowed"),
             ("--seed=-1", "--seed=-1: a whole number from 0 to 18446744073709551615 is allowed"),
         ] {

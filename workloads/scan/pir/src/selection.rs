@@ -95,7 +95,8 @@ mod tests {
             words[key] = 1 << key;
             clear_beyond(words, 130);
         }
-        let ones: Vec<_> = (0..3).flat_map(|k| (0..130).map(move |r| (k, r))).filter(|&(k, r)| selection.bit(k, r)).collect();
+        let ones: Vec<_> =
+            (0..3).flat_map(|k| (0..130).map(move |r| (k, r))).filter(|&(k, r)| selection.bit(k, r)).collect();
         // Key 2 would have had row 130, which is not there.
         assert_eq!(ones, [(0, 0), (1, 65)]);
     }

@@ -24,7 +24,7 @@ use assay_harness::Phases;
 
 use crate::keys::{BadKey, KeyKind, Keys};
 use crate::matrix::Matrix;
-use crate::scan::{self, Answers, Bits, Expanded, KEYS_PER_QUERY, Plan, RowBits, Strategy, xor_into};
+use crate::scan::{self, Answers, Bits, Expanded, KEYS_PER_QUERY, Plan, RowBits, xor_into};
 use crate::selection::Selection;
 
 /// Most queries in a batch.
@@ -201,7 +201,7 @@ impl Server {
     }
 
     fn answer_one_by_one(&self, batch: &[Query], phases: &mut Phases) -> Result<(Answers, u64), Refused> {
-        let plan = Plan { strategy: Strategy::Loop, ..self.plan };
+        let plan = self.plan.by_loop();
         let mut bytes = Vec::new();
         let mut row_size = 0;
         let mut epochs = Vec::with_capacity(batch.len());
@@ -266,6 +266,7 @@ fn add_updates<B: RowBits>(updates: &[Update], keys: &[B], answers: &mut Answers
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scan::Strategy;
     use crate::workload;
     use assay_harness::simd::{Isa, Path};
 
@@ -273,7 +274,10 @@ mod tests {
     const ROW_SIZE: usize = 64;
 
     fn server(strategy: Strategy) -> Server {
-        let plan = Plan { strategy, isa: Isa::select(Path::Auto).unwrap(), threads: 1 };
+        server_with(Plan::new(strategy, Isa::select(Path::Auto).unwrap(), 1).unwrap())
+    }
+
+    fn server_with(plan: Plan) -> Server {
         Server::new(Matrix::generate(ROWS, ROW_SIZE, 3).unwrap(), KeyKind::Toy, plan)
     }
 
@@ -287,15 +291,16 @@ mod tests {
 
     #[test]
     fn a_merge_does_not_change_answers() {
-        for (_, strategy) in Strategy::CHOICES {
-            let server = server(strategy);
+        let isa = Isa::select(Path::Auto).unwrap();
+        for plan in Strategy::CHOICES.into_iter().filter_map(|(_, strategy)| Plan::new(strategy, isa, 1).ok()) {
+            let server = server_with(plan);
             for (row, byte) in [(0, 1), (350, 2), (350, 4), (699, 8)] {
                 server.update(update(row, byte));
             }
             let (pending, epoch) = server.answer(&batch(), &mut Phases::new()).unwrap();
             server.merge().unwrap();
             let (merged, next) = server.answer(&batch(), &mut Phases::new()).unwrap();
-            assert_eq!(pending, merged, "{}", strategy.name());
+            assert_eq!(pending, merged, "{}", plan.strategy().name());
             assert_eq!((epoch, next), (1, 2));
         }
     }

@@ -23,7 +23,8 @@ fn a_result_keeps_to_the_schema_and_says_what_was_done() {
     for strategy in ["loop", "fused-naive", "fused-tiled", "fused-m4r"] {
         for key in ["toy", "dpf"] {
             for scope in ["end-to-end", "scan-only"] {
-                let [a, b, c] = [("strategy", strategy), ("key", key), ("scope", scope)].map(|(n, v)| format!("--{n}={v}"));
+                let [a, b, c] =
+                    [("strategy", strategy), ("key", key), ("scope", scope)].map(|(n, v)| format!("--{n}={v}"));
                 let flags = [&a, &b, &c, "--batch-size=5", "--delta-entries=2", "--threads=2"];
                 let result = result(&flags);
                 let problems: Vec<String> = validator.iter_errors(&result).map(|e| e.to_string()).collect();
@@ -34,7 +35,8 @@ fn a_result_keeps_to_the_schema_and_says_what_was_done() {
                 assert_eq!(result["parity"]["items"], 15);
                 let phases: Vec<&str> =
                     result["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
-                let expands = scope == "end-to-end" && (key == "dpf" || strategy.ends_with("tiled") || strategy.ends_with("m4r"));
+                let expands =
+                    scope == "end-to-end" && (key == "dpf" || strategy.ends_with("tiled") || strategy.ends_with("m4r"));
                 let expected: &[&str] = if expands { &["maskGeneration", "scan", "delta"] } else { &["scan", "delta"] };
                 assert_eq!(phases, expected, "{flags:?}");
             }
@@ -84,6 +86,7 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--iterations=0"], "1 to 100000"),
         (&["run", "--threads=65"], "1 to 64"),
         (&["run", "--strategy=$(reboot)"], "fused-m4r"),
+        (&["run", "--strategy=fused-gfni", "--path=portable"], "needs the path avx512"),
         (&["run", "--unknown=1"], "--unknown is unknown"),
         (&["run", "rows"], "--name=value"),
         (&["walk"], "usage"),

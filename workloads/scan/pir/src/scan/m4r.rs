@@ -13,7 +13,7 @@
 //! 2. `T` look-ups are added up before a key's sum is loaded and stored, two of them per instruction where three can be XORed at once.
 //! 3. The rows of a block to come are asked for evenly over the work on this one, so that adding and reading overlap.
 //!
-//! With few keys the tables do not pay: then this is [`tiled`](super::tiled), and a batch of one query is not slower for being a batch.
+//! With few keys the tables do not pay: then this is [`tiled`], and a batch of one query is not slower for being a batch.
 
 use std::ops::Range;
 
@@ -163,7 +163,8 @@ impl ScanBlocks<'_> {
                 for (v, sum) in sums.iter_mut().enumerate() {
                     let offset = v * S::BYTES;
                     // SAFETY: all tables for a column of this width fit, and were just written.
-                    let (one, other) = unsafe { (simd.load(one.wrapping_add(offset)), simd.load(other.wrapping_add(offset))) };
+                    let (one, other) =
+                        unsafe { (simd.load(one.wrapping_add(offset)), simd.load(other.wrapping_add(offset))) };
                     *sum = simd.xor3(*sum, one, other);
                 }
             }

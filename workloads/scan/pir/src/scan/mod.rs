@@ -1,4 +1,4 @@
-//! Four ways to answer a batch of queries from one matrix.
+//! Five ways to answer a batch of queries from one matrix.
 //!
 //! Every query has three keys, and every key an answer: the XOR of the rows whose bit is one.
 //!
@@ -8,16 +8,20 @@
 //! | [`fused_naive`] | once | the same | the same |
 //! | [`tiled`], `fused-tiled` | once | all keys expanded beforehand | masked, sums in registers |
 //! | [`m4r`], `fused-m4r` | once | all keys expanded beforehand | looked up four rows at a time |
+//! | `gfni`, `fused-gfni` | once | all keys expanded beforehand | eight rows and eight keys at a time, as a product of bit matrices |
 //!
-//! `loop` is the baseline that the document measured; `fused-naive` is the prototype that its plan led to; the other two are what the
+//! `loop` is the baseline that the document measured; `fused-naive` is the prototype that its plan led to; the others are what the
 //! machine can do. All are checked against [`reference`](mod@reference).
 
 pub mod fused_naive;
+#[cfg(target_arch = "x86_64")]
+pub mod gfni;
 pub mod m4r;
 pub mod per_query;
 pub mod reference;
 pub mod tiled;
 
+use std::fmt;
 use std::ops::Range;
 use std::slice;
 
@@ -42,15 +46,18 @@ pub enum Strategy {
     FusedTiled,
     /// One scan per batch over expanded bits, with tables of sums of four rows.
     FusedM4r,
+    /// One scan per batch over expanded bits, by products of bit matrices. Needs the `avx512` path on a CPU with GFNI.
+    FusedGfni,
 }
 
 impl Strategy {
     /// Every strategy, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 4] = [
+    pub const CHOICES: [(&'static str, Self); 5] = [
         ("loop", Self::Loop),
         ("fused-naive", Self::FusedNaive),
         ("fused-tiled", Self::FusedTiled),
         ("fused-m4r", Self::FusedM4r),
+        ("fused-gfni", Self::FusedGfni),
     ];
 
     /// Its name on a command line and in a result.
@@ -74,16 +81,80 @@ impl Strategy {
     }
 }
 
-/// With what, and with how many threads, a batch is answered.
+/// How, with what, and with how many threads a batch is answered. A plan can only be made where it can be carried out.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// How.
-    pub strategy: Strategy,
-    /// With which instructions. `loop` and `fused-naive` are plain code and use none beyond the baseline.
-    pub isa: Isa,
-    /// Threads that share the rows.
-    pub threads: usize,
+    strategy: Strategy,
+    isa: Isa,
+    threads: usize,
+    #[cfg(target_arch = "x86_64")]
+    gfni: Option<gfni::Gfni>,
 }
+
+impl Plan {
+    /// A plan. `loop` and `fused-naive` are plain code: they use no instructions of `isa`, except to expand keys beforehand.
+    ///
+    /// # Errors
+    ///
+    /// When the strategy needs instructions that this CPU or `isa` does not have.
+    ///
+    /// # Panics
+    ///
+    /// When there are no threads.
+    pub fn new(strategy: Strategy, isa: Isa, threads: usize) -> Result<Self, Unsupported> {
+        assert!(threads > 0, "somebody has to do the work");
+        #[cfg(target_arch = "x86_64")]
+        let (gfni, has_gfni) = (gfni::Gfni::detect(isa), gfni::Gfni::detect(isa).is_some());
+        #[cfg(not(target_arch = "x86_64"))]
+        let has_gfni = false;
+        if strategy == Strategy::FusedGfni && !has_gfni {
+            return Err(Unsupported { strategy, path: isa.name() });
+        }
+        Ok(Self {
+            strategy,
+            isa,
+            threads,
+            #[cfg(target_arch = "x86_64")]
+            gfni,
+        })
+    }
+
+    /// How.
+    #[must_use]
+    pub fn strategy(&self) -> Strategy {
+        self.strategy
+    }
+
+    /// With which instructions.
+    #[must_use]
+    pub fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    /// The same by another strategy that needs no instructions of its own.
+    pub(crate) fn by_loop(self) -> Self {
+        Self { strategy: Strategy::Loop, ..self }
+    }
+}
+
+/// A strategy that cannot be carried out here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unsupported {
+    strategy: Strategy,
+    path: &'static str,
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (strategy, path) = (self.strategy.name(), self.path);
+        write!(
+            f,
+            "--strategy={strategy}: needs the path avx512 and a CPU with GFNI and AVX512-VBMI; the path is {path}"
+        )
+    }
+}
+
+impl std::error::Error for Unsupported {}
 
 /// One answer per key, each as long as a row. They start on a cache line, or every other vector of them would lie across two.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -254,6 +325,11 @@ fn scan_expanded(matrix: &Matrix, selection: &Selection, plan: Plan, answers: &m
     phases.time(SCAN, || {
         over_rows(matrix, plan.threads, answers, |rows, answers| match plan.strategy {
             Strategy::FusedTiled => tiled::scan(matrix, rows, selection, plan.isa, answers.bytes_mut()),
+            #[cfg(target_arch = "x86_64")]
+            Strategy::FusedGfni => {
+                let gfni = plan.gfni.expect("a plan for this strategy is only made with it");
+                gfni.scan(matrix, rows, selection, plan.isa, answers.bytes_mut());
+            }
             _ => m4r::scan(matrix, rows, selection, plan.isa, answers.bytes_mut()),
         });
     });

@@ -9,8 +9,7 @@
 //!
 //! 1. The bits are expanded beforehand; a mask is one bit of a word in a register.
 //! 2. A row's column is loaded once per group of keys, and each of its vectors costs one instruction per key.
-//! 3. A tile comes from memory once, while the group before the last of it is still being added up: the next tile's lines are asked
-//!    for evenly over the work on this one.
+//! 3. A tile comes from memory once: its lines are asked for evenly over the work on the tile before.
 
 use std::ops::Range;
 
@@ -21,6 +20,9 @@ use crate::selection::Selection;
 
 /// Bytes of a tile; two of them fit into a second-level cache of 512 KiB with room to spare.
 const TILE_BYTES: usize = 128 << 10;
+
+/// How far ahead a group that is alone asks for rows, in bytes.
+const AHEAD_ALONE: usize = 8 << 10;
 
 /// Adds the selected rows in `rows` to the answers, which lie one after the other.
 pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, isa: Isa, answers: &mut [u8]) {
@@ -131,6 +133,8 @@ impl Tile<'_> {
             std::array::from_fn(|v| unsafe { simd.load(answers[k].add(v * S::BYTES)) })
         });
         let words: [&[u64]; KEYS] = std::array::from_fn(|k| selection.key(key + k));
+        // One group reads every row once, in order. Several together ask for the next tile while they are busy with this one.
+        let ahead = if share.of == 1 { AHEAD_ALONE } else { rows.len() };
         let mut row = 0;
         while row < count {
             // Up to the end of a word of selection bits.
@@ -140,13 +144,14 @@ impl Tile<'_> {
             while row < end {
                 let start = rows.as_ptr().wrapping_add(row * row_size + at);
                 if row % share.of == share.index {
-                    // A line each of this row's place in the next tile.
+                    // The column's lines of the row that far ahead.
                     for v in (0..VECTORS * S::BYTES).step_by(64) {
-                        simd.prefetch(start.wrapping_add(rows.len() + v));
+                        simd.prefetch(start.wrapping_add(ahead + v));
                     }
                 }
                 // SAFETY: `row` is less than the number of rows and the column lies within it.
-                let column: [S::Vector; VECTORS] = std::array::from_fn(|v| unsafe { simd.load(start.add(v * S::BYTES)) });
+                let column: [S::Vector; VECTORS] =
+                    std::array::from_fn(|v| unsafe { simd.load(start.add(v * S::BYTES)) });
                 for k in 0..KEYS {
                     let mask = simd.mask(bits[k]);
                     bits[k] >>= 1;
@@ -157,10 +162,10 @@ impl Tile<'_> {
                 row += 1;
             }
         }
-        for k in 0..KEYS {
-            for v in 0..VECTORS {
+        for (answer, sums) in answers.into_iter().zip(sums) {
+            for (v, sum) in sums.into_iter().enumerate() {
                 // SAFETY: as for the loads above.
-                unsafe { simd.store(answers[k].add(v * S::BYTES), sums[k][v]) };
+                unsafe { simd.store(answer.add(v * S::BYTES), sum) };
             }
         }
     }

@@ -30,7 +30,8 @@ impl AesNi {
     /// The round keys of both fixed keys.
     pub(super) fn round_keys(self) -> [[u128; ROUND_KEYS]; 2] {
         // SAFETY: as above; a proof had to be there to get here.
-        static KEYS: LazyLock<[[u128; ROUND_KEYS]; 2]> = LazyLock::new(|| FIXED_KEYS.map(|key| unsafe { schedule(key) }));
+        static KEYS: LazyLock<[[u128; ROUND_KEYS]; 2]> =
+            LazyLock::new(|| FIXED_KEYS.map(|key| unsafe { schedule(key) }));
         *KEYS
     }
 }

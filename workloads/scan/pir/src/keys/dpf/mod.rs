@@ -25,9 +25,9 @@
 //! `G` is AES-128 under two fixed keys in the mode of Matyas, Meyer and Oseas: `G(s) = (E0(s) ^ s, E1(s) ^ s)`. The control bit is
 //! the lowest bit of a node's block; it is cleared before the block serves as a seed.
 
-mod portable;
 #[cfg(target_arch = "x86_64")]
 mod aes_ni;
+mod portable;
 #[cfg(target_arch = "x86_64")]
 mod vaes512;
 

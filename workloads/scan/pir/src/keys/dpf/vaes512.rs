@@ -2,8 +2,8 @@
 
 use std::arch::x86_64::*;
 
-use super::aes_ni::{AesNi, ROUND_KEYS};
 use super::Correction;
+use super::aes_ni::{AesNi, ROUND_KEYS};
 
 /// Nodes in a vector.
 const LANES: usize = 4;

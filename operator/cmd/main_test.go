@@ -1,0 +1,53 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+func TestWrongFlagsAreNamed(t *testing.T) {
+	complete := []string{"--ledger=s3://assay?endpoint=http://minio:9000", "--operator-image=o", "--runner-image=r"}
+	cases := map[string]struct {
+		args []string
+		want string
+	}{
+		"nothing":                    {nil, `"ledger", "operator-image", "runner-image" not set`},
+		"a folder in a cluster":      {[]string{"--ledger=file:///tmp/x", "--operator-image=o", "--runner-image=r"}, "blocks in a cluster need an object store"},
+		"an unknown parameter":       {[]string{"--ledger=s3://assay?colour=red", "--operator-image=o", "--runner-image=r"}, `parameter "colour" is unknown`},
+		"a pull policy that is none": {append(complete, "--image-pull-policy=Sometimes"), "use Always, IfNotPresent or Never"},
+		"a CPU that is none":         {append(complete, "--executor-cpu=fast"), "--executor-cpu"},
+		"a memory that is none":      {append(complete, "--executor-memory=much"), "--executor-memory"},
+		"a log level that is none":   {append(complete, "--log-level=loud"), "use debug, info or error"},
+		"a log format that is none":  {append(complete, "--log-format=prose"), "use json or console"},
+		"a word":                     {append(complete, "word"), "unknown command"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			command := newCommand()
+			command.SetArgs(tc.args)
+			command.SetOut(io.Discard)
+			command.SetErr(io.Discard)
+			err := command.ExecuteContext(t.Context())
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestAClusterWithoutArgoIsToldSo(t *testing.T) {
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{workflow.GroupVersion})
+	if err := findArgo(mapper); err == nil || !strings.Contains(err.Error(), "install Argo Workflows") {
+		t.Errorf("error %v", err)
+	}
+	mapper.Add(workflow.GroupVersion.WithKind("Workflow"), meta.RESTScopeNamespace)
+	if err := findArgo(mapper); err != nil {
+		t.Error(err)
+	}
+}

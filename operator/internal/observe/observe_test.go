@@ -1,0 +1,175 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func pod(name string, phase corev1.PodPhase, edit ...func(*corev1.Pod)) corev1.Pod {
+	out := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(noon)}, Status: corev1.PodStatus{Phase: phase}}
+	for _, e := range edit {
+		e(&out)
+	}
+	return out
+}
+
+func waitingFor(image, reason string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{
+			Image: image, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "attempt 17 at 12:00:01"}},
+		})
+	}
+}
+
+func scheduledAt(status corev1.ConditionStatus, when time.Time, reason, message string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+			Type: corev1.PodScheduled, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(when),
+		})
+	}
+}
+
+func TestPods(t *testing.T) {
+	later := noon.Add(time.Minute)
+	cases := map[string]struct {
+		pods []corev1.Pod
+		want plan.PodState
+	}{
+		"no pods": {nil, plan.PodState{}},
+		"pods that ended do not count": {
+			[]corev1.Pod{pod("a", corev1.PodSucceeded), pod("b", corev1.PodFailed), pod("c", corev1.PodRunning)}, plan.PodState{Alive: 1},
+		},
+		"an image that is being pulled is no problem": {
+			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1", "ContainerCreating"))}, plan.PodState{Alive: 1},
+		},
+		"an image problem is told in words that do not change with every attempt": {
+			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1", "ImagePullBackOff"), scheduledAt(corev1.ConditionTrue, later, "", ""))},
+			plan.PodState{
+				Alive:    1,
+				Image:    &plan.ImageProblem{Image: "scan:1", Message: "it does not exist, its registry cannot be reached, or credentials are missing", Scheduled: later},
+				Starting: &plan.StartingPod{Name: "a", Scheduled: later},
+			},
+		},
+		"a name that is no image's": {
+			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1:2", "InvalidImageName"))},
+			plan.PodState{Alive: 1, Image: &plan.ImageProblem{Image: "scan:1:2", Message: "the name is not valid", Scheduled: noon}},
+		},
+		"the scheduler's words are passed on, of the first pod by name": {
+			[]corev1.Pod{
+				pod("b", corev1.PodPending, scheduledAt(corev1.ConditionFalse, noon, corev1.PodReasonUnschedulable, "second")),
+				pod("a", corev1.PodPending, scheduledAt(corev1.ConditionFalse, noon, corev1.PodReasonUnschedulable, "first")),
+			},
+			plan.PodState{Alive: 2, Unschedulable: "first"},
+		},
+		"a pod that is being deleted is alive and has no problems": {
+			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1", "ErrImagePull"), func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) })},
+			plan.PodState{Alive: 1},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, podState(tc.pods)); diff != "" {
+				t.Errorf("pods (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func wf(name, uid, wave string) workflow.Workflow {
+	return workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{workflow.RunUIDLabel: uid, workflow.WaveLabel: wave}}}
+}
+
+func TestWorkflows(t *testing.T) {
+	cases := map[string]struct {
+		newest   int
+		all      []workflow.Workflow
+		wave     string
+		analyses []string
+		older    bool
+	}{
+		"none": {},
+		"the newest wave's, and what analyses it again": {
+			newest: 1, all: []workflow.Workflow{wf("scan-w001-a1", "u", "1"), wf("scan-w000", "u", "0"), wf("scan-w001", "u", "1"), wf("scan-w000-a1", "u", "0")},
+			wave: "scan-w001", analyses: []string{"scan-w001-a1"},
+		},
+		"an earlier run's": {all: []workflow.Workflow{wf("scan-w000", "earlier", "0")}, older: true},
+		"one without a wave's number is none of ours": {all: []workflow.Workflow{wf("scan-w000", "u", "")}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			world := &World{Observed: plan.Observed{
+				Run:    &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Name: "scan", UID: "u"}},
+				Ledger: plan.LedgerState{Newest: &record.Wave{Wave: tc.newest}},
+			}}
+			sortWorkflows(world, tc.all)
+			var wave string
+			if world.Wave != nil {
+				wave = world.Wave.Name
+			}
+			var analyses []string
+			for _, a := range world.Analyses {
+				analyses = append(analyses, a.Name)
+			}
+			if diff := cmp.Diff([]any{tc.wave, tc.analyses, tc.older}, []any{wave, analyses, world.Older}); diff != "" {
+				t.Errorf("workflows (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// While the store is away, a run can still be cancelled: its newest workflow is known without the ledger.
+func TestTheNewestWorkflowIsKnownWithoutTheLedger(t *testing.T) {
+	world := &World{Observed: plan.Observed{Run: &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Name: "scan", UID: "u"}}}}
+	sortWorkflows(world, []workflow.Workflow{wf("scan-w001", "u", "1"), wf("scan-w000", "u", "0")})
+	if world.Wave == nil || world.Wave.Name != "scan-w001" {
+		t.Errorf("newest is %+v", world.Wave)
+	}
+}
+
+func TestTrialsAreCountedOnce(t *testing.T) {
+	trials, blocks := countTrials([]string{
+		"attempts/w000-b0000/pod-1/w000-b0000-s00000.json",
+		"attempts/w000-b0000/pod-1/w000-b0000-s00001.json",
+		"attempts/w000-b0000/pod-2/w000-b0000-s00001.json",
+		"attempts/w001-b0008/pod-3/w001-b0008-s00000.json",
+		"attempts/w001-b0008/pod-3/stray.txt",
+	}, 1)
+	if trials != 3 || blocks != 1 {
+		t.Errorf("%d trials and %d blocks of wave 1, want 3 and 1", trials, blocks)
+	}
+}
+
+func TestProblems(t *testing.T) {
+	cases := map[string]struct {
+		err  error
+		want string
+	}{
+		"a bucket that is not there":       {fmt.Errorf("list: %w", ledger.ErrNoBucket), assayv1alpha1.ReasonLedgerMissing},
+		"a store that does not answer":     {fmt.Errorf("list: %w", ledger.ErrUnreachable), assayv1alpha1.ReasonLedgerUnreachable},
+		"a store that takes too long":      {context.DeadlineExceeded, assayv1alpha1.ReasonLedgerUnreachable},
+		"an object that cannot be trusted": {errors.New("digest differs"), assayv1alpha1.ReasonLedgerDamaged},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := Problem(tc.err); got != tc.want {
+				t.Errorf("reason %s, want %s", got, tc.want)
+			}
+		})
+	}
+}

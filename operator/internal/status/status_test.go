@@ -1,0 +1,262 @@
+package status
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+)
+
+var began = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+
+func testWorld() *observe.World {
+	wave := &record.Wave{Blocks: []record.Block{{ID: "w000-b0000", Order: make([]int, 10)}, {ID: "w000-b0001", Order: make([]int, 10)}, {ID: "w000-b0002", Order: make([]int, 10)}, {ID: "w000-b0003", Order: make([]int, 10)}}}
+	return &observe.World{
+		LedgerURL: "s3://assay/runs/lab/scan/u",
+		Observed: plan.Observed{
+			Run:    &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u", Generation: 3}},
+			Ledger: plan.LedgerState{Experiment: &experiment.Experiment{Digest: "sha256:0"}, Newest: wave, Blocks: 4, Trials: 40},
+			Wave:   &plan.WorkflowState{Name: "scan-w000", CreatedAt: began, Seen: true},
+		},
+	}
+}
+
+var running = plan.Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: "workflow scan-w000 runs"}
+
+// line is a status as a person would sum it up.
+func line(s assayv1alpha1.BenchmarkRunStatus) string {
+	out := fmt.Sprintf("%s %s", s.Phase, s.Progress)
+	if s.Remaining != nil {
+		out += " " + s.Remaining.Duration.String()
+	}
+	for _, c := range s.Conditions {
+		if c.Status == metav1.ConditionTrue {
+			out += fmt.Sprintf(" %s", c.Type)
+		} else {
+			out += fmt.Sprintf(" !%s(%s)", c.Type, c.Reason)
+		}
+	}
+	return strings.TrimSpace(out)
+}
+
+func TestStatus(t *testing.T) {
+	refused := errors.New("workflows.argoproj.io is forbidden")
+	cases := map[string]struct {
+		edit func(o *Outcome)
+		want string
+	}{
+		"a wave runs": {
+			func(*Outcome) {}, "Running 0/40 Accepted LedgerReady Progressing !Suspended(NotSuspended)",
+		},
+		"half of the blocks took ten minutes, so the other half will": {
+			func(o *Outcome) { o.World.Ledger.Done, o.World.Ledger.DoneBlocks = 20, 2 },
+			"Running 20/40 10m0s Accepted LedgerReady Progressing !Suspended(NotSuspended)",
+		},
+		"all blocks are there": {
+			func(o *Outcome) { o.World.Ledger.Done, o.World.Ledger.DoneBlocks = 40, 4 },
+			"Analyzing 40/40 0s Accepted LedgerReady Progressing !Suspended(NotSuspended)",
+		},
+		"the experiment has just been accepted": {
+			func(o *Outcome) {
+				o.Decision = plan.Decision{Action: plan.Accept{Experiment: o.World.Ledger.Experiment}, Progressing: true, Reason: assayv1alpha1.ReasonAccepted}
+				o.World.Ledger, o.World.Wave = plan.LedgerState{}, nil
+			},
+			"Pending  Accepted LedgerReady Progressing !Suspended(NotSuspended)",
+		},
+		"it could not be written to the ledger": {
+			func(o *Outcome) {
+				o.Decision = plan.Decision{Action: plan.Accept{Experiment: o.World.Ledger.Experiment}, Progressing: true, Reason: assayv1alpha1.ReasonAccepted}
+				o.World.Ledger, o.World.Wave = plan.LedgerState{}, nil
+				o.LedgerErr = ledger.ErrNoBucket
+			},
+			"Pending  !LedgerReady(BucketMissing) !Progressing(BucketMissing) !Suspended(NotSuspended)",
+		},
+		"the template does not exist": {
+			func(o *Outcome) {
+				o.World.Ledger, o.World.Wave = plan.LedgerState{}, nil
+				o.Decision = plan.Decision{Reason: assayv1alpha1.ReasonTemplateNotFound}
+			},
+			"Pending  !Accepted(TemplateNotFound) LedgerReady !Progressing(TemplateNotFound) !Suspended(NotSuspended)",
+		},
+		"the workflow may not be written": {
+			func(o *Outcome) {
+				o.World.Ledger.Newest, o.World.Wave = nil, nil
+				o.Decision = plan.Decision{Action: plan.StartWave{Wave: &record.Wave{}}, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning}
+				o.WriteErr = refused
+			},
+			"Pending  Accepted LedgerReady !Progressing(WriteFailed) !Suspended(NotSuspended)",
+		},
+		"an ending that could not be carried out is none": {
+			func(o *Outcome) {
+				o.Decision = plan.Decision{Action: plan.Terminate{}, Reason: assayv1alpha1.ReasonImageNotPulled, Ending: &plan.Ending{Reason: assayv1alpha1.ReasonImageNotPulled}}
+				o.WriteErr = refused
+			},
+			"Running 0/40 Accepted LedgerReady !Progressing(WriteFailed) !Suspended(NotSuspended)",
+		},
+		"suspended": {
+			func(o *Outcome) {
+				o.World.Run.Spec.Suspend = ptr.To(true)
+				o.Decision = plan.Decision{Reason: assayv1alpha1.ReasonSuspended}
+			},
+			"Suspended 0/40 Accepted LedgerReady !Progressing(Suspended) Suspended",
+		},
+		"the ledger is away: what was known stays": {
+			func(o *Outcome) {
+				o.World.Run.Status = Compute(*o, began.Add(time.Minute))
+				o.World.Ledger = plan.LedgerState{Problem: assayv1alpha1.ReasonLedgerUnreachable, Message: "no answer"}
+				o.Decision = plan.Decision{Reason: assayv1alpha1.ReasonLedgerUnreachable}
+			},
+			"Running 0/40 Accepted !LedgerReady(LedgerUnreachable) !Progressing(LedgerUnreachable) !Suspended(NotSuspended)",
+		},
+		"the end, with an analysis": {
+			func(o *Outcome) {
+				o.World.Ledger.Done, o.World.Ledger.DoneBlocks, o.World.Ledger.Analysed = 40, 4, true
+				o.Decision = plan.Decision{Reason: assayv1alpha1.ReasonFinished, Ending: &plan.Ending{Analysed: true, Reason: assayv1alpha1.ReasonVerdictReached}}
+			},
+			"Succeeded 40/40 Accepted LedgerReady !Progressing(Finished) !Suspended(NotSuspended) Complete",
+		},
+		"the end of a cancelled run": {
+			func(o *Outcome) {
+				o.World.Run.Spec.Suspend = ptr.To(true)
+				o.Decision = plan.Decision{Reason: assayv1alpha1.ReasonCancelled, Ending: &plan.Ending{Reason: assayv1alpha1.ReasonCancelled}}
+			},
+			"Cancelled 0/40 Accepted LedgerReady !Progressing(Finished) !Suspended(NotSuspended) Failed",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := Outcome{World: testWorld(), Decision: running}
+			tc.edit(&o)
+			now := began.Add(10 * time.Minute)
+			got := Compute(o, now)
+			if diff := cmp.Diff(tc.want, line(got)); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+			// The same world some time later gives the same status: nothing flaps.
+			o.World.Run.Status = got
+			if diff := cmp.Diff(got, Compute(o, now.Add(7*time.Second))); diff != "" {
+				t.Errorf("the status changes by itself (-first +second):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestResults(t *testing.T) {
+	world := testWorld()
+	world.ReportURL = "s3://assay/report.md"
+	world.Ledger.Done, world.Ledger.Analysed = 40, true
+	ratio := func(value float64) *analysis.Estimate {
+		return &analysis.Estimate{Value: value, Unit: "1", Low: ptr.To(value * 0.9), High: ptr.To(value * 1.1), Blocks: 4}
+	}
+	world.Analysis = &analysis.Analysis{
+		Verdict: assayv1alpha1.VerdictGo, Best: "fused",
+		Candidates: []analysis.Candidate{{Name: "naive", Verdict: assayv1alpha1.VerdictNoGo, Gain: ratio(0.7)}, {Name: "fused", Verdict: assayv1alpha1.VerdictGo, Gain: ratio(13)}},
+		Gates: []analysis.GateResult{
+			{Gate: "slo", Candidate: "fused", Severity: assayv1alpha1.Advisory, Outcome: assayv1alpha1.VerdictNoGo},
+			{Gate: "gain", Candidate: "fused", Severity: assayv1alpha1.Blocking, Outcome: assayv1alpha1.VerdictGo, Estimate: ratio(13), MinimumDetectableEffect: ptr.To(0.0123)},
+			{Gate: "gain", Candidate: "naive", Severity: assayv1alpha1.Blocking, Outcome: assayv1alpha1.VerdictNoGo, Estimate: ratio(0.7)},
+		},
+		Trials: analysis.Trials{Planned: 40, Used: 36, Failed: 3, Invalid: 1},
+	}
+	got := Compute(Outcome{World: world, Decision: running}, began)
+	if got.Gain != "13.00x [11.70, 14.30]" || got.Best != "fused" || got.Report != world.ReportURL || got.Verdict != assayv1alpha1.VerdictGo {
+		t.Errorf("gain %q, best %s, report %s, verdict %s", got.Gain, got.Best, got.Report, got.Verdict)
+	}
+	if want := (assayv1alpha1.TrialCounts{Planned: 40, Done: 36, Failed: 3, Invalid: 1}); got.Trials != want {
+		t.Errorf("trials %+v, want %+v", got.Trials, want)
+	}
+	var order []string
+	for _, gate := range got.Gates {
+		order = append(order, gate.Name+" "+gate.Candidate)
+	}
+	if diff := cmp.Diff([]string{"gain naive", "gain fused", "slo fused"}, order); diff != "" {
+		t.Errorf("gates (-want +got):\n%s", diff)
+	}
+	if gate := got.Gates[1]; gate.Interval == nil || gate.Interval.Low != "11.70x" || gate.MinimumDetectableEffect != "1.230%" || gate.Blocks != 4 {
+		t.Errorf("gate %+v", gate)
+	}
+}
+
+func TestTheLargestStatusFits(t *testing.T) {
+	world := testWorld()
+	long := strings.Repeat("ü", 100000)
+	found := &analysis.Analysis{Verdict: assayv1alpha1.VerdictInvalid}
+	for i := range 10000 {
+		found.Gates = append(found.Gates, analysis.GateResult{Gate: "g", Candidate: "c", Point: long, Message: long, Outcome: assayv1alpha1.VerdictInvalid,
+			Estimate: &analysis.Estimate{Value: float64(i), Unit: long, Low: ptr.To(1.0), High: ptr.To(2.0)}})
+		found.Warnings = append(found.Warnings, long)
+	}
+	for i := range 16 {
+		found.Candidates = append(found.Candidates, analysis.Candidate{Name: fmt.Sprintf("c%d", i), Verdict: assayv1alpha1.VerdictInvalid, Gain: &analysis.Estimate{Unit: long}})
+	}
+	world.Analysis = found
+	got := Compute(Outcome{World: world, Decision: plan.Decision{Reason: "Test", Message: long}}, began)
+	raw, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(raw) > 256<<10 {
+		t.Errorf("the status has %d bytes", len(raw))
+	}
+}
+
+func TestEventsSayOnceWhatHappened(t *testing.T) {
+	o := Outcome{World: testWorld(), Decision: running}
+	first := Compute(o, began)
+	if diff := cmp.Diff([]string{"WaveStarted", "Accepted"}, reasons(Events(&assayv1alpha1.BenchmarkRunStatus{}, &first))); diff != "" {
+		t.Errorf("first events (-want +got):\n%s", diff)
+	}
+	if events := Events(&first, &first); len(events) > 0 {
+		t.Errorf("events without a change: %v", events)
+	}
+	o.World.Run.Status = first
+	o.World.Ledger = plan.LedgerState{Problem: assayv1alpha1.ReasonLedgerMissing, Message: "100 % gone"}
+	o.Decision = plan.Decision{Reason: assayv1alpha1.ReasonLedgerMissing}
+	second := Compute(o, began)
+	events := Events(&first, &second)
+	if diff := cmp.Diff([]Event{{"Warning", assayv1alpha1.ReasonLedgerMissing, "100 % gone"}}, events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func reasons(events []Event) []string {
+	var out []string
+	for _, event := range events {
+		out = append(out, event.Reason)
+	}
+	return out
+}
+
+func TestAnEndedRunDoesNotChange(t *testing.T) {
+	world := testWorld()
+	meta.SetStatusCondition(&world.Run.Status.Conditions, metav1.Condition{Type: assayv1alpha1.ConditionComplete, Status: metav1.ConditionTrue, Reason: "Test"})
+	world.Run.Status.ObservedGeneration = 3
+	world.Ledger = plan.LedgerState{}
+	if diff := cmp.Diff(world.Run.Status, Compute(Outcome{World: world}, began)); diff != "" {
+		t.Errorf("the status changed:\n%s", diff)
+	}
+}
+
+func TestTruncateCutsAtACharacter(t *testing.T) {
+	cases := map[string]string{"short": "short", "exactly 10": "exactly 10", "üüüüüü": "üüü…", "a\xffb": "a?b"}
+	for text, want := range cases {
+		if got := truncate(text, 10); got != want {
+			t.Errorf("truncate(%q) is %q, want %q", text, got, want)
+		}
+	}
+}

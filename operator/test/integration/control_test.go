@@ -1,0 +1,147 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+func (w *world) untilWorkflow(what string, check func(workflow.Spec) bool) {
+	w.t.Helper()
+	w.until("the workflow "+what, func() error {
+		found, err := w.getWorkflow("scan-w000")
+		if err == nil && !check(found.Spec) {
+			err = fmt.Errorf("suspend %v, shutdown %q", found.Spec.Suspend, found.Spec.Shutdown)
+		}
+		return err
+	})
+	// A change never loses the rest of the workflow.
+	if found, err := w.getWorkflow("scan-w000"); err != nil || len(found.Spec.Templates) != 3 || found.Spec.Entrypoint == "" {
+		w.t.Errorf("the workflow lost its templates: %v", err)
+	}
+}
+
+func TestSuspendAndResume(t *testing.T) {
+	w := started(t, nil)
+	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Suspend = ptr.To(true) })
+	w.untilWorkflow("is suspended", func(spec workflow.Spec) bool { return ptr.Deref(spec.Suspend, false) })
+	run := w.untilCondition(assayv1alpha1.ConditionSuspended, metav1.ConditionTrue, assayv1alpha1.ReasonSuspended)
+	if run.Status.Phase != assayv1alpha1.PhaseSuspended {
+		t.Errorf("phase %s", run.Status.Phase)
+	}
+	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Suspend = ptr.To(false) })
+	w.untilWorkflow("goes on", func(spec workflow.Spec) bool { return !ptr.Deref(spec.Suspend, true) })
+	w.untilCondition(assayv1alpha1.ConditionSuspended, metav1.ConditionFalse, assayv1alpha1.ReasonNotSuspended)
+}
+
+func TestARunCreatedSuspendedStartsNothing(t *testing.T) {
+	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Suspend = ptr.To(true)
+	})
+	w.must(admin.Create(w.ctx, w.template))
+	w.must(admin.Create(w.ctx, w.run))
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonSuspended, "set it to false")
+	if _, err := w.getWorkflow("scan-w000"); err == nil {
+		t.Error("a workflow was started")
+	}
+	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Suspend = nil })
+	w.until("it starts", func() error { _, err := w.getWorkflow("scan-w000"); return err })
+}
+
+func TestCancelAnalysesWhatWasMeasured(t *testing.T) {
+	w := started(t, nil)
+	w.runBlocks(0, 2)
+	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Cancel = ptr.To(true) })
+	w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonCancelled)
+	w.analyze()
+	w.argoSays("scan-w000", "Failed", "stopped with strategy 'Stop'")
+	run := w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonCancelled)
+	if run.Status.Phase != assayv1alpha1.PhaseCancelled || run.Status.Verdict == "" {
+		t.Errorf("phase %s, verdict %q", run.Status.Phase, run.Status.Verdict)
+	}
+}
+
+func TestCancelBeforeAnythingRan(t *testing.T) {
+	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Cancel = ptr.To(true)
+	})
+	w.must(admin.Create(w.ctx, w.run))
+	run := w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonCancelled, "before anything was measured")
+	if run.Status.Phase != assayv1alpha1.PhaseCancelled {
+		t.Errorf("phase %s", run.Status.Phase)
+	}
+}
+
+func TestTheBudgetStopsARun(t *testing.T) {
+	w := started(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Budget.WallClock = metav1.Duration{Duration: 2 * time.Second}
+	})
+	w.runBlocks(0, 2)
+	w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
+	w.analyze()
+	w.argoSays("scan-w000", "Failed", "stopped with strategy 'Stop'")
+	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonBudgetExhausted, "2s")
+}
+
+func TestADeletedRunGoesOnceItsBlocksHaveStopped(t *testing.T) {
+	w := started(t, nil)
+	pod := w.addPod("scan-w000-block-1", corev1.PodStatus{Phase: corev1.PodRunning})
+	// The object store is away, and that must not keep the run.
+	store.fail(w.namespace, ledger.ErrUnreachable)
+	t.Cleanup(func() { store.fail(w.namespace, nil) })
+	run := w.get()
+	w.must(admin.Delete(w.ctx, run))
+	w.until("the workflow is deleted", func() error {
+		return w.gone(&workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "scan-w000"}})
+	})
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonCancelled, "pods still running: 1")
+	w.deletePod(pod)
+	w.until("the run is gone", func() error { return w.gone(run) })
+
+	store.fail(w.namespace, nil)
+	if _, err := store.Get(w.ctx, "runs/"+w.namespace+"/scan/"+string(run.UID)+"/"+ledger.ExperimentKey); err != nil {
+		t.Errorf("the ledger must stay: %v", err)
+	}
+}
+
+func TestARunGoesAwayAfterItsTimeToLive(t *testing.T) {
+	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Cancel, spec.TTLSecondsAfterFinished = ptr.To(true), ptr.To[int32](1)
+	})
+	w.must(admin.Create(w.ctx, w.run))
+	w.until("the run is gone", func() error { return w.gone(w.run.DeepCopy()) })
+}
+
+func TestALedgerThatIsAwayLosesNothing(t *testing.T) {
+	w := newWorld(t, nil)
+	store.fail(w.namespace, ledger.ErrNoBucket)
+	t.Cleanup(func() { store.fail(w.namespace, nil) })
+	w.must(admin.Create(w.ctx, w.template))
+	w.must(admin.Create(w.ctx, w.run))
+	w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, assayv1alpha1.ReasonLedgerMissing, "bucket does not exist")
+	w.untilEvent(assayv1alpha1.ReasonLedgerMissing, "")
+	store.fail(w.namespace, nil)
+	w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionTrue, assayv1alpha1.ReasonLedgerReady)
+	w.until("it starts", func() error { _, err := w.getWorkflow("scan-w000"); return err })
+
+	w.runBlocks(0, 4)
+	w.analyze()
+	store.fail(w.namespace, errors.Join(ledger.ErrUnreachable, errors.New("connection refused")))
+	w.argoSays("scan-w000", "Succeeded", "")
+	run := w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, assayv1alpha1.ReasonLedgerUnreachable, "connection refused")
+	if run.Status.Experiment == "" || run.Status.Workflow == "" {
+		t.Errorf("the status forgot what it knew: %+v", run.Status)
+	}
+	store.fail(w.namespace, nil)
+	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)
+}

@@ -1,0 +1,207 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+func TestARunReachesItsVerdict(t *testing.T) {
+	w := started(t, nil)
+	run := w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionTrue, assayv1alpha1.ReasonAccepted, "sha256:")
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionTrue, assayv1alpha1.ReasonWaveRunning)
+
+	// The ledger has the experiment and the plan; the blocks get the same plan.
+	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
+	w.must(err)
+	if exp.Digest != run.Status.Experiment {
+		t.Errorf("status.experiment is %s and the ledger's is %s", run.Status.Experiment, exp.Digest)
+	}
+	inLedger, _, err := ledger.ReadWaves(w.ctx, w.ledger(), -1)
+	w.must(err)
+	if diff := cmp.Diff(inLedger[0], *w.wave(0)); diff != "" {
+		t.Errorf("ledger and ConfigMap differ:\n%s", diff)
+	}
+	var configMap corev1.ConfigMap
+	w.must(admin.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "scan-w000"}, &configMap))
+	if !ptr.Deref(configMap.Immutable, false) || !metav1.IsControlledBy(&configMap, run) {
+		t.Errorf("the plan's ConfigMap must be immutable and the run's: %+v", configMap.ObjectMeta)
+	}
+	started, err := w.getWorkflow("scan-w000")
+	w.must(err)
+	if !metav1.IsControlledBy(started, run) || len(started.Spec.Templates) != 3 {
+		t.Errorf("the workflow must be the run's and complete: %+v", started.ObjectMeta)
+	}
+
+	w.argoSays("scan-w000", "Running", "")
+	w.runBlocks(0, 1)
+	w.argoSays("scan-w000", "Running", "1/5")
+	w.until("a quarter of the trials is done and the rest is estimated", func() error {
+		got := w.get().Status
+		if got.Progress != "36/144" || got.Remaining == nil || got.Phase != assayv1alpha1.PhaseRunning {
+			return fmt.Errorf("progress %s, remaining %v, phase %s", got.Progress, got.Remaining, got.Phase)
+		}
+		return nil
+	})
+	w.runBlocks(1, 4)
+	w.argoSays("scan-w000", "Running", "4/5")
+	w.until("it is being analysed", func() error {
+		if phase := w.get().Status.Phase; phase != assayv1alpha1.PhaseAnalyzing {
+			return fmt.Errorf("phase %s", phase)
+		}
+		return nil
+	})
+	w.analyze()
+	w.argoSays("scan-w000", "Succeeded", "")
+
+	ended := w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached, "verdict Go").Status
+	if ended.Verdict != assayv1alpha1.VerdictGo || ended.Best != "fused-m4r" || ended.Gain == "" || ended.Phase != assayv1alpha1.PhaseSucceeded {
+		t.Errorf("verdict %s, best %s, gain %s, phase %s", ended.Verdict, ended.Best, ended.Gain, ended.Phase)
+	}
+	want := assayv1alpha1.TrialCounts{Planned: 144, Done: 144}
+	if ended.Trials != want || ended.CompletionTime == nil || ended.StartTime == nil || ended.Remaining != nil || ended.Report == "" {
+		t.Errorf("trials %+v, started %v, completed %v, remaining %v, report %q", ended.Trials, ended.StartTime, ended.CompletionTime, ended.Remaining, ended.Report)
+	}
+	if len(ended.Gates) == 0 || ended.Gates[0].Outcome != assayv1alpha1.VerdictNoGo || ended.Gates[0].Interval == nil {
+		t.Errorf("the gates that decide do not come first: %+v", ended.Gates)
+	}
+	for _, event := range []string{"Accepted", "WaveStarted", "VerdictReached"} {
+		w.untilEvent(event, "")
+	}
+}
+
+func TestAnOperatorThatIsReplacedGoesOn(t *testing.T) {
+	w := started(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Placement.MaxNodes = 2
+	})
+	w.runBlocks(0, 2)
+	before, err := w.getWorkflow("scan-w000")
+	w.must(err)
+
+	operator.stop()
+	// What changes meanwhile must change nothing: the experiment is frozen, the lanes are chosen.
+	w.template.Spec.Command = []string{"/other"}
+	w.must(admin.Update(w.ctx, w.template))
+	w.addNode("node-0", "4")
+	w.runBlocks(2, 4)
+	operator, err = startOperator()
+	w.must(err)
+
+	w.until("the new operator has counted the trials", func() error {
+		if progress := w.get().Status.Progress; progress != "144/144" {
+			return fmt.Errorf("progress %s", progress)
+		}
+		return nil
+	})
+	after, err := w.getWorkflow("scan-w000")
+	w.must(err)
+	if diff := cmp.Diff(before.Spec, after.Spec); diff != "" || before.UID != after.UID {
+		t.Errorf("the workflow was changed or replaced:\n%s", diff)
+	}
+	w.analyze()
+	w.argoSays("scan-w000", "Succeeded", "")
+	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)
+	var all workflow.WorkflowList
+	w.must(admin.List(w.ctx, &all, client.InNamespace(w.namespace)))
+	if len(all.Items) != 1 {
+		t.Errorf("%d workflows, want 1", len(all.Items))
+	}
+}
+
+func TestALostStatusIsRebuiltFromTheLedger(t *testing.T) {
+	w := started(t, nil)
+	w.runBlocks(0, 4)
+	w.analyze()
+	w.argoSays("scan-w000", "Succeeded", "")
+	before := w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached).Status
+
+	run := w.get()
+	run.Status = assayv1alpha1.BenchmarkRunStatus{}
+	w.must(admin.Status().Update(w.ctx, run))
+	// Something happens to the run, so that it is looked at.
+	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.TTLSecondsAfterFinished = ptr.To[int32](3600) })
+
+	after := w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached).Status
+	forget := func(s assayv1alpha1.BenchmarkRunStatus) assayv1alpha1.BenchmarkRunStatus {
+		s.CompletionTime, s.Conditions, s.ObservedGeneration, s.StartTime, s.Remaining = nil, nil, 0, nil, nil
+		return s
+	}
+	if diff := cmp.Diff(forget(before), forget(after)); diff != "" {
+		t.Errorf("the status was rebuilt differently (-before +after):\n%s", diff)
+	}
+}
+
+func TestALostAnalysisIsMadeUpFor(t *testing.T) {
+	w := started(t, nil)
+	w.runBlocks(0, 4)
+	w.argoSays("scan-w000", "Failed", "exit handler failed: OOMKilled")
+	w.argoSays("scan-w000-a1", "Failed", "OOMKilled")
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionTrue, assayv1alpha1.ReasonWaveRunning, "scan-w000-a2 analyses wave 0 again")
+	w.analyze()
+	w.argoSays("scan-w000-a2", "Succeeded", "")
+	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)
+}
+
+func TestAnAnalysisThatNeverWorksEndsTheRun(t *testing.T) {
+	w := started(t, nil)
+	w.runBlocks(0, 4)
+	for _, name := range []string{"scan-w000", "scan-w000-a1", "scan-w000-a2", "scan-w000-a3"} {
+		w.argoSays(name, "Failed", "OOMKilled")
+	}
+	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonAnalysisFailed, "OOMKilled", "assay analyze")
+	w.untilEvent(assayv1alpha1.ReasonAnalysisFailed, "")
+}
+
+func TestAWorkflowThatSomebodyDeletesIsStartedAgain(t *testing.T) {
+	w := started(t, nil)
+	w.runBlocks(0, 2)
+	first, err := w.getWorkflow("scan-w000")
+	w.must(err)
+	w.must(admin.Delete(w.ctx, first))
+	w.until("there is a new workflow", func() error {
+		second, err := w.getWorkflow("scan-w000")
+		if err == nil && second.UID == first.UID {
+			return fmt.Errorf("it is the old one")
+		}
+		return err
+	})
+	inLedger, _, err := ledger.ReadWaves(w.ctx, w.ledger(), -1)
+	w.must(err)
+	if len(inLedger) != 1 {
+		t.Errorf("%d waves, want 1", len(inLedger))
+	}
+}
+
+func TestAnEarlierRunsWorkflowIsNotTakenOver(t *testing.T) {
+	w := newWorld(t, nil)
+	older := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.namespace, Name: "scan-w000",
+		Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy, workflow.RunLabel: "scan", workflow.RunUIDLabel: "earlier", workflow.WaveLabel: "0"},
+	}}
+	w.must(admin.Create(w.ctx, older))
+	w.must(admin.Create(w.ctx, w.template))
+	w.must(admin.Create(w.ctx, w.run))
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonWaitingForNode, "earlier run")
+	w.must(admin.Delete(w.ctx, older))
+	w.until("the run's own workflow exists", func() error {
+		found, err := w.getWorkflow("scan-w000")
+		if err == nil && found.Labels[workflow.RunUIDLabel] != string(w.get().UID) {
+			return fmt.Errorf("it is the earlier one")
+		}
+		return err
+	})
+	if !slices.Contains(w.get().Finalizers, plan.Finalizer) {
+		t.Errorf("finalizers are %v", w.get().Finalizers)
+	}
+}

@@ -1,0 +1,66 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+// flakyStore is an object store that can go away for a namespace.
+type flakyStore struct {
+	ledger.Store
+	mutex  sync.Mutex
+	faults map[string]error
+}
+
+// fail makes every operation on a namespace's ledgers fail; nil repairs it.
+func (s *flakyStore) fail(namespace string, err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.faults == nil {
+		s.faults = map[string]error{}
+	}
+	s.faults[namespace] = err
+}
+
+func (s *flakyStore) fault(key string) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for namespace, err := range s.faults {
+		if err != nil && strings.HasPrefix(key, "runs/"+namespace+"/") {
+			return fmt.Errorf("bucket assay at http://minio:9000: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *flakyStore) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := s.fault(key); err != nil {
+		return nil, err
+	}
+	return s.Store.Get(ctx, key)
+}
+
+func (s *flakyStore) Create(ctx context.Context, key string, data []byte) error {
+	if err := s.fault(key); err != nil {
+		return err
+	}
+	return s.Store.Create(ctx, key, data)
+}
+
+func (s *flakyStore) Replace(ctx context.Context, key string, data []byte) error {
+	if err := s.fault(key); err != nil {
+		return err
+	}
+	return s.Store.Replace(ctx, key, data)
+}
+
+func (s *flakyStore) List(ctx context.Context, prefix string) ([]string, error) {
+	if err := s.fault(prefix); err != nil {
+		return nil, err
+	}
+	return s.Store.List(ctx, prefix)
+}

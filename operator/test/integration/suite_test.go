@@ -1,0 +1,192 @@
+// Package integration runs the operator against a real API server, with a folder for the object store and the tests
+// themselves in the place of Argo, the kubelet and the runner.
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/controller"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// The suite's cluster. Every test has a namespace and nodes of its own.
+var (
+	// admin may do everything; operatorConfig only what config/rbac says.
+	admin          client.Client
+	operatorConfig *rest.Config
+	store          *flakyStore
+	operator       *runningOperator
+)
+
+func TestMain(m *testing.M) { os.Exit(runSuite(m)) }
+
+func runSuite(m *testing.M) int {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		fmt.Fprintln(os.Stderr, "KUBEBUILDER_ASSETS does not name a folder with etcd and kube-apiserver: run make test-go, or export KUBEBUILDER_ASSETS=$(bin/cluster build --print-dir etcd kube-apiserver kubectl)")
+		return 1
+	}
+	// Errors only: what a test expects is in its own words.
+	ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr), zap.Level(zapcore.ErrorLevel)))
+	environment := &envtest.Environment{
+		CRDDirectoryPaths: []string{
+			filepath.Join("..", "..", "config", "crd"),
+			// Argo's own, as the chart installs it.
+			filepath.Join("..", "..", "..", "charts", "assay", "files", "argo-crds", "argoproj.io_workflows.yaml"),
+		},
+		ErrorIfCRDPathMissing: true,
+	}
+	if err := start(environment); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	code := m.Run()
+	operator.stop()
+	if err := environment.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+func start(environment *envtest.Environment) error {
+	adminConfig, err := environment.Start()
+	if err != nil {
+		return fmt.Errorf("start the API server: %w", err)
+	}
+	if admin, err = client.New(adminConfig, client.Options{Scheme: newScheme()}); err != nil {
+		return err
+	}
+	user, err := environment.AddUser(envtest.User{Name: "assay-operator"}, nil)
+	if err != nil {
+		return err
+	}
+	operatorConfig = user.Config()
+	operatorConfig.QPS = -1
+	if err := grant("assay-operator"); err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp("", "assay-ledgers-")
+	if err != nil {
+		return err
+	}
+	opened, err := ledger.Open(context.Background(), "file://"+folder, ledger.Options{})
+	if err != nil {
+		return err
+	}
+	store = &flakyStore{Store: opened}
+	operator, err = startOperator()
+	return err
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, assayv1alpha1.AddToScheme, workflow.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err)
+		}
+	}
+	return scheme
+}
+
+// grant gives the operator the generated role and nothing else, so that a test fails when a verb is missing.
+func grant(user string) error {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "role.yaml"))
+	if err != nil {
+		return err
+	}
+	var role rbacv1.ClusterRole
+	if err := yaml.UnmarshalStrict(raw, &role); err != nil {
+		return fmt.Errorf("config/rbac/role.yaml: %w", err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	if err := admin.Create(context.Background(), &role); err != nil {
+		return err
+	}
+	return admin.Create(context.Background(), binding)
+}
+
+// imagePullGrace is short, so that a test can wait for it.
+const imagePullGrace = time.Second
+
+func workflowConfig() workflow.Config {
+	return workflow.Config{
+		Bucket: workflow.Bucket{
+			Name: "assay", Endpoint: "minio:9000", Insecure: true, Region: "us-east-1",
+			Secret: "assay-ledger", AccessKey: "accessKey", SecretKey: "secretKey",
+		},
+		OperatorImage: "assay-operator:test", RunnerImage: "assay-runner:test", PullPolicy: corev1.PullIfNotPresent,
+		ServiceAccount: "assay-executor", ExecutorCPU: resource.MustParse("50m"), ExecutorMemory: resource.MustParse("128Mi"),
+	}
+}
+
+// runningOperator is one instance of the operator.
+type runningOperator struct {
+	cancel context.CancelFunc
+	done   chan error
+}
+
+func startOperator() (*runningOperator, error) {
+	skip := true
+	manager, err := ctrl.NewManager(operatorConfig, ctrl.Options{
+		Scheme:     newScheme(),
+		Cache:      controller.CacheOptions(nil),
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{SkipNameValidation: &skip},
+	})
+	if err != nil {
+		return nil, err
+	}
+	reconciler := &controller.Reconciler{
+		Live:     manager.GetAPIReader(),
+		Observer: &observe.Observer{Client: manager.GetClient(), Store: store},
+		Applier:  &apply.Applier{Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: store, Config: workflowConfig()},
+		Recorder: manager.GetEventRecorderFor("assay-operator"),
+		Settings: plan.Settings{ImagePullGrace: imagePullGrace, LedgerRetry: 500 * time.Millisecond, Overhead: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi"),
+		}},
+		Clock: clock.RealClock{},
+	}
+	if err := reconciler.SetupWithManager(manager); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	out := &runningOperator{cancel: cancel, done: make(chan error, 1)}
+	go func() { out.done <- manager.Start(ctx) }()
+	return out, nil
+}
+
+func (o *runningOperator) stop() {
+	o.cancel()
+	<-o.done
+}

@@ -1,0 +1,293 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// patience is how long anything may take before a test gives up. Nothing waits that long when it works.
+const patience = 30 * time.Second
+
+// world is a test's namespace with everything that plays a part in it.
+type world struct {
+	t         *testing.T
+	ctx       context.Context
+	namespace string
+	template  *assayv1alpha1.BenchmarkTemplate
+	run       *assayv1alpha1.BenchmarkRun
+}
+
+// newWorld makes a namespace, a node and the objects of the scan experiment, of which only the node is created.
+func newWorld(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)) *world {
+	t.Helper()
+	w := &world{t: t, ctx: t.Context()}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	w.must(admin.Create(w.ctx, namespace))
+	w.namespace = namespace.Name
+
+	exp, err := simulate.Scan(nil)
+	w.must(err)
+	spec, template := exp.Spec, exp.Template
+	spec.Design.Blocks = assayv1alpha1.Blocks{Min: 4, Max: 8}
+	spec.Gates = spec.Gates[:2]
+	spec.Placement.NodeSelector = map[string]string{"test": w.namespace}
+	if edit != nil {
+		edit(&spec, &template)
+	}
+	w.template = &assayv1alpha1.BenchmarkTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "pir-scan"}, Spec: template}
+	w.run = &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "scan"}, Spec: spec}
+	w.addNode("node-a", "4")
+	return w
+}
+
+// started is a world whose run has its first workflow.
+func started(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)) *world {
+	t.Helper()
+	w := newWorld(t, edit)
+	w.must(admin.Create(w.ctx, w.template))
+	w.must(admin.Create(w.ctx, w.run))
+	w.until("the first wave's workflow exists", func() error { _, err := w.getWorkflow("scan-w000"); return err })
+	return w
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// until waits for a condition, and fails with what was still wrong.
+func (w *world) until(what string, check func() error) {
+	w.t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(w.ctx, 50*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+		last = check()
+		return last == nil, nil
+	})
+	if err != nil {
+		w.t.Fatalf("waited for: %s\nlast: %v\n%s", what, last, w.describe())
+	}
+}
+
+// describe is what a person would look at.
+func (w *world) describe() string {
+	raw, err := json.MarshalIndent(w.get().Status, "", "  ")
+	if err != nil {
+		return err.Error()
+	}
+	return "status: " + string(raw)
+}
+
+func (w *world) get() *assayv1alpha1.BenchmarkRun {
+	var run assayv1alpha1.BenchmarkRun
+	if err := admin.Get(w.ctx, client.ObjectKeyFromObject(w.run), &run); err != nil {
+		return &assayv1alpha1.BenchmarkRun{}
+	}
+	return &run
+}
+
+// untilCondition waits for a condition with a reason, and returns the run. Every text must be part of its message.
+func (w *world) untilCondition(kind string, value metav1.ConditionStatus, reason string, texts ...string) *assayv1alpha1.BenchmarkRun {
+	w.t.Helper()
+	var run *assayv1alpha1.BenchmarkRun
+	w.until(fmt.Sprintf("condition %s=%s (%s)", kind, value, reason), func() error {
+		run = w.get()
+		condition := meta.FindStatusCondition(run.Status.Conditions, kind)
+		if condition == nil || condition.Status != value || condition.Reason != reason {
+			return fmt.Errorf("condition is %+v", condition)
+		}
+		for _, text := range texts {
+			if !strings.Contains(condition.Message, text) {
+				return fmt.Errorf("message %q does not contain %q", condition.Message, text)
+			}
+		}
+		return nil
+	})
+	return run
+}
+
+func (w *world) edit(change func(*assayv1alpha1.BenchmarkRunSpec)) {
+	w.t.Helper()
+	run := w.get()
+	before := run.DeepCopy()
+	change(&run.Spec)
+	w.must(admin.Patch(w.ctx, run, client.MergeFrom(before)))
+}
+
+func (w *world) addNode(name, cpu string) *corev1.Node {
+	w.t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + name, Labels: map[string]string{"test": w.namespace}}}
+	w.must(admin.Create(w.ctx, node))
+	node.Status = corev1.NodeStatus{
+		Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse("8Gi")},
+		Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+	}
+	w.must(admin.Status().Update(w.ctx, node))
+	// The API server's admission taints new nodes until a kubelet reports; there is none.
+	w.until("the node has no taints", func() error {
+		if err := admin.Get(w.ctx, client.ObjectKeyFromObject(node), node); err != nil {
+			return err
+		}
+		if len(node.Spec.Taints) == 0 {
+			return nil
+		}
+		node.Spec.Taints = nil
+		return admin.Update(w.ctx, node)
+	})
+	return node
+}
+
+// ---- Argo
+
+func (w *world) getWorkflow(name string) (*workflow.Workflow, error) {
+	var found workflow.Workflow
+	err := admin.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: name}, &found)
+	return &found, err
+}
+
+// argoSays sets a workflow's phase, as Argo's controller does.
+func (w *world) argoSays(name, phase, message string) {
+	w.t.Helper()
+	w.until("workflow "+name+" is "+phase, func() error {
+		found, err := w.getWorkflow(name)
+		if err != nil {
+			return err
+		}
+		found.Status = workflow.Status{Phase: phase, Message: message}
+		before := found.DeepCopy()
+		before.Status = workflow.Status{}
+		return admin.Patch(w.ctx, found, client.MergeFrom(before))
+	})
+}
+
+// ---- the runner
+
+func (w *world) ledger() ledger.Store { return observe.RunStore(store, w.get()) }
+
+// wave is the plan as the blocks get it.
+func (w *world) wave(number int) *record.Wave {
+	w.t.Helper()
+	var plan corev1.ConfigMap
+	w.must(admin.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: workflow.Name(w.run.Name, number)}, &plan))
+	wave, err := record.ParseWave([]byte(plan.Data[workflow.WaveFile]))
+	w.must(err)
+	return wave
+}
+
+// runBlocks leaves the attempts of some blocks of the first wave in the ledger.
+func (w *world) runBlocks(from, to int) {
+	w.t.Helper()
+	wave := w.wave(0)
+	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
+	w.must(err)
+	all := *wave
+	all.Blocks = wave.Blocks[from:to]
+	machine := simulate.Machine{Seed: uint64(from + 1), Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Trial: 0.01}}
+	objects, err := simulate.Objects(exp, nil, machine.Run(exp, &all))
+	w.must(err)
+	for key, raw := range objects {
+		if strings.HasPrefix(key, ledger.AttemptsPrefix) {
+			w.must(w.ledger().Create(w.ctx, key, raw))
+		}
+	}
+}
+
+// analyze does what the analysis container does.
+func (w *world) analyze() {
+	w.t.Helper()
+	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
+	w.must(err)
+	evidence, err := ledger.ReadEvidence(w.ctx, w.ledger(), 0)
+	w.must(err)
+	raw, err := json.Marshal(analysis.Analyze(exp, evidence, 0))
+	w.must(err)
+	w.must(w.ledger().Replace(w.ctx, ledger.AnalysisKey(0), raw))
+}
+
+// ---- the kubelet and the scheduler
+
+// addPod makes a pod of a block, as Argo does.
+func (w *world) addPod(name string, status corev1.PodStatus) *corev1.Pod {
+	w.t.Helper()
+	labels := workflow.Labels(record.Run{Name: w.run.Name, UID: string(w.get().UID)}, 0)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: labels},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "pir-scan:test"}}},
+	}
+	w.must(admin.Create(w.ctx, pod))
+	w.setPod(pod, status)
+	return pod
+}
+
+func (w *world) setPod(pod *corev1.Pod, status corev1.PodStatus) {
+	w.t.Helper()
+	pod.Status = status
+	w.must(admin.Status().Update(w.ctx, pod))
+}
+
+func (w *world) deletePod(pod *corev1.Pod) {
+	w.t.Helper()
+	w.must(client.IgnoreNotFound(admin.Delete(w.ctx, pod, &client.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})))
+}
+
+// gone checks that an object does not exist.
+func (w *world) gone(object client.Object) error {
+	err := admin.Get(w.ctx, client.ObjectKeyFromObject(object), object)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return err
+	default:
+		return errors.New("it is still there")
+	}
+}
+
+// events are the run's events, as reason and message.
+func (w *world) events() []string {
+	w.t.Helper()
+	var list corev1.EventList
+	w.must(admin.List(w.ctx, &list, client.InNamespace(w.namespace)))
+	var out []string
+	for _, event := range list.Items {
+		if event.InvolvedObject.Name == w.run.Name {
+			out = append(out, event.Reason+": "+event.Message)
+		}
+	}
+	return out
+}
+
+func (w *world) untilEvent(reason, text string) {
+	w.t.Helper()
+	w.until("event "+reason, func() error {
+		for _, event := range w.events() {
+			if strings.HasPrefix(event, reason+": ") && strings.Contains(event, text) {
+				return nil
+			}
+		}
+		return fmt.Errorf("events are %q", w.events())
+	})
+}

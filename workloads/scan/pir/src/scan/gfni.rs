@@ -1,0 +1,219 @@
+//! `fused-gfni`: one pass, as a product of bit matrices.
+//!
+//! For eight keys and eight rows the selection bits are an 8 x 8 matrix `S`, and a column of bytes of the eight rows is an 8 x 8 matrix `M`,
+//! one byte per row. What the eight keys gain in that column is the product `S M` over the field of two elements. GFNI has an
+//! instruction for eight such products at once (`vgf2p8affineqb`): 4,096 additions of a bit, where an XOR of vectors does 512.
+//!
+//! ```text
+//! for 64 rows, for column of 64 bytes
+//!     A[b][j] = the bytes of rows 8b .. 8b + 7, eight columns at a time, each as the matrix the instruction wants      b, j in 0..8
+//!     for eight keys
+//!         x[b] = their bits for rows 8b .. 8b + 7, one byte per key, the same for all columns
+//!         for j: sums[j] ^= A[0][j] x[0] ^ A[1][j] x[1] ^ ... ^ A[7][j] x[7]
+//! ```
+//!
+//! 1. A matrix byte goes through three shuffles and one product to become part of `A`, once for all keys; `A` is 4 KiB.
+//! 2. A key costs an eighth of a product per eight rows and 64 bytes: with 32 queries the whole scan takes little longer than reading
+//!    the rows once.
+//! 3. Sums are kept in the order in which the shuffles leave the columns, eight keys to a word, and are put right at the very end.
+//!
+//! With few keys the shuffles do not pay: then this is [`tiled`].
+//!
+//! There is one instruction set for this, so there is one file.
+
+use std::arch::x86_64::*;
+use std::ops::Range;
+
+use assay_harness::simd::Isa;
+
+use super::tiled;
+use crate::matrix::{Matrix, Part};
+use crate::selection::Selection;
+
+/// Keys that share a word of sums, and rows that share a product.
+const EIGHT: usize = 8;
+/// Bytes of a column: one vector.
+const COLUMN: usize = 64;
+/// Rows of a block: one word of selection bits.
+const BLOCK_ROWS: usize = 64;
+/// How many blocks ahead rows are asked for.
+const BLOCKS_AHEAD: usize = 1;
+/// With fewer keys than this, masking and adding is faster than rearranging the rows.
+pub const FEWEST_KEYS: usize = 16;
+/// The bit matrix that turns the order of bits and bytes round; the product with it transposes.
+const TRANSPOSE: i64 = 0x0102_0408_1020_4080;
+
+/// Proof that the CPU has GFNI and VBMI on 512-bit vectors. It is made by [`Gfni::detect`] alone.
+#[derive(Debug, Clone, Copy)]
+pub struct Gfni(());
+
+impl Gfni {
+    /// What it uses beyond the instructions of the `avx512` path.
+    pub const FEATURES: &'static str = "gfni,avx512vbmi";
+
+    /// The proof, where the CPU has the instructions and `isa` allows them.
+    #[must_use]
+    pub fn detect(isa: Isa) -> Option<Self> {
+        let there = is_x86_feature_detected!("gfni") && is_x86_feature_detected!("avx512vbmi");
+        (matches!(isa, Isa::Avx512(_)) && there).then_some(Self(()))
+    }
+
+    /// Adds the selected rows in `rows` to the answers, which lie one after the other.
+    pub fn scan(self, matrix: &Matrix, rows: Range<usize>, selection: &Selection, isa: Isa, answers: &mut [u8]) {
+        if selection.keys() < FEWEST_KEYS {
+            return tiled::scan(matrix, rows, selection, isa, answers);
+        }
+        let row_size = matrix.row_size();
+        let groups = selection.keys().div_ceil(EIGHT);
+        let mut sums = vec![Sums::NONE; groups * row_size / COLUMN];
+        for part in matrix.parts(rows) {
+            let blocks = part.bytes.len() / row_size / BLOCK_ROWS;
+            let (whole, rest) = part.bytes.split_at(blocks * BLOCK_ROWS * row_size);
+            let scan = Scan { rows: whole, first_row: part.first_row, row_size, selection };
+            // SAFETY: `self` exists only where the features were detected.
+            unsafe { scan.add(&mut sums) };
+            let part = Part { first_row: part.first_row + blocks * BLOCK_ROWS, bytes: rest };
+            isa.run(tiled::ScanPart { part, row_size, selection, answers });
+        }
+        put_right(&sums, row_size, answers);
+    }
+}
+
+/// The sums of eight keys in one column. Word `w` of vector `j` holds a byte of each key, for byte `16 (w / 2) + 2 j + w % 2` of the column.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Sums([[u64; EIGHT]; EIGHT]);
+
+impl Sums {
+    const NONE: Self = Self([[0; EIGHT]; EIGHT]);
+}
+
+/// Whole blocks of rows.
+struct Scan<'a> {
+    rows: &'a [u8],
+    first_row: usize,
+    row_size: usize,
+    selection: &'a Selection,
+}
+
+impl Scan<'_> {
+    /// Adds the selected rows to `sums`: for every column the sums of all groups of eight keys.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,gfni")]
+    fn add(&self, sums: &mut [Sums]) {
+        let Self { rows, first_row, row_size, selection } = *self;
+        assert!(first_row.is_multiple_of(BLOCK_ROWS) && rows.len().is_multiple_of(BLOCK_ROWS * row_size));
+        let groups = selection.keys().div_ceil(EIGHT);
+        assert_eq!(sums.len(), groups * row_size / COLUMN);
+        let mut bits = vec![[0_u64; EIGHT]; groups];
+        let mut products = [[_mm512_setzero_si512(); EIGHT]; EIGHT];
+        for (block, rows) in rows.chunks_exact(BLOCK_ROWS * row_size).enumerate() {
+            for (group, bits) in bits.iter_mut().enumerate() {
+                *bits = bits_of(selection, group * EIGHT, first_row / BLOCK_ROWS + block);
+            }
+            for (column, sums) in sums.chunks_exact_mut(groups).enumerate() {
+                for (b, products) in products.iter_mut().enumerate() {
+                    *products = transposed(&rows[b * EIGHT * row_size + column * COLUMN..], row_size);
+                }
+                // This column's lines of the block to come, shared out among the groups.
+                let ahead = rows.as_ptr().wrapping_add(BLOCKS_AHEAD * rows.len() + column * COLUMN);
+                let share = BLOCK_ROWS.div_ceil(groups);
+                for (group, (bits, sums)) in bits.iter().zip(sums).enumerate() {
+                    for line in group * share..BLOCK_ROWS.min((group + 1) * share) {
+                        _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(line * row_size).cast());
+                    }
+                    add_group(&products, bits, sums);
+                }
+            }
+        }
+    }
+}
+
+/// The bits of eight keys for word `word` of rows: for every eight rows one byte per key. Keys that are not there select nothing.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vbmi")]
+fn bits_of(selection: &Selection, first_key: usize, word: usize) -> [u64; EIGHT] {
+    let keys: [u64; EIGHT] = std::array::from_fn(|k| {
+        let key = first_key + k;
+        if key < selection.keys() { selection.key(key)[word] } else { 0 }
+    });
+    // Byte 8 k + b becomes byte 8 b + k.
+    let order: [u8; 64] = std::array::from_fn(|i| (i % EIGHT * EIGHT + i / EIGHT) as u8);
+    let mut bits = [0; EIGHT];
+    // SAFETY: all three arrays are 64 bytes.
+    unsafe {
+        let (keys, order) = (_mm512_loadu_si512(keys.as_ptr().cast()), _mm512_loadu_si512(order.as_ptr().cast()));
+        _mm512_storeu_si512(bits.as_mut_ptr().cast(), _mm512_permutexvar_epi8(order, keys));
+    }
+    bits
+}
+
+/// One column of eight rows as matrices: word `w` of vector `j` is that of byte `16 (w / 2) + 2 j + w % 2` of the column.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,gfni")]
+fn transposed(rows: &[u8], row_size: usize) -> [__m512i; EIGHT] {
+    assert!(rows.len() >= (EIGHT - 1) * row_size + COLUMN);
+    let load = |row: usize| {
+        // SAFETY: there are eight rows from here, at least up to the end of this column, see the assertion.
+        unsafe { _mm512_loadu_si512(rows.as_ptr().add(row * row_size).cast()) }
+    };
+    // The last row first: the instruction counts a matrix's rows from its highest byte.
+    let words = interleaved(std::array::from_fn(|i| load(EIGHT - 1 - i)));
+    let order = _mm512_set1_epi64(TRANSPOSE);
+    words.map(|words| _mm512_gf2p8affine_epi64_epi8::<0>(order, words))
+}
+
+/// Eight vectors as eight rows of bytes, turned into columns: word `w` of the `j`-th result is column `16 (w / 2) + 2 j + w % 2`, a byte from
+/// each vector in order.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn interleaved(rows: [__m512i; EIGHT]) -> [__m512i; EIGHT] {
+    let [a, b, c, d, e, f, g, h] = rows;
+    // Pairs of bytes: columns 0 to 7 of every 16, then 8 to 15.
+    let pairs = [(a, b), (c, d), (e, f), (g, h)].map(|(x, y)| [_mm512_unpacklo_epi8(x, y), _mm512_unpackhi_epi8(x, y)]);
+    let mut columns = [_mm512_setzero_si512(); EIGHT];
+    for half in 0..2 {
+        let [ab, cd, ef, gh] = [pairs[0][half], pairs[1][half], pairs[2][half], pairs[3][half]];
+        let abcd = [_mm512_unpacklo_epi16(ab, cd), _mm512_unpackhi_epi16(ab, cd)];
+        let efgh = [_mm512_unpacklo_epi16(ef, gh), _mm512_unpackhi_epi16(ef, gh)];
+        for quarter in 0..2 {
+            let (x, y) = (abcd[quarter], efgh[quarter]);
+            columns[4 * half + 2 * quarter] = _mm512_unpacklo_epi32(x, y);
+            columns[4 * half + 2 * quarter + 1] = _mm512_unpackhi_epi32(x, y);
+        }
+    }
+    columns
+}
+
+/// What 64 rows add to eight keys' sums in one column.
+#[inline]
+#[target_feature(enable = "avx512f,gfni")]
+fn add_group(products: &[[__m512i; EIGHT]; EIGHT], bits: &[u64; EIGHT], sums: &mut Sums) {
+    let x = bits.map(|bits| _mm512_set1_epi64(bits.cast_signed()));
+    for (j, sum) in sums.0.iter_mut().enumerate() {
+        let gain = |b: usize| _mm512_gf2p8affine_epi64_epi8::<0>(x[b], products[b][j]);
+        // SAFETY: a sum is 64 bytes.
+        let old = unsafe { _mm512_loadu_si512(sum.as_ptr().cast()) };
+        let xor3 = |a, b, c| _mm512_ternarylogic_epi64::<0x96>(a, b, c);
+        let (low, high) = (xor3(gain(0), gain(1), gain(2)), xor3(gain(3), gain(4), gain(5)));
+        let new = xor3(xor3(old, gain(6), gain(7)), low, high);
+        // SAFETY: as above.
+        unsafe { _mm512_storeu_si512(sum.as_mut_ptr().cast(), new) };
+    }
+}
+
+/// Adds the sums to the answers, a key's bytes in the order of its row.
+fn put_right(sums: &[Sums], row_size: usize, answers: &mut [u8]) {
+    let keys = answers.len() / row_size;
+    let groups = keys.div_ceil(EIGHT);
+    for (i, sums) in sums.iter().enumerate() {
+        let (column, group) = (i / groups, i % groups);
+        for key in 0..EIGHT.min(keys - group * EIGHT) {
+            let answer = &mut answers[(group * EIGHT + key) * row_size + column * COLUMN..][..COLUMN];
+            for (j, vector) in sums.0.iter().enumerate() {
+                for (w, word) in vector.iter().enumerate() {
+                    answer[16 * (w / 2) + 2 * j + w % 2] ^= word.to_le_bytes()[key];
+                }
+            }
+        }
+    }
+}
