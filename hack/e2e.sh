@@ -18,6 +18,9 @@ trap finish EXIT
 
 install_assay
 
+step "Tests of the cluster itself: crashes, left-overs, tear-down (beside this one)"
+(cd cluster && ASSAY_CLUSTER_E2E=1 go test -count=1 -timeout 10m ./test/)
+
 step "The study without a cluster, smoke size"
 mkdir -p out && rm -rf out/e2e-local
 bin/assay run --local workflows/studies/pir-batch-scan/smoke.yaml --out "$PWD/out/e2e-local" | tee out/e2e-local.txt

@@ -165,7 +165,9 @@ func (s *s3) List(ctx context.Context, prefix string) ([]string, error) {
 func (s *s3) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	for object := range s.core.Client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, MaxKeys: 1}) {
+	// Leaving the function ends the listing after its first page.
+	object, ok := <-s.core.Client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, MaxKeys: 1})
+	if ok {
 		if object.Err != nil {
 			return s.explain("list", "", object.Err)
 		}
