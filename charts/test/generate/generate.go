@@ -28,7 +28,7 @@ type copies struct {
 }
 
 var manifests = []copies{
-	{from: inRepository("operator/config/crd/*.yaml"), into: chart + "/crds/*.yaml"},
+	{from: inRepository("operator/config/crd/assay.dev_*.yaml"), into: chart + "/crds/*.yaml"},
 	{from: inRepository("operator/config/rbac/role.yaml"), into: chart + "/files/rbac/*.yaml"},
 	{from: argoCRDs, into: chart + "/files/argo-crds/*.yaml"},
 }
