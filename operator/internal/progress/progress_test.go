@@ -1,0 +1,81 @@
+package progress
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+func TestLine(t *testing.T) {
+	waiting := metav1.Condition{Type: assayv1alpha1.ConditionProgressing, Status: "False", Reason: "NoNodeMatches", Message: "no node has 64 CPUs"}
+	cases := map[string]struct {
+		status assayv1alpha1.BenchmarkRunStatus
+		want   string
+	}{
+		"a run that nobody has looked at yet is pending": {assayv1alpha1.BenchmarkRunStatus{}, "Pending   "},
+		"a running wave shows trials and remaining time": {
+			assayv1alpha1.BenchmarkRunStatus{
+				Phase: assayv1alpha1.PhaseRunning, Wave: ptr.To[int32](0),
+				Trials:    assayv1alpha1.TrialCounts{Planned: 360, Done: 72},
+				Remaining: &metav1.Duration{Duration: 95*time.Second + 300*time.Millisecond},
+			},
+			"Running     wave 0  72/360 trials  remaining about 1m35s",
+		},
+		"failed trials are not hidden": {
+			assayv1alpha1.BenchmarkRunStatus{Phase: assayv1alpha1.PhaseRunning, Trials: assayv1alpha1.TrialCounts{Planned: 8, Done: 4, Failed: 3, Invalid: 1}},
+			"Running     4/8 trials (4 failed or invalid)",
+		},
+		"a run that waits says what for": {
+			assayv1alpha1.BenchmarkRunStatus{Phase: assayv1alpha1.PhasePending, Conditions: []metav1.Condition{waiting}},
+			"Pending     NoNodeMatches: no node has 64 CPUs",
+		},
+		"a run that has ended waits for nothing": {
+			assayv1alpha1.BenchmarkRunStatus{
+				Phase:     assayv1alpha1.PhaseSucceeded,
+				Remaining: &metav1.Duration{Duration: time.Second},
+				Conditions: []metav1.Condition{
+					{Type: assayv1alpha1.ConditionComplete, Status: "True"},
+					{Type: assayv1alpha1.ConditionProgressing, Status: "False", Reason: "Finished", Message: "over"},
+				},
+			},
+			"Succeeded ",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Line(&assayv1alpha1.BenchmarkRun{Status: tc.status})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSummaryShowsWhatDecidedAndWhereToLook(t *testing.T) {
+	var out bytes.Buffer
+	Summary(&out, &assayv1alpha1.BenchmarkRun{Status: assayv1alpha1.BenchmarkRunStatus{
+		Verdict:    assayv1alpha1.VerdictGo,
+		Candidates: []assayv1alpha1.CandidateStatus{{Name: "fused", Verdict: assayv1alpha1.VerdictGo, Gain: "13.2x [12.9, 13.5]"}},
+		Gates: []assayv1alpha1.GateStatus{
+			{Name: "gain", Candidate: "fused", Point: "batchSize=8", Outcome: assayv1alpha1.VerdictGo, Estimate: "13.2x", Interval: &assayv1alpha1.Interval{Low: "12.9x", High: "13.5x"}, Blocks: 5, MinimumDetectableEffect: "2%"},
+			{Name: "parity", Candidate: "fused", Outcome: assayv1alpha1.VerdictGo},
+		},
+		Warnings: []string{"the axis delta has no measurable effect"},
+		Ledger:   "s3://assay/x", Report: "s3://assay/x/report.md",
+	}})
+	for _, want := range []string{
+		"VERDICT  Go", "fused            Go            13.2x [12.9, 13.5]",
+		"gain    fused      batchSize=8  Go       13.2x     [12.9x, 13.5x]  5       2%",
+		"warning: the axis delta has no measurable effect", "ledger   s3://assay/x\n", "report   s3://assay/x/report.md\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the summary lacks %q:\n%s", want, out.String())
+		}
+	}
+}
