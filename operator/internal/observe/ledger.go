@@ -109,9 +109,33 @@ func readAnalysis(ctx context.Context, store ledger.Store, world *World) error {
 		world.Analysis = &found
 		world.ReportURL = ledger.WithPrefix(store, ledger.ReportKey(wave)).URL()
 		if wave == newest {
-			world.Ledger.Analysed, world.Ledger.Verdict = true, found.Verdict
+			world.Ledger.Analysed, world.Ledger.Verdict, world.Ledger.Why = true, found.Verdict, why(&found)
 		}
 		return nil
 	}
 	return nil
+}
+
+// maxWhy keeps a program's last words from filling a status.
+const maxWhy = 600
+
+// why is the reason of the candidate that decided and, where trials failed, what the first one of them says.
+func why(found *analysis.Analysis) string {
+	text := ""
+	for _, candidate := range found.Candidates {
+		if candidate.Verdict != "" && candidate.Verdict == found.Verdict && (found.Best == "" || candidate.Name == found.Best) {
+			text = candidate.Name + ": " + candidate.Reason
+			break
+		}
+	}
+	if bad := found.Trials.Failed + found.Trials.Invalid; bad > 0 && len(found.Excluded) > 0 {
+		if text != "" {
+			text += "; "
+		}
+		text += fmt.Sprintf("%d of %d trials failed or may not be used, the first (%s): %s", bad, found.Trials.Planned, found.Excluded[0].Attempt, found.Excluded[0].Reason)
+	}
+	if runes := []rune(text); len(runes) > maxWhy {
+		text = string(runes[:maxWhy]) + "…"
+	}
+	return text
 }

@@ -22,7 +22,7 @@ func (p *planner) analysed() *Decision {
 	if !Cancelled(p.Run) && !stopped && !p.overBudget() && p.owedBlocks() > 0 {
 		return nil
 	}
-	ending := &Ending{Analysed: true, Reason: assayv1alpha1.ReasonVerdictReached, Message: "verdict " + string(p.Ledger.Verdict)}
+	ending := &Ending{Analysed: true, Reason: assayv1alpha1.ReasonVerdictReached, Message: because("verdict "+string(p.Ledger.Verdict), p.Ledger.Why)}
 	switch {
 	case stopped && Cancelled(p.Run):
 		ending.Reason, ending.Message = assayv1alpha1.ReasonCancelled, "cancelled; what was measured before is analysed"
@@ -31,9 +31,18 @@ func (p *planner) analysed() *Decision {
 	case len(p.Run.Spec.Gates) == 0:
 		ending.Reason, ending.Message = assayv1alpha1.ReasonNoVerdict, "the run has no gates: results, and no verdict"
 	case p.Ledger.Verdict == assayv1alpha1.VerdictInvalid:
-		ending.Reason, ending.Message = assayv1alpha1.ReasonTooFewTrials, "too little valid data is left to judge: the report lists what was excluded and why"
+		ending.Reason = assayv1alpha1.ReasonTooFewTrials
+		ending.Message = because("too little valid data is left to judge", p.Ledger.Why) +
+			"; the report lists what was excluded and why: repair the workload, its arguments or its timeout, and create a new run"
 	}
 	return &Decision{Reason: assayv1alpha1.ReasonFinished, Message: ending.Message, Ending: ending}
+}
+
+func because(what, why string) string {
+	if why == "" {
+		return what
+	}
+	return what + ": " + why
 }
 
 // owedBlocks is how many blocks the design still asks for. An adaptive design raises its target with every analysis; a

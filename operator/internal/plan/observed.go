@@ -43,6 +43,8 @@ type LedgerState struct {
 	// Analysed tells that the newest wave has its analysis, and Verdict what it says.
 	Analysed bool
 	Verdict  assayv1alpha1.Verdict
+	// Why is what decided, in words: the reason of the candidate that decided, and the first failure among the trials.
+	Why string
 }
 
 // WorkflowState is what matters of an Argo Workflow.
