@@ -291,6 +291,7 @@ fn report(p: &Parameters, plan: Plan, matrix: &Matrix, latencies: &[f64], phases
     let counted = queries * p.matrix_bytes();
     report
         .samples("latency", Unit::SECONDS, latencies)
+        .value("latencyPerQuery", Quantity::new(seconds / queries as f64, Unit::new("s")))
         .value("throughput", Quantity::new(queries as f64 / seconds, Unit::new("queries/s")))
         .value("effectiveBandwidth", Quantity::bytes_per_second(counted, seconds))
         .phases(phases)
