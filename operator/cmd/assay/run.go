@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -78,16 +77,11 @@ func runLocal(ctx context.Context, file string, options localOptions, stdout, st
 	if err != nil {
 		return &exitCode{exitUsage, err}
 	}
-	wave.Cells = slices.Clone(wave.Cells)
-	for i := range wave.Cells {
-		wave.Cells[i].Argv = slices.Clone(wave.Cells[i].Argv)
-	}
-	wave.Workload.Image = ""
-	if err := local.ResolvePrograms(wave.Cells, binDirs); err != nil {
+	if wave, err = local.Prepare(wave, binDirs); err != nil {
 		return &exitCode{exitUsage, err}
 	}
-	runner := []record.Cell{{Argv: []string{"assay-runner"}}}
-	if err := local.ResolvePrograms(runner, binDirs); err != nil {
+	runner, err := local.FindProgram("assay-runner", binDirs)
+	if err != nil {
 		return &exitCode{exitUsage, err}
 	}
 
@@ -107,7 +101,7 @@ func runLocal(ctx context.Context, file string, options localOptions, stdout, st
 	if options.pin {
 		cpus = int(frozen.Spec.Placement.CPUs)
 	}
-	executor := &local.Executor{Runner: runner[0].Argv[0], Folder: folder, Name: "local-" + identity.UID[:8], CPUs: cpus, Log: stderr}
+	executor := &local.Executor{Runner: runner, Folder: folder, Name: "local-" + identity.UID[:8], CPUs: cpus, Log: stderr}
 	budget, cancel := context.WithTimeout(ctx, frozen.Spec.Budget.WallClock.Duration)
 	defer cancel()
 	total, done := len(wave.Blocks), 0

@@ -94,18 +94,29 @@ func TestAnInterruptEndsTheRunnerByAskingIt(t *testing.T) {
 	}
 }
 
-func TestResolvePrograms(t *testing.T) {
+func TestPrepare(t *testing.T) {
 	folder := t.TempDir()
 	program := filepath.Join(folder, "scan-pir")
 	if err := os.WriteFile(program, nil, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cells := []record.Cell{{Argv: []string{"/image/path/scan-pir", "run"}}}
-	if err := ResolvePrograms(cells, []string{folder}); err != nil || cells[0].Argv[0] != program || cells[0].Argv[1] != "run" {
-		t.Errorf("got %v, %v", cells[0].Argv, err)
+	wave := &record.Wave{
+		Workload: record.Workload{Image: "lab/scan:1"},
+		Cells:    []record.Cell{{Argv: []string{"/image/path/scan-pir", "run"}}},
 	}
-	missing := []record.Cell{{Argv: []string{"/image/path/no-such-program"}}}
-	if err := ResolvePrograms(missing, []string{folder}); err == nil || !strings.Contains(err.Error(), "--bin-dir") {
+	prepared, err := Prepare(wave, []string{folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := prepared.Cells[0].Argv; got[0] != program || got[1] != "run" || prepared.Workload.Image != "" {
+		t.Errorf("prepared %v with image %q", got, prepared.Workload.Image)
+	}
+	if wave.Cells[0].Argv[0] != "/image/path/scan-pir" || wave.Workload.Image == "" {
+		t.Error("the wave that was given has changed")
+	}
+
+	wave.Cells[0].Argv[0] = "/image/path/no-such-program"
+	if _, err := Prepare(wave, []string{folder}); err == nil || !strings.Contains(err.Error(), "--bin-dir") {
 		t.Errorf("got %v, want a message that names the remedy", err)
 	}
 }
