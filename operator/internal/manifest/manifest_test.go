@@ -102,3 +102,28 @@ func TestEveryStudyFreezesWithTheShippedTemplates(t *testing.T) {
 		})
 	}
 }
+
+// A reader copies the first run from the README: it must be accepted as it stands there.
+func TestTheReadmesRunFreezes(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(readme), "```yaml\n")
+	document, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatal("README.md has no yaml block")
+	}
+	set, err := Read(write(t, document), filepath.Join(root, "charts", "assay", "files", "benchmarktemplates"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := set.Template(&set.Runs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := experiment.Freeze(record.Run{Name: set.Runs[0].Name, UID: "u"}, set.Runs[0].Spec, *template); err != nil {
+		t.Error(err)
+	}
+}
