@@ -32,6 +32,9 @@ mkdir -p out && rm -rf out/e2e-local
 bin/assay run --local workflows/studies/pir-batch-scan/smoke.yaml --out "$PWD/out/e2e-local" | tee out/e2e-local.txt
 grep -q '^verdict: Go, best: fused-m4r$' out/e2e-local.txt
 
+step "Its report in a browser"
+hack/browser.sh out/e2e-local/analysis/000/report.html
+
 step "Tests on the cluster"
 (cd test/e2e && go test -count=1 -timeout 40m -v -run "${E2E_RUN:-.}" ./...)
 

@@ -4,8 +4,46 @@
 bench-pir: build-rust ## Figures of the PIR kernel, one JSON line each.
 	@bin/scan-pir bench
 
+.PHONY: bench-rms24
+bench-rms24: build-rust ## Figures of the RMS24 client and server.
+	@bin/batch-rms24 bench
+
+.PHONY: bench-curp
+bench-curp: build-rust ## Figures of the CURP-HO replicas.
+	@bin/batch-curp-ho bench
+
+.PHONY: bench-diskann
+bench-diskann: build-rust ## Figures of the vector index.
+	@bin/insert-diskann bench
+
+.PHONY: bench-mork
+bench-mork: build-rust ## Figures of the MeTTa facts.
+	@bin/insert-mork bench
+
 .PHONY: studies
 studies: build ## Run every study at full size on this machine; reports go to out/studies/.
-	@for run in workflows/studies/*/run.yaml; do \
-	  study=$$(basename $$(dirname $$run)); echo "== $$study"; \
+	@for run in workflows/studies/*/run*.yaml; do \
+	  study=$$(basename $$(dirname $$run))-$$(basename $$run .yaml); echo "== $$study"; \
 	  bin/assay run --local $$run --out out/studies/$$study-$$(date +%Y%m%d-%H%M%S) 2>/dev/null || exit 1; done
+
+.PHONY: build-calibration
+build-calibration: build-go build-rust ## What calibrating needs beside the build: calibrate and the noisy neighbour.
+	@cd operator && $(GO_BUILD) -o ../bin/calibrate ./cmd/calibrate
+	@$(CARGO_RELEASE) -p assay-neighbour
+	@cp -f workloads/target/x86_64-unknown-linux-gnu/release/assay-neighbour bin/
+
+.PHONY: calibrate
+calibrate: build-calibration ## How often verdicts are wrong, on simulated machines and on this one, into docs/methodology.md (an hour; nothing else may run).
+	@bin/calibrate simulate --runs 2000 --update docs/methodology.md
+	@bin/calibrate real --runs 30 --json out/calibration.json --update docs/methodology.md
+
+.PHONY: calibrate-smoke
+calibrate-smoke: build-calibration ## The same in minutes, for CI: fails if a target is missed for certain.
+	@bin/calibrate simulate --runs 200 --check
+	@bin/calibrate real --runs 2 --slowdown 0,5 --neighbour cpu --check
+
+.PHONY: bench-verdict
+bench-verdict: build-calibration ## Figures of verdicts: how often they are wrong, what they find, and what they cost.
+	@bin/calibrate figures
+	@bin/assay-runner bench
+	@hack/perturbation.sh

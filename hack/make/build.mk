@@ -4,6 +4,8 @@ GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w"
 # A runner that goes into any image, and kernels that run in an empty one, cannot look for a C library there.
 CARGO_RELEASE := RUSTFLAGS="-C target-feature=+crt-static" cargo build --manifest-path workloads/Cargo.toml --locked --release --target x86_64-unknown-linux-gnu
 
+KERNELS := scan-pir batch-rms24 batch-curp-ho insert-diskann insert-mork spin-kernel
+
 .PHONY: build
 build: build-go build-rust ## Build assay, the manager, the cluster tool, the runner and the kernels into bin/.
 
@@ -15,8 +17,8 @@ build-go: bin/cluster
 .PHONY: build-rust
 build-rust:
 	@mkdir -p bin
-	@$(CARGO_RELEASE) -p assay-runner -p scan-pir
-	@cp -f workloads/target/x86_64-unknown-linux-gnu/release/{assay-runner,scan-pir} bin/
+	@$(CARGO_RELEASE) -p assay-runner $(KERNELS:%=-p %)
+	@cp -f $(patsubst %,workloads/target/x86_64-unknown-linux-gnu/release/%,assay-runner $(KERNELS)) bin/
 
 .PHONY: bin/cluster
 bin/cluster:

@@ -1,6 +1,6 @@
 ##@ Check
 
-GO_MODULES := operator cluster charts/test test/e2e
+GO_MODULES := operator cluster charts/test test/e2e test/browser
 TOOLS := -modfile=$(CURDIR)/hack/tools/go.mod
 
 .PHONY: generate

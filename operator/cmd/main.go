@@ -67,6 +67,10 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return err
 	}
+	leases, err := options.leases()
+	if err != nil {
+		return err
+	}
 	store, err := ledger.Open(ctx, options.ledger, ledger.Options{Timeout: ledgerTimeout})
 	if err != nil {
 		return fmt.Errorf("--ledger: %w", err)
@@ -78,20 +82,30 @@ func run(ctx context.Context, options *options) error {
 	if err := findArgo(manager.GetRESTMapper()); err != nil {
 		return err
 	}
+	applier := &apply.Applier{
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: store, Config: config, Lease: leases, Clock: clock.RealClock{},
+	}
 	reconciler := &controller.Reconciler{
-		Live:     manager.GetAPIReader(),
-		Observer: &observe.Observer{Client: manager.GetClient(), Store: store},
-		Applier:  &apply.Applier{Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: store, Config: config},
+		Live: manager.GetAPIReader(),
+		Observer: &observe.Observer{
+			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leases.Namespace, Store: store,
+		},
+		Applier:  applier,
 		Recorder: manager.GetEventRecorderFor("assay-operator"),
 		Settings: plan.Settings{
 			ImagePullGrace: options.imagePullGrace,
 			LedgerRetry:    ledgerRetry,
+			NodeGrace:      options.nodeGrace,
 			Overhead:       corev1.ResourceList{corev1.ResourceCPU: config.ExecutorCPU, corev1.ResourceMemory: config.ExecutorMemory},
 		},
 		Clock: clock.RealClock{},
 	}
 	if err := reconciler.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up controller: %w", err)
+	}
+	nodes := &controller.NodeReconciler{Live: manager.GetAPIReader(), Applier: applier, Clock: clock.RealClock{}}
+	if err := nodes.SetupWithManager(manager); err != nil {
+		return fmt.Errorf("set up controller of nodes: %w", err)
 	}
 	if err := store.Check(ctx); err != nil {
 		// Runs say so too and go on when it is back; whoever installs reads it here first.
@@ -113,7 +127,7 @@ func newManager(options *options, logger logr.Logger) (ctrl.Manager, error) {
 	manager, err := ctrl.NewManager(rest, ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        logger,
-		Cache:                         controller.CacheOptions(options.namespaces),
+		Cache:                         controller.CacheOptions(options.namespaces, options.leaseNamespace),
 		Metrics:                       metricsserver.Options{BindAddress: options.metricsAddress},
 		HealthProbeBindAddress:        options.probeAddress,
 		LeaderElection:                options.leaderElect,

@@ -25,6 +25,10 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		"a memory that is none":      {append(complete, "--executor-memory=much"), "--executor-memory"},
 		"a log level that is none":   {append(complete, "--log-level=loud"), "use debug, info or error"},
 		"a log format that is none":  {append(complete, "--log-format=prose"), "use json or console"},
+		"a lease of no time":         {append(complete, "--lease-duration=2s"), "--lease-duration is 2s: use whole seconds, at least 10s"},
+		"a lease of half a second":   {append(complete, "--lease-duration=10500ms"), "use whole seconds"},
+		"leases nowhere":             {append(complete, "--lease-namespace="), "--lease-namespace is empty"},
+		"a grace in the past":        {append(complete, "--node-grace=-1s"), "--node-grace is -1s"},
 		"a word":                     {append(complete, "word"), "unknown command"},
 	}
 	for name, tc := range cases {

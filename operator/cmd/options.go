@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -12,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -22,7 +26,9 @@ type options struct {
 	serviceAccount, executorCPU, executorMemory       string
 	instanceID                                        string
 	namespaces                                        []string
-	imagePullGrace                                    time.Duration
+	imagePullGrace, nodeGrace                         time.Duration
+	leaseNamespace                                    string
+	leaseDuration                                     time.Duration
 	leaderElect                                       bool
 	metricsAddress, probeAddress, logLevel, logFormat string
 }
@@ -42,6 +48,9 @@ func (o *options) bind(command *cobra.Command) {
 	flags.StringVar(&o.instanceID, "argo-instance-id", "", "instance ID of the Argo controller that shall run the workflows")
 	flags.StringSliceVar(&o.namespaces, "namespaces", nil, "namespaces to look after; none is all")
 	flags.DurationVar(&o.imagePullGrace, "image-pull-grace", 2*time.Minute, "how long an image may fail to be pulled before its run ends")
+	flags.DurationVar(&o.nodeGrace, "node-grace", 40*time.Second, "how long a node may be not ready before its blocks are planned elsewhere")
+	flags.StringVar(&o.leaseNamespace, "lease-namespace", ownNamespace(), "namespace of the Leases of nodes: the same for all operators of a cluster, or they do not see each other's")
+	flags.DurationVar(&o.leaseDuration, "lease-duration", lease.DefaultDuration, "how long a run keeps a node that it does not renew, in whole seconds; it renews after a third")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "take turns with other operators through a Lease in this namespace")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics, plain HTTP; 0 turns it off")
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
@@ -50,6 +59,30 @@ func (o *options) bind(command *cobra.Command) {
 	for _, name := range []string{"ledger", "operator-image", "runner-image"} {
 		_ = command.MarkFlagRequired(name)
 	}
+}
+
+// ownNamespace is where this pod runs; outside a cluster, the default namespace.
+func ownNamespace() string {
+	raw, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if err != nil {
+		return corev1.NamespaceDefault
+	}
+	return strings.TrimSpace(string(raw))
+}
+
+// minLease leaves room for two renewals that fail and for clocks that differ.
+const minLease = 10 * time.Second
+
+func (o *options) leases() (apply.LeaseConfig, error) {
+	switch {
+	case o.leaseDuration < minLease || o.leaseDuration%time.Second != 0:
+		return apply.LeaseConfig{}, fmt.Errorf("--lease-duration is %s: use whole seconds, at least %s", o.leaseDuration, minLease)
+	case o.leaseNamespace == "":
+		return apply.LeaseConfig{}, errors.New("--lease-namespace is empty: name the namespace of the operator")
+	case o.nodeGrace < 0:
+		return apply.LeaseConfig{}, fmt.Errorf("--node-grace is %s: use a duration of 0 or more", o.nodeGrace)
+	}
+	return apply.LeaseConfig{Namespace: o.leaseNamespace, Duration: o.leaseDuration}, nil
 }
 
 func (o *options) workflowConfig() (workflow.Config, error) {

@@ -35,7 +35,8 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- with .digest }}@{{ . }}{{ end -}}
 {{- end -}}
 
-{{/* What every pod of the release has in common: where it may run, and no variables named after services. */}}
+{{/* What every pod of the release has in common: where it may run, and no variables named after services. A node that a run
+has for itself still takes them, or a cluster of one node could not run both. */}}
 {{- define "assay.pod" -}}
 enableServiceLinks: false
 {{- with .Values.images.pullSecrets }}
@@ -46,8 +47,9 @@ imagePullSecrets:
 nodeSelector:
 {{ toYaml . | indent 2 }}
 {{- end }}
-{{- with .Values.scheduling.tolerations }}
 tolerations:
+- {key: assay.dev/leased, operator: Exists, effect: NoSchedule}
+{{- with .Values.scheduling.tolerations }}
 {{ toYaml . }}
 {{- end }}
 {{- with .Values.scheduling.priorityClassName }}

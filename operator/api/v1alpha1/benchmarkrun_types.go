@@ -136,7 +136,7 @@ const (
 type Blocks struct {
 	// min is how many blocks the first wave has.
 	// +optional
-	// +kubebuilder:default=5
+	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=1000
 	Min int32 `json:"min,omitempty"`
@@ -147,6 +147,27 @@ type Blocks struct {
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=1000
 	Max int32 `json:"max,omitempty"`
+}
+
+// Stop ends the repetition by precision, never by the verdict: whoever stops when the answer pleases is wrong more often
+// than the interval says.
+type Stop struct {
+	// relativeHalfWidth is how narrow the interval of every Blocking gate must be, at the gate's confidence, relative to its
+	// estimate, e.g. "1%". Blocks are added up to blocks.max and within the budget until it is.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?%$`
+	// +kubebuilder:validation:MaxLength=16
+	RelativeHalfWidth string `json:"relativeHalfWidth"`
+}
+
+// Confirm repeats a Go or a NoGo on blocks that played no part in reaching it.
+type Confirm struct {
+	// blocks of the confirmation, on another node than the screening where there is one.
+	// +optional
+	// +kubebuilder:default=10
+	// +kubebuilder:validation:Minimum=3
+	// +kubebuilder:validation:Maximum=1000
+	Blocks int32 `json:"blocks,omitempty"`
 }
 
 // Design is how the experiment is repeated and ordered.
@@ -174,22 +195,51 @@ type Design struct {
 	// +kubebuilder:validation:Maximum=10
 	WarmupTrials int32 `json:"warmupTrials,omitempty"`
 
-	// confidence of every interval, e.g. "0.95".
+	// confidence of the intervals in results and plots, e.g. "0.95".
 	// +optional
 	// +kubebuilder:default="0.95"
 	// +kubebuilder:validation:Pattern=`^0\.[5-9][0-9]{0,3}$`
 	Confidence string `json:"confidence,omitempty"`
+
+	// gateConfidence of the intervals that gates are judged by. It is higher than confidence, because a verdict is acted on:
+	// with "0.995" a gate exactly at its bound is judged wrong once in two hundred runs.
+	// +optional
+	// +kubebuilder:default="0.995"
+	// +kubebuilder:validation:Pattern=`^0\.[5-9][0-9]{0,4}$`
+	GateConfidence string `json:"gateConfidence,omitempty"`
+
+	// nullArm adds an arm named null: the baseline again, from a copy of its program at another place. It must not differ
+	// from the baseline; where it does, the run cannot tell arms apart and no gate there is more than Inconclusive.
+	// +optional
+	NullArm bool `json:"nullArm,omitempty"`
+
+	// controlPhases are phases that no arm changes. Where one differs from the baseline, the verdict is at most Inconclusive.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=63
+	ControlPhases []string `json:"controlPhases,omitempty"`
+
+	// stop adds blocks until the intervals are narrow enough; without it the run has blocks.min valid blocks.
+	// +optional
+	Stop *Stop `json:"stop,omitempty"`
+
+	// confirm repeats a Go or NoGo on fresh blocks; without it the verdict stands on the blocks that reached it.
+	// +optional
+	Confirm *Confirm `json:"confirm,omitempty"`
 }
 
 // Exclusivity is what a block has to itself.
-// +kubebuilder:validation:Enum=CPUs;None
+// +kubebuilder:validation:Enum=Node;CPUs;None
 type Exclusivity string
 
 // Exclusivities.
 const (
-	// ExclusiveCPUs asks for whole CPUs through the kubelet's static CPU manager.
+	// ExclusiveNode leases the node and taints it, so that nothing else is scheduled there meanwhile, and asks for whole CPUs.
+	ExclusiveNode Exclusivity = "Node"
+	// ExclusiveCPUs leases the node against other runs and asks for whole CPUs through the kubelet's static CPU manager.
 	ExclusiveCPUs Exclusivity = "CPUs"
-	// ExclusiveNone shares the CPUs with whatever else runs.
+	// ExclusiveNone shares the node and its CPUs with whatever else runs, without a lease.
 	ExclusiveNone Exclusivity = "None"
 )
 
@@ -229,6 +279,152 @@ type Placement struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	MaxNodes int32 `json:"maxNodes,omitempty"`
+
+	// requireStaticCPUManager refuses to run a trial unless the block reads back that its CPUs are its own.
+	// +optional
+	RequireStaticCPUManager bool `json:"requireStaticCPUManager,omitempty"`
+}
+
+// ViolationPolicy is what happens to trials that ran beyond a noise limit.
+// +kubebuilder:validation:Enum=Retry;Invalid;Warn
+type ViolationPolicy string
+
+// Violation policies.
+const (
+	// ViolationRetry leaves them out and runs further blocks in their place, within the budget.
+	ViolationRetry ViolationPolicy = "Retry"
+	// ViolationInvalid leaves them out.
+	ViolationInvalid ViolationPolicy = "Invalid"
+	// ViolationWarn uses them and says so.
+	ViolationWarn ViolationPolicy = "Warn"
+)
+
+// NoiseLimits are the readings beyond which a trial does not count. Each is a share such as "2%"; an empty one takes the
+// default, and "off" takes no limit. The defaults come from the calibration in docs/methodology.md.
+type NoiseLimits struct {
+	// steal is the share of the trial's CPU time that the hypervisor may take.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
+	Steal string `json:"steal,omitempty"`
+
+	// otherWork is the share of the trial's CPUs that anything but the trial may use.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
+	OtherWork string `json:"otherWork,omitempty"`
+
+	// throttled is the share of the trial's time that its CPU quota may hold it back.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
+	Throttled string `json:"throttled,omitempty"`
+
+	// canary is how much slower than at its best in this run a fixed pass over as much memory as the trial uses may get
+	// right before or after the trial.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
+	Canary string `json:"canary,omitempty"`
+
+	// spin is how much slower than at its best in this run a fixed amount of arithmetic may get.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
+	Spin string `json:"spin,omitempty"`
+
+	// pressureMemory is the share of the trial's time in which something waited for memory.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
+	PressureMemory string `json:"pressureMemory,omitempty"`
+
+	// pressureIO is the share of the trial's time in which something waited for a disk.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
+	PressureIO string `json:"pressureIo,omitempty"`
+}
+
+// Environment is what the machine must be and how quiet.
+type Environment struct {
+	// require maps keys of the environment fingerprint to the values they must have, e.g. governor: performance. A block that
+	// finds another value, or cannot read the key, runs no trial and says which.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 63 && size(self[k]) <= 512)",message="a key has at most 63 and a value at most 512 characters"
+	Require map[string]string `json:"require,omitempty"`
+
+	// noise limits what a trial may see of others.
+	// +optional
+	Noise NoiseLimits `json:"noise,omitzero"`
+
+	// onViolation is what happens to trials that ran beyond a limit.
+	// +optional
+	// +kubebuilder:default=Retry
+	OnViolation ViolationPolicy `json:"onViolation,omitempty"`
+}
+
+// SearchAxis is the load that is searched.
+// +kubebuilder:validation:XValidation:rule="quantity(self.low).compareTo(quantity(self.high)) < 0",message="low must be below high"
+type SearchAxis struct {
+	// axis is the numeric parameter searched. It is no sweep axis.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[a-z][A-Za-z0-9]*$`
+	// +kubebuilder:validation:MaxLength=63
+	Axis string `json:"axis"`
+
+	// low is the lowest load tried, above zero.
+	// +required
+	Low resource.Quantity `json:"low"`
+
+	// high is the highest load tried.
+	// +required
+	High resource.Quantity `json:"high"`
+
+	// resolution is the step between neighbouring loads, relative: "5%" tries low, low*1.05 and so on.
+	// +optional
+	// +kubebuilder:default="5%"
+	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?%$`
+	// +kubebuilder:validation:MaxLength=16
+	Resolution string `json:"resolution,omitempty"`
+}
+
+// Constraint is one condition that the load must meet.
+type Constraint struct {
+	// metric constrained.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Metric string `json:"metric"`
+
+	// statistic of the metric; empty takes the metric's own.
+	// +optional
+	Statistic Statistic `json:"statistic,omitempty"`
+
+	// op compares.
+	// +required
+	// +kubebuilder:validation:Enum=AtLeast;AtMost
+	Op GateOperator `json:"op"`
+
+	// bound in the metric's unit, e.g. "2ms".
+	// +required
+	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?(n|u|m|k|M|G|T|Ki|Mi|Gi|Ti|ns|us|ms|s)?$`
+	// +kubebuilder:validation:MaxLength=32
+	Bound string `json:"bound"`
+}
+
+// Search finds, for every arm, the highest load that meets the constraints.
+type Search struct {
+	// maximize is the metric that the answer reports at the highest feasible load.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Maximize string `json:"maximize"`
+
+	// over is the load that is searched.
+	// +required
+	Over SearchAxis `json:"over"`
+
+	// subjectTo are the conditions; a load is feasible when all hold.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	SubjectTo []Constraint `json:"subjectTo"`
 }
 
 // GateOperator is how a gate compares.
@@ -367,6 +563,8 @@ type Budget struct {
 // +kubebuilder:validation:XValidation:rule="self.arms == oldSelf.arms",message="arms is immutable: create a new run"
 // +kubebuilder:validation:XValidation:rule="self.design == oldSelf.design",message="design is immutable: create a new run"
 // +kubebuilder:validation:XValidation:rule="self.placement == oldSelf.placement",message="placement is immutable: create a new run"
+// +kubebuilder:validation:XValidation:rule="(has(self.environment) == has(oldSelf.environment)) && (!has(self.environment) || self.environment == oldSelf.environment)",message="environment is immutable: create a new run"
+// +kubebuilder:validation:XValidation:rule="(has(self.search) == has(oldSelf.search)) && (!has(self.search) || self.search == oldSelf.search)",message="search is immutable: create a new run"
 // +kubebuilder:validation:XValidation:rule="(has(self.gates) == has(oldSelf.gates)) && (!has(self.gates) || self.gates == oldSelf.gates)",message="gates is immutable: a gate changed after the fact decides nothing; create a new run"
 // +kubebuilder:validation:XValidation:rule="(has(self.predictions) == has(oldSelf.predictions)) && (!has(self.predictions) || self.predictions == oldSelf.predictions)",message="predictions is immutable: create a new run"
 // +kubebuilder:validation:XValidation:rule="self.retry == oldSelf.retry",message="retry is immutable: create a new run"
@@ -406,6 +604,14 @@ type BenchmarkRunSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Placement Placement `json:"placement,omitzero"`
+
+	// environment is what the machine must be and how quiet.
+	// +optional
+	Environment *Environment `json:"environment,omitempty"`
+
+	// search finds the highest load that meets constraints, for every arm, instead of sweeping the load.
+	// +optional
+	Search *Search `json:"search,omitempty"`
 
 	// gates decide the verdict. A run without gates has results and no verdict.
 	// +optional
@@ -540,6 +746,60 @@ type CandidateStatus struct {
 	Gain string `json:"gain,omitempty"`
 }
 
+// SearchStatus is the answer of the search for one arm.
+type SearchStatus struct {
+	// arm searched.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Arm string `json:"arm"`
+
+	// feasibleMax is the highest load shown to meet every constraint, below the first shown to break one; empty when none was.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	FeasibleMax string `json:"feasibleMax,omitempty"`
+
+	// infeasibleMin is the lowest load shown to break a constraint; empty when none was.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	InfeasibleMin string `json:"infeasibleMin,omitempty"`
+
+	// firstBreach is the lowest load at which an estimate missed a bound, whatever its interval says.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	FirstBreach string `json:"firstBreach,omitempty"`
+
+	// bindingConstraint is the one that breaks at infeasibleMin.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	BindingConstraint string `json:"bindingConstraint,omitempty"`
+
+	// interval holds the highest feasible load.
+	// +optional
+	Interval *Interval `json:"interval,omitempty"`
+
+	// value of the maximized metric at feasibleMax, with its interval, for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Value string `json:"value,omitempty"`
+
+	// reason says how the search ended, in a sentence.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Reason string `json:"reason,omitempty"`
+}
+
+// LeaseStatus is one node lease that the run holds.
+type LeaseStatus struct {
+	// node leased.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node"`
+
+	// token that the blocks on the node carry.
+	// +required
+	Token int64 `json:"token"`
+}
+
 // TrialCounts counts trials. Every planned trial ends as exactly one of done, invalid or failed, or was never run.
 type TrialCounts struct {
 	// planned trials, warm-ups included.
@@ -588,6 +848,7 @@ const (
 	ReasonWaveRunning       = "WaveRunning"
 	ReasonWaitingForArgo    = "WaitingForArgo"
 	ReasonWaitingForNode    = "WaitingForNode"
+	ReasonWaitingForLease   = "WaitingForLease"
 	ReasonPodNotStarted     = "PodNotStarted"
 	ReasonNoNodeMatches     = "NoNodeMatches"
 	ReasonImageNotPulled    = "ImageNotPulled"
@@ -597,6 +858,7 @@ const (
 	ReasonFinished          = "Finished"
 	ReasonVerdictReached    = "VerdictReached"
 	ReasonNoVerdict         = "NoGates"
+	ReasonSearchEnded       = "SearchEnded"
 	ReasonTooFewTrials      = "TooFewTrials"
 	ReasonAnalysisFailed    = "AnalysisFailed"
 	ReasonWorkflowFailed    = "WorkflowFailed"
@@ -650,6 +912,20 @@ type BenchmarkRunStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
 	Gates []GateStatus `json:"gates,omitempty"`
+
+	// search is the answer of the search, for every arm and the null arm.
+	// +optional
+	// +listType=map
+	// +listMapKey=arm
+	// +kubebuilder:validation:MaxItems=17
+	Search []SearchStatus `json:"search,omitempty"`
+
+	// leases that the run holds now.
+	// +optional
+	// +listType=map
+	// +listMapKey=node
+	// +kubebuilder:validation:MaxItems=100
+	Leases []LeaseStatus `json:"leases,omitempty"`
 
 	// warnings a careful reviewer would raise.
 	// +optional

@@ -12,7 +12,9 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/report/html"
 )
 
 type analyzeOptions struct {
@@ -44,8 +46,8 @@ func newAnalyzeCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&options.ledger, "ledger", "", "URL of the run's ledger: file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port")
 	flags.IntVar(&options.wave, "wave", -1, "judge what was measured up to and including this wave (default: the newest)")
-	flags.StringVar(&options.out, "out", "-", "- prints the analysis; a URL writes analysis.json, report.md and table.csv below it instead")
-	flags.BoolVar(&options.write, "write", false, "write analysis.json, report.md and table.csv into the ledger itself, and print a summary instead of the analysis")
+	flags.StringVar(&options.out, "out", "-", "- prints the analysis; a URL writes analysis.json, report.md, report.html and table.csv below it instead")
+	flags.BoolVar(&options.write, "write", false, "write analysis.json, report.md, report.html and table.csv into the ledger itself, and print a summary instead of the analysis")
 	return command
 }
 
@@ -108,6 +110,9 @@ func openLedger(ctx context.Context, url string) (ledger.Store, error) {
 type analyzed struct {
 	experiment *experiment.Experiment
 	analysis   *analysis.Analysis
+	evidence   record.Evidence
+	// seal lists the attempts that were read, for sha256sum --check and for the next analysis.
+	seal []byte
 }
 
 // analyzeLedger judges what the ledger holds up to and including a wave.
@@ -123,7 +128,7 @@ func analyzeLedger(ctx context.Context, store ledger.Store, wave int) (*analyzed
 	if err != nil {
 		return nil, fmt.Errorf("read the evidence: %w", err)
 	}
-	return &analyzed{frozen, analysis.Analyze(frozen, evidence, wave)}, nil
+	return &analyzed{frozen, analysis.Analyze(frozen, evidence, wave), evidence, analysis.Seal(evidence, wave)}, nil
 }
 
 func (a *analyzed) json() ([]byte, error) {
@@ -141,13 +146,19 @@ func (a *analyzed) write(ctx context.Context, store ledger.Store) error {
 	if err != nil {
 		return err
 	}
+	page, err := html.Render(a.experiment, a.analysis, a.evidence)
+	if err != nil {
+		return err
+	}
 	wave := a.analysis.Wave
 	for _, object := range []struct {
 		key  string
 		data []byte
 	}{
 		{ledger.ReportKey(wave), report.Markdown(a.experiment, a.analysis)},
+		{ledger.HTMLKey(wave), page},
 		{ledger.TableKey(wave), report.CSV(a.experiment, a.analysis)},
+		{ledger.SealKey(wave), a.seal},
 		{ledger.AnalysisKey(wave), raw},
 	} {
 		if err := store.Replace(ctx, object.key, object.data); err != nil {

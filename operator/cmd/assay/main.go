@@ -62,6 +62,7 @@ func newRootCommand() *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitCode{exitUsage, err} })
-	root.AddCommand(newRunCommand(), newWatchCommand(), newResultsCommand(), newAnalyzeCommand(), newLedgerCommand())
+	root.AddCommand(newRunCommand(), newWatchCommand(), newResultsCommand(), newAnalyzeCommand(), newLedgerCommand(),
+		newPlanCommand(), newGetCommand(), newGateCommand(), newCompareCommand(), newLogsCommand(), newCancelCommand(), newDoctorCommand(), newPreflightCommand())
 	return root
 }

@@ -44,7 +44,7 @@ func newResultsCommand() *cobra.Command {
 			return printResults(cmd.Context(), cluster, args[0], form, secret, cmd.OutOrStdout())
 		},
 	}
-	command.Flags().StringVarP(&form, "output", "o", "table", "table, report (Markdown), csv, json (the whole analysis) or attempts (every attempt, one JSON object a line)")
+	command.Flags().StringVarP(&form, "output", "o", "table", "table, report (Markdown), html, csv, json (the whole analysis) or attempts (every attempt, one JSON object a line)")
 	command.Flags().StringVar(&secret, "secret", "assay-ledger", "Secret with the object store's credentials, in the run's namespace")
 	flags.AddFlags(command.Flags())
 	return command
@@ -70,6 +70,8 @@ func printResults(ctx context.Context, cluster *cluster, name, form, secret stri
 		return printTable(ctx, store, wave, out)
 	case "report":
 		return copyObject(ctx, store, ledger.ReportKey(wave), out)
+	case "html":
+		return copyObject(ctx, store, ledger.HTMLKey(wave), out)
 	case "csv":
 		return copyObject(ctx, store, ledger.TableKey(wave), out)
 	case "json":
@@ -77,7 +79,7 @@ func printResults(ctx context.Context, cluster *cluster, name, form, secret stri
 	case "attempts":
 		return printAttempts(ctx, store, out)
 	default:
-		return &exitCode{exitUsage, fmt.Errorf("--output is %q: use table, report, csv, json or attempts", form)}
+		return &exitCode{exitUsage, fmt.Errorf("--output is %q: use table, report, html, csv, json or attempts", form)}
 	}
 }
 

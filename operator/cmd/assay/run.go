@@ -19,7 +19,6 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/manifest"
-	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
 )
@@ -73,18 +72,10 @@ func runLocal(ctx context.Context, file string, options localOptions, stdout, st
 	if err != nil {
 		return err
 	}
-	wave, err := plan.BuildWave(frozen, 0, 0, int(frozen.Spec.Design.Blocks.Min), []plan.Lane{{}})
-	if err != nil {
-		return &exitCode{exitUsage, err}
-	}
-	if wave, err = local.Prepare(wave, binDirs); err != nil {
-		return &exitCode{exitUsage, err}
-	}
 	runner, err := local.FindProgram("assay-runner", binDirs)
 	if err != nil {
 		return &exitCode{exitUsage, err}
 	}
-
 	folder := options.out
 	if folder == "" {
 		folder = filepath.Join("assay-ledger", run.Name+"-"+started.Format("20060102-150405"))
@@ -92,34 +83,15 @@ func runLocal(ctx context.Context, file string, options localOptions, stdout, st
 	if folder, err = filepath.Abs(folder); err != nil {
 		return err
 	}
-	store, err := startLedger(ctx, folder, frozen, wave)
-	if err != nil {
-		return err
-	}
-
 	cpus := 0
 	if options.pin {
 		cpus = int(frozen.Spec.Placement.CPUs)
 	}
-	executor := &local.Executor{Runner: runner, Folder: folder, Name: "local-" + identity.UID[:8], CPUs: cpus, Log: stderr}
-	budget, cancel := context.WithTimeout(ctx, frozen.Spec.Budget.WallClock.Duration)
-	defer cancel()
-	total, done := len(wave.Blocks), 0
-	fmt.Fprintf(stderr, "%s: %d blocks of %d trials, ledger %s\n", run.Name, total, wave.Blocks[0].Trials(), folder)
-	err = executor.Run(budget, wave, func(block record.Block) {
-		done++
-		elapsed := time.Since(started)
-		remaining := time.Duration(float64(elapsed) / float64(done) * float64(total-done))
-		fmt.Fprintf(stderr, "%s: block %s done, %d/%d trials, remaining about %s\n", run.Name, block.ID, done*block.Trials(), total*block.Trials(), remaining.Round(time.Second))
-	})
-	// Interrupted or out of time, what was measured is judged all the same.
-	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		return err
+	here := &localRun{
+		experiment: frozen, binDirs: binDirs, log: stderr,
+		executor: &local.Executor{Runner: runner, Folder: folder, Name: "local-" + identity.UID[:8], CPUs: cpus, Log: stderr},
 	}
-	if err != nil {
-		fmt.Fprintf(stderr, "%s: stopped after %d of %d blocks (%v); judging what was measured\n", run.Name, done, total, err)
-	}
-	result, err := judge(context.WithoutCancel(ctx), store, wave.Wave)
+	result, err := here.run(ctx)
 	if err != nil {
 		return err
 	}
@@ -127,8 +99,11 @@ func runLocal(ctx context.Context, file string, options localOptions, stdout, st
 	if err := report.Terminal(stdout, frozen, result); err != nil {
 		return err
 	}
+	if here.note != "" {
+		fmt.Fprintf(stdout, "note: %s\n", here.note)
+	}
 	fmt.Fprintf(stdout, "\nledger  %s\nreport  %s\ntable   %s\n", folder,
-		filepath.Join(folder, filepath.FromSlash(ledger.ReportKey(wave.Wave))), filepath.Join(folder, filepath.FromSlash(ledger.TableKey(wave.Wave))))
+		filepath.Join(folder, filepath.FromSlash(ledger.ReportKey(result.Wave))), filepath.Join(folder, filepath.FromSlash(ledger.TableKey(result.Wave))))
 	return verdictError(result.Verdict, len(frozen.Spec.Gates) > 0)
 }
 
@@ -174,7 +149,8 @@ func binFolders(given []string) ([]string, error) {
 	return []string{filepath.Dir(self)}, nil
 }
 
-func startLedger(ctx context.Context, folder string, frozen *experiment.Experiment, wave *record.Wave) (ledger.Store, error) {
+// startLedger makes the run's ledger with its experiment. A folder that holds another run's is left alone.
+func startLedger(ctx context.Context, folder string, frozen *experiment.Experiment) (ledger.Store, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
@@ -191,10 +167,7 @@ func startLedger(ctx context.Context, folder string, frozen *experiment.Experime
 	} else if err != nil {
 		return nil, err
 	}
-	if raw, err = local.Marshal(wave); err != nil {
-		return nil, err
-	}
-	return store, store.Create(ctx, ledger.WaveKey(wave.Wave), raw)
+	return store, nil
 }
 
 // judge analyses the ledger up to a wave and writes analysis, report and table beside the attempts.

@@ -1,8 +1,6 @@
 package analysis
 
 import (
-	"strconv"
-
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
@@ -13,23 +11,50 @@ import (
 func Analyze(exp *experiment.Experiment, evidence record.Evidence, wave int) *Analysis {
 	chosen := selectTrials(exp, evidence, wave)
 	parity := checkParity(exp, chosen.genuine)
-	d := newData(exp, chosen)
+	d := newData(exp, chosen, nil)
 
 	out := &Analysis{
 		Schema: Schema, Run: exp.Run, Experiment: exp.Digest, Wave: wave,
-		Evidence: chosen.digest, Confidence: d.confidence, Seed: exp.Spec.Design.Seed,
+		Evidence: chosen.digest, Confidence: d.confidence, GateConfidence: d.gateConfidence, Seed: exp.Spec.Design.Seed,
 		Trials: chosen.trials, Excluded: chosen.excluded(), Environment: chosen.hard, Isolation: chosen.isolation,
 	}
 	out.Arms = armResults(d, parity)
 	out.Ratios = ratioResults(d, parity)
 	out.Phases = phaseResults(d, parity)
-	out.Gates = judgeGates(d, parity)
+	decideRun(out, d, chosen, parity)
+	findLostBlocks(out, d, chosen, evidence)
+	out.Search = searchResults(d, chosen, parity, evidence.Waves)
 	out.Predicted = comparePredictions(d, parity)
-	out.Candidates = judgeCandidates(exp, out.Gates, parity)
-	out.Verdict = judgeRun(out.Candidates)
 	out.Best = bestCandidate(exp, out.Candidates)
 	out.Warnings = warnings(d, chosen, parity, out)
 	return out
+}
+
+// decideRun judges the screening blocks, and where the design asks for it lets the verdict stand only if confirmed.
+func decideRun(out *Analysis, all *data, chosen *selection, parity *parityReport) {
+	exp := all.exp
+	screening := all
+	if chosen.hasOther(record.Screen) {
+		screening = newData(exp, chosen, chosen.only(record.Screen))
+	}
+	screened := judge(screening, parity, exp.Candidates())
+	final := screened
+	if exp.Spec.Design.Confirm != nil {
+		var fresh *judgement
+		if chosen.has(record.Confirm) {
+			fresh = judge(newData(exp, chosen, chosen.only(record.Confirm)), parity, screened.contenders())
+			out.ConfirmBlocks = fresh.validBlocks
+		}
+		final = confirm(screened, fresh, parity)
+		if final != screened && decisive(screened.verdict) {
+			out.Screened = screened.verdict
+		}
+		if final != screened && fresh != nil {
+			out.Screening = screened.gates
+		}
+	}
+	out.ValidBlocks, out.RelativeHalfWidth = screened.validBlocks, screened.relativeHalfWidth
+	out.Gates, out.Controls, out.Candidates, out.Verdict = final.gates, final.controls, final.candidates, final.verdict
 }
 
 // cell is one arm at one point, as indices into the experiment.
@@ -38,9 +63,15 @@ type cell struct{ point, arm int }
 // data gives access to the trials that count. Everything in it is deterministic: blocks are in the order of their names
 // and trials in the order of their slots.
 type data struct {
-	exp        *experiment.Experiment
-	confidence float64
-	trials     map[cell][]*record.Attempt
+	exp *experiment.Experiment
+	// confidence of the intervals in results, and gateConfidence of those that decide.
+	confidence, gateConfidence float64
+
+	trials map[cell][]*record.Attempt
+	// measured are the blocks of a cell in which a trial was measured and counts, failed ones included.
+	measured map[cell]map[string]bool
+	// nodes are the nodes of the blocks; empty when unknown.
+	nodes      map[string]string
 	lost       map[cell]loss
 	histograms map[*record.Histogram][]bar
 
@@ -62,26 +93,36 @@ type comparison struct {
 	baseline int
 }
 
-func newData(exp *experiment.Experiment, chosen *selection) *data {
+// newData indexes what was selected; a block counts if in says so, and every block if in is nil.
+func newData(exp *experiment.Experiment, chosen *selection, in func(block string) bool) *data {
 	d := &data{
-		exp: exp, confidence: confidence(exp),
-		trials: map[cell][]*record.Attempt{}, lost: chosen.lost, histograms: chosen.histograms,
+		exp: exp, confidence: confidence(exp), gateConfidence: gateConfidence(exp),
+		trials: map[cell][]*record.Attempt{}, measured: map[cell]map[string]bool{}, nodes: map[string]string{},
+		lost: chosen.lost, histograms: chosen.histograms,
 		series: map[quantity]map[string][]float64{}, comparisons: map[comparison]inference{}, levels: map[quantity]inference{},
 	}
 	for _, attempt := range chosen.used {
+		if in != nil && !in(attempt.Block) {
+			continue
+		}
 		c := chosen.cells[attempt]
 		d.trials[c] = append(d.trials[c], attempt)
+		d.nodes[attempt.Block] = nodeOf(attempt)
+		d.sawMeasured(c, attempt.Block)
+	}
+	for attempt, kind := range chosen.kinds {
+		if c, ok := chosen.cells[attempt]; ok && (kind == failed || kind == unusable) && (in == nil || in(attempt.Block)) {
+			d.sawMeasured(c, attempt.Block)
+		}
 	}
 	return d
 }
 
-// confidence is the level of every interval. Reading a ledger has checked the text already.
-func confidence(exp *experiment.Experiment) float64 {
-	level, err := strconv.ParseFloat(exp.Spec.Design.Confidence, 64)
-	if err != nil || level < 0.5 || level >= 1 {
-		return 0.95
+func (d *data) sawMeasured(c cell, block string) {
+	if d.measured[c] == nil {
+		d.measured[c] = map[string]bool{}
 	}
-	return level
+	d.measured[c][block] = true
 }
 
 // statistics are those of a metric that the results show: its own, those that gates ask for, and p95 where less is better,

@@ -599,7 +599,7 @@ func TestHolmHoldsBackANoGoThatIsOneOfMany(t *testing.T) {
 	one := assayv1alpha1.Gate{Name: "a", Metric: "throughput", At: at8, Candidate: "fused-m4r", Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"}
 	seconds := func(point record.Point, arm string) float64 {
 		if point.Parameters["batchSize"] == "8" && arm != "loop" {
-			return simulate.ScanSeconds(point, "loop") / 1.41
+			return simulate.ScanSeconds(point, "loop") / 1.38
 		}
 		return simulate.ScanSeconds(point, "loop")
 	}

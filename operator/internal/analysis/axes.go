@@ -76,14 +76,7 @@ func (d *data) pointsDiffer(q quantity, other int, level float64) (compared, dif
 	there.point = other
 	a, b := d.perBlock(q), d.perBlock(there)
 	logarithmic := allPositive(a, b)
-	x, y := blockMeans(a, logarithmic), blockMeans(b, logarithmic)
-	differences := map[string]float64{}
-	for block, value := range x {
-		if v, ok := y[block]; ok {
-			differences[block] = value - v
-		}
-	}
-	found := studentInference(differences, level, false)
+	found := studentInference(blockDifferences(a, b, logarithmic), level, false)
 	if !found.hasInterval() {
 		return false, false
 	}

@@ -67,13 +67,15 @@ func TestCoverageOfTheIntervalOfPercentileRatios(t *testing.T) {
 	const runs = 500
 	// The bootstrap of a tail percentile is not exact: 2.5 points are allowed below beside the simulation's own error.
 	const lowest, highest = 0.90, 0.995
+	// The same allowance at the gates' 99.5 %.
+	const lowestOfGates = 0.98
 	statistics := []assayv1alpha1.Statistic{assayv1alpha1.StatisticP50, assayv1alpha1.StatisticP95}
 	for _, noise := range noises[:2] {
 		for _, statistic := range statistics {
 			for _, blocks := range []int{3, 5, 8, 15} {
 				random := rand.New(rand.NewPCG(2, uint64(blocks)))
 				const truth = 1.02
-				hits := 0
+				hits, gateHits := 0, 0
 				for run := range runs {
 					d := percentileData(random, noise.draw, blocks, 40, truth, int64(run+1))
 					found := d.ratio(0, 1, "latency", statistic)
@@ -83,9 +85,15 @@ func TestCoverageOfTheIntervalOfPercentileRatios(t *testing.T) {
 					if found.low <= truth && truth <= found.high {
 						hits++
 					}
+					if gate := found.at(0.995); gate.low <= truth && truth <= gate.high {
+						gateHits++
+					}
 				}
-				coverage := float64(hits) / runs
-				t.Logf("%s ratio, %s, %d blocks: coverage %.3f", statistic, noise.name, blocks, coverage)
+				coverage, gateCoverage := float64(hits)/runs, float64(gateHits)/runs
+				t.Logf("%s ratio, %s, %d blocks: coverage %.3f, of gates at 99.5 %% %.3f", statistic, noise.name, blocks, coverage, gateCoverage)
+				if gateCoverage < lowestOfGates {
+					t.Errorf("%s ratio, %s, %d blocks: coverage of gates %.3f is below %.3f", statistic, noise.name, blocks, gateCoverage, lowestOfGates)
+				}
 				if coverage < lowest || coverage > highest {
 					t.Errorf("%s ratio, %s, %d blocks: coverage %.3f is outside %.3f to %.3f", statistic, noise.name, blocks, coverage, lowest, highest)
 				}
@@ -121,5 +129,5 @@ func percentileData(random *rand.Rand, draw func(*rand.Rand) float64, blocks, sa
 			}
 		}
 	}
-	return newData(exp, chosen)
+	return newData(exp, chosen, nil)
 }

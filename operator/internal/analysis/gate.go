@@ -6,37 +6,45 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
 )
 
-// judgeGates gives every gate an outcome for every candidate it applies to, at every point it selects.
-func judgeGates(d *data, parity *parityReport) []GateResult {
-	out := []GateResult{}
-	var tails []float64 // The p-value of each result's NoGo, for Holm's correction.
-	for _, gate := range d.exp.Spec.Gates {
-		for _, candidate := range d.exp.Candidates() {
+// tails are the p-values of a gate's two decisions; 1 where there is none.
+type tails struct{ goes, fails float64 }
+
+// visitGates calls visit for every gate, candidate and point that it applies to, in a fixed order.
+func visitGates(exp *experiment.Experiment, visit func(gate assayv1alpha1.Gate, candidate string, point int)) {
+	for _, gate := range exp.Spec.Gates {
+		for _, candidate := range exp.Candidates() {
 			if gate.Candidate != "" && gate.Candidate != candidate {
 				continue
 			}
-			for point := range d.exp.Points {
-				if !experiment.Matches(gate.At, d.exp.Points[point].Parameters) {
-					continue
+			for point := range exp.Points {
+				if experiment.Matches(gate.At, exp.Points[point].Parameters) {
+					visit(gate, candidate, point)
 				}
-				result := GateResult{
-					Gate: gate.Name, Candidate: candidate, Point: d.exp.Points[point].Key,
-					Op: gate.Op, Severity: gate.Severity, Metric: gate.Metric, Statistic: gate.Statistic,
-				}
-				if gate.Op == assayv1alpha1.ParityEqual {
-					judgeParity(d.exp, parity, point, &result)
-					tails = append(tails, 1)
-				} else {
-					tails = append(tails, judgeTiming(d, parity, gate, point, &result))
-				}
-				out = append(out, result)
 			}
 		}
 	}
-	holm(d, out, tails)
-	return out
+}
+
+// judgeGates gives every gate an outcome for every candidate it applies to, at every point it selects.
+func judgeGates(d *data, parity *parityReport) ([]GateResult, []tails) {
+	out, all := []GateResult{}, []tails{}
+	visitGates(d.exp, func(gate assayv1alpha1.Gate, candidate string, point int) {
+		result := GateResult{
+			Gate: gate.Name, Candidate: candidate, Point: d.exp.Points[point].Key,
+			Op: gate.Op, Severity: gate.Severity, Metric: gate.Metric, Statistic: gate.Statistic,
+		}
+		p := tails{1, 1}
+		if gate.Op == assayv1alpha1.ParityEqual {
+			judgeParity(d.exp, parity, point, &result)
+		} else {
+			p = judgeTiming(d, parity, gate, point, &result)
+		}
+		out, all = append(out, result), append(all, p)
+	})
+	return out, all
 }
 
 func judgeParity(exp *experiment.Experiment, parity *parityReport, point int, result *GateResult) {
@@ -58,15 +66,15 @@ func judgeParity(exp *experiment.Experiment, parity *parityReport, point int, re
 }
 
 func armIndex(exp *experiment.Experiment, name string) int {
-	return slices.IndexFunc(exp.Spec.Arms, func(arm assayv1alpha1.Arm) bool { return arm.Name == name })
+	return slices.IndexFunc(exp.Arms, func(arm record.Arm) bool { return arm.Name == name })
 }
 
-// judgeTiming fills in the result and returns the p-value of its NoGo.
-func judgeTiming(d *data, parity *parityReport, gate assayv1alpha1.Gate, point int, result *GateResult) float64 {
+// judgeTiming fills in the result and returns the p-values of its decision.
+func judgeTiming(d *data, parity *parityReport, gate assayv1alpha1.Gate, point int, result *GateResult) tails {
 	metric := d.exp.Metric(gate.Metric)
 	if metric == nil {
 		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, fmt.Sprintf("the template has no metric %q", gate.Metric)
-		return 1
+		return tails{1, 1}
 	}
 	if result.Statistic == "" {
 		result.Statistic = metric.Statistic
@@ -79,12 +87,12 @@ func judgeTiming(d *data, parity *parityReport, gate assayv1alpha1.Gate, point i
 	bound, err := experiment.ParseBound(gate.Bound, unit)
 	if err != nil {
 		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, err.Error()
-		return 1
+		return tails{1, 1}
 	}
 	result.Bound = &bound
 	if reason := parity.refused(result.Candidate); reason != "" {
 		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, "not judged: "+reason
-		return 1
+		return tails{1, 1}
 	}
 
 	arm := armIndex(d.exp, result.Candidate)
@@ -94,18 +102,23 @@ func judgeTiming(d *data, parity *parityReport, gate assayv1alpha1.Gate, point i
 	} else {
 		found = d.level(quantity{cell{point, arm}, gate.Metric, result.Statistic})
 	}
-	result.Estimate = found.estimate(estimateUnit)
+	found = found.at(d.gateConfidence)
+	result.Estimate, result.Confidence = found.estimate(estimateUnit), d.gateConfidence
 	if !found.hasInterval() || result.Estimate == nil || result.Estimate.Low == nil || result.Estimate.High == nil {
 		result.Outcome = assayv1alpha1.VerdictInvalid
 		result.Message = "too little valid data: " + found.reason + d.losses(point, arm, relative)
-		return 1
+		return tails{1, 1}
 	}
-	result.MinimumDetectableEffect = found.minimumDetectableEffect(d.confidence)
-	decide(found, bound, d.confidence, result)
-	if result.Outcome != assayv1alpha1.VerdictNoGo {
-		return 1
+	result.MinimumDetectableEffect = found.minimumDetectableEffect(d.gateConfidence)
+	decide(found, bound, d.gateConfidence, result)
+	switch result.Outcome {
+	case assayv1alpha1.VerdictGo:
+		return tails{found.tail(bound), 1}
+	case assayv1alpha1.VerdictNoGo:
+		return tails{1, found.tail(bound)}
+	default:
+		return tails{1, 1}
 	}
-	return found.tail(bound)
 }
 
 // decide compares the whole interval with the bound, never the estimate alone.
@@ -126,7 +139,11 @@ func decide(found inference, bound, confidence float64, result *GateResult) {
 	default:
 		result.Outcome = assayv1alpha1.VerdictInconclusive
 		result.MoreBlocks = found.moreBlocks(bound, (1-confidence)/2)
-		result.Message = text + ": the interval spans the bound; " + furtherBlocks(result.MoreBlocks)
+		further := furtherBlocks(result.MoreBlocks)
+		if found.nodesDiffer {
+			further = "the ratio depends on the node, so further nodes would decide and further blocks would not"
+		}
+		result.Message = text + ": the interval spans the bound; " + further
 	}
 }
 

@@ -18,8 +18,15 @@ type inference struct {
 	se          float64
 	logarithmic bool
 	blocks      int
-	samples     int
-	perBlock    map[string]float64
+	// df are the degrees of freedom of the standard error.
+	df       float64
+	samples  int
+	perBlock map[string]float64
+	// perNode and nodesDiffer say what happened between nodes; see nodes.go.
+	perNode     []NodeResult
+	nodesDiffer bool
+	// ends are the interval's ends at a confidence, on the working scale.
+	ends func(confidence float64) (low, high float64)
 	// tail is the p-value of the one-sided hypothesis that the truth lies at the bound or beyond it, on the side away from
 	// the estimate.
 	tail func(bound float64) float64
@@ -28,6 +35,15 @@ type inference struct {
 }
 
 func (i inference) hasInterval() bool { return i.reason == "" }
+
+// at is the inference with its interval at a confidence.
+func (i inference) at(confidence float64) inference {
+	if i.hasInterval() {
+		low, high := i.ends(confidence)
+		i.low, i.high = i.unscale(low), i.unscale(high)
+	}
+	return i
+}
 
 // scale brings a number to the working scale.
 func (i inference) scale(value float64) float64 {
@@ -63,8 +79,7 @@ func (i inference) minimumDetectableEffect(confidence float64) *float64 {
 		return nil
 	}
 	const power = 0.8
-	df := float64(i.blocks - 1)
-	effect := (studentQuantile((1+confidence)/2, df) + studentQuantile(power, df)) * i.se
+	effect := (studentQuantile((1+confidence)/2, i.df) + studentQuantile(power, i.df)) * i.se
 	if i.logarithmic {
 		return finite(math.Expm1(effect))
 	}
@@ -75,8 +90,11 @@ func (i inference) minimumDetectableEffect(confidence float64) *float64 {
 const maxFurtherBlocks = 100000
 
 // moreBlocks is how many further blocks would decide against the bound, if estimate and spread stay as they are; nil when
-// the estimate sits so close to the bound that no number of blocks helps.
+// the estimate sits so close to the bound, or the nodes differ so much, that no number of blocks helps.
 func (i inference) moreBlocks(bound, alpha float64) *int {
+	if i.nodesDiffer {
+		return nil
+	}
 	distance := math.Abs(i.scale(i.value) - i.scale(bound))
 	spread := i.se * math.Sqrt(float64(i.blocks))
 	enough := func(n int) bool {

@@ -72,7 +72,8 @@ func checkParity(exp *experiment.Experiment, attempts []*record.Attempt) *parity
 			}
 			switch {
 			case reason == "":
-			case arm == baseline:
+			case arm == baseline, exp.Arms[arm].Null:
+				// The null arm is the baseline: if its output differs, the baseline's depends on where it runs from.
 				if report.baseline == "" {
 					report.baseline = reason
 				}

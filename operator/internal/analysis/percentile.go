@@ -203,39 +203,39 @@ func (d *data) bootstrap(q quantity, out inference, statistic func(weights []int
 	}
 	slices.Sort(drawn)
 
-	center, df := out.scale(out.value), float64(n-1)
-	correction := math.Sqrt(float64(n) / df)
+	center := out.scale(out.value)
+	out.df = float64(n - 1)
 	middle := mean(drawn)
-	var squares float64
-	for _, value := range drawn {
-		squares += (value - middle) * (value - middle)
-	}
-	out.se = correction * math.Sqrt(squares/float64(resamples-1))
+	out.se = math.Sqrt(float64(n)/out.df) * math.Sqrt(squares(drawn, middle)/float64(resamples-1))
+	se := out.se
+	out.ends = func(confidence float64) (low, high float64) { return bootstrapEnds(drawn, center, se, n, confidence) }
+	scale := out.scale
+	out.tail = func(bound float64) float64 { return bootstrapTail(drawn, center, scale(bound), se, n) }
+	return out.at(d.confidence)
+}
 
-	quantile := studentQuantile((1+d.confidence)/2, df)
-	low, high := center-quantile*out.se, center+quantile*out.se
-	if n >= percentileBlocks {
-		outer := distuv.UnitNormal.CDF(-correction * quantile)
-		// The estimate always lies inside its interval, also where the bootstrap distribution is lopsided.
-		rank := min(max(1, int(outer*float64(resamples+1))), resamples/2)
-		low, high = min(center, drawn[rank-1]), max(center, drawn[resamples-rank])
+// bootstrapEnds are the ends of the expanded percentile interval. Where so few draws lie beyond an end that the bootstrap
+// knows nothing of it, the end is at least as far out as Student's with the bootstrap's standard error.
+func bootstrapEnds(drawn []float64, center, se float64, n int, confidence float64) (low, high float64) {
+	df := float64(n - 1)
+	quantile := studentQuantile((1+confidence)/2, df)
+	low, high = center-quantile*se, center+quantile*se
+	if n < percentileBlocks {
+		return low, high
 	}
-	out.low, out.high = out.unscale(low), out.unscale(high)
-	out.tail = func(bound float64) float64 { return bootstrapTail(drawn, center, out.scale(bound), out.se, n) }
-	return out
+	rank := int(distuv.UnitNormal.CDF(-math.Sqrt(float64(n)/df)*quantile) * float64(len(drawn)+1))
+	if rank < 1 {
+		return min(low, drawn[0]), max(high, drawn[len(drawn)-1])
+	}
+	// The estimate always lies inside its interval, also where the bootstrap distribution is lopsided.
+	rank = min(rank, len(drawn)/2)
+	return min(center, drawn[rank-1]), max(center, drawn[len(drawn)-rank])
 }
 
 // bootstrapTail inverts the interval: the level at which its end would just reach the bound. Beyond the farthest draw the
 // bootstrap knows nothing more and Student's tail with its standard error goes on.
 func bootstrapTail(drawn []float64, center, bound, se float64, n int) float64 {
-	df := float64(n - 1)
-	student := 0.5
-	switch distance := math.Abs(bound - center); {
-	case se > 0:
-		student = studentTail(distance/se, df)
-	case distance > 0:
-		student = 0
-	}
+	student := distanceTail(math.Abs(bound-center), se, float64(n-1))
 	if n < percentileBlocks {
 		return student
 	}

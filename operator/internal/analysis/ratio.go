@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 // ratio is a candidate's quantity over the baseline's. Trials are compared only within their block: what a block does to
@@ -36,19 +37,39 @@ func (d *data) pairedRatio(mine, theirs quantity) inference {
 	if !allPositive(a, b) {
 		return inference{reason: fmt.Sprintf("%s has values that are not positive, and a ratio needs positive ones", mine.metric)}
 	}
-	logA, logB := blockMeans(a, true), blockMeans(b, true)
-	differences, shown := map[string]float64{}, map[string]float64{}
-	for block, value := range logA {
-		if other, ok := logB[block]; ok {
-			differences[block] = value - other
-			shown[block] = round(math.Exp(value - other))
-		}
+	differences, shown := blockDifferences(a, b, true), map[string]float64{}
+	for block, difference := range differences {
+		shown[block] = round(math.Exp(difference))
 	}
-	out := studentInference(differences, d.confidence, true)
+	out := d.acrossNodes(differences, studentInference(differences, d.confidence, true))
 	out.perBlock = shown
 	out.samples = d.samples(mine.cell, mine.metric) + d.samples(theirs.cell, theirs.metric)
 	if out.blocks < minBlocks {
 		out.reason = fmt.Sprintf("%d of at least %d blocks have trials of both arms", out.blocks, minBlocks)
+	}
+	return out
+}
+
+// blockDifferences are the differences of two arms' block means, for the blocks that have both.
+func blockDifferences(mine, theirs map[string][]float64, logarithmic bool) map[string]float64 {
+	a, b := blockMeans(mine, logarithmic), blockMeans(theirs, logarithmic)
+	out := map[string]float64{}
+	for block, value := range a {
+		if other, ok := b[block]; ok {
+			out[block] = value - other
+		}
+	}
+	return out
+}
+
+// compared are the arms set beside the baseline: the candidates, and the null arm, which shows what no change at all looks
+// like.
+func compared(exp *experiment.Experiment) []string {
+	out := exp.Candidates()
+	for _, arm := range exp.Arms {
+		if arm.Null && !slices.Contains(out, arm.Name) {
+			out = append(out, arm.Name)
+		}
 	}
 	return out
 }
@@ -60,12 +81,12 @@ func ratioResults(d *data, parity *parityReport) []RatioResult {
 		return out
 	}
 	for point := range d.exp.Points {
-		for _, candidate := range d.exp.Candidates() {
+		for _, candidate := range compared(d.exp) {
 			// A wrong answer has no speed.
 			if parity.refused(candidate) != "" {
 				continue
 			}
-			arm := slices.IndexFunc(d.exp.Spec.Arms, func(a assayv1alpha1.Arm) bool { return a.Name == candidate })
+			arm := armIndex(d.exp, candidate)
 			for i := range d.exp.Template.Metrics {
 				metric := &d.exp.Template.Metrics[i]
 				for _, statistic := range statistics(d.exp, metric) {
@@ -76,7 +97,8 @@ func ratioResults(d *data, parity *parityReport) []RatioResult {
 					}
 					out = append(out, RatioResult{
 						Point: d.exp.Points[point].Key, Candidate: candidate, Metric: metric.Name, Statistic: statistic,
-						Estimate: *estimate, MinimumDetectableEffect: result.minimumDetectableEffect(d.confidence), PerBlock: result.perBlock,
+						Estimate: *estimate, MinimumDetectableEffect: result.minimumDetectableEffect(d.confidence),
+						PerBlock: result.perBlock, PerNode: result.perNode, NodesDiffer: result.nodesDiffer,
 					})
 				}
 			}

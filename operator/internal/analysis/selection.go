@@ -2,8 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -26,12 +24,15 @@ type rejection string
 
 const (
 	foreign     rejection = "not part of this experiment"
+	altered     rejection = "changed since it was analysed before"
 	unreadable  rejection = "unreadable"
+	staleLease  rejection = "under a stale lease"
 	superseded  rejection = "superseded by another execution of the block"
 	failed      rejection = "failed"
 	notStarted  rejection = "not started"
 	unusable    rejection = "reporting something that cannot be used"
 	environment rejection = "from another environment"
+	noisy       rejection = "beyond a noise limit, or compared with one that was"
 )
 
 type exclusion struct {
@@ -70,31 +71,37 @@ type selection struct {
 	histograms map[*record.Histogram][]bar
 	hard       map[string]any
 	isolation  map[string]int
+	noise      noiseFindings
 	lost       map[cell]loss
 	trials     Trials
 	digest     string
+	// purposes of the planned blocks.
+	purposes map[string]record.Purpose
 }
 
 func selectTrials(exp *experiment.Experiment, evidence record.Evidence, wave int) *selection {
 	s := &selection{
 		cells: map[*record.Attempt]cell{}, histograms: map[*record.Histogram][]bar{},
 		isolation: map[string]int{}, lost: map[cell]loss{}, kinds: map[*record.Attempt]rejection{},
+		purposes: map[string]record.Purpose{},
 	}
 	attempts := upTo(evidence.Attempts, wave)
-	s.digest = evidenceDigest(attempts, evidence.Problems)
+	found := sums(attempts, evidence.Problems)
+	s.digest = found.digest()
 	for _, problem := range evidence.Problems {
 		s.reject(problem.Key, unreadable, "%s", problem.Reason)
 	}
 	planned := s.indexPlan(exp, evidence.Waves, wave)
-	genuine := s.rejectForeign(exp, planned, attempts)
+	genuine := s.rejectForeign(exp, planned, s.rejectAltered(evidence.Sealed, found, attempts))
 	for _, attempt := range genuine {
 		if attempt.Outcome == record.Succeeded && attempt.Result != nil {
 			s.genuine = append(s.genuine, attempt)
 		}
 	}
-	used := s.chooseExecutions(genuine)
+	used := s.chooseExecutions(s.rejectStale(evidence.Leases, exp.Run.UID, genuine))
 	used = s.rejectUnusable(exp, used)
-	s.used = s.rejectOtherEnvironments(used)
+	used = s.rejectOtherEnvironments(used)
+	s.used = s.rejectNoisy(exp, genuine, used)
 	for _, attempt := range s.used {
 		s.isolation[attempt.Isolation.Level]++
 	}
@@ -136,35 +143,6 @@ func upTo(attempts []record.Attempt, wave int) []*record.Attempt {
 	return out
 }
 
-// evidenceDigest is the sha256 of the lines that sha256sum prints for the attempt objects, sorted by key, so that anyone
-// can check it with standard tools.
-func evidenceDigest(attempts []*record.Attempt, problems []record.Problem) string {
-	sums := map[string]string{}
-	for _, attempt := range attempts {
-		source := attempt.Source
-		if source.Key == "" {
-			// Not from a ledger: what would have been written stands in for the object.
-			raw, err := json.Marshal(attempt)
-			if err != nil {
-				raw = []byte(attempt.ID)
-			}
-			sum := sha256.Sum256(raw)
-			source = record.Source{Key: path.Join("attempts", attempt.Block, attempt.ID) + ".json", SHA256: hex.EncodeToString(sum[:])}
-		}
-		sums[source.Key] = source.SHA256
-	}
-	for _, problem := range problems {
-		if strings.HasPrefix(problem.Key, "attempts/") {
-			sums[problem.Key] = problem.SHA256
-		}
-	}
-	hash := sha256.New()
-	for _, key := range slices.Sorted(maps.Keys(sums)) {
-		_, _ = fmt.Fprintf(hash, "%s  %s\n", sums[key], key)
-	}
-	return "sha256:" + hex.EncodeToString(hash.Sum(nil))
-}
-
 // plan is what the waves say should have run.
 type plan struct {
 	// known is false for a ledger without plans: then the attempts are taken at their word.
@@ -174,8 +152,9 @@ type plan struct {
 }
 
 type plannedSlot struct {
-	cell   cell
-	warmup bool
+	cell    cell
+	warmup  bool
+	command *command
 }
 
 func (s *selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, through int) plan {
@@ -190,24 +169,24 @@ func (s *selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, t
 			continue
 		}
 		out.known = true
-		at := func(index int) (cell, bool) {
+		at := func(index int, warmup bool) (plannedSlot, bool) {
 			if index >= len(wave.Cells) || wave.Cells[index].Point >= len(wave.Points) || wave.Cells[index].Arm >= len(wave.Arms) {
-				return cell{}, false
+				return plannedSlot{}, false
 			}
 			point, ok1 := points[wave.Points[wave.Cells[index].Point].Key]
 			arm, ok2 := arms[wave.Arms[wave.Cells[index].Arm].Name]
-			return cell{point, arm}, ok1 && ok2
+			return plannedSlot{cell{point, arm}, warmup, &command{wave.Cells[index].Argv, wave.Cells[index].Parameters}}, ok1 && ok2
 		}
 		for _, block := range wave.Blocks {
-			out.leases[block.ID] = block.Lease
+			out.leases[block.ID], s.purposes[block.ID] = block.Lease, wave.Why()
 			for slot, index := range block.Warmup {
-				if c, ok := at(index); ok {
-					out.slots[trialName(block.ID, slot, true)] = plannedSlot{c, true}
+				if planned, ok := at(index, true); ok {
+					out.slots[trialName(block.ID, slot, true)] = planned
 				}
 			}
 			for slot, index := range block.Order {
-				if c, ok := at(index); ok {
-					out.slots[trialName(block.ID, slot, false)] = plannedSlot{c, false}
+				if planned, ok := at(index, false); ok {
+					out.slots[trialName(block.ID, slot, false)] = planned
 				}
 			}
 		}
@@ -243,6 +222,7 @@ func executor(attempt *record.Attempt) string {
 // rejectForeign keeps the attempts that belong to this experiment and agree with the plan.
 func (s *selection) rejectForeign(exp *experiment.Experiment, planned plan, attempts []*record.Attempt) []*record.Attempt {
 	points, arms := indexes(exp)
+	asked := commands(exp)
 	seen := map[string]bool{}
 	var out []*record.Attempt
 	for _, attempt := range attempts {
@@ -265,7 +245,9 @@ func (s *selection) rejectForeign(exp *experiment.Experiment, planned plan, atte
 		case seen[attempt.ID]:
 			reason = "another attempt has the same id"
 		default:
-			reason = disagreement(planned, attempt, cell{point, arm})
+			if reason = disagreement(planned, attempt, cell{point, arm}); reason == "" {
+				reason = contradiction(attempt, asked[cell{point, arm}], planned.slots[attempt.Trial].command)
+			}
 		}
 		if reason != "" {
 			s.rejectAttempt(attempt, foreign, "%s", reason)
@@ -420,32 +402,6 @@ func (s *selection) rejectOtherEnvironments(attempts []*record.Attempt) []*recor
 		out = append(out, attempt)
 	}
 	return out
-}
-
-// differences names the keys that differ and both values.
-func differences(here, there map[string]any) string {
-	keys := map[string]bool{}
-	for key := range here {
-		keys[key] = true
-	}
-	for key := range there {
-		keys[key] = true
-	}
-	var out []string
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if a, b := show(here, key), show(there, key); a != b {
-			out = append(out, fmt.Sprintf("%s is %s here and %s there", key, a, b))
-		}
-	}
-	return strings.Join(out, "; ")
-}
-
-func show(values map[string]any, key string) string {
-	value, ok := values[key]
-	if !ok {
-		return "absent"
-	}
-	return fmt.Sprintf("%#v", value)
 }
 
 // count says what became of every trial, planned or seen. Each ends in exactly one of the counts.

@@ -145,7 +145,7 @@ func TestAnEffectOfTheMinimumDetectableSizeIsFoundFourTimesInFive(t *testing.T) 
 	random := rand.New(rand.NewPCG(4, 4))
 	const runs, sigma = 4000, 0.01
 	for _, blocks := range []int{5, 8, 15, 30} {
-		effect := *inference{blocks: blocks, se: sigma / math.Sqrt(float64(blocks)), logarithmic: true}.minimumDetectableEffect(0.95)
+		effect := *inference{blocks: blocks, df: float64(blocks - 1), se: sigma / math.Sqrt(float64(blocks)), logarithmic: true}.minimumDetectableEffect(0.95)
 		found := 0
 		for range runs {
 			values := map[string]float64{}
@@ -168,7 +168,7 @@ func TestMoreBlocks(t *testing.T) {
 	half := func(i inference, n int) float64 {
 		return studentQuantile(0.975, float64(n-1)) * i.se * math.Sqrt(float64(i.blocks)) / math.Sqrt(float64(n))
 	}
-	open := inference{value: 1.45, se: 0.05, blocks: 5, logarithmic: true}
+	open := inference{value: 1.45, se: 0.05, blocks: 5, df: 4, logarithmic: true}
 	more := open.moreBlocks(1.5, 0.025)
 	if more == nil {
 		t.Fatal("no answer")
@@ -177,7 +177,7 @@ func TestMoreBlocks(t *testing.T) {
 	if half(open, 5+*more) > distance || half(open, 5+*more-1) <= distance {
 		t.Errorf("%d further blocks: half-width %v, one fewer %v, distance %v", *more, half(open, 5+*more), half(open, 5+*more-1), distance)
 	}
-	if got := (inference{value: 1.5, se: 0.05, blocks: 5, logarithmic: true}).moreBlocks(1.5, 0.025); got != nil {
+	if got := (inference{value: 1.5, se: 0.05, blocks: 5, df: 4, logarithmic: true}).moreBlocks(1.5, 0.025); got != nil {
 		t.Errorf("an estimate on the bound is decided by %d further blocks", *got)
 	}
 }

@@ -12,28 +12,56 @@ const Schema = "assay.dev/analysis/v1alpha1"
 
 // Analysis is what the attempts say. A nil number could not be computed; it is never written as zero.
 type Analysis struct {
-	Schema     string                `json:"schema"`
-	Run        record.Run            `json:"run"`
-	Experiment string                `json:"experiment"`
-	Wave       int                   `json:"wave"`
-	Evidence   string                `json:"evidence"`
-	Confidence float64               `json:"confidence"`
-	Seed       int64                 `json:"seed"`
-	Verdict    assayv1alpha1.Verdict `json:"verdict,omitempty"`
-	Best       string                `json:"best,omitempty"`
-	Candidates []Candidate           `json:"candidates"`
-	Gates      []GateResult          `json:"gates"`
-	Arms       []ArmResult           `json:"arms"`
-	Ratios     []RatioResult         `json:"ratios"`
-	Phases     []PhaseResult         `json:"phases,omitempty"`
-	Predicted  []PredictionResult    `json:"predicted,omitempty"`
-	Trials     Trials                `json:"trials"`
-	Excluded   []Exclusion           `json:"excluded,omitempty"`
-	Warnings   []string              `json:"warnings,omitempty"`
+	Schema     string     `json:"schema"`
+	Run        record.Run `json:"run"`
+	Experiment string     `json:"experiment"`
+	Wave       int        `json:"wave"`
+	Evidence   string     `json:"evidence"`
+	// Confidence of the intervals in arms, ratios, phases and predictions.
+	Confidence float64 `json:"confidence"`
+	// GateConfidence of the intervals that the gates are judged by.
+	GateConfidence float64 `json:"gateConfidence"`
+	Seed           int64   `json:"seed"`
+	// Verdict is what the run ends with if it ends here. With design.confirm it is Go or NoGo only once confirmed.
+	Verdict assayv1alpha1.Verdict `json:"verdict,omitempty"`
+	Best    string                `json:"best,omitempty"`
+	// Screened is what the screening blocks alone say; only with design.confirm, and only when they say Go or NoGo by times, so
+	// that there is something to confirm. Until it is confirmed, Verdict is Inconclusive.
+	Screened assayv1alpha1.Verdict `json:"screened,omitempty"`
+	// ValidBlocks is the fewest blocks with valid trials that any point and arm has, in screening waves. Trials that failed
+	// count, as they are no reason to measure again; those lost to noise or to the infrastructure do not.
+	ValidBlocks int `json:"validBlocks"`
+	// ConfirmBlocks is the same for confirming waves.
+	ConfirmBlocks int `json:"confirmBlocks,omitempty"`
+	// RelativeHalfWidth is the widest half width among the intervals of the Blocking gates, relative to the estimate, in
+	// screening waves at the gates' confidence: 0.01 is one per cent. Nil when no such gate exists or one has no interval.
+	RelativeHalfWidth *float64    `json:"relativeHalfWidth,omitempty"`
+	Candidates        []Candidate `json:"candidates"`
+	// Gates rest on the screening blocks, or once there are confirming blocks on these alone: estimates that were picked for
+	// being extreme are too extreme. Screening then holds what the screening blocks said.
+	Gates     []GateResult `json:"gates"`
+	Screening []GateResult `json:"screening,omitempty"`
+	// Controls are the comparisons in which nothing may move: the null arm and the control phases.
+	Controls  []ControlResult    `json:"controls,omitempty"`
+	Arms      []ArmResult        `json:"arms"`
+	Ratios    []RatioResult      `json:"ratios"`
+	Phases    []PhaseResult      `json:"phases,omitempty"`
+	Predicted []PredictionResult `json:"predicted,omitempty"`
+	Trials    Trials             `json:"trials"`
+	Excluded  []Exclusion        `json:"excluded,omitempty"`
+	Warnings  []string           `json:"warnings,omitempty"`
 	// Environment is the fingerprint that all attempts used share.
 	Environment map[string]any `json:"environment,omitempty"`
 	// Isolation counts the attempts used by the isolation level they really had.
 	Isolation map[string]int `json:"isolation,omitempty"`
+	// Unrun are the planned blocks that left no attempt at all.
+	Unrun []string `json:"unrun,omitempty"`
+	// LostBlocks are the blocks, of the point and arm that has most, in which noise or the infrastructure took every trial, in
+	// screening waves; they may run again. ConfirmLostBlocks is the same for confirming waves.
+	LostBlocks        int `json:"lostBlocks,omitempty"`
+	ConfirmLostBlocks int `json:"confirmLostBlocks,omitempty"`
+	// Search is the answer for every arm; only with spec.search.
+	Search []SearchResult `json:"search,omitempty"`
 }
 
 // Candidate is the verdict on one arm.
@@ -69,7 +97,9 @@ type GateResult struct {
 	Bound     *float64                   `json:"bound,omitempty"`
 	Severity  assayv1alpha1.Severity     `json:"severity"`
 	Outcome   assayv1alpha1.Verdict      `json:"outcome"`
-	Estimate  *Estimate                  `json:"estimate,omitempty"`
+	// Estimate with its interval at Confidence, which is the gates' and not the results'.
+	Estimate   *Estimate `json:"estimate,omitempty"`
+	Confidence float64   `json:"confidence,omitempty"`
 	// MinimumDetectableEffect is relative: 0.01 is one per cent.
 	MinimumDetectableEffect *float64 `json:"minimumDetectableEffect,omitempty"`
 	// MoreBlocks is how many further blocks it would take to decide; only with Inconclusive.
@@ -100,6 +130,31 @@ type RatioResult struct {
 	MinimumDetectableEffect *float64 `json:"minimumDetectableEffect,omitempty"`
 	// PerBlock are the block-paired ratios, by block id.
 	PerBlock map[string]float64 `json:"perBlock,omitempty"`
+	// PerNode are the ratios of each node's blocks, when the blocks ran on several nodes.
+	PerNode []NodeResult `json:"perNode,omitempty"`
+	// NodesDiffer says that the nodes differ by more than their blocks explain; the interval then allows for it.
+	NodesDiffer bool `json:"nodesDiffer,omitempty"`
+}
+
+// NodeResult is a ratio on one node.
+type NodeResult struct {
+	Node     string   `json:"node"`
+	Estimate Estimate `json:"estimate"`
+}
+
+// ControlResult is a comparison with the baseline in which nothing may move.
+type ControlResult struct {
+	Point string `json:"point"`
+	// Arm is the null arm, or the candidate whose control phase this is.
+	Arm       string                  `json:"arm"`
+	Metric    string                  `json:"metric,omitempty"`
+	Statistic assayv1alpha1.Statistic `json:"statistic,omitempty"`
+	Phase     string                  `json:"phase,omitempty"`
+	// Estimate is the ratio to the baseline with its interval at the gates' confidence.
+	Estimate *Estimate `json:"estimate,omitempty"`
+	// Moved is what makes the gates there Inconclusive: it differs from 1 also when corrected for the number of controls.
+	Moved   bool   `json:"moved"`
+	Message string `json:"message"`
 }
 
 // PhaseResult is the mean time of one phase of one arm at one point, in seconds per iteration.

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/noise"
 )
 
 // warnings are what a careful reviewer would raise. Each is one sentence that names what it speaks of.
@@ -15,6 +17,8 @@ func warnings(d *data, chosen *selection, parity *parityReport, found *Analysis)
 	var out []string
 	out = append(out, parityWarnings(d, parity)...)
 	out = append(out, exclusionWarnings(chosen)...)
+	out = append(out, noiseWarnings(chosen.noise)...)
+	out = append(out, experiment.EnvironmentWarnings(&d.exp.Spec)...)
 	out = append(out, lossWarnings(d)...)
 	out = append(out, isolationWarnings(d, found.Isolation)...)
 	out = append(out, metricWarnings(d)...)
@@ -22,6 +26,10 @@ func warnings(d *data, chosen *selection, parity *parityReport, found *Analysis)
 	out = append(out, phaseWarnings(d)...)
 	out = append(out, axisWarnings(d)...)
 	out = append(out, predictionWarnings(found.Predicted)...)
+	out = append(out, rankingWarnings(d, parity)...)
+	out = append(out, controlWarnings(found)...)
+	out = append(out, nodeWarnings(found.Ratios)...)
+	out = append(out, buildWarnings(d)...)
 	return out
 }
 
@@ -72,7 +80,7 @@ func lossWarnings(d *data) []string {
 }
 
 func isolationWarnings(d *data, levels map[string]int) []string {
-	if d.exp.Spec.Placement.Exclusive != assayv1alpha1.ExclusiveCPUs {
+	if !noise.AsksExclusiveCPUs(&d.exp.Spec) {
 		return nil
 	}
 	var parts []string

@@ -1,5 +1,6 @@
 // Package apply writes what the planner decided. It is the only package that writes to the API server: with server-side
-// apply and one field owner, so that every write says the whole of what Assay wants and can be repeated.
+// apply and one field owner, so that every write says the whole of what Assay wants and can be repeated. Leases and taints
+// alone, over which runs and programs compete, are written against the version that was read.
 package apply
 
 import (
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,6 +36,8 @@ type Applier struct {
 	// Store is the root of all ledgers.
 	Store  ledger.Store
 	Config workflow.Config
+	Lease  LeaseConfig
+	Clock  clock.PassiveClock
 }
 
 // LedgerError is an error of the ledger, not of the API server.
@@ -52,14 +56,27 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 	case plan.Analyze:
 		return a.createWorkflow(ctx, run, workflow.BuildAnalysis(a.Config, action.Experiment, action.Wave, action.Try))
 	case plan.Suspend:
-		return a.editWorkflow(ctx, run, action.Workflow, func(spec *workflow.Spec) { spec.Suspend = ptr.To(true) })
+		return a.editWorkflow(ctx, run, action.Workflow, func(live *workflow.Workflow) { live.Spec.Suspend = ptr.To(true) })
 	case plan.Resume:
-		return a.editWorkflow(ctx, run, action.Workflow, func(spec *workflow.Spec) { spec.Suspend = ptr.To(false) })
+		return a.editWorkflow(ctx, run, action.Workflow, func(live *workflow.Workflow) { live.Spec.Suspend = ptr.To(false) })
 	case plan.Stop:
 		// A suspended workflow would never get to its exit handler.
-		return a.editWorkflow(ctx, run, action.Workflow, func(spec *workflow.Spec) { spec.Shutdown, spec.Suspend = workflow.Stop, ptr.To(false) })
+		return a.editWorkflow(ctx, run, action.Workflow, func(live *workflow.Workflow) {
+			live.Spec.Shutdown, live.Spec.Suspend = workflow.Stop, ptr.To(false)
+			if action.Again {
+				live.Annotations = map[string]string{workflow.AgainAnnotation: action.Why}
+			}
+		})
 	case plan.Terminate:
-		return a.editWorkflow(ctx, run, action.Workflow, func(spec *workflow.Spec) { spec.Shutdown, spec.Suspend = workflow.Terminate, ptr.To(false) })
+		return a.editWorkflow(ctx, run, action.Workflow, func(live *workflow.Workflow) {
+			live.Spec.Shutdown, live.Spec.Suspend = workflow.Terminate, ptr.To(false)
+		})
+	case plan.AcquireLeases:
+		return a.takeLeases(ctx, run, action)
+	case plan.RenewLeases:
+		return a.renewLeases(ctx, run, action)
+	case plan.ReleaseLeases:
+		return a.releaseLeases(ctx, run, action)
 	case plan.DeleteRun:
 		return client.IgnoreNotFound(a.Client.Delete(ctx, run, client.Preconditions{UID: &run.UID}))
 	case plan.DeleteWorkflows:
@@ -91,6 +108,9 @@ func (a *Applier) startWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 		return err
 	}
 	raw = append(raw, '\n')
+	if err := a.inForce(ctx, run, action.Wave); err != nil {
+		return err
+	}
 	if err := ledger.EnsureCreated(ctx, observe.RunStore(a.Store, run), ledger.WaveKey(action.Wave.Wave), raw); err != nil {
 		return &LedgerError{err}
 	}
@@ -99,6 +119,10 @@ func (a *Applier) startWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 	}
 	if err := a.apply(ctx, run, planConfigMap(run, action.Wave, raw)); err != nil {
 		return fmt.Errorf("apply ConfigMap: %w", err)
+	}
+	// Again, because the object store may have taken its time.
+	if err := a.inForce(ctx, run, action.Wave); err != nil {
+		return err
 	}
 	return a.createWorkflow(ctx, run, workflow.Build(a.Config, action.Experiment, action.Wave, action.Lanes))
 }

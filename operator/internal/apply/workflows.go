@@ -33,7 +33,7 @@ func (a *Applier) createWorkflow(ctx context.Context, run *assayv1alpha1.Benchma
 }
 
 // editWorkflow applies a workflow as it is, with a change. The types hold exactly the fields that Assay writes.
-func (a *Applier) editWorkflow(ctx context.Context, run *assayv1alpha1.BenchmarkRun, name string, edit func(*workflow.Spec)) error {
+func (a *Applier) editWorkflow(ctx context.Context, run *assayv1alpha1.BenchmarkRun, name string, edit func(*workflow.Workflow)) error {
 	var live workflow.Workflow
 	err := a.Live.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: name}, &live)
 	if apierrors.IsNotFound(err) {
@@ -44,10 +44,10 @@ func (a *Applier) editWorkflow(ctx context.Context, run *assayv1alpha1.Benchmark
 	}
 	wanted := &workflow.Workflow{
 		TypeMeta:   metav1.TypeMeta{APIVersion: workflow.GroupVersion.String(), Kind: "Workflow"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name, UID: live.UID, Labels: workflow.OwnLabels(live.Labels)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name, UID: live.UID, Labels: workflow.OwnLabels(live.Labels), Annotations: workflow.OwnAnnotations(live.Annotations)},
 		Spec:       live.Spec,
 	}
-	edit(&wanted.Spec)
+	edit(wanted)
 	if err := a.apply(ctx, run, wanted); err != nil {
 		return fmt.Errorf("apply workflow %s: %w", name, err)
 	}

@@ -20,14 +20,16 @@ import (
 	"assay.dev/assay/operator/internal/status"
 )
 
-// What the operator may do. The lease of leader election is in config/rbac/leader_election_role.yaml.
+// What the operator may do. What it may do in its own namespace only, with Leases, is in config/rbac/leader_election_role.yaml
+// and config/rbac/leases_role.yaml.
 // +kubebuilder:rbac:groups=assay.dev,resources=benchmarkruns,verbs=get;list;watch;patch;delete
 // +kubebuilder:rbac:groups=assay.dev,resources=benchmarkruns/status,verbs=patch
 // +kubebuilder:rbac:groups=assay.dev,resources=benchmarkruns/finalizers,verbs=update
 // +kubebuilder:rbac:groups=assay.dev,resources=benchmarktemplates,verbs=get;list;watch
 // +kubebuilder:rbac:groups=argoproj.io,resources=workflows,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=create;patch
-// +kubebuilder:rbac:groups="",resources=pods;nodes,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
 // Reconciler turns a BenchmarkRun into waves until it has its verdict.
@@ -89,7 +91,7 @@ func (r *Reconciler) report(ctx context.Context, world *observe.World, decision 
 	if err := r.Applier.Status(ctx, world.Run, &after); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
-	for _, event := range status.Events(before, &after) {
+	for _, event := range append(status.Events(before, &after), status.LeaseEvents(world, &after)...) {
 		r.Recorder.Eventf(world.Run, event.Type, event.Reason, "%s", event.Message)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -11,14 +12,17 @@ import (
 )
 
 // CacheOptions keep in memory only what is looked at: of workflows and pods those of runs, of every object the fields that
-// decide. An empty list of namespaces is all of them.
-func CacheOptions(namespaces []string) cache.Options {
+// decide, of Leases those of nodes, which are in one namespace. An empty list of namespaces is all of them.
+func CacheOptions(namespaces []string, leaseNamespace string) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{workflow.ManagedByLabel: workflow.ManagedBy}), Transform: slim}
 	options := cache.Options{
 		DefaultTransform: slim,
 		ByObject: map[client.Object]cache.ByObject{
 			&workflow.Workflow{}: ours,
 			&corev1.Pod{}:        ours,
+			&coordinationv1.Lease{}: {
+				Label: ours.Label, Transform: slim, Namespaces: map[string]cache.Config{leaseNamespace: {}},
+			},
 		},
 	}
 	if len(namespaces) > 0 {

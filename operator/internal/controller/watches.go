@@ -2,10 +2,13 @@ package controller
 
 import (
 	"context"
+	"slices"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/workflow"
 )
@@ -33,7 +37,8 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		Owns(&workflow.Workflow{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfPod)).
 		Watches(&assayv1alpha1.BenchmarkTemplate{}, handler.EnqueueRequestsFromMapFunc(runsOfTemplate(cache))).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(waitingRuns(cache)), builder.WithPredicates(nodeChanged)).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(activeRuns(cache)), builder.WithPredicates(nodeChanged)).
+		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(runsOfLease(cache)), builder.WithPredicates(holderChanged)).
 		Complete(r)
 }
 
@@ -54,13 +59,32 @@ func runsOfTemplate(reader client.Reader) handler.MapFunc {
 	}
 }
 
-// waitingRuns finds the runs whose next wave has not started.
-func waitingRuns(reader client.Reader) handler.MapFunc {
+// activeRuns finds the runs that a node matters to: those that wait for one, and those that may lose theirs.
+func activeRuns(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, _ client.Object) []ctrl.Request {
+		return requests(ctx, reader, func(*assayv1alpha1.BenchmarkRun) bool { return true })
+	}
+}
+
+// runsOfLease finds the runs that the holder of a node matters to: those without a node, and those that think it is theirs.
+func runsOfLease(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, object client.Object) []ctrl.Request {
+		node := object.GetAnnotations()[lease.NodeAnnotation]
 		return requests(ctx, reader, func(run *assayv1alpha1.BenchmarkRun) bool {
-			return run.Status.Workflow == ""
+			return len(run.Status.Leases) == 0 ||
+				slices.ContainsFunc(run.Status.Leases, func(l assayv1alpha1.LeaseStatus) bool { return l.Node == node })
 		})
 	}
+}
+
+// holderChanged leaves out the renewals.
+var holderChanged = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*coordinationv1.Lease)
+		after, ok2 := e.ObjectNew.(*coordinationv1.Lease)
+		return !ok || !ok2 || ptr.Deref(before.Spec.HolderIdentity, "") != ptr.Deref(after.Spec.HolderIdentity, "") ||
+			ptr.Deref(before.Spec.LeaseTransitions, 0) != ptr.Deref(after.Spec.LeaseTransitions, 0)
+	},
 }
 
 func requests(ctx context.Context, reader client.Reader, wanted func(*assayv1alpha1.BenchmarkRun) bool, options ...client.ListOption) []ctrl.Request {
@@ -92,7 +116,6 @@ var nodeChanged = predicate.Funcs{
 			!equality.Semantic.DeepEqual(before.Spec, after.Spec) ||
 			!equality.Semantic.DeepEqual(before.Status.Allocatable, after.Status.Allocatable)
 	},
-	DeleteFunc: func(event.DeleteEvent) bool { return false },
 }
 
 func ready(node *corev1.Node) corev1.ConditionStatus {

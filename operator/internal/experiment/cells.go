@@ -18,12 +18,13 @@ var reference = regexp.MustCompile(`\$\(([a-z][A-Za-z0-9]*)\)`)
 // expandCells returns one cell per point and arm, points outermost, with final arguments.
 func expandCells(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, points []record.Point, problems *Invalid) []record.Cell {
 	checkNames(spec, template, problems)
-	cells := make([]record.Cell, 0, len(points)*len(spec.Arms))
+	arms := len(arms(spec))
+	cells := make([]record.Cell, 0, len(points)*arms)
 	// One wrong value shows in many cells and is one problem to the author.
 	reported := map[string]bool{}
 	for p, point := range points {
-		for a := range spec.Arms {
-			values, origin := resolve(spec, template, point, a)
+		for a := range arms {
+			values, origin := resolve(spec, template, point, source(spec, a))
 			for _, parameter := range template.Parameters {
 				value, ok := values[parameter.Name]
 				field := origin[parameter.Name]
@@ -68,8 +69,12 @@ func resolve(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Bench
 		}
 	}
 	set("spec.parameters", spec.Parameters)
-	set("spec.sweep.axes", point.Parameters)
-	if spec.Sweep != nil {
+	if spec.Search != nil {
+		set("spec.search.over", point.Parameters)
+	} else {
+		set("spec.sweep.axes", point.Parameters)
+	}
+	if spec.Sweep != nil && spec.Search == nil {
 		for i, override := range spec.Sweep.Overrides {
 			if Matches(override.At, point.Parameters) {
 				set(fmt.Sprintf("spec.sweep.overrides[%d].parameters", i), override.Parameters)

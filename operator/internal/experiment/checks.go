@@ -63,22 +63,14 @@ func checkArms(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	if len(spec.Arms) > 1 && baselines != 1 {
 		problems.add("spec.arms", "%d arms have baseline: true; exactly one must", baselines)
 	}
-}
-
-func checkDesign(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
-	if spec.Design.Blocks.Min > spec.Design.Blocks.Max {
-		problems.add("spec.design.blocks", "min %d exceeds max %d", spec.Design.Blocks.Min, spec.Design.Blocks.Max)
+	if !spec.Design.NullArm {
+		return
 	}
-	if confidence, err := strconv.ParseFloat(spec.Design.Confidence, 64); err != nil || confidence < 0.5 || confidence >= 1 {
-		problems.add("spec.design.confidence", "value %q is not between 0.5 and 1: write it as 0.95", spec.Design.Confidence)
+	if len(spec.Arms) == 1 {
+		problems.add("spec.design.nullArm", "a null arm repeats the baseline that others are compared with, and the run has one arm: add an arm, or remove nullArm")
 	}
-}
-
-func checkBudget(spec *assayv1alpha1.BenchmarkRunSpec, cells int, problems *Invalid) {
-	trials := TrialsPerBlock(spec, cells) * int(spec.Design.Blocks.Min)
-	if trials > int(spec.Budget.Trials) {
-		problems.add("spec.budget.trials", "%d blocks of %d trials are %d trials and the budget is %d: use fewer points, arms or blocks, or raise the budget",
-			spec.Design.Blocks.Min, TrialsPerBlock(spec, cells), trials, spec.Budget.Trials)
+	if names[NullArm] {
+		problems.add("spec.arms", "an arm is named %q, as the one that spec.design.nullArm adds: rename it", NullArm)
 	}
 }
 
@@ -198,7 +190,7 @@ func checkSamples(spec *assayv1alpha1.BenchmarkRunSpec, gate assayv1alpha1.Gate,
 		}
 		if have := perTrial * trials; have < need {
 			problems.add(field+".statistic", "%s of %s needs at least %d samples and arm %q gets %d (%d trials of %s=%d): raise %s or spec.design.blocks.min",
-				statistic, metric.Name, need, spec.Arms[cell.Arm].Name, have, trials, metric.SamplesFrom, perTrial, metric.SamplesFrom)
+				statistic, metric.Name, need, armName(spec, cell.Arm), have, trials, metric.SamplesFrom, perTrial, metric.SamplesFrom)
 			return
 		}
 	}
@@ -237,6 +229,14 @@ func findMetric(template *assayv1alpha1.BenchmarkTemplateSpec, name string) *ass
 		}
 	}
 	return nil
+}
+
+func parameterNames(template *assayv1alpha1.BenchmarkTemplateSpec) string {
+	names := make([]string, 0, len(template.Parameters))
+	for _, parameter := range template.Parameters {
+		names = append(names, parameter.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 func metricNames(template *assayv1alpha1.BenchmarkTemplateSpec) string {

@@ -12,11 +12,21 @@ import (
 // Default fills in what the API server fills in from the schema, for runs that never pass through one. A test compares the
 // two, so that they cannot drift apart.
 func Default(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
-	setDefault(&spec.Design.Blocks.Min, 5)
+	setDefault(&spec.Design.Blocks.Min, 10)
 	setDefault(&spec.Design.Blocks.Max, 30)
 	setDefault(&spec.Design.Order, assayv1alpha1.OrderABBA)
 	setDefault(&spec.Design.Seed, 1)
 	setDefault(&spec.Design.Confidence, "0.95")
+	setDefault(&spec.Design.GateConfidence, "0.995")
+	if spec.Design.Confirm != nil {
+		setDefault(&spec.Design.Confirm.Blocks, 10)
+	}
+	if spec.Environment != nil {
+		setDefault(&spec.Environment.OnViolation, assayv1alpha1.ViolationRetry)
+	}
+	if spec.Search != nil {
+		setDefault(&spec.Search.Over.Resolution, "5%")
+	}
 	setDefault(&spec.Placement.CPUs, 1)
 	if spec.Placement.Memory.IsZero() {
 		spec.Placement.Memory = resource.MustParse("1Gi")

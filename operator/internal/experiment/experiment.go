@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
@@ -40,11 +41,14 @@ func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv
 	problems := &Invalid{}
 	checkTemplate(&template, problems)
 	checkArms(&spec, problems)
-	points := expandPoints(&spec, problems)
+	points := expandPoints(&spec, &template, problems)
 	cells := expandCells(&spec, &template, points, problems)
 	checkDesign(&spec, problems)
+	checkEnvironment(&spec, problems)
 	checkBudget(&spec, len(cells), problems)
 	checkGates(&spec, &template, points, cells, problems)
+	checkContradictions(&spec, &template, points, problems)
+	checkSearch(&spec, &template, cells, problems)
 	checkPredictions(&spec, &template, points, problems)
 	if err := problems.orNil(); err != nil {
 		return nil, err
@@ -89,12 +93,35 @@ func (e *Experiment) Candidates() []string { return candidates(&e.Spec) }
 // Metric finds a metric of the template by name.
 func (e *Experiment) Metric(name string) *assayv1alpha1.Metric { return findMetric(&e.Template, name) }
 
+// NullArm is the name of the arm that repeats the baseline.
+const NullArm = "null"
+
+// arms are those of the spec and, last, the null arm.
 func arms(spec *assayv1alpha1.BenchmarkRunSpec) []record.Arm {
-	out := make([]record.Arm, 0, len(spec.Arms))
+	out := make([]record.Arm, 0, len(spec.Arms)+1)
 	for _, arm := range spec.Arms {
 		out = append(out, record.Arm{Name: arm.Name, Baseline: arm.Baseline && len(spec.Arms) > 1})
 	}
+	if spec.Design.NullArm {
+		out = append(out, record.Arm{Name: NullArm, Null: true})
+	}
 	return out
+}
+
+// source is the arm of the spec that an arm of the experiment takes its parameters from: itself, or the baseline for the
+// null arm.
+func source(spec *assayv1alpha1.BenchmarkRunSpec, arm int) int {
+	if arm < len(spec.Arms) {
+		return arm
+	}
+	return max(0, slices.IndexFunc(spec.Arms, func(a assayv1alpha1.Arm) bool { return a.Baseline }))
+}
+
+func armName(spec *assayv1alpha1.BenchmarkRunSpec, arm int) string {
+	if arm < len(spec.Arms) {
+		return spec.Arms[arm].Name
+	}
+	return NullArm
 }
 
 func candidates(spec *assayv1alpha1.BenchmarkRunSpec) []string {

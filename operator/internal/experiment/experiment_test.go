@@ -53,11 +53,7 @@ func TestFreezeRefuses(t *testing.T) {
 			s.Gates = []assayv1alpha1.Gate{g}
 		}
 	}
-	cases := map[string]struct {
-		edit  edit
-		field string
-		says  string
-	}{
+	cases := map[string]refusal{
 		"a parameter that the template does not have": {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				s.Parameters = values{"rowz": "1"}
@@ -156,8 +152,8 @@ func TestFreezeRefuses(t *testing.T) {
 			"spec.sweep.axes[1]", "mode Zip needs the same number",
 		},
 		"more trials than the budget": {
-			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) { s.Budget.Trials = 39 },
-			"spec.budget.trials", "5 blocks of 8 trials are 40 trials and the budget is 39",
+			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) { s.Budget.Trials = 79 },
+			"spec.budget.trials", "10 blocks of 8 trials are 80 trials and the budget is 79",
 		},
 		"two baselines": {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
@@ -193,7 +189,7 @@ func TestFreezeRefuses(t *testing.T) {
 		},
 		"a percentile that never has enough samples": {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
-				s.Parameters = values{"iterations": "10"}
+				s.Parameters = values{"iterations": "5"}
 				s.Gates = []assayv1alpha1.Gate{{Name: "g", Metric: "latency", Statistic: assayv1alpha1.StatisticP95, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}}
 			},
 			"spec.gates[0].statistic", "p95 of latency needs at least 200 samples",
@@ -239,9 +235,15 @@ func TestFreezeRefuses(t *testing.T) {
 			"template.command[2]", "$(rows) names a parameter that the template does not have",
 		},
 	}
+	checkRefusals(t, testSpec, cases)
+}
+
+// checkRefusals makes each mistake in an experiment that is sound, and expects one problem for it.
+func checkRefusals(t *testing.T, sound func() assayv1alpha1.BenchmarkRunSpec, cases map[string]refusal) {
+	t.Helper()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			spec, template := testSpec(), testTemplate()
+			spec, template := sound(), testTemplate()
 			tc.edit(&spec, &template)
 			_, err := Freeze(testRun, spec, template)
 			var invalid *Invalid

@@ -14,8 +14,11 @@ import (
 const maxPoints = 10000
 
 // expandPoints returns the points of the sweep in the order the report shows them, without duplicates. Without a sweep
-// there is one point with an empty key.
-func expandPoints(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) []record.Point {
+// there is one point with an empty key; a search has one point per load of its grid.
+func expandPoints(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) []record.Point {
+	if spec.Search != nil {
+		return expandLoads(spec, template, problems)
+	}
 	if spec.Sweep == nil {
 		return []record.Point{{Parameters: map[string]string{}}}
 	}

@@ -32,5 +32,8 @@ func AnalysisKey(wave int) string { return fmt.Sprintf("analysis/%03d/analysis.j
 // ReportKey is the Markdown report beside the analysis.
 func ReportKey(wave int) string { return fmt.Sprintf("analysis/%03d/report.md", wave) }
 
+// HTMLKey is the report for a browser, beside the analysis.
+func HTMLKey(wave int) string { return fmt.Sprintf("analysis/%03d/report.html", wave) }
+
 // TableKey is the CSV table beside the analysis.
 func TableKey(wave int) string { return fmt.Sprintf("analysis/%03d/table.csv", wave) }

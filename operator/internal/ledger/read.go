@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -78,12 +79,26 @@ func checkExperiment(frozen *experiment.Experiment) error {
 // checkFilledIn finds what freezing an experiment would have filled in. An experiment written by hand says it itself: a
 // gate that silently decided nothing would be worse than an error.
 func checkFilledIn(frozen *experiment.Experiment) error {
-	if len(frozen.Arms) != len(frozen.Spec.Arms) {
-		return fmt.Errorf("arms has %d arms and spec.arms has %d: they must be the same", len(frozen.Arms), len(frozen.Spec.Arms))
+	wanted := len(frozen.Spec.Arms)
+	if frozen.Spec.Design.NullArm {
+		wanted++
+	}
+	if len(frozen.Arms) != wanted {
+		return fmt.Errorf("arms has %d arms and spec.arms has %d: they must be the same, and with design.nullArm one arm more", len(frozen.Arms), len(frozen.Spec.Arms))
+	}
+	if last := frozen.Arms[wanted-1]; last.Null != frozen.Spec.Design.NullArm {
+		return fmt.Errorf("arms[%d] is %+v and spec.design.nullArm is %v: with it the last arm has null true, and no other one ever has", wanted-1, last, frozen.Spec.Design.NullArm)
 	}
 	for i, arm := range frozen.Spec.Arms {
-		if frozen.Arms[i].Name != arm.Name || frozen.Arms[i].Baseline != (arm.Baseline && len(frozen.Arms) > 1) {
+		if frozen.Arms[i].Name != arm.Name || frozen.Arms[i].Baseline != (arm.Baseline && len(frozen.Spec.Arms) > 1) {
 			return fmt.Errorf("arms[%d] is %+v and spec.arms[%d] is named %q with baseline %v: they must be the same", i, frozen.Arms[i], i, arm.Name, arm.Baseline)
+		}
+	}
+	if frozen.Spec.Search != nil {
+		for i, point := range frozen.Points {
+			if axis := frozen.Spec.Search.Over.Axis; point.Parameters[axis] == "" {
+				return fmt.Errorf("points[%d] has no value of %s, the axis of spec.search: every point of a search is a load, from the lowest", i, axis)
+			}
 		}
 	}
 	for i, metric := range frozen.Template.Metrics {
@@ -187,7 +202,17 @@ func ReadEvidence(ctx context.Context, store Store, through int) (record.Evidenc
 	if err != nil {
 		return record.Evidence{}, err
 	}
-	return record.Evidence{Waves: waves, Attempts: attempts, Problems: append(more, problems...)}, nil
+	leases, others, err := ReadLeases(ctx, store)
+	if err != nil {
+		return record.Evidence{}, err
+	}
+	sealed, unsealed, err := ReadSeals(ctx, store, through)
+	if err != nil {
+		return record.Evidence{}, err
+	}
+	return record.Evidence{
+		Waves: waves, Attempts: attempts, Leases: leases, Sealed: sealed, Problems: slices.Concat(more, problems, others, unsealed),
+	}, nil
 }
 
 // LastWave is the number of the newest wave that left a plan or an attempt; 0 when there is none.

@@ -201,7 +201,13 @@ func TestReadExperimentRefuses(t *testing.T) {
 		"a metric without statistic":            {replace(`"statistic":"median"`, `"statistic":""`), "template.metrics[0].statistic"},
 		"two baselines":                         {replace(`{"name":"fused-naive","baseline":false}`, `{"name":"fused-naive","baseline":true}`), "arms[1]"},
 		"an arm too few":                        {replace(`{"name":"fused-naive","baseline":false},`, ``), "arms has 2 arms and spec.arms has 3"},
-		"a confidence that is none":             {replace(`"confidence":"0.95"`, `"confidence":"95"`), "spec.design.confidence"},
+		"a null arm that nobody asked for":      {replace(`{"name":"fused-m4r","baseline":false}`, `{"name":"fused-m4r","baseline":false,"null":true}`), "arms[2] is"},
+		"a null arm that is missing":            {replace(`"seed":1`, `"seed":1,"nullArm":true`), "with design.nullArm one arm more"},
+		"a search without loads": {
+			replace(`"design":`, `"search":{"maximize":"throughput","over":{"axis":"batchSize","low":"1","high":"2"},"subjectTo":[]},"design":`),
+			"points[0] has no value of batchSize",
+		},
+		"a confidence that is none": {replace(`"confidence":"0.95"`, `"confidence":"95"`), "spec.design.confidence"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

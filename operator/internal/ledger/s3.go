@@ -136,6 +136,8 @@ func contentType(key string) string {
 		return "application/json"
 	case strings.HasSuffix(key, ".md"):
 		return "text/markdown; charset=utf-8"
+	case strings.HasSuffix(key, ".html"):
+		return "text/html; charset=utf-8"
 	case strings.HasSuffix(key, ".csv"):
 		return "text/csv; charset=utf-8"
 	default:

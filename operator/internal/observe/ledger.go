@@ -51,7 +51,7 @@ func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *Wo
 	if err != nil {
 		return err
 	}
-	state := plan.LedgerState{Experiment: known.experiment}
+	state := plan.LedgerState{Experiment: known.experiment, Waves: known.waves}
 	for i := range known.waves {
 		wave := &known.waves[i]
 		state.Newest = wave
@@ -69,6 +69,7 @@ func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *Wo
 		return err
 	}
 	world.Ledger.Done, world.Ledger.DoneBlocks = countTrials(keys, state.Newest.Wave)
+	world.Ledger.Open = openBlocks(keys, state.Newest)
 	return readAnalysis(ctx, store, world)
 }
 
@@ -91,6 +92,23 @@ func countTrials(keys []string, wave int) (trials, blocks int) {
 	return len(seen), len(done)
 }
 
+// openBlocks are the blocks of a wave without an attempt.
+func openBlocks(keys []string, wave *record.Wave) []string {
+	done := map[string]bool{}
+	for _, key := range keys {
+		if match := attemptKey.FindStringSubmatch(key); match != nil {
+			done[match[1]] = true
+		}
+	}
+	var out []string
+	for _, block := range wave.Blocks {
+		if !done[block.ID] {
+			out = append(out, block.ID)
+		}
+	}
+	return out
+}
+
 // readAnalysis reads the newest analysis there is.
 func readAnalysis(ctx context.Context, store ledger.Store, world *World) error {
 	newest := world.Ledger.Newest.Wave
@@ -107,9 +125,10 @@ func readAnalysis(ctx context.Context, store ledger.Store, world *World) error {
 			return fmt.Errorf("%s is no analysis: %w; delete it and it is made again", ledger.AnalysisKey(wave), err)
 		}
 		world.Analysis = &found
-		world.ReportURL = ledger.WithPrefix(store, ledger.ReportKey(wave)).URL()
+		world.ReportURL = ledger.WithPrefix(store, ledger.HTMLKey(wave)).URL()
 		if wave == newest {
 			world.Ledger.Analysed, world.Ledger.Verdict, world.Ledger.Why = true, found.Verdict, why(&found)
+			world.Ledger.Findings = Findings(&found)
 		}
 		return nil
 	}
@@ -121,7 +140,7 @@ const maxWhy = 600
 
 // why is the reason of the candidate that decided and, where trials failed, what the first one of them says.
 func why(found *analysis.Analysis) string {
-	text := ""
+	text := answers(found.Search)
 	for _, candidate := range found.Candidates {
 		if candidate.Verdict != "" && candidate.Verdict == found.Verdict && (found.Best == "" || candidate.Name == found.Best) {
 			text = candidate.Name + ": " + candidate.Reason

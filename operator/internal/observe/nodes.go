@@ -14,6 +14,7 @@ func nodeState(node *corev1.Node) plan.Node {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
 			out.Ready = condition.Status == corev1.ConditionTrue
+			out.ReadySince = condition.LastTransitionTime.Time
 		}
 	}
 	return out

@@ -30,6 +30,9 @@ type World struct {
 type Observer struct {
 	// Client reads from caches.
 	Client client.Reader
+	// Live reads the leases, past the caches. They are in LeaseNamespace.
+	Live           client.Reader
+	LeaseNamespace string
 	// Store is the root of all ledgers.
 	Store ledger.Store
 
@@ -43,10 +46,16 @@ func (o *Observer) Observe(ctx context.Context, run *assayv1alpha1.BenchmarkRun)
 	if deleting || ended {
 		o.memory.forget(run.UID)
 	}
-	if ended && !deleting {
+	if err := o.leases(ctx, world); err != nil {
+		return nil, fmt.Errorf("read leases: %w", err)
+	}
+	if ended && !deleting && !holds(world) {
 		return world, nil
 	}
-	if !deleting {
+	if !deleting && !ended {
+		if err := o.waiting(ctx, world); err != nil {
+			return nil, fmt.Errorf("list runs: %w", err)
+		}
 		if err := o.template(ctx, world); err != nil {
 			return nil, fmt.Errorf("read template: %w", err)
 		}

@@ -23,6 +23,12 @@ func podState(pods []corev1.Pod) plan.PodState {
 			continue
 		}
 		out.Alive++
+		if aliveBlock(pod) {
+			if out.Blocks == nil {
+				out.Blocks = map[string]int{}
+			}
+			out.Blocks[pod.Spec.NodeName]++
+		}
 		if pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
 			continue
 		}

@@ -42,6 +42,7 @@ func workflowState(found *workflow.Workflow) plan.WorkflowState {
 		Seen: found.Status.Phase != "", Ended: found.Status.Ended(), Message: found.Status.Message,
 		Suspended: found.Spec.Suspend != nil && *found.Spec.Suspend,
 		Stopped:   found.Spec.Shutdown != "",
+		Again:     found.Annotations[workflow.AgainAnnotation],
 		Deleting:  !found.DeletionTimestamp.IsZero(),
 	}
 }

@@ -28,6 +28,10 @@ const (
 // Decide is the planner. Every policy either decides or passes; the order is what is urgent first.
 func Decide(o Observed, settings Settings, now time.Time) Decision {
 	p := &planner{Observed: o, settings: settings, now: now}
+	return p.keepLeases(p.decide())
+}
+
+func (p *planner) decide() Decision {
 	for _, policy := range []func() *Decision{
 		p.deletion,
 		p.ended,
@@ -53,6 +57,8 @@ type planner struct {
 	Observed
 	settings Settings
 	now      time.Time
+	// wakeAt is the next time at which something is due without an event; zero is never.
+	wakeAt time.Time
 }
 
 // Ended tells whether the run will never change any more.

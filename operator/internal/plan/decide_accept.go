@@ -33,7 +33,7 @@ func (p *planner) acceptance() *Decision {
 	frozen, err := experiment.Freeze(run, p.Run.Spec, *p.Template)
 	if err == nil {
 		// Whatever the nodes, the first wave has to fit.
-		_, err = BuildWave(frozen, 0, 0, int(frozen.Spec.Design.Blocks.Min), []Lane{{}})
+		_, err = BuildStep(frozen, 0, 0, Next(frozen, nil, Findings{}), []Lane{{}})
 	}
 	if err != nil {
 		return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())

@@ -17,12 +17,12 @@ func (p *planner) control() *Decision {
 	switch {
 	case Cancelled(p.Run):
 		return &Decision{
-			Action: Stop{p.Wave.Name, "spec.cancel is true"}, After: lookAtPods,
+			Action: Stop{Workflow: p.Wave.Name, Why: "spec.cancel is true"}, After: lookAtPods,
 			Reason: assayv1alpha1.ReasonCancelled, Message: "stopping: what was measured will be analysed",
 		}
 	case p.overBudget():
 		return &Decision{
-			Action: Stop{p.Wave.Name, p.budgetMessage()}, After: lookAtPods,
+			Action: Stop{Workflow: p.Wave.Name, Why: p.budgetMessage()}, After: lookAtPods,
 			Reason: assayv1alpha1.ReasonBudgetExhausted, Message: p.budgetMessage() + ": what was measured will be analysed",
 		}
 	case Suspended(p.Run) && !p.Wave.Suspended:

@@ -30,6 +30,9 @@ func (p *planner) deletion() *Decision {
 	if p.Pods.Alive > 0 {
 		return stopping(nil)
 	}
+	if len(p.held()) > 0 {
+		return p.letGo(nil, stopping(nil))
+	}
 	return &Decision{Action: Release{}, Reason: assayv1alpha1.ReasonCancelled, Message: "the run is being deleted"}
 }
 
@@ -48,7 +51,7 @@ func (p *planner) ended() *Decision {
 	}
 	out := &Decision{}
 	if p.Run.Spec.TTLSecondsAfterFinished == nil || p.Run.Status.CompletionTime == nil {
-		return out
+		return p.letGo(nil, out)
 	}
 	left := p.Run.Status.CompletionTime.Add(time.Duration(*p.Run.Spec.TTLSecondsAfterFinished) * time.Second).Sub(p.now)
 	if left <= 0 {
@@ -56,5 +59,5 @@ func (p *planner) ended() *Decision {
 		return out
 	}
 	out.After = left
-	return out
+	return p.letGo(nil, out)
 }

@@ -8,17 +8,18 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/lease"
 )
 
-// pickLanes takes the first nodes, by name, on which a block can run, or says what is missing.
-func pickLanes(placement assayv1alpha1.Placement, overhead corev1.ResourceList, nodes []Node, blocks int) ([]Lane, string) {
+// usableNodes are the nodes, by name, on which a block can run, whoever holds them; or what is missing.
+func usableNodes(placement assayv1alpha1.Placement, overhead corev1.ResourceList, nodes []Node) ([]string, string) {
 	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	need := demand(placement, overhead)
-	var lanes []Lane
-	var refusals []string
+	var usable, refusals []string
 	selected := 0
 	for _, node := range nodes {
 		if !hasLabels(node, placement.NodeSelector) {
@@ -29,10 +30,10 @@ func pickLanes(placement assayv1alpha1.Placement, overhead corev1.ResourceList, 
 			refusals = append(refusals, node.Name+" "+refusal)
 			continue
 		}
-		lanes = append(lanes, Lane{Node: node.Name})
+		usable = append(usable, node.Name)
 	}
-	if len(lanes) > 0 {
-		return lanes[:min(len(lanes), int(placement.MaxNodes), blocks)], ""
+	if len(usable) > 0 {
+		return usable, ""
 	}
 	selector := "spec.placement.nodeSelector " + describeSelector(placement.NodeSelector)
 	if selected == 0 {
@@ -73,7 +74,8 @@ func refuse(node Node, placement assayv1alpha1.Placement, need corev1.ResourceLi
 		return "is cordoned"
 	}
 	for _, taint := range node.Taints {
-		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !tolerated(taint, placement.Tolerations) {
+		// Whom a leased node belongs to, its lease says.
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !isLeaseTaint(taint) && !tolerated(taint, placement.Tolerations) {
 			return fmt.Sprintf("has taint %s, which spec.placement.tolerations does not tolerate", taint.ToString())
 		}
 	}
@@ -85,6 +87,8 @@ func refuse(node Node, placement assayv1alpha1.Placement, need corev1.ResourceLi
 	}
 	return ""
 }
+
+func isLeaseTaint(taint corev1.Taint) bool { return taint.Key == lease.TaintKey }
 
 func tolerated(taint corev1.Taint, tolerations []corev1.Toleration) bool {
 	return slices.ContainsFunc(tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(&taint) })
@@ -99,4 +103,72 @@ func describeSelector(selector map[string]string) string {
 		parts = append(parts, key+"="+selector[key])
 	}
 	return strings.Join(parts, ",")
+}
+
+// node is the node as it was observed; without a name when it is gone.
+func (p *planner) node(name string) Node {
+	for _, node := range p.Nodes {
+		if node.Name == name {
+			return node
+		}
+	}
+	return Node{}
+}
+
+// lost says why further blocks will not run on a node, or nothing. Dead means that what runs there now cannot be counted on
+// either. A node that is not ready gets some time, because that is mostly a moment of the network.
+func (p *planner) lost(name string) (why string, dead bool) {
+	node := p.node(name)
+	switch {
+	case node.Name == "":
+		return "node " + name + " is gone", true
+	case !node.Ready:
+		if given := node.ReadySince.Add(p.settings.NodeGrace); p.now.Before(given) {
+			p.wake(given)
+			return "", false
+		}
+		return fmt.Sprintf("node %s is not ready since %s", name, stamp(node.ReadySince)), true
+	case node.Unschedulable:
+		return "node " + name + " is cordoned", false
+	}
+	return "", false
+}
+
+// nodesLost plans the blocks of lost nodes again. Blocks that run on other nodes, or still run on a cordoned one, end first.
+// open counts the blocks without an attempt by their node.
+func (p *planner) nodesLost(open map[string]int) *Decision {
+	var reasons []string
+	blocks, elsewhere := 0, 0
+	for _, name := range slices.Sorted(maps.Keys(open)) {
+		why, _ := p.lost(name)
+		if why == "" {
+			elsewhere += open[name]
+			continue
+		}
+		blocks += open[name]
+		reasons = append(reasons, why)
+	}
+	if blocks == 0 {
+		return nil
+	}
+	why := fmt.Sprintf("%s with %d blocks to run", strings.Join(reasons, ", "), blocks)
+	for name, pods := range p.Pods.Blocks {
+		if _, dead := p.lost(name); name != "" && pods > 0 && !dead {
+			return &Decision{
+				Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, After: p.untilDeadline(),
+				Message: why + ": they are planned again once the blocks that run now have ended",
+			}
+		}
+	}
+	if elsewhere == 0 {
+		return p.stopAndPlanAgain(why)
+	}
+	// Between two blocks of a lane no pod runs for a moment.
+	condition := meta.FindStatusCondition(p.Run.Status.Conditions, assayv1alpha1.ConditionProgressing)
+	if condition != nil && condition.Reason == assayv1alpha1.ReasonWaitingForNode {
+		if given := condition.LastTransitionTime.Add(p.settings.NodeGrace); !p.now.Before(given) {
+			return p.stopAndPlanAgain(why)
+		}
+	}
+	return waiting(assayv1alpha1.ReasonWaitingForNode, why+": waiting for the blocks on the other nodes", lookAtPods)
 }

@@ -31,6 +31,8 @@ type world struct {
 	log      strings.Builder
 	last     string
 	released bool
+	// promptArgo ends a workflow together with its analysis.
+	promptArgo bool
 }
 
 func newWorld(t *testing.T) *world {
@@ -80,6 +82,7 @@ func testNode(name, cpu, memory string) Node {
 var testSettings = Settings{
 	ImagePullGrace: 2 * time.Minute,
 	LedgerRetry:    10 * time.Second,
+	NodeGrace:      40 * time.Second,
 	Overhead:       corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
 }
 
@@ -102,7 +105,7 @@ func (w *world) settle() {
 }
 
 func (w *world) record(decision Decision) {
-	if decision.Action != nil {
+	if _, quiet := decision.Action.(RenewLeases); decision.Action != nil && !quiet {
 		fmt.Fprintf(&w.log, "  - %s\n", decision.Action)
 	}
 	text := ""
@@ -158,12 +161,14 @@ func (w *world) do(action Action) {
 	case StartWave:
 		if w.Ledger.Newest != action.Wave {
 			w.Ledger.Newest, w.Ledger.Analysed, w.Ledger.DoneBlocks = action.Wave, false, 0
+			w.Ledger.Waves = append(w.Ledger.Waves, *action.Wave)
 			w.Ledger.Blocks += len(action.Wave.Blocks)
 			for _, block := range action.Wave.Blocks {
 				w.Ledger.Trials += block.Trials()
 			}
 		}
 		w.Wave = &WorkflowState{Name: fmt.Sprintf("scan-w%03d", action.Wave.Wave), CreatedAt: w.now, Seen: true}
+		w.open(action.Wave)
 		if w.Run.Status.StartTime == nil {
 			w.Run.Status.StartTime = ptr.To(metav1.NewTime(w.now))
 		}
@@ -173,6 +178,9 @@ func (w *world) do(action Action) {
 		w.Wave.Suspended = false
 	case Stop:
 		w.Wave.Stopped, w.Wave.Suspended = true, false
+		if action.Again {
+			w.Wave.Again = action.Why
+		}
 	case Terminate:
 		w.Wave.Stopped, w.Wave.Ended = true, true
 	case Analyze:
@@ -186,7 +194,7 @@ func (w *world) do(action Action) {
 	case Release:
 		w.released = true
 	default:
-		w.t.Fatalf("the world cannot do %T", action)
+		w.doLease(action)
 	}
 }
 
@@ -200,18 +208,35 @@ func (w *world) happens(what string, change func()) {
 
 func (w *world) after(d time.Duration) *world {
 	w.now = w.now.Add(d)
+	w.renewOwn()
 	return w
 }
 
 func (w *world) blocksDone(blocks int) {
 	w.happens(fmt.Sprintf("%d blocks leave their attempts", blocks), func() {
 		w.Ledger.DoneBlocks += blocks
+		w.Ledger.Open = w.Ledger.Open[min(blocks, len(w.Ledger.Open)):]
 		w.Ledger.Done += blocks * w.Ledger.Newest.Blocks[0].Trials()
 	})
 }
 
 func (w *world) analysis(verdict assayv1alpha1.Verdict) {
-	w.happens("the analysis is in the ledger: "+string(verdict), func() { w.Ledger.Analysed, w.Ledger.Verdict = true, verdict })
+	w.found(string(verdict), Findings{}, func(f *Findings) {
+		w.Ledger.Verdict = verdict
+		f.Valid = w.Ledger.Blocks - len(w.Ledger.Open)
+	})
+}
+
+// found is an analysis of which edit says what it found.
+func (w *world) found(what string, findings Findings, edit func(*Findings)) {
+	w.happens("the analysis is in the ledger: "+what, func() {
+		findings.Unrun = append(findings.Unrun, w.Ledger.Open...)
+		edit(&findings)
+		w.Ledger.Analysed, w.Ledger.Findings = true, findings
+		if w.promptArgo && w.Wave != nil {
+			w.Wave.Ended = true
+		}
+	})
 }
 
 func TestStories(t *testing.T) {

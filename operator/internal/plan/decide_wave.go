@@ -19,21 +19,33 @@ func (p *planner) analysed() *Decision {
 		return nil
 	}
 	stopped := p.Wave != nil && p.Wave.Stopped
-	if !Cancelled(p.Run) && !stopped && !p.overBudget() && p.owedBlocks() > 0 {
+	again := stopped && p.Wave.Again != ""
+	step := p.next()
+	if !Cancelled(p.Run) && (!stopped || again) && !p.overBudget() && !step.Done {
 		return nil
 	}
+	// What was stopped, or asked for more when it could not have it, ends short of what its design asks for.
+	short := stopped && !again || !step.Done
 	ending := &Ending{Analysed: true, Reason: assayv1alpha1.ReasonVerdictReached, Message: because("verdict "+string(p.Ledger.Verdict), p.Ledger.Why)}
 	switch {
-	case stopped && Cancelled(p.Run):
+	case short && Cancelled(p.Run):
 		ending.Reason, ending.Message = assayv1alpha1.ReasonCancelled, "cancelled; what was measured before is analysed"
-	case stopped && p.overBudget():
+	case short && p.overBudget():
 		ending.Reason, ending.Message = assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+"; what was measured before is analysed"
+		if !step.Done && step.Why != "" {
+			ending.Message += "; " + step.Why
+		}
+	case p.Ledger.Experiment.Spec.Search != nil:
+		ending.Reason, ending.Message = assayv1alpha1.ReasonSearchEnded, because("the search ended", p.Ledger.Why)
 	case len(p.Run.Spec.Gates) == 0:
 		ending.Reason, ending.Message = assayv1alpha1.ReasonNoVerdict, "the run has no gates: results, and no verdict"
 	case p.Ledger.Verdict == assayv1alpha1.VerdictInvalid:
 		ending.Reason = assayv1alpha1.ReasonTooFewTrials
 		ending.Message = because("too little valid data is left to judge", p.Ledger.Why) +
 			"; the report lists what was excluded and why: repair the workload, its arguments or its timeout, and create a new run"
+	}
+	if step.Done && step.Why != "" {
+		ending.Message += "; " + step.Why
 	}
 	return &Decision{Reason: assayv1alpha1.ReasonFinished, Message: ending.Message, Ending: ending}
 }
@@ -45,10 +57,9 @@ func because(what, why string) string {
 	return what + ": " + why
 }
 
-// owedBlocks is how many blocks the design still asks for. An adaptive design raises its target with every analysis; a
-// fixed one asks for blocks.min in all.
-func (p *planner) owedBlocks() int {
-	return int(p.Ledger.Experiment.Spec.Design.Blocks.Min) - p.Ledger.Blocks
+// next is what the design asks for after the waves that are analysed.
+func (p *planner) next() Step {
+	return Next(p.Ledger.Experiment, p.Ledger.Waves, p.Ledger.Findings)
 }
 
 // running watches the newest wave's workflow and what keeps its pods from running.
@@ -61,6 +72,9 @@ func (p *planner) running() *Decision {
 	}
 	if p.Wave.Stopped {
 		return p.stopping()
+	}
+	if decision := p.cannotGoOn(); decision != nil {
+		return decision
 	}
 	if decision := p.imageNotPulled(); decision != nil {
 		return decision
@@ -105,6 +119,8 @@ func (p *planner) stopping() *Decision {
 		reason, message = assayv1alpha1.ReasonCancelled, "stopping"
 	case p.overBudget():
 		reason, message = assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()
+	case p.Wave.Again != "":
+		return waiting(assayv1alpha1.ReasonWaitingForNode, p.Wave.Again+againMessage, lookAtPods)
 	}
 	return waiting(reason, message+": what was measured will be analysed", lookAtPods)
 }
@@ -133,7 +149,7 @@ func (p *planner) imageNotPulled() *Decision {
 		return waiting(assayv1alpha1.ReasonImageNotPulled, message, min(left, lookAtWave))
 	}
 	if p.Ledger.Done > 0 {
-		return &Decision{Action: Stop{p.Wave.Name, message}, Reason: assayv1alpha1.ReasonImageNotPulled, Message: message, After: lookAtPods}
+		return &Decision{Action: Stop{Workflow: p.Wave.Name, Why: message}, Reason: assayv1alpha1.ReasonImageNotPulled, Message: message, After: lookAtPods}
 	}
 	out := failed(assayv1alpha1.ReasonImageNotPulled, message)
 	out.Action = Terminate{p.Wave.Name, message}
@@ -142,7 +158,8 @@ func (p *planner) imageNotPulled() *Decision {
 
 // analysisMissing deals with a wave that is over and left no analysis.
 func (p *planner) analysisMissing() *Decision {
-	over := p.Wave != nil && p.Wave.Ended || p.Wave == nil && (len(p.Analyses) > 0 || p.overBudget() || Cancelled(p.Run))
+	stranded := p.stranded()
+	over := p.Wave != nil && p.Wave.Ended || p.Wave == nil && (len(p.Analyses) > 0 || p.overBudget() || Cancelled(p.Run) || stranded)
 	if !over || p.Ledger.Analysed || p.Ledger.Newest == nil {
 		return nil
 	}
@@ -150,7 +167,9 @@ func (p *planner) analysisMissing() *Decision {
 	if p.Wave != nil && p.Wave.Message != "" {
 		said = "; Argo says: " + p.Wave.Message
 	}
-	if p.Ledger.Done == 0 {
+	// A wave that lost its nodes before it measured anything is analysed too, so that the next one makes up for it.
+	again := (stranded || p.Wave != nil && p.Wave.Again != "") && !Cancelled(p.Run) && !p.overBudget()
+	if p.Ledger.Done == 0 && !again {
 		switch {
 		case Cancelled(p.Run):
 			return failed(assayv1alpha1.ReasonCancelled, "cancelled before anything was measured")
@@ -185,32 +204,31 @@ func (p *planner) analysisMissing() *Decision {
 // start begins the newest wave if it has no workflow, or the next one.
 func (p *planner) start() *Decision {
 	wave := p.Ledger.Newest
-	blocks := 0
-	switch {
-	case wave != nil && !p.Ledger.Analysed:
-		blocks = len(wave.Blocks)
-	default:
-		if Cancelled(p.Run) {
-			return failed(assayv1alpha1.ReasonCancelled, "cancelled before anything was measured")
-		}
-		blocks = p.owedBlocks()
+	planned := wave != nil && !p.Ledger.Analysed
+	if !planned && Cancelled(p.Run) {
+		return failed(assayv1alpha1.ReasonCancelled, "cancelled before anything was measured")
 	}
 	if p.Older {
 		return waiting(assayv1alpha1.ReasonWaitingForNode, "a workflow of an earlier run with this name is still being deleted", lookAtPods)
 	}
 	if Suspended(p.Run) {
-		return waiting(assayv1alpha1.ReasonSuspended, suspendedMessage, 0)
+		return p.letGo(nil, waiting(assayv1alpha1.ReasonSuspended, suspendedMessage, 0))
 	}
-	lanes, problem := pickLanes(p.Ledger.Experiment.Spec.Placement, p.settings.Overhead, p.Nodes, blocks)
-	if problem != "" {
-		return waiting(assayv1alpha1.ReasonNoNodeMatches, problem, 0)
+	var lanes []Lane
+	step := Step{}
+	if planned {
+		lanes, step.Blocks = lanesOf(wave), len(wave.Blocks)
+	} else {
+		step = p.next()
 	}
-	if wave == nil || p.Ledger.Analysed {
-		number := 0
-		if wave != nil {
-			number = wave.Wave + 1
+	if lanes == nil {
+		var first *Decision
+		if lanes, first = p.takeLanes(step.Blocks, step.Avoid); first != nil {
+			return first
 		}
-		built, err := BuildWave(p.Ledger.Experiment, number, p.Ledger.Blocks, blocks, lanes)
+	}
+	if !planned {
+		built, err := BuildStep(p.Ledger.Experiment, len(p.Ledger.Waves), p.Ledger.Blocks, step, lanes)
 		if err != nil {
 			return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())
 		}
@@ -218,6 +236,6 @@ func (p *planner) start() *Decision {
 	}
 	return &Decision{
 		Action: StartWave{p.Ledger.Experiment, wave, lanes}, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, After: lookAtWave,
-		Message: fmt.Sprintf("wave %d is starting: %d blocks", wave.Wave, len(wave.Blocks)),
+		Message: because(fmt.Sprintf("wave %d is starting: %s", wave.Wave, blocks(len(wave.Blocks))), step.Why),
 	}
 }

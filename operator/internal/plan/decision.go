@@ -49,8 +49,12 @@ type Suspend struct{ Workflow string }
 // Resume lets it go on.
 type Resume struct{ Workflow string }
 
-// Stop ends a workflow; its analysis still runs.
-type Stop struct{ Workflow, Why string }
+// Stop ends a workflow; its analysis still runs. Again marks it, so that the blocks that are missing then are planned
+// again, in place of the run ending with what there is.
+type Stop struct {
+	Workflow, Why string
+	Again         bool
+}
 
 // Terminate ends a workflow without an analysis.
 type Terminate struct{ Workflow, Why string }

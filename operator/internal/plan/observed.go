@@ -7,6 +7,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -26,6 +27,9 @@ type Observed struct {
 	Older bool
 	Pods  PodState
 	Nodes []Node
+	// Leases are those of all nodes, and Waiting the other runs that wait for one.
+	Leases  []lease.Lease
+	Waiting []WaitingRun
 }
 
 // LedgerState is what the ledger holds of the run. It is empty while the run is being deleted or Problem is set.
@@ -34,17 +38,22 @@ type LedgerState struct {
 	Problem, Message string
 	// Experiment is nil until the run is accepted.
 	Experiment *experiment.Experiment
-	// Newest is the plan of the newest wave; nil before the first.
+	// Waves are the plans of all waves, and Newest the last of them; nil before the first.
+	Waves  []record.Wave
 	Newest *record.Wave
 	// Blocks and Trials count what all waves planned.
 	Blocks, Trials int
 	// Done counts trials that left an attempt, DoneBlocks the blocks of the newest wave that did.
 	Done, DoneBlocks int
+	// Open are the blocks of the newest wave that left no attempt yet.
+	Open []string
 	// Analysed tells that the newest wave has its analysis, and Verdict what it says.
 	Analysed bool
 	Verdict  assayv1alpha1.Verdict
 	// Why is what decided, in words: the reason of the candidate that decided, and the first failure among the trials.
 	Why string
+	// Findings is what the analysis says for the next plan; only once Analysed.
+	Findings Findings
 }
 
 // WorkflowState is what matters of an Argo Workflow.
@@ -56,12 +65,16 @@ type WorkflowState struct {
 	Message     string
 	// Suspended and Stopped are what Argo was asked for; Deleting means that it is on its way out.
 	Suspended, Stopped, Deleting bool
+	// Again is why it was stopped, if the missing blocks shall be planned again; empty otherwise.
+	Again string
 }
 
 // PodState is what matters of the run's pods.
 type PodState struct {
 	// Alive counts pods that have not ended.
 	Alive int
+	// Blocks counts those that are blocks, by the node they are on; "" are those without a node yet.
+	Blocks map[string]int
 	// Image is the first image that cannot be pulled.
 	Image *ImageProblem
 	// Unschedulable is what the scheduler says of the first pod that finds no node.
@@ -89,7 +102,9 @@ type Node struct {
 	Labels               map[string]string
 	Taints               []corev1.Taint
 	Ready, Unschedulable bool
-	Allocatable          corev1.ResourceList
+	// ReadySince is since when Ready is what it is.
+	ReadySince  time.Time
+	Allocatable corev1.ResourceList
 }
 
 // Settings are what an installation decides about planning.
@@ -98,6 +113,8 @@ type Settings struct {
 	ImagePullGrace time.Duration
 	// LedgerRetry is how soon to look again at an object store that did not answer.
 	LedgerRetry time.Duration
+	// NodeGrace is how long a node may be not ready before its blocks are planned elsewhere.
+	NodeGrace time.Duration
 	// Overhead is what Argo's containers take of a node beside a block.
 	Overhead corev1.ResourceList
 }

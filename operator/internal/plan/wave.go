@@ -19,37 +19,51 @@ const maxBlocksPerWave = 1000
 const maxWaveBytes = 1000 << 10
 
 // Lane is a chain of blocks on one node: its blocks run one after the other. Node is empty for a local run.
-type Lane struct{ Node string }
+type Lane struct {
+	Node string
+	// Token of the lease under which the blocks run; 0 without one.
+	Token int64
+}
 
 // LaneOf is the lane of the i-th block of a wave. Blocks go round the lanes, so that a node that fails half-way takes the
 // same share of every point with it.
 func LaneOf(block int, lanes []Lane) Lane { return lanes[block%len(lanes)] }
 
-// BuildWave lays out a wave of complete blocks, numbered from firstBlock. Every block holds every arm of every point, so
-// that each is a full replication of the experiment. The same experiment, numbers and seed give the same wave.
+// BuildWave lays out a wave of complete screening blocks.
 func BuildWave(exp *experiment.Experiment, number, firstBlock, blocks int, lanes []Lane) (*record.Wave, error) {
-	if blocks < 1 || blocks > maxBlocksPerWave {
-		return nil, fmt.Errorf("wave %d: %d blocks; a wave has 1 to %d", number, blocks, maxBlocksPerWave)
+	return BuildStep(exp, number, firstBlock, Step{Purpose: record.Screen, Blocks: blocks}, lanes)
+}
+
+// BuildStep lays out the wave of a step, its blocks numbered from firstBlock. Unless the step names cells, every block holds
+// every arm of every point, so that each is a full replication of the experiment. The same experiment, numbers, step and
+// seed give the same wave.
+func BuildStep(exp *experiment.Experiment, number, firstBlock int, step Step, lanes []Lane) (*record.Wave, error) {
+	if step.Blocks < 1 || step.Blocks > maxBlocksPerWave {
+		return nil, fmt.Errorf("wave %d: %d blocks; a wave has 1 to %d", number, step.Blocks, maxBlocksPerWave)
 	}
 	if len(lanes) == 0 {
 		return nil, fmt.Errorf("wave %d: no lane to run on", number)
 	}
+	points, cells, shares := choose(exp, step)
 	wave := &record.Wave{
-		Schema: record.WaveSchema, Run: exp.Run, Experiment: exp.Digest, Wave: number,
+		Schema: record.WaveSchema, Run: exp.Run, Experiment: exp.Digest, Wave: number, Purpose: step.Purpose,
 		Workload: record.Workload{
 			Image:          exp.Template.Image,
 			Output:         record.Output{Format: string(exp.Template.Output.Format), Path: exp.Template.Output.Path},
 			ParityRequired: exp.Template.Parity == assayv1alpha1.ParityRequired,
 			TimeoutSeconds: exp.Template.TrialTimeout.Seconds(),
 		},
-		Points: exp.Points, Arms: exp.Arms, Cells: exp.Cells,
+		Environment: requirements(exp),
+		Points:      points, Arms: exp.Arms, Cells: cells,
 	}
-	for i := range blocks {
+	for i := range step.Blocks {
 		index := firstBlock + i
+		part := taking(cells, shares, i)
 		wave.Blocks = append(wave.Blocks, record.Block{
 			ID:     BlockID(number, index),
-			Warmup: warmups(exp),
-			Order:  order(exp, index),
+			Lease:  LaneOf(i, lanes).lease(),
+			Warmup: warmups(exp, part),
+			Order:  order(exp, cells, part, index),
 		})
 	}
 	raw, err := json.Marshal(wave)
@@ -65,32 +79,64 @@ func BuildWave(exp *experiment.Experiment, number, firstBlock, blocks int, lanes
 // BlockID names a block. Blocks are numbered through all waves of a run.
 func BlockID(wave, index int) string { return fmt.Sprintf("w%03d-b%04d", wave, index) }
 
-func warmups(exp *experiment.Experiment) []int {
+// choose takes the cells of a step, with the points they need and the number of blocks each takes part in. No number at all
+// stands for every block.
+func choose(exp *experiment.Experiment, step Step) (points []record.Point, cells []record.Cell, shares []int) {
+	if step.Cells == nil {
+		return exp.Points, exp.Cells, nil
+	}
+	for i, cell := range exp.Cells {
+		share, ok := step.Cells[i]
+		if !ok {
+			continue
+		}
+		// Cells come point by point, so that a point is new or the last one.
+		if point := exp.Points[cell.Point]; len(points) == 0 || points[len(points)-1].Key != point.Key {
+			points = append(points, point)
+		}
+		cell.Point = len(points) - 1
+		cells, shares = append(cells, cell), append(shares, share)
+	}
+	return points, cells, shares
+}
+
+// taking are the cells that are part of a block of the wave.
+func taking(cells []record.Cell, shares []int, block int) []int {
+	out := make([]int, 0, len(cells))
+	for i := range cells {
+		if shares == nil || shares[i] > block {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func warmups(exp *experiment.Experiment, part []int) []int {
 	var out []int
 	for range exp.Spec.Design.WarmupTrials {
-		for cell := range exp.Cells {
-			out = append(out, cell)
-		}
+		out = append(out, part...)
 	}
 	return out
 }
 
 // order lays out the measured slots of a block: points in an order shuffled for this block, and inside each point the arms
 // in the order the design asks for. The arms of a point stay together, so that they share the machine's state of that minute.
-func order(exp *experiment.Experiment, block int) []int {
+func order(exp *experiment.Experiment, cells []record.Cell, part []int, block int) []int {
 	random := rand.New(rand.NewPCG(uint64(exp.Spec.Design.Seed), uint64(block)))
-	arms := len(exp.Arms)
-	points := make([]int, len(exp.Points))
-	for i := range points {
-		points[i] = i
+	var points [][]int
+	for i, cell := range part {
+		if i == 0 || cells[cell].Point != cells[part[i-1]].Point {
+			points = append(points, nil)
+		}
+		points[len(points)-1] = append(points[len(points)-1], cell)
 	}
 	if exp.Spec.Design.Order != assayv1alpha1.OrderSequential {
 		random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
 	}
-	out := make([]int, 0, len(points)*arms*experiment.SlotsPerCell(exp.Spec.Design.Order))
-	for _, point := range points {
-		for _, arm := range armOrder(exp.Spec.Design.Order, arms, block, random) {
-			out = append(out, point*arms+arm)
+	out := make([]int, 0, len(part)*experiment.SlotsPerCell(exp.Spec.Design.Order))
+	for _, arms := range points {
+		for _, arm := range armOrder(exp.Spec.Design.Order, len(arms), block, random) {
+			out = append(out, arms[arm])
 		}
 	}
 	return out

@@ -49,7 +49,10 @@ func Line(run *assayv1alpha1.BenchmarkRun) string {
 // Summary is what a person wants to read when the run has ended.
 func Summary(out io.Writer, run *assayv1alpha1.BenchmarkRun) {
 	status := run.Status
-	fmt.Fprintf(out, "\nVERDICT  %s\n", orNone(string(status.Verdict)))
+	if run.Spec.Search == nil {
+		fmt.Fprintf(out, "\nVERDICT  %s\n", orNone(string(status.Verdict)))
+	}
+	answers(out, run)
 	for _, candidate := range status.Candidates {
 		fmt.Fprintf(out, "  %-16s %-13s %s\n", candidate.Name, candidate.Verdict, candidate.Gain)
 	}
@@ -71,6 +74,20 @@ func Summary(out io.Writer, run *assayv1alpha1.BenchmarkRun) {
 		fmt.Fprintln(out, "warning: "+warning)
 	}
 	fmt.Fprintf(out, "\nledger   %s\nreport   %s\n", orNone(status.Ledger), orNone(status.Report))
+}
+
+// answers are those of a search.
+func answers(out io.Writer, run *assayv1alpha1.BenchmarkRun) {
+	if len(run.Status.Search) == 0 {
+		return
+	}
+	fmt.Fprintln(out)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ARM\tHIGHEST FEASIBLE\tLOWEST INFEASIBLE\tVALUE\tREASON")
+	for _, answer := range run.Status.Search {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", answer.Arm, orNone(answer.FeasibleMax), orNone(answer.InfeasibleMin), orNone(answer.Value), answer.Reason)
+	}
+	_ = table.Flush()
 }
 
 func orPending(phase assayv1alpha1.Phase) assayv1alpha1.Phase {

@@ -79,3 +79,21 @@ func TestSummaryShowsWhatDecidedAndWhereToLook(t *testing.T) {
 		}
 	}
 }
+
+func TestSummaryOfASearchShowsItsAnswers(t *testing.T) {
+	var out bytes.Buffer
+	Summary(&out, &assayv1alpha1.BenchmarkRun{
+		Spec: assayv1alpha1.BenchmarkRunSpec{Search: &assayv1alpha1.Search{}},
+		Status: assayv1alpha1.BenchmarkRunStatus{Search: []assayv1alpha1.SearchStatus{
+			{Arm: "loop", FeasibleMax: "597", InfeasibleMin: "627", Value: "590.0 op/s", Reason: "confirmed"}, {Arm: "fused", Reason: "no load was tried"},
+		}},
+	})
+	for _, want := range []string{"loop   597               627                590.0 op/s  confirmed", "fused  -                 -                  -           no load was tried"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the summary lacks %q:\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "VERDICT") {
+		t.Errorf("a search has no verdict:\n%s", out.String())
+	}
+}

@@ -20,5 +20,9 @@ type Evidence struct {
 	// Waves are the plans. A ledger written by hand may have none: then the attempts are taken at their word.
 	Waves    []Wave
 	Attempts []Attempt
+	// Leases are those under which the blocks ran.
+	Leases   Leases
 	Problems []Problem
+	// Sealed are the sha256 of attempt objects by key, as an earlier analysis found them.
+	Sealed map[string]string
 }

@@ -21,15 +21,48 @@ type Run struct {
 
 // Wave is everything assay-runner needs to execute the blocks of one wave. Arguments are final.
 type Wave struct {
-	Schema     string   `json:"schema"`
-	Run        Run      `json:"run"`
-	Experiment string   `json:"experiment"`
-	Wave       int      `json:"wave"`
-	Workload   Workload `json:"workload"`
-	Points     []Point  `json:"points"`
-	Arms       []Arm    `json:"arms"`
-	Cells      []Cell   `json:"cells"`
-	Blocks     []Block  `json:"blocks"`
+	Schema     string `json:"schema"`
+	Run        Run    `json:"run"`
+	Experiment string `json:"experiment"`
+	Wave       int    `json:"wave"`
+	// Purpose is why the blocks run; empty in ledgers older than the field, which only screened.
+	Purpose  Purpose  `json:"purpose,omitempty"`
+	Workload Workload `json:"workload"`
+	// Environment is what a block must find before its first trial; nil asks for nothing.
+	Environment *Requirements `json:"environment,omitempty"`
+	Points      []Point       `json:"points"`
+	Arms        []Arm         `json:"arms"`
+	Cells       []Cell        `json:"cells"`
+	Blocks      []Block       `json:"blocks"`
+}
+
+// Purpose tells the analysis what a wave's blocks may be used for.
+type Purpose string
+
+// Purposes.
+const (
+	// Screen blocks reach the verdict.
+	Screen Purpose = "screen"
+	// Confirm blocks were planned after a verdict was reached, and play no part but to repeat it.
+	Confirm Purpose = "confirm"
+	// Search blocks try loads, with a part of the cells only.
+	Search Purpose = "search"
+)
+
+// Why is the wave's purpose, also in ledgers older than the field.
+func (w *Wave) Why() Purpose {
+	if w.Purpose == "" {
+		return Screen
+	}
+	return w.Purpose
+}
+
+// Requirements are checked by every block before its first trial. If one fails, every trial is NotStarted and says why.
+type Requirements struct {
+	// Require maps fingerprint keys, hard or soft, to the values they must have, as text.
+	Require map[string]string `json:"require,omitempty"`
+	// Isolation is the level the block must read back; empty asks for none.
+	Isolation string `json:"isolation,omitempty"`
 }
 
 // Workload is how every trial of the wave is run.
@@ -57,6 +90,8 @@ type Point struct {
 type Arm struct {
 	Name     string `json:"name"`
 	Baseline bool   `json:"baseline"`
+	// Null marks the baseline's copy, which must not differ from it. The runner starts it from a copy of the program.
+	Null bool `json:"null,omitempty"`
 }
 
 // Cell is one arm at one point: the command that each of its trials runs.
@@ -216,9 +251,13 @@ type NoiseWindows struct {
 
 // Noise is one window's readings. A nil field could not be read.
 type Noise struct {
-	WindowSeconds               *float64 `json:"windowSeconds,omitempty"`
-	StealRatio                  *float64 `json:"stealRatio,omitempty"`
-	OtherWorkRatio              *float64 `json:"otherWorkRatio,omitempty"`
+	WindowSeconds *float64 `json:"windowSeconds,omitempty"`
+	// SharesWindowSeconds is the length of the window of the shares of CPU time, when it is longer than the trial.
+	SharesWindowSeconds *float64 `json:"sharesWindowSeconds,omitempty"`
+	StealRatio          *float64 `json:"stealRatio,omitempty"`
+	OtherWorkRatio      *float64 `json:"otherWorkRatio,omitempty"`
+	// OtherWorkUncertainty is how wrong OtherWorkRatio can be, because the kernel counts in steps.
+	OtherWorkUncertainty        *float64 `json:"otherWorkUncertainty,omitempty"`
 	ThrottledSeconds            *float64 `json:"throttledSeconds,omitempty"`
 	ThrottledPeriods            *int64   `json:"throttledPeriods,omitempty"`
 	PressureCPUSeconds          *float64 `json:"pressureCpuSeconds,omitempty"`
@@ -227,6 +266,11 @@ type Noise struct {
 	ReadBandwidthBytesPerSecond *float64 `json:"readBandwidthBytesPerSecond,omitempty"`
 	TimerLatenessSeconds        *float64 `json:"timerLatenessSeconds,omitempty"`
 	SpinSeconds                 *float64 `json:"spinSeconds,omitempty"`
+	// CanarySeconds is the time of one pass over CanaryBytes of memory, as much as the trials of the cell use.
+	CanarySeconds *float64 `json:"canarySeconds,omitempty"`
+	CanaryBytes   *int64   `json:"canaryBytes,omitempty"`
+	// OtherCPUsRatio is how busy the CPUs outside the allowed ones were: 1 is one CPU's worth.
+	OtherCPUsRatio *float64 `json:"otherCpusRatio,omitempty"`
 }
 
 // Resources is the process's own use. A nil field could not be read.

@@ -11,7 +11,8 @@ import (
 )
 
 // CSV is one row per point and arm: the sweep's axes, the arm, then for every statistic of every metric its estimate with
-// interval, blocks and samples, and the ratio to the baseline. A number that does not exist is an empty field.
+// interval, blocks and samples, and the ratio to the baseline. A search has a row per load tried, with what was found there.
+// A number that does not exist is an empty field.
 func CSV(exp *experiment.Experiment, found *analysis.Analysis) []byte {
 	v := newView(exp, found)
 	var out bytes.Buffer
@@ -25,6 +26,9 @@ func CSV(exp *experiment.Experiment, found *analysis.Analysis) []byte {
 		}
 	}
 	header = append(header, "ceiling", "share_of_ceiling")
+	if exp.Spec.Search != nil {
+		header = append(header, "outcome", "fresh_outcome", "constraint")
+	}
 	_ = w.Write(header) // Writing to memory cannot fail.
 
 	v.rows(func(parameters map[string]string, r row) {
@@ -48,7 +52,11 @@ func CSV(exp *experiment.Experiment, found *analysis.Analysis) []byte {
 				cells = append(cells, "", "", "")
 			}
 		}
-		_ = w.Write(append(cells, ceiling, share))
+		cells = append(cells, ceiling, share)
+		if exp.Spec.Search != nil {
+			cells = append(cells, searchCells(v.tried[r])...)
+		}
+		_ = w.Write(cells)
 	})
 	w.Flush()
 	return out.Bytes()

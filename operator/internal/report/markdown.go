@@ -21,9 +21,13 @@ func Markdown(exp *experiment.Experiment, found *analysis.Analysis) []byte {
 	v := newView(exp, found)
 	out := &document{}
 	v.verdict(out)
+	v.search(out)
 	v.gates(out)
+	v.screening(out)
+	v.controls(out)
 	v.results(out)
 	v.comparisons(out)
+	v.nodes(out)
 	v.phases(out)
 	v.predictions(out)
 	v.trials(out)
@@ -83,8 +87,14 @@ func code(s string) string {
 }
 
 func (v *view) verdict(out *document) {
-	out.line("# %s: %s\n", text(runName(v.exp)), verdictName(v.found.Verdict))
+	title := verdictName(v.found.Verdict)
+	if v.exp.Spec.Search != nil {
+		title = "the highest feasible " + v.exp.Spec.Search.Over.Axis
+	}
+	out.line("# %s: %s\n", text(runName(v.exp)), text(title))
 	switch {
+	case v.exp.Spec.Search != nil:
+		out.line("A search has an answer for every arm, and no verdict.")
 	case v.found.Best != "":
 		out.line("Best candidate: **%s**.", text(v.found.Best))
 	case v.found.Verdict == "":
@@ -97,9 +107,11 @@ func (v *view) verdict(out *document) {
 	for _, candidate := range v.found.Candidates {
 		rows = append(rows, []string{candidate.Name, verdictName(candidate.Verdict), analysis.Describe(candidate.Gain), candidate.Reason})
 	}
-	out.table([]string{"candidate", "verdict", "gain", "why"}, rows)
+	if v.exp.Spec.Search == nil {
+		out.table([]string{"candidate", "verdict", "gain", "why"}, rows)
+	}
 	if v.baseline != "" {
-		out.line("\nRatios are candidate over baseline (%s), paired within blocks. Intervals in brackets have %g %% confidence.", text(v.baseline), 100*v.found.Confidence)
+		out.line("\nRatios are candidate over baseline (%s), paired within blocks. Intervals of results have %g %% confidence, those of gates %g %%.", text(v.baseline), percentOf(v.found.Confidence), percentOf(v.found.GateConfidence))
 	}
 	if len(v.found.Warnings) > 0 {
 		out.heading("Warnings")
@@ -133,7 +145,7 @@ func (v *view) gates(out *document) {
 		})
 	}
 	out.table([]string{"outcome", "gate", "candidate", "point", "metric", "asked", "estimate", "blocks", "min. detectable", "share of ceiling", "message"}, rows)
-	out.line("\nA gate is Go or NoGo only over its whole interval. The minimum detectable effect is the smallest relative change that blocks this many and this noisy find four times in five.")
+	out.line("\nA gate is Go or NoGo only over its whole interval, which has %g %% confidence here. The minimum detectable effect is the smallest relative change that blocks this many and this noisy find four times in five.", percentOf(v.found.GateConfidence))
 }
 
 func (v *view) results(out *document) {
@@ -264,7 +276,7 @@ func (v *view) reproduction(out *document) {
 	out.heading("How to repeat this")
 	out.line("* experiment: %s", code(v.found.Experiment))
 	out.line("* evidence: %s (sha256 of the attempts' sha256sum lines, sorted by key)", code(v.found.Evidence))
-	out.line("* run uid: %s, waves up to %d, seed %d, confidence %g", code(v.exp.Run.UID), v.found.Wave, v.found.Seed, v.found.Confidence)
+	out.line("* run uid: %s, waves up to %d, seed %d, confidence %g, of gates %g", code(v.exp.Run.UID), v.found.Wave, v.found.Seed, v.found.Confidence, v.found.GateConfidence)
 	out.line("* image: %s", code(v.exp.Template.Image))
 	out.line("* judge the same evidence again, offline: %s", code(fmt.Sprintf("assay analyze --ledger URL --wave %d", v.found.Wave)))
 }

@@ -4,12 +4,14 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/search"
 )
 
 // row is a point and an arm, the key of every results table.
@@ -24,6 +26,8 @@ type view struct {
 	columns  []column
 	levels   map[row]map[column]analysis.ArmResult
 	ratios   map[row]map[column]analysis.RatioResult
+	// tried are the loads of a search.
+	tried map[row]search.Level
 }
 
 // column is one statistic of one metric.
@@ -37,11 +41,8 @@ func (c column) key() column { return column{c.metric, c.statistic, ""} }
 
 func newView(exp *experiment.Experiment, found *analysis.Analysis) *view {
 	v := &view{exp: exp, found: found, levels: map[row]map[column]analysis.ArmResult{}, ratios: map[row]map[column]analysis.RatioResult{}}
-	if exp.Spec.Sweep != nil {
-		for _, axis := range exp.Spec.Sweep.Axes {
-			v.axes = append(v.axes, axis.Name)
-		}
-	}
+	v.axes = exp.Axes()
+	v.tried = levels(v)
 	if baseline := exp.Baseline(); baseline >= 0 {
 		v.baseline = exp.Arms[baseline].Name
 	}
@@ -74,11 +75,14 @@ func newView(exp *experiment.Experiment, found *analysis.Analysis) *view {
 	return v
 }
 
-// rows visits every point and arm in the experiment's order.
+// rows visits every point and arm in the experiment's order; of a search, those that were tried.
 func (v *view) rows(visit func(parameters map[string]string, r row)) {
 	for _, point := range v.exp.Points {
 		for _, arm := range v.exp.Arms {
-			visit(point.Parameters, row{point.Key, arm.Name})
+			r := row{point.Key, arm.Name}
+			if _, tried := v.tried[r]; tried || v.exp.Spec.Search == nil {
+				visit(point.Parameters, r)
+			}
 		}
 	}
 }
@@ -97,6 +101,9 @@ func percent(share *float64) string {
 	}
 	return strconv.FormatFloat(100**share, 'f', 1, 64) + " %"
 }
+
+// percentOf is a share in per cent, without the digits that binary fractions add.
+func percentOf(share float64) float64 { return math.Round(share*1e8) / 1e6 }
 
 func gateBound(gate analysis.GateResult) string {
 	if gate.Bound == nil {

@@ -60,7 +60,13 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 	var out strings.Builder
 	align(&out, rows)
 	out.WriteByte('\n')
+	for _, result := range found.Search {
+		fmt.Fprintf(&out, "%s\n", printable(answerLine(result)))
+	}
 	for _, candidate := range found.Candidates {
+		if exp.Spec.Search != nil {
+			break // It has an answer, and no verdict.
+		}
 		fmt.Fprintf(&out, "%s  %s: %s\n", paint(colour, candidate.Verdict), printable(candidate.Name), printable(candidate.Reason))
 	}
 	for _, warning := range found.Warnings {
@@ -68,11 +74,13 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 	}
 	n := found.Trials
 	fmt.Fprintf(&out, "%d of %d trials used (%d warm-ups, %d failed, %d invalid, %d missing)\n", n.Used, n.Planned, n.Warmups, n.Failed, n.Invalid, n.Missing)
-	fmt.Fprintf(&out, "verdict: %s", paint(colour, found.Verdict))
-	if found.Best != "" {
-		fmt.Fprintf(&out, ", best: %s", printable(found.Best))
+	if exp.Spec.Search == nil {
+		fmt.Fprintf(&out, "verdict: %s", paint(colour, found.Verdict))
+		if found.Best != "" {
+			fmt.Fprintf(&out, ", best: %s", printable(found.Best))
+		}
+		out.WriteByte('\n')
 	}
-	out.WriteByte('\n')
 	_, err := io.WriteString(w, out.String())
 	return err
 }

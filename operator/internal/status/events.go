@@ -17,11 +17,15 @@ type Event struct{ Type, Reason, Message string }
 // maxEventBytes is what an Event's message may have.
 const maxEventBytes = 1024
 
+func event(kind, reason, format string, args ...any) Event {
+	return Event{kind, reason, truncate(fmt.Sprintf(format, args...), maxEventBytes)}
+}
+
 // Events are what a new status says that the old one did not.
 func Events(before, after *assayv1alpha1.BenchmarkRunStatus) []Event {
 	var out []Event
 	add := func(kind, reason, format string, args ...any) {
-		out = append(out, Event{kind, reason, truncate(fmt.Sprintf(format, args...), maxEventBytes)})
+		out = append(out, event(kind, reason, format, args...))
 	}
 	if after.Wave != nil && (before.Wave == nil || *before.Wave != *after.Wave) {
 		add(corev1.EventTypeNormal, "WaveStarted", "wave %d started: workflow %s, %d trials planned in all", *after.Wave, after.Workflow, after.Trials.Planned)

@@ -29,14 +29,14 @@ func setResults(out *assayv1alpha1.BenchmarkRunStatus, world *observe.World) {
 	out.Verdict, out.Best, out.Report = found.Verdict, found.Best, world.ReportURL
 	out.Candidates, out.Gain = candidates(found)
 	out.Gates = gates(found.Gates)
+	out.Search = searchAnswers(found.Search)
 	out.Warnings = nil
 	for _, warning := range found.Warnings[:min(len(found.Warnings), maxWarnings)] {
 		out.Warnings = append(out.Warnings, truncate(warning, maxText))
 	}
-	if world.Ledger.Analysed {
-		out.Trials.Failed, out.Trials.Invalid = int32(found.Trials.Failed), int32(found.Trials.Invalid)
-		out.Trials.Done = max(out.Trials.Done-out.Trials.Failed-out.Trials.Invalid, int32(found.Trials.Used))
-	}
+	// Of the blocks that ran since, it is not known yet.
+	out.Trials.Failed, out.Trials.Invalid = int32(found.Trials.Failed), int32(found.Trials.Invalid)
+	out.Trials.Done = max(out.Trials.Done-out.Trials.Failed-out.Trials.Invalid, int32(found.Trials.Used))
 }
 
 func candidates(found *analysis.Analysis) (out []assayv1alpha1.CandidateStatus, gain string) {

@@ -29,6 +29,7 @@ func (o *Outcome) failed() bool { return o.LedgerErr != nil || o.WriteErr != nil
 func Compute(o Outcome, now time.Time) assayv1alpha1.BenchmarkRunStatus {
 	run := o.World.Run
 	out := *run.Status.DeepCopy()
+	setLeases(&out, o.World)
 	if plan.Ended(run) {
 		out.ObservedGeneration = run.Generation
 		return out
@@ -90,12 +91,12 @@ func setProgress(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome, now time.Tim
 		}
 		out.StartTime = ptr.To(metav1.NewTime(started))
 	}
-	done := int32(state.Done)
-	if done != out.Trials.Done || out.Remaining == nil {
+	progress := fmt.Sprintf("%d/%d", state.Done, trials)
+	if progress != out.Progress || out.Remaining == nil {
 		out.Remaining = remaining(o.World, now)
 	}
-	out.Trials = assayv1alpha1.TrialCounts{Planned: int32(trials), Done: done}
-	out.Progress = fmt.Sprintf("%d/%d", done, trials)
+	out.Trials = assayv1alpha1.TrialCounts{Planned: int32(trials), Done: int32(state.Done)}
+	out.Progress = progress
 }
 
 // remaining is how long the blocks that are left take at the pace of those that ended. It changes only when a block ends.

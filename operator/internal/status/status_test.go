@@ -192,6 +192,45 @@ func TestResults(t *testing.T) {
 	}
 }
 
+func TestTheAnswersOfASearch(t *testing.T) {
+	world := testWorld()
+	world.Ledger.Analysed = true
+	world.Analysis = &analysis.Analysis{Search: []analysis.SearchResult{
+		{
+			Arm: "loop", FeasibleMax: "597", InfeasibleMin: "627", FirstBreach: "627", BindingConstraint: "latency p99 AtMost 2ms",
+			Interval: &analysis.LoadInterval{Low: "597", High: "627"}, Value: &analysis.Estimate{Value: 590, Unit: "op/s", Low: ptr.To(585.0), High: ptr.To(595.0)},
+			Reason: "597 meets every constraint", Confirmed: true,
+		},
+		{Arm: "fused", Reason: "no load was tried"},
+	}}
+	got := Compute(Outcome{World: world, Decision: running}, began)
+	want := []assayv1alpha1.SearchStatus{
+		{
+			Arm: "loop", FeasibleMax: "597", InfeasibleMin: "627", FirstBreach: "627", BindingConstraint: "latency p99 AtMost 2ms",
+			Interval: &assayv1alpha1.Interval{Low: "597", High: "627"}, Value: "590.0 op/s [585.0, 595.0]", Reason: "597 meets every constraint",
+		},
+		{Arm: "fused", Reason: "no load was tried"},
+	}
+	if diff := cmp.Diff(want, got.Search); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTrialsThatFailedInAnEarlierWaveStayFailed(t *testing.T) {
+	world := testWorld()
+	world.Ledger.Done = 25
+	world.Analysis = &analysis.Analysis{Wave: 0, Trials: analysis.Trials{Planned: 20, Used: 17, Failed: 2, Invalid: 1}}
+	first := Compute(Outcome{World: world, Decision: running}, began)
+	if want := (assayv1alpha1.TrialCounts{Planned: 40, Done: 22, Failed: 2, Invalid: 1}); first.Trials != want || first.Progress != "25/40" {
+		t.Errorf("trials %+v and progress %s, want %+v", first.Trials, first.Progress, want)
+	}
+	// As long as no block ends, nothing changes.
+	world.Run.Status = first
+	if again := Compute(Outcome{World: world, Decision: running}, began.Add(time.Minute)); !cmp.Equal(first.Remaining, again.Remaining) {
+		t.Errorf("remaining changed from %v to %v", first.Remaining, again.Remaining)
+	}
+}
+
 func TestTheLargestStatusFits(t *testing.T) {
 	world := testWorld()
 	long := strings.Repeat("ü", 100000)
@@ -203,6 +242,9 @@ func TestTheLargestStatusFits(t *testing.T) {
 	}
 	for i := range 16 {
 		found.Candidates = append(found.Candidates, analysis.Candidate{Name: fmt.Sprintf("c%d", i), Verdict: assayv1alpha1.VerdictInvalid, Gain: &analysis.Estimate{Unit: long}})
+	}
+	for i := range 100 {
+		found.Search = append(found.Search, analysis.SearchResult{Arm: fmt.Sprintf("c%d", i), FeasibleMax: long, InfeasibleMin: long, FirstBreach: long, BindingConstraint: long, Reason: long})
 	}
 	world.Analysis = found
 	got := Compute(Outcome{World: world, Decision: plan.Decision{Reason: "Test", Message: long}}, began)

@@ -16,8 +16,8 @@ import (
 func analysis(config Config, exp *experiment.Experiment, wave int) Template {
 	return Template{
 		Name:        analysisTemplate,
-		Metadata:    &Metadata{Labels: map[string]string{PartLabel: "analysis"}},
-		Tolerations: tolerations(exp.Spec.Placement.Tolerations),
+		Metadata:    &Metadata{Labels: map[string]string{PartLabel: AnalysisPart}},
+		Tolerations: tolerations(exp),
 		RetryStrategy: &RetryStrategy{
 			Limit: ptr.To(intstr.FromInt32(3)), RetryPolicy: "Always",
 			Backoff: &Backoff{Duration: "5s", Factor: ptr.To(intstr.FromInt32(2))},

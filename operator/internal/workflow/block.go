@@ -11,6 +11,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 )
 
@@ -43,7 +44,7 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 			S3: config.Bucket.artifact(path.Join(ledger.RunPrefix(run), ledger.BlockPrefix(blockReference, podReference))),
 		}}},
 		Affinity:    onNode(nodeReference),
-		Tolerations: tolerations(exp.Spec.Placement.Tolerations),
+		Tolerations: tolerations(exp),
 		// A trial that fails is a result and the runner exits 0: a pod that fails was lost to the infrastructure. There is no
 		// maxDuration: it would count from the first start and deny long blocks their retries.
 		RetryStrategy: &RetryStrategy{
@@ -93,13 +94,17 @@ func onNode(name string) *corev1.Affinity {
 	}}
 }
 
-// tolerations leaves out those with braces: no taint has any, so they tolerate nothing, and Argo would replace them.
-func tolerations(all []corev1.Toleration) []corev1.Toleration {
+// tolerations of the run's pods: those it asks for, and that of its own taint on nodes it has for itself. Those with braces
+// are left out: no taint has any, so they tolerate nothing, and Argo would replace them.
+func tolerations(exp *experiment.Experiment) []corev1.Toleration {
 	var out []corev1.Toleration
-	for _, t := range all {
+	for _, t := range exp.Spec.Placement.Tolerations {
 		if !strings.ContainsAny(t.Key+t.Value, "{}") {
 			out = append(out, t)
 		}
+	}
+	if exp.Spec.Placement.Exclusive == assayv1alpha1.ExclusiveNode {
+		out = append(out, lease.Toleration(exp.Run.UID))
 	}
 	return out
 }

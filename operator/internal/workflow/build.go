@@ -74,7 +74,7 @@ func tasks(exp *experiment.Experiment, wave *record.Wave, lanes []plan.Lane) []T
 		task := Task{
 			Name: taskName(b.ID, lane), Template: blockTemplate,
 			Arguments: &Arguments{Parameters: []Parameter{
-				value("block", b.ID), value("node", lane.Node), value("points", describePoints(exp)),
+				value("block", b.ID), value("node", lane.Node), value("points", describePoints(exp, wave)),
 				value("arms", describeArms(exp)), value("order", string(exp.Spec.Design.Order)),
 			}},
 		}
@@ -104,16 +104,12 @@ func taskName(block string, lane plan.Lane) string {
 }
 
 // describePoints names the axes, never their values: those are people's words.
-func describePoints(exp *experiment.Experiment) string {
-	count := fmt.Sprint(len(exp.Points))
-	if exp.Spec.Sweep == nil {
-		return count
+func describePoints(exp *experiment.Experiment, wave *record.Wave) string {
+	count := fmt.Sprint(len(wave.Points))
+	if axes := exp.Axes(); len(axes) > 0 {
+		return count + " of " + strings.Join(axes, ", ")
 	}
-	var axes []string
-	for _, axis := range exp.Spec.Sweep.Axes {
-		axes = append(axes, axis.Name)
-	}
-	return count + " of " + strings.Join(axes, ", ")
+	return count
 }
 
 func describeArms(exp *experiment.Experiment) string {

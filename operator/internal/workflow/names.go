@@ -21,6 +21,12 @@ const (
 	// ManagedBy is its value.
 	ManagedBy = "assay-operator"
 
+	// AnalysisPart is the value of PartLabel of pods that analyse.
+	AnalysisPart = "analysis"
+
+	// AgainAnnotation says why a workflow was stopped whose missing blocks are planned again.
+	AgainAnnotation = "assay.dev/planned-again"
+
 	instanceIDLabel = "workflows.argoproj.io/controller-instanceid"
 )
 
@@ -54,4 +60,12 @@ func OwnLabels(all map[string]string) map[string]string {
 		}
 	}
 	return out
+}
+
+// OwnAnnotations are the annotations that Assay put on a workflow.
+func OwnAnnotations(all map[string]string) map[string]string {
+	if why, ok := all[AgainAnnotation]; ok {
+		return map[string]string{AgainAnnotation: why}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/simulate"
 )
@@ -185,6 +187,29 @@ func TestBuckets(t *testing.T) {
 			}
 			if back := got.URL("runs/a"); back != tc.back {
 				t.Errorf("URL %s, want %s", back, tc.back)
+			}
+		})
+	}
+}
+
+// On a node that a run has for itself, its blocks and analyses are at home, and no other run's are.
+func TestOnlyARunWithANodeForItselfToleratesItsTaint(t *testing.T) {
+	for exclusive, want := range map[assayv1alpha1.Exclusivity]bool{
+		assayv1alpha1.ExclusiveNode: true, assayv1alpha1.ExclusiveCPUs: false, assayv1alpha1.ExclusiveNone: false,
+	} {
+		t.Run(string(exclusive), func(t *testing.T) {
+			exp := testExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+				spec.Placement.Exclusive = exclusive
+			})
+			mine := corev1.Taint{Key: lease.TaintKey, Value: exp.Run.UID, Effect: corev1.TaintEffectNoSchedule}
+			others := corev1.Taint{Key: lease.TaintKey, Value: "another", Effect: corev1.TaintEffectNoSchedule}
+			for name, template := range map[string]Template{"block": block(testConfig(t), exp, 0), "analysis": analysis(testConfig(t), exp, 0)} {
+				tolerates := func(taint corev1.Taint) bool {
+					return slices.ContainsFunc(template.Tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(&taint) })
+				}
+				if tolerates(mine) != want || tolerates(others) {
+					t.Errorf("%s tolerates its run's taint: %v, another's: %v; want %v, false", name, tolerates(mine), tolerates(others), want)
+				}
 			}
 		})
 	}

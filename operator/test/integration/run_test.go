@@ -134,7 +134,7 @@ func TestALostStatusIsRebuiltFromTheLedger(t *testing.T) {
 
 	after := w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached).Status
 	forget := func(s assayv1alpha1.BenchmarkRunStatus) assayv1alpha1.BenchmarkRunStatus {
-		s.CompletionTime, s.Conditions, s.ObservedGeneration, s.StartTime, s.Remaining = nil, nil, 0, nil, nil
+		s.CompletionTime, s.Conditions, s.ObservedGeneration, s.StartTime, s.Remaining, s.Leases = nil, nil, 0, nil, nil, nil
 		return s
 	}
 	if diff := cmp.Diff(forget(before), forget(after)); diff != "" {

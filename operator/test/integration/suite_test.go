@@ -4,6 +4,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,6 +31,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
 	"assay.dev/assay/operator/internal/controller"
+	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
@@ -39,10 +41,10 @@ import (
 // The suite's cluster. Every test has a namespace and nodes of its own.
 var (
 	// admin may do everything; operatorConfig only what config/rbac says.
-	admin          client.Client
-	operatorConfig *rest.Config
-	store          *flakyStore
-	operator       *runningOperator
+	admin                       client.Client
+	operatorConfig, adminConfig *rest.Config
+	store                       *flakyStore
+	operator                    *runningOperator
 )
 
 func TestMain(m *testing.M) { os.Exit(runSuite(m)) }
@@ -76,7 +78,8 @@ func runSuite(m *testing.M) int {
 }
 
 func start(environment *envtest.Environment) error {
-	adminConfig, err := environment.Start()
+	var err error
+	adminConfig, err = environment.Start()
 	if err != nil {
 		return fmt.Errorf("start the API server: %w", err)
 	}
@@ -125,6 +128,9 @@ func grant(user string) error {
 	if err := yaml.UnmarshalStrict(raw, &role); err != nil {
 		return fmt.Errorf("config/rbac/role.yaml: %w", err)
 	}
+	if err := grantLeases(user); err != nil {
+		return err
+	}
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
@@ -135,6 +141,39 @@ func grant(user string) error {
 	}
 	return admin.Create(context.Background(), binding)
 }
+
+// leaseNamespace is where the leases of nodes are.
+const leaseNamespace = "assay-system"
+
+// grantLeases gives the operator what it may do in its own namespace.
+func grantLeases(user string) error {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "leases_role.yaml"))
+	if err != nil {
+		return err
+	}
+	var role rbacv1.Role
+	if err := yaml.UnmarshalStrict(raw, &role); err != nil {
+		return fmt.Errorf("config/rbac/leases_role.yaml: %w", err)
+	}
+	role.Namespace = leaseNamespace
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: leaseNamespace}},
+		&role,
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: leaseNamespace, Name: role.Name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+		},
+	} {
+		if err := admin.Create(context.Background(), object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nodeGrace is short, so that a test can wait for it.
+const nodeGrace = time.Second
 
 // imagePullGrace is short, so that a test can wait for it.
 const imagePullGrace = time.Second
@@ -160,24 +199,29 @@ func startOperator() (*runningOperator, error) {
 	skip := true
 	manager, err := ctrl.NewManager(operatorConfig, ctrl.Options{
 		Scheme:     newScheme(),
-		Cache:      controller.CacheOptions(nil),
+		Cache:      controller.CacheOptions(nil, leaseNamespace),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: &skip},
 	})
 	if err != nil {
 		return nil, err
 	}
+	applier := &apply.Applier{
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: store, Config: workflowConfig(),
+		Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Clock: clock.RealClock{},
+	}
 	reconciler := &controller.Reconciler{
 		Live:     manager.GetAPIReader(),
-		Observer: &observe.Observer{Client: manager.GetClient(), Store: store},
-		Applier:  &apply.Applier{Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: store, Config: workflowConfig()},
+		Observer: &observe.Observer{Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leaseNamespace, Store: store},
+		Applier:  applier,
 		Recorder: manager.GetEventRecorderFor("assay-operator"),
-		Settings: plan.Settings{ImagePullGrace: imagePullGrace, LedgerRetry: 500 * time.Millisecond, Overhead: corev1.ResourceList{
+		Settings: plan.Settings{ImagePullGrace: imagePullGrace, LedgerRetry: 500 * time.Millisecond, NodeGrace: nodeGrace, Overhead: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi"),
 		}},
 		Clock: clock.RealClock{},
 	}
-	if err := reconciler.SetupWithManager(manager); err != nil {
+	nodes := &controller.NodeReconciler{Live: manager.GetAPIReader(), Applier: applier, Clock: clock.RealClock{}}
+	if err := errors.Join(reconciler.SetupWithManager(manager), nodes.SetupWithManager(manager)); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -1,23 +1,27 @@
 //! Runs a block from its first warm-up to its last slot.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use assay_schema::Attempt;
 use assay_schema::attempt::{Environment, Noise, NoiseWindow, Outcome, Resources};
+use assay_schema::result::Scalar;
 
+use crate::canary::{Canaries, Canary};
 use crate::cgroup::Cgroups;
-use crate::counters::{Counters, OtherWork};
+use crate::counters::Counters;
 use crate::cpus::CpuSet;
-use crate::environment;
+use crate::environment::{self, Planned};
 use crate::host::Host;
 use crate::isolation::{Grant, Observed, OtherWorkSeen};
 use crate::launch::{Ended, How, Launch, Launcher};
+use crate::placed::Copies;
 use crate::plan::{Plan, Trial};
-use crate::probe;
+use crate::probe::{self, Moment};
 use crate::record::Folder;
+use crate::requirements;
 use crate::usage::{self, Usage};
 use crate::verdict::{self, Terms, Verdict};
 use crate::{BlockArgs, Stop};
@@ -25,8 +29,8 @@ use crate::{BlockArgs, Stop};
 /// Where programs are looked for when the container does not say.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Runs the block. Trials may fail; the block goes on.
-pub(crate) fn run(args: &BlockArgs) -> Result<(), Stop> {
+/// Runs the block. Trials may fail; the block goes on. Returns the time that each took beside its process's own.
+pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
     if args.executor.is_empty() || args.executor.len() > 300 || args.executor.contains('/') {
         return Err(Stop::Input(anyhow!(
             "--executor {:?}: 1 to 300 characters without a slash, since an attempt's id is executor/trial",
@@ -39,7 +43,11 @@ pub(crate) fn run(args: &BlockArgs) -> Result<(), Stop> {
     // Of a large wave little is needed, and until exec a trial counts the runner's memory as its own.
     usage::release_free_memory();
 
-    let mut block = Block::prepare(&plan, &args.executor, folder, launcher);
+    let copies = Copies::new(&args.out);
+    let mut block = Block::prepare(&plan, &args.executor, folder, launcher, copies);
+    if let Some(unmet) = &block.unmet {
+        crate::log(format_args!("{} runs no trial: {unmet}", plan.block));
+    }
     let done = plan.trials.iter().try_for_each(|trial| block.trial(trial));
     if let Err(Stop::Signal(signal)) = done {
         let (signal, done, all) = (usage::signal_name(signal), block.tally.trials, plan.trials.len());
@@ -50,7 +58,7 @@ pub(crate) fn run(args: &BlockArgs) -> Result<(), Stop> {
     }
     done?;
     block.tally.report(&plan.block);
-    Ok(())
+    Ok(block.tally.overheads)
 }
 
 /// A block under way.
@@ -61,9 +69,16 @@ struct Block<'a> {
     cgroups: Cgroups,
     grant: Grant,
     environment: Environment,
-    before: NoiseWindow,
-    /// When the share of other work was last known, and what it was.
-    last_seen: (Counters, Option<OtherWork>),
+    /// Why no trial may start.
+    unmet: Option<String>,
+    canaries: Canaries,
+    /// The canary of every cell whose trials' memory is known.
+    of_cell: BTreeMap<usize, Canary>,
+    /// The probes since the last trial.
+    moment: Moment,
+    copies: Copies,
+    /// Earlier readings of the counters, oldest first.
+    history: VecDeque<Counters>,
     folder: Folder,
     launcher: Launcher,
     tally: Tally,
@@ -75,25 +90,42 @@ struct Tally {
     trials: usize,
     outcomes: BTreeMap<&'static str, usize>,
     probe: Duration,
-    overhead: Duration,
-    overhead_most: Duration,
+    overheads: Vec<Duration>,
 }
 
 impl<'a> Block<'a> {
     /// Reads what stays the same during the block, and probes the machine.
-    fn prepare(plan: &'a Plan, executor: &'a str, folder: Folder, launcher: Launcher) -> Self {
+    fn prepare(plan: &'a Plan, executor: &'a str, folder: Folder, launcher: Launcher, copies: Copies) -> Self {
         let start = Instant::now();
         let host = Host::real();
         let cgroups = Cgroups::find(&host);
         let allowed = CpuSet::allowed();
-        let before = probe::full(&host, &cgroups);
+        let history = VecDeque::from([Counters::read(&host, &cgroups, allowed.as_ref())]);
+        let moment = Moment::new(probe::full(&host, &cgroups));
+        let grant = Grant::read(&host, &cgroups);
+        let node = plan.lease.as_ref().map(|lease| lease.node.clone());
+        let environment =
+            environment::read(&host, &cgroups, allowed.as_ref(), Planned { image: plan.image.clone(), node });
+        let isolation = grant.judge(&Observed {
+            allowed_before: allowed.clone(),
+            allowed_after: allowed.clone(),
+            during: &NoiseWindow::default(),
+            // Whether others keep to it is seen in every trial.
+            other_work: OtherWorkSeen::TooSoon,
+        });
+        let last_level_cache =
+            environment::last_level_cache(&host, allowed.as_ref().and_then(CpuSet::first).unwrap_or(0));
         Self {
             plan,
             executor,
-            grant: Grant::read(&host, &cgroups),
-            environment: environment::read(&host, &cgroups, allowed.as_ref(), plan),
-            last_seen: (Counters::read(&host, &cgroups, allowed.as_ref()), None),
-            before,
+            unmet: requirements::unmet(&plan.required, &environment, &isolation),
+            canaries: Canaries::new(last_level_cache),
+            of_cell: BTreeMap::new(),
+            grant,
+            environment,
+            history,
+            moment,
+            copies,
             cgroups,
             host,
             folder,
@@ -109,27 +141,33 @@ impl<'a> Block<'a> {
         let command = self.plan.command(trial);
         let output = self.plan.output.as_deref();
 
-        let cleared = verdict::clear_output(output);
+        let before = self.moment.window(self.canary(trial));
+        let env = variables(&command.env, trial);
+        let program = self.program(trial, &env).and_then(|program| verdict::clear_output(output).map(|()| program));
         let floor = reset_peak_memory(&self.host);
         let kills_before = self.cgroups.out_of_memory_kills();
         let allowed_before = CpuSet::allowed();
         let counters_before = self.counters(allowed_before.as_ref());
-        let ended = match cleared {
-            Ok(()) => self.launcher.run(&Launch {
+        let ended = match &program {
+            Ok(program) => self.launcher.run(&Launch {
+                program,
                 argv: &command.argv,
-                env: &variables(&command.env, trial),
+                env: &env,
                 stdout_is_result: output.is_none(),
                 timeout: self.plan.timeout,
             })?,
-            Err(reason) => Ended::not_started(reason),
+            Err(reason) => Ended::not_started(reason.clone()),
         };
         let counters_after = self.counters(allowed_before.as_ref());
         let allowed_after = CpuSet::allowed();
         let mut during = counters_after.since(&counters_before);
+        counters_after.shares_since(&counters_before, &self.history, &mut during);
         if matches!(ended.how, How::NotStarted(_)) {
             // Nothing ran, so there is nothing to say about what else did.
             during = NoiseWindow { window_seconds: during.window_seconds, ..NoiseWindow::default() };
         }
+        let resources = ended.usage.as_ref().map_or_else(Resources::default, |usage: &Usage| usage.resources(floor));
+        let after = self.probe_after(trial, &ended, resources.max_rss_bytes.or(floor));
 
         let verdict = verdict::judge(
             &ended,
@@ -141,7 +179,9 @@ impl<'a> Block<'a> {
                 memory_limit: self.cgroups.memory_limit(),
             },
         );
-        let other_work = self.other_work(&counters_before, &counters_after);
+        let other_work = OtherWorkSeen::of(&during, counters_after.sees_cpus());
+        self.history.extend([counters_before, counters_after]);
+        Counters::trim(&mut self.history);
         let isolation = self.grant.judge(&Observed { allowed_before, allowed_after, during: &during, other_work });
         let attempt = Attempt {
             schema: Default::default(),
@@ -166,10 +206,10 @@ impl<'a> Block<'a> {
             argv: command.argv.clone(),
             parameters: command.parameters.clone(),
             result: verdict.result.clone(),
-            environment: self.environment.clone(),
+            environment: self.environment_of(program.ok().filter(|_| command.null)),
             isolation,
-            noise: Noise { before: self.before.clone(), during, after: probe::short() },
-            resources: ended.usage.as_ref().map_or_else(Resources::default, |usage: &Usage| usage.resources(floor)),
+            noise: Noise { before, during, after },
+            resources,
         };
         self.folder.write(&attempt).map_err(Stop::Runner)?;
         self.tally.add(start.elapsed().saturating_sub(ended.duration), attempt.outcome);
@@ -177,19 +217,40 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
-    /// Other work during the trial, or if that was too short for the counters over the shortest time around it that is not.
-    fn other_work(&mut self, before: &Counters, after: &Counters) -> OtherWorkSeen {
-        let of_trial = || Some(("during the trial", after.other_work_since(before)?));
-        let since_last = || Some(("in and shortly before the trial", after.other_work_since(&self.last_seen.0)?));
-        if let Some((when, other)) = of_trial().or_else(since_last) {
-            self.last_seen = (after.clone(), Some(other));
-            return OtherWorkSeen::Over(when, other);
+    /// The canary that stands for a trial.
+    fn canary(&self, trial: &Trial) -> Canary {
+        self.of_cell.get(&trial.cell).copied().unwrap_or_else(|| self.canaries.memory())
+    }
+
+    /// The program that a trial executes, or why it may not start.
+    fn program(&mut self, trial: &Trial, env: &BTreeMap<String, String>) -> Result<String, String> {
+        if let Some(unmet) = &self.unmet {
+            return Err(unmet.clone());
         }
-        match self.last_seen.1 {
-            Some(other) => OtherWorkSeen::Over("shortly before the trial", other),
-            None if after.sees_cpus() => OtherWorkSeen::TooSoon,
-            None => OtherWorkSeen::Unreadable,
+        let command = self.plan.command(trial);
+        if !command.null {
+            return Ok(command.argv[0].clone());
         }
+        self.copies.of(&command.argv[0], env.get("PATH").map_or("", String::as_str))
+    }
+
+    /// Probes right after a trial, with a canary that stands for the memory it was seen to use.
+    fn probe_after(&mut self, trial: &Trial, ended: &Ended, resident: Option<u64>) -> NoiseWindow {
+        if matches!(ended.how, How::NotStarted(_)) {
+            return NoiseWindow::default();
+        }
+        if let Some(resident) = resident {
+            // Decided once, so that all readings of a cell in a block can be compared.
+            self.of_cell.entry(trial.cell).or_insert_with(|| self.canaries.standing_for(resident));
+        }
+        self.moment = Moment::new(probe::short());
+        self.moment.window(self.canary(trial))
+    }
+
+    fn environment_of(&self, copy: Option<String>) -> Environment {
+        let mut environment = self.environment.clone();
+        environment.soft.extend(copy.map(|copy| (environment::NULL_PROGRAM.to_owned(), Scalar::Text(copy))));
+        environment
     }
 
     fn counters(&self, allowed: Option<&CpuSet>) -> Counters {
@@ -201,19 +262,19 @@ impl Tally {
     fn add(&mut self, overhead: Duration, outcome: Outcome) {
         self.trials += 1;
         *self.outcomes.entry(word(outcome)).or_default() += 1;
-        self.overhead += overhead;
-        self.overhead_most = self.overhead_most.max(overhead);
+        self.overheads.push(overhead);
     }
 
     fn report(&self, block: &str) {
         let outcomes: Vec<String> = self.outcomes.iter().map(|(word, count)| format!("{count} {word}")).collect();
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        let (overhead, most) = (self.overheads.iter().sum::<Duration>(), self.overheads.iter().max());
         crate::log(format_args!(
             "{block} done: {} trials ({}); overhead {:.1} ms per trial (at most {:.1}), {:.1} ms before the first",
             self.trials,
             outcomes.join(", "),
-            millis(self.overhead) / self.trials.max(1) as f64,
-            millis(self.overhead_most),
+            millis(overhead) / self.trials.max(1) as f64,
+            millis(most.copied().unwrap_or_default()),
             millis(self.probe),
         ));
     }

@@ -1,5 +1,6 @@
 //! Counters that the kernel keeps, and what they say about the window between two readings.
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use assay_schema::attempt::NoiseWindow;
@@ -11,8 +12,8 @@ use crate::usage;
 
 /// The unit of /proc/stat on every Linux that user space sees.
 const TICK_SECONDS: f64 = 0.01;
-/// A share of CPU time is left out of windows shorter than this many steps of its counter: it would be noise itself.
-const STEPS_AT_LEAST: f64 = 20.0;
+/// Over less time a share of CPU time would be noise itself, since it is counted in ticks.
+const SHARES_WINDOW: f64 = 20.0 * TICK_SECONDS;
 
 /// Other work on the allowed CPUs, as a share of their time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,7 +40,9 @@ struct CpuTimes {
     cpus: usize,
     busy_seconds: f64,
     steal_seconds: f64,
-    /// How coarse `busy_seconds` is.
+    /// Busy time of the CPUs outside the allowed ones; absent if there are none.
+    elsewhere_seconds: Option<f64>,
+    /// How coarse `busy_seconds` and `elsewhere_seconds` are.
     resolution: f64,
 }
 
@@ -72,11 +75,37 @@ impl Counters {
             window.throttled_seconds = Some((after.seconds - before.seconds).max(0.0));
             window.throttled_periods = Some(after.periods.saturating_sub(before.periods));
         }
-        if let Some((before, after, capacity)) = self.cpu_window(earlier) {
-            window.steal_ratio = Some(((after.steal_seconds - before.steal_seconds) / capacity).max(0.0));
-        }
-        window.other_work_ratio = self.other_work_since(earlier).map(|other| other.ratio);
         window
+    }
+
+    /// Completes the readings of a trial by the shares of CPU time. Those of a trial that is too short for them are taken over the
+    /// shortest time that is not and ends with it, of which `history` has the readings, oldest first.
+    pub(crate) fn shares_since(&self, earlier: &Self, history: &VecDeque<Self>, window: &mut NoiseWindow) {
+        let long_enough = |reading: &&Self| self.cpu_window(reading).is_some();
+        let Some(start) = Some(earlier).filter(long_enough).or_else(|| history.iter().rev().find(long_enough)) else {
+            return;
+        };
+        let Some((before, after, capacity)) = self.cpu_window(start) else { return };
+        let seconds = (self.at - start.at).as_secs_f64();
+        window.shares_window_seconds = (start.at != earlier.at).then_some(seconds);
+        window.steal_ratio = Some(((after.steal_seconds - before.steal_seconds) / capacity).max(0.0));
+        window.other_cpus_ratio = before
+            .elsewhere_seconds
+            .zip(after.elsewhere_seconds)
+            .map(|(before, after)| ((after - before) / seconds).max(0.0));
+        let other = self.other_work_since(start);
+        window.other_work_ratio = other.map(|other| other.ratio);
+        window.other_work_uncertainty = other.map(|other| other.uncertainty);
+    }
+
+    /// Forgets the readings of the past that no trial from now on can need.
+    pub(crate) fn trim(history: &mut VecDeque<Self>) {
+        while let (Some(second), Some(last)) = (history.get(1), history.back()) {
+            if (last.at - second.at).as_secs_f64() < SHARES_WINDOW {
+                break;
+            }
+            history.pop_front();
+        }
     }
 
     /// What other than the runner and its trials ran on the allowed CPUs; nothing if the window is too short to tell.
@@ -97,7 +126,7 @@ impl Counters {
     fn cpu_window(&self, earlier: &Self) -> Option<(CpuTimes, CpuTimes, f64)> {
         let (before, after) = (earlier.cpus?, self.cpus?);
         let seconds = (self.at - earlier.at).as_secs_f64();
-        let comparable = before.cpus == after.cpus && seconds >= STEPS_AT_LEAST * after.resolution;
+        let comparable = before.cpus == after.cpus && seconds >= SHARES_WINDOW;
         comparable.then_some((before, after, seconds * after.cpus as f64))
     }
 }
@@ -105,32 +134,35 @@ impl Counters {
 impl CpuTimes {
     /// From /proc/stat, and where the kernel also counts nanoseconds from /proc/schedstat.
     fn read(host: &Host, allowed: &CpuSet) -> Option<Self> {
-        let mut times = Self { cpus: 0, busy_seconds: 0.0, steal_seconds: 0.0, resolution: TICK_SECONDS };
-        for (cpu, ticks) in per_cpu(&host.text("/proc/stat")?) {
-            if allowed.contains(cpu) {
-                // user nice system idle iowait irq softirq steal; guest time is part of user.
-                let [user, nice, system, _, _, irq, softirq, steal] = *ticks.first_chunk()?;
-                times.cpus += 1;
-                times.busy_seconds += (user + nice + system + irq + softirq) as f64 * TICK_SECONDS;
-                times.steal_seconds += steal as f64 * TICK_SECONDS;
-            }
+        let stat = host.text("/proc/stat")?;
+        let ticks: Vec<(usize, [u64; 8])> =
+            per_cpu(&stat).map(|(cpu, ticks)| Some((cpu, *ticks.first_chunk()?))).collect::<Option<_>>()?;
+        // user nice system idle iowait irq softirq steal; guest time is part of user.
+        let busy = |&(cpu, [user, nice, system, _, _, irq, softirq, _]): &(usize, [u64; 8])| {
+            (cpu, (user + nice + system + irq + softirq) as f64 * TICK_SECONDS)
+        };
+        let mut busy: Vec<(usize, f64)> = ticks.iter().map(busy).collect();
+        let mut resolution = TICK_SECONDS;
+        let precise = host.text("/proc/schedstat").map(|text| {
+            // The seventh number is the nanoseconds for which tasks ran.
+            per_cpu(&text).filter_map(|(cpu, n)| Some((cpu, *n.get(6)? as f64 / 1e9))).collect::<Vec<_>>()
+        });
+        if let Some(precise) = precise.filter(|precise| precise.len() == busy.len()) {
+            (busy, resolution) = (precise, 0.001);
         }
-        if times.cpus != allowed.len() {
+        let (own, elsewhere): (Vec<_>, Vec<_>) = busy.into_iter().partition(|(cpu, _)| allowed.contains(*cpu));
+        if own.len() != allowed.len() {
             return None;
         }
-        let precise = host.text("/proc/schedstat").and_then(|text| {
-            // The seventh number is the nanoseconds for which tasks ran.
-            let run: Vec<u64> = per_cpu(&text)
-                .filter(|(cpu, _)| allowed.contains(*cpu))
-                .filter_map(|(_, n)| n.get(6).copied())
-                .collect();
-            (run.len() == allowed.len()).then(|| run.iter().sum::<u64>() as f64 / 1e9)
-        });
-        if let Some(seconds) = precise {
-            times.busy_seconds = seconds;
-            times.resolution = 0.001;
-        }
-        Some(times)
+        let sum = |cpus: &[(usize, f64)]| cpus.iter().map(|(_, seconds)| seconds).sum::<f64>();
+        let stolen = ticks.iter().filter(|(cpu, _)| allowed.contains(*cpu)).map(|(_, ticks)| ticks[7]).sum::<u64>();
+        Some(Self {
+            cpus: own.len(),
+            busy_seconds: sum(&own),
+            steal_seconds: stolen as f64 * TICK_SECONDS,
+            elsewhere_seconds: (!elsewhere.is_empty()).then(|| sum(&elsewhere)),
+            resolution,
+        })
     }
 }
 
@@ -175,7 +207,13 @@ mod tests {
         let mut after = reading(after, &allowed());
         after.at = before.at + Duration::from_secs(1);
         after.own_seconds = before.own_seconds + own;
-        after.since(&before)
+        between(&before, &after, &VecDeque::new())
+    }
+
+    fn between(before: &Counters, after: &Counters, history: &VecDeque<Counters>) -> NoiseWindow {
+        let mut window = after.since(before);
+        after.shares_since(before, history, &mut window);
+        window
     }
 
     #[test]
@@ -183,10 +221,24 @@ mod tests {
         let window = window(&machine(100, 0), &machine(180, 0), 0.5);
         assert!((window.other_work_ratio.expect("read") - 0.3).abs() < 1e-9);
         assert_eq!(window.steal_ratio, Some(0.0));
+        assert_eq!(window.other_work_uncertainty, Some(0.02), "two ticks of a second");
         assert_eq!(window.window_seconds, Some(1.0));
         assert_eq!(window.pressure_cpu_seconds, Some(0.0));
         assert_eq!(window.pressure_io_seconds, None, "the fake machine does not say");
         assert_eq!(window.throttled_periods, None);
+    }
+
+    #[test]
+    fn the_other_cpus_are_read_too() {
+        let (before, after) = (machine(100, 0), machine(180, 0));
+        let stat = after.host().text("/proc/stat").expect("written").replace("cpu0 900", "cpu0 975");
+        after.write("/proc/stat", &stat);
+        let window = window(&before, &after, 0.8);
+        assert!((window.other_cpus_ratio.expect("read") - 0.75).abs() < 1e-9);
+        assert_eq!(window.other_work_ratio, Some(0.0), "what others do elsewhere is no work on the trial's CPU");
+        let both = CpuSet::parse("0-1").expect("a list");
+        let cpus = reading(&before, &both).cpus.expect("read");
+        assert_eq!((cpus.cpus, cpus.elsewhere_seconds), (2, None), "there is no other CPU");
     }
 
     #[test]
@@ -211,9 +263,39 @@ mod tests {
     fn a_short_window_says_nothing_about_shares() {
         let (before, mut after) = (reading(&machine(100, 0), &allowed()), reading(&machine(101, 1), &allowed()));
         after.at = before.at + Duration::from_millis(150);
-        let window = after.since(&before);
+        let window = between(&before, &after, &VecDeque::new());
         assert_eq!((window.other_work_ratio, window.steal_ratio), (None, None));
         assert!(window.pressure_cpu_seconds.is_some());
+    }
+
+    #[test]
+    fn a_short_trial_is_seen_together_with_what_was_shortly_before_it() {
+        let start = Instant::now();
+        let read = |user: u64, millis: u64| {
+            let mut reading = reading(&machine(user, 0), &allowed());
+            reading.at = start + Duration::from_millis(millis);
+            reading.own_seconds = 0.0;
+            reading
+        };
+        // Busy for 40 of the 400 ms, all of it within the last 250.
+        let mut history = VecDeque::from([read(100, 0), read(100, 150), read(101, 300)]);
+        let (before, after) = (read(103, 350), read(104, 400));
+        let window = between(&before, &after, &history);
+        assert!((window.shares_window_seconds.expect("longer than the trial") - 0.25).abs() < 1e-9);
+        assert!((window.other_work_ratio.expect("read") - 0.16).abs() < 1e-9);
+        assert!((window.window_seconds.expect("read") - 0.05).abs() < 1e-9, "the trial's own");
+        assert!((window.other_work_uncertainty.expect("read") - 0.08).abs() < 1e-9);
+
+        let long = between(&history[0], &after, &history);
+        assert_eq!(long.shares_window_seconds, None, "the trial is long enough itself");
+
+        history.extend([before, after]);
+        Counters::trim(&mut history);
+        assert_eq!(
+            history.front().map(|first| first.at),
+            Some(start + Duration::from_millis(150)),
+            "still long enough"
+        );
     }
 
     #[test]

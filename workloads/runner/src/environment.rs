@@ -11,7 +11,6 @@ use assay_schema::result::Scalar;
 use crate::cgroup::{Cgroups, Version};
 use crate::cpus::CpuSet;
 use crate::host::Host;
-use crate::plan::Plan;
 
 /// Words of the kernel command line that say which machine this is or how it boots, not how it performs.
 const IDENTITY_WORDS: &[&str] = &[
@@ -60,9 +59,21 @@ const ISA_FEATURES: &[&str] = &[
 /// Longer command lines are recorded as a digest.
 const COMMAND_LINE_LENGTH: usize = 512;
 
+/// The soft key of the null arm's attempts: the copy that they ran.
+pub(crate) const NULL_PROGRAM: &str = "nullProgram";
+
+/// What the plan knows of the place.
+#[derive(Debug, Default)]
+pub(crate) struct Planned {
+    pub(crate) image: Option<String>,
+    pub(crate) node: Option<String>,
+}
+
 /// Reads the fingerprint. A key that the machine does not tell is left out.
-pub(crate) fn read(host: &Host, cgroups: &Cgroups, allowed: Option<&CpuSet>, plan: &Plan) -> Environment {
-    Environment { hard: hard(host, cgroups, allowed), soft: soft(host, cgroups, plan) }
+///
+/// The keys are listed in `schema/fixtures/environment-keys.json`, by which others know what they can ask for.
+pub(crate) fn read(host: &Host, cgroups: &Cgroups, allowed: Option<&CpuSet>, planned: Planned) -> Environment {
+    Environment { hard: hard(host, cgroups, allowed), soft: soft(host, cgroups, planned) }
 }
 
 /// One figure of /proc/meminfo, in bytes.
@@ -157,12 +168,12 @@ fn hard(host: &Host, cgroups: &Cgroups, allowed: Option<&CpuSet>) -> BTreeMap<St
     keys.0
 }
 
-fn soft(host: &Host, cgroups: &Cgroups, plan: &Plan) -> BTreeMap<String, Scalar> {
+fn soft(host: &Host, cgroups: &Cgroups, planned: Planned) -> BTreeMap<String, Scalar> {
     let mut keys = Keys::default();
     keys.text("runnerVersion", Some(env!("CARGO_PKG_VERSION").into()));
-    keys.text("image", plan.image.clone());
+    keys.text("image", planned.image);
     keys.text("hostname", host.word("/proc/sys/kernel/hostname"));
-    keys.text("nodeName", plan.lease.as_ref().map(|lease| lease.node.clone()));
+    keys.text("nodeName", planned.node);
     keys.text("bootId", host.word("/proc/sys/kernel/random/boot_id"));
     keys.text("kernelVersion", host.word("/proc/sys/kernel/version"));
     // A last-level cache that is larger than this serves the bandwidth probe.
@@ -173,6 +184,7 @@ fn soft(host: &Host, cgroups: &Cgroups, plan: &Plan) -> BTreeMap<String, Scalar>
     keys.float("loadAverage1", first("/proc/loadavg"));
     keys.integer("memoryAvailableBytes", memory_field(host, "MemAvailable"));
     keys.integer("hugepagesTotal", host.number("/proc/sys/vm/nr_hugepages"));
+    keys.integer("swapTotalBytes", memory_field(host, "SwapTotal"));
     keys.integer("swapUsedBytes", swap_used(host));
     keys.0
 }
@@ -218,7 +230,7 @@ fn numa_nodes(host: &Host) -> Option<u64> {
 }
 
 /// Size of the data cache of the highest level.
-fn last_level_cache(host: &Host, cpu: usize) -> Option<u64> {
+pub(crate) fn last_level_cache(host: &Host, cpu: usize) -> Option<u64> {
     let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cache");
     let caches = host.names(&folder).into_iter().filter(|name| name.starts_with("index"));
     let cache = |name: String| {
@@ -346,6 +358,48 @@ mod tests {
         assert_eq!(text("memoryTotalRounded"), (32_u64 << 30).to_string());
         assert_eq!(text("kernelCommandLine"), "mitigations=off isolcpus=1");
         assert!(!keys.contains_key("clocksource"), "what the machine does not tell is left out");
+    }
+
+    #[test]
+    fn the_list_of_keys_is_complete() {
+        let fake = machine();
+        for (path, text) in [
+            ("/sys/devices/system/cpu/cpu1/cpufreq/cpuinfo_max_freq", "3000000\n"),
+            ("/sys/devices/system/cpu/cpu1/cpufreq/energy_performance_preference", "performance\n"),
+            ("/sys/devices/system/cpu/cpuidle/current_driver", "acpi_idle\n"),
+            ("/sys/devices/system/cpu/vulnerabilities/meltdown", "Not affected\n"),
+            ("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n"),
+            ("/sys/class/dmi/id/sys_vendor", "Vendor\n"),
+            ("/sys/kernel/mm/transparent_hugepage/defrag", "always [madvise] never\n"),
+            ("/proc/sys/kernel/numa_balancing", "0\n"),
+            ("/proc/sys/kernel/randomize_va_space", "2\n"),
+            ("/proc/sys/kernel/osrelease", "6.18.44\n"),
+            ("/proc/sys/kernel/hostname", "node-a\n"),
+            ("/proc/sys/kernel/random/boot_id", "one\n"),
+            ("/proc/sys/kernel/version", "#1 SMP\n"),
+            ("/proc/sys/vm/nr_hugepages", "0\n"),
+            ("/proc/uptime", "1 1\n"),
+            ("/proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"),
+            ("/proc/self/cgroup", "0::/p\n"),
+            ("/proc/self/mountinfo", "30 20 0:26 / /cg rw - cgroup2 cgroup2 rw\n"),
+            ("/cg/p/cgroup.controllers", "cpu memory\n"),
+        ] {
+            fake.write(path, text);
+        }
+        fake.write(
+            "/proc/meminfo",
+            "MemTotal: 32573548 kB\nMemAvailable: 9999999 kB\nSwapTotal: 8 kB\nSwapFree: 4 kB\n",
+        );
+        let planned = Planned { image: Some("image".into()), node: Some("node-a".into()) };
+        let host = fake.host();
+        let found = read(&host, &Cgroups::find(&host), CpuSet::parse("1").as_ref(), planned);
+        let keys = |keys: &BTreeMap<String, Scalar>| keys.keys().cloned().collect::<BTreeSet<String>>();
+        let listed: BTreeMap<String, BTreeSet<String>> =
+            serde_json::from_str(include_str!("../../schema/fixtures/environment-keys.json")).expect("a list");
+        assert_eq!(keys(&found.hard), listed["hard"]);
+        let mut soft = keys(&found.soft);
+        soft.insert(NULL_PROGRAM.to_owned());
+        assert_eq!(soft, listed["soft"]);
     }
 
     #[test]

@@ -19,11 +19,11 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Finds the program, in the folders of its own PATH if its name has no slash.
-    pub(crate) fn find(argv: &[String], env: &BTreeMap<String, String>) -> io::Result<Self> {
+    /// Finds the program, in the folders of its own PATH if its name has no slash. `argv` is passed on as it is.
+    pub(crate) fn find(program: &str, argv: &[String], env: &BTreeMap<String, String>) -> io::Result<Self> {
         let path = env.get("PATH").map_or("", String::as_str);
         Ok(Self {
-            path: CString::new(resolve(&argv[0], path)?)?,
+            path: CString::new(resolve(program, path)?)?,
             argv: Strings::new(argv.iter().cloned())?,
             env: Strings::new(env.iter().map(|(name, value)| format!("{name}={value}")))?,
         })
@@ -59,7 +59,8 @@ impl Strings {
     }
 }
 
-fn resolve(program: &str, path: &str) -> io::Result<String> {
+/// Where a program lies.
+pub(crate) fn resolve(program: &str, path: &str) -> io::Result<String> {
     if program.contains('/') {
         return Ok(program.to_owned());
     }

@@ -43,6 +43,21 @@ pub(crate) enum OtherWorkSeen {
     Unreadable,
 }
 
+impl OtherWorkSeen {
+    /// What a trial's readings say of it.
+    pub(crate) fn of(during: &NoiseWindow, counters_are_there: bool) -> Self {
+        match (during.other_work_ratio, during.shares_window_seconds) {
+            (Some(ratio), longer) => {
+                let window = if longer.is_some() { "in and shortly before the trial" } else { "during the trial" };
+                let uncertainty = during.other_work_uncertainty.unwrap_or(0.0);
+                Self::Over(window, OtherWork { ratio, uncertainty })
+            }
+            (None, _) if counters_are_there => Self::TooSoon,
+            (None, _) => Self::Unreadable,
+        }
+    }
+}
+
 impl Grant {
     pub(crate) fn read(host: &Host, cgroups: &Cgroups) -> Self {
         Self {

@@ -33,6 +33,8 @@ const DRAIN_TIME: Duration = Duration::from_millis(500);
 /// What to launch.
 #[derive(Debug)]
 pub(crate) struct Launch<'a> {
+    /// The program to execute, which need not be the one that its arguments name.
+    pub(crate) program: &'a str,
     pub(crate) argv: &'a [String],
     /// The whole environment.
     pub(crate) env: &'a BTreeMap<String, String>,
@@ -109,7 +111,7 @@ impl Launcher {
     fn supervise(&self, launch: &Launch<'_>) -> Result<Option<Ended>> {
         let (stderr, stderr_writer) = io::pipe().context("cannot make a pipe")?;
         let mut stderr = Capture::new(stderr.into(), Keep::Tail, STDERR_LIMIT)?;
-        let mut command = match Program::find(launch.argv, launch.env) {
+        let mut command = match Program::find(launch.program, launch.argv, launch.env) {
             Ok(program) => command(program),
             Err(error) => return Ok(Some(Ended::not_started(cannot_start(launch, &error)))),
         };
@@ -290,7 +292,7 @@ fn descendants() -> Vec<Pid> {
 }
 
 fn cannot_start(launch: &Launch<'_>, error: &io::Error) -> String {
-    let program = &launch.argv[0];
+    let program = launch.program;
     let hint = match error.kind() {
         io::ErrorKind::NotFound if program.contains('/') && Path::new(program).exists() => {
             "; the file is there, so what is missing is its interpreter or dynamic loader"

@@ -1,6 +1,8 @@
 //! Runs one block of trials inside its pod and records what really happened. See README.md.
 
+mod bench;
 mod block;
+mod canary;
 mod capture;
 mod cgroup;
 mod counters;
@@ -11,10 +13,13 @@ mod host;
 mod install;
 mod isolation;
 mod launch;
+mod placed;
 mod plan;
 mod probe;
 mod record;
+mod requirements;
 mod signals;
+mod survey;
 mod usage;
 mod verdict;
 
@@ -46,6 +51,21 @@ enum Command {
     },
     /// Run one block of a wave and write one attempt per trial.
     Block(BlockArgs),
+    /// Print as JSON what this machine is, how well a block would be kept apart here, and how quiet it is now.
+    Probe,
+    /// Print the runner's own figures, one JSON line each.
+    Bench {
+        /// How many trials.
+        #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(100..=100_000))]
+        trials: u32,
+    },
+    /// Print a result and end: the trial that `bench` runs.
+    #[command(hide = true)]
+    Trivial {
+        /// How much memory to use.
+        #[arg(long, default_value_t = 0)]
+        bytes: usize,
+    },
 }
 
 /// Which block to run, and where its attempts go.
@@ -82,7 +102,10 @@ pub(crate) enum Stop {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Install { to } => install::install(&to).map_err(Stop::Runner),
-        Command::Block(args) => block::run(&args),
+        Command::Block(args) => block::run(&args).map(drop),
+        Command::Probe => survey::print().map_err(Stop::Runner),
+        Command::Bench { trials } => bench::run(trials),
+        Command::Trivial { bytes } => bench::trivial(bytes).map_err(Stop::Runner),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use assay_schema::wave::{Block, Lease, Run, Wave};
+use assay_schema::wave::{Block, Lease, Requirements, Run, Wave};
 
 /// Longer than any trial; keeps arithmetic with deadlines from overflowing.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
@@ -25,6 +25,7 @@ pub(crate) struct Plan {
     pub(crate) output: Option<PathBuf>,
     pub(crate) parity_required: bool,
     pub(crate) timeout: Duration,
+    pub(crate) required: Requirements,
     /// Warm-ups first, then the measured slots.
     pub(crate) trials: Vec<Trial>,
     commands: BTreeMap<usize, Command>,
@@ -38,7 +39,7 @@ pub(crate) struct Trial {
     /// How many trials of its kind the block has.
     pub(crate) of: usize,
     pub(crate) warmup: bool,
-    cell: usize,
+    pub(crate) cell: usize,
 }
 
 /// What the trials of one cell run.
@@ -46,6 +47,8 @@ pub(crate) struct Trial {
 pub(crate) struct Command {
     pub(crate) point: String,
     pub(crate) arm: String,
+    /// It runs a copy of the program.
+    pub(crate) null: bool,
     pub(crate) argv: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) parameters: BTreeMap<String, String>,
@@ -88,6 +91,7 @@ impl Plan {
             output: wave.workload.output.path.filter(|path| !path.is_empty()).map(PathBuf::from),
             parity_required: wave.workload.parity_required.unwrap_or(false),
             timeout: timeout.min(LONGEST_TIMEOUT),
+            required: wave.environment.unwrap_or_default(),
             trials,
             commands,
         })
@@ -121,6 +125,7 @@ impl Command {
         Ok(Self {
             point: point.key.clone(),
             arm: arm.name.clone(),
+            null: arm.null.unwrap_or(false),
             argv: cell.argv.clone(),
             env: cell.env.clone(),
             parameters: cell.parameters.clone(),
@@ -175,6 +180,11 @@ mod tests {
         assert_eq!((command.arm.as_str(), command.point.as_str()), ("loop-null", "batchSize=1,delta=0"));
         assert_eq!(plan.lease, Some(Lease { node: "node-a".into(), token: 7 }));
         assert_eq!(plan.timeout, Duration::from_secs(120));
+        assert!(command.null && !plan.command(&plan.trials[7]).null);
+        assert_eq!(
+            plan.required.require.as_ref().and_then(|require| require.get("smt")).map(String::as_str),
+            Some("false")
+        );
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Short probes of the machine while nothing is being measured.
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use assay_schema::attempt::NoiseWindow;
 
+use crate::canary::Canary;
 use crate::cgroup::Cgroups;
 use crate::host::Host;
 
@@ -32,6 +34,33 @@ pub(crate) fn short() -> NoiseWindow {
         spin_seconds: Some(spin).filter(|&seconds| seconds > 0.0),
         timer_lateness_seconds: Some(lateness),
         ..NoiseWindow::default()
+    }
+}
+
+/// The readings of one moment between two trials. A canary is read when a trial that it stands for is about to begin or has
+/// just ended, and at most once: what is right after one trial is right before the next.
+#[derive(Debug, Default)]
+pub(crate) struct Moment {
+    window: NoiseWindow,
+    canaries: BTreeMap<Canary, Option<f64>>,
+}
+
+impl Moment {
+    pub(crate) fn new(window: NoiseWindow) -> Self {
+        Self { window, canaries: BTreeMap::new() }
+    }
+
+    /// The record for a trial that this canary stands for.
+    pub(crate) fn window(&mut self, canary: Canary) -> NoiseWindow {
+        let start = Instant::now();
+        let seconds = *self.canaries.entry(canary).or_insert_with(|| canary.read());
+        if let Some(window) = &mut self.window.window_seconds {
+            *window += start.elapsed().as_secs_f64();
+        }
+        let mut window = self.window.clone();
+        window.canary_seconds = seconds;
+        window.canary_bytes = seconds.map(|_| canary.bytes);
+        window
     }
 }
 
@@ -110,6 +139,20 @@ mod tests {
         assert!(window.timer_lateness_seconds.expect("always there") >= 0.0);
         let parts = window.spin_seconds.expect("there") + window.timer_lateness_seconds.expect("there");
         assert!(window.window_seconds.expect("there") >= parts);
+    }
+
+    #[test]
+    fn a_canary_is_read_once_in_a_moment() {
+        let canaries = crate::canary::Canaries::new(None);
+        let mut moment = Moment::new(short());
+        let first = moment.window(canaries.standing_for(0));
+        assert!(first.canary_seconds.is_some() && first.canary_bytes.is_some() && first.spin_seconds.is_some());
+        let again = moment.window(canaries.standing_for(0));
+        assert_eq!(first.canary_seconds, again.canary_seconds, "a second reading would differ");
+        let other = moment.window(canaries.standing_for(1 << 20));
+        assert_ne!(other.canary_bytes, first.canary_bytes);
+        assert_eq!(other.spin_seconds, first.spin_seconds);
+        assert!(other.window_seconds > first.window_seconds, "its time is part of the window");
     }
 
     #[test]

@@ -47,6 +47,16 @@ fn main() {
         an_unwritable_attempt_is_the_runners_failure,
         the_lease_in_force_is_recorded,
         install_makes_a_runnable_copy,
+        a_block_that_finds_something_else_than_required_runs_no_trial,
+        a_block_that_finds_what_is_required_runs,
+        the_null_arm_runs_a_copy_of_the_program,
+        a_program_that_cannot_be_copied_is_not_run_by_the_null_arm,
+        every_attempt_holds_the_probes_right_around_it,
+        the_canary_goes_over_as_much_memory_as_the_trials,
+        a_short_trial_has_shares_of_cpu_time_too,
+        address_space_layout_stays_random,
+        a_survey_says_what_a_block_would_find,
+        the_bench_prints_its_figures,
     ];
     libtest_mimic::run(&Arguments::from_args(), tests).exit();
 }
@@ -527,4 +537,187 @@ fn install_makes_a_runnable_copy() {
     assert!(installed.status.success(), "{}", stderr(&installed));
     let copy = Command::new(folder.path().join("assay-runner")).arg("--version").output().expect("the copy starts");
     assert_eq!(copy.stdout, Command::new(runner).arg("--version").output().expect("it starts").stdout);
+}
+
+fn a_block_that_finds_something_else_than_required_runs_no_trial() {
+    let require = json!({"require": {"aslr": "7", "architecture": std::env::consts::ARCH, "noSuchKey": "1"}});
+    let mut bench = Bench::new(&[&["ok"], &["ok"]]).with("/environment", require);
+    bench.wave["blocks"][0]["warmup"] = json!([0]);
+    let (attempts, said) = bench.run();
+    assert_eq!(attempts.len(), 3);
+    for attempt in &attempts {
+        assert_message(
+            attempt,
+            Outcome::NotStarted,
+            &["aslr is \"", "must be \"7\"", "noSuchKey must be \"1\"", "does not tell it"],
+        );
+        assert!(!attempt.message.as_deref().unwrap_or("").contains("architecture"), "that one is as required");
+    }
+    assert!(said.contains("runs no trial"), "{said}");
+
+    // Nothing can show that the CPUs of a test are its own.
+    let isolation = json!({"isolation": "ExclusiveCPUs"});
+    let (attempts, _) = Bench::new(&[&["ok"]]).with("/environment", isolation).run();
+    if attempts[0].isolation.level != assay_schema::attempt::IsolationLevel::ExclusiveCpus {
+        assert_message(&attempts[0], Outcome::NotStarted, &["isolation is", "must be ExclusiveCPUs"]);
+    }
+}
+
+fn a_block_that_finds_what_is_required_runs() {
+    let require = json!({"require": {"architecture": std::env::consts::ARCH}});
+    let (attempts, _) = Bench::new(&[&["ok"]]).with("/environment", require).run();
+    assert_message(&attempts[0], Outcome::Succeeded, &[]);
+}
+
+/// Two arms at one point with the same command, the second one null.
+fn with_null_arm(mut bench: Bench) -> Bench {
+    bench.wave["arms"] = json!([{"name": "loop", "baseline": true}, {"name": "null", "baseline": false, "null": true}]);
+    bench.wave["cells"][1]["arm"] = json!(1);
+    bench
+}
+
+fn the_null_arm_runs_a_copy_of_the_program() {
+    let mut bench = with_null_arm(Bench::new(&[&["place"], &["place"]]));
+    bench.wave["blocks"][0]["order"] = json!([0, 1, 1, 0]);
+    for cell in 0..2 {
+        let file = bench.text(&format!("place-{cell}.json"));
+        bench.wave["cells"][cell]["argv"].as_array_mut().expect("a list").push(json!(file));
+    }
+    let (attempts, _) = bench.run();
+    let place = |cell: usize| -> (String, String) {
+        serde_json::from_slice(&fs::read(bench.path(&format!("place-{cell}.json"))).expect("written")).expect("JSON")
+    };
+    let own = std::env::current_exe().expect("own path").display().to_string();
+    assert_eq!(place(0), (own.clone(), own.clone()), "the baseline runs the program itself");
+    let (copy, called) = place(1);
+    assert_ne!(copy, own);
+    assert_eq!(called, own, "it is called by the name that the plan gives it");
+    for attempt in &attempts {
+        assert_message(attempt, Outcome::Succeeded, &[]);
+        assert_eq!(attempt.argv[0], own);
+        let recorded =
+            attempt.environment.soft.get("nullProgram").map(|path| serde_json::to_value(path).expect("JSON"));
+        assert_eq!(recorded, (attempt.arm == "null").then(|| json!(copy)));
+        assert_eq!(attempt.environment.hard, attempts[0].environment.hard, "the arms can be compared");
+    }
+    assert!(!Path::new(&copy).exists(), "the copy vanishes with the block");
+    let others = fs::read_dir(bench.path("out")).expect("a folder").count();
+    assert_eq!(others, attempts.len(), "nothing but attempts is left beside them");
+}
+
+fn a_program_that_cannot_be_copied_is_not_run_by_the_null_arm() {
+    let mut bench = with_null_arm(Bench::new(&[&["ok"], &["ok"]]));
+    // A folder is what not even root can read as a file.
+    bench.wave["cells"][1]["argv"][0] = json!(bench.text(""));
+    let (attempts, _) = bench.run();
+    assert_message(&attempts[0], Outcome::Succeeded, &[]);
+    assert_message(&attempts[1], Outcome::NotStarted, &["cannot copy", "for the null arm"]);
+}
+
+fn every_attempt_holds_the_probes_right_around_it() {
+    let mut bench = Bench::new(&[&["ok"], &["memory", "40"], &["ok"]]);
+    bench.wave["blocks"][0]["order"] = json!([0, 0, 1, 1, 0, 0]);
+    let (attempts, _) = bench.run();
+    for attempt in &attempts {
+        for window in [&attempt.noise.before, &attempt.noise.after] {
+            assert!(window.canary_seconds.is_some() && window.canary_bytes.is_some(), "{window:?}");
+            assert!(window.spin_seconds.is_some() && window.timer_lateness_seconds.is_some(), "{window:?}");
+        }
+    }
+    for pair in attempts.windows(2) {
+        let (after, before) = (&pair[0].noise.after, &pair[1].noise.before);
+        assert_eq!(after.spin_seconds, before.spin_seconds, "what is right after a trial is right before the next");
+        if after.canary_bytes == before.canary_bytes {
+            assert_eq!(after.canary_seconds, before.canary_seconds);
+        }
+    }
+    let first = &attempts[0].noise.before;
+    assert!(first.read_bandwidth_bytes_per_second.is_some(), "before the first trial there is time for a long probe");
+    assert!(attempts[1..].iter().all(|attempt| attempt.noise.before.spin_seconds != first.spin_seconds));
+}
+
+fn the_canary_goes_over_as_much_memory_as_the_trials() {
+    let (attempts, _) = {
+        let mut bench = Bench::new(&[&["ok"], &["memory", "300"]]);
+        bench.wave["blocks"][0]["order"] = json!([0, 1, 0, 1]);
+        bench.run()
+    };
+    let bytes = |i: usize| {
+        let noise = &attempts[i].noise;
+        (noise.before.canary_bytes.expect("read"), noise.after.canary_bytes.expect("read"))
+    };
+    let (unknown, small) = bytes(0);
+    let (_, large) = bytes(1);
+    assert_eq!(bytes(1).0, unknown, "of the second cell nothing is known either");
+    assert_eq!(unknown, large, "what is not known is taken to be large");
+    assert!(small < large, "{small} {large}");
+    assert_eq!(bytes(2), (small, small));
+    assert_eq!(bytes(3), (large, large));
+}
+
+fn a_short_trial_has_shares_of_cpu_time_too() {
+    let mut bench = Bench::new(&[&["ok"]]);
+    bench.wave["blocks"][0]["order"] = json!(vec![0; 40]);
+    let (attempts, _) = bench.run();
+    let during = &attempts.last().expect("attempts").noise.during;
+    let window = during.window_seconds.expect("read");
+    let shares = during.shares_window_seconds.unwrap_or(window);
+    assert!(shares >= 0.2 && shares >= window, "{during:?}");
+    assert!(during.other_work_ratio.is_some() && during.steal_ratio.is_some(), "{during:?}");
+}
+
+fn address_space_layout_stays_random() {
+    let bench = Bench::new(&[&["ok"]]);
+    let (attempts, _) = bench.run();
+    let machine = fs::read_to_string("/proc/sys/kernel/randomize_va_space").expect("readable");
+    let recorded = serde_json::to_value(&attempts[0].environment.hard["aslr"]).expect("JSON");
+    assert_eq!(recorded, json!(machine.trim()));
+
+    // Not only allowed by the machine: the runner must not have switched it off for what it starts.
+    let mut bench = Bench::new(&[&["layout"]]);
+    let file = bench.text("layout");
+    bench.wave["cells"][0]["argv"].as_array_mut().expect("a list").push(json!(file));
+    bench.run();
+    assert_eq!(
+        fs::read_to_string(&file).expect("written"),
+        own_personality(),
+        "as it is for whoever starts the runner"
+    );
+}
+
+/// The kernel's execution domain of this process; 0040000 in it would switch the random layout off.
+fn own_personality() -> String {
+    fs::read_to_string("/proc/self/personality").expect("readable")
+}
+
+fn a_survey_says_what_a_block_would_find() {
+    let output = Command::new(env!("CARGO_BIN_EXE_assay-runner")).arg("probe").output().expect("it starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let survey: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    assert_eq!(survey["schema"], "assay.dev/survey/v1alpha1");
+    let environment: assay_schema::attempt::Environment =
+        serde_json::from_value(survey["environment"].clone()).expect("as in an attempt");
+    let (attempts, _) = Bench::new(&[&["ok"]]).run();
+    assert_eq!(environment.hard, attempts[0].environment.hard);
+    assert_eq!(survey["isolation"]["level"], json!(attempts[0].isolation.level));
+    assert!(survey["noise"]["otherWorkRatio"].is_number() && survey["noise"]["canarySeconds"].is_number(), "{survey}");
+}
+
+fn the_bench_prints_its_figures() {
+    let bench = |trials: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_assay-runner"));
+        command.args(["bench", "--trials", trials]).output().expect("it starts")
+    };
+    let output = bench("100");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let names: Vec<&str> = lines.iter().map(|line| line["figure"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["trial.overhead_ms", "trial.overhead_p99_ms"]);
+    for line in lines {
+        assert_eq!((&line["unit"], &line["samples"]), (&json!("ms"), &json!(100)));
+        assert!(line["value"].as_f64().is_some_and(|millis| millis > 0.0), "{line}");
+    }
+    assert!(stderr(&output).contains("102 succeeded"), "{}", stderr(&output));
+    assert_eq!(bench("99").status.code(), Some(2), "too few for a figure");
 }

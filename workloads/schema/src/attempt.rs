@@ -144,11 +144,11 @@ pub enum IsolationLevel {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct Noise {
-    /// Before the block.
+    /// Right before it.
     pub before: NoiseWindow,
     /// Over the trial.
     pub during: NoiseWindow,
-    /// After it.
+    /// Right after it.
     pub after: NoiseWindow,
 }
 
@@ -159,12 +159,18 @@ pub struct NoiseWindow {
     /// Length of the window.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
     pub window_seconds: Option<f64>,
+    /// Length of the window of the shares of CPU time, when it is longer than the trial.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub shares_window_seconds: Option<f64>,
     /// Share of the allowed CPUs' time that the hypervisor took.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
     pub steal_ratio: Option<f64>,
     /// Share of the allowed CPUs' time spent on anything but this trial.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
     pub other_work_ratio: Option<f64>,
+    /// How wrong `other_work_ratio` can be, because the kernel counts in steps.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub other_work_uncertainty: Option<f64>,
     /// Time stopped by the CPU quota.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
     pub throttled_seconds: Option<f64>,
@@ -189,6 +195,15 @@ pub struct NoiseWindow {
     /// Time of a fixed amount of arithmetic.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
     pub spin_seconds: Option<f64>,
+    /// Time of a fixed pass over `canary_bytes` of memory.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub canary_seconds: Option<f64>,
+    /// The memory that the canary's pass is spread over.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub canary_bytes: Option<u64>,
+    /// How busy the CPUs outside the allowed ones were: 1 is one CPU's worth.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub other_cpus_ratio: Option<f64>,
 }
 
 /// The process's own use, from `wait4`.
@@ -262,18 +277,23 @@ impl Check for NoiseWindow {
     fn check(&self) -> Result<(), Violation> {
         for (field, value) in [
             ("windowSeconds", self.window_seconds),
+            ("sharesWindowSeconds", self.shares_window_seconds),
             ("stealRatio", self.steal_ratio),
             ("otherWorkRatio", self.other_work_ratio),
+            ("otherWorkUncertainty", self.other_work_uncertainty),
             ("throttledSeconds", self.throttled_seconds),
             ("pressureCpuSeconds", self.pressure_cpu_seconds),
             ("pressureMemorySeconds", self.pressure_memory_seconds),
             ("pressureIoSeconds", self.pressure_io_seconds),
             ("timerLatenessSeconds", self.timer_lateness_seconds),
+            ("otherCpusRatio", self.other_cpus_ratio),
         ] {
             check::not_negative(field, value.unwrap_or(0.0))?;
         }
         check::positive("readBandwidthBytesPerSecond", self.read_bandwidth_bytes_per_second.unwrap_or(1.0))?;
-        check::positive("spinSeconds", self.spin_seconds.unwrap_or(1.0))
+        check::positive("spinSeconds", self.spin_seconds.unwrap_or(1.0))?;
+        check::positive("canarySeconds", self.canary_seconds.unwrap_or(1.0))?;
+        check::require(self.canary_bytes != Some(0), "canaryBytes", || "zero".to_owned())
     }
 }
 

@@ -18,8 +18,14 @@ pub struct Wave {
     pub experiment: String,
     /// The wave's number in its run, from 0.
     pub wave: u64,
+    /// Why the blocks run; without it to reach a verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub purpose: Option<Purpose>,
     /// What every trial of the wave has in common.
     pub workload: Workload,
+    /// What a block must find before its first trial.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub environment: Option<Requirements>,
     /// The combinations of sweep values.
     pub points: Vec<Point>,
     /// The alternatives compared.
@@ -37,6 +43,18 @@ pub enum SchemaId {
     #[default]
     #[serde(rename = "assay.dev/wave/v1alpha1")]
     V1Alpha1,
+}
+
+/// What a wave's blocks may be used for. The runner does not care; the analysis does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Purpose {
+    /// To reach a verdict.
+    Screen,
+    /// To repeat a verdict on fresh blocks.
+    Confirm,
+    /// To try loads, with a part of the cells only.
+    Search,
 }
 
 /// Which run a record belongs to.
@@ -65,6 +83,26 @@ pub struct Workload {
     pub parity_required: Option<bool>,
     /// A trial that runs longer than this many seconds is killed.
     pub timeout_seconds: f64,
+}
+
+/// What a block must find before its first trial.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct Requirements {
+    /// Keys of the fingerprint, hard or soft, and the values they must have, as text.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub require: Option<BTreeMap<String, String>>,
+    /// The isolation level that the block must read back.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub isolation: Option<RequiredIsolation>,
+}
+
+/// The isolation levels that can be required.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RequiredIsolation {
+    /// The block's CPUs are its own.
+    #[serde(rename = "ExclusiveCPUs")]
+    ExclusiveCpus,
 }
 
 /// Where the result comes from.
@@ -103,6 +141,9 @@ pub struct Arm {
     pub name: String,
     /// Whether the others are compared with it.
     pub baseline: bool,
+    /// The baseline again, run from a copy of its program.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub null: Option<bool>,
 }
 
 /// The command that one trial of a point and arm runs.
@@ -159,6 +200,9 @@ impl Check for Wave {
         }
         check::positive("workload.timeoutSeconds", self.workload.timeout_seconds)?;
 
+        if let Some(environment) = &self.environment {
+            environment.check().map_err(|v| v.within("environment"))?;
+        }
         check::count("points", self.points.len(), 1, 10_000)?;
         for (i, point) in self.points.iter().enumerate() {
             check::length(&format!("points[{i}].key"), &point.key, 0, 4096)?;
@@ -188,6 +232,18 @@ impl Check for Run {
     }
 }
 
+impl Check for Requirements {
+    fn check(&self) -> Result<(), Violation> {
+        let require = self.require.iter().flatten();
+        check::count("require", require.clone().count(), 0, 32)?;
+        for (key, value) in require {
+            check::length("require", key, 1, 63)?;
+            check::length(&format!("require.{key}"), value, 0, 512)?;
+        }
+        Ok(())
+    }
+}
+
 impl Check for Cell {
     fn check(&self) -> Result<(), Violation> {
         check::count("argv", self.argv.len(), 1, 256)?;
@@ -213,4 +269,4 @@ impl Check for Lease {
     }
 }
 
-crate::read::objects!(Wave, Run, Workload, Output, Point, Arm, Cell, Block, Lease);
+crate::read::objects!(Wave, Run, Workload, Requirements, Output, Point, Arm, Cell, Block, Lease);

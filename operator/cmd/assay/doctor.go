@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// finding is one thing that doctor looked at.
+type finding struct {
+	Check  string `json:"check"`
+	OK     bool   `json:"ok"`
+	Found  string `json:"found"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+func newDoctorCommand() *cobra.Command {
+	flags := genericclioptions.NewConfigFlags(true)
+	var form, system string
+	command := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the installation: what is missing, and what to do",
+		Long: "Check that everything a run needs is there: the API, the operator, Argo, the ledger's Secret, templates and nodes. " +
+			"What a node can promise about isolation is told by assay preflight.",
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkForm(form, "table", "json"); err != nil {
+				return err
+			}
+			cluster, err := connect(flags)
+			if err != nil {
+				return err
+			}
+			kinds, err := servedKinds(cluster)
+			if err != nil {
+				return err
+			}
+			findings := examine(cmd.Context(), cluster, kinds, cluster.namespace, system)
+			if err := printFindings(cmd.OutOrStdout(), form, findings); err != nil {
+				return err
+			}
+			if slices.ContainsFunc(findings, func(f finding) bool { return !f.OK }) {
+				return errors.New("something that runs need is missing")
+			}
+			return nil
+		},
+	}
+	command.Flags().StringVarP(&form, "output", "o", "table", "table or json")
+	command.Flags().StringVar(&system, "system-namespace", "assay-system", "namespace that Assay is installed in")
+	flags.AddFlags(command.Flags())
+	return command
+}
+
+// servedKinds are the kinds that the API server knows, as group/version/Kind. A group that does not answer is left out.
+func servedKinds(cluster *cluster) (map[string]bool, error) {
+	discover, err := discovery.NewDiscoveryClientForConfig(cluster.config)
+	if err != nil {
+		return nil, err
+	}
+	_, lists, err := discover.ServerGroupsAndResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return nil, fmt.Errorf("ask %s what it serves: %w", cluster.config.Host, err)
+	}
+	kinds := map[string]bool{}
+	for _, list := range lists {
+		for _, resource := range list.APIResources {
+			kinds[list.GroupVersion+"/"+resource.Kind] = true
+		}
+	}
+	return kinds, nil
+}
+
+// examine looks at everything a run in the namespace needs.
+func examine(ctx context.Context, reader client.Reader, kinds map[string]bool, namespace, system string) []finding {
+	out := []finding{
+		served(kinds, "assay.dev/v1alpha1/BenchmarkRun", "install charts/assay: helm upgrade --install assay charts/assay -n "+system+" --create-namespace"),
+		served(kinds, "assay.dev/v1alpha1/BenchmarkTemplate", "install charts/assay"),
+		served(kinds, "argoproj.io/v1alpha1/Workflow", "install Argo Workflows, or install charts/assay with argo.mode=bundled"),
+	}
+	out = append(out, deployments(ctx, reader, system)...)
+	out = append(out, ledgerSecret(ctx, reader, namespace))
+	if kinds["assay.dev/v1alpha1/BenchmarkTemplate"] {
+		out = append(out, templates(ctx, reader, namespace))
+	}
+	return append(out, nodes(ctx, reader))
+}
+
+func served(kinds map[string]bool, kind, remedy string) finding {
+	if kinds[kind] {
+		return finding{Check: kind, OK: true, Found: "served"}
+	}
+	return finding{Check: kind, Found: "the API server does not know this kind", Remedy: remedy}
+}
+
+// deployments tells which of the platform's own programs are not ready.
+func deployments(ctx context.Context, reader client.Reader, system string) []finding {
+	var list appsv1.DeploymentList
+	if err := reader.List(ctx, &list, client.InNamespace(system), client.MatchingLabels{"app.kubernetes.io/part-of": "assay"}); err != nil {
+		return []finding{{Check: "deployments in " + system, Found: err.Error(), Remedy: "doctor needs to list deployments in " + system}}
+	}
+	if len(list.Items) == 0 {
+		return []finding{{Check: "deployments in " + system, Found: "none of Assay's", Remedy: "install charts/assay there, or name its namespace with --system-namespace"}}
+	}
+	var out []finding
+	for _, deployment := range list.Items {
+		wanted := int32(1)
+		if deployment.Spec.Replicas != nil {
+			wanted = *deployment.Spec.Replicas
+		}
+		f := finding{Check: "deployment " + deployment.Name, OK: deployment.Status.ReadyReplicas >= wanted, Found: fmt.Sprintf("%d of %d ready", deployment.Status.ReadyReplicas, wanted)}
+		if !f.OK {
+			f.Remedy = fmt.Sprintf("kubectl describe deployment -n %s %s", system, deployment.Name)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func ledgerSecret(ctx context.Context, reader client.Reader, namespace string) finding {
+	f := finding{Check: "Secret " + namespace + "/assay-ledger"}
+	var secret corev1.Secret
+	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: "assay-ledger"}, &secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		f.Found, f.Remedy = "missing", "add "+namespace+" to runNamespaces of charts/assay"
+	case err != nil:
+		f.Found, f.Remedy = err.Error(), "doctor needs to read this Secret"
+	case len(secret.Data["accessKey"]) == 0 || len(secret.Data["secretKey"]) == 0:
+		f.Found, f.Remedy = "accessKey or secretKey is empty", "give it both keys"
+	default:
+		f.OK, f.Found = true, "has both keys"
+	}
+	return f
+}
+
+func templates(ctx context.Context, reader client.Reader, namespace string) finding {
+	f := finding{Check: "BenchmarkTemplates in " + namespace}
+	var list assayv1alpha1.BenchmarkTemplateList
+	if err := reader.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		f.Found, f.Remedy = err.Error(), "doctor needs to list BenchmarkTemplates"
+		return f
+	}
+	var names []string
+	for _, template := range list.Items {
+		names = append(names, template.Name)
+	}
+	f.OK, f.Found = true, strings.Join(names, ", ")
+	if len(names) == 0 {
+		f.Found = "none: runs here need their template inline"
+	}
+	return f
+}
+
+func nodes(ctx context.Context, reader client.Reader) finding {
+	f := finding{Check: "nodes"}
+	var list corev1.NodeList
+	if err := reader.List(ctx, &list); err != nil {
+		f.Found, f.Remedy = err.Error(), "doctor needs to list nodes"
+		return f
+	}
+	ready := 0
+	for _, node := range list.Items {
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue && !node.Spec.Unschedulable {
+				ready++
+			}
+		}
+	}
+	f.OK, f.Found = ready > 0, fmt.Sprintf("%d of %d ready and not cordoned", ready, len(list.Items))
+	if !f.OK {
+		f.Remedy = "kubectl get nodes"
+	}
+	return f
+}
+
+func printFindings(out io.Writer, form string, findings []finding) error {
+	if form == "json" {
+		return printJSON(out, findings)
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	for _, f := range findings {
+		mark := "ok"
+		if !f.OK {
+			mark = "MISSING"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", mark, f.Check, f.Found)
+		if f.Remedy != "" {
+			fmt.Fprintf(table, "\t\t-> %s\n", f.Remedy)
+		}
+	}
+	return table.Flush()
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/local"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// localRun is a run on this machine: waves, each planned from the analysis of those before it, as the operator plans them.
+type localRun struct {
+	experiment *experiment.Experiment
+	binDirs    []string
+	executor   *local.Executor
+	log        io.Writer
+
+	store  ledger.Store
+	waves  []record.Wave
+	blocks int
+	// note says what the design asked for and did not get.
+	note string
+}
+
+// run executes waves until the design is satisfied and returns the last analysis. Interrupted or out of time, what was
+// measured is judged all the same.
+func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
+	budget, cancel := context.WithTimeout(ctx, r.experiment.Spec.Budget.WallClock.Duration)
+	defer cancel()
+	step := plan.Next(r.experiment, nil, plan.Findings{})
+	for {
+		wave, err := r.plan(ctx, step)
+		if err != nil {
+			return nil, err
+		}
+		stopped, err := r.execute(budget, wave, step.Why)
+		if err != nil {
+			return nil, err
+		}
+		result, err := judge(context.WithoutCancel(ctx), r.store, wave.Wave)
+		if err != nil {
+			return nil, err
+		}
+		step = plan.Next(r.experiment, r.waves, observe.Findings(result))
+		switch {
+		case step.Done:
+			r.note = step.Why
+			return result, nil
+		case stopped:
+			r.note = "stopped before the design was satisfied"
+			if step.Why != "" {
+				r.note += ": " + step.Why
+			}
+			return result, nil
+		}
+	}
+}
+
+// plan lays out a wave and writes it to the ledger, which the first one starts.
+func (r *localRun) plan(ctx context.Context, step plan.Step) (*record.Wave, error) {
+	wave, err := plan.BuildStep(r.experiment, len(r.waves), r.blocks, step, []plan.Lane{{}})
+	if err == nil {
+		wave, err = local.Prepare(wave, r.binDirs)
+	}
+	if err != nil {
+		return nil, &exitCode{exitUsage, err}
+	}
+	if r.store == nil {
+		if r.store, err = startLedger(ctx, r.executor.Folder, r.experiment); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := local.Marshal(wave)
+	if err != nil {
+		return nil, err
+	}
+	r.waves, r.blocks = append(r.waves, *wave), r.blocks+len(wave.Blocks)
+	return wave, r.store.Create(ctx, ledger.WaveKey(wave.Wave), raw)
+}
+
+// execute runs the blocks of a wave; stopped tells that it was interrupted or ran out of time.
+func (r *localRun) execute(ctx context.Context, wave *record.Wave, why string) (stopped bool, err error) {
+	name, started := r.experiment.Run.Name, time.Now()
+	total, done, trials, ran := len(wave.Blocks), 0, 0, 0
+	for _, block := range wave.Blocks {
+		trials += block.Trials()
+	}
+	if why != "" {
+		why = ": " + why
+	}
+	if wave.Wave == 0 {
+		why += ", ledger " + r.executor.Folder
+	}
+	fmt.Fprintf(r.log, "%s: wave %d: %d blocks, %d trials%s\n", name, wave.Wave, total, trials, why)
+	err = r.executor.Run(ctx, wave, func(block record.Block) {
+		done, ran = done+1, ran+block.Trials()
+		remaining := time.Duration(float64(time.Since(started)) / float64(ran) * float64(trials-ran))
+		fmt.Fprintf(r.log, "%s: block %s done, %d/%d trials, remaining about %s\n", name, block.ID, ran, trials, remaining.Round(time.Second))
+	})
+	switch {
+	case err == nil:
+		return false, nil
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		fmt.Fprintf(r.log, "%s: stopped after %d of %d blocks (%v); judging what was measured\n", name, done, total, err)
+		return true, nil
+	default:
+		return true, err
+	}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+// The test binary is also the runner of these tests: started under that name it simulates the trials of a block.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) != "assay-runner" {
+		os.Exit(m.Run())
+	}
+	if err := simulateBlock(os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// systems are the true times of the simulated machine, by the run's name.
+var systems = map[string]func(point record.Point, arm string) float64{
+	"adaptive": func(_ record.Point, arm string) float64 { return map[string]float64{"old": 0.010, "new": 0.008}[arm] },
+	// A server whose latency doubles half-way to its capacity; 4 ms at 600 and 1500 requests per second.
+	"search": func(point record.Point, arm string) float64 {
+		rate, err := strconv.ParseFloat(point.Parameters["rate"], 64)
+		if err != nil {
+			return math.NaN()
+		}
+		capacity := map[string]float64{"old": 800, "new": 2000}[arm]
+		return 0.001 / math.Max(1-rate/capacity, 0.01)
+	},
+}
+
+func simulateBlock(args []string) error {
+	flags := flag.NewFlagSet("block", flag.ContinueOnError)
+	path, block, out, executor := flags.String("wave", "", ""), flags.String("block", "", ""), flags.String("out", "", ""), flags.String("executor", "", "")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	raw, err := os.ReadFile(*path)
+	if err != nil {
+		return err
+	}
+	wave, err := record.ParseWave(raw)
+	if err != nil {
+		return err
+	}
+	exp, err := ledger.ReadExperiment(context.Background(), mustOpen(filepath.Join(filepath.Dir(*path), "..", "..")))
+	if err != nil {
+		return err
+	}
+	seed := fnv.New64a()
+	_, _ = seed.Write([]byte(*block))
+	machine := simulate.Machine{
+		Seed: seed.Sum64(), Executor: *executor, Seconds: systems[exp.Run.Name], Noise: simulate.Noise{Block: 0.01, Arm: 0.01, Trial: 0.01},
+	}
+	only := *wave
+	only.Blocks = nil
+	for _, b := range wave.Blocks {
+		if b.ID == *block {
+			only.Blocks = []record.Block{b}
+		}
+	}
+	for _, attempt := range machine.Run(exp, &only) {
+		raw, err := json.Marshal(attempt)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(*out, attempt.Trial+".json"), raw, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func mustOpen(folder string) ledger.Store {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		panic(err)
+	}
+	store, err := ledger.Open(context.Background(), ledger.FolderURL(folder), ledger.Options{})
+	if err != nil {
+		panic(err)
+	}
+	return store
+}
+
+// runHere runs a file from testdata on the simulated machine.
+func runHere(t *testing.T, name string) (folder, stdout, stderr string, err error) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	for _, program := range []string{"assay-runner", "server"} {
+		if err := os.Link(self, filepath.Join(bin, program)); err != nil {
+			raw, readErr := os.ReadFile(self) // Another file system.
+			if readErr != nil {
+				t.Fatal(err, readErr)
+			}
+			if err := os.WriteFile(filepath.Join(bin, program), raw, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	folder = filepath.Join(t.TempDir(), "ledger")
+	command := newRootCommand()
+	var out, log bytes.Buffer
+	command.SetOut(&out)
+	command.SetErr(&log)
+	command.SetArgs([]string{"run", "--local", filepath.Join("testdata", name+".yaml"), "--bin-dir", bin, "--out", folder, "--pin=false"})
+	err = command.ExecuteContext(context.Background())
+	return folder, out.String(), log.String(), err
+}
+
+func readLocal(t *testing.T, folder string) (waves []record.Wave, newest analysis.Analysis) {
+	t.Helper()
+	store := mustOpen(folder)
+	waves, problems, err := ledger.ReadWaves(t.Context(), store, -1)
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	raw, err := store.Get(t.Context(), ledger.AnalysisKey(len(waves)-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &newest); err != nil {
+		t.Fatal(err)
+	}
+	return waves, newest
+}
+
+func TestAnAdaptiveRunAddsWavesAndConfirms(t *testing.T) {
+	folder, stdout, stderr, err := runHere(t, "adaptive")
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
+	}
+	waves, found := readLocal(t, folder)
+	if len(waves) < 3 || waves[len(waves)-1].Why() != record.Confirm || waves[len(waves)-2].Why() != record.Screen {
+		t.Errorf("want at least two screening waves and one that confirms, got %d:\n%s", len(waves), stderr)
+	}
+	seen := map[string]bool{}
+	for _, wave := range waves {
+		for _, block := range wave.Blocks {
+			if seen[block.ID[5:]] {
+				t.Errorf("block number %s is used twice", block.ID)
+			}
+			seen[block.ID[5:]] = true
+		}
+	}
+	if found.Verdict != assayv1alpha1.VerdictGo || found.Screened != assayv1alpha1.VerdictGo || found.RelativeHalfWidth == nil || *found.RelativeHalfWidth > 0.01 {
+		t.Errorf("verdict %s, screened %s, half width %v\n%s", found.Verdict, found.Screened, found.RelativeHalfWidth, stdout)
+	}
+	if !strings.Contains(stderr, "design.stop asks for ±1 %") || !strings.Contains(stderr, "screened Go is confirmed on fresh blocks") {
+		t.Errorf("the log does not say why waves are added:\n%s", stderr)
+	}
+}
+
+func TestASearchFindsTheCapacityOfEveryArm(t *testing.T) {
+	folder, stdout, stderr, err := runHere(t, "search")
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
+	}
+	_, found := readLocal(t, folder)
+	if found.Verdict != "" || len(found.Search) != 2 {
+		t.Fatalf("verdict %q, search %+v", found.Verdict, found.Search)
+	}
+	for i, capacity := range []float64{600, 1500} {
+		answer := found.Search[i]
+		low, high := number(t, answer.FeasibleMax), number(t, answer.InfeasibleMin)
+		if !(low <= capacity && capacity < high && high/low < 1.25) || !answer.Confirmed || !answer.Complete || answer.Value == nil || answer.BindingConstraint != "latency median AtMost 4ms" {
+			t.Errorf("the capacity is %v and the answer %+v", capacity, answer)
+		}
+		if !strings.Contains(stdout, answer.FeasibleMax) || !strings.Contains(stdout, answer.Reason) {
+			t.Errorf("the answer is not shown:\n%s", stdout)
+		}
+	}
+}
+
+func number(t *testing.T, text string) float64 {
+	t.Helper()
+	out, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

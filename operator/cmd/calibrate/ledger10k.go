@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+// tenThousand has assay judge a ledger of 10,000 attempts of 30 samples each, on one core, so many times.
+func tenThousand(ctx context.Context, binDir string, times int) ([]calibrate.Figure, error) {
+	folder, err := os.MkdirTemp("", "calibrate-ledger-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	if err := writeLedger(folder, 10000); err != nil {
+		return nil, err
+	}
+	seconds := calibrate.Figure{Figure: "analyze.10k_attempts_s", Unit: "s", Samples: times}
+	memory := calibrate.Figure{Figure: "analyze.10k_attempts_memory", Unit: "MiB", Samples: times}
+	for i := range times {
+		command := exec.CommandContext(ctx, filepath.Join(binDir, "assay"), "analyze", "--ledger", ledger.FolderURL(folder))
+		command.Env = append(os.Environ(), "GOMAXPROCS=1")
+		command.Stderr = os.Stderr
+		if err := command.Run(); err != nil {
+			return nil, fmt.Errorf("assay analyze: %w", err)
+		}
+		usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage)
+		if !ok {
+			return nil, fmt.Errorf("this system does not tell what a process used")
+		}
+		widen(&seconds, i, command.ProcessState.UserTime().Seconds()+command.ProcessState.SystemTime().Seconds())
+		widen(&memory, i, float64(usage.Maxrss)/1024)
+	}
+	return []calibrate.Figure{seconds, memory}, nil
+}
+
+// widen adds a measurement to a figure, whose ends are the smallest and the largest one and whose value is their mean.
+func widen(figure *calibrate.Figure, i int, value float64) {
+	if i == 0 {
+		figure.Low, figure.High = value, value
+	}
+	figure.Low, figure.High = min(figure.Low, value), max(figure.High, value)
+	figure.Value += (value - figure.Value) / float64(i+1)
+}
+
+func writeLedger(folder string, atLeast int) error {
+	exp, err := simulate.Scan(nil)
+	if err != nil {
+		return err
+	}
+	perBlock := len(exp.Cells) * 3
+	wave, err := simulate.Wave(exp, 0, 0, (atLeast+perBlock-1)/perBlock)
+	if err != nil {
+		return err
+	}
+	machine := simulate.Machine{Seed: 1, Noise: simulate.Noise{Block: 0.02, Arm: 0.003, Trial: 0.003, Sample: 0.01}, Seconds: simulate.ScanSeconds}
+	objects, err := simulate.Objects(exp, []*record.Wave{wave}, machine.Run(exp, wave))
+	if err != nil {
+		return err
+	}
+	for key, data := range objects {
+		path := filepath.Join(folder, filepath.FromSlash(key))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

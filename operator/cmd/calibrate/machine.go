@@ -1,0 +1,25 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+)
+
+// machine is what a table says of where it was measured.
+func machine() string {
+	model, kernel := runtime.GOARCH, ""
+	if raw, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(raw)) {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				model = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	if raw, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		kernel = ", Linux " + strings.TrimSpace(string(raw))
+	}
+	return fmt.Sprintf("%s with %d CPUs%s", model, runtime.NumCPU(), kernel)
+}

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/manifest"
+)
+
+type realOptions struct {
+	runs       int
+	seed       int64
+	workloads  []string
+	slowdowns  []string
+	neighbours []string
+	root, out  string
+	binDir     string
+	check      bool
+	update     string
+	json       string
+}
+
+func (o *realOptions) flags(command *cobra.Command) {
+	flags := command.Flags()
+	flags.IntVar(&o.runs, "runs", 30, "runs of every row")
+	flags.Int64Var(&o.seed, "seed", 1, "seed of the first run; every run has its own")
+	flags.StringSliceVar(&o.workloads, "workload", []string{"spin", "pir"}, "programs to run: spin, pir")
+	flags.StringSliceVar(&o.slowdowns, "slowdown", []string{"0", "1", "2", "5"}, "true slowdowns of spin, in per cent: 0, 1, 2, 5")
+	flags.StringSliceVar(&o.neighbours, "neighbour", []string{"cpu", "memory", "disk"}, "neighbours beside the same program twice: cpu, memory, disk, or none")
+	flags.StringVar(&o.root, "root", ".", "the project's folder")
+	flags.StringVar(&o.binDir, "bin-dir", "bin", "folder with assay, assay-runner, the programs and assay-neighbour")
+	flags.StringVar(&o.out, "out", "", "folder for the ledgers, kept (default: a temporary one, removed)")
+	flags.StringVar(&o.json, "json", "", "also write every run to this file")
+}
+
+func newRealCommand() *cobra.Command {
+	var o realOptions
+	command := &cobra.Command{
+		Use: "real", Short: "Run programs whose difference is known on this machine, with and without a noisy neighbour", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			tallies, err := o.measure(cmd.Context(), cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			table := calibrate.RealTable(tallies)
+			fmt.Fprint(cmd.OutOrStdout(), table)
+			if o.json != "" {
+				raw, err := json.MarshalIndent(map[string]any{"machine": machine(), "date": time.Now().UTC().Format(time.RFC3339), "rows": tallies}, "", "  ")
+				if err != nil {
+					return err
+				}
+				if err := os.WriteFile(o.json, append(raw, '\n'), 0o644); err != nil {
+					return err
+				}
+			}
+			if o.update != "" {
+				said := fmt.Sprintf("`calibrate real --runs %d --seed %d`, %s, on %s.\n\n", o.runs, o.seed, time.Now().UTC().Format("2006-01-02"), machine())
+				if err := update(o.update, "real", said+table); err != nil {
+					return err
+				}
+			}
+			if o.check {
+				return missed(checkReal(tallies))
+			}
+			return nil
+		},
+	}
+	o.flags(command)
+	command.Flags().BoolVar(&o.check, "check", false, "fail if more verdicts are wrong than the target allows for certain")
+	command.Flags().StringVar(&o.update, "update", "", "also put the table into this document, between its markers")
+	return command
+}
+
+// checkReal holds all rows together to the rate of false verdicts.
+func checkReal(tallies []calibrate.RealTally) []string {
+	wrong, runs := 0, 0
+	for _, t := range tallies {
+		falseGo, falseNoGo, _ := t.Counts()
+		wrong, runs = wrong+falseGo+falseNoGo, runs+len(t.Runs)
+	}
+	if share := calibrate.NewShare(wrong, runs); share.Low > calibrate.MaxFalseRate {
+		return []string{fmt.Sprintf("wrong verdicts: %s of %d runs; the target is at most %g", share, runs, calibrate.MaxFalseRate)}
+	}
+	return nil
+}
+
+// row is one line of the table to measure.
+type row struct {
+	workload, file, neighbour string
+	effect                    float64
+}
+
+func (o *realOptions) rows() ([]row, error) {
+	var out []row
+	for _, workload := range o.workloads {
+		switch workload {
+		case "pir":
+			out = append(out, row{workload: workload, file: "pir-same.yaml"})
+		case "spin":
+			for _, slowdown := range o.slowdowns {
+				percent, err := strconv.Atoi(slowdown)
+				if err != nil || !slices.Contains([]int{0, 1, 2, 5}, percent) {
+					return nil, fmt.Errorf("--slowdown: there is no run with %q per cent; there are 0, 1, 2 and 5", slowdown)
+				}
+				file := "spin-same.yaml"
+				if percent > 0 {
+					file = fmt.Sprintf("spin-slower-%d.yaml", percent)
+				}
+				out = append(out, row{workload: workload, file: file, effect: float64(percent) / 100})
+			}
+		default:
+			return nil, fmt.Errorf("--workload: there is no %q; there are spin and pir", workload)
+		}
+		for _, neighbour := range o.neighbours {
+			switch neighbour {
+			case "none":
+			case "cpu", "memory", "disk":
+				out = append(out, row{workload: workload, file: workload + "-same.yaml", neighbour: neighbour})
+			default:
+				return nil, fmt.Errorf("--neighbour: there is no %q; there are cpu, memory, disk and none", neighbour)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (o *realOptions) measure(ctx context.Context, log io.Writer) ([]calibrate.RealTally, error) {
+	rows, err := o.rows()
+	if err != nil {
+		return nil, err
+	}
+	folder := o.out
+	if folder == "" {
+		if folder, err = os.MkdirTemp("", "calibrate-"); err != nil {
+			return nil, err
+		}
+		defer func() { _ = os.RemoveAll(folder) }()
+	}
+	var out []calibrate.RealTally
+	for i, r := range rows {
+		tally := calibrate.RealTally{Workload: r.workload, Effect: r.effect, Neighbour: r.neighbour}
+		for run := range o.runs {
+			where := filepath.Join(folder, fmt.Sprintf("%02d-%03d", i, run))
+			found, err := o.run(ctx, r, o.seed+int64(run), where)
+			if err != nil {
+				return nil, fmt.Errorf("%s, run %d: %w", r.file, run, err)
+			}
+			fmt.Fprintf(log, "%s %s run %d of %d: %s, %s\n", r.file, r.neighbour, run+1, o.runs, found.Verdict, analysis.Describe(found.Ratio))
+			tally.Runs = append(tally.Runs, found)
+		}
+		out = append(out, tally)
+	}
+	return out, nil
+}
+
+// run executes one experiment through the command line that everybody uses.
+func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) (calibrate.RealRun, error) {
+	templates := filepath.Join(o.root, "charts/assay/files/benchmarktemplates")
+	set, err := manifest.Read(filepath.Join(o.root, "workflows/calibration", r.file))
+	if err != nil {
+		return calibrate.RealRun{}, err
+	}
+	run := set.Runs[0]
+	run.Spec.Design.Seed = seed
+	raw, err := yaml.Marshal(run)
+	if err != nil {
+		return calibrate.RealRun{}, err
+	}
+	if err := os.MkdirAll(where, 0o755); err != nil {
+		return calibrate.RealRun{}, err
+	}
+	file, folder := filepath.Join(where, "run.yaml"), filepath.Join(where, "ledger")
+	if err := os.WriteFile(file, raw, 0o644); err != nil {
+		return calibrate.RealRun{}, err
+	}
+	stopNeighbour, err := o.startNeighbour(ctx, r.neighbour, where)
+	if err != nil {
+		return calibrate.RealRun{}, err
+	}
+	started := time.Now()
+	command := exec.CommandContext(ctx, filepath.Join(o.binDir, "assay"), "run", "--local", file, "--templates", templates, "--bin-dir", o.binDir, "--out", folder)
+	said, err := command.CombinedOutput()
+	busy, neighbourErr := stopNeighbour()
+	seconds := time.Since(started).Seconds()
+	// A verdict that decides nothing is an exit code too; what counts is the analysis.
+	found, readErr := readLedger(ctx, folder, r.effect, busy)
+	if readErr != nil {
+		return calibrate.RealRun{}, errors.Join(readErr, err, fmt.Errorf("assay said: %s", bytes.TrimSpace(said)))
+	}
+	found.Seconds = seconds
+	return found, neighbourErr
+}
+
+func readLedger(ctx context.Context, folder string, effect float64, busy []calibrate.Busy) (calibrate.RealRun, error) {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return calibrate.RealRun{}, err
+	}
+	store, err := ledger.Open(ctx, ledger.FolderURL(folder), ledger.Options{})
+	if err != nil {
+		return calibrate.RealRun{}, err
+	}
+	wave, err := ledger.LastWave(ctx, store)
+	if err != nil {
+		return calibrate.RealRun{}, err
+	}
+	raw, err := store.Get(ctx, ledger.AnalysisKey(wave))
+	if err != nil {
+		return calibrate.RealRun{}, err
+	}
+	var found analysis.Analysis
+	if err := json.Unmarshal(raw, &found); err != nil {
+		return calibrate.RealRun{}, err
+	}
+	attempts, _, err := ledger.ReadAttempts(ctx, store, -1)
+	if err != nil {
+		return calibrate.RealRun{}, err
+	}
+	return calibrate.Conclude(&found, attempts, effect, busy), nil
+}
+
+// The neighbour comes and goes, so that a run has quiet trials beside disturbed ones.
+const (
+	neighbourRests = 2 * time.Second
+	neighbourWorks = 2 // Seconds.
+)
+
+// startNeighbour lets a neighbour come and go until the returned function is called, which tells when it was at work.
+func (o *realOptions) startNeighbour(ctx context.Context, kind, where string) (func() ([]calibrate.Busy, error), error) {
+	if kind == "" {
+		return func() ([]calibrate.Busy, error) { return nil, nil }, nil
+	}
+	program := filepath.Join(o.binDir, "assay-neighbour")
+	if _, err := os.Stat(program); err != nil {
+		return nil, fmt.Errorf("%w: build it with make build-calibration, or pass --neighbour none", err)
+	}
+	cpus, err := os.ReadFile("/sys/devices/system/cpu/online")
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	type ending struct {
+		busy []calibrate.Busy
+		err  error
+	}
+	done := make(chan ending, 1)
+	go func() {
+		var out ending
+		for {
+			select {
+			case <-ctx.Done():
+				done <- out
+				return
+			case <-time.After(neighbourRests):
+			}
+			command := exec.CommandContext(ctx, program, "--kind", kind, "--cpus", strings.TrimSpace(string(cpus)),
+				"--seconds", strconv.Itoa(neighbourWorks), "--bytes", strconv.Itoa(64<<20), "--folder", where)
+			span := calibrate.Busy{From: time.Now()}
+			said, err := command.CombinedOutput()
+			span.To = time.Now()
+			if err != nil && ctx.Err() == nil {
+				done <- ending{out.busy, fmt.Errorf("assay-neighbour: %w: %s", err, bytes.TrimSpace(said))}
+				return
+			}
+			out.busy = append(out.busy, span)
+		}
+	}()
+	return func() ([]calibrate.Busy, error) {
+		cancel()
+		end := <-done
+		return end.busy, end.err
+	}, nil
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+type simulateOptions struct {
+	runs, parallel int
+	seed           uint64
+	scenarios      []string
+	check          bool
+	update         string
+}
+
+func (o *simulateOptions) flags(command *cobra.Command) {
+	flags := command.Flags()
+	flags.IntVar(&o.runs, "runs", 2000, "runs of every scenario and effect")
+	flags.IntVar(&o.parallel, "parallel", 1, "runs at a time; the counts do not depend on it")
+	flags.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
+	flags.StringSliceVar(&o.scenarios, "scenario", nil, "only these scenarios (default: all)")
+}
+
+func newSimulateCommand() *cobra.Command {
+	var o simulateOptions
+	command := &cobra.Command{
+		Use: "simulate", Short: "Judge simulated runs whose truth is known, through the real planner and analysis", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			tallies, err := o.simulate(cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			table := calibrate.Table(tallies)
+			fmt.Fprint(cmd.OutOrStdout(), table)
+			if o.update != "" {
+				if err := update(o.update, "simulated", provenance("calibrate simulate", o)+"\n"+table+"\n"+calibrate.Legend(tallies)); err != nil {
+					return err
+				}
+			}
+			if o.check {
+				return missed(calibrate.Check(calibrate.Figures(tallies)))
+			}
+			return nil
+		},
+	}
+	o.flags(command)
+	command.Flags().BoolVar(&o.check, "check", false, "fail if a target is missed for certain")
+	command.Flags().StringVar(&o.update, "update", "", "also put the table into this document, between its markers")
+	return command
+}
+
+// simulate runs the scenarios asked for.
+func (o *simulateOptions) simulate(log io.Writer) ([]calibrate.Tally, error) {
+	known := simulate.Scenarios()
+	for _, name := range o.scenarios {
+		if !slices.ContainsFunc(known, func(s simulate.Scenario) bool { return s.Name == name }) {
+			var names []string
+			for _, s := range known {
+				names = append(names, s.Name)
+			}
+			return nil, fmt.Errorf("--scenario: there is no %q; there are %s", name, strings.Join(names, ", "))
+		}
+	}
+	var out []calibrate.Tally
+	for _, scenario := range known {
+		if len(o.scenarios) > 0 && !slices.Contains(o.scenarios, scenario.Name) {
+			continue
+		}
+		started := time.Now()
+		tallies, err := calibrate.Simulate(scenario, o.runs, o.seed, o.parallel)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(log, "%s: %d runs in %s\n", scenario.Name, o.runs*len(tallies), time.Since(started).Round(time.Millisecond))
+		out = append(out, tallies...)
+	}
+	return out, nil
+}
+
+func provenance(command string, o simulateOptions) string {
+	return fmt.Sprintf("`%s --runs %d --seed %d`, %s, on %s.\n", command, o.runs, o.seed, time.Now().UTC().Format("2006-01-02"), machine())
+}
+
+func missed(targets []string) error {
+	if len(targets) > 0 {
+		return fmt.Errorf("missed: %s", strings.Join(targets, "; "))
+	}
+	return nil
+}
+
+// update puts a section into a document.
+func update(path, name, content string) error {
+	document, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	changed, err := calibrate.Replace(string(document), name, content)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.WriteFile(path, []byte(changed), 0o644)
+}

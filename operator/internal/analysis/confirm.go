@@ -1,0 +1,53 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// confirm lets a Go or NoGo stand only if blocks that played no part in reaching it say the same, by the same gates at the
+// same confidence. An estimate that was picked because it was extreme is too extreme (regression to the mean), so the gates
+// that are shown then rest on the fresh blocks alone. Fresh is nil as long as there are none.
+func confirm(screened, fresh *judgement, parity *parityReport) *judgement {
+	decided := screened.decided(parity)
+	if len(decided) == 0 {
+		return screened
+	}
+	out := &judgement{
+		gates: slices.Clone(screened.gates), controls: screened.controls, candidates: slices.Clone(screened.candidates),
+		validBlocks: screened.validBlocks, relativeHalfWidth: screened.relativeHalfWidth,
+	}
+	if fresh != nil {
+		out.controls = fresh.controls
+	}
+	for i, gate := range out.gates {
+		if fresh != nil && slices.Contains(decided, gate.Candidate) && gate.Op != assayv1alpha1.ParityEqual {
+			// The same gates, candidates and points were judged, in the same order.
+			out.gates[i] = fresh.gates[i]
+			out.gates[i].Message += fmt.Sprintf("; on the confirming blocks alone, screened %s at %s", gate.Outcome, describe(gate.Estimate))
+		}
+	}
+	for i := range out.candidates {
+		candidate := &out.candidates[i]
+		if !slices.Contains(decided, candidate.Name) {
+			continue
+		}
+		screenedAs := candidate.Verdict
+		switch {
+		case fresh == nil:
+			candidate.Verdict = assayv1alpha1.VerdictInconclusive
+			candidate.Reason = fmt.Sprintf("screened %s, not confirmed: no confirming block has run yet; screening said: %s", screenedAs, candidate.Reason)
+		case fresh.candidates[i].Verdict == screenedAs:
+			*candidate = fresh.candidates[i]
+			candidate.Reason += "; screened, and confirmed on fresh blocks"
+		default:
+			*candidate = fresh.candidates[i]
+			candidate.Verdict = assayv1alpha1.VerdictInconclusive
+			candidate.Reason = fmt.Sprintf("screened %s, not confirmed: on the confirming blocks alone it is %s: %s", screenedAs, fresh.candidates[i].Verdict, candidate.Reason)
+		}
+	}
+	out.verdict = judgeRun(out.candidates)
+	return out
+}

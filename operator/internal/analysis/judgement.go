@@ -1,0 +1,99 @@
+package analysis
+
+import (
+	"slices"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// judgement is what one set of blocks says.
+type judgement struct {
+	gates      []GateResult
+	controls   []ControlResult
+	candidates []Candidate
+	verdict    assayv1alpha1.Verdict
+	// validBlocks is the fewest blocks with valid trials that any point and arm has.
+	validBlocks int
+	// relativeHalfWidth is the widest of the Blocking gates; nil when one has no interval.
+	relativeHalfWidth *float64
+}
+
+// judge judges the gates on the blocks of d. Contenders are the candidates that may still become Go: each is a chance for the
+// run to be Go by accident.
+func judge(d *data, parity *parityReport, contenders []string) *judgement {
+	out := &judgement{validBlocks: d.validBlocks()}
+	gates, p := judgeGates(d, parity)
+	out.gates, out.relativeHalfWidth = gates, relativeHalfWidth(gates, parity, out.validBlocks)
+	holm(d, out.gates, p)
+	out.controls = judgeControls(d, parity)
+	capByControls(out.gates, out.controls)
+	out.candidates = judgeCandidates(d.exp, out.gates, parity)
+	holmOverCandidates(d, out, p, contenders)
+	out.verdict = judgeRun(out.candidates)
+	return out
+}
+
+// validBlocks counts, for the point and arm that has fewest, the blocks in which a trial was measured and counts. A trial that
+// failed counts too: a failure is a result, and running it again until it succeeds would be a way to win.
+func (d *data) validBlocks() int {
+	fewest := -1
+	for point := range d.exp.Points {
+		for arm := range d.exp.Arms {
+			if n := len(d.measured[cell{point, arm}]); fewest < 0 || n < fewest {
+				fewest = n
+			}
+		}
+	}
+	return max(0, fewest)
+}
+
+// relativeHalfWidth is how precise the least precise Blocking gate is. A gate that more blocks cannot make precise does not
+// count: its candidate's output is wrong, or its trials fail.
+func relativeHalfWidth(gates []GateResult, parity *parityReport, validBlocks int) *float64 {
+	widest, found := 0.0, false
+	for _, gate := range gates {
+		hopeless := (gate.Estimate == nil || gate.Estimate.Blocks < minBlocks) && validBlocks >= minBlocks
+		if gate.Severity != assayv1alpha1.Blocking || gate.Op == assayv1alpha1.ParityEqual || hopeless || parity.refused(gate.Candidate) != "" {
+			continue
+		}
+		if gate.Estimate == nil || gate.Estimate.Low == nil || gate.Estimate.High == nil || gate.Estimate.Value == 0 {
+			return nil
+		}
+		half := (*gate.Estimate.High - *gate.Estimate.Low) / 2 / gate.Estimate.Value
+		widest, found = max(widest, half, -half), true
+	}
+	if !found {
+		return nil
+	}
+	return finite(widest)
+}
+
+// decided are the candidates that times made Go or NoGo. What parity decides needs no second look: an output that differs,
+// differs.
+func (j *judgement) decided(parity *parityReport) []string {
+	var out []string
+	for _, candidate := range j.candidates {
+		byTimes := slices.ContainsFunc(j.gates, func(gate GateResult) bool {
+			return gate.Candidate == candidate.Name && gate.Severity == assayv1alpha1.Blocking && gate.Op != assayv1alpha1.ParityEqual
+		})
+		if byTimes && parity.refused(candidate.Name) == "" && decisive(candidate.Verdict) {
+			out = append(out, candidate.Name)
+		}
+	}
+	return out
+}
+
+func decisive(verdict assayv1alpha1.Verdict) bool {
+	return verdict == assayv1alpha1.VerdictGo || verdict == assayv1alpha1.VerdictNoGo
+}
+
+// contenders are the candidates that the screening found Go.
+func (j *judgement) contenders() []string {
+	var out []string
+	for _, candidate := range j.candidates {
+		if candidate.Verdict == assayv1alpha1.VerdictGo {
+			out = append(out, candidate.Name)
+		}
+	}
+	return out
+}

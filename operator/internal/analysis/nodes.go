@@ -1,0 +1,172 @@
+package analysis
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Blocks are the unit of replication, and blocks of one node share the node. When a ratio depends on the node, more blocks
+// on the same nodes say more about these nodes and nothing about another one, so the interval must rest on the nodes.
+
+// nodesDifferLevel is how surprising the difference between nodes must be before it counts as one. It is no part of any
+// verdict's level: a false alarm only widens an interval, and nodes whose difference is overlooked narrow it wrongly.
+const nodesDifferLevel = 0.1
+
+// nodeOf is the node that ran an attempt: the one leased for its block, or the one the runner was told; empty when unknown.
+func nodeOf(attempt *record.Attempt) string {
+	if attempt.Lease != nil {
+		return attempt.Lease.Node
+	}
+	name, _ := attempt.Environment.Soft["nodeName"].(string)
+	return name
+}
+
+// acrossNodes lets the paired differences of several nodes speak for themselves. Nodes that differ by more than their blocks
+// explain widen the interval: of three and more nodes it becomes a random-effects interval over nodes (DerSimonian and Laird
+// 1986, with the variance and Student's quantile of Hartung and Knapp 2001); of two nodes, from which no spread of nodes can
+// be told, it spans the intervals of both, so that a gate holds only if it holds on each.
+func (d *data) acrossNodes(differences map[string]float64, pooled inference) inference {
+	groups := map[string]map[string]float64{}
+	for block, value := range differences {
+		node := d.nodes[block]
+		if groups[node] == nil {
+			groups[node] = map[string]float64{}
+		}
+		groups[node][block] = value
+	}
+	if len(groups) < 2 || groups[""] != nil {
+		return pooled
+	}
+	var found []inference
+	for _, node := range slices.Sorted(maps.Keys(groups)) {
+		one := studentInference(groups[node], d.confidence, pooled.logarithmic)
+		if estimate := one.estimate("1"); estimate != nil {
+			pooled.perNode = append(pooled.perNode, NodeResult{node, *estimate})
+		}
+		if one.hasInterval() {
+			found = append(found, one)
+		}
+	}
+	if !pooled.hasInterval() || len(found) < 2 || !heterogeneous(found) {
+		return pooled
+	}
+	pooled.nodesDiffer = true
+	if len(found) == 2 {
+		spanning(&pooled, found)
+	} else {
+		randomEffects(&pooled, found)
+	}
+	return pooled.at(d.confidence)
+}
+
+// heterogeneous is the analysis of variance with one factor, the node.
+func heterogeneous(nodes []inference) bool {
+	var total, weighted, within float64
+	for _, node := range nodes {
+		n := float64(node.blocks)
+		total += n
+		weighted += n * node.scale(node.value)
+		within += node.se * node.se * n * (n - 1)
+	}
+	center := weighted / total
+	var between float64
+	for _, node := range nodes {
+		off := node.scale(node.value) - center
+		between += float64(node.blocks) * off * off
+	}
+	dfBetween, dfWithin := float64(len(nodes)-1), total-float64(len(nodes))
+	if within == 0 {
+		return between > 0
+	}
+	f := (between / dfBetween) / (within / dfWithin)
+	return distuv.F{D1: dfBetween, D2: dfWithin}.Survival(f) < nodesDifferLevel
+}
+
+// spanning makes the interval reach over those of all nodes.
+func spanning(out *inference, nodes []inference) {
+	out.ends = func(confidence float64) (low, high float64) {
+		low, high = nodes[0].ends(confidence)
+		for _, node := range nodes[1:] {
+			a, b := node.ends(confidence)
+			low, high = min(low, a), max(high, b)
+		}
+		return low, high
+	}
+	center, scale := out.scale(out.value), out.scale
+	out.tail = func(bound float64) float64 {
+		worst := 0.0
+		for _, node := range nodes {
+			// A node whose estimate lies on the other side of the bound than the run's supports nothing.
+			if (node.scale(node.value) > scale(bound)) != (center > scale(bound)) {
+				return 0.5
+			}
+			worst = max(worst, node.tail(bound))
+		}
+		return worst
+	}
+}
+
+// randomEffects takes the nodes as a sample of nodes. The estimate becomes the nodes' weighted mean; the interval is never
+// narrower than the one of the pooled blocks.
+func randomEffects(out *inference, nodes []inference) {
+	k := float64(len(nodes))
+	var weights, weightedSquares, weighted float64
+	for _, node := range nodes {
+		w := 1 / math.Max(node.se*node.se, 1e-30)
+		weights += w
+		weightedSquares += w * w
+		weighted += w * node.scale(node.value)
+	}
+	center := weighted / weights
+	var q float64
+	for _, node := range nodes {
+		off := node.scale(node.value) - center
+		q += off * off / math.Max(node.se*node.se, 1e-30)
+	}
+	between := math.Max(0, (q-(k-1))/(weights-weightedSquares/weights))
+
+	weights, weighted = 0, 0
+	for _, node := range nodes {
+		w := 1 / (math.Max(node.se*node.se, 1e-30) + between)
+		weights += w
+		weighted += w * node.scale(node.value)
+	}
+	center = weighted / weights
+	var spread float64
+	for _, node := range nodes {
+		off := node.scale(node.value) - center
+		spread += off * off / (math.Max(node.se*node.se, 1e-30) + between)
+	}
+	out.value = out.unscale(center)
+	out.se, out.df = math.Max(out.se, math.Sqrt(spread/(k-1)/weights)), k-1
+	out.student(center)
+}
+
+// nodeWarnings say where the answer depends on the node.
+func nodeWarnings(ratios []RatioResult) []string {
+	var out []string
+	for _, ratio := range ratios {
+		if !ratio.NodesDiffer {
+			continue
+		}
+		text := ""
+		for i, node := range ratio.PerNode {
+			if i > 0 {
+				text += ", "
+			}
+			text += fmt.Sprintf("%s %s", node.Node, describe(&node.Estimate))
+		}
+		how := "the interval rests on the nodes"
+		if len(ratio.PerNode) == 2 {
+			how = "two nodes cannot tell how much nodes vary, so the interval spans both"
+		}
+		out = append(out, fmt.Sprintf("%s %s of %s at %s depends on the node (%s): %s", ratio.Metric, ratio.Statistic, ratio.Candidate, pointName(ratio.Point), text, how))
+	}
+	return out
+}

@@ -1,0 +1,237 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+// memoryNeighbour halves the memory's speed: the trials' times and the canary's tell the same story.
+var memoryNeighbour = simulate.Neighbour{Slowdown: 1.6, Canary: 1.8}
+
+func environmentOf(policy assayv1alpha1.ViolationPolicy, limits assayv1alpha1.NoiseLimits) func(*runSpec, *templateSpec) {
+	return func(spec *runSpec, template *templateSpec) {
+		gates(gainAt8("0.95"))(spec, template)
+		spec.Environment = &assayv1alpha1.Environment{OnViolation: policy, Noise: limits}
+	}
+}
+
+// besideCandidates lets the neighbour work while a candidate's trials run in some blocks, which is the worst he can do.
+func besideCandidates(neighbour simulate.Neighbour, blocks ...int) func(*simulatedRun) {
+	return func(l *simulatedRun) {
+		for i := range l.attempts {
+			a := &l.attempts[i]
+			if a.Arm != "loop" && slices.ContainsFunc(blocks, func(n int) bool { return a.Block == fmt.Sprintf("w000-b%04d", n) }) {
+				neighbour.Disturb(a)
+			}
+		}
+	}
+}
+
+func TestANeighbour(t *testing.T) {
+	// Three arms, four points, two slots of each: 24 measured trials in each of 12 blocks.
+	const perBlock, all = 24, 12 * 24
+	cases := map[string]struct {
+		edit    func(*runSpec, *templateSpec)
+		tamper  func(*simulatedRun)
+		verdict assayv1alpha1.Verdict
+		invalid int
+		says    string // Part of some exclusion.
+		warns   string // Part of some warning.
+		silent  string // Part of no warning.
+	}{
+		"nobody there: every trial counts, and nothing is said of noise": {
+			verdict: goes, silent: "noise",
+		},
+		"in the middle of a block: its trials are invalid, the verdict is that of the others": {
+			tamper: besideCandidates(memoryNeighbour, 4, 5, 6), verdict: goes, invalid: 3 * perBlock,
+			says:  "ran beyond a noise limit: canary 1.80x its best, limit 1.20x",
+			warns: fmt.Sprintf("%d beyond a noise limit", 3*perBlock),
+		},
+		"throughout half of the run: too little may be left for a verdict, never a NoGo": {
+			tamper: besideCandidates(memoryNeighbour, 0, 1, 2, 3, 4, 5), verdict: goes, invalid: 6 * perBlock,
+		},
+		"in all blocks but two: Invalid": {
+			// The canary's best would be the neighbour's, but he also takes the trials' CPU.
+			tamper:  besideCandidates(simulate.Neighbour{Slowdown: 1.6, OtherWork: 0.4}, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9),
+			verdict: invalid, invalid: 10 * perBlock, says: "otherWork 40.3 %, limit 5 %",
+		},
+		"on the trials' CPU: a CPU neighbour": {
+			tamper: besideCandidates(simulate.Neighbour{Slowdown: 2, OtherWork: 0.5, Spin: 1.3}, 2), verdict: goes, invalid: perBlock,
+			says: "otherWork 50.3 %, limit 5 %; spin 1.30x its best",
+		},
+		"at the disk": {
+			tamper: besideCandidates(simulate.Neighbour{Slowdown: 1.3, PressureIO: 0.6}, 2), verdict: goes, invalid: perBlock,
+			says: "pressureIo 60 % beyond",
+		},
+		"under the hypervisor": {
+			tamper: besideCandidates(simulate.Neighbour{Slowdown: 1.2, Steal: 0.17}, 2), verdict: goes, invalid: perBlock,
+			says: "steal 17 %, limit 2 %",
+		},
+		"without limits he decides, which is why there are limits": {
+			edit: environmentOf("", assayv1alpha1.NoiseLimits{
+				Canary: "off", Spin: "off", OtherWork: "off", Steal: "off", PressureIO: "off", PressureMemory: "off", Throttled: "off",
+			}),
+			tamper: besideCandidates(memoryNeighbour, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11), verdict: noGo,
+		},
+		"with Warn the trials are used, and the warning counts them": {
+			edit: environmentOf(assayv1alpha1.ViolationWarn, assayv1alpha1.NoiseLimits{}), tamper: besideCandidates(memoryNeighbour, 4),
+			verdict: inconclusive, warns: fmt.Sprintf("16 of %d trials ran beyond a noise limit and are used all the same, since environment.onViolation is Warn: canary in 16", all),
+		},
+		"with Invalid they are left out as with Retry": {
+			edit: environmentOf(assayv1alpha1.ViolationInvalid, assayv1alpha1.NoiseLimits{}), tamper: besideCandidates(memoryNeighbour, 4),
+			verdict: goes, invalid: perBlock,
+		},
+		"one trial takes those with it that it is compared with, and no others": {
+			tamper: func(l *simulatedRun) { memoryNeighbour.Disturb(l.lastOf("fused-m4r")) }, verdict: goes, invalid: 6,
+			says: "with which it is compared, ran beyond a noise limit: canary",
+		},
+		"a disturbed warm-up costs nothing": {
+			tamper: func(l *simulatedRun) {
+				for i := range l.attempts {
+					if l.attempts[i].Warmup && l.attempts[i].Block == "w000-b0003" {
+						memoryNeighbour.Disturb(&l.attempts[i])
+					}
+				}
+			}, verdict: goes,
+		},
+		"a quota that stopped a trial although its CPUs should be its own": {
+			tamper: func(l *simulatedRun) {
+				a := l.lastOf("loop")
+				a.Isolation.Level, a.Noise.During.ThrottledSeconds = "Throttled", ptr.To(0.0005)
+			}, verdict: goes, invalid: 6, says: "throttled 0.25 %, limit 0 %",
+		},
+		"the same where CPUs are shared is within the limit": {
+			edit: func(spec *runSpec, template *templateSpec) {
+				gates(gainAt8("0.95"))(spec, template)
+				spec.Placement.Exclusive = assayv1alpha1.ExclusiveNone
+			},
+			tamper: func(l *simulatedRun) { l.lastOf("loop").Noise.During.ThrottledSeconds = ptr.To(0.0005) }, verdict: goes,
+		},
+		"a ledger without the readings is judged by what it has, and says once what it lacks": {
+			tamper: func(l *simulatedRun) {
+				for i := range l.attempts {
+					l.attempts[i].Noise = record.NoiseWindows{During: record.Noise{StealRatio: ptr.To(0.0), ThrottledSeconds: ptr.To(0.0)}}
+				}
+			}, verdict: goes,
+			warns: fmt.Sprintf("noise limits that could not be judged, of %d trials, for want of a reading: otherWork in %[1]d, canary in %[1]d, spin in %[1]d, pressureMemory in %[1]d, pressureIo in %[1]d", all),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			edit := tc.edit
+			if edit == nil {
+				edit = gates(gainAt8("0.95"))
+			}
+			run := simulated(t, 12, simulate.Machine{Seed: 3, Noise: quiet, Seconds: factor(1)}, edit)
+			if tc.tamper != nil {
+				tc.tamper(run)
+			}
+			got := run.analyze()
+			if got.Verdict != tc.verdict {
+				t.Errorf("verdict %s, want %s: %+v", got.Verdict, tc.verdict, got.Candidates)
+			}
+			if got.Trials.Invalid != tc.invalid || got.Trials.Used != all-tc.invalid {
+				t.Errorf("trials %+v, want %d invalid and the rest of %d used", got.Trials, tc.invalid, all)
+			}
+			if tc.says != "" && !slices.ContainsFunc(got.Excluded, func(e Exclusion) bool { return strings.Contains(e.Reason, tc.says) }) {
+				t.Errorf("no exclusion says %q: %.3v", tc.says, got.Excluded)
+			}
+			contains := func(part string) bool {
+				return slices.ContainsFunc(got.Warnings, func(w string) bool { return strings.Contains(w, part) })
+			}
+			if tc.warns != "" && !contains(tc.warns) {
+				t.Errorf("no warning says %q: %q", tc.warns, got.Warnings)
+			}
+			if tc.silent != "" && contains(tc.silent) {
+				t.Errorf("a warning speaks of %q: %q", tc.silent, got.Warnings)
+			}
+			checkInvariants(t, got)
+		})
+	}
+}
+
+// Identical arms, and a neighbour who comes and goes at random and always hits the candidate: whatever he does, he never
+// makes it look slower.
+func TestANeighbourNeverMakesANoGo(t *testing.T) {
+	for seed := range uint64(20) {
+		run := simulated(t, 10, simulate.Machine{Seed: seed, Noise: quiet, Seconds: factor(1)}, gates(gainAt8("0.97")))
+		var blocks []int
+		for n := range 10 {
+			if (seed>>(n%5))&1 == 1 {
+				blocks = append(blocks, n)
+			}
+		}
+		kinds := []simulate.Neighbour{memoryNeighbour, {Slowdown: 2, OtherWork: 0.5}, {Slowdown: 1.2, Steal: 0.2}, {Slowdown: 1.3, PressureIO: 0.7}}
+		neighbour := kinds[seed%4]
+		if relative := neighbour.Canary > 0 || neighbour.PressureIO > 0; relative && len(blocks) > 7 {
+			continue // Three quarters of the readings are his: then he is what the run takes for quiet.
+		}
+		besideCandidates(neighbour, blocks...)(run)
+		if got := run.analyze(); got.Verdict == noGo {
+			t.Errorf("seed %d, %+v in blocks %v: %s", seed, neighbour, blocks, got.Candidates[0].Reason)
+		}
+	}
+}
+
+func TestDiffHardNamesTheKeysThatDiffer(t *testing.T) {
+	machine := map[string]any{"cpuModel": "AMD EPYC", "smt": false, "numaNodes": 1.0}
+	cases := map[string]struct {
+		other map[string]any
+		want  string
+	}{
+		"the same machine":         {map[string]any{"cpuModel": "AMD EPYC", "smt": false, "numaNodes": 1.0}, ""},
+		"two keys differ":          {map[string]any{"cpuModel": "Xeon", "smt": true, "numaNodes": 1.0}, `cpuModel is "AMD EPYC" here and "Xeon" there; smt is false here and true there`},
+		"a key only one has":       {map[string]any{"cpuModel": "AMD EPYC", "numaNodes": 1.0}, "smt is false here and absent there"},
+		"a key only the other has": {map[string]any{"cpuModel": "AMD EPYC", "smt": false, "numaNodes": 1.0, "turbo": true}, "turbo is absent here and true there"},
+		"text is not a number":     {map[string]any{"cpuModel": "AMD EPYC", "smt": false, "numaNodes": "1"}, `numaNodes is 1 here and "1" there`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := differences(machine, tc.other); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+			if (len(DiffHard(machine, tc.other)) == 0) != (tc.want == "") {
+				t.Errorf("DiffHard says %v", DiffHard(machine, tc.other))
+			}
+		})
+	}
+}
+
+// Blocks on machines that cannot be compared are not mixed into one estimate, although each block compares within itself.
+func TestBlocksOfAnotherMachineAreLeftOut(t *testing.T) {
+	run := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, gates(gainAt8("1.5")))
+	for i := range run.attempts {
+		a := &run.attempts[i]
+		if a.Block >= "w000-b0005" {
+			hard := map[string]any{"cpuModel": "Xeon"}
+			for key, value := range a.Environment.Hard {
+				if key != "cpuModel" {
+					hard[key] = value
+				}
+			}
+			a.Environment.Hard = hard
+		}
+	}
+	got := run.analyze()
+	if got.Gates[0].Estimate == nil || got.Gates[0].Estimate.Blocks != 5 {
+		t.Errorf("the estimate rests on %+v, want the 5 blocks of the machine that most trials ran on", got.Gates[0].Estimate)
+	}
+	says := `cpuModel is "Xeon" here and "AMD EPYC" there`
+	named := 0
+	for _, exclusion := range got.Excluded {
+		if strings.Contains(exclusion.Reason, says) {
+			named++
+		}
+	}
+	if named != 3*24 {
+		t.Errorf("%d exclusions say %q, want all 72: %.3v", named, says, got.Excluded)
+	}
+}

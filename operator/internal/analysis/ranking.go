@@ -1,0 +1,134 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// A ranking that holds at one size of the problem and turns round at another is the commonest way for a benchmark to mislead:
+// the claim is true where it was measured, and false where it is used.
+
+// lead is by how much one thing takes more than another at a point, as a logarithm.
+type lead struct {
+	point     int
+	value     float64
+	low, high float64
+}
+
+// turn finds the strongest lead in either direction among those that exclude a tie; false when the ranking never turns.
+func turn(leads []lead) (ahead, behind lead, turns bool) {
+	for _, l := range leads {
+		if l.low > 0 && l.value > ahead.value {
+			ahead = l
+		}
+		if l.high < 0 && l.value < behind.value {
+			behind = l
+		}
+	}
+	return ahead, behind, ahead.value > 0 && behind.value < 0
+}
+
+// leads compares two series of blocks at every point, at a level shared by all comparisons (Bonferroni).
+func (d *data) leads(tests int, of func(point int) (mine, theirs map[string][]float64)) []lead {
+	level := 1 - (1-d.confidence)/float64(max(1, tests))
+	var out []lead
+	for point := range d.exp.Points {
+		mine, theirs := of(point)
+		if len(mine) == 0 || len(theirs) == 0 || !allPositive(mine, theirs) {
+			continue
+		}
+		found := studentInference(blockDifferences(mine, theirs, true), level, false)
+		if found.hasInterval() {
+			out = append(out, lead{point, found.value, found.low, found.high})
+		}
+	}
+	return out
+}
+
+// rankingWarnings name pairs of arms, and pairs of phases of an arm, whose order changes along the sweep.
+func rankingWarnings(d *data, parity *parityReport) []string {
+	if len(d.exp.Points) < 2 {
+		return nil
+	}
+	return append(armRankingWarnings(d, parity), phaseRankingWarnings(d)...)
+}
+
+func armRankingWarnings(d *data, parity *parityReport) []string {
+	var arms []int
+	for arm := range d.exp.Arms {
+		if name := d.exp.Arms[arm].Name; !d.exp.Arms[arm].Null && parity.wrong[name] == "" && parity.baseline == "" {
+			arms = append(arms, arm)
+		}
+	}
+	tests := len(arms) * (len(arms) - 1) / 2 * len(d.exp.Points) * len(d.exp.Template.Metrics)
+	var out []string
+	for i, first := range arms {
+		for _, second := range arms[i+1:] {
+			for m := range d.exp.Template.Metrics {
+				metric := &d.exp.Template.Metrics[m]
+				statistic := metric.Statistic
+				if percentiles[statistic] != 0 {
+					statistic = assayv1alpha1.StatisticMedian
+				}
+				ahead, behind, turns := turn(d.leads(tests, func(point int) (mine, theirs map[string][]float64) {
+					return d.perBlock(quantity{cell{point, second}, metric.Name, statistic}), d.perBlock(quantity{cell{point, first}, metric.Name, statistic})
+				}))
+				if !turns {
+					continue
+				}
+				out = append(out, fmt.Sprintf("the ranking of %s and %s by %s changes with scale: %s has %s of it at %s and %s at %s, so no single answer holds",
+					d.exp.Arms[second].Name, d.exp.Arms[first].Name, metric.Name, d.exp.Arms[second].Name,
+					formatNumber(math.Exp(ahead.value), "1"), pointName(d.exp.Points[ahead.point].Key),
+					formatNumber(math.Exp(behind.value), "1"), pointName(d.exp.Points[behind.point].Key)))
+				break // The other metrics mostly say the same in other words.
+			}
+		}
+	}
+	return out
+}
+
+// phaseRankingWarnings name, for every arm, the pair of phases whose order turns round most.
+func phaseRankingWarnings(d *data) []string {
+	var out []string
+	for arm := range d.exp.Arms {
+		var names []string
+		at := make([]map[string]*phaseSeries, len(d.exp.Points))
+		for point := range d.exp.Points {
+			var here []string
+			here, at[point] = d.phases(cell{point, arm})
+			for _, name := range here {
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+		blocks := func(point int, name string) map[string][]float64 {
+			if at[point][name] == nil {
+				return nil
+			}
+			return at[point][name].blocks
+		}
+		tests := len(names) * (len(names) - 1) / 2 * len(d.exp.Points)
+		text, strongest := "", 0.0
+		for i, first := range names {
+			for _, second := range names[i+1:] {
+				ahead, behind, turns := turn(d.leads(tests, func(point int) (mine, theirs map[string][]float64) {
+					return blocks(point, second), blocks(point, first)
+				}))
+				if strength := math.Min(ahead.value, -behind.value); turns && strength > strongest {
+					strongest = strength
+					text = fmt.Sprintf("the ranking of the phases of arm %s changes with scale: %s takes %s of the time of %s at %s and %s at %s, so where the time goes depends on the size",
+						d.exp.Arms[arm].Name, second, formatNumber(math.Exp(ahead.value), "1"), first, pointName(d.exp.Points[ahead.point].Key),
+						formatNumber(math.Exp(behind.value), "1"), pointName(d.exp.Points[behind.point].Key))
+				}
+			}
+		}
+		if text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
+}

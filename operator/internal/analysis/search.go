@@ -1,0 +1,184 @@
+package analysis
+
+import (
+	"fmt"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/search"
+)
+
+// SearchResult is the answer of the search for one arm. Loads are written as the parameter's values.
+type SearchResult struct {
+	Arm string `json:"arm"`
+	// Axis is the load, and Metric with Statistic what is maximized.
+	Axis      string                  `json:"axis"`
+	Metric    string                  `json:"metric"`
+	Statistic assayv1alpha1.Statistic `json:"statistic"`
+	// FeasibleMax is the highest load shown to meet every constraint below the first that was shown to break one, which is
+	// InfeasibleMin. FirstBreach is the lowest load at which an estimate missed a bound, shown or not.
+	FeasibleMax       string `json:"feasibleMax,omitempty"`
+	InfeasibleMin     string `json:"infeasibleMin,omitempty"`
+	FirstBreach       string `json:"firstBreach,omitempty"`
+	BindingConstraint string `json:"bindingConstraint,omitempty"`
+	// Interval holds the highest feasible load; absent while either end is.
+	Interval *LoadInterval `json:"interval,omitempty"`
+	// Value is the metric at FeasibleMax, over all its blocks.
+	Value *Estimate `json:"value,omitempty"`
+	// Confirmed tells that fresh blocks repeated both ends, and Complete that nothing is left to try.
+	Confirmed bool   `json:"confirmed"`
+	Complete  bool   `json:"complete"`
+	Reason    string `json:"reason"`
+	// Levels are the loads tried, from the lowest.
+	Levels []search.Level `json:"levels"`
+}
+
+// LoadInterval is a range of loads.
+type LoadInterval struct {
+	Low  string `json:"low"`
+	High string `json:"high"`
+}
+
+// searchResults judges every load that was tried, at the gates' confidence, and draws the answer from them. Blocks that
+// searched and blocks that confirm are never mixed.
+func searchResults(all *data, chosen *selection, parity *parityReport, waves []record.Wave) []SearchResult {
+	exp := all.exp
+	if exp.Spec.Search == nil {
+		return nil
+	}
+	probing := newData(exp, chosen, chosen.only(record.Search))
+	fresh := newData(exp, chosen, chosen.only(record.Confirm))
+	planned := map[record.Purpose]map[cell]int{record.Screen: {}, record.Search: {}, record.Confirm: {}}
+	chosen.eachPlanned(exp, waves, func(purpose record.Purpose, _ string, c cell) { planned[purpose][c]++ })
+	failures := chosen.failures()
+	rules := exp.Search()
+	var out []SearchResult
+	for arm := range exp.Arms {
+		name := exp.Arms[arm].Name
+		result := SearchResult{Arm: name, Axis: exp.Spec.Search.Over.Axis, Metric: exp.Spec.Search.Maximize, Levels: []search.Level{}}
+		metric := exp.Metric(result.Metric)
+		if metric == nil {
+			continue // Refused when the run was accepted.
+		}
+		result.Statistic = metric.Statistic
+		for point := range exp.Points {
+			c := cell{point, arm}
+			n := planned[record.Search][c]
+			if n == 0 {
+				continue
+			}
+			level := search.Level{Index: point, Load: rules.Loads[point], Probe: probing.judgeLoad(c, n, failures[record.Search][c])}
+			if n := planned[record.Confirm][c]; n > 0 {
+				found := fresh.judgeLoad(c, n, failures[record.Confirm][c])
+				level.Fresh = &found
+			}
+			result.Levels = append(result.Levels, level)
+		}
+		result.answer(all, rules, arm)
+		if refused := parity.refused(name); refused != "" {
+			result = SearchResult{Arm: name, Axis: result.Axis, Metric: result.Metric, Statistic: result.Statistic, Levels: result.Levels, Complete: result.Complete, Reason: "not judged: " + refused}
+		}
+		out = append(out, result)
+	}
+	return out
+}
+
+func (r *SearchResult) answer(all *data, rules search.Search, arm int) {
+	found := rules.Conclude(r.Levels)
+	load := func(index int) string {
+		if index < 0 {
+			return ""
+		}
+		return rules.Loads[index]
+	}
+	r.FeasibleMax, r.InfeasibleMin, r.FirstBreach = load(found.FeasibleMax), load(found.InfeasibleMin), load(found.FirstBreach)
+	r.BindingConstraint, r.Confirmed, r.Complete, r.Reason = found.Binding, found.Confirmed, found.Complete, found.Reason
+	if found.FeasibleMax < 0 {
+		return
+	}
+	c := cell{found.FeasibleMax, arm}
+	if metric := all.exp.Metric(r.Metric); all.enoughSamples(c, r.Metric, r.Statistic) {
+		r.Value = all.level(quantity{c, r.Metric, r.Statistic}).estimate(metric.Unit)
+	}
+	if found.InfeasibleMin >= 0 {
+		r.Interval = &LoadInterval{r.FeasibleMax, r.InfeasibleMin}
+	}
+}
+
+// judgeLoad holds one arm at one load against every constraint.
+func (d *data) judgeLoad(c cell, planned int, failure string) search.Finding {
+	out := search.Finding{Outcome: search.Feasible, Planned: planned, Blocks: len(d.measured[c])}
+	if failure != "" {
+		out.Outcome, out.Constraint, out.Breached = search.Failed, "completing: "+failure, true
+		return out
+	}
+	for _, constraint := range d.exp.Spec.Search.SubjectTo {
+		outcome, breached := d.judgeConstraint(c, constraint)
+		out.Breached = out.Breached || breached
+		// One that is missed decides; of the others, the first that cannot be told is worth naming.
+		if outcome == search.Infeasible || outcome == search.Uncertain && out.Outcome == search.Feasible {
+			out.Outcome, out.Constraint = outcome, experiment.Constraint(constraint, d.exp.Metric(constraint.Metric))
+		}
+		if outcome == search.Infeasible {
+			break
+		}
+	}
+	return out
+}
+
+// judgeConstraint compares the whole interval with the bound, as a gate does; breached tells that the estimate misses it.
+func (d *data) judgeConstraint(c cell, constraint assayv1alpha1.Constraint) (outcome search.Outcome, breached bool) {
+	metric := d.exp.Metric(constraint.Metric)
+	if metric == nil {
+		return search.Uncertain, false
+	}
+	bound, err := experiment.ParseBound(constraint.Bound, metric.Unit)
+	if err != nil {
+		return search.Uncertain, false
+	}
+	statistic := experiment.ConstraintStatistic(constraint, metric)
+	found := d.level(quantity{c, constraint.Metric, statistic})
+	if !found.hasInterval() || !d.enoughSamples(c, constraint.Metric, statistic) {
+		return search.Uncertain, false
+	}
+	found = found.at(d.gateConfidence)
+	holds, fails, breached := found.high <= bound, found.low > bound, found.value > bound
+	if constraint.Op == assayv1alpha1.AtLeast {
+		holds, fails, breached = found.low >= bound, found.high < bound, found.value < bound
+	}
+	switch {
+	case holds:
+		return search.Feasible, breached
+	case fails:
+		return search.Infeasible, breached
+	default:
+		return search.Uncertain, breached
+	}
+}
+
+// failures say for every purpose and cell how its first trial failed that did. What a program does not complete at a load, it
+// does not sustain.
+func (s *selection) failures() map[record.Purpose]map[cell]string {
+	first := map[record.Purpose]map[cell]*record.Attempt{}
+	for attempt, kind := range s.kinds {
+		if kind != failed {
+			continue
+		}
+		purpose, c := s.purposes[attempt.Block], s.cells[attempt]
+		if first[purpose] == nil {
+			first[purpose] = map[cell]*record.Attempt{}
+		}
+		if have := first[purpose][c]; have == nil || attempt.Trial < have.Trial {
+			first[purpose][c] = attempt
+		}
+	}
+	out := map[record.Purpose]map[cell]string{}
+	for purpose, cells := range first {
+		out[purpose] = map[cell]string{}
+		for c, attempt := range cells {
+			out[purpose][c] = fmt.Sprintf("trial %s %s", attempt.Trial, attempt.Outcome)
+		}
+	}
+	return out
+}

@@ -1,0 +1,267 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// LeaseConfig is where the leases are and how long they last.
+type LeaseConfig struct {
+	Namespace string
+	Duration  time.Duration
+}
+
+// Leases are the one thing that is not server-side applied: a forced write is what must never happen to them. Every write
+// names the version that it was decided on, and the second of two writers is told that it came too late.
+
+// takeLeases takes nodes for a run. It can be repeated: what the run has already is left as it is.
+func (a *Applier) takeLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.AcquireLeases) error {
+	// The finalizer first: a run that holds a node must not vanish before it gave it back.
+	if err := a.finalizers(ctx, run, []any{plan.Finalizer}); err != nil {
+		return fmt.Errorf("add finalizer: %w", err)
+	}
+	for _, node := range action.Nodes {
+		taken, err := a.takeLease(ctx, run, node, action.Whole)
+		if err != nil {
+			return err
+		}
+		if err := a.recordLease(ctx, run, taken); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Applier) takeLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun, node string, whole bool) (lease.Lease, error) {
+	object, found, err := a.readLease(ctx, node)
+	if err != nil || found.Holder == plan.HolderOf(run) {
+		return found, err
+	}
+	if found.Held() {
+		// Somebody did not renew. Its time ends here, in the open, before anybody else's begins.
+		if found, err = a.endLease(ctx, object, found, lease.Expired); err != nil {
+			return lease.Lease{}, err
+		}
+	}
+	if err := a.recordEnd(ctx, found.Last); err != nil {
+		return lease.Lease{}, err
+	}
+	if object.ResourceVersion == "" {
+		// A Lease object that somebody deleted comes back with a token that this run never had.
+		if found.Token, err = ledger.LastToken(ctx, observe.RunStore(a.Store, run), node); err != nil {
+			return lease.Lease{}, &LedgerError{err}
+		}
+	}
+	taken := found.TakenBy(plan.HolderOf(run), whole, a.Lease.Duration, a.now())
+	if err := a.writeLease(ctx, object, taken); err != nil {
+		return lease.Lease{}, fmt.Errorf("take the lease of node %s: %w", node, err)
+	}
+	return taken, nil
+}
+
+// renewLeases keeps nodes. A lease that somebody else has by now is a conflict: the next pass sees it.
+func (a *Applier) renewLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.RenewLeases) error {
+	for _, node := range action.Nodes {
+		object, found, err := a.readLease(ctx, node)
+		if err != nil {
+			return err
+		}
+		if found.Holder != plan.HolderOf(run) {
+			return tooLate(node, "the run does not hold it any more")
+		}
+		found.Renewed, found.Duration = a.now(), a.Lease.Duration
+		if err := a.writeLease(ctx, object, found); err != nil {
+			return fmt.Errorf("renew the lease of node %s: %w", node, err)
+		}
+	}
+	return nil
+}
+
+// releaseLeases gives nodes back. A node on which a block of the run still is, is left for the next pass.
+func (a *Applier) releaseLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.ReleaseLeases) error {
+	for _, node := range action.Nodes {
+		object, found, err := a.readLease(ctx, node)
+		if err != nil {
+			return err
+		}
+		if found.Holder != plan.HolderOf(run) {
+			continue
+		}
+		busy, err := observe.Busy(ctx, a.Live, found.Holder, node, action.Besides)
+		if err != nil {
+			return err
+		}
+		if busy != "" {
+			continue
+		}
+		ended := found.Ended(lease.Released, a.now())
+		if err := a.writeLease(ctx, object, ended); err != nil {
+			return fmt.Errorf("release the lease of node %s: %w", node, err)
+		}
+		if err := a.recordEnd(ctx, ended.Last); err != nil {
+			// A node must not stay leased because the object store is away. Whoever takes it next writes this first.
+			ctrl.LoggerFrom(ctx).Info("The end of a lease is not in the ledger yet", "node", node, "error", err.Error())
+		}
+	}
+	return nil
+}
+
+// Reclaim ends a lease that expired and whose run is over or gone, if nothing of it runs on the node.
+func (a *Applier) Reclaim(ctx context.Context, node string) error {
+	object, found, err := a.readLease(ctx, node)
+	if err != nil || !found.Expired(a.now()) {
+		return err
+	}
+	_, err = a.endLease(ctx, object, found, lease.Expired)
+	return err
+}
+
+// endLease ends another run's time, after asking the API server itself whether something of it still runs.
+func (a *Applier) endLease(ctx context.Context, object *coordinationv1.Lease, found lease.Lease, why string) (lease.Lease, error) {
+	if !found.Expired(a.now()) {
+		return lease.Lease{}, tooLate(found.Node, fmt.Sprintf("run %s holds it until %s", found.Holder.Run(), found.ExpiresAt().Format(time.RFC3339)))
+	}
+	busy, err := observe.Busy(ctx, a.Live, found.Holder, found.Node, "")
+	if err != nil {
+		return lease.Lease{}, err
+	}
+	if busy != "" {
+		return lease.Lease{}, tooLate(found.Node, fmt.Sprintf("%s of run %s has not ended", busy, found.Holder.Run()))
+	}
+	ended := found.Ended(why, a.now())
+	if err := a.writeLease(ctx, object, ended); err != nil {
+		return lease.Lease{}, fmt.Errorf("end the lease of node %s: %w", found.Node, err)
+	}
+	return ended, nil
+}
+
+// inForce checks that a wave may start now: that its run holds every lease the plan names, for long enough to start.
+func (a *Applier) inForce(ctx context.Context, run *assayv1alpha1.BenchmarkRun, wave *record.Wave) error {
+	seen := map[record.Lease]bool{}
+	for _, block := range wave.Blocks {
+		if block.Lease == nil || seen[*block.Lease] {
+			continue
+		}
+		seen[*block.Lease] = true
+		_, found, err := a.readLease(ctx, block.Lease.Node)
+		if err != nil {
+			return err
+		}
+		if found.Holder != plan.HolderOf(run) || found.Token != block.Lease.Token || found.Expired(a.now()) {
+			return tooLate(block.Lease.Node, fmt.Sprintf("wave %d needs it with token %d", wave.Wave, block.Lease.Token))
+		}
+		if err := a.recordLease(ctx, run, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordLease writes to the run's ledger that it holds a lease: no block starts before that is known.
+func (a *Applier) recordLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun, held lease.Lease) error {
+	taken := record.LeaseTaken{Run: recordRun(held.Holder), Lease: record.Lease{Node: held.Node, Token: held.Token}, AcquiredAt: held.Acquired}
+	raw, err := taken.Marshal()
+	if err != nil {
+		return err
+	}
+	if err := ledger.EnsureCreated(ctx, observe.RunStore(a.Store, run), ledger.LeaseTakenKey(taken.Lease), raw); err != nil {
+		return &LedgerError{fmt.Errorf("record of the lease of node %s: %w", held.Node, err)}
+	}
+	return nil
+}
+
+// recordEnd writes the end of a lease to the ledger of the run that had it. The first end that is written stands.
+func (a *Applier) recordEnd(ctx context.Context, end *lease.End) error {
+	if end == nil {
+		return nil
+	}
+	out := record.LeaseEnd{
+		Run: recordRun(end.Holder), Lease: record.Lease{Node: end.Node, Token: end.Token}, EndedAt: end.At, Reason: end.Why,
+	}
+	raw, err := out.Marshal()
+	if err != nil {
+		return err
+	}
+	store := ledger.WithPrefix(a.Store, ledger.RunPrefix(out.Run))
+	if err := store.Create(ctx, ledger.LeaseEndKey(out.Lease), raw); err != nil && !errors.Is(err, ledger.ErrExists) {
+		return &LedgerError{fmt.Errorf("record of the end of run %s's lease of node %s: %w", end.Holder.Run(), end.Node, err)}
+	}
+	return nil
+}
+
+func recordRun(holder lease.Holder) record.Run {
+	return record.Run{Namespace: holder.Namespace, Name: holder.Name, UID: holder.UID}
+}
+
+// readLease reads a node's lease past the caches; a node that never had one has one that nobody holds.
+func (a *Applier) readLease(ctx context.Context, node string) (*coordinationv1.Lease, lease.Lease, error) {
+	object := &coordinationv1.Lease{}
+	err := a.Live.Get(ctx, client.ObjectKey{Namespace: a.Lease.Namespace, Name: lease.Name(node)}, object)
+	if apierrors.IsNotFound(err) {
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: a.Lease.Namespace, Name: lease.Name(node), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+		}}, lease.Lease{Node: node}, nil
+	}
+	if err != nil {
+		return nil, lease.Lease{}, fmt.Errorf("read the lease of node %s: %w", node, err)
+	}
+	found, err := lease.FromObject(object)
+	return object, found, err
+}
+
+// writeLease writes a lease that was read, and fails with a conflict when somebody else wrote it since.
+func (a *Applier) writeLease(ctx context.Context, object *coordinationv1.Lease, wanted lease.Lease) error {
+	if err := wanted.Write(object); err != nil {
+		return err
+	}
+	if object.ResourceVersion != "" {
+		return a.Client.Update(ctx, object)
+	}
+	err := a.Client.Create(ctx, object)
+	if apierrors.IsAlreadyExists(err) {
+		return tooLate(wanted.Node, "somebody else took it first")
+	}
+	return err
+}
+
+// tooLate is a conflict: what was decided does not fit any more, and the next pass decides anew.
+func tooLate(node, why string) error {
+	return apierrors.NewConflict(coordinationv1.Resource("leases"), lease.Name(node), errors.New(why))
+}
+
+func (a *Applier) now() time.Time { return a.Clock.Now().UTC().Truncate(time.Microsecond) }
+
+// Taint gives a node the taint that its lease asks for, and takes away any other that leases left. It reports whether that
+// was needed.
+func (a *Applier) Taint(ctx context.Context, node string, wanted *corev1.Taint) (bool, error) {
+	var live corev1.Node
+	if err := a.Live.Get(ctx, types.NamespacedName{Name: node}, &live); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	taints, changed := lease.Taints(live.Spec.Taints, wanted)
+	if !changed {
+		return false, nil
+	}
+	before := live.DeepCopy()
+	live.Spec.Taints = taints
+	// The list of taints is one value to the API server, and others write it too.
+	return true, a.Client.Patch(ctx, &live, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}

@@ -1,0 +1,88 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+// Estimators compares ways to get from block differences to an interval, as a Markdown table: the mean with Student's
+// interval, which is what the analysis uses, and trimmed means with the interval of Tukey and McLaughlin (1963, Sankhyā A
+// 25:331). The decision record on the estimator rests on it.
+func Estimators(runs int, seed uint64) string {
+	const effect = 0.02
+	shapes := []struct {
+		name          string
+		shape         simulate.Shape
+		candidateMore float64
+	}{
+		{"normal", simulate.Normal, 1}, {"heavy", simulate.Heavy, 1}, {"outliers", simulate.Outliers, 1}, {"skewed", simulate.Skewed, 1},
+		{"normal, candidate 3 times", simulate.Normal, 3}, {"skewed, candidate 3 times", simulate.Skewed, 3},
+	}
+	var out strings.Builder
+	out.WriteString("| noise of a trial (1 %) | blocks | trimmed at each end | coverage of 95 % | coverage of 99.5 % | power at 2 % |\n| --- | --: | --: | --: | --: | --: |\n")
+	for _, s := range shapes {
+		for _, blocks := range []int{10, 30} {
+			for _, share := range []float64{0, 0.1, 0.2} {
+				random := rand.New(rand.NewPCG(seed, uint64(blocks)))
+				trimmed := int(share * float64(blocks))
+				df := float64(blocks - 2*trimmed - 1)
+				inner := distuv.StudentsT{Sigma: 1, Nu: df}.Quantile(0.975)
+				outer := distuv.StudentsT{Sigma: 1, Nu: df}.Quantile(0.9975)
+				var covered, gateCovered, found int
+				for range runs {
+					differences := make([]float64, blocks)
+					for i := range differences {
+						arm := func(scale float64) float64 {
+							return scale * 0.01 * (s.shape.Draw(random) + s.shape.Draw(random)) / 2
+						}
+						differences[i] = arm(s.candidateMore) - arm(1)
+					}
+					center, se := trimmedMean(differences, trimmed)
+					if math.Abs(center) <= inner*se {
+						covered++
+					}
+					if math.Abs(center) <= outer*se {
+						gateCovered++
+					}
+					if center+math.Log1p(effect) > outer*se {
+						found++
+					}
+				}
+				fmt.Fprintf(&out, "| %s | %d | %.0f %% | %.3f | %.4f | %.3f |\n", s.name, blocks, 100*share,
+					float64(covered)/float64(runs), float64(gateCovered)/float64(runs), float64(found)/float64(runs))
+			}
+		}
+	}
+	return out.String()
+}
+
+// trimmedMean leaves out so many of the smallest and of the largest values; its standard error is that of the winsorised
+// values.
+func trimmedMean(values []float64, trimmed int) (center, se float64) {
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	n := len(sorted)
+	kept := sorted[trimmed : n-trimmed]
+	for _, value := range kept {
+		center += value
+	}
+	center /= float64(len(kept))
+	var mean, squares float64
+	winsorised := make([]float64, n)
+	for i := range sorted {
+		winsorised[i] = min(max(sorted[i], kept[0]), kept[len(kept)-1])
+		mean += winsorised[i] / float64(n)
+	}
+	for _, value := range winsorised {
+		squares += (value - mean) * (value - mean)
+	}
+	h := float64(len(kept))
+	return center, math.Sqrt(squares / h / (h - 1))
+}

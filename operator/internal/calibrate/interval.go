@@ -1,0 +1,42 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Share is a count of a number, with the interval in which the true share lies with 95 % confidence.
+type Share struct {
+	Count, Of int
+	Low, High float64
+}
+
+// NewShare takes Wilson's interval (1927, Journal of the American Statistical Association 22:209), which holds its level also
+// for shares near 0 and 1.
+func NewShare(count, of int) Share {
+	if of == 0 {
+		return Share{Low: 0, High: 1}
+	}
+	n, p := float64(of), float64(count)/float64(of)
+	z := distuv.UnitNormal.Quantile(0.975)
+	center := (p + z*z/(2*n)) / (1 + z*z/n)
+	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	return Share{count, of, math.Max(0, center-half), math.Min(1, center+half)}
+}
+
+// Value is the share counted.
+func (s Share) Value() float64 {
+	if s.Of == 0 {
+		return math.NaN()
+	}
+	return float64(s.Count) / float64(s.Of)
+}
+
+func (s Share) String() string {
+	if s.Of == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.4f [%.4f, %.4f]", s.Value(), s.Low, s.High)
+}

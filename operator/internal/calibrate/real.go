@@ -1,0 +1,165 @@
+package calibrate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Busy is a span of time in which a neighbour was at work.
+type Busy struct{ From, To time.Time }
+
+// RealRun is what came of one run on a real machine.
+type RealRun struct {
+	Verdict assayv1alpha1.Verdict `json:"verdict"`
+	// Ratio of the gate, with its interval at the gates' confidence.
+	Ratio *analysis.Estimate `json:"ratio,omitempty"`
+	// Covered tells that the results' interval holds the truth.
+	Covered bool    `json:"covered"`
+	Seconds float64 `json:"seconds"`
+	// Disturbed trials ran beside a neighbour for most of their time; Flagged of them were found out. FalseAlarms of the Quiet
+	// trials, beside which no neighbour ran at all, were flagged as well.
+	Disturbed   int `json:"disturbed"`
+	Flagged     int `json:"flagged"`
+	Quiet       int `json:"quiet"`
+	FalseAlarms int `json:"falseAlarms"`
+}
+
+// RealTally counts the runs of one workload, true effect and neighbour.
+type RealTally struct {
+	Workload  string    `json:"workload"`
+	Effect    float64   `json:"effect"`
+	Neighbour string    `json:"neighbour,omitempty"`
+	Runs      []RealRun `json:"runs"`
+}
+
+// Counts of the verdicts: wrong ones, and those that agree with the truth. The candidate is never truly faster here.
+func (t RealTally) Counts() (falseGo, falseNoGo, right int) {
+	for _, run := range t.Runs {
+		switch {
+		case run.Verdict == assayv1alpha1.VerdictGo:
+			falseGo++
+		case run.Verdict == assayv1alpha1.VerdictNoGo && t.Effect == 0:
+			falseNoGo++
+		case run.Verdict == assayv1alpha1.VerdictNoGo:
+			right++
+		}
+	}
+	return falseGo, falseNoGo, right
+}
+
+// Conclude reads one run's outcome from its analysis and attempts.
+func Conclude(found *analysis.Analysis, attempts []record.Attempt, effect float64, busy []Busy) RealRun {
+	out := RealRun{Verdict: found.Verdict}
+	var gate analysis.GateResult
+	if len(found.Gates) > 0 {
+		gate = found.Gates[0]
+		out.Ratio = gate.Estimate
+	}
+	for _, ratio := range found.Ratios {
+		if ratio.Candidate == gate.Candidate && ratio.Metric == gate.Metric && ratio.Statistic == gate.Statistic && ratio.Estimate.Low != nil && ratio.Estimate.High != nil {
+			out.Covered = *ratio.Estimate.Low <= 1+effect && 1+effect <= *ratio.Estimate.High
+		}
+	}
+	flagged := map[string]bool{}
+	for _, exclusion := range found.Excluded {
+		flagged[exclusion.Attempt] = true
+	}
+	for i := range attempts {
+		attempt := &attempts[i]
+		if attempt.Warmup || attempt.Outcome != record.Succeeded {
+			continue
+		}
+		switch share := overlap(attempt, busy); {
+		case share >= 0.5:
+			out.Disturbed++
+			if flagged[attempt.ID] {
+				out.Flagged++
+			}
+		case share == 0:
+			out.Quiet++
+			if flagged[attempt.ID] {
+				out.FalseAlarms++
+			}
+		}
+	}
+	return out
+}
+
+// overlap is the share of an attempt's time in which a neighbour was at work.
+func overlap(attempt *record.Attempt, busy []Busy) float64 {
+	from, length := attempt.StartedAt, time.Duration(attempt.DurationSeconds*float64(time.Second))
+	to := from.Add(length)
+	var shared time.Duration
+	for _, span := range busy {
+		begin, end := span.From, span.To
+		if begin.Before(from) {
+			begin = from
+		}
+		if end.After(to) {
+			end = to
+		}
+		shared += max(0, end.Sub(begin))
+	}
+	return shared.Seconds() / max(length.Seconds(), 1e-9)
+}
+
+// RealTable is the tallies as a Markdown table.
+func RealTable(tallies []RealTally) string {
+	var out strings.Builder
+	out.WriteString("| workload | true slowdown | neighbour | runs | Go | NoGo | Inconclusive | Invalid | wrong verdicts | coverage of 95 % | half width of the gate | disturbed trials found | quiet trials left out |\n")
+	out.WriteString("| --- | --: | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
+	for _, t := range tallies {
+		falseGo, falseNoGo, _ := t.Counts()
+		verdicts := map[assayv1alpha1.Verdict]int{}
+		var covered, disturbed, flagged, quiet, alarms int
+		var widths []float64
+		for _, run := range t.Runs {
+			verdicts[run.Verdict]++
+			disturbed += run.Disturbed
+			flagged += run.Flagged
+			quiet += run.Quiet
+			alarms += run.FalseAlarms
+			if run.Covered {
+				covered++
+			}
+			if run.Ratio != nil && run.Ratio.Low != nil && run.Ratio.High != nil {
+				widths = append(widths, (*run.Ratio.High-*run.Ratio.Low)/2/run.Ratio.Value)
+			}
+		}
+		width := "-"
+		if len(widths) > 0 {
+			slices.Sort(widths)
+			width = fmt.Sprintf("%.2f %%", 100*widths[len(widths)/2])
+		}
+		neighbour, found := "none", "-"
+		if t.Neighbour != "" {
+			neighbour, found = t.Neighbour, NewShare(flagged, disturbed).String()
+		}
+		fmt.Fprintf(&out, "| %s | %g %% | %s | %d | %d | %d | %d | %d | %s | %s | %s | %s | %s |\n", t.Workload, 100*t.Effect, neighbour, len(t.Runs),
+			verdicts[assayv1alpha1.VerdictGo], verdicts[assayv1alpha1.VerdictNoGo], verdicts[assayv1alpha1.VerdictInconclusive], verdicts[assayv1alpha1.VerdictInvalid],
+			NewShare(falseGo+falseNoGo, len(t.Runs)), NewShare(covered, len(t.Runs)), width, found, NewShare(alarms, quiet))
+	}
+	return out.String()
+}
+
+// Flagged is the share of the trials disturbed by CPU or memory that were found out. A neighbour on the disk disturbs only
+// what uses it.
+func Flagged(tallies []RealTally) (Share, bool) {
+	disturbed, flagged := 0, 0
+	for _, t := range tallies {
+		if t.Neighbour != "cpu" && t.Neighbour != "memory" {
+			continue
+		}
+		for _, run := range t.Runs {
+			disturbed += run.Disturbed
+			flagged += run.Flagged
+		}
+	}
+	return NewShare(flagged, disturbed), disturbed > 0
+}

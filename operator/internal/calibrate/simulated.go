@@ -1,0 +1,156 @@
+// Package calibrate finds out how often the analysis is wrong: it runs many experiments whose truth is known and counts.
+package calibrate
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"sync"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+// Effects are the true differences tried, relative. In every other run the candidate is slower by as much, else faster, so
+// that both kinds of wrong verdict can happen.
+var Effects = []float64{0, 0.01, 0.02, 0.05}
+
+// Tally counts the verdicts of many runs of one scenario and effect.
+type Tally struct {
+	Scenario simulate.Scenario
+	Effect   float64
+	Runs     int
+	// FalseGo and FalseNoGo are verdicts against the truth. Without any true difference every Go and NoGo is one.
+	FalseGo, FalseNoGo int
+	// Right are verdicts that agree with the truth.
+	Right int
+	// Covered counts the 95 % intervals that hold the truth, of Intervals.
+	Covered, Intervals int
+	// Blocks that all runs took.
+	Blocks int
+}
+
+// False is how many verdicts are wrong.
+func (t Tally) False() int { return t.FalseGo + t.FalseNoGo }
+
+func (t *Tally) add(o outcome) {
+	t.Runs++
+	t.Blocks += o.blocks
+	if o.hasInterval {
+		t.Intervals++
+	}
+	if o.covered {
+		t.Covered++
+	}
+	switch {
+	case o.verdict == assayv1alpha1.VerdictGo && o.truth >= 0:
+		t.FalseGo++
+	case o.verdict == assayv1alpha1.VerdictNoGo && o.truth <= 0:
+		t.FalseNoGo++
+	case o.verdict == assayv1alpha1.VerdictGo || o.verdict == assayv1alpha1.VerdictNoGo:
+		t.Right++
+	}
+}
+
+// outcome is what came of one run.
+type outcome struct {
+	truth                float64 // The logarithm of the true ratio; above 0 the candidate is slower.
+	verdict              assayv1alpha1.Verdict
+	hasInterval, covered bool
+	blocks               int
+}
+
+// Simulate runs a scenario many times with every effect, through the real planner and the real analysis. The same seed gives
+// the same counts, however many workers there are.
+func Simulate(scenario simulate.Scenario, runs int, seed uint64, workers int) ([]Tally, error) {
+	exp, err := simulate.Pair(scenario.Design)
+	if err != nil {
+		return nil, fmt.Errorf("scenario %s: %w", scenario.Name, err)
+	}
+	first, err := plan.BuildStep(exp, 0, 0, plan.Next(exp, nil, plan.Findings{}), lanes)
+	if err != nil {
+		return nil, err
+	}
+	var out []Tally
+	for _, effect := range Effects {
+		outcomes := make([]outcome, runs)
+		errs := make([]error, runs)
+		next := make(chan int)
+		var group sync.WaitGroup
+		for range max(1, workers) {
+			group.Go(func() {
+				for i := range next {
+					truth := math.Log1p(effect)
+					if i%2 == 1 {
+						truth = -truth
+					}
+					world := simulate.NewWorld(scenario, truth, seed, stream(scenario.Name, effect, i))
+					outcomes[i], errs[i] = one(exp, first, world, truth)
+				}
+			})
+		}
+		for i := range runs {
+			next <- i
+		}
+		close(next)
+		group.Wait()
+		tally := Tally{Scenario: scenario, Effect: effect}
+		for i := range outcomes {
+			if errs[i] != nil {
+				return nil, fmt.Errorf("scenario %s, run %d: %w", scenario.Name, i, errs[i])
+			}
+			tally.add(outcomes[i])
+		}
+		out = append(out, tally)
+	}
+	return out, nil
+}
+
+// stream gives every run its own random numbers.
+func stream(scenario string, effect float64, run int) uint64 {
+	hash := fnv.New64a()
+	_, _ = fmt.Fprintf(hash, "%s/%g/%d", scenario, effect, run)
+	return hash.Sum64()
+}
+
+var lanes = []plan.Lane{{}}
+
+// one runs an experiment to its end, wave by wave as the planner asks.
+func one(exp *experiment.Experiment, first *record.Wave, world *simulate.World, truth float64) (outcome, error) {
+	wave := *first
+	wave.Blocks = append([]record.Block(nil), first.Blocks...)
+	var waves []record.Wave
+	var attempts []record.Attempt
+	blocks := 0
+	for {
+		attempts = append(attempts, world.Run(exp, &wave)...)
+		waves = append(waves, wave)
+		blocks += len(wave.Blocks)
+		found := analysis.Analyze(exp, record.Evidence{Waves: waves, Attempts: attempts}, wave.Wave)
+		step := plan.Next(exp, waves, observe.Findings(found))
+		if step.Done {
+			return conclude(found, truth, blocks), nil
+		}
+		built, err := plan.BuildStep(exp, len(waves), blocks, step, lanes)
+		if err != nil {
+			return outcome{}, err
+		}
+		wave = *built
+	}
+}
+
+func conclude(found *analysis.Analysis, truth float64, blocks int) outcome {
+	out := outcome{truth: truth, verdict: found.Verdict, blocks: blocks}
+	for _, ratio := range found.Ratios {
+		if ratio.Candidate == "new" && ratio.Statistic == assayv1alpha1.StatisticValue && ratio.Estimate.Low != nil && ratio.Estimate.High != nil {
+			out.hasInterval = true
+			out.covered = *ratio.Estimate.Low <= math.Exp(truth) && math.Exp(truth) <= *ratio.Estimate.High
+		}
+	}
+	return out
+}

@@ -1,0 +1,187 @@
+package calibrate
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+func scenario(t *testing.T, name string) simulate.Scenario {
+	t.Helper()
+	all := simulate.Scenarios()
+	at := slices.IndexFunc(all, func(s simulate.Scenario) bool { return s.Name == name })
+	if at < 0 {
+		t.Fatalf("no scenario %s", name)
+	}
+	return all[at]
+}
+
+func TestCountsDoNotDependOnTheNumberOfWorkers(t *testing.T) {
+	one, err := Simulate(scenario(t, "adaptive"), 40, 7, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	three, err := Simulate(scenario(t, "adaptive"), 40, 7, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Scenario" }, cmp.Ignore())
+	if diff := cmp.Diff(one, three, counts); diff != "" {
+		t.Errorf("one worker and three (-one +three):\n%s", diff)
+	}
+}
+
+func TestSimulatedRuns(t *testing.T) {
+	cases := map[string]struct {
+		scenario string
+		check    func(t *testing.T, tallies []Tally)
+	}{
+		"a fixed design takes its ten blocks and finds 5 %": {"quiet", func(t *testing.T, tallies []Tally) {
+			if last := tallies[3]; last.Right != last.Runs || last.Blocks != 10*last.Runs {
+				t.Errorf("%d of %d right, %d blocks", last.Right, last.Runs, last.Blocks)
+			}
+		}},
+		"an adaptive design goes on until it is precise": {"adaptive", func(t *testing.T, tallies []Tally) {
+			for _, tally := range tallies {
+				if mean := float64(tally.Blocks) / float64(tally.Runs); mean <= 10 || mean > 30 {
+					t.Errorf("%v: %.1f blocks a run", tally.Effect, mean)
+				}
+			}
+		}},
+		"a confirmed design takes ten fresh blocks for what it finds": {"confirmed", func(t *testing.T, tallies []Tally) {
+			if last := tallies[3]; last.Right != last.Runs || last.Blocks != 20*last.Runs {
+				t.Errorf("%d of %d right, %d blocks", last.Right, last.Runs, last.Blocks)
+			}
+		}},
+		"an accident of layout is a wrong verdict that no statistic within a run can see": {"layout", func(t *testing.T, tallies []Tally) {
+			if same := tallies[0]; same.False() < same.Runs/5 {
+				t.Errorf("%d of %d wrong: the scenario does not show what it is for", same.False(), same.Runs)
+			}
+		}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			tallies, err := Simulate(scenario(t, c.scenario), 60, 1, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.check(t, tallies)
+		})
+	}
+}
+
+func TestTheNullArmCatchesMostAccidentsOfLayout(t *testing.T) {
+	without, err := Simulate(scenario(t, "layout"), 200, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with, err := Simulate(scenario(t, "layout-null-arm"), 200, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if 3*with[0].False() > 2*without[0].False() {
+		t.Errorf("%d wrong verdicts with a null arm and %d without", with[0].False(), without[0].False())
+	}
+}
+
+// TestShapesHaveTheMeanAndSpreadTheyClaim keeps the truth of the simulation true: a noise with another mean would make the
+// analysis look biased.
+func TestShapesHaveTheMeanAndSpreadTheyClaim(t *testing.T) {
+	spread := map[simulate.Shape]float64{simulate.Normal: 1, simulate.Heavy: 1, simulate.Outliers: math.Sqrt(1 + 0.02*0.98*100), simulate.Skewed: 1}
+	for shape, want := range spread {
+		t.Run("shape "+string(shape), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(11, 11))
+			const draws = 400000
+			var sum, squares float64
+			for range draws {
+				x := shape.Draw(random)
+				sum += x
+				squares += x * x
+			}
+			mean, deviation := sum/draws, math.Sqrt(squares/draws)
+			// The heavy tail's variance converges slowly.
+			if math.Abs(mean) > 0.01 || math.Abs(deviation/want-1) > 0.1 {
+				t.Errorf("mean %.4f, standard deviation %.3f, want 0 and %.3f", mean, deviation, want)
+			}
+		})
+	}
+}
+
+func TestWithoutATrueDifferenceEveryGoAndNoGoIsWrong(t *testing.T) {
+	var same, slower Tally
+	for _, verdict := range []assayv1alpha1.Verdict{"Go", "Go", "NoGo", "Inconclusive", "Invalid"} {
+		same.add(outcome{verdict: verdict})
+		slower.add(outcome{truth: 0.02, verdict: verdict})
+	}
+	if same.FalseGo != 2 || same.FalseNoGo != 1 || same.Right != 0 {
+		t.Errorf("same: %d false Go, %d false NoGo, %d right", same.FalseGo, same.FalseNoGo, same.Right)
+	}
+	if slower.FalseGo != 2 || slower.FalseNoGo != 0 || slower.Right != 1 {
+		t.Errorf("slower: %d false Go, %d false NoGo, %d right", slower.FalseGo, slower.FalseNoGo, slower.Right)
+	}
+}
+
+func TestShare(t *testing.T) {
+	cases := map[string]struct {
+		count, of int
+		low, high float64
+	}{
+		"none of many still allows some": {0, 2000, 0, 0.00192},
+		"half":                           {50, 100, 0.4038, 0.5962},
+		"all of few":                     {10, 10, 0.7225, 1},
+		"of nothing nothing is known":    {0, 0, 0, 1},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := NewShare(c.count, c.of)
+			if math.Abs(got.Low-c.low) > 1e-4 || math.Abs(got.High-c.high) > 1e-4 {
+				t.Errorf("[%.4f, %.4f], want [%.4f, %.4f]", got.Low, got.High, c.low, c.high)
+			}
+		})
+	}
+}
+
+func TestFiguresTakeTheWorstOfWhatIsClaimed(t *testing.T) {
+	quiet, claimed, open := simulate.Scenario{Name: "quiet", Claimed: true}, simulate.Scenario{Name: "b", Claimed: true}, simulate.Scenario{Name: "c"}
+	tallies := []Tally{
+		{Scenario: quiet, Runs: 1000, FalseGo: 2, Covered: 950, Intervals: 1000},
+		{Scenario: quiet, Effect: 0.02, Runs: 1000, Right: 970, Covered: 950, Intervals: 1000},
+		{Scenario: claimed, Runs: 1000, FalseGo: 3, FalseNoGo: 4, Covered: 940, Intervals: 1000},
+		{Scenario: open, Runs: 1000, FalseGo: 400, Covered: 400, Intervals: 1000},
+	}
+	values := map[string]float64{}
+	for _, f := range Figures(tallies) {
+		values[f.Figure] = f.Value
+	}
+	want := map[string]float64{"verdict.aa.false_rate": 0.007, "verdict.power.effect2pct": 0.97, "verdict.coverage.95": 0.94, "verdict.coverage.95.highest": 0.95}
+	if diff := cmp.Diff(want, values); diff != "" {
+		t.Errorf("figures (-want +got):\n%s", diff)
+	}
+	if missed := Check(Figures(tallies)); len(missed) > 0 {
+		t.Errorf("missed %q", missed)
+	}
+	tallies[2].FalseGo = 40
+	tallies[1].Right = 700
+	tallies[2].Covered = 800
+	if missed := Check(Figures(tallies)); len(missed) != 3 {
+		t.Errorf("missed %q, want all three targets", missed)
+	}
+}
+
+func TestReplace(t *testing.T) {
+	got, err := Replace("a\n<!-- calibrate x -->\nold\n<!-- /calibrate x -->\nb\n", "x", "new\n")
+	if want := "a\n<!-- calibrate x -->\nnew\n<!-- /calibrate x -->\nb\n"; err != nil || got != want {
+		t.Errorf("%q, %v", got, err)
+	}
+	for _, broken := range []string{"", "<!-- calibrate x -->\n", "<!-- /calibrate x -->"} {
+		if _, err := Replace(broken, "x", ""); err == nil {
+			t.Errorf("%q was accepted", broken)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/plan"
+)
+
+// NodeReconciler makes a node's taint what its lease asks for, and ends leases whose runs are over or gone. It starts from
+// what is there, so what an operator left undone the next one does.
+type NodeReconciler struct {
+	// Live reads past the caches.
+	Live    client.Reader
+	Applier *apply.Applier
+	Clock   clock.PassiveClock
+}
+
+// Reconcile looks at one node.
+func (r *NodeReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	node := request.Name
+	found, err := r.lease(ctx, node)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if changed, err := r.Applier.Taint(ctx, node, found.Taint()); err != nil {
+		return afterConflict(fmt.Errorf("taint node %s: %w", node, err))
+	} else if changed {
+		ctrl.LoggerFrom(ctx).Info("Changed the node's taint", "node", node, "holder", found.Holder.Run())
+	}
+	if !found.Held() {
+		return ctrl.Result{}, nil
+	}
+	if left := found.ExpiresAt().Sub(r.Clock.Now()); left > 0 {
+		return ctrl.Result{RequeueAfter: left + plan.AtOnce}, nil
+	}
+	over, err := r.over(ctx, found.Holder)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if !over {
+		// The run itself renews, or the next in the queue takes the node.
+		return ctrl.Result{RequeueAfter: found.Duration}, nil
+	}
+	if err := r.Applier.Reclaim(ctx, node); err != nil && !apierrors.IsConflict(err) {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: found.Duration}, nil
+}
+
+func afterConflict(err error) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: plan.AtOnce}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+func (r *NodeReconciler) lease(ctx context.Context, node string) (lease.Lease, error) {
+	var object coordinationv1.Lease
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: r.Applier.Lease.Namespace, Name: lease.Name(node)}, &object)
+	if apierrors.IsNotFound(err) {
+		return lease.Lease{Node: node}, nil
+	}
+	if err != nil {
+		return lease.Lease{}, err
+	}
+	return lease.FromObject(&object)
+}
+
+// over tells whether a run will never need its lease again.
+func (r *NodeReconciler) over(ctx context.Context, holder lease.Holder) (bool, error) {
+	var run assayv1alpha1.BenchmarkRun
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: holder.Namespace, Name: holder.Name}, &run)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	return err == nil && (string(run.UID) != holder.UID || plan.Ended(&run)), err
+}
+
+// SetupWithManager watches leases, and nodes whose taints changed: one that comes back with an old taint is looked at too.
+func (r *NodeReconciler) SetupWithManager(manager ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(manager).
+		Named("nodelease").
+		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(nodeOfLease), builder.WithPredicates(holderChanged)).
+		Watches(&corev1.Node{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(leaseTaintChanged)).
+		Complete(r)
+}
+
+func nodeOfLease(_ context.Context, object client.Object) []ctrl.Request {
+	node := object.GetAnnotations()[lease.NodeAnnotation]
+	if node == "" {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: node}}}
+}
+
+// leaseTaintChanged leaves out nodes that leases have never touched.
+var leaseTaintChanged = predicate.Funcs{
+	CreateFunc: func(e event.CreateEvent) bool { return leaseTaint(e.Object) != "" },
+	UpdateFunc: func(e event.UpdateEvent) bool { return leaseTaint(e.ObjectOld) != leaseTaint(e.ObjectNew) },
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
+}
+
+func leaseTaint(object client.Object) string {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return ""
+	}
+	text := ""
+	for _, taint := range node.Spec.Taints {
+		if taint.Key == lease.TaintKey {
+			text += taint.ToString() + " "
+		}
+	}
+	return text
+}

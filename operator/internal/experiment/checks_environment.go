@@ -1,0 +1,55 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/noise"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// checkEnvironment refuses limits that mean nothing and demands that no block could ever meet.
+func checkEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
+	if spec.Placement.RequireStaticCPUManager && !noise.AsksExclusiveCPUs(spec) {
+		problems.add("spec.placement.requireStaticCPUManager", "the block must have CPUs of its own, and exclusive: %s asks for none: write exclusive: CPUs", spec.Placement.Exclusive)
+	}
+	if spec.Environment == nil {
+		return
+	}
+	invalid := noise.Invalid(spec.Environment.Noise)
+	for _, kind := range noise.Kinds {
+		if err := invalid[kind]; err != nil {
+			problems.add("spec.environment.noise."+string(kind), "%s", err)
+		}
+	}
+	for key, value := range sorted(spec.Environment.Require) {
+		field := "spec.environment.require." + key
+		switch {
+		case key == "":
+			problems.add("spec.environment.require", "a key of the fingerprint has no name")
+		case key == "nullProgram":
+			problems.add(field, "only the null arm's trials have it, and it is another one in every block")
+		case value == "":
+			problems.add(field, "the value is empty, and what a machine does not tell is never equal to it: remove the key, or write a value")
+		}
+	}
+}
+
+// EnvironmentWarnings name what the run requires and this release's runner never reports. Another release may, so that it is
+// no error here; with this one no trial would ever start.
+func EnvironmentWarnings(spec *assayv1alpha1.BenchmarkRunSpec) []string {
+	if spec.Environment == nil {
+		return nil
+	}
+	var out []string
+	for key := range sorted(spec.Environment.Require) {
+		if key == "" || slices.Contains(record.HardKeys, key) || slices.Contains(record.SoftKeys, key) {
+			continue
+		}
+		out = append(out, fmt.Sprintf("spec.environment.require.%s: the runner reports no such key, and a block that cannot read a required key runs no trial; hard keys are %s",
+			key, strings.Join(record.HardKeys, ", ")))
+	}
+	return out
+}

@@ -1,0 +1,129 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// minLoads is how many loads a search tries at least: its first pass over the range.
+const minLoads = 7
+
+// minSearchBlocks is how few blocks can carry an interval.
+const minSearchBlocks = 3
+
+func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, cells []record.Cell, problems *Invalid) {
+	search := spec.Search
+	if search == nil {
+		return
+	}
+	checkAlone(spec, problems)
+	checkAxisAlone(spec, problems)
+	if spec.Design.Blocks.Min < minSearchBlocks {
+		problems.add("spec.design.blocks.min", "a search tries every load in that many blocks, and %d are too few for an interval: use at least %d", spec.Design.Blocks.Min, minSearchBlocks)
+	}
+	if findMetric(template, search.Maximize) == nil {
+		problems.add("spec.search.maximize", "the template has no metric %q; it has %s", search.Maximize, metricNames(template))
+	}
+	if len(search.SubjectTo) == 0 {
+		problems.add("spec.search.subjectTo", "without a constraint every load is feasible: name one")
+	}
+	for i, constraint := range search.SubjectTo {
+		field := fmt.Sprintf("spec.search.subjectTo[%d]", i)
+		metric := findMetric(template, constraint.Metric)
+		if metric == nil {
+			problems.add(field+".metric", "the template has no metric %q; it has %s", constraint.Metric, metricNames(template))
+			continue
+		}
+		if constraint.Op != assayv1alpha1.AtLeast && constraint.Op != assayv1alpha1.AtMost {
+			problems.add(field+".op", "%s is no constraint of a load: use AtLeast or AtMost", constraint.Op)
+		}
+		if _, err := ParseBound(constraint.Bound, metric.Unit); err != nil {
+			problems.add(field+".bound", "%s", err)
+		}
+		checkConstraintSamples(spec, constraint, metric, cells, field, problems)
+	}
+	checkConstraintContradictions(search.SubjectTo, template, problems)
+}
+
+// checkAlone refuses what a search has no answer for.
+func checkAlone(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
+	axis := spec.Search.Over.Axis
+	if spec.Sweep != nil && !isAxis(spec.Sweep, axis) {
+		problems.add("spec.sweep", "a search has one answer per arm and a sweep many points: create a run for every point, or make the points arms")
+	}
+	for i, gate := range spec.Gates {
+		if _, ok := gate.At[axis]; ok {
+			problems.add(fmt.Sprintf("spec.gates[%d].at.%s", i, axis), "%q is the search axis, and which loads are tried is not known beforehand: create a run with a sweep over %s for this gate", axis, axis)
+		}
+	}
+	if len(spec.Gates) > 0 {
+		problems.add("spec.gates", "a search has an answer and no verdict: put what a load must meet into spec.search.subjectTo, and gates into a run of their own")
+	}
+	if len(spec.Predictions) > 0 {
+		problems.add("spec.predictions", "a prediction is made for a point, and a search chooses its points: remove it")
+	}
+}
+
+// checkAxisAlone refuses other values for the parameter that is searched.
+func checkAxisAlone(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
+	axis := spec.Search.Over.Axis
+	const remedy = "is the search axis, whose values the search chooses: remove it here or from spec.search"
+	if spec.Sweep != nil {
+		if i := slices.IndexFunc(spec.Sweep.Axes, func(a assayv1alpha1.SweepAxis) bool { return a.Name == axis }); i >= 0 {
+			problems.add(fmt.Sprintf("spec.sweep.axes[%d].name", i), "%q %s", axis, remedy)
+		}
+	}
+	for i, arm := range spec.Arms {
+		if _, ok := arm.Parameters[axis]; ok {
+			problems.add(fmt.Sprintf("spec.arms[%d].parameters.%s", i, axis), "%q %s", axis, remedy)
+		}
+	}
+	if _, ok := spec.Parameters[axis]; ok {
+		problems.add("spec.parameters."+axis, "%q %s", axis, remedy)
+	}
+}
+
+// checkConstraintSamples refuses a percentile that could never have enough samples at a load.
+func checkConstraintSamples(spec *assayv1alpha1.BenchmarkRunSpec, constraint assayv1alpha1.Constraint, metric *assayv1alpha1.Metric, cells []record.Cell, field string, problems *Invalid) {
+	statistic := ConstraintStatistic(constraint, metric)
+	need := MinSamples(statistic)
+	if need == 0 || metric.SamplesFrom == "" {
+		return
+	}
+	trials := int(spec.Design.Blocks.Min) * SlotsPerCell(spec.Design.Order)
+	for _, cell := range cells {
+		perTrial, err := strconv.Atoi(cell.Parameters[metric.SamplesFrom])
+		if err != nil {
+			continue // Reported as a wrong value already.
+		}
+		if have := perTrial * trials; have < need {
+			problems.add(field+".statistic", "%s of %s needs at least %d samples and arm %q gets %d at a load (%d trials of %s=%d): raise %s or spec.design.blocks.min",
+				statistic, metric.Name, need, armName(spec, cell.Arm), have, trials, metric.SamplesFrom, perTrial, metric.SamplesFrom)
+			return
+		}
+	}
+}
+
+func checkConstraintContradictions(all []assayv1alpha1.Constraint, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
+	for i, least := range all {
+		metric := findMetric(template, least.Metric)
+		if least.Op != assayv1alpha1.AtLeast || metric == nil {
+			continue
+		}
+		for j, most := range all {
+			if most.Op != assayv1alpha1.AtMost || most.Metric != least.Metric || ConstraintStatistic(most, metric) != ConstraintStatistic(least, metric) {
+				continue
+			}
+			low, err := ParseBound(least.Bound, metric.Unit)
+			high, err2 := ParseBound(most.Bound, metric.Unit)
+			if err == nil && err2 == nil && low >= high {
+				problems.add(fmt.Sprintf("spec.search.subjectTo[%d]", i), "it asks for at least %s and spec.search.subjectTo[%d] for at most %s of the same %s: no load meets both; change one",
+					least.Bound, j, most.Bound, least.Metric)
+			}
+		}
+	}
+}

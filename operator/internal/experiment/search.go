@@ -1,0 +1,152 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/search"
+)
+
+// maxLevels bounds the loads of a search times its arms, so that the grid stays an ordinary experiment.
+const maxLevels = 512
+
+// Search is the search over the experiment's points, each of which is a load; without spec.search it has none.
+func (e *Experiment) Search() search.Search {
+	out := search.Search{}
+	if e.Spec.Search == nil {
+		return out
+	}
+	for _, point := range e.Points {
+		out.Loads = append(out.Loads, point.Parameters[e.Spec.Search.Over.Axis])
+	}
+	design := e.Spec.Design
+	out.Rules = search.Rules{Probe: int(design.Blocks.Min), Max: int(design.Blocks.Max), Confirm: int(design.Blocks.Min)}
+	if design.Confirm != nil {
+		out.Rules.Confirm = int(design.Confirm.Blocks)
+	}
+	return out
+}
+
+// Axes are the names of the parameters that tell the points apart.
+func (e *Experiment) Axes() []string {
+	if e.Spec.Search != nil {
+		return []string{e.Spec.Search.Over.Axis}
+	}
+	if e.Spec.Sweep == nil {
+		return nil
+	}
+	var out []string
+	for _, axis := range e.Spec.Sweep.Axes {
+		out = append(out, axis.Name)
+	}
+	return out
+}
+
+// Constraint is what a constraint is called: latency p99 AtMost 2ms.
+func Constraint(c assayv1alpha1.Constraint, metric *assayv1alpha1.Metric) string {
+	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s", c.Metric, ConstraintStatistic(c, metric), c.Op, c.Bound)), " ")
+}
+
+// ConstraintStatistic is the constraint's statistic, or the metric's own.
+func ConstraintStatistic(c assayv1alpha1.Constraint, metric *assayv1alpha1.Metric) assayv1alpha1.Statistic {
+	if metric == nil {
+		return c.Statistic
+	}
+	return cmp.Or(c.Statistic, metric.Statistic)
+}
+
+// expandLoads returns one point per load of the grid low, low*(1+resolution), … and, last, high.
+func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) []record.Point {
+	over := spec.Search.Over
+	field := "spec.search.over"
+	low, high := over.Low.AsApproximateFloat64(), over.High.AsApproximateFloat64()
+	step, err := ParsePercent(over.Resolution)
+	before := len(problems.Problems)
+	switch {
+	case err != nil || step <= 0:
+		problems.add(field+".resolution", "value %q makes no steps: write a share above zero such as 5%%", over.Resolution)
+	case low <= 0:
+		problems.add(field+".low", "value %s is not above zero, and the loads are multiples of it", over.Low.String())
+	case low == high:
+		problems.add(field, "low and high are both %s: there is nothing to search; make high larger", over.Low.String())
+	case low > high:
+		problems.add(field, "low %s exceeds high %s: exchange them", over.Low.String(), over.High.String())
+	}
+	parameter := findParameter(template, over.Axis)
+	switch {
+	case parameter == nil:
+		problems.add(field+".axis", "the template has no parameter %q; it has %s", over.Axis, parameterNames(template))
+	case parameter.Type != assayv1alpha1.IntegerParameter && parameter.Type != assayv1alpha1.NumberParameter:
+		problems.add(field+".axis", "parameter %q has type %s: a load must be an Integer or a Number", over.Axis, parameter.Type)
+	}
+	if len(problems.Problems) > before {
+		return nil
+	}
+	arms := len(spec.Arms)
+	if spec.Design.NullArm {
+		arms++
+	}
+	if levels := 1 + math.Ceil(math.Log(high/low)/math.Log1p(step)-1e-9); levels*float64(max(1, arms)) > maxLevels {
+		problems.add(field+".resolution", "%.0f loads from %s to %s in steps of %s times %d arms are more than %d: use a coarser resolution or a smaller range",
+			levels, over.Low.String(), over.High.String(), over.Resolution, arms, maxLevels)
+		return nil
+	}
+	var points []record.Point
+	last := ""
+	add := func(load float64) {
+		text := formatLoad(load, parameter.Type)
+		if text == last {
+			return // Integers closer together than one.
+		}
+		last = text
+		points = append(points, record.Point{Key: over.Axis + "=" + text, Parameters: map[string]string{over.Axis: text}})
+	}
+	for load := low; load < high*(1-1e-9); load *= 1 + step {
+		if parameter.Type == assayv1alpha1.IntegerParameter && math.Round(load) >= high {
+			break
+		}
+		add(load)
+	}
+	add(high)
+	checkLoads(parameter, points, field, problems)
+	return points
+}
+
+// checkLoads holds the ends of the range against the parameter's bounds.
+func checkLoads(parameter *assayv1alpha1.Parameter, points []record.Point, field string, problems *Invalid) {
+	for _, end := range []struct {
+		name  string
+		point record.Point
+	}{{".low", points[0]}, {".high", points[len(points)-1]}} {
+		if message := checkValue(*parameter, end.point.Parameters[parameter.Name]); message != "" {
+			problems.add(field+end.name, "%s", message)
+		}
+	}
+}
+
+// formatLoad writes a load as a person would: whole for an Integer, five significant digits else, and never an exponent.
+func formatLoad(load float64, kind assayv1alpha1.ParameterType) string {
+	if kind == assayv1alpha1.IntegerParameter {
+		return strconv.FormatFloat(math.Round(load), 'f', 0, 64)
+	}
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(load, 'g', 5, 64), 64)
+	if err != nil {
+		rounded = load
+	}
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}
+
+// ParsePercent reads a share such as "5%".
+func ParsePercent(text string) (float64, error) {
+	digits, ok := strings.CutSuffix(text, "%")
+	number, err := strconv.ParseFloat(digits, 64)
+	if err != nil || !ok {
+		return 0, fmt.Errorf("value %q is no share: write it as 5%%", text)
+	}
+	return number / 100, nil
+}

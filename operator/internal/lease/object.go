@@ -1,0 +1,107 @@
+package lease
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Annotations of a node's Lease object.
+const (
+	// NodeAnnotation is the node's name; the object's own name may be a shortened one.
+	NodeAnnotation = "assay.dev/node"
+	// WholeAnnotation is "true" while the holder has the node for itself.
+	WholeAnnotation = "assay.dev/whole-node"
+	// LastAnnotation is the newest end of a holder's time.
+	LastAnnotation = "assay.dev/last-end"
+)
+
+const maxNameBytes = 253
+
+// Name of a node's Lease object.
+func Name(node string) string {
+	name := "assay-node-" + node
+	if len(name) <= maxNameBytes {
+		return name
+	}
+	sum := sha256.Sum256([]byte(node))
+	digest := hex.EncodeToString(sum[:8])
+	return name[:maxNameBytes-len(digest)-1] + "-" + digest
+}
+
+// last is an End as it is written in the annotation.
+type last struct {
+	Holder string    `json:"holder"`
+	Token  int64     `json:"token"`
+	At     time.Time `json:"at"`
+	Why    string    `json:"why"`
+}
+
+// FromObject reads a Lease object.
+func FromObject(object *coordinationv1.Lease) (Lease, error) {
+	fail := func(field string, err error) (Lease, error) {
+		return Lease{}, fmt.Errorf("Lease %s/%s: %s: %w; nothing else may write it: delete it and it is made again", object.Namespace, object.Name, field, err)
+	}
+	out := Lease{
+		Node: object.Annotations[NodeAnnotation], Whole: object.Annotations[WholeAnnotation] == "true",
+		Token:    int64(ptr.Deref(object.Spec.LeaseTransitions, 0)),
+		Duration: time.Duration(ptr.Deref(object.Spec.LeaseDurationSeconds, 0)) * time.Second,
+	}
+	if Name(out.Node) != object.Name {
+		return fail("metadata.annotations", fmt.Errorf("%s is %q", NodeAnnotation, out.Node))
+	}
+	var err error
+	if out.Holder, err = ParseHolder(ptr.Deref(object.Spec.HolderIdentity, "")); err != nil {
+		return fail("spec", err)
+	}
+	if object.Spec.AcquireTime != nil {
+		out.Acquired = object.Spec.AcquireTime.UTC()
+	}
+	if object.Spec.RenewTime != nil {
+		out.Renewed = object.Spec.RenewTime.UTC()
+	}
+	if text := object.Annotations[LastAnnotation]; text != "" {
+		var found last
+		if err := json.Unmarshal([]byte(text), &found); err != nil {
+			return fail("metadata.annotations: "+LastAnnotation, err)
+		}
+		holder, err := ParseHolder(found.Holder)
+		if err != nil {
+			return fail("metadata.annotations: "+LastAnnotation, err)
+		}
+		out.Last = &End{Node: out.Node, Holder: holder, Token: found.Token, At: found.At.UTC(), Why: found.Why}
+	}
+	return out, nil
+}
+
+// Write sets what a Lease object says. The rest of it, its resource version above all, stays.
+func (l Lease) Write(object *coordinationv1.Lease) error {
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, NodeAnnotation, l.Node)
+	delete(object.Annotations, WholeAnnotation)
+	if l.Whole {
+		object.Annotations[WholeAnnotation] = "true"
+	}
+	if l.Last != nil {
+		raw, err := json.Marshal(last{l.Last.Holder.String(), l.Last.Token, l.Last.At.UTC(), l.Last.Why})
+		if err != nil {
+			return err
+		}
+		object.Annotations[LastAnnotation] = string(raw)
+	}
+	object.Spec = coordinationv1.LeaseSpec{
+		LeaseDurationSeconds: ptr.To(int32(l.Duration / time.Second)),
+		LeaseTransitions:     ptr.To(int32(l.Token)),
+		AcquireTime:          ptr.To(metav1.NewMicroTime(l.Acquired)),
+		RenewTime:            ptr.To(metav1.NewMicroTime(l.Renewed)),
+	}
+	if l.Held() {
+		object.Spec.HolderIdentity = ptr.To(l.Holder.String())
+	}
+	return nil
+}

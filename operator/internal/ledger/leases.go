@@ -1,0 +1,86 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"assay.dev/assay/operator/internal/record"
+)
+
+// LeasesPrefix holds two objects for every lease that the run had: that it was taken, and that it ended.
+const LeasesPrefix = "leases/"
+
+var (
+	leaseTakenKey = regexp.MustCompile(`^leases/(.+)-([0-9]+)\.json$`)
+	leaseEndKey   = regexp.MustCompile(`^leases/(.+)-([0-9]+)\.end\.json$`)
+)
+
+// LeaseTakenKey is the record of a lease.
+func LeaseTakenKey(lease record.Lease) string {
+	return fmt.Sprintf("leases/%s-%d.json", lease.Node, lease.Token)
+}
+
+// LeaseEndKey is the record of its end.
+func LeaseEndKey(lease record.Lease) string {
+	return fmt.Sprintf("leases/%s-%d.end.json", lease.Node, lease.Token)
+}
+
+// LastToken is the highest token that the run ever had for a node; 0 when it had none.
+func LastToken(ctx context.Context, store Store, node string) (int64, error) {
+	keys, err := store.List(ctx, LeasesPrefix)
+	if err != nil {
+		return 0, err
+	}
+	last := int64(0)
+	for _, key := range keys {
+		match := leaseTakenKey.FindStringSubmatch(key)
+		if match == nil || match[1] != node {
+			continue
+		}
+		if token, err := strconv.ParseInt(match[2], 10, 64); err == nil {
+			last = max(last, token)
+		}
+	}
+	return last, nil
+}
+
+// ReadLeases reads what the ledger says of the run's leases.
+func ReadLeases(ctx context.Context, store Store) (record.Leases, []record.Problem, error) {
+	keys, err := store.List(ctx, LeasesPrefix)
+	if err != nil {
+		return record.Leases{}, nil, err
+	}
+	matching := func(form *regexp.Regexp) []string {
+		return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return !form.MatchString(key) })
+	}
+	out := record.Leases{}
+	taken, problems, err := readAll(ctx, store, matching(leaseTakenKey), func(key string, raw []byte) (*record.LeaseTaken, string) {
+		found, err := record.ParseLeaseTaken(raw)
+		if err == nil && LeaseTakenKey(found.Lease) != key {
+			err = fmt.Errorf("it is the lease of node %s with token %d", found.Node, found.Token)
+		}
+		return orReason(found, err)
+	})
+	if err != nil {
+		return record.Leases{}, nil, err
+	}
+	ends, more, err := readAll(ctx, store, matching(leaseEndKey), func(key string, raw []byte) (*record.LeaseEnd, string) {
+		found, err := record.ParseLeaseEnd(raw)
+		if err == nil && LeaseEndKey(found.Lease) != key {
+			err = fmt.Errorf("it is the end of the lease of node %s with token %d", found.Node, found.Token)
+		}
+		return orReason(found, err)
+	})
+	out.Taken, out.Ends, out.Known = taken, ends, len(taken)+len(problems) > 0
+	return out, append(problems, more...), err
+}
+
+func orReason[T any](value *T, err error) (*T, string) {
+	if err != nil {
+		return nil, err.Error()
+	}
+	return value, ""
+}

@@ -1,0 +1,104 @@
+package ledger
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay.dev/assay/operator/internal/record"
+)
+
+func TestLeasesAreReadAsTheyWereWritten(t *testing.T) {
+	ctx := context.Background()
+	store, err := Open(ctx, FolderURL(t.TempDir()), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, problems, err := ReadLeases(ctx, store); err != nil || found.Known || len(problems) > 0 {
+		t.Fatalf("an empty ledger says %+v, %v, %v", found, problems, err)
+	}
+	run := record.Run{Namespace: "lab", Name: "scan", UID: "u"}
+	when := time.Date(2026, 11, 21, 8, 0, 0, 123000, time.UTC)
+	// Names of nodes have dashes and dots, and may end in a number.
+	leases := []record.Lease{{Node: "node-1", Token: 2}, {Node: "node-1-2", Token: 13}, {Node: "rack.7.end", Token: 1}}
+	want := record.Leases{Known: true}
+	put := func(key string, raw []byte, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := EnsureCreated(ctx, store, key, raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, lease := range leases {
+		taken := record.LeaseTaken{Run: run, Lease: lease, AcquiredAt: when}
+		end := record.LeaseEnd{Run: run, Lease: lease, EndedAt: when.Add(time.Hour), Reason: "released"}
+		for range 2 { // Written again, it is the same.
+			raw, err := taken.Marshal()
+			put(LeaseTakenKey(lease), raw, err)
+			raw, err = end.Marshal()
+			put(LeaseEndKey(lease), raw, err)
+		}
+		want.Taken, want.Ends = append(want.Taken, taken), append(want.Ends, end)
+	}
+	got, problems, err := ReadLeases(ctx, store)
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	byKey := cmp.Transformer("set", func(all []record.LeaseTaken) map[record.Lease]record.LeaseTaken {
+		out := map[record.Lease]record.LeaseTaken{}
+		for _, l := range all {
+			out[l.Lease] = l
+		}
+		return out
+	})
+	if diff := cmp.Diff(want.Taken, got.Taken, byKey); diff != "" || len(got.Ends) != len(want.Ends) || !got.Known {
+		t.Errorf("leases (-want +got):\n%s\nends: %+v", diff, got.Ends)
+	}
+	for node, want := range map[string]int64{"node-1": 2, "node-1-2": 13, "node": 0} {
+		if got, err := LastToken(ctx, store, node); err != nil || got != want {
+			t.Errorf("last token of %s is %d, %v, want %d", node, got, err, want)
+		}
+	}
+}
+
+func TestALeaseRecordThatCannotBeUsedIsNamed(t *testing.T) {
+	const good = `{"run":{"namespace":"lab","name":"scan","uid":"u"},"node":"a","token":1,"acquiredAt":"2026-11-21T08:00:00Z"}`
+	cases := map[string]struct{ key, raw, want string }{
+		"cut off":                 {"leases/a-1.json", good[:40], "unexpected end"},
+		"another node's":          {"leases/b-1.json", good, "it is the lease of node a with token 1"},
+		"another token's":         {"leases/a-2.json", good, "it is the lease of node a with token 1"},
+		"an unknown field":        {"leases/a-1.json", strings.Replace(good, `"token"`, `"colour":1,"token"`, 1), "colour"},
+		"no token":                {"leases/a-0.json", strings.Replace(good, `"token":1`, `"token":0`, 1), "tokens start at 1"},
+		"no node":                 {"leases/a-1.json", strings.Replace(good, `"node":"a"`, `"node":""`, 1), "node is missing"},
+		"no time":                 {"leases/a-1.json", strings.Replace(good, `,"acquiredAt":"2026-11-21T08:00:00Z"`, "", 1), "acquiredAt is missing"},
+		"an end without its time": {"leases/a-1.end.json", `{"run":{"uid":"u"},"node":"a","token":1,"reason":"released"}`, "endedAt is missing"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			store, err := Open(ctx, FolderURL(t.TempDir()), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := store.Create(ctx, tc.key, []byte(tc.raw)); err != nil {
+				t.Fatal(err)
+			}
+			found, problems, err := ReadLeases(ctx, store)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(problems) != 1 || problems[0].Key != tc.key || !strings.Contains(problems[0].Reason, tc.want) {
+				t.Errorf("problems are %+v, want %q of %s", problems, tc.want, tc.key)
+			}
+			// A ledger with a damaged record is one that keeps records: its attempts need them.
+			if wasTaken := !strings.HasSuffix(tc.key, ".end.json"); found.Known != wasTaken || len(found.Taken)+len(found.Ends) > 0 {
+				t.Errorf("leases are %+v", found)
+			}
+		})
+	}
+}

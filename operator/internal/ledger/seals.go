@@ -1,0 +1,67 @@
+package ledger
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"assay.dev/assay/operator/internal/record"
+)
+
+var sealKey = regexp.MustCompile(`^analysis/([0-9]{3,})/evidence\.sha256$`)
+
+// SealKey lists the attempt objects that the analysis of a wave read, as sha256sum prints them: sha256sum --check reads it.
+func SealKey(wave int) string { return fmt.Sprintf("analysis/%03d/evidence.sha256", wave) }
+
+// ReadSeals reads what earlier analyses found the attempts of the waves up to and including through to be; a negative through
+// means all of them. Of an object in several lists the first counts.
+func ReadSeals(ctx context.Context, store Store, through int) (map[string]string, []record.Problem, error) {
+	keys, err := store.List(ctx, "analysis/")
+	if err != nil {
+		return nil, nil, err
+	}
+	var lists []string
+	for _, key := range keep(keys, sealKey, 1, through) {
+		if sealKey.MatchString(key) {
+			lists = append(lists, key)
+		}
+	}
+	type list = map[string]string
+	read, problems, err := readAll(ctx, store, lists, func(_ string, raw []byte) (*list, string) {
+		sums, reason := parseSeal(string(raw))
+		if reason != "" {
+			return nil, reason
+		}
+		return &sums, ""
+	})
+	if err != nil || len(read) == 0 {
+		return nil, problems, err
+	}
+	out := list{}
+	for _, sums := range read {
+		for key, sum := range sums {
+			if _, known := out[key]; !known {
+				out[key] = sum
+			}
+		}
+	}
+	return out, problems, nil
+}
+
+// parseSeal reads lines of a sum in hex, two spaces and a key.
+func parseSeal(text string) (map[string]string, string) {
+	out := map[string]string{}
+	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		if line == "" && text == "" {
+			continue // An analysis of no attempt at all.
+		}
+		sum, key, ok := strings.Cut(line, "  ")
+		if raw, err := hex.DecodeString(sum); !ok || err != nil || len(raw) != 32 || !strings.HasPrefix(key, AttemptsPrefix) {
+			return nil, fmt.Sprintf("line %d is not the sha256sum of an attempt: what was analysed before cannot be compared with what is there now", i+1)
+		}
+		out[key] = sum
+	}
+	return out, ""
+}

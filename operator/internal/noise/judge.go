@@ -1,0 +1,152 @@
+package noise
+
+import (
+	"fmt"
+	"strconv"
+
+	"assay.dev/assay/operator/internal/record"
+)
+
+// tick is the unit in which Linux counts stolen time, and CPU time where it has nothing finer.
+const tick = 0.01
+
+// Violation is a limit that a trial ran beyond.
+type Violation struct {
+	Kind Kind
+	// Message holds what was read and the limit.
+	Message string
+}
+
+// Judge sets a trial's readings against the limits. Unread are the limits that could not be judged, because the machine did
+// not give the reading or the trial was too short for it: absent is not zero, and not too much either.
+func (r *Reference) Judge(limits Limits, attempt *record.Attempt) (violations []Violation, unread []Kind) {
+	for _, kind := range Kinds {
+		limit, limited := limits[kind]
+		if !limited {
+			continue
+		}
+		read := r.read(kind, attempt)
+		switch {
+		case !read.ok:
+			unread = append(unread, kind)
+		case read.share-read.uncertainty > limit:
+			violations = append(violations, Violation{kind, read.words(kind, limit)})
+		}
+	}
+	return violations, unread
+}
+
+// reading is what one limit is set against.
+type reading struct {
+	share float64
+	// uncertainty is how much of it may be the counter's own coarseness; that much is let pass.
+	uncertainty float64
+	ok          bool
+}
+
+func (r *Reference) read(kind Kind, attempt *record.Attempt) reading {
+	during := &attempt.Noise.During
+	switch kind {
+	case Steal:
+		return stolen(during)
+	case OtherWork:
+		return otherWork(during)
+	case Throttled:
+		share, ok := ofWindow(during.ThrottledSeconds, during)
+		return reading{share: share, ok: ok}
+	case Canary, Spin:
+		return r.slowdown(kind, attempt)
+	default:
+		share, ok := pressureShare(kind, during)
+		// Without a reference all of it may be the workload's own.
+		own, known := r.pressure[pressureKey{kind, Node(attempt), attempt.Arm, attempt.Point}]
+		return reading{share: max(share-own, 0), ok: ok && known}
+	}
+}
+
+func stolen(during *record.Noise) reading {
+	if during.StealRatio == nil {
+		return reading{}
+	}
+	return reading{share: *during.StealRatio, uncertainty: steps(1, during), ok: true}
+}
+
+func otherWork(during *record.Noise) reading {
+	if during.OtherWorkRatio == nil {
+		return reading{}
+	}
+	uncertainty := steps(2, during)
+	if during.OtherWorkUncertainty != nil {
+		uncertainty = *during.OtherWorkUncertainty
+	}
+	return reading{share: *during.OtherWorkRatio, uncertainty: uncertainty, ok: true}
+}
+
+// steps is the share that some ticks are of the window of the shares. Of a window without a length nothing is known, and
+// nothing let pass.
+func steps(count float64, window *record.Noise) float64 {
+	seconds := window.WindowSeconds
+	if window.SharesWindowSeconds != nil {
+		seconds = window.SharesWindowSeconds
+	}
+	if seconds == nil || *seconds <= 0 {
+		return 0
+	}
+	return count * tick / *seconds
+}
+
+// slowdown is the worse of the probes right before and right after the trial, over the best of their kind.
+func (r *Reference) slowdown(kind Kind, attempt *record.Attempt) reading {
+	var out reading
+	node := Node(attempt)
+	for _, window := range around(attempt) {
+		best, seconds := 0.0, window.SpinSeconds
+		if kind == Canary {
+			seconds = window.CanarySeconds
+		}
+		switch {
+		case seconds == nil:
+			continue
+		case kind == Spin:
+			best = r.spin[node]
+		case window.CanaryBytes != nil:
+			best = r.canary[canaryKey{node, *window.CanaryBytes}]
+		}
+		if best > 0 {
+			out = reading{share: max(out.share, *seconds/best-1), ok: true}
+		}
+	}
+	return out
+}
+
+func pressureShare(kind Kind, during *record.Noise) (float64, bool) {
+	if kind == PressureMemory {
+		return ofWindow(during.PressureMemorySeconds, during)
+	}
+	return ofWindow(during.PressureIOSeconds, during)
+}
+
+// ofWindow is a time as a share of its window. No time is no share, however long the window.
+func ofWindow(seconds *float64, window *record.Noise) (float64, bool) {
+	switch {
+	case seconds == nil:
+		return 0, false
+	case *seconds == 0:
+		return 0, true
+	case window.WindowSeconds == nil || *window.WindowSeconds <= 0:
+		return 0, false
+	}
+	return *seconds / *window.WindowSeconds, true
+}
+
+func (r reading) words(kind Kind, limit float64) string {
+	percent := func(share float64) string { return strconv.FormatFloat(100*share, 'g', 3, 64) + " %" }
+	switch kind {
+	case Canary, Spin:
+		return fmt.Sprintf("%s %.2fx its best, limit %.2fx", kind, 1+r.share, 1+limit)
+	case PressureMemory, PressureIO:
+		return fmt.Sprintf("%s %s beyond what the trials of its arm and point have when it is quiet, limit %s", kind, percent(r.share), percent(limit))
+	default:
+		return fmt.Sprintf("%s %s, limit %s", kind, percent(r.share), percent(limit))
+	}
+}

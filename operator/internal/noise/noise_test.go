@@ -1,0 +1,300 @@
+package noise
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+)
+
+const mebibyte = 1 << 20
+
+// attempt is a trial of one second on a quiet machine.
+func attempt(edit func(*record.Attempt)) *record.Attempt {
+	probe := func() record.Noise {
+		return record.Noise{SpinSeconds: ptr.To(0.001), CanarySeconds: ptr.To(0.002), CanaryBytes: ptr.To(int64(64 * mebibyte))}
+	}
+	out := &record.Attempt{
+		Outcome: record.Succeeded, Arm: "loop", Point: "batchSize=8",
+		Environment: record.Environment{Soft: map[string]any{"bootId": "boot-a", "hostname": "pod-1"}},
+		Noise: record.NoiseWindows{
+			Before: probe(), After: probe(),
+			During: record.Noise{
+				WindowSeconds: ptr.To(1.0), StealRatio: ptr.To(0.0), OtherWorkRatio: ptr.To(0.01), OtherWorkUncertainty: ptr.To(0.002),
+				ThrottledSeconds: ptr.To(0.0), PressureMemorySeconds: ptr.To(0.0), PressureIOSeconds: ptr.To(0.1),
+			},
+		},
+	}
+	if edit != nil {
+		edit(out)
+	}
+	return out
+}
+
+// quietRun is enough quiet trials to know how fast the machine is.
+func quietRun(more ...*record.Attempt) []*record.Attempt {
+	out := more
+	for range 8 {
+		out = append(out, attempt(nil))
+	}
+	return out
+}
+
+func TestATrialIsJudgedByWhatWasReadAroundIt(t *testing.T) {
+	cases := map[string]struct {
+		edit    func(*record.Attempt)
+		says    []string
+		unread  []Kind
+		without Kind
+	}{
+		"a quiet trial passes": {},
+		"the hypervisor took its time": {
+			edit: func(a *record.Attempt) { a.Noise.During.StealRatio = ptr.To(0.05) },
+			says: []string{"steal 5 %, limit 2 %"},
+		},
+		"one tick of stolen time in a short trial may be rounding": {
+			edit: func(a *record.Attempt) {
+				a.Noise.During.StealRatio, a.Noise.During.WindowSeconds = ptr.To(0.05), ptr.To(0.2)
+				a.Noise.During.PressureIOSeconds = ptr.To(0.02)
+			},
+		},
+		"the same over the longer time that a short trial was seen in is not": {
+			edit: func(a *record.Attempt) {
+				a.Noise.During.StealRatio, a.Noise.During.WindowSeconds, a.Noise.During.SharesWindowSeconds = ptr.To(0.05), ptr.To(0.2), ptr.To(1.0)
+				a.Noise.During.PressureIOSeconds = ptr.To(0.02)
+			},
+			says: []string{"steal 5 %, limit 2 %"},
+		},
+		"somebody else used its CPUs": {
+			edit: func(a *record.Attempt) { a.Noise.During.OtherWorkRatio = ptr.To(0.124) },
+			says: []string{"otherWork 12.4 %, limit 5 %"},
+		},
+		"other work is let pass as far as the counter may be wrong": {
+			edit: func(a *record.Attempt) {
+				a.Noise.During.OtherWorkRatio, a.Noise.During.OtherWorkUncertainty = ptr.To(0.06), ptr.To(0.02)
+			},
+		},
+		"a record without its uncertainty is taken to count in ticks": {
+			edit: func(a *record.Attempt) {
+				a.Noise.During.OtherWorkRatio, a.Noise.During.OtherWorkUncertainty = ptr.To(0.065), nil
+			},
+		},
+		"its quota stopped it": {
+			edit: func(a *record.Attempt) { a.Noise.During.ThrottledSeconds = ptr.To(0.03) },
+			says: []string{"throttled 3 %, limit 1 %"},
+		},
+		"the canary right before it was slow": {
+			edit: func(a *record.Attempt) { a.Noise.Before.CanarySeconds = ptr.To(0.00264) },
+			says: []string{"canary 1.32x its best, limit 1.20x"},
+		},
+		"the canary right after it was slow, and that is the worse one": {
+			edit: func(a *record.Attempt) {
+				a.Noise.Before.CanarySeconds, a.Noise.After.CanarySeconds = ptr.To(0.0021), ptr.To(0.003)
+			},
+			says: []string{"canary 1.50x its best, limit 1.20x"},
+		},
+		"a canary over other memory is compared with its own kind only": {
+			edit: func(a *record.Attempt) {
+				a.Noise.Before.CanarySeconds, a.Noise.Before.CanaryBytes = ptr.To(0.009), ptr.To(int64(256*mebibyte))
+			},
+		},
+		"arithmetic was slow: a busy sibling, or a lower clock": {
+			edit: func(a *record.Attempt) { a.Noise.After.SpinSeconds = ptr.To(0.0015) },
+			says: []string{"spin 1.50x its best, limit 1.10x"},
+		},
+		"waiting for a disk beyond what its own reading takes": {
+			edit: func(a *record.Attempt) { a.Noise.During.PressureIOSeconds = ptr.To(0.5) },
+			says: []string{"pressureIo 40 % beyond what the trials of its arm and point have when it is quiet, limit 20 %"},
+		},
+		"waiting for memory": {
+			edit: func(a *record.Attempt) { a.Noise.During.PressureMemorySeconds = ptr.To(0.06) },
+			says: []string{"pressureMemory 6 % beyond"},
+		},
+		"several at once are all named": {
+			edit: func(a *record.Attempt) {
+				a.Noise.During.StealRatio, a.Noise.After.SpinSeconds = ptr.To(0.05), ptr.To(0.0015)
+			},
+			says: []string{"steal", "spin"},
+		},
+		"a limit that is off lets everything pass": {
+			edit:    func(a *record.Attempt) { a.Noise.During.StealRatio = ptr.To(0.5) },
+			without: Steal,
+		},
+		"absent is not zero: what was not read is not judged": {
+			edit: func(a *record.Attempt) {
+				a.Noise = record.NoiseWindows{During: record.Noise{StealRatio: ptr.To(0.05)}}
+			},
+			says:   []string{"steal 5 %"},
+			unread: []Kind{OtherWork, Throttled, Canary, Spin, PressureMemory, PressureIO},
+		},
+		"a limit that is off is not missed": {
+			edit:    func(a *record.Attempt) { a.Noise.During.StealRatio = nil },
+			without: Steal,
+		},
+		"on another node its own best counts, and of that nothing is known yet": {
+			edit: func(a *record.Attempt) {
+				a.Environment.Soft = map[string]any{"bootId": "boot-b"}
+				a.Noise.Before.CanarySeconds, a.Noise.Before.SpinSeconds = ptr.To(0.02), ptr.To(0.01)
+			},
+			unread: []Kind{Canary, Spin, PressureMemory, PressureIO},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			subject := attempt(tc.edit)
+			limits := LimitsOf(&assayv1alpha1.BenchmarkRunSpec{})
+			delete(limits, tc.without)
+			violations, unread := NewReference(quietRun(subject)).Judge(limits, subject)
+			if len(violations) != len(tc.says) {
+				t.Fatalf("violations %v, want %v", violations, tc.says)
+			}
+			for i, words := range tc.says {
+				if !strings.HasPrefix(violations[i].Message, words) {
+					t.Errorf("violation %q, want %q", violations[i].Message, words)
+				}
+			}
+			if diff := cmp.Diff(tc.unread, unread); diff != "" {
+				t.Errorf("unread (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheBestIsNeitherALuckyReadingNorADisturbedOne(t *testing.T) {
+	readings := func(seconds ...float64) []*record.Attempt {
+		var out []*record.Attempt
+		for _, s := range seconds {
+			out = append(out, attempt(func(a *record.Attempt) {
+				a.Noise.Before.CanarySeconds, a.Noise.After.CanarySeconds = ptr.To(s), ptr.To(s)
+			}))
+		}
+		return out
+	}
+	cases := map[string]struct {
+		seen []*record.Attempt
+		want float64
+		ok   bool
+	}{
+		"a single lucky reading among many":     {readings(0.001, 0.002, 0.002, 0.002, 0.002, 0.002, 0.002, 0.002), 0.002, true},
+		"a neighbour for two thirds of the run": {readings(0.002, 0.002, 0.005, 0.005, 0.005, 0.005), 0.002, true},
+		"too few readings to know":              {readings(0.002), 0, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, ok := NewReference(tc.seen).canary[canaryKey{"boot-a", 64 * mebibyte}]
+			if got != tc.want || ok != tc.ok {
+				t.Errorf("got %v %v, want %v %v", got, ok, tc.want, tc.ok)
+			}
+		})
+	}
+}
+
+func TestANodeIsTheSameInAllItsPods(t *testing.T) {
+	cases := map[string]struct {
+		soft  map[string]any
+		lease *record.Lease
+		want  string
+	}{
+		"the boot id comes first":         {map[string]any{"bootId": "b", "hostname": "pod-1"}, &record.Lease{Node: "node-a"}, "b"},
+		"else the node of the lease":      {map[string]any{"hostname": "pod-1"}, &record.Lease{Node: "node-a"}, "node-a"},
+		"else the host name":              {map[string]any{"hostname": "pod-1"}, nil, "pod-1"},
+		"a machine that tells nothing":    {nil, nil, ""},
+		"a boot id that is not even text": {map[string]any{"bootId": 7.0, "hostname": "h"}, nil, "h"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := Node(&record.Attempt{Environment: record.Environment{Soft: tc.soft}, Lease: tc.lease})
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestLimitsOfARun(t *testing.T) {
+	cases := map[string]struct {
+		spec assayv1alpha1.BenchmarkRunSpec
+		kind Kind
+		want string
+	}{
+		"none given":          {assayv1alpha1.BenchmarkRunSpec{}, Canary, "0.2"},
+		"given":               {assayv1alpha1.BenchmarkRunSpec{Environment: &assayv1alpha1.Environment{Noise: assayv1alpha1.NoiseLimits{Canary: "7.5%"}}}, Canary, "0.075"},
+		"another one given":   {assayv1alpha1.BenchmarkRunSpec{Environment: &assayv1alpha1.Environment{Noise: assayv1alpha1.NoiseLimits{Spin: "7.5%"}}}, Canary, "0.2"},
+		"off":                 {assayv1alpha1.BenchmarkRunSpec{Environment: &assayv1alpha1.Environment{Noise: assayv1alpha1.NoiseLimits{Canary: "off"}}}, Canary, "none"},
+		"throttling, shared":  {assayv1alpha1.BenchmarkRunSpec{Placement: assayv1alpha1.Placement{Exclusive: assayv1alpha1.ExclusiveNone}}, Throttled, "0.01"},
+		"throttling, own CPU": {assayv1alpha1.BenchmarkRunSpec{Placement: assayv1alpha1.Placement{Exclusive: assayv1alpha1.ExclusiveCPUs}}, Throttled, "0"},
+		"throttling, own node": {
+			assayv1alpha1.BenchmarkRunSpec{Placement: assayv1alpha1.Placement{Exclusive: assayv1alpha1.ExclusiveNode}}, Throttled, "0",
+		},
+		"throttling, own CPU, and told to let some pass": {
+			assayv1alpha1.BenchmarkRunSpec{
+				Placement:   assayv1alpha1.Placement{Exclusive: assayv1alpha1.ExclusiveCPUs},
+				Environment: &assayv1alpha1.Environment{Noise: assayv1alpha1.NoiseLimits{Throttled: "5%"}},
+			}, Throttled, "0.05",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := "none"
+			if limit, ok := LimitsOf(&tc.spec)[tc.kind]; ok {
+				got = fmt.Sprint(limit)
+			}
+			if got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestALimitThatMeansNothingSaysWhatToWrite(t *testing.T) {
+	cases := map[string]struct {
+		limits assayv1alpha1.NoiseLimits
+		says   map[Kind]string
+	}{
+		"good ones":                       {assayv1alpha1.NoiseLimits{Steal: "0%", Canary: "10%", Spin: "off", PressureIO: "100%"}, map[Kind]string{}},
+		"a share above the whole":         {assayv1alpha1.NoiseLimits{OtherWork: "150%"}, map[Kind]string{OtherWork: "can never be exceeded"}},
+		"a slowdown of nothing":           {assayv1alpha1.NoiseLimits{Canary: "0%"}, map[Kind]string{Canary: "leaves no room"}},
+		"a slowdown beyond all bounds":    {assayv1alpha1.NoiseLimits{Spin: "2000%"}, map[Kind]string{Spin: "write off"}},
+		"a number without a unit":         {assayv1alpha1.NoiseLimits{Steal: "2"}, map[Kind]string{Steal: "neither a share"}},
+		"several are reported one by one": {assayv1alpha1.NoiseLimits{Steal: "-1%", Throttled: "x%"}, map[Kind]string{Steal: "neither", Throttled: "neither"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := Invalid(tc.limits)
+			if len(got) != len(tc.says) {
+				t.Fatalf("got %v, want %v", got, tc.says)
+			}
+			for kind, words := range tc.says {
+				if got[kind] == nil || !strings.Contains(got[kind].Error(), words) {
+					t.Errorf("%s: got %v, want %q", kind, got[kind], words)
+				}
+			}
+		})
+	}
+}
+
+func TestASummaryTellsWhatTheDefaultsLetPass(t *testing.T) {
+	disturbed := attempt(func(a *record.Attempt) { a.Noise.After.CanarySeconds = ptr.To(0.003) })
+	warmup := attempt(func(a *record.Attempt) { a.Warmup = true })
+	failed := attempt(func(a *record.Attempt) { a.Outcome = record.Failed })
+	for _, summary := range Summarize(quietRun(disturbed, warmup, failed)) {
+		if summary.Trials != 9 || summary.Read != 9 {
+			t.Errorf("%s: %d of %d trials read, want 9 of 9: warm-ups and failures are not measured", summary.Kind, summary.Read, summary.Trials)
+		}
+		want := Summary{Beyond: 0, Quantiles: []float64{0, 0, 0, 0, 0}}
+		switch summary.Kind {
+		case Canary:
+			want = Summary{Beyond: 1, Quantiles: []float64{0, 0.5, 0.5, 0.5, 0.5}}
+		case OtherWork:
+			want.Quantiles = []float64{0.01, 0.01, 0.01, 0.01, 0.01}
+		}
+		if summary.Beyond != want.Beyond || !cmp.Equal(summary.Quantiles, want.Quantiles) {
+			t.Errorf("%s: got %+v, want %+v", summary.Kind, summary, want)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// Leases reads the leases of all nodes. One that cannot be read is left out: whoever tries to take its node is told why.
+func Leases(ctx context.Context, reader client.Reader, namespace string) ([]lease.Lease, error) {
+	var list coordinationv1.LeaseList
+	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy}); err != nil {
+		return nil, err
+	}
+	var out []lease.Lease
+	for i := range list.Items {
+		if found, err := lease.FromObject(&list.Items[i]); err == nil {
+			out = append(out, found)
+		}
+	}
+	return out, nil
+}
+
+// Busy names what of a holder runs on a node or may still start there, or nothing. A workflow that is known to use other
+// nodes does not count.
+func Busy(ctx context.Context, reader client.Reader, holder lease.Holder, node, besides string) (string, error) {
+	mine := []client.ListOption{client.InNamespace(holder.Namespace), client.MatchingLabels{workflow.RunUIDLabel: holder.UID}}
+	var workflows workflow.WorkflowList
+	if err := reader.List(ctx, &workflows, mine...); err != nil {
+		return "", fmt.Errorf("list workflows of run %s: %w", holder.Run(), err)
+	}
+	for i := range workflows.Items {
+		if found := &workflows.Items[i]; runsBlocks(found) && found.Name != besides {
+			return "workflow " + found.Name, nil
+		}
+	}
+	var pods corev1.PodList
+	if err := reader.List(ctx, &pods, mine...); err != nil {
+		return "", fmt.Errorf("list pods of run %s: %w", holder.Run(), err)
+	}
+	for i := range pods.Items {
+		if found := &pods.Items[i]; aliveBlock(found) && (found.Spec.NodeName == "" || found.Spec.NodeName == node) {
+			return "pod " + found.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// runsBlocks tells a workflow that may start blocks from one that ended, is on its way out or only analyses.
+func runsBlocks(found *workflow.Workflow) bool {
+	wave := 0
+	_, err := fmt.Sscan(found.Labels[workflow.WaveLabel], &wave)
+	analyses := err == nil && found.Name != workflow.Name(found.Labels[workflow.RunLabel], wave)
+	return !analyses && !found.Status.Ended() && found.DeletionTimestamp.IsZero()
+}
+
+func aliveBlock(pod *corev1.Pod) bool {
+	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && pod.Labels[workflow.PartLabel] != workflow.AnalysisPart
+}
+
+// leases reads who holds the nodes and who waits for them. Of other holders it says what keeps them there.
+func (o *Observer) leases(ctx context.Context, world *World) error {
+	// Past the caches: a decision that rests on an old lease would disturb another run. A run that ended only gives back, and
+	// one without leases only looks where it would not get in.
+	reader := o.Live
+	if plan.Ended(world.Run) || !plan.Leased(world.Run.Spec.Placement) {
+		reader = o.Client
+	}
+	found, err := Leases(ctx, reader, o.LeaseNamespace)
+	if err != nil {
+		return err
+	}
+	me := plan.HolderOf(world.Run)
+	for i := range found {
+		if !found[i].Held() || found[i].Holder == me {
+			continue
+		}
+		if found[i].Busy, err = Busy(ctx, o.Client, found[i].Holder, found[i].Node, ""); err != nil {
+			return err
+		}
+	}
+	world.Leases = found
+	return nil
+}
+
+// holds tells whether the run holds a lease.
+func holds(world *World) bool {
+	me := plan.HolderOf(world.Run)
+	return slices.ContainsFunc(world.Leases, func(l lease.Lease) bool { return l.Holder == me })
+}
+
+// waiting reads which other runs wait for a lease. A run takes its place in the queue with its condition, and loses it when
+// something else keeps it from starting.
+func (o *Observer) waiting(ctx context.Context, world *World) error {
+	var runs assayv1alpha1.BenchmarkRunList
+	if err := o.Client.List(ctx, &runs); err != nil {
+		return err
+	}
+	for i := range runs.Items {
+		if run := &runs.Items[i]; run.UID != world.Run.UID && waitsForLease(run) {
+			world.Waiting = append(world.Waiting, plan.WaitingRun{
+				Run: plan.HolderOf(run), Created: run.CreationTimestamp.Time, Placement: run.Spec.Placement,
+			})
+		}
+	}
+	slices.SortFunc(world.Waiting, func(a, b plan.WaitingRun) int { return cmp.Compare(a.Run.UID, b.Run.UID) })
+	return nil
+}
+
+func waitsForLease(run *assayv1alpha1.BenchmarkRun) bool {
+	if plan.Ended(run) || plan.Suspended(run) || plan.Cancelled(run) || !run.DeletionTimestamp.IsZero() {
+		return false
+	}
+	condition := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionProgressing)
+	return condition != nil && condition.Reason == assayv1alpha1.ReasonWaitingForLease
+}

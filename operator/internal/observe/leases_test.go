@@ -1,0 +1,119 @@
+package observe
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+func TestWhatKeepsANodeBusy(t *testing.T) {
+	labels := func(part string) map[string]string {
+		out := workflow.Labels(record.Run{Name: "scan", UID: "u"}, 0)
+		out[workflow.PartLabel] = part
+		return out
+	}
+	block := func(node string, phase corev1.PodPhase, edit ...func(*corev1.Pod)) client.Object {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block-1", Labels: labels("block")},
+			Spec:       corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: phase},
+		}
+		for _, e := range edit {
+			e(pod)
+		}
+		return pod
+	}
+	flow := func(name, phase string, edit ...func(*workflow.Workflow)) client.Object {
+		out := &workflow.Workflow{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, Labels: labels("")}, Status: workflow.Status{Phase: phase},
+		}
+		for _, e := range edit {
+			e(out)
+		}
+		return out
+	}
+	cases := map[string]struct {
+		object client.Object
+		want   string
+	}{
+		"a block on the node":                       {block("node-a", corev1.PodRunning), "pod block-1"},
+		"a block on its way there":                  {block("", corev1.PodPending), "pod block-1"},
+		"a block that is being deleted still runs":  {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.DeletionTimestamp, p.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), "pod block-1"},
+		"a block on another node":                   {block("node-b", corev1.PodRunning), ""},
+		"a block that ended":                        {block("node-a", corev1.PodFailed), ""},
+		"an analysis":                               {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.Labels[workflow.PartLabel] = workflow.AnalysisPart }), ""},
+		"another run's block":                       {block("node-a", corev1.PodRunning, func(p *corev1.Pod) { p.Labels[workflow.RunUIDLabel] = "v" }), ""},
+		"a workflow that may start a block":         {flow("scan-w000", "Running"), "workflow scan-w000"},
+		"one that Argo has not seen":                {flow("scan-w000", ""), "workflow scan-w000"},
+		"one that ended":                            {flow("scan-w000", "Succeeded"), ""},
+		"one that is on its way out":                {flow("scan-w000", "Running", func(w *workflow.Workflow) { w.DeletionTimestamp, w.Finalizers = ptr.To(metav1.Now()), []string{"x/y"} }), ""},
+		"one that only analyses":                    {flow("scan-w000-a1", "Running"), ""},
+		"one that is known to run on other nodes":   {flow("scan-w001", "Running", func(w *workflow.Workflow) { w.Labels[workflow.WaveLabel] = "1" }), ""},
+		"nothing of the run, and nothing of others": {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "x"}}, ""},
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, workflow.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.object).Build()
+			got, err := Busy(t.Context(), reader, lease.Holder{Namespace: "lab", Name: "scan", UID: "u"}, "node-a", "scan-w001")
+			if err != nil || got != tc.want {
+				t.Errorf("busy with %q, %v, want %q", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestWhoWaitsInTheQueue(t *testing.T) {
+	waits := func(edit func(*assayv1alpha1.BenchmarkRun)) *assayv1alpha1.BenchmarkRun {
+		run := &assayv1alpha1.BenchmarkRun{}
+		run.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: assayv1alpha1.ReasonWaitingForLease}}
+		edit(run)
+		return run
+	}
+	cases := map[string]struct {
+		run  *assayv1alpha1.BenchmarkRun
+		want bool
+	}{
+		"a run that says so": {waits(func(*assayv1alpha1.BenchmarkRun) {}), true},
+		"a run that something else keeps": {waits(func(r *assayv1alpha1.BenchmarkRun) {
+			r.Status.Conditions[0].Reason = assayv1alpha1.ReasonLedgerUnreachable
+		}), false},
+		"a run that nobody has looked at": {&assayv1alpha1.BenchmarkRun{}, false},
+		"a suspended run":                 {waits(func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Suspend = ptr.To(true) }), false},
+		"a cancelled run":                 {waits(func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Cancel = ptr.To(true) }), false},
+		"a run that is being deleted":     {waits(func(r *assayv1alpha1.BenchmarkRun) { r.DeletionTimestamp = ptr.To(metav1.NewTime(time.Now())) }), false},
+		"a run that ended while it waited": {waits(func(r *assayv1alpha1.BenchmarkRun) {
+			r.Status.Conditions = append(r.Status.Conditions, metav1.Condition{Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue})
+		}), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := waitsForLease(tc.run); got != tc.want {
+				t.Errorf("waits is %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestOpenBlocks(t *testing.T) {
+	wave := &record.Wave{Wave: 1, Blocks: []record.Block{{ID: "w001-b0004"}, {ID: "w001-b0005"}, {ID: "w001-b0006"}}}
+	got := openBlocks([]string{"attempts/w000-b0000/p/w000-b0000-s00000.json", "attempts/w001-b0005/p/w001-b0005-s00000.json", "attempts/w001-b0006/p/stray.txt"}, wave)
+	if len(got) != 2 || got[0] != "w001-b0004" || got[1] != "w001-b0006" {
+		t.Errorf("open blocks are %v", got)
+	}
+}

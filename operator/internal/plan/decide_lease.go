@@ -1,0 +1,261 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/record"
+)
+
+const (
+	// lookAtQueue is how often a run that waits looks at the queue: that a run ahead of it gave up, no Lease object tells.
+	lookAtQueue = 10 * time.Second
+	// releaseSettles is when to look whether a lease was given back.
+	releaseSettles = time.Second
+	// suspendSettles is how long Argo may take to heed that a workflow is suspended, and a run to be resumed at once.
+	suspendSettles = 10 * time.Second
+)
+
+// againMessage ends what is said of a wave that was stopped because it lost its nodes.
+const againMessage = ": what was measured will be analysed, and the missing blocks are planned again"
+
+// takeLanes finds nodes for a wave and takes their leases. It returns the lanes once the run may start on them, or what
+// happens first. A run takes what it can get, and waits only while it has nothing: so two runs never wait for each other.
+func (p *planner) takeLanes(blocks int, avoid []string) ([]Lane, *Decision) {
+	placement := p.Ledger.Experiment.Spec.Placement
+	usable, problem := usableNodes(placement, p.settings.Overhead, p.Nodes)
+	if problem != "" {
+		return nil, p.letGo(nil, waiting(assayv1alpha1.ReasonNoNodeMatches, problem, 0))
+	}
+	if others := except(usable, avoid); len(others) > 0 {
+		usable = others
+	}
+	wants := min(int(placement.MaxNodes), blocks)
+	if !Leased(placement) {
+		return p.sharedLanes(usable, wants)
+	}
+	var keep []string
+	for _, held := range p.held() {
+		if slices.Contains(usable, held.Node) && len(keep) < wants {
+			keep = append(keep, held.Node)
+		}
+	}
+	giving := p.letGo(keep, waiting(assayv1alpha1.ReasonWaitingForLease, "giving back nodes that the next blocks do not need", lookAtPods))
+	if giving.Action != nil || p.working() && len(p.held()) > len(keep) {
+		return nil, giving
+	}
+	me := p.waiter(usable, keep, wants)
+	if granted := lease.Grant(p.takeable(me.Nodes), p.queue(), me); len(granted) > 0 {
+		return nil, &Decision{
+			Action: AcquireLeases{granted, placement.Exclusive == assayv1alpha1.ExclusiveNode}, After: AtOnce,
+			Reason: assayv1alpha1.ReasonWaitingForLease, Message: "taking " + strings.Join(granted, ", "),
+		}
+	}
+	if len(keep) == 0 {
+		return nil, p.waitForLease(me)
+	}
+	return p.leasedLanes(keep, placement)
+}
+
+func (p *planner) waiter(usable, keep []string, wants int) lease.Waiter {
+	return lease.Waiter{
+		Run: HolderOf(p.Run), Created: p.Run.CreationTimestamp.Time,
+		Nodes: except(usable, keep), Wants: wants - len(keep),
+	}
+}
+
+// leasedLanes are the lanes on nodes that the run holds, once those bear its taint.
+func (p *planner) leasedLanes(nodes []string, placement assayv1alpha1.Placement) ([]Lane, *Decision) {
+	var lanes []Lane
+	for _, name := range nodes {
+		node := p.node(name)
+		if placement.Exclusive == assayv1alpha1.ExclusiveNode && !lease.Tainted(node.Taints, string(p.Run.UID)) {
+			return nil, waiting(assayv1alpha1.ReasonWaitingForLease, fmt.Sprintf("node %s is the run's and is being tainted", name), lookAtPods)
+		}
+		lanes = append(lanes, Lane{Node: name, Token: p.leaseOf(name).Token})
+	}
+	return lanes, nil
+}
+
+// sharedLanes are nodes that a run without leases uses: not those that another run has for itself.
+func (p *planner) sharedLanes(usable []string, wants int) ([]Lane, *Decision) {
+	var lanes []Lane
+	taken := ""
+	for _, name := range usable {
+		found := p.leaseOf(name)
+		if found.Whole || slices.ContainsFunc(p.node(name).Taints, isLeaseTaint) {
+			taken = fmt.Sprintf("a run that has node %s for itself", name)
+			if found.Held() {
+				taken = fmt.Sprintf("run %s, which has node %s for itself since %s", found.Holder.Run(), name, stamp(found.Acquired))
+			}
+			continue
+		}
+		lanes = append(lanes, Lane{Node: name})
+	}
+	if len(lanes) == 0 {
+		return nil, waiting(assayv1alpha1.ReasonWaitingForNode, "waiting for "+taken, lookAtQueue)
+	}
+	return lanes[:min(len(lanes), wants)], nil
+}
+
+// takeable are the nodes that a run which holds none of them may take now.
+func (p *planner) takeable(nodes []string) []string {
+	var out []string
+	for _, node := range nodes {
+		if p.leaseOf(node).Takeable(p.now) {
+			out = append(out, node)
+		}
+	}
+	return out
+}
+
+// queue are the other runs that wait, each with the nodes that it could use.
+func (p *planner) queue() []lease.Waiter {
+	var out []lease.Waiter
+	for _, other := range p.Waiting {
+		usable, _ := usableNodes(other.Placement, p.settings.Overhead, p.Nodes)
+		if len(usable) > 0 && other.Run != HolderOf(p.Run) {
+			out = append(out, lease.Waiter{Run: other.Run, Created: other.Created, Nodes: usable, Wants: max(int(other.Placement.MaxNodes), 1)})
+		}
+	}
+	return out
+}
+
+// waitForLease says who holds the nodes, since when, and how many runs come first.
+func (p *planner) waitForLease(me lease.Waiter) *Decision {
+	after := lookAtQueue
+	var parts []string
+	for _, name := range me.Nodes {
+		found := p.leaseOf(name)
+		if left := found.ExpiresAt().Sub(p.now); found.Held() && left > 0 {
+			after = min(after, left)
+		}
+		parts = append(parts, describeLease(name, found, p.now))
+	}
+	const shown = 5
+	if len(parts) > shown {
+		parts = append(parts[:shown], fmt.Sprintf("%d more nodes", len(parts)-shown))
+	}
+	message := "waiting for a node: " + strings.Join(parts, "; ")
+	switch ahead := lease.Ahead(p.queue(), me); ahead {
+	case 0:
+		message += "; this run is next"
+	case 1:
+		message += "; one run that came earlier is ahead"
+	default:
+		message += fmt.Sprintf("; %d runs that came earlier are ahead", ahead)
+	}
+	return waiting(assayv1alpha1.ReasonWaitingForLease, message, after)
+}
+
+func describeLease(name string, found lease.Lease, now time.Time) string {
+	switch {
+	case !found.Held():
+		return name + " is free"
+	case !found.Expired(now):
+		return fmt.Sprintf("%s is leased by %s since %s", name, found.Holder.Run(), stamp(found.Acquired))
+	case found.Busy == "":
+		return fmt.Sprintf("%s was leased by %s until %s", name, found.Holder.Run(), stamp(found.ExpiresAt()))
+	default:
+		return fmt.Sprintf("%s was leased by %s until %s, and is taken over once %s has ended", name, found.Holder.Run(), stamp(found.ExpiresAt()), found.Busy)
+	}
+}
+
+// stranded tells that the newest wave will never run on: it has no workflow, and cannot get one on nodes that are lost.
+func (p *planner) stranded() bool {
+	if p.Wave != nil || p.Ledger.Newest == nil || p.Ledger.Analysed {
+		return false
+	}
+	return slices.ContainsFunc(lanesOf(p.Ledger.Newest), func(lane Lane) bool {
+		why, _ := p.lost(lane.Node)
+		return why != "" || p.outOfForce(lane) != ""
+	})
+}
+
+// cannotGoOn stops a wave whose blocks lost their node, so that the next wave makes up for them.
+func (p *planner) cannotGoOn() *Decision {
+	if p.Ledger.Newest == nil {
+		return nil
+	}
+	open := map[string]int{}
+	for _, block := range p.Ledger.Newest.Blocks {
+		if block.Lease == nil || !slices.Contains(p.Ledger.Open, block.ID) {
+			continue
+		}
+		open[block.Lease.Node]++
+		if why := p.outOfForce(laneOfBlock(block)); why != "" {
+			return p.stopAndPlanAgain(why)
+		}
+	}
+	if decision := p.nodesLost(open); decision != nil {
+		return decision
+	}
+	if decision := p.suspendedForLong(); decision != nil {
+		return decision
+	}
+	return p.surplus()
+}
+
+// surplus gives back, while a wave runs, nodes that only an earlier one used, once the last pod there is gone.
+func (p *planner) surplus() *Decision {
+	lanes := lanesOf(p.Ledger.Newest)
+	if lanes == nil || p.Pods.Blocks[""] > 0 {
+		return nil
+	}
+	var nodes []string
+	for _, held := range p.held() {
+		used := slices.ContainsFunc(lanes, func(lane Lane) bool { return lane.Node == held.Node })
+		if !used && p.Pods.Blocks[held.Node] == 0 {
+			nodes = append(nodes, held.Node)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil
+	}
+	return &Decision{
+		Action: ReleaseLeases{Nodes: nodes, Besides: p.Wave.Name}, After: releaseSettles,
+		Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage(),
+	}
+}
+
+func laneOfBlock(block record.Block) Lane {
+	return Lane{Node: block.Lease.Node, Token: block.Lease.Token}
+}
+
+// suspendedForLong gives the nodes of a suspended run back once the block that ran has ended.
+func (p *planner) suspendedForLong() *Decision {
+	if !Suspended(p.Run) || !p.Wave.Suspended || len(p.held()) == 0 {
+		return nil
+	}
+	condition := meta.FindStatusCondition(p.Run.Status.Conditions, assayv1alpha1.ConditionSuspended)
+	if condition == nil || condition.Status != "True" {
+		return nil
+	}
+	for _, pods := range p.Pods.Blocks {
+		if pods > 0 {
+			return nil
+		}
+	}
+	if settled := condition.LastTransitionTime.Add(suspendSettles); p.now.Before(settled) {
+		p.wake(settled)
+		return nil
+	}
+	return p.stopAndPlanAgain("spec.suspend is true and no block runs, so others may have the nodes")
+}
+
+func (p *planner) stopAndPlanAgain(why string) *Decision {
+	return &Decision{
+		Action: Stop{Workflow: p.Wave.Name, Why: why, Again: true}, After: lookAtPods,
+		Reason: assayv1alpha1.ReasonWaitingForNode, Message: why + againMessage,
+	}
+}
+
+func except(names, without []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(without, name) })
+}

@@ -1,0 +1,304 @@
+package plan
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// setLease puts a lease in the place of the node's.
+func (w *world) setLease(l lease.Lease) {
+	w.Leases = slices.DeleteFunc(w.Leases, func(old lease.Lease) bool { return old.Node == l.Node })
+	w.Leases = append(w.Leases, l)
+}
+
+func (w *world) leaseOf(node string) lease.Lease {
+	p := planner{Observed: w.Observed}
+	return p.leaseOf(node)
+}
+
+// doLease does what the planner decided about leases, as the API server and the lease controller do.
+func (w *world) doLease(action Action) {
+	w.t.Helper()
+	switch action := action.(type) {
+	case AcquireLeases:
+		for _, node := range action.Nodes {
+			l := w.leaseOf(node)
+			if !l.Takeable(w.now) {
+				w.t.Fatalf("%s is taken from %s", node, l.Holder)
+			}
+			if l.Held() {
+				l = l.Ended(lease.Expired, w.now)
+			}
+			w.setLease(l.TakenBy(HolderOf(w.Run), action.Whole, lease.DefaultDuration, w.now))
+		}
+	case RenewLeases:
+		for _, node := range action.Nodes {
+			l := w.leaseOf(node)
+			if l.Holder != HolderOf(w.Run) {
+				w.t.Fatalf("the lease of %s is renewed and is held by %q", node, l.Holder)
+			}
+			l.Renewed = w.now
+			w.setLease(l)
+		}
+	case ReleaseLeases:
+		for _, node := range action.Nodes {
+			w.setLease(w.leaseOf(node).Ended(lease.Released, w.now))
+		}
+	default:
+		w.t.Fatalf("the world cannot do %T", action)
+	}
+	for i, node := range w.Nodes {
+		w.Nodes[i].Taints, _ = lease.Taints(node.Taints, w.leaseOf(node.Name).Taint())
+	}
+}
+
+// renewOwn is what the operator did while time went by.
+func (w *world) renewOwn() {
+	for i := range w.Leases {
+		if w.Leases[i].Holder == HolderOf(w.Run) {
+			w.Leases[i].Renewed = w.now
+		}
+	}
+}
+
+// open are the blocks of a wave that started; those with attempts stay done.
+func (w *world) open(wave *record.Wave) {
+	w.Ledger.Open = nil
+	for _, block := range wave.Blocks[min(w.Ledger.DoneBlocks, len(wave.Blocks)):] {
+		w.Ledger.Open = append(w.Ledger.Open, block.ID)
+	}
+}
+
+// other is a run beside the one of the story; younger ones were created after it.
+func (w *world) other(name string, created time.Duration) WaitingRun {
+	return WaitingRun{
+		Run: lease.Holder{Namespace: "lab", Name: name, UID: "0000-" + name}, Created: w.began.Add(created), Placement: w.Run.Spec.Placement,
+	}
+}
+
+// takes lets another run hold a node.
+func (w *world) takes(name, node string) {
+	w.setLease(w.leaseOf(node).TakenBy(w.other(name, 0).Run, false, lease.DefaultDuration, w.now))
+}
+
+func (w *world) cordon(node string, value bool) {
+	for i := range w.Nodes {
+		if w.Nodes[i].Name == node {
+			w.Nodes[i].Unschedulable = value
+		}
+	}
+}
+
+func (w *world) ready(node string, value bool) {
+	for i := range w.Nodes {
+		if w.Nodes[i].Name == node {
+			w.Nodes[i].Ready, w.Nodes[i].ReadySince = value, w.now
+		}
+	}
+}
+
+func (w *world) workflowEnds() {
+	w.happens("Argo says that the workflow ended", func() { w.Wave.Ended, w.Pods = true, PodState{} })
+}
+
+func TestLeaseStories(t *testing.T) {
+	created := func(w *world) {
+		w.Run.CreationTimestamp = metav1.NewTime(w.began)
+		w.happens("the run is created", func() {})
+	}
+	oneNode := func(w *world) { w.Nodes = w.Nodes[:1] }
+	stories := map[string]func(w *world){
+		"a node is taken, kept and given back": func(w *world) {
+			created(w)
+			w.after(time.Minute).blocksDone(4)
+			w.analysis(assayv1alpha1.VerdictGo)
+			w.workflowEnds()
+		},
+		"a node that another run holds": func(w *world) {
+			oneNode(w)
+			w.takes("first", "node-a")
+			created(w)
+			w.after(30*time.Second).happens("the other run renews", func() { w.Leases[0].Renewed = w.now })
+			w.after(30*time.Second).happens("the other run releases", func() { w.setLease(w.Leases[0].Ended(lease.Released, w.now)) })
+		},
+		"a lease that expired while its holder's pod still runs": func(w *world) {
+			oneNode(w)
+			w.takes("first", "node-a")
+			w.Leases[0].Busy = "pod first-w000-block-1"
+			created(w)
+			w.after(61*time.Second).happens("the lease has expired", func() {})
+			w.after(time.Minute).happens("the pod has ended", func() { w.Leases[0].Busy = "" })
+		},
+		"an older run comes first, one that needs another node does not": func(w *world) {
+			w.takes("holder", "node-a")
+			elsewhere := w.other("elsewhere", -2*time.Hour)
+			elsewhere.Placement.NodeSelector = map[string]string{"disk": "tape"}
+			w.Run.Spec.Placement.NodeSelector = map[string]string{"disk": "nvme"}
+			w.Nodes[1].Labels = map[string]string{"disk": "tape"}
+			w.Waiting = []WaitingRun{w.other("younger", time.Hour), elsewhere, w.other("older", -time.Hour)}
+			created(w)
+			w.happens("the node is released", func() { w.setLease(w.leaseOf("node-a").Ended(lease.Released, w.now)) })
+			w.happens("the older run takes it and has ended", func() {
+				w.takes("older", "node-a")
+				w.setLease(w.leaseOf("node-a").Ended(lease.Released, w.now))
+				w.Waiting = w.Waiting[:2]
+			})
+		},
+		"a node for itself": func(w *world) {
+			w.Run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveNode
+			created(w)
+			w.after(time.Minute).blocksDone(4)
+			w.analysis(assayv1alpha1.VerdictGo)
+			w.workflowEnds()
+		},
+		"a run without a lease keeps off a node that another has for itself": func(w *world) {
+			oneNode(w)
+			w.Run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveNone
+			w.setLease(w.leaseOf("node-a").TakenBy(w.other("whole", 0).Run, true, lease.DefaultDuration, w.now))
+			created(w)
+			w.happens("the other run releases", func() { w.setLease(w.Leases[0].Ended(lease.Released, w.now)) })
+		},
+		"suspended for long": func(w *world) {
+			created(w)
+			w.Pods.Blocks = map[string]int{"node-a": 1}
+			w.after(time.Minute).blocksDone(1)
+			w.happens("suspend is set to true while a block runs", func() { w.Run.Spec.Suspend = ptr.To(true) })
+			w.after(time.Minute).happens("the block ends", func() { w.Pods.Blocks = nil })
+			w.after(time.Minute).analysis(assayv1alpha1.VerdictInconclusive)
+			w.workflowEnds()
+			w.happens("another run takes the node", func() { w.takes("second", "node-a") })
+			w.after(30*time.Second).happens("suspend is set to false", func() { w.Run.Spec.Suspend = ptr.To(false) })
+		},
+		"a node that is cordoned": func(w *world) {
+			created(w)
+			w.Pods.Blocks = map[string]int{"node-a": 1}
+			w.after(time.Minute).blocksDone(1)
+			w.happens("node-a is cordoned while a block runs", func() { w.cordon("node-a", true) })
+			w.happens("the block leaves its attempts; the next one finds no room", func() {
+				w.Ledger.DoneBlocks, w.Ledger.Done, w.Ledger.Open = 2, 2*w.Ledger.Newest.Blocks[0].Trials(), w.Ledger.Open[1:]
+				w.Pods.Blocks = map[string]int{"": 1}
+			})
+			w.analysis(assayv1alpha1.VerdictInconclusive)
+			w.workflowEnds()
+		},
+		"the only node is cordoned": func(w *world) {
+			oneNode(w)
+			created(w)
+			w.after(time.Minute).blocksDone(1)
+			w.happens("node-a is cordoned", func() { w.cordon("node-a", true) })
+			w.analysis(assayv1alpha1.VerdictInconclusive)
+			w.workflowEnds()
+			w.after(time.Hour).happens("node-a is uncordoned", func() { w.cordon("node-a", false) })
+		},
+		"a node that is not ready for a moment, and then for long": func(w *world) {
+			created(w)
+			w.Pods.Blocks = map[string]int{"node-a": 1}
+			w.after(time.Minute).happens("node-a is not ready", func() { w.ready("node-a", false) })
+			w.after(20*time.Second).happens("it is ready again", func() { w.ready("node-a", true) })
+			w.after(time.Minute).happens("node-a is not ready again", func() { w.ready("node-a", false) })
+			w.after(40*time.Second).happens("it still is not", func() {})
+			w.analysis(assayv1alpha1.VerdictInvalid)
+			w.happens("Argo says that the workflow ended; the pod is still listed", func() { w.Wave.Ended = true })
+			w.after(time.Hour).happens("an hour later the pod is gone", func() { w.Pods.Blocks = nil })
+		},
+		"one of two nodes is gone": func(w *world) {
+			w.Run.Spec.Placement.MaxNodes = 2
+			created(w)
+			w.Pods.Blocks = map[string]int{"node-a": 1, "node-b": 1}
+			w.after(time.Minute).happens("node-b is gone", func() { w.Nodes = w.Nodes[:1] })
+			w.happens("node-a is between two blocks", func() { w.Pods.Blocks = nil })
+			w.happens("node-a has done its blocks", func() {
+				w.Ledger.Open = slices.DeleteFunc(w.Ledger.Open, func(id string) bool { return id == "w000-b0000" || id == "w000-b0002" })
+			})
+		},
+		"a lease that is lost while blocks run": func(w *world) {
+			created(w)
+			w.after(time.Minute).blocksDone(1)
+			w.happens("another run holds the node", func() { w.takes("thief", "node-a") })
+		},
+		"a wave whose leases were lost before its workflow was created": func(w *world) {
+			created(w)
+			w.happens("the operator was away for long: no workflow, and another run holds the node", func() {
+				w.Wave = nil
+				w.takes("second", "node-a")
+			})
+			w.analysis(assayv1alpha1.VerdictInvalid)
+		},
+		"a run that is deleted releases before it goes": func(w *world) {
+			created(w)
+			w.happens("the run is deleted", func() { w.Run.DeletionTimestamp = ptr.To(metav1.NewTime(w.now)) })
+		},
+		"a run that fails releases": func(w *world) {
+			created(w)
+			w.happens("Argo gives up", func() { w.Wave.Ended = true })
+			w.happens("a moment later", func() {})
+		},
+	}
+	for name, story := range stories {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			story(w)
+			checkGolden(t, filepath.Join("leases", storyFile(name)), w.log.String())
+		})
+	}
+	found, err := filepath.Glob(filepath.Join("testdata", "leases", "*.golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) != len(stories) {
+		t.Errorf("%d stories and %d golden files in testdata/leases: delete those without a story", len(stories), len(found))
+	}
+}
+
+// A lease is renewed beside everything else that a run does, and before everything else once it is in danger.
+func TestRenewal(t *testing.T) {
+	story := func(t *testing.T) *world {
+		w := newWorld(t)
+		w.happens("the run is created", func() {})
+		return w
+	}
+	cases := map[string]struct {
+		after  time.Duration
+		change func(w *world)
+		action string
+		look   time.Duration
+	}{
+		"nothing is due":                               {19 * time.Second, func(*world) {}, "<nil>", time.Second},
+		"a third of its time is over":                  {20 * time.Second, func(*world) {}, "renew the lease of node-a", 20 * time.Second},
+		"it is also time to suspend":                   {20 * time.Second, func(w *world) { w.Run.Spec.Suspend = ptr.To(true) }, "suspend scan-w000", AtOnce},
+		"two thirds are over, suspended or not":        {40 * time.Second, func(w *world) { w.Run.Spec.Suspend = ptr.To(true) }, "renew the lease of node-a", 20 * time.Second},
+		"it has expired and nobody took it":            {time.Hour, func(*world) {}, "renew the lease of node-a", 20 * time.Second},
+		"the store is away":                            {30 * time.Second, func(w *world) { w.Ledger = LedgerState{Problem: assayv1alpha1.ReasonLedgerUnreachable} }, "renew the lease of node-a", 10 * time.Second},
+		"another run's lease is none of its business":  {time.Hour, func(w *world) { w.Leases = nil; w.takes("other", "node-b"); w.Wave.Ended = true }, "<nil>", 0},
+		"a run that ended keeps its node till it goes": {30 * time.Second, func(w *world) { w.end() }, "renew the lease of node-a", lookAtPods},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := story(t)
+			w.now = w.now.Add(tc.after)
+			tc.change(w)
+			got := Decide(w.Observed, testSettings, w.now)
+			if action := fmt.Sprint(got.Action); action != tc.action {
+				t.Errorf("action is %q, want %q", action, tc.action)
+			}
+			if tc.look != 0 && got.After != tc.look {
+				t.Errorf("looks again after %s, want %s", got.After, tc.look)
+			}
+		})
+	}
+}
+
+// end is a run that ended while its workflow has not.
+func (w *world) end() {
+	w.Run.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionComplete, Status: metav1.ConditionTrue}}
+}

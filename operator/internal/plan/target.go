@@ -1,0 +1,289 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Findings is what the newest analysis says about the repetition. The zero value stands for no analysis yet.
+type Findings struct {
+	// Screened is what the screening blocks alone say.
+	Screened assayv1alpha1.Verdict
+	// Valid is the fewest valid blocks of any point and arm in screening waves, Lost the blocks of these waves in which a
+	// trial was lost to noise or infrastructure, and not to the program.
+	Valid, Lost int
+	// HalfWidth is the widest relative half width of a Blocking gate's interval; nil without one.
+	HalfWidth *float64
+	// ConfirmValid and ConfirmLost are the same for confirming waves.
+	ConfirmValid, ConfirmLost int
+	// Unrun are the blocks that left no attempt at all: their node was lost, or the run suspended, before they began. They
+	// count as if they had never been planned.
+	Unrun []string
+	// Search is what is known of every arm's loads.
+	Search []SearchedArm
+}
+
+// Step is what the design asks for next: blocks for a purpose, or nothing more.
+type Step struct {
+	// Done tells that no further block is planned.
+	Done    bool
+	Purpose record.Purpose
+	// Blocks of the wave. In a search a cell may be part of fewer.
+	Blocks int
+	// Cells tells in how many of the blocks a cell takes part; nil is every cell in every block.
+	Cells map[int]int
+	// Avoid are nodes to leave out where there are others: those that reached the verdict which is to be confirmed.
+	Avoid []string
+	// Why says what asked for the blocks or, when Done leaves the design short of what it asked for, what it lacks.
+	Why string
+}
+
+// minInterval is how few blocks can carry an interval at all.
+const minInterval = 3
+
+// Next decides how the design goes on after the waves planned so far, all of them analysed. It is the whole of the stopping
+// rule: the operator, the local executor and the calibration ask the same function. The verdict plays no part in it, but to
+// ask for its confirmation.
+func Next(exp *experiment.Experiment, waves []record.Wave, found Findings) Step {
+	t := &target{exp: exp, found: found, tally: count(waves, found.Unrun)}
+	if idle := t.tally.idle; idle > t.retries() {
+		return Step{Done: true, Why: fmt.Sprintf("no block ran in the last %d waves, and retry.limit is %d", idle, t.retries())}
+	}
+	if exp.Spec.Search != nil {
+		return t.search()
+	}
+	step := t.screen()
+	if !step.Done {
+		return step
+	}
+	if confirm := t.confirm(step.Why); confirm != nil {
+		confirm.Avoid = nodes(waves, record.Screen)
+		return *confirm
+	}
+	return step
+}
+
+// tally counts what was planned and ran.
+type tally struct {
+	blocks, waves map[record.Purpose]int
+	trials        int
+	// idle counts the newest waves of which nothing ran.
+	idle int
+}
+
+func count(waves []record.Wave, unrun []string) tally {
+	out := tally{blocks: map[record.Purpose]int{}, waves: map[record.Purpose]int{}}
+	for i := range waves {
+		ran := 0
+		for _, block := range waves[i].Blocks {
+			if !slices.Contains(unrun, block.ID) {
+				ran++
+				out.trials += block.Trials()
+			}
+		}
+		out.idle++
+		if ran > 0 {
+			out.idle = 0
+			out.waves[waves[i].Why()]++
+			out.blocks[waves[i].Why()] += ran
+		}
+	}
+	return out
+}
+
+// nodes are those that the blocks of a purpose were leased, each once.
+func nodes(waves []record.Wave, purpose record.Purpose) []string {
+	var out []string
+	seen := map[string]bool{}
+	for i := range waves {
+		if waves[i].Why() != purpose {
+			continue
+		}
+		for _, block := range waves[i].Blocks {
+			if block.Lease != nil && !seen[block.Lease.Node] {
+				seen[block.Lease.Node] = true
+				out = append(out, block.Lease.Node)
+			}
+		}
+	}
+	return out
+}
+
+type target struct {
+	exp   *experiment.Experiment
+	found Findings
+	tally tally
+}
+
+// screen asks for the blocks that reach the verdict. What is being confirmed must not change any more.
+func (t *target) screen() Step {
+	step := t.screenFurther()
+	if t.tally.waves[record.Confirm] > 0 && !step.Done {
+		return Step{Done: true}
+	}
+	return step
+}
+
+func (t *target) screenFurther() Step {
+	design := t.exp.Spec.Design
+	planned := t.tally.blocks[record.Screen]
+	if planned == 0 {
+		return t.within(Step{Purpose: record.Screen, Blocks: int(design.Blocks.Min)}, 0)
+	}
+	step, short := t.replace(record.Screen, int(design.Blocks.Min), t.found.Valid, t.found.Lost)
+	if step != nil {
+		if room := int(design.Blocks.Max) - planned; room > 0 {
+			step.Blocks = min(step.Blocks, room)
+			return t.within(*step, t.reserved())
+		}
+		short = fmt.Sprintf("%s were lost to noise or infrastructure and blocks.max of %d allows none in their place", blocks(step.Blocks), design.Blocks.Max)
+	}
+	if design.Stop != nil {
+		return t.narrow(planned)
+	}
+	return Step{Done: true, Why: short}
+}
+
+// replace asks for blocks in the place of those that noise or infrastructure took. A program that fails gets no second
+// chance: that is its result. It is nil when nothing is missing or may be replaced; short says what is missing then.
+func (t *target) replace(purpose record.Purpose, wanted, valid, lost int) (step *Step, short string) {
+	// Blocks that never ran are due anyhow. What ran beyond the first wave stands for blocks lost before; an adaptive design
+	// counts its growth as such too, and its own rule asks for what is missing then.
+	unrun := wanted - t.tally.blocks[purpose]
+	missing := min(wanted-valid, unrun+lost)
+	if t.tally.waves[purpose] > t.retries() && missing > max(unrun, 0) {
+		short = fmt.Sprintf("%s lost to noise or infrastructure, and retry.limit of %d waves in their place is used up", blocks(missing), t.retries())
+		missing = unrun
+	}
+	if missing <= 0 {
+		return nil, short
+	}
+	return &Step{Purpose: purpose, Blocks: missing, Why: fmt.Sprintf("in place of %s lost to noise or infrastructure", blocks(missing))}, short
+}
+
+// retries is how many waves may make up for what was lost.
+func (t *target) retries() int {
+	if t.exp.Spec.Retry.Limit == nil {
+		return 0
+	}
+	return int(*t.exp.Spec.Retry.Limit)
+}
+
+// growth keeps one lucky or unlucky wave from planning too much: the half width that is known is itself an estimate.
+const (
+	growthAtMost  = 2
+	growthAtLeast = 2
+)
+
+// narrow asks for as many blocks as it takes until the interval is as narrow as asked: its width shrinks with the square
+// root of their number.
+func (t *target) narrow(planned int) Step {
+	design := t.exp.Spec.Design
+	asked, err := experiment.ParsePercent(design.Stop.RelativeHalfWidth)
+	if err != nil {
+		return Step{Done: true, Why: err.Error()} // Refused when the run was accepted.
+	}
+	valid, more := t.found.Valid, 0
+	switch width := t.found.HalfWidth; {
+	case width != nil && *width <= asked:
+		return Step{Done: true}
+	case width == nil && valid >= max(minInterval, int(design.Blocks.Min)):
+		return Step{Done: true, Why: "a Blocking gate has no interval, so there is nothing to make narrower"}
+	case width == nil:
+		more = max(minInterval, int(design.Blocks.Min)) - valid
+	default:
+		need := int(math.Ceil(float64(valid) * (*width / asked) * (*width / asked)))
+		more = max(growthAtLeast, min(need, growthAtMost*valid)-valid)
+	}
+	have := "no interval yet"
+	if t.found.HalfWidth != nil {
+		have = fmt.Sprintf("the widest interval is ±%s and design.stop asks for ±%s", percent(*t.found.HalfWidth), percent(asked))
+	}
+	room := int(design.Blocks.Max) - planned
+	if room <= 0 {
+		return Step{Done: true, Why: fmt.Sprintf("%s after blocks.max of %d%s", have, design.Blocks.Max, t.further(asked))}
+	}
+	step := t.within(Step{Purpose: record.Screen, Blocks: min(more, room), Why: have}, t.reserved())
+	if step.Done {
+		step.Why = fmt.Sprintf("%s and %s%s", have, step.Why, t.further(asked))
+	}
+	return step
+}
+
+// further says how many blocks it would take.
+func (t *target) further(asked float64) string {
+	if t.found.HalfWidth == nil || t.found.Valid == 0 {
+		return ""
+	}
+	ratio := *t.found.HalfWidth / asked
+	more := math.Ceil(float64(t.found.Valid)*ratio*ratio) - float64(t.found.Valid)
+	return fmt.Sprintf("; about %.0f further blocks would do", max(1, more))
+}
+
+// reserved is how many blocks must stay possible for the confirmation.
+func (t *target) reserved() int {
+	if confirm := t.exp.Spec.Design.Confirm; confirm != nil {
+		return int(confirm.Blocks)
+	}
+	return 0
+}
+
+// confirm asks for fresh blocks once the screening has an answer. It is nil when there is nothing to confirm.
+func (t *target) confirm(shortOf string) *Step {
+	design := t.exp.Spec.Design
+	if design.Confirm == nil || t.found.Screened != assayv1alpha1.VerdictGo && t.found.Screened != assayv1alpha1.VerdictNoGo {
+		return nil
+	}
+	wanted := int(design.Confirm.Blocks)
+	var step *Step
+	if t.tally.waves[record.Confirm] == 0 {
+		step = &Step{Purpose: record.Confirm, Blocks: wanted, Why: fmt.Sprintf("screened %s is confirmed on fresh blocks", t.found.Screened)}
+	} else {
+		var short string
+		if step, short = t.replace(record.Confirm, wanted, t.found.ConfirmValid, t.found.ConfirmLost); step == nil && short != "" {
+			return &Step{Done: true, Why: short}
+		}
+	}
+	if step == nil {
+		return nil
+	}
+	out := t.within(*step, 0)
+	if out.Done && shortOf != "" {
+		out.Why = shortOf + "; " + out.Why
+	}
+	return &out
+}
+
+// within cuts a step to what the budget leaves, less the blocks that are spoken for.
+func (t *target) within(step Step, reserved int) Step {
+	perBlock := experiment.TrialsPerBlock(&t.exp.Spec, len(t.exp.Cells))
+	room := (int(t.exp.Spec.Budget.Trials)-t.tally.trials)/perBlock - reserved
+	if room >= step.Blocks {
+		step.Blocks = min(step.Blocks, maxBlocksPerWave)
+		return step
+	}
+	if room <= 0 {
+		return Step{Done: true, Why: t.budgetSpent()}
+	}
+	step.Blocks = min(room, maxBlocksPerWave)
+	return step
+}
+
+func (t *target) budgetSpent() string {
+	return fmt.Sprintf("budget.trials of %d allows no further block", t.exp.Spec.Budget.Trials)
+}
+
+func blocks(n int) string {
+	if n == 1 {
+		return "1 block"
+	}
+	return fmt.Sprintf("%d blocks", n)
+}
+
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 3, 64) + " %" }

@@ -1,0 +1,162 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/search"
+)
+
+// waves are plans of so many blocks each, numbered on; a negative number confirms.
+func wavesOf(blocks ...int) []record.Wave {
+	var out []record.Wave
+	number := 0
+	for i, n := range blocks {
+		wave := record.Wave{Wave: i, Purpose: record.Screen}
+		if n < 0 {
+			wave.Purpose, n = record.Confirm, -n
+		}
+		for range n {
+			wave.Blocks = append(wave.Blocks, record.Block{ID: BlockID(i, number), Order: make([]int, 4)})
+			number++
+		}
+		out = append(out, wave)
+	}
+	return out
+}
+
+func TestNext(t *testing.T) {
+	type design = assayv1alpha1.Design
+	fixed := func(*assayv1alpha1.BenchmarkRunSpec) {}
+	stop := func(s *assayv1alpha1.BenchmarkRunSpec) { s.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"} }
+	confirm := func(s *assayv1alpha1.BenchmarkRunSpec) { s.Design.Confirm = &assayv1alpha1.Confirm{Blocks: 6} }
+	both := func(s *assayv1alpha1.BenchmarkRunSpec) { stop(s); confirm(s) }
+	noRetry := func(s *assayv1alpha1.BenchmarkRunSpec) { s.Retry.Limit = ptr.To[int32](0) }
+	budget := func(trials int32) func(*assayv1alpha1.BenchmarkRunSpec) {
+		return func(s *assayv1alpha1.BenchmarkRunSpec) { both(s); s.Budget.Trials = trials }
+	}
+	width := func(w float64) *float64 { return &w }
+	cases := map[string]struct {
+		edit  func(*assayv1alpha1.BenchmarkRunSpec)
+		waves []record.Wave
+		found Findings
+		want  string
+	}{
+		"a run begins with blocks.min":                         {fixed, nil, Findings{}, "screen 10"},
+		"a fixed design ends with blocks.min valid blocks":     {fixed, wavesOf(10), Findings{Valid: 10}, "done"},
+		"lost blocks are replaced":                             {fixed, wavesOf(10), Findings{Valid: 7, Lost: 3}, "screen 3: in place of 3 blocks"},
+		"of lost and failed blocks the lost ones":              {fixed, wavesOf(10), Findings{Valid: 6, Lost: 2}, "screen 2"},
+		"a replacement that was lost too":                      {fixed, wavesOf(10, 3), Findings{Valid: 8, Lost: 5}, "screen 2"},
+		"what was replaced is not replaced again":              {fixed, wavesOf(10, 3), Findings{Valid: 9, Lost: 3}, "done"},
+		"retry.limit bounds the waves that replace":            {fixed, wavesOf(10, 9, 8, 7), Findings{Valid: 4, Lost: 30}, "done: 6 blocks lost to noise or infrastructure, and retry.limit of 3"},
+		"blocks.max bounds the replacements":                   {fixed, wavesOf(10, 10, 9), Findings{Valid: 3, Lost: 26}, "screen 1"},
+		"and none is left":                                     {fixed, wavesOf(10, 10, 10), Findings{Valid: 3, Lost: 27}, "done: 7 blocks were lost to noise or infrastructure and blocks.max of 30"},
+		"without retries nothing lost is replaced":             {noRetry, wavesOf(10), Findings{Valid: 7, Lost: 3}, "done: 3 blocks lost"},
+		"blocks that never ran are due all the same":           {noRetry, wavesOf(10), Findings{Valid: 8, Unrun: []string{BlockID(0, 8), BlockID(0, 9)}}, "screen 2"},
+		"a wave of which nothing ran is planned again":         {fixed, wavesOf(2), Findings{Unrun: []string{BlockID(0, 0), BlockID(0, 1)}}, "screen 10"},
+		"but not for ever":                                     {fixed, wavesOf(1, 1, 1, 1), Findings{Unrun: []string{BlockID(0, 0), BlockID(1, 1), BlockID(2, 2), BlockID(3, 3)}}, "done: no block ran in the last 4 waves"},
+		"precise enough":                                       {stop, wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.01)}, "done"},
+		"the width shrinks with the root of the blocks":        {stop, wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.012)}, "screen 5: the widest interval is ±1.2 %"},
+		"at most twice as many":                                {stop, wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.1)}, "screen 10"},
+		"at least two more":                                    {stop, wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.0101)}, "screen 2"},
+		"never beyond blocks.max":                              {stop, wavesOf(10, 10, 8), Findings{Valid: 28, HalfWidth: width(0.03)}, "screen 2"},
+		"blocks.max is the end, and says what it would take":   {stop, wavesOf(10, 10, 10), Findings{Valid: 30, HalfWidth: width(0.02)}, "done: the widest interval is ±2 % and design.stop asks for ±1 % after blocks.max of 30; about 90 further blocks would do"},
+		"without an interval there is nothing to aim at":       {stop, wavesOf(10), Findings{Valid: 10}, "done: a Blocking gate has no interval"},
+		"unless blocks were lost":                              {stop, wavesOf(10), Findings{Valid: 2, Lost: 8}, "screen 8"},
+		"the verdict plays no part in stopping":                {stop, wavesOf(10), Findings{Screened: assayv1alpha1.VerdictGo, Valid: 10, HalfWidth: width(0.02)}, "screen 10"},
+		"a Go is confirmed":                                    {confirm, wavesOf(10), Findings{Screened: assayv1alpha1.VerdictGo, Valid: 10}, "confirm 6 avoiding node-a: screened Go"},
+		"so is a NoGo":                                         {confirm, wavesOf(10), Findings{Screened: assayv1alpha1.VerdictNoGo, Valid: 10}, "confirm 6 avoiding node-a: screened NoGo"},
+		"nothing else is":                                      {confirm, wavesOf(10), Findings{Valid: 10}, "done"},
+		"once":                                                 {confirm, wavesOf(10, -6), Findings{Screened: assayv1alpha1.VerdictGo, Valid: 10, ConfirmValid: 6}, "done"},
+		"lost confirming blocks are replaced":                  {confirm, wavesOf(10, -6), Findings{Screened: assayv1alpha1.VerdictGo, Valid: 10, ConfirmValid: 4, ConfirmLost: 2}, "confirm 2 avoiding node-a"},
+		"while it is confirmed the screening rests":            {both, wavesOf(10, -6), Findings{Screened: assayv1alpha1.VerdictGo, Valid: 9, Lost: 1, HalfWidth: width(0.02), ConfirmValid: 6}, "done"},
+		"what the screening lacked is still said":              {both, wavesOf(10, 20, -6), Findings{Screened: assayv1alpha1.VerdictGo, Valid: 30, HalfWidth: width(0.02), ConfirmValid: 6}, "done: the widest interval is ±2 %"},
+		"the budget keeps room for the confirmation":           {budget(4 * 20), wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.1)}, "screen 4"},
+		"replacements keep room for it too":                    {budget(4 * 17), wavesOf(10), Findings{Valid: 7, Lost: 3}, "screen 1: in place of 3 blocks"},
+		"and when that is all it keeps, the screening ends":    {budget(4 * 16), wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.1)}, "done: the widest interval is ±10 % and design.stop asks for ±1 % and budget.trials of 64 allows no further block"},
+		"with an answer it is confirmed with what is reserved": {budget(4 * 16), wavesOf(10), Findings{Screened: assayv1alpha1.VerdictGo, Valid: 10, HalfWidth: width(0.1)}, "confirm 6"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			exp := testExperiment(1, 2, assayv1alpha1.OrderABBA, 0)
+			exp.Spec.Design = design{Order: assayv1alpha1.OrderABBA, Blocks: assayv1alpha1.Blocks{Min: 10, Max: 30}}
+			exp.Spec.Retry.Limit = ptr.To[int32](3)
+			exp.Spec.Budget.Trials = 2000
+			tc.edit(&exp.Spec)
+			if len(tc.waves) > 0 {
+				tc.waves[0].Blocks[0].Lease = &record.Lease{Node: "node-a", Token: 1}
+			}
+			if got := describeStep(Next(exp, tc.waves, tc.found)); !strings.HasPrefix(got, tc.want) || tc.want == "done" && got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func describeStep(step Step) string {
+	out := "done"
+	if !step.Done {
+		out = fmt.Sprintf("%s %d", step.Purpose, step.Blocks)
+	}
+	if len(step.Avoid) > 0 {
+		out += " avoiding " + strings.Join(step.Avoid, ", ")
+	}
+	if step.Why != "" {
+		out += ": " + step.Why
+	}
+	return out
+}
+
+func TestASearchWaveHoldsTheLoadsOfEveryArm(t *testing.T) {
+	exp := testExperiment(9, 2, assayv1alpha1.OrderABBA, 1)
+	exp.Spec.Design.Blocks = assayv1alpha1.Blocks{Min: 3, Max: 6}
+	exp.Spec.Search = &assayv1alpha1.Search{Over: assayv1alpha1.SearchAxis{Axis: "rate"}}
+	exp.Spec.Budget.Trials = 2000
+	for i := range exp.Points {
+		exp.Points[i].Parameters = map[string]string{"rate": fmt.Sprint(i)}
+	}
+	level := func(index, blocks int, outcome search.Outcome) search.Level {
+		return search.Level{Index: index, Probe: search.Finding{Outcome: outcome, Planned: blocks, Blocks: blocks}}
+	}
+	// A is to try load 2 in 3 blocks; B load 7 in 3, and 8, which cannot be told, in 3 more once that is done.
+	step := Next(exp, nil, Findings{Search: []SearchedArm{
+		{Arm: "A", Levels: []search.Level{level(0, 3, search.Feasible), level(1, 3, search.Feasible), level(3, 3, search.Infeasible), level(4, 3, search.Infeasible), level(5, 3, search.Infeasible), level(7, 3, search.Infeasible), level(8, 3, search.Infeasible)}},
+		{Arm: "B", Levels: []search.Level{level(0, 3, search.Feasible), level(1, 3, search.Feasible), level(3, 3, search.Feasible), level(4, 3, search.Feasible), level(5, 3, search.Feasible), level(7, 3, search.Feasible), level(8, 1, search.Uncertain)}},
+	}})
+	wave, err := BuildStep(exp, 4, 12, step, []Lane{{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wave.Why() != record.Search || len(wave.Points) != 2 || wave.Points[0].Key != "2" || wave.Points[1].Key != "8" || len(wave.Cells) != 2 {
+		t.Fatalf("wave to %s with points %v and cells %v", wave.Why(), wave.Points, wave.Cells)
+	}
+	var got []string
+	for _, block := range wave.Blocks {
+		text := block.ID + ":"
+		for _, slot := range block.Order {
+			cell := wave.Cells[slot]
+			text += " " + wave.Arms[cell.Arm].Name + wave.Points[cell.Point].Key
+		}
+		got = append(got, fmt.Sprintf("%s, %d warm-ups", text, len(block.Warmup)))
+	}
+	want := []string{"w004-b0012: B8 B8 A2 A2, 2 warm-ups", "w004-b0013: B8 B8 A2 A2, 2 warm-ups", "w004-b0014: A2 A2, 1 warm-ups"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	exp.Spec.Budget.Trials = 6
+	step = Next(exp, nil, Findings{})
+	if !step.Done || step.Why != "budget.trials of 6 allows no further block" {
+		t.Errorf("a budget that holds no block: %s", describeStep(step))
+	}
+	exp.Spec.Budget.Trials = 3 * 7 * 2 * 2
+	if step = Next(exp, nil, Findings{}); step.Blocks != 2 {
+		t.Errorf("a budget of two blocks: %s", describeStep(step))
+	}
+}

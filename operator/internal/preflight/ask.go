@@ -1,0 +1,126 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/noise"
+)
+
+// Answer is whether a run can have what it asks for.
+type Answer struct {
+	// Unmet are demands that no machine meets: the run could not measure anything. Each says why of every machine.
+	Unmet []string `json:"unmet,omitempty"`
+	// Notes are wishes that no machine is known to meet, and demands that only a block can find out about.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Ask sets a run's demands against the machines. A demand is met if some machine that the run may use meets it.
+func Ask(spec *assayv1alpha1.BenchmarkRunSpec, machines []Machine) Answer {
+	var out Answer
+	eligible := out.place(spec, machines)
+	if len(eligible) == 0 {
+		return out
+	}
+	if spec.Placement.RequireStaticCPUManager {
+		out.demand("placement.requireStaticCPUManager", eligible, exclusive)
+	} else if noise.AsksExclusiveCPUs(spec) {
+		out.wish(fmt.Sprintf("placement.exclusive: %s", spec.Placement.Exclusive), eligible, exclusive)
+	}
+	if spec.Environment != nil {
+		for _, key := range slices.Sorted(maps.Keys(spec.Environment.Require)) {
+			out.demand("environment.require."+key, eligible, required(key, spec.Environment.Require[key]))
+		}
+	}
+	return out
+}
+
+// judge says whether a machine meets a demand, and what was found.
+type judge func(m *Machine) (Support, string)
+
+func exclusive(m *Machine) (Support, string) {
+	finding := m.Finding(ExclusiveCPUs)
+	return finding.Supported, finding.Found
+}
+
+func required(key, want string) judge {
+	return func(m *Machine) (Support, string) {
+		found, ok := m.environment[key]
+		if !ok {
+			return Unknown, "not known here"
+		}
+		return yesIf(found == want), fmt.Sprintf("is %q, must be %q", found, want)
+	}
+}
+
+// place keeps the machines that the run may use and that are large enough.
+func (a *Answer) place(spec *assayv1alpha1.BenchmarkRunSpec, machines []Machine) []*Machine {
+	var out []*Machine
+	var reasons []string
+	for i := range machines {
+		m := &machines[i]
+		switch reason := misfit(&spec.Placement, m); reason {
+		case "":
+			out = append(out, m)
+		default:
+			reasons = append(reasons, m.Name+": "+reason)
+		}
+	}
+	if len(out) == 0 {
+		a.Unmet = append(a.Unmet, "placement: no machine can take a block ("+strings.Join(reasons, "; ")+")")
+	}
+	return out
+}
+
+func misfit(placement *assayv1alpha1.Placement, m *Machine) string {
+	for _, label := range slices.Sorted(maps.Keys(placement.NodeSelector)) {
+		if m.labels != nil && m.labels[label] != placement.NodeSelector[label] {
+			return fmt.Sprintf("label %s is %q, nodeSelector wants %q", label, m.labels[label], placement.NodeSelector[label])
+		}
+	}
+	switch {
+	case m.Finding(Available).Supported == No:
+		return m.Finding(Available).Found
+	case m.cpus > 0 && int64(placement.CPUs) > m.cpus:
+		return fmt.Sprintf("%d whole CPUs, placement.cpus is %d", m.cpus, placement.CPUs)
+	case m.memory > 0 && placement.Memory.Value() > m.memory:
+		return fmt.Sprintf("%d MiB of memory, placement.memory is %s", m.memory>>20, placement.Memory.String())
+	}
+	return ""
+}
+
+func (a *Answer) demand(what string, machines []*Machine, meets judge) {
+	best, reasons := poll(machines, meets)
+	switch best {
+	case No:
+		a.Unmet = append(a.Unmet, what+": "+reasons)
+	case Unknown:
+		a.Notes = append(a.Notes, what+": only a block can tell ("+reasons+")")
+	}
+}
+
+func (a *Answer) wish(what string, machines []*Machine, meets judge) {
+	if best, reasons := poll(machines, meets); best != Yes {
+		a.Notes = append(a.Notes, what+": the run starts without it, and its attempts say what they really had ("+reasons+")")
+	}
+}
+
+// poll is the best support among the machines and, unless one meets it, what was found on each.
+func poll(machines []*Machine, meets judge) (Support, string) {
+	best := No
+	var reasons []string
+	for _, m := range machines {
+		support, found := meets(m)
+		if support == Yes {
+			return Yes, ""
+		}
+		if support == Unknown {
+			best = Unknown
+		}
+		reasons = append(reasons, m.Name+": "+found)
+	}
+	return best, strings.Join(reasons, "; ")
+}

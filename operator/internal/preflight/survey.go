@@ -1,0 +1,103 @@
+package preflight
+
+import (
+	"fmt"
+	"strconv"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/noise"
+)
+
+// FromSurvey judges the machine that the runner has looked at.
+func FromSurvey(survey *Survey) Machine {
+	m := Machine{Name: "this machine", environment: map[string]string{}}
+	for _, keys := range []map[string]any{survey.Environment.Soft, survey.Environment.Hard} {
+		for key, value := range keys {
+			m.environment[key] = text(value)
+		}
+	}
+	if name := m.environment["hostname"]; name != "" {
+		m.Name = name
+	}
+	m.cpus, _ = strconv.ParseInt(m.environment["onlineCpus"], 10, 64)
+	m.memory, _ = strconv.ParseInt(m.environment["memoryAvailableBytes"], 10, 64)
+
+	level := Support(No)
+	switch survey.Isolation.Level {
+	case "ExclusiveCPUs":
+		level = Yes
+	case "Unknown":
+		level = Unknown
+	}
+	m.add(ExclusiveCPUs, level, survey.Isolation.Level+": "+survey.Isolation.Reason,
+		"start the kernel with isolcpus=LIST and pin to those, or run in a pod under the kubelet's static CPU manager")
+	m.add(WholeCPUs, yesIf(m.cpus > 1), fmt.Sprintf("%d CPUs online", m.cpus), "use a machine with two CPUs or more, one for everything else")
+	m.equals(CgroupV2, "cgroupVersion", "2", "start the kernel with systemd.unified_cgroup_hierarchy=1")
+	m.equals(FixedGovernor, "governor", "performance", "cpupower frequency-set -g performance; a virtual machine cannot tell, its host decides")
+	m.equals(NoTurbo, "turbo", "false", "write 1 to /sys/devices/system/cpu/intel_pstate/no_turbo, or 0 to .../cpufreq/boost")
+	m.equals(NoSMT, "smt", "false", "write off to /sys/devices/system/cpu/smt/control, or leave every sibling idle")
+	m.hugepages()
+	m.add(Pressure, yesIf(survey.Noise.PressureCPUSeconds != nil), orAbsent("read from the "+m.environment["pressureOf"], survey.Noise.PressureCPUSeconds != nil),
+		"start the kernel with psi=1")
+	m.equals(NoSwap, "swapTotalBytes", "0", "swapoff -a")
+	limits := noise.LimitsOf(&assayv1alpha1.BenchmarkRunSpec{})
+	m.below(NoSteal, survey.Noise.StealRatio, limits[noise.Steal], "of CPU time taken by the hypervisor", "use dedicated or bare-metal instances")
+	m.below(Quiet, survey.Noise.OtherWorkRatio, limits[noise.OtherWork], "of its CPUs used by others", "stop what else runs, see top")
+	return m
+}
+
+// equals supports a claim when a key of the fingerprint has a value.
+func (m *Machine) equals(claim Claim, key, want, how string) {
+	found, ok := m.environment[key]
+	switch {
+	case !ok:
+		m.add(claim, Unknown, "this machine does not tell "+key, how)
+	default:
+		m.add(claim, yesIf(found == want), key+" is "+found, how)
+	}
+}
+
+func (m *Machine) hugepages() {
+	mode, ok := m.environment["transparentHugepages"]
+	if !ok {
+		m.add(HugepagesOnRequest, Unknown, "this machine does not tell transparentHugepages", "write madvise to /sys/kernel/mm/transparent_hugepage/enabled")
+		return
+	}
+	m.add(HugepagesOnRequest, yesIf(mode != "always"), "transparentHugepages is "+mode, "write madvise to /sys/kernel/mm/transparent_hugepage/enabled")
+}
+
+func (m *Machine) below(claim Claim, share *float64, limit float64, of, how string) {
+	if share == nil {
+		m.add(claim, Unknown, "this machine does not tell", how)
+		return
+	}
+	m.add(claim, yesIf(*share <= limit), fmt.Sprintf("%.1f %% %s over a second", 100**share, of), how)
+}
+
+// text is a value of the fingerprint as a person writes it in a run, and as the runner compares it.
+func text(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+func yesIf(condition bool) Support {
+	if condition {
+		return Yes
+	}
+	return No
+}
+
+func orAbsent(found string, there bool) string {
+	if there {
+		return found
+	}
+	return "absent"
+}

@@ -1,0 +1,106 @@
+// Package chart draws the report's plots as SVG. A plot carries no colour of its own: its classes take their colours from
+// the page, so that it reads in the light, in the dark and in print, and every series also has a marker and a dash pattern,
+// so that it reads without colours.
+package chart
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// longestTitle is what fits above a plot; the whole title is in the plot's own title element.
+const longestTitle = 56
+
+// MaxSeries is how many series can be told apart by marker and dash pattern.
+const MaxSeries = 8
+
+// Number formats a value on an axis.
+type Number func(float64) string
+
+// canvas collects SVG. Text goes through esc.
+type canvas struct {
+	strings.Builder
+	width, height float64
+}
+
+func newCanvas(width, height float64, title string) *canvas {
+	c := &canvas{width: width, height: height}
+	c.add(`<svg class="chart" viewBox="0 0 %s %s" role="img" xmlns="http://www.w3.org/2000/svg"><title>%s</title>`, px(width), px(height), esc(title))
+	return c
+}
+
+func (c *canvas) add(format string, args ...any) { _, _ = fmt.Fprintf(c, format, args...) }
+
+func (c *canvas) line(class string, x1, y1, x2, y2 float64) {
+	c.add(`<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`, class, px(x1), px(y1), px(x2), px(y2))
+}
+
+func (c *canvas) rect(class string, x, y, width, height float64, title string) {
+	if title == "" {
+		c.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, px(x), px(y), px(max(width, 0)), px(max(height, 0)))
+		return
+	}
+	c.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`, class, px(x), px(y), px(max(width, 0)), px(max(height, 0)), esc(title))
+}
+
+// text writes a label; anchor is start, middle or end.
+func (c *canvas) text(class, anchor string, x, y float64, text string) {
+	c.add(`<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, px(x), px(y), esc(text))
+}
+
+// marker draws the i-th series' shape.
+func (c *canvas) marker(class string, series int, x, y, r float64, title string) {
+	open, close := "/>", ""
+	if title != "" {
+		open, close = "><title>"+esc(title)+"</title>", ""
+	}
+	end := func(tag string) string {
+		if title == "" {
+			return ""
+		}
+		return "</" + tag + ">"
+	}
+	switch series % 5 {
+	case 0:
+		c.add(`<circle class="%s" cx="%s" cy="%s" r="%s"%s%s`, class, px(x), px(y), px(r), open, close+end("circle"))
+	case 1:
+		c.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"%s%s`, class, px(x-r*0.9), px(y-r*0.9), px(r*1.8), px(r*1.8), open, close+end("rect"))
+	case 2:
+		c.add(`<path class="%s" d="M%s %sL%s %sL%s %sZ"%s%s`, class, px(x), px(y-r*1.2), px(x+r*1.1), px(y+r*0.8), px(x-r*1.1), px(y+r*0.8), open, close+end("path"))
+	case 3:
+		c.add(`<path class="%s" d="M%s %sL%s %sL%s %sL%s %sZ"%s%s`, class, px(x), px(y-r*1.3), px(x+r*1.3), px(y), px(x), px(y+r*1.3), px(x-r*1.3), px(y), open, close+end("path"))
+	default:
+		c.add(`<path class="%s" d="M%s %sL%s %sL%s %sZ"%s%s`, class, px(x), px(y+r*1.2), px(x+r*1.1), px(y-r*0.8), px(x-r*1.1), px(y-r*0.8), open, close+end("path"))
+	}
+}
+
+func (c *canvas) svg() template.HTML {
+	c.add(`</svg>`)
+	return template.HTML(c.String()) //nolint:gosec // Every text in it passed through esc.
+}
+
+// px keeps coordinates short: a tenth of a pixel is finer than any screen.
+func px(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "0"
+	}
+	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
+}
+
+func esc(s string) string { return template.HTMLEscapeString(strings.ToValidUTF8(s, "\uFFFD")) }
+
+// class names the colour of the i-th series.
+func class(series int) string { return "s" + strconv.Itoa(series%MaxSeries) }
+
+// Legend is the sample of the i-th series for a legend outside the plots.
+func Legend(series int) template.HTML {
+	c := newCanvas(26, 14, "")
+	c.Reset()
+	c.add(`<svg class="key" viewBox="0 0 26 14" aria-hidden="true">`)
+	c.line("curve "+class(series), 1, 7, 25, 7)
+	c.marker("mark "+class(series), series, 13, 7, 3.6, "")
+	return c.svg()
+}

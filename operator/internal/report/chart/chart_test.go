@@ -1,0 +1,130 @@
+package chart
+
+import (
+	"encoding/xml"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func plain(v float64) string { return trimFloat(v) }
+
+func TestTicks(t *testing.T) {
+	for name, test := range map[string]struct {
+		scale scale
+		want  []float64
+	}{
+		"round values inside a linear scale":                              {scale{low: 0, high: 10}, []float64{0, 2, 4, 6, 8, 10}},
+		"decades and halves on a logarithmic scale":                       {scale{low: 1, high: 100, log: true}, []float64{1, 2, 5, 10, 20, 50, 100}},
+		"a logarithmic scale of a few per cent is read like a linear one": {scale{low: 0.98, high: 1.03, log: true}, []float64{0.98, 1, 1.02}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := test.scale.ticks(5)
+			if len(got) != len(test.want) {
+				t.Fatalf("ticks %v, want %v", got, test.want)
+			}
+			for i := range got {
+				if math.Abs(got[i]-test.want[i]) > 1e-9 {
+					t.Fatalf("ticks %v, want %v", got, test.want)
+				}
+			}
+		})
+	}
+}
+
+func TestScale(t *testing.T) {
+	t.Run("a logarithm is not taken of what is not positive", func(t *testing.T) {
+		if newScale([]float64{0, 10}, true, 0, 100).log {
+			t.Error("logarithmic with a zero")
+		}
+	})
+	t.Run("every value lies inside", func(t *testing.T) {
+		for _, log := range []bool{false, true} {
+			values := []float64{3, 7, 1000, 0.2}
+			s := newScale(values, log, 10, 200)
+			for _, v := range values {
+				if at := s.at(v); at < 10 || at > 200 {
+					t.Errorf("log %v: %g is drawn at %g, outside 10 to 200", log, v, at)
+				}
+			}
+		}
+	})
+	t.Run("larger is further along", func(t *testing.T) {
+		s := newScale([]float64{1, 100}, true, 100, 0)
+		if s.at(10) <= s.at(90) || math.Abs(s.at(10)-50) > 1 {
+			t.Errorf("10 is at %g and 90 at %g on an axis from 100 to 0", s.at(10), s.at(90))
+		}
+	})
+	t.Run("one value, none, and what is no number make a scale all the same", func(t *testing.T) {
+		for _, values := range [][]float64{nil, {5}, {0}, {math.NaN(), math.Inf(1)}} {
+			if s := newScale(values, true, 0, 1); !(s.low < s.high) {
+				t.Errorf("scale of %v is from %g to %g", values, s.low, s.high)
+			}
+		}
+	})
+}
+
+// plots are one of each kind, with text that would break out of it.
+func plots() map[string]string {
+	evil := `<script>alert("x")</script>&'`
+	low, high, one := 1.0, 3.0, 1.0
+	return map[string]string{
+		"lines": string(Lines{Title: evil, XLabel: evil, XTicks: []Tick{{1, evil}, {2, "2"}}, LogY: true, Rules: []Rule{{1, evil}}, Y: plain, Series: []Series{
+			{Index: 0, Points: []Point{{X: 1, Y: 2, Low: &low, High: &high, Title: evil}, {X: 2, Y: 4}}}, {Index: 9, Points: []Point{{X: 1, Y: math.NaN()}}},
+		}}.SVG()),
+		"interval": string(Interval{Title: evil, Value: 2, Low: 1, High: 3, Bound: 1.5, Neutral: &one, Class: "go", Number: plain, Log: true, AtLeast: true}.SVG()),
+		"strips":   string(Strips{Title: evil, Rows: []Strip{{Name: evil, Values: []float64{1, 2, 3}, Median: 2}}, X: plain}.SVG()),
+		"stack":    string(Stack{Title: evil, Bars: []Bar{{Name: evil, Parts: []Part{{Value: 2, Title: evil}}, Total: 3}}, X: plain}.SVG()),
+		"times":    string(Times{Title: evil, XLabel: evil, Until: 3, Y: plain, Points: []Moment{{At: 1, Value: 2, Title: evil}, {At: 2, Value: 1, Out: true}}}.SVG()),
+	}
+}
+
+func TestPlotsAreWellFormedWhateverTheTextIs(t *testing.T) {
+	for name, svg := range plots() {
+		decoder := xml.NewDecoder(strings.NewReader(svg))
+		var elements []string
+		for {
+			token, err := decoder.Token()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v in %s", name, err, svg)
+			}
+			if start, ok := token.(xml.StartElement); ok {
+				elements = append(elements, start.Name.Local)
+			}
+		}
+		if slices.Contains(elements, "script") {
+			t.Errorf("%s: text became an element: %s", name, svg)
+		}
+		if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+			t.Errorf("%s: a coordinate is no number: %s", name, svg)
+		}
+	}
+}
+
+func TestIntervalShadesTheSideWhereTheGateHolds(t *testing.T) {
+	at := func(atLeast bool) string {
+		return string(Interval{Value: 1, Low: 0.9, High: 1.1, Bound: 1, AtLeast: atLeast, Number: plain}.SVG())
+	}
+	if strings.Contains(at(true), `class="holds" x="0"`) || !strings.Contains(at(false), `class="holds" x="0"`) {
+		t.Error("at least must shade from the bound to the right, at most from the left to the bound")
+	}
+}
+
+func TestManyMomentsAreThinnedButThoseThatAreOutStay(t *testing.T) {
+	times := Times{Until: 10, Y: plain}
+	for i := range 20000 {
+		times.Points = append(times.Points, Moment{At: float64(i) / 2000, Value: 1, Out: i == 7777})
+	}
+	svg := string(times.SVG())
+	if n := strings.Count(svg, `class="moment`); n > 2*shownMoments {
+		t.Errorf("%d marks of 20000 are drawn", n)
+	}
+	if !strings.Contains(svg, `class="moment out"`) {
+		t.Error("the trial that does not count is not drawn")
+	}
+}

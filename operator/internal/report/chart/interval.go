@@ -1,0 +1,57 @@
+package chart
+
+import "html/template"
+
+// Interval is one estimate against its bound, small enough for a table's cell.
+type Interval struct {
+	Title            string
+	Value, Low, High float64
+	Bound            float64
+	// Neutral is where nothing changed, e.g. 1 for a ratio; nil without such a place.
+	Neutral *float64
+	// AtLeast tells on which side of the bound a gate holds.
+	AtLeast bool
+	Log     bool
+	// Class is the outcome's, which gives the bar its colour.
+	Class  string
+	Number Number
+}
+
+// SVG draws the interval.
+func (i Interval) SVG() template.HTML {
+	const width, height, middle = 230.0, 40.0, 13.0
+	c := newCanvas(width, height, i.Title)
+	values := []float64{i.Value, i.Low, i.High, i.Bound}
+	if i.Neutral != nil {
+		values = append(values, *i.Neutral)
+	}
+	x := newScale(values, i.Log, 12, width-12)
+	bound := x.at(i.Bound)
+	if i.AtLeast {
+		c.rect("holds", bound, 3, width-bound, 20, "")
+	} else {
+		c.rect("holds", 0, 3, bound, 20, "")
+	}
+	c.line("axis", 0, 23, width, 23)
+	if i.Neutral != nil {
+		c.line("neutral", x.at(*i.Neutral), 3, x.at(*i.Neutral), 23)
+	}
+	c.line("bound", bound, 1, bound, 26)
+	low, high := x.at(i.Low), x.at(i.High)
+	c.rect("bar "+i.Class, low, middle-3.5, max(high-low, 1.5), 7, "")
+	c.marker("dot "+i.Class, 0, x.at(i.Value), middle, 4.2, "")
+	anchor, at := "middle", bound
+	switch {
+	case bound < 28:
+		anchor, at = "start", 2
+	case bound > width-28:
+		anchor, at = "end", width-2
+	}
+	c.text("tick", anchor, at, 36, i.Number(i.Bound))
+	if i.Neutral != nil {
+		if at := x.at(*i.Neutral); at-bound > 40 || bound-at > 40 {
+			c.text("tick", "middle", min(max(at, 8), width-8), 36, i.Number(*i.Neutral))
+		}
+	}
+	return c.svg()
+}

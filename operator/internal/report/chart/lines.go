@@ -1,0 +1,161 @@
+package chart
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strings"
+)
+
+// Point of a curve. Low and High are the ends of its interval, nil without one.
+type Point struct {
+	X, Y      float64
+	Low, High *float64
+	// Title says the point in words; browsers show it under the pointer.
+	Title string
+}
+
+// Series is one curve.
+type Series struct {
+	Index  int
+	Points []Point
+}
+
+// Tick is a labelled place on an axis.
+type Tick struct {
+	At    float64
+	Label string
+}
+
+// Rule is a level drawn across a plot.
+type Rule struct {
+	At    float64
+	Label string
+}
+
+// Lines plots curves with intervals.
+type Lines struct {
+	Title, XLabel string
+	// XTicks are the places where something was measured.
+	XTicks     []Tick
+	LogX, LogY bool
+	Series     []Series
+	Rules      []Rule
+	Y          Number
+}
+
+const (
+	plotWidth, plotHeight               = 380.0, 250.0
+	marginLeft, marginRight, marginTop  = 62.0, 14.0, 26.0
+	marginBottom, gapOfTicks, markerOf  = 40.0, 6.0, 3.4
+	fontHeight, halfOfAnErrorBar, ticks = 4.0, 3.5, 5
+	// marginOfLabels leaves room for half a label at the end of a horizontal axis.
+	marginOfLabels = 26.0
+)
+
+// SVG draws the plot.
+func (l Lines) SVG() template.HTML {
+	c := newCanvas(plotWidth, plotHeight, l.Title)
+	var xs, ys []float64
+	for _, tick := range l.XTicks {
+		xs = append(xs, tick.At)
+	}
+	for _, series := range l.Series {
+		for _, p := range series.Points {
+			xs, ys = append(xs, p.X), append(ys, p.Y)
+			ys = appendEnds(ys, p.Low, p.High)
+		}
+	}
+	for _, rule := range l.Rules {
+		ys = append(ys, rule.At)
+	}
+	x := newScale(xs, l.LogX, marginLeft, plotWidth-marginRight)
+	if !x.log {
+		x = padded(xs, marginLeft, plotWidth-marginRight)
+	}
+	y := newScale(ys, l.LogY, plotHeight-marginBottom, marginTop)
+	c.text("title", "start", 4, 13, shorten(l.Title, longestTitle))
+	c.yAxis(y, l.Y)
+	c.xTicks(x, l.XTicks, l.XLabel)
+	for _, rule := range l.Rules {
+		c.line("rule", marginLeft, y.at(rule.At), plotWidth-marginRight, y.at(rule.At))
+		c.text("note", "end", plotWidth-marginRight-2, y.at(rule.At)-3, rule.Label)
+	}
+	for _, series := range l.Series {
+		c.curve(x, y, series)
+	}
+	return c.svg()
+}
+
+func appendEnds(values []float64, low, high *float64) []float64 {
+	if low != nil && high != nil {
+		return append(values, *low, *high)
+	}
+	return values
+}
+
+// padded is a linear scale that does not stretch to zero: places on it are places, not amounts.
+func padded(values []float64, from, to float64) scale {
+	s := scale{low: math.Inf(1), high: math.Inf(-1), from: from, to: to}
+	for _, v := range values {
+		s.low, s.high = min(s.low, v), max(s.high, v)
+	}
+	if s.low > s.high {
+		return scale{low: 0, high: 1, from: from, to: to}
+	}
+	span := max(s.high-s.low, 1e-9)
+	if s.high == s.low {
+		span = 1
+	}
+	return scale{low: s.low - 0.06*span, high: s.high + 0.06*span, from: from, to: to}
+}
+
+func (c *canvas) yAxis(y scale, number Number) {
+	for _, v := range y.ticks(ticks) {
+		at := y.at(v)
+		c.line("grid", marginLeft, at, c.width-marginRight, at)
+		c.text("tick", "end", marginLeft-gapOfTicks, at+fontHeight, number(v))
+	}
+}
+
+// xTicks labels as many places as there is room for.
+func (c *canvas) xTicks(x scale, all []Tick, label string) {
+	bottom := c.height - marginBottom
+	c.line("axis", marginLeft, bottom, c.width-marginRight, bottom)
+	last := math.Inf(-1)
+	for _, tick := range all {
+		at := x.at(tick.At)
+		c.line("axis", at, bottom, at, bottom+3)
+		half := 3.2 * float64(len([]rune(tick.Label)))
+		if at-half < last {
+			continue
+		}
+		last = at + half + 4
+		c.text("tick", "middle", at, bottom+14, tick.Label)
+	}
+	c.text("label", "middle", (marginLeft+c.width-marginRight)/2, c.height-8, label)
+}
+
+func (c *canvas) curve(x, y scale, series Series) {
+	var path strings.Builder
+	for i, p := range series.Points {
+		letter := "L"
+		if i == 0 {
+			letter = "M"
+		}
+		fmt.Fprintf(&path, "%s%s %s", letter, px(x.at(p.X)), px(y.at(p.Y)))
+	}
+	if len(series.Points) > 1 {
+		c.add(`<path class="curve %s" d="%s"/>`, class(series.Index), path.String())
+	}
+	for _, p := range series.Points {
+		at := x.at(p.X)
+		if p.Low != nil && p.High != nil {
+			low, high := y.at(*p.Low), y.at(*p.High)
+			c.line("error "+class(series.Index), at, low, at, high)
+			c.line("error "+class(series.Index), at-halfOfAnErrorBar, low, at+halfOfAnErrorBar, low)
+			c.line("error "+class(series.Index), at-halfOfAnErrorBar, high, at+halfOfAnErrorBar, high)
+		}
+		c.marker("mark "+class(series.Index), series.Index, at, y.at(p.Y), markerOf, p.Title)
+	}
+}

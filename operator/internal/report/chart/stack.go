@@ -1,0 +1,60 @@
+package chart
+
+import "html/template"
+
+// Part of a stacked bar.
+type Part struct {
+	Index int
+	Value float64
+	Title string
+}
+
+// Bar is one row of a stack. Total is the whole it is a part of, 0 when that is not known.
+type Bar struct {
+	Name  string
+	Parts []Part
+	Total float64
+}
+
+// Stack shows what totals are made of.
+type Stack struct {
+	Title string
+	Bars  []Bar
+	X     Number
+}
+
+// SVG draws the bars.
+func (s Stack) SVG() template.HTML {
+	const rowHeight, width, left = 28.0, 380.0, 92.0
+	height := 24 + rowHeight*float64(len(s.Bars)) + 24
+	c := newCanvas(width, height, s.Title)
+	longest := 0.0
+	for _, bar := range s.Bars {
+		sum := 0.0
+		for _, part := range bar.Parts {
+			sum += part.Value
+		}
+		longest = max(longest, sum, bar.Total)
+	}
+	x := newScale([]float64{0, longest}, false, left, width-marginOfLabels)
+	c.text("title", "start", 4, 13, shorten(s.Title, longestTitle))
+	bottom := height - 24
+	for _, v := range x.ticks(4) {
+		c.line("grid", x.at(v), 22, x.at(v), bottom)
+		c.text("tick", "middle", x.at(v), bottom+14, s.X(v))
+	}
+	for i, bar := range s.Bars {
+		top := 24 + rowHeight*float64(i) + 4
+		c.text("label", "end", left-8, top+10+fontHeight, shorten(bar.Name, 14))
+		from := 0.0
+		for _, part := range bar.Parts {
+			c.rect("part "+class(part.Index), x.at(from), top, x.at(from+part.Value)-x.at(from), 20, part.Title)
+			from += part.Value
+		}
+		if bar.Total > 0 {
+			c.line("median", x.at(bar.Total), top-3, x.at(bar.Total), top+23)
+		}
+	}
+	c.line("axis", left, bottom, width-marginOfLabels, bottom)
+	return c.svg()
+}

@@ -1,0 +1,58 @@
+package chart
+
+import "html/template"
+
+// Strip is one row of single values.
+type Strip struct {
+	Name   string
+	Index  int
+	Values []float64
+	// Median of the values.
+	Median float64
+}
+
+// Strips shows distributions: every value is a dot, the median a line.
+type Strips struct {
+	Title string
+	Rows  []Strip
+	Log   bool
+	X     Number
+}
+
+// SVG draws the strips.
+func (s Strips) SVG() template.HTML {
+	const rowHeight, width = 30.0, 380.0
+	height := 24 + rowHeight*float64(len(s.Rows)) + 24
+	c := newCanvas(width, height, s.Title)
+	var all []float64
+	for _, row := range s.Rows {
+		all = append(all, row.Values...)
+	}
+	const left = 92
+	x := newScale(all, s.Log, left, width-marginOfLabels)
+	c.text("title", "start", 4, 13, shorten(s.Title, longestTitle))
+	bottom := height - 24
+	c.line("axis", left, bottom, width-marginOfLabels, bottom)
+	for _, v := range x.ticks(4) {
+		c.line("grid", x.at(v), 22, x.at(v), bottom)
+		c.text("tick", "middle", x.at(v), bottom+14, s.X(v))
+	}
+	for i, row := range s.Rows {
+		middle := 24 + rowHeight*(float64(i)+0.5)
+		c.text("label", "end", left-8, middle+fontHeight, shorten(row.Name, 14))
+		for j, v := range row.Values {
+			// Spread by position, not by chance: the same ledger gives the same picture.
+			c.marker("dots "+class(row.Index), row.Index, x.at(v), middle+8*float64(j*7%11-5)/5, 2.2, "")
+		}
+		at := x.at(row.Median)
+		c.line("median", at, middle-11, at, middle+11)
+	}
+	return c.svg()
+}
+
+func shorten(s string, runes int) string {
+	if r := []rune(s); len(r) > runes {
+		return string(r[:runes-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,67 @@
+package chart
+
+import (
+	"html/template"
+	"math"
+)
+
+// Moment is one reading at a time.
+type Moment struct {
+	At, Value float64
+	// Out marks what is not in the figures.
+	Out   bool
+	Title string
+}
+
+// Times shows readings over time.
+type Times struct {
+	Title, XLabel string
+	Points        []Moment
+	Until         float64
+	Y             Number
+}
+
+// Moves tells whether there is anything to see: some reading is above zero.
+func (t Times) Moves() bool {
+	for _, p := range t.Points {
+		if p.Value > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// shownMoments bounds the points of a plot: a page with ten thousand of them is slow and shows no more.
+const shownMoments = 1200
+
+// SVG draws the readings. Of very many, every k-th is drawn, and all that are out or larger than any drawn before.
+func (t Times) SVG() template.HTML {
+	c := newCanvas(plotWidth, 190, t.Title)
+	var ys []float64
+	for _, p := range t.Points {
+		ys = append(ys, p.Value)
+	}
+	x := padded([]float64{0, t.Until}, marginLeft, plotWidth-marginRight)
+	y := newScale(append(ys, 0), false, c.height-marginBottom, marginTop)
+	c.text("title", "start", 4, 13, shorten(t.Title, longestTitle))
+	c.yAxis(y, t.Y)
+	var places []Tick
+	for _, v := range (scale{low: 0, high: t.Until, from: 0, to: 1}).ticks(ticks) {
+		places = append(places, Tick{v, trimFloat(v)})
+	}
+	c.xTicks(x, places, t.XLabel)
+	every := (len(t.Points) + shownMoments - 1) / shownMoments
+	peak := math.Inf(-1)
+	for i, p := range t.Points {
+		if i%max(every, 1) != 0 && !p.Out && p.Value <= peak {
+			continue
+		}
+		peak = max(peak, p.Value)
+		class := "moment"
+		if p.Out {
+			class = "moment out"
+		}
+		c.marker(class, 0, x.at(p.At), y.at(p.Value), 1.9, "")
+	}
+	return c.svg()
+}

@@ -1,0 +1,57 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+func TestMarkdownShowsControlsScreeningAndNodes(t *testing.T) {
+	world := simulate.NewWorld(simulate.Scenario{Trial: 0.005, Nodes: 3, NodeSpeed: 0.1}, -0.3, 1, 1)
+	exp, err := simulate.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) {
+		spec.Design.NullArm = true
+		spec.Design.ControlPhases = []string{"decode"}
+		spec.Design.Confirm = &assayv1alpha1.Confirm{}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var evidence record.Evidence
+	for number, purpose := range []record.Purpose{record.Screen, record.Confirm} {
+		wave, err := simulate.Wave(exp, number, 12*number, 12)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wave.Purpose = purpose
+		evidence.Attempts = append(evidence.Attempts, world.Run(exp, wave)...)
+		evidence.Waves = append(evidence.Waves, *wave)
+	}
+	found := analysis.Analyze(exp, evidence, 1)
+	page := string(Markdown(exp, found))
+	for what, want := range map[string]string{
+		"the confidence of gates":           "which has 99.5 % confidence here",
+		"the null arm":                      "| no | null |  | time |",
+		"a control phase that nobody has":   "no trial of both arms reports a phase",
+		"the ratio on every node":           "| node-2 |",
+		"what the screening said":           "The screening blocks said:",
+		"the confidence among what repeats": "confidence 0.95, of gates 0.995",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%s is missing: no %q in\n%s", what, want, page)
+		}
+	}
+	found.Controls, found.Screening = nil, nil
+	for i := range found.Ratios {
+		found.Ratios[i].PerNode = nil
+	}
+	page = string(Markdown(exp, found))
+	for _, heading := range []string{"## Controls", "## Nodes", "screening blocks said"} {
+		if strings.Contains(page, heading) {
+			t.Errorf("%q stands over nothing", heading)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package html
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/report/chart"
+)
+
+type chartHTML = template.HTML
+
+// maxPanels bounds the plots of one section; the results' table has every point.
+const maxPanels = 12
+
+// line is a row of points that differ in the first axis only.
+type line struct {
+	name   string
+	points []record.Point
+}
+
+// axis is the sweep's axis with the most values: curves run along it.
+func (b *builder) axis() (name string, ok bool) {
+	most := 1
+	for _, axis := range b.exp.Axes() {
+		seen := map[string]bool{}
+		for _, point := range b.exp.Points {
+			seen[point.Parameters[axis]] = true
+		}
+		if len(seen) > most {
+			name, most = axis, len(seen)
+		}
+	}
+	return name, most > 1
+}
+
+// lines groups the points by what they have in common apart from the axis. With axes that move together there is one line.
+func (b *builder) lines(axis string) []line {
+	var out []line
+	at := map[string]int{}
+	zipped := b.exp.Spec.Sweep != nil && b.exp.Spec.Sweep.Mode == assayv1alpha1.ZipSweep
+	measured := map[string]bool{}
+	for _, result := range b.found.Arms {
+		measured[result.Point] = true
+	}
+	for _, point := range b.exp.Points {
+		// A search tries a few of very many loads.
+		if b.exp.Spec.Search != nil && !measured[point.Key] {
+			continue
+		}
+		var rest []string
+		for _, other := range b.exp.Axes() {
+			if other != axis && !zipped {
+				rest = append(rest, other+"="+point.Parameters[other])
+			}
+		}
+		name := strings.Join(rest, ", ")
+		if _, ok := at[name]; !ok {
+			at[name] = len(out)
+			out = append(out, line{name: name})
+		}
+		out[at[name]].points = append(out[at[name]].points, point)
+	}
+	return out
+}
+
+// places gives every point of a line its place on the axis: its value if all are numbers, else its number in the row.
+func places(points []record.Point, axis string) (at []float64, ticks []chart.Tick, log bool) {
+	numeric, positive := true, true
+	low, high := 0.0, 0.0
+	for i, point := range points {
+		v, err := strconv.ParseFloat(point.Parameters[axis], 64)
+		numeric = numeric && err == nil
+		positive = positive && v > 0
+		at = append(at, v)
+		if i == 0 {
+			low, high = v, v
+		}
+		low, high = min(low, v), max(high, v)
+	}
+	log = numeric && positive && high/low >= 8
+	// Numbers that span decades and include zero are places, not amounts.
+	ordinal := !numeric || !positive && high > 100
+	for i, point := range points {
+		if ordinal {
+			at[i] = float64(i)
+		}
+		ticks = append(ticks, chart.Tick{At: at[i], Label: point.Parameters[axis]})
+	}
+	return at, ticks, log
+}
+
+// curves shows every metric along the sweep.
+func (b *builder) curves() []template.HTML {
+	return b.alongSweep(func(metric *assayv1alpha1.Metric) (string, chart.Number, []chart.Rule) {
+		return statisticName(metric.Name, metric.Statistic) + " (" + shownUnit(metric.Unit) + ")", numberOf(metric.Unit), nil
+	}, func(metric *assayv1alpha1.Metric, point, arm string) *analysis.Estimate {
+		for i := range b.found.Arms {
+			r := &b.found.Arms[i]
+			if r.Point == point && r.Arm == arm && r.Metric == metric.Name && r.Statistic == metric.Statistic {
+				return &r.Estimate
+			}
+		}
+		return nil
+	})
+}
+
+// ratioCurves shows every candidate over the baseline along the sweep.
+func (b *builder) ratioCurves() []template.HTML {
+	return b.alongSweep(func(metric *assayv1alpha1.Metric) (string, chart.Number, []chart.Rule) {
+		return statisticName(metric.Name, metric.Statistic) + " over " + b.baseline(), numberOf("1"), b.rules(metric)
+	}, func(metric *assayv1alpha1.Metric, point, arm string) *analysis.Estimate {
+		for i := range b.found.Ratios {
+			r := &b.found.Ratios[i]
+			if r.Point == point && r.Candidate == arm && r.Metric == metric.Name && r.Statistic == metric.Statistic {
+				return &r.Estimate
+			}
+		}
+		return nil
+	})
+}
+
+// rules are the levels that a ratio is read against: no change, and the bounds of the gates on it.
+func (b *builder) rules(metric *assayv1alpha1.Metric) []chart.Rule {
+	out := []chart.Rule{{At: 1, Label: "no change"}}
+	seen := map[float64]bool{1: true}
+	for _, g := range b.found.Gates {
+		relative := g.Op == assayv1alpha1.RatioAtLeast || g.Op == assayv1alpha1.RatioAtMost
+		if relative && g.Metric == metric.Name && g.Statistic == metric.Statistic && g.Bound != nil && !seen[*g.Bound] {
+			seen[*g.Bound] = true
+			out = append(out, chart.Rule{At: *g.Bound, Label: g.Gate})
+		}
+	}
+	return out
+}
+
+func (b *builder) alongSweep(describe func(*assayv1alpha1.Metric) (string, chart.Number, []chart.Rule), of func(metric *assayv1alpha1.Metric, point, arm string) *analysis.Estimate) []template.HTML {
+	axis, ok := b.axis()
+	if !ok {
+		return nil
+	}
+	var out []template.HTML
+	for i := range b.exp.Template.Metrics {
+		metric := &b.exp.Template.Metrics[i]
+		title, number, rules := describe(metric)
+		for _, l := range b.lines(axis) {
+			at, ticks, log := places(l.points, axis)
+			plot := chart.Lines{Title: title, XLabel: axis, XTicks: ticks, LogX: log, LogY: true, Rules: rules, Y: number}
+			if l.name != "" {
+				plot.Title += ", " + l.name
+			}
+			shown := 0
+			for a, arm := range b.exp.Arms {
+				series := chart.Series{Index: a}
+				for j, point := range l.points {
+					if e := of(metric, point.Key, arm.Name); e != nil {
+						series.Points = append(series.Points, chart.Point{
+							X: at[j], Y: e.Value, Low: e.Low, High: e.High,
+							Title: fmt.Sprintf("%s, %s=%s: %s", arm.Name, axis, point.Parameters[axis], analysis.Describe(e)),
+						})
+					}
+				}
+				if len(series.Points) > 0 {
+					plot.Series = append(plot.Series, series)
+					shown++
+				}
+			}
+			if shown > 0 && len(out) < maxPanels {
+				out = append(out, plot.SVG())
+			}
+		}
+	}
+	return out
+}
+
+// shownUnit writes bytes the way people do.
+func shownUnit(unit string) string { return strings.Replace(unit, "By", "B", 1) }

@@ -1,0 +1,33 @@
+// Package html writes the report that people read and pass on: one file without scripts, fonts or links to anywhere, so
+// that it opens from an object store, a mail or a disk, today and in ten years.
+package html
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+//go:embed page.html.tmpl style.css
+var files embed.FS
+
+var page = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
+	"style": func() (template.CSS, error) {
+		raw, err := files.ReadFile("style.css")
+		return template.CSS(raw), err //nolint:gosec // Our own file.
+	},
+}).ParseFS(files, "page.html.tmpl"))
+
+// Render writes the report of an analysis. The evidence is what was analysed: the plots of single trials come from it.
+func Render(exp *experiment.Experiment, found *analysis.Analysis, evidence record.Evidence) ([]byte, error) {
+	var out bytes.Buffer
+	if err := page.Execute(&out, newReport(exp, found, evidence)); err != nil {
+		return nil, fmt.Errorf("HTML report of %s/%s: %w", exp.Run.Namespace, exp.Run.Name, err)
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,172 @@
+package html
+
+import (
+	"bytes"
+	"encoding/xml"
+	"regexp"
+	"strings"
+	"testing"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+type story struct {
+	exp      *experiment.Experiment
+	found    *analysis.Analysis
+	evidence record.Evidence
+}
+
+func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec), tamper func([]record.Attempt)) story {
+	t.Helper()
+	exp, err := simulate.Scan(edit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wave, err := simulate.Wave(exp, 0, 0, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine := simulate.Machine{Seed: 7, Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02}, Seconds: simulate.ScanSeconds}
+	attempts := machine.Run(exp, wave)
+	if tamper != nil {
+		tamper(attempts)
+	}
+	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}
+	return story{exp, analysis.Analyze(exp, evidence, 0), evidence}
+}
+
+func (s story) page(t *testing.T) string {
+	t.Helper()
+	raw, err := Render(s.exp, s.found, s.evidence)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestTheVerdictComesFirst(t *testing.T) {
+	page := simulated(t, nil, nil).page(t)
+	order := []string{"<h1>", "Candidates", "Gates", "Along the sweep", "Block by block", "Every trial", "Results", "Noise and environment", "How to repeat this"}
+	at := 0
+	for _, heading := range order {
+		next := strings.Index(page[at:], heading)
+		if next < 0 {
+			t.Fatalf("%q is missing or out of order", heading)
+		}
+		at += next
+	}
+}
+
+func TestThePageNeedsNothingButItself(t *testing.T) {
+	page := simulated(t, nil, nil).page(t)
+	for _, outside := range []string{`<script`, `<link`, `<img`, `<iframe`, `src=`, `url(`, `@import`} {
+		if strings.Contains(page, outside) {
+			t.Errorf("the page has %s", outside)
+		}
+	}
+	for _, href := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		if !strings.HasPrefix(href[1], "#") {
+			t.Errorf("the page links to %s", href[1])
+		} else if !strings.Contains(page, `id="`+href[1][1:]+`"`) {
+			t.Errorf("nothing has the id of the link %s", href[1])
+		}
+	}
+}
+
+func TestTextOfAProcessStaysText(t *testing.T) {
+	evil := `"><script>alert(1)</script>`
+	s := simulated(t, nil, func(attempts []record.Attempt) {
+		attempts[0].Outcome, attempts[0].Result, attempts[0].Message = record.Failed, nil, evil
+		for i := range attempts {
+			attempts[i].Environment.Hard["cpuModel"] = evil
+		}
+	})
+	page := s.page(t)
+	if strings.Contains(page, "<script") {
+		t.Error("text became an element")
+	}
+	if !strings.Contains(page, "&lt;script&gt;") {
+		t.Error("the text is not shown at all")
+	}
+}
+
+func TestEveryGateIsDrawnAgainstItsBound(t *testing.T) {
+	s := simulated(t, nil, nil)
+	page := s.page(t)
+	judged := 0
+	for _, gate := range s.found.Gates {
+		if gate.Bound != nil && gate.Estimate != nil && gate.Estimate.Low != nil {
+			judged++
+		}
+	}
+	if drawn := strings.Count(page, `<td class="plot"><svg`); judged == 0 || drawn != judged {
+		t.Errorf("%d of %d gates are drawn", drawn, judged)
+	}
+}
+
+func TestTrialsThatDoNotCountAreShownHollow(t *testing.T) {
+	s := simulated(t, nil, func(attempts []record.Attempt) {
+		for i := range attempts {
+			busy := 0.01
+			attempts[i].Noise.During.OtherWorkRatio = &busy
+		}
+		last := &attempts[len(attempts)-1]
+		last.Outcome, last.Result, last.Message = record.Failed, nil, "exit status 1"
+	})
+	page := s.page(t)
+	if !strings.Contains(page, `class="moment out"`) || !strings.Contains(page, "exit status 1") {
+		t.Error("the failed trial is neither drawn nor listed")
+	}
+}
+
+func TestOddRunsHaveAPageToo(t *testing.T) {
+	for name, edit := range map[string]func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec){
+		"without gates": func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+			spec.Gates, spec.Predictions = nil, nil
+		},
+		"without a sweep": func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+			spec.Sweep, spec.Gates, spec.Predictions = nil, nil, nil
+			spec.Parameters = assayv1alpha1.ParameterValues{"batchSize": "8"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if page := simulated(t, edit, nil).page(t); !strings.Contains(page, "No verdict") {
+				t.Error("the page does not say that there is no verdict")
+			}
+		})
+	}
+	t.Run("in which every trial failed", func(t *testing.T) {
+		s := simulated(t, nil, func(attempts []record.Attempt) {
+			for i := range attempts {
+				attempts[i].Outcome, attempts[i].Result, attempts[i].Message = record.Failed, nil, "exit status 1"
+			}
+		})
+		if page := s.page(t); !strings.Contains(page, "Invalid") {
+			t.Error("the page does not say Invalid")
+		}
+	})
+}
+
+func TestTheSameAnalysisGivesTheSamePage(t *testing.T) {
+	first, second := simulated(t, nil, nil).page(t), simulated(t, nil, nil).page(t)
+	if first != second {
+		t.Error("two pages of one analysis differ")
+	}
+}
+
+func TestEveryPlotIsWellFormed(t *testing.T) {
+	page := simulated(t, nil, nil).page(t)
+	plots := regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(page, -1)
+	if len(plots) < 10 {
+		t.Fatalf("only %d plots", len(plots))
+	}
+	for _, plot := range plots {
+		if err := xml.NewDecoder(bytes.NewReader([]byte(plot))).Decode(new(struct{ XMLName xml.Name })); err != nil {
+			t.Errorf("%v in %.200s", err, plot)
+		}
+	}
+}

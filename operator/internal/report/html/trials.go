@@ -1,0 +1,212 @@
+package html
+
+import (
+	"fmt"
+	"html/template"
+	"maps"
+	"slices"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/report/chart"
+)
+
+// pairs shows, for every ratio that a gate judges, the ratio of every single block.
+func (b *builder) pairs() []template.HTML {
+	var out []template.HTML
+	for _, g := range b.found.Gates {
+		if g.Bound == nil || len(out) == maxPanels {
+			continue
+		}
+		for _, r := range b.found.Ratios {
+			if r.Point != g.Point || r.Candidate != g.Candidate || r.Metric != g.Metric || r.Statistic != g.Statistic || len(r.PerBlock) == 0 {
+				continue
+			}
+			plot := chart.Lines{
+				Title: fmt.Sprintf("%s, %s%s", g.Gate, g.Candidate, atPoint(g.Point)), XLabel: "block", LogY: true, Y: numberOf("1"),
+				Rules: []chart.Rule{{At: 1, Label: "no change"}, {At: *g.Bound, Label: "bound"}},
+			}
+			arm := slices.IndexFunc(b.exp.Arms, func(a record.Arm) bool { return a.Name == g.Candidate })
+			for i, block := range slices.Sorted(maps.Keys(r.PerBlock)) {
+				plot.XTicks = append(plot.XTicks, chart.Tick{At: float64(i), Label: fmt.Sprint(i)})
+				// One series a block: blocks are not a sequence that a line could join.
+				plot.Series = append(plot.Series, chart.Series{Index: max(arm, 0), Points: []chart.Point{{
+					X: float64(i), Y: r.PerBlock[block], Title: fmt.Sprintf("block %s: %s", block, analysis.FormatNumber(r.PerBlock[block], "1")),
+				}}})
+			}
+			out = append(out, plot.SVG())
+		}
+	}
+	return out
+}
+
+func atPoint(point string) string {
+	if point == "" {
+		return ""
+	}
+	return ", " + point
+}
+
+// distributions shows what every single trial measured, for the points and metrics that gates judge.
+func (b *builder) distributions() []template.HTML {
+	type subject struct{ metric, point string }
+	var subjects []subject
+	for _, g := range b.found.Gates {
+		if s := (subject{g.Metric, g.Point}); g.Metric != "" && !slices.Contains(subjects, s) {
+			subjects = append(subjects, s)
+		}
+	}
+	if len(subjects) == 0 && len(b.exp.Template.Metrics) > 0 {
+		for _, point := range b.exp.Points {
+			subjects = append(subjects, subject{b.exp.Template.Metrics[0].Name, point.Key})
+		}
+	}
+	var out []template.HTML
+	for _, s := range subjects[:min(maxPanels, len(subjects))] {
+		metric := b.exp.Metric(s.metric)
+		if metric == nil {
+			continue
+		}
+		plot := chart.Strips{Title: statisticOfTrials(metric) + atPoint(s.point), Log: true, X: numberOf(metric.Unit)}
+		for i, arm := range b.exp.Arms {
+			row := chart.Strip{Name: arm.Name, Index: i}
+			for _, attempt := range b.trials {
+				if attempt.Point != s.point || attempt.Arm != arm.Name {
+					continue
+				}
+				if v, ok := ofTrial(attempt, s.metric); ok {
+					row.Values = append(row.Values, v)
+				}
+			}
+			if len(row.Values) > 0 {
+				row.Median = median(row.Values)
+				plot.Rows = append(plot.Rows, row)
+			}
+		}
+		if len(plot.Rows) > 0 {
+			out = append(out, plot.SVG())
+		}
+	}
+	return out
+}
+
+func statisticOfTrials(metric *assayv1alpha1.Metric) string {
+	if metric.Statistic == assayv1alpha1.StatisticValue {
+		return metric.Name + " of every trial"
+	}
+	return metric.Name + ", median of every trial"
+}
+
+// ofTrial is one number per trial: its value, or the median of its samples.
+func ofTrial(attempt *record.Attempt, name string) (float64, bool) {
+	metric, ok := attempt.Result.Metrics[name]
+	switch {
+	case !ok:
+		return 0, false
+	case metric.Value != nil:
+		return *metric.Value, true
+	case len(metric.Samples) > 0:
+		return median(metric.Samples), true
+	default:
+		return 0, false
+	}
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	if n := len(sorted); n%2 == 0 {
+		return (sorted[n/2-1] + sorted[n/2]) / 2
+	}
+	return sorted[len(sorted)/2]
+}
+
+// phases shows what the time of an iteration is made of.
+func (b *builder) phases() ([]template.HTML, []key) {
+	var names []string
+	for _, p := range b.found.Phases {
+		if !slices.Contains(names, p.Phase) {
+			names = append(names, p.Phase)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	var plots []template.HTML
+	for _, point := range b.exp.Points {
+		plot := chart.Stack{Title: "time per iteration" + atPoint(point.Key), X: numberOf("s")}
+		for _, arm := range b.exp.Arms {
+			bar := chart.Bar{Name: arm.Name}
+			for _, p := range b.found.Phases {
+				if p.Point == point.Key && p.Arm == arm.Name {
+					bar.Parts = append(bar.Parts, chart.Part{
+						Index: slices.Index(names, p.Phase), Value: p.Estimate.Value, Title: fmt.Sprintf("%s, %s: %s", arm.Name, p.Phase, analysis.Describe(&p.Estimate)),
+					})
+				}
+			}
+			if len(bar.Parts) > 0 {
+				plot.Bars = append(plot.Bars, bar)
+			}
+		}
+		if len(plot.Bars) > 0 && len(plots) < maxPanels {
+			plots = append(plots, plot.SVG())
+		}
+	}
+	var keys []key
+	for i, name := range names {
+		keys = append(keys, key{name, chart.Legend(i)})
+	}
+	return plots, keys
+}
+
+// results is the whole table: every point and arm with every statistic.
+func (b *builder) results() table {
+	type column struct {
+		metric    string
+		statistic assayv1alpha1.Statistic
+	}
+	var columns []column
+	levels, ratios := map[string]analysis.ArmResult{}, map[string]analysis.RatioResult{}
+	at := func(point, arm string, c column) string {
+		return fmt.Sprintf("%q %q %q %q", point, arm, c.metric, c.statistic)
+	}
+	for _, r := range b.found.Arms {
+		c := column{r.Metric, r.Statistic}
+		if !slices.Contains(columns, c) {
+			columns = append(columns, c)
+		}
+		levels[at(r.Point, r.Arm, c)] = r
+	}
+	for _, r := range b.found.Ratios {
+		ratios[at(r.Point, r.Candidate, column{r.Metric, r.Statistic})] = r
+	}
+	out := table{Header: []string{"point", "arm"}}
+	for _, c := range columns {
+		out.Header = append(out.Header, statisticName(c.metric, c.statistic), "over "+b.baseline())
+	}
+	out.Header = append(out.Header, "blocks", "share of ceiling")
+	for _, point := range b.exp.Points {
+		for _, arm := range b.exp.Arms {
+			row, blocks, ceiling := []string{point.Key, arm.Name}, 0, ""
+			measured := false
+			for _, c := range columns {
+				level, ratio := "", ""
+				if r, ok := levels[at(point.Key, arm.Name, c)]; ok {
+					measured = true
+					level, blocks = analysis.Describe(&r.Estimate), max(blocks, r.Estimate.Blocks)
+					if r.ShareOfCeiling != nil {
+						ceiling = percent(r.ShareOfCeiling) + " of " + r.Ceiling
+					}
+				}
+				if r, ok := ratios[at(point.Key, arm.Name, c)]; ok {
+					ratio = analysis.Describe(&r.Estimate)
+				}
+				row = append(row, level, ratio)
+			}
+			if measured || b.exp.Spec.Search == nil {
+				out.Rows = append(out.Rows, append(row, fmt.Sprint(blocks), ceiling))
+			}
+		}
+	}
+	return out
+}

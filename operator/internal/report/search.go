@@ -1,0 +1,105 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/search"
+)
+
+// levels are the loads that a search tried, by point and arm.
+func levels(v *view) map[row]search.Level {
+	out := map[row]search.Level{}
+	for _, result := range v.found.Search {
+		for _, level := range result.Levels {
+			if level.Index < len(v.exp.Points) {
+				out[row{v.exp.Points[level.Index].Key, result.Arm}] = level
+			}
+		}
+	}
+	return out
+}
+
+// search is the answer for every arm, and what was found at every load tried.
+func (v *view) search(out *document) {
+	if len(v.found.Search) == 0 {
+		return
+	}
+	first := v.found.Search[0]
+	var constraints []string
+	for _, c := range v.exp.Spec.Search.SubjectTo {
+		constraints = append(constraints, experiment.Constraint(c, v.exp.Metric(c.Metric)))
+	}
+	out.heading("The highest feasible " + text(first.Axis))
+	out.line("Feasible means, over the whole interval at %g %% confidence: %s. Every trial has to complete.\n", percentOf(v.found.GateConfidence), text(strings.Join(constraints, "; ")))
+	var answers, tried [][]string
+	for _, result := range v.found.Search {
+		answers = append(answers, []string{
+			result.Arm, or(result.FeasibleMax), or(result.InfeasibleMin), or(result.FirstBreach), or(result.BindingConstraint),
+			describeValue(result), yes(result.Confirmed), result.Reason,
+		})
+		for _, level := range result.Levels {
+			fresh, blocks := "", ""
+			if level.Fresh != nil {
+				fresh, blocks = string(level.Fresh.Outcome), fmt.Sprintf("%d of %d", level.Fresh.Blocks, level.Fresh.Planned)
+			}
+			tried = append(tried, []string{
+				result.Arm, level.Load, string(level.Probe.Outcome), fmt.Sprintf("%d of %d", level.Probe.Blocks, level.Probe.Planned),
+				fresh, blocks, deciding(level),
+			})
+		}
+	}
+	out.table([]string{"arm", "highest feasible", "lowest infeasible", "first estimate beyond", "binding constraint", first.Metric + " there", "confirmed", "how it ended"}, answers)
+	out.heading("Loads tried")
+	out.table([]string{"arm", first.Axis, "found", "blocks", "found by fresh blocks", "blocks", "constraint"}, tried)
+}
+
+// answerLine is the answer of one arm in a line.
+func answerLine(result analysis.SearchResult) string {
+	text := "no feasible " + result.Axis
+	switch {
+	case result.Interval != nil:
+		text = fmt.Sprintf("%s %s [%s, %s)", result.Axis, result.FeasibleMax, result.Interval.Low, result.Interval.High)
+	case result.FeasibleMax != "":
+		text = fmt.Sprintf("%s %s or more", result.Axis, result.FeasibleMax)
+	}
+	if result.Value != nil {
+		text += fmt.Sprintf(", %s %s", result.Metric, analysis.Describe(result.Value))
+	}
+	return result.Arm + ": " + text + ": " + result.Reason
+}
+
+func describeValue(result analysis.SearchResult) string {
+	if result.Value == nil {
+		return "-"
+	}
+	return analysis.Describe(result.Value)
+}
+
+func deciding(level search.Level) string {
+	if level.Fresh != nil && level.Fresh.Constraint != "" {
+		return level.Fresh.Constraint
+	}
+	return level.Probe.Constraint
+}
+
+func or(value string) string { return cmp.Or(value, "-") }
+
+func yes(value bool) string {
+	if value {
+		return "yes"
+	}
+	return "no"
+}
+
+// searchCells are the last columns of the table of a search: what was found at the load, and by fresh blocks.
+func searchCells(level search.Level) []string {
+	cells := []string{string(level.Probe.Outcome), "", deciding(level)}
+	if level.Fresh != nil {
+		cells[1] = string(level.Fresh.Outcome)
+	}
+	return cells
+}

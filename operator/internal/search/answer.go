@@ -1,0 +1,127 @@
+package search
+
+import "fmt"
+
+// Answer is what the loads tried so far say. An index is -1 where there is no such load.
+type Answer struct {
+	// FeasibleMax is the highest load shown to meet every constraint below the first that was shown to break one, and
+	// InfeasibleMin that one. The highest feasible load lies between them.
+	FeasibleMax, InfeasibleMin int
+	// FirstBreach is the lowest load at which an estimate missed a bound, shown or not.
+	FirstBreach int
+	// Binding is the constraint that breaks at InfeasibleMin.
+	Binding string
+	// Confirmed tells that fresh blocks repeated what there is of both.
+	Confirmed bool
+	// Complete tells that nothing is left to try.
+	Complete bool
+	// Reason says in a sentence how the search stands or ended.
+	Reason string
+}
+
+// Conclude gives the answer as it stands.
+func (s Search) Conclude(tried []Level) Answer {
+	k := s.know(tried)
+	next := s.Next(tried)
+	out := Answer{FeasibleMax: k.feasible, InfeasibleMin: -1, FirstBreach: -1, Complete: len(next.Probes) == 0}
+	if k.breach < len(k.levels) {
+		out.InfeasibleMin, out.Binding = k.breach, k.levels[k.breach].constraint()
+	}
+	for i, level := range k.levels {
+		if level != nil && (level.Probe.Breached || level.Fresh != nil && level.Fresh.Breached) {
+			out.FirstBreach = i
+			break
+		}
+	}
+	out.Confirmed = (out.FeasibleMax >= 0 || out.InfeasibleMin >= 0) && k.isConfirmed(out.FeasibleMax) && k.isConfirmed(out.InfeasibleMin)
+	out.Reason = k.reason(out)
+	if !out.Complete {
+		out.Reason = fmt.Sprintf("not complete, next to try: %s; so far, %s", s.Loads[next.Probes[0].Level], out.Reason)
+	}
+	return out
+}
+
+func (k *knowledge) isConfirmed(index int) bool { return index < 0 || k.levels[index].confirmed() }
+
+func (l *Level) constraint() string {
+	if l.Fresh != nil && l.Fresh.Constraint != "" && l.Fresh.Outcome.breach() {
+		return l.Fresh.Constraint
+	}
+	return l.Probe.Constraint
+}
+
+func (k *knowledge) reason(a Answer) string {
+	last := len(k.levels) - 1
+	text := ""
+	switch {
+	case k.tried == 0:
+		return "no load was tried"
+	case a.FeasibleMax < 0 && a.InfeasibleMin == 0:
+		text = fmt.Sprintf("the lowest load tried, %s, already breaks %s", k.Loads[0], a.Binding)
+	case a.FeasibleMax < 0 && a.InfeasibleMin < 0:
+		text = "no load was shown to meet every constraint, and none to break one: " + k.tooClose(0, last)
+	case a.FeasibleMax < 0:
+		text = fmt.Sprintf("no load was shown to meet every constraint below %s, which breaks %s: %s", k.Loads[a.InfeasibleMin], a.Binding, k.tooClose(0, a.InfeasibleMin-1))
+	case a.FeasibleMax == last:
+		text = fmt.Sprintf("the highest load tried, %s, still meets every constraint", k.Loads[last])
+	case a.InfeasibleMin < 0:
+		text = fmt.Sprintf("%s meets every constraint and no load was shown to break one: %s", k.Loads[a.FeasibleMax], k.tooClose(a.FeasibleMax+1, last))
+	default:
+		text = fmt.Sprintf("%s meets every constraint and %s breaks %s", k.Loads[a.FeasibleMax], k.Loads[a.InfeasibleMin], a.Binding)
+		if a.InfeasibleMin-a.FeasibleMax > 1 {
+			text += "; " + k.tooClose(a.FeasibleMax+1, a.InfeasibleMin-1)
+		}
+	}
+	if again := k.feasibleAbove(a.InfeasibleMin); again >= 0 {
+		text += fmt.Sprintf("; not monotone: %s above it meets them again, and the answer stays below the first breach", k.Loads[again])
+	}
+	if contested := k.firstContested(); contested >= 0 {
+		text += fmt.Sprintf("; fresh blocks did not repeat what was found at %s", k.Loads[contested])
+	}
+	if a.Complete && a.Confirmed {
+		text += "; confirmed on fresh blocks"
+	}
+	return text
+}
+
+// tooClose says what is known of the loads of a range that are neither.
+func (k *knowledge) tooClose(from, to int) string {
+	lowest, highest, blocks := -1, -1, 0
+	for i := from; i <= to; i++ {
+		if k.levels[i] != nil {
+			if lowest < 0 {
+				lowest = i
+			}
+			highest, blocks = i, max(blocks, k.levels[i].Probe.Blocks)
+		}
+	}
+	switch {
+	case lowest < 0:
+		return "the loads between were not tried"
+	case lowest == highest:
+		return fmt.Sprintf("%s cannot be told after %d blocks", k.Loads[lowest], blocks)
+	default:
+		return fmt.Sprintf("loads from %s to %s cannot be told after up to %d blocks", k.Loads[lowest], k.Loads[highest], blocks)
+	}
+}
+
+func (k *knowledge) feasibleAbove(breach int) int {
+	if breach < 0 {
+		return -1
+	}
+	for i := breach + 1; i < len(k.levels); i++ {
+		if k.outcome(i) == Feasible {
+			return i
+		}
+	}
+	return -1
+}
+
+func (k *knowledge) firstContested() int {
+	for i, level := range k.levels {
+		if level != nil && k.contested(level) {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,225 @@
+// Package search finds the highest load that meets constraints. It is pure: from what is known of the loads tried it says
+// which to try next, and what follows from them.
+//
+// First a coarse pass over the whole range, so that a response that is not monotone shows; then bisection between the
+// highest load that holds below the first that breaks and that one; then more blocks where the two meet and cannot be told
+// apart; and last the two loads of the answer again, on fresh blocks.
+package search
+
+// Outcome is what some blocks say of a load.
+type Outcome string
+
+// Outcomes. A load that was not tried has none.
+const (
+	// Feasible means that every constraint holds over its whole interval.
+	Feasible Outcome = "Feasible"
+	// Infeasible means that some constraint is missed over its whole interval.
+	Infeasible Outcome = "Infeasible"
+	// Failed means that a trial did not complete: that breaks any constraint.
+	Failed Outcome = "Failed"
+	// Uncertain is everything else.
+	Uncertain Outcome = "Uncertain"
+)
+
+func (o Outcome) breach() bool { return o == Infeasible || o == Failed }
+
+// Finding is what the blocks of one purpose say of a load.
+type Finding struct {
+	Outcome Outcome `json:"outcome"`
+	// Planned blocks, and Blocks that left something to judge.
+	Planned int `json:"planned"`
+	Blocks  int `json:"blocks"`
+	// Constraint is the one that is missed, or else the first that cannot be told.
+	Constraint string `json:"constraint,omitempty"`
+	// Breached tells that the estimate of some constraint misses its bound, whatever the interval says.
+	Breached bool `json:"breached,omitempty"`
+}
+
+// Level is a load that was tried.
+type Level struct {
+	// Index counts the loads of the search from the lowest.
+	Index int    `json:"index"`
+	Load  string `json:"load"`
+	// Probe is what the search's own blocks say, and Fresh what the blocks say that were planned to confirm it.
+	Probe Finding  `json:"probe"`
+	Fresh *Finding `json:"fresh,omitempty"`
+}
+
+// Rules bound the search.
+type Rules struct {
+	// Probe is how many blocks a load has at first, Max how many at most, and Confirm how many fresh ones repeat it.
+	Probe, Max, Confirm int
+}
+
+// coarse is how many loads the first pass tries. maxTried bounds how many a search tries in all.
+const (
+	coarse   = 7
+	maxTried = 40
+)
+
+// Search is the loads and the rules. It is the same for every arm.
+type Search struct {
+	Loads []string
+	Rules Rules
+}
+
+// Probe is a load to try, in so many further blocks.
+type Probe struct{ Level, Blocks int }
+
+// Step is what to try next; without probes the search is over. Fresh blocks repeat what the others said.
+type Step struct {
+	Probes []Probe
+	Fresh  bool
+}
+
+// Next says what to try after the loads tried so far. The same loads give the same step.
+func (s Search) Next(tried []Level) Step {
+	k := s.know(tried)
+	for _, step := range []func() []Probe{k.coarsePass, k.bisect, k.replicate} {
+		if probes := step(); len(probes) > 0 {
+			return Step{Probes: probes}
+		}
+	}
+	return Step{Probes: k.confirm(), Fresh: true}
+}
+
+// knowledge is the loads by index; those not tried are nil.
+type knowledge struct {
+	Search
+	levels []*Level
+	tried  int
+	// feasible is the highest load that holds below the first that breaks, -1 without one; breach is the first that
+	// breaks, len(levels) without one.
+	feasible, breach int
+}
+
+func (s Search) know(tried []Level) *knowledge {
+	k := &knowledge{Search: s, levels: make([]*Level, len(s.Loads)), feasible: -1, breach: len(s.Loads)}
+	for i := range tried {
+		if index := tried[i].Index; index >= 0 && index < len(k.levels) {
+			k.levels[index] = &tried[i]
+			k.tried++
+		}
+	}
+	for i := range k.levels {
+		if k.outcome(i).breach() {
+			k.breach = i
+			break
+		}
+		if k.outcome(i) == Feasible {
+			k.feasible = i
+		}
+	}
+	return k
+}
+
+// outcome of a load as it stands: what fresh blocks do not repeat is uncertain.
+func (k *knowledge) outcome(i int) Outcome {
+	level := k.levels[i]
+	if level == nil {
+		return ""
+	}
+	if k.contested(level) {
+		return Uncertain
+	}
+	return level.Probe.Outcome
+}
+
+// contested tells that fresh blocks, all there may be of them, do not repeat what the others said.
+func (k *knowledge) contested(level *Level) bool {
+	if level.Fresh == nil || level.confirmed() {
+		return false
+	}
+	return level.Fresh.Outcome != Uncertain || level.Fresh.Planned >= k.maxFresh()
+}
+
+func (l *Level) confirmed() bool {
+	if l.Fresh == nil {
+		return false
+	}
+	return l.Probe.Outcome == Feasible && l.Fresh.Outcome == Feasible || l.Probe.Outcome.breach() && l.Fresh.Outcome.breach()
+}
+
+func (k *knowledge) maxFresh() int { return max(k.Rules.Confirm, k.Rules.Max) }
+
+// coarsePass tries loads all over the range, evenly in the steps of the grid and so geometrically in the load.
+func (k *knowledge) coarsePass() []Probe {
+	var out []Probe
+	last := len(k.levels) - 1
+	points := min(coarse, len(k.levels))
+	for i := range points {
+		index := 0
+		if points > 1 {
+			index = (i*last + (points-1)/2) / (points - 1)
+		}
+		if k.levels[index] == nil {
+			out = append(out, Probe{index, k.Rules.Probe})
+		}
+	}
+	return out
+}
+
+// bisect halves what lies between the boundary and the loads inside it that cannot be told, from both sides.
+func (k *knowledge) bisect() []Probe {
+	if k.tried >= maxTried {
+		return nil
+	}
+	low, high := k.uncertain()
+	var out []Probe
+	add := func(from, to int) {
+		if to-from > 1 {
+			out = append(out, Probe{from + (to-from)/2, k.Rules.Probe})
+		}
+	}
+	add(k.feasible, low)
+	if high >= low {
+		add(high, k.breach)
+	}
+	return out
+}
+
+// uncertain are the lowest and the highest load tried inside the boundary; without one, low is the breach and high is below
+// it.
+func (k *knowledge) uncertain() (low, high int) {
+	low, high = k.breach, k.feasible
+	for i := k.feasible + 1; i < k.breach; i++ {
+		if k.levels[i] != nil {
+			low, high = min(low, i), i
+		}
+	}
+	return low, high
+}
+
+// replicate triples the blocks of the loads at the boundary that cannot be told: four times as many halve an interval.
+func (k *knowledge) replicate() []Probe {
+	var out []Probe
+	low, high := k.uncertain()
+	for i, index := range []int{low, high} {
+		if index <= k.feasible || index >= k.breach || i == 1 && high == low {
+			continue
+		}
+		level := k.levels[index]
+		if more := min(2*level.Probe.Planned, k.Rules.Max-level.Probe.Planned); more > 0 && level.Fresh == nil {
+			out = append(out, Probe{index, more})
+		}
+	}
+	return out
+}
+
+// confirm repeats the two loads of the answer on fresh blocks, as many as it took to tell, and adds to these while they do
+// not tell.
+func (k *knowledge) confirm() []Probe {
+	var out []Probe
+	for _, index := range []int{k.feasible, k.breach} {
+		if index < 0 || index >= len(k.levels) {
+			continue
+		}
+		switch level := k.levels[index]; {
+		case level.Fresh == nil:
+			out = append(out, Probe{index, max(k.Rules.Confirm, level.Probe.Planned)})
+		case !level.confirmed():
+			out = append(out, Probe{index, min(2*level.Fresh.Planned, k.maxFresh()-level.Fresh.Planned)})
+		}
+	}
+	return out
+}

@@ -1,0 +1,177 @@
+package simulate
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Pair is the smallest experiment with a verdict: one metric, two arms called old and new, and one gate that asks for any
+// gain at all. With no true difference every Go and every NoGo of it is false. Edit may change it before it is frozen.
+func Pair(edit func(*assayv1alpha1.BenchmarkRunSpec)) (*experiment.Experiment, error) {
+	template := assayv1alpha1.BenchmarkTemplateSpec{
+		Image: "assay.dev/simulated:0.1.0", Command: []string{"/simulated"}, Parity: assayv1alpha1.ParityNone,
+		Parameters: []assayv1alpha1.Parameter{{Name: "version"}},
+		Metrics: []assayv1alpha1.Metric{
+			{Name: "time", Unit: "s", Direction: assayv1alpha1.LowerIsBetter, Statistic: assayv1alpha1.StatisticValue},
+		},
+	}
+	spec := assayv1alpha1.BenchmarkRunSpec{
+		TemplateRef: &assayv1alpha1.TemplateReference{Name: "simulated"},
+		Arms: []assayv1alpha1.Arm{
+			{Name: "old", Baseline: true, Parameters: assayv1alpha1.ParameterValues{"version": "old"}},
+			{Name: "new", Parameters: assayv1alpha1.ParameterValues{"version": "new"}},
+		},
+		Gates: []assayv1alpha1.Gate{{Name: "faster", Metric: "time", Op: assayv1alpha1.RatioAtMost, Bound: "1"}},
+	}
+	if edit != nil {
+		edit(&spec)
+	}
+	return experiment.Freeze(record.Run{Namespace: "calibration", Name: "simulated", UID: "0d9f5c1e-6a57-4b6e-8d8f-3f6f2a9b7c10"}, spec, template)
+}
+
+// Scenario is a kind of machine and how a run is designed on it. Sizes are standard deviations of the logarithm of a trial's
+// time, so 0.01 is one per cent.
+type Scenario struct {
+	Name string
+	// What is said of it in the tables.
+	What string
+	// Claimed says that the method is meant to hold its error rates here. The others show where it ends.
+	Claimed bool
+	// Trial is the noise of one trial, and Shape what it looks like; empty is normal.
+	Trial float64
+	Shape Shape
+	// Candidate multiplies the noise of the candidate's trials; 0 is 1.
+	Candidate float64
+	// Block is shared by all trials of a block.
+	Block float64
+	// Drift wanders from trial to trial: an AR(1) process with this spread and a correlation of 0.9 between neighbours.
+	Drift float64
+	// First slows down the first trial of every block, by this much and always.
+	First float64
+	// Layout is drawn once for an arm and stays for the whole run, as the addresses of a build do.
+	Layout float64
+	// Nodes that the blocks take turns on, and how far their speeds and their ratios are apart.
+	Nodes                int
+	NodeSpeed, NodeRatio float64
+	// Design changes the default design.
+	Design func(*assayv1alpha1.BenchmarkRunSpec)
+}
+
+// Shape is the distribution of a trial's noise. Every shape has mean 0 and is scaled by Scenario.Trial.
+type Shape string
+
+// Shapes.
+const (
+	Normal Shape = ""
+	// Heavy is Student's t with 3 degrees of freedom, scaled to a standard deviation of 1.
+	Heavy Shape = "heavy"
+	// Outliers are normal, but for one trial in fifty that is ten standard deviations slower.
+	Outliers Shape = "outliers"
+	// Skewed is lognormal with a sigma of 1, scaled to a standard deviation of 1: never much faster, at times much slower.
+	Skewed Shape = "skewed"
+)
+
+// Draw is one trial's noise, before it is scaled.
+func (s Shape) Draw(random *rand.Rand) float64 {
+	switch s {
+	case Heavy:
+		a, b, c := random.NormFloat64(), random.NormFloat64(), random.NormFloat64()
+		return random.NormFloat64() / math.Sqrt(a*a+b*b+c*c)
+	case Outliers:
+		x := random.NormFloat64() - 0.2
+		if random.Float64() < 0.02 {
+			x += 10
+		}
+		return x
+	case Skewed:
+		const mean, deviation = 1.6487212707, 2.1611974158 // Of exp(z), z standard normal.
+		return (math.Exp(random.NormFloat64()) - mean) / deviation
+	default:
+		return random.NormFloat64()
+	}
+}
+
+// World is one simulated run: what stays the same in it, and the state of the machine as time goes on.
+type World struct {
+	scenario Scenario
+	effect   float64
+	random   *rand.Rand
+	layout   []float64
+	speed    []float64
+	ratio    []float64
+	drift    float64
+	blocks   int
+}
+
+// NewWorld starts a run in which the candidate truly takes exp(effect) times as long as the baseline.
+func NewWorld(scenario Scenario, effect float64, seed, stream uint64) *World {
+	w := &World{scenario: scenario, effect: effect, random: rand.New(rand.NewPCG(seed, stream))}
+	for range 3 { // Baseline, candidate and null arm.
+		w.layout = append(w.layout, scenario.Layout*w.random.NormFloat64())
+	}
+	for range max(1, scenario.Nodes) {
+		w.speed = append(w.speed, scenario.NodeSpeed*w.random.NormFloat64())
+		w.ratio = append(w.ratio, scenario.NodeRatio*w.random.NormFloat64())
+	}
+	w.drift = scenario.Drift * w.random.NormFloat64()
+	return w
+}
+
+var (
+	worldStart       = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	worldEnvironment = record.Environment{Hard: map[string]any{"cpuModel": "simulated"}, Soft: map[string]any{"runnerVersion": "simulated"}}
+)
+
+// Run executes the blocks of a wave. On several nodes it also writes their leases into the wave.
+func (w *World) Run(exp *experiment.Experiment, wave *record.Wave) []record.Attempt {
+	const correlation = 0.9
+	s := w.scenario
+	var out []record.Attempt
+	for b := range wave.Blocks {
+		block := &wave.Blocks[b]
+		node := w.blocks % max(1, s.Nodes)
+		w.blocks++
+		if s.Nodes > 0 {
+			block.Lease = &record.Lease{Node: fmt.Sprintf("node-%d", node), Token: 1}
+		}
+		shared := s.Block*w.random.NormFloat64() + w.speed[node]
+		for slot, index := range block.Order {
+			c := wave.Cells[index]
+			w.drift = correlation*w.drift + math.Sqrt(1-correlation*correlation)*s.Drift*w.random.NormFloat64()
+			noise := s.Trial * s.Shape.Draw(w.random)
+			level := shared + w.drift + w.layout[min(c.Arm, len(w.layout)-1)]
+			if arm := wave.Arms[c.Arm]; !arm.Baseline && !arm.Null {
+				level += w.effect + w.ratio[node]
+				if s.Candidate > 0 {
+					noise *= s.Candidate
+				}
+			}
+			if slot == 0 {
+				level += s.First
+			}
+			seconds := math.Exp(level + noise)
+			trial := fmt.Sprintf("%s-s%05d", block.ID, slot)
+			out = append(out, record.Attempt{
+				Schema: record.AttemptSchema, ID: "simulated/" + trial, Trial: trial, Run: exp.Run, Experiment: exp.Digest,
+				Wave: wave.Wave, Block: block.ID, Slot: slot, Point: wave.Points[c.Point].Key, Arm: wave.Arms[c.Arm].Name, Lease: block.Lease,
+				StartedAt: worldStart.Add(time.Duration(w.blocks) * time.Minute), DurationSeconds: seconds, Outcome: record.Succeeded, ExitCode: ptr.To(0),
+				Argv: c.Argv, Parameters: c.Parameters, Environment: worldEnvironment, Isolation: record.Isolation{Level: "ExclusiveCPUs"},
+				Result: &record.Result{
+					Schema: record.ResultSchema, Workload: record.WorkloadID{Name: "simulated", Version: "0.1.0"},
+					Metrics: map[string]record.Metric{"time": {Unit: "s", Value: ptr.To(seconds)}},
+				},
+				// The bytes are never looked at, so their sum stands for nothing.
+				Source: record.Source{Key: "attempts/" + block.ID + "/simulated/" + trial + ".json", SHA256: "simulated"},
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,214 @@
+package integration
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// runWave does what the blocks of a wave, its analysis and Argo do.
+func (w *world) runWave(number int, machine simulate.Machine) {
+	w.t.Helper()
+	name := workflow.Name(w.run.Name, number)
+	w.until("workflow "+name+" exists", func() error { _, err := w.getWorkflow(name); return err })
+	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
+	w.must(err)
+	machine.Seed = uint64(number + 1)
+	objects, err := simulate.Objects(exp, nil, machine.Run(exp, w.wave(number)))
+	w.must(err)
+	for key, raw := range objects {
+		if strings.HasPrefix(key, ledger.AttemptsPrefix) {
+			w.must(w.ledger().Create(w.ctx, key, raw))
+		}
+	}
+	evidence, err := ledger.ReadEvidence(w.ctx, w.ledger(), number)
+	w.must(err)
+	raw, err := json.Marshal(analysis.Analyze(exp, evidence, number))
+	w.must(err)
+	w.must(w.ledger().Replace(w.ctx, ledger.AnalysisKey(number), raw))
+	w.argoSays(name, "Succeeded", "")
+}
+
+// runToTheEnd runs wave after wave and returns the waves and the status.
+func (w *world) runToTheEnd(machine simulate.Machine) ([]record.Wave, assayv1alpha1.BenchmarkRunStatus) {
+	w.t.Helper()
+	for number := 0; ; number++ {
+		w.runWave(number, machine)
+		next := workflow.Name(w.run.Name, number+1)
+		over := false
+		w.until(fmt.Sprintf("wave %d is followed by another, or the run has ended", number), func() error {
+			over = meta.IsStatusConditionTrue(w.get().Status.Conditions, assayv1alpha1.ConditionComplete)
+			if over {
+				return nil
+			}
+			_, err := w.getWorkflow(next)
+			return err
+		})
+		if !over {
+			continue
+		}
+		waves, problems, err := ledger.ReadWaves(w.ctx, w.ledger(), -1)
+		w.must(err)
+		if len(problems) > 0 || len(waves) != number+1 {
+			w.t.Errorf("%d waves in the ledger, want %d; problems %v", len(waves), number+1, problems)
+		}
+		return waves, w.get().Status
+	}
+}
+
+func TestAnAdaptiveRunAddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
+	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Design.Blocks = assayv1alpha1.Blocks{Min: 4, Max: 30}
+		spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "3%"}
+		spec.Design.Confirm = &assayv1alpha1.Confirm{Blocks: 4}
+		spec.Gates = []assayv1alpha1.Gate{{
+			Name: "gain-at-8", Metric: "throughput", Candidate: "fused-m4r", At: assayv1alpha1.ParameterValues{"batchSize": "8"},
+			Op: assayv1alpha1.RatioAtLeast, Bound: "1.5",
+		}}
+		spec.Placement.Exclusive = assayv1alpha1.ExclusiveCPUs
+	})
+	w.addNode("node-b", "4")
+	w.must(adminCreate(w))
+	waves, status := w.runToTheEnd(simulate.Machine{Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Block: 0.02, Arm: 0.02}})
+
+	if len(waves) < 3 {
+		t.Fatalf("%d waves, want two or more that screen and one that confirms", len(waves))
+	}
+	planned, nodes := 0, map[record.Purpose]map[string]bool{record.Screen: {}, record.Confirm: {}}
+	for i, wave := range waves {
+		want := record.Screen
+		if i == len(waves)-1 {
+			want = record.Confirm
+		}
+		if wave.Why() != want {
+			t.Errorf("wave %d is to %s, want %s", i, wave.Why(), want)
+		}
+		for _, block := range wave.Blocks {
+			planned += block.Trials()
+			nodes[wave.Why()][block.Lease.Node] = true
+		}
+	}
+	for node := range nodes[record.Confirm] {
+		if nodes[record.Screen][node] {
+			t.Errorf("node %s screened and confirmed although there is another", node)
+		}
+	}
+	if status.Verdict != assayv1alpha1.VerdictGo || status.Best != "fused-m4r" || *status.Wave != int32(len(waves)-1) || status.Workflow != workflow.Name("scan", len(waves)-1) {
+		t.Errorf("verdict %s, best %s, wave %d, workflow %s", status.Verdict, status.Best, *status.Wave, status.Workflow)
+	}
+	if want := fmt.Sprintf("%d/%d", planned, planned); status.Progress != want || status.Trials.Planned != int32(planned) {
+		t.Errorf("progress %s, trials %+v, want %s", status.Progress, status.Trials, want)
+	}
+	for i := range waves {
+		w.untilEvent("WaveStarted", fmt.Sprintf("wave %d started", i))
+	}
+}
+
+func adminCreate(w *world) error {
+	if err := admin.Create(w.ctx, w.template); err != nil {
+		return err
+	}
+	return admin.Create(w.ctx, w.run)
+}
+
+func TestASearchEndsWithAnAnswerForEveryArm(t *testing.T) {
+	capacity := map[string]float64{"loop": 600, "fused-m4r": 1500}
+	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
+		template.Parameters = append(template.Parameters, assayv1alpha1.Parameter{Name: "rate", Type: assayv1alpha1.IntegerParameter})
+		spec.Parameters = assayv1alpha1.ParameterValues{"batchSize": "1"}
+		spec.Sweep, spec.Gates, spec.Predictions = nil, nil, nil
+		spec.Arms = []assayv1alpha1.Arm{spec.Arms[0], spec.Arms[2]}
+		spec.Search = &assayv1alpha1.Search{
+			Maximize:  "throughput",
+			Over:      assayv1alpha1.SearchAxis{Axis: "rate", Low: resource.MustParse("100"), High: resource.MustParse("4k"), Resolution: "20%"},
+			SubjectTo: []assayv1alpha1.Constraint{{Metric: "latency", Op: assayv1alpha1.AtMost, Bound: "4ms"}},
+		}
+	})
+	w.must(adminCreate(w))
+	waves, status := w.runToTheEnd(simulate.Machine{
+		Noise: simulate.Noise{Block: 0.01, Arm: 0.01},
+		Seconds: func(point record.Point, arm string) float64 {
+			rate, err := strconv.ParseFloat(point.Parameters["rate"], 64)
+			w.must(err)
+			return 0.004 * math.Pow(rate/capacity[arm], 2)
+		},
+	})
+	if waves[0].Why() != record.Search || waves[len(waves)-1].Why() != record.Confirm {
+		t.Errorf("the first wave is to %s and the last to %s", waves[0].Why(), waves[len(waves)-1].Why())
+	}
+	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonSearchEnded, "breaks latency median AtMost 4ms")
+	if status.Verdict != "" || len(status.Search) != 2 {
+		t.Fatalf("verdict %q and answers %+v", status.Verdict, status.Search)
+	}
+	for _, answer := range status.Search {
+		low, err := strconv.ParseFloat(answer.Interval.Low, 64)
+		w.must(err)
+		high, err := strconv.ParseFloat(answer.Interval.High, 64)
+		w.must(err)
+		if truth := capacity[answer.Arm]; truth < low || truth >= high || answer.FeasibleMax != answer.Interval.Low || answer.Value == "" || !strings.Contains(answer.Reason, "confirmed on fresh blocks") {
+			t.Errorf("the capacity of %s is %v and the answer %+v", answer.Arm, truth, answer)
+		}
+	}
+}
+
+func TestBadDesignsAreRefusedWithFieldAndRemedy(t *testing.T) {
+	cases := map[string]struct {
+		edit  func(*assayv1alpha1.BenchmarkRunSpec)
+		texts []string
+	}{
+		"a null arm with one arm only": {
+			func(spec *assayv1alpha1.BenchmarkRunSpec) {
+				spec.Arms, spec.Gates, spec.Predictions, spec.Design.NullArm = spec.Arms[:1], nil, nil, true
+			},
+			[]string{"spec.design.nullArm", "add an arm, or remove nullArm"},
+		},
+		"a stopping rule that can never be met within the budget": {
+			func(spec *assayv1alpha1.BenchmarkRunSpec) {
+				spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"}
+				spec.Budget.Trials = 150
+			},
+			[]string{"spec.budget.trials", "could never add one to the first 4", "raise the budget, or remove stop"},
+		},
+		"a search axis that is also a sweep axis": {
+			func(spec *assayv1alpha1.BenchmarkRunSpec) {
+				spec.Gates, spec.Predictions = nil, nil
+				spec.Search = &assayv1alpha1.Search{
+					Maximize:  "throughput",
+					Over:      assayv1alpha1.SearchAxis{Axis: "batchSize", Low: resource.MustParse("1"), High: resource.MustParse("32")},
+					SubjectTo: []assayv1alpha1.Constraint{{Metric: "latency", Op: assayv1alpha1.AtMost, Bound: "4ms"}},
+				}
+			},
+			[]string{"spec.sweep.axes[0].name", "is the search axis", "remove it here or from spec.search"},
+		},
+		"gates that contradict each other": {
+			func(spec *assayv1alpha1.BenchmarkRunSpec) {
+				spec.Gates = []assayv1alpha1.Gate{
+					{Name: "least", Metric: "throughput", Op: assayv1alpha1.RatioAtLeast, Bound: "2"},
+					{Name: "most", Metric: "throughput", Op: assayv1alpha1.RatioAtMost, Bound: "1.5"},
+				}
+			},
+			[]string{"spec.gates[0]", "no interval meets both; change one"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) { tc.edit(spec) })
+			w.must(adminCreate(w))
+			w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonInvalidExperiment, tc.texts...)
+		})
+	}
+}

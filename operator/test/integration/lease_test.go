@@ -1,0 +1,714 @@
+package integration
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// beside is another run of the same world, which wants the same node.
+func (w *world) beside(name string) *world {
+	out := *w
+	out.run = &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}, Spec: *w.run.Spec.DeepCopy()}
+	return &out
+}
+
+func (w *world) node(name string) string { return w.namespace + "-" + name }
+
+func (w *world) create() {
+	w.t.Helper()
+	w.must(admin.Create(w.ctx, w.run))
+}
+
+func (w *world) untilStarted() {
+	w.t.Helper()
+	w.until("the first wave's workflow of "+w.run.Name+" exists", func() error {
+		_, err := w.getWorkflow(workflow.Name(w.run.Name, 0))
+		return err
+	})
+}
+
+func (w *world) untilWaiting(texts ...string) {
+	w.t.Helper()
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonWaitingForLease, texts...)
+}
+
+// finish runs all blocks and the analysis.
+func (w *world) finish() {
+	w.t.Helper()
+	w.runBlocks(0, len(w.wave(0).Blocks))
+	w.analyze()
+	w.argoSays(workflow.Name(w.run.Name, 0), "Succeeded", "")
+}
+
+// leaseOf is the lease of a node as the API server has it.
+func (w *world) leaseOf(node string) lease.Lease {
+	w.t.Helper()
+	var object coordinationv1.Lease
+	err := admin.Get(w.ctx, client.ObjectKey{Namespace: leaseNamespace, Name: lease.Name(node)}, &object)
+	if client.IgnoreNotFound(err) == nil && err != nil {
+		return lease.Lease{Node: node}
+	}
+	w.must(err)
+	found, err := lease.FromObject(&object)
+	w.must(err)
+	return found
+}
+
+func (w *world) untilReleased(node string) {
+	w.t.Helper()
+	w.until("nobody holds "+node, func() error {
+		if found := w.leaseOf(node); found.Held() {
+			return fmt.Errorf("%s holds it", found.Holder)
+		}
+		return nil
+	})
+}
+
+func (w *world) untilHolds(node string) lease.Lease {
+	w.t.Helper()
+	var found lease.Lease
+	w.until(w.run.Name+" holds "+node, func() error {
+		if found = w.leaseOf(node); found.Holder != plan.HolderOf(w.get()) {
+			return fmt.Errorf("%s holds it", found.Holder)
+		}
+		return nil
+	})
+	return found
+}
+
+// expire moves a lease into the past, as if nobody had renewed it for an hour.
+func (w *world) expire(node string) {
+	w.t.Helper()
+	w.until("the lease of "+node+" is in the past", func() error {
+		var object coordinationv1.Lease
+		if err := admin.Get(w.ctx, client.ObjectKey{Namespace: leaseNamespace, Name: lease.Name(node)}, &object); err != nil {
+			return err
+		}
+		object.Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Now().Add(-time.Hour)))
+		return admin.Update(w.ctx, &object)
+	})
+}
+
+// history is everything that ever happened to the leases and workflows of a world, in the order of the API server.
+type history struct {
+	mutex  sync.Mutex
+	states []state
+}
+
+type state struct {
+	version int
+	// lease is set for a Lease object, run and ended for a workflow.
+	lease *lease.Lease
+	run   string
+	ended bool
+}
+
+func (w *world) watchHistory() *history {
+	w.t.Helper()
+	watcher, err := client.NewWithWatch(adminConfig, client.Options{Scheme: newScheme()})
+	w.must(err)
+	out := &history{}
+	for _, list := range []client.ObjectList{&coordinationv1.LeaseList{}, &workflow.WorkflowList{}} {
+		namespace := w.namespace
+		if _, ok := list.(*coordinationv1.LeaseList); ok {
+			namespace = leaseNamespace
+		}
+		events, err := watcher.Watch(w.ctx, list, client.InNamespace(namespace))
+		w.must(err)
+		w.t.Cleanup(events.Stop)
+		go func() {
+			for event := range events.ResultChan() {
+				out.add(w, event)
+			}
+		}()
+	}
+	return out
+}
+
+func (h *history) add(w *world, event watch.Event) {
+	s := state{}
+	switch object := event.Object.(type) {
+	case *coordinationv1.Lease:
+		found, err := lease.FromObject(object)
+		if err != nil || !strings.HasPrefix(found.Node, w.namespace+"-") {
+			return
+		}
+		s.lease = &found
+		s.version, _ = strconv.Atoi(object.ResourceVersion)
+	case *workflow.Workflow:
+		s.run, s.ended = object.Labels[workflow.RunUIDLabel], object.Status.Ended() || event.Type == watch.Deleted
+		s.version, _ = strconv.Atoi(object.ResourceVersion)
+	default:
+		return
+	}
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.states = append(h.states, s)
+}
+
+// noOverlap checks the whole history of one node: tokens rise by one, nobody takes the node while a workflow of another
+// holder could run there, and every workflow begins and ends while its run holds the node. It returns the holders in order.
+func (h *history) noOverlap(t *testing.T) []string {
+	t.Helper()
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	slices.SortFunc(h.states, func(a, b state) int { return cmp.Compare(a.version, b.version) })
+	var holders []string
+	running := map[string]bool{}
+	holder, token := lease.Holder{}, int64(0)
+	for _, s := range h.states {
+		if s.lease == nil {
+			running[s.run] = !s.ended
+			if !s.ended && s.run != holder.UID {
+				t.Errorf("a workflow of run %s runs while %q holds the node", s.run, holder)
+			}
+			continue
+		}
+		if s.lease.Holder == holder && s.lease.Token == token {
+			continue // A renewal.
+		}
+		if holder != (lease.Holder{}) && running[holder.UID] {
+			t.Errorf("%s lost the node to %q while its workflow ran", holder.Name, s.lease.Holder)
+		}
+		if s.lease.Held() {
+			if holder != (lease.Holder{}) {
+				t.Errorf("the node went from %s to %s without being given up", holder, s.lease.Holder)
+			}
+			if s.lease.Token != token+1 {
+				t.Errorf("token %d after %d", s.lease.Token, token)
+			}
+			holders = append(holders, s.lease.Holder.Name)
+		}
+		holder, token = s.lease.Holder, s.lease.Token
+	}
+	return holders
+}
+
+func TestTwoRunsThatRaceForANodeNeverOverlap(t *testing.T) {
+	first := newWorld(t, nil)
+	second := first.beside("rival")
+	history := first.watchHistory()
+	first.must(admin.Create(first.ctx, first.template))
+	var group sync.WaitGroup
+	failures := make([]error, 2)
+	for i, w := range []*world{first, second} {
+		group.Go(func() { failures[i] = admin.Create(w.ctx, w.run) })
+	}
+	group.Wait()
+	first.must(errors.Join(failures...))
+
+	node := first.node("node-a")
+	winner, loser := first, second
+	first.until("one of them has the node", func() error {
+		holder := first.leaseOf(node).Holder
+		if holder.Name == second.run.Name {
+			winner, loser = second, first
+		}
+		if holder.Name == "" {
+			return errors.New("nobody has")
+		}
+		return nil
+	})
+	winner.untilStarted()
+	loser.untilWaiting(node+" is leased by "+first.namespace+"/"+winner.run.Name+" since ", "this run is next")
+
+	// The operator is killed in the middle of the wave, and another one comes.
+	winner.runBlocks(0, 2)
+	operator.stop()
+	winner.runBlocks(2, 4)
+	var err error
+	operator, err = startOperator()
+	first.must(err)
+
+	winner.analyze()
+	winner.argoSays(workflow.Name(winner.run.Name, 0), "Succeeded", "")
+	loser.untilStarted()
+	for _, block := range loser.wave(0).Blocks {
+		if want := (record.Lease{Node: node, Token: 2}); block.Lease == nil || *block.Lease != want {
+			t.Errorf("block %s runs under %+v, want %+v", block.ID, block.Lease, want)
+		}
+	}
+	loser.finish()
+	loser.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)
+	first.untilReleased(node)
+	if got, want := history.noOverlap(t), []string{winner.run.Name, loser.run.Name}; !slices.Equal(got, want) {
+		t.Errorf("the node went to %v, want %v", got, want)
+	}
+	for _, w := range []*world{winner, loser} {
+		w.untilEvent("LeaseAcquired", node)
+		w.untilEvent("LeaseReleased", node)
+		w.until("no lease is in the status of "+w.run.Name, func() error {
+			if leases := w.get().Status.Leases; len(leases) > 0 {
+				return fmt.Errorf("leases are %v", leases)
+			}
+			return nil
+		})
+	}
+}
+
+func TestRunsGetANodeInTheOrderTheyCame(t *testing.T) {
+	holder := newWorld(t, nil)
+	history := holder.watchHistory()
+	holder.must(admin.Create(holder.ctx, holder.template))
+	holder.create()
+	holder.untilStarted()
+	var queue []*world
+	// The API server keeps seconds: runs of the same second are served by their uid.
+	for _, name := range []string{"zebra", "mule", "ant"} {
+		w := holder.beside(name)
+		w.create()
+		w.untilWaiting()
+		queue = append(queue, w)
+		before := w.get().CreationTimestamp.Time
+		w.until("the next second", func() error {
+			if !time.Now().Truncate(time.Second).After(before) {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+	}
+	// One that could start elsewhere only holds up nobody.
+	other := holder.beside("elsewhere")
+	other.run.Spec.Placement.NodeSelector = map[string]string{"test": "nowhere"}
+	other.create()
+	other.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonNoNodeMatches)
+	queue[2].untilWaiting("2 runs that came earlier are ahead")
+
+	holder.finish()
+	for _, w := range queue {
+		w.untilStarted()
+		w.finish()
+	}
+	holder.untilReleased(holder.node("node-a"))
+	if got, want := history.noOverlap(t), []string{"scan", "zebra", "mule", "ant"}; !slices.Equal(got, want) {
+		t.Errorf("the node went to %v, want %v", got, want)
+	}
+}
+
+func TestEveryEndingGivesTheNodeBack(t *testing.T) {
+	type edit = func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)
+	endings := map[string]struct {
+		edit edit
+		end  func(w *world)
+	}{
+		"finished": {nil, func(w *world) { w.finish() }},
+		"failed":   {nil, func(w *world) { w.argoSays("scan-w000", "Failed", "no such ServiceAccount") }},
+		"cancelled": {nil, func(w *world) {
+			w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Cancel = ptr.To(true) })
+			w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
+			w.argoSays("scan-w000", "Failed", "stopped")
+		}},
+		"deleted": {nil, func(w *world) {
+			w.must(admin.Delete(w.ctx, w.get()))
+			w.until("it is gone", func() error { return w.gone(w.run.DeepCopy()) })
+		}},
+		"gone after its time to live": {
+			func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+				spec.TTLSecondsAfterFinished = ptr.To[int32](0)
+			},
+			func(w *world) {
+				w.finish()
+				w.until("it is gone", func() error { return w.gone(w.run.DeepCopy()) })
+			},
+		},
+		"out of budget": {
+			func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+				spec.Budget.WallClock = metav1.Duration{Duration: time.Second}
+			},
+			func(w *world) {
+				w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
+				w.argoSays("scan-w000", "Failed", "stopped")
+			},
+		},
+	}
+	for name, ending := range endings {
+		t.Run(name, func(t *testing.T) {
+			w := started(t, ending.edit)
+			node := w.node("node-a")
+			held := w.untilHolds(node)
+			ledgerOfRun := w.ledger()
+			ending.end(w)
+			w.untilReleased(node)
+
+			want := record.Lease{Node: node, Token: held.Token}
+			w.until("the ledger says that the lease was taken and released", func() error {
+				found, _, err := ledger.ReadLeases(w.ctx, ledgerOfRun)
+				if err == nil && (len(found.Taken) != 1 || found.Taken[0].Lease != want || len(found.Ends) != 1 || found.Ends[0].Lease != want || found.Ends[0].Reason != lease.Released) {
+					err = fmt.Errorf("it says %+v, want %+v", found, want)
+				}
+				return err
+			})
+		})
+	}
+}
+
+func TestANodeIsNotGivenBackWhileABlockRuns(t *testing.T) {
+	w := started(t, nil)
+	node := w.node("node-a")
+	pod := w.addPod("scan-w000-block-1", corev1.PodStatus{Phase: corev1.PodRunning})
+	w.must(admin.Delete(w.ctx, w.get()))
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonCancelled, "pods still running: 1")
+	if !w.leaseOf(node).Held() {
+		t.Error("the node was given back while a block runs")
+	}
+	w.deletePod(pod)
+	w.untilReleased(node)
+}
+
+func TestANodeForItselfIsTaintedWhileItIsHeld(t *testing.T) {
+	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Placement.Exclusive = assayv1alpha1.ExclusiveNode
+	})
+	node := w.node("node-a")
+	// What an operator that is gone left behind.
+	w.setTaints(node, corev1.Taint{Key: lease.TaintKey, Value: "a-run-that-is-gone", Effect: corev1.TaintEffectNoSchedule})
+	w.untilTaint(node, "")
+
+	w.must(admin.Create(w.ctx, w.template))
+	w.create()
+	w.untilStarted()
+	uid := string(w.get().UID)
+	w.untilTaint(node, uid)
+	found, err := w.getWorkflow("scan-w000")
+	w.must(err)
+	for _, template := range found.Spec.Templates {
+		own := slices.Contains(template.Tolerations, lease.Toleration(uid))
+		if isPod := template.Container != nil; isPod != own {
+			t.Errorf("template %s tolerates the run's own taint: %v", template.Name, own)
+		}
+	}
+	// Somebody takes the taint away, and the operator is replaced: it is there again.
+	operator.stop()
+	w.setTaints(node)
+	operator, err = startOperator()
+	w.must(err)
+	w.untilTaint(node, uid)
+
+	w.finish()
+	w.untilReleased(node)
+	w.untilTaint(node, "")
+}
+
+func (w *world) setTaints(name string, taints ...corev1.Taint) {
+	w.t.Helper()
+	w.until("the node's taints are set", func() error {
+		var node corev1.Node
+		if err := admin.Get(w.ctx, client.ObjectKey{Name: name}, &node); err != nil {
+			return err
+		}
+		node.Spec.Taints = taints
+		return admin.Update(w.ctx, &node)
+	})
+}
+
+// untilTaint waits until exactly one run's taint is on a node; an empty uid is none.
+func (w *world) untilTaint(name, uid string) {
+	w.t.Helper()
+	w.until("the taint is of run "+uid, func() error {
+		var node corev1.Node
+		if err := admin.Get(w.ctx, client.ObjectKey{Name: name}, &node); err != nil {
+			return err
+		}
+		var found []string
+		for _, taint := range node.Spec.Taints {
+			if taint.Key == lease.TaintKey {
+				found = append(found, taint.Value)
+			}
+		}
+		if uid == "" && len(found) == 0 || len(found) == 1 && found[0] == uid {
+			return nil
+		}
+		return fmt.Errorf("taints are %v", found)
+	})
+}
+
+// A run loses its node in the worst way: its operator dies, somebody deletes it by force, and its pod is on a machine that
+// nobody can reach.
+func TestATakeoverWaitsForThePodsAndFencesTheVictim(t *testing.T) {
+	victim := started(t, nil)
+	node := victim.node("node-a")
+	held := victim.untilHolds(node)
+	pod := victim.addPod("scan-w000-block-1", corev1.PodStatus{Phase: corev1.PodRunning})
+	exp, err := ledger.ReadExperiment(victim.ctx, victim.ledger())
+	victim.must(err)
+	wave, ledgerOfVictim := victim.wave(0), victim.ledger()
+	victim.runBlocks(0, 3)
+
+	operator.stop()
+	gone := victim.get()
+	gone.Finalizers = nil
+	victim.must(admin.Update(victim.ctx, gone))
+	victim.must(admin.Delete(victim.ctx, gone))
+	found, err := victim.getWorkflow("scan-w000")
+	victim.must(err)
+	victim.must(admin.Delete(victim.ctx, found))
+	victim.expire(node)
+	operator, err = startOperator()
+	victim.must(err)
+
+	heir := victim.beside("heir")
+	heir.create()
+	heir.untilWaiting("is taken over once pod scan-w000-block-1 has ended")
+	if got := victim.leaseOf(node); got.Holder != held.Holder {
+		t.Fatalf("the node went to %q while the pod ran", got.Holder)
+	}
+	heir.deletePod(pod)
+	heir.untilStarted()
+	if got := heir.untilHolds(node); got.Token != held.Token+1 {
+		t.Errorf("token %d after %d", got.Token, held.Token)
+	}
+
+	// The end is in the victim's ledger, and what its pod measures afterwards is rejected by name.
+	leases, _, err := ledger.ReadLeases(victim.ctx, ledgerOfVictim)
+	victim.must(err)
+	if len(leases.Ends) != 1 || leases.Ends[0].Reason != lease.Expired || leases.Ends[0].Lease != *wave.Blocks[0].Lease {
+		t.Fatalf("the victim's ledger says %+v", leases)
+	}
+	late := writeLate(victim, ledgerOfVictim, wave, leases.Ends[0].EndedAt.Add(time.Second))
+	evidence, err := ledger.ReadEvidence(victim.ctx, ledgerOfVictim, 0)
+	victim.must(err)
+	judged := analysis.Analyze(exp, evidence, 0)
+	for _, id := range late {
+		if !slices.ContainsFunc(judged.Excluded, func(e analysis.Exclusion) bool { return e.Attempt == id && strings.Contains(e.Reason, "stale lease") }) {
+			t.Errorf("attempt %s is not rejected as stale: %+v", id, judged.Excluded)
+		}
+	}
+	if measured := 3 * len(wave.Blocks[0].Order); judged.Trials.Used != measured {
+		t.Errorf("%d attempts are used, want the %d that ended in time", judged.Trials.Used, measured)
+	}
+}
+
+// writeLate leaves the attempts of a wave's last block in a ledger, as if they had been measured at a time.
+func writeLate(w *world, store ledger.Store, wave *record.Wave, when time.Time) []string {
+	w.t.Helper()
+	exp, err := ledger.ReadExperiment(w.ctx, store)
+	w.must(err)
+	last := *wave
+	last.Blocks = wave.Blocks[len(wave.Blocks)-1:]
+	machine := simulate.Machine{Seed: 99, Seconds: simulate.ScanSeconds}
+	attempts := machine.Run(exp, &last)
+	var ids []string
+	for i := range attempts {
+		attempts[i].StartedAt = when
+		ids = append(ids, attempts[i].ID)
+		raw, err := json.Marshal(attempts[i])
+		w.must(err)
+		w.must(store.Create(w.ctx, ledger.AttemptsPrefix+attempts[i].Block+"/"+attempts[i].ID+".json", raw))
+	}
+	return ids
+}
+
+func TestALeaseOfARunThatIsGoneEndsWithoutAnybodyWaiting(t *testing.T) {
+	w := newWorld(t, nil)
+	node := w.node("node-a")
+	ghost := lease.Lease{Node: node}.TakenBy(lease.Holder{Namespace: w.namespace, Name: "ghost", UID: "1"}, true, lease.DefaultDuration, time.Now().Add(-time.Hour))
+	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: leaseNamespace, Name: lease.Name(node), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+	}}
+	w.must(ghost.Write(object))
+	w.must(admin.Create(w.ctx, object))
+	w.untilReleased(node)
+	w.untilTaint(node, "")
+}
+
+func TestAnOperatorMayNotStartAWaveUnderALeaseThatItLost(t *testing.T) {
+	w := started(t, nil)
+	node := w.node("node-a")
+	w.untilHolds(node)
+	w.until("the lease is in the status", func() error {
+		if leases := w.get().Status.Leases; len(leases) != 1 {
+			return fmt.Errorf("leases are %v", leases)
+		}
+		return nil
+	})
+	operator.stop()
+	// While the operator is away, the wave's workflow is lost and the node goes to another run.
+	found, err := w.getWorkflow("scan-w000")
+	w.must(err)
+	w.must(admin.Delete(w.ctx, found))
+	var object coordinationv1.Lease
+	w.must(admin.Get(w.ctx, client.ObjectKey{Namespace: leaseNamespace, Name: lease.Name(node)}, &object))
+	thief := w.leaseOf(node).Ended(lease.Expired, time.Now()).TakenBy(lease.Holder{Namespace: w.namespace, Name: "thief", UID: "2"}, false, lease.DefaultDuration, time.Now())
+	w.must(thief.Write(&object))
+	w.must(admin.Update(w.ctx, &object))
+	operator, err = startOperator()
+	w.must(err)
+
+	// The wave is closed by an analysis; its blocks never run under the other run's lease.
+	w.until("the wave is analysed as it is", func() error { _, err := w.getWorkflow("scan-w000-a1"); return err })
+	if _, err := w.getWorkflow("scan-w000"); err == nil {
+		t.Error("the wave was started under a lease that is lost")
+	}
+	w.untilEvent("LeaseLost", node)
+}
+
+func TestANodeThatIsCordonedMidwayIsLeft(t *testing.T) {
+	w := started(t, nil)
+	first := w.node("node-a")
+	w.addNode("node-b", "4")
+	w.runBlocks(0, 2)
+	pod := w.addPod("scan-w000-block-3", corev1.PodStatus{Phase: corev1.PodRunning})
+	w.bind(pod, first)
+	w.cordon(first, true)
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionTrue, assayv1alpha1.ReasonWaveRunning, "node "+first+" is cordoned with 2 blocks to run")
+	// The block that runs there ends in peace.
+	w.runBlocks(2, 3)
+	w.deletePod(pod)
+	w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
+	found, err := w.getWorkflow("scan-w000")
+	w.must(err)
+	if why := found.Annotations[workflow.AgainAnnotation]; !strings.Contains(why, "cordoned with 1 blocks to run") {
+		t.Errorf("the workflow does not say that its blocks are planned again: %q", why)
+	}
+}
+
+func TestANodeThatIsNotReadyForLongIsLeft(t *testing.T) {
+	w := started(t, nil)
+	name := w.node("node-a")
+	w.bind(w.addPod("scan-w000-block-1", corev1.PodStatus{Phase: corev1.PodRunning}), name)
+	var node corev1.Node
+	w.must(admin.Get(w.ctx, client.ObjectKey{Name: name}, &node))
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.Now()}}
+	w.must(admin.Status().Update(w.ctx, &node))
+	w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
+	// Its pod may still run there, so nobody gets the node.
+	w.argoSays("scan-w000", "Failed", "stopped")
+	if !w.leaseOf(name).Held() {
+		t.Error("the node was given back with a pod on it")
+	}
+}
+
+func (w *world) cordon(name string, value bool) {
+	w.t.Helper()
+	var node corev1.Node
+	w.must(admin.Get(w.ctx, client.ObjectKey{Name: name}, &node))
+	before := node.DeepCopy()
+	node.Spec.Unschedulable = value
+	w.must(admin.Patch(w.ctx, &node, client.MergeFrom(before)))
+}
+
+// bind puts a pod on a node, as the scheduler does.
+func (w *world) bind(pod *corev1.Pod, node string) {
+	w.t.Helper()
+	w.must(admin.SubResource("binding").Create(w.ctx, pod, &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: node},
+	}))
+}
+
+// Eight operators that each believe to be the only one take a node for eight runs at the same moment.
+func TestOfManyWhoTakeANodeAtOnceOneGetsIt(t *testing.T) {
+	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Suspend = ptr.To(true)
+	})
+	const operators = 8
+	var runs [operators]*assayv1alpha1.BenchmarkRun
+	for i := range runs {
+		runs[i] = w.beside(fmt.Sprintf("run-%d", i)).run
+		w.must(admin.Create(w.ctx, runs[i]))
+	}
+	history := w.watchHistory()
+	var group sync.WaitGroup
+	var outcomes [operators]error
+	for i := range runs {
+		applier := &apply.Applier{
+			Client: admin, Live: admin, Store: store,
+			Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Clock: clock.RealClock{},
+		}
+		group.Go(func() {
+			outcomes[i] = applier.Do(w.ctx, runs[i], plan.AcquireLeases{Nodes: []string{w.node("node-a")}})
+		})
+	}
+	group.Wait()
+	won := slices.IndexFunc(outcomes[:], func(err error) bool { return err == nil })
+	if won < 0 {
+		t.Fatalf("nobody got the node: %v", outcomes)
+	}
+	for i, err := range outcomes {
+		if i != won && !apierrors.IsConflict(err) {
+			t.Errorf("operator %d was told %v: it must be a conflict, as run %d has the node", i, err, won)
+		}
+	}
+	if got := w.leaseOf(w.node("node-a")); got.Holder != plan.HolderOf(runs[won]) || got.Token != 1 {
+		t.Errorf("the lease is %+v, want run %d's with token 1", got, won)
+	}
+	w.until("the history has the winner", func() error {
+		if got := history.noOverlap(t); len(got) != 1 || got[0] != runs[won].Name {
+			return fmt.Errorf("the node went to %v", got)
+		}
+		return nil
+	})
+}
+
+// Whatever the planner believed: the last check before a wave exists is against the API server.
+func TestAWaveUnderATokenThatIsNotInForceIsRefused(t *testing.T) {
+	w := started(t, nil)
+	exp, err := ledger.ReadExperiment(w.ctx, w.ledger())
+	w.must(err)
+	held := w.untilHolds(w.node("node-a"))
+	applier := &apply.Applier{
+		Client: admin, Live: admin, Store: store, Config: workflowConfig(),
+		Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Clock: clock.RealClock{},
+	}
+	for _, lane := range []plan.Lane{{Node: held.Node, Token: held.Token + 1}, {Node: w.node("node-b"), Token: 1}} {
+		wave, err := plan.BuildWave(exp, 7, 4, 2, []plan.Lane{lane})
+		w.must(err)
+		err = applier.Do(w.ctx, w.get(), plan.StartWave{Experiment: exp, Wave: wave, Lanes: []plan.Lane{lane}})
+		if !apierrors.IsConflict(err) {
+			t.Errorf("a wave on %+v was told %v, want a conflict", lane, err)
+		}
+		if _, err := w.ledger().Get(w.ctx, ledger.WaveKey(7)); !errors.Is(err, ledger.ErrNotFound) {
+			t.Errorf("the wave on %+v is in the ledger: %v", lane, err)
+		}
+		if _, err := w.getWorkflow("scan-w007"); err == nil {
+			t.Errorf("the wave on %+v has a workflow", lane)
+		}
+	}
+}
+
+func TestARunWithoutALeaseKeepsOffANodeThatAnotherHasForItself(t *testing.T) {
+	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Placement.Exclusive = assayv1alpha1.ExclusiveNode
+	})
+	w.must(admin.Create(w.ctx, w.template))
+	w.create()
+	w.untilStarted()
+	guest := w.beside("guest")
+	guest.run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveNone
+	guest.create()
+	guest.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonWaitingForNode,
+		"run "+w.namespace+"/scan, which has node "+w.node("node-a")+" for itself since ")
+	w.finish()
+	guest.untilStarted()
+	for _, block := range guest.wave(0).Blocks {
+		if block.Lease != nil {
+			t.Errorf("block %s runs under %+v, and the run wants no lease", block.ID, block.Lease)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+// Package browser opens the HTML report in a real browser, at the widths of a desk and of a phone, in the light and in the
+// dark, and looks for what makes a page hard to read.
+package browser
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// look is one way to look at the page.
+type look struct {
+	name          string
+	width, height int64
+	scheme        string
+}
+
+var looks = []look{
+	{"desk-light", 1280, 900, "light"},
+	{"desk-dark", 1280, 900, "dark"},
+	{"phone-light", 390, 844, "light"},
+	{"phone-dark", 390, 844, "dark"},
+}
+
+// report is the file to look at, as an address.
+func report(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("REPORT")
+	if path == "" {
+		t.Fatal("REPORT is not set: name the report.html of a ledger, or run make test-browser")
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(absolute); err != nil {
+		t.Fatal(err)
+	}
+	return (&url.URL{Scheme: "file", Path: absolute}).String()
+}
+
+// open starts a browser of its own for one look. The sandbox is off because a container's root has none to give; the page
+// is our own file.
+func open(t *testing.T, l look) context.Context {
+	t.Helper()
+	program := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			program = found
+			break
+		}
+	}
+	if program == "" {
+		t.Fatal("no Chromium on PATH: install the package chromium")
+	}
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.Flag("disable-gpu", true), chromedp.Flag("hide-scrollbars", true))
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(stop)
+	ctx, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(cancel)
+	ctx, cancelTimeout := context.WithTimeout(ctx, 2*time.Minute)
+	t.Cleanup(cancelTimeout)
+	if _, err := chromedp.Call(ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: l.width, Height: l.height, DeviceScaleFactor: 1, Mobile: l.width < 600,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return ctx
+}
+
+// complaints runs an expression in the page and fails the test with whatever list of complaints it returns.
+func complaints(t *testing.T, ctx context.Context, what, expression string) {
+	t.Helper()
+	found, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](expression))
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	for _, complaint := range found[:min(len(found), 10)] {
+		t.Errorf("%s: %s", what, complaint)
+	}
+}
+
+func TestTheReportReadsWell(t *testing.T) {
+	address := report(t)
+	for _, l := range looks {
+		t.Run(l.name, func(t *testing.T) {
+			ctx := open(t, l)
+			var lock sync.Mutex
+			var requests, problems []string
+			err := chromedp.Listen(ctx, func(event any) {
+				lock.Lock()
+				defer lock.Unlock()
+				switch event := event.(type) {
+				case *network.EventRequestWillBeSent:
+					requests = append(requests, event.Request.URL)
+				case *runtime.EventExceptionThrown:
+					problems = append(problems, event.ExceptionDetails.Text)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
+				t.Fatal(err)
+			}
+			if err := chromedp.Do(ctx, chromedp.Navigate(address), chromedp.WaitReady(chromedp.CSS("#repeat"))); err != nil {
+				t.Fatal(err)
+			}
+
+			complaints(t, ctx, "nothing is wider than the screen", `
+				document.documentElement.scrollWidth > innerWidth ? ["the page is " + document.documentElement.scrollWidth + " wide on a screen of " + innerWidth] : []`)
+			complaints(t, ctx, "every label of a plot is inside it", `
+				[...document.querySelectorAll("svg.chart")].flatMap(svg => { const box = svg.getBoundingClientRect();
+				  return [...svg.querySelectorAll("text")].filter(text => { const b = text.getBoundingClientRect();
+				    return b.width > 0 && (b.left < box.left - 2 || b.right > box.right + 2 || b.top < box.top - 2 || b.bottom > box.bottom + 2) })
+				    .map(text => JSON.stringify(text.textContent) + " of " + JSON.stringify(svg.querySelector("title").textContent)) })`)
+			complaints(t, ctx, "labels on an axis do not run into each other", `
+				[...document.querySelectorAll("svg.chart")].flatMap(svg => { const boxes = [...svg.querySelectorAll("text.tick")].map(text => [text.textContent, text.getBoundingClientRect()]);
+				  return boxes.flatMap(([a, p], i) => boxes.slice(i + 1).filter(([b, q]) => Math.min(p.right, q.right) - Math.max(p.left, q.left) > 1 && Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 3)
+				    .map(([b]) => JSON.stringify(a) + " and " + JSON.stringify(b) + " in " + JSON.stringify(svg.querySelector("title").textContent))) })`)
+			complaints(t, ctx, "text is large enough", `
+				[...document.querySelectorAll("body *")].filter(e => [...e.childNodes].some(n => n.nodeType == 3 && n.textContent.trim()) && !e.closest("title,style"))
+				  .map(e => [e, parseFloat(getComputedStyle(e).fontSize) * (e.ownerSVGElement ? e.ownerSVGElement.getBoundingClientRect().width / e.ownerSVGElement.viewBox.baseVal.width : 1)])
+				  .filter(([e, size]) => size < 8.5).map(([e, size]) => size.toFixed(1) + "px: " + JSON.stringify(e.textContent.slice(0, 40)))`)
+			complaints(t, ctx, "text stands out from what is behind it (WCAG AA)", contrast)
+			complaints(t, ctx, "links lead somewhere", `
+				[...document.querySelectorAll("a[href^='#']")].filter(a => !document.querySelector(a.getAttribute("href"))).map(a => a.outerHTML)`)
+
+			picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+			if err != nil {
+				t.Fatal(err)
+			}
+			keep(t, l.name+".png", picture)
+
+			lock.Lock()
+			defer lock.Unlock()
+			for _, request := range requests {
+				if request != address {
+					t.Errorf("the page asked for %.200s", request)
+				}
+			}
+			for _, problem := range problems {
+				t.Errorf("the browser complains: %s", problem)
+			}
+		})
+	}
+}
+
+// contrast compares the colour of every text with the background it stands on: 4.5 to 1 is what WCAG 2.2 asks of text.
+const contrast = `(() => {
+  const parse = c => { const m = c.match(/[\d.]+/g).map(Number); return m.length < 4 ? [...m, 1] : m };
+  const light = ([r, g, b]) => { const f = v => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4 }; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b) };
+  const behind = e => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c[3] > 0.5) return c } return [255, 255, 255] };
+  return [...document.querySelectorAll("body *")].filter(e => [...e.childNodes].some(n => n.nodeType == 3 && n.textContent.trim()) && !e.closest("title,style")).flatMap(e => {
+    const style = getComputedStyle(e), ink = parse(e.ownerSVGElement ? style.fill : style.color), a = light(ink), b = light(behind(e));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    return ratio < 4.5 ? [ratio.toFixed(2) + " to 1: " + JSON.stringify(e.textContent.trim().slice(0, 40))] : [] }) })()`
+
+// The plots are what is hard to print: a page without them has no SVG, and one that breaks inside them is useless.
+func TestTheReportPrints(t *testing.T) {
+	ctx := open(t, look{"print", 1280, 900, "dark"})
+	if err := chromedp.Do(ctx, chromedp.Navigate(report(t)), chromedp.WaitReady(chromedp.CSS("#repeat"))); err != nil {
+		t.Fatal(err)
+	}
+	paper, err := chromedp.Run(ctx, chromedp.PrintToPDF())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(paper), "%PDF") || len(paper) < 20_000 {
+		t.Errorf("printing gave %d bytes", len(paper))
+	}
+	keep(t, "print.pdf", paper)
+}
+
+// keep leaves what was seen for people to look at.
+func keep(t *testing.T, name string, data []byte) {
+	t.Helper()
+	folder := os.Getenv("PICTURES")
+	if folder == "" {
+		return
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, name), data, 0o644); err != nil {
+		t.Fatal(fmt.Errorf("keep %s: %w", name, err))
+	}
+}

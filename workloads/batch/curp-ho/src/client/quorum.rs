@@ -1,0 +1,119 @@
+//! When a strong command has its answer.
+
+use crate::command::{CommandId, FAST_QUORUM, MAJORITY};
+use crate::wire::Verdict;
+
+/// What the leader said of a command's speculative result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaderSaid {
+    /// Nothing that conflicts was uncommitted.
+    pub ok: bool,
+    /// The uncommitted weak write that the result shows, if any.
+    pub read_dep: CommandId,
+}
+
+/// What a follower said of it last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FollowerSaid {
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// The pending weak write that a read would have shown there.
+    pub read_dep: CommandId,
+}
+
+/// How a command came to its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Path {
+    /// All replicas recorded it without a conflict: one round trip.
+    Fast,
+    /// A majority has it at the leader's slot.
+    Slow,
+    /// The leader confirmed that it is final.
+    Synced,
+    /// A weak command: the bound replica's answer.
+    Bound,
+}
+
+/// The path on which the leader's result may be taken now, if any. `own` tells whether a weak write is the session's own: such a write
+/// was sent to every replica before the command, on the same connections, so none of them can have missed it.
+#[must_use]
+pub fn decide(
+    leader: Option<LeaderSaid>,
+    followers: &[Option<FollowerSaid>],
+    own: impl Fn(CommandId) -> bool,
+) -> Option<Path> {
+    let leader = leader?;
+    let said = || followers.iter().flatten();
+    let ordered = said().filter(|f| f.verdict == Verdict::Ordered).count();
+    if 1 + ordered >= MAJORITY {
+        return Some(Path::Slow);
+    }
+    let agrees =
+        |f: &&FollowerSaid| f.verdict == Verdict::Recorded && (f.read_dep == leader.read_dep || own(leader.read_dep));
+    (leader.ok && 1 + said().filter(agrees).count() >= FAST_QUORUM).then_some(Path::Fast)
+}
+
+/// Whether everybody has said all that they will say unasked. A replica that found a conflict speaks again once the command has its
+/// slot; if all recorded it and still disagree on what a read would show, nobody does.
+#[must_use]
+pub fn nothing_else_will_come(leader: Option<LeaderSaid>, followers: &[Option<FollowerSaid>]) -> bool {
+    let recorded = |said: &Option<FollowerSaid>| said.is_some_and(|said| said.verdict == Verdict::Recorded);
+    leader.is_some_and(|leader| leader.ok) && followers.iter().all(recorded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Verdict::{Conflict, Ordered, Recorded};
+
+    #[test]
+    fn each_path_is_taken_when_it_may_be() {
+        const NONE: CommandId = CommandId::NONE;
+        const OWN: CommandId = CommandId { client: 1, seq: 5 };
+        const FOREIGN: CommandId = CommandId { client: 2, seq: 5 };
+        let said = |verdict, read_dep| Some(FollowerSaid { verdict, read_dep });
+        let leader = |ok, read_dep| Some(LeaderSaid { ok, read_dep });
+        let cases = [
+            ("nobody answered", None, [None, None], None),
+            ("followers without the leader", None, [said(Recorded, NONE); 2], None),
+            ("followers have it in order, but the result is missing", None, [said(Ordered, NONE); 2], None),
+            ("the leader alone", leader(true, NONE), [None, None], None),
+            ("all three", leader(true, NONE), [said(Recorded, NONE); 2], Some(Path::Fast)),
+            ("two of three are not enough to be fast", leader(true, NONE), [said(Recorded, NONE), None], None),
+            ("one conflict", leader(true, NONE), [said(Recorded, NONE), said(Conflict, NONE)], None),
+            ("a conflict at the leader", leader(false, NONE), [said(Recorded, NONE); 2], None),
+            ("one follower has the slot", leader(false, NONE), [said(Ordered, NONE), None], Some(Path::Slow)),
+            (
+                "the slot after a conflict",
+                leader(true, NONE),
+                [said(Conflict, NONE), said(Ordered, NONE)],
+                Some(Path::Slow),
+            ),
+            ("a weak write that all know", leader(true, FOREIGN), [said(Recorded, FOREIGN); 2], Some(Path::Fast)),
+            (
+                "a weak write that one misses",
+                leader(true, FOREIGN),
+                [said(Recorded, FOREIGN), said(Recorded, NONE)],
+                None,
+            ),
+            (
+                "a weak write that the leader misses",
+                leader(true, NONE),
+                [said(Recorded, FOREIGN), said(Recorded, NONE)],
+                None,
+            ),
+            ("its own weak write", leader(true, OWN), [said(Recorded, NONE), said(Recorded, OWN)], Some(Path::Fast)),
+        ];
+        for (name, leader, followers, expected) in cases {
+            assert_eq!(decide(leader, &followers, |id| id.client == 1), expected, "{name}");
+            // Whoever neither has an answer nor asks for one waits for somebody who found a conflict or has said nothing yet.
+            let waits = expected.is_none() && !nothing_else_will_come(leader, &followers);
+            let reason = leader.is_none_or(|leader| !leader.ok)
+                || followers.iter().any(|said| said.is_none_or(|said| said.verdict == Conflict));
+            assert!(!waits || reason, "{name}");
+        }
+        assert!(nothing_else_will_come(leader(true, FOREIGN), &[said(Recorded, FOREIGN), said(Recorded, NONE)]));
+        assert!(!nothing_else_will_come(leader(true, FOREIGN), &[said(Recorded, FOREIGN), None]));
+        assert!(!nothing_else_will_come(leader(false, NONE), &[said(Recorded, NONE); 2]));
+    }
+}

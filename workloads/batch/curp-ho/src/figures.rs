@@ -1,0 +1,233 @@
+//! `batch-curp-ho bench`: the figures that the project claims for this workload, measured in one run.
+//!
+//! All arms take turns as whole trials: forwards in one round, backwards in the next. Each round gives one value or ratio; a figure is the
+//! median over the rounds with a 95 % interval from order statistics, so a slow spell of the machine that hits a whole round cancels in
+//! a ratio, and one that hits a single arm is one round of many.
+//!
+//! | figure | what it is |
+//! |---|---|
+//! | `curp.closed.ops` | commands per second: the document's clients (2 processes, 2 streams each, 15 commands in flight per stream, half weak, a tenth writes), `natural` flush, coalesced messages, 40,000 commands |
+//! | `curp.closed.weak_p50_ms` | median latency of the weak commands of the same trials |
+//! | `curp.closed.speedup` | `curp.closed.ops` over the document's program without a delay: batches of what is there, every other message written by itself |
+//! | `curp.closed.speedup_over_singles` | `curp.closed.ops` over what the document took that program for: one message per batch |
+//! | `curp.1m_over_10k` | commands per second of 1,000,000 commands over 10,000 (in every round the median of five such trials), otherwise as `curp.closed.ops` |
+//! | `curp.delay150_over_0` | commands per second with the document's 150 µs over none; every message written by itself, and the timer as the document's program had it |
+//! | `curp.delay150_over_singles` | the same over one message per batch |
+//! | `curp.precise150_over_0` | the same with a timer that keeps the 150 µs |
+//! | `curp.delay150_achieved_us` | the median delay that the document's 150 µs really were |
+
+use std::io::Write;
+
+use assay_harness::{FlagError, Flags};
+use serde::Serialize;
+
+use crate::command::Class;
+use crate::parameters::Parameters;
+use crate::replica::tally::Tally;
+use crate::run::{self, Failure, Outcome};
+
+/// What `bench` can be told.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    rounds: u64,
+    operations: u64,
+    short: u64,
+    long: u64,
+}
+
+impl Settings {
+    /// Reads the settings.
+    ///
+    /// # Errors
+    ///
+    /// When one is unknown, of the wrong form or out of bounds.
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
+        let mut flags = Flags::parse(arguments)?;
+        let operations = 100..=4_000_000;
+        let settings = Self {
+            rounds: flags.integer("rounds", 11, 6..=1000)?,
+            operations: flags.integer("operations", 40_000, operations.clone())?,
+            short: flags.integer("short-operations", 10_000, operations.clone())?,
+            long: flags.integer("long-operations", 1_000_000, operations)?,
+        };
+        flags.finish()?;
+        Ok(settings)
+    }
+}
+
+const OURS: usize = 0;
+const DELAY_0: usize = 1;
+const SINGLES: usize = 2;
+const GO_150: usize = 3;
+const PRECISE_150: usize = 4;
+const SHORT: usize = 5;
+const LONG: usize = 6;
+/// The short trial takes a few hundredths of a second: its turn has several, and the one in the middle counts.
+const SHORT_REPEATS: usize = 5;
+
+/// The arms, in this order.
+fn arms(settings: &Settings) -> Vec<Parameters> {
+    let arm = |operations: u64, rest: &[&str]| {
+        // A tenth of the commands warms up, as in a trial of the default length.
+        let common = [
+            format!("--operations={operations}"),
+            format!("--warmup-operations={}", (operations / 10).clamp(40, 4000)),
+            "--ceilings=false".to_owned(),
+        ];
+        let all = common.into_iter().chain(rest.iter().map(|&flag| flag.to_owned()));
+        Parameters::parse(all).expect("the arms' parameters are within bounds")
+    };
+    let timed = ["--message-writes=each", "--flush=timed", "--batch-delay-micros=150"];
+    vec![
+        arm(settings.operations, &[]),
+        arm(settings.operations, &["--message-writes=each", "--flush=timed"]),
+        arm(settings.operations, &["--message-writes=each", "--flush=immediate"]),
+        arm(settings.operations, &[&timed[..], &["--timer=go-like"]].concat()),
+        arm(settings.operations, &[&timed[..], &["--timer=precise"]].concat()),
+        arm(settings.short, &[]),
+        arm(settings.long, &[]),
+    ]
+}
+
+/// What is kept of a trial.
+struct Trial {
+    ops: f64,
+    weak_p50: f64,
+    delay: f64,
+}
+
+impl From<Outcome> for Trial {
+    fn from(outcome: Outcome) -> Self {
+        let mut delays = Tally::default();
+        outcome.statuses.iter().for_each(|status| delays.merge(&status.batch_delays));
+        Self {
+            ops: outcome.throughput(),
+            weak_p50: outcome.median_latency(Class::Weak).unwrap_or(f64::NAN),
+            delay: delays.median().unwrap_or(f64::NAN) * 1e-9,
+        }
+    }
+}
+
+/// Measures all figures and prints each as one line of JSON.
+///
+/// # Errors
+///
+/// When a trial fails, memory is short, standard output is gone, or two arms disagree.
+pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
+    let arms = arms(settings);
+    let mut trials: Vec<Vec<Trial>> = arms.iter().map(|_| Vec::new()).collect();
+    let mut digest: Option<String> = None;
+    // The first round is run and forgotten.
+    for round in 0..=settings.rounds {
+        eprintln!("batch-curp-ho bench: round {round} of {}", settings.rounds);
+        for turn in 0..arms.len() {
+            let arm = if round % 2 == 0 { turn } else { arms.len() - 1 - turn };
+            let repeats = if arm == SHORT { SHORT_REPEATS } else { 1 };
+            let mut turns = Vec::new();
+            for _ in 0..repeats {
+                let outcome = run::measure(&arms[arm])?;
+                // A wrong answer yields no number.
+                let found = outcome.parity.hex();
+                if *digest.get_or_insert_with(|| found.clone()) != found {
+                    return Err(Failure::Wrong(format!("arm {arm} gave other answers than the first")));
+                }
+                turns.push(Trial::from(outcome));
+            }
+            if round > 0 {
+                // Of several trials in a turn, the one in the middle.
+                turns.sort_by(|a, b| a.ops.total_cmp(&b.ops));
+                trials[arm].push(turns.swap_remove(repeats / 2));
+            }
+        }
+    }
+    let each = |arm: usize, of: fn(&Trial) -> f64| Estimate::median(trials[arm].iter().map(of).collect());
+    let ratio = |above: usize, below: usize| {
+        Estimate::median(trials[above].iter().zip(&trials[below]).map(|(a, b)| a.ops / b.ops).collect())
+    };
+    let figures = [
+        ("curp.closed.ops", "ops/s", each(OURS, |trial| trial.ops)),
+        ("curp.closed.weak_p50_ms", "ms", each(OURS, |trial| trial.weak_p50 * 1e3)),
+        ("curp.closed.speedup", "x", ratio(OURS, DELAY_0)),
+        ("curp.closed.speedup_over_singles", "x", ratio(OURS, SINGLES)),
+        ("curp.1m_over_10k", "x", ratio(LONG, SHORT)),
+        ("curp.delay150_over_0", "x", ratio(GO_150, DELAY_0)),
+        ("curp.precise150_over_0", "x", ratio(PRECISE_150, DELAY_0)),
+        ("curp.delay150_over_singles", "x", ratio(GO_150, SINGLES)),
+        ("curp.delay150_achieved_us", "us", each(GO_150, |trial| trial.delay * 1e6)),
+    ];
+    for (figure, unit, Estimate { value, low, high, samples }) in figures {
+        let line = serde_json::to_string(&Figure { figure, value, unit, low, high, samples })
+            .map_err(|error| Failure::System(error.into()))?;
+        writeln!(out, "{line}").and_then(|()| out.flush())?;
+    }
+    Ok(())
+}
+
+/// One line of output.
+#[derive(Serialize)]
+struct Figure<'a> {
+    figure: &'a str,
+    value: f64,
+    unit: &'a str,
+    low: f64,
+    high: f64,
+    samples: usize,
+}
+
+/// A figure and its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Estimate {
+    value: f64,
+    low: f64,
+    high: f64,
+    samples: usize,
+}
+
+impl Estimate {
+    /// The median, with the narrowest symmetric pair of order statistics that covers it with at least 95 %.
+    fn median(mut samples: Vec<f64>) -> Self {
+        samples.sort_by(f64::total_cmp);
+        let n = samples.len();
+        let value = (samples[(n - 1) / 2] + samples[n / 2]) / 2.0;
+        let rank = lower_rank(n);
+        Self { value, low: samples[rank], high: samples[n - 1 - rank], samples: n }
+    }
+}
+
+/// The largest `k` such that the median of `n` samples lies below the one of rank `k` (from zero) with at most 2.5 %.
+fn lower_rank(n: usize) -> usize {
+    // P(at most k of n fair coins), in logarithms because 2^-n gets small.
+    let mut log_term = -(n as f64) * 2_f64.ln();
+    let mut below = log_term.exp();
+    let mut rank = 0;
+    while below <= 0.025 {
+        rank += 1;
+        log_term += ((n - rank + 1) as f64 / rank as f64).ln();
+        below += log_term.exp();
+    }
+    rank.saturating_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_of_a_median_has_the_textbook_ranks() {
+        // Of 11 samples the 2nd and the 10th, of 20 the 6th and the 15th, of 6 the ends.
+        assert_eq!([6, 11, 20].map(lower_rank), [0, 1, 5]);
+        let estimate = Estimate::median((1..=20).map(f64::from).collect());
+        assert_eq!(estimate, Estimate { value: 10.5, low: 6.0, high: 15.0, samples: 20 });
+    }
+
+    #[test]
+    fn the_arms_are_the_ones_that_the_figures_speak_of() {
+        let arms = arms(&Settings::parse([]).unwrap());
+        assert_eq!(arms.len(), LONG + 1);
+        assert_eq!(
+            arms.iter().map(|arm| arm.operations).collect::<Vec<_>>(),
+            [40_000, 40_000, 40_000, 40_000, 40_000, 10_000, 1_000_000]
+        );
+        assert_eq!(arms.iter().map(|arm| arm.batch_delay_micros).collect::<Vec<_>>(), [0, 0, 0, 150, 150, 0, 0]);
+    }
+}

@@ -1,0 +1,31 @@
+//! Nanoseconds that all processes of the machine agree on, and what a process has used.
+
+use std::mem::MaybeUninit;
+
+use crate::replica::Usage;
+
+/// Nanoseconds of the monotonic clock, which is one for the whole machine.
+#[must_use]
+pub fn now() -> u64 {
+    let mut time = MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: the pointer is to a timespec of our own, which a successful call fills; this clock exists on every Linux.
+    let time = unsafe {
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
+        time.assume_init()
+    };
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+/// `usage` with this process's CPU time and peak memory filled in.
+#[must_use]
+pub fn usage(usage: Usage) -> Usage {
+    // SAFETY: all zeros is a valid rusage, and the call only writes into it.
+    let used = unsafe {
+        let mut used = MaybeUninit::<libc::rusage>::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, used.as_mut_ptr());
+        used.assume_init()
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
+    let cpu_seconds = seconds(used.ru_utime) + seconds(used.ru_stime);
+    Usage { cpu_seconds, peak_memory: used.ru_maxrss.unsigned_abs() * 1024, ..usage }
+}

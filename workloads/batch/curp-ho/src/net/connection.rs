@@ -1,0 +1,233 @@
+//! A non-blocking connection with a buffer in each direction.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::Duration;
+
+use crate::replica::Usage;
+use crate::wire::{FrameError, HEADER, MAX_FRAME, Message, split};
+
+/// Bytes that may wait for a receiver. One that is further behind is given up.
+const MAX_OUTPUT: usize = 64 << 20;
+/// Bytes read at once.
+const READ: usize = 64 << 10;
+
+/// Whether a connection lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It does.
+    Open,
+    /// The other end is gone, or too far behind.
+    Closed,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub struct Connection {
+    stream: TcpStream,
+    input: Input,
+    output: Vec<u8>,
+    sent: usize,
+    /// Whether the poll was told to report room to write.
+    pub wants_room: bool,
+}
+
+/// Bytes that have come and are not handled yet.
+#[derive(Debug, Default)]
+pub struct Input {
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Input {
+    /// The next whole frame's body.
+    ///
+    /// # Errors
+    ///
+    /// When the length in front of it is not allowed.
+    pub fn next_frame(&mut self) -> Result<Option<&[u8]>, FrameError> {
+        let Some((body, _)) = split(&self.bytes[self.start..self.end])? else { return Ok(None) };
+        self.start += HEADER + body.len();
+        Ok(Some(&self.bytes[self.start - body.len()..self.start]))
+    }
+
+    /// Room for more bytes.
+    fn room(&mut self) -> &mut [u8] {
+        self.bytes.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        // What stays is less than a frame, so the buffer never grows beyond one frame and one reading.
+        debug_assert!(self.end < HEADER + MAX_FRAME);
+        if self.bytes.len() < self.end + READ {
+            self.bytes.resize(self.end + READ, 0);
+        }
+        &mut self.bytes[self.end..]
+    }
+}
+
+impl Connection {
+    /// Takes over a stream. Small messages are sent at once (`TCP_NODELAY`).
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn new(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, input: Input::default(), output: Vec::new(), sent: 0, wants_room: false })
+    }
+
+    /// Reads once.
+    pub fn read(&mut self, usage: &mut Usage) -> State {
+        usage.reads += 1;
+        match self.stream.read(self.input.room()) {
+            Ok(0) => State::Closed,
+            Ok(count) => {
+                self.input.end += count;
+                State::Open
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => State::Open,
+            Err(_) => State::Closed,
+        }
+    }
+
+    /// Ends the connection so that the other end has read all that was sent: says that nothing more comes, and waits until the other end
+    /// says the same. Closing with answers unread would be a reset, after which the other end may throw away what it has not read.
+    ///
+    /// # Errors
+    ///
+    /// When the other end is gone, or does not end in time.
+    pub fn finish(mut self, patience: Duration) -> io::Result<()> {
+        self.stream.set_nonblocking(false)?;
+        self.stream.set_read_timeout(Some(patience))?;
+        self.stream.set_write_timeout(Some(patience))?;
+        self.stream.write_all(&self.output[self.sent..])?;
+        self.stream.shutdown(Shutdown::Write)?;
+        while self.stream.read(self.input.room())? > 0 {}
+        Ok(())
+    }
+
+    /// Takes the input out, so that the connection can be written to while it is handled; see [`put_back`](Self::put_back).
+    pub fn take_input(&mut self) -> Input {
+        std::mem::take(&mut self.input)
+    }
+
+    /// Puts the input back.
+    pub fn put_back(&mut self, input: Input) {
+        self.input = input;
+    }
+
+    /// Appends a message to what is to be sent.
+    pub fn push(&mut self, message: &Message<'_>, usage: &mut Usage) {
+        usage.frames_sent += 1;
+        message.append(&mut self.output);
+    }
+
+    /// Appends whole frames to what is to be sent.
+    pub fn push_frames(&mut self, frames: &[u8], usage: &mut Usage) {
+        usage.frames_sent += 1;
+        self.output.extend_from_slice(frames);
+    }
+
+    /// Whether something is left to be sent.
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        self.sent < self.output.len()
+    }
+
+    /// Sends as much as the other end takes.
+    pub fn write(&mut self, usage: &mut Usage) -> State {
+        while self.has_output() {
+            usage.writes += 1;
+            match self.stream.write(&self.output[self.sent..]) {
+                Ok(count) => {
+                    self.sent += count;
+                    usage.bytes_sent += count as u64;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let behind = self.output.len() - self.sent > MAX_OUTPUT;
+                    return if behind { State::Closed } else { State::Open };
+                }
+                Err(_) => return State::Closed,
+            }
+        }
+        self.output.clear();
+        self.sent = 0;
+        State::Open
+    }
+}
+
+impl AsRawFd for Connection {
+    fn as_raw_fd(&self) -> RawFd {
+        self.stream.as_raw_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn frames_arrive_whole_however_the_bytes_are_cut() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut receiver = Connection::new(listener.accept().unwrap().0).unwrap();
+        let (mut poll, mut usage) = (crate::net::Poll::new().unwrap(), Usage::default());
+        poll.add(&receiver, 0).unwrap();
+        let mut bytes = Vec::new();
+        Message::Sync { seq: 5 }.append(&mut bytes);
+        Message::Status { json: &[b'x'; 200_000] }.append(&mut bytes);
+        let mut seen = Vec::new();
+        for part in [&bytes[..3], &bytes[3..20], &bytes[20..]] {
+            sender.write_all(part).unwrap();
+            let mut expected = part.len();
+            while expected > 0 {
+                poll.wait(10_000).unwrap();
+                let before = receiver.input.end - receiver.input.start;
+                assert_eq!(receiver.read(&mut usage), State::Open);
+                expected -= receiver.input.end - receiver.input.start - before;
+                let mut input = receiver.take_input();
+                while let Some(body) = input.next_frame().unwrap() {
+                    seen.push(body.len());
+                }
+                receiver.put_back(input);
+            }
+        }
+        assert_eq!(seen, [5, 200_001]);
+        drop(sender);
+        poll.wait(10_000).unwrap();
+        assert_eq!(receiver.read(&mut usage), State::Closed);
+    }
+
+    #[test]
+    fn a_connection_is_finished_when_the_other_end_has_read_everything() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut other = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut connection = Connection::new(listener.accept().unwrap().0).unwrap();
+        // An answer that nobody reads any more must not become a reset.
+        other.write_all(&[7; 1000]).unwrap();
+        connection.push_frames(&[1; 300_000], &mut Usage::default());
+        let reader = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            other.read_to_end(&mut all).map(|_| all.len())
+        });
+        connection.finish(Duration::from_secs(20)).unwrap();
+        assert_eq!(reader.join().unwrap().unwrap(), 300_000);
+    }
+
+    #[test]
+    fn a_receiver_that_does_not_read_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let _idle = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut connection = Connection::new(listener.accept().unwrap().0).unwrap();
+        let mut usage = Usage::default();
+        let frame = vec![0; 16 << 20];
+        connection.push_frames(&frame, &mut usage);
+        assert_eq!((connection.write(&mut usage), connection.has_output()), (State::Open, true));
+        (0..5).for_each(|_| connection.push_frames(&frame, &mut usage));
+        assert_eq!(connection.write(&mut usage), State::Closed);
+    }
+}

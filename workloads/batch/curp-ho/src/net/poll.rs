@@ -1,0 +1,185 @@
+//! epoll and timerfd.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// What is ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ready {
+    /// The token it was added with.
+    pub token: u64,
+    /// There is something to read, or the other end is gone.
+    pub readable: bool,
+    /// There is room to write.
+    pub writable: bool,
+}
+
+/// Waits for many descriptors at once.
+#[derive(Debug)]
+pub struct Poll {
+    epoll: OwnedFd,
+    events: Vec<libc::epoll_event>,
+    ready: Vec<Ready>,
+}
+
+impl Poll {
+    /// Waits for nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: no pointers are passed; the descriptor is checked and owned by nobody else.
+        let epoll = unsafe { owned(libc::epoll_create1(libc::EPOLL_CLOEXEC))? };
+        Ok(Self { epoll, events: vec![libc::epoll_event { events: 0, u64: 0 }; 64], ready: Vec::new() })
+    }
+
+    /// Adds a descriptor; it is reported while it is readable.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn add(&self, fd: &impl AsRawFd, token: u64) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd.as_raw_fd(), token, false)
+    }
+
+    /// Whether a descriptor is to be reported while it is writable, too.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn writable(&self, fd: &impl AsRawFd, token: u64, wanted: bool) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_MOD, fd.as_raw_fd(), token, wanted)
+    }
+
+    fn control(&self, operation: i32, fd: RawFd, token: u64, writable: bool) -> io::Result<()> {
+        let events = libc::EPOLLIN | libc::EPOLLRDHUP | if writable { libc::EPOLLOUT } else { 0 };
+        let mut event = libc::epoll_event { events: events.cast_unsigned(), u64: token };
+        // SAFETY: the event outlives the call, which copies it.
+        match unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), operation, fd, &raw mut event) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Waits until something is ready, or for so many milliseconds; -1 is forever.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses. An interruption is no error, and nothing is ready then.
+    pub fn wait(&mut self, milliseconds: i32) -> io::Result<&[Ready]> {
+        self.ready.clear();
+        let (events, room) = (self.events.as_mut_ptr(), self.events.len() as i32);
+        // SAFETY: `events` has room for as many as are asked for.
+        let count = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events, room, milliseconds) };
+        if count < 0 {
+            let error = io::Error::last_os_error();
+            return if error.kind() == io::ErrorKind::Interrupted { Ok(&self.ready) } else { Err(error) };
+        }
+        self.ready.extend(self.events[..count as usize].iter().map(|event| {
+            let has = |flags: i32| event.events & flags.cast_unsigned() != 0;
+            Ready {
+                token: event.u64,
+                readable: has(libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR),
+                writable: has(libc::EPOLLOUT),
+            }
+        }));
+        Ok(&self.ready)
+    }
+}
+
+/// A timer with nanosecond precision that is ready like a descriptor.
+#[derive(Debug)]
+pub struct Timer {
+    fd: OwnedFd,
+    armed: Option<u64>,
+}
+
+impl Timer {
+    /// A timer that is not set.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: no pointers are passed; the descriptor is checked and owned by nobody else.
+        let fd = unsafe { owned(libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC | libc::TFD_NONBLOCK))? };
+        Ok(Self { fd, armed: None })
+    }
+
+    /// Sets it to a time of [`now`](super::now), or to none. Setting it to what it is set to costs nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn set(&mut self, at: Option<u64>) -> io::Result<()> {
+        if self.armed == at {
+            return Ok(());
+        }
+        // All zeros disarms, so a deadline at the clock's very beginning is put one nanosecond later.
+        let nanoseconds = at.map_or(0, |at| at.max(1));
+        let value = libc::timespec {
+            tv_sec: (nanoseconds / 1_000_000_000).cast_signed(),
+            tv_nsec: (nanoseconds % 1_000_000_000).cast_signed(),
+        };
+        let spec = libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+        let fd = self.fd.as_raw_fd();
+        // SAFETY: `spec` outlives the call, and a null pointer says that the old value is not wanted.
+        match unsafe { libc::timerfd_settime(fd, libc::TFD_TIMER_ABSTIME, &raw const spec, std::ptr::null_mut()) } {
+            0 => {
+                self.armed = at;
+                Ok(())
+            }
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Takes note that it was ready.
+    pub fn fired(&mut self) {
+        let mut count = 0_u64;
+        // SAFETY: a timer's read writes eight bytes, which `count` has. Nothing to read is no harm: it does not block.
+        unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut count).cast(), size_of::<u64>()) };
+        self.armed = None;
+    }
+}
+
+impl AsRawFd for Timer {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+/// Takes over a descriptor that a system call has just given.
+///
+/// # Safety
+///
+/// Nobody else may own it.
+unsafe fn owned(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: the caller says so, and a negative number is none.
+    if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(unsafe { OwnedFd::from_raw_fd(fd) }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::now;
+
+    #[test]
+    fn a_timer_is_ready_at_its_time_and_not_before() {
+        let (mut poll, mut timer) = (Poll::new().unwrap(), Timer::new().unwrap());
+        poll.add(&timer, 7).unwrap();
+        assert_eq!(poll.wait(0).unwrap(), []);
+        let at = now() + 2_000_000;
+        timer.set(Some(at)).unwrap();
+        assert_eq!(poll.wait(10_000).unwrap(), [Ready { token: 7, readable: true, writable: false }]);
+        assert!(now() >= at);
+        timer.fired();
+        assert_eq!(poll.wait(0).unwrap(), []);
+        timer.set(Some(1)).unwrap();
+        assert_eq!(poll.wait(10_000).unwrap().len(), 1, "a time in the past is due at once");
+        timer.fired();
+        timer.set(Some(now() + 60_000_000_000)).unwrap();
+        timer.set(None).unwrap();
+        assert_eq!(poll.wait(0).unwrap(), []);
+    }
+}

@@ -1,0 +1,223 @@
+//! The parameters of a trial, their bounds, and what a trial will take.
+
+use std::path::PathBuf;
+
+use assay_harness::{FlagError, Flags};
+
+use crate::command::{LEADER, MAX_VALUE, MIN_VALUE, REPLICAS};
+use crate::process::record::Record;
+use crate::process::replica::{TimerKind, Writes};
+use crate::replica::batcher::Flush;
+use crate::workload::Spacing;
+
+/// Whether clients wait for answers before they send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// They do: the next command goes out when one comes back.
+    Closed,
+    /// They do not: commands go out at a rate of their own.
+    Open,
+}
+
+/// When a batch is sent, by name; the delay is a parameter of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlushKind {
+    /// After every message.
+    Immediate,
+    /// When the input is empty.
+    Natural,
+    /// After the delay.
+    Timed,
+}
+
+/// What happens to a replica in the middle of the load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// It is killed.
+    Kill,
+    /// It is stopped: its connections stay, and nothing comes any more.
+    Stop,
+}
+
+/// The parameters of a trial.
+#[derive(Debug, Clone)]
+pub struct Parameters {
+    /// Closed or open loop.
+    pub mode: Mode,
+    /// Measured commands, over all streams.
+    pub operations: usize,
+    /// Commands before them, over all streams.
+    pub warmup_operations: usize,
+    /// Load-generating processes.
+    pub clients: usize,
+    /// Streams of each.
+    pub threads: usize,
+    /// Commands without an answer per stream, in a closed loop.
+    pub window: usize,
+    /// Commands per second over all streams, in an open loop.
+    pub rate: u64,
+    /// How arrivals are spread in an open loop.
+    pub arrivals: Spacing,
+    /// Weak commands, in percent.
+    pub weak_ratio: u64,
+    /// Writes, in percent.
+    pub write_ratio: u64,
+    /// How unevenly keys are asked for: the exponent times 100.
+    pub skew_percent: u64,
+    /// How many keys there are.
+    pub keys: u64,
+    /// Bytes of a value.
+    pub value_size: usize,
+    /// Whether weak commands are answered by the leader; else by follower 1.
+    pub bound_to_leader: bool,
+    /// When batches are sent.
+    pub flush: FlushKind,
+    /// The delay of timed batches, in microseconds.
+    pub batch_delay_micros: u64,
+    /// How timed batches wait.
+    pub timer: TimerKind,
+    /// When other messages are sent.
+    pub message_writes: Writes,
+    /// Commands of the script whose outcome is the parity digest.
+    pub script_operations: usize,
+    /// What happens to a replica.
+    pub fault: Fault,
+    /// To which.
+    pub fault_replica: u8,
+    /// After how many commands.
+    pub fault_after: u64,
+    /// Seconds for the load.
+    pub time_limit_seconds: u64,
+    /// Milliseconds for one command.
+    pub operation_timeout_millis: u64,
+    /// Seed of the streams.
+    pub seed: u64,
+    /// Whether to measure the machine's limits too.
+    pub ceilings: bool,
+    /// Where to write the history of all commands.
+    pub history: Option<PathBuf>,
+}
+
+/// The largest number of commands: their records are kept in memory, twice for a moment.
+const OPERATIONS: u64 = 4_000_000;
+
+impl Parameters {
+    /// Reads the parameters. Those that are not given have the values of the document's program, except that batches and messages are
+    /// sent as this project proposes.
+    ///
+    /// # Errors
+    ///
+    /// When one is unknown, of the wrong form or out of bounds, or two of them contradict each other.
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
+        let (history, arguments): (Vec<_>, Vec<_>) =
+            arguments.into_iter().partition(|argument| argument.starts_with("--history="));
+        if history.len() > 1 {
+            return Err(FlagError::new("history", "…", "it is given twice"));
+        }
+        let history = history.first().map(|argument| PathBuf::from(&argument["--history=".len()..]));
+        if history.as_ref().is_some_and(|path| path.as_os_str().is_empty()) {
+            return Err(FlagError::new("history", "\"\"", "the name of a file is needed"));
+        }
+        let mut flags = Flags::parse(arguments)?;
+        let parameters = Self {
+            mode: flags.choice("mode", Mode::Closed, &[("closed", Mode::Closed), ("open", Mode::Open)])?,
+            operations: flags.integer("operations", 40_000, 1..=OPERATIONS)? as usize,
+            warmup_operations: flags.integer("warmup-operations", 4000, 0..=1_000_000)? as usize,
+            clients: flags.integer("clients", 2, 1..=16)? as usize,
+            threads: flags.integer("threads", 2, 1..=16)? as usize,
+            window: flags.integer("window", 15, 1..=1024)? as usize,
+            rate: flags.integer("rate", 20_000, 1..=1_000_000)?,
+            arrivals: flags.choice("arrivals", Spacing::Poisson, &Spacing::CHOICES)?,
+            weak_ratio: flags.integer("weak-ratio", 50, 0..=100)?,
+            write_ratio: flags.integer("write-ratio", 10, 0..=100)?,
+            skew_percent: flags.integer("skew-percent", 101, 0..=300)?,
+            keys: flags.integer("keys", 1_000_000, 1..=16_000_000)?,
+            value_size: flags.integer("value-size", 100, MIN_VALUE as u64..=MAX_VALUE as u64)? as usize,
+            bound_to_leader: flags.choice("bound-replica", false, &[("leader", true), ("follower", false)])?,
+            flush: flags.choice(
+                "flush",
+                FlushKind::Natural,
+                &[("immediate", FlushKind::Immediate), ("natural", FlushKind::Natural), ("timed", FlushKind::Timed)],
+            )?,
+            batch_delay_micros: flags.integer("batch-delay-micros", 0, 0..=100_000)?,
+            timer: flags.choice("timer", TimerKind::Precise, &TimerKind::CHOICES)?,
+            message_writes: flags.choice("message-writes", Writes::Coalesced, &Writes::CHOICES)?,
+            script_operations: flags.integer("script-operations", 500, 1..=100_000)? as usize,
+            fault: flags.choice(
+                "fault",
+                Fault::None,
+                &[("none", Fault::None), ("kill", Fault::Kill), ("stop", Fault::Stop)],
+            )?,
+            fault_replica: flags.integer("fault-replica", 2, 0..=REPLICAS as u64 - 1)? as u8,
+            fault_after: flags.integer("fault-after", 0, 0..=OPERATIONS)?,
+            time_limit_seconds: flags.integer("time-limit-seconds", 60, 1..=600)?,
+            operation_timeout_millis: flags.integer("operation-timeout-millis", 10_000, 10..=60_000)?,
+            seed: flags.integer("seed", 31, 0..=u64::MAX)?,
+            ceilings: flags.boolean("ceilings", true)?,
+            history,
+        };
+        flags.finish()?;
+        parameters.check()?;
+        Ok(parameters)
+    }
+
+    fn check(&self) -> Result<(), FlagError> {
+        if self.batch_delay_micros > 0 && self.flush != FlushKind::Timed {
+            return Err(FlagError::new("batch-delay-micros", self.batch_delay_micros, "a delay needs --flush=timed"));
+        }
+        let streams = self.streams();
+        if self.operations < streams {
+            let allowed = format_args!("{streams} streams need at least one command each").to_string();
+            return Err(FlagError::new("operations", self.operations, allowed));
+        }
+        if self.fault != Fault::None && self.fault_after as usize >= self.operations {
+            let allowed = "a fault comes before the last of --operations";
+            return Err(FlagError::new("fault-after", self.fault_after, allowed));
+        }
+        Ok(())
+    }
+
+    /// How many streams of commands there are.
+    #[must_use]
+    pub fn streams(&self) -> usize {
+        self.clients * self.threads
+    }
+
+    /// The rule by which batches are sent.
+    #[must_use]
+    pub fn rule(&self) -> Flush {
+        match self.flush {
+            FlushKind::Immediate => Flush::Immediate,
+            FlushKind::Natural => Flush::Natural,
+            FlushKind::Timed => Flush::timed(self.batch_delay_micros),
+        }
+    }
+
+    /// The replica that answers weak commands.
+    #[must_use]
+    pub fn bound(&self) -> u8 {
+        if self.bound_to_leader { LEADER } else { LEADER + 1 }
+    }
+
+    /// Bytes that all processes together will take at most: the records of all commands, with the load generator and with whoever
+    /// started it, three copies of the state, and the programs.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        /// A cell of the state beside its value, the map's slack included.
+        const CELL: u64 = 160;
+        /// A process with its buffers.
+        const PROCESS: u64 = 8 << 20;
+        let commands = (self.operations + self.warmup_operations) as u64;
+        let records = 2 * commands * size_of::<Record>() as u64;
+        let written = (commands * self.write_ratio / 100 + self.script_operations as u64 + 1000).min(self.keys);
+        let state = REPLICAS as u64 * written * (CELL + self.value_size as u64);
+        let in_flight = match self.mode {
+            Mode::Closed => self.window,
+            Mode::Open => crate::process::drive::BACKLOG,
+        };
+        let in_flight = (self.streams() * in_flight) as u64 * (CELL + self.value_size as u64) * REPLICAS as u64;
+        records + state + in_flight + (REPLICAS + 1 + self.clients) as u64 * PROCESS
+    }
+}

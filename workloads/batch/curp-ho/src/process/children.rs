@@ -1,0 +1,100 @@
+//! Child processes that never outlive the one that started them.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// A child process and its two pipes. Dropping it kills it.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    child: Child,
+    input: ChildStdin,
+    /// What it prints.
+    pub output: BufReader<ChildStdout>,
+}
+
+impl Process {
+    /// Starts this same program with other arguments. If this process dies, however, the child is killed by the kernel.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn start(name: &str, arguments: &[String]) -> io::Result<Self> {
+        let parent = std::process::id();
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("batch-curp-ho").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        // SAFETY: between fork and exec only two system calls are made, and no memory is allocated.
+        unsafe {
+            command.pre_exec(move || {
+                if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+                    return Err(io::Error::last_os_error());
+                }
+                // The parent may have died before the line above.
+                if libc::getppid().cast_unsigned() != parent { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+            });
+        }
+        let mut child = command.spawn()?;
+        let input = child.stdin.take().expect("it was asked for");
+        let output = BufReader::with_capacity(1 << 16, child.stdout.take().expect("it was asked for"));
+        Ok(Self { name: name.to_owned(), child, input, output })
+    }
+
+    /// Sends a line.
+    ///
+    /// # Errors
+    ///
+    /// When the child is gone.
+    pub fn tell(&mut self, line: &str) -> io::Result<()> {
+        writeln!(self.input, "{line}").map_err(|error| self.gone(&error.to_string()))
+    }
+
+    /// Waits for a line.
+    ///
+    /// # Errors
+    ///
+    /// When the child ends instead.
+    pub fn hear(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        if self.output.read_line(&mut line)? == 0 {
+            return Err(self.gone("it ended"));
+        }
+        Ok(line.trim_end().to_owned())
+    }
+
+    /// Waits for a line that starts with `prefix`, and returns the rest.
+    ///
+    /// # Errors
+    ///
+    /// When it is another one.
+    pub fn expect(&mut self, prefix: &str) -> io::Result<String> {
+        let line = self.hear()?;
+        let rest = line.strip_prefix(prefix).map(str::trim_start);
+        rest.map(str::to_owned).ok_or_else(|| self.gone(&format!("it said {line:?} instead of {prefix:?}")))
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn signal(&mut self, signal: i32) -> io::Result<()> {
+        // SAFETY: no pointers are passed. The child has not been waited for, so the number is still its own.
+        match unsafe { libc::kill(self.child.id().cast_signed(), signal) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    fn gone(&self, why: &str) -> io::Error {
+        io::Error::other(format!("{}: {why}", self.name))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Whether it ended by itself or not: afterwards it is gone. Both fail only for a child that is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

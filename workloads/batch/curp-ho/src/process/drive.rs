@@ -1,0 +1,304 @@
+//! Drives one session: sends its commands when they are due, takes the answers, and never waits forever.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::time::Duration;
+
+use super::control::receive;
+use super::record::Record;
+use super::replica::Writes;
+use crate::client::quorum::Path;
+use crate::client::{Broken, Completed, Outbox, Request, Session};
+use crate::command::{Class, ClientId, CommandId, LEADER, REPLICAS};
+use crate::net::{Connection, Poll, Ready, State, Timer, now};
+use crate::replica::Usage;
+use crate::wire::Message;
+use crate::workload::Arrivals;
+
+/// Commands that an open loop may have without an answer. Later ones wait with the client, and their latency runs.
+pub const BACKLOG: usize = 4096;
+/// How long a replica has to answer a hello.
+const HELLO: Duration = Duration::from_secs(10);
+/// How long the leader has to read a session's last commands.
+const FAREWELL: Duration = Duration::from_secs(10);
+/// How often the age of open commands is looked at, in milliseconds.
+const TICK: i32 = 20;
+/// When a strong command has waited so long for its quorum, the leader is asked for the final answer: nanoseconds.
+const SYNC_AFTER: u64 = 100_000_000;
+
+/// When commands are sent.
+#[derive(Debug, Clone)]
+pub enum Pace {
+    /// A new one whenever fewer than so many have no answer.
+    Closed {
+        /// So many.
+        window: usize,
+    },
+    /// At the times that were drawn for them.
+    Open(Box<Arrivals>),
+}
+
+/// What one session is to do.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// How many commands.
+    pub count: usize,
+    /// When to send them.
+    pub pace: Pace,
+    /// How long to send. A closed loop that is not done by then has failed; an open one stops.
+    pub time_limit: u64,
+    /// How long a command may take.
+    pub operation_timeout: u64,
+}
+
+/// Why a session did not do what it was to do.
+#[derive(Debug)]
+pub enum Failed {
+    /// The protocol came to an end.
+    Broken(Broken),
+    /// A command got no answer in time.
+    Hung {
+        /// How many have none.
+        outstanding: usize,
+        /// The time it had, in nanoseconds.
+        after: u64,
+    },
+    /// A closed loop was too slow.
+    TooSlow {
+        /// What it did.
+        done: usize,
+        /// Of how many.
+        of: usize,
+    },
+    /// The system refused.
+    System(io::Error),
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broken(broken) => broken.fmt(f),
+            Self::Hung { outstanding, after } => {
+                write!(f, "a command got no answer for {} s; {outstanding} are without one", *after as f64 / 1e9)
+            }
+            Self::TooSlow { done, of } => write!(f, "only {done} of {of} commands were done within the time limit"),
+            Self::System(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<Broken> for Failed {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+/// A session and its connections.
+#[derive(Debug)]
+pub struct Driver {
+    client: ClientId,
+    session: Session,
+    links: Links,
+    timer: Timer,
+    records: Vec<Record>,
+}
+
+#[derive(Debug)]
+struct Links {
+    poll: Poll,
+    connections: [Option<Connection>; REPLICAS],
+    writes: Writes,
+    usage: Usage,
+}
+
+impl Outbox for Links {
+    fn send(&mut self, replica: u8, message: &Message<'_>) {
+        let Some(connection) = &mut self.connections[usize::from(replica)] else { return };
+        connection.push(message, &mut self.usage);
+        if self.writes == Writes::Each {
+            // A connection that breaks here is found to be closed when it is read.
+            connection.write(&mut self.usage);
+        }
+    }
+}
+
+const TIMER: u64 = u64::MAX;
+
+impl Driver {
+    /// Connects a session to all replicas.
+    ///
+    /// # Errors
+    ///
+    /// When one of them does not answer.
+    pub fn connect(
+        client: ClientId,
+        bound: u8,
+        value_size: usize,
+        ports: [u16; REPLICAS],
+        writes: Writes,
+    ) -> io::Result<Self> {
+        let (poll, timer) = (Poll::new()?, Timer::new()?);
+        poll.add(&timer, TIMER)?;
+        let mut connections = [const { None }; REPLICAS];
+        for (token, port) in ports.into_iter().enumerate() {
+            let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+            stream.set_read_timeout(Some(HELLO))?;
+            let mut hello = Vec::new();
+            Message::ClientHello { client, bound }.append(&mut hello);
+            stream.write_all(&hello)?;
+            match Message::decode(&receive(&mut stream)?) {
+                Ok(Message::Welcome { replica }) if usize::from(replica) == token => {}
+                other => return Err(io::Error::other(format!("replica {token} answered a hello with {other:?}"))),
+            }
+            let connection = Connection::new(stream)?;
+            poll.add(&connection, token as u64)?;
+            connections[token] = Some(connection);
+        }
+        let links = Links { poll, connections, writes, usage: Usage::default() };
+        Ok(Self { client, session: Session::new(client, bound, value_size), links, timer, records: Vec::new() })
+    }
+
+    /// Makes room for the records of so many commands, and touches it, so that the kernel hands out the memory before anything is timed
+    /// and not while it is.
+    pub fn make_room(&mut self, count: usize) {
+        self.records.reserve(count);
+        let filler = Completed {
+            seq: 0,
+            request: Request { class: Class::Weak, put: false, key: 0 },
+            intended: 0,
+            invoked: 0,
+            read: CommandId::NONE,
+            path: Path::Bound,
+        };
+        for slot in self.records.spare_capacity_mut() {
+            slot.write(Record::new(0, &filler, 0));
+        }
+    }
+
+    /// Carries out a plan whose time starts at `start`; `next` gives the requests.
+    ///
+    /// # Errors
+    ///
+    /// When the replicas do not let it.
+    pub fn drive(&mut self, plan: &Plan, start: u64, mut next: impl FnMut() -> Request) -> Result<(), Failed> {
+        let mut pace = plan.pace.clone();
+        let window = if let Pace::Closed { window } = pace { window } else { BACKLOG };
+        let arrival = |pace: &mut Pace| match pace {
+            Pace::Closed { .. } => None,
+            Pace::Open(arrivals) => Some(start + arrivals.draw()),
+        };
+        let mut due = arrival(&mut pace);
+        let done_before = self.records.len();
+        let (mut sent, mut stopped, mut looked) = (0, false, start);
+        let mut events: Vec<Ready> = Vec::new();
+        loop {
+            let mut time = now();
+            while !stopped
+                && sent < plan.count
+                && self.session.outstanding() < window
+                && self.session.may_start()
+                && due.is_none_or(|due| due <= time)
+            {
+                self.session.start(next(), due.unwrap_or(time), time, &mut self.links);
+                sent += 1;
+                due = arrival(&mut pace);
+                if self.links.writes == Writes::Each {
+                    // The one before took its time to be written.
+                    time = now();
+                }
+            }
+            self.write()?;
+            if self.session.outstanding() == 0 && (sent == plan.count || stopped) {
+                return Ok(());
+            }
+            let may_send = !stopped && sent < plan.count && self.session.outstanding() < window;
+            self.timer.set(due.filter(|_| may_send))?;
+            events.clear();
+            events.extend(self.links.poll.wait(TICK)?);
+            for event in &events {
+                if event.token == TIMER {
+                    self.timer.fired();
+                } else if event.readable {
+                    self.read(event.token as u8)?;
+                }
+            }
+            let time = now();
+            if time - looked > TICK as u64 * 1_000_000 {
+                looked = time;
+                self.session.sync_older_than(time.saturating_sub(SYNC_AFTER), &mut self.links);
+                if self.session.oldest_invoked().is_some_and(|invoked| time - invoked > plan.operation_timeout) {
+                    let outstanding = self.session.outstanding();
+                    return Err(Failed::Hung { outstanding, after: plan.operation_timeout });
+                }
+                if time - start > plan.time_limit && sent < plan.count {
+                    match pace {
+                        Pace::Open(_) => stopped = true,
+                        Pace::Closed { .. } => {
+                            let done = self.records.len() - done_before;
+                            return Err(Failed::TooSlow { done, of: plan.count });
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn read(&mut self, replica: u8) -> Result<(), Failed> {
+        let Some(connection) = &mut self.links.connections[usize::from(replica)] else { return Ok(()) };
+        let state = connection.read(&mut self.links.usage);
+        let mut input = connection.take_input();
+        let time = now();
+        while let Some(body) = input.next_frame().map_err(|error| Broken::Refused(error.to_string()))? {
+            let message = Message::decode(body).map_err(|error| Broken::Refused(error.to_string()))?;
+            if let Some(completed) = self.session.receive(replica, &message, &mut self.links)? {
+                self.records.push(Record::new(self.client, &completed, time));
+            }
+        }
+        connection_back(&mut self.links.connections[usize::from(replica)], input);
+        if state == State::Closed {
+            self.links.connections[usize::from(replica)] = None;
+            self.session.lost(replica, &mut self.links)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<(), Failed> {
+        for (token, connection) in self.links.connections.iter_mut().enumerate() {
+            let Some(connection) = connection else { continue };
+            // A connection that breaks here is found to be closed when it is read.
+            connection.write(&mut self.links.usage);
+            let has_output = connection.has_output();
+            if has_output != connection.wants_room {
+                connection.wants_room = has_output;
+                self.links.poll.writable(connection, token as u64, has_output)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the session; returns what became of all commands, in the order of their answers.
+    ///
+    /// A weak command has its answer before the leader knows of it, so the leader must have read everything before the session may go.
+    /// The followers learn all commands from the leader.
+    #[must_use]
+    pub fn finish(mut self) -> (Vec<Record>, Usage) {
+        if let Some(leader) = self.links.connections[usize::from(LEADER)].take() {
+            // If the leader is gone or stuck, so is the trial: its own checks say so, with more to say than is known here.
+            let _ = leader.finish(FAREWELL);
+        }
+        (self.records, self.links.usage)
+    }
+}
+
+fn connection_back(connection: &mut Option<Connection>, input: crate::net::Input) {
+    if let Some(connection) = connection {
+        connection.put_back(input);
+    }
+}

@@ -1,0 +1,8 @@
+//! Processes: a replica, a load generator, and the one that starts them all.
+
+pub mod children;
+pub mod control;
+pub mod drive;
+pub mod load;
+pub mod record;
+pub mod replica;

@@ -1,0 +1,124 @@
+//! The log: commands in slots, who has accepted each, and which slot is executed next.
+
+use std::collections::VecDeque;
+
+use crate::command::{Class, CommandId, MAJORITY, Slot};
+
+/// A command in its slot. Values of writes are kept here until they are executed.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The command's name.
+    pub id: CommandId,
+    /// Strong or weak.
+    pub class: Class,
+    /// The key.
+    pub key: u64,
+    /// The value of a PUT.
+    pub put: Option<Vec<u8>>,
+    /// Whether the client waits for the final answer (the leader's own business).
+    pub sync: bool,
+}
+
+/// The part of the log that is not executed yet. What is executed leaves it, so it does not grow with the length of a run.
+#[derive(Debug, Clone)]
+pub struct Log {
+    /// The slot of the first entry.
+    first: Slot,
+    entries: VecDeque<(Entry, u8)>,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { first: 1, entries: VecDeque::new() }
+    }
+}
+
+impl Log {
+    /// The slot that the next command gets.
+    #[must_use]
+    pub fn next(&self) -> Slot {
+        self.first + self.entries.len() as Slot
+    }
+
+    /// The newest executed slot.
+    #[must_use]
+    pub fn executed(&self) -> Slot {
+        self.first - 1
+    }
+
+    /// Puts a command into the next slot; the replicas of the set `accepted_by` have it.
+    pub fn append(&mut self, entry: Entry, accepted_by: u8) -> Slot {
+        self.entries.push_back((entry, accepted_by));
+        self.next() - 1
+    }
+
+    /// A replica has accepted a slot. `false` where the slot was never filled; what is executed already needs no more acknowledgements.
+    pub fn accepted(&mut self, slot: Slot, replica: u8) -> bool {
+        if slot >= self.next() || slot == 0 {
+            return false;
+        }
+        if let Some((_, accepted_by)) = slot.checked_sub(self.first).and_then(|at| self.entries.get_mut(at as usize)) {
+            *accepted_by |= 1 << replica;
+        }
+        true
+    }
+
+    /// The entry of a command that is not executed yet.
+    pub fn find(&mut self, id: CommandId) -> Option<&mut Entry> {
+        self.entries.iter_mut().map(|(entry, _)| entry).find(|entry| entry.id == id)
+    }
+
+    /// The slot of a command that is not executed yet. The newest are looked at first.
+    #[must_use]
+    pub fn slot_of(&self, id: CommandId) -> Option<Slot> {
+        self.entries.iter().rposition(|(entry, _)| entry.id == id).map(|at| self.first + at as Slot)
+    }
+
+    /// Takes out the next entry to execute: the oldest, once a majority has accepted it.
+    pub fn take_executable(&mut self) -> Option<(Slot, Entry)> {
+        let (_, accepted_by) = self.entries.front()?;
+        if (accepted_by.count_ones() as usize) < MAJORITY {
+            return None;
+        }
+        let (entry, _) = self.entries.pop_front()?;
+        self.first += 1;
+        Some((self.first - 1, entry))
+    }
+
+    /// How many entries are not executed yet.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether everything is executed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(seq: u32) -> Entry {
+        Entry { id: CommandId { client: 1, seq }, class: Class::Strong, key: 0, put: None, sync: false }
+    }
+
+    #[test]
+    fn slots_are_executed_in_order_and_only_with_a_majority() {
+        let mut log = Log::default();
+        assert_eq!([log.append(entry(1), 1), log.append(entry(2), 1)], [1, 2]);
+        assert!(log.accepted(2, 1));
+        assert!(log.take_executable().is_none(), "slot 1 is not accepted yet");
+        assert!(log.accepted(1, 0) && log.take_executable().is_none(), "the leader again is no majority");
+        assert!(log.accepted(1, 2));
+        let slots: Vec<_> =
+            std::iter::from_fn(|| log.take_executable()).map(|(slot, entry)| (slot, entry.id.seq)).collect();
+        assert_eq!(slots, [(1, 1), (2, 2)]);
+        assert_eq!((log.executed(), log.next(), log.len()), (2, 3, 0));
+        assert!(log.accepted(1, 1), "a late acknowledgement is none of the log's business any more");
+        assert!(!log.accepted(3, 1) && !log.accepted(0, 1), "a slot that was never filled");
+    }
+}

@@ -1,0 +1,381 @@
+//! One replica, without its connections: messages go in, messages come out.
+//!
+//! The leader gives every command a slot and tells the followers; a follower that has it acknowledges it to everybody. A slot that a
+//! majority has accepted is final, and final slots are executed in order. All of that happens in the background. A strong command is
+//! answered before it is final: by the leader with a result, and by the followers with "recorded, nothing conflicts". A weak command is
+//! answered by its session's bound replica alone.
+
+pub mod batcher;
+mod hash;
+pub mod log;
+pub mod session;
+pub mod store;
+pub mod tally;
+pub mod witness;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use self::batcher::{Batcher, Flush};
+use self::hash::NumberMap;
+use self::log::{Entry, Log};
+use self::session::{Admission, Recorded, Session};
+use self::store::Store;
+use self::tally::Tally;
+use self::witness::Witness;
+use crate::command::{Class, ClientId, CommandId, Found, LEADER, Seq, Slot, mix};
+use crate::wire::{Accept, Ack, Batch, Message, Proposal, Reply, Verdict};
+
+/// Takes messages for clients. One for a client that is gone is dropped.
+pub trait Outbox {
+    /// Sends `message` to `client`.
+    fn send(&mut self, client: ClientId, message: &Message<'_>);
+}
+
+/// A message that must not come: the sender broke the protocol, and its connection ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unexpected(pub String);
+
+impl fmt::Display for Unexpected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What a replica says about itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Status {
+    /// Which one it is.
+    pub replica: u8,
+    /// The newest executed slot.
+    pub executed: Slot,
+    /// BLAKE3 over keys and values.
+    pub state: String,
+    /// A running hash over the names of the executed commands, in their order.
+    pub history: u64,
+    /// Keys that were ever written.
+    pub keys: u64,
+    /// Slots that are not executed, keys with something pending, reads that wait: zero after a run.
+    pub residue: u64,
+    /// Messages per batch.
+    pub batch_sizes: Tally,
+    /// Nanoseconds from a batch's first message to its sending.
+    pub batch_delays: Tally,
+    /// Weak reads that had to wait until the replica had caught up with their session.
+    pub weak_waits: u64,
+    /// What the process did for it all; filled in by whoever runs the replica.
+    pub process: Usage,
+}
+
+/// What a process did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Bytes sent.
+    pub bytes_sent: u64,
+    /// Calls of `write`.
+    pub writes: u64,
+    /// Calls of `read`.
+    pub reads: u64,
+    /// Frames sent.
+    pub frames_sent: u64,
+    /// Seconds of CPU time, user and system.
+    pub cpu_seconds: f64,
+    /// Bytes of memory at most.
+    pub peak_memory: u64,
+}
+
+/// An executed command, as tests keep it: its name, its key, and the value it wrote.
+pub type Executed = (CommandId, u64, Option<Vec<u8>>);
+
+/// A replica.
+#[derive(Debug)]
+pub struct Replica {
+    id: u8,
+    log: Log,
+    store: Store,
+    witness: Witness,
+    sessions: NumberMap<ClientId, Session>,
+    /// Weak reads that wait for a slot.
+    waiting: BTreeMap<Slot, Vec<Waiting>>,
+    /// What is to be sent to the other replicas.
+    pub batcher: Batcher,
+    history: u64,
+    weak_waits: u64,
+    keep_log: Option<Vec<Executed>>,
+}
+
+/// A weak read that waits.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    id: CommandId,
+    key: u64,
+    causal_dep: Seq,
+}
+
+impl Replica {
+    /// A replica without any state.
+    #[must_use]
+    pub fn new(id: u8, flush: Flush) -> Self {
+        Self {
+            id,
+            log: Log::default(),
+            store: Store::default(),
+            witness: Witness::default(),
+            sessions: NumberMap::default(),
+            waiting: BTreeMap::new(),
+            batcher: Batcher::new(flush),
+            history: 0,
+            weak_waits: 0,
+            keep_log: None,
+        }
+    }
+
+    /// Keeps every executed command, for tests that compare with a reference. Memory then grows with the run.
+    pub fn keep_log(&mut self) {
+        self.keep_log = Some(Vec::new());
+    }
+
+    /// The executed commands, if they are kept: names, keys and written values, in slot order.
+    #[must_use]
+    pub fn kept_log(&self) -> &[Executed] {
+        self.keep_log.as_deref().unwrap_or_default()
+    }
+
+    /// Whether this replica orders the commands.
+    #[must_use]
+    pub fn leads(&self) -> bool {
+        self.id == LEADER
+    }
+
+    /// The newest executed slot.
+    #[must_use]
+    pub fn executed(&self) -> Slot {
+        self.log.executed()
+    }
+
+    /// A session begins, or binds itself to another replica.
+    pub fn hello(&mut self, client: ClientId, bound: u8) {
+        self.sessions.entry(client).or_default().bound = bound;
+    }
+
+    /// A client's command.
+    ///
+    /// # Errors
+    ///
+    /// When the client is unknown or left out a command.
+    pub fn propose(
+        &mut self,
+        client: ClientId,
+        p: &Proposal<'_>,
+        now: u64,
+        out: &mut impl Outbox,
+    ) -> Result<(), Unexpected> {
+        let session = self.sessions.get_mut(&client).ok_or_else(|| Unexpected("a command before a hello".into()))?;
+        session.forget_below(p.done_below);
+        match (session.admit(p.seq, p.done_below), p.class) {
+            (Admission::Gap, _) => {
+                let known = session.known;
+                return Err(Unexpected(format!("command {} of client {client} after command {known}", p.seq)));
+            }
+            (Admission::New, Class::Strong) => self.new_strong(client, p, now, out),
+            (Admission::New, Class::Weak) => {
+                self.record(client, p, false, now);
+                self.answer_weak(client, p, out);
+            }
+            (Admission::Duplicate, Class::Strong) => self.known_strong(client, p, out),
+            (Admission::Duplicate, Class::Weak) => self.answer_weak(client, p, out),
+        }
+        Ok(())
+    }
+
+    fn new_strong(&mut self, client: ClientId, p: &Proposal<'_>, now: u64, out: &mut impl Outbox) {
+        let key = p.op.key;
+        let conflict = self.witness.conflicts(key);
+        let read = p.op.put.is_none();
+        if self.leads() {
+            // Slots are given in the order in which the pool is filled, so its newest write is what this command reads.
+            let pending = self.witness.newest(key).filter(|_| read);
+            let read_dep = pending.filter(|(_, class, _)| *class == Class::Weak).map(|(id, ..)| id).unwrap_or_default();
+            let found = match pending {
+                Some((id, _, value)) => Found { version: self.slot_of(id), value },
+                None if read => self.store.get(key),
+                None => Found::default(),
+            };
+            out.send(client, &Message::Reply(Reply { seq: p.seq, ok: !conflict, read_dep, found }));
+        } else {
+            let verdict = if conflict { Verdict::Conflict } else { Verdict::Recorded };
+            self.ack_strong(client, p, verdict, out);
+        }
+        self.record(client, p, conflict, now);
+    }
+
+    fn ack_strong(&self, client: ClientId, p: &Proposal<'_>, verdict: Verdict, out: &mut impl Outbox) {
+        let reads = p.op.put.is_none() && verdict != Verdict::Ordered;
+        let read_dep = if reads { self.witness.newest_weak(p.op.key) } else { CommandId::NONE };
+        out.send(client, &Message::RecordAck(Ack { replica: self.id, seq: p.seq, verdict, read_dep }));
+    }
+
+    /// The slot of a command that is not executed yet. Rarely asked for, and the log is short.
+    fn slot_of(&self, id: CommandId) -> Slot {
+        self.log.slot_of(id).unwrap_or_default()
+    }
+
+    /// Puts a command into the witness pool and, at the leader, into a slot.
+    fn record(&mut self, client: ClientId, p: &Proposal<'_>, conflicted: bool, now: u64) {
+        let (id, op) = (CommandId { client, seq: p.seq }, p.op);
+        self.witness.add(id, p.class, op);
+        let recorded = Recorded { seq: p.seq, class: p.class, key: op.key, put: op.put.is_some(), conflicted };
+        self.sessions.get_mut(&client).expect("a session that has just been looked up").record(recorded);
+        if self.leads() {
+            let sync = p.class == Class::Strong && (conflicted || p.sync);
+            let entry = Entry { id, class: p.class, key: op.key, put: op.put.map(<[u8]>::to_vec), sync };
+            let slot = self.log.append(entry, 1 << self.id);
+            self.batcher.accept(&Accept { slot, id, class: p.class, op }, now);
+        }
+    }
+
+    /// A strong command that is known already: because the leader's slot came first, or because the client asks again.
+    fn known_strong(&mut self, client: ClientId, p: &Proposal<'_>, out: &mut impl Outbox) {
+        if self.leads() {
+            self.sync(client, p.seq, out);
+            return;
+        }
+        let session = &self.sessions[&client];
+        let verdict = match session.recorded(p.seq) {
+            None => Verdict::Ordered,
+            Some(recorded) if recorded.conflicted => Verdict::Conflict,
+            Some(_) => Verdict::Recorded,
+        };
+        self.ack_strong(client, p, verdict, out);
+    }
+
+    /// A client wants the final answer to a strong command: now if it is final, else as soon as it is.
+    pub fn sync(&mut self, client: ClientId, seq: Seq, out: &mut impl Outbox) {
+        if let Some(entry) = self.log.find(CommandId { client, seq }) {
+            entry.sync = true;
+        } else if let Some(found) = self.sessions.get(&client).and_then(|session| session.answer(seq)) {
+            out.send(client, &Message::SyncReply { seq, found });
+        }
+    }
+
+    /// Answers a weak command if its session is bound to this replica.
+    fn answer_weak(&mut self, client: ClientId, p: &Proposal<'_>, out: &mut impl Outbox) {
+        let id = CommandId { client, seq: p.seq };
+        if self.sessions[&client].bound != self.id {
+            return;
+        }
+        if p.op.put.is_some() {
+            out.send(client, &Message::CausalReply { seq: p.seq, found: Found::default() });
+            return;
+        }
+        let read = Waiting { id, key: p.op.key, causal_dep: p.causal_dep };
+        // What the session has seen elsewhere must be visible here as well. That goes for its own pending writes too: what it saw may
+        // have come after them.
+        if p.observed > self.executed() {
+            self.weak_waits += 1;
+            self.waiting.entry(p.observed).or_default().push(read);
+        } else {
+            self.answer_weak_read(read, out);
+        }
+    }
+
+    fn answer_weak_read(&self, read: Waiting, out: &mut impl Outbox) {
+        let found = match self.witness.own(read.key, read.id.client, read.causal_dep) {
+            // Its slot is not known here; the session has no need of it, since it always sees its own writes.
+            Some(value) => Found { version: 0, value },
+            None => self.store.get(read.key),
+        };
+        out.send(read.id.client, &Message::CausalReply { seq: read.id.seq, found });
+    }
+
+    /// What another replica says about the log.
+    ///
+    /// # Errors
+    ///
+    /// When it makes no sense.
+    pub fn batch(&mut self, from: u8, batch: &Batch<'_>, now: u64, out: &mut impl Outbox) -> Result<(), Unexpected> {
+        for accept in batch.accepts() {
+            if from != LEADER {
+                return Err(Unexpected(format!("an accept from replica {from}, which does not lead")));
+            }
+            if accept.slot != self.log.next() {
+                return Err(Unexpected(format!("slot {} after slot {}", accept.slot, self.log.next() - 1)));
+            }
+            let Accept { slot, id, class, op } = accept;
+            let put = op.put.map(<[u8]>::to_vec);
+            self.log.append(Entry { id, class, key: op.key, put, sync: false }, 1 << from | 1 << self.id);
+            self.batcher.ack(slot, now);
+        }
+        for slot in batch.acks() {
+            // A follower may hear of an acknowledgement before it hears of the slot. It can do without: its own acceptance and the
+            // leader's are a majority.
+            if !self.log.accepted(slot, from) && self.leads() {
+                return Err(Unexpected(format!("an acknowledgement of slot {slot}, which is empty")));
+            }
+        }
+        self.execute(out);
+        Ok(())
+    }
+
+    fn execute(&mut self, out: &mut impl Outbox) {
+        while let Some((slot, entry)) = self.log.take_executable() {
+            let Entry { id, class, key, put, sync } = entry;
+            if let Some(value) = &put {
+                self.store.put(key, slot, value);
+            }
+            self.history = mix(self.history ^ mix(u64::from(id.client) << 32 | u64::from(id.seq)));
+            let session = self.sessions.entry(id.client).or_default();
+            let recorded = session.execute(id.seq);
+            if let Some(recorded) = recorded {
+                self.witness.remove(id, class, recorded.key, recorded.put);
+            }
+            if class == Class::Strong {
+                if self.id == LEADER {
+                    let found = if put.is_none() { self.store.get(key) } else { Found::default() };
+                    session.keep(id.seq, found);
+                    if sync {
+                        out.send(id.client, &Message::SyncReply { seq: id.seq, found });
+                    }
+                } else if recorded.is_some_and(|recorded| recorded.conflicted) {
+                    let ack =
+                        Ack { replica: self.id, seq: id.seq, verdict: Verdict::Ordered, read_dep: CommandId::NONE };
+                    out.send(id.client, &Message::RecordAck(ack));
+                }
+            }
+            if let Some(log) = &mut self.keep_log {
+                log.push((id, key, put));
+            }
+            while let Some(first) = self.waiting.first_entry().filter(|first| *first.key() <= slot) {
+                for read in first.remove() {
+                    self.answer_weak_read(read, out);
+                }
+            }
+        }
+    }
+
+    /// What the replica says about itself.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let waiting: usize = self.waiting.values().map(Vec::len).sum();
+        Status {
+            replica: self.id,
+            executed: self.executed(),
+            state: self.store.digest(),
+            history: self.history,
+            keys: self.store.len() as u64,
+            residue: (self.log.len() + self.witness.len() + waiting) as u64,
+            batch_sizes: self.batcher.sizes.clone(),
+            batch_delays: self.batcher.delays.clone(),
+            weak_waits: self.weak_waits,
+            process: Usage::default(),
+        }
+    }
+
+    /// Answers that are kept for clients, over all sessions.
+    #[must_use]
+    pub fn kept_answers(&self) -> usize {
+        self.sessions.values().map(Session::kept).sum()
+    }
+}

@@ -1,0 +1,560 @@
+//! `batch-curp-ho run`: one trial, one result.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::io::{self, BufWriter};
+use std::time::Duration;
+
+use assay_harness::report::Fact;
+use assay_harness::{Digest, Histogram, Phases, Quantity, Report, Stopwatch, Unit, machine};
+
+use crate::client::quorum::Path;
+use crate::command::{Class, LEADER, REPLICAS};
+use crate::net::now;
+use crate::parameters::{Fault, FlushKind, Mode, Parameters};
+use crate::process::children::Process;
+use crate::process::control;
+use crate::process::drive::{Driver, Pace, Plan};
+use crate::process::load::{Orders, Stream, Summary};
+use crate::process::record::{self, Record};
+use crate::process::replica::{TimerKind, Writes};
+use crate::replica::tally::Tally;
+use crate::replica::{Status, Usage};
+use crate::workload::{Mix, Spacing};
+use crate::{ceiling, history};
+
+/// Why a trial gave no result.
+#[derive(Debug)]
+pub enum Failure {
+    /// It would not fit into memory.
+    TooLarge {
+        /// What it takes, in bytes.
+        needed: u64,
+        /// What there is, in bytes.
+        available: u64,
+    },
+    /// The system refused.
+    System(io::Error),
+    /// A client could not do its work.
+    Client(String),
+    /// A promise was broken, or a replica is not where it should be.
+    Wrong(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge { needed, available } => {
+                let mib = |bytes: &u64| bytes.div_ceil(1 << 20);
+                write!(
+                    f,
+                    "--operations, --keys, --value-size: the trial takes {} MiB, but only {} MiB of memory are available",
+                    mib(needed),
+                    mib(available)
+                )
+            }
+            Self::System(error) => error.fmt(f),
+            Self::Client(message) | Self::Wrong(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+impl Failure {
+    /// Whether the parameters are to blame, and not the machine or the program.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::TooLarge { .. })
+    }
+}
+
+/// The session of the script.
+const SCRIPT: u32 = 1;
+/// Keys of the script: few, so that it reads what it wrote.
+const SCRIPT_KEYS: u64 = 64;
+/// How long replicas have to catch up after the last command.
+const CATCH_UP: Duration = Duration::from_secs(20);
+
+/// Everything that was measured in a trial.
+#[derive(Debug)]
+pub struct Outcome {
+    /// All commands, the script's first, then stream after stream.
+    pub records: Vec<Record>,
+    /// What the replicas say in the end, those that are left.
+    pub statuses: Vec<Status>,
+    /// What the load generators did.
+    pub load: Vec<Usage>,
+    /// When all streams were warm and were told to go, and when the first had done its last command: nanoseconds of the monotonic clock.
+    pub interval: (u64, u64),
+    /// The digest of what the script found and left behind.
+    pub parity: Digest,
+    /// The parts of the trial.
+    pub phases: Phases,
+}
+
+impl Outcome {
+    /// The commands that count: of the load, with their answer within the interval.
+    pub fn measured(&self) -> impl Iterator<Item = &Record> {
+        let (start, end) = self.interval;
+        self.records.iter().filter(move |r| r.id.client != SCRIPT && r.ended > start && r.ended <= end)
+    }
+
+    /// Seconds of the interval.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        (self.interval.1 - self.interval.0) as f64 * 1e-9
+    }
+
+    /// Commands per second.
+    #[must_use]
+    pub fn throughput(&self) -> f64 {
+        self.measured().count() as f64 / self.seconds()
+    }
+
+    /// The median latency of the commands of a class, in seconds.
+    #[must_use]
+    pub fn median_latency(&self, class: Class) -> Option<f64> {
+        let of_class = self.measured().filter(|r| r.request.class == class);
+        let mut latencies: Vec<u64> = of_class.map(|r| r.ended - r.intended).collect();
+        let middle = latencies.len().checked_sub(1)? / 2;
+        Some(*latencies.select_nth_unstable(middle).1 as f64 * 1e-9)
+    }
+}
+
+/// Runs one trial and reports it.
+///
+/// # Errors
+///
+/// See [`Failure`].
+pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
+    // Before anything is measured, so that a trial is not lost to a wrong name.
+    let history = parameters.history.as_ref().map(|path| {
+        std::fs::File::create(path).map_err(|error| io::Error::other(format!("--history={}: {error}", path.display())))
+    });
+    let history = history.transpose()?;
+    let outcome = measure(parameters)?;
+    if let Some(file) = history {
+        history::write(&outcome.records, &mut BufWriter::new(file))?;
+    }
+    report(parameters, &outcome)
+}
+
+/// Runs one trial.
+///
+/// # Errors
+///
+/// See [`Failure`].
+pub fn measure(p: &Parameters) -> Result<Outcome, Failure> {
+    fits(p.memory_bytes(), machine::available_memory_bytes())?;
+    let mut phases = Phases::new();
+    let watch = Stopwatch::start();
+    let (mut replicas, ports) = start_replicas(p)?;
+    phases.add("startup", watch.seconds());
+    let mut parity = Digest::new();
+    let (mut records, usage) = phases.time("script", || script(p, ports, &mut parity))?;
+    let scripted = records.len();
+
+    let watch = Stopwatch::start();
+    let mut loads = start_loads(p, ports)?;
+    phases.add("connectAndWarmup", watch.seconds());
+    let go = now();
+    loads.iter_mut().try_for_each(|load| load.tell("go"))?;
+    if p.fault != Fault::None {
+        inject(p, &mut replicas, ports, (scripted + p.warmup_operations) as u64)?;
+    }
+    let mut load_usage = vec![usage];
+    let mut failed = None;
+    for load in &mut loads {
+        let summary: Summary = serde_json::from_str(&load.hear()?).map_err(io::Error::other)?;
+        records.extend(record::read(summary.records, &mut load.output)?);
+        load_usage.push(summary.process);
+        failed = failed.or(summary.failed);
+    }
+    if let Some(message) = failed {
+        return Err(Failure::Client(message));
+    }
+    drop(loads);
+    let interval = (go, first_end(p, &records[scripted..], go)?);
+    let last = records.iter().map(|r| r.ended).max().unwrap_or(go);
+    let seconds = |from: u64, to: u64| to.saturating_sub(from) as f64 * 1e-9;
+    phases.add("measured", seconds(interval.0, interval.1));
+    phases.add("tail", seconds(interval.1, last));
+
+    let statuses = phases.time("verify", || verify(p, ports, &records))?;
+    phases.end_iteration();
+    Ok(Outcome { records, statuses, load: load_usage, interval, parity, phases })
+}
+
+/// Refuses what does not fit into memory. Where nobody knows how much there is, nothing is refused.
+fn fits(needed: u64, available: Option<u64>) -> Result<(), Failure> {
+    match available {
+        Some(available) if needed > available => Err(Failure::TooLarge { needed, available }),
+        _ => Ok(()),
+    }
+}
+
+fn start_replicas(p: &Parameters) -> Result<(Vec<Process>, [u16; REPLICAS]), Failure> {
+    let flush = match p.flush {
+        FlushKind::Immediate => "immediate",
+        FlushKind::Natural => "natural",
+        FlushKind::Timed => "timed",
+    };
+    let mut replicas = (0..REPLICAS)
+        .map(|id| {
+            let arguments = [
+                "replica".to_owned(),
+                format!("--id={id}"),
+                format!("--flush={flush}"),
+                format!("--batch-delay-micros={}", p.batch_delay_micros),
+                format!("--timer={}", timer_name(p)),
+                format!("--message-writes={}", writes_name(p)),
+            ];
+            Process::start(&format!("replica {id}"), &arguments)
+        })
+        .collect::<io::Result<Vec<_>>>()?;
+    let mut ports = [0; REPLICAS];
+    for (replica, port) in replicas.iter_mut().zip(&mut ports) {
+        *port = replica.expect("port ")?.parse().map_err(io::Error::other)?;
+    }
+    let peers = format!("peers {}", ports.map(|port| port.to_string()).join(" "));
+    replicas.iter_mut().try_for_each(|replica| replica.tell(&peers))?;
+    replicas.iter_mut().try_for_each(|replica| replica.expect("ready").map(drop))?;
+    Ok((replicas, ports))
+}
+
+/// One session, one command at a time: what it finds, and the state it leaves, is the same for every rule by which batches are sent.
+fn script(p: &Parameters, ports: [u16; REPLICAS], parity: &mut Digest) -> Result<(Vec<Record>, Usage), Failure> {
+    let mut driver = Driver::connect(SCRIPT, p.bound(), p.value_size, ports, p.message_writes)?;
+    let mut mix = Mix::new(p.seed, SCRIPT_KEYS.min(p.keys), 0.5, p.weak_ratio, 50);
+    let plan = Plan {
+        count: p.script_operations,
+        pace: Pace::Closed { window: 1 },
+        time_limit: p.time_limit_seconds * 1_000_000_000,
+        operation_timeout: p.operation_timeout_millis * 1_000_000,
+    };
+    driver.drive(&plan, now(), || mix.draw()).map_err(|error| Failure::Client(format!("the script: {error}")))?;
+    let (records, usage) = driver.finish();
+    for record in &records {
+        let mut found = [0; 16];
+        found[..4].copy_from_slice(&record.id.seq.to_le_bytes());
+        found[4..8].copy_from_slice(&record.read.seq.to_le_bytes());
+        found[8..].copy_from_slice(&record.request.key.to_le_bytes());
+        parity.add(&found);
+    }
+    let mut statuses = Vec::new();
+    for port in ports {
+        statuses.push(control::status(port, records.len() as u64, CATCH_UP)?);
+    }
+    agree(&statuses, records.len() as u64)?;
+    parity.add(statuses[0].state.as_bytes());
+    Ok((records, usage))
+}
+
+fn start_loads(p: &Parameters, ports: [u16; REPLICAS]) -> Result<Vec<Process>, Failure> {
+    let streams = p.streams();
+    // What does not divide evenly goes to the first streams.
+    let share = |all: usize, stream: usize| all / streams + usize::from(stream < all % streams);
+    let mut loads = Vec::new();
+    for client in 0..p.clients {
+        let own = client * p.threads..(client + 1) * p.threads;
+        let streams_of_client = own.map(|stream| Stream {
+            client: SCRIPT + 1 + stream as u32,
+            warmup: share(p.warmup_operations, stream),
+            count: share(p.operations, stream),
+            seed: p.seed.wrapping_mul(1_000_003).wrapping_add(stream as u64 + 1),
+        });
+        let orders = Orders {
+            ports,
+            streams: streams_of_client.collect(),
+            bound: p.bound(),
+            value_size: p.value_size,
+            keys: p.keys,
+            skew: p.skew_percent as f64 / 100.0,
+            weak_percent: p.weak_ratio,
+            write_percent: p.write_ratio,
+            write_each: p.message_writes == Writes::Each,
+            window: p.window,
+            open: (p.mode == Mode::Open).then(|| (p.rate as f64 / streams as f64, p.arrivals == Spacing::Fixed)),
+            time_limit: p.time_limit_seconds * 1_000_000_000,
+            operation_timeout: p.operation_timeout_millis * 1_000_000,
+        };
+        let mut load = Process::start(&format!("load generator {client}"), &["load".to_owned()])?;
+        load.tell(&serde_json::to_string(&orders).expect("orders are only numbers and lists"))?;
+        loads.push(load);
+    }
+    loads.iter_mut().try_for_each(|load| load.expect("warm").map(drop))?;
+    Ok(loads)
+}
+
+/// Waits until enough commands are executed, then does to a replica what is to be done to it.
+fn inject(p: &Parameters, replicas: &mut [Process], ports: [u16; REPLICAS], scripted: u64) -> Result<(), Failure> {
+    let patience = Duration::from_secs(p.time_limit_seconds);
+    control::status(ports[usize::from(LEADER)], scripted + p.fault_after, patience)?;
+    let signal = if p.fault == Fault::Kill { libc::SIGKILL } else { libc::SIGSTOP };
+    replicas[usize::from(p.fault_replica)].signal(signal)?;
+    Ok(())
+}
+
+/// When the first stream had done its last command: until then all of them ran.
+fn first_end(p: &Parameters, records: &[Record], go: u64) -> Result<u64, Failure> {
+    let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.ended > go) {
+        let end = ends.entry(record.id.client).or_default();
+        *end = record.ended.max(*end);
+    }
+    match ends.values().min() {
+        Some(end) if ends.len() == p.streams() => Ok(*end),
+        _ => Err(Failure::Wrong("a stream did nothing at all: raise --time-limit-seconds".to_owned())),
+    }
+}
+
+/// Nothing was lost, nothing was done twice, and all replicas that are left agree.
+fn verify(p: &Parameters, ports: [u16; REPLICAS], records: &[Record]) -> Result<Vec<Status>, Failure> {
+    let mut newest: HashMap<u32, (u32, u32)> = HashMap::new();
+    for record in records {
+        let (count, highest) = newest.entry(record.id.client).or_default();
+        (*count, *highest) = (*count + 1, record.id.seq.max(*highest));
+    }
+    if let Some((client, (count, highest))) = newest.iter().find(|(_, (count, highest))| count != highest) {
+        return Err(Failure::Wrong(format!("client {client} sent {highest} commands and got {count} answers")));
+    }
+    let mut statuses = Vec::new();
+    for (replica, port) in (0..).zip(ports) {
+        if p.fault == Fault::None || replica != p.fault_replica {
+            statuses.push(control::status(port, records.len() as u64, CATCH_UP)?);
+        }
+    }
+    agree(&statuses, records.len() as u64)?;
+    if let Some(status) = statuses.iter().find(|status| p.fault == Fault::None && status.residue > 0) {
+        let Status { replica, residue, .. } = status;
+        return Err(Failure::Wrong(format!(
+            "replica {replica} still holds {residue} things of commands that are done"
+        )));
+    }
+    Ok(statuses)
+}
+
+/// All replicas have executed exactly `commands` commands, the same in the same order, and hold the same state.
+fn agree(statuses: &[Status], commands: u64) -> Result<(), Failure> {
+    let first = &statuses[0];
+    for status in statuses {
+        let Status { replica, executed, .. } = status;
+        if *executed != commands {
+            return Err(Failure::Wrong(format!("replica {replica} executed {executed} of {commands} commands")));
+        }
+        if (&status.state, status.history) != (&first.state, first.history) {
+            return Err(Failure::Wrong(format!("replicas {} and {replica} differ in their state", first.replica)));
+        }
+    }
+    Ok(())
+}
+
+fn timer_name(p: &Parameters) -> &'static str {
+    TimerKind::CHOICES.iter().find(|(_, kind)| *kind == p.timer).map_or("", |(name, _)| name)
+}
+
+fn writes_name(p: &Parameters) -> &'static str {
+    Writes::CHOICES.iter().find(|(_, kind)| *kind == p.message_writes).map_or("", |(name, _)| name)
+}
+
+fn report(p: &Parameters, outcome: &Outcome) -> Result<Report, Failure> {
+    let mut report = Report::new("batch-curp-ho", env!("CARGO_PKG_VERSION"));
+    report
+        .build("profile", if cfg!(debug_assertions) { "debug" } else { "release" })
+        .build("targetArch", std::env::consts::ARCH)
+        .build("linkage", if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" });
+    effective(p, outcome, &mut report);
+    metrics(p, outcome, &mut report);
+    let writes = counters(outcome, &mut report);
+    report.phases(&outcome.phases).parity(&outcome.parity);
+    if p.ceilings {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        report.ceiling("loopbackWrites", ceiling::message_rate(cpus)?, Some(writes));
+        let trips = outcome.median_latency(Class::Weak).filter(|latency| *latency > 0.0).map(|latency| 1.0 / latency);
+        report.ceiling("loopbackRoundTrips", ceiling::round_trip_rate()?, trips);
+    }
+    Ok(report)
+}
+
+fn share(part: usize, all: usize) -> Fact {
+    Fact::try_from(part as f64 / all.max(1) as f64).expect("a share is a number")
+}
+
+fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
+    let measured: Vec<&Record> = outcome.measured().collect();
+    let count = |wanted: &dyn Fn(&Record) -> bool| measured.iter().filter(|record| wanted(record)).count();
+    let weak = count(&|r| r.request.class == Class::Weak);
+    let strong = measured.len() - weak;
+    let mut by_key: HashMap<u64, usize> = HashMap::new();
+    measured.iter().for_each(|record| *by_key.entry(record.request.key).or_default() += 1);
+    report
+        .effective("mode", if p.mode == Mode::Open { "open" } else { "closed" })
+        .effective(
+            "flush",
+            match p.rule() {
+                crate::replica::batcher::Flush::Immediate => "immediate",
+                crate::replica::batcher::Flush::Natural => "natural",
+                crate::replica::batcher::Flush::Timed(_) => "timed",
+            },
+        )
+        .effective("timer", timer_name(p))
+        .effective("messageWrites", writes_name(p))
+        .effective("batchDelayMicrosAsked", p.batch_delay_micros)
+        .effective("nodelay", true)
+        .effective("replicas", REPLICAS as u64)
+        .effective("leader", u64::from(LEADER))
+        .effective("boundReplica", u64::from(p.bound()))
+        .effective("streams", p.streams() as u64)
+        .effective("weakShare", share(weak, measured.len()))
+        .effective("writeShare", share(count(&|r| r.request.put), measured.len()))
+        .effective("skew", Fact::try_from(p.skew_percent as f64 / 100.0).expect("a finite number"))
+        .effective("hottestKeyShare", share(by_key.values().copied().max().unwrap_or(0), measured.len()))
+        .effective("cpus", std::thread::available_parallelism().map_or(1, usize::from) as u64);
+    if p.mode == Mode::Closed {
+        report.effective("window", p.window as u64);
+    }
+    if strong > 0 {
+        report.effective("fastPathShare", share(count(&|r| r.path == Path::Fast), strong));
+    }
+    if let Some(delay) = tally(outcome, |status| &status.batch_delays).median().map(|ns| ns / 1e3) {
+        report.effective("batchDelayMicrosMedian", Fact::try_from(delay).expect("a finite number"));
+    }
+    if let Some(size) = tally(outcome, |status| &status.batch_sizes).mean() {
+        report.effective("batchSizeMean", Fact::try_from(size).expect("a finite number"));
+    }
+    let fault = match p.fault {
+        Fault::None => "none".to_owned(),
+        Fault::Kill => format!("replica {} killed after {} commands", p.fault_replica, p.fault_after),
+        Fault::Stop => format!("replica {} stopped after {} commands", p.fault_replica, p.fault_after),
+    };
+    report.effective("fault", fault);
+}
+
+/// What all replicas counted together.
+fn tally(outcome: &Outcome, of: impl Fn(&Status) -> &Tally) -> Tally {
+    let mut all = Tally::default();
+    outcome.statuses.iter().for_each(|status| all.merge(of(status)));
+    all
+}
+
+fn histogram(tally: &Tally, scale: f64) -> Option<Histogram> {
+    let mut histogram = Histogram::new(scale);
+    for (value, count) in tally.iter() {
+        (0..count).for_each(|_| histogram.record(value * scale));
+    }
+    (histogram.count() > 0).then_some(histogram)
+}
+
+fn metrics(p: &Parameters, outcome: &Outcome, report: &mut Report) {
+    report.value("throughput", Quantity::new(outcome.throughput(), Unit::new("ops/s")));
+    for (name, class) in [("weakLatency", Class::Weak), ("strongLatency", Class::Strong)] {
+        let mut latencies = Histogram::new(1e-9);
+        let of_class = outcome.measured().filter(|r| r.request.class == class);
+        of_class.for_each(|r| latencies.record((r.ended - r.intended) as f64 * 1e-9));
+        if latencies.count() > 0 {
+            report.histogram(name, Unit::SECONDS, &latencies);
+        }
+    }
+    if let Some(delays) = histogram(&tally(outcome, |status| &status.batch_delays), 1e-9) {
+        report.histogram("batchDelay", Unit::SECONDS, &delays);
+    }
+    if let Some(sizes) = histogram(&tally(outcome, |status| &status.batch_sizes), 1.0) {
+        report.histogram("batchSize", Unit::ONE, &sizes);
+    }
+    if p.mode == Mode::Open {
+        report.value("offeredRate", Quantity::new(p.rate as f64, Unit::new("ops/s")));
+        report.value("achievedShare", Quantity::new(outcome.throughput() / p.rate as f64, Unit::ONE));
+        let done = outcome.records.iter().filter(|r| r.id.client != SCRIPT).count();
+        report.effective("allSent", done == p.operations + p.warmup_operations);
+    }
+}
+
+/// Adds the counters; returns the calls of `write` per second, over everything.
+fn counters(outcome: &Outcome, report: &mut Report) -> f64 {
+    let sum = |of: fn(&Usage) -> u64| {
+        let replicas: u64 = outcome.statuses.iter().map(|status| of(&status.process)).sum();
+        replicas + outcome.load.iter().map(of).sum::<u64>()
+    };
+    let commands = outcome.records.len() as u64;
+    let writes = sum(|usage| usage.writes);
+    let on_path = |path: Path| outcome.measured().filter(|r| r.path == path).count() as u64;
+    let cpu = |all: &mut dyn Iterator<Item = f64>| Quantity::new(all.sum(), Unit::SECONDS);
+    report
+        .counter("operations", Quantity::count(outcome.measured().count() as u64))
+        .counter("commands", Quantity::count(commands))
+        .counter("fastPath", Quantity::count(on_path(Path::Fast)))
+        .counter("slowPath", Quantity::count(on_path(Path::Slow)))
+        .counter("syncedPath", Quantity::count(on_path(Path::Synced)))
+        .counter("weakWaits", Quantity::count(outcome.statuses.iter().map(|status| status.weak_waits).sum()))
+        .counter("bytesSent", Quantity::bytes(sum(|usage| usage.bytes_sent)))
+        .counter("framesSent", Quantity::count(sum(|usage| usage.frames_sent)))
+        .counter("writeCalls", Quantity::count(writes))
+        .counter("readCalls", Quantity::count(sum(|usage| usage.reads)))
+        .counter("writeCallsPerOperation", Quantity::new(writes as f64 / commands as f64, Unit::ONE))
+        .counter("replicaCpu", cpu(&mut outcome.statuses.iter().map(|status| status.process.cpu_seconds)))
+        .counter("loadCpu", cpu(&mut outcome.load.iter().map(|usage| usage.cpu_seconds)))
+        .counter("keysWritten", Quantity::count(outcome.statuses[0].keys));
+    if let Some(peak) = outcome.statuses.iter().map(|status| status.process.peak_memory).max() {
+        report.counter("replicaPeakMemory", Quantity::bytes(peak));
+    }
+    let loaded = outcome.records.iter().filter(|r| r.id.client != SCRIPT);
+    let (first, last) = loaded.fold((u64::MAX, 0), |(first, last), r| (first.min(r.invoked), last.max(r.ended)));
+    writes as f64 / (last.saturating_sub(first) as f64 * 1e-9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replica::Replica;
+    use crate::replica::batcher::Flush;
+
+    fn parameters(flags: &[&str]) -> Parameters {
+        Parameters::parse(flags.iter().map(|&flag| flag.to_owned())).unwrap()
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_both_figures() {
+        let needed = parameters(&[]).memory_bytes();
+        assert!(fits(needed, Some(needed)).is_ok() && fits(needed, None).is_ok());
+        let refused = fits(needed, Some(1 << 20)).unwrap_err();
+        assert!(refused.is_usage() && refused.to_string().contains("only 1 MiB of memory are available"), "{refused}");
+    }
+
+    #[test]
+    fn replicas_that_differ_in_anything_are_found_out() {
+        let status = |executed, state: &str, history| {
+            let mut status = Replica::new(1, Flush::Natural).status();
+            (status.executed, status.state, status.history) = (executed, state.to_owned(), history);
+            status
+        };
+        let good = || status(5, "abc", 7);
+        assert!(agree(&[good(), good(), good()], 5).is_ok());
+        for (bad, part) in [
+            (status(4, "abc", 7), "executed 4 of 5 commands"),
+            (status(6, "abc", 7), "executed 6 of 5 commands"),
+            (status(5, "abd", 7), "differ in their state"),
+            (status(5, "abc", 8), "differ in their state"),
+        ] {
+            let message = agree(&[good(), good(), bad], 5).unwrap_err().to_string();
+            assert!(message.contains(part), "{message}");
+        }
+    }
+
+    #[test]
+    fn the_need_grows_with_commands_and_with_values_that_can_be_written() {
+        let need = |flags: &[&str]| parameters(flags).memory_bytes();
+        assert!(need(&["--operations=1000000"]) > need(&[]) + (100 << 20));
+        assert!(need(&["--write-ratio=100", "--value-size=4096"]) > need(&["--write-ratio=100"]) + (400 << 20));
+        // However many writes there are, they cannot fill more than all keys.
+        let few = ["--write-ratio=100", "--value-size=4096", "--keys=10"];
+        assert!(need(&few) < need(&["--write-ratio=0", "--value-size=4096"]) + (1 << 20));
+        assert!(need(&[]) < 128 << 20, "the document's trial fits into a small pod");
+    }
+}

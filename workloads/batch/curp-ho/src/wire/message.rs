@@ -1,0 +1,636 @@
+//! Messages, and their bytes. Numbers are little-endian; decoding borrows values from the frame and never trusts a count.
+
+use std::fmt;
+
+use super::frame;
+use super::{FrameError, MAX_FRAME};
+use crate::command::{Class, CommandId, Found, MAX_VALUE, Op, REPLICAS, Seq, Slot};
+
+/// Messages of the largest batch, accepts and acknowledgements together.
+pub const MAX_BATCH: usize = 4096;
+
+/// One message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Message<'a> {
+    /// A replica says which one it is.
+    PeerHello {
+        /// Which.
+        replica: u8,
+    },
+    /// A session begins, or binds itself to another replica.
+    ClientHello {
+        /// The session.
+        client: u32,
+        /// The replica that answers its weak commands.
+        bound: u8,
+    },
+    /// The answer to a hello.
+    Welcome {
+        /// Who answers.
+        replica: u8,
+    },
+    /// A client's command, sent to every replica.
+    Propose(Proposal<'a>),
+    /// The leader's answer to a strong command, given before the command is final.
+    Reply(Reply<'a>),
+    /// A follower's answer to a strong command.
+    RecordAck(Ack),
+    /// A client asks the leader for an answer that is final.
+    Sync {
+        /// The command.
+        seq: Seq,
+    },
+    /// The leader's answer to a strong command that is final.
+    SyncReply {
+        /// The command.
+        seq: Seq,
+        /// What it found.
+        found: Found<'a>,
+    },
+    /// The bound replica's answer to a weak command.
+    CausalReply {
+        /// The command.
+        seq: Seq,
+        /// What it found.
+        found: Found<'a>,
+    },
+    /// What one replica tells the others about the log.
+    Batch(Batch<'a>),
+    /// Asks for a replica's state once it has executed so many slots.
+    StatusRequest {
+        /// So many.
+        executed: Slot,
+    },
+    /// A replica's state, as JSON.
+    Status {
+        /// The JSON.
+        json: &'a [u8],
+    },
+    /// Why the connection is about to be closed.
+    Error {
+        /// The kind.
+        code: ErrorCode,
+        /// The sentence.
+        message: &'a str,
+    },
+}
+
+/// A command and what its session knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Proposal<'a> {
+    /// Strong or weak.
+    pub class: Class,
+    /// The command's number.
+    pub seq: Seq,
+    /// Every command of the session below this number has its answer; what is kept for them may be forgotten.
+    pub done_below: Seq,
+    /// The newest of the session's own writes that the command must see.
+    pub causal_dep: Seq,
+    /// The newest slot that the session has read from; the command must see it, and with it all that came before.
+    pub observed: Slot,
+    /// Strong commands only: the fast path is out of reach, so send the final answer unasked.
+    pub sync: bool,
+    /// What to do.
+    pub op: Op<'a>,
+}
+
+/// The leader's speculative answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reply<'a> {
+    /// The command.
+    pub seq: Seq,
+    /// Whether nothing that conflicts with it was still uncommitted.
+    pub ok: bool,
+    /// The uncommitted weak write that the result shows, if any.
+    pub read_dep: CommandId,
+    /// What it found.
+    pub found: Found<'a>,
+}
+
+/// What a follower says of a strong command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Another strong command on the key is pending.
+    Conflict,
+    /// Recorded; nothing conflicts.
+    Recorded,
+    /// Accepted at the slot that the leader gave it.
+    Ordered,
+}
+
+/// A follower's answer to a strong command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ack {
+    /// Who answers.
+    pub replica: u8,
+    /// The command.
+    pub seq: Seq,
+    /// What it says.
+    pub verdict: Verdict,
+    /// The pending weak write that a read would show here, if any.
+    pub read_dep: CommandId,
+}
+
+/// The leader puts a command into a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Accept<'a> {
+    /// The slot.
+    pub slot: Slot,
+    /// The command's name.
+    pub id: CommandId,
+    /// Strong or weak.
+    pub class: Class,
+    /// The command.
+    pub op: Op<'a>,
+}
+
+/// Accepts and acknowledgements that travel together. What is in here has been checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batch<'a> {
+    accepts: &'a [u8],
+    acks: &'a [u8],
+}
+
+impl<'a> Batch<'a> {
+    /// The accepts, in slot order.
+    #[must_use]
+    pub fn accepts(&self) -> Accepts<'a> {
+        Accepts(Reader(self.accepts))
+    }
+
+    /// The acknowledged slots.
+    #[must_use]
+    pub fn acks(&self) -> Acks<'a> {
+        Acks(self.acks)
+    }
+}
+
+/// The accepts of a batch.
+#[derive(Debug, Clone)]
+pub struct Accepts<'a>(Reader<'a>);
+
+impl<'a> Iterator for Accepts<'a> {
+    type Item = Accept<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // A batch is checked when it is decoded, so an error here is only its end.
+        self.0.accept().ok()
+    }
+}
+
+/// The acknowledged slots of a batch.
+#[derive(Debug, Clone)]
+pub struct Acks<'a>(&'a [u8]);
+
+impl Iterator for Acks<'_> {
+    type Item = Slot;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (slot, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(Slot::from_le_bytes(*slot))
+    }
+}
+
+/// A batch that is being put together, already in its bytes.
+#[derive(Debug, Clone, Default)]
+pub struct BatchWriter {
+    accepts: Vec<u8>,
+    acks: Vec<u8>,
+    accept_count: u32,
+}
+
+impl BatchWriter {
+    /// Bytes after which a batch is full: room for one more accept is left.
+    const FULL: usize = MAX_FRAME - MAX_VALUE - 64;
+
+    /// Adds an accept.
+    pub fn accept(&mut self, accept: &Accept<'_>) {
+        let out = &mut self.accepts;
+        out.extend(accept.slot.to_le_bytes());
+        out.extend(accept.id.client.to_le_bytes());
+        out.extend(accept.id.seq.to_le_bytes());
+        put_op(out, accept.class, accept.op);
+        self.accept_count += 1;
+    }
+
+    /// Adds an acknowledgement.
+    pub fn ack(&mut self, slot: Slot) {
+        self.acks.extend(slot.to_le_bytes());
+    }
+
+    /// How many messages it holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.accept_count as usize + self.acks.len() / size_of::<Slot>()
+    }
+
+    /// Whether it holds none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether it takes no further message.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.len() >= MAX_BATCH || self.accepts.len() + self.acks.len() >= Self::FULL
+    }
+
+    /// Appends the batch as one frame, and starts anew.
+    pub fn take(&mut self, out: &mut Vec<u8>) {
+        frame::append(out, |out| {
+            out.push(kind::BATCH);
+            out.extend(self.accept_count.to_le_bytes());
+            out.extend(((self.acks.len() / size_of::<Slot>()) as u32).to_le_bytes());
+            out.extend(&self.accepts);
+            out.extend(&self.acks);
+        });
+        self.accepts.clear();
+        self.acks.clear();
+        self.accept_count = 0;
+    }
+}
+
+/// What kind of mistake ended a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorCode {
+    /// Bytes that are no message.
+    Malformed,
+    /// A frame or a batch that is too large.
+    Oversized,
+    /// A message that this connection may not send, or not now.
+    Unexpected,
+}
+
+/// Why bytes are no message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Malformed {
+    /// The frame's length.
+    Frame(FrameError),
+    /// A message of this kind does not exist.
+    Kind(u8),
+    /// The message ends early.
+    Short,
+    /// The message goes on after its end.
+    Long,
+    /// A field has a value that it cannot have.
+    Field(&'static str),
+    /// A batch declares so many messages.
+    Oversized(u64),
+}
+
+impl Malformed {
+    /// The code of the error frame.
+    #[must_use]
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Frame(FrameError(length)) if *length > MAX_FRAME => ErrorCode::Oversized,
+            Self::Oversized(_) => ErrorCode::Oversized,
+            _ => ErrorCode::Malformed,
+        }
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Frame(error) => error.fmt(f),
+            Self::Kind(kind) => write!(f, "a message of the unknown kind {kind}"),
+            Self::Short => f.write_str("a message that ends early"),
+            Self::Long => f.write_str("a message with bytes after its end"),
+            Self::Field(name) => write!(f, "a message whose {name} is out of range"),
+            Self::Oversized(count) => write!(f, "a batch of {count} messages; at most {MAX_BATCH} are allowed"),
+        }
+    }
+}
+
+mod kind {
+    pub(super) const PEER_HELLO: u8 = 1;
+    pub(super) const CLIENT_HELLO: u8 = 2;
+    pub(super) const WELCOME: u8 = 3;
+    pub(super) const PROPOSE: u8 = 4;
+    pub(super) const CAUSAL_PROPOSE: u8 = 5;
+    pub(super) const REPLY: u8 = 6;
+    pub(super) const RECORD_ACK: u8 = 7;
+    pub(super) const SYNC: u8 = 8;
+    pub(super) const SYNC_REPLY: u8 = 9;
+    pub(super) const CAUSAL_REPLY: u8 = 10;
+    pub(super) const BATCH: u8 = 11;
+    pub(super) const STATUS_REQUEST: u8 = 12;
+    pub(super) const STATUS: u8 = 13;
+    pub(super) const ERROR: u8 = 255;
+}
+
+impl<'a> Message<'a> {
+    /// Appends the message as one frame.
+    pub fn append(&self, out: &mut Vec<u8>) {
+        frame::append(out, |out| self.body(out));
+    }
+
+    fn body(&self, out: &mut Vec<u8>) {
+        match *self {
+            Self::PeerHello { replica } => out.extend([kind::PEER_HELLO, replica]),
+            Self::ClientHello { client, bound } => {
+                out.push(kind::CLIENT_HELLO);
+                out.extend(client.to_le_bytes());
+                out.push(bound);
+            }
+            Self::Welcome { replica } => out.extend([kind::WELCOME, replica]),
+            Self::Propose(p) => {
+                out.push(if p.class == Class::Strong { kind::PROPOSE } else { kind::CAUSAL_PROPOSE });
+                for number in [p.seq, p.done_below, p.causal_dep] {
+                    out.extend(number.to_le_bytes());
+                }
+                out.extend(p.observed.to_le_bytes());
+                out.push(u8::from(p.sync));
+                put_op(out, p.class, p.op);
+            }
+            Self::Reply(r) => {
+                out.push(kind::REPLY);
+                out.extend(r.seq.to_le_bytes());
+                out.push(u8::from(r.ok));
+                put_id(out, r.read_dep);
+                put_found(out, r.found);
+            }
+            Self::RecordAck(a) => {
+                out.extend([kind::RECORD_ACK, a.replica]);
+                out.extend(a.seq.to_le_bytes());
+                out.push(a.verdict as u8);
+                put_id(out, a.read_dep);
+            }
+            Self::Sync { seq } => {
+                out.push(kind::SYNC);
+                out.extend(seq.to_le_bytes());
+            }
+            Self::SyncReply { seq, found } | Self::CausalReply { seq, found } => {
+                let sync = matches!(self, Self::SyncReply { .. });
+                out.push(if sync { kind::SYNC_REPLY } else { kind::CAUSAL_REPLY });
+                out.extend(seq.to_le_bytes());
+                put_found(out, found);
+            }
+            Self::Batch(batch) => {
+                out.push(kind::BATCH);
+                out.extend((batch.accepts().count() as u32).to_le_bytes());
+                out.extend((batch.acks().count() as u32).to_le_bytes());
+                out.extend(batch.accepts);
+                out.extend(batch.acks);
+            }
+            Self::StatusRequest { executed } => {
+                out.push(kind::STATUS_REQUEST);
+                out.extend(executed.to_le_bytes());
+            }
+            Self::Status { json } => {
+                out.push(kind::STATUS);
+                out.extend(json);
+            }
+            Self::Error { code, message } => {
+                out.extend([kind::ERROR, code as u8]);
+                out.extend(message.as_bytes());
+            }
+        }
+    }
+
+    /// The message in a frame's body.
+    ///
+    /// # Errors
+    ///
+    /// When it is none.
+    pub fn decode(body: &'a [u8]) -> Result<Self, Malformed> {
+        let mut r = Reader(body);
+        let message = match r.u8()? {
+            kind::PEER_HELLO => Self::PeerHello { replica: r.replica()? },
+            kind::CLIENT_HELLO => Self::ClientHello { client: r.u32()?, bound: r.replica()? },
+            kind::WELCOME => Self::Welcome { replica: r.replica()? },
+            of @ (kind::PROPOSE | kind::CAUSAL_PROPOSE) => {
+                let (seq, done_below, causal_dep) = (r.seq()?, r.u32()?, r.u32()?);
+                let (observed, sync) = (r.u64()?, r.bool("sync")?);
+                let (class, op) = r.op()?;
+                if (class == Class::Strong) != (of == kind::PROPOSE) {
+                    return Err(Malformed::Field("class"));
+                }
+                Self::Propose(Proposal { class, seq, done_below, causal_dep, observed, sync, op })
+            }
+            kind::REPLY => {
+                Self::Reply(Reply { seq: r.seq()?, ok: r.bool("ok")?, read_dep: r.id()?, found: r.found()? })
+            }
+            kind::RECORD_ACK => Self::RecordAck(Ack {
+                replica: r.replica()?,
+                seq: r.seq()?,
+                verdict: match r.u8()? {
+                    0 => Verdict::Conflict,
+                    1 => Verdict::Recorded,
+                    2 => Verdict::Ordered,
+                    _ => return Err(Malformed::Field("verdict")),
+                },
+                read_dep: r.id()?,
+            }),
+            kind::SYNC => Self::Sync { seq: r.seq()? },
+            kind::SYNC_REPLY => Self::SyncReply { seq: r.seq()?, found: r.found()? },
+            kind::CAUSAL_REPLY => Self::CausalReply { seq: r.seq()?, found: r.found()? },
+            kind::BATCH => Self::Batch(r.batch()?),
+            kind::STATUS_REQUEST => Self::StatusRequest { executed: r.u64()? },
+            kind::STATUS => Self::Status { json: r.rest() },
+            kind::ERROR => Self::Error {
+                code: match r.u8()? {
+                    0 => ErrorCode::Malformed,
+                    1 => ErrorCode::Oversized,
+                    2 => ErrorCode::Unexpected,
+                    _ => return Err(Malformed::Field("code")),
+                },
+                message: std::str::from_utf8(r.rest()).map_err(|_| Malformed::Field("text"))?,
+            },
+            unknown => return Err(Malformed::Kind(unknown)),
+        };
+        if r.0.is_empty() { Ok(message) } else { Err(Malformed::Long) }
+    }
+}
+
+fn put_id(out: &mut Vec<u8>, id: CommandId) {
+    out.extend(id.client.to_le_bytes());
+    out.extend(id.seq.to_le_bytes());
+}
+
+fn put_found(out: &mut Vec<u8>, found: Found<'_>) {
+    out.extend(found.version.to_le_bytes());
+    out.extend((found.value.len() as u16).to_le_bytes());
+    out.extend(found.value);
+}
+
+fn put_op(out: &mut Vec<u8>, class: Class, op: Op<'_>) {
+    out.push(u8::from(class == Class::Strong) | u8::from(op.put.is_some()) << 1);
+    out.extend(op.key.to_le_bytes());
+    if let Some(value) = op.put {
+        out.extend((value.len() as u16).to_le_bytes());
+        out.extend(value);
+    }
+}
+
+/// Takes fields off the front of a body.
+#[derive(Debug, Clone)]
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let (head, rest) = self.0.split_first_chunk().ok_or(Malformed::Short)?;
+        self.0 = rest;
+        Ok(*head)
+    }
+
+    fn u8(&mut self) -> Result<u8, Malformed> {
+        self.take().map(|[byte]| byte)
+    }
+
+    fn u16(&mut self) -> Result<u16, Malformed> {
+        self.take().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Result<u32, Malformed> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, Malformed> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn bool(&mut self, name: &'static str) -> Result<bool, Malformed> {
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Malformed::Field(name)),
+        }
+    }
+
+    fn replica(&mut self) -> Result<u8, Malformed> {
+        self.u8().and_then(|r| if usize::from(r) < REPLICAS { Ok(r) } else { Err(Malformed::Field("replica")) })
+    }
+
+    fn seq(&mut self) -> Result<Seq, Malformed> {
+        self.u32().and_then(|seq| if seq == 0 { Err(Malformed::Field("sequence number")) } else { Ok(seq) })
+    }
+
+    fn id(&mut self) -> Result<CommandId, Malformed> {
+        Ok(CommandId { client: self.u32()?, seq: self.u32()? })
+    }
+
+    fn value(&mut self) -> Result<&'a [u8], Malformed> {
+        let length = usize::from(self.u16()?);
+        if length > MAX_VALUE {
+            return Err(Malformed::Field("value's length"));
+        }
+        let (value, rest) = self.0.split_at_checked(length).ok_or(Malformed::Short)?;
+        self.0 = rest;
+        Ok(value)
+    }
+
+    fn found(&mut self) -> Result<Found<'a>, Malformed> {
+        Ok(Found { version: self.u64()?, value: self.value()? })
+    }
+
+    fn op(&mut self) -> Result<(Class, Op<'a>), Malformed> {
+        let flags = self.u8()?;
+        if flags > 3 {
+            return Err(Malformed::Field("operation"));
+        }
+        let class = if flags & 1 == 1 { Class::Strong } else { Class::Weak };
+        let key = self.u64()?;
+        let put = if flags & 2 == 2 { Some(self.value()?) } else { None };
+        Ok((class, Op { key, put }))
+    }
+
+    fn accept(&mut self) -> Result<Accept<'a>, Malformed> {
+        let (slot, id) = (self.u64()?, self.id()?);
+        let (class, op) = self.op()?;
+        Ok(Accept { slot, id, class, op })
+    }
+
+    fn batch(&mut self) -> Result<Batch<'a>, Malformed> {
+        let (accepts, acks) = (self.u32()?, self.u32()?);
+        let count = u64::from(accepts) + u64::from(acks);
+        if count > MAX_BATCH as u64 {
+            return Err(Malformed::Oversized(count));
+        }
+        let whole = self.0;
+        for _ in 0..accepts {
+            self.accept()?;
+        }
+        let (accepts, acknowledged) = whole.split_at(whole.len() - self.0.len());
+        let wanted = acks as usize * size_of::<Slot>();
+        if acknowledged.len() != wanted {
+            return Err(if acknowledged.len() < wanted { Malformed::Short } else { Malformed::Long });
+        }
+        self.0 = &[];
+        Ok(Batch { accepts, acks: acknowledged })
+    }
+
+    fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::split;
+
+    fn decoded(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
+        Message::decode(split(bytes).unwrap().unwrap().0)
+    }
+
+    #[test]
+    fn a_batch_reads_back_and_knows_when_it_is_full() {
+        let accept = Accept {
+            slot: 9,
+            id: CommandId { client: 1, seq: 2 },
+            class: Class::Weak,
+            op: Op { key: 3, put: Some(&[7; 100]) },
+        };
+        let mut writer = BatchWriter::default();
+        writer.accept(&accept);
+        writer.ack(5);
+        writer.ack(6);
+        assert_eq!(writer.len(), 3);
+        let mut bytes = Vec::new();
+        writer.take(&mut bytes);
+        assert!(writer.is_empty());
+        let Ok(Message::Batch(batch)) = decoded(&bytes) else { panic!("no batch") };
+        assert_eq!(batch.accepts().collect::<Vec<_>>(), [accept]);
+        assert_eq!(batch.acks().collect::<Vec<_>>(), [5, 6]);
+        let mut again = Vec::new();
+        Message::Batch(batch).append(&mut again);
+        assert_eq!(again, bytes);
+        (0..MAX_BATCH as u64).for_each(|slot| writer.ack(slot));
+        assert!(writer.is_full());
+    }
+
+    #[test]
+    fn the_largest_batch_of_the_largest_values_fits_into_a_frame() {
+        let value = [0; MAX_VALUE];
+        let mut writer = BatchWriter::default();
+        while !writer.is_full() {
+            let op = Op { key: 0, put: Some(&value) };
+            writer.accept(&Accept { slot: 1, id: CommandId::NONE, class: Class::Strong, op });
+        }
+        let mut bytes = Vec::new();
+        writer.take(&mut bytes);
+        assert!(decoded(&bytes).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_message_is_named() {
+        let cases: [(&[u8], Malformed); 9] = [
+            (&[77], Malformed::Kind(77)),
+            (&[1], Malformed::Short),
+            (&[1, 3], Malformed::Field("replica")),
+            (&[1, 0, 0], Malformed::Long),
+            (&[8, 0, 0, 0, 0], Malformed::Field("sequence number")),
+            (&[11, 0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0], Malformed::Oversized(0x1_0000_0000)),
+            (&[11, 1, 0, 0, 0, 0, 0, 0, 0], Malformed::Short),
+            (&[11, 0, 0, 0, 0, 1, 0, 0, 0], Malformed::Short),
+            (&[255, 9], Malformed::Field("code")),
+        ];
+        for (body, expected) in cases {
+            assert_eq!(Message::decode(body), Err(expected), "{body:?}");
+        }
+    }
+}

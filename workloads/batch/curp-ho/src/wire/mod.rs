@@ -1,0 +1,9 @@
+//! What goes over a connection: frames with a length in front, and one message in each.
+
+mod frame;
+mod message;
+
+pub use frame::{FrameError, HEADER, MAX_FRAME, Split, split};
+pub use message::{
+    Accept, Accepts, Ack, Acks, Batch, BatchWriter, ErrorCode, MAX_BATCH, Malformed, Message, Proposal, Reply, Verdict,
+};

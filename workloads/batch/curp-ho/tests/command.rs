@@ -1,0 +1,220 @@
+//! The command line is the contract with the platform.
+
+use std::process::{Command, Output};
+
+use assay_harness::machine;
+use batch_curp_ho::parameters::Parameters;
+use serde_json::Value;
+
+const SMALL: [&str; 4] =
+    ["--operations=2000", "--warmup-operations=200", "--script-operations=60", "--operation-timeout-millis=20000"];
+
+fn curp(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_batch-curp-ho")).args(arguments).output().unwrap()
+}
+
+fn run(arguments: &[&str]) -> Output {
+    // A flag may be given once only.
+    let name = |flag: &str| flag.split('=').next().unwrap().to_owned();
+    let small = SMALL.into_iter().filter(|flag| arguments.iter().all(|given| name(given) != name(flag)));
+    curp(&["run"].into_iter().chain(small).chain(arguments.iter().copied()).collect::<Vec<_>>())
+}
+
+fn result(arguments: &[&str]) -> Value {
+    let output = run(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The ways in which batches and messages can be sent.
+const VARIANTS: [&[&str]; 5] = [
+    &["--flush=natural"],
+    &["--flush=immediate", "--message-writes=each"],
+    &["--flush=timed", "--message-writes=each"],
+    &["--flush=timed", "--batch-delay-micros=150", "--timer=precise"],
+    &["--flush=timed", "--batch-delay-micros=150", "--timer=go-like", "--message-writes=each"],
+];
+
+#[test]
+fn a_result_keeps_to_the_schema_and_all_variants_have_one_digest() {
+    let schema: Value = serde_json::from_str(assay_schema::RESULT_SCHEMA).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let mut digests = Vec::new();
+    for variant in VARIANTS {
+        for bound in ["follower", "leader"] {
+            let bound_flag = format!("--bound-replica={bound}");
+            let result = result(&[variant, &[&bound_flag, "--ceilings=false"]].concat());
+            let problems: Vec<String> = validator.iter_errors(&result).map(|e| e.to_string()).collect();
+            assert!(problems.is_empty(), "{problems:#?}");
+            let effective = &result["effective"];
+            assert_eq!(effective["boundReplica"], u64::from(bound == "follower"));
+            assert_eq!(result["counters"]["commands"]["value"], 2260.0);
+            assert_eq!(result["parity"]["items"], 61);
+            assert!(result["metrics"]["throughput"]["value"].as_f64().unwrap() > 0.0);
+            for name in ["weakLatency", "strongLatency", "batchDelay", "batchSize"] {
+                assert!(result["metrics"][name]["histogram"]["count"].as_u64().unwrap() > 0, "{name}");
+            }
+            if variant.contains(&"--batch-delay-micros=150") {
+                assert_eq!(effective["flush"], "timed");
+                // No batch goes before its time.
+                assert!(effective["batchDelayMicrosMedian"].as_f64().unwrap() >= 145.0, "{effective}");
+            }
+            let phases: Vec<&str> =
+                result["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
+            assert_eq!(phases, ["startup", "script", "connectAndWarmup", "measured", "tail", "verify"]);
+            digests.push(result["parity"]["digest"].as_str().unwrap().to_owned());
+        }
+    }
+    digests.dedup();
+    assert_eq!(digests.len(), 1, "{digests:?}");
+    let other = result(&["--seed=32", "--ceilings=false"]);
+    assert_ne!(other["parity"]["digest"], digests[0], "another script has another digest");
+}
+
+#[test]
+fn what_was_asked_for_is_what_was_done() {
+    let result = result(&["--weak-ratio=0", "--write-ratio=100", "--keys=1"]);
+    assert_eq!((&result["effective"]["weakShare"], &result["effective"]["writeShare"]), (&0.0.into(), &1.0.into()));
+    assert_eq!(result["effective"]["hottestKeyShare"], 1.0);
+    assert!(result["metrics"].get("weakLatency").is_none(), "a figure that is not there is left out");
+    assert!(result["counters"]["slowPath"]["value"].as_f64().unwrap() > 0.0, "all commands conflict");
+    let names: Vec<&str> =
+        result["ceilings"].as_array().unwrap().iter().map(|ceiling| ceiling["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["loopbackWrites", "loopbackRoundTrips"]);
+}
+
+#[test]
+fn an_open_loop_reports_what_was_offered_and_ends_although_it_cannot_keep_up() {
+    let slow = result(&["--mode=open", "--rate=2000", "--operations=1000", "--arrivals=fixed", "--ceilings=false"]);
+    assert_eq!(slow["metrics"]["offeredRate"]["value"], 2000.0);
+    assert_eq!(slow["effective"]["allSent"], true);
+    let flags = ["--mode=open", "--rate=1000000", "--operations=3000000", "--time-limit-seconds=1", "--ceilings=false"];
+    let overloaded = result(&flags);
+    assert_eq!(overloaded["effective"]["allSent"], false);
+    assert!(overloaded["metrics"]["achievedShare"]["value"].as_f64().unwrap() < 0.9);
+}
+
+#[test]
+fn a_dead_follower_costs_the_fast_path_and_nothing_else() {
+    for replica in ["1", "2"] {
+        let flag = format!("--fault-replica={replica}");
+        let result = result(&["--fault=kill", &flag, "--fault-after=500", "--operations=20000", "--ceilings=false"]);
+        assert_eq!(result["counters"]["commands"]["value"], 20260.0);
+        assert!(result["counters"]["syncedPath"]["value"].as_f64().unwrap() > 0.0);
+        assert!(result["effective"]["fault"].as_str().unwrap().starts_with(&format!("replica {replica} killed")));
+    }
+}
+
+#[test]
+fn a_dead_leader_or_a_client_that_hangs_is_a_failed_trial_with_a_message() {
+    let long = "--operations=2000000";
+    for (flags, part) in [
+        (&["--fault=kill", "--fault-replica=0", "--fault-after=500", long][..], "replica 0, the leader, is gone"),
+        (
+            &["--fault=stop", "--fault-replica=1", "--fault-after=500", long, "--operation-timeout-millis=300"],
+            "a command got no answer for 0.3 s",
+        ),
+        (&["--time-limit-seconds=1", long, "--window=1", "--flush=timed", "--batch-delay-micros=100000"], "time limit"),
+    ] {
+        let output = run(flags);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{flags:?}: {message}");
+        assert!(output.stdout.is_empty() && message.contains(part), "{flags:?}: {message}");
+    }
+}
+
+#[test]
+fn a_history_has_a_line_for_every_command() {
+    let file = std::env::temp_dir().join(format!("curp-history-{}.jsonl", std::process::id()));
+    result(&[&format!("--history={}", file.display()), "--ceilings=false"]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(text.lines().count(), 2260);
+    let nowhere = run(&["--history=/nowhere/at/all"]);
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&nowhere.stderr).contains("--history=/nowhere/at/all"));
+    for line in text.lines() {
+        let command: Value = serde_json::from_str(line).unwrap();
+        assert!(command["invoke"].as_u64() < command["return"].as_u64(), "{line}");
+        if command["op"] == "put" {
+            assert_eq!(command["value"], format!("{}:{}", command["client"], command["seq"]));
+        }
+    }
+}
+
+#[test]
+fn bench_prints_figures_and_nothing_else() {
+    let output = curp(&["bench", "--rounds=6", "--operations=400", "--short-operations=400", "--long-operations=800"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    for line in text.lines() {
+        let figure: Value = serde_json::from_str(line).unwrap();
+        let number = |name: &str| figure[name].as_f64().unwrap();
+        assert!(number("low") <= number("value") && number("value") <= number("high"), "{line}");
+        assert_eq!(figure["samples"], 6);
+    }
+    for name in ["curp.closed.ops", "curp.closed.weak_p50_ms", "curp.1m_over_10k", "curp.delay150_over_0"] {
+        assert!(text.contains(&format!("{name}\"")), "{name} is missing");
+    }
+}
+
+#[test]
+fn bad_parameters_exit_with_2_and_print_nothing() {
+    for (bad, part) in [
+        (&["run", "--operations=0"][..], "--operations=0: a whole number from 1 to 4000000 is allowed"),
+        (&["run", "--operations=3"], "--operations=3: 4 streams need at least one command each"),
+        (&["run", "--warmup-operations=1000001"], "from 0 to 1000000"),
+        (&["run", "--clients=0"], "from 1 to 16"),
+        (&["run", "--threads=17"], "from 1 to 16"),
+        (&["run", "--window=1025"], "from 1 to 1024"),
+        (&["run", "--rate=0"], "from 1 to 1000000"),
+        (&["run", "--weak-ratio=101"], "from 0 to 100"),
+        (&["run", "--write-ratio=-1"], "from 0 to 100"),
+        (&["run", "--skew-percent=0.9"], "--skew-percent=0.9: a whole number from 0 to 300"),
+        (&["run", "--keys=0"], "from 1 to 16000000"),
+        (&["run", "--value-size=15"], "from 16 to 4096"),
+        (&["run", "--bound-replica=2"], "one of leader, follower"),
+        (&["run", "--flush=$(reboot)"], "one of immediate, natural, timed"),
+        (&["run", "--batch-delay-micros=150"], "--batch-delay-micros=150: a delay needs --flush=timed"),
+        (&["run", "--flush=timed", "--batch-delay-micros=100001"], "from 0 to 100000"),
+        (&["run", "--timer=rust"], "one of go-like, precise"),
+        (&["run", "--message-writes=some"], "one of each, coalesced"),
+        (&["run", "--mode=half"], "one of closed, open"),
+        (&["run", "--arrivals=random"], "one of poisson, fixed"),
+        (&["run", "--fault=nap"], "one of none, kill, stop"),
+        (&["run", "--fault-replica=3"], "from 0 to 2"),
+        (&["run", "--fault=kill", "--fault-after=40000"], "a fault comes before the last of --operations"),
+        (&["run", "--time-limit-seconds=0"], "from 1 to 600"),
+        (&["run", "--operation-timeout-millis=9"], "from 10 to 60000"),
+        (&["run", "--script-operations=0"], "from 1 to 100000"),
+        (&["run", "--history="], "--history=\"\": the name of a file is needed"),
+        (&["run", "--history=a", "--history=b"], "given twice"),
+        (&["run", "--unknown=1"], "--unknown is unknown"),
+        (&["run", "rows"], "--name=value"),
+        (&["replica", "--id=3"], "from 0 to 2"),
+        (&["load", "now"], "standard input"),
+        (&["bench", "--rounds=5"], "from 6 to 1000"),
+        (&["walk"], "usage"),
+        (&[], "usage"),
+    ] {
+        let output = curp(bad);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{bad:?}: {message}");
+        assert!(output.stdout.is_empty() && message.contains(part), "{bad:?}: {message}");
+    }
+}
+
+#[test]
+fn a_trial_that_does_not_fit_into_memory_is_refused_before_anything_is_started() {
+    // 16 million values of 4 KiB in three replicas would be 200 GB; with only 4.4 million commands it is still more than 50.
+    let flags = ["--operations=4000000", "--keys=16000000", "--value-size=4096", "--write-ratio=100"];
+    let needed = Parameters::parse(flags.map(str::to_owned)).unwrap().memory_bytes();
+    if machine::available_memory_bytes().is_none_or(|available| available >= needed) {
+        // Such a machine would do it; `run.rs` has the rule itself under test.
+        return;
+    }
+    let output = run(&flags);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("the trial takes") && message.contains("MiB of memory are available"), "{message}");
+}

@@ -1,0 +1,165 @@
+//! Whatever bytes a replica gets, it says what is wrong, closes that connection, and lives.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use batch_curp_ho::command::{Class, CommandId, Op};
+use batch_curp_ho::process::control;
+use batch_curp_ho::wire::{Accept, BatchWriter, ErrorCode, MAX_BATCH, MAX_FRAME, Message, Proposal};
+
+/// A replica whose two peers never come.
+struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    fn start() -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_batch-curp-ho"));
+        let mut child =
+            command.args(["replica", "--id=0"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let port = line.trim_end().strip_prefix("port ").unwrap().parse().unwrap();
+        writeln!(child.stdin.as_mut().unwrap(), "peers {port} 1 2").unwrap();
+        Self { child, port }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    }
+
+    /// Sends bytes; returns the error that comes back before the connection ends.
+    fn refused(&self, stream: &mut TcpStream, bytes: &[u8]) -> (ErrorCode, String) {
+        stream.write_all(bytes).unwrap();
+        loop {
+            let body = control::receive(stream).unwrap();
+            match Message::decode(&body).unwrap() {
+                Message::Error { code, message } => {
+                    let error = (code, message.to_owned());
+                    assert_eq!(stream.read(&mut [0; 16]).unwrap(), 0, "the connection is closed after {error:?}");
+                    return error;
+                }
+                Message::Welcome { .. } | Message::Reply { .. } => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn lives(&mut self) {
+        let status = control::status(self.port, 0, Duration::from_secs(20)).unwrap();
+        assert_eq!(status.executed, 0);
+        assert!(self.child.try_wait().unwrap().is_none());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn bytes(messages: &[Message<'_>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    messages.iter().for_each(|message| message.append(&mut bytes));
+    bytes
+}
+
+fn frame(body: &[u8]) -> Vec<u8> {
+    [&(body.len() as u32).to_le_bytes()[..], body].concat()
+}
+
+fn proposal(seq: u32) -> Message<'static> {
+    let op = Op { key: 1, put: Some(&[7; 100]) };
+    let (class, done_below, causal_dep, observed) = (Class::Strong, 1, 0, 0);
+    Message::Propose(Proposal { class, seq, done_below, causal_dep, observed, sync: false, op })
+}
+
+fn accepts(slots: &[u64]) -> Vec<u8> {
+    let mut batch = BatchWriter::default();
+    for slot in slots {
+        let (id, op) = (CommandId { client: 1, seq: 1 }, Op { key: 1, put: None });
+        batch.accept(&Accept { slot: *slot, id, class: Class::Weak, op });
+    }
+    let mut bytes = Vec::new();
+    batch.take(&mut bytes);
+    bytes
+}
+
+#[test]
+fn every_mistake_gets_its_error_and_the_replica_lives() {
+    use ErrorCode::{Malformed, Oversized, Unexpected};
+    let mut server = Server::start();
+    let hello = Message::ClientHello { client: 9, bound: 0 };
+    let peer = Message::PeerHello { replica: 1 };
+    let too_many = (MAX_BATCH as u32 + 1).to_le_bytes();
+    let acks = |slot| {
+        let mut batch = BatchWriter::default();
+        batch.ack(slot);
+        let mut bytes = Vec::new();
+        batch.take(&mut bytes);
+        bytes
+    };
+    let cases: Vec<(&str, Vec<u8>, ErrorCode, &str)> = vec![
+        ("an empty frame", frame(&[]), Malformed, "a frame of 0 bytes"),
+        ("a frame that is too large", (MAX_FRAME as u32 + 1).to_le_bytes().to_vec(), Oversized, "a frame of 1048577"),
+        ("HTTP", b"GET / HTTP/1.1\r\n\r\n".to_vec(), Oversized, "a frame of 542393671 bytes"),
+        ("an unknown message", frame(&[99]), Malformed, "the unknown kind 99"),
+        ("half a message", frame(&bytes(&[hello])[4..8]), Malformed, "ends early"),
+        ("a message and more", frame(&[&bytes(&[hello])[4..], b"x"].concat()), Malformed, "bytes after its end"),
+        ("a replica that is not there", frame(&[1, 7]), Malformed, "replica is out of range"),
+        (
+            "an oversized batch",
+            [bytes(&[peer]), frame(&[&[11][..], &too_many, &[0; 4]].concat())].concat(),
+            Oversized,
+            "a batch of 4097 messages; at most 4096 are allowed",
+        ),
+        ("a batch from a stranger", accepts(&[1]), Unexpected, "may not send now"),
+        ("a batch from a client", [bytes(&[hello]), accepts(&[1])].concat(), Unexpected, "may not send now"),
+        ("an accept for the leader", [bytes(&[peer]), accepts(&[1])].concat(), Unexpected, "does not lead"),
+        ("an empty slot acknowledged", [bytes(&[peer]), acks(5)].concat(), Unexpected, "slot 5, which is empty"),
+        ("the replica itself", bytes(&[Message::PeerHello { replica: 0 }]), Unexpected, "connected already"),
+        ("a command from a stranger", bytes(&[proposal(1)]), Unexpected, "may not send now"),
+        ("a command left out", bytes(&[hello, proposal(2)]), Unexpected, "command 2 of client 9 after command 0"),
+        ("a client without a name", bytes(&[Message::ClientHello { client: 0, bound: 0 }]), Unexpected, "nobody"),
+        ("another client's hello", bytes(&[hello, Message::ClientHello { client: 8, bound: 0 }]), Unexpected, "now"),
+        ("an answer", bytes(&[Message::Sync { seq: 1 }]), Unexpected, "may not send now"),
+    ];
+    for (name, bytes, code, part) in cases {
+        let mut stream = server.connect();
+        let (found, message) = server.refused(&mut stream, &bytes);
+        assert!(found == code && message.contains(part), "{name}: {found:?} {message}");
+        server.lives();
+    }
+}
+
+#[test]
+fn connections_that_end_in_the_middle_of_a_frame_leave_nothing_behind() {
+    let mut server = Server::start();
+    let whole = bytes(&[Message::ClientHello { client: 9, bound: 0 }, proposal(1)]);
+    // The last byte would make it a command.
+    for cut in [1, 4, 6, 11, whole.len() - 1] {
+        server.connect().write_all(&whole[..cut]).unwrap();
+    }
+    server.lives();
+    // A connection that still has good things to say is served beside all of them.
+    let mut stream = server.connect();
+    stream.write_all(&whole).unwrap();
+    let welcome = control::receive(&mut stream).unwrap();
+    assert_eq!(Message::decode(&welcome), Ok(Message::Welcome { replica: 0 }));
+    let reply = control::receive(&mut stream).unwrap();
+    assert!(matches!(Message::decode(&reply), Ok(Message::Reply(reply)) if reply.ok && reply.seq == 1));
+}
+
+#[test]
+fn a_replica_ends_when_the_one_that_started_it_does() {
+    let mut server = Server::start();
+    server.lives();
+    drop(server.child.stdin.take());
+    assert!(server.child.wait().unwrap().success());
+}

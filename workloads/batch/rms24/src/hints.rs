@@ -1,0 +1,254 @@
+//! What a client keeps: regular hints, each good for one query, and backup hints that take their places.
+
+use crate::cutoff::INVALID;
+use crate::geometry::{Geometry, Place};
+use crate::prf::Prf;
+
+/// No extra entry.
+pub const NO_EXTRA: u32 = u32::MAX;
+/// Slots that share a byte of the map of replaced hints, and the unit in which packed searches walk.
+pub const GROUP: u32 = 8;
+
+/// The regular hints, in slots. A hint covers half of the blocks, one entry in each, and one extra entry in a block it does not cover.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hints {
+    geometry: Geometry,
+    /// The number under which the pseudo-random function knows the hint.
+    ids: Vec<u32>,
+    /// Blocks whose select value is below are covered.
+    cutoffs: Vec<u32>,
+    /// Covered are the blocks that are *not* below.
+    flipped: Vec<bool>,
+    /// Index of the extra entry.
+    extras: Vec<u32>,
+    /// The sum of all entries covered; empty where hints are only searched.
+    parities: Vec<u64>,
+    /// A bit per slot whose hint is not the one it started with.
+    replaced: Vec<u8>,
+    /// The slots whose cutoff is exact, if not all are.
+    exact: Option<Vec<u32>>,
+}
+
+/// A hint as taken out of its slot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hint {
+    /// Its number.
+    pub id: u32,
+    /// Its cutoff.
+    pub cutoff: u32,
+    /// Whether it covers what is not below the cutoff.
+    pub flipped: bool,
+    /// Its extra entry, or [`NO_EXTRA`].
+    pub extra: u32,
+    /// The sum of all entries covered.
+    pub parity: Vec<u64>,
+}
+
+impl Hint {
+    /// Whether a block with this select value is covered.
+    #[inline]
+    #[must_use]
+    pub fn covers(&self, select: u32) -> bool {
+        (select < self.cutoff) != self.flipped
+    }
+}
+
+impl Hints {
+    /// Fresh hints, numbered from zero.
+    #[must_use]
+    pub fn new(geometry: Geometry, cutoffs: Vec<u32>, extras: Vec<u32>, parities: Vec<u64>) -> Self {
+        let hints = geometry.hints();
+        assert_eq!((cutoffs.len(), extras.len()), (hints as usize, hints as usize));
+        Self {
+            geometry,
+            ids: (0..hints).collect(),
+            cutoffs,
+            flipped: vec![false; hints as usize],
+            extras,
+            parities,
+            replaced: vec![0; hints.div_ceil(GROUP) as usize],
+            exact: None,
+        }
+    }
+
+    /// The same, with exact cutoffs in some slots only.
+    #[must_use]
+    pub fn with_exact(mut self, slots: Vec<u32>) -> Self {
+        self.exact = Some(slots);
+        self
+    }
+
+    /// The shape of the database.
+    #[must_use]
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// Number of slots.
+    #[must_use]
+    pub fn slots(&self) -> u32 {
+        self.geometry.hints()
+    }
+
+    /// The cutoffs of all slots.
+    #[must_use]
+    pub fn cutoffs(&self) -> &[u32] {
+        &self.cutoffs
+    }
+
+    /// The extra entries of all slots.
+    #[must_use]
+    pub fn extras(&self) -> &[u32] {
+        &self.extras
+    }
+
+    /// The parities of all slots.
+    #[must_use]
+    pub fn parities(&self) -> &[u64] {
+        &self.parities
+    }
+
+    /// Which of the slots from `GROUP * group` on hold another hint than in the beginning, or none.
+    #[must_use]
+    pub fn replaced(&self) -> &[u8] {
+        &self.replaced
+    }
+
+    /// The slots whose cutoff is exact; `None` if all are.
+    #[must_use]
+    pub fn exact(&self) -> Option<&[u32]> {
+        self.exact.as_deref()
+    }
+
+    /// The number of the hint in a slot.
+    #[inline]
+    #[must_use]
+    pub fn id(&self, slot: u32) -> u32 {
+        self.ids[slot as usize]
+    }
+
+    /// The extra entry of the hint in a slot.
+    #[inline]
+    #[must_use]
+    pub fn extra(&self, slot: u32) -> u32 {
+        self.extras[slot as usize]
+    }
+
+    /// Whether the hint in a slot covers a block with this select value. An empty slot covers nothing.
+    #[inline]
+    #[must_use]
+    pub fn covers(&self, slot: u32, select: u32) -> bool {
+        (select < self.cutoffs[slot as usize]) != self.flipped[slot as usize]
+    }
+
+    /// Whether there is a hint in a slot that covers something.
+    #[inline]
+    #[must_use]
+    pub fn is_usable(&self, slot: u32) -> bool {
+        self.cutoffs[slot as usize] != INVALID
+    }
+
+    /// Whether the hint in a slot contains an entry: the definition that every search must agree with.
+    pub fn contains(&self, prf: &impl Prf, slot: u32, index: u32) -> bool {
+        let Place { block, offset } = self.geometry.place(index);
+        let id = self.id(slot);
+        self.is_usable(slot)
+            && (self.extra(slot) == index
+                || prf.offset(id, block) == offset && self.covers(slot, prf.select(id, block)))
+    }
+
+    /// The hint in a slot.
+    #[must_use]
+    pub fn get(&self, slot: u32) -> Hint {
+        let (at, words) = (slot as usize, self.geometry.entry_words());
+        let parity = if self.parities.is_empty() { &[] } else { &self.parities[at * words..(at + 1) * words] };
+        Hint {
+            id: self.ids[at],
+            cutoff: self.cutoffs[at],
+            flipped: self.flipped[at],
+            extra: self.extras[at],
+            parity: parity.to_vec(),
+        }
+    }
+
+    /// Takes the hint out of a slot: it can never be found again.
+    pub fn consume(&mut self, slot: u32) -> Hint {
+        let hint = self.get(slot);
+        let at = slot as usize;
+        (self.cutoffs[at], self.flipped[at], self.extras[at]) = (INVALID, false, NO_EXTRA);
+        self.replaced[(slot / GROUP) as usize] |= 1 << (slot % GROUP);
+        hint
+    }
+
+    /// Puts a hint into an empty slot.
+    ///
+    /// # Panics
+    ///
+    /// When the slot is not empty.
+    pub fn refill(&mut self, slot: u32, hint: Hint) {
+        assert!(!self.is_usable(slot), "slot {slot} still has a hint");
+        let (at, words) = (slot as usize, self.geometry.entry_words());
+        self.ids[at] = hint.id;
+        (self.cutoffs[at], self.flipped[at], self.extras[at]) = (hint.cutoff, hint.flipped, hint.extra);
+        self.parities[at * words..(at + 1) * words].copy_from_slice(&hint.parity);
+    }
+}
+
+/// Hints that wait: without an extra entry, and with the sums of both halves of the blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Backups {
+    geometry: Geometry,
+    cutoffs: Vec<u32>,
+    /// Sums over the blocks below the cutoff, and over the others.
+    low: Vec<u64>,
+    high: Vec<u64>,
+    next: usize,
+}
+
+impl Backups {
+    /// Backup hints, numbered after the regular ones.
+    #[must_use]
+    pub fn new(geometry: Geometry, cutoffs: Vec<u32>, low: Vec<u64>, high: Vec<u64>) -> Self {
+        let words = cutoffs.len() * geometry.entry_words();
+        assert_eq!((low.len(), high.len()), (words, words));
+        Self { geometry, cutoffs, low, high, next: 0 }
+    }
+
+    /// How many there were in the beginning.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.cutoffs.len()
+    }
+
+    /// How many are left.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.cutoffs.len() - self.next
+    }
+
+    /// Their cutoffs, and the sums of both halves.
+    #[must_use]
+    pub fn parts(&self) -> (&[u32], &[u64], &[u64]) {
+        (&self.cutoffs, &self.low, &self.high)
+    }
+
+    /// Turns the next backup into a hint that contains the entry `index` with the contents `entry`: the half that does not have the
+    /// entry's block, and the entry as its extra. To the server that hint looks as random as the one that was used.
+    pub fn take(&mut self, prf: &impl Prf, index: u32, entry: &[u64]) -> Option<Hint> {
+        let words = self.geometry.entry_words();
+        while self.next < self.cutoffs.len() {
+            let at = self.next;
+            self.next += 1;
+            let cutoff = self.cutoffs[at];
+            if cutoff == INVALID {
+                continue;
+            }
+            let id = self.geometry.hints() + at as u32;
+            let flipped = prf.select(id, self.geometry.place(index).block) < cutoff;
+            let half = if flipped { &self.high } else { &self.low };
+            let parity = half[at * words..(at + 1) * words].iter().zip(entry).map(|(sum, word)| sum ^ word).collect();
+            return Some(Hint { id, cutoff, flipped, extra: index, parity });
+        }
+        None
+    }
+}

@@ -1,0 +1,107 @@
+//! The pseudo-random functions behind the hints: what a hint covers is computed, not stored.
+//!
+//! For every hint and block there is a *select value*, 32 random bits that decide whether the hint covers the block, and an *offset*
+//! that says which entry of the block it would be.
+
+mod aes;
+mod chacha;
+
+pub use aes::{AesPath, AesPrf, Lanes, Unavailable, Wish};
+pub use chacha::ChaChaPrf;
+
+/// A client's secret: everything random about its hints follows from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Secret([u8; 32]);
+
+impl Secret {
+    /// The secret that belongs to a seed, so that a trial can be repeated.
+    #[must_use]
+    pub fn from_seed(seed: u64) -> Self {
+        Self(blake3::derive_key("assay rms24 client secret", &seed.to_le_bytes()))
+    }
+
+    /// A key for one purpose.
+    #[must_use]
+    pub fn key(&self, purpose: &str) -> [u8; 32] {
+        *blake3::keyed_hash(&self.0, purpose.as_bytes()).as_bytes()
+    }
+}
+
+/// Select values and offsets.
+pub trait Prf: Sync {
+    /// The select value of a block in a hint.
+    fn select(&self, hint: u32, block: u32) -> u32;
+
+    /// The offset of a block in a hint, below the block size.
+    fn offset(&self, hint: u32, block: u32) -> u32;
+
+    /// The select values of all blocks of a hint, at the best rate there is.
+    fn selects(&self, hint: u32, values: &mut [u32]);
+
+    /// The offsets of all blocks of a hint, at the best rate there is.
+    fn offsets(&self, hint: u32, values: &mut [u32]);
+}
+
+/// Which function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrfKind {
+    /// ChaCha12, as the document's program.
+    ChaCha,
+    /// AES-128.
+    Aes,
+}
+
+/// One of the functions.
+#[expect(clippy::large_enum_variant, reason = "a client has one of them")]
+#[derive(Debug, Clone)]
+pub enum AnyPrf {
+    /// ChaCha12.
+    ChaCha(ChaChaPrf),
+    /// AES-128.
+    Aes(AesPrf),
+}
+
+impl AnyPrf {
+    /// The function of a secret, for blocks of `block_size` entries.
+    #[must_use]
+    pub fn new(kind: PrfKind, secret: &Secret, block_size: u32, path: AesPath) -> Self {
+        match kind {
+            PrfKind::ChaCha => Self::ChaCha(ChaChaPrf::new(secret, block_size)),
+            PrfKind::Aes => Self::Aes(AesPrf::new(secret, block_size, path)),
+        }
+    }
+
+    /// Which it is.
+    #[must_use]
+    pub fn kind(&self) -> PrfKind {
+        match self {
+            Self::ChaCha(_) => PrfKind::ChaCha,
+            Self::Aes(_) => PrfKind::Aes,
+        }
+    }
+
+    fn inner(&self) -> &dyn Prf {
+        match self {
+            Self::ChaCha(prf) => prf,
+            Self::Aes(prf) => prf,
+        }
+    }
+}
+
+impl Prf for AnyPrf {
+    fn select(&self, hint: u32, block: u32) -> u32 {
+        self.inner().select(hint, block)
+    }
+
+    fn offset(&self, hint: u32, block: u32) -> u32 {
+        self.inner().offset(hint, block)
+    }
+
+    fn selects(&self, hint: u32, values: &mut [u32]) {
+        self.inner().selects(hint, values);
+    }
+
+    fn offsets(&self, hint: u32, values: &mut [u32]) {
+        self.inner().offsets(hint, values);
+    }
+}

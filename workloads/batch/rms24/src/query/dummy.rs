@@ -1,0 +1,68 @@
+//! The half of the blocks that the server is asked about only so that it does not know which is the real one.
+
+use rand_chacha::ChaCha12Rng;
+
+use super::{Expansion, Subset};
+use crate::geometry::Place;
+use crate::hints::Hints;
+use crate::offline::below;
+use crate::prf::AnyPrf;
+
+/// Where the dummy half comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dummy {
+    /// The document's: what another hint, chosen at random, covers. The document's program adds that hint's extra entry, so that its dummies
+    /// are one entry longer than its real halves and can be told from them; here both have the same length. What remains is that
+    /// a real half never has the wanted entry's block and such a dummy has it half of the time, so that over many queries for entries of one block
+    /// a server sees which. It is here to be measured.
+    Hint,
+    /// The paper's: the blocks that the real half does not have.
+    Complement,
+}
+
+impl Dummy {
+    /// Every source, by the name it has on a command line.
+    pub const CHOICES: [(&'static str, Self); 2] = [("hint", Self::Hint), ("complement", Self::Complement)];
+
+    /// Its name on a command line and in a result.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hint => "hint",
+            Self::Complement => "complement",
+        }
+    }
+}
+
+/// The other blocks, with the offsets that the used hint has there: nothing else ever depends on those. Only the wanted entry's block
+/// must have a random one, as `random` says.
+pub(super) fn complement(real: &Subset, random: Place) -> Vec<Place> {
+    let replace = |place: Place| if place.block == random.block { random } else { place };
+    real.other_places().map(replace).collect()
+}
+
+/// The blocks of another hint. `None` if there is none.
+pub(super) fn of_another_hint(
+    prf: &AnyPrf,
+    hints: &Hints,
+    expansion: Expansion,
+    subset: &mut Subset,
+    rng: &mut ChaCha12Rng,
+) -> Option<Vec<Place>> {
+    /// With at least one hint in 2^6 left, this many draws miss with a probability of 10^-7.
+    const DRAWS: usize = 1024;
+    let mut draw = || match hints.exact() {
+        Some([]) => None,
+        Some(slots) => Some(slots[below(rng, slots.len() as u32) as usize]),
+        None => Some(below(rng, hints.slots())),
+    };
+    for _ in 0..DRAWS {
+        let slot = draw()?;
+        if hints.is_usable(slot) {
+            let hint = hints.get(slot);
+            subset.expand(prf, hint.id, |select| hint.covers(select), expansion);
+            return Some(subset.places().collect());
+        }
+    }
+    None
+}

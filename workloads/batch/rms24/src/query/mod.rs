@@ -1,0 +1,155 @@
+//! From a hint to what the server gets to see.
+//!
+//! The hint covers half of the blocks. Without the wanted entry, but with the hint's extra entry in its place, that is half of the
+//! blocks again, one entry in each: the *real* half. The server returns its sum, and the hint's own sum tells the difference: the wanted
+//! entry. The real half never has the wanted entry's block, so the server must be given more than that: the *dummy* half.
+
+mod dummy;
+mod subset;
+
+pub use dummy::Dummy;
+pub use subset::{Expansion, Subset};
+
+use rand_chacha::ChaCha12Rng;
+
+use crate::geometry::{Geometry, Place};
+use crate::hints::{Hint, Hints, NO_EXTRA};
+use crate::offline::below;
+use crate::prf::AnyPrf;
+use crate::search::{self, Found, Strategy};
+
+/// One question to the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Question {
+    /// The sum of these entries.
+    Pairs(Vec<Place>),
+    /// Two sums: over the blocks whose bit is set and over the others. Both halves share their offsets, in the order of blocks.
+    Halves {
+        /// A bit per block.
+        mask: Vec<u8>,
+        /// An offset for every block of a half.
+        offsets: Vec<u16>,
+    },
+}
+
+/// How a question is put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// The document's: two questions, real and dummy, each a list of places.
+    Pairs,
+    /// The paper's: one question with both halves.
+    Halves,
+}
+
+impl Encoding {
+    /// Every encoding, by the name it has on a command line.
+    pub const CHOICES: [(&'static str, Self); 2] = [("pairs", Self::Pairs), ("halves", Self::Halves)];
+
+    /// Its name on a command line and in a result.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pairs => "pairs",
+            Self::Halves => "halves",
+        }
+    }
+
+    /// Questions per query.
+    #[must_use]
+    pub fn questions(self) -> usize {
+        match self {
+            Self::Pairs => 2,
+            Self::Halves => 1,
+        }
+    }
+}
+
+/// How queries are built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    /// How a hint is found.
+    pub strategy: Strategy,
+    /// Where the dummy half comes from.
+    pub dummy: Dummy,
+    /// How it is written down.
+    pub encoding: Encoding,
+}
+
+/// A query on its way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Built {
+    /// The wanted entry.
+    pub index: u32,
+    /// The slot that the hint came from, now empty.
+    pub slot: u32,
+    /// The hint. It is used up.
+    pub hint: Hint,
+    /// What the server is asked.
+    pub questions: Vec<Question>,
+    /// Which of the sums that come back is the real half's: of the two questions, or of the two halves.
+    pub real: usize,
+}
+
+/// Builds queries; keeps its memory from one to the next.
+#[derive(Debug)]
+pub struct Builder {
+    plan: Plan,
+    geometry: Geometry,
+    real: Subset,
+    other: Subset,
+    rng: ChaCha12Rng,
+    examined: u64,
+}
+
+impl Builder {
+    /// A builder whose random choices come from `rng`.
+    #[must_use]
+    pub fn new(plan: Plan, geometry: Geometry, rng: ChaCha12Rng) -> Self {
+        let [real, other] = [(); 2].map(|()| Subset::new(geometry));
+        Self { plan, geometry, real, other, rng, examined: 0 }
+    }
+
+    /// How many hints all searches looked at.
+    #[must_use]
+    pub fn examined(&self) -> u64 {
+        self.examined
+    }
+
+    /// Uses up a hint for the entry `index`. `None` if no hint contains it.
+    pub fn build(&mut self, prf: &AnyPrf, hints: &mut Hints, index: u32) -> Option<Built> {
+        let Found { slot, examined } = search::find(self.plan.strategy, prf, hints, index, &mut self.rng);
+        self.examined += u64::from(examined);
+        let slot = slot?;
+        let hint = hints.consume(slot);
+        let expansion = Expansion::of(self.plan.strategy);
+        self.real.expand(prf, hint.id, |select| hint.covers(select), expansion);
+        self.real.remove(self.geometry.place(index).block);
+        if hint.extra != NO_EXTRA && hint.extra != index {
+            self.real.insert(self.geometry.place(hint.extra));
+        }
+        // The server must not be able to tell the halves apart by their order.
+        let real = below(&mut self.rng, 2) as usize;
+        let questions = match self.plan.encoding {
+            Encoding::Pairs => {
+                let dummy = self.dummy(prf, hints, index, expansion)?;
+                let real_first = [Question::Pairs(self.real.places().collect()), Question::Pairs(dummy)];
+                let mut questions = Vec::from(real_first);
+                questions.rotate_left(real);
+                questions
+            }
+            Encoding::Halves => vec![self.real.halves(real == 1)],
+        };
+        Some(Built { index, slot, hint, questions, real })
+    }
+
+    fn dummy(&mut self, prf: &AnyPrf, hints: &Hints, index: u32, expansion: Expansion) -> Option<Vec<Place>> {
+        let block = self.geometry.place(index).block;
+        match self.plan.dummy {
+            Dummy::Complement => {
+                let offset = below(&mut self.rng, self.geometry.block_size());
+                Some(dummy::complement(&self.real, Place { block, offset }))
+            }
+            Dummy::Hint => dummy::of_another_hint(prf, hints, expansion, &mut self.other, &mut self.rng),
+        }
+    }
+}

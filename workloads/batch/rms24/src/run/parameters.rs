@@ -1,0 +1,292 @@
+//! The parameters of a trial: what they are called, what they may be, and how much memory they mean.
+
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use assay_harness::{FlagError, Flags};
+
+use crate::ceilings;
+use crate::client::Flush;
+use crate::database::{Database, Entries};
+use crate::geometry::Geometry;
+use crate::prf::{PrfKind, Wish};
+use crate::query::{Dummy, Encoding, Plan};
+use crate::search::Strategy;
+use crate::texts;
+use crate::wire::framing::Framing;
+use crate::wire::{Answering, Wishes};
+use crate::workload::Indices;
+
+/// What part of the work is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything: building, sending, answering, decoding, renewing hints.
+    Protocol,
+    /// Building alone, with hints whose sums nobody needs: the database does not exist.
+    BuildQuery,
+}
+
+/// How the client reaches the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// A socket.
+    Tcp,
+    /// A call, in the same thread.
+    Memory,
+}
+
+impl Scope {
+    const CHOICES: [(&'static str, Self); 2] = [("protocol", Self::Protocol), ("build-query", Self::BuildQuery)];
+
+    /// Its name on a command line and in a result.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        if self == Self::Protocol { "protocol" } else { "build-query" }
+    }
+}
+
+impl Way {
+    const CHOICES: [(&'static str, Self); 2] = [("tcp", Self::Tcp), ("memory", Self::Memory)];
+
+    /// Its name on a command line and in a result.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        if self == Self::Tcp { "tcp" } else { "memory" }
+    }
+}
+
+/// The parameters of a trial.
+#[derive(Debug, Clone)]
+pub struct Parameters {
+    /// Shape of the database.
+    pub geometry: Geometry,
+    /// What is done.
+    pub scope: Scope,
+    /// How queries are built.
+    pub plan: Plan,
+    /// How AES is computed.
+    pub path: Wish,
+    /// Queries that count.
+    pub queries: usize,
+    /// Queries before those.
+    pub warmup_queries: usize,
+    /// Which entries are asked for.
+    pub indices: Indices,
+    /// Questions per exchange.
+    pub batch_size: usize,
+    /// The most questions per exchange that the server allows.
+    pub server_batch_limit: u32,
+    /// When batches are sent.
+    pub flush: Flush,
+    /// How the connection is used, at both ends.
+    pub wishes: Wishes,
+    /// How the server is reached.
+    pub transport: Way,
+    /// A server that is there already.
+    pub server: Option<SocketAddr>,
+    /// Backup hints.
+    pub backup_hints: u32,
+    /// Threads of the offline phase.
+    pub setup_threads: usize,
+    /// Folder for the offline phase's outcome.
+    pub state: Option<PathBuf>,
+    /// Seed of the contents, of the client's secret and of the uniform indices.
+    pub seed: u64,
+    /// Whether to measure the machine's limits too.
+    pub ceilings: bool,
+}
+
+pub(crate) const ENTRIES: RangeInclusive<u64> = 256..=Geometry::MAX_ENTRIES;
+pub(crate) const ENTRY_SIZE: RangeInclusive<u64> = 8..=256;
+pub(crate) const BATCH: RangeInclusive<u64> = 1..=1024;
+const LAMBDA: RangeInclusive<u64> = 1..=256;
+const QUERIES: RangeInclusive<u64> = 1..=100_000;
+const WARMUP_QUERIES: RangeInclusive<u64> = 0..=10_000;
+const BACKUP_HINTS: RangeInclusive<u64> = 0..=1 << 24;
+const THREADS: RangeInclusive<u64> = 1..=64;
+/// What the program itself takes.
+const OVERHEAD: u64 = 16 << 20;
+
+/// A whole number of words.
+pub(crate) fn entry_size(flags: &mut Flags) -> Result<usize, FlagError> {
+    let size = flags.integer("entry-size", 40, ENTRY_SIZE)? as usize;
+    if size.is_multiple_of(8) {
+        Ok(size)
+    } else {
+        Err(FlagError::new("entry-size", size, "an entry is a multiple of 8 bytes"))
+    }
+}
+
+impl Parameters {
+    /// Reads the parameters; those that are not given have the values of the document's program, on a smaller database. `role` is the
+    /// address of a server that the platform has started.
+    ///
+    /// # Errors
+    ///
+    /// When one is unknown, of the wrong form or out of bounds, or two do not go together.
+    pub fn parse(arguments: impl IntoIterator<Item = String>, role: Option<String>) -> Result<Self, FlagError> {
+        let mut arguments: Vec<String> = arguments.into_iter().collect();
+        let state = texts::take(&mut arguments, "state")?.map(PathBuf::from);
+        let server = texts::take(&mut arguments, "server")?.or(role.filter(|role| !role.is_empty()));
+        let mut flags = Flags::parse(arguments)?;
+        let f = &mut flags;
+        let entries = f.integer("entries", 1 << 16, ENTRIES)?;
+        let entry_size = entry_size(f)?;
+        let lambda = f.integer("lambda", 80, LAMBDA)? as u32;
+        let parameters = Self {
+            geometry: Geometry::new(entries, entry_size, lambda),
+            scope: f.choice("scope", Scope::Protocol, &Scope::CHOICES)?,
+            plan: Plan {
+                strategy: f.choice("strategy", Strategy::ChaChaDouble, &Strategy::CHOICES)?,
+                dummy: f.choice("dummy", Dummy::Hint, &Dummy::CHOICES)?,
+                encoding: f.choice("encoding", Encoding::Pairs, &Encoding::CHOICES)?,
+            },
+            path: f.choice("path", Wish::Auto, &Wish::CHOICES)?,
+            queries: f.integer("queries", 10, QUERIES)? as usize,
+            warmup_queries: f.integer("warmup-queries", 1, WARMUP_QUERIES)? as usize,
+            indices: f.choice("indices", Indices::Sequential, &Indices::CHOICES)?,
+            batch_size: f.integer("batch-size", 1, BATCH)? as usize,
+            server_batch_limit: f.integer("server-batch-limit", 16, BATCH)? as u32,
+            flush: f.choice("flush", Flush::OnePerQuery, &Flush::CHOICES)?,
+            wishes: Wishes {
+                nodelay: f.boolean("nodelay", false)?,
+                framing: f.choice("framing", Framing::TwoWrites, &Framing::CHOICES)?,
+                answering: f.choice("answering", Answering::Copy, &Answering::CHOICES)?,
+            },
+            transport: f.choice("transport", Way::Tcp, &Way::CHOICES)?,
+            server: None,
+            backup_hints: f.integer("backup-hints", 1024, BACKUP_HINTS)? as u32,
+            setup_threads: f.integer("setup-threads", 1, THREADS)? as usize,
+            state,
+            seed: f.integer("seed", 1, 0..=u64::MAX)?,
+            ceilings: f.boolean("ceilings", true)?,
+        };
+        flags.finish()?;
+        parameters.with_server(server)?.consistent()
+    }
+
+    fn with_server(mut self, server: Option<String>) -> Result<Self, FlagError> {
+        if let Some(text) = server {
+            let address = text.parse().map_err(|_| {
+                FlagError::new(
+                    "server",
+                    format_args!("{text:?}"),
+                    "an address and a port are needed, e.g. 127.0.0.1:4000",
+                )
+            })?;
+            self.server = Some(address);
+        }
+        Ok(self)
+    }
+
+    fn consistent(self) -> Result<Self, FlagError> {
+        let asked = self.queries + self.warmup_queries;
+        if self.scope == Scope::Protocol && (self.backup_hints as usize) < asked {
+            let need = format_args!("{asked} queries use up as many hints: at least {asked} are needed").to_string();
+            return Err(FlagError::new("backup-hints", self.backup_hints, need));
+        }
+        if self.plan.encoding == Encoding::Halves && self.plan.dummy == Dummy::Hint {
+            return Err(FlagError::new(
+                "encoding",
+                "halves",
+                "both halves share their blocks: --dummy=complement is needed",
+            ));
+        }
+        Ok(self)
+    }
+
+    /// The contents of the database.
+    #[must_use]
+    pub fn entries(&self) -> Entries {
+        Entries::new(self.seed, self.geometry)
+    }
+
+    /// Whether this trial needs a server of its own.
+    #[must_use]
+    pub fn needs_server(&self) -> bool {
+        self.scope == Scope::Protocol && (self.transport == Way::Memory || self.server.is_none())
+    }
+
+    /// Bytes the trial will take, its server's among them.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let size = self.geometry.entry_size() as u64;
+        let (hints, backups) = (u64::from(self.geometry.hints()), u64::from(self.backup_hints));
+        // Number, cutoff, extra entry, flip and map of a hint; the subsets of a query.
+        let searched = hints * 14 + u64::from(self.geometry.blocks()) * 64 + OVERHEAD;
+        if self.scope == Scope::BuildQuery {
+            return searched + hints * 4;
+        }
+        let database = Database::bytes(self.geometry);
+        // Two sums of every hint while they are computed, then one of each and two of each backup.
+        let sums = (hints + backups) * (2 * size + 4) + (hints + 2 * backups) * size;
+        let offline = if self.plan.strategy.prf() == PrfKind::ChaCha { database } else { 0 };
+        let server = if self.needs_server() { database + OVERHEAD } else { 0 };
+        let probe = if self.ceilings { ceilings::probe_bytes(self.geometry) } else { 0 };
+        searched + sums + offline.max(probe) + server
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Parameters, FlagError> {
+        Parameters::parse(arguments.iter().map(|&argument| argument.to_owned()), None)
+    }
+
+    #[test]
+    fn what_is_not_given_is_as_in_the_documents_program() {
+        let p = parse(&[]).unwrap();
+        assert_eq!(
+            (p.plan.strategy, p.plan.dummy, p.plan.encoding),
+            (Strategy::ChaChaDouble, Dummy::Hint, Encoding::Pairs)
+        );
+        assert_eq!((p.flush, p.indices, p.batch_size), (Flush::OnePerQuery, Indices::Sequential, 1));
+        let wishes = Wishes { nodelay: false, framing: Framing::TwoWrites, answering: Answering::Copy };
+        assert_eq!(p.wishes, wishes);
+    }
+
+    #[test]
+    fn every_bad_parameter_is_named() {
+        for (bad, message) in [
+            (&["--entries=255"][..], "--entries=255: a whole number from 256 to 2147483648 is allowed"),
+            (&["--entry-size=41"], "--entry-size=41: an entry is a multiple of 8 bytes"),
+            (&["--entry-size=264"], "--entry-size=264: a whole number from 8 to 256 is allowed"),
+            (&["--lambda=0"], "--lambda=0: a whole number from 1 to 256 is allowed"),
+            (&["--batch-size=1025"], "--batch-size=1025: a whole number from 1 to 1024 is allowed"),
+            (
+                &["--strategy=magic"],
+                "--strategy=magic: one of chacha-double, chacha-offset-first, chacha-early-exit, aes-uniform, aes-packed is allowed",
+            ),
+            (&["--nodelay=yes"], "--nodelay=yes: one of true, false is allowed"),
+            (&["--queries=1025"], "--backup-hints=1024: 1026 queries use up as many hints: at least 1026 are needed"),
+            (&["--encoding=halves"], "--encoding=halves: both halves share their blocks: --dummy=complement is needed"),
+            (&["--server=nowhere"], "--server=\"nowhere\": an address and a port are needed, e.g. 127.0.0.1:4000"),
+            (&["--state=a", "--state=b"], "--state=b: it is given twice"),
+        ] {
+            assert_eq!(parse(bad).unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn a_server_is_taken_from_the_flag_then_from_the_role() {
+        let parse = |flag: &[&str], role: &str| {
+            let flags = flag.iter().map(|&flag| flag.to_owned());
+            Parameters::parse(flags, Some(role.to_owned())).unwrap().server
+        };
+        assert_eq!(parse(&[], ""), None);
+        assert_eq!(parse(&[], "10.0.0.1:7").unwrap().to_string(), "10.0.0.1:7");
+        assert_eq!(parse(&["--server=10.0.0.2:7"], "10.0.0.1:7").unwrap().to_string(), "10.0.0.2:7");
+    }
+
+    #[test]
+    fn memory_counts_the_servers_database_unless_it_is_elsewhere() {
+        let own = parse(&["--entries=16777216", "--strategy=aes-packed"]).unwrap().memory_bytes();
+        let other = parse(&["--entries=16777216", "--strategy=aes-packed", "--server=127.0.0.1:1"]).unwrap();
+        assert!(own > 640 << 20 && own - other.memory_bytes() >= 640 << 20);
+        let build = parse(&["--entries=1834095877", "--scope=build-query"]).unwrap().memory_bytes();
+        assert!((40 << 20..200 << 20).contains(&build), "{build}");
+    }
+}

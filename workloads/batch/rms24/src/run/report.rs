@@ -1,0 +1,159 @@
+//! What a trial says about itself.
+
+use assay_harness::{Digest, Phases, Quantity, Report, Unit, ceiling, machine};
+
+use super::{Parameters, Setup, Source};
+use crate::ceilings;
+use crate::client::Tally;
+use crate::database::Database;
+use crate::prf::AnyPrf;
+use crate::query::Dummy;
+use crate::wire::Ready;
+
+/// What was measured.
+pub(super) struct Outcome<'a> {
+    pub(super) tally: &'a Tally,
+    pub(super) phases: &'a Phases,
+    pub(super) seconds: f64,
+    pub(super) examined: u64,
+    pub(super) digest: &'a Digest,
+}
+
+/// What is known of the server and the hints.
+pub(super) struct Link<'a> {
+    pub(super) ready: Ready,
+    pub(super) client_nodelay: Option<bool>,
+    pub(super) server: &'static str,
+    pub(super) source: &'a Source,
+    pub(super) offline_seconds: f64,
+    pub(super) backups_left: usize,
+}
+
+pub(super) fn build_query(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>, offline: f64) -> Report {
+    let mut report = common(p, setup, outcome);
+    report.counter("offlineTime", Quantity::new(offline, Unit::SECONDS));
+    report
+}
+
+pub(super) fn protocol(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>, link: &Link<'_>) -> Report {
+    let tally = outcome.tally;
+    let mut report = common(p, setup, outcome);
+    let Ready { batch_limit, nodelay, huge_pages } = link.ready;
+    report
+        .effective("transport", p.transport.name())
+        .effective("server", link.server)
+        .effective("framing", p.wishes.framing.name())
+        .effective("answering", p.wishes.answering.name())
+        .effective("flush", p.flush.name())
+        .effective("batchSize", p.batch_size.min(batch_limit as usize) as u64)
+        .effective("batchSizes", histogram(&tally.batch_sizes))
+        .effective("hugePages", huge_pages)
+        .effective("workingSetBytes", Database::bytes(p.geometry))
+        .effective("stateCache", source(link.source));
+    if let Some(client_nodelay) = link.client_nodelay {
+        report.effective("clientNodelay", client_nodelay).effective("serverNodelay", nodelay);
+    }
+    if let Some(bytes) = machine::last_level_cache_bytes() {
+        report.effective("llcBytes", bytes);
+    }
+    let exchanges = tally.exchanges.len() as u64;
+    let entries_added = outcome_entries(p, tally);
+    report
+        .samples("exchange", Unit::SECONDS, &tally.exchanges)
+        .value("stallShare", Quantity::new(tally.stalls as f64 / exchanges as f64, Unit::ONE))
+        .counter("exchanges", Quantity::count(exchanges))
+        .counter("delayedAckStalls", Quantity::count(tally.stalls))
+        .counter("bytesSent", Quantity::bytes(tally.bytes_sent))
+        .counter("bytesReceived", Quantity::bytes(tally.bytes_received))
+        .counter("entriesAdded", Quantity::count(entries_added))
+        .counter("serverTime", Quantity::new(tally.server_seconds, Unit::SECONDS))
+        .counter("offlineTime", Quantity::new(link.offline_seconds, Unit::SECONDS))
+        .counter("backupHintsLeft", Quantity::count(link.backups_left as u64));
+    if p.ceilings {
+        let achieved = entries_added as f64 / tally.server_seconds;
+        report.ceiling("randomReads", ceilings::random_reads(p.geometry), Some(achieved));
+        if link.client_nodelay.is_some() {
+            // Without a loopback device there is no such limit, and none is written.
+            if let Ok(limit) = ceilings::loopback_round_trips() {
+                let achieved = exchanges as f64 / tally.exchanges.iter().sum::<f64>();
+                report.ceiling("loopbackRoundTrips", limit, Some(achieved));
+            }
+        }
+    }
+    report
+}
+
+fn common(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>) -> Report {
+    let Outcome { tally, phases, seconds, examined, digest } = outcome;
+    let queries = p.queries as f64;
+    let mut report = Report::new("batch-rms24", env!("CARGO_PKG_VERSION"));
+    report
+        .build("profile", if cfg!(debug_assertions) { "debug" } else { "release" })
+        .build("targetArch", std::env::consts::ARCH)
+        .build("linkage", if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" });
+    report
+        .effective("scope", p.scope.name())
+        .effective("strategy", p.plan.strategy.name())
+        .effective("uniformChoice", p.plan.strategy.is_uniform())
+        .effective("dummy", p.plan.dummy.name())
+        .effective("encoding", p.plan.encoding.name())
+        .effective("indices", p.indices.name())
+        .effective("blocks", u64::from(p.geometry.blocks()))
+        .effective("blockSize", u64::from(p.geometry.block_size()))
+        .effective("hints", u64::from(p.geometry.hints()));
+    match &setup.prf {
+        AnyPrf::ChaCha(_) => report.effective("prf", "chacha12"),
+        AnyPrf::Aes(prf) => report
+            .effective("prf", "aes-128")
+            .effective("path", setup.path.name())
+            .effective("offsetsPerCall", u64::from(prf.lanes().count())),
+    };
+    report
+        .samples("latency", Unit::SECONDS, &tally.latencies)
+        .samples("buildQuery", Unit::SECONDS, &tally.builds)
+        .value("timePerQuery", Quantity::new(seconds / queries, Unit::SECONDS))
+        .value("throughput", Quantity::new(queries / seconds, Unit::new("queries/s")))
+        .phases(phases)
+        .counter("queries", Quantity::count(p.queries as u64))
+        .counter("hintsExamined", Quantity::count(*examined))
+        .parity(digest);
+    if let (true, AnyPrf::Aes(prf), Some(limit)) = (p.ceilings, &setup.prf, ceiling::aes_rate()) {
+        // The search, a call per block and four blocks for the offsets and select values of every hint that is expanded.
+        let expanded =
+            if p.plan.dummy == Dummy::Hint { 2.0 } else { 1.0 } * queries * f64::from(p.geometry.blocks()) * 1.25;
+        let calls = *examined as f64 / f64::from(prf.lanes().count()) + expanded;
+        report.ceiling("aesRate", limit, Some(calls / tally.builds.iter().sum::<f64>()));
+    }
+    report
+}
+
+/// Entries that the server added up: half of the blocks for every real and every dummy half.
+fn outcome_entries(p: &Parameters, tally: &Tally) -> u64 {
+    (tally.answers.len() / p.geometry.entry_words()) as u64 * u64::from(p.geometry.blocks())
+}
+
+/// `1:400` are 400 exchanges of one question.
+fn histogram(sizes: &[u64]) -> String {
+    let used = sizes.iter().enumerate().filter(|(_, count)| **count > 0);
+    used.map(|(size, count)| format!("{size}:{count}")).collect::<Vec<_>>().join(",")
+}
+
+fn source(source: &Source) -> String {
+    match source {
+        Source::Computed => "none".to_owned(),
+        Source::Loaded => "loaded".to_owned(),
+        Source::Rebuilt(problem) => format!("computed and written; before, it was {problem}"),
+        Source::Unsaved(error) => format!("computed; not written: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batch_sizes_that_did_not_occur_are_left_out() {
+        assert_eq!(histogram(&[0, 400, 0, 0, 25]), "1:400,4:25");
+        assert_eq!(histogram(&[]), "");
+    }
+}

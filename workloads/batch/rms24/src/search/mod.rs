@@ -1,0 +1,103 @@
+//! Finding a hint that contains the wanted entry: where the document's program spends its time.
+//!
+//! One hint in `2 * block size` contains a given entry, so about `lambda / 2` of all hints do. Which of them is used makes no
+//! difference to privacy as long as the choice depends on nothing but *which* hints contain the entry and on coins: given that a hint
+//! contains it, the rest of what the hint covers is as random as before. Both ways of choosing here are of that kind:
+//!
+//! * *uniform*: look at all hints, choose one of those that contain the entry. The document's program does so.
+//! * *early exit*: start at a random slot and take the first. The paper's algorithm and its authors' program exit early, too, from a fixed
+//!   start. A random start hides from a server with a clock whether the same entry is wanted again. Hints after a gap are
+//!   chosen more often than others; which those are is independent of what they cover.
+
+mod double;
+mod early_exit;
+mod offset_first;
+pub mod packed;
+
+use rand_chacha::ChaCha12Rng;
+
+use crate::hints::Hints;
+use crate::offline::below;
+use crate::prf::{AnyPrf, PrfKind};
+
+/// How a hint is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// The document's: both functions for every hint, then a uniform choice.
+    ChaChaDouble,
+    /// The select value only where the offset is right; uniform choice.
+    ChaChaOffsetFirst,
+    /// The same from a random slot on, until one is found.
+    ChaChaEarlyExit,
+    /// Offsets of four or eight hints per AES call; all hints, uniform choice.
+    AesUniform,
+    /// The same from a random slot on, until one is found.
+    AesPacked,
+}
+
+impl Strategy {
+    /// Every strategy, by the name it has on a command line.
+    pub const CHOICES: [(&'static str, Self); 5] = [
+        ("chacha-double", Self::ChaChaDouble),
+        ("chacha-offset-first", Self::ChaChaOffsetFirst),
+        ("chacha-early-exit", Self::ChaChaEarlyExit),
+        ("aes-uniform", Self::AesUniform),
+        ("aes-packed", Self::AesPacked),
+    ];
+
+    /// Its name on a command line and in a result.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::CHOICES.iter().find(|(_, strategy)| *strategy == self).map_or("", |(name, _)| name)
+    }
+
+    /// The function that its hints are made of.
+    #[must_use]
+    pub fn prf(self) -> PrfKind {
+        match self {
+            Self::ChaChaDouble | Self::ChaChaOffsetFirst | Self::ChaChaEarlyExit => PrfKind::ChaCha,
+            Self::AesUniform | Self::AesPacked => PrfKind::Aes,
+        }
+    }
+
+    /// Whether it chooses uniformly among the hints that contain the entry.
+    #[must_use]
+    pub fn is_uniform(self) -> bool {
+        matches!(self, Self::ChaChaDouble | Self::ChaChaOffsetFirst | Self::AesUniform)
+    }
+}
+
+/// The outcome of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Found {
+    /// The slot of a hint that contains the entry.
+    pub slot: Option<u32>,
+    /// How many slots were looked at.
+    pub examined: u32,
+}
+
+/// Finds a hint that contains the entry `index`.
+///
+/// # Panics
+///
+/// When the strategy does not go with the function.
+pub fn find(strategy: Strategy, prf: &AnyPrf, hints: &Hints, index: u32, rng: &mut ChaCha12Rng) -> Found {
+    match (strategy, prf) {
+        (Strategy::ChaChaDouble, AnyPrf::ChaCha(prf)) => one_of(&double::candidates(prf, hints, index), hints, rng),
+        (Strategy::ChaChaOffsetFirst, AnyPrf::ChaCha(prf)) => {
+            one_of(&offset_first::candidates(prf, hints, index), hints, rng)
+        }
+        (Strategy::ChaChaEarlyExit, AnyPrf::ChaCha(prf)) => {
+            early_exit::first(prf, hints, index, below(rng, hints.slots()))
+        }
+        (Strategy::AesUniform, AnyPrf::Aes(prf)) => one_of(&packed::candidates(prf, hints, index), hints, rng),
+        (Strategy::AesPacked, AnyPrf::Aes(prf)) => packed::first(prf, hints, index, below(rng, hints.slots())),
+        _ => panic!("{} does not search hints of another function", strategy.name()),
+    }
+}
+
+/// One of the candidates, each with the same probability.
+fn one_of(candidates: &[u32], hints: &Hints, rng: &mut ChaCha12Rng) -> Found {
+    let slot = (!candidates.is_empty()).then(|| candidates[below(rng, candidates.len() as u32) as usize]);
+    Found { slot, examined: hints.slots() }
+}

@@ -1,0 +1,67 @@
+//! `batch-rms24 serve`: the server role.
+
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use assay_harness::{FlagError, Flags};
+
+use crate::child::Announcement;
+use crate::database::{Database, Entries};
+use crate::geometry::Geometry;
+use crate::run::{BATCH, ENTRIES, Failure, check_memory, entry_size};
+use crate::server::{Server, tcp};
+use crate::texts;
+
+/// What the server can be told.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    listen: SocketAddr,
+    entries: Entries,
+    batch_limit: u32,
+}
+
+impl Settings {
+    /// Reads the settings.
+    ///
+    /// # Errors
+    ///
+    /// When one is unknown, of the wrong form or out of bounds.
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
+        let mut arguments: Vec<String> = arguments.into_iter().collect();
+        let listen = texts::take(&mut arguments, "listen")?.unwrap_or_else(|| "127.0.0.1:0".to_owned());
+        let listen = listen.parse().map_err(|_| {
+            FlagError::new("listen", format_args!("{listen:?}"), "an address and a port are needed, e.g. 127.0.0.1:0")
+        })?;
+        let mut flags = Flags::parse(arguments)?;
+        let entries = flags.integer("entries", 1 << 16, ENTRIES)?;
+        let geometry = Geometry::new(entries, entry_size(&mut flags)?, 1);
+        let seed = flags.integer("seed", 1, 0..=u64::MAX)?;
+        let batch_limit = flags.integer("batch-limit", 16, BATCH)? as u32;
+        flags.finish()?;
+        Ok(Self { listen, entries: Entries::new(seed, geometry), batch_limit })
+    }
+}
+
+/// Lays out the database, says where it listens, and serves until it is ended.
+///
+/// # Errors
+///
+/// When memory is short or the address cannot be listened on.
+pub fn serve(settings: &Settings) -> Result<(), Failure> {
+    let geometry = settings.entries.geometry();
+    check_memory(Database::bytes(geometry) + (8 << 20))?;
+    let server = Arc::new(Server::new(Database::new(settings.entries), settings.batch_limit));
+    let listener = TcpListener::bind(settings.listen).map_err(Failure::System)?;
+    let announcement = Announcement {
+        address: listener.local_addr().map_err(Failure::System)?,
+        entries: geometry.entries(),
+        entry_size: geometry.entry_size(),
+        batch_limit: settings.batch_limit,
+    };
+    let line = serde_json::to_string(&announcement).map_err(|error| Failure::System(error.into()))?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Failure::System)?;
+    drop(out);
+    tcp::serve(&server, &listener).map_err(Failure::System)
+}

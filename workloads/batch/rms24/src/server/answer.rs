@@ -1,0 +1,137 @@
+//! Adding up entries: random reads of a large memory.
+
+use crate::database::Database;
+use crate::geometry::{Geometry, Place};
+use crate::query::Question;
+use crate::wire::Answering;
+
+/// How far ahead of the adding entries are asked for: as many reads as a core has in flight, roughly.
+const AHEAD: usize = 16;
+
+/// The sums that a question asks for, or what is wrong with it.
+///
+/// # Errors
+///
+/// When the question does not go with the database.
+pub fn answer(database: &Database, question: &Question, answering: Answering) -> Result<Vec<u8>, String> {
+    check(database.geometry(), question)?;
+    let sums = match (answering, question) {
+        (Answering::Copy, Question::Pairs(places)) => add_copies(database, places.iter().copied()),
+        (Answering::Prefetch, Question::Pairs(places)) => add_ahead(database, places),
+        (_, Question::Halves { mask, offsets }) => {
+            let (ones, zeroes) = halves(database.geometry(), mask, offsets);
+            match answering {
+                Answering::Copy => [ones, zeroes].map(|half| add_copies(database, half.into_iter())).concat(),
+                Answering::Prefetch => [ones, zeroes].map(|half| add_ahead(database, &half)).concat(),
+            }
+        }
+    };
+    Ok(sums)
+}
+
+fn check(geometry: Geometry, question: &Question) -> Result<(), String> {
+    let (blocks, size) = (geometry.blocks(), geometry.block_size());
+    match question {
+        Question::Pairs(places) if places.len() > blocks as usize => {
+            Err(format!("{} places; there are {blocks} blocks", places.len()))
+        }
+        Question::Pairs(places) => {
+            let outside = places.iter().find(|place| place.block >= blocks || place.offset >= size);
+            outside.map_or(Ok(()), |Place { block, offset }| {
+                Err(format!("there is no place {block}:{offset}; there are {blocks} blocks of {size} entries"))
+            })
+        }
+        Question::Halves { mask, offsets } => {
+            if offsets.len() != geometry.half() {
+                return Err(format!("halves of {} blocks; there are {blocks} blocks", 2 * offsets.len()));
+            }
+            let ones: u32 = mask.iter().map(|byte| byte.count_ones()).sum();
+            let beyond = blocks % 8 != 0 && mask.last().is_some_and(|last| last >> (blocks % 8) != 0);
+            if ones as usize != geometry.half() || beyond {
+                return Err(format!("a mask of {ones} blocks; half of them are {}", geometry.half()));
+            }
+            let outside = offsets.iter().find(|offset| u32::from(**offset) >= size);
+            outside.map_or(Ok(()), |offset| Err(format!("there is no offset {offset}; blocks have {size} entries")))
+        }
+    }
+}
+
+/// The places of the blocks whose bit is set, and of the others. Both take their offsets from the same list.
+fn halves(geometry: Geometry, mask: &[u8], offsets: &[u16]) -> (Vec<Place>, Vec<Place>) {
+    // A place more than there is, so that writing needs no branch.
+    let mut both = [(); 2].map(|()| vec![Place { block: 0, offset: 0 }; offsets.len() + 1]);
+    let mut next = [0; 2];
+    for block in 0..geometry.blocks() {
+        let zero = usize::from(mask[block as usize / 8] >> (block % 8) & 1 == 0);
+        let at = next[zero];
+        both[zero][at] = Place { block, offset: offsets.get(at).map_or(0, |offset| u32::from(*offset)) };
+        next[zero] += 1;
+    }
+    both.iter_mut().for_each(|half| half.truncate(offsets.len()));
+    let [ones, zeroes] = both;
+    (ones, zeroes)
+}
+
+/// The document's way.
+fn add_copies(database: &Database, places: impl Iterator<Item = Place>) -> Vec<u8> {
+    let mut sum = vec![0_u8; database.geometry().entry_size()];
+    for place in places {
+        let entry: Vec<u8> = database.entry(place).iter().flat_map(|word| word.to_le_bytes()).collect();
+        for (sum, byte) in sum.iter_mut().zip(std::hint::black_box(entry)) {
+            *sum ^= byte;
+        }
+    }
+    sum
+}
+
+fn add_ahead(database: &Database, places: &[Place]) -> Vec<u8> {
+    match database.geometry().entry_words() {
+        4 => add_words::<4>(database, places),
+        5 => add_words::<5>(database, places),
+        words => add_any(database, places, words),
+    }
+}
+
+fn add_words<const WORDS: usize>(database: &Database, places: &[Place]) -> Vec<u8> {
+    let (geometry, words) = (database.geometry(), database.words());
+    let at = |place: &Place| geometry.index(*place) as usize * WORDS;
+    let mut sum = [0; WORDS];
+    for (i, place) in places.iter().enumerate() {
+        if let Some(later) = places.get(i + AHEAD) {
+            let start = words.as_ptr().wrapping_add(at(later));
+            prefetch(start);
+            prefetch(start.wrapping_add(WORDS - 1));
+        }
+        let entry: &[u64; WORDS] = words[at(place)..].first_chunk().expect("places were checked");
+        for (sum, word) in sum.iter_mut().zip(entry) {
+            *sum ^= word;
+        }
+    }
+    sum.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn add_any(database: &Database, places: &[Place], words: usize) -> Vec<u8> {
+    let mut sum = vec![0; words];
+    for (i, place) in places.iter().enumerate() {
+        if let Some(later) = places.get(i + AHEAD) {
+            let entry = database.entry(*later);
+            (0..words).step_by(8).for_each(|word| prefetch(&entry[word]));
+        }
+        for (sum, word) in sum.iter_mut().zip(database.entry(*place)) {
+            *sum ^= word;
+        }
+    }
+    sum.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+#[inline]
+fn prefetch(address: *const u64) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch touches no memory that the program could see, whatever the address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}

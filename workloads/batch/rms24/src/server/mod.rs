@@ -1,0 +1,119 @@
+//! The server: adds up the entries that a question names. It keeps nothing about anybody.
+//!
+//! [`Server::handle`] is the whole of it, from bytes to bytes; [`tcp`] puts it behind a socket.
+
+mod answer;
+pub mod tcp;
+
+pub use answer::answer as add;
+
+use std::time::Instant;
+
+use crate::database::Database;
+use crate::query::Question;
+use crate::wire::{Answering, Hello, Item, Outcome, Ready, Reply, Request, Wishes};
+
+/// Bytes of a frame beyond its questions.
+const SLACK: usize = 64;
+
+/// A database and the rules by which it is asked.
+#[derive(Debug)]
+pub struct Server {
+    database: Database,
+    batch_limit: u32,
+}
+
+/// What the server knows of a connection.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Session {
+    agreed: Option<Agreed>,
+    nodelay: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Agreed {
+    wishes: Wishes,
+    batch_limit: u32,
+}
+
+impl Session {
+    /// What the client wants of the connection, once it has said so.
+    #[must_use]
+    pub fn wishes(&self) -> Option<Wishes> {
+        self.agreed.map(|agreed| agreed.wishes)
+    }
+}
+
+impl Server {
+    /// A server that takes at most `batch_limit` questions at a time.
+    #[must_use]
+    pub fn new(database: Database, batch_limit: u32) -> Self {
+        Self { database, batch_limit }
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// The longest message that makes sense: a full batch of questions about all blocks.
+    #[must_use]
+    pub fn message_limit(&self) -> usize {
+        let question = 16 + 8 * self.database.geometry().blocks() as usize;
+        SLACK + self.batch_limit as usize * question
+    }
+
+    /// Answers one message. `apply` is called with what a client wants of its connection and says whether Nagle's algorithm is off then.
+    pub fn handle(&self, session: &mut Session, message: &[u8], apply: impl FnOnce(Wishes) -> bool) -> Reply {
+        let request = match Request::decode(message) {
+            Ok(request) => request,
+            Err(malformed) => return Reply::Error(malformed.to_string()),
+        };
+        let Some(agreed) = session.agreed else {
+            return match request {
+                Request::RunConfig(hello) => self.agree(session, &hello, apply),
+                _ => Reply::Error("the first message must be RunConfig".to_owned()),
+            };
+        };
+        match request {
+            Request::RunConfig(_) => Reply::Error("RunConfig comes once, as the first message".to_owned()),
+            Request::Query(id, question) => Reply::Item(self.item(id, &question, agreed.wishes.answering)),
+            Request::Batch(questions) if questions.len() > agreed.batch_limit as usize => {
+                let (found, allowed) = (questions.len(), agreed.batch_limit);
+                Reply::Error(format!("a batch of {found} questions; at most {allowed} are allowed"))
+            }
+            Request::Batch(questions) => {
+                let item = |(id, question): &(u64, Question)| self.item(*id, question, agreed.wishes.answering);
+                Reply::Batch(questions.iter().map(item).collect())
+            }
+        }
+    }
+
+    fn agree(&self, session: &mut Session, hello: &Hello, apply: impl FnOnce(Wishes) -> bool) -> Reply {
+        let geometry = self.database.geometry();
+        let mine = (geometry.entries(), geometry.entry_size(), self.database.entries().seed());
+        let wanted = (hello.entries, hello.entry_size as usize, hello.seed);
+        if mine != wanted {
+            let say = |(entries, size, seed)| format!("{entries} entries of {size} bytes, seed {seed}");
+            return Reply::Error(format!("this server has {}, not {}", say(mine), say(wanted)));
+        }
+        if hello.batch_limit == 0 {
+            return Reply::Error("a batch limit of 0 allows nothing".to_owned());
+        }
+        let batch_limit = self.batch_limit.min(hello.batch_limit);
+        session.agreed = Some(Agreed { wishes: hello.wishes, batch_limit });
+        session.nodelay = apply(hello.wishes);
+        Reply::Ready(Ready { batch_limit, nodelay: session.nodelay, huge_pages: self.database.huge_pages() })
+    }
+
+    fn item(&self, id: u64, question: &Question, answering: Answering) -> Item {
+        let start = Instant::now();
+        let outcome = match answer::answer(&self.database, question, answering) {
+            Ok(sums) => Outcome::Sums(sums),
+            Err(problem) => Outcome::Refused(problem),
+        };
+        let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Item { id, nanoseconds, outcome }
+    }
+}

@@ -1,0 +1,6 @@
+//! What client and server say to each other: messages, and the frames they travel in.
+
+pub mod framing;
+mod message;
+
+pub use message::{Answering, Hello, Item, Malformed, Outcome, Ready, Reply, Request, Wishes};

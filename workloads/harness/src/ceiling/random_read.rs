@@ -1,0 +1,82 @@
+//! How fast one thread can follow pointers: each read says where the next one goes, so that none can begin before the last has come.
+
+use std::hint::black_box;
+
+use crate::{Quantity, Stopwatch, Unit};
+
+/// Bytes between two places: a cache line, so that no read profits from the last.
+const LINE: usize = 64;
+/// Reads of a pass.
+const READS: usize = 1 << 17;
+const PASSES: usize = 5;
+
+/// Dependent reads per second at random places of `working_set` bytes, the fastest of some passes.
+///
+/// # Panics
+///
+/// When the working set has not two cache lines, or 2^32.
+#[must_use]
+pub fn random_read(working_set: usize) -> Quantity {
+    let places = ring(working_set / LINE);
+    let mut at = 0_usize;
+    let best = (0..PASSES)
+        .map(|_| {
+            let watch = Stopwatch::start();
+            for _ in 0..READS {
+                at = places[at].0[0] as usize;
+            }
+            at = black_box(at);
+            watch.seconds()
+        })
+        .fold(f64::INFINITY, f64::min);
+    Quantity::new(READS as f64 / best, Unit::new("reads/s"))
+}
+
+/// A cache line of which the first word says where to go.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line([u32; LINE / size_of::<u32>()]);
+
+/// One ring through all places, in random order (Sattolo's shuffle).
+fn ring(places: usize) -> Vec<Line> {
+    let count = u32::try_from(places).ok().filter(|count| *count >= 2);
+    let count = count.expect("a probe needs at least two places, and fewer than 2^32");
+    let mut ring: Vec<Line> = (0..count).map(|place| Line([place; _])).collect();
+    // xorshift64*: a probe needs no better.
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for last in (1..places).rev() {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        let drawn = (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as usize % last;
+        let other = ring[drawn].0[0];
+        ring[drawn].0[0] = ring[last].0[0];
+        ring[last].0[0] = other;
+    }
+    ring
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{random_read, ring};
+
+    #[test]
+    fn the_ring_comes_back_only_after_all_places() {
+        for places in [2, 3, 64, 1000] {
+            let ring = ring(places);
+            let (mut at, mut steps) = (0, 0);
+            while steps == 0 || at != 0 {
+                at = ring[at].0[0] as usize;
+                steps += 1;
+            }
+            assert_eq!(steps, places);
+        }
+    }
+
+    #[test]
+    fn it_reads_at_some_speed() {
+        let limit = random_read(1 << 16);
+        assert!(limit.value > 1e5 && limit.value.is_finite(), "{limit:?}");
+        assert_eq!(limit.unit.name(), "reads/s");
+    }
+}

@@ -1,0 +1,58 @@
+//! Makes an index file at once: the document's inserts over blocks in memory, then one transaction.
+
+use std::path::Path;
+
+use assay_harness::Phases;
+
+use super::index::{Blocks, set_medoid};
+use super::insert::{Insert, Walker, insert};
+use super::layout::Layout;
+use super::store::{Memory, Store};
+use super::{COLUMN, TABLE};
+use crate::crash::Crash;
+use crate::distance::{Distance, Meter};
+use crate::error::Result;
+use crate::index::Work;
+use crate::sqlite::{self, Tuning};
+use crate::start::{self, Draws};
+
+/// Makes the file at `path` from `vectors`. It has the very graph that inserting them one after the other gives with random starts
+/// from `seed` and the same way of computing distances.
+///
+/// # Errors
+///
+/// When SQLite refuses.
+pub fn make(
+    path: &Path,
+    layout: Layout,
+    vectors: &[f32],
+    insert_list: usize,
+    distance: Distance,
+    seed: u64,
+    page_size: u32,
+) -> Result<()> {
+    let mut store = Memory::new(layout);
+    let (mut walker, mut meter, mut work) = (Walker::new(insert_list), Meter::new(distance), Work::default());
+    let mut draws = Draws::new(seed);
+    for (len, vector) in (0_u64..).zip(vectors.chunks_exact(layout.dims())) {
+        // Without gaps, both of SQL's ways to a random row come down to this.
+        let draw = draws.draw() >> 1;
+        let start = (len > 0).then(|| draw % len.max(1) + 1);
+        let parameters = Insert { id: len + 1, vector, start, crash: Crash::default() };
+        // Nobody asks for the phases of this.
+        insert(&parameters, &mut store, &mut walker, None, &mut meter, &mut work, &mut Phases::new())?;
+    }
+
+    let connection = sqlite::open(path, &Tuning::making(page_size), true)?;
+    Blocks::create(&connection, layout)?;
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let mut write = connection.prepare(&format!("INSERT INTO {TABLE}(id, {COLUMN}) VALUES(?1, ?2)"))?;
+    for block in store.blocks() {
+        write.execute((block.id().cast_signed(), block.bytes()))?;
+    }
+    if let Some(medoid) = start::medoid(store.layout().dims(), vectors.chunks_exact(layout.dims())) {
+        set_medoid(&connection, medoid as u64 + 1)?;
+    }
+    connection.execute_batch("COMMIT")?;
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! `insert-diskann build`: an index file of one's own, one insert after the other, and on from where it was if it is there.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use assay_harness::{FlagError, Flags, Phases};
+
+use crate::crash::{Crash, Moment};
+use crate::dataset::Data;
+use crate::error::Error;
+use crate::options::{Options, SIZE, take_path};
+use crate::run::{Failure, check_memory};
+use crate::{sqlite, verify};
+
+/// What is built.
+#[derive(Debug, Clone)]
+pub struct Parameters {
+    options: Options,
+    index: PathBuf,
+    size: usize,
+    crash: Crash,
+}
+
+impl Parameters {
+    /// Reads the parameters.
+    ///
+    /// # Errors
+    ///
+    /// When one is missing, unknown, of the wrong form or out of bounds.
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
+        let mut arguments: Vec<String> = arguments.into_iter().collect();
+        let index = take_path(&mut arguments, "index")?;
+        let index = index.ok_or_else(|| FlagError::new("index", "", "the file to build is needed"))?;
+        let mut flags = Flags::parse(arguments)?;
+        let moments: Vec<_> =
+            [("never", None)].into_iter().chain(Moment::CHOICES.map(|(name, moment)| (name, Some(moment)))).collect();
+        let options = Options::take(&mut flags)?;
+        let size = flags.integer("size", 1000, SIZE)? as usize;
+        let moment = flags.choice("crash", None, &moments)?;
+        let id = flags.integer("crash-id", 1, 1..=*SIZE.end())?;
+        flags.finish()?;
+        let crash = moment.map_or_else(Crash::default, |moment| Crash::at(id, moment));
+        Ok(Self { options, index, size, crash })
+    }
+}
+
+/// Inserts until the index has its size. Writes the id of every insert to `out` once it is committed, one per line.
+///
+/// # Errors
+///
+/// See [`Failure`]; also when the file is an index of something else.
+pub fn build(p: &Parameters, out: &mut impl Write) -> Result<(), Failure> {
+    let distance = p.options.distance().map_err(Failure::Path)?;
+    let vector = 4 * p.options.dims as u64;
+    check_memory(p.size as u64 * (2 * vector + 200) + 64 * p.options.block_size as u64 + (64 << 20))?;
+    let data = Data::generate(p.options.dataset, p.options.dims, p.options.seed, p.size, 0, 0);
+    let is_new = !p.index.exists();
+    let named = |error: Error| match error {
+        Error::Damaged(what) => Error::Damaged(format!("{}: {what}", p.index.display())),
+        other => other,
+    };
+    let connection = sqlite::open(&p.index, &p.options.tuning, true)?;
+    if is_new {
+        p.options.create(&connection)?;
+    }
+    let kind = verify::kind(&connection).map_err(named)?;
+    if kind != p.options.strategy.layout() {
+        let (found, wanted) = (kind.name(), p.options.strategy.layout().name());
+        return Err(named(Error::Damaged(format!("it is an index of layout {found} and not {wanted}"))).into());
+    }
+    let mut index = p.options.open(&connection, distance, p.crash).map_err(named)?;
+    let mut other = None;
+    index.each_stored(&mut |stored| {
+        let at = stored.id as usize - 1;
+        if other.is_none() && (at >= data.len() || data.vector(at) != stored.vector) {
+            other = Some(stored.id);
+        }
+    })?;
+    if let Some(id) = other {
+        return Err(named(Error::Damaged(format!("its vector {id} is not one of these parameters"))).into());
+    }
+
+    let mut acknowledged = index.len();
+    let mut acknowledge = |committed: u64| -> io::Result<()> {
+        for id in acknowledged + 1..=committed {
+            writeln!(out, "{id}")?;
+        }
+        acknowledged = committed;
+        out.flush()
+    };
+    let mut phases = Phases::new();
+    for at in index.len() as usize..data.len() {
+        let id = index.insert(data.vector(at), &mut phases)?;
+        phases.clear();
+        if connection.is_autocommit() {
+            acknowledge(id)?;
+        }
+    }
+    index.commit(&mut phases)?;
+    acknowledge(index.len())?;
+    Ok(())
+}

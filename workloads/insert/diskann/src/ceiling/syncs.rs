@@ -1,0 +1,50 @@
+//! How many times per second the file system can make a few pages durable, one after the other.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use assay_harness::{Quantity, Stopwatch, Unit};
+
+/// Writes of three pages and a wait for the disk, per second, in `folder`. The best of at most twenty, in about a fifth of a second.
+///
+/// # Errors
+///
+/// When the system refuses.
+pub fn syncs(folder: &Path) -> io::Result<Quantity> {
+    const PAGES: [u8; 3 * 4096] = [0x5a; 3 * 4096];
+    const MOST: usize = 20;
+    const SECONDS: f64 = 0.2;
+    let path = folder.join("syncs");
+    let file = File::create(&path)?;
+    let (mut best, whole) = (f64::INFINITY, Stopwatch::start());
+    for _ in 0..MOST {
+        let watch = Stopwatch::start();
+        // Over and over the same place, as a log that was reset: the file does not grow.
+        file.write_all_at(&PAGES, 0)?;
+        file.sync_data()?;
+        best = best.min(watch.seconds());
+        if whole.seconds() > SECONDS {
+            break;
+        }
+    }
+    drop(file);
+    std::fs::remove_file(path)?;
+    Ok(Quantity::new(1.0 / best, Unit::new("syncs/s")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::syncs;
+
+    #[test]
+    fn there_is_a_rate_and_nothing_is_left() {
+        let folder = std::env::temp_dir().join(format!("insert-diskann-syncs-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let rate = syncs(&folder).unwrap();
+        assert!(rate.value > 0.1 && rate.value.is_finite(), "{rate:?}");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

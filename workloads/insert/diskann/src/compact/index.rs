@@ -1,0 +1,308 @@
+//! Our index, open in a database.
+
+use assay_harness::Phases;
+use rusqlite::Connection;
+
+use super::PRUNED_EDGES;
+use super::graph::Graph;
+use super::prune::{Candidate, select};
+use super::record::{Record, ids_to_bytes};
+use super::table::{self, Table};
+use crate::beam::Beam;
+use crate::crash::{Crash, Moment};
+use crate::distance::{Distance, Meter};
+use crate::error::{Error, Result};
+use crate::index::{BackEdges, Index, NodeCache, Stored, Work, phase};
+use crate::sqlite;
+use crate::start::{self, Draws, Start};
+
+/// How an index is used.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Where a walk begins.
+    pub start: Start,
+    /// What stays in memory.
+    pub node_cache: NodeCache,
+    /// When neighbours' rows are written.
+    pub back_edges: BackEdges,
+    /// How distances are computed.
+    pub distance: Distance,
+    /// Candidates that the walk of an insert keeps.
+    pub insert_list: usize,
+    /// Inserts per transaction.
+    pub transaction_size: u64,
+    /// Records of the log after which it is folded.
+    pub fold_every: u64,
+    /// Seed of the random starts.
+    pub seed: u64,
+    /// When to die, if at all.
+    pub crash: Crash,
+}
+
+/// Our index.
+#[derive(Debug)]
+pub struct Compact<'c> {
+    connection: &'c Connection,
+    settings: Settings,
+    graph: Graph,
+    beam: Beam,
+    meter: Meter,
+    work: Work,
+    draws: Draws,
+    medoid: Option<u32>,
+    log_records: u64,
+    /// Inserts that are not committed.
+    uncommitted: u64,
+}
+
+impl<'c> Compact<'c> {
+    /// Makes the tables of an empty index.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite refuses.
+    pub fn create(connection: &Connection, dims: usize) -> Result<()> {
+        table::create(connection, dims)
+    }
+
+    /// The dimensions of the index of `connection`.
+    ///
+    /// # Errors
+    ///
+    /// When it is no such index.
+    pub fn dims(connection: &Connection) -> Result<usize> {
+        table::dims(connection)
+    }
+
+    /// Opens the index of `connection`.
+    ///
+    /// # Errors
+    ///
+    /// When it is no such index, or damaged.
+    pub fn open(connection: &'c Connection, settings: Settings) -> Result<Self> {
+        let mut index = Self {
+            connection,
+            settings,
+            graph: Graph::new(table::dims(connection)?, 0),
+            beam: Beam::new(settings.insert_list),
+            meter: Meter::new(settings.distance),
+            work: Work::default(),
+            draws: Draws::new(settings.seed),
+            medoid: None,
+            log_records: 0,
+            uncommitted: 0,
+        };
+        index.load()?;
+        Ok(index)
+    }
+
+    /// Makes the memory what the file is.
+    fn load(&mut self) -> Result<()> {
+        let len = Table::Vector.last(self.connection)?;
+        let len = u32::try_from(len).map_err(|_| Error::Damaged(format!("{len} is no id")))?;
+        self.graph = self.graph.renewed(len as usize);
+        if self.settings.node_cache == NodeCache::PerBatch {
+            self.graph.read_all(self.connection)?;
+        }
+        self.log_records = 0;
+        let (graph, connection, records) = (&mut self.graph, self.connection, &mut self.log_records);
+        Table::Log.scan(connection, |id, bytes| {
+            let record = Record::from_bytes(bytes);
+            let record = record.ok_or_else(|| Error::Damaged(format!("record {id} of the log is none")))?;
+            let slot = u32::try_from(id - 1).ok().filter(|slot| *slot < len);
+            let slot =
+                slot.ok_or_else(|| Error::Damaged(format!("the log has a record of {id}, which is not there")))?;
+            *records += 1;
+            graph.replay(slot, &record, connection)
+        })?;
+        let medoid = table::setting(self.connection, "medoid")?;
+        self.medoid = medoid.and_then(|id| u32::try_from(id - 1).ok()).filter(|slot| *slot < len);
+        Ok(())
+    }
+
+    /// The slot where the next walk begins.
+    fn start(&mut self) -> Result<Option<u32>> {
+        let draw = self.draws.draw();
+        let id = match self.settings.start {
+            Start::Count => start::by_count(self.connection, Table::Vector.name(), draw)?,
+            Start::Seek => start::by_seek(self.connection, Table::Vector.name(), draw)?,
+            Start::Medoid => return Ok(self.medoid.or((self.graph.len() > 0).then_some(0))),
+        };
+        Ok(id.map(|id| (id - 1) as u32))
+    }
+
+    fn savepoint(&mut self) -> Result<()> {
+        if self.settings.node_cache == NodeCache::None {
+            self.graph.forget();
+        }
+        if self.uncommitted == 0 {
+            self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        }
+        Ok(())
+    }
+
+    fn try_insert(&mut self, vector: &[f32], phases: &mut Phases) -> Result<u64> {
+        let crash = self.settings.crash;
+        let start = phases.time(phase::RANDOM_START, || self.start())?;
+        phases.time(phase::SAVEPOINT, || self.savepoint())?;
+
+        let id = self.graph.len() as u64 + 1;
+        let mut pool: Vec<Candidate> = phases.time(phase::SEARCH, || match start {
+            Some(start) => self.graph.walk(start, vector, &mut self.beam, self.connection, &mut self.meter),
+            None => Ok(Vec::new()),
+        })?;
+        self.work.visited += pool.len() as u64;
+        crash.here(id, Moment::Search);
+
+        phases.time(phase::SHADOW_ROW, || {
+            Table::Vector.write(self.connection, id.cast_signed(), bytemuck::cast_slice(vector))
+        })?;
+        crash.here(id, Moment::ShadowRow);
+
+        let new = self.graph.push(vector);
+        let forward = phases.time(phase::PHASE1, || {
+            pool.sort_by(|a, b| a.distance.total_cmp(&b.distance));
+            let forward = select(&pool, PRUNED_EDGES, |slot| self.graph.vector(slot), &mut self.meter);
+            self.graph.connect(new, &forward);
+            forward
+        });
+        crash.here(id, Moment::Phase1);
+
+        let changes = phases.time(phase::PHASE2, || -> Result<Vec<_>> {
+            let back = |&node| self.graph.connect_back(node, new, PRUNED_EDGES, self.connection, &mut self.meter);
+            forward.iter().map(back).collect()
+        })?;
+        self.work.back_edges_proposed += forward.len() as u64;
+        self.work.back_edges_accepted += forward.len() as u64;
+        crash.here(id, Moment::Phase2);
+
+        phases.time(phase::FLUSH_NEW, || match self.settings.back_edges {
+            BackEdges::Eager => self.fold(),
+            BackEdges::Deferred => {
+                let record = Record { forward: forward.iter().map(|slot| slot + 1).collect(), changes };
+                self.log_records += 1;
+                Table::Log.write(self.connection, id.cast_signed(), &record.to_bytes())
+            }
+        })?;
+        crash.here(id, Moment::FlushNew);
+
+        phases.time(phase::CLEANUP, || -> Result<()> {
+            if self.settings.back_edges == BackEdges::Deferred && self.log_records >= self.settings.fold_every {
+                self.fold()?;
+                self.work.folds += 1;
+            }
+            if self.settings.start == Start::Medoid && id.is_power_of_two() {
+                self.find_medoid()?;
+            }
+            self.uncommitted += 1;
+            if self.uncommitted >= self.settings.transaction_size { self.end() } else { Ok(()) }
+        })?;
+        self.work.inserts += 1;
+        crash.here(id, Moment::Commit);
+        Ok(id)
+    }
+
+    /// Writes all edges that are not in their table, and empties the log.
+    fn fold(&mut self) -> Result<()> {
+        let mut writer = Table::Edge.writer(self.connection)?;
+        let dirty = self.graph.dirty().to_vec();
+        for slot in &dirty {
+            let ids: Vec<u32> = self.graph.edges(*slot).iter().map(|slot| slot + 1).collect();
+            let (id, bytes) = (i64::from(*slot) + 1, ids_to_bytes(&ids));
+            writer.execute((id, &bytes, Table::Edge.checksum(id, &bytes)))?;
+        }
+        if self.log_records > 0 {
+            self.connection.prepare_cached("DELETE FROM log")?.execute([])?;
+        }
+        self.work.node_writes += dirty.len() as u64;
+        self.graph.set_clean();
+        self.log_records = 0;
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        self.uncommitted = 0;
+        self.work.commits += 1;
+        Ok(())
+    }
+
+    fn find_medoid(&mut self) -> Result<()> {
+        let dims = self.graph.dims();
+        let mut vectors = Vec::with_capacity(self.graph.len() * dims);
+        self.each_stored(&mut |stored| vectors.extend(stored.vector))?;
+        self.medoid = start::medoid(dims, vectors.chunks_exact(dims)).map(|slot| slot as u32);
+        match self.medoid {
+            Some(slot) => table::set_medoid(self.connection, slot + 1),
+            None => Ok(()),
+        }
+    }
+
+    /// Folds what is left in the log, and commits.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite refuses.
+    pub fn finish(&mut self) -> Result<()> {
+        if self.uncommitted == 0 {
+            self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        }
+        self.fold().and_then(|()| self.end()).or_else(|error| self.roll_back().and(Err(error)))
+    }
+
+    /// Back to what is committed.
+    fn roll_back(&mut self) -> Result<()> {
+        sqlite::roll_back(self.connection);
+        self.uncommitted = 0;
+        self.load()
+    }
+}
+
+impl Index for Compact<'_> {
+    fn insert(&mut self, vector: &[f32], phases: &mut Phases) -> Result<u64> {
+        let dims = self.graph.dims();
+        if vector.len() != dims {
+            return Err(Error::Damaged(format!("a vector of {} dimensions does not fit {dims}", vector.len())));
+        }
+        self.try_insert(vector, phases).or_else(|error| self.roll_back().and(Err(error)))
+    }
+
+    fn commit(&mut self, phases: &mut Phases) -> Result<()> {
+        if self.uncommitted == 0 {
+            return Ok(());
+        }
+        phases.time(phase::CLEANUP, || self.end()).or_else(|error| self.roll_back().and(Err(error)))
+    }
+
+    fn search(&mut self, query: &[f32], k: usize, list: usize) -> Result<Vec<u64>> {
+        let Some(start) = self.start()? else { return Ok(Vec::new()) };
+        if self.settings.node_cache == NodeCache::None {
+            self.graph.forget();
+        }
+        let mut beam = Beam::new(list);
+        self.graph.walk(start, query, &mut beam, self.connection, &mut self.meter)?;
+        Ok(beam.candidates().iter().take(k).map(|candidate| candidate.id + 1).collect())
+    }
+
+    fn each_stored(&mut self, each: &mut dyn FnMut(Stored)) -> Result<()> {
+        Table::Vector.scan(self.connection, |id, bytes| {
+            let coordinate = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            let vector = bytes.chunks_exact(4).map(coordinate).collect();
+            each(Stored { id: id.cast_unsigned(), vector });
+            Ok(())
+        })
+    }
+
+    fn len(&self) -> u64 {
+        self.graph.len() as u64
+    }
+
+    fn work(&self) -> Work {
+        let (node_reads, cache_hits) = self.graph.reads_and_hits();
+        Work { node_reads, cache_hits, ..self.work }
+    }
+
+    fn meter(&self) -> Meter {
+        self.meter
+    }
+}

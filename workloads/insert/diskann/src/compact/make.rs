@@ -1,0 +1,57 @@
+//! Makes an index file at once: the same inserts, in few transactions and without waiting for the disk.
+
+use std::path::Path;
+
+use assay_harness::Phases;
+
+use super::index::{Compact, Settings};
+use super::table::{self, Table};
+use crate::crash::Crash;
+use crate::distance::Distance;
+use crate::error::Result;
+use crate::index::{BackEdges, Index, NodeCache};
+use crate::sqlite::{self, Tuning};
+use crate::start::{self, Start};
+
+/// Inserts per transaction, and records of the log before it is folded.
+const BATCH: u64 = 1000;
+
+/// Makes the file at `path` from `vectors`.
+///
+/// # Errors
+///
+/// When SQLite refuses.
+pub fn make(
+    path: &Path,
+    dims: usize,
+    vectors: &[f32],
+    insert_list: usize,
+    distance: Distance,
+    seed: u64,
+    page_size: u32,
+) -> Result<()> {
+    let connection = sqlite::open(path, &Tuning::making(page_size), true)?;
+    Compact::create(&connection, dims)?;
+    let settings = Settings {
+        start: Start::Medoid,
+        node_cache: NodeCache::PerBatch,
+        back_edges: BackEdges::Deferred,
+        distance,
+        insert_list,
+        transaction_size: BATCH,
+        fold_every: BATCH,
+        seed,
+        crash: Crash::default(),
+    };
+    let mut index = Compact::open(&connection, settings)?;
+    for vector in vectors.chunks_exact(dims) {
+        // Nobody asks for the phases of this.
+        index.insert(vector, &mut Phases::new())?;
+    }
+    index.finish()?;
+    if let Some(slot) = start::medoid(dims, vectors.chunks_exact(dims)) {
+        table::set_medoid(&connection, slot as u32 + 1)?;
+    }
+    debug_assert_eq!(Table::Log.last(&connection)?, 0);
+    Ok(())
+}

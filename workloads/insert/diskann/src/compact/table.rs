@@ -1,0 +1,125 @@
+//! The four tables: every row of vectors, edges and log with a checksum that covers its id, its table and its bytes.
+
+use rusqlite::{CachedStatement, Connection, OptionalExtension};
+
+use super::SETTING;
+use crate::error::{Error, Result};
+
+/// What the setting `format` says.
+const FORMAT: i64 = 2;
+
+/// A table whose rows have a checksum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Table {
+    Vector,
+    Edge,
+    Log,
+}
+
+impl Table {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Vector => "vector",
+            Self::Edge => "edge",
+            Self::Log => "log",
+        }
+    }
+
+    /// The checksum of a row: the first eight bytes of its BLAKE3.
+    pub(super) fn checksum(self, id: i64, bytes: &[u8]) -> i64 {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(self.name().as_bytes()).update(&id.to_le_bytes()).update(bytes);
+        let hash = hasher.finalize();
+        let first = hash.as_bytes().first_chunk().expect("a hash has 32 bytes");
+        i64::from_le_bytes(*first)
+    }
+
+    /// Adds a row, or writes it anew.
+    pub(super) fn write(self, connection: &Connection, id: i64, bytes: &[u8]) -> Result<()> {
+        let mut statement = self.writer(connection)?;
+        statement.execute((id, bytes, self.checksum(id, bytes)))?;
+        Ok(())
+    }
+
+    /// The statement behind [`write`](Self::write), for many rows.
+    pub(super) fn writer(self, connection: &Connection) -> Result<CachedStatement<'_>> {
+        Ok(connection.prepare_cached(match self {
+            Self::Vector => "INSERT INTO vector(id, data, sum) VALUES(?1, ?2, ?3)",
+            Self::Edge => "INSERT OR REPLACE INTO edge(id, data, sum) VALUES(?1, ?2, ?3)",
+            Self::Log => "INSERT INTO log(id, data, sum) VALUES(?1, ?2, ?3)",
+        })?)
+    }
+
+    /// Reads one row, if it is there.
+    pub(super) fn read(self, connection: &Connection, id: i64) -> Result<Option<Vec<u8>>> {
+        let mut statement = connection.prepare_cached(match self {
+            Self::Vector => "SELECT data, sum FROM vector WHERE id = ?1",
+            Self::Edge => "SELECT data, sum FROM edge WHERE id = ?1",
+            Self::Log => "SELECT data, sum FROM log WHERE id = ?1",
+        })?;
+        let row = statement.query_row([id], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i64>(1)?))).optional()?;
+        let Some((bytes, sum)) = row else { return Ok(None) };
+        if sum != self.checksum(id, &bytes) {
+            return Err(self.bad(id));
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Calls `each` for every row in the order of their ids.
+    pub(super) fn scan(self, connection: &Connection, mut each: impl FnMut(i64, &[u8]) -> Result<()>) -> Result<()> {
+        let mut statement = connection.prepare(&format!("SELECT id, data, sum FROM {} ORDER BY id", self.name()))?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (id, sum) = (row.get::<_, i64>(0)?, row.get::<_, i64>(2)?);
+            let bytes = row.get_ref(1)?.as_blob().map_err(|_| self.bad(id))?;
+            if sum != self.checksum(id, bytes) {
+                return Err(self.bad(id));
+            }
+            each(id, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The largest id, zero without rows.
+    pub(super) fn last(self, connection: &Connection) -> Result<i64> {
+        let sql = format!("SELECT COALESCE(MAX(id), 0) FROM {}", self.name());
+        Ok(connection.query_row(&sql, [], |row| row.get(0))?)
+    }
+
+    fn bad(self, id: i64) -> Error {
+        Error::Damaged(format!("row {id} of table {} does not have its checksum", self.name()))
+    }
+}
+
+/// Makes the tables of an empty index.
+pub(super) fn create(connection: &Connection, dims: usize) -> Result<()> {
+    connection.execute_batch(&format!(
+        "BEGIN IMMEDIATE;
+         CREATE TABLE vector(id INTEGER PRIMARY KEY, data BLOB NOT NULL, sum INTEGER NOT NULL);
+         CREATE TABLE edge(id INTEGER PRIMARY KEY, data BLOB NOT NULL, sum INTEGER NOT NULL);
+         CREATE TABLE log(id INTEGER PRIMARY KEY, data BLOB NOT NULL, sum INTEGER NOT NULL);
+         CREATE TABLE {SETTING}(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+         INSERT INTO {SETTING} VALUES('format', {FORMAT}), ('dims', {dims});
+         COMMIT;"
+    ))?;
+    Ok(())
+}
+
+/// A setting, if it is there.
+pub(super) fn setting(connection: &Connection, name: &str) -> Result<Option<i64>> {
+    let sql = format!("SELECT value FROM {SETTING} WHERE name = ?1");
+    Ok(connection.query_row(&sql, [name], |row| row.get(0)).optional()?)
+}
+
+pub(super) fn set_medoid(connection: &Connection, medoid: u32) -> Result<()> {
+    connection.execute(&format!("INSERT OR REPLACE INTO {SETTING} VALUES('medoid', ?1)"), [medoid])?;
+    Ok(())
+}
+
+/// The dimensions that the settings name.
+pub(super) fn dims(connection: &Connection) -> Result<usize> {
+    match (setting(connection, "format")?, setting(connection, "dims")?) {
+        (Some(FORMAT), Some(dims)) if (1..=1 << 16).contains(&dims) => Ok(dims as usize),
+        (format, dims) => Err(Error::Damaged(format!("its settings say format {format:?} and dimensions {dims:?}"))),
+    }
+}

@@ -1,0 +1,69 @@
+//! Whether our index is consistent, from its file alone: every checksum, every edge, and that table and log together cover every vector.
+
+use rusqlite::Connection;
+
+use super::MOST_EDGES;
+use super::graph::Graph;
+use super::record::Record;
+use super::table::{self, Table};
+use crate::error::{Error, Result};
+use crate::verify::{Findings, Summary};
+
+/// Reads the whole index and says what is wrong with it.
+///
+/// # Errors
+///
+/// When a row does not have its checksum, or the index cannot be read at all.
+pub fn verify(connection: &Connection, findings: &mut Findings) -> Result<Summary> {
+    let dims = table::dims(connection)?;
+    let len = Table::Vector.last(connection)?;
+    let len = usize::try_from(len).map_err(|_| Error::Damaged(format!("{len} is no id")))?;
+    let mut graph = Graph::new(dims, len);
+    // Checks every checksum and size, that vectors have no gaps, that no list is too long, and that every edge leads somewhere.
+    graph.read_all(connection)?;
+
+    // The edges of a vector are in the table, or it has a record in the log: the first ones here, the later ones there.
+    let mut rows = 0_i64;
+    Table::Edge.scan(connection, |id, _| {
+        rows += 1;
+        findings.check(id == rows, || format!("the edges of {id} stand where those of {rows} should"));
+        Ok(())
+    })?;
+    let mut records = 0_i64;
+    Table::Log.scan(connection, |id, bytes| {
+        records += 1;
+        let expected = rows + records;
+        findings.check(id == expected, || format!("record {id} of the log stands where {expected} should"));
+        let record =
+            Record::from_bytes(bytes).ok_or_else(|| Error::Damaged(format!("record {id} of the log is none")))?;
+        let slot = u32::try_from(id - 1).ok().filter(|slot| (*slot as usize) < len);
+        let slot = slot.ok_or_else(|| Error::Damaged(format!("the log has a record of {id}, which is not there")))?;
+        graph.replay(slot, &record, connection)
+    })?;
+    findings.check(rows + records == len as i64, || {
+        format!("{len} vectors, but edges of {rows} and {records} records in the log")
+    });
+
+    let mut edges = 0;
+    for slot in 0..len as u32 {
+        let id = slot + 1;
+        let mut neighbours = graph.edges(slot).to_vec();
+        edges += neighbours.len() as u64;
+        findings.check(!neighbours.contains(&slot), || format!("vector {id} has an edge to itself"));
+        findings.check(!neighbours.is_empty() || len < 2, || format!("vector {id} has no edge"));
+        neighbours.sort_unstable();
+        let all = neighbours.len();
+        neighbours.dedup();
+        findings.check(neighbours.len() == all, || format!("vector {id} has two edges to one neighbour"));
+    }
+    if let Some(medoid) = table::setting(connection, "medoid")? {
+        findings.check((1..=len as i64).contains(&medoid), || format!("the start {medoid} is not there"));
+    }
+    Ok(Summary {
+        layout: "compact",
+        nodes: len as u64,
+        edges,
+        most_edges: MOST_EDGES as u64,
+        log_records: records.unsigned_abs(),
+    })
+}

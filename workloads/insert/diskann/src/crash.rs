@@ -1,0 +1,51 @@
+//! Moments of an insert at which a test kills the process, as `kill -9` would: to see that the index survives it.
+
+/// A moment of an insert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// The walk has ended; nothing is written.
+    Search,
+    /// The vector's row is written.
+    ShadowRow,
+    /// The new vector has its edges.
+    Phase1,
+    /// Its neighbours have theirs.
+    Phase2,
+    /// Everything is written, nothing committed.
+    FlushNew,
+    /// The transaction is committed.
+    Commit,
+}
+
+impl Moment {
+    /// Every moment, by the name it has on a command line.
+    pub const CHOICES: [(&'static str, Self); 6] = [
+        ("search", Self::Search),
+        ("shadow-row", Self::ShadowRow),
+        ("phase1", Self::Phase1),
+        ("phase2", Self::Phase2),
+        ("flush-new", Self::FlushNew),
+        ("commit", Self::Commit),
+    ];
+}
+
+/// When to die, if at all.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Crash(Option<(u64, Moment)>);
+
+impl Crash {
+    /// Dies at `moment` of the insert of vector `id`.
+    #[must_use]
+    pub fn at(id: u64, moment: Moment) -> Self {
+        Self(Some((id, moment)))
+    }
+
+    /// Does not return if this is the moment.
+    #[inline]
+    pub fn here(self, id: u64, moment: Moment) {
+        if self.0 == Some((id, moment)) {
+            // SAFETY: sends a signal to this very process; no memory is involved.
+            unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+        }
+    }
+}

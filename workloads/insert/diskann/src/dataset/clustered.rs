@@ -1,0 +1,107 @@
+//! Twenty clusters, each of them flat: a point is its cluster's centre, plus a combination of 24 directions of that cluster,
+//! plus a little noise. Embeddings of real things look more like this than like uniform noise: many coordinates, few degrees of freedom.
+
+/// Clusters.
+const CLUSTERS: u64 = 20;
+/// Degrees of freedom within a cluster.
+const DIRECTIONS: usize = 24;
+/// The expected squared length of a direction.
+const DIRECTION_LENGTH_SQUARED: f32 = 0.25;
+/// How far noise moves a coordinate at most.
+const NOISE: f32 = 0.05;
+
+/// Which part of the stream a number comes from.
+#[derive(Debug, Clone, Copy)]
+pub enum Part {
+    /// The vectors of an index.
+    Stored,
+    /// Queries.
+    Query,
+}
+
+/// SplitMix64: a well-mixed number for every index of every stream.
+struct Stream(u64);
+
+impl Stream {
+    fn new(seed: u64, purpose: u64, index: u64) -> Self {
+        let mut stream = Self(seed ^ purpose.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        stream.0 = stream.next() ^ index.wrapping_mul(0xa076_1d64_78bd_642f);
+        stream
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// In [0, 1).
+    fn unit(&mut self) -> f32 {
+        (self.next() >> 40) as f32 / (1 << 24) as f32
+    }
+
+    /// In [-1, 1).
+    fn signed(&mut self) -> f32 {
+        2.0 * self.unit() - 1.0
+    }
+}
+
+/// `count` vectors from number `first` of a part. A vector depends on nothing but the seed, its part and its number.
+#[must_use]
+pub fn vectors(seed: u64, part: Part, dims: usize, first: usize, count: usize) -> Vec<f32> {
+    // A coordinate of a direction is uniform in [-s, s) and has the mean square s^2 / 3.
+    let scale = (3.0 * DIRECTION_LENGTH_SQUARED / dims as f32).sqrt();
+    let clusters: Vec<Vec<f32>> = (0..CLUSTERS)
+        .map(|cluster| {
+            let mut stream = Stream::new(seed, 0, cluster);
+            let centre = (0..dims).map(|_| stream.unit()).collect::<Vec<_>>();
+            let directions = (0..DIRECTIONS * dims).map(|_| scale * stream.signed()).collect::<Vec<_>>();
+            [centre, directions].concat()
+        })
+        .collect();
+    let purpose = match part {
+        Part::Stored => 1,
+        Part::Query => 2,
+    };
+    let mut all = Vec::with_capacity(dims * count);
+    for index in first..first + count {
+        let mut stream = Stream::new(seed, purpose, index as u64);
+        let (centre, directions) = clusters[(stream.next() % CLUSTERS) as usize].split_at(dims);
+        let weights: [f32; DIRECTIONS] = std::array::from_fn(|_| stream.signed());
+        all.extend((0..dims).map(|d| {
+            let shift: f32 = weights.iter().enumerate().map(|(j, weight)| weight * directions[j * dims + d]).sum();
+            centre[d] + shift + NOISE * stream.signed()
+        }));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vector_does_not_depend_on_how_many_are_asked_for() {
+        let ten = vectors(7, Part::Stored, 12, 0, 10);
+        assert_eq!(ten[12 * 4..12 * 6], vectors(7, Part::Stored, 12, 4, 2));
+        assert_ne!(ten, vectors(8, Part::Stored, 12, 0, 10));
+        assert_ne!(ten, vectors(7, Part::Query, 12, 0, 10));
+    }
+
+    #[test]
+    fn clusters_lie_apart() {
+        let all = vectors(7, Part::Stored, 128, 0, 400);
+        let squared = |a: usize, b: usize| -> f32 {
+            let [a, b] = [a, b].map(|i| &all[128 * i..128 * (i + 1)]);
+            a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum()
+        };
+        let mut distances: Vec<f32> =
+            (0..400).flat_map(|a| (0..a).map(move |b| (a, b))).map(|(a, b)| squared(a, b)).collect();
+        distances.sort_by(f32::total_cmp);
+        // One pair in twenty shares a cluster; between clusters the squared distance is 128 / 6 on average.
+        let (close, far) = (distances[distances.len() / 80], distances[distances.len() / 2]);
+        assert!(close < 6.0 && far > 15.0, "{close} {far}");
+    }
+}

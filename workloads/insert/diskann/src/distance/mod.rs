@@ -1,0 +1,153 @@
+//! Squared Euclidean distance.
+//!
+//! [`scalar`](Path::Scalar) adds in order, as the document's C does. The other paths keep sixteen sums and agree with each other to
+//! the last bit, so that an index built on one machine is the index that any other would have built.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod lanes;
+mod scalar;
+
+use std::fmt;
+
+/// A wish for a way to compute distances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Path {
+    /// The widest the CPU has.
+    Auto,
+    /// One sum, in order.
+    Scalar,
+    /// Sixteen sums in plain code.
+    Portable,
+    /// AVX2.
+    Avx2,
+    /// AVX-512 F.
+    Avx512,
+}
+
+impl Path {
+    /// Every wish, by the name it has on a command line.
+    pub const CHOICES: [(&'static str, Self); 5] = [
+        ("auto", Self::Auto),
+        ("scalar", Self::Scalar),
+        ("portable", Self::Portable),
+        ("avx2", Self::Avx2),
+        ("avx512", Self::Avx512),
+    ];
+}
+
+/// A way to compute distances that this CPU has.
+#[derive(Debug, Clone, Copy)]
+pub struct Distance {
+    name: &'static str,
+    squared: fn(&[f32], &[f32]) -> f32,
+}
+
+impl Distance {
+    /// One sum, in order.
+    pub const SCALAR: Self = Self { name: "scalar", squared: scalar::squared };
+    /// Sixteen sums in plain code.
+    pub const PORTABLE: Self = Self { name: "portable", squared: lanes::squared };
+
+    /// The way that `path` asks for.
+    ///
+    /// # Errors
+    ///
+    /// When the CPU does not have it.
+    pub fn select(path: Path) -> Result<Self, Unavailable> {
+        let available = Self::available();
+        let name = match path {
+            Path::Auto => return Ok(available.last().copied().unwrap_or(Self::PORTABLE)),
+            Path::Scalar => "scalar",
+            Path::Portable => "portable",
+            Path::Avx2 => "avx2",
+            Path::Avx512 => "avx512",
+        };
+        let has = || available.iter().map(|way| way.name).collect();
+        available.iter().find(|way| way.name == name).copied().ok_or_else(|| Unavailable { name, has: has() })
+    }
+
+    /// Every way that this CPU has, the fastest last.
+    #[must_use]
+    pub fn available() -> Vec<Self> {
+        #[allow(unused_mut)]
+        let mut all = vec![Self::SCALAR, Self::PORTABLE];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2") {
+                // SAFETY: the feature was just detected.
+                all.push(Self { name: "avx2", squared: |a, b| unsafe { avx2::squared(a, b) } });
+            }
+            if is_x86_feature_detected!("avx512f") {
+                // SAFETY: the feature was just detected.
+                all.push(Self { name: "avx512", squared: |a, b| unsafe { avx512::squared(a, b) } });
+            }
+        }
+        all
+    }
+
+    /// Its name on a command line and in a result.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The squared distance of two vectors of one length.
+    #[inline]
+    #[must_use]
+    pub fn squared(&self, a: &[f32], b: &[f32]) -> f32 {
+        debug_assert_eq!(a.len(), b.len());
+        (self.squared)(a, b)
+    }
+}
+
+/// A distance that counts how often it is computed.
+#[derive(Debug, Clone, Copy)]
+pub struct Meter {
+    distance: Distance,
+    count: u64,
+}
+
+impl Meter {
+    /// Starts counting.
+    #[must_use]
+    pub fn new(distance: Distance) -> Self {
+        Self { distance, count: 0 }
+    }
+
+    /// The squared distance of two vectors of one length.
+    #[inline]
+    pub fn squared(&mut self, a: &[f32], b: &[f32]) -> f32 {
+        self.count += 1;
+        self.distance.squared(a, b)
+    }
+
+    /// How often a distance was computed.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// How it is computed.
+    #[must_use]
+    pub fn distance(&self) -> Distance {
+        self.distance
+    }
+}
+
+/// The CPU does not have the instructions that were asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unavailable {
+    name: &'static str,
+    has: Vec<&'static str>,
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "this CPU does not have {}; it has {}", self.name, self.has.join(", "))
+    }
+}
+
+impl std::error::Error for Unavailable {}

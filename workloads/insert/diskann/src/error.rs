@@ -1,0 +1,42 @@
+//! Why an index could not do what it was asked for.
+
+use std::fmt;
+use std::io;
+
+/// What went wrong.
+#[derive(Debug)]
+pub enum Error {
+    /// SQLite refused.
+    Sqlite(rusqlite::Error),
+    /// The system refused.
+    System(io::Error),
+    /// The file is no index, or a damaged one.
+    Damaged(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(error) => write!(f, "SQLite: {error}"),
+            Self::System(error) => error.fmt(f),
+            Self::Damaged(what) => write!(f, "the index is damaged: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+/// What an index answers.
+pub type Result<T> = std::result::Result<T, Error>;

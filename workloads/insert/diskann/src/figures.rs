@@ -1,0 +1,410 @@
+//! `insert-diskann bench`: the figures that the project claims for this kernel, measured in one run.
+//!
+//! Each arm has its own index of 10,000 vectors (`--size`), prepared beforehand, and its own copy of it on the same file system. Then the arms
+//! take turns, forwards in one round and backwards in the next: in each round every arm inserts the same next 128 vectors
+//! (`--round-inserts`), each in a transaction of its own. Timed is the wall time of those inserts from the call to the return of the last,
+//! commits included; our log is folded every 128 inserts, so each round has one fold, and no arm leaves work to a later round. A round
+//! gives one ratio; a figure is the median of the rounds' ratios with a 95 % interval from order statistics. Recall is measured
+//! afterwards, on the indexes that came out, with an interval by bootstrap over queries.
+//!
+//! The copies grow by as many vectors as are inserted, so with 20 rounds an insert meets 10,000 to 12,560 vectors.
+//!
+//! | figure | what |
+//! |---|---|
+//! | `diskann.insert10k.speedup` | `baseline` over `ours`, clustered vectors, WAL and `synchronous=normal` on both sides |
+//! | `diskann.insert10k.speedup.seek` | `baseline` over `seek`, the document's proposal, in the same rounds |
+//! | `diskann.insert10k.us` | time of an insert of `ours` in the same rounds; `.baseline`, `.seek` likewise |
+//! | `diskann.random_start.us.baseline`, `.seek` | the one phase that the proposal changes |
+//! | `diskann.recall10` | share of the ten true neighbours that `ours` finds with a list of 64; `.baseline` likewise |
+//! | `diskann.recall10.gain` | recall of `ours` less that of `baseline`, query by query |
+//! | `diskann.uniform.*` | the same on the document's own vectors and, as there, without any wait for a disk: `synchronous=off` on both sides |
+//! | `diskann.full.insert10k.*` | clustered again, with `synchronous=full`: every commit waits for the disk |
+//! | `diskann.full.sync_us` | one write of three pages and the wait for the disk, on that file system, in the same rounds |
+//! | `diskann.peer.insert10k.us` | time of an insert into `hnsw_rs` in memory (16 neighbours, list of 128), in the rounds of the first figure: nothing is stored |
+//! | `diskann.peer.recall10` | its recall with a list of 64 |
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use assay_harness::{FlagError, Flags, Phases, Stopwatch};
+use serde::Serialize;
+
+use crate::ceiling;
+use crate::crash::Crash;
+use crate::dataset::{Data, Kind};
+use crate::distance::{Distance, Path};
+use crate::estimate::Estimate;
+use crate::index::{Index, phase};
+use crate::options::{Options, take_path};
+use crate::prepare::{Cache, WorkFolder};
+use crate::run::{Failure, check_disk, check_memory, judge_index};
+use crate::sqlite::{self, Synchronous};
+use crate::strategy::Strategy;
+use crate::verify;
+
+/// What `bench` can be told.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    size: usize,
+    rounds: usize,
+    round_inserts: usize,
+    queries: usize,
+    search_list: usize,
+    path: Path,
+    cache: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Reads the settings.
+    ///
+    /// # Errors
+    ///
+    /// When one is unknown, of the wrong form or out of bounds.
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
+        let mut arguments: Vec<String> = arguments.into_iter().collect();
+        let cache = take_path(&mut arguments, "cache")?;
+        let mut flags = Flags::parse(arguments)?;
+        let settings = Self {
+            size: flags.integer("size", 10_000, 100..=1_000_000)? as usize,
+            rounds: flags.integer("rounds", 20, 6..=10_000)? as usize,
+            round_inserts: flags.integer("round-inserts", 128, 1..=10_000)? as usize,
+            queries: flags.integer("queries", 200, 10..=10_000)? as usize,
+            search_list: flags.integer("search-list", 64, 10..=2000)? as usize,
+            path: flags.choice("path", Path::Auto, &Path::CHOICES)?,
+            cache,
+        };
+        flags.finish()?;
+        Ok(settings)
+    }
+
+    /// Vectors of one arm at the end.
+    fn vectors(&self) -> usize {
+        self.size + (WARMUP_ROUNDS + self.rounds) * self.round_inserts
+    }
+
+    /// The parameters of an arm; the path is the one that was asked for where the strategy leaves the choice open.
+    fn options(&self, strategy: Strategy, dataset: Kind, synchronous: Synchronous) -> Result<Options, Failure> {
+        let flags = [format!("--strategy={}", strategy.name()), format!("--dataset={}", dataset.name())];
+        let parsed = Flags::parse(flags).and_then(|mut flags| Options::take(&mut flags));
+        let mut options = parsed.map_err(std::io::Error::other)?;
+        options.tuning.synchronous = synchronous;
+        options.fold_every = self.round_inserts as u64;
+        if options.factors.path == Path::Auto {
+            options.factors.path = self.path;
+        }
+        Ok(options)
+    }
+}
+
+/// Rounds that are run and forgotten.
+const WARMUP_ROUNDS: usize = 1;
+
+/// Measures all figures and prints each as one line of JSON.
+///
+/// # Errors
+///
+/// When the path is not available, memory or disk are short, an index turns out wrong, or standard output is gone.
+pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
+    let s = settings;
+    Distance::select(s.path).map_err(Failure::Path)?;
+    let cache = Cache::open(s.cache.clone())?;
+    let baseline = s.options(Strategy::Baseline, Kind::Uniform, Synchronous::Normal)?;
+    // Blocks of the largest arm while it is prepared; three copies of it on disk, and two prepared data sets.
+    check_memory(s.vectors() as u64 * (baseline.block_size as u64 + 4096) + (256 << 20))?;
+    check_disk(5 * s.vectors() as u64 * baseline.node_bytes() + (256 << 20), &cache)?;
+    let mut print = |figure: &str, unit: &str, estimate: Estimate| {
+        let Estimate { value, low, high, samples } = estimate;
+        let line = serde_json::to_string(&Figure { figure, value, unit, low, high, samples });
+        line.map_err(std::io::Error::other).and_then(|line| writeln!(out, "{line}")).and_then(|()| out.flush())
+    };
+    let all = [Strategy::Baseline, Strategy::Seek, Strategy::Ours];
+
+    let outcome = compare(s, &cache, &all, Kind::Clustered, Synchronous::Normal, Beside::Peer)?;
+    outcome.print_times("", &all, &mut print)?;
+    for (strategy, name) in [(0, "baseline"), (1, "seek")] {
+        print(&format!("diskann.random_start.us.{name}"), "us", outcome.random_starts(strategy))?;
+    }
+    outcome.print_recalls("", &mut print)?;
+    #[cfg(feature = "peer")]
+    {
+        print("diskann.peer.insert10k.us", "us", outcome.us(outcome.beside()))?;
+        print("diskann.peer.recall10", "1", Estimate::mean(&outcome.recalls[outcome.beside()]))?;
+    }
+
+    let outcome = compare(s, &cache, &all, Kind::Uniform, Synchronous::Off, Beside::Nothing)?;
+    outcome.print_times("uniform.", &all, &mut print)?;
+    outcome.print_recalls("uniform.", &mut print)?;
+
+    let two = [Strategy::Baseline, Strategy::Ours];
+    let outcome = compare(s, &cache, &two, Kind::Clustered, Synchronous::Full, Beside::Syncs)?;
+    outcome.print_times("full.", &two, &mut print)?;
+    print("diskann.full.sync_us", "us", Estimate::median(outcome.syncs.clone()))?;
+    Ok(())
+}
+
+/// One line of output.
+#[derive(Serialize)]
+struct Figure<'a> {
+    figure: &'a str,
+    value: f64,
+    unit: &'a str,
+    low: f64,
+    high: f64,
+    samples: usize,
+}
+
+fn progress(message: std::fmt::Arguments<'_>) {
+    eprintln!("insert-diskann bench: {message}");
+}
+
+/// What is measured beside the strategies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    Nothing,
+    /// The index in memory, as one more arm.
+    Peer,
+    /// The file system, after every round.
+    Syncs,
+}
+
+/// What the rounds gave.
+struct Outcome {
+    round_inserts: usize,
+    /// Seconds of every arm in every round.
+    seconds: Vec<Vec<f64>>,
+    /// Seconds that every arm spent looking for a start, in every round.
+    random_start: Vec<Vec<f64>>,
+    /// Recall of every query, for every arm.
+    recalls: Vec<Vec<f64>>,
+    /// Microseconds of a wait for the disk, in every round.
+    syncs: Vec<f64>,
+}
+
+/// An arm that has its index open.
+struct Arm<'c> {
+    index: Box<dyn Index + 'c>,
+    phases: Phases,
+}
+
+fn compare(
+    s: &Settings,
+    cache: &Cache,
+    strategies: &[Strategy],
+    dataset: Kind,
+    synchronous: Synchronous,
+    beside: Beside,
+) -> Result<Outcome, Failure> {
+    progress(format_args!("{} vectors, {}: preparing", s.size, dataset.name()));
+    let options: Vec<Options> =
+        strategies.iter().map(|strategy| s.options(*strategy, dataset, synchronous)).collect::<Result<_, _>>()?;
+    let data = Data::generate(dataset, options[0].dims, options[0].seed, s.size, s.vectors() - s.size, s.queries);
+    let mut copies: Vec<WorkFolder> = Vec::new();
+    for options in &options {
+        let (prepared, origin) = cache.prepare(options, s.size, &data.vectors, || Ok::<(), Failure>(()))?;
+        progress(format_args!("index of {}: {origin}", options.strategy.name()));
+        copies.push(cache.copy(&prepared)?);
+    }
+    let connections =
+        options.iter().zip(&copies).map(|(options, copy)| sqlite::open(&copy.index(), &options.tuning, false));
+    let connections: Vec<_> = connections.collect::<Result<_, _>>()?;
+    let mut arms: Vec<Arm<'_>> = Vec::new();
+    for (options, connection) in options.iter().zip(&connections) {
+        let distance = options.distance().map_err(Failure::Path)?;
+        let index = options.open(connection, distance, Crash::default())?;
+        arms.push(Arm { index, phases: Phases::new() });
+    }
+    #[cfg(feature = "peer")]
+    let mut peer = (beside == Beside::Peer).then(|| {
+        let mut peer = crate::peer::Peer::new(s.vectors(), options[0].insert_list);
+        data.vectors.chunks_exact(data.dims).take(s.size).for_each(|vector| peer.insert(vector));
+        peer
+    });
+    #[cfg(feature = "peer")]
+    let turns = arms.len() + usize::from(peer.is_some());
+    #[cfg(not(feature = "peer"))]
+    let turns = arms.len();
+
+    progress(format_args!("{} rounds of {} inserts, {synchronous:?}", s.rounds, s.round_inserts));
+    let mut outcome = Outcome {
+        round_inserts: s.round_inserts,
+        seconds: vec![Vec::new(); turns],
+        random_start: vec![Vec::new(); arms.len()],
+        recalls: Vec::new(),
+        syncs: Vec::new(),
+    };
+    for round in 0..WARMUP_ROUNDS + s.rounds {
+        let first = s.size + round * s.round_inserts;
+        let vectors = first..first + s.round_inserts;
+        for arm in in_turn(round, turns) {
+            let watch = Stopwatch::start();
+            if let Some(arm) = arms.get_mut(arm) {
+                for vector in vectors.clone() {
+                    arm.index.insert(data.vector(vector), &mut arm.phases)?;
+                }
+                arm.index.commit(&mut arm.phases)?;
+            }
+            #[cfg(feature = "peer")]
+            if let Some(peer) = peer.as_mut().filter(|_| arm == strategies.len()) {
+                vectors.clone().for_each(|vector| peer.insert(data.vector(vector)));
+            }
+            let seconds = watch.seconds();
+            if round >= WARMUP_ROUNDS {
+                outcome.seconds[arm].push(seconds);
+            }
+        }
+        for (arm, starts) in arms.iter_mut().zip(&mut outcome.random_start) {
+            arm.phases.end_iteration();
+            let random_start = arm.phases.iter().find(|(name, _)| *name == phase::RANDOM_START);
+            let seconds = random_start.and_then(|(_, seconds)| seconds.last().copied()).unwrap_or(0.0);
+            if round >= WARMUP_ROUNDS {
+                starts.push(seconds);
+            }
+        }
+        if beside == Beside::Syncs && round >= WARMUP_ROUNDS {
+            outcome.syncs.push(1e6 / ceiling::syncs(cache.folder())?.value);
+        }
+    }
+
+    progress(format_args!("checking the indexes, {} queries", s.queries));
+    for (arm, connection) in arms.iter_mut().zip(&connections) {
+        // A wrong index yields no figure.
+        let summary = verify::check(connection)?;
+        if summary.nodes != data.len() as u64 {
+            return Err(Failure::Lost { expected: data.len() as u64, found: summary.nodes });
+        }
+        outcome.recalls.push(judge_index(arm.index.as_mut(), &data, s.search_list)?.recalls);
+    }
+    #[cfg(feature = "peer")]
+    if let Some(peer) = peer {
+        outcome.recalls.push(peer_recalls(&peer, &data, s.search_list));
+    }
+    Ok(outcome)
+}
+
+/// The arms in the order of a round.
+fn in_turn(round: usize, arms: usize) -> impl Iterator<Item = usize> {
+    (0..arms).map(move |turn| if round.is_multiple_of(2) { turn } else { arms - 1 - turn })
+}
+
+#[cfg(feature = "peer")]
+fn peer_recalls(peer: &crate::peer::Peer, data: &Data, search_list: usize) -> Vec<f64> {
+    use crate::exact::{K, nearest, recall};
+    let vectors = || (1..).zip(data.vectors.chunks_exact(data.dims));
+    let one = |query: &[f32]| {
+        let (truth, found) = (nearest(query, vectors(), K), peer.search(query, K, search_list));
+        recall(&[truth], &[found]).unwrap_or(0.0)
+    };
+    data.queries().map(one).collect()
+}
+
+impl Outcome {
+    /// The arm beside the strategies.
+    #[cfg(feature = "peer")]
+    fn beside(&self) -> usize {
+        self.seconds.len() - 1
+    }
+
+    /// The arm of ours, the last of the strategies.
+    fn ours(&self) -> usize {
+        self.random_start.len() - 1
+    }
+
+    fn ratio(&self, numerator: usize, denominator: usize) -> Estimate {
+        let (n, d) = (&self.seconds[numerator], &self.seconds[denominator]);
+        Estimate::median(n.iter().zip(d).map(|(n, d)| n / d).collect())
+    }
+
+    fn per_insert(&self, seconds: &[f64]) -> Estimate {
+        Estimate::median(seconds.iter().map(|seconds| seconds * 1e6 / self.round_inserts as f64).collect())
+    }
+
+    /// Microseconds of an insert.
+    fn us(&self, arm: usize) -> Estimate {
+        self.per_insert(&self.seconds[arm])
+    }
+
+    /// Microseconds that an insert takes to find its start.
+    fn random_starts(&self, arm: usize) -> Estimate {
+        self.per_insert(&self.random_start[arm])
+    }
+
+    fn print_times(
+        &self,
+        prefix: &str,
+        strategies: &[Strategy],
+        print: &mut impl FnMut(&str, &str, Estimate) -> std::io::Result<()>,
+    ) -> std::io::Result<()> {
+        let insert = format!("diskann.{prefix}insert10k");
+        for (arm, strategy) in strategies.iter().enumerate() {
+            // Ours is what the figure without a name is about.
+            let name = if arm == self.ours() { String::new() } else { format!(".{}", strategy.name()) };
+            if *strategy != Strategy::Baseline {
+                print(&format!("{insert}.speedup{name}"), "x", self.ratio(0, arm))?;
+            }
+            print(&format!("{insert}.us{name}"), "us", self.us(arm))?;
+        }
+        Ok(())
+    }
+
+    fn print_recalls(
+        &self,
+        prefix: &str,
+        print: &mut impl FnMut(&str, &str, Estimate) -> std::io::Result<()>,
+    ) -> std::io::Result<()> {
+        let (baseline, ours) = (&self.recalls[0], &self.recalls[self.ours()]);
+        let recall = format!("diskann.{prefix}recall10");
+        print(&recall, "1", Estimate::mean(ours))?;
+        print(&format!("{recall}.baseline"), "1", Estimate::mean(baseline))?;
+        let gains: Vec<f64> = ours.iter().zip(baseline).map(|(ours, baseline)| ours - baseline).collect();
+        print(&format!("{recall}.gain"), "1", Estimate::mean(&gains))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arms_take_turns_forwards_and_backwards() {
+        assert_eq!(in_turn(0, 3).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(in_turn(1, 3).collect::<Vec<_>>(), [2, 1, 0]);
+    }
+
+    #[test]
+    fn every_figure_is_one_line_with_an_interval_around_its_value() {
+        let folder = std::env::temp_dir().join(format!("insert-diskann-bench-{}", std::process::id()));
+        let settings = Settings {
+            size: 100,
+            rounds: 6,
+            round_inserts: 2,
+            queries: 10,
+            search_list: 20,
+            path: Path::Auto,
+            cache: Some(folder.clone()),
+        };
+        let mut out = Vec::new();
+        bench(&settings, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        for line in text.lines() {
+            let figure: serde_json::Value = serde_json::from_str(line).unwrap();
+            let number = |name: &str| figure[name].as_f64().unwrap();
+            assert!(number("low") <= number("value") && number("value") <= number("high"), "{line}");
+        }
+        for name in [
+            "diskann.insert10k.speedup",
+            "diskann.insert10k.speedup.seek",
+            "diskann.insert10k.us",
+            "diskann.insert10k.us.baseline",
+            "diskann.random_start.us.seek",
+            "diskann.recall10",
+            "diskann.recall10.gain",
+            "diskann.uniform.insert10k.speedup",
+            "diskann.full.insert10k.speedup",
+            "diskann.full.sync_us",
+        ] {
+            assert!(text.contains(&format!("\"{name}\"")), "{name} is missing");
+        }
+        assert_eq!(text.contains("diskann.peer.recall10"), cfg!(feature = "peer"));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,150 @@
+//! What the two indexes have in common.
+
+use assay_harness::Phases;
+
+use crate::distance::Meter;
+use crate::error::Result;
+
+/// What is kept in memory from one insert to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeCache {
+    /// Nothing, as in the document.
+    None,
+    /// Every node that was read.
+    PerBatch,
+}
+
+impl NodeCache {
+    /// Both, by the name they have on a command line.
+    pub const CHOICES: [(&'static str, Self); 2] = [("none", Self::None), ("per-batch", Self::PerBatch)];
+}
+
+/// When the neighbours of a new vector get their edges to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BackEdges {
+    /// Each for itself, at once, as in the document.
+    Eager,
+    /// Collected. The document's index adds them at the end of the transaction, once per neighbour; ours writes them into the insert's
+    /// one log record, and into the neighbours' rows when the log is folded.
+    Deferred,
+}
+
+impl BackEdges {
+    /// Both, by the name they have on a command line.
+    pub const CHOICES: [(&'static str, Self); 2] = [("eager", Self::Eager), ("deferred", Self::Deferred)];
+}
+
+/// What was done, in numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Vectors inserted.
+    pub inserts: u64,
+    /// Nodes that the walks expanded.
+    pub visited: u64,
+    /// Nodes read through SQLite.
+    pub node_reads: u64,
+    /// Nodes found in memory.
+    pub cache_hits: u64,
+    /// Times that a neighbour was asked to take an edge back.
+    pub back_edges_proposed: u64,
+    /// Times that it did.
+    pub back_edges_accepted: u64,
+    /// Neighbours written: blobs, or rows of edges.
+    pub node_writes: u64,
+    /// Transactions committed.
+    pub commits: u64,
+    /// Times that a log was folded into the rows of edges.
+    pub folds: u64,
+}
+
+impl Work {
+    /// What was done since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            inserts: self.inserts - earlier.inserts,
+            visited: self.visited - earlier.visited,
+            node_reads: self.node_reads - earlier.node_reads,
+            cache_hits: self.cache_hits - earlier.cache_hits,
+            back_edges_proposed: self.back_edges_proposed - earlier.back_edges_proposed,
+            back_edges_accepted: self.back_edges_accepted - earlier.back_edges_accepted,
+            node_writes: self.node_writes - earlier.node_writes,
+            commits: self.commits - earlier.commits,
+            folds: self.folds - earlier.folds,
+        }
+    }
+}
+
+/// A vector that is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stored {
+    /// Its id, from one.
+    pub id: u64,
+    /// Its coordinates.
+    pub vector: Vec<f32>,
+}
+
+/// The names of an insert's phases, in order: the document's.
+pub mod phase {
+    /// Finding where the walk begins.
+    pub const RANDOM_START: &str = "randomStart";
+    /// Opening the transaction.
+    pub const SAVEPOINT: &str = "savepoint";
+    /// The walk.
+    pub const SEARCH: &str = "search";
+    /// Writing the vector's own row.
+    pub const SHADOW_ROW: &str = "shadowRow";
+    /// Choosing the vector's edges.
+    pub const PHASE1: &str = "phase1";
+    /// Its neighbours' edges.
+    pub const PHASE2: &str = "phase2";
+    /// Writing the vector's edges.
+    pub const FLUSH_NEW: &str = "flushNew";
+    /// Committing and tidying up.
+    pub const CLEANUP: &str = "cleanup";
+}
+
+/// An index that is open for inserts. Ids are given out one after the other, from one.
+pub trait Index {
+    /// Inserts `vector` and returns its id. It is committed when its transaction is: with one insert per transaction, on return.
+    ///
+    /// # Errors
+    ///
+    /// When the vector has other dimensions than the index, or SQLite refuses. What was not committed is rolled back, and the index stays usable.
+    fn insert(&mut self, vector: &[f32], phases: &mut Phases) -> Result<u64>;
+
+    /// Commits what is not committed yet.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite refuses.
+    fn commit(&mut self, phases: &mut Phases) -> Result<()>;
+
+    /// The ids of the `k` closest vectors found with a list of `list`, the closest first.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite refuses.
+    fn search(&mut self, query: &[f32], k: usize, list: usize) -> Result<Vec<u64>>;
+
+    /// Calls `each` for every stored vector, in the order of their ids, as the file has them.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite refuses.
+    fn each_stored(&mut self, each: &mut dyn FnMut(Stored)) -> Result<()>;
+
+    /// How many vectors there are.
+    fn len(&self) -> u64;
+
+    /// Whether there is none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What was done so far.
+    fn work(&self) -> Work;
+
+    /// The distance, with its count.
+    fn meter(&self) -> Meter;
+}

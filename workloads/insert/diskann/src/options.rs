@@ -1,0 +1,289 @@
+//! The flags that several commands share.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use assay_harness::{FlagError, Flags};
+
+use crate::blocks::layout::Layout;
+use crate::crash::Crash;
+use crate::dataset::{self, Kind};
+use crate::distance::{Distance, Path, Unavailable};
+use crate::error::{Error, Result};
+use crate::index::{BackEdges, Index, NodeCache};
+use crate::sqlite::{Journal, Synchronous, Tuning};
+use crate::start::Start;
+use crate::strategy::{Factors, LayoutKind, Strategy};
+use crate::{blocks, compact};
+
+/// Bounds of the parameters.
+pub const SIZE: RangeInclusive<u64> = 0..=1_000_000;
+const DIMS: RangeInclusive<u64> = 2..=4096;
+const BLOCK_SIZE: RangeInclusive<u64> = 64..=1 << 20;
+const LIST: RangeInclusive<u64> = 10..=2000;
+const TRANSACTION_SIZE: RangeInclusive<u64> = 1..=10_000;
+const FOLD_EVERY: RangeInclusive<u64> = 1..=10_000;
+const MMAP_MIB: RangeInclusive<u64> = 0..=2047;
+const CACHE_KIB: RangeInclusive<u64> = 64..=1 << 22;
+/// Sizes of a page that SQLite knows.
+const PAGE_SIZES: [(&str, u32); 8] = [
+    ("512", 512),
+    ("1024", 1024),
+    ("2048", 2048),
+    ("4096", 4096),
+    ("8192", 8192),
+    ("16384", 16_384),
+    ("32768", 32_768),
+    ("65536", 65_536),
+];
+
+/// Takes `--name=value` with a path out of `arguments`. An empty value is none, so that a platform's parameter can have a default.
+///
+/// # Errors
+///
+/// When it is given twice.
+pub fn take_path(arguments: &mut Vec<String>, name: &str) -> std::result::Result<Option<PathBuf>, FlagError> {
+    let prefix = format!("--{name}=");
+    let mut found = None;
+    let mut twice = None;
+    arguments.retain(|argument| match argument.strip_prefix(&prefix) {
+        Some(value) if found.is_none() => {
+            found = Some(value.to_owned());
+            false
+        }
+        Some(value) => {
+            twice = Some(value.to_owned());
+            false
+        }
+        None => true,
+    });
+    match twice {
+        Some(value) => Err(FlagError::new(name, value, "the flag is given twice")),
+        None => Ok(found.filter(|value| !value.is_empty()).map(PathBuf::from)),
+    }
+}
+
+/// A choice that a strategy makes unless a flag does.
+fn preset<T: Copy>(
+    flags: &mut Flags,
+    name: &'static str,
+    preset: T,
+    choices: &[(&'static str, T)],
+) -> std::result::Result<T, FlagError> {
+    let all: Vec<_> = [("preset", preset)].into_iter().chain(choices.iter().copied()).collect();
+    flags.choice(name, preset, &all)
+}
+
+/// What an index is, and how it is used.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Which set of factors it starts from.
+    pub strategy: Strategy,
+    /// The factors.
+    pub factors: Factors,
+    /// How vectors are distributed.
+    pub dataset: Kind,
+    /// Dimensions of a vector.
+    pub dims: usize,
+    /// Bytes of a block of the document's index.
+    pub block_size: usize,
+    /// Candidates that the walk of an insert keeps.
+    pub insert_list: usize,
+    /// Inserts per transaction.
+    pub transaction_size: u64,
+    /// Records of our index's log after which it is folded.
+    pub fold_every: u64,
+    /// SQLite's knobs.
+    pub tuning: Tuning,
+    /// Seed of everything.
+    pub seed: u64,
+}
+
+impl Options {
+    /// Takes the flags that say it.
+    ///
+    /// # Errors
+    ///
+    /// When one is of the wrong form or out of bounds.
+    pub fn take(flags: &mut Flags) -> std::result::Result<Self, FlagError> {
+        let strategy = flags.choice("strategy", Strategy::Baseline, &Strategy::CHOICES)?;
+        let set = strategy.factors();
+        let options = Self {
+            strategy,
+            factors: Factors {
+                start: preset(flags, "random-start", set.start, &Start::CHOICES)?,
+                node_cache: preset(flags, "node-cache", set.node_cache, &NodeCache::CHOICES)?,
+                back_edges: preset(flags, "back-edges", set.back_edges, &BackEdges::CHOICES)?,
+                path: preset(flags, "path", set.path, &Path::CHOICES)?,
+            },
+            dataset: flags.choice("dataset", Kind::Uniform, &Kind::CHOICES)?,
+            dims: flags.integer("dims", 128, DIMS)? as usize,
+            block_size: flags.integer("block-size", 16_384, BLOCK_SIZE)? as usize,
+            insert_list: flags.integer("insert-list", 128, LIST)? as usize,
+            transaction_size: flags.integer("transaction-size", 1, TRANSACTION_SIZE)?,
+            fold_every: flags.integer("fold-every", 128, FOLD_EVERY)?,
+            tuning: Tuning {
+                page_size: flags.choice("page-size", 4096, &PAGE_SIZES)?,
+                mmap_bytes: flags.integer("mmap-mib", 0, MMAP_MIB)? << 20,
+                cache_kib: flags.integer("cache-kib", 2000, CACHE_KIB)? as u32,
+                synchronous: flags.choice("synchronous", Synchronous::Normal, &Synchronous::CHOICES)?,
+                journal: flags.choice("journal-mode", Journal::Wal, &Journal::CHOICES)?,
+            },
+            seed: flags.integer("seed", dataset::SEED, 0..=u64::MAX)?,
+        };
+        if options.layout().is_none() {
+            let allowed = format!("a multiple of 8 with room for one edge of --dims={} is allowed", options.dims);
+            return Err(FlagError::new("block-size", options.block_size, allowed));
+        }
+        Ok(options)
+    }
+
+    /// The sizes of the document's block.
+    fn layout(&self) -> Option<Layout> {
+        Layout::new(self.dims, self.block_size)
+    }
+
+    /// Edges that a node has at most.
+    #[must_use]
+    pub fn most_edges(&self) -> usize {
+        match self.strategy.layout() {
+            LayoutKind::Blocks => self.layout().map_or(0, |layout| layout.slots()),
+            LayoutKind::Compact => compact::MOST_EDGES,
+        }
+    }
+
+    /// Bytes of the file that a node takes, roughly.
+    #[must_use]
+    pub fn node_bytes(&self) -> u64 {
+        let page = u64::from(self.tuning.page_size);
+        match self.strategy.layout() {
+            // A blob larger than a page lies in a chain of whole pages, each with a pointer.
+            LayoutKind::Blocks => (self.block_size as u64).div_ceil(page - 4) * page + 64,
+            LayoutKind::Compact => 2 * (4 * (self.dims + compact::MOST_EDGES) as u64 + 64),
+        }
+    }
+
+    /// How distances are computed.
+    ///
+    /// # Errors
+    ///
+    /// When the CPU lacks the path that was asked for.
+    pub fn distance(&self) -> std::result::Result<Distance, Unavailable> {
+        Distance::select(self.factors.path)
+    }
+
+    /// Makes the tables of an empty index.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite refuses.
+    pub fn create(&self, connection: &rusqlite::Connection) -> Result<()> {
+        match (self.strategy.layout(), self.layout()) {
+            (LayoutKind::Compact, _) => compact::Compact::create(connection, self.dims),
+            (LayoutKind::Blocks, Some(layout)) => blocks::Blocks::create(connection, layout),
+            (LayoutKind::Blocks, None) => Err(Error::Damaged("no edge fits into a block".to_owned())),
+        }
+    }
+
+    /// Opens the index of `connection`.
+    ///
+    /// # Errors
+    ///
+    /// When it is no such index, or damaged.
+    pub fn open<'c>(
+        &self,
+        connection: &'c rusqlite::Connection,
+        distance: Distance,
+        crash: Crash,
+    ) -> Result<Box<dyn Index + 'c>> {
+        let Factors { start, node_cache, back_edges, .. } = self.factors;
+        let (insert_list, transaction_size, seed) = (self.insert_list, self.transaction_size, self.seed);
+        Ok(match self.strategy.layout() {
+            LayoutKind::Blocks => {
+                let settings = blocks::Settings {
+                    start,
+                    node_cache,
+                    back_edges,
+                    distance,
+                    insert_list,
+                    transaction_size,
+                    seed,
+                    crash,
+                };
+                Box::new(blocks::Blocks::open(connection, settings)?)
+            }
+            LayoutKind::Compact => {
+                let settings = compact::Settings {
+                    start,
+                    node_cache,
+                    back_edges,
+                    distance,
+                    insert_list,
+                    transaction_size,
+                    fold_every: self.fold_every,
+                    seed,
+                    crash,
+                };
+                Box::new(compact::Compact::open(connection, settings)?)
+            }
+        })
+    }
+
+    /// Makes the file at `path` from `vectors` at once, with the distances of every path but `scalar`.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite refuses.
+    pub fn make(&self, path: &std::path::Path, vectors: &[f32]) -> Result<()> {
+        let distance = Distance::select(Path::Auto).unwrap_or(Distance::PORTABLE);
+        let (list, seed, page_size) = (self.insert_list, self.seed, self.tuning.page_size);
+        match (self.strategy.layout(), self.layout()) {
+            (LayoutKind::Blocks, Some(layout)) => blocks::make(path, layout, vectors, list, distance, seed, page_size),
+            (LayoutKind::Blocks, None) => Err(Error::Damaged("no edge fits into a block".to_owned())),
+            (LayoutKind::Compact, _) => compact::make(path, self.dims, vectors, list, distance, seed, page_size),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(arguments: &[&str]) -> std::result::Result<Options, FlagError> {
+        Options::take(&mut Flags::parse(arguments.iter().map(|&a| a.to_owned()))?)
+    }
+
+    #[test]
+    fn a_strategy_sets_the_factors_that_no_flag_sets() {
+        let ours = options(&["--strategy=ours", "--random-start=seek", "--path=preset"]).unwrap();
+        assert_eq!(ours.factors, Factors { start: Start::Seek, ..Strategy::Ours.factors() });
+        let baseline = options(&[]).unwrap();
+        assert_eq!((baseline.factors, baseline.most_edges()), (Strategy::Baseline.factors(), 30));
+    }
+
+    #[test]
+    fn every_bad_parameter_is_named() {
+        for (bad, message) in [
+            ("--dims=1", "--dims=1: a whole number from 2 to 4096 is allowed"),
+            ("--block-size=600", "--block-size=600: a multiple of 8 with room for one edge of --dims=128 is allowed"),
+            (
+                "--page-size=5000",
+                "--page-size=5000: one of 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536 is allowed",
+            ),
+            ("--random-start=here", "--random-start=here: one of preset, count, seek, medoid is allowed"),
+            ("--synchronous=extra", "--synchronous=extra: one of off, normal, full is allowed"),
+        ] {
+            assert_eq!(options(&[bad]).unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn a_path_is_taken_once_and_an_empty_one_is_none() {
+        let mut arguments: Vec<String> = ["--cache=/a=b", "--size=3"].map(str::to_owned).into();
+        assert_eq!(take_path(&mut arguments, "cache").unwrap(), Some(PathBuf::from("/a=b")));
+        assert_eq!(arguments, ["--size=3"]);
+        assert_eq!(take_path(&mut vec!["--cache=".to_owned()], "cache").unwrap(), None);
+        let twice = take_path(&mut vec!["--cache=a".to_owned(), "--cache=b".to_owned()], "cache").unwrap_err();
+        assert_eq!(twice.to_string(), "--cache=b: the flag is given twice");
+    }
+}

@@ -1,0 +1,269 @@
+//! Index files that are made once and used by many trials.
+//!
+//! A file is named by the digest of all that it depends on, and lies beside a note that says what that was and what digest its own
+//! bytes have. Before a trial uses it, both are checked; a file that does not pass is made anew, and the trial says so. Trials work on copies.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::options::Options;
+
+/// Changes whenever the same options give another file.
+const VERSION: u32 = 1;
+
+/// Where a prepared index came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// It was there, and it was right.
+    Cached,
+    /// It was not there.
+    Made,
+    /// It was there, and this was wrong with it.
+    Remade(&'static str),
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Cached => f.write_str("cached"),
+            Self::Made => f.write_str("made"),
+            Self::Remade(why) => write!(f, "made anew: {why}"),
+        }
+    }
+}
+
+/// What lies beside a prepared file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Note {
+    recipe: String,
+    digest: String,
+}
+
+/// All that the file for `options` and `size` vectors depends on.
+fn recipe(options: &Options, size: usize) -> String {
+    let o = options;
+    let layout = o.strategy.layout().name();
+    let block = if layout == "blocks" { o.block_size } else { 0 };
+    format!(
+        "version={VERSION} layout={layout} dataset={} dims={} seed={} size={size} block={block} insertList={} page={}",
+        o.dataset.base().name(),
+        o.dims,
+        o.seed,
+        o.insert_list,
+        o.tuning.page_size,
+    )
+}
+
+/// A folder of prepared index files.
+#[derive(Debug, Clone)]
+pub struct Cache(PathBuf);
+
+impl Cache {
+    /// Opens the folder, and makes it if need be. What killed trials left behind is removed.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn open(folder: Option<PathBuf>) -> io::Result<Self> {
+        let folder = folder.unwrap_or_else(|| std::env::temp_dir().join("insert-diskann"));
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("--cache={}: {error}", folder.display()));
+        fs::create_dir_all(&folder).map_err(named)?;
+        for entry in fs::read_dir(&folder).map_err(named)?.flatten() {
+            let is_copy = entry.file_name().to_str().is_some_and(|name| name.starts_with("work-"));
+            let lock = entry.path().join("lock");
+            // Its lock goes with the process that worked there.
+            if is_copy && File::open(&lock).is_ok_and(|lock| lock.try_lock().is_ok()) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+        Ok(Self(folder))
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.0
+    }
+
+    /// The file for `options` with the first `size` of `vectors`, which is made unless it is there and right. `before_making` may refuse.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be made.
+    pub fn prepare<E: From<crate::error::Error>>(
+        &self,
+        options: &Options,
+        size: usize,
+        vectors: &[f32],
+        before_making: impl FnOnce() -> std::result::Result<(), E>,
+    ) -> std::result::Result<(PathBuf, Origin), E> {
+        let recipe = recipe(options, size);
+        let hash = blake3::hash(recipe.as_bytes()).to_hex();
+        let name = format!("{}-{size}-{}", options.strategy.layout().name(), &hash[..16]);
+        let path = self.0.join(format!("{name}.db"));
+        let note = self.0.join(format!("{name}.json"));
+        // One process makes it; others wait and find it.
+        let lock = self.lock().map_err(crate::error::Error::from)?;
+        let origin = match examine(&path, &note, &recipe) {
+            Ok(()) => return Ok((path, Origin::Cached)),
+            Err(None) => Origin::Made,
+            Err(Some(why)) => Origin::Remade(why),
+        };
+        before_making()?;
+        self.make(options, &vectors[..size * options.dims], &path, &note, recipe)?;
+        drop(lock);
+        Ok((path, origin))
+    }
+
+    fn make(&self, options: &Options, vectors: &[f32], path: &Path, note: &Path, recipe: String) -> Result<()> {
+        let folder = self.work_folder()?;
+        options.make(&folder.index(), vectors)?;
+        let digest = digest(&folder.index())?;
+        let json = serde_json::to_string(&Note { recipe, digest }).expect("a note is two strings");
+        let draft = folder.folder.join("note");
+        File::create(&draft)?.write_all(json.as_bytes())?;
+        fs::rename(folder.index(), path)?;
+        fs::rename(draft, note)?;
+        Ok(())
+    }
+
+    fn lock(&self) -> io::Result<File> {
+        let lock = File::create(self.0.join("lock"))?;
+        lock.lock()?;
+        Ok(lock)
+    }
+
+    fn work_folder(&self) -> io::Result<WorkFolder> {
+        // A process may work on several copies.
+        for number in 0.. {
+            let folder = self.0.join(format!("work-{}-{number}", std::process::id()));
+            match fs::create_dir(&folder) {
+                Ok(()) => {
+                    let lock = File::create(folder.join("lock"))?;
+                    lock.lock()?;
+                    return Ok(WorkFolder { folder, _lock: lock });
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        unreachable!("some number is free")
+    }
+
+    /// A copy of `file` to work on, on the disk before this returns, so that nobody waits for its bytes while a trial is timed.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn copy(&self, file: &Path) -> io::Result<WorkFolder> {
+        let folder = self.work_folder()?;
+        fs::copy(file, folder.index())?;
+        File::open(folder.index())?.sync_all()?;
+        Ok(folder)
+    }
+}
+
+/// Whether the file is what its note says and what is wanted: `Err(None)` where there is none.
+fn examine(path: &Path, note: &Path, recipe: &str) -> std::result::Result<(), Option<&'static str>> {
+    if !path.exists() {
+        return Err(None);
+    }
+    let text = fs::read(note).map_err(|_| Some("the cached file had no note"))?;
+    let note: Note = serde_json::from_slice(&text).map_err(|_| Some("the cached file's note was not readable"))?;
+    if note.recipe != recipe {
+        return Err(Some("the cached file was made for something else"));
+    }
+    let digest = digest(path).map_err(|_| Some("the cached file was not readable"))?;
+    if digest == note.digest { Ok(()) } else { Err(Some("the cached file did not have its digest")) }
+}
+
+fn digest(path: &Path) -> io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(File::open(path)?)?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// A folder with one index file, which goes when this does.
+#[derive(Debug)]
+pub struct WorkFolder {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl WorkFolder {
+    /// The index file.
+    #[must_use]
+    pub fn index(&self) -> PathBuf {
+        self.folder.join("index.db")
+    }
+}
+
+impl Drop for WorkFolder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Data;
+    use crate::error::Error;
+    use assay_harness::Flags;
+
+    #[test]
+    fn a_file_is_used_only_if_it_is_the_one_that_was_made_for_this() {
+        let folder = std::env::temp_dir().join(format!("insert-diskann-cache-{}", std::process::id()));
+        let cache = Cache::open(Some(folder.clone())).unwrap();
+        for strategy in ["baseline", "ours"] {
+            let flags = ["--dims=4", "--block-size=512"].map(str::to_owned);
+            let flags = flags.into_iter().chain([format!("--strategy={strategy}")]);
+            let options = Options::take(&mut Flags::parse(flags).unwrap()).unwrap();
+            let data = Data::generate(options.dataset, 4, 42, 30, 0, 0);
+            let prepare = || cache.prepare(&options, 30, &data.vectors, || Ok::<(), Error>(())).unwrap();
+            let (path, origin) = prepare();
+            assert_eq!(origin, Origin::Made);
+            assert_eq!(prepare().1, Origin::Cached);
+
+            let mut bytes = fs::read(&path).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            fs::write(&path, &bytes).unwrap();
+            assert_eq!(prepare().1, Origin::Remade("the cached file did not have its digest"));
+
+            let note = path.with_extension("json");
+            let text = fs::read_to_string(&note).unwrap();
+            fs::write(&note, text.replace("seed=42", "seed=43")).unwrap();
+            assert_eq!(prepare().1, Origin::Remade("the cached file was made for something else"));
+            fs::write(&note, "{").unwrap();
+            assert_eq!(prepare().1, Origin::Remade("the cached file's note was not readable"));
+            fs::remove_file(&note).unwrap();
+            assert_eq!(prepare().1, Origin::Remade("the cached file had no note"));
+            assert_eq!(prepare().1, Origin::Cached);
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_copy_goes_with_its_owner_and_a_left_one_with_the_next() {
+        let root = std::env::temp_dir().join(format!("insert-diskann-copy-{}", std::process::id()));
+        let cache = Cache::open(Some(root.clone())).unwrap();
+        fs::write(root.join("some.db"), "bytes").unwrap();
+        let copy = cache.copy(&root.join("some.db")).unwrap();
+        assert_eq!(fs::read_to_string(copy.index()).unwrap(), "bytes");
+        Cache::open(Some(root.clone())).unwrap();
+        assert!(copy.index().exists(), "it is in use");
+        let left = root.join("work-0-0");
+        fs::create_dir(&left).unwrap();
+        fs::write(left.join("lock"), "").unwrap();
+        let path = copy.index();
+        drop(copy);
+        Cache::open(Some(root.clone())).unwrap();
+        assert!(!path.exists() && !left.exists());
+        fs::remove_dir_all(&root).unwrap();
+    }
+}

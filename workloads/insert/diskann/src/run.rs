@@ -1,0 +1,507 @@
+//! `insert-diskann run`: one trial, one result.
+
+use std::fmt;
+use std::io;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use assay_harness::report::Fact;
+use assay_harness::{Digest, FlagError, Flags, Phases, Quantity, Report, Stopwatch, Unit, machine};
+
+use crate::ceiling;
+use crate::crash::Crash;
+use crate::dataset::Data;
+use crate::distance::{Distance, Unavailable};
+use crate::error::Error;
+use crate::exact::{self, K};
+use crate::index::{Index, NodeCache, Stored, Work};
+use crate::options::{Options, SIZE, take_path};
+use crate::prepare::{Cache, Origin};
+use crate::sqlite::{self, Effective, Synchronous};
+use crate::strategy::LayoutKind;
+use crate::system::{self, Traffic};
+use crate::verify::{self, Summary};
+
+const INSERTS: RangeInclusive<u64> = 1..=100_000;
+const WARMUP_INSERTS: RangeInclusive<u64> = 0..=10_000;
+const QUERIES: RangeInclusive<u64> = 10..=10_000;
+
+/// The parameters of a trial.
+#[derive(Debug, Clone)]
+pub struct Parameters {
+    /// What the index is and how it is used.
+    pub options: Options,
+    /// Vectors in the index at the start.
+    pub size: usize,
+    /// Measured inserts.
+    pub inserts: usize,
+    /// Inserts before measuring starts.
+    pub warmup_inserts: usize,
+    /// Candidates that the walk of a query keeps.
+    pub search_list: usize,
+    /// Queries by which the recall is measured.
+    pub queries: usize,
+    /// Whether to measure the machine's limits too.
+    pub ceilings: bool,
+    /// Where prepared indexes are kept.
+    pub cache: Option<PathBuf>,
+}
+
+impl Parameters {
+    /// Reads the parameters; those that are not given have the document's values.
+    ///
+    /// # Errors
+    ///
+    /// When one is unknown, of the wrong form or out of bounds.
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
+        let mut arguments: Vec<String> = arguments.into_iter().collect();
+        let cache = take_path(&mut arguments, "cache")?;
+        let mut flags = Flags::parse(arguments)?;
+        let parameters = Self {
+            options: Options::take(&mut flags)?,
+            size: flags.integer("size", 10_000, SIZE)? as usize,
+            inserts: flags.integer("inserts", 100, INSERTS)? as usize,
+            warmup_inserts: flags.integer("warmup-inserts", 10, WARMUP_INSERTS)? as usize,
+            search_list: flags.integer("search-list", 64, K as u64..=2000)? as usize,
+            queries: flags.integer("queries", 100, QUERIES)? as usize,
+            ceilings: flags.boolean("ceilings", true)?,
+            cache,
+        };
+        flags.finish()?;
+        Ok(parameters)
+    }
+
+    /// All vectors that are in the index at the end.
+    fn vectors(&self) -> usize {
+        self.size + self.warmup_inserts + self.inserts
+    }
+
+    /// Bytes of memory that the trial takes: the vectors twice (once as stored), the queries, what the index keeps, and SQLite.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let o = &self.options;
+        let vectors = self.vectors() as u64;
+        let vector = 4 * o.dims as u64;
+        let kept = match (o.strategy.layout(), o.factors.node_cache) {
+            (LayoutKind::Compact, _) => vectors * (vector + 160),
+            (LayoutKind::Blocks, NodeCache::PerBatch) => vectors * (o.block_size as u64 + 64),
+            // A walk has every block in its hands that it visits.
+            (LayoutKind::Blocks, NodeCache::None) => 4 * o.insert_list as u64 * o.block_size as u64,
+        };
+        let sqlite = (u64::from(o.tuning.cache_kib) << 10) + o.tuning.mmap_bytes.min(vectors * o.node_bytes());
+        2 * vectors * (vector + 32) + self.queries as u64 * vector + kept + sqlite + (16 << 20)
+    }
+
+    /// Bytes of memory that making the index takes beyond that.
+    #[must_use]
+    pub fn making_bytes(&self) -> u64 {
+        match self.options.strategy.layout() {
+            LayoutKind::Blocks => self.size as u64 * (self.options.block_size as u64 + 64),
+            LayoutKind::Compact => self.size as u64 * (4 * self.options.dims as u64 + 160),
+        }
+    }
+
+    /// Bytes on disk: the prepared index, the copy, and its log.
+    #[must_use]
+    pub fn disk_bytes(&self) -> u64 {
+        (self.size + self.vectors()) as u64 * self.options.node_bytes() + (64 << 20)
+    }
+}
+
+/// Why a trial gave no result.
+#[derive(Debug)]
+pub enum Failure {
+    /// The CPU lacks the path that was asked for.
+    Path(Unavailable),
+    /// It would not fit into memory, or onto the disk.
+    TooLarge {
+        /// What it takes, in bytes.
+        needed: u64,
+        /// What there is, in bytes.
+        available: u64,
+        /// Of what.
+        of: String,
+    },
+    /// The index did not do what it should.
+    Index(Error),
+    /// Exact search in the stored vectors does not find the true neighbours.
+    Control(f64),
+    /// The index does not hold what was put into it.
+    Lost {
+        /// Vectors that should be there.
+        expected: u64,
+        /// Vectors that are.
+        found: u64,
+    },
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(unavailable) => write!(f, "--path: {unavailable}"),
+            Self::TooLarge { needed, available, of } => {
+                let mib = |bytes: &u64| bytes.div_ceil(1 << 20);
+                let (needed, available) = (mib(needed), mib(available));
+                write!(
+                    f,
+                    "--size, --inserts, --dims, --block-size: the trial takes {needed} MiB, but only {available} MiB of {of} are available"
+                )
+            }
+            Self::Index(error) => error.fmt(f),
+            Self::Control(recall) => {
+                write!(
+                    f,
+                    "exact search in the stored vectors has a recall of {recall} and not 1: no recall of this trial can be trusted"
+                )
+            }
+            Self::Lost { expected, found } => write!(f, "the index holds {found} vectors and not {expected}"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Index(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Index(Error::System(error))
+    }
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Index(Error::Sqlite(error))
+    }
+}
+
+impl Failure {
+    /// Whether the parameters are to blame, and not the machine or the program.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Path(_) | Self::TooLarge { .. })
+    }
+}
+
+/// Refuses what does not fit into memory.
+pub(crate) fn check_memory(needed: u64) -> Result<(), Failure> {
+    match machine::available_memory_bytes() {
+        Some(available) if needed > available => Err(Failure::TooLarge { needed, available, of: "memory".to_owned() }),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses what does not fit onto the disk.
+pub(crate) fn check_disk(needed: u64, cache: &Cache) -> Result<(), Failure> {
+    match system::free_bytes(cache.folder()) {
+        Ok(available) if needed > available => {
+            let of = format!("disk in --cache={}", cache.folder().display());
+            Err(Failure::TooLarge { needed, available, of })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a trial found out.
+struct Measured {
+    latencies: Vec<f64>,
+    phases: Phases,
+    seconds: f64,
+    open_seconds: f64,
+    work: Work,
+    distances: u64,
+    traffic: Option<(Traffic, Traffic)>,
+}
+
+/// Runs one trial.
+///
+/// # Errors
+///
+/// See [`Failure`].
+pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
+    // Setup.
+    let p = parameters;
+    let distance = p.options.distance().map_err(Failure::Path)?;
+    check_memory(p.memory_bytes())?;
+    let cache = Cache::open(p.cache.clone())?;
+    check_disk(p.disk_bytes(), &cache)?;
+    let data = Data::generate(
+        p.options.dataset,
+        p.options.dims,
+        p.options.seed,
+        p.size,
+        p.warmup_inserts + p.inserts,
+        p.queries,
+    );
+    let making = || check_memory(p.memory_bytes() + p.making_bytes());
+    let (prepared, origin) = cache.prepare(&p.options, p.size, &data.vectors, making)?;
+    if let Origin::Remade(why) = &origin {
+        eprintln!("insert-diskann: {}: {why}; it was made anew", prepared.display());
+    }
+    let copy = cache.copy(&prepared)?;
+    let connection = sqlite::open(&copy.index(), &p.options.tuning, false)?;
+    let sqlite = sqlite::effective(&connection)?;
+    let opening = Stopwatch::start();
+    let mut index = p.options.open(&connection, distance, Crash::default())?;
+    let open_seconds = opening.seconds();
+
+    // Measurement.
+    let measured = measure(p, index.as_mut(), &data, open_seconds)?;
+
+    // Verification.
+    let work = index.work();
+    let summary = verify::check(&connection)?;
+    let expected = data.len() as u64;
+    if summary.nodes != expected || index.len() != expected {
+        return Err(Failure::Lost { expected, found: summary.nodes });
+    }
+    let judged = judge(p, index.as_mut(), &data)?;
+
+    // Report.
+    let mut report = report(p, &measured, &sqlite, &summary, distance);
+    report
+        .effective("preparedIndex", origin.to_string())
+        .effective("fileSystem", system::file_system(cache.folder()).unwrap_or_else(|_| "unknown".to_owned()))
+        .value("recall", Quantity::new(judged.recall, Unit::ONE))
+        .samples("queryLatency", Unit::SECONDS, &judged.latencies)
+        .effective("controlRecall", fact(judged.control))
+        .effective("nodeCacheHitShare", fact(share(work.cache_hits, work.cache_hits + work.node_reads)))
+        .parity(&judged.digest);
+    if p.ceilings {
+        let rate = |count: u64| Some(count as f64 / measured.seconds).filter(|rate| *rate > 0.0);
+        let reads = rate(measured.work.node_reads);
+        if let Some(limit) = ceiling::point_reads(&connection, p.options.strategy.layout(), summary.nodes)? {
+            report.ceiling("pointReads", limit, reads);
+        }
+        report.ceiling("distances", ceiling::distances(distance, p.options.dims), rate(measured.distances));
+        // Only a commit that waits for the disk can be held against what the disk can do.
+        let commits = rate(measured.work.commits).filter(|_| p.options.tuning.synchronous == Synchronous::Full);
+        drop(index);
+        report.ceiling("syncs", ceiling::syncs(copy.index().parent().unwrap_or(cache.folder()))?, commits);
+    }
+    Ok(report)
+}
+
+fn measure(p: &Parameters, index: &mut dyn Index, data: &Data, open_seconds: f64) -> Result<Measured, Failure> {
+    let mut phases = Phases::new();
+    for i in p.size..p.size + p.warmup_inserts {
+        index.insert(data.vector(i), &mut phases)?;
+    }
+    index.commit(&mut phases)?;
+    phases.clear();
+
+    let (work, distances, traffic) = (index.work(), index.meter().count(), Traffic::now());
+    let mut latencies = Vec::with_capacity(p.inserts);
+    let first = p.size + p.warmup_inserts;
+    let whole = Stopwatch::start();
+    for i in first..first + p.inserts {
+        let watch = Stopwatch::start();
+        index.insert(data.vector(i), &mut phases)?;
+        if i + 1 == first + p.inserts {
+            // What the last transaction still has to do is part of the last insert.
+            index.commit(&mut phases)?;
+        }
+        latencies.push(watch.seconds());
+        phases.end_iteration();
+    }
+    let seconds = whole.seconds();
+    Ok(Measured {
+        latencies,
+        phases,
+        seconds,
+        open_seconds,
+        work: index.work().since(&work),
+        distances: index.meter().count() - distances,
+        traffic: traffic.zip(Traffic::now()),
+    })
+}
+
+/// How good the index is that came out.
+pub(crate) struct Judged {
+    pub(crate) recall: f64,
+    pub(crate) control: f64,
+    /// Recall of every query.
+    pub(crate) recalls: Vec<f64>,
+    latencies: Vec<f64>,
+    digest: Digest,
+}
+
+fn judge(p: &Parameters, index: &mut dyn Index, data: &Data) -> Result<Judged, Failure> {
+    judge_index(index, data, p.search_list)
+}
+
+/// Holds what an index finds against the truth, and what it stores against what was put in.
+pub(crate) fn judge_index(index: &mut dyn Index, data: &Data, search_list: usize) -> Result<Judged, Failure> {
+    let vectors = || (1..).zip(data.vectors.chunks_exact(data.dims));
+    let queries: Vec<&[f32]> = data.queries().collect();
+    let truth: Vec<Vec<u64>> = queries.iter().map(|query| exact::nearest(query, vectors(), K)).collect();
+
+    let mut digest = Digest::new();
+    let mut stored: Vec<Stored> = Vec::with_capacity(data.len());
+    index.each_stored(&mut |one| stored.push(one))?;
+    for one in &stored {
+        let bytes: Vec<u8> = one.vector.iter().flat_map(|x| x.to_le_bytes()).collect();
+        digest.add(&[&one.id.to_le_bytes()[..], &bytes].concat());
+    }
+    let control = exact::control(&stored, &queries);
+    // The vectors before this had one length, and so have these; how many there are of each is part of the point.
+    for ids in &control {
+        digest.add(&ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>());
+    }
+    let control = exact::recall(&truth, &control).unwrap_or(0.0);
+    if control != 1.0 {
+        return Err(Failure::Control(control));
+    }
+
+    let mut latencies = Vec::with_capacity(queries.len());
+    let mut found = Vec::with_capacity(queries.len());
+    for query in &queries {
+        let watch = Stopwatch::start();
+        found.push(index.search(query, K, search_list)?);
+        latencies.push(watch.seconds());
+    }
+    let one = |(truth, found): (&Vec<u64>, &Vec<u64>)| {
+        exact::recall(std::slice::from_ref(truth), std::slice::from_ref(found)).unwrap_or(0.0)
+    };
+    let recalls = truth.iter().zip(&found).map(one).collect();
+    let recall = exact::recall(&truth, &found).unwrap_or(0.0);
+    Ok(Judged { recall, control, recalls, latencies, digest })
+}
+
+fn report(p: &Parameters, measured: &Measured, sqlite: &Effective, summary: &Summary, distance: Distance) -> Report {
+    let o = &p.options;
+    let (work, inserts) = (&measured.work, p.inserts as f64);
+    let mut report = Report::new("insert-diskann", env!("CARGO_PKG_VERSION"));
+    report
+        .build("profile", if cfg!(debug_assertions) { "debug" } else { "release" })
+        .build("targetArch", std::env::consts::ARCH)
+        .build("linkage", if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" })
+        .build("sqlite", rusqlite::version());
+    report
+        .effective("strategy", o.strategy.name())
+        .effective("layout", summary.layout)
+        .effective("randomStart", o.factors.start.name())
+        .effective("nodeCache", name(o.factors.node_cache, &NodeCache::CHOICES))
+        .effective("backEdges", name(o.factors.back_edges, &crate::index::BackEdges::CHOICES))
+        .effective("path", distance.name())
+        .effective("dataset", o.dataset.name())
+        .effective("mostEdges", summary.most_edges)
+        .effective("meanEdges", fact(share(summary.edges, summary.nodes)))
+        .effective("logRecords", summary.log_records)
+        .effective("pageSize", sqlite.page_size)
+        .effective("mmapBytes", sqlite.mmap_bytes)
+        .effective("cacheKib", sqlite.cache_kib)
+        .effective("synchronous", sqlite.synchronous)
+        .effective("journalMode", sqlite.journal.as_str())
+        .effective("checkpointPages", sqlite.checkpoint_pages)
+        .effective("insertsPerCommit", fact(share(work.inserts, work.commits)))
+        .effective("visitedPerInsert", fact(work.visited as f64 / inserts))
+        .effective("distancesPerInsert", fact(measured.distances as f64 / inserts))
+        .effective("nodeWritesPerInsert", fact(work.node_writes as f64 / inserts))
+        .effective("backEdgeAcceptance", fact(share(work.back_edges_accepted, work.back_edges_proposed)))
+        .effective("openSeconds", fact(measured.open_seconds));
+    if o.strategy.layout() == LayoutKind::Compact {
+        report.effective("foldEvery", o.fold_every);
+    }
+    report
+        .samples("latency", Unit::SECONDS, &measured.latencies)
+        .value("timePerInsert", Quantity::new(measured.seconds / inserts, Unit::SECONDS))
+        .value("throughput", Quantity::new(inserts / measured.seconds, Unit::new("inserts/s")))
+        .phases(&measured.phases)
+        .counter("inserts", Quantity::count(work.inserts))
+        .counter("commits", Quantity::count(work.commits))
+        .counter("nodesVisited", Quantity::count(work.visited))
+        .counter("nodeReads", Quantity::count(work.node_reads))
+        .counter("nodeCacheHits", Quantity::count(work.cache_hits))
+        .counter("nodeWrites", Quantity::count(work.node_writes))
+        .counter("folds", Quantity::count(work.folds))
+        .counter("distances", Quantity::count(measured.distances));
+    if let Some((before, after)) = measured.traffic {
+        report
+            .counter("bytesWritten", Quantity::bytes(after.written - before.written))
+            .counter("writeCalls", Quantity::count(after.writes - before.writes))
+            .counter("bytesRead", Quantity::bytes(after.read - before.read))
+            .counter("readCalls", Quantity::count(after.reads - before.reads));
+    }
+    report
+}
+
+fn name<T: PartialEq>(value: T, choices: &[(&'static str, T)]) -> &'static str {
+    choices.iter().find(|(_, choice)| *choice == value).map_or("", |(name, _)| name)
+}
+
+/// A share, zero of nothing.
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+fn fact(number: f64) -> Fact {
+    Fact::try_from(number).expect("counts over counts that are not zero, and seconds, are numbers")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Kind;
+    use crate::distance::Meter;
+    use crate::error::Result;
+
+    /// An index that finds everything, and gives its vectors ids that are off by so many.
+    struct Shifted<'a>(&'a Data, u64);
+
+    impl Index for Shifted<'_> {
+        fn insert(&mut self, _: &[f32], _: &mut Phases) -> Result<u64> {
+            Ok(0)
+        }
+
+        fn commit(&mut self, _: &mut Phases) -> Result<()> {
+            Ok(())
+        }
+
+        fn search(&mut self, query: &[f32], k: usize, _: usize) -> Result<Vec<u64>> {
+            Ok(exact::nearest(query, (1..).zip(self.0.vectors.chunks_exact(self.0.dims)), k))
+        }
+
+        fn each_stored(&mut self, each: &mut dyn FnMut(Stored)) -> Result<()> {
+            let vectors = (1 + self.1..).zip(self.0.vectors.chunks_exact(self.0.dims));
+            vectors.for_each(|(id, vector)| each(Stored { id, vector: vector.to_vec() }));
+            Ok(())
+        }
+
+        fn len(&self) -> u64 {
+            self.0.len() as u64
+        }
+
+        fn work(&self) -> Work {
+            Work::default()
+        }
+
+        fn meter(&self) -> Meter {
+            Meter::new(Distance::SCALAR)
+        }
+    }
+
+    #[test]
+    fn a_trial_whose_control_misses_fails_however_good_its_recall_is() {
+        let data = Data::generate(Kind::Uniform, 4, 42, 50, 0, 10);
+        let judged = judge_index(&mut Shifted(&data, 0), &data, 64).unwrap();
+        assert_eq!((judged.recall, judged.control, judged.recalls.len()), (1.0, 1.0, 10));
+        let failure = judge_index(&mut Shifted(&data, 1), &data, 64).err().unwrap();
+        assert!(matches!(failure, Failure::Control(recall) if recall < 1.0), "{failure}");
+        assert!(failure.to_string().contains("no recall of this trial can be trusted") && !failure.is_usage());
+    }
+
+    #[test]
+    fn what_a_trial_takes_grows_with_what_it_holds() {
+        let parse = |flags: &[&str]| Parameters::parse(flags.iter().map(|&flag| flag.to_owned())).unwrap();
+        let (small, large) = (parse(&["--size=1000"]), parse(&["--size=100000"]));
+        assert!(large.making_bytes() > 100_000 * 16_384 && large.disk_bytes() > 2 * 100_000 * 16_384);
+        assert!(small.making_bytes() < large.making_bytes() && small.memory_bytes() < large.memory_bytes());
+        let cached = parse(&["--size=100000", "--node-cache=per-batch"]);
+        assert!(cached.memory_bytes() > large.memory_bytes() + 100_000 * 15_000);
+    }
+}

@@ -1,0 +1,161 @@
+//! How a database file is opened, and what SQLite made of it.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::Result;
+
+/// How much a commit waits for the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Synchronous {
+    /// Not at all.
+    Off,
+    /// In WAL mode only at a checkpoint: a commit survives the process, the last ones may not survive a power cut.
+    Normal,
+    /// Every commit waits until the disk has it.
+    Full,
+}
+
+impl Synchronous {
+    /// Every level, by the name it has on a command line.
+    pub const CHOICES: [(&'static str, Self); 3] = [("off", Self::Off), ("normal", Self::Normal), ("full", Self::Full)];
+}
+
+/// How a transaction is kept apart from the file until it commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Journal {
+    /// New pages go to a log.
+    Wal,
+    /// Old pages go to a rollback journal, which the commit deletes.
+    Delete,
+}
+
+impl Journal {
+    /// Every mode, by the name it has on a command line.
+    pub const CHOICES: [(&'static str, Self); 2] = [("wal", Self::Wal), ("delete", Self::Delete)];
+}
+
+/// SQLite's knobs.
+#[derive(Debug, Clone, Copy)]
+pub struct Tuning {
+    /// Bytes of a page; fixed when a file is made.
+    pub page_size: u32,
+    /// Bytes of the file that are mapped into memory.
+    pub mmap_bytes: u64,
+    /// Kibibytes of SQLite's own page cache.
+    pub cache_kib: u32,
+    /// How much a commit waits for the disk.
+    pub synchronous: Synchronous,
+    /// How a transaction is kept apart.
+    pub journal: Journal,
+}
+
+impl Tuning {
+    /// For making a file that nobody needs if it breaks off: no waiting, and nothing left beside the file.
+    #[must_use]
+    pub fn making(page_size: u32) -> Self {
+        let (synchronous, journal) = (Synchronous::Off, Journal::Delete);
+        Self { page_size, mmap_bytes: 0, cache_kib: 65_536, synchronous, journal }
+    }
+}
+
+/// What SQLite says it does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effective {
+    /// Bytes of a page.
+    pub page_size: u64,
+    /// Bytes of the file that are mapped into memory.
+    pub mmap_bytes: u64,
+    /// Kibibytes of SQLite's own page cache.
+    pub cache_kib: u64,
+    /// How much a commit waits for the disk.
+    pub synchronous: &'static str,
+    /// How a transaction is kept apart.
+    pub journal: String,
+    /// Pages of the log after which they are copied into the file.
+    pub checkpoint_pages: u64,
+}
+
+/// Opens the database at `path`, and makes it if that is allowed.
+///
+/// # Errors
+///
+/// When SQLite refuses.
+pub fn open(path: &Path, tuning: &Tuning, make: bool) -> Result<Connection> {
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    flags.set(OpenFlags::SQLITE_OPEN_CREATE, make);
+    let connection = Connection::open_with_flags(path, flags)?;
+    let journal = match tuning.journal {
+        Journal::Wal => "wal",
+        Journal::Delete => "delete",
+    };
+    let synchronous = match tuning.synchronous {
+        Synchronous::Off => "off",
+        Synchronous::Normal => "normal",
+        Synchronous::Full => "full",
+    };
+    connection.pragma_update(None, "page_size", tuning.page_size)?;
+    connection.pragma_update_and_check(None, "journal_mode", journal, |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "cache_size", -i64::from(tuning.cache_kib))?;
+    connection.pragma_update_and_check(None, "mmap_size", tuning.mmap_bytes.cast_signed(), |_| Ok(()))?;
+    connection.set_prepared_statement_cache_capacity(32);
+    Ok(connection)
+}
+
+/// Reads SQLite's knobs back.
+///
+/// # Errors
+///
+/// When SQLite refuses.
+pub fn effective(connection: &Connection) -> Result<Effective> {
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let synchronous = match number("synchronous")? {
+        0 => "off",
+        1 => "normal",
+        2 => "full",
+        _ => "extra",
+    };
+    // A build without mapping answers the pragma with no row.
+    let mapped = number("mmap_size").unwrap_or(0);
+    Ok(Effective {
+        page_size: number("page_size")?.unsigned_abs(),
+        mmap_bytes: mapped.unsigned_abs(),
+        // Negative: kibibytes and not pages.
+        cache_kib: number("cache_size")?.unsigned_abs(),
+        synchronous,
+        journal: connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?,
+        checkpoint_pages: number("wal_autocheckpoint")?.unsigned_abs(),
+    })
+}
+
+/// Takes back what a failed insert wrote. What went wrong before is what is reported, not that this fails as well.
+pub fn roll_back(connection: &Connection) {
+    if !connection.is_autocommit() {
+        let _ = connection.execute_batch("ROLLBACK");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_knob_is_read_back_as_it_was_turned() {
+        let folder = std::env::temp_dir().join(format!("insert-diskann-sqlite-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for (name, synchronous) in Synchronous::CHOICES {
+            for (mode, journal) in Journal::CHOICES {
+                let path = folder.join(format!("{name}-{mode}.db"));
+                let tuning = Tuning { page_size: 8192, mmap_bytes: 1 << 20, cache_kib: 3000, synchronous, journal };
+                let connection = open(&path, &tuning, true).unwrap();
+                let effective = effective(&connection).unwrap();
+                assert_eq!((effective.page_size, effective.mmap_bytes, effective.cache_kib), (8192, 1 << 20, 3000));
+                assert_eq!((effective.synchronous, effective.journal.as_str()), (name, mode));
+                assert_eq!(effective.checkpoint_pages, 1000);
+            }
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,91 @@
+//! The three ways that are compared: every one of them is a set of factors.
+
+use crate::distance::Path;
+use crate::index::{BackEdges, NodeCache};
+use crate::start::Start;
+
+/// Which index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LayoutKind {
+    /// The document's.
+    Blocks,
+    /// Ours.
+    Compact,
+}
+
+impl LayoutKind {
+    /// Its name in a result.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Blocks => "blocks",
+            Self::Compact => "compact",
+        }
+    }
+}
+
+/// A set of factors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// As the document measured it.
+    Baseline,
+    /// With the document's proposal: the start is sought by id.
+    Seek,
+    /// Ours.
+    Ours,
+}
+
+/// What a strategy sets, and a flag may set otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Factors {
+    /// Where a walk begins.
+    pub start: Start,
+    /// What stays in memory.
+    pub node_cache: NodeCache,
+    /// When neighbours get their edges.
+    pub back_edges: BackEdges,
+    /// How distances are computed.
+    pub path: Path,
+}
+
+impl Strategy {
+    /// Every strategy, by the name it has on a command line.
+    pub const CHOICES: [(&'static str, Self); 3] =
+        [("baseline", Self::Baseline), ("seek", Self::Seek), ("ours", Self::Ours)];
+
+    /// Its name on a command line and in a result.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::CHOICES.iter().find(|(_, strategy)| *strategy == self).map_or("", |(name, _)| name)
+    }
+
+    /// Its index.
+    #[must_use]
+    pub fn layout(self) -> LayoutKind {
+        match self {
+            Self::Baseline | Self::Seek => LayoutKind::Blocks,
+            Self::Ours => LayoutKind::Compact,
+        }
+    }
+
+    /// What it sets.
+    #[must_use]
+    pub fn factors(self) -> Factors {
+        let baseline = Factors {
+            start: Start::Count,
+            node_cache: NodeCache::None,
+            back_edges: BackEdges::Eager,
+            path: Path::Scalar,
+        };
+        match self {
+            Self::Baseline => baseline,
+            Self::Seek => Factors { start: Start::Seek, ..baseline },
+            Self::Ours => Factors {
+                start: Start::Medoid,
+                node_cache: NodeCache::PerBatch,
+                back_edges: BackEdges::Deferred,
+                path: Path::Auto,
+            },
+        }
+    }
+}

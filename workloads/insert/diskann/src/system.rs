@@ -1,0 +1,101 @@
+//! What the operating system says about files and this process.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// The kind of file system that `folder` is on: its name, or its number where the name is not known here.
+///
+/// # Errors
+///
+/// When the system refuses.
+pub fn file_system(folder: &Path) -> io::Result<String> {
+    let path = c_path(folder)?;
+    let mut answer = std::mem::MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: `path` ends with a zero byte, and `answer` has room for what is written.
+    if unsafe { libc::statfs(path.as_ptr(), answer.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call succeeded, so it wrote the whole of it.
+    let number = unsafe { answer.assume_init() }.f_type as u64 & 0xffff_ffff;
+    Ok(match number {
+        0xef53 => "ext".to_owned(),
+        0x0102_1994 => "tmpfs".to_owned(),
+        0x794c_7630 => "overlay".to_owned(),
+        0x5846_5342 => "xfs".to_owned(),
+        0x9123_683e => "btrfs".to_owned(),
+        other => format!("{other:#x}"),
+    })
+}
+
+/// Bytes that may still be written to the file system of `folder`.
+///
+/// # Errors
+///
+/// When the system refuses.
+pub fn free_bytes(folder: &Path) -> io::Result<u64> {
+    let path = c_path(folder)?;
+    let mut answer = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: `path` ends with a zero byte, and `answer` has room for what is written.
+    if unsafe { libc::statvfs(path.as_ptr(), answer.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call succeeded, so it wrote the whole of it.
+    let answer = unsafe { answer.assume_init() };
+    Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
+}
+
+fn c_path(path: &Path) -> io::Result<CString> {
+    Ok(CString::new(path.as_os_str().as_bytes())?)
+}
+
+/// What this process has moved through system calls so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bytes handed to the system, whether or not they reached a disk.
+    pub written: u64,
+    /// Calls that wrote.
+    pub writes: u64,
+    /// Bytes asked from the system, whether or not they came from a disk.
+    pub read: u64,
+    /// Calls that read.
+    pub reads: u64,
+}
+
+impl Traffic {
+    /// Until now. `None` where the system does not tell.
+    #[must_use]
+    pub fn now() -> Option<Self> {
+        let text = fs::read_to_string("/proc/self/io").ok()?;
+        let number = |name: &str| -> Option<u64> {
+            text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.parse().ok())
+        };
+        let (written, writes) = (number("wchar")?, number("syscw")?);
+        Some(Self { written, writes, read: number("rchar")?, reads: number("syscr")? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_has_a_file_system_with_some_room() {
+        let folder = std::env::temp_dir();
+        assert!(!file_system(&folder).unwrap().is_empty());
+        assert!(free_bytes(&folder).unwrap() > 0);
+        assert!(file_system(Path::new("/nowhere/at/all")).is_err());
+    }
+
+    #[test]
+    fn what_is_written_is_counted() {
+        let Some(before) = Traffic::now() else { return };
+        let path = std::env::temp_dir().join(format!("insert-diskann-traffic-{}", std::process::id()));
+        fs::write(&path, [0; 5000]).unwrap();
+        let after = Traffic::now().unwrap();
+        assert!(after.written >= before.written + 5000 && after.writes > before.writes, "{before:?} {after:?}");
+        fs::remove_file(path).unwrap();
+    }
+}

@@ -1,0 +1,382 @@
+//! The command line is the contract with the platform.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const SMALL: [&str; 6] =
+    ["--size=150", "--dims=8", "--block-size=1024", "--inserts=5", "--warmup-inserts=2", "--queries=10"];
+
+/// A folder of a test's own, gone with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("insert-diskann-command-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn cache(&self) -> String {
+        format!("--cache={}", self.0.display())
+    }
+
+    fn file(&self, name: &str) -> String {
+        format!("--index={}", self.0.join(name).display())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn program(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_insert-diskann")).args(arguments).output().unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A small trial; `arguments` win over what makes it small.
+fn result(folder: &Folder, arguments: &[&str]) -> Value {
+    let name = |argument: &str| argument.split_once('=').unwrap().0.to_owned();
+    let small = SMALL.into_iter().filter(|small| arguments.iter().all(|argument| name(argument) != name(small)));
+    let all = ["run"].into_iter().chain(small).chain(arguments.iter().copied()).map(str::to_owned);
+    let all: Vec<String> = all.chain([folder.cache()]).collect();
+    let output = program(&all.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_result_keeps_to_the_schema_and_says_what_was_done() {
+    let schema: Value = serde_json::from_str(assay_schema::RESULT_SCHEMA).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let folder = Folder::new("schema");
+    for (strategy, layout, start, path) in [
+        ("baseline", "blocks", "count", Some("scalar")),
+        ("seek", "blocks", "seek", Some("scalar")),
+        ("ours", "compact", "medoid", None),
+    ] {
+        for dataset in ["uniform", "clustered", "similar"] {
+            let result = result(&folder, &[&format!("--strategy={strategy}"), &format!("--dataset={dataset}")]);
+            let problems: Vec<String> = validator.iter_errors(&result).map(|e| e.to_string()).collect();
+            assert!(problems.is_empty(), "{problems:#?}");
+            let effective = &result["effective"];
+            assert_eq!(effective["strategy"], strategy);
+            assert_eq!(effective["layout"], layout);
+            assert_eq!(effective["randomStart"], start);
+            assert!(path.is_none_or(|path| effective["path"] == path), "{effective}");
+            assert_eq!(effective["journalMode"], "wal");
+            assert_eq!(effective["synchronous"], "normal");
+            assert_eq!(effective["insertsPerCommit"], 1.0);
+            assert_eq!(effective["controlRecall"], 1.0);
+            let metrics = &result["metrics"];
+            assert_eq!(metrics["latency"]["samples"].as_array().unwrap().len(), 5);
+            assert_eq!(metrics["queryLatency"]["samples"].as_array().unwrap().len(), 10);
+            let recall = metrics["recall"]["value"].as_f64().unwrap();
+            assert!((0.5..=1.0).contains(&recall), "{strategy} {dataset}: {recall}");
+            let phases: Vec<&str> =
+                result["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
+            let expected =
+                ["randomStart", "savepoint", "search", "shadowRow", "phase1", "phase2", "flushNew", "cleanup"];
+            assert_eq!(phases, expected);
+            assert_eq!(result["counters"]["inserts"]["value"], 5.0);
+            assert_eq!(result["counters"]["commits"]["value"], 5.0);
+            assert_eq!(result["parity"]["items"], 150 + 2 + 5 + 10);
+        }
+    }
+}
+
+#[test]
+fn phases_add_up_to_the_whole() {
+    let folder = Folder::new("sum");
+    for strategy in ["--strategy=baseline", "--strategy=ours"] {
+        let result = result(&folder, &[strategy, "--inserts=200"]);
+        let sum = |samples: &Value| samples.as_array().unwrap().iter().map(|s| s.as_f64().unwrap()).sum::<f64>();
+        let phases: f64 = result["phases"].as_array().unwrap().iter().map(|phase| sum(&phase["samples"])).sum();
+        let whole = sum(&result["metrics"]["latency"]["samples"]);
+        assert!(phases <= whole && phases > 0.8 * whole, "{strategy}: {phases} of {whole}");
+    }
+}
+
+#[test]
+fn all_strategies_factors_and_paths_store_the_same() {
+    let folder = Folder::new("parity");
+    let mut digests = Vec::new();
+    for strategy in ["baseline", "seek", "ours"] {
+        for factors in [
+            &[][..],
+            &["--path=portable", "--transaction-size=3"],
+            &["--node-cache=none", "--random-start=seek", "--synchronous=off"],
+            &["--node-cache=per-batch", "--back-edges=deferred", "--random-start=medoid"],
+            &["--back-edges=eager", "--journal-mode=delete", "--synchronous=full"],
+            &["--page-size=16384", "--mmap-mib=64", "--fold-every=2"],
+        ] {
+            let result = result(&folder, &[&[&format!("--strategy={strategy}")[..]], factors].concat());
+            digests.push(result["parity"]["digest"].as_str().unwrap().to_owned());
+        }
+    }
+    digests.dedup();
+    assert_eq!(digests.len(), 1, "{digests:?}");
+    let other = result(&folder, &["--seed=43"]);
+    assert_ne!(other["parity"]["digest"], *digests[0], "other vectors have another digest");
+}
+
+#[test]
+fn a_knob_is_reported_as_it_was_turned() {
+    let folder = Folder::new("knobs");
+    let flags = [
+        "--strategy=ours",
+        "--synchronous=full",
+        "--journal-mode=delete",
+        "--page-size=8192",
+        "--mmap-mib=1",
+        "--cache-kib=512",
+        "--transaction-size=4",
+        "--node-cache=none",
+        "--path=scalar",
+    ];
+    let result = result(&folder, &flags);
+    for (key, value) in [
+        ("synchronous", Value::from("full")),
+        ("journalMode", "delete".into()),
+        ("pageSize", 8192.into()),
+        ("mmapBytes", (1 << 20).into()),
+        ("cacheKib", 512.into()),
+        ("nodeCache", "none".into()),
+        ("path", "scalar".into()),
+        ("insertsPerCommit", 2.5.into()),
+    ] {
+        assert_eq!(result["effective"][key], value, "{key}");
+    }
+    assert!(result["counters"]["nodeReads"]["value"].as_f64().unwrap() > 5.0 * 100.0, "nothing but the log is kept");
+    // The last transaction holds one insert; its commit is not left out.
+    assert_eq!(result["counters"]["commits"]["value"], 2.0);
+}
+
+#[test]
+fn a_forced_path_is_the_one_reported_and_a_missing_one_is_an_error() {
+    let folder = Folder::new("path");
+    for path in ["scalar", "portable", "avx2", "avx512"] {
+        let output = program(&[&["run", &folder.cache(), &format!("--path={path}")], &SMALL[..]].concat());
+        if output.status.success() {
+            let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(result["effective"]["path"], path);
+        } else {
+            assert_eq!(output.status.code(), Some(2));
+            let message = stderr(&output);
+            assert!(message.contains(&format!("--path: this CPU does not have {path}")), "{message}");
+        }
+    }
+}
+
+#[test]
+fn bad_parameters_exit_with_2_and_print_nothing() {
+    for (bad, part) in [
+        (&["run", "--size=1000001"][..], "0 to 1000000"),
+        (&["run", "--inserts=0"], "1 to 100000"),
+        (&["run", "--queries=9"], "10 to 10000"),
+        (&["run", "--search-list=9"], "10 to 2000"),
+        (&["run", "--insert-list=9"], "10 to 2000"),
+        (&["run", "--warmup-inserts=-1"], "0 to 10000"),
+        (&["run", "--dims=1"], "2 to 4096"),
+        (&["run", "--block-size=512"], "room for one edge of --dims=128"),
+        (&["run", "--transaction-size=0"], "1 to 10000"),
+        (&["run", "--fold-every=0"], "1 to 10000"),
+        (&["run", "--mmap-mib=2048"], "0 to 2047"),
+        (&["run", "--cache-kib=1"], "64 to 4194304"),
+        (&["run", "--page-size=4000"], "one of 512, 1024"),
+        (&["run", "--strategy=$(reboot)"], "one of baseline, seek, ours"),
+        (&["run", "--dataset=none"], "one of uniform, clustered, similar"),
+        (&["run", "--random-start=best"], "one of preset, count, seek, medoid"),
+        (&["run", "--node-cache=all"], "one of preset, none, per-batch"),
+        (&["run", "--back-edges=lazy"], "one of preset, eager, deferred"),
+        (&["run", "--journal-mode=memory"], "one of wal, delete"),
+        (&["run", "--cache=a", "--cache=b"], "given twice"),
+        (&["run", "--unknown=1"], "--unknown is unknown"),
+        (&["run", "size"], "--name=value"),
+        (&["bench", "--rounds=5"], "6 to 10000"),
+        (&["build", "--size=10"], "the file to build is needed"),
+        (&["build", "--index=x", "--crash=now"], "one of never, search"),
+        (&["verify"], "the file to verify is needed"),
+        (&["verify", "--index=x", "--deep=true"], "and nothing else"),
+        (&["walk"], "usage"),
+        (&[], "usage"),
+    ] {
+        let output = program(bad);
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{bad:?}: {message}");
+        assert!(output.stdout.is_empty() && message.contains(part), "{bad:?}: {message}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_anything_is_made() {
+    let folder = Folder::new("large");
+    let flags = ["--size=1000000", "--dims=4096", "--block-size=1048576", "--node-cache=per-batch"];
+    let output = program(&[&["run", &folder.cache()], &flags[..]].concat());
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("the trial takes") && message.contains("MiB of memory are available"), "{message}");
+    // This one fits into memory: its blocks are read one by one. They would take terabytes of disk.
+    let flags = ["--size=1000000", "--dims=2", "--block-size=1048576"];
+    let output = program(&[&["run", &folder.cache()], &flags[..]].concat());
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("MiB of disk in --cache="), "{message}");
+    let left: Vec<_> = fs::read_dir(&folder.0).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_cache_is_used_checked_and_repaired() {
+    let folder = Folder::new("cache");
+    let origin = |result: &Value| result["effective"]["preparedIndex"].as_str().unwrap().to_owned();
+    let first = result(&folder, &[]);
+    assert_eq!(origin(&first), "made");
+    // The proposal changes nothing that the prepared index depends on.
+    let second = result(&folder, &["--strategy=seek"]);
+    assert_eq!(origin(&second), "cached");
+    let database = fs::read_dir(&folder.0).unwrap().flatten().map(|entry| entry.path());
+    let database: Vec<PathBuf> = database.filter(|path| path.extension().is_some_and(|end| end == "db")).collect();
+    assert_eq!(database.len(), 1);
+    fs::write(&database[0], "something else").unwrap();
+    let output = program(&[&["run", &folder.cache()], &SMALL[..]].concat());
+    assert!(stderr(&output).contains("the cached file did not have its digest; it was made anew"));
+    let third: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(origin(&third), "made anew: the cached file did not have its digest");
+    assert_eq!(first["parity"], third["parity"]);
+    // Only the cache is left: no copies.
+    let names: Vec<String> =
+        fs::read_dir(&folder.0).unwrap().flatten().map(|e| e.file_name().into_string().unwrap()).collect();
+    assert!(names.iter().all(|name| !name.starts_with("work-")), "{names:?}");
+}
+
+#[test]
+fn a_cache_that_is_no_folder_is_named() {
+    let folder = Folder::new("file");
+    let file = folder.0.join("file");
+    fs::write(&file, "").unwrap();
+    let output = program(&[&["run", &format!("--cache={}", file.display())], &SMALL[..]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).starts_with("--cache="), "{}", stderr(&output));
+}
+
+#[test]
+fn limits_are_reported_only_if_wanted() {
+    let folder = Folder::new("ceilings");
+    assert!(result(&folder, &["--ceilings=false"]).get("ceilings").is_none());
+    let result = result(&folder, &["--synchronous=full"]);
+    let ceilings = result["ceilings"].as_array().unwrap();
+    let names: Vec<&str> = ceilings.iter().map(|ceiling| ceiling["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["pointReads", "distances", "syncs"]);
+    for ceiling in ceilings {
+        assert!(ceiling["limit"].as_f64().unwrap() > 0.0 && ceiling["achieved"].as_f64().unwrap() > 0.0, "{ceiling}");
+    }
+}
+
+#[test]
+fn building_goes_on_where_it_was_and_refuses_another_index() {
+    let folder = Folder::new("build");
+    let small = ["--dims=8", "--block-size=1024"];
+    for strategy in ["--strategy=baseline", "--strategy=ours"] {
+        let file = folder.file(&strategy[11..]);
+        let build = |rest: &[&str]| program(&[&["build", &file, strategy], &small[..], rest].concat());
+        let ids = |output: &Output| -> Vec<u64> {
+            String::from_utf8_lossy(&output.stdout).lines().map(|line| line.parse().unwrap()).collect()
+        };
+        assert_eq!(ids(&build(&["--size=30"])), (1..=30).collect::<Vec<_>>());
+        // In transactions of four: every id is told, and told after its commit.
+        assert_eq!(ids(&build(&["--size=45", "--transaction-size=4"])), (31..=45).collect::<Vec<_>>());
+        let verified = program(&["verify", &file]);
+        assert!(verified.status.success(), "{}", stderr(&verified));
+        let summary: Value = serde_json::from_slice(&verified.stdout).unwrap();
+        assert_eq!(summary["nodes"], 45);
+
+        let other = build(&["--size=60", "--seed=43"]);
+        assert_eq!(other.status.code(), Some(1));
+        assert!(stderr(&other).contains("its vector 1 is not one of these parameters"), "{}", stderr(&other));
+        let wrong = if strategy.ends_with("ours") { "--strategy=seek" } else { "--strategy=ours" };
+        let other = program(&["build", &file, wrong, "--dims=8", "--block-size=1024"]);
+        assert!(stderr(&other).contains("it is an index of layout"), "{}", stderr(&other));
+    }
+}
+
+#[test]
+fn verify_tells_what_is_wrong() {
+    let folder = Folder::new("verify");
+    let missing = program(&["verify", &folder.file("missing.db")]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(stderr(&missing).contains("is no file"), "{}", stderr(&missing));
+    fs::write(folder.0.join("text.db"), "not a database, but long enough to be looked at as if it were one".repeat(20))
+        .unwrap();
+    let text = program(&["verify", &folder.file("text.db")]);
+    assert_eq!(text.status.code(), Some(1));
+    assert!(stderr(&text).contains("not a database"), "{}", stderr(&text));
+    rusqlite::Connection::open(folder.0.join("empty.db")).unwrap().execute("CREATE TABLE t(x)", []).unwrap();
+    let empty = program(&["verify", &folder.file("empty.db")]);
+    assert!(stderr(&empty).contains("none of the tables of an index"), "{}", stderr(&empty));
+
+    for (strategy, damages) in [
+        (
+            "baseline",
+            &[
+                ("UPDATE vectors_shadow SET data = zeroblob(1024) WHERE id = 7", "node 7 says that it is 0"),
+                ("DELETE FROM vectors_shadow WHERE id = 7", "node 8 stands where 7 should"),
+                ("DELETE FROM vectors_shadow WHERE id = 40", "has an edge to 40, which is not there"),
+                (
+                    "UPDATE vectors_shadow SET data = CAST(substr(data, 1, 8) || x'ffff' || substr(data, 11) AS BLOB) WHERE id = 7",
+                    "65535 edges",
+                ),
+                (
+                    "UPDATE vectors_shadow SET data = CAST(substr(data, 1, 16) || x'0000003f' || substr(data, 21) AS BLOB) WHERE id = 7",
+                    "another vector for 7",
+                ),
+                ("UPDATE vectors_shadow SET data = x'00' WHERE id = 7", "node 7 has 1 bytes"),
+                ("UPDATE vectors_metadata SET value = 9 WHERE key = 'format'", "format is 9"),
+                ("UPDATE vectors_metadata SET value = 9000 WHERE key = 'dims'", "hold no edge of 9000 dimensions"),
+            ][..],
+        ),
+        (
+            "ours",
+            &[
+                (
+                    "UPDATE vector SET data = zeroblob(32) WHERE id = 7",
+                    "row 7 of table vector does not have its checksum",
+                ),
+                ("DELETE FROM vector WHERE id = 7", "vector 8 stands where 7 should"),
+                ("DELETE FROM vector WHERE id = 40", "which is not there"),
+                ("UPDATE edge SET data = x'' WHERE id = 7", "row 7 of table edge"),
+                ("DELETE FROM edge WHERE id = 7", "the edges of 8 stand where those of 7 should"),
+                ("UPDATE log SET sum = sum + 1 WHERE id = 40", "row 40 of table log"),
+                ("DELETE FROM log WHERE id = 40", "40 vectors, but edges of"),
+                ("UPDATE setting SET value = 41 WHERE name = 'medoid'", "the start 41 is not there"),
+                ("UPDATE setting SET value = 9 WHERE name = 'format'", "format Some(9)"),
+            ],
+        ),
+    ] {
+        let name = format!("{strategy}.db");
+        let flags = ["--dims=8", "--block-size=1024", "--size=40", "--fold-every=16"];
+        let (file, strategy) = (folder.file(&name), format!("--strategy={strategy}"));
+        let flags = [&["build", &file, &strategy], &flags[..]].concat();
+        assert!(program(&flags).status.success());
+        assert!(program(&["verify", &folder.file(&name)]).status.success());
+        for (damage, message) in damages {
+            let damaged = folder.0.join("damaged.db");
+            fs::copy(folder.0.join(&name), &damaged).unwrap();
+            let changed = rusqlite::Connection::open(&damaged).unwrap().execute(damage, []).unwrap();
+            assert_eq!(changed, 1, "{damage}");
+            let output = program(&["verify", &folder.file("damaged.db")]);
+            assert_eq!(output.status.code(), Some(1), "{damage}");
+            assert!(stderr(&output).contains(message), "{damage}: {}", stderr(&output));
+            fs::remove_file(&damaged).unwrap();
+        }
+    }
+}

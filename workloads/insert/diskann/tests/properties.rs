@@ -1,0 +1,379 @@
+//! One suite over both indexes, every factor and every path: what is slow and obviously right beside what is fast.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use assay_harness::{Flags, Phases};
+use insert_diskann::blocks::layout::{Block, Layout};
+use insert_diskann::blocks::{self, Blocks};
+use insert_diskann::crash::Crash;
+use insert_diskann::dataset::{Data, Kind};
+use insert_diskann::distance::{Distance, Meter, Path};
+use insert_diskann::exact::{K, nearest, recall};
+use insert_diskann::index::{BackEdges, Index, NodeCache};
+use insert_diskann::options::Options;
+use insert_diskann::sqlite;
+use insert_diskann::start::Start;
+use insert_diskann::strategy::Strategy as Preset;
+use insert_diskann::verify;
+use proptest::prelude::*;
+use rusqlite::Connection;
+
+/// A file that goes with its test.
+struct File(PathBuf);
+
+impl File {
+    fn new() -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("insert-diskann-properties-{}-{number}.db", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        for end in ["", "-wal", "-shm", "-journal"] {
+            let _ = std::fs::remove_file(format!("{}{end}", self.0.display()));
+        }
+    }
+}
+
+/// Small nodes, so that few vectors fill them: with 6 dimensions and 640 bytes, 15 edges.
+fn options(strategy: Preset) -> Options {
+    let flags = ["--dims=6", "--block-size=640", "--insert-list=24", "--synchronous=off"].map(str::to_owned);
+    let flags = flags.into_iter().chain([format!("--strategy={}", strategy.name())]);
+    Options::take(&mut Flags::parse(flags).unwrap()).unwrap()
+}
+
+fn connect(file: &File, options: &Options) -> Connection {
+    let is_new = !file.0.exists();
+    let connection = sqlite::open(&file.0, &options.tuning, true).unwrap();
+    if is_new {
+        options.create(&connection).unwrap();
+    }
+    connection
+}
+
+fn open<'c>(options: &Options, connection: &'c Connection) -> Box<dyn Index + 'c> {
+    options.open(connection, options.distance().unwrap(), Crash::default()).unwrap()
+}
+
+fn presets() -> impl Strategy<Value = Preset> {
+    prop_oneof![Just(Preset::Baseline), Just(Preset::Seek), Just(Preset::Ours)]
+}
+
+fn paths() -> impl Strategy<Value = Path> {
+    let available = Distance::available();
+    let paths = Path::CHOICES.into_iter().filter(move |(name, _)| available.iter().any(|way| way.name() == *name));
+    prop::sample::select(paths.map(|(_, path)| path).collect::<Vec<_>>())
+}
+
+prop_compose! {
+    fn any_options()(
+        strategy in presets(),
+        start in prop::sample::select(vec![Start::Count, Start::Seek, Start::Medoid]),
+        node_cache in prop::sample::select(vec![NodeCache::None, NodeCache::PerBatch]),
+        back_edges in prop::sample::select(vec![BackEdges::Eager, BackEdges::Deferred]),
+        path in paths(),
+        transaction_size in 1_u64..7,
+        fold_every in 1_u64..9,
+        kind in prop::sample::select(vec![Kind::Uniform, Kind::Clustered, Kind::Similar]),
+        page_size in prop::sample::select(vec![512_u32, 4096, 16_384]),
+        journal in prop::sample::select(vec![sqlite::Journal::Wal, sqlite::Journal::Delete]),
+    ) -> Options {
+        let mut options = options(strategy);
+        options.factors = insert_diskann::strategy::Factors { start, node_cache, back_edges, path };
+        (options.transaction_size, options.fold_every, options.dataset) = (transaction_size, fold_every, kind);
+        (options.tuning.page_size, options.tuning.journal) = (page_size, journal);
+        options
+    }
+}
+
+/// The blobs of an index of blocks, in order.
+fn all_blocks(connection: &Connection) -> Vec<Vec<u8>> {
+    let mut select = connection.prepare("SELECT data FROM vectors_shadow ORDER BY id").unwrap();
+    let rows = select.query_map([], |row| row.get(0)).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+/// Puts `vectors` in one by one and says what blocks come out.
+fn inserted_blocks(options: &Options, vectors: &[f32]) -> Vec<Vec<u8>> {
+    let file = File::new();
+    let connection = connect(&file, options);
+    let mut index = open(options, &connection);
+    for vector in vectors.chunks_exact(options.dims) {
+        index.insert(vector, &mut Phases::new()).unwrap();
+    }
+    index.commit(&mut Phases::new()).unwrap();
+    all_blocks(&connection)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn every_path_gives_the_distance_and_all_but_scalar_the_same_one(
+        pairs in prop::collection::vec((-8.0_f32..8.0, -8.0_f32..8.0), 1..300),
+    ) {
+        let (a, b): (Vec<f32>, Vec<f32>) = pairs.into_iter().unzip();
+        let reference: f64 = a.iter().zip(&b).map(|(x, y)| (f64::from(*x) - f64::from(*y)).powi(2)).sum();
+        let portable = Distance::PORTABLE.squared(&a, &b);
+        for way in Distance::available() {
+            let found = way.squared(&a, &b);
+            let difference = (f64::from(found) - reference).abs();
+            prop_assert!(difference <= 1e-5 * reference + 1e-9, "{}: {found} for {reference}", way.name());
+            if way.name() != "scalar" {
+                prop_assert_eq!(found.to_bits(), portable.to_bits(), "{}", way.name());
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_the_factors_an_index_holds_what_was_put_in_and_is_consistent(
+        options in any_options(), size in 1_usize..120, reopen in any::<prop::sample::Index>(),
+    ) {
+        let data = Data::generate(options.dataset, options.dims, 42, size, 0, 3);
+        let file = File::new();
+        // Closed and opened again somewhere on the way.
+        let middle = reopen.index(size + 1);
+        for part in [0..middle, middle..size] {
+            let connection = connect(&file, &options);
+            let mut index = open(&options, &connection);
+            prop_assert_eq!(index.len(), part.start as u64);
+            for at in part {
+                prop_assert_eq!(index.insert(data.vector(at), &mut Phases::new()).unwrap(), at as u64 + 1);
+            }
+            index.commit(&mut Phases::new()).unwrap();
+        }
+        let connection = connect(&file, &options);
+        let summary = verify::check(&connection).unwrap();
+        prop_assert_eq!(summary.nodes, size as u64);
+
+        let mut index = open(&options, &connection);
+        let mut stored = Vec::new();
+        index.each_stored(&mut |one| stored.push(one)).unwrap();
+        let ids: Vec<u64> = stored.iter().map(|one| one.id).collect();
+        prop_assert_eq!(ids, (1..=size as u64).collect::<Vec<_>>());
+        let vectors: Vec<f32> = stored.into_iter().flat_map(|one| one.vector).collect();
+        prop_assert_eq!(vectors, data.vectors.clone());
+
+        for query in data.queries() {
+            let found = index.search(query, K, 32).unwrap();
+            let mut distinct = found.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            prop_assert_eq!(distinct.len(), found.len());
+            prop_assert!(!found.is_empty() && found.len() <= K.min(size));
+            prop_assert!(distinct.iter().all(|id| (1..=size as u64).contains(id)));
+            let distance = |id: &u64| Distance::PORTABLE.squared(data.vector(*id as usize - 1), query);
+            let ascending = found.iter().map(distance).collect::<Vec<_>>();
+            prop_assert!(ascending.windows(2).all(|pair| pair[0] <= pair[1] * 1.0001), "{ascending:?}");
+        }
+    }
+
+    /// The reference of the document's index is the index itself with every factor as in the document; and what is prepared in memory is
+    /// what would have been inserted.
+    #[test]
+    fn factors_that_only_change_the_speed_give_the_same_graph(
+        size in 1_usize..90, page_size in prop::sample::select(vec![512_u32, 4096]), batch in 2_u64..9,
+    ) {
+        let mut baseline = options(Preset::Baseline);
+        baseline.factors.path = Path::Portable;
+        let data = Data::generate(Kind::Uniform, baseline.dims, 42, size, 0, 0);
+        let expected = inserted_blocks(&baseline, &data.vectors);
+        let mut others = vec![("seek", options(Preset::Seek)), ("cache", baseline), ("pages", baseline), ("batch", baseline)];
+        others[1].1.factors.node_cache = NodeCache::PerBatch;
+        others[2].1.tuning.page_size = page_size;
+        others[3].1.transaction_size = batch;
+        for (name, path) in Path::CHOICES.into_iter().filter(|(name, _)| *name != "scalar") {
+            if Distance::select(path).is_ok() {
+                others.push((name, baseline));
+                others.last_mut().unwrap().1.factors.path = path;
+            }
+        }
+        others[0].1.factors.path = Path::Portable;
+        for (what, other) in &others {
+            prop_assert_eq!(&inserted_blocks(other, &data.vectors), &expected, "{}", what);
+        }
+
+        let file = File::new();
+        let layout = Layout::new(baseline.dims, baseline.block_size).unwrap();
+        let (list, seed) = (baseline.insert_list, baseline.seed);
+        blocks::make(&file.0, layout, &data.vectors, list, Distance::PORTABLE, seed, 4096).unwrap();
+        let made = Connection::open(&file.0).unwrap();
+        prop_assert_eq!(&all_blocks(&made), &expected, "made at once");
+        verify::check(&made).unwrap();
+    }
+
+    /// Our graph lies in memory, in rows, and in a log; all of them must say the same. A walk over every state finds the same.
+    #[test]
+    fn log_rows_and_memory_agree(size in 1_usize..120, fold_every in 1_u64..40, batch in 1_u64..5) {
+        let mut expected: Option<Vec<Vec<u64>>> = None;
+        for (back_edges, node_cache) in [
+            (BackEdges::Eager, NodeCache::PerBatch),
+            (BackEdges::Deferred, NodeCache::PerBatch),
+            (BackEdges::Deferred, NodeCache::None),
+            (BackEdges::Eager, NodeCache::None),
+        ] {
+            let mut options = options(Preset::Ours);
+            (options.factors.back_edges, options.factors.node_cache) = (back_edges, node_cache);
+            (options.fold_every, options.transaction_size) = (fold_every, batch);
+            options.factors.path = Path::Portable;
+            let data = Data::generate(Kind::Clustered, options.dims, 42, size, 0, 4);
+            let file = File::new();
+            let connection = connect(&file, &options);
+            let mut index = open(&options, &connection);
+            for vector in data.vectors.chunks_exact(options.dims) {
+                index.insert(vector, &mut Phases::new()).unwrap();
+            }
+            index.commit(&mut Phases::new()).unwrap();
+            let mut found: Vec<Vec<u64>> = data.queries().map(|query| index.search(query, K, 16).unwrap()).collect();
+            drop(index);
+            // From the file alone.
+            let mut index = open(&options, &connection);
+            found.extend(data.queries().map(|query| index.search(query, K, 16).unwrap()).collect::<Vec<_>>());
+            let (memory, file) = found.split_at(found.len() / 2);
+            prop_assert_eq!(memory, file);
+            prop_assert_eq!(expected.get_or_insert_with(|| memory.to_vec()), memory);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_a_block_or_refused_but_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 640), edges in 0_u16..40) {
+        let options = options(Preset::Baseline);
+        let file = File::new();
+        let connection = connect(&file, &options);
+        let layout = Layout::new(options.dims, options.block_size).unwrap();
+        let mut block = Block::zeroed(layout);
+        block.bytes_mut().copy_from_slice(&bytes);
+        block.bytes_mut()[..8].copy_from_slice(&1_u64.to_le_bytes());
+        block.bytes_mut()[8..10].copy_from_slice(&edges.to_le_bytes());
+        connection.execute("INSERT INTO vectors_shadow VALUES(1, ?1)", [block.bytes()]).unwrap();
+        // Edges lead anywhere, distances may be no numbers.
+        let mut index = open(&options, &connection);
+        let query = vec![0.5; options.dims];
+        let outcomes = [verify::check(&connection).is_ok(), index.search(&query, K, 16).is_ok(), index.insert(&query, &mut Phases::new()).is_ok()];
+        prop_assert!(edges == 0 || !outcomes[0], "random edges are not consistent");
+    }
+}
+
+#[test]
+fn the_walk_finds_most_true_neighbours() {
+    for strategy in [Preset::Baseline, Preset::Seek, Preset::Ours] {
+        for kind in [Kind::Uniform, Kind::Clustered, Kind::Similar] {
+            let options = options(strategy);
+            let data = Data::generate(kind, options.dims, 42, 300, 100, 50);
+            let file = File::new();
+            let connection = connect(&file, &options);
+            let mut index = open(&options, &connection);
+            data.vectors.chunks_exact(options.dims).for_each(|vector| {
+                index.insert(vector, &mut Phases::new()).unwrap();
+            });
+            let vectors = || (1..).zip(data.vectors.chunks_exact(data.dims));
+            let truth: Vec<Vec<u64>> = data.queries().map(|query| nearest(query, vectors(), K)).collect();
+            let found: Vec<Vec<u64>> = data.queries().map(|query| index.search(query, K, 64).unwrap()).collect();
+            let recall = recall(&truth, &found).unwrap();
+            assert!(recall > 0.9, "{} {}: {recall}", strategy.name(), kind.name());
+        }
+    }
+}
+
+/// The disk is full in the middle of an insert: it fails, nothing of it stays, and the next one works.
+#[test]
+fn a_failed_insert_leaves_no_trace() {
+    for (strategy, transaction_size) in
+        [(Preset::Baseline, 1), (Preset::Ours, 1), (Preset::Baseline, 4), (Preset::Ours, 4)]
+    {
+        for node_cache in [NodeCache::None, NodeCache::PerBatch] {
+            let mut options = options(strategy);
+            options.factors.node_cache = node_cache;
+            (options.transaction_size, options.tuning.page_size) = (transaction_size, 512);
+            let data = Data::generate(Kind::Uniform, options.dims, 42, 200, 0, 0);
+            let file = File::new();
+            let connection = connect(&file, &options);
+            let mut index = open(&options, &connection);
+            let limit = |pages: i64| {
+                connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+            };
+            let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+            limit(pages + 40);
+            let failed = (0..200).find_map(|at| index.insert(data.vector(at), &mut Phases::new()).err());
+            let message = failed.expect("forty pages hold fewer").to_string();
+            assert!(message.contains("database or disk is full"), "{message}");
+            let len = index.len();
+            assert!(len > 0 && len.is_multiple_of(transaction_size), "{len}");
+            assert_eq!(verify::check(&connection).unwrap().nodes, len);
+
+            limit(1 << 30);
+            for at in len..200 {
+                assert_eq!(index.insert(data.vector(at as usize), &mut Phases::new()).unwrap(), at + 1);
+            }
+            index.commit(&mut Phases::new()).unwrap();
+            assert_eq!(verify::check(&connection).unwrap().nodes, 200);
+        }
+    }
+}
+
+#[test]
+fn a_vector_of_other_dimensions_is_refused() {
+    for strategy in [Preset::Baseline, Preset::Ours] {
+        let options = options(strategy);
+        let file = File::new();
+        let connection = connect(&file, &options);
+        let mut index = open(&options, &connection);
+        let message = index.insert(&[1.0; 7], &mut Phases::new()).unwrap_err().to_string();
+        assert!(message.contains("a vector of 7 dimensions does not fit 6"), "{message}");
+        assert_eq!((index.len(), index.search(&[0.0; 6], K, 16).unwrap().len()), (0, 0));
+    }
+}
+
+/// With one insert per transaction, an insert that returned is in the file as another connection sees it.
+#[test]
+fn an_insert_that_returned_is_committed() {
+    for strategy in [Preset::Baseline, Preset::Seek, Preset::Ours] {
+        let options = options(strategy);
+        let data = Data::generate(Kind::Uniform, options.dims, 42, 20, 0, 0);
+        let file = File::new();
+        let connection = connect(&file, &options);
+        let mut index = open(&options, &connection);
+        for at in 0..20 {
+            let id = index.insert(data.vector(at), &mut Phases::new()).unwrap();
+            assert_eq!(verify::check_file(&file.0).unwrap().nodes, id, "{}", strategy.name());
+        }
+        assert_eq!(index.work().commits, 20);
+    }
+}
+
+#[test]
+fn the_work_is_counted() {
+    let options = options(Preset::Baseline);
+    let data = Data::generate(Kind::Uniform, options.dims, 42, 100, 0, 0);
+    let file = File::new();
+    let connection = connect(&file, &options);
+    let index = Blocks::open(
+        &connection,
+        blocks::Settings {
+            start: Start::Count,
+            node_cache: NodeCache::None,
+            back_edges: BackEdges::Eager,
+            distance: Distance::SCALAR,
+            insert_list: 24,
+            transaction_size: 1,
+            seed: 1,
+            crash: Crash::default(),
+        },
+    );
+    let mut index = index.unwrap();
+    for at in 0..100 {
+        index.insert(data.vector(at), &mut Phases::new()).unwrap();
+    }
+    let work = index.work();
+    // Each visited node is read once, asked once, and written if it accepts.
+    assert_eq!((work.inserts, work.commits, work.cache_hits), (100, 100, 0));
+    assert_eq!(work.node_reads, work.visited);
+    assert_eq!(work.back_edges_proposed, work.visited);
+    assert_eq!(work.back_edges_accepted, work.node_writes);
+    assert!(work.node_writes > 100 && work.visited > 24 * 50, "{work:?}");
+    assert!(index.meter().count() > work.visited && Meter::new(Distance::SCALAR).count() == 0);
+}

@@ -1,0 +1,174 @@
+//! What facts and rules are added to.
+
+mod copying;
+mod dump;
+mod in_place;
+mod rule_book;
+
+pub use copying::{Copying, Route};
+pub use dump::Dump;
+pub use in_place::{InPlace, Paths, SharedMap};
+pub(crate) use rule_book::RuleBook;
+
+use std::fmt;
+
+use crate::encoding::Unencodable;
+use crate::laps::Laps;
+use crate::store::Full;
+use crate::value::Value;
+
+/// A rule: what is on its left is what is on its right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// What it applies to.
+    pub left: Value,
+    /// What that becomes.
+    pub right: Value,
+}
+
+impl Rule {
+    /// The expression `(= left right)`, as which the rule is kept among the facts.
+    #[must_use]
+    pub fn expression(&self) -> Value {
+        Value::expression([Value::atom("="), self.left.clone(), self.right.clone()])
+    }
+}
+
+/// Facts or rules.
+#[derive(Debug, Clone)]
+pub enum Items {
+    /// Facts.
+    Facts(Vec<Value>),
+    /// Rules.
+    Rules(Vec<Rule>),
+}
+
+impl Items {
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Facts(facts) => facts.len(),
+            Self::Rules(rules) => rules.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How often each counts: rules are counted, of a fact it is only known whether it is there.
+    #[must_use]
+    pub fn times(&self) -> u32 {
+        match self {
+            Self::Facts(_) => 0,
+            Self::Rules(_) => 1,
+        }
+    }
+
+    /// The expression of each.
+    pub fn expressions(&self) -> impl Iterator<Item = std::borrow::Cow<'_, Value>> {
+        use std::borrow::Cow;
+        (0..self.len()).map(move |i| match self {
+            Self::Facts(facts) => Cow::Borrowed(&facts[i]),
+            Self::Rules(rules) => Cow::Owned(rules[i].expression()),
+        })
+    }
+}
+
+/// Why something could not be added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rejected {
+    /// It has no byte form.
+    Unencodable(Unencodable),
+    /// There is no room.
+    Full(Full),
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unencodable(why) => why.fmt(f),
+            Self::Full(full) => full.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Rejected {}
+
+impl From<Unencodable> for Rejected {
+    fn from(why: Unencodable) -> Self {
+        Self::Unencodable(why)
+    }
+}
+
+impl From<Full> for Rejected {
+    fn from(full: Full) -> Self {
+        Self::Full(full)
+    }
+}
+
+/// One item per call, or all in one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Insertion {
+    /// A call for each.
+    Individual,
+    /// One call for all.
+    Bulk,
+}
+
+impl Insertion {
+    /// What a result calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Individual => "individual",
+            Self::Bulk => "bulk",
+        }
+    }
+}
+
+/// An environment: takes items in, and shows in the end what it has.
+pub trait Environment {
+    /// Adds items. After an error some may be in.
+    ///
+    /// # Errors
+    ///
+    /// See [`Rejected`].
+    fn add(&mut self, items: &Items, insertion: Insertion, laps: &mut impl Laps) -> Result<(), Rejected>;
+
+    /// Adds paths: the last step of adding, alone. Each counts `times` times where paths are counted.
+    ///
+    /// # Errors
+    ///
+    /// See [`Rejected`].
+    fn add_paths(
+        &mut self,
+        paths: &[Vec<u8>],
+        times: u32,
+        insertion: Insertion,
+        laps: &mut impl Laps,
+    ) -> Result<(), Rejected>;
+
+    /// How many different paths there are.
+    fn len(&self) -> usize;
+
+    /// Whether there is none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All of its content in one comparable form.
+    fn dump(&self) -> Dump;
+
+    /// Bytes of the store, where it can tell.
+    fn heap_bytes(&self) -> Option<usize>;
+
+    /// How many look-ups in a cache of bytes found something, where there is one.
+    fn cache_hits(&self) -> Option<u64>;
+
+    /// Words that a look-up reads on its way, where the store can tell.
+    fn mean_depth(&self) -> Option<f64>;
+}

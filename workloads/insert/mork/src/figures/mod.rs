@@ -1,0 +1,299 @@
+//! `insert-mork bench`: the figures that the project claims for this kernel, measured in one run.
+//!
+//! All arms of a comparison share the items and the thread, and take turns: forwards in one round, backwards in the
+//! next. Each round gives one ratio; a figure is the median of the rounds' ratios with a 95 % interval from order
+//! statistics. A turn of a fast arm is repeated until it takes some milliseconds. Before anything is timed, every arm's
+//! outcome is compared with the slow reference.
+//!
+//! Times are for all items of a fresh environment, from the first to the last, over their number. As in the document
+//! they include making and dropping the environment, except where a name ends with `.insertion_only`. N is the number
+//! of items: 1,000, or 100,000.
+//!
+//! | figure | what it is |
+//! |---|---|
+//! | `mork.c.ns_per_fact` | `direct`, one fact per call, 1,000 facts |
+//! | `mork.c.ns_per_fact.nN` | the same for N facts; also `.insertion_only`, and `.shuffled` for facts in random order |
+//! | `mork.c.ns_per_rule` | the same for 1,000 rules |
+//! | `mork.c.speedup` | `baseline` over `direct`, both one fact per call, 1,000 facts; also `.n100000` |
+//! | `mork.c.rule_speedup` | the same for rules |
+//! | `mork.bulk_over_individual` | `direct` one by one over `direct` in bulk, 1,000 facts; also `.n100000`, and each `.shuffled` |
+//! | `mork.baseline.ns_per_fact` | `baseline`, 1,000 facts; `.bulk_over_individual` as above |
+//! | `mork.a.speedup.rP` | `baseline` over `cache`, P % of the facts repeated |
+//! | `mork.b.speedup` | `baseline` over `no-text` |
+//! | `mork.b.speedup.scratch_4gib` | `baseline` over `no-text` with the baseline's scratch buffer: only the text is gone |
+//! | `mork.scratch_reused.speedup` | `baseline` over itself with one scratch buffer for all calls: only the allocation is gone |
+//! | `mork.c.pathmap.speedup` | `baseline` over `direct` into `PathMap` |
+//! | `mork.c.over_btree` | `direct` into a `BTreeMap` over `direct`; also `.n100000` |
+//! | `mork.share.P` | time of the baseline's part P alone over that of the whole |
+//! | `mork.c.share_of_encode_ceiling` | time of encoding alone over `direct` |
+
+mod turns;
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+
+use assay_harness::{FlagError, Flags, Phases};
+use serde::Serialize;
+
+use crate::environment::{Insertion, Items, Rejected};
+use crate::run::{Failure, check_room};
+use crate::scratch::Scratch;
+use crate::subject::{Measured, Part, StoreKind, Subject, Variant};
+use crate::workload::{Kind, Order, SEED, Shape, Workload};
+use turns::{Estimate, Times};
+
+/// What `bench` can be told.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    few: usize,
+    many: usize,
+    rounds: usize,
+    scratch: Scratch,
+}
+
+impl Settings {
+    /// Reads the settings.
+    ///
+    /// # Errors
+    ///
+    /// When one is unknown, of the wrong form or out of bounds.
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
+        let mut flags = Flags::parse(arguments)?;
+        let settings = Self {
+            few: flags.integer("items", 1000, 10..=10_000)? as usize,
+            many: flags.integer("many-items", 100_000, 10..=1_000_000)? as usize,
+            rounds: flags.integer("rounds", 20, 6..=10_000)? as usize,
+            scratch: Scratch::Huge,
+        };
+        flags.finish()?;
+        Ok(settings)
+    }
+}
+
+/// Measures all figures and prints each as one line of JSON.
+///
+/// # Errors
+///
+/// When memory is short, standard output is gone, or an arm does something else than the reference.
+pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
+    let s = settings;
+    // Values, paths, and two environments of the larger size at a time.
+    check_room(s.many as u64 * 2000 + (64 << 20), s.scratch)?;
+    let mut print = |figure: &str, unit: &str, estimate: Estimate| {
+        let Estimate { value, low, high, samples } = estimate;
+        let line = serde_json::to_string(&Figure { figure, value, unit, low, high, samples })
+            .map_err(|e| Failure::System(e.into()))?;
+        writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Failure::System)
+    };
+    few(s, &mut print)?;
+    repeated(s, &mut print)?;
+    many(s, &mut print)?;
+    rules(s, &mut print)
+}
+
+/// Takes a figure's name, unit and estimate.
+type Print<'a> = &'a mut dyn FnMut(&str, &str, Estimate) -> Result<(), Failure>;
+
+/// One arm: what is measured, which part of it, and whether construction is included.
+type Arm<'a> = (Subject, Part, bool, &'a Items);
+
+fn baseline(s: &Settings) -> Subject {
+    Subject {
+        variant: Variant::Baseline,
+        scratch: s.scratch,
+        store: StoreKind::PathMap,
+        insertion: Insertion::Individual,
+        cache_capacity: NonZeroUsize::new(1000).expect("a thousand is not zero"),
+    }
+}
+
+fn direct(s: &Settings) -> Subject {
+    Subject { variant: Variant::Direct, scratch: Scratch::Reused, store: StoreKind::Trie, ..baseline(s) }
+}
+
+fn bulk(subject: Subject) -> Subject {
+    Subject { insertion: Insertion::Bulk, ..subject }
+}
+
+fn items(kind: Kind, items: usize, repeated_share: u64, order: Order) -> Items {
+    Workload { kind, shape: Shape::Flat, items, repeated_share, order, seed: SEED }.generate()
+}
+
+/// All variants and the baseline's parts, with the document's number of facts.
+fn few(s: &Settings, print: Print<'_>) -> Result<(), Failure> {
+    let facts = items(Kind::Facts, s.few, 0, Order::Sequential);
+    let shuffled = items(Kind::Facts, s.few, 0, Order::Shuffled);
+    let (baseline, direct) = (baseline(s), direct(s));
+    let no_text = Subject { variant: Variant::NoText, scratch: Scratch::Reused, ..baseline };
+    let whole = |subject| (subject, Part::All, true, &facts);
+    let alone = |subject, part| (subject, part, true, &facts);
+    let arms = [
+        whole(baseline),
+        whole(bulk(baseline)),
+        whole(Subject { scratch: Scratch::Reused, ..baseline }),
+        whole(no_text),
+        whole(Subject { scratch: s.scratch, ..no_text }),
+        whole(direct),
+        whole(bulk(direct)),
+        (direct, Part::All, false, &facts),
+        (direct, Part::All, true, &shuffled),
+        (bulk(direct), Part::All, true, &shuffled),
+        whole(Subject { store: StoreKind::PathMap, ..direct }),
+        whole(Subject { store: StoreKind::Btree, ..direct }),
+        alone(baseline, Part::Serialise),
+        alone(baseline, Part::Parse),
+        alone(baseline, Part::Scratch),
+        alone(baseline, Part::Insert),
+        alone(direct, Part::Serialise),
+    ];
+    let [
+        base,
+        base_bulk,
+        reused,
+        b,
+        b_huge,
+        c,
+        c_bulk,
+        c_only,
+        c_shuffled,
+        c_bulk_shuffled,
+        c_pathmap,
+        c_btree,
+        rest @ ..,
+    ] = std::array::from_fn::<usize, 17, _>(|arm| arm);
+    let [serialise, parse, scratch, insert, encode] = rest;
+    let times = take_turns(&format!("{} facts", s.few), s.rounds, &arms)?;
+    let n = s.few as f64;
+    print("mork.c.ns_per_fact", "ns", times.per_item(c, n))?;
+    print("mork.c.ns_per_fact.n1000", "ns", times.per_item(c, n))?;
+    print("mork.c.ns_per_fact.n1000.insertion_only", "ns", times.per_item(c_only, n))?;
+    print("mork.c.ns_per_fact.n1000.shuffled", "ns", times.per_item(c_shuffled, n))?;
+    print("mork.c.speedup", "x", times.ratio(base, c))?;
+    print("mork.bulk_over_individual", "x", times.ratio(c, c_bulk))?;
+    print("mork.bulk_over_individual.shuffled", "x", times.ratio(c_shuffled, c_bulk_shuffled))?;
+    print("mork.baseline.ns_per_fact", "ns", times.per_item(base, n))?;
+    print("mork.baseline.bulk_over_individual", "x", times.ratio(base, base_bulk))?;
+    print("mork.b.speedup", "x", times.ratio(base, b))?;
+    print("mork.b.speedup.scratch_4gib", "x", times.ratio(base, b_huge))?;
+    print("mork.scratch_reused.speedup", "x", times.ratio(base, reused))?;
+    print("mork.c.pathmap.speedup", "x", times.ratio(base, c_pathmap))?;
+    print("mork.c.over_btree", "x", times.ratio(c_btree, c))?;
+    for (name, part) in [("serialise", serialise), ("parse", parse), ("scratch", scratch), ("insert", insert)] {
+        print(&format!("mork.share.{name}"), "1", times.ratio(part, base))?;
+    }
+    print("mork.c.share_of_encode_ceiling", "1", times.ratio(encode, c))
+}
+
+/// The cache, by how many of the facts it has seen before.
+fn repeated(s: &Settings, print: Print<'_>) -> Result<(), Failure> {
+    let shares = [0, 50, 99];
+    let facts = shares.map(|share| items(Kind::Facts, s.few, share, Order::Sequential));
+    let cache = Subject { variant: Variant::Cache, ..baseline(s) };
+    let arms: Vec<Arm<'_>> =
+        facts.iter().flat_map(|facts| [baseline(s), cache].map(|subject| (subject, Part::All, true, facts))).collect();
+    let times = take_turns("repeated facts", s.rounds, &arms)?;
+    for (i, share) in shares.iter().enumerate() {
+        print(&format!("mork.a.speedup.r{share}"), "x", times.ratio(2 * i, 2 * i + 1))?;
+    }
+    Ok(())
+}
+
+/// A hundred times as many facts as in the document.
+fn many(s: &Settings, print: Print<'_>) -> Result<(), Failure> {
+    let facts = items(Kind::Facts, s.many, 0, Order::Sequential);
+    let shuffled = items(Kind::Facts, s.many, 0, Order::Shuffled);
+    let direct = direct(s);
+    let arms = [
+        (baseline(s), Part::All, true, &facts),
+        (direct, Part::All, true, &facts),
+        (bulk(direct), Part::All, true, &facts),
+        (direct, Part::All, false, &facts),
+        (direct, Part::All, true, &shuffled),
+        (bulk(direct), Part::All, true, &shuffled),
+        (Subject { store: StoreKind::Btree, ..direct }, Part::All, true, &facts),
+    ];
+    let [base, c, c_bulk, c_only, c_shuffled, c_bulk_shuffled, btree] = std::array::from_fn::<usize, 7, _>(|arm| arm);
+    let times = take_turns(&format!("{} facts", s.many), s.rounds, &arms)?;
+    let n = s.many as f64;
+    print("mork.c.ns_per_fact.n100000", "ns", times.per_item(c, n))?;
+    print("mork.c.ns_per_fact.n100000.insertion_only", "ns", times.per_item(c_only, n))?;
+    print("mork.c.ns_per_fact.n100000.shuffled", "ns", times.per_item(c_shuffled, n))?;
+    print("mork.c.speedup.n100000", "x", times.ratio(base, c))?;
+    print("mork.bulk_over_individual.n100000", "x", times.ratio(c, c_bulk))?;
+    print("mork.bulk_over_individual.n100000.shuffled", "x", times.ratio(c_shuffled, c_bulk_shuffled))?;
+    print("mork.c.over_btree.n100000", "x", times.ratio(btree, c))
+}
+
+fn rules(s: &Settings, print: Print<'_>) -> Result<(), Failure> {
+    let rules = items(Kind::Rules, s.few, 0, Order::Sequential);
+    let arms = [baseline(s), direct(s)].map(|subject| (subject, Part::All, true, &rules));
+    let times = take_turns(&format!("{} rules", s.few), s.rounds, &arms)?;
+    print("mork.c.ns_per_rule", "ns", times.per_item(1, s.few as f64))?;
+    print("mork.c.rule_speedup", "x", times.ratio(0, 1))
+}
+
+/// Checks every arm against the reference, then lets all take turns.
+fn take_turns(what: &str, rounds: usize, arms: &[Arm<'_>]) -> Result<Times, Failure> {
+    eprintln!("insert-mork bench: {what}: {} arms, {rounds} rounds", arms.len());
+    let measured = arms.iter().map(|(subject, part, construction, items)| {
+        let measured = Measured::new(*subject, *part, *construction, items)?;
+        Ok(measured)
+    });
+    let measured: Vec<Measured<'_>> = measured.collect::<Result<_, Rejected>>()?;
+    // A wrong answer yields no number.
+    for arm in &measured {
+        arm.verify()?;
+    }
+    turns::take_turns(rounds, arms.len(), |arm| {
+        measured[arm].iterate(false, &mut Phases::new()).map(|done| done.seconds)
+    })
+}
+
+/// One line of output.
+#[derive(Serialize)]
+struct Figure<'a> {
+    figure: &'a str,
+    value: f64,
+    unit: &'a str,
+    low: f64,
+    high: f64,
+    samples: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_is_one_line_with_an_interval_around_its_value() {
+        let settings = Settings { few: 20, many: 40, rounds: 6, scratch: Scratch::Small };
+        let mut out = Vec::new();
+        bench(&settings, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let mut names = Vec::new();
+        for line in text.lines() {
+            let figure: serde_json::Value = serde_json::from_str(line).unwrap();
+            let number = |name: &str| figure[name].as_f64().unwrap();
+            assert!(number("low") <= number("value") && number("value") <= number("high"), "{line}");
+            assert!(number("value") > 0.0, "{line}");
+            names.push(figure["figure"].as_str().unwrap().to_owned());
+        }
+        for name in ["mork.c.ns_per_fact", "mork.c.speedup", "mork.bulk_over_individual", "mork.a.speedup.r99"] {
+            assert_eq!(names.iter().filter(|known| *known == name).count(), 1, "{name}");
+        }
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all, "a figure is printed twice");
+    }
+
+    #[test]
+    fn settings_have_bounds() {
+        let parse = |argument: &str| Settings::parse([argument.to_owned()]).map(|_| ());
+        assert_eq!(
+            parse("--rounds=5").unwrap_err().to_string(),
+            "--rounds=5: a whole number from 6 to 10000 is allowed"
+        );
+        assert!(parse("--scratch=4gib").is_err() && parse("--items=100").is_ok());
+    }
+}

@@ -1,0 +1,25 @@
+//! MeTTa facts encoded as paths and inserted into a trie: the insertion kernel of the MORK serialisation document.
+//!
+//! * [`value`], [`token`], [`text`]: what facts are made of, and how they are written;
+//! * [`encoding`]: from value or text to the bytes of a path, and back;
+//! * [`store`]: where paths are kept, the slow reference included;
+//! * [`environment`]: what facts and rules are added to, the original's way and ours;
+//! * [`scratch`], [`cache`]: the two things the document's question turns on;
+//! * [`workload`], [`run`], [`figures`]: what is measured, one trial, the project's figures.
+
+pub mod cache;
+pub mod ceiling;
+pub mod counting;
+pub mod encoding;
+pub mod environment;
+pub mod figures;
+pub mod laps;
+pub mod run;
+pub mod scratch;
+pub mod store;
+pub mod subject;
+pub mod text;
+pub mod token;
+pub mod usage;
+pub mod value;
+pub mod workload;

@@ -1,0 +1,411 @@
+//! A trie that branches on half bytes and skips what all its paths share (a "qp-trie", after Tony Finch), in two flat
+//! buffers.
+//!
+//! A *twig* is one word. A branch says at which half byte its paths first differ, which of the 16 values occur there,
+//! and where its twigs lie: as many as values occur, side by side. A leaf says where its path lies in the other buffer.
+//! What the paths of a branch share is stored with the leaves only; so a look-up goes down comparing nothing, and
+//! compares once at the end.
+//!
+//! ```text
+//! branch  1 | half byte, 15 bits | values that occur, 16 bits | first twig, 32 bits
+//! leaf    0 | length, 23 bits    | offset, 40 bits
+//! ```
+//!
+//! Paths must be prefix-free, which encoded expressions are: then two paths always differ somewhere before either ends.
+//!
+//! Blocks of twigs have room for 2, 4, 8 or 16, the next power of two above what they hold; a block that gets too small
+//! is copied into one twice as large, and kept for the next branch that needs its size. Nothing is allocated for one
+//! path alone, and dropping a trie is freeing two buffers.
+
+mod bulk;
+mod twig;
+
+pub(crate) use bulk::Span;
+use twig::{Branch, Leaf, Twig};
+
+/// A trie cannot take more: a branch addresses 2^32 twigs, a leaf 2^40 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Full;
+
+impl std::fmt::Display for Full {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the trie is full: it holds at most 2^32 branches and 2^40 bytes of paths")
+    }
+}
+
+impl std::error::Error for Full {}
+
+/// Block sizes: 2, 4, 8, 16.
+const CLASSES: usize = 4;
+/// Says that a list of free blocks is at its end.
+const NO_BLOCK: u64 = u64::MAX;
+/// Bytes of the count before each path.
+const COUNT: usize = size_of::<u32>();
+
+/// A set of prefix-free paths, with how often each was inserted.
+#[derive(Debug, Clone)]
+pub struct Trie {
+    root: Option<Twig>,
+    twigs: Vec<Twig>,
+    /// The first free block of each size; each free block begins with the next.
+    free: [u64; CLASSES],
+    /// Count, path, count, path, ….
+    paths: Vec<u8>,
+    len: usize,
+}
+
+impl Default for Trie {
+    fn default() -> Self {
+        Self { root: None, twigs: Vec::new(), free: [NO_BLOCK; CLASSES], paths: Vec::new(), len: 0 }
+    }
+}
+
+/// Where a twig is kept.
+#[derive(Clone, Copy)]
+enum Place {
+    Root,
+    At(usize),
+}
+
+impl Trie {
+    /// How many different paths there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes that the trie occupies.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.twigs.capacity() * size_of::<Twig>() + self.paths.capacity()
+    }
+
+    /// The count of a path; `None` if it is not there.
+    #[must_use]
+    pub fn count(&self, path: &[u8]) -> Option<u64> {
+        self.find(path).filter(|leaf| self.path(*leaf) == path).map(|leaf| self.count_of(leaf))
+    }
+
+    /// Puts a path in and adds `times` to its count, which may be zero. Whether it is new.
+    ///
+    /// # Errors
+    ///
+    /// When the trie is full; it is then as it was.
+    ///
+    /// # Panics
+    ///
+    /// When the path is the beginning of another, or longer than [`crate::encoding::MAX_PATH`].
+    pub fn insert(&mut self, path: &[u8], times: u32) -> Result<bool, Full> {
+        let Some(near) = self.find(path) else {
+            self.root = Some(self.add_leaf(path, times)?.into());
+            return Ok(true);
+        };
+        let Some(at) = differ(path, self.path(near)) else {
+            self.count_again(near, times);
+            return Ok(false);
+        };
+        self.check_room()?;
+
+        // Down again, to the branch at that half byte or the twig before which there must be one.
+        let (mut place, mut twig) = (Place::Root, self.root.expect("something was found"));
+        while let Some(branch) = twig.branch().filter(|branch| branch.at() < at) {
+            let index = branch.first() + branch.index(half(path, branch.at()));
+            (place, twig) = (Place::At(index), self.twigs[index]);
+        }
+        let leaf: Twig = self.add_leaf(path, times)?.into();
+        let value = half(path, at);
+        let grown = match twig.branch().filter(|branch| branch.at() == at) {
+            Some(branch) => self.widen(branch, value, leaf),
+            None => {
+                let other = half(self.path(near), at);
+                let first = self.block(0);
+                let (low, high) = if value < other { (leaf, twig) } else { (twig, leaf) };
+                self.twigs[first..first + 2].copy_from_slice(&[low, high]);
+                Branch::new(at, 1 << value | 1 << other, first)
+            }
+        };
+        match place {
+            Place::Root => self.root = Some(grown.into()),
+            Place::At(index) => self.twigs[index] = grown.into(),
+        }
+        Ok(true)
+    }
+
+    /// Every path in order, with its count.
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_> {
+        Iter { trie: self, open: self.root.into_iter().collect() }
+    }
+
+    /// The paths that begin with `prefix`, in order.
+    #[must_use]
+    pub fn with_prefix(&self, prefix: &[u8]) -> Iter<'_> {
+        let mut twig = self.root;
+        while let Some(branch) = twig.and_then(Twig::branch).filter(|branch| branch.at() < 2 * prefix.len()) {
+            let twigs = self.children(branch);
+            twig = branch.index_of(half(prefix, branch.at())).map(|index| twigs[index]);
+        }
+        // What is below shares everything up to its branch: one leaf decides for all.
+        let mut open: Vec<Twig> = twig.into_iter().collect();
+        let sample = Iter { trie: self, open: open.clone() }.next();
+        if !sample.is_some_and(|(path, _)| path.starts_with(prefix)) {
+            open.clear();
+        }
+        Iter { trie: self, open }
+    }
+
+    /// Twigs on the way to a path, over all paths: how many words a look-up reads.
+    #[must_use]
+    pub fn mean_depth(&self) -> Option<f64> {
+        let mut open: Vec<(Twig, u64)> = self.root.map(|root| (root, 1)).into_iter().collect();
+        let mut sum = 0_u64;
+        while let Some((twig, depth)) = open.pop() {
+            match twig.branch() {
+                Some(branch) => open.extend(self.children(branch).iter().map(|twig| (*twig, depth + 1))),
+                None => sum += depth,
+            }
+        }
+        (self.len > 0).then(|| sum as f64 / self.len as f64)
+    }
+
+    /// The leaf to which a path leads if it is there; one of those that share most with it if it is not.
+    #[inline]
+    fn find(&self, path: &[u8]) -> Option<Leaf> {
+        let mut twig = self.root?;
+        while let Some(branch) = twig.branch() {
+            // Where the path has ended or has a value that does not occur, every leaf further down shares as much with it.
+            let index = if branch.at() < 2 * path.len() { branch.index_or_any(half(path, branch.at())) } else { 0 };
+            twig = self.twigs[branch.first() + index];
+        }
+        Some(twig.leaf())
+    }
+
+    #[inline]
+    fn path(&self, leaf: Leaf) -> &[u8] {
+        &self.paths[leaf.offset() + COUNT..][..leaf.length()]
+    }
+
+    fn count_of(&self, leaf: Leaf) -> u64 {
+        let count = &self.paths[leaf.offset()..][..COUNT];
+        u32::from_le_bytes(count.try_into().expect("a count has its own size")).into()
+    }
+
+    #[inline]
+    fn count_again(&mut self, leaf: Leaf, times: u32) {
+        let count = &mut self.paths[leaf.offset()..][..COUNT];
+        let before = u32::from_le_bytes((&*count).try_into().expect("a count has its own size"));
+        count.copy_from_slice(&before.saturating_add(times).to_le_bytes());
+    }
+
+    #[inline]
+    fn add_leaf(&mut self, path: &[u8], times: u32) -> Result<Leaf, Full> {
+        let leaf = Leaf::new(self.paths.len(), path.len()).ok_or(Full)?;
+        self.paths.extend_from_slice(&times.to_le_bytes());
+        self.paths.extend_from_slice(path);
+        self.len += 1;
+        Ok(leaf)
+    }
+
+    /// Whether one more branch, of any size, can be addressed.
+    fn check_room(&self) -> Result<(), Full> {
+        if self.twigs.len() + 16 > u32::MAX as usize { Err(Full) } else { Ok(()) }
+    }
+
+    fn children(&self, branch: Branch) -> &[Twig] {
+        &self.twigs[branch.first()..][..branch.width()]
+    }
+
+    /// A block with room for `2 << class` twigs.
+    #[inline]
+    fn block(&mut self, class: usize) -> usize {
+        if self.free[class] == NO_BLOCK {
+            let first = self.twigs.len();
+            self.twigs.resize(first + (2 << class), Twig::EMPTY);
+            return first;
+        }
+        let first = self.free[class] as usize;
+        self.free[class] = self.twigs[first].word();
+        first
+    }
+
+    /// A branch with one more twig.
+    #[inline]
+    fn widen(&mut self, branch: Branch, value: u8, leaf: Twig) -> Branch {
+        let (first, width, index) = (branch.first(), branch.width(), branch.index(value));
+        let wider = if width.is_power_of_two() {
+            let class = width.trailing_zeros() as usize;
+            let wider = self.block(class);
+            self.twigs.copy_within(first..first + width, wider);
+            self.twigs[first] = Twig::from_word(self.free[class - 1]);
+            self.free[class - 1] = first as u64;
+            wider
+        } else {
+            first
+        };
+        self.twigs.copy_within(wider + index..wider + width, wider + index + 1);
+        self.twigs[wider + index] = leaf;
+        branch.with(value, wider)
+    }
+}
+
+/// The paths of a trie in order.
+#[derive(Debug)]
+pub struct Iter<'a> {
+    trie: &'a Trie,
+    open: Vec<Twig>,
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = (&'a [u8], u64);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut twig = self.open.pop()?;
+        while let Some(branch) = twig.branch() {
+            let (first, rest) = self.trie.children(branch).split_first().expect("a branch has twigs");
+            self.open.extend(rest.iter().rev());
+            twig = *first;
+        }
+        let leaf = twig.leaf();
+        Some((self.trie.path(leaf), self.trie.count_of(leaf)))
+    }
+}
+
+/// A half byte of a path, the high one of each byte first.
+#[inline]
+fn half(path: &[u8], at: usize) -> u8 {
+    let byte = path[at / 2];
+    if at.is_multiple_of(2) { byte >> 4 } else { byte & 0x0f }
+}
+
+/// The first half byte at which two paths differ; `None` if they are equal.
+///
+/// # Panics
+///
+/// When one is the beginning of the other.
+#[inline]
+fn differ(a: &[u8], b: &[u8]) -> Option<usize> {
+    let at = common(a, b);
+    if at == a.len() && at == b.len() {
+        return None;
+    }
+    assert!(at < a.len() && at < b.len(), "paths are prefix-free");
+    Some(2 * at + usize::from((a[at] ^ b[at]) < 0x10))
+}
+
+/// How many bytes two paths begin with in common; eight at a time while both have them.
+#[inline]
+fn common(a: &[u8], b: &[u8]) -> usize {
+    let shorter = a.len().min(b.len());
+    let mut at = 0;
+    for (x, y) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+        let [x, y] = [x, y].map(|word| u64::from_le_bytes(word.try_into().expect("a chunk has eight bytes")));
+        if x != y {
+            return at + ((x ^ y).trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while at < shorter && a[at] == b[at] {
+        at += 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_told_by_half_bytes() {
+        assert_eq!(differ(b"\x12\x34", b"\x12\x34"), None);
+        assert_eq!(differ(b"\x12\x34", b"\x12\x44"), Some(2));
+        assert_eq!(differ(b"\x12\x34", b"\x12\x35"), Some(3));
+        for at in 0..20 {
+            let (a, mut b) = ([7; 20], [7; 20]);
+            b[at] = 6;
+            assert_eq!(common(&a, &b), at);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "prefix-free")]
+    fn a_path_that_is_the_beginning_of_another_is_a_mistake() {
+        let mut trie = Trie::default();
+        trie.insert(b"abc", 1).unwrap();
+        trie.insert(b"ab", 1).unwrap();
+    }
+
+    #[test]
+    fn blocks_that_got_too_small_are_used_again() {
+        let mut trie = Trie::default();
+        // Sixteen paths under one branch leave a free block of each smaller size.
+        for low in 0..16 {
+            assert!(trie.insert(&[0x10 | low], 1).unwrap());
+        }
+        let before = trie.twigs.len();
+        assert_eq!(before, 2 + 4 + 8 + 16);
+        // A second branch of eight, and the one above both, fit into those.
+        for low in 0..8 {
+            trie.insert(&[0x20 | low], 1).unwrap();
+        }
+        assert_eq!(trie.twigs.len(), before + 2, "the blocks of 8, 4 and one of 2 were free; the other of 2 is new");
+        assert_eq!(trie.iter().count(), 24);
+    }
+
+    #[test]
+    fn counts_stop_at_the_largest() {
+        let mut trie = Trie::default();
+        trie.insert(b"a", 1).unwrap();
+        trie.paths[..COUNT].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(!trie.insert(b"a", 1).unwrap());
+        assert_eq!(trie.count(b"a"), Some(u32::MAX.into()));
+    }
+
+    #[test]
+    fn an_empty_trie_has_nothing() {
+        let trie = Trie::default();
+        assert_eq!((trie.len(), trie.count(b"a"), trie.iter().count(), trie.mean_depth()), (0, None, 0, None));
+    }
+
+    #[test]
+    fn paths_are_found_by_how_they_begin() {
+        let mut trie = Trie::default();
+        for path in [&b"ab1"[..], b"ab2", b"ac1", b"b"] {
+            trie.insert(path, 0).unwrap();
+        }
+        let found = |prefix: &[u8]| trie.with_prefix(prefix).map(|(path, _)| path).collect::<Vec<_>>();
+        assert_eq!(found(b"ab"), [b"ab1", b"ab2"]);
+        assert_eq!(found(b"a"), [b"ab1", b"ab2", b"ac1"]);
+        assert_eq!(found(b""), [&b"ab1"[..], b"ab2", b"ac1", b"b"]);
+        assert_eq!(found(b"ac1"), [b"ac1"]);
+        for absent in [&b"ad"[..], b"ac12", b"c", b"ab3", b"bb"] {
+            assert!(found(absent).is_empty(), "{absent:?}");
+        }
+        assert!(Trie::default().with_prefix(b"").next().is_none());
+    }
+
+    #[test]
+    fn a_count_may_stay_zero() {
+        let mut trie = Trie::default();
+        trie.insert(b"fact", 0).unwrap();
+        assert_eq!(trie.count(b"fact"), Some(0));
+        trie.insert(b"fact", 2).unwrap();
+        assert_eq!((trie.count(b"fact"), trie.count(b"fict")), (Some(2), None));
+    }
+
+    #[test]
+    fn depth_counts_twigs() {
+        let mut trie = Trie::default();
+        trie.insert(b"\x11", 1).unwrap();
+        assert_eq!(trie.mean_depth(), Some(1.0));
+        trie.insert(b"\x12", 1).unwrap();
+        trie.insert(b"\x21", 1).unwrap();
+        // One leaf below the root, two below the branch beside it.
+        assert_eq!(trie.mean_depth(), Some((2.0 + 3.0 + 3.0) / 3.0));
+    }
+}

@@ -1,0 +1,234 @@
+//! One suite over every way to bytes, every store and every variant: all give what the slow reference gives.
+
+use std::num::NonZeroUsize;
+
+use insert_mork::encoding::{Encoder, Parser, decode};
+use insert_mork::environment::{Environment, InPlace, Insertion, Items, Rule};
+use insert_mork::laps::Untimed;
+use insert_mork::scratch::{self, Scratch};
+use insert_mork::store::{Reference, Trie};
+use insert_mork::subject::{Measured, Part, StoreKind, Subject, Variant};
+use insert_mork::text::to_text;
+use insert_mork::value::Value;
+use insert_mork::workload::{Kind, Order, Shape, Workload};
+use proptest::prelude::*;
+
+/// Values of all kinds, variables under any names, atoms that read as something else.
+fn values() -> impl Strategy<Value = Value> {
+    let name = prop_oneof![
+        "[a-z][a-z0-9-]{0,8}",
+        // Anything that is one token.
+        "[!-~&&[^()\"`]]{1,12}",
+        "\\PC{1,5}".prop_filter("a separator", |name| insert_mork::token::is_atom(name)),
+        Just("true".to_owned()),
+        Just("error".to_owned()),
+        Just("type".to_owned()),
+    ];
+    let variable = prop_oneof!["[$&'][xyz]", Just("_".to_owned()), Just("$".to_owned())];
+    let leaf = prop_oneof![
+        4 => name.prop_map(Value::Atom),
+        3 => variable.prop_map(Value::Atom),
+        1 => any::<bool>().prop_map(Value::Bool),
+        2 => any::<i64>().prop_map(Value::Long),
+        1 => any::<f64>().prop_map(Value::Float),
+        2 => "\\PC{0,12}".prop_map(Value::String),
+        1 => "[ -~]{0,20}".prop_map(Value::Uri),
+        1 => Just(Value::Nil),
+    ];
+    leaf.prop_recursive(5, 40, 6, |inner| {
+        prop_oneof![
+            6 => prop::collection::vec(inner.clone(), 0..6).prop_map(Value::SExpr),
+            1 => ("[ -~]{0,10}", inner.clone()).prop_map(|(message, value)| Value::Error(message, Box::new(value))),
+            1 => inner.prop_map(|value| Value::Type(Box::new(value))),
+        ]
+    })
+}
+
+fn encode(value: &Value) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Encoder.encode(value, &mut bytes).unwrap();
+    bytes
+}
+
+/// Every variant with every store, scratch buffer and way of inserting that go together.
+fn subjects() -> Vec<Subject> {
+    let mut subjects = Vec::new();
+    for (_, variant) in Variant::CHOICES {
+        let direct = variant == Variant::Direct;
+        let stores: &[_] =
+            if direct { &[StoreKind::Trie, StoreKind::PathMap, StoreKind::Btree] } else { &[StoreKind::PathMap] };
+        let buffers: &[_] = if direct { &[Scratch::Reused] } else { &[Scratch::Huge, Scratch::Small, Scratch::Reused] };
+        for &store in stores {
+            // Where 4 GiB cannot be had, `command.rs` checks that asking for them is refused.
+            for &scratch in buffers.iter().filter(|kind| scratch::check(**kind).is_ok()) {
+                for insertion in [Insertion::Individual, Insertion::Bulk] {
+                    // A small cache, so that values are thrown out of it.
+                    let cache_capacity = NonZeroUsize::new(3).unwrap();
+                    subjects.push(Subject { variant, scratch, store, insertion, cache_capacity });
+                }
+            }
+        }
+    }
+    subjects
+}
+
+/// All variants and parts do what the reference does.
+fn check(items: &Items) {
+    let mut reference = InPlace::<Reference>::new();
+    reference.add(items, Insertion::Individual, &mut Untimed).unwrap();
+    let expected = reference.dump();
+    for subject in subjects() {
+        for &part in subject.variant.parts() {
+            let measured = Measured::new(subject, part, true, items).unwrap();
+            let checked = measured.verify().unwrap_or_else(|failure| panic!("{subject:?}, {part:?}: {failure}"));
+            assert_eq!(checked.dump, expected, "{subject:?}, {part:?}");
+            let outcome = measured.iterate(false, &mut assay_harness::Phases::new()).unwrap().outcome;
+            if matches!(part, Part::All | Part::Insert) {
+                assert_eq!(outcome, expected.paths.len(), "{subject:?}, {part:?}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn what_is_encoded_reads_back(value in values()) {
+        let canonical = value.canonical();
+        prop_assert_eq!(decode(&encode(&value)).unwrap(), canonical.clone());
+        // Canonical values come back as they are, and have the same bytes.
+        prop_assert_eq!(encode(&canonical), encode(&value));
+        prop_assert_eq!(decode(&encode(&canonical)).unwrap(), canonical);
+    }
+
+    #[test]
+    fn bytes_are_the_same_directly_and_by_way_of_the_text(value in values()) {
+        let mut parsed = Vec::new();
+        let text = to_text(&value);
+        let mut parser = Parser::new(&text);
+        prop_assert!(parser.next_expression(&mut parsed).unwrap(), "{}", text);
+        prop_assert_eq!(&parsed, &encode(&value), "{}", text);
+        prop_assert!(!parser.next_expression(&mut parsed).unwrap(), "{} has a second expression", text);
+    }
+
+    #[test]
+    fn no_path_is_the_beginning_of_another(a in values(), b in values()) {
+        let (a, b) = (encode(&a), encode(&b));
+        prop_assert!(a == b || !a.starts_with(&b) && !b.starts_with(&a));
+    }
+
+    #[test]
+    fn decoding_anything_gives_a_value_or_says_why(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        if let Ok(value) = decode(&bytes) {
+            prop_assert_eq!(decode(&encode(&value)).unwrap(), value);
+        }
+    }
+
+    #[test]
+    fn parsing_anything_gives_bytes_or_says_why(text in "[() \"`$_a1\\\\]{0,40}") {
+        let mut bytes = Vec::new();
+        if let Ok(true) = Parser::new(&text).next_expression(&mut bytes) {
+            prop_assert!(decode(&bytes).is_ok(), "{}: {:?}", text, bytes);
+        }
+    }
+
+    #[test]
+    fn the_trie_is_the_ordered_map(
+        values in prop::collection::vec((values(), 0_u32..3), 0..80),
+        absent in values(),
+        prefix in 0_usize..6,
+    ) {
+        let (mut trie, mut reference) = (Trie::default(), Reference::default());
+        for (value, times) in &values {
+            let path = encode(value);
+            prop_assert_eq!(trie.insert(&path, *times).unwrap(), reference.insert(&path, *times));
+        }
+        prop_assert!(trie.iter().eq(reference.iter()));
+        prop_assert_eq!(trie.len(), reference.len());
+        for value in values.iter().map(|(value, _)| value).chain([&absent]) {
+            let path = encode(value);
+            prop_assert_eq!(trie.count(&path), reference.count(&path));
+            let prefix = &path[..prefix.min(path.len())];
+            let expected = reference.iter().filter(|(path, _)| path.starts_with(prefix));
+            prop_assert!(trie.with_prefix(prefix).eq(expected));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn every_variant_has_the_same_facts(facts in prop::collection::vec(values(), 0..30)) {
+        check(&Items::Facts(facts));
+    }
+
+    #[test]
+    fn every_variant_has_the_same_rules(rules in prop::collection::vec((values(), values()), 0..20)) {
+        // Names as they are written are the names of heads only in canonical rules.
+        let rules = rules.into_iter().map(|(left, right)| {
+            let rule = Rule { left, right }.expression().canonical();
+            let Value::SExpr(items) = rule else { unreachable!("a rule is an expression") };
+            let [_, left, right] = <[Value; 3]>::try_from(items).unwrap();
+            Rule { left, right }
+        });
+        check(&Items::Rules(rules.collect()));
+    }
+
+    #[test]
+    fn every_workload_is_the_same_for_every_variant(
+        items in 1_usize..120,
+        repeated_share in prop_oneof![Just(0_u64), Just(50), Just(99)],
+        rules: bool,
+        shuffled: bool,
+        shape in 0_usize..4,
+        seed: u64,
+    ) {
+        let kind = if rules { Kind::Rules } else { Kind::Facts };
+        let order = if shuffled { Order::Shuffled } else { Order::Sequential };
+        check(&Workload { kind, shape: Shape::CHOICES[shape].1, items, repeated_share, order, seed }.generate());
+    }
+}
+
+/// Enough paths for every size of branch, blocks that are freed and used again, and bulks onto what is there.
+#[test]
+fn large_sets_in_every_order() {
+    for (_, shape) in Shape::CHOICES {
+        for order in [Order::Sequential, Order::Shuffled] {
+            let workload = Workload { kind: Kind::Facts, shape, items: 5000, repeated_share: 20, order, seed: 7 };
+            let items = workload.generate();
+            let Items::Facts(facts) = &items else { unreachable!("facts were asked for") };
+            let (head, tail) = facts.split_at(facts.len() / 3);
+            let mut reference = InPlace::<Reference>::new();
+            reference.add(&items, Insertion::Individual, &mut Untimed).unwrap();
+            for pair in [
+                [Insertion::Individual, Insertion::Bulk],
+                [Insertion::Bulk, Insertion::Individual],
+                [Insertion::Bulk, Insertion::Bulk],
+            ] {
+                let mut environment = InPlace::<Trie>::new();
+                for (part, insertion) in [head, tail].into_iter().zip(pair) {
+                    environment.add(&Items::Facts(part.to_vec()), insertion, &mut Untimed).unwrap();
+                }
+                assert!(environment.dump() == reference.dump(), "{shape:?}, {order:?}, {pair:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_encoded_is_rejected_by_every_variant() {
+    let bad = Value::atom("x".repeat(64));
+    let good = Value::atom("good");
+    for subject in subjects() {
+        for items in [
+            Items::Facts(vec![good.clone(), bad.clone()]),
+            Items::Rules(vec![Rule { left: good.clone(), right: bad.clone() }]),
+        ] {
+            let measured = Measured::new(subject, Part::All, true, &items).unwrap();
+            let failure = measured.iterate(false, &mut assay_harness::Phases::new()).unwrap_err();
+            assert_eq!(failure.to_string(), "a symbol has 64 bytes; at most 63 are possible", "{subject:?}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! A noisy neighbour of known strength, for testing that noise is noticed. It is part of no image and of no measurement.
+//!
+//! ```text
+//! assay-neighbour --kind cpu    --cpus 1   --seconds 30
+//! assay-neighbour --kind memory --cpus 0   --seconds 30 --bytes 268435456
+//! assay-neighbour --kind disk   --cpus 0-1 --seconds 30 --bytes 67108864 --folder /tmp
+//! ```
+//!
+//! One thread per CPU, each bound to its own. It ends after the given time, or when the process that started it does. It prints
+//! `ready` once every thread is at work, and at the end what each kind has done.
+
+mod cpus;
+
+use std::fs::{File, OpenOptions};
+use std::hint::black_box;
+use std::io::{Seek, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Parser, ValueEnum};
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use rustix::thread::sched_setaffinity;
+
+/// What to disturb others with, where, and for how long.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    /// What to use up.
+    #[arg(long)]
+    kind: Kind,
+    /// CPUs to use, as the kernel lists them, e.g. 0-1,4: one thread on each.
+    #[arg(long, value_parser = cpus::parse)]
+    cpus: cpus::List,
+    /// How long, at most an hour.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    seconds: u64,
+    /// Memory to read, or file to write, for each CPU.
+    #[arg(long, default_value_t = 256 << 20, value_parser = clap::value_parser!(u64).range(4096..=4 << 30))]
+    bytes: u64,
+    /// Where disk writes its files.
+    #[arg(long, default_value = ".")]
+    folder: PathBuf,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    /// Arithmetic, all the time.
+    Cpu,
+    /// Reads and writes over memory, as fast as it goes.
+    Memory,
+    /// Writes to a file, each forced to the disk.
+    Disk,
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("assay-neighbour: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    let parent = getppid();
+    set_parent_process_death_signal(Some(Signal::KILL)).context("cannot die with the parent")?;
+    // Between start and request the parent may have gone.
+    ensure!(parent.is_some() && getppid() == parent, "the process that started this has ended");
+
+    let ready = Barrier::new(cli.cpus.0.len() + 1);
+    let until = Instant::now() + Duration::from_secs(cli.seconds);
+    let done: Result<Vec<u64>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = cli
+            .cpus
+            .0
+            .iter()
+            .map(|&cpu| {
+                let ready = &ready;
+                scope.spawn(move || {
+                    let prepared = bind(cpu).and_then(|()| Work::prepare(cli, cpu));
+                    ready.wait();
+                    prepared?.until(until)
+                })
+            })
+            .collect();
+        ready.wait();
+        println!("ready");
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| bail!("a thread panicked"))).collect()
+    });
+    let done: u64 = done?.iter().sum();
+    let (amount, unit) = match cli.kind {
+        Kind::Cpu => (done, "rounds of arithmetic"),
+        Kind::Memory => (done, "bytes of memory"),
+        Kind::Disk => (done, "bytes to disk"),
+    };
+    println!("{amount} {unit} in {} s", cli.seconds);
+    Ok(())
+}
+
+fn bind(cpu: usize) -> Result<()> {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(cpu);
+    sched_setaffinity(None, &set).with_context(|| format!("cannot run on CPU {cpu}"))
+}
+
+/// What one thread does over and over.
+enum Work {
+    Cpu,
+    Memory(Vec<u64>),
+    Disk { file: File, bytes: u64 },
+}
+
+/// Written at once by disk.
+const CHUNK: usize = 1 << 20;
+
+impl Work {
+    fn prepare(cli: &Cli, cpu: usize) -> Result<Self> {
+        Ok(match cli.kind {
+            Kind::Cpu => Self::Cpu,
+            Kind::Memory => Self::Memory(vec![1; usize::try_from(cli.bytes)? / size_of::<u64>()]),
+            Kind::Disk => {
+                let path = cli.folder.join(format!(".assay-neighbour-{}-{cpu}", std::process::id()));
+                let file = OpenOptions::new().write(true).create_new(true).open(&path);
+                let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+                // The file lives as long as it is open, however this ends.
+                std::fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+                Self::Disk { file, bytes: cli.bytes }
+            }
+        })
+    }
+
+    /// How much was done when the time was over.
+    fn until(mut self, until: Instant) -> Result<u64> {
+        let mut done = 0;
+        while Instant::now() < until {
+            done += self.round()?;
+        }
+        Ok(done)
+    }
+
+    fn round(&mut self) -> Result<u64> {
+        match self {
+            Self::Cpu => {
+                let mut x = black_box(0x9e37_79b9_7f4a_7c15_u64);
+                for _ in 0..100_000 {
+                    x ^= x << 13;
+                    x ^= x >> 7;
+                    x ^= x << 17;
+                }
+                black_box(x);
+                Ok(1)
+            }
+            Self::Memory(words) => {
+                for word in words.iter_mut() {
+                    *word = word.wrapping_add(1);
+                }
+                black_box(&words);
+                Ok((words.len() * size_of::<u64>()) as u64)
+            }
+            Self::Disk { file, bytes } => {
+                let chunk = vec![0xA5; CHUNK.min(usize::try_from(*bytes)?)];
+                file.write_all(&chunk).context("cannot write")?;
+                file.sync_data().context("cannot force to the disk")?;
+                if file.stream_position().context("cannot tell the position")? >= *bytes {
+                    file.rewind().context("cannot go back to the start")?;
+                }
+                Ok(chunk.len() as u64)
+            }
+        }
+    }
+}
