@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -39,6 +41,11 @@ func (OS) Output(ctx context.Context, command Command) ([]byte, error) {
 	cmd.Dir = command.Dir
 	cmd.Env = append(os.Environ(), command.Env...)
 	cmd.Stdin = command.Stdin
+	// A program that outlives this one would be left over when this one is killed. The kernel sends the signal when the
+	// thread that started it ends, hence the lock.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	// A grandchild that keeps the pipes open must not keep us waiting after the deadline.
 	cmd.WaitDelay = 2 * time.Second
 	var stdout, stderr bytes.Buffer

@@ -157,6 +157,14 @@ fn connections_that_end_in_the_middle_of_a_frame_leave_nothing_behind() {
 }
 
 #[test]
+fn a_replica_that_does_not_get_there_is_named_after_the_time_it_had() {
+    let mut server = Server::start();
+    let error = control::status(server.port, 5, Duration::from_millis(50)).unwrap_err();
+    assert_eq!(error.to_string(), "a replica has not executed 5 commands after 0.05 s");
+    server.lives();
+}
+
+#[test]
 fn a_replica_ends_when_the_one_that_started_it_does() {
     let mut server = Server::start();
     server.lives();

@@ -19,7 +19,14 @@ pub fn status(port: u16, executed: Slot, patience: Duration) -> io::Result<Statu
     let mut bytes = Vec::new();
     Message::StatusRequest { executed }.append(&mut bytes);
     stream.write_all(&bytes)?;
-    match Message::decode(&receive(&mut stream)?) {
+    let late = |error: io::Error| match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            let seconds = patience.as_secs_f64();
+            io::Error::other(format!("a replica has not executed {executed} commands after {seconds} s"))
+        }
+        _ => error,
+    };
+    match Message::decode(&receive(&mut stream).map_err(late)?) {
         Ok(Message::Status { json }) => serde_json::from_slice(json).map_err(io::Error::other),
         Ok(other) => Err(io::Error::other(format!("{other:?} instead of a status"))),
         Err(malformed) => Err(io::Error::other(malformed.to_string())),
