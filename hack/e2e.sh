@@ -35,6 +35,9 @@ grep -q '^verdict: Go, best: fused-m4r$' out/e2e-local.txt
 step "Its report in a browser"
 hack/browser.sh out/e2e-local/analysis/000/report.html
 
+step "What clients of the replicas saw is linearizable, and causal where it is weak"
+(cd workloads/batch/curp-ho/checker && CURP_BINARY=$OLDPWD/bin/batch-curp-ho go test -count=1 ./...)
+
 step "Tests on the cluster"
 (cd test/e2e && go test -count=1 -timeout 40m -v -run "${E2E_RUN:-.}" ./...)
 

@@ -1,6 +1,6 @@
 ##@ Check
 
-GO_MODULES := operator cluster charts/test test/e2e test/browser
+GO_MODULES := operator cluster charts/test test/e2e test/browser workloads/batch/curp-ho/checker
 TOOLS := -modfile=$(CURDIR)/hack/tools/go.mod
 
 .PHONY: generate

@@ -12,7 +12,7 @@ import (
 )
 
 // longestTitle is what fits above a plot; the whole title is in the plot's own title element.
-const longestTitle = 56
+const longestTitle = 46
 
 // MaxSeries is how many series can be told apart by marker and dash pattern.
 const MaxSeries = 8
