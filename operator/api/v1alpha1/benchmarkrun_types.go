@@ -328,12 +328,14 @@ type NoiseLimits struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
 	Spin string `json:"spin,omitempty"`
 
-	// pressureMemory is the share of the trial's time in which something waited for memory.
+	// pressureMemory is the share of the trial's time in which something waited for memory, beyond what trials of the same
+	// arm and point wait when it is quiet.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
 	PressureMemory string `json:"pressureMemory,omitempty"`
 
-	// pressureIO is the share of the trial's time in which something waited for a disk.
+	// pressureIO is the share of the trial's time in which something waited for a disk, beyond what trials of the same arm
+	// and point wait when it is quiet.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
 	PressureIO string `json:"pressureIo,omitempty"`

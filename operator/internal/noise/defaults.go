@@ -10,8 +10,8 @@ const (
 	// defaultThrottled is one period of a hundred; with exclusive CPUs none is allowed.
 	defaultThrottled = 0.01
 	// defaultCanary and defaultSpin are relative to the run's own best.
-	defaultCanary = 0.20
-	defaultSpin   = 0.10
+	defaultCanary = 0.25
+	defaultSpin   = 0.15
 	// defaultPressureMemory and defaultPressureIO are beyond what the cell's own trials have at their quietest.
 	defaultPressureMemory = 0.05
 	defaultPressureIO     = 0.20

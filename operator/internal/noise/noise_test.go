@@ -90,13 +90,13 @@ func TestATrialIsJudgedByWhatWasReadAroundIt(t *testing.T) {
 		},
 		"the canary right before it was slow": {
 			edit: func(a *record.Attempt) { a.Noise.Before.CanarySeconds = ptr.To(0.00264) },
-			says: []string{"canary 1.32x its best, limit 1.20x"},
+			says: []string{"canary 1.32x its best, limit 1.25x"},
 		},
 		"the canary right after it was slow, and that is the worse one": {
 			edit: func(a *record.Attempt) {
 				a.Noise.Before.CanarySeconds, a.Noise.After.CanarySeconds = ptr.To(0.0021), ptr.To(0.003)
 			},
-			says: []string{"canary 1.50x its best, limit 1.20x"},
+			says: []string{"canary 1.50x its best, limit 1.25x"},
 		},
 		"a canary over other memory is compared with its own kind only": {
 			edit: func(a *record.Attempt) {
@@ -105,7 +105,7 @@ func TestATrialIsJudgedByWhatWasReadAroundIt(t *testing.T) {
 		},
 		"arithmetic was slow: a busy sibling, or a lower clock": {
 			edit: func(a *record.Attempt) { a.Noise.After.SpinSeconds = ptr.To(0.0015) },
-			says: []string{"spin 1.50x its best, limit 1.10x"},
+			says: []string{"spin 1.50x its best, limit 1.15x"},
 		},
 		"waiting for a disk beyond what its own reading takes": {
 			edit: func(a *record.Attempt) { a.Noise.During.PressureIOSeconds = ptr.To(0.5) },
@@ -222,9 +222,9 @@ func TestLimitsOfARun(t *testing.T) {
 		kind Kind
 		want string
 	}{
-		"none given":          {assayv1alpha1.BenchmarkRunSpec{}, Canary, "0.2"},
+		"none given":          {assayv1alpha1.BenchmarkRunSpec{}, Canary, "0.25"},
 		"given":               {assayv1alpha1.BenchmarkRunSpec{Environment: &assayv1alpha1.Environment{Noise: assayv1alpha1.NoiseLimits{Canary: "7.5%"}}}, Canary, "0.075"},
-		"another one given":   {assayv1alpha1.BenchmarkRunSpec{Environment: &assayv1alpha1.Environment{Noise: assayv1alpha1.NoiseLimits{Spin: "7.5%"}}}, Canary, "0.2"},
+		"another one given":   {assayv1alpha1.BenchmarkRunSpec{Environment: &assayv1alpha1.Environment{Noise: assayv1alpha1.NoiseLimits{Spin: "7.5%"}}}, Canary, "0.25"},
 		"off":                 {assayv1alpha1.BenchmarkRunSpec{Environment: &assayv1alpha1.Environment{Noise: assayv1alpha1.NoiseLimits{Canary: "off"}}}, Canary, "none"},
 		"throttling, shared":  {assayv1alpha1.BenchmarkRunSpec{Placement: assayv1alpha1.Placement{Exclusive: assayv1alpha1.ExclusiveNone}}, Throttled, "0.01"},
 		"throttling, own CPU": {assayv1alpha1.BenchmarkRunSpec{Placement: assayv1alpha1.Placement{Exclusive: assayv1alpha1.ExclusiveCPUs}}, Throttled, "0"},
