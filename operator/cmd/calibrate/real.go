@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/stat/distuv"
 	"sigs.k8s.io/yaml"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -88,6 +89,10 @@ func newRealCommand() *cobra.Command {
 	return command
 }
 
+// beyondDoubt is how improbable a number of wrong verdicts has to be at the target's rate before a check fails: with ten runs
+// one is wrong in one check of ten although all is well.
+const beyondDoubt = 0.001
+
 // checkReal holds all rows together to the rate of false verdicts.
 func checkReal(tallies []calibrate.RealTally) []string {
 	wrong, runs := 0, 0
@@ -95,8 +100,9 @@ func checkReal(tallies []calibrate.RealTally) []string {
 		falseGo, falseNoGo, _ := t.Counts()
 		wrong, runs = wrong+falseGo+falseNoGo, runs+len(t.Runs)
 	}
-	if share := calibrate.NewShare(wrong, runs); share.Low > calibrate.MaxFalseRate {
-		return []string{fmt.Sprintf("wrong verdicts: %s of %d runs; the target is at most %g", share, runs, calibrate.MaxFalseRate)}
+	target := distuv.Binomial{N: float64(runs), P: calibrate.MaxFalseRate}
+	if wrong > 0 && target.Survival(float64(wrong)-0.5) < beyondDoubt {
+		return []string{fmt.Sprintf("wrong verdicts: %s of %d runs; the target is at most %g", calibrate.NewShare(wrong, runs), runs, calibrate.MaxFalseRate)}
 	}
 	return nil
 }
