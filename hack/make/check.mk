@@ -12,13 +12,13 @@ generate: ## Regenerate what is generated (may write).
 
 .PHONY: fmt
 fmt: ## Format everything (may write).
-	@for m in $(GO_MODULES); do (cd $$m && gofmt -w $$(go list -f '{{.Dir}}' ./...)); done
+	@for m in $(GO_MODULES); do gofmt -w $$m || exit 1; done
 	@cargo fmt --all --manifest-path workloads/Cargo.toml
 
 .PHONY: lint
 lint: ## Vet, staticcheck, clippy and format checks (read only).
 	@for m in $(GO_MODULES); do \
-	  (cd $$m && bad=$$(gofmt -l $$(go list -f '{{.Dir}}' ./...)) && if [ -n "$$bad" ]; then echo "not formatted, run make fmt: $$bad"; exit 1; fi \
+	  (cd $$m && bad=$$(gofmt -l .) && if [ -n "$$bad" ]; then echo "not formatted, run make fmt: $$bad"; exit 1; fi \
 	   && go vet ./... && go run $(TOOLS) honnef.co/go/tools/cmd/staticcheck ./...) || exit 1; done
 	@cargo fmt --all --manifest-path workloads/Cargo.toml --check
 	@cargo clippy --manifest-path workloads/Cargo.toml --locked --all-targets -- -D warnings
