@@ -36,6 +36,8 @@ type realOptions struct {
 	check      bool
 	update     string
 	json       string
+	// others are the rows of the file that are not measured now.
+	others []calibrate.RealTally
 }
 
 func (o *realOptions) flags(command *cobra.Command) {
@@ -48,7 +50,7 @@ func (o *realOptions) flags(command *cobra.Command) {
 	flags.StringVar(&o.root, "root", ".", "the project's folder")
 	flags.StringVar(&o.binDir, "bin-dir", "bin", "folder with assay, assay-runner, the programs and assay-neighbour")
 	flags.StringVar(&o.out, "out", "", "folder for the ledgers, kept (default: a temporary one, removed)")
-	flags.StringVar(&o.json, "json", "", "also write every run to this file")
+	flags.StringVar(&o.json, "json", "", "write every run to this file when it ends, and go on from those that it holds")
 }
 
 func newRealCommand() *cobra.Command {
@@ -62,15 +64,6 @@ func newRealCommand() *cobra.Command {
 			}
 			table := calibrate.RealTable(tallies)
 			fmt.Fprint(cmd.OutOrStdout(), table)
-			if o.json != "" {
-				raw, err := json.MarshalIndent(map[string]any{"machine": machine(), "date": time.Now().UTC().Format(time.RFC3339), "rows": tallies}, "", "  ")
-				if err != nil {
-					return err
-				}
-				if err := os.WriteFile(o.json, append(raw, '\n'), 0o644); err != nil {
-					return err
-				}
-			}
 			if o.update != "" {
 				said := fmt.Sprintf("`calibrate real --runs %d --seed %d`, %s, on %s.\n\n", o.runs, o.seed, time.Now().UTC().Format("2006-01-02"), machine())
 				if err := update(o.update, "real", said+table); err != nil {
@@ -159,19 +152,27 @@ func (o *realOptions) measure(ctx context.Context, log io.Writer) ([]calibrate.R
 		}
 		defer func() { _ = os.RemoveAll(folder) }()
 	}
-	var out []calibrate.RealTally
-	for i, r := range rows {
-		tally := calibrate.RealTally{Workload: r.workload, Effect: r.effect, Neighbour: r.neighbour}
-		for run := range o.runs {
+	out, err := o.resume(rows)
+	if err != nil {
+		return nil, err
+	}
+	// Round by round, so that a machine that changes during the hour changes for every row.
+	for run := range o.runs {
+		for i, r := range rows {
+			if len(out[i].Runs) > run {
+				continue
+			}
 			where := filepath.Join(folder, fmt.Sprintf("%02d-%03d", i, run))
 			found, err := o.run(ctx, r, o.seed+int64(run), where)
 			if err != nil {
 				return nil, fmt.Errorf("%s, run %d: %w", r.file, run, err)
 			}
 			fmt.Fprintf(log, "%s %s run %d of %d: %s, %s\n", r.file, r.neighbour, run+1, o.runs, found.Verdict, analysis.Describe(found.Ratio))
-			tally.Runs = append(tally.Runs, found)
+			out[i].Runs = append(out[i].Runs, found)
+			if err := o.save(out); err != nil {
+				return nil, err
+			}
 		}
-		out = append(out, tally)
 	}
 	return out, nil
 }
