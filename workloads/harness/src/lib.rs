@@ -10,16 +10,20 @@
 //! * [`ceiling`] measures what the machine could do at best;
 //! * [`machine`] says what the process runs on and how much memory it may use;
 //! * [`simd`] picks an instruction set once, lets it be forced, and proves that it is there;
+//! * [`figures`] is what its `bench` prints, with intervals, from arms that take turns;
+//! * [`program`] is the frame of its command line;
 //! * [`report`] puts it all together and prints it.
 //!
 //! A figure that a kernel does not have is left out. It is never written as zero.
 
 pub mod ceiling;
 pub mod clock;
+pub mod figures;
 pub mod flags;
 pub mod histogram;
 pub mod machine;
 pub mod parity;
+pub mod program;
 pub mod report;
 pub mod simd;
 pub mod unit;

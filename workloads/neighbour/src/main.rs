@@ -1,13 +1,15 @@
-//! A noisy neighbour of known strength, for testing that noise is noticed. It is part of no image and of no measurement.
+//! A noisy neighbour of known strength, for testing that noise is noticed.
 //!
 //! ```text
 //! assay-neighbour --kind cpu    --cpus 1   --seconds 30
 //! assay-neighbour --kind memory --cpus 0   --seconds 30 --bytes 268435456
 //! assay-neighbour --kind disk   --cpus 0-1 --seconds 30 --bytes 67108864 --folder /tmp
+//! assay-neighbour --kind memory --seconds 2 --rest 2 --rounds 100
 //! ```
 //!
-//! One thread per CPU, each bound to its own. It ends after the given time, or when the process that started it does. It prints
-//! `ready` once every thread is at work, and at the end what each kind has done.
+//! One thread per CPU, each bound to its own; without `--cpus` one for each CPU that it may use, bound to none. It ends after the
+//! given time, or when the process that started it does. It prints `ready` once every thread is at work, and at the end of each
+//! round what was done and when, in seconds since 1970.
 
 mod cpus;
 
@@ -17,7 +19,7 @@ use std::io::{Seek, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Barrier;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum};
@@ -31,12 +33,18 @@ struct Cli {
     /// What to use up.
     #[arg(long)]
     kind: Kind,
-    /// CPUs to use, as the kernel lists them, e.g. 0-1,4: one thread on each.
+    /// CPUs to use, as the kernel lists them, e.g. 0-1,4: one thread on each. Without it, as many threads as there are CPUs.
     #[arg(long, value_parser = cpus::parse)]
-    cpus: cpus::List,
-    /// How long, at most an hour.
+    cpus: Option<cpus::List>,
+    /// How long a round is, at most an hour.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
+    /// Seconds of rest before each round.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=3600))]
+    rest: u64,
+    /// How many rounds.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    rounds: u64,
     /// Memory to read, or file to write, for each CPU.
     #[arg(long, default_value_t = 256 << 20, value_parser = clap::value_parser!(u64).range(4096..=4 << 30))]
     bytes: u64,
@@ -66,22 +74,47 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<()> {
-    let parent = getppid();
-    set_parent_process_death_signal(Some(Signal::KILL)).context("cannot die with the parent")?;
-    // Between start and request the parent may have gone.
-    ensure!(parent.is_some() && getppid() == parent, "the process that started this has ended");
+    // The first process of a container has no parent, and ends with its container.
+    if let Some(parent) = getppid() {
+        set_parent_process_death_signal(Some(Signal::KILL)).context("cannot die with the parent")?;
+        // Between start and request the parent may have gone.
+        ensure!(getppid() == Some(parent), "the process that started this has ended");
+    }
+    let threads: Vec<Option<usize>> = match &cli.cpus {
+        Some(list) => list.0.iter().copied().map(Some).collect(),
+        None => vec![None; std::thread::available_parallelism().context("cannot count CPUs")?.get()],
+    };
+    for _ in 0..cli.rounds {
+        std::thread::sleep(Duration::from_secs(cli.rest));
+        let from = seconds_since_1970();
+        let done = round(cli, &threads)?;
+        let what = match cli.kind {
+            Kind::Cpu => "rounds of arithmetic",
+            Kind::Memory => "bytes of memory",
+            Kind::Disk => "bytes to disk",
+        };
+        println!("{done} {what} from {from:.3} to {:.3}", seconds_since_1970());
+    }
+    Ok(())
+}
 
-    let ready = Barrier::new(cli.cpus.0.len() + 1);
+fn seconds_since_1970() -> f64 {
+    // A clock before 1970 has no use here.
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+/// Works on every thread for the time of a round, and tells how much was done.
+fn round(cli: &Cli, cpus: &[Option<usize>]) -> Result<u64> {
+    let ready = Barrier::new(cpus.len() + 1);
     let until = Instant::now() + Duration::from_secs(cli.seconds);
     let done: Result<Vec<u64>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = cli
-            .cpus
-            .0
+        let threads: Vec<_> = cpus
             .iter()
-            .map(|&cpu| {
+            .enumerate()
+            .map(|(number, &cpu)| {
                 let ready = &ready;
                 scope.spawn(move || {
-                    let prepared = bind(cpu).and_then(|()| Work::prepare(cli, cpu));
+                    let prepared = cpu.map_or(Ok(()), bind).and_then(|()| Work::prepare(cli, number));
                     ready.wait();
                     prepared?.until(until)
                 })
@@ -91,14 +124,7 @@ fn run(cli: &Cli) -> Result<()> {
         println!("ready");
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| bail!("a thread panicked"))).collect()
     });
-    let done: u64 = done?.iter().sum();
-    let (amount, unit) = match cli.kind {
-        Kind::Cpu => (done, "rounds of arithmetic"),
-        Kind::Memory => (done, "bytes of memory"),
-        Kind::Disk => (done, "bytes to disk"),
-    };
-    println!("{amount} {unit} in {} s", cli.seconds);
-    Ok(())
+    Ok(done?.iter().sum())
 }
 
 fn bind(cpu: usize) -> Result<()> {
@@ -118,12 +144,12 @@ enum Work {
 const CHUNK: usize = 1 << 20;
 
 impl Work {
-    fn prepare(cli: &Cli, cpu: usize) -> Result<Self> {
+    fn prepare(cli: &Cli, thread: usize) -> Result<Self> {
         Ok(match cli.kind {
             Kind::Cpu => Self::Cpu,
             Kind::Memory => Self::Memory(vec![1; usize::try_from(cli.bytes)? / size_of::<u64>()]),
             Kind::Disk => {
-                let path = cli.folder.join(format!(".assay-neighbour-{}-{cpu}", std::process::id()));
+                let path = cli.folder.join(format!(".assay-neighbour-{}-{thread}", std::process::id()));
                 let file = OpenOptions::new().write(true).create_new(true).open(&path);
                 let file = file.with_context(|| format!("cannot write {}", path.display()))?;
                 // The file lives as long as it is open, however this ends.

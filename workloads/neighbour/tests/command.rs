@@ -88,3 +88,21 @@ fn what_makes_no_sense_is_refused() {
         assert!(!output.status.success(), "{arguments:?}");
     }
 }
+
+#[test]
+fn it_comes_and_goes_and_says_when() {
+    let output =
+        neighbour(&["--kind", "cpu", "--seconds", "1", "--rest", "1", "--rounds", "2"]).output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let spans: Vec<(f64, f64)> = text
+        .lines()
+        .filter_map(|line| line.split_once(" from ")?.1.split_once(" to "))
+        .map(|(from, to)| (from.parse().expect("a time"), to.parse().expect("a time")))
+        .collect();
+    assert_eq!(spans.len(), 2, "{text}");
+    for (from, to) in &spans {
+        assert!((1.0..30.0).contains(&(to - from)), "{text}");
+    }
+    assert!(spans[1].0 - spans[0].1 >= 0.999, "it rests in between: {text}");
+}

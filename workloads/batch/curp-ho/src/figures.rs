@@ -18,8 +18,8 @@
 
 use std::io::Write;
 
+use assay_harness::figures::{self, Estimate};
 use assay_harness::{FlagError, Flags};
-use serde::Serialize;
 
 use crate::command::Class;
 use crate::parameters::Parameters;
@@ -120,8 +120,7 @@ pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
     // The first round is run and forgotten.
     for round in 0..=settings.rounds {
         eprintln!("batch-curp-ho bench: round {round} of {}", settings.rounds);
-        for turn in 0..arms.len() {
-            let arm = if round % 2 == 0 { turn } else { arms.len() - 1 - turn };
+        for arm in figures::in_turn(round as usize, arms.len()) {
             let repeats = if arm == SHORT { SHORT_REPEATS } else { 1 };
             let mut turns = Vec::new();
             for _ in 0..repeats {
@@ -144,7 +143,7 @@ pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
     let ratio = |above: usize, below: usize| {
         Estimate::median(trials[above].iter().zip(&trials[below]).map(|(a, b)| a.ops / b.ops).collect())
     };
-    let figures = [
+    let all = [
         ("curp.closed.ops", "ops/s", each(OURS, |trial| trial.ops)),
         ("curp.closed.weak_p50_ms", "ms", each(OURS, |trial| trial.weak_p50 * 1e3)),
         ("curp.closed.speedup", "x", ratio(OURS, DELAY_0)),
@@ -155,70 +154,15 @@ pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
         ("curp.delay150_over_singles", "x", ratio(GO_150, SINGLES)),
         ("curp.delay150_achieved_us", "us", each(GO_150, |trial| trial.delay * 1e6)),
     ];
-    for (figure, unit, Estimate { value, low, high, samples }) in figures {
-        let line = serde_json::to_string(&Figure { figure, value, unit, low, high, samples })
-            .map_err(|error| Failure::System(error.into()))?;
-        writeln!(out, "{line}").and_then(|()| out.flush())?;
+    for (figure, unit, estimate) in all {
+        figures::print(out, figure, unit, estimate)?;
     }
     Ok(())
-}
-
-/// One line of output.
-#[derive(Serialize)]
-struct Figure<'a> {
-    figure: &'a str,
-    value: f64,
-    unit: &'a str,
-    low: f64,
-    high: f64,
-    samples: usize,
-}
-
-/// A figure and its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Estimate {
-    value: f64,
-    low: f64,
-    high: f64,
-    samples: usize,
-}
-
-impl Estimate {
-    /// The median, with the narrowest symmetric pair of order statistics that covers it with at least 95 %.
-    fn median(mut samples: Vec<f64>) -> Self {
-        samples.sort_by(f64::total_cmp);
-        let n = samples.len();
-        let value = (samples[(n - 1) / 2] + samples[n / 2]) / 2.0;
-        let rank = lower_rank(n);
-        Self { value, low: samples[rank], high: samples[n - 1 - rank], samples: n }
-    }
-}
-
-/// The largest `k` such that the median of `n` samples lies below the one of rank `k` (from zero) with at most 2.5 %.
-fn lower_rank(n: usize) -> usize {
-    // P(at most k of n fair coins), in logarithms because 2^-n gets small.
-    let mut log_term = -(n as f64) * 2_f64.ln();
-    let mut below = log_term.exp();
-    let mut rank = 0;
-    while below <= 0.025 {
-        rank += 1;
-        log_term += ((n - rank + 1) as f64 / rank as f64).ln();
-        below += log_term.exp();
-    }
-    rank.saturating_sub(1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_interval_of_a_median_has_the_textbook_ranks() {
-        // Of 11 samples the 2nd and the 10th, of 20 the 6th and the 15th, of 6 the ends.
-        assert_eq!([6, 11, 20].map(lower_rank), [0, 1, 5]);
-        let estimate = Estimate::median((1..=20).map(f64::from).collect());
-        assert_eq!(estimate, Estimate { value: 10.5, low: 6.0, high: 15.0, samples: 20 });
-    }
 
     #[test]
     fn the_arms_are_the_ones_that_the_figures_speak_of() {

@@ -4,7 +4,8 @@
 use std::process::ExitCode;
 
 use assay_harness::Flags;
-use assay_harness::flags::{FlagError, USAGE};
+use assay_harness::flags::FlagError;
+use assay_harness::program::{self, Arguments, Failed};
 use batch_curp_ho::command::REPLICAS;
 use batch_curp_ho::figures::{self, Settings};
 use batch_curp_ho::parameters::{FlushKind, Parameters};
@@ -20,44 +21,29 @@ const HELP: &str = "usage: batch-curp-ho run [--name=value ...]      one trial; 
 See workloads/batch/curp-ho/README.md for the parameters.";
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    let outcome = match arguments.next().as_deref() {
-        Some("run") => command_run(arguments),
-        Some("bench") => command_bench(arguments),
-        Some("replica") => command_replica(arguments),
-        Some("load") => command_load(arguments),
-        Some("help" | "--help" | "-h") => {
-            println!("{HELP}");
-            Ok(())
-        }
-        _ => Err((USAGE, HELP.to_owned())),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err((code, message)) => {
-            eprintln!("{message}");
-            ExitCode::from(code)
-        }
-    }
+    program::main(HELP, |command, arguments| match command {
+        "run" => Some(command_run(arguments)),
+        "bench" => Some(command_bench(arguments)),
+        "replica" => Some(command_replica(arguments)),
+        "load" => Some(command_load(arguments)),
+        _ => None,
+    })
 }
 
-/// The exit code and the message of a command that failed.
-type Failed = (u8, String);
-
-fn command_run(arguments: impl Iterator<Item = String>) -> Result<(), Failed> {
-    let parameters = Parameters::parse(arguments).map_err(usage)?;
+fn command_run(arguments: Arguments) -> Result<(), Failed> {
+    let parameters = Parameters::parse(arguments).map_err(Failed::usage)?;
     let report = run::run(&parameters).map_err(failed)?;
-    report.print().map_err(|error| (1, error.to_string()))
+    report.print().map_err(Failed::error)
 }
 
-fn command_bench(arguments: impl Iterator<Item = String>) -> Result<(), Failed> {
-    let settings = Settings::parse(arguments).map_err(usage)?;
+fn command_bench(arguments: Arguments) -> Result<(), Failed> {
+    let settings = Settings::parse(arguments).map_err(Failed::usage)?;
     figures::bench(&settings, &mut std::io::stdout().lock()).map_err(failed)
 }
 
-fn command_replica(arguments: impl Iterator<Item = String>) -> Result<(), Failed> {
-    let settings = replica_settings(arguments).map_err(usage)?;
-    replica::run(&settings).map_err(|error| (1, error.to_string()))
+fn command_replica(arguments: Arguments) -> Result<(), Failed> {
+    let settings = replica_settings(arguments).map_err(Failed::usage)?;
+    replica::run(&settings).map_err(Failed::error)
 }
 
 fn replica_settings(arguments: impl Iterator<Item = String>) -> Result<replica::Settings, FlagError> {
@@ -77,17 +63,13 @@ fn replica_settings(arguments: impl Iterator<Item = String>) -> Result<replica::
     Ok(replica::Settings { id, flush, timer, writes })
 }
 
-fn command_load(mut arguments: impl Iterator<Item = String>) -> Result<(), Failed> {
+fn command_load(mut arguments: Arguments) -> Result<(), Failed> {
     match arguments.next() {
-        None => load::run().map_err(|error| (1, error.to_string())),
-        Some(argument) => Err((USAGE, format!("{argument:?}: load takes its orders from standard input"))),
+        None => load::run().map_err(Failed::error),
+        Some(argument) => Err(Failed::usage(format!("{argument:?}: load takes its orders from standard input"))),
     }
 }
 
-fn usage(error: FlagError) -> Failed {
-    (USAGE, error.to_string())
-}
-
 fn failed(failure: Failure) -> Failed {
-    (if failure.is_usage() { USAGE } else { 1 }, failure.to_string())
+    Failed::of(failure.is_usage(), failure)
 }

@@ -21,12 +21,13 @@
 //! | `rms24.stalls.nodelay`, `rms24.stalls.single_write` | the same with one thing repaired |
 //! | `rms24.stalls.two_writes_ms` | milliseconds of an exchange with the document's sockets |
 
+use std::convert::Infallible;
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
+use assay_harness::figures::{self, Estimate, Times, WARMUP_ROUNDS};
 use assay_harness::{FlagError, Flags, Phases, Stopwatch};
-use serde::Serialize;
 
 use crate::client::{Client, Link};
 use crate::geometry::Geometry;
@@ -73,26 +74,12 @@ impl Settings {
 /// When memory is short, standard output is gone, or an answer is wrong.
 pub fn bench(settings: &Settings, program: &Path, out: &mut impl Write) -> Result<(), Failure> {
     let mut print = |figure: &str, unit: &str, estimate: Estimate| {
-        let Estimate { value, low, high, samples } = estimate;
-        let line = serde_json::to_string(&Figure { figure, value, unit, low, high, samples })
-            .map_err(|error| Failure::System(error.into()))?;
-        writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Failure::System)
+        figures::print(out, figure, unit, estimate).map_err(Failure::System)
     };
     build_query(settings, &mut print)?;
     online(settings, program, &mut print)?;
     batching(settings, program, &mut print)?;
     stalls(settings, program, &mut print)
-}
-
-/// One line of output.
-#[derive(Serialize)]
-struct Figure<'a> {
-    figure: &'a str,
-    value: f64,
-    unit: &'a str,
-    low: f64,
-    high: f64,
-    samples: usize,
 }
 
 fn progress(message: std::fmt::Arguments<'_>) {
@@ -315,86 +302,12 @@ fn verify(p: &Parameters, clients: &[Client<'_, Link<'_>>], indices: &[u32]) -> 
     Ok(())
 }
 
-/// Seconds of every arm in every round.
-struct Times(Vec<Vec<f64>>);
-
-/// Rounds that are run and forgotten.
-const WARMUP_ROUNDS: usize = 2;
-
 fn take_turns(rounds: usize, arms: usize, mut run: impl FnMut(usize)) -> Times {
-    let mut times = vec![Vec::with_capacity(rounds); arms];
-    for round in 0..WARMUP_ROUNDS + rounds {
-        for turn in 0..arms {
-            let arm = if round % 2 == 0 { turn } else { arms - 1 - turn };
-            let watch = Stopwatch::start();
-            run(arm);
-            let seconds = watch.seconds();
-            if round >= WARMUP_ROUNDS {
-                times[arm].push(seconds);
-            }
-        }
-    }
-    Times(times)
-}
-
-impl Times {
-    /// The median of the rounds' ratios.
-    fn ratio(&self, numerator: usize, denominator: usize) -> Estimate {
-        Estimate::median(self.0[numerator].iter().zip(&self.0[denominator]).map(|(n, d)| n / d).collect())
-    }
-}
-
-/// A figure and its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Estimate {
-    value: f64,
-    low: f64,
-    high: f64,
-    samples: usize,
-}
-
-impl Estimate {
-    /// The median, with the narrowest symmetric pair of order statistics that covers it with at least 95 %.
-    fn median(mut samples: Vec<f64>) -> Self {
-        samples.sort_by(f64::total_cmp);
-        let n = samples.len();
-        let value = (samples[(n - 1) / 2] + samples[n / 2]) / 2.0;
-        let rank = lower_rank(n);
-        Self { value, low: samples[rank], high: samples[n - 1 - rank], samples: n }
-    }
-}
-
-/// The largest `k` such that the median of `n` samples lies below the one of rank `k` (from zero) with at most 2.5 %.
-fn lower_rank(n: usize) -> usize {
-    // P(at most k of n fair coins) <= 0.025, in logarithms because 2^-n gets small.
-    let mut log_term = -(n as f64) * 2_f64.ln();
-    let mut below = log_term.exp();
-    let mut rank = 0;
-    while below <= 0.025 {
-        rank += 1;
-        log_term += ((n - rank + 1) as f64 / rank as f64).ln();
-        below += log_term.exp();
-    }
-    rank.saturating_sub(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_interval_of_a_median_has_the_textbook_ranks() {
-        // For 20 samples the 6th and the 15th, for 100 the 40th and the 61st, for 6 the ends.
-        assert_eq!([6, 20, 100].map(lower_rank), [0, 5, 39]);
-        let estimate = Estimate::median((1..=20).map(f64::from).collect());
-        assert_eq!(estimate, Estimate { value: 10.5, low: 6.0, high: 15.0, samples: 20 });
-    }
-
-    #[test]
-    fn arms_take_turns_forwards_and_backwards() {
-        let mut order = Vec::new();
-        let times = take_turns(2, 3, |arm| order.push(arm));
-        assert_eq!(order[WARMUP_ROUNDS * 3..], [0, 1, 2, 2, 1, 0]);
-        assert!(times.0.iter().all(|arm| arm.len() == 2));
-    }
+    let timed = |arm: usize| {
+        let watch = Stopwatch::start();
+        run(arm);
+        Ok::<_, Infallible>(watch.seconds())
+    };
+    let Ok(times) = figures::take_turns(rounds, arms, timed);
+    times
 }

@@ -26,14 +26,14 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use assay_harness::figures::{self, Estimate};
 use assay_harness::{FlagError, Flags, Phases, Stopwatch};
-use serde::Serialize;
 
 use crate::ceiling;
 use crate::crash::Crash;
 use crate::dataset::{Data, Kind};
 use crate::distance::{Distance, Path};
-use crate::estimate::Estimate;
+use crate::estimate::mean;
 use crate::index::{Index, phase};
 use crate::options::{Options, take_path};
 use crate::prepare::{Cache, WorkFolder};
@@ -112,11 +112,7 @@ pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
     // Blocks of the largest arm while it is prepared; three copies of it on disk, and two prepared data sets.
     check_memory(s.vectors() as u64 * (baseline.block_size as u64 + 4096) + (256 << 20))?;
     check_disk(5 * s.vectors() as u64 * baseline.node_bytes() + (256 << 20), &cache)?;
-    let mut print = |figure: &str, unit: &str, estimate: Estimate| {
-        let Estimate { value, low, high, samples } = estimate;
-        let line = serde_json::to_string(&Figure { figure, value, unit, low, high, samples });
-        line.map_err(std::io::Error::other).and_then(|line| writeln!(out, "{line}")).and_then(|()| out.flush())
-    };
+    let mut print = |figure: &str, unit: &str, estimate: Estimate| figures::print(out, figure, unit, estimate);
     let all = [Strategy::Baseline, Strategy::Seek, Strategy::Ours];
 
     let outcome = compare(s, &cache, &all, Kind::Clustered, Synchronous::Normal, Beside::Peer)?;
@@ -128,7 +124,7 @@ pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
     #[cfg(feature = "peer")]
     {
         print("diskann.peer.insert10k.us", "us", outcome.us(outcome.beside()))?;
-        print("diskann.peer.recall10", "1", Estimate::mean(&outcome.recalls[outcome.beside()]))?;
+        print("diskann.peer.recall10", "1", mean(&outcome.recalls[outcome.beside()]))?;
     }
 
     let outcome = compare(s, &cache, &all, Kind::Uniform, Synchronous::Off, Beside::Nothing)?;
@@ -140,17 +136,6 @@ pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
     outcome.print_times("full.", &two, &mut print)?;
     print("diskann.full.sync_us", "us", Estimate::median(outcome.syncs.clone()))?;
     Ok(())
-}
-
-/// One line of output.
-#[derive(Serialize)]
-struct Figure<'a> {
-    figure: &'a str,
-    value: f64,
-    unit: &'a str,
-    low: f64,
-    high: f64,
-    samples: usize,
 }
 
 fn progress(message: std::fmt::Arguments<'_>) {
@@ -235,7 +220,7 @@ fn compare(
     for round in 0..WARMUP_ROUNDS + s.rounds {
         let first = s.size + round * s.round_inserts;
         let vectors = first..first + s.round_inserts;
-        for arm in in_turn(round, turns) {
+        for arm in figures::in_turn(round, turns) {
             let watch = Stopwatch::start();
             if let Some(arm) = arms.get_mut(arm) {
                 for vector in vectors.clone() {
@@ -279,11 +264,6 @@ fn compare(
         outcome.recalls.push(peer_recalls(&peer, &data, s.search_list));
     }
     Ok(outcome)
-}
-
-/// The arms in the order of a round.
-fn in_turn(round: usize, arms: usize) -> impl Iterator<Item = usize> {
-    (0..arms).map(move |turn| if round.is_multiple_of(2) { turn } else { arms - 1 - turn })
 }
 
 #[cfg(feature = "peer")]
@@ -353,22 +333,16 @@ impl Outcome {
     ) -> std::io::Result<()> {
         let (baseline, ours) = (&self.recalls[0], &self.recalls[self.ours()]);
         let recall = format!("diskann.{prefix}recall10");
-        print(&recall, "1", Estimate::mean(ours))?;
-        print(&format!("{recall}.baseline"), "1", Estimate::mean(baseline))?;
+        print(&recall, "1", mean(ours))?;
+        print(&format!("{recall}.baseline"), "1", mean(baseline))?;
         let gains: Vec<f64> = ours.iter().zip(baseline).map(|(ours, baseline)| ours - baseline).collect();
-        print(&format!("{recall}.gain"), "1", Estimate::mean(&gains))
+        print(&format!("{recall}.gain"), "1", mean(&gains))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn arms_take_turns_forwards_and_backwards() {
-        assert_eq!(in_turn(0, 3).collect::<Vec<_>>(), [0, 1, 2]);
-        assert_eq!(in_turn(1, 3).collect::<Vec<_>>(), [2, 1, 0]);
-    }
 
     #[test]
     fn every_figure_is_one_line_with_an_interval_around_its_value() {

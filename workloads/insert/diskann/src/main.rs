@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use assay_harness::flags::USAGE;
+use assay_harness::program::{self, Arguments, Failed};
 use insert_diskann::figures::{self, Settings};
 use insert_diskann::options::take_path;
 use insert_diskann::run::{self, Failure, Parameters};
@@ -16,64 +16,46 @@ const HELP: &str = "usage: insert-diskann run [--name=value ...]               o
 See workloads/insert/diskann/README.md for the parameters.";
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    let outcome = match arguments.next().as_deref() {
-        Some("run") => command_run(arguments),
-        Some("bench") => command_bench(arguments),
-        Some("build") => command_build(arguments),
-        Some("verify") => command_verify(arguments),
-        Some("help" | "--help" | "-h") => {
-            println!("{HELP}");
-            Ok(())
-        }
-        _ => Err((USAGE, HELP.to_owned())),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err((code, message)) => {
-            eprintln!("{message}");
-            ExitCode::from(code)
-        }
-    }
+    program::main(HELP, |command, arguments| match command {
+        "run" => Some(command_run(arguments)),
+        "bench" => Some(command_bench(arguments)),
+        "build" => Some(command_build(arguments)),
+        "verify" => Some(command_verify(arguments)),
+        _ => None,
+    })
 }
 
-/// The exit code and the message of a command that failed.
-type Failed = (u8, String);
-
-fn command_run(arguments: impl Iterator<Item = String>) -> Result<(), Failed> {
-    let parameters = Parameters::parse(arguments).map_err(usage)?;
+fn command_run(arguments: Arguments) -> Result<(), Failed> {
+    let parameters = Parameters::parse(arguments).map_err(Failed::usage)?;
     let report = run::run(&parameters).map_err(failed)?;
-    report.print().map_err(|error| (1, error.to_string()))
+    report.print().map_err(Failed::error)
 }
 
-fn command_bench(arguments: impl Iterator<Item = String>) -> Result<(), Failed> {
-    let settings = Settings::parse(arguments).map_err(usage)?;
+fn command_bench(arguments: Arguments) -> Result<(), Failed> {
+    let settings = Settings::parse(arguments).map_err(Failed::usage)?;
     figures::bench(&settings, &mut std::io::stdout().lock()).map_err(failed)
 }
 
-fn command_build(arguments: impl Iterator<Item = String>) -> Result<(), Failed> {
-    let parameters = build::Parameters::parse(arguments).map_err(usage)?;
+fn command_build(arguments: Arguments) -> Result<(), Failed> {
+    let parameters = build::Parameters::parse(arguments).map_err(Failed::usage)?;
     build::build(&parameters, &mut std::io::stdout().lock()).map_err(failed)
 }
 
-fn command_verify(arguments: impl Iterator<Item = String>) -> Result<(), Failed> {
+fn command_verify(arguments: Arguments) -> Result<(), Failed> {
     let mut arguments: Vec<String> = arguments.collect();
-    let index: Option<PathBuf> = take_path(&mut arguments, "index").map_err(usage)?;
+    let index: Option<PathBuf> = take_path(&mut arguments, "index").map_err(Failed::usage)?;
     match (index, arguments.first()) {
-        (_, Some(unknown)) => Err((USAGE, format!("{unknown:?}: verify takes --index=FILE and nothing else"))),
-        (None, None) => Err((USAGE, "--index=: the file to verify is needed".to_owned())),
+        (_, Some(unknown)) => Err(Failed::usage(format!("{unknown:?}: verify takes --index=FILE and nothing else"))),
+        (None, None) => Err(Failed::usage("--index=: the file to verify is needed")),
         (Some(path), None) => {
-            let summary = verify::check_file(&path).map_err(|error| (1, format!("{}: {error}", path.display())))?;
-            println!("{}", serde_json::to_string(&summary).map_err(|error| (1, error.to_string()))?);
+            let summary =
+                verify::check_file(&path).map_err(|error| Failed::error(format!("{}: {error}", path.display())))?;
+            println!("{}", serde_json::to_string(&summary).map_err(Failed::error)?);
             Ok(())
         }
     }
 }
 
-fn usage(error: impl std::fmt::Display) -> Failed {
-    (USAGE, error.to_string())
-}
-
 fn failed(failure: Failure) -> Failed {
-    (if failure.is_usage() { USAGE } else { 1 }, failure.to_string())
+    Failed::of(failure.is_usage(), failure)
 }

@@ -15,13 +15,14 @@
 //! | `pir.q8.dpf_over_scan` | `fused-m4r` from DPF keys to answers over the same with the bits given |
 //! | `pir.q1.p95.ratio` | 95th percentile of `fused-m4r` over that of `loop`, both from toy keys to answers; the interval is a bootstrap over rounds |
 
+use std::convert::Infallible;
 use std::io::Write;
 
+use assay_harness::figures::{self, Estimate, Times};
 use assay_harness::simd::{Isa, Path};
 use assay_harness::{FlagError, Flags, Phases, Stopwatch, ceiling};
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-use serde::Serialize;
 
 use crate::keys::{KeyKind, Keys};
 use crate::matrix::Matrix;
@@ -76,10 +77,7 @@ pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
     let matrix = Matrix::generate(s.rows, s.row_size, workload::SEED).map_err(Failure::System)?;
     let bench = Bench { matrix, isa };
     let mut print = |figure: &str, unit: &str, estimate: Estimate| {
-        let Estimate { value, low, high, samples } = estimate;
-        let line = serde_json::to_string(&Figure { figure, value, unit, low, high, samples })
-            .map_err(|e| Failure::System(e.into()))?;
-        writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Failure::System)
+        figures::print(out, figure, unit, estimate).map_err(Failure::System)
     };
 
     for queries in [8, 32] {
@@ -91,7 +89,7 @@ pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
         print(&name("speedup.fused_naive"), "x", times.ratio(LOOP, NAIVE))?;
         print(&name("scan_speedup.fused_m4r"), "x", times.ratio(LOOP, M4R_SCAN))?;
         print(&name("scan_speedup_like_for_like.fused_m4r"), "x", times.ratio(LOOP_SCAN, M4R_SCAN))?;
-        let per_query = |arm: usize| Estimate::median(times.0[arm].iter().map(|t| t * 1e3 / queries as f64).collect());
+        let per_query = |arm: usize| times.median(arm, 1e3 / queries as f64);
         print(&name("ms_per_query.loop"), "ms", per_query(LOOP))?;
         print(&name("ms_per_query.fused_m4r"), "ms", per_query(M4R))?;
         if times.0.len() > GFNI {
@@ -110,24 +108,12 @@ pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
 
     progress(format_args!("distributed point functions: {} rounds", s.rounds));
     let times = bench.dpf(s.rounds);
-    let per_key = times.0[0].iter().map(|t| t * 1e6 / DPF_KEYS as f64).collect();
-    print("pir.dpf.expand_us_per_key", "us", Estimate::median(per_key))?;
+    print("pir.dpf.expand_us_per_key", "us", times.median(0, 1e6 / DPF_KEYS as f64))?;
     print("pir.q8.dpf_over_scan", "x", times.ratio(1, 2))?;
 
     progress(format_args!("Q=1 tail: {} rounds", s.tail_rounds));
     let times = bench.tail(s.tail_rounds);
-    print("pir.q1.p95.ratio", "x", times.p95_ratio(1, 0))
-}
-
-/// One line of output.
-#[derive(Serialize)]
-struct Figure<'a> {
-    figure: &'a str,
-    value: f64,
-    unit: &'a str,
-    low: f64,
-    high: f64,
-    samples: usize,
+    print("pir.q1.p95.ratio", "x", p95_ratio(&times, 1, 0))
 }
 
 fn progress(message: std::fmt::Arguments<'_>) {
@@ -239,87 +225,34 @@ impl Bench {
     }
 }
 
-/// Seconds of every arm in every round.
-struct Times(Vec<Vec<f64>>);
-
-/// Rounds that are run and forgotten.
-const WARMUP_ROUNDS: usize = 2;
-
 fn take_turns(rounds: usize, arms: usize, mut run: impl FnMut(usize)) -> Times {
-    let mut times = vec![Vec::with_capacity(rounds); arms];
-    for round in 0..WARMUP_ROUNDS + rounds {
-        for turn in 0..arms {
-            let arm = if round % 2 == 0 { turn } else { arms - 1 - turn };
-            let watch = Stopwatch::start();
-            run(arm);
-            let seconds = watch.seconds();
-            if round >= WARMUP_ROUNDS {
-                times[arm].push(seconds);
-            }
-        }
-    }
-    Times(times)
+    let timed = |arm: usize| {
+        let watch = Stopwatch::start();
+        run(arm);
+        Ok::<_, Infallible>(watch.seconds())
+    };
+    let Ok(times) = figures::take_turns(rounds, arms, timed);
+    times
 }
 
-impl Times {
-    /// The median of the rounds' ratios.
-    fn ratio(&self, numerator: usize, denominator: usize) -> Estimate {
-        Estimate::median(self.0[numerator].iter().zip(&self.0[denominator]).map(|(n, d)| n / d).collect())
-    }
-
-    /// The ratio of two 95th percentiles, with a bootstrap over rounds.
-    fn p95_ratio(&self, numerator: usize, denominator: usize) -> Estimate {
-        const RESAMPLES: usize = 2000;
-        let (n, d) = (&self.0[numerator], &self.0[denominator]);
-        let ratio = |rounds: &[usize]| {
-            let p95 = |times: &[f64]| percentile(rounds.iter().map(|round| times[*round]).collect(), 0.95);
-            p95(n) / p95(d)
-        };
-        let rounds = n.len();
-        let mut rng = ChaCha12Rng::seed_from_u64(95);
-        let resampled = (0..RESAMPLES).map(|_| {
-            let rounds: Vec<usize> = (0..rounds).map(|_| (rng.next_u64() % rounds as u64) as usize).collect();
-            ratio(&rounds)
-        });
-        let resampled: Vec<f64> = resampled.collect();
-        let all: Vec<usize> = (0..rounds).collect();
-        let (low, high) = (percentile(resampled.clone(), 0.025), percentile(resampled, 0.975));
-        Estimate { value: ratio(&all), low, high, samples: rounds }
-    }
-}
-
-/// A figure and its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Estimate {
-    value: f64,
-    low: f64,
-    high: f64,
-    samples: usize,
-}
-
-impl Estimate {
-    /// The median, with the narrowest symmetric pair of order statistics that covers it with at least 95 %.
-    fn median(mut samples: Vec<f64>) -> Self {
-        samples.sort_by(f64::total_cmp);
-        let n = samples.len();
-        let value = (samples[(n - 1) / 2] + samples[n / 2]) / 2.0;
-        let rank = lower_rank(n);
-        Self { value, low: samples[rank], high: samples[n - 1 - rank], samples: n }
-    }
-}
-
-/// The largest `k` such that the median of `n` samples lies below the one of rank `k` (from zero) with at most 2.5 %.
-fn lower_rank(n: usize) -> usize {
-    // P(at most k of n fair coins) <= 0.025, in logarithms because 2^-n gets small.
-    let mut log_term = -(n as f64) * 2_f64.ln();
-    let mut below = log_term.exp();
-    let mut rank = 0;
-    while below <= 0.025 {
-        rank += 1;
-        log_term += ((n - rank + 1) as f64 / rank as f64).ln();
-        below += log_term.exp();
-    }
-    rank.saturating_sub(1)
+/// The ratio of two arms' 95th percentiles, with a bootstrap over rounds.
+fn p95_ratio(times: &Times, numerator: usize, denominator: usize) -> Estimate {
+    const RESAMPLES: usize = 2000;
+    let (n, d) = (&times.0[numerator], &times.0[denominator]);
+    let ratio = |rounds: &[usize]| {
+        let p95 = |times: &[f64]| percentile(rounds.iter().map(|round| times[*round]).collect(), 0.95);
+        p95(n) / p95(d)
+    };
+    let rounds = n.len();
+    let mut rng = ChaCha12Rng::seed_from_u64(95);
+    let resampled = (0..RESAMPLES).map(|_| {
+        let rounds: Vec<usize> = (0..rounds).map(|_| (rng.next_u64() % rounds as u64) as usize).collect();
+        ratio(&rounds)
+    });
+    let resampled: Vec<f64> = resampled.collect();
+    let all: Vec<usize> = (0..rounds).collect();
+    let (low, high) = (percentile(resampled.clone(), 0.025), percentile(resampled, 0.975));
+    Estimate { value: ratio(&all), low, high, samples: rounds }
 }
 
 /// The nearest-rank percentile.
@@ -334,25 +267,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interval_of_a_median_has_the_textbook_ranks() {
-        // For 20 samples the 6th and the 15th, for 100 the 40th and the 61st, for 6 the ends.
-        assert_eq!([6, 20, 100].map(lower_rank), [0, 5, 39]);
-        let estimate = Estimate::median((1..=20).map(f64::from).collect());
-        assert_eq!(estimate, Estimate { value: 10.5, low: 6.0, high: 15.0, samples: 20 });
-    }
-
-    #[test]
     fn a_percentile_is_a_sample() {
         assert_eq!(percentile((1..=200).rev().map(f64::from).collect(), 0.95), 190.0);
         assert_eq!(percentile(vec![3.0], 0.025), 3.0);
-    }
-
-    #[test]
-    fn arms_take_turns_forwards_and_backwards() {
-        let mut order = Vec::new();
-        let times = take_turns(2, 3, |arm| order.push(arm));
-        assert_eq!(order[WARMUP_ROUNDS * 3..], [0, 1, 2, 2, 1, 0]);
-        assert!(times.0.iter().all(|arm| arm.len() == 2));
     }
 
     #[test]

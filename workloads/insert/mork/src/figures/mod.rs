@@ -32,15 +32,14 @@ mod turns;
 use std::io::Write;
 use std::num::NonZeroUsize;
 
+use assay_harness::figures::{self, Estimate, Times};
 use assay_harness::{FlagError, Flags, Phases};
-use serde::Serialize;
 
 use crate::environment::{Insertion, Items, Rejected};
 use crate::run::{Failure, check_room};
 use crate::scratch::Scratch;
 use crate::subject::{Measured, Part, StoreKind, Subject, Variant};
 use crate::workload::{Kind, Order, SEED, Shape, Workload};
-use turns::{Estimate, Times};
 
 /// What `bench` can be told.
 #[derive(Debug, Clone, Copy)]
@@ -80,10 +79,7 @@ pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
     // Values, paths, and two environments of the larger size at a time.
     check_room(s.many as u64 * 2000 + (64 << 20), s.scratch)?;
     let mut print = |figure: &str, unit: &str, estimate: Estimate| {
-        let Estimate { value, low, high, samples } = estimate;
-        let line = serde_json::to_string(&Figure { figure, value, unit, low, high, samples })
-            .map_err(|e| Failure::System(e.into()))?;
-        writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Failure::System)
+        figures::print(out, figure, unit, estimate).map_err(Failure::System)
     };
     few(s, &mut print)?;
     repeated(s, &mut print)?;
@@ -164,14 +160,14 @@ fn few(s: &Settings, print: Print<'_>) -> Result<(), Failure> {
     let [serialise, parse, scratch, insert, encode] = rest;
     let times = take_turns(&format!("{} facts", s.few), s.rounds, &arms)?;
     let n = s.few as f64;
-    print("mork.c.ns_per_fact", "ns", times.per_item(c, n))?;
-    print("mork.c.ns_per_fact.n1000", "ns", times.per_item(c, n))?;
-    print("mork.c.ns_per_fact.n1000.insertion_only", "ns", times.per_item(c_only, n))?;
-    print("mork.c.ns_per_fact.n1000.shuffled", "ns", times.per_item(c_shuffled, n))?;
+    print("mork.c.ns_per_fact", "ns", times.median(c, 1e9 / (n)))?;
+    print("mork.c.ns_per_fact.n1000", "ns", times.median(c, 1e9 / (n)))?;
+    print("mork.c.ns_per_fact.n1000.insertion_only", "ns", times.median(c_only, 1e9 / (n)))?;
+    print("mork.c.ns_per_fact.n1000.shuffled", "ns", times.median(c_shuffled, 1e9 / (n)))?;
     print("mork.c.speedup", "x", times.ratio(base, c))?;
     print("mork.bulk_over_individual", "x", times.ratio(c, c_bulk))?;
     print("mork.bulk_over_individual.shuffled", "x", times.ratio(c_shuffled, c_bulk_shuffled))?;
-    print("mork.baseline.ns_per_fact", "ns", times.per_item(base, n))?;
+    print("mork.baseline.ns_per_fact", "ns", times.median(base, 1e9 / (n)))?;
     print("mork.baseline.bulk_over_individual", "x", times.ratio(base, base_bulk))?;
     print("mork.b.speedup", "x", times.ratio(base, b))?;
     print("mork.b.speedup.scratch_4gib", "x", times.ratio(base, b_huge))?;
@@ -215,9 +211,9 @@ fn many(s: &Settings, print: Print<'_>) -> Result<(), Failure> {
     let [base, c, c_bulk, c_only, c_shuffled, c_bulk_shuffled, btree] = std::array::from_fn::<usize, 7, _>(|arm| arm);
     let times = take_turns(&format!("{} facts", s.many), s.rounds, &arms)?;
     let n = s.many as f64;
-    print("mork.c.ns_per_fact.n100000", "ns", times.per_item(c, n))?;
-    print("mork.c.ns_per_fact.n100000.insertion_only", "ns", times.per_item(c_only, n))?;
-    print("mork.c.ns_per_fact.n100000.shuffled", "ns", times.per_item(c_shuffled, n))?;
+    print("mork.c.ns_per_fact.n100000", "ns", times.median(c, 1e9 / (n)))?;
+    print("mork.c.ns_per_fact.n100000.insertion_only", "ns", times.median(c_only, 1e9 / (n)))?;
+    print("mork.c.ns_per_fact.n100000.shuffled", "ns", times.median(c_shuffled, 1e9 / (n)))?;
     print("mork.c.speedup.n100000", "x", times.ratio(base, c))?;
     print("mork.bulk_over_individual.n100000", "x", times.ratio(c, c_bulk))?;
     print("mork.bulk_over_individual.n100000.shuffled", "x", times.ratio(c_shuffled, c_bulk_shuffled))?;
@@ -228,7 +224,7 @@ fn rules(s: &Settings, print: Print<'_>) -> Result<(), Failure> {
     let rules = items(Kind::Rules, s.few, 0, Order::Sequential);
     let arms = [baseline(s), direct(s)].map(|subject| (subject, Part::All, true, &rules));
     let times = take_turns(&format!("{} rules", s.few), s.rounds, &arms)?;
-    print("mork.c.ns_per_rule", "ns", times.per_item(1, s.few as f64))?;
+    print("mork.c.ns_per_rule", "ns", times.median(1, 1e9 / (s.few as f64)))?;
     print("mork.c.rule_speedup", "x", times.ratio(0, 1))
 }
 
@@ -247,17 +243,6 @@ fn take_turns(what: &str, rounds: usize, arms: &[Arm<'_>]) -> Result<Times, Fail
     turns::take_turns(rounds, arms.len(), |arm| {
         measured[arm].iterate(false, &mut Phases::new()).map(|done| done.seconds)
     })
-}
-
-/// One line of output.
-#[derive(Serialize)]
-struct Figure<'a> {
-    figure: &'a str,
-    value: f64,
-    unit: &'a str,
-    low: f64,
-    high: f64,
-    samples: usize,
 }
 
 #[cfg(test)]
