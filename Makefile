@@ -14,6 +14,8 @@ include hack/make/build.mk
 include hack/make/check.mk
 include hack/make/cluster.mk
 include hack/make/bench.mk
+include hack/make/examples.mk
+include hack/make/dashboards.mk
 
 .PHONY: help
 help: ## Show this help.

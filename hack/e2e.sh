@@ -46,6 +46,10 @@ for smoke in workflows/studies/*/smoke.yaml; do
     echo "study $study: exit code $status, and not every trial was used"
     exit 1
   fi
+  if [ ! -s "out/e2e-$study/analysis/000/tables/document.csv" ]; then
+    echo "study $study: there is no table in the form of its document"
+    exit 1
+  fi
 done
 
 step "The first study's report in a browser"
@@ -53,6 +57,9 @@ hack/browser.sh out/e2e-local/analysis/000/report.html
 
 step "What clients of the replicas saw is linearizable, and causal where it is weak"
 (cd workloads/batch/curp-ho/checker && CURP_BINARY=$OLDPWD/bin/batch-curp-ho go test -count=1 ./...)
+
+step "What the documentation tells people to type"
+(export PATH=$PWD/bin:$PATH && cd test/docs && go run ./cmd/rundocs -root ../..)
 
 step "Tests on the cluster"
 (cd test/e2e && go test -count=1 -timeout 40m -v -run "${E2E_RUN:-.}" ./...)

@@ -7,7 +7,7 @@ step() { printf '\n== %s  (%d:%02d elapsed)\n' "$*" $(((SECONDS - began) / 60)) 
 own_images() {
   bin/cluster images add --name assay.dev/assay-operator:0.1.0 --file /manager=bin/manager --file /assay=bin/assay --entrypoint /manager --user 65532
   bin/cluster images add --name assay.dev/assay-runner:0.1.0 --file /assay-runner=bin/assay-runner --entrypoint /assay-runner --user 65532
-  bin/cluster images add --name assay.dev/assay-scan:0.1.0 --file /scan-pir=bin/scan-pir --file /spin-kernel=bin/spin-kernel --entrypoint /scan-pir --user 65532
+  bin/cluster images add --name assay.dev/assay-scan:0.1.0 --file /scan-pir=bin/scan-pir --file /spin-kernel=bin/spin-kernel --file /assay-neighbour=bin/assay-neighbour --entrypoint /scan-pir --user 65532
   bin/cluster images add --name assay.dev/assay-batch:0.1.0 --file /batch-rms24=bin/batch-rms24 --file /batch-curp-ho=bin/batch-curp-ho --entrypoint /batch-rms24 --user 65532
   bin/cluster images add --name assay.dev/assay-insert:0.1.0 --file /insert-diskann=bin/insert-diskann --file /insert-mork=bin/insert-mork --entrypoint /insert-mork --user 65532
 }
@@ -51,6 +51,10 @@ install_assay() {
   fi
 
   step "Installing charts/assay"
+  if [ "$mode" = embedded ]; then
+    echo "Grafana is left out: its image is in a registry that this cluster does not reach. Its dashboards are there."
+    HELM_ARGS="--set grafana.mode=external ${HELM_ARGS:-}"
+  fi
   # shellcheck disable=SC2086 # HELM_ARGS is a list of arguments.
   helm upgrade --install assay charts/assay --namespace assay-system --create-namespace --wait --timeout 5m ${HELM_ARGS:-}
 }

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,12 +19,20 @@ import (
 
 // variations are values under which the rules for every object are checked.
 var variations = map[string]string{
-	"defaults":               ``,
-	"several run namespaces": `{runNamespaces: [default, team-a, team-b], createRunNamespaces: true}`,
-	"everything external":    `{argo: {mode: external}, prometheus: {mode: external}, minio: {mode: external, existingSecret: s3, external: {endpoint: s3.example.com}}}`,
-	"persistent":             `{minio: {persistence: {enabled: true}}}`,
-	"scheduled":              `{scheduling: {nodeSelector: {pool: infra}, tolerations: [{key: infra, operator: Exists}], priorityClassName: high}, images: {pullSecrets: [{name: registry}]}}`,
-	"runs beside the chart":  `{runNamespaces: [assay-system], fullnameOverride: bench, operator: {replicas: 2, extraArgs: [--image-pull-grace=5m]}}`,
+	"defaults":                           ``,
+	"several run namespaces":             `{runNamespaces: [default, team-a, team-b], createRunNamespaces: true}`,
+	"everything external":                `{argo: {mode: external}, prometheus: {mode: external}, grafana: {mode: external}, minio: {mode: external, existingSecret: s3, external: {endpoint: s3.example.com}}}`,
+	"persistent":                         `{minio: {persistence: {enabled: true}}}`,
+	"scheduled":                          `{scheduling: {nodeSelector: {pool: infra}, tolerations: [{key: infra, operator: Exists}], priorityClassName: high}, images: {pullSecrets: [{name: registry}]}}`,
+	"a private authority":                `{minio: {mode: external, existingSecret: s3, external: {endpoint: "minio.storage.svc:9000", ca: {certificate: "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"}}}}`,
+	"an identity of its own":             `{grafana: {mode: external}, minio: {mode: external, region: eu-west-1, external: {endpoint: s3.eu-west-1.amazonaws.com, workloadIdentity: true, pathStyle: false}}, operator: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/assay"}}}, runs: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/runs"}}}}`,
+	"a Prometheus Operator":              `{prometheus: {mode: external, operator: {enabled: true, labels: {release: monitoring}, interval: 20s}}, grafana: {mode: external}}`,
+	"an external Argo that needs rights": `{runNamespaces: [team-a, team-b], argo: {mode: external, external: {namespace: argo, serviceAccount: argo}}}`,
+	"replicated":                         `{operator: {replicas: 3}, argo: {controller: {replicas: 2}, server: {replicas: 2}}, commonLabels: {team: perf}, podAnnotations: {sidecar.istio.io/inject: "false"}}`,
+	"runs kept apart":                    `{networkPolicies: {runs: {isolate: Both, egress: [{to: [{podSelector: {}}]}]}, interfacesFrom: [{namespaceSelector: {}}], metricsFrom: [{namespaceSelector: {}}], apiServer: {ports: [6443], cidrs: [10.0.0.1/32]}}}`,
+	"a benchmark gate":                   `{benchmarkGate: {enabled: true}, runNamespaces: [team-a, team-b], grafana: {reportsURL: "https://minio.example.com/assay"}}`,
+	"no policies":                        `{networkPolicies: {enabled: false}}`,
+	"runs beside the chart":              `{runNamespaces: [assay-system], fullnameOverride: bench, operator: {replicas: 2, extraArgs: [--image-pull-grace=5m]}}`,
 }
 
 func TestLint(t *testing.T) {
@@ -130,7 +140,7 @@ func TestObjects(t *testing.T) {
 			},
 		},
 		"an external object store replaces MinIO and its Secret": {
-			values:  `{minio: {mode: external, existingSecret: s3, bucket: ledger, region: eu-west-1, accessKeyKey: id, external: {endpoint: "s3.example.com:8443"}}}`,
+			values:  `{minio: {mode: external, existingSecret: s3, bucket: ledger, region: eu-west-1, accessKeyKey: id, external: {endpoint: "s3.example.com:8443"}}, grafana: {mode: external}}`,
 			want:    []string{"Job/assay-system/assay-create-bucket"},
 			wantNot: []string{"Secret/", "StatefulSet/", "Service/assay-system/assay-minio"},
 			check: func(t *testing.T, chart *rendered) {
@@ -145,7 +155,7 @@ func TestObjects(t *testing.T) {
 			wantNot: []string{"Job/"},
 		},
 		"an external Prometheus finds the services by their annotations": {
-			values:  `{prometheus: {mode: external}}`,
+			values:  `{prometheus: {mode: external}, grafana: {mode: external}}`,
 			wantNot: []string{"Deployment/assay-system/assay-prometheus", "ConfigMap/assay-system/assay-prometheus", "Role/assay-system/assay-prometheus"},
 			check: func(t *testing.T, chart *rendered) {
 				for _, name := range []string{"operator", "argo-controller", "minio"} {
@@ -208,6 +218,125 @@ func TestObjects(t *testing.T) {
 					if strings.Contains(id, "/assay-") && !strings.Contains(id, "/assay-system/bench") && !strings.HasSuffix(id, "/assay-executor") {
 						t.Errorf("%s is named after the chart", id)
 					}
+				}
+			},
+		},
+		"a Prometheus Operator is told what to scrape, and nobody reads metrics twice": {
+			values: variations["a Prometheus Operator"],
+			want:   []string{"ServiceMonitor/assay-system/assay-operator", "ServiceMonitor/assay-system/assay-argo-controller", "ServiceMonitor/assay-system/assay-minio"},
+			check: func(t *testing.T, chart *rendered) {
+				for _, name := range []string{"operator", "argo-controller", "minio"} {
+					wantAnnotation(t, chart.find(t, "Service/assay-system/assay-"+name), "prometheus.io/scrape", "")
+					wantMonitored(t, chart, name, "20s")
+				}
+			},
+		},
+		"certificates of an authority are beside every copy of the credentials": {
+			values: `{runNamespaces: [team-a], minio: {mode: external, existingSecret: s3, external: {endpoint: minio.storage.svc, ca: {certificate: "-----BEGIN CERTIFICATE-----x"}}}}`,
+			want:   []string{"Secret/assay-system/assay-ledger-ca", "Secret/team-a/assay-ledger-ca"},
+			check: func(t *testing.T, chart *rendered) {
+				if got := string(into[corev1.Secret](t, chart.find(t, "Secret/team-a/assay-ledger-ca")).Data["ca.crt"]); got != "-----BEGIN CERTIFICATE-----x" {
+					t.Errorf("it holds %q", got)
+				}
+				wantArgs(t, chart, "Deployment/assay-system/assay-operator", "--ledger-ca-secret=assay-ledger-ca", "--ledger-ca-key=ca.crt", "--ledger-ca-file=/etc/assay/ledger-ca/ca.crt")
+				wantFile(t, chart, "Deployment/assay-system/assay-operator", "/etc/assay/ledger-ca", "assay-ledger-ca", corev1.KeyToPath{Key: "ca.crt", Path: "ca.crt"})
+				wantFile(t, chart, "Job/assay-system/assay-create-bucket", "/etc/assay/ledger-ca", "assay-ledger-ca", corev1.KeyToPath{Key: "ca.crt", Path: "ca.crt"})
+				if got := argoConfig(t, chart).ArtifactRepository.S3.CASecret; got.Name != "assay-ledger-ca" || got.Key != "ca.crt" {
+					t.Errorf("Argo trusts %+v", got)
+				}
+				server := chart.find(t, "Role/team-a/assay-argo-server-runs")
+				if rules := rulesOf(t, server); !slices.Equal(rules[0].ResourceNames, []string{"s3", "assay-ledger-ca"}) {
+					t.Errorf("Argo's server reads %v", rules[0].ResourceNames)
+				}
+			},
+		},
+		"certificates may be in a Secret of another name and key": {
+			values:  `{minio: {mode: external, existingSecret: s3, external: {endpoint: minio.storage.svc, ca: {existingSecret: roots, key: tls-ca.pem}}}, grafana: {mode: external}}`,
+			wantNot: []string{"Secret/"},
+			check: func(t *testing.T, chart *rendered) {
+				wantArgs(t, chart, "Deployment/assay-system/assay-operator", "--ledger-ca-secret=roots", "--ledger-ca-key=tls-ca.pem")
+				wantFile(t, chart, "Deployment/assay-system/assay-operator", "/etc/assay/ledger-ca", "roots", corev1.KeyToPath{Key: "tls-ca.pem", Path: "ca.crt"})
+			},
+		},
+		"the operator reads credentials as files, which follow the Secret": {
+			values: `{minio: {existingSecret: s3, accessKeyKey: id, secretKeyKey: key}}`,
+			check: func(t *testing.T, chart *rendered) {
+				wantArgs(t, chart, "Deployment/assay-system/assay-operator", "--ledger-credentials-dir=/etc/assay/ledger")
+				wantFile(t, chart, "Deployment/assay-system/assay-operator", "/etc/assay/ledger", "s3", corev1.KeyToPath{Key: "id", Path: "accessKey"}, corev1.KeyToPath{Key: "key", Path: "secretKey"})
+			},
+		},
+		"with an identity of their own pods have no Secret": {
+			values:  variations["an identity of its own"],
+			wantNot: []string{"Secret/"},
+			check: func(t *testing.T, chart *rendered) {
+				const url = "--ledger=s3://assay?endpoint=https://s3.eu-west-1.amazonaws.com&region=eu-west-1&pathStyle=false"
+				wantArgs(t, chart, "Deployment/assay-system/assay-operator", url, "--ledger-secret=")
+				wantAnnotation(t, chart.find(t, "ServiceAccount/assay-system/assay-operator"), "eks.amazonaws.com/role-arn", "arn:aws:iam::1:role/assay")
+				wantAnnotation(t, chart.find(t, "ServiceAccount/default/assay-executor"), "eks.amazonaws.com/role-arn", "arn:aws:iam::1:role/runs")
+				if got := chart.pods(t)["Job/assay-system/assay-create-bucket"].Spec.ServiceAccountName; got != "assay-operator" {
+					t.Errorf("the job has the identity %q", got)
+				}
+				for id, pod := range chart.pods(t) {
+					if secrets := secretsOf(pod); len(secrets) > 0 {
+						t.Errorf("%s reads %v", id, secrets)
+					}
+				}
+				if s3 := argoConfig(t, chart).ArtifactRepository.S3; !s3.UseSDKCreds || s3.AccessKeySecret.Name != "" {
+					t.Errorf("Argo uses %+v", s3)
+				}
+			},
+		},
+		"an external Argo is given rights where it lacks them": {
+			values: variations["an external Argo that needs rights"],
+			want:   []string{"Role/team-a/assay-argo-controller-runs", "RoleBinding/team-b/assay-argo-controller-runs"},
+			check: func(t *testing.T, chart *rendered) {
+				given := rulesOf(t, chart.find(t, "Role/team-a/assay-argo-controller-runs"))
+				bundled := rulesOf(t, render(t, `{runNamespaces: [team-a]}`).find(t, "Role/team-a/assay-argo-controller-runs"))
+				if !reflect.DeepEqual(given, bundled) {
+					t.Errorf("it has %+v, and a bundled one has %+v", given, bundled)
+				}
+			},
+		},
+		"several replicas survive a drain on different nodes": {
+			values: variations["replicated"],
+			want:   []string{"PodDisruptionBudget/assay-system/assay-operator", "PodDisruptionBudget/assay-system/assay-argo-controller", "PodDisruptionBudget/assay-system/assay-argo-server"},
+			check: func(t *testing.T, chart *rendered) {
+				for _, budget := range chart.of("PodDisruptionBudget") {
+					found := into[policyv1.PodDisruptionBudget](t, budget)
+					pod := chart.pods(t)["Deployment/assay-system/"+found.Name]
+					if !labels.SelectorFromSet(found.Spec.Selector.MatchLabels).Matches(labels.Set(pod.Labels)) || found.Spec.MaxUnavailable.IntValue() != 1 {
+						t.Errorf("%s is %+v", found.Name, found.Spec)
+					}
+					if spread := pod.Spec.TopologySpreadConstraints; len(spread) != 1 || !reflect.DeepEqual(spread[0].LabelSelector, found.Spec.Selector) {
+						t.Errorf("%s: spread is %+v", found.Name, spread)
+					}
+				}
+			},
+		},
+		"one replica needs no budget, which would only hold up drains": {
+			wantNot: []string{"PodDisruptionBudget/"},
+		},
+		"labels and annotations of one's own are on everything but what must not be replaced": {
+			values: variations["replicated"],
+			check: func(t *testing.T, chart *rendered) {
+				for _, object := range chart.objects {
+					if object.GetLabels()["team"] != "perf" {
+						t.Errorf("%s has no label team", identity(object))
+					}
+				}
+				for id, pod := range chart.pods(t) {
+					if got := pod.Annotations["sidecar.istio.io/inject"]; (got == "false") == strings.HasPrefix(id, "StatefulSet/") {
+						t.Errorf("%s has annotations %v", id, pod.Annotations)
+					}
+				}
+			},
+		},
+		"namespaces that the chart makes refuse pods that are not restricted": {
+			values: `{runNamespaces: [team-a], createRunNamespaces: true}`,
+			check: func(t *testing.T, chart *rendered) {
+				namespace := chart.find(t, "Namespace/team-a")
+				if got := namespace.GetLabels()["pod-security.kubernetes.io/enforce"]; got != "restricted" {
+					t.Errorf("it enforces %q", got)
 				}
 			},
 		},
@@ -351,7 +480,7 @@ func TestPodsStartAsSoonAsTheyServe(t *testing.T) {
 
 func TestImagesComeFromOnePlace(t *testing.T) {
 	values := `{images: {pullPolicy: Never`
-	for _, name := range []string{"operator", "runner", "argoController", "argoExecutor", "argoServer", "minio", "prometheus"} {
+	for _, name := range []string{"operator", "runner", "argoController", "argoExecutor", "argoServer", "minio", "prometheus", "grafana"} {
 		values += `, ` + name + `: {repository: mirror/` + name + `, tag: x}`
 	}
 	chart := render(t, values+`}}`)
@@ -381,7 +510,7 @@ func TestNotesSayWhatToTypeNext(t *testing.T) {
 		want, wantNot []string
 	}{
 		"everything bundled": {
-			want: []string{"kubectl apply --namespace default -f workflows/studies/pir-batch-scan/run.yaml", "service/assay-argo-server 2746", "service/assay-prometheus 9090", "service/assay-minio 9000 9001",
+			want: []string{"assay doctor --namespace default --system-namespace assay-system", "kubectl apply --namespace default -f workflows/studies/pir-batch-scan/run.yaml", "service/assay-argo-server 2746", "service/assay-prometheus 9090", "service/assay-minio 9000 9001",
 				`'{{.data.accessKey | base64decode}} {{.data.secretKey | base64decode}}{{"\n"}}'`, "WARNING: the ledger is in an emptyDir"},
 		},
 		"persistent": {
@@ -392,6 +521,10 @@ func TestNotesSayWhatToTypeNext(t *testing.T) {
 			values:  variations["everything external"],
 			want:    []string{"kubectl get benchmarkruns"},
 			wantNot: []string{"port-forward", "WARNING"},
+		},
+		"a store over TLS with Secrets of one's own": {
+			values: `{runNamespaces: [team-a, team-b], minio: {mode: external, existingSecret: s3, external: {endpoint: s3.example.com, ca: {existingSecret: roots}}}}`,
+			want:   []string{"Secret s3", "Secret roots", "assay-system, team-a, team-b"},
 		},
 		"several run namespaces": {
 			values: variations["several run namespaces"],
@@ -432,6 +565,45 @@ func wantAnnotation(t *testing.T, object unstructured.Unstructured, key, want st
 	}
 }
 
+// wantFile checks that the first container has a Secret's keys as files in a folder.
+func wantFile(t *testing.T, chart *rendered, id, folder, secret string, want ...corev1.KeyToPath) {
+	t.Helper()
+	pod := chart.pods(t)[id].Spec
+	for _, mount := range pod.Containers[0].VolumeMounts {
+		for _, volume := range pod.Volumes {
+			if mount.MountPath == folder && volume.Name == mount.Name && volume.Secret != nil && volume.Secret.SecretName == secret && slices.Equal(volume.Secret.Items, want) && mount.ReadOnly {
+				return
+			}
+		}
+	}
+	t.Errorf("%s has not %v of Secret %s in %s: %+v, %+v", id, want, secret, folder, pod.Containers[0].VolumeMounts, pod.Volumes)
+}
+
+// wantMonitored checks that a ServiceMonitor selects the component's Service and names a port that it has.
+func wantMonitored(t *testing.T, chart *rendered, component, interval string) {
+	t.Helper()
+	monitor := chart.find(t, "ServiceMonitor/assay-system/assay-"+component)
+	selector, _, err := unstructured.NestedStringMap(monitor.Object, "spec", "selector", "matchLabels")
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoints, _, err := unstructured.NestedSlice(monitor.Object, "spec", "endpoints")
+	if err != nil || len(endpoints) != 1 {
+		t.Fatalf("%s: endpoints are %v: %v", component, endpoints, err)
+	}
+	endpoint := endpoints[0].(map[string]any)
+	service := into[corev1.Service](t, chart.find(t, "Service/assay-system/assay-"+component))
+	if !labels.SelectorFromSet(selector).Matches(labels.Set(service.Labels)) {
+		t.Errorf("%s: selector %v does not match %v", component, selector, service.Labels)
+	}
+	if monitor.GetLabels()["release"] != "monitoring" || endpoint["interval"] != interval {
+		t.Errorf("%s: labels %v, endpoint %v", component, monitor.GetLabels(), endpoint)
+	}
+	if !slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == endpoint["port"] }) {
+		t.Errorf("%s: no port %s at %+v", component, endpoint["port"], service.Spec.Ports)
+	}
+}
+
 func dataVolume(t *testing.T, chart *rendered) corev1.Volume {
 	t.Helper()
 	for _, volume := range chart.pods(t)["StatefulSet/assay-system/assay-minio"].Spec.Volumes {
@@ -451,11 +623,14 @@ type argoConfiguration struct {
 		S3 struct {
 			Endpoint, Bucket, Region, KeyFormat string
 			Insecure                            bool
+			UseSDKCreds                         bool
 			AccessKeySecret, SecretKeySecret    struct{ Name, Key string }
+			CASecret                            struct{ Name, Key string }
 		}
 	}
 	MetricsConfig   struct{ Secure *bool }
 	RetentionPolicy struct{ Completed, Failed, Errored int }
+	Links           []struct{ Name, Scope, URL string }
 }
 
 func argoConfig(t *testing.T, chart *rendered) argoConfiguration {

@@ -16,9 +16,11 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
@@ -26,7 +28,8 @@ import (
 // cluster is a kube-apiserver without nodes or controllers.
 type cluster struct {
 	client.Client
-	helm *action.Configuration
+	config *rest.Config
+	helm   *action.Configuration
 }
 
 func startCluster(t *testing.T) *cluster {
@@ -44,7 +47,7 @@ func startCluster(t *testing.T) *cluster {
 			t.Error(err)
 		}
 	})
-	out := &cluster{helm: action.NewConfiguration()}
+	out := &cluster{config: config, helm: action.NewConfiguration()}
 	if out.Client, err = client.New(config, client.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -136,6 +139,17 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 		}
 	}
 
+	// Whoever kept the values of the version before, all of them, upgrades with them.
+	previous, err := os.ReadFile("testdata/values-previous.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.upgrade(t, string(previous))
+	if credentials(releaseNamespace) != installed || credentials("default") != installed {
+		t.Error("upgrade with the values of the version before: the credentials changed")
+	}
+	c.wantObjects(t, render(t, ""))
+
 	c.upgrade(t, "{runNamespaces: [team-a], argo: {mode: external}}")
 	if got := c.owned(t); slices.ContainsFunc(got, func(id string) bool { return strings.HasPrefix(id, "BenchmarkTemplate/default/") }) {
 		t.Errorf("upgrade: the namespace that was taken away still has %v", got)
@@ -176,6 +190,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		controller = "assay-system:assay-argo-controller"
 		server     = "assay-system:assay-argo-server"
 		executor   = "team-a:assay-executor"
+		operator   = "assay-system:assay-operator"
 		prometheus = "assay-system:assay-prometheus"
 	)
 	type question struct{ who, verb, resource, namespace, name string }
@@ -197,6 +212,24 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{executor, "create", "workflowtaskresults.argoproj.io", "elsewhere", ""}:      false,
 		{executor, "get", "secrets", "team-a", "assay-ledger"}:                        false,
 		{executor, "get", "pods", "team-a", ""}:                                       false,
+		{executor, "patch", "workflowtaskresults.argoproj.io", "team-a", ""}:          true,
+		{executor, "get", "workflowtaskresults.argoproj.io", "team-a", ""}:            false,
+		{executor, "create", "pods/exec", "team-a", ""}:                               false,
+		{executor, "get", "benchmarkruns.assay.dev", "team-a", ""}:                    false,
+		{operator, "patch", "workflows.argoproj.io", "team-a", ""}:                    true,
+		{operator, "get", "secrets", "team-a", "assay-ledger"}:                        false,
+		{operator, "get", "secrets", releaseNamespace, "assay-ledger"}:                false,
+		{operator, "create", "pods", "team-a", ""}:                                    false,
+		{operator, "delete", "pods", "team-a", ""}:                                    false,
+		{operator, "create", "pods/exec", "team-a", ""}:                               false,
+		{operator, "update", "leases.coordination.k8s.io", releaseNamespace, ""}:      true,
+		{operator, "update", "leases.coordination.k8s.io", "team-a", ""}:              false,
+		{operator, "delete", "nodes", "", ""}:                                         false,
+		{controller, "create", "pods/exec", "team-a", ""}:                             true,
+		{controller, "create", "serviceaccounts", "team-a", ""}:                       false,
+		{controller, "delete", "persistentvolumeclaims", "team-a", ""}:                false,
+		{controller, "update", "workflowtaskresults.argoproj.io", "team-a", ""}:       false,
+		{controller, "delete", "workflowtemplates.argoproj.io", "team-a", ""}:         false,
 		{prometheus, "list", "endpointslices.discovery.k8s.io", releaseNamespace, ""}: true,
 		{prometheus, "list", "endpointslices.discovery.k8s.io", "team-a", ""}:         false,
 		{prometheus, "get", "secrets", releaseNamespace, ""}:                          false,
@@ -296,7 +329,7 @@ func (c *cluster) list(ctx context.Context, t *testing.T, kind schema.GroupVersi
 	t.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := c.List(ctx, list, client.MatchingLabels{"app.kubernetes.io/instance": "assay"}); err != nil && !apierrors.IsNotFound(err) {
+	if err := c.List(ctx, list, client.MatchingLabels{"app.kubernetes.io/instance": "assay"}); err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
 		t.Fatal(err)
 	}
 	var out []string

@@ -56,11 +56,18 @@ func parseValues(t *testing.T, values string) map[string]any {
 // tryRender renders the chart, its hooks among the objects, as "helm template assay -n assay-system" does.
 func tryRender(t *testing.T, values string) (*rendered, error) {
 	t.Helper()
+	return tryRenderFor(t, values, common.VersionSet{"monitoring.coreos.com/v1"})
+}
+
+// tryRenderFor renders for a cluster that serves these API versions beside Kubernetes' own.
+func tryRenderFor(t *testing.T, values string, versions common.VersionSet) (*rendered, error) {
+	t.Helper()
 	install := action.NewInstall(action.NewConfiguration())
 	install.DryRunStrategy = action.DryRunClient
 	install.KubeVersion = kubeVersion
 	install.ReleaseName = "assay"
 	install.Namespace = releaseNamespace
+	install.APIVersions = versions
 	releaser, err := install.Run(loadChart(t), parseValues(t, values))
 	if err != nil {
 		return nil, err

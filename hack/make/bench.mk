@@ -29,13 +29,16 @@ studies: build ## Run every study at full size on this machine; reports go to ou
 .PHONY: build-calibration
 build-calibration: build-go build-rust ## What calibrating needs beside the build: calibrate and the noisy neighbour.
 	@cd operator && $(GO_BUILD) -o ../bin/calibrate ./cmd/calibrate
-	@$(CARGO_RELEASE) -p assay-neighbour
-	@cp -f workloads/target/x86_64-unknown-linux-gnu/release/assay-neighbour bin/
 
 .PHONY: calibrate
 calibrate: build-calibration ## How often verdicts are wrong, on simulated machines and on this one, into docs/methodology.md (an hour; nothing else may run).
 	@bin/calibrate simulate --runs 2000 --update docs/methodology.md
-	@bin/calibrate real --runs 30 --json out/calibration.json --update docs/methodology.md
+	@bin/calibrate real --runs 30 --out out/calibration --json out/calibration.json --update docs/methodology.md
+	@bin/calibrate limits --ledgers out/calibration --update docs/methodology.md
+
+.PHONY: calibrate-cluster
+calibrate-cluster: build-calibration ## The same on the embedded cluster (hours; nothing else may run). RUNS=n runs of every row.
+	@hack/calibrate.sh --runs $(or $(RUNS),30) --json out/calibration-cluster.json --update docs/methodology.md
 
 .PHONY: calibrate-smoke
 calibrate-smoke: build-calibration ## The same in minutes, for CI: fails if a target is missed for certain.
@@ -47,3 +50,7 @@ bench-verdict: build-calibration ## Figures of verdicts: how often they are wron
 	@bin/calibrate figures
 	@bin/assay-runner bench
 	@hack/perturbation.sh
+
+.PHONY: bench-platform
+bench-platform: ## Figures of the platform itself: memory, planning, passes, and what a run costs beside its pods.
+	@hack/bench-platform.sh

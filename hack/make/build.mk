@@ -12,13 +12,13 @@ build: build-go build-rust ## Build assay, the manager, the cluster tool, the ru
 .PHONY: build-go
 build-go: bin/cluster
 	@cd operator && $(GO_BUILD) -o ../bin/manager ./cmd && $(GO_BUILD) -ldflags "-s -w -X main.version=$(VERSION)" -o ../bin/assay ./cmd/assay
-	@ln -sf assay bin/kubectl-assay
+	@ln -sf assay bin/kubectl-assay && ln -sf assay bin/kubectl_complete-assay
 
 .PHONY: build-rust
 build-rust:
 	@mkdir -p bin
-	@$(CARGO_RELEASE) -p assay-runner $(KERNELS:%=-p %)
-	@cp -f $(patsubst %,workloads/target/x86_64-unknown-linux-gnu/release/%,assay-runner $(KERNELS)) bin/
+	@$(CARGO_RELEASE) -p assay-runner -p assay-neighbour $(KERNELS:%=-p %)
+	@cp -f $(patsubst %,workloads/target/x86_64-unknown-linux-gnu/release/%,assay-runner assay-neighbour $(KERNELS)) bin/
 
 .PHONY: bin/cluster
 bin/cluster:

@@ -1,6 +1,6 @@
 ##@ Check
 
-GO_MODULES := operator cluster charts/test test/e2e test/browser workloads/batch/curp-ho/checker
+GO_MODULES := operator cluster charts/test test/e2e test/browser test/docs workloads/batch/curp-ho/checker
 TOOLS := -modfile=$(CURDIR)/hack/tools/go.mod
 
 .PHONY: generate
@@ -8,6 +8,7 @@ generate: ## Regenerate what is generated (may write).
 	@cd operator && go tool $(TOOLS) controller-gen object paths=./api/... \
 	  && go tool $(TOOLS) controller-gen crd rbac:roleName=assay-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
 	@cd operator && go generate ./...
+	@cd operator && go tool $(TOOLS) crd-ref-docs --source-path=api/v1alpha1 --config=hack/api-reference.yaml --renderer=markdown --output-path=../docs/reference/api.md --log-level=ERROR
 	@cd charts/test && go run ./cmd/chartgen
 
 .PHONY: fmt
@@ -32,7 +33,7 @@ verify: ## What CI checks first: generate and format leave no diff, lint is clea
 	@echo "verify: generated files, formats and lints are clean"
 
 .PHONY: test
-test: test-rust test-go ## All tests that need no cluster: Rust, Go units, envtest, chart and schema checks.
+test: test-rust test-go test-dashboards ## All tests that need no cluster: Rust, Go units, envtest, chart and schema checks.
 
 .PHONY: test-rust
 test-rust: ## Rust tests.
@@ -41,4 +42,18 @@ test-rust: ## Rust tests.
 .PHONY: test-go
 test-go: bin/cluster ## Go tests, with a real kube-apiserver and etcd for envtest.
 	@assets=$$(bin/cluster build --print-dir etcd kube-apiserver kubectl) && export KUBEBUILDER_ASSETS="$$assets" && \
-	  for m in operator cluster charts/test; do echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 15m ./...) || exit 1; done
+	  for m in operator cluster charts/test test/docs; do echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 15m ./...) || exit 1; done
+
+.PHONY: test-rules
+test-rules: bin/cluster ## Prometheus rules: syntax, and the tests in dashboards/rules/tests.
+	@promtool=$$(bin/cluster build --print-dir promtool)/promtool && cd dashboards/rules && \
+	  $$promtool check rules --lint=all --lint-fatal *.yaml >/dev/null && $$promtool test rules tests/*.yaml
+
+.PHONY: test-dashboards
+test-dashboards: test-rules ## Rules and dashboards.
+
+.PHONY: lint-workflows
+lint-workflows: bin/cluster ## argo lint of every workflow that is shipped, and of those that the operator makes.
+	@argo=$$(bin/cluster build --print-dir argo)/argo && \
+	  $$argo lint --offline --no-color $$(grep -rlE '^kind: (ClusterWorkflowTemplate|CronWorkflow|Workflow|WorkflowTemplate)$$' --include='*.yaml' workflows operator/internal/workflow/testdata)
+

@@ -11,18 +11,21 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/argo"
 	"assay.dev/assay/operator/internal/controller"
+	"assay.dev/assay/operator/internal/dependencies"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/workflow"
@@ -46,7 +49,7 @@ func newCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:           "manager --ledger s3://BUCKET?endpoint=URL --operator-image IMAGE --runner-image IMAGE",
 		Short:         "The Assay operator: turns BenchmarkRuns into Argo Workflows and their results into verdicts",
-		Long:          "The Assay operator: turns BenchmarkRuns into Argo Workflows and their results into verdicts.\n\nThe object store's credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+		Long:          "The Assay operator: turns BenchmarkRuns into Argo Workflows and their results into verdicts.\n\nThe object store's credentials come from --ledger-credentials-dir, or from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or else from the identity that a cloud gives to the pod.",
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -71,24 +74,39 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return err
 	}
-	store, err := ledger.Open(ctx, options.ledger, ledger.Options{Timeout: ledgerTimeout})
+	dashboards, err := options.dashboards()
+	if err != nil {
+		return err
+	}
+	store, err := ledger.Open(ctx, options.ledger, ledger.Options{Timeout: ledgerTimeout, CredentialsDir: options.credentialsDir, CAFile: options.caFile})
 	if err != nil {
 		return fmt.Errorf("--ledger: %w", err)
 	}
-	manager, err := newManager(options, logger)
+	counts, err := options.metrics()
 	if err != nil {
 		return err
 	}
-	if err := findArgo(manager.GetRESTMapper()); err != nil {
+	timed := counts.Store(store)
+	scrapes := &dependencies.Scrapes{Clock: clock.RealClock{}}
+	manager, err := newManager(options, logger, scrapes)
+	if err != nil {
+		return err
+	}
+	workflows, err := watchArgo(ctx, manager, options, config)
+	if err != nil {
+		return err
+	}
+	page := dependencies.New(store, workflows, scrapes, clock.RealClock{})
+	if err := manager.AddMetricsServerExtraHandler(dependencies.Path, page); err != nil {
 		return err
 	}
 	applier := &apply.Applier{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: store, Config: config, Lease: leases, Clock: clock.RealClock{},
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: timed, Config: config, Lease: leases, Dashboards: dashboards, Clock: clock.RealClock{},
 	}
 	reconciler := &controller.Reconciler{
 		Live: manager.GetAPIReader(),
 		Observer: &observe.Observer{
-			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leases.Namespace, Store: store,
+			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leases.Namespace, Store: timed, Argo: workflows,
 		},
 		Applier:  applier,
 		Recorder: manager.GetEventRecorderFor("assay-operator"),
@@ -98,7 +116,9 @@ func run(ctx context.Context, options *options) error {
 			NodeGrace:      options.nodeGrace,
 			Overhead:       corev1.ResourceList{corev1.ResourceCPU: config.ExecutorCPU, corev1.ResourceMemory: config.ExecutorMemory},
 		},
-		Clock: clock.RealClock{},
+		Argo:    workflows,
+		Clock:   clock.RealClock{},
+		Metrics: counts,
 	}
 	if err := reconciler.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up controller: %w", err)
@@ -107,6 +127,10 @@ func run(ctx context.Context, options *options) error {
 	if err := nodes.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up controller of nodes: %w", err)
 	}
+	sources := metrics.Sources{Reader: manager.GetClient(), LeaseNamespace: leases.Namespace, Store: timed, Clock: clock.RealClock{}}
+	if err := errors.Join(counts.Register(ctrlmetrics.Registry, sources), manager.Add(counts)); err != nil {
+		return fmt.Errorf("set up metrics: %w", err)
+	}
 	if err := store.Check(ctx); err != nil {
 		// Runs say so too and go on when it is back; whoever installs reads it here first.
 		logger.Error(err, "The ledger is not ready yet", "ledger", options.ledger)
@@ -114,7 +138,7 @@ func run(ctx context.Context, options *options) error {
 	return manager.Start(ctx)
 }
 
-func newManager(options *options, logger logr.Logger) (ctrl.Manager, error) {
+func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scrapes) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), assayv1alpha1.AddToScheme(scheme), workflow.AddToScheme(scheme)); err != nil {
 		return nil, err
@@ -127,8 +151,9 @@ func newManager(options *options, logger logr.Logger) (ctrl.Manager, error) {
 	manager, err := ctrl.NewManager(rest, ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        logger,
+		MapperProvider:                controller.NewMapper,
 		Cache:                         controller.CacheOptions(options.namespaces, options.leaseNamespace),
-		Metrics:                       metricsserver.Options{BindAddress: options.metricsAddress},
+		Metrics:                       metricsserver.Options{BindAddress: options.metricsAddress, FilterProvider: scrapes.Filter},
 		HealthProbeBindAddress:        options.probeAddress,
 		LeaderElection:                options.leaderElect,
 		LeaderElectionID:              "assay-operator.assay.dev",
@@ -140,10 +165,18 @@ func newManager(options *options, logger logr.Logger) (ctrl.Manager, error) {
 	return manager, errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("ping", healthz.Ping))
 }
 
-// findArgo says what is missing, in place of a watch that times out.
-func findArgo(mapper meta.RESTMapper) error {
-	if _, err := mapper.RESTMapping(workflow.GroupVersion.WithKind("Workflow").GroupKind(), workflow.GroupVersion.Version); err != nil {
-		return fmt.Errorf("the cluster has no Argo Workflows (%w): install Argo Workflows v3.7 or later, or the chart with argo.mode=bundled", err)
+// watchArgo looks for Argo Workflows now and from now on. Without it the operator stays up: runs say what they wait for, and
+// go on when it comes.
+func watchArgo(ctx context.Context, manager ctrl.Manager, options *options, config workflow.Config) (*argo.Monitor, error) {
+	namespace := options.leaseNamespace
+	if len(options.namespaces) > 0 {
+		namespace = options.namespaces[0]
 	}
-	return nil
+	checker, err := argo.NewChecker(manager.GetConfig(), manager.GetClient(), config, namespace)
+	if err != nil {
+		return nil, err
+	}
+	monitor := argo.NewMonitor(checker, clock.RealClock{})
+	monitor.Refresh(ctrl.LoggerInto(ctx, manager.GetLogger()))
+	return monitor, manager.Add(monitor)
 }

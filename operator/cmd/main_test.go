@@ -4,11 +4,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"assay.dev/assay/operator/internal/workflow"
 )
 
 func TestWrongFlagsAreNamed(t *testing.T) {
@@ -29,6 +24,9 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		"a lease of half a second":   {append(complete, "--lease-duration=10500ms"), "use whole seconds"},
 		"leases nowhere":             {append(complete, "--lease-namespace="), "--lease-namespace is empty"},
 		"a grace in the past":        {append(complete, "--node-grace=-1s"), "--node-grace is -1s"},
+		"runs beyond any scrape":     {append(complete, "--metrics-runs=1001"), "--metrics-runs is 1001: use 0 to 1000"},
+		"series below none":          {append(complete, "--metrics-series-per-run=-1"), "--metrics-series-per-run is -1: use 0 to 20000"},
+		"a Grafana without a scheme": {append(complete, "--grafana-url=grafana"), "--grafana-url is \"grafana\""},
 		"a word":                     {append(complete, "word"), "unknown command"},
 	}
 	for name, tc := range cases {
@@ -42,16 +40,5 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
-	}
-}
-
-func TestAClusterWithoutArgoIsToldSo(t *testing.T) {
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{workflow.GroupVersion})
-	if err := findArgo(mapper); err == nil || !strings.Contains(err.Error(), "install Argo Workflows") {
-		t.Errorf("error %v", err)
-	}
-	mapper.Add(workflow.GroupVersion.WithKind("Workflow"), meta.RESTScopeNamespace)
-	if err := findArgo(mapper); err != nil {
-		t.Error(err)
 	}
 }

@@ -16,12 +16,14 @@ import (
 
 	"assay.dev/assay/operator/internal/apply"
 	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
 // options are the command line.
 type options struct {
 	ledger, ledgerSecret, accessKey, secretKey        string
+	credentialsDir, caFile, caSecret, caKey           string
 	operatorImage, runnerImage, pullPolicy            string
 	serviceAccount, executorCPU, executorMemory       string
 	instanceID                                        string
@@ -31,14 +33,20 @@ type options struct {
 	leaseDuration                                     time.Duration
 	leaderElect                                       bool
 	metricsAddress, probeAddress, logLevel, logFormat string
+	metricsRuns, metricsSeries                        int
+	dashboardOptions
 }
 
 func (o *options) bind(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&o.ledger, "ledger", "", "object store of all ledgers, s3://bucket/prefix?endpoint=http://host:port&region=name, as it is reached from every namespace")
-	flags.StringVar(&o.ledgerSecret, "ledger-secret", "assay-ledger", "Secret in every run namespace with the object store's credentials")
+	flags.StringVar(&o.ledger, "ledger", "", "object store of all ledgers, s3://bucket/prefix?endpoint=http://host:port&region=name&pathStyle=true, as it is reached from every namespace")
+	flags.StringVar(&o.ledgerSecret, "ledger-secret", "assay-ledger", "Secret in every run namespace with the object store's credentials; empty: pods there have an identity of their own")
 	flags.StringVar(&o.accessKey, "ledger-secret-access-key", "accessKey", "key of the access key in that Secret")
 	flags.StringVar(&o.secretKey, "ledger-secret-secret-key", "secretKey", "key of the secret key in that Secret")
+	flags.StringVar(&o.credentialsDir, "ledger-credentials-dir", "", "folder with the files accessKey and secretKey for the operator itself, read again when they change")
+	flags.StringVar(&o.caFile, "ledger-ca-file", "", "file with the certificates of the authority that signed the object store's, read again when they change (default $AWS_CA_BUNDLE)")
+	flags.StringVar(&o.caSecret, "ledger-ca-secret", "", "Secret in every run namespace with those certificates")
+	flags.StringVar(&o.caKey, "ledger-ca-key", "ca.crt", "key of the certificates in that Secret")
 	flags.StringVar(&o.operatorImage, "operator-image", "", "image with /assay for the analysis")
 	flags.StringVar(&o.runnerImage, "runner-image", "", "image with /assay-runner")
 	flags.StringVar(&o.pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "when nodes pull these two images: Always, IfNotPresent or Never")
@@ -53,9 +61,12 @@ func (o *options) bind(command *cobra.Command) {
 	flags.DurationVar(&o.leaseDuration, "lease-duration", lease.DefaultDuration, "how long a run keeps a node that it does not renew, in whole seconds; it renews after a third")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "take turns with other operators through a Lease in this namespace")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics, plain HTTP; 0 turns it off")
+	flags.IntVar(&o.metricsRuns, "metrics-runs", metrics.DefaultSettings.Runs, "how many of the newest runs the metrics show one by one, with their results")
+	flags.IntVar(&o.metricsSeries, "metrics-series-per-run", metrics.DefaultSettings.SeriesPerRun, "how many series the results of one run may have")
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info or error")
 	flags.StringVar(&o.logFormat, "log-format", "json", "json or console")
+	o.dashboardOptions.bind(command)
 	for _, name := range []string{"ledger", "operator-image", "runner-image"} {
 		_ = command.MarkFlagRequired(name)
 	}
@@ -68,6 +79,22 @@ func ownNamespace() string {
 		return corev1.NamespaceDefault
 	}
 	return strings.TrimSpace(string(raw))
+}
+
+// Bounds of what a scrape may be asked to show.
+const (
+	maxMetricsRuns   = 1000
+	maxMetricsSeries = 20000
+)
+
+func (o *options) metrics() (*metrics.Metrics, error) {
+	switch {
+	case o.metricsRuns < 0 || o.metricsRuns > maxMetricsRuns:
+		return nil, fmt.Errorf("--metrics-runs is %d: use 0 to %d", o.metricsRuns, maxMetricsRuns)
+	case o.metricsSeries < 0 || o.metricsSeries > maxMetricsSeries:
+		return nil, fmt.Errorf("--metrics-series-per-run is %d: use 0 to %d", o.metricsSeries, maxMetricsSeries)
+	}
+	return metrics.New(metrics.Settings{Runs: o.metricsRuns, SeriesPerRun: o.metricsSeries}), nil
 }
 
 // minLease leaves room for two renewals that fail and for clocks that differ.
@@ -91,6 +118,7 @@ func (o *options) workflowConfig() (workflow.Config, error) {
 		return workflow.Config{}, fmt.Errorf("--ledger: %w", err)
 	}
 	bucket.Secret, bucket.AccessKey, bucket.SecretKey = o.ledgerSecret, o.accessKey, o.secretKey
+	bucket.CASecret, bucket.CAKey = o.caSecret, o.caKey
 	policy := corev1.PullPolicy(o.pullPolicy)
 	if policy != corev1.PullAlways && policy != corev1.PullIfNotPresent && policy != corev1.PullNever {
 		return workflow.Config{}, fmt.Errorf("--image-pull-policy is %q: use Always, IfNotPresent or Never", o.pullPolicy)

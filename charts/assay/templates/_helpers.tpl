@@ -26,6 +26,50 @@ app.kubernetes.io/part-of: assay
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* The release's own annotations of a pod, after others or alone. */}}
+{{- define "assay.podAnnotations" -}}
+{{- with .Values.podAnnotations }}
+{{- toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Replicas stay on different nodes where they can. Call with (dict "root" $ "component" "operator" "replicas" 2). */}}
+{{- define "assay.spread" -}}
+{{- if gt (int .replicas) 1 }}
+topologySpreadConstraints:
+- maxSkew: 1
+  topologyKey: kubernetes.io/hostname
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels:
+      {{- include "assay.selectorLabels" . | nindent 6 }}
+{{- end }}
+{{- end -}}
+
+{{/* A drain leaves all but one of several replicas. Call with the same, and "name". */}}
+{{- define "assay.disruptionBudget" -}}
+{{- if gt (int .replicas) 1 }}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "assay.labels" . | nindent 4 }}
+spec:
+  maxUnavailable: 1
+  # One that does not serve anyway must not hold up a drain.
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      {{- include "assay.selectorLabels" . | nindent 6 }}
+{{- end }}
 {{- end -}}
 
 {{/* Reference of an image: repository:tag@digest. */}}
@@ -82,9 +126,34 @@ timeoutSeconds: 2
 failureThreshold: 180
 {{- end -}}
 
-{{/* Secret with the credentials of the object store: the same name in the release's and in every run namespace. */}}
+{{/* "true" if pods reach the object store with an identity that the cloud gives them. */}}
+{{- define "assay.ledgerIdentity" -}}
+{{- if and (eq .Values.minio.mode "external") .Values.minio.external.workloadIdentity }}true{{ end -}}
+{{- end -}}
+
+{{/* Secret with the credentials of the object store: the same name in the release's and in every run namespace. Empty with
+workload identity. */}}
 {{- define "assay.ledgerSecret" -}}
+{{- if not (include "assay.ledgerIdentity" .) -}}
 {{- default (printf "%s-ledger" (include "assay.fullname" .)) .Values.minio.existingSecret -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Secret with the certificates of the store's authority, in the same namespaces; empty without. */}}
+{{- define "assay.ledgerCASecret" -}}
+{{- $ca := .Values.minio.external.ca -}}
+{{- if eq .Values.minio.mode "external" -}}
+{{- if $ca.existingSecret -}}
+{{ $ca.existingSecret }}
+{{- else if or $ca.certificate $ca.existingConfigMap -}}
+{{ include "assay.fullname" . }}-ledger-ca
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Key of the certificates in that Secret. */}}
+{{- define "assay.ledgerCAKey" -}}
+{{- ternary .Values.minio.external.ca.key "ca.crt" (not (empty .Values.minio.external.ca.existingSecret)) -}}
 {{- end -}}
 
 {{/* Host and port of the object store. */}}
@@ -104,12 +173,76 @@ failureThreshold: 180
 {{/* Where the ledger is, as the operator and the assay command take it. */}}
 {{- define "assay.ledgerURL" -}}
 s3://{{ .Values.minio.bucket }}?endpoint={{ ternary "http" "https" (eq (include "assay.ledgerInsecure" .) "true") }}://{{ include "assay.ledgerEndpoint" . }}&region={{ .Values.minio.region }}
+{{- if and (eq .Values.minio.mode "external") (not .Values.minio.external.pathStyle) }}&pathStyle=false{{ end }}
 {{- end -}}
 
-{{/* Environment with the credentials of the object store. */}}
+{{/* How Argo reads what it needs of the object store's Secrets. */}}
+{{- define "assay.ledgerArtifactAccess" -}}
+{{- if include "assay.ledgerIdentity" . }}
+useSDKCreds: true
+{{- else }}
+accessKeySecret: {name: {{ include "assay.ledgerSecret" . }}, key: {{ .Values.minio.accessKeyKey }}}
+secretKeySecret: {name: {{ include "assay.ledgerSecret" . }}, key: {{ .Values.minio.secretKeyKey }}}
+{{- end }}
+{{- with include "assay.ledgerCASecret" . }}
+caSecret: {name: {{ . }}, key: {{ include "assay.ledgerCAKey" $ }}}
+{{- end }}
+{{- end -}}
+
+{{/* The same for a container that ends soon: its environment. */}}
 {{- define "assay.ledgerEnv" -}}
+{{- with include "assay.ledgerSecret" . }}
 - name: AWS_ACCESS_KEY_ID
-  valueFrom: {secretKeyRef: {name: {{ include "assay.ledgerSecret" . }}, key: {{ .Values.minio.accessKeyKey }}}}
+  valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $.Values.minio.accessKeyKey }}}}
 - name: AWS_SECRET_ACCESS_KEY
-  valueFrom: {secretKeyRef: {name: {{ include "assay.ledgerSecret" . }}, key: {{ .Values.minio.secretKeyKey }}}}
+  valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $.Values.minio.secretKeyKey }}}}
+{{- end }}
+{{- if include "assay.ledgerCASecret" . }}
+- {name: AWS_CA_BUNDLE, value: /etc/assay/ledger-ca/ca.crt}
+{{- end }}
+{{- end -}}
+
+{{/* The credentials as files, which follow the Secret when it changes: volume and mount. */}}
+{{- define "assay.ledgerCredentialsVolume" -}}
+{{- with include "assay.ledgerSecret" . }}
+- name: ledger-credentials
+  secret:
+    secretName: {{ . }}
+    items:
+    - {key: {{ $.Values.minio.accessKeyKey }}, path: accessKey}
+    - {key: {{ $.Values.minio.secretKeyKey }}, path: secretKey}
+{{- end }}
+{{- end -}}
+
+{{- define "assay.ledgerCredentialsMount" -}}
+{{- if include "assay.ledgerSecret" . }}
+- {name: ledger-credentials, mountPath: /etc/assay/ledger, readOnly: true}
+{{- end }}
+{{- end -}}
+
+{{/* The certificates of the store's authority as a file: volume and mount. */}}
+{{- define "assay.ledgerCAVolume" -}}
+{{- with include "assay.ledgerCASecret" . }}
+- name: ledger-ca
+  secret:
+    secretName: {{ . }}
+    items:
+    - {key: {{ include "assay.ledgerCAKey" $ }}, path: ca.crt}
+{{- end }}
+{{- end -}}
+
+{{- define "assay.ledgerCAMount" -}}
+{{- if include "assay.ledgerCASecret" . }}
+- {name: ledger-ca, mountPath: /etc/assay/ledger-ca, readOnly: true}
+{{- end }}
+{{- end -}}
+
+{{/* By these a Prometheus that knows nothing of Assay finds a Service's metrics. One that a Prometheus Operator configures is
+told by ServiceMonitors, and would read them twice. Call with (dict "root" $ "path" "/metrics"). */}}
+{{- define "assay.scrapeAnnotations" -}}
+{{- if not .root.Values.prometheus.operator.enabled }}
+annotations:
+  prometheus.io/scrape: "true"
+  prometheus.io/path: {{ .path }}
+{{- end }}
 {{- end -}}

@@ -113,6 +113,14 @@ type Arm struct {
 	// parameters that make this arm what it is. They win over the sweep and the run.
 	// +optional
 	Parameters ParameterValues `json:"parameters,omitempty"`
+
+	// image that holds this arm's build of the programs, by tag or digest. If one arm has an image all do: those that name none
+	// have the template's. The template's files are copied out of each into the block's pod, so that trials of all arms still
+	// alternate; the rest of the file system is that of the template's image.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`
+	Image string `json:"image,omitempty"`
 }
 
 // Order is how the arms of a point follow each other inside a block.
@@ -628,6 +636,10 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Predictions []Prediction `json:"predictions,omitempty"`
 
+	// report shapes what people read of the results.
+	// +optional
+	Report *Report `json:"report,omitempty"`
+
 	// retry bounds how often infrastructure failures are repeated.
 	// +optional
 	// +kubebuilder:default={}
@@ -845,10 +857,16 @@ const (
 	ReasonLedgerReady       = "LedgerReady"
 	ReasonLedgerUnreachable = "LedgerUnreachable"
 	ReasonLedgerMissing     = "BucketMissing"
+	ReasonLedgerCertificate = "LedgerCertificateRefused"
+	ReasonLedgerCredentials = "LedgerCredentialsRefused"
+	ReasonLedgerDenied      = "LedgerAccessDenied"
+	ReasonLedgerClock       = "LedgerClockSkew"
 	ReasonLedgerDamaged     = "LedgerDamaged"
 	ReasonWriteFailed       = "WriteFailed"
 	ReasonWaveRunning       = "WaveRunning"
 	ReasonWaitingForArgo    = "WaitingForArgo"
+	ReasonArgoMissing       = "ArgoMissing"
+	ReasonArgoTooOld        = "ArgoTooOld"
 	ReasonWaitingForNode    = "WaitingForNode"
 	ReasonWaitingForLease   = "WaitingForLease"
 	ReasonPodNotStarted     = "PodNotStarted"
@@ -972,6 +990,11 @@ type BenchmarkRunStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Report string `json:"report,omitempty"`
+
+	// dashboard is the address of the run's dashboard in Grafana, if the operator knows one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Dashboard string `json:"dashboard,omitempty"`
 
 	// startTime is when the first wave was created.
 	// +optional

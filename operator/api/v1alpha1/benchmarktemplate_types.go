@@ -53,6 +53,20 @@ type Parameter struct {
 	// +kubebuilder:validation:items:MaxLength=4096
 	Enum []string `json:"enum,omitempty"`
 
+	// argument is how the process gets the value where no command names $(name): --size= puts both into one argument, -n puts
+	// -n before the value, None gives it none. Empty is --kebab-case=.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^(None|-[^\s]+)$`
+	Argument string `json:"argument,omitempty"`
+
+	// env names a variable of the environment that has the value too.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*$`
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('ASSAY_')",message="variables that begin with ASSAY_ are Assay's own"
+	Env string `json:"env,omitempty"`
+
 	// description says what the parameter means, with its unit.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -115,30 +129,14 @@ type Metric struct {
 	// +kubebuilder:validation:MaxLength=63
 	SamplesFrom string `json:"samplesFrom,omitempty"`
 
+	// from tells where the metric is found in the output of another tool; empty is what output.format usually has.
+	// +optional
+	From *MetricSource `json:"from,omitempty"`
+
 	// description says what is timed and what is not.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Description string `json:"description,omitempty"`
-}
-
-// OutputFormat is the form a workload's output has.
-// +kubebuilder:validation:Enum=AssayResult
-type OutputFormat string
-
-// AssayResult is the JSON object of workloads/schema/result.schema.json.
-const AssayResult OutputFormat = "AssayResult"
-
-// Output tells where and in which form a trial leaves its result.
-type Output struct {
-	// format of the output.
-	// +optional
-	// +kubebuilder:default=AssayResult
-	Format OutputFormat `json:"format,omitempty"`
-
-	// path of the file the process writes; empty means standard output.
-	// +optional
-	// +kubebuilder:validation:MaxLength=4096
-	Path string `json:"path,omitempty"`
 }
 
 // ParityPolicy tells whether a workload's outputs can be compared.
@@ -154,6 +152,10 @@ const (
 )
 
 // BenchmarkTemplateSpec describes a workload: the program, its knobs and what it reports.
+// +kubebuilder:validation:XValidation:rule="has(self.command) != has(self.roles)",message="give the command of a workload that is one process, or the roles of one that is several"
+// +kubebuilder:validation:XValidation:rule="!has(self.output) || !has(self.output.format) || self.output.format == 'AssayResult' || (has(self.parity) && self.parity == 'None')",message="only an AssayResult can have a parity digest: set parity: None"
+// +kubebuilder:validation:XValidation:rule="(has(self.output) && has(self.output.format) && self.output.format != 'AssayResult') || self.metrics.all(m, !has(m.from))",message="an AssayResult names its metrics itself: remove from, or set output.format"
+// +kubebuilder:validation:XValidation:rule="!has(self.output) || !has(self.output.format) || !(self.output.format in ['K6', 'CSV']) || self.metrics.all(m, has(m.from) && has(m.from.field))",message="every metric of K6 and CSV needs from.field"
 type BenchmarkTemplateSpec struct {
 	// image that holds the program, by tag or digest. A local run takes the program from the local machine instead.
 	// +required
@@ -163,12 +165,31 @@ type BenchmarkTemplateSpec struct {
 
 	// command is the program and its fixed first arguments. It is executed directly, never by a shell. $(name) in any
 	// element is replaced by the parameter's value; parameters that no element names are appended as --kebab-case=value.
-	// +required
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=4096
-	Command []string `json:"command"`
+	Command []string `json:"command,omitempty"`
+
+	// roles are the processes of a trial, in place of command, in the order in which they start: servers first, and last the
+	// one whose output is the result. Every trial gets fresh ones, in one pod, that reach each other over loopback.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=2
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.all(r, self.exists_one(o, o.name == r.name))",message="no two roles have the same name"
+	// +kubebuilder:validation:XValidation:rule="self.all(r, (has(r.result) && r.result) == (r.name == self[size(self) - 1].name))",message="the last role has result: true, and no other"
+	Roles []Role `json:"roles,omitempty"`
+
+	// files are what is copied out of the images of a run's arms, where they have their own: absolute paths of files and
+	// folders. Empty copies the programs that the commands name. A program must find what it needs among them or in image.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=1024
+	// +kubebuilder:validation:items:Pattern=`^((/[A-Za-z0-9._+@=-]+)+|/)$`
+	Files []string `json:"files,omitempty"`
 
 	// parameters are the workload's knobs.
 	// +optional

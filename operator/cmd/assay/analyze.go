@@ -11,6 +11,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/export"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
@@ -33,21 +34,17 @@ func newAnalyzeCommand() *cobra.Command {
 			"An object store's credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
 		Example: "  assay analyze --ledger file:///tmp/my-ledger\n" +
 			"  assay analyze --ledger 's3://assay/runs/default/scan/UID?endpoint=http://minio:9000' --wave 0 --write",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if err := cobra.NoArgs(cmd, args); err != nil {
-				return &exitCode{exitUsage, err}
-			}
-			return nil
-		},
+		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return analyze(cmd.Context(), options, cmd.OutOrStdout())
 		},
 	}
 	flags := command.Flags()
 	flags.StringVar(&options.ledger, "ledger", "", "URL of the run's ledger: file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port")
-	flags.IntVar(&options.wave, "wave", -1, "judge what was measured up to and including this wave (default: the newest)")
-	flags.StringVar(&options.out, "out", "-", "- prints the analysis; a URL writes analysis.json, report.md, report.html and table.csv below it instead")
-	flags.BoolVar(&options.write, "write", false, "write analysis.json, report.md, report.html and table.csv into the ledger itself, and print a summary instead of the analysis")
+	flags.IntVar(&options.wave, "wave", -1, "judge what was measured up to and including this wave")
+	flags.Lookup("wave").DefValue = "the newest"
+	flags.StringVar(&options.out, "out", "-", "- prints the analysis; a URL writes analysis.json, report.md, report.html, table.csv and attempts.parquet below it instead")
+	flags.BoolVar(&options.write, "write", false, "write analysis.json, report.md, report.html, table.csv and attempts.parquet into the ledger itself, and print a summary instead of the analysis")
 	return command
 }
 
@@ -150,7 +147,18 @@ func (a *analyzed) write(ctx context.Context, store ledger.Store) error {
 	if err != nil {
 		return err
 	}
+	attempts, err := export.Parquet(a.experiment, a.analysis, a.evidence)
+	if err != nil {
+		return err
+	}
 	wave := a.analysis.Wave
+	for _, table := range report.OwnTables(a.experiment, a.analysis) {
+		for extension, data := range map[string][]byte{"md": table.Markdown(), "csv": table.CSV()} {
+			if err := store.Replace(ctx, ledger.OwnTableKey(wave, table.Name, extension), data); err != nil {
+				return err
+			}
+		}
+	}
 	for _, object := range []struct {
 		key  string
 		data []byte
@@ -158,6 +166,7 @@ func (a *analyzed) write(ctx context.Context, store ledger.Store) error {
 		{ledger.ReportKey(wave), report.Markdown(a.experiment, a.analysis)},
 		{ledger.HTMLKey(wave), page},
 		{ledger.TableKey(wave), report.CSV(a.experiment, a.analysis)},
+		{ledger.ParquetKey(wave), attempts},
 		{ledger.SealKey(wave), a.seal},
 		{ledger.AnalysisKey(wave), raw},
 	} {

@@ -1,45 +1,71 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/progress"
 )
 
-func newCancelCommand() *cobra.Command {
-	flags := genericclioptions.NewConfigFlags(true)
+// cancelled is what assay cancel prints for programs.
+type cancelled struct {
+	Namespace string                `json:"namespace"`
+	Name      string                `json:"name"`
+	Verdict   assayv1alpha1.Verdict `json:"verdict,omitempty"`
+	// Ended tells that there was nothing left to cancel.
+	Ended bool `json:"ended"`
+}
+
+func newCancelCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
+	var form string
 	command := &cobra.Command{
 		Use:               "cancel NAME",
 		Short:             "End a run early; what was measured is analysed and stays",
+		Example:           "  assay cancel my-run",
 		Args:              usage(cobra.ExactArgs(1)),
-		ValidArgsFunction: completeRuns(flags),
+		ValidArgsFunction: completeRuns(flags, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkForm(form, "text", "json", "yaml"); err != nil {
+				return err
+			}
 			cluster, err := connect(flags)
 			if err != nil {
 				return err
 			}
-			run, err := getRun(cmd.Context(), cluster, args[0])
-			if err != nil {
-				return err
-			}
-			if progress.Ended(run) {
-				fmt.Fprintf(cmd.OutOrStdout(), "BenchmarkRun %s/%s has ended already: %s\n", run.Namespace, run.Name, dash(string(run.Status.Verdict)))
-				return nil
-			}
-			before := client.MergeFrom(run.DeepCopy())
-			run.Spec.Cancel = ptr.To(true)
-			if err := cluster.Patch(cmd.Context(), run, before); err != nil {
-				return fmt.Errorf("cancel BenchmarkRun %s/%s: %w", run.Namespace, run.Name, err)
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "BenchmarkRun %s/%s is being cancelled; assay watch %s shows what was measured\n", run.Namespace, run.Name, run.Name)
-			return nil
+			return cancelRun(cmd.Context(), cluster, args[0], form, cmd.OutOrStdout())
 		},
 	}
-	flags.AddFlags(command.Flags())
+	addOutput(command, &form, "text", "json", "yaml")
 	return command
+}
+
+func cancelRun(ctx context.Context, cluster *cluster, name, form string, out io.Writer) error {
+	run, err := getRun(ctx, cluster, name)
+	if err != nil {
+		return err
+	}
+	answer := cancelled{Namespace: run.Namespace, Name: run.Name, Verdict: run.Status.Verdict, Ended: progress.Ended(run)}
+	if !answer.Ended {
+		before := client.MergeFrom(run.DeepCopy())
+		run.Spec.Cancel = ptr.To(true)
+		if err := cluster.Patch(ctx, run, before); err != nil {
+			return fmt.Errorf("cancel BenchmarkRun %s/%s: %w", run.Namespace, run.Name, err)
+		}
+	}
+	if done, err := printStructured(out, form, answer); done {
+		return err
+	}
+	if answer.Ended {
+		_, err = fmt.Fprintf(out, "BenchmarkRun %s/%s has ended already: %s\n", run.Namespace, run.Name, dash(string(run.Status.Verdict)))
+	} else {
+		_, err = fmt.Fprintf(out, "BenchmarkRun %s/%s is being cancelled; %s watch %s shows what was measured\n", run.Namespace, run.Name, program, run.Name)
+	}
+	return err
 }

@@ -1,14 +1,8 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -16,105 +10,43 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/compare"
-	"assay.dev/assay/operator/internal/ledger"
 )
 
-func newCompareCommand() *cobra.Command {
-	flags := genericclioptions.NewConfigFlags(true)
-	var form, secret string
+func newCompareCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
+	from := source{flags: flags}
+	var form string
 	command := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Set two runs side by side, figure by figure",
-		Long: "Set two runs side by side. A and B are names of runs, folders of ledgers, or URLs of ledgers.\n\n" +
+		Long: "Set two runs side by side. A and B are each what NAME is to assay results: a run, the folder of a ledger, or its URL.\n\n" +
 			"This gives no verdict: trials of two runs did not run beside each other, so whatever changed between them is in the ratios and not in their intervals. " +
 			"To decide, make both versions arms of one run. Runs from different machines get no ratio; the fingerprint's keys that differ are named.",
-		Example: "  assay compare scan-monday scan-friday\n  assay compare out/before out/after -o json",
-		Args:    usage(cobra.ExactArgs(2)),
+		Example:           "  assay compare scan-monday scan-friday\n  assay compare out/before out/after -o json",
+		Args:              usage(cobra.ExactArgs(2)),
+		ValidArgsFunction: completeRunsOrFolders(flags, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkForm(form, "table", "json"); err != nil {
+			if err := checkForm(form, "table", "json", "yaml"); err != nil {
 				return err
 			}
 			var runs [2]compare.Run
 			for i, arg := range args {
-				var err error
-				if runs[i], err = newestAnalysis(cmd.Context(), flags, arg, secret); err != nil {
+				found, err := from.open(cmd.Context(), arg)
+				if err != nil {
 					return err
 				}
+				found.close()
+				runs[i] = compare.Run{Experiment: found.experiment, Analysis: found.analysis}
 			}
 			result := compare.Runs(runs[0], runs[1])
-			if form == "json" {
-				return printJSON(cmd.OutOrStdout(), result)
+			if done, err := printStructured(cmd.OutOrStdout(), form, result); done {
+				return err
 			}
 			return printComparison(cmd.OutOrStdout(), result)
 		},
 	}
-	command.Flags().StringVarP(&form, "output", "o", "table", "table or json")
-	command.Flags().StringVar(&secret, "secret", "assay-ledger", "Secret with the object store's credentials, in the run's namespace")
-	flags.AddFlags(command.Flags())
+	addOutput(command, &form, "table", "json", "yaml")
+	from.addFlags(command)
 	return command
-}
-
-// newestAnalysis reads the newest analysis of a run, wherever its ledger is.
-func newestAnalysis(ctx context.Context, flags *genericclioptions.ConfigFlags, where, secret string) (compare.Run, error) {
-	none := compare.Run{}
-	store, closeStore, err := openAnyLedger(ctx, flags, where, secret)
-	if err != nil {
-		return none, err
-	}
-	defer closeStore()
-	frozen, err := ledger.ReadExperiment(ctx, store)
-	if err != nil {
-		return none, fmt.Errorf("%s: %w", where, err)
-	}
-	wave, err := ledger.LastWave(ctx, store)
-	if err != nil {
-		return none, fmt.Errorf("find the newest wave of %s: %w", where, err)
-	}
-	for ; wave >= 0; wave-- {
-		raw, err := store.Get(ctx, ledger.AnalysisKey(wave))
-		if errors.Is(err, ledger.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return none, err
-		}
-		var found analysis.Analysis
-		if err := json.Unmarshal(raw, &found); err != nil {
-			return none, fmt.Errorf("%s of %s: %w", ledger.AnalysisKey(wave), where, err)
-		}
-		return compare.Run{Experiment: frozen, Analysis: &found}, nil
-	}
-	return none, fmt.Errorf("%s has no analysis yet: assay analyze --ledger URL --write makes one", where)
-}
-
-// openAnyLedger opens the ledger of a run by its name, a folder or a URL.
-func openAnyLedger(ctx context.Context, flags *genericclioptions.ConfigFlags, where, secret string) (ledger.Store, func(), error) {
-	url := ""
-	if strings.Contains(where, "://") {
-		url = where
-	} else if info, err := os.Stat(where); err == nil && info.IsDir() {
-		folder, err := filepath.Abs(where)
-		if err != nil {
-			return nil, nil, err
-		}
-		url = ledger.FolderURL(folder)
-	}
-	if url != "" {
-		store, err := openLedger(ctx, url)
-		return store, func() {}, err
-	}
-	cluster, err := connect(flags)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%q is no folder and no URL, and no cluster answers: %w", where, err)
-	}
-	run, err := getRun(ctx, cluster, where)
-	if err != nil {
-		return nil, nil, err
-	}
-	if run.Status.Ledger == "" {
-		return nil, nil, fmt.Errorf("BenchmarkRun %s/%s has measured nothing yet: see assay watch %s", run.Namespace, run.Name, run.Name)
-	}
-	return openRunLedger(ctx, cluster, run, secret)
 }
 
 func printComparison(out io.Writer, c compare.Comparison) error {

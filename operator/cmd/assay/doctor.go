@@ -12,16 +12,15 @@ import (
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/dependencies"
 )
 
-// finding is one thing that doctor looked at.
+// finding is one thing that doctor looked at. One that is OK and has a remedy is nothing that runs need.
 type finding struct {
 	Check  string `json:"check"`
 	OK     bool   `json:"ok"`
@@ -29,17 +28,18 @@ type finding struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-func newDoctorCommand() *cobra.Command {
-	flags := genericclioptions.NewConfigFlags(true)
+func newDoctorCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	var form, system string
 	command := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the installation: what is missing, and what to do",
-		Long: "Check that everything a run needs is there: the API, the operator, Argo, the ledger's Secret, templates and nodes. " +
-			"What a node can promise about isolation is told by assay preflight.",
-		Args: usage(cobra.NoArgs),
+		Long: "Check that everything a run needs is there: the API, the operator, the object store, Argo, the ledger's Secret, templates and nodes. " +
+			"The operator itself is asked whether it can use the store and Argo. What a node can promise about isolation is told by assay preflight.\n\n" +
+			"Exit code 1 when something that runs need is missing.",
+		Example: "  assay doctor\n  assay doctor -n team-a --system-namespace assay-system -o json",
+		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkForm(form, "table", "json"); err != nil {
+			if err := checkForm(form, "table", "json", "yaml"); err != nil {
 				return err
 			}
 			cluster, err := connect(flags)
@@ -50,7 +50,8 @@ func newDoctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			findings := examine(cmd.Context(), cluster, kinds, cluster.namespace, system)
+			ask := func(ctx context.Context) (*dependencies.Report, error) { return askOperator(ctx, cluster, system) }
+			findings := examine(cmd.Context(), cluster, kinds, cluster.namespace, system, ask)
 			if err := printFindings(cmd.OutOrStdout(), form, findings); err != nil {
 				return err
 			}
@@ -60,9 +61,8 @@ func newDoctorCommand() *cobra.Command {
 			return nil
 		},
 	}
-	command.Flags().StringVarP(&form, "output", "o", "table", "table or json")
+	addOutput(command, &form, "table", "json", "yaml")
 	command.Flags().StringVar(&system, "system-namespace", "assay-system", "namespace that Assay is installed in")
-	flags.AddFlags(command.Flags())
 	return command
 }
 
@@ -86,14 +86,23 @@ func servedKinds(cluster *cluster) (map[string]bool, error) {
 }
 
 // examine looks at everything a run in the namespace needs.
-func examine(ctx context.Context, reader client.Reader, kinds map[string]bool, namespace, system string) []finding {
+func examine(ctx context.Context, reader client.Reader, kinds map[string]bool, namespace, system string, ask question) []finding {
 	out := []finding{
 		served(kinds, "assay.dev/v1alpha1/BenchmarkRun", "install charts/assay: helm upgrade --install assay charts/assay -n "+system+" --create-namespace"),
 		served(kinds, "assay.dev/v1alpha1/BenchmarkTemplate", "install charts/assay"),
 		served(kinds, "argoproj.io/v1alpha1/Workflow", "install Argo Workflows, or install charts/assay with argo.mode=bundled"),
 	}
 	out = append(out, deployments(ctx, reader, system)...)
-	out = append(out, ledgerSecret(ctx, reader, namespace))
+	installed, err := findInstallation(ctx, reader, system)
+	if err != nil {
+		out = append(out, finding{Check: "operator in " + system, Found: err.Error(), Remedy: "doctor needs to list deployments in " + system})
+	}
+	if installed.ready {
+		out = append(out, platform(ctx, ask)...)
+	}
+	out = append(out, installed.namespace(namespace, system)...)
+	out = append(out, installed.secrets(ctx, reader, namespace)...)
+	out = append(out, argoControllers(ctx, reader)...)
 	if kinds["assay.dev/v1alpha1/BenchmarkTemplate"] {
 		out = append(out, templates(ctx, reader, namespace))
 	}
@@ -129,23 +138,6 @@ func deployments(ctx context.Context, reader client.Reader, system string) []fin
 		out = append(out, f)
 	}
 	return out
-}
-
-func ledgerSecret(ctx context.Context, reader client.Reader, namespace string) finding {
-	f := finding{Check: "Secret " + namespace + "/assay-ledger"}
-	var secret corev1.Secret
-	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: "assay-ledger"}, &secret)
-	switch {
-	case apierrors.IsNotFound(err):
-		f.Found, f.Remedy = "missing", "add "+namespace+" to runNamespaces of charts/assay"
-	case err != nil:
-		f.Found, f.Remedy = err.Error(), "doctor needs to read this Secret"
-	case len(secret.Data["accessKey"]) == 0 || len(secret.Data["secretKey"]) == 0:
-		f.Found, f.Remedy = "accessKey or secretKey is empty", "give it both keys"
-	default:
-		f.OK, f.Found = true, "has both keys"
-	}
-	return f
 }
 
 func templates(ctx context.Context, reader client.Reader, namespace string) finding {
@@ -189,14 +181,17 @@ func nodes(ctx context.Context, reader client.Reader) finding {
 }
 
 func printFindings(out io.Writer, form string, findings []finding) error {
-	if form == "json" {
-		return printJSON(out, findings)
+	if done, err := printStructured(out, form, findings); done {
+		return err
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	for _, f := range findings {
 		mark := "ok"
-		if !f.OK {
+		switch {
+		case !f.OK:
 			mark = "MISSING"
+		case f.Remedy != "":
+			mark = "note"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\n", mark, f.Check, f.Found)
 		if f.Remedy != "" {

@@ -2,15 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,63 +18,199 @@ import (
 	"assay.dev/assay/operator/internal/progress"
 )
 
-func newGetCommand() *cobra.Command {
-	flags := genericclioptions.NewConfigFlags(true)
-	var form string
-	var all bool
+type getOptions struct {
+	form, selector string
+	all, watch     bool
+}
+
+func newGetCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
+	var options getOptions
 	command := &cobra.Command{
-		Use:               "get [NAME]",
-		Short:             "List runs with their verdicts, or show one",
-		Args:              usage(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: completeRuns(flags),
+		Use:   "get [NAME...]",
+		Short: "List runs with their verdicts, or show one",
+		Long: "List runs with their verdicts, or show one with its gates and warnings. NOTE says what a run waits for, or why it failed.\n\n" +
+			"With --watch a line follows whenever a run changes, until the command is interrupted; assay watch ends with the run.",
+		Example:           "  assay get\n  assay get my-run\n  assay get -A -l team=storage -o wide\n  assay get my-run -o json",
+		ValidArgsFunction: completeRuns(flags, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkForm(form, "table", "json"); err != nil {
+			if err := checkForm(options.form, "table", "wide", "json", "yaml", "name"); err != nil {
 				return err
+			}
+			selector, err := labels.Parse(options.selector)
+			if err != nil {
+				return &exitCode{exitUsage, fmt.Errorf("--selector %q: %w", options.selector, err)}
+			}
+			if len(args) > 0 && (options.selector != "" || options.all) {
+				return &exitCode{exitUsage, fmt.Errorf("runs are either named or selected: leave out %s", list([]string{"the names", "--selector and --all-namespaces"}))}
 			}
 			cluster, err := connect(flags)
 			if err != nil {
 				return err
 			}
-			if len(args) == 1 {
-				run, err := getRun(cmd.Context(), cluster, args[0])
-				if err != nil {
-					return err
-				}
-				if form == "json" {
-					return printJSON(cmd.OutOrStdout(), run)
-				}
-				fmt.Fprintln(cmd.OutOrStdout(), progress.Line(run))
-				progress.Summary(cmd.OutOrStdout(), run)
-				return nil
+			if options.all {
+				cluster.namespace = ""
 			}
-			var runs assayv1alpha1.BenchmarkRunList
-			options := []client.ListOption{client.InNamespace(cluster.namespace)}
-			if all {
-				options = nil
+			if options.watch {
+				return watchRuns(cmd.Context(), cluster, args, selector, options.form, cmd.OutOrStdout())
 			}
-			if err := cluster.List(cmd.Context(), &runs, options...); err != nil {
-				return fmt.Errorf("list BenchmarkRuns: %w", err)
-			}
-			if form == "json" {
-				return printJSON(cmd.OutOrStdout(), runs)
-			}
-			return listRuns(cmd.OutOrStdout(), runs.Items, time.Now())
+			return get(cmd.Context(), cluster, args, selector, options.form, cmd.OutOrStdout())
 		},
 	}
-	command.Flags().StringVarP(&form, "output", "o", "table", "table or json")
-	command.Flags().BoolVarP(&all, "all-namespaces", "A", false, "list the runs of every namespace")
-	flags.AddFlags(command.Flags())
+	addOutput(command, &options.form, "table", "wide", "json", "yaml", "name")
+	command.Flags().BoolVarP(&options.all, "all-namespaces", "A", false, "list the runs of every namespace")
+	command.Flags().StringVarP(&options.selector, "selector", "l", "", "labels that the runs have, such as team=storage")
+	command.Flags().BoolVarP(&options.watch, "watch", "w", false, "go on and tell what changes")
 	return command
 }
 
-func listRuns(out io.Writer, runs []assayv1alpha1.BenchmarkRun, now time.Time) error {
+func get(ctx context.Context, cluster *cluster, names []string, selector labels.Selector, form string, out io.Writer) error {
+	runs, err := namedOrSelected(ctx, cluster, names, selector)
+	if err != nil {
+		return err
+	}
+	if len(names) == 1 {
+		if done, err := printStructured(out, form, &runs[0]); done {
+			return err
+		}
+		if form == "table" {
+			fmt.Fprintln(out, progress.Line(&runs[0]))
+			progress.Summary(out, &runs[0])
+			return nil
+		}
+	}
+	listed := assayv1alpha1.BenchmarkRunList{Items: runs}
+	listed.SetGroupVersionKind(assayv1alpha1.GroupVersion.WithKind("BenchmarkRunList"))
+	if done, err := printStructured(out, form, listed); done {
+		return err
+	}
+	return listRuns(out, runs, form, true, time.Now())
+}
+
+func namedOrSelected(ctx context.Context, cluster *cluster, names []string, selector labels.Selector) ([]assayv1alpha1.BenchmarkRun, error) {
+	if len(names) == 0 {
+		var runs assayv1alpha1.BenchmarkRunList
+		if err := cluster.List(ctx, &runs, client.InNamespace(cluster.namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+			return nil, fmt.Errorf("list BenchmarkRuns: %w", err)
+		}
+		for i := range runs.Items {
+			runs.Items[i].SetGroupVersionKind(runKind)
+		}
+		return runs.Items, nil
+	}
+	var out []assayv1alpha1.BenchmarkRun
+	for _, name := range names {
+		run, err := getRun(ctx, cluster, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *run)
+	}
+	return out, nil
+}
+
+// watchRuns prints the runs, and each again when it changes, as kubectl get --watch does.
+func watchRuns(ctx context.Context, cluster *cluster, names []string, selector labels.Selector, form string, out io.Writer) error {
+	if _, err := namedOrSelected(ctx, cluster, names, selector); err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, name := range names {
+		wanted[name] = true
+	}
+	seen, header := map[string]string{}, true
+	for ctx.Err() == nil {
+		events, err := cluster.Watch(ctx, &assayv1alpha1.BenchmarkRunList{}, client.InNamespace(cluster.namespace), client.MatchingLabelsSelector{Selector: selector})
+		if err != nil {
+			return fmt.Errorf("watch BenchmarkRuns: %w", err)
+		}
+		for event := range events.ResultChan() {
+			run, ok := event.Object.(*assayv1alpha1.BenchmarkRun)
+			// A watch that is taken up again tells everything once more.
+			if !ok || len(wanted) > 0 && !wanted[run.Name] || seen[string(run.UID)] == run.ResourceVersion {
+				continue
+			}
+			seen[string(run.UID)] = run.ResourceVersion
+			run.SetGroupVersionKind(runKind)
+			done, err := printStructured(out, form, run)
+			if !done {
+				err = listRuns(out, []assayv1alpha1.BenchmarkRun{*run}, form, header, time.Now())
+				header = false
+			}
+			if err != nil {
+				events.Stop()
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func listRuns(out io.Writer, runs []assayv1alpha1.BenchmarkRun, form string, header bool, now time.Time) error {
+	if form == "name" {
+		for _, run := range runs {
+			fmt.Fprintf(out, "benchmarkrun.assay.dev/%s\n", run.Name)
+		}
+		return nil
+	}
+	if len(runs) == 0 {
+		_, err := fmt.Fprintln(out, "no BenchmarkRuns here; "+program+" get -A looks everywhere")
+		return err
+	}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "NAMESPACE\tNAME\tPHASE\tVERDICT\tBEST\tGAIN\tPROGRESS\tAGE")
+	line := func(cells ...string) {
+		for i, cell := range cells {
+			if i > 0 {
+				cell = "\t" + dash(cell)
+			}
+			fmt.Fprint(table, cell)
+		}
+		fmt.Fprintln(table)
+	}
+	titles := []string{"NAMESPACE", "NAME", "PHASE", "VERDICT", "BEST", "GAIN", "PROGRESS", "AGE"}
+	if form == "wide" {
+		titles = append(titles, "WAVE", "NODES", "REMAINING", "NOTE")
+	}
+	if header {
+		line(titles...)
+	}
 	for _, run := range runs {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", run.Namespace, run.Name, dash(string(run.Status.Phase)), dash(string(run.Status.Verdict)),
-			dash(run.Status.Best), dash(run.Status.Gain), dash(run.Status.Progress), duration.HumanDuration(now.Sub(run.CreationTimestamp.Time)))
+		status := run.Status
+		cells := []string{
+			run.Namespace, run.Name, string(status.Phase), string(status.Verdict), status.Best, status.Gain, status.Progress,
+			duration.HumanDuration(now.Sub(run.CreationTimestamp.Time)),
+		}
+		if form == "wide" {
+			cells = append(cells, wide(&run)...)
+		}
+		line(cells...)
 	}
 	return table.Flush()
+}
+
+// wide are the further columns of -o wide.
+func wide(run *assayv1alpha1.BenchmarkRun) []string {
+	wave, nodes, remaining := "", "", ""
+	if run.Status.Wave != nil {
+		wave = fmt.Sprint(*run.Status.Wave)
+	}
+	for i, lease := range run.Status.Leases {
+		if i > 0 {
+			nodes += ","
+		}
+		nodes += lease.Node
+	}
+	if run.Status.Remaining != nil && !progress.Ended(run) {
+		remaining = run.Status.Remaining.Round(time.Second).String()
+	}
+	return []string{wave, nodes, remaining, note(run)}
+}
+
+// note is why a run failed or what it waits for.
+func note(run *assayv1alpha1.BenchmarkRun) string {
+	if failed := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionFailed); failed != nil && failed.Status == "True" {
+		return failed.Reason + ": " + failed.Message
+	}
+	return progress.Waits(run)
 }
 
 func dash(text string) string {
@@ -83,69 +218,4 @@ func dash(text string) string {
 		return "-"
 	}
 	return text
-}
-
-// getRun reads a run and says where to look when there is none.
-func getRun(ctx context.Context, cluster *cluster, name string) (*assayv1alpha1.BenchmarkRun, error) {
-	var run assayv1alpha1.BenchmarkRun
-	err := cluster.Get(ctx, types.NamespacedName{Namespace: cluster.namespace, Name: name}, &run)
-	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("no BenchmarkRun %q in namespace %q: see assay get -A", name, cluster.namespace)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("BenchmarkRun %s/%s: %w", cluster.namespace, name, err)
-	}
-	return &run, nil
-}
-
-func printJSON(out io.Writer, value any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
-}
-
-// checkForm refuses an --output that the command does not have.
-func checkForm(form string, known ...string) error {
-	text := ""
-	for i, k := range known {
-		if form == k {
-			return nil
-		}
-		if i > 0 {
-			text += ", "
-		}
-		text += k
-	}
-	return &exitCode{exitUsage, fmt.Errorf("--output is %q: use one of %s", form, text)}
-}
-
-// usage turns a wrong number of arguments into a usage error.
-func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return &exitCode{exitUsage, fmt.Errorf("%w\nUsage: %s", err, cmd.UseLine())}
-		}
-		return nil
-	}
-}
-
-// completeRuns completes the names of runs.
-func completeRuns(flags *genericclioptions.ConfigFlags) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		cluster, err := connect(flags)
-		if err != nil || len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), 3*time.Second)
-		defer cancel()
-		var runs assayv1alpha1.BenchmarkRunList
-		if err := cluster.List(ctx, &runs, client.InNamespace(cluster.namespace)); err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var names []cobra.Completion
-		for _, run := range runs.Items {
-			names = append(names, cobra.CompletionWithDesc(run.Name, string(run.Status.Verdict)))
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
 }

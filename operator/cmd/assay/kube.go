@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,10 +20,16 @@ type cluster struct {
 	namespace string
 }
 
+// defaultServer is where kubectl looks when nobody told it where.
+const defaultServer = "http://localhost:8080"
+
 func connect(flags *genericclioptions.ConfigFlags) (*cluster, error) {
 	config, err := flags.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	if raw, err := flags.ToRawKubeConfigLoader().RawConfig(); err == nil && len(raw.Clusters) == 0 && *flags.APIServer == "" && config.Host == defaultServer {
+		return nil, errors.New("no cluster is configured: name a kubeconfig with --kubeconfig or KUBECONFIG")
 	}
 	namespace, _, err := flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // localRun is a run on this machine: waves, each planned from the analysis of those before it, as the operator plans them.
 type localRun struct {
 	experiment *experiment.Experiment
-	binDirs    []string
+	programs   local.Programs
 	executor   *local.Executor
 	log        io.Writer
 
@@ -68,7 +68,7 @@ func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
 func (r *localRun) plan(ctx context.Context, step plan.Step) (*record.Wave, error) {
 	wave, err := plan.BuildStep(r.experiment, len(r.waves), r.blocks, step, []plan.Lane{{}})
 	if err == nil {
-		wave, err = local.Prepare(wave, r.binDirs)
+		wave, err = local.Prepare(wave, r.programs)
 	}
 	if err != nil {
 		return nil, &exitCode{exitUsage, err}

@@ -4,9 +4,13 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -15,20 +19,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/progress"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
-func newLogsCommand() *cobra.Command {
-	flags := genericclioptions.NewConfigFlags(true)
-	var tail int64
+type logOptions struct {
+	form, container string
+	tail            int64
+	follow          bool
+}
+
+func newLogsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
+	var options logOptions
 	command := &cobra.Command{
 		Use:   "logs NAME",
 		Short: "Print what the run's pods said: runner, analysis and Argo's helpers",
-		Long: "Print what the run's pods said, oldest pod first, every line with its pod and container. " +
-			"What a trial's own process wrote is in its attempt: assay results NAME -o attempts.",
+		Long: "Print what the run's pods said, oldest pod first, every line with its pod and container. With --follow it goes on, with pods that come later too, until the run ends.\n\n" +
+			"Argo deletes pods that succeeded. What a trial's own process wrote is in its attempt: assay results NAME -o attempts.",
+		Example:           "  assay logs my-run\n  assay logs my-run -f -c main",
 		Args:              usage(cobra.ExactArgs(1)),
-		ValidArgsFunction: completeRuns(flags),
+		ValidArgsFunction: completeRuns(flags, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkForm(options.form, "text", "json"); err != nil {
+				return err
+			}
 			cluster, err := connect(flags)
 			if err != nil {
 				return err
@@ -41,52 +55,178 @@ func newLogsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printLogs(cmd.Context(), cluster, clients, run, tail, cmd.OutOrStdout())
+			l := &logReader{cluster: cluster, clients: clients, run: run, options: options, out: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr()}
+			if options.follow && !progress.Ended(run) {
+				return l.follow(cmd.Context())
+			}
+			return l.print(cmd.Context())
 		},
 	}
-	command.Flags().Int64Var(&tail, "tail", 200, "last lines of every container")
-	flags.AddFlags(command.Flags())
+	addOutput(command, &options.form, "text", "json")
+	command.Flags().Int64Var(&options.tail, "tail", 200, "last lines of every container; -1 is all of them")
+	command.Flags().StringVarP(&options.container, "container", "c", "", "only this container: main is the runner or the analysis")
+	command.Flags().BoolVarP(&options.follow, "follow", "f", false, "go on until the run ends")
 	return command
 }
 
-func printLogs(ctx context.Context, cluster *cluster, clients kubernetes.Interface, run *assayv1alpha1.BenchmarkRun, tail int64, out io.Writer) error {
+// logLine is what assay logs prints for programs, one a line.
+type logLine struct {
+	Pod       string `json:"pod"`
+	Container string `json:"container"`
+	Line      string `json:"line"`
+}
+
+// logReader reads the logs of a run's pods.
+type logReader struct {
+	cluster     *cluster
+	clients     kubernetes.Interface
+	run         *assayv1alpha1.BenchmarkRun
+	options     logOptions
+	out, stderr io.Writer
+
+	// mutex keeps lines whole when several pods are followed.
+	mutex sync.Mutex
+}
+
+// pods of the run, oldest first.
+func (l *logReader) pods(ctx context.Context) ([]corev1.Pod, error) {
 	var pods corev1.PodList
-	if err := cluster.List(ctx, &pods, client.InNamespace(run.Namespace), client.MatchingLabels{workflow.RunUIDLabel: string(run.UID)}); err != nil {
-		return fmt.Errorf("pods of BenchmarkRun %s/%s: %w", run.Namespace, run.Name, err)
-	}
-	if len(pods.Items) == 0 {
-		return fmt.Errorf("BenchmarkRun %s/%s has no pods: they go with their workflow; the ledger keeps what was measured: assay results %s -o attempts", run.Namespace, run.Name, run.Name)
+	if err := l.cluster.List(ctx, &pods, client.InNamespace(l.run.Namespace), client.MatchingLabels{workflow.RunUIDLabel: string(l.run.UID)}); err != nil {
+		return nil, fmt.Errorf("pods of BenchmarkRun %s/%s: %w", l.run.Namespace, l.run.Name, err)
 	}
 	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-			stream, err := clients.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container.Name, TailLines: &tail}).Stream(ctx)
-			if err != nil {
-				// A container that has not started has no log; the others are worth reading all the same.
-				fmt.Fprintf(out, "%s/%s  (no log: %v)\n", pod.Name, container.Name, err)
-				continue
-			}
-			err = prefixed(out, pod.Name+"/"+container.Name, stream)
-			_ = stream.Close()
-			if err != nil {
-				return fmt.Errorf("log of %s/%s: %w", pod.Name, container.Name, err)
+	return pods.Items, nil
+}
+
+// containers of a pod that shall be read.
+func (l *logReader) containers(pod *corev1.Pod) []string {
+	var names []string
+	for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		if l.options.container == "" || l.options.container == container.Name {
+			names = append(names, container.Name)
+		}
+	}
+	return names
+}
+
+// print prints what the pods have said so far.
+func (l *logReader) print(ctx context.Context) error {
+	pods, err := l.pods(ctx)
+	if err != nil {
+		return err
+	}
+	if len(pods) == 0 {
+		return fmt.Errorf("BenchmarkRun %s/%s has no pods: they go with their workflow; the ledger keeps what was measured: %s results %s -o attempts", l.run.Namespace, l.run.Name, program, l.run.Name)
+	}
+	read := false
+	for i := range pods {
+		for _, container := range l.containers(&pods[i]) {
+			read = true
+			if err := l.container(ctx, pods[i].Name, container, false); err != nil {
+				return err
 			}
 		}
+	}
+	if !read {
+		return &exitCode{exitUsage, fmt.Errorf("--container %q: no pod of BenchmarkRun %s/%s has one; the runner and the analysis are main, Argo's are init and wait", l.options.container, l.run.Namespace, l.run.Name)}
 	}
 	return nil
 }
 
-// prefixed copies lines with a prefix.
-func prefixed(out io.Writer, prefix string, from io.Reader) error {
-	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if _, err := fmt.Fprintf(out, "%s  %s\n", prefix, lines.Text()); err != nil {
+// lookAgain is how often following looks for pods and containers that have started since.
+const lookAgain = 2 * time.Second
+
+// follow prints what the pods say until the run has ended and the last of them is silent.
+func (l *logReader) follow(ctx context.Context) error {
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	started := map[string]bool{}
+	for {
+		run, err := getRun(ctx, l.cluster, l.run.Name)
+		if err != nil {
+			return err
+		}
+		pods, err := l.pods(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range pods {
+			for _, container := range l.containers(&pods[i]) {
+				key := pods[i].Name + "/" + container
+				if started[key] || !hasStarted(&pods[i], container) {
+					continue
+				}
+				started[key] = true
+				readers.Go(func() {
+					if err := l.container(ctx, pods[i].Name, container, true); err != nil && ctx.Err() == nil {
+						fmt.Fprintln(l.stderr, err)
+					}
+				})
+			}
+		}
+		if progress.Ended(run) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// hasStarted tells whether a container has begun to say something.
+func hasStarted(pod *corev1.Pod, container string) bool {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if status.Name == container {
+			return status.State.Running != nil || status.State.Terminated != nil
+		}
+	}
+	return false
+}
+
+// container copies the log of one container.
+func (l *logReader) container(ctx context.Context, pod, container string, follow bool) error {
+	options := &corev1.PodLogOptions{Container: container, Follow: follow}
+	if l.options.tail >= 0 {
+		options.TailLines = &l.options.tail
+	}
+	stream, err := l.clients.CoreV1().Pods(l.run.Namespace).GetLogs(pod, options).Stream(ctx)
+	if err != nil {
+		// A container that has not started has no log; the others are worth reading all the same.
+		_, err = fmt.Fprintf(l.stderr, "%s/%s has no log: %v\n", pod, container, err)
+		return err
+	}
+	err = l.copy(pod, container, stream)
+	if err = errors.Join(err, stream.Close()); err != nil {
+		return fmt.Errorf("log of %s/%s: %w", pod, container, err)
+	}
+	return nil
+}
+
+// longestLine is what one line of a log may have.
+const longestLine = 1 << 20
+
+func (l *logReader) copy(pod, container string, from io.Reader) error {
+	scanner := bufio.NewScanner(from)
+	scanner.Buffer(nil, longestLine)
+	for scanner.Scan() {
+		line := fmt.Appendf(nil, "%s/%s  %s\n", pod, container, scanner.Text())
+		if l.options.form == "json" {
+			raw, err := json.Marshal(logLine{pod, container, scanner.Text()})
+			if err != nil {
+				return err
+			}
+			line = append(raw, '\n')
+		}
+		l.mutex.Lock()
+		_, err := l.out.Write(line)
+		l.mutex.Unlock()
+		if err != nil {
 			return err
 		}
 	}
-	return lines.Err()
+	return scanner.Err()
 }

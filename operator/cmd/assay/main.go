@@ -12,8 +12,13 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
+
+//go:generate go run . reference --to ../../../docs/reference/cli.md
 
 // version is set when the program is built.
 var version = "0.1.0"
@@ -34,35 +39,87 @@ type exitCode struct {
 func (e *exitCode) Error() string { return e.err.Error() }
 func (e *exitCode) Unwrap() error { return e.err }
 
+// program is what a person types to start this: it is also a kubectl plugin.
+var program = "assay"
+
+// completing is the name under which kubectl asks a plugin to complete a word.
+const completing = "kubectl_complete-assay"
+
 func main() {
+	args := os.Args[1:]
+	switch name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"); {
+	case name == completing:
+		program, args = "kubectl assay", append([]string{cobra.ShellCompRequestCmd}, args...)
+	case strings.HasPrefix(name, "kubectl-"):
+		program = "kubectl assay"
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := newRootCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "assay: "+err.Error())
-		var coded *exitCode
-		if errors.As(err, &coded) {
-			os.Exit(coded.code)
-		}
-		os.Exit(exitError)
+	log.SetLogger(logr.Discard()) // What the client has to say is in its errors.
+	root := newRootCommand()
+	root.SetArgs(args)
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, program+": "+err.Error())
+		os.Exit(exitCodeOf(err))
 	}
 }
 
-func newRootCommand() *cobra.Command {
-	name := "assay"
-	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-") {
-		name = "kubectl assay"
+func exitCodeOf(err error) int {
+	var coded *exitCode
+	if errors.As(err, &coded) {
+		return coded.code
 	}
+	return exitError
+}
+
+// Groups of commands in the help.
+const (
+	experiments  = "experiments"
+	answers      = "answers"
+	installation = "installation"
+)
+
+func newRootCommand() *cobra.Command {
+	cobra.EnableCommandSorting = false // The order in which people need them says more than the alphabet.
 	root := &cobra.Command{
-		Use:           "assay",
-		Short:         "Benchmark verdicts you can trust",
-		Long:          "assay runs an experiment written as a BenchmarkRun, on a cluster or on this machine, and tells what it says.\n\nExit codes: 0 done, 1 error, 2 wrong input, 3 no verdict could be reached (Inconclusive or Invalid).",
+		Use:   "assay",
+		Short: "Benchmark verdicts you can trust",
+		Long: "assay runs an experiment written as a BenchmarkRun, on a cluster or on this machine, and tells what it says.\n\n" +
+			"Exit codes: 0 done, 1 error, 2 wrong input, 3 no verdict could be reached (Inconclusive or Invalid), 4 NoGo (gate only).\n\n" +
+			"A cluster is found as kubectl finds it: --kubeconfig, $KUBECONFIG or ~/.kube/config, and -n for the namespace. Colours are for terminals, and off with NO_COLOR.",
+		Example: "  assay run --local workflows/studies/pir-batch-scan/run.yaml\n" +
+			"  assay run run.yaml --watch\n  assay gate my-run --wait 1h\n  assay report my-run --open",
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: program},
 	}
+	// Every cluster is described by the same flags; those that read nothing from one ignore them.
+	flags := genericclioptions.NewConfigFlags(true)
+	flags.AddFlags(root.PersistentFlags())
+	_ = root.RegisterFlagCompletionFunc("namespace", completeNamespaces(flags))
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitCode{exitUsage, err} })
-	root.AddCommand(newRunCommand(), newWatchCommand(), newResultsCommand(), newAnalyzeCommand(), newLedgerCommand(),
-		newPlanCommand(), newGetCommand(), newGateCommand(), newCompareCommand(), newLogsCommand(), newCancelCommand(), newDoctorCommand(), newPreflightCommand())
+	root.AddGroup(&cobra.Group{ID: experiments, Title: "Experiments:"}, &cobra.Group{ID: answers, Title: "Answers:"}, &cobra.Group{ID: installation, Title: "Installation:"})
+	add := func(group string, commands ...*cobra.Command) {
+		for _, command := range commands {
+			command.GroupID = group
+			root.AddCommand(command)
+		}
+	}
+	add(experiments, newPlanCommand(flags), newRunCommand(flags), newGetCommand(flags), newWatchCommand(flags), newLogsCommand(flags), newCancelCommand(flags))
+	add(answers, newReportCommand(flags), newResultsCommand(flags), newCompareCommand(flags), newGateCommand(flags), newAnalyzeCommand())
+	add(installation, newPreflightCommand(flags), newDoctorCommand(flags), newLedgerCommand(), newVersionCommand())
+	root.AddCommand(newOptionsCommand(), newReferenceCommand())
+	root.SetUsageTemplate(usageTemplate)
+	forEachCommand(root, func(command *cobra.Command) {
+		command.Example = strings.ReplaceAll(command.Example, "  assay ", "  "+program+" ")
+	})
 	return root
+}
+
+func forEachCommand(command *cobra.Command, visit func(*cobra.Command)) {
+	visit(command)
+	for _, child := range command.Commands() {
+		forEachCommand(child, visit)
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
@@ -41,28 +42,32 @@ type planned struct {
 	Gates        []string `json:"gates,omitempty"`
 }
 
-func newPlanCommand() *cobra.Command {
-	var templates, binDirs []string
-	var form string
+func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
+	var templates, binDirs, arms []string
+	var form, file string
 	var measure bool
 	command := &cobra.Command{
 		Use:   "plan FILE",
 		Short: "Check the experiment in FILE and tell what it would run, and how long that takes",
 		Long: "Check the experiment in FILE as the operator would, and tell how many points, blocks and trials it has. " +
 			"How long it takes is only known by trying: --measure runs one block on this machine.",
-		Example: "  assay plan workflows/studies/pir-batch-scan/run.yaml --measure",
-		Args:    usage(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkForm(form, "text", "json"); err != nil {
+		Example:           "  assay plan workflows/studies/pir-batch-scan/run.yaml --measure\n  assay plan -f run.yaml -o json",
+		Args:              usage(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeManifests,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if err := checkForm(form, "text", "json", "yaml"); err != nil {
 				return err
 			}
-			run, template, err := readRun(args[0], templates)
+			if file, err = manifestOf(args, file); err != nil {
+				return err
+			}
+			run, template, err := readRun(cmd.Context(), connection, file, templates)
 			if err != nil {
 				return &exitCode{exitUsage, err}
 			}
 			frozen, err := experiment.Freeze(record.Run{Namespace: "local", Name: run.Name, UID: uuid.NewString()}, run.Spec, *template)
 			if err != nil {
-				return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: %w", run.Name, args[0], err)}
+				return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: %w", run.Name, file, err)}
 			}
 			// The first step of the real plan: what follows depends on what it measures.
 			first := plan.Next(frozen, nil, plan.Findings{})
@@ -73,24 +78,27 @@ func newPlanCommand() *cobra.Command {
 			told := tell(frozen, wave)
 			if measure {
 				wave.Blocks = wave.Blocks[:1]
-				seconds, err := measureBlock(cmd.Context(), frozen, wave, binDirs)
+				seconds, err := measureBlock(cmd.Context(), frozen, wave, binDirs, arms)
 				if err != nil {
 					return err
 				}
 				least := seconds * float64(told.MinBlocks)
 				told.BlockSeconds, told.MinSeconds = &seconds, &least
 			}
-			if form == "json" {
-				return printJSON(cmd.OutOrStdout(), told)
+			if done, err := printStructured(cmd.OutOrStdout(), form, told); done {
+				return err
 			}
 			printPlan(cmd.OutOrStdout(), told)
 			return nil
 		},
 	}
 	flags := command.Flags()
-	flags.StringVarP(&form, "output", "o", "text", "text or json")
+	addOutput(command, &form, "text", "json", "yaml")
+	flags.StringVarP(&file, "filename", "f", "", "file with one BenchmarkRun; - is standard input")
+	_ = command.RegisterFlagCompletionFunc("filename", completeManifests)
 	flags.BoolVar(&measure, "measure", false, "run one block on this machine to tell how long the run takes")
-	flags.StringArrayVar(&templates, "templates", nil, "file or folder with BenchmarkTemplates; may be repeated (default: charts/assay/files/benchmarktemplates, if there)")
+	flags.StringArrayVar(&templates, "templates", nil, "file or folder with BenchmarkTemplates; may be repeated (default: charts/assay/files/benchmarktemplates, if there; else the cluster's)")
+	bindArmBinary(flags, &arms)
 	flags.StringArrayVar(&binDirs, "bin-dir", nil, "folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
 	return command
 }
@@ -172,12 +180,16 @@ func seconds(s float64) time.Duration {
 }
 
 // measureBlock runs the first block in a folder of its own, which is gone afterwards.
-func measureBlock(ctx context.Context, frozen *experiment.Experiment, wave *record.Wave, binDirs []string) (float64, error) {
+func measureBlock(ctx context.Context, frozen *experiment.Experiment, wave *record.Wave, binDirs, arms []string) (float64, error) {
 	binDirs, err := binFolders(binDirs)
 	if err != nil {
 		return 0, err
 	}
-	if wave, err = local.Prepare(wave, binDirs); err != nil {
+	armPrograms, err := local.ParseArmPrograms(arms)
+	if err != nil {
+		return 0, &exitCode{exitUsage, err}
+	}
+	if wave, err = local.Prepare(wave, local.Programs{Folders: binDirs, Arms: armPrograms}); err != nil {
 		return 0, &exitCode{exitUsage, err}
 	}
 	runner, err := local.FindProgram("assay-runner", binDirs)

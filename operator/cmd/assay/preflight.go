@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/dependencies"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/manifest"
@@ -23,18 +25,19 @@ type preflightOptions struct {
 	here    bool
 	file    string
 	form    string
+	system  string
 	binDirs []string
 }
 
-func newPreflightCommand() *cobra.Command {
-	flags := genericclioptions.NewConfigFlags(true)
+func newPreflightCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	var options preflightOptions
 	command := &cobra.Command{
 		Use:   "preflight",
 		Short: "Tell which isolation this cluster or machine can give, and how to get what is missing",
 		Long: "Tell for every node which isolation it can give to a block: claim, whether it is supported, what was found, and how to get it. " +
 			"With --local the runner looks at this machine, from the CPUs that a block would get.\n\n" +
-			"With -f the run's own demands are checked too: exit code 1 when no node can meet one of them.",
+			"On a cluster the operator is asked whether it can use the object store and Argo. " +
+			"With -f the run's own demands are checked too: exit code 1 when no node can meet one of them, or the platform cannot run it.",
 		Example: "  assay preflight\n  assay preflight --local -f run.yaml",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -43,14 +46,15 @@ func newPreflightCommand() *cobra.Command {
 	}
 	command.Flags().BoolVar(&options.here, "local", false, "look at this machine instead of a cluster")
 	command.Flags().StringVarP(&options.file, "filename", "f", "", "file with a BenchmarkRun whose demands are checked")
-	command.Flags().StringVarP(&options.form, "output", "o", "table", "table or json")
+	addOutput(command, &options.form, "table", "json", "yaml")
+	_ = command.RegisterFlagCompletionFunc("filename", completeManifests)
+	command.Flags().StringVar(&options.system, "system-namespace", "assay-system", "namespace that Assay is installed in")
 	command.Flags().StringArrayVar(&options.binDirs, "bin-dir", nil, "folder with assay-runner, for --local; may be repeated (default: the folder of assay itself)")
-	flags.AddFlags(command.Flags())
 	return command
 }
 
 func runPreflight(ctx context.Context, flags *genericclioptions.ConfigFlags, options preflightOptions, out io.Writer) error {
-	if err := checkForm(options.form, "table", "json"); err != nil {
+	if err := checkForm(options.form, "table", "json", "yaml"); err != nil {
 		return err
 	}
 	spec, err := demands(options.file)
@@ -58,10 +62,11 @@ func runPreflight(ctx context.Context, flags *genericclioptions.ConfigFlags, opt
 		return &exitCode{exitUsage, err}
 	}
 	var machines []preflight.Machine
+	var installed []finding
 	if options.here {
 		machines, err = lookHere(ctx, options.binDirs, spec)
 	} else {
-		machines, err = lookAtNodes(ctx, flags)
+		machines, installed, err = lookAtCluster(ctx, flags, options.system)
 	}
 	if err != nil {
 		return err
@@ -72,14 +77,39 @@ func runPreflight(ctx context.Context, flags *genericclioptions.ConfigFlags, opt
 		asked.Notes = append(asked.Notes, experiment.EnvironmentWarnings(spec)...)
 		answer = &asked
 	}
-	if options.form == "json" {
-		err = writeJSON(out, machines, answer)
-	} else {
-		err = preflight.Print(out, machines, answer)
+	done, err := printStructured(out, options.form, preflightAnswer{machines, installed, answer})
+	if !done {
+		err = errors.Join(printPlatform(out, installed), preflight.Print(out, machines, answer))
 	}
-	if err == nil && answer != nil && len(answer.Unmet) > 0 {
-		err = fmt.Errorf("%d demands of %s cannot be met", len(answer.Unmet), options.file)
+	if err != nil || answer == nil {
+		return err
 	}
+	return cannotRun(options.file, answer, installed)
+}
+
+// cannotRun says what keeps the run in a file from running; nil when nothing that is known does.
+func cannotRun(file string, answer *preflight.Answer, installed []finding) error {
+	missing := slices.ContainsFunc(installed, func(f finding) bool { return !f.OK })
+	switch {
+	case len(answer.Unmet) > 0 && missing:
+		return fmt.Errorf("%d demands of %s cannot be met, and the platform lacks something that it needs", len(answer.Unmet), file)
+	case len(answer.Unmet) > 0:
+		return fmt.Errorf("%d demands of %s cannot be met", len(answer.Unmet), file)
+	case missing:
+		return fmt.Errorf("the platform lacks something that %s needs", file)
+	}
+	return nil
+}
+
+// printPlatform prints what the operator says of what it needs, above the nodes.
+func printPlatform(out io.Writer, installed []finding) error {
+	if len(installed) == 0 {
+		return nil
+	}
+	if err := printFindings(out, "table", installed); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out)
 	return err
 }
 
@@ -124,11 +154,29 @@ func lookHere(ctx context.Context, binDirs []string, spec *assayv1alpha1.Benchma
 	return []preflight.Machine{preflight.FromSurvey(survey)}, nil
 }
 
-func lookAtNodes(ctx context.Context, flags *genericclioptions.ConfigFlags) ([]preflight.Machine, error) {
+// lookAtCluster looks at the nodes, and asks the operator how the rest stands.
+func lookAtCluster(ctx context.Context, flags *genericclioptions.ConfigFlags, system string) ([]preflight.Machine, []finding, error) {
 	cluster, err := connect(flags)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	machines, err := lookAtNodes(ctx, cluster)
+	if err != nil {
+		return nil, nil, err
+	}
+	installed, err := findInstallation(ctx, cluster, system)
+	if err != nil {
+		return machines, []finding{{Check: "platform", OK: true, Found: err.Error(), Remedy: "to tell how the object store and Argo stand, preflight needs to list deployments in " + system}}, nil
+	}
+	if !installed.found {
+		// Before an installation there is nobody to ask, and nothing is wrong with that.
+		return machines, []finding{{Check: "platform", OK: true, Found: "no operator is in " + system, Remedy: "install charts/assay, or name its namespace with --system-namespace"}}, nil
+	}
+	ask := func(ctx context.Context) (*dependencies.Report, error) { return askOperator(ctx, cluster, system) }
+	return machines, platform(ctx, ask), nil
+}
+
+func lookAtNodes(ctx context.Context, cluster *cluster) ([]preflight.Machine, error) {
 	var nodes corev1.NodeList
 	if err := cluster.List(ctx, &nodes); err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
@@ -171,11 +219,9 @@ func kubeletConfig(ctx context.Context, clients kubernetes.Interface, node strin
 	return answer.KubeletConfig, nil
 }
 
-func writeJSON(out io.Writer, machines []preflight.Machine, answer *preflight.Answer) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", " ")
-	return encoder.Encode(struct {
-		Machines []preflight.Machine `json:"machines"`
-		Run      *preflight.Answer   `json:"run,omitempty"`
-	}{machines, answer})
+// preflightAnswer is what assay preflight prints for programs.
+type preflightAnswer struct {
+	Machines []preflight.Machine `json:"machines"`
+	Platform []finding           `json:"platform,omitempty"`
+	Run      *preflight.Answer   `json:"run,omitempty"`
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
@@ -26,38 +27,87 @@ import (
 type localOptions struct {
 	templates []string
 	binDirs   []string
+	arms      []string
 	out       string
 	pin       bool
 }
 
-func newRunCommand() *cobra.Command {
+func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	var options localOptions
-	var here bool
+	var what creation
+	var here, follow bool
+	var form string
 	command := &cobra.Command{
-		Use:   "run --local FILE",
-		Short: "Run the experiment in FILE on this machine and print its verdict",
-		Long: "Run the experiment in FILE on this machine: the same plan, runner, analysis and report as on a cluster, with a folder as the ledger.\n\n" +
-			"To run it on a cluster, use kubectl apply -f FILE and assay watch NAME.",
-		Example: "  assay run --local workflows/studies/pir-batch-scan/run.yaml",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !here {
-				return &exitCode{exitUsage, errors.New("assay run works on this machine only: add --local, or use kubectl apply -f " + args[0] + " and assay watch NAME")}
+		Use:   "run FILE",
+		Short: "Run the experiment in FILE, on the cluster or on this machine",
+		Long: "Run the experiment in FILE. On a cluster the run is created, after checking what the operator would refuse; with --watch it is followed to its end.\n\n" +
+			"With --local it runs on this machine: the same plan, runner, analysis and report, with a folder as the ledger, and no cluster.\n\n" +
+			"Exit codes with --local or --watch: 0 the run answered, Go or NoGo; 3 Inconclusive or Invalid; 2 the file is wrong; 1 it failed.",
+		Example: "  assay run --local workflows/studies/pir-batch-scan/run.yaml\n  assay run run.yaml --watch\n  assay run -f run.yaml --generate-name -o name\n" +
+			"  kubectl get benchmarkrun old -o yaml | assay run -f - --name new",
+		Args:              usage(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeManifests,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if what.file, err = manifestOf(args, what.file); err != nil {
+				return err
 			}
-			return runLocal(cmd.Context(), args[0], options, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			if err := checkForm(form, "text", "name", "json", "yaml"); err != nil {
+				return err
+			}
+			if here {
+				if follow || what.name != "" || what.generate {
+					return &exitCode{exitUsage, errors.New("--watch, --name and --generate-name are for runs on a cluster: leave them out with --local")}
+				}
+				return runLocal(cmd.Context(), connection, what.file, form, options, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
+			cluster, err := connect(connection)
+			if err != nil {
+				return fmt.Errorf("%w; without a cluster: %s run --local %s", err, program, what.file)
+			}
+			run, err := what.create(cmd.Context(), cluster, *connection.Namespace)
+			if err != nil {
+				return err
+			}
+			return told(cmd.Context(), cluster, run, form, follow, cmd.OutOrStdout())
 		},
 	}
 	flags := command.Flags()
+	what.addFlags(command)
+	addOutput(command, &form, "text", "name", "json", "yaml")
+	flags.BoolVarP(&follow, "watch", "w", false, "follow the run to its end")
 	flags.BoolVar(&here, "local", false, "run on this machine, without a cluster")
-	flags.StringArrayVar(&options.templates, "templates", nil, "file or folder with BenchmarkTemplates; may be repeated (default: charts/assay/files/benchmarktemplates, if there)")
-	flags.StringArrayVar(&options.binDirs, "bin-dir", nil, "folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
-	flags.StringVar(&options.out, "out", "", "folder for the ledger (default: assay-ledger/NAME-TIME)")
-	flags.BoolVar(&options.pin, "pin", true, "pin blocks to as many CPUs as spec.placement.cpus says")
+	flags.StringArrayVar(&options.templates, "templates", nil, "with --local: file or folder with BenchmarkTemplates; may be repeated (default: charts/assay/files/benchmarktemplates, if there; else the cluster's)")
+	flags.StringArrayVar(&options.binDirs, "bin-dir", nil, "with --local: folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
+	bindArmBinary(flags, &options.arms)
+	flags.StringVar(&options.out, "out", "", "with --local: folder for the ledger (default: assay-ledger/NAME-TIME)")
+	flags.BoolVar(&options.pin, "pin", true, "with --local: pin blocks to as many CPUs as spec.placement.cpus says")
 	return command
 }
 
-func runLocal(ctx context.Context, file string, options localOptions, stdout, stderr io.Writer) error {
-	run, template, err := readRun(file, options.templates)
+// told says that a run was created, and follows it if that was asked for.
+func told(ctx context.Context, cluster *cluster, run *assayv1alpha1.BenchmarkRun, form string, follow bool, out io.Writer) error {
+	if follow && (form == "text" || form == "json") {
+		if form == "text" {
+			fmt.Fprintf(out, "BenchmarkRun %s/%s created\n", run.Namespace, run.Name)
+		}
+		return watchToTheEnd(ctx, cluster, run.Name, form, out)
+	}
+	if follow {
+		return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s/%s is created; --watch goes with -o text or json", run.Namespace, run.Name)}
+	}
+	if done, err := printStructured(out, form, run); done {
+		return err
+	}
+	text := fmt.Sprintf("BenchmarkRun %s/%s created; %s watch %s follows it\n", run.Namespace, run.Name, program, run.Name)
+	if form == "name" {
+		text = "benchmarkrun.assay.dev/" + run.Name + "\n"
+	}
+	_, err := io.WriteString(out, text)
+	return err
+}
+
+func runLocal(ctx context.Context, connection *genericclioptions.ConfigFlags, file, form string, options localOptions, stdout, stderr io.Writer) error {
+	run, template, err := readRun(ctx, connection, file, options.templates)
 	if err != nil {
 		return &exitCode{exitUsage, err}
 	}
@@ -67,10 +117,17 @@ func runLocal(ctx context.Context, file string, options localOptions, stdout, st
 	if err != nil {
 		return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: %w", run.Name, file, err)}
 	}
+	for _, warning := range experiment.EnvironmentWarnings(&frozen.Spec) {
+		fmt.Fprintln(stderr, "warning: "+warning)
+	}
 
 	binDirs, err := binFolders(options.binDirs)
 	if err != nil {
 		return err
+	}
+	armPrograms, err := local.ParseArmPrograms(options.arms)
+	if err != nil {
+		return &exitCode{exitUsage, err}
 	}
 	runner, err := local.FindProgram("assay-runner", binDirs)
 	if err != nil {
@@ -88,12 +145,15 @@ func runLocal(ctx context.Context, file string, options localOptions, stdout, st
 		cpus = int(frozen.Spec.Placement.CPUs)
 	}
 	here := &localRun{
-		experiment: frozen, binDirs: binDirs, log: stderr,
+		experiment: frozen, programs: local.Programs{Folders: binDirs, Arms: armPrograms}, log: stderr,
 		executor: &local.Executor{Runner: runner, Folder: folder, Name: "local-" + identity.UID[:8], CPUs: cpus, Log: stderr},
 	}
 	result, err := here.run(ctx)
 	if err != nil {
 		return err
+	}
+	if done, err := printStructured(stdout, form, result); done {
+		return errors.Join(err, verdictError(result.Verdict, len(frozen.Spec.Gates) > 0))
 	}
 	fmt.Fprintln(stdout)
 	if err := report.Terminal(stdout, frozen, result); err != nil {
@@ -121,7 +181,8 @@ func verdictError(verdict assayv1alpha1.Verdict, hasGates bool) error {
 	}
 }
 
-func readRun(file string, templates []string) (*assayv1alpha1.BenchmarkRun, *assayv1alpha1.BenchmarkTemplateSpec, error) {
+// readRun reads the run in a file with its template: from the file, from other files, or from the cluster if there is one.
+func readRun(ctx context.Context, connection *genericclioptions.ConfigFlags, file string, templates []string) (*assayv1alpha1.BenchmarkRun, *assayv1alpha1.BenchmarkTemplateSpec, error) {
 	if len(templates) == 0 {
 		if _, err := os.Stat("charts/assay/files/benchmarktemplates"); err == nil {
 			templates = []string{"charts/assay/files/benchmarktemplates"}
@@ -134,8 +195,14 @@ func readRun(file string, templates []string) (*assayv1alpha1.BenchmarkRun, *ass
 	if len(set.Runs) != 1 {
 		return nil, nil, fmt.Errorf("%s holds %d BenchmarkRuns: it must hold one", file, len(set.Runs))
 	}
-	template, err := set.Template(&set.Runs[0])
-	return &set.Runs[0], template, err
+	run := &set.Runs[0]
+	template, err := set.Template(run)
+	if err != nil && run.Spec.TemplateRef != nil && run.Spec.Template == nil {
+		if found, clusterErr := templateOnCluster(ctx, connection, run); clusterErr == nil {
+			return run, found, nil
+		}
+	}
+	return run, template, err
 }
 
 func binFolders(given []string) ([]string, error) {

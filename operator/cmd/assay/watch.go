@@ -2,16 +2,15 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,66 +19,109 @@ import (
 	"assay.dev/assay/operator/internal/progress"
 )
 
-func newWatchCommand() *cobra.Command {
-	flags := genericclioptions.NewConfigFlags(true)
+func newWatchCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
+	var form string
 	command := &cobra.Command{
 		Use:   "watch NAME",
 		Short: "Follow a run until it ends, then print its verdict",
-		Long:  "Follow a run until it ends: a line whenever phase, progress or the reason to wait changes; then verdict, gates, warnings and where ledger and report lie.",
-		Args:  cobra.ExactArgs(1),
+		Long: "Follow a run until it ends: a line whenever phase, progress or the reason to wait changes; then verdict, gates, warnings and where ledger and report lie. " +
+			"With -o json every change is the run as one line of JSON.\n\n" +
+			"Exit codes: 0 the run answered, Go or NoGo; 3 Inconclusive or Invalid; 1 it failed. For a pipeline that must stop at NoGo use assay gate.",
+		Example:           "  assay watch my-run\n  assay watch my-run -o json",
+		Args:              usage(cobra.ExactArgs(1)),
+		ValidArgsFunction: completeRuns(flags, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkForm(form, "text", "json"); err != nil {
+				return err
+			}
 			cluster, err := connect(flags)
 			if err != nil {
 				return err
 			}
-			run, err := follow(cmd.Context(), cluster, args[0], cmd.OutOrStdout())
-			if err != nil {
-				return err
-			}
-			progress.Summary(cmd.OutOrStdout(), run)
-			if condition := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionFailed); condition != nil && condition.Status == "True" {
-				return fmt.Errorf("BenchmarkRun %s/%s failed: %s: %s", run.Namespace, run.Name, condition.Reason, condition.Message)
-			}
-			return verdictError(run.Status.Verdict, len(run.Spec.Gates) > 0)
+			return watchToTheEnd(cmd.Context(), cluster, args[0], form, cmd.OutOrStdout())
 		},
 	}
-	flags.AddFlags(command.Flags())
+	addOutput(command, &form, "text", "json")
 	return command
 }
 
-// follow prints progress lines until the run has ended. A watch that breaks off, as every watch does, is taken up again.
-func follow(ctx context.Context, cluster *cluster, name string, out io.Writer) (*assayv1alpha1.BenchmarkRun, error) {
+func watchToTheEnd(ctx context.Context, cluster *cluster, name, form string, out io.Writer) error {
+	show := lines(out)
+	if form == "json" {
+		show = objects(out)
+	}
+	run, err := follow(ctx, cluster, name, show)
+	if err != nil {
+		return err
+	}
+	if form != "json" {
+		progress.Summary(out, run)
+	}
+	if err := failure(run); err != nil {
+		return err
+	}
+	return verdictError(run.Status.Verdict, len(run.Spec.Gates) > 0)
+}
+
+// failure is why the run failed; nil if it did not.
+func failure(run *assayv1alpha1.BenchmarkRun) error {
+	condition := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionFailed)
+	if condition == nil || condition.Status != "True" {
+		return nil
+	}
+	return fmt.Errorf("BenchmarkRun %s/%s failed: %s: %s", run.Namespace, run.Name, condition.Reason, condition.Message)
+}
+
+// lines prints a line for people whenever there is something new to say.
+func lines(out io.Writer) func(*assayv1alpha1.BenchmarkRun) {
 	last := ""
-	show := func(run *assayv1alpha1.BenchmarkRun) bool {
+	return func(run *assayv1alpha1.BenchmarkRun) {
 		if line := progress.Line(run); line != last {
 			last = line
 			fmt.Fprintf(out, "%s  %s\n", time.Now().Format("15:04:05"), line)
 		}
+	}
+}
+
+// objects prints the run as a line of JSON whenever it has changed.
+func objects(out io.Writer) func(*assayv1alpha1.BenchmarkRun) {
+	last, encoder := "", json.NewEncoder(out)
+	return func(run *assayv1alpha1.BenchmarkRun) {
+		if run.ResourceVersion == last {
+			return
+		}
+		last = run.ResourceVersion
+		run.SetGroupVersionKind(runKind)
+		_ = encoder.Encode(run) // A reader that went away ends the program.
+	}
+}
+
+// follow shows a run until it has ended. A watch that breaks off, as every watch does, is taken up again.
+func follow(ctx context.Context, cluster *cluster, name string, show func(*assayv1alpha1.BenchmarkRun)) (*assayv1alpha1.BenchmarkRun, error) {
+	ended := func(run *assayv1alpha1.BenchmarkRun) bool {
+		show(run)
 		return progress.Ended(run)
 	}
 	for {
-		run, err := followOnce(ctx, cluster, name, show)
+		run, err := followOnce(ctx, cluster, name, ended)
 		if run != nil || err != nil {
 			return run, err
 		}
 	}
 }
 
-func followOnce(ctx context.Context, cluster *cluster, name string, show func(*assayv1alpha1.BenchmarkRun) bool) (*assayv1alpha1.BenchmarkRun, error) {
-	var run assayv1alpha1.BenchmarkRun
-	if err := cluster.Get(ctx, types.NamespacedName{Namespace: cluster.namespace, Name: name}, &run); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("no BenchmarkRun %q in namespace %q: see kubectl get benchmarkruns -A", name, cluster.namespace)
-		}
-		return nil, fmt.Errorf("BenchmarkRun %s/%s: %w", cluster.namespace, name, err)
+// followOnce follows one watch; it returns nothing when the watch broke off.
+func followOnce(ctx context.Context, cluster *cluster, name string, ended func(*assayv1alpha1.BenchmarkRun) bool) (*assayv1alpha1.BenchmarkRun, error) {
+	run, err := getRun(ctx, cluster, name)
+	if err != nil {
+		return nil, err
 	}
-	if show(&run) {
-		return &run, nil
+	if ended(run) {
+		return run, nil
 	}
 	events, err := cluster.Watch(ctx, &assayv1alpha1.BenchmarkRunList{}, &client.ListOptions{
 		Namespace:     cluster.namespace,
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", name),
-		Raw:           nil,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watch BenchmarkRun %s/%s: %w", cluster.namespace, name, err)
@@ -93,16 +135,14 @@ func followOnce(ctx context.Context, cluster *cluster, name string, show func(*a
 			if !ok {
 				return nil, nil
 			}
-			switch object := event.Object.(type) {
-			case *assayv1alpha1.BenchmarkRun:
-				if event.Type == watch.Deleted {
-					return nil, errors.New("the run was deleted; its ledger stays")
-				}
-				if show(object) {
-					return object, nil
-				}
-			default:
+			found, ok := event.Object.(*assayv1alpha1.BenchmarkRun)
+			switch {
+			case !ok:
 				return nil, nil
+			case event.Type == watch.Deleted:
+				return nil, errors.New("the run was deleted; its ledger stays")
+			case ended(found):
+				return found, nil
 			}
 		}
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -21,7 +23,10 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/utils/ptr"
 
 	"assay.dev/assay/operator/internal/calibrate"
@@ -30,12 +35,12 @@ import (
 
 // perturbation compares a kernel in a pod like a block's with the same binary on the bare host, turn by turn.
 type perturbation struct {
-	pairs     int
-	program   string
-	image     string
-	cpu       string
-	namespace string
-	arguments []string
+	blocks, pairs int
+	program       string
+	image         string
+	cpu           string
+	namespace     string
+	arguments     []string
 }
 
 func newPerturbationCommand() *cobra.Command {
@@ -43,7 +48,8 @@ func newPerturbationCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "perturbation", Short: "Compare a kernel in a pod with the same binary on this machine, as a figure", Args: cobra.NoArgs,
 		Long: "Run a kernel in turns: in a pod that has what a block's pod has (Guaranteed, one whole CPU, restricted), and as a process of this machine on the same CPU. " +
-			"The node must be this machine, and KUBECONFIG must lead to it. Prints pod over host: median kernel time, paired, with Student's interval on logarithms.",
+			"The node must be this machine, and KUBECONFIG must lead to it. A block is a pod of its own and some pairs, the first of which only warms up. Prints pod over host: " +
+			"median kernel time, the mean of the logarithms of a block's pairs, with Student's interval over blocks.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			figure, err := p.measure(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
@@ -53,16 +59,20 @@ func newPerturbationCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.IntVar(&p.pairs, "pairs", 20, "pairs of one pod and one process")
+	flags.IntVar(&p.blocks, "blocks", 12, "pods")
+	flags.IntVar(&p.pairs, "pairs", 16, "pairs of one process in the pod and one on this machine, for each pod")
 	flags.StringVar(&p.program, "program", filepath.Join("bin", "scan-pir"), "the program, the same as /scan-pir in the image")
 	flags.StringVar(&p.image, "image", "assay.dev/assay-scan:0.1.0", "image with the program")
 	flags.StringVar(&p.cpu, "cpu", "1", "CPU that the kubelet's static CPU manager gives to the pod")
 	flags.StringVar(&p.namespace, "namespace", "default", "namespace of the pods")
-	flags.StringArrayVar(&p.arguments, "argument", []string{"run", "--rows=262144", "--iterations=60", "--batch-size=1", "--strategy=loop", "--ceilings=false"}, "arguments of the program")
+	flags.StringArrayVar(&p.arguments, "argument", []string{"run", "--rows=262144", "--iterations=20", "--batch-size=1", "--strategy=loop", "--ceilings=false"}, "arguments of the program")
 	return command
 }
 
 func (p perturbation) measure(ctx context.Context, log io.Writer) (*calibrate.Figure, error) {
+	if p.blocks < 3 || p.pairs < 2 {
+		return nil, errors.New("--blocks, --pairs: fewer than 3 blocks have no interval, and the first pair of each only warms up")
+	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
@@ -72,26 +82,13 @@ func (p perturbation) measure(ctx context.Context, log io.Writer) (*calibrate.Fi
 		return nil, err
 	}
 	var logs []float64
-	for i := range p.pairs {
-		var pod, host float64
-		turns := []func() error{
-			func() (err error) { pod, err = p.inPod(ctx, clients, i); return },
-			func() (err error) { host, err = p.onHost(ctx); return },
+	for i := range p.blocks {
+		mean, err := p.block(ctx, config, clients, i)
+		if err != nil {
+			return nil, fmt.Errorf("block %d: %w", i, err)
 		}
-		// Who goes first alternates, so that a drift does not favour one side.
-		if i%2 == 1 {
-			slices.Reverse(turns)
-		}
-		for _, turn := range turns {
-			if err := turn(); err != nil {
-				return nil, fmt.Errorf("pair %d: %w", i, err)
-			}
-		}
-		fmt.Fprintf(log, "pair %d: pod %.4g s, host %.4g s\n", i, pod, host)
-		logs = append(logs, math.Log(pod/host))
-	}
-	if len(logs) < 3 {
-		return nil, errors.New("--pairs: fewer than 3 pairs have no interval")
+		fmt.Fprintf(log, "block %d: pod over host %.4f\n", i, math.Exp(mean))
+		logs = append(logs, mean)
 	}
 	mean, deviation := stat.MeanStdDev(logs, nil)
 	n := float64(len(logs))
@@ -99,6 +96,38 @@ func (p perturbation) measure(ctx context.Context, log io.Writer) (*calibrate.Fi
 	return &calibrate.Figure{
 		Figure: "pod.perturbation", Value: math.Exp(mean), Unit: "x", Low: math.Exp(mean - half), High: math.Exp(mean + half), Samples: len(logs),
 	}, nil
+}
+
+// block is the mean logarithm of pod over host, over the pairs of one pod.
+func (p perturbation) block(ctx context.Context, config *rest.Config, clients kubernetes.Interface, number int) (float64, error) {
+	pod, err := p.start(ctx, clients, number)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		_ = clients.CoreV1().Pods(p.namespace).Delete(context.WithoutCancel(ctx), pod, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
+	}()
+	sum := 0.0
+	for pair := range p.pairs {
+		var inside, outside float64
+		turns := []func() error{
+			func() (err error) { inside, err = p.inPod(ctx, config, clients, pod); return },
+			func() (err error) { outside, err = p.onHost(ctx); return },
+		}
+		// Who goes first alternates, so that a drift does not favour one side.
+		if pair%2 == 1 {
+			slices.Reverse(turns)
+		}
+		for _, turn := range turns {
+			if err := turn(); err != nil {
+				return 0, fmt.Errorf("pair %d: %w", pair, err)
+			}
+		}
+		if pair > 0 {
+			sum += math.Log(inside / outside)
+		}
+	}
+	return sum / float64(p.pairs-1), nil
 }
 
 // kernelTime is the median latency that the program reports.
@@ -123,11 +152,12 @@ func (p perturbation) onHost(ctx context.Context) (float64, error) {
 	return kernelTime(raw)
 }
 
-func (p perturbation) inPod(ctx context.Context, clients kubernetes.Interface, pair int) (float64, error) {
+// start makes a pod like a block's that waits, and returns its name once it runs.
+func (p perturbation) start(ctx context.Context, clients kubernetes.Interface, number int) (string, error) {
 	pods := clients.CoreV1().Pods(p.namespace)
 	resources := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("512Mi")}
 	pod, err := pods.Create(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: fmt.Sprintf("assay-perturbation-%d-", pair)},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: fmt.Sprintf("assay-perturbation-%d-", number)},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
 			Tolerations: []corev1.Toleration{{Key: "assay.dev/leased", Operator: corev1.TolerationOpExists}},
@@ -135,30 +165,37 @@ func (p perturbation) inPod(ctx context.Context, clients kubernetes.Interface, p
 				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
 			Containers: []corev1.Container{{
-				Name: "main", Image: p.image, Command: append([]string{"/" + filepath.Base(p.program)}, p.arguments...),
+				// It rests for longer than it lives.
+				Name: "main", Image: p.image, Command: []string{"/assay-neighbour", "--kind", "cpu", "--seconds", "1", "--rest", "3600"},
 				Resources:       corev1.ResourceRequirements{Requests: resources, Limits: resources},
 				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 			}},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return 0, fmt.Errorf("create pod: %w", err)
+		return "", fmt.Errorf("create pod: %w", err)
 	}
-	defer func() {
-		_ = pods.Delete(context.WithoutCancel(ctx), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
-	}()
-	if err := ended(ctx, clients, p.namespace, pod.Name); err != nil {
-		return 0, err
-	}
-	raw, err := pods.GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("log of pod %s: %w", pod.Name, err)
-	}
-	return kernelTime(raw)
+	return pod.Name, running(ctx, clients, p.namespace, pod.Name)
 }
 
-// ended waits until a pod has succeeded.
-func ended(ctx context.Context, clients kubernetes.Interface, namespace, name string) error {
+// inPod runs the program as a process of the pod's container, as assay-runner does with trials.
+func (p perturbation) inPod(ctx context.Context, config *rest.Config, clients kubernetes.Interface, pod string) (float64, error) {
+	request := clients.CoreV1().RESTClient().Post().Resource("pods").Namespace(p.namespace).Name(pod).SubResource("exec").VersionedParams(&corev1.PodExecOptions{
+		Container: "main", Command: append([]string{"/" + filepath.Base(p.program)}, p.arguments...), Stdout: true, Stderr: true,
+	}, scheme.ParameterCodec)
+	executor, err := remotecommand.NewSPDYExecutor(config, http.MethodPost, request.URL())
+	if err != nil {
+		return 0, err
+	}
+	var stdout, stderr bytes.Buffer
+	if err := executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &stdout, Stderr: &stderr}); err != nil {
+		return 0, fmt.Errorf("%s in pod %s: %w: %s", p.program, pod, err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return kernelTime(stdout.Bytes())
+}
+
+// running waits until a pod runs.
+func running(ctx context.Context, clients kubernetes.Interface, namespace, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	events, err := clients.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
@@ -171,11 +208,11 @@ func ended(ctx context.Context, clients kubernetes.Interface, namespace, name st
 		switch {
 		case !ok || event.Type == watch.Deleted:
 			return fmt.Errorf("pod %s is gone", name)
-		case pod.Status.Phase == corev1.PodSucceeded:
+		case pod.Status.Phase == corev1.PodRunning:
 			return nil
-		case pod.Status.Phase == corev1.PodFailed:
-			return fmt.Errorf("pod %s failed: %s %s", name, pod.Status.Reason, pod.Status.Message)
+		case pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:
+			return fmt.Errorf("pod %s ended: %s %s", name, pod.Status.Reason, pod.Status.Message)
 		}
 	}
-	return fmt.Errorf("pod %s did not end within two minutes", name)
+	return fmt.Errorf("pod %s did not run within two minutes", name)
 }

@@ -35,6 +35,9 @@ type realOptions struct {
 	binDir     string
 	check      bool
 	update     string
+	cluster    bool
+	namespace  string
+	image      string
 	json       string
 	// others are the rows of the file that are not measured now.
 	others []calibrate.RealTally
@@ -50,13 +53,16 @@ func (o *realOptions) flags(command *cobra.Command) {
 	flags.StringVar(&o.root, "root", ".", "the project's folder")
 	flags.StringVar(&o.binDir, "bin-dir", "bin", "folder with assay, assay-runner, the programs and assay-neighbour")
 	flags.StringVar(&o.out, "out", "", "folder for the ledgers, kept (default: a temporary one, removed)")
+	flags.BoolVar(&o.cluster, "cluster", false, "run on the cluster that KUBECONFIG leads to, with kubectl; neighbours are pods there")
+	flags.StringVar(&o.namespace, "namespace", "default", "namespace of the runs on a cluster")
+	flags.StringVar(&o.image, "neighbour-image", "assay.dev/assay-scan:0.1.0", "image with /assay-neighbour, on a cluster")
 	flags.StringVar(&o.json, "json", "", "write every run to this file when it ends, and go on from those that it holds")
 }
 
 func newRealCommand() *cobra.Command {
 	var o realOptions
 	command := &cobra.Command{
-		Use: "real", Short: "Run programs whose difference is known on this machine, with and without a noisy neighbour", Args: cobra.NoArgs,
+		Use: "real", Short: "Run programs whose difference is known on this machine or a cluster, with and without a noisy neighbour", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tallies, err := o.measure(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
@@ -65,8 +71,12 @@ func newRealCommand() *cobra.Command {
 			table := calibrate.RealTable(tallies)
 			fmt.Fprint(cmd.OutOrStdout(), table)
 			if o.update != "" {
-				said := fmt.Sprintf("`calibrate real --runs %d --seed %d`, %s, on %s.\n\n", o.runs, o.seed, time.Now().UTC().Format("2006-01-02"), machine())
-				if err := update(o.update, "real", said+table); err != nil {
+				where, section := "", "real"
+				if o.cluster {
+					where, section = " --cluster", "cluster"
+				}
+				said := fmt.Sprintf("`calibrate real%s --runs %d --seed %d`, %s, on %s.\n\n", where, o.runs, o.seed, time.Now().UTC().Format("2006-01-02"), machine())
+				if err := update(o.update, section, said+table); err != nil {
 					return err
 				}
 			}
@@ -186,6 +196,9 @@ func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) 
 	}
 	run := set.Runs[0]
 	run.Spec.Design.Seed = seed
+	if o.cluster {
+		return o.onCluster(ctx, r, &run)
+	}
 	raw, err := yaml.Marshal(run)
 	if err != nil {
 		return calibrate.RealRun{}, err
@@ -205,6 +218,11 @@ func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) 
 	command := exec.CommandContext(ctx, filepath.Join(o.binDir, "assay"), "run", "--local", file, "--templates", templates, "--bin-dir", o.binDir, "--out", folder)
 	said, err := command.CombinedOutput()
 	busy, neighbourErr := stopNeighbour()
+	if raw, err := json.Marshal(neighboured{r.neighbour, busy}); err != nil {
+		return calibrate.RealRun{}, err
+	} else if err := os.WriteFile(filepath.Join(where, busyFile), raw, 0o644); err != nil {
+		return calibrate.RealRun{}, err
+	}
 	seconds := time.Since(started).Seconds()
 	// A verdict that decides nothing is an exit code too; what counts is the analysis.
 	found, readErr := readLedger(ctx, folder, r.effect, busy)

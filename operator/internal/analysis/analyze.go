@@ -27,6 +27,7 @@ func Analyze(exp *experiment.Experiment, evidence record.Evidence, wave int) *An
 	out.Predicted = comparePredictions(d, parity)
 	out.Best = bestCandidate(exp, out.Candidates)
 	out.Warnings = warnings(d, chosen, parity, out)
+	out.Usage = usageOf(exp, chosen, evidence, wave)
 	return out
 }
 

@@ -327,6 +327,11 @@ func TestVerdicts(t *testing.T) {
 				c.tamper(l)
 			}
 			got := l.analyze()
+			for _, gate := range got.Gates {
+				if e := gate.Estimate; e != nil && e.Value == 0 && e.Low == nil {
+					t.Errorf("gate %s of %s says %q and shows an estimate of 0", gate.Gate, gate.Candidate, gate.Message)
+				}
+			}
 
 			arms := verdicts{}
 			reason := ""

@@ -162,6 +162,7 @@ func (d *data) percentileRatio(mine, theirs quantity, share float64) inference {
 	out := inference{blocks: len(blocks), samples: a.size() + b.size(), logarithmic: true}
 	if need := experiment.MinSamples(mine.statistic); min(a.size(), b.size()) < need {
 		out.reason = fmt.Sprintf("%s needs at least %d samples of each arm and there are %d and %d", mine.statistic, need, a.size(), b.size())
+		out.value = math.NaN() // Absent, and not zero.
 		return out
 	}
 	if a.values[0] <= 0 || b.values[0] <= 0 {

@@ -100,7 +100,7 @@ func selectTrials(exp *experiment.Experiment, evidence record.Evidence, wave int
 	}
 	used := s.chooseExecutions(s.rejectStale(evidence.Leases, exp.Run.UID, genuine))
 	used = s.rejectUnusable(exp, used)
-	used = s.rejectOtherEnvironments(used)
+	used = s.rejectOtherPrograms(s.rejectOtherEnvironments(used))
 	s.used = s.rejectNoisy(exp, genuine, used)
 	for _, attempt := range s.used {
 		s.isolation[attempt.Isolation.Level]++

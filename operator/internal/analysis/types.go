@@ -62,6 +62,8 @@ type Analysis struct {
 	ConfirmLostBlocks int `json:"confirmLostBlocks,omitempty"`
 	// Search is the answer for every arm; only with spec.search.
 	Search []SearchResult `json:"search,omitempty"`
+	// Usage is what the measuring itself was like; absent in analyses older than the field.
+	Usage *Usage `json:"usage,omitempty"`
 }
 
 // Candidate is the verdict on one arm.

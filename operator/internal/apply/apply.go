@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/dashboard"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
@@ -38,6 +39,10 @@ type Applier struct {
 	Config workflow.Config
 	Lease  LeaseConfig
 	Clock  clock.PassiveClock
+	// Dashboards says which dashboards runs have.
+	Dashboards dashboard.Config
+
+	dashboards dashboards
 }
 
 // LedgerError is an error of the ledger, not of the API server.
@@ -64,7 +69,7 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 		return a.editWorkflow(ctx, run, action.Workflow, func(live *workflow.Workflow) {
 			live.Spec.Shutdown, live.Spec.Suspend = workflow.Stop, ptr.To(false)
 			if action.Again {
-				live.Annotations = map[string]string{workflow.AgainAnnotation: action.Why}
+				metav1.SetMetaDataAnnotation(&live.ObjectMeta, workflow.AgainAnnotation, action.Why)
 			}
 		})
 	case plan.Terminate:

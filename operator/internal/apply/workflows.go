@@ -57,7 +57,8 @@ func (a *Applier) editWorkflow(ctx context.Context, run *assayv1alpha1.Benchmark
 // deleteWorkflows deletes the run's workflows. Their pods go with them, whether or not Argo's controller runs.
 func (a *Applier) deleteWorkflows(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
 	var list workflow.WorkflowList
-	if err := a.Live.List(ctx, &list, client.InNamespace(run.Namespace), client.MatchingLabels{workflow.RunUIDLabel: string(run.UID)}); err != nil {
+	// Where Argo's API is gone, so are its workflows.
+	if err := client.IgnoreNotFound(a.Live.List(ctx, &list, client.InNamespace(run.Namespace), client.MatchingLabels{workflow.RunUIDLabel: string(run.UID)})); err != nil {
 		return fmt.Errorf("list workflows: %w", err)
 	}
 	for i := range list.Items {

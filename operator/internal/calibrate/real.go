@@ -75,7 +75,7 @@ func Conclude(found *analysis.Analysis, attempts []record.Attempt, effect float6
 		if attempt.Warmup || attempt.Outcome != record.Succeeded {
 			continue
 		}
-		switch share := overlap(attempt, busy); {
+		switch share := Overlap(attempt, busy); {
 		case share >= 0.5:
 			out.Disturbed++
 			if flagged[attempt.ID] {
@@ -91,8 +91,8 @@ func Conclude(found *analysis.Analysis, attempts []record.Attempt, effect float6
 	return out
 }
 
-// overlap is the share of an attempt's time in which a neighbour was at work.
-func overlap(attempt *record.Attempt, busy []Busy) float64 {
+// Overlap is the share of an attempt's time in which a neighbour was at work.
+func Overlap(attempt *record.Attempt, busy []Busy) float64 {
 	from, length := attempt.StartedAt, time.Duration(attempt.DurationSeconds*float64(time.Second))
 	to := from.Add(length)
 	var shared time.Duration

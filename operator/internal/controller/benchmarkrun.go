@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +16,8 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/argo"
+	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/status"
@@ -40,7 +43,11 @@ type Reconciler struct {
 	Applier  *apply.Applier
 	Recorder record.EventRecorder
 	Settings plan.Settings
-	Clock    clock.PassiveClock
+	// Argo says when workflows can be watched.
+	Argo  *argo.Monitor
+	Clock clock.PassiveClock
+	// Metrics may be nil.
+	Metrics *metrics.Metrics
 }
 
 // Reconcile observes, plans, applies and, whatever came of that, reports.
@@ -53,6 +60,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
+	r.Metrics.Saw(world)
 	decision := plan.Decide(world.Observed, r.Settings, r.Clock.Now())
 	err = r.apply(ctx, run, decision.Action)
 	reportErr := r.report(ctx, world, decision, err)
@@ -64,7 +72,11 @@ func (r *Reconciler) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 		return nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Applying", "action", action.String())
-	return r.Applier.Do(ctx, run, action)
+	if err := r.Applier.Do(ctx, run, action); err != nil {
+		return err
+	}
+	r.Metrics.Applied(run, action, r.Clock.Now())
+	return nil
 }
 
 // report writes the status if it changed, and then says what happened.
@@ -85,13 +97,15 @@ func (r *Reconciler) report(ctx context.Context, world *observe.World, decision 
 	}
 	before := &world.Run.Status
 	after := status.Compute(outcome, r.Clock.Now())
+	r.dashboard(ctx, world.Run, &after)
 	if equality.Semantic.DeepEqual(*before, after) {
 		return nil
 	}
 	if err := r.Applier.Status(ctx, world.Run, &after); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
-	for _, event := range append(status.Events(before, &after), status.LeaseEvents(world, &after)...) {
+	r.Metrics.Reported(world, decision, &after)
+	for _, event := range slices.Concat(status.Events(before, &after), status.AcceptanceEvents(before, &after, &world.Run.Spec), status.LeaseEvents(world, &after)) {
 		r.Recorder.Eventf(world.Run, event.Type, event.Reason, "%s", event.Message)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -46,6 +47,13 @@ func slim(object any) (any, error) {
 	case *corev1.Node:
 		object.Status.Images = nil
 		object.Annotations = nil
+	case *assayv1alpha1.BenchmarkRun:
+		// What a run asks for is read past the cache when it is its turn; here is what others must know of it.
+		object.Annotations = nil
+		object.Spec = assayv1alpha1.BenchmarkRunSpec{
+			TemplateRef: object.Spec.TemplateRef, Placement: object.Spec.Placement, Suspend: object.Spec.Suspend, Cancel: object.Spec.Cancel,
+		}
+		object.Status.Gates, object.Status.Candidates, object.Status.Search, object.Status.Warnings = nil, nil, nil, nil
 	case *workflow.Workflow:
 		object.Spec = workflow.Spec{Suspend: object.Spec.Suspend, Shutdown: object.Spec.Shutdown}
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/lease"
@@ -29,17 +30,23 @@ const concurrentRuns = 4
 // SetupWithManager watches everything that a decision rests on, except the ledger, which cannot be watched.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	cache := manager.GetClient()
-	return ctrl.NewControllerManagedBy(manager).
+	built, err := ctrl.NewControllerManagedBy(manager).
 		Named("benchmarkrun").
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrentRuns}).
 		// The status is this controller's own.
 		For(&assayv1alpha1.BenchmarkRun{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Owns(&workflow.Workflow{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfPod)).
 		Watches(&assayv1alpha1.BenchmarkTemplate{}, handler.EnqueueRequestsFromMapFunc(runsOfTemplate(cache))).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(activeRuns(cache)), builder.WithPredicates(nodeChanged)).
 		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(runsOfLease(cache)), builder.WithPredicates(holderChanged)).
-		Complete(r)
+		Build(r)
+	if err != nil {
+		return err
+	}
+	return manager.Add(&argoWatch{argo: r.Argo, begin: func() error {
+		owner := handler.TypedEnqueueRequestForOwner[*workflow.Workflow](manager.GetScheme(), manager.GetRESTMapper(), &assayv1alpha1.BenchmarkRun{}, handler.OnlyControllerOwner())
+		return built.Watch(source.Kind(manager.GetCache(), &workflow.Workflow{}, owner))
+	}})
 }
 
 func runOfPod(_ context.Context, pod client.Object) []ctrl.Request {

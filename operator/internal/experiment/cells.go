@@ -41,10 +41,13 @@ func expandCells(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 					problems.add(field, "%s", message)
 				}
 			}
+			checkPortValues(template, values, origin, reported, problems)
 			cells = append(cells, record.Cell{
 				Point: p, Arm: a,
 				Argv:       argv(template, values),
-				Env:        environment(values),
+				Ports:      ports(Command(template)),
+				Roles:      roleCommands(template, values),
+				Env:        environment(template, values),
 				Parameters: values,
 			})
 		}
@@ -127,32 +130,20 @@ func checkNames(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Be
 	}
 }
 
-// argv replaces $(name) inside the command's elements and appends the parameters that no element names. A value always
-// stays inside one element, whatever it contains, and is never expanded again.
+// argv replaces $(name) inside the elements of the command whose output is the result, and appends the parameters that no
+// command names.
 func argv(template *assayv1alpha1.BenchmarkTemplateSpec, values map[string]string) []string {
-	out := make([]string, 0, len(template.Command)+len(values))
-	named := map[string]bool{}
-	for _, element := range template.Command {
-		out = append(out, reference.ReplaceAllStringFunc(element, func(match string) string {
-			name := match[2 : len(match)-1]
-			value, ok := values[name]
-			if !ok {
-				return match
-			}
-			named[name] = true
-			return value
-		}))
-	}
+	out := substitute(Command(template), values)
 	for _, parameter := range template.Parameters {
-		if value, ok := values[parameter.Name]; ok && !named[parameter.Name] {
-			out = append(out, "--"+kebab(parameter.Name)+"="+value)
+		if value, ok := values[parameter.Name]; ok && !named(template, parameter.Name) {
+			out = append(out, arguments(parameter, value)...)
 		}
 	}
 	return out
 }
 
-func environment(values map[string]string) map[string]string {
-	out := make(map[string]string, len(values))
+func environment(template *assayv1alpha1.BenchmarkTemplateSpec, values map[string]string) map[string]string {
+	out := variables(template, values)
 	for name, value := range maps.All(values) {
 		out["ASSAY_PARAM_"+strings.ToUpper(strings.ReplaceAll(kebab(name), "-", "_"))] = value
 	}

@@ -11,16 +11,10 @@ import (
 )
 
 func checkTemplate(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
-	if len(template.Command) == 0 || template.Command[0] == "" {
-		problems.add("template.command", "names no program")
-	}
-	for i, element := range template.Command {
-		for _, match := range reference.FindAllStringSubmatch(element, -1) {
-			if findParameter(template, match[1]) == nil {
-				problems.add(fmt.Sprintf("template.command[%d]", i), "$(%s) names a parameter that the template does not have", match[1])
-			}
-		}
-	}
+	checkCommands(template, problems)
+	checkRoles(template, problems)
+	checkArguments(template, problems)
+	checkOutput(template, problems)
 	for i, parameter := range template.Parameters {
 		if parameter.Minimum != nil && parameter.Maximum != nil && parameter.Minimum.Cmp(*parameter.Maximum) > 0 {
 			problems.add(fmt.Sprintf("template.parameters[%d]", i), "minimum %s of parameter %q exceeds its maximum %s", parameter.Minimum, parameter.Name, parameter.Maximum)

@@ -44,9 +44,16 @@ func Default(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Bench
 	for i := range spec.Gates {
 		setDefault(&spec.Gates[i].Severity, assayv1alpha1.Blocking)
 	}
+	if spec.Report != nil {
+		for i := range spec.Report.Tables {
+			setDefault(&spec.Report.Tables[i].Rows, assayv1alpha1.PointRows)
+			setDefault(&spec.Report.Tables[i].Unit, "s")
+		}
+	}
 	setDefault(&template.Parity, assayv1alpha1.ParityRequired)
 	setDefault(&template.Output.Format, assayv1alpha1.AssayResult)
 	setDefault(&template.TrialTimeout.Duration, 5*time.Minute)
+	defaultRoles(template)
 	for i := range template.Metrics {
 		setDefault(&template.Metrics[i].Statistic, assayv1alpha1.StatisticMedian)
 	}

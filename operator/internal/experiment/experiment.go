@@ -43,11 +43,14 @@ func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv
 	checkArms(&spec, problems)
 	points := expandPoints(&spec, &template, problems)
 	cells := expandCells(&spec, &template, points, problems)
+	checkImages(&spec, &template, cells, problems)
 	checkDesign(&spec, problems)
 	checkEnvironment(&spec, problems)
 	checkBudget(&spec, len(cells), problems)
 	checkGates(&spec, &template, points, cells, problems)
+	checkReport(&spec, &template, points, problems)
 	checkContradictions(&spec, &template, points, problems)
+	checkSummaries(&spec, &template, problems)
 	checkSearch(&spec, &template, cells, problems)
 	checkPredictions(&spec, &template, points, problems)
 	if err := problems.orNil(); err != nil {
@@ -56,7 +59,7 @@ func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv
 
 	frozen := &Experiment{
 		Schema: Schema, Run: run, Template: template, Spec: spec,
-		Points: points, Arms: arms(&spec), Cells: cells,
+		Points: points, Arms: withImages(arms(&spec), &spec, &template), Cells: cells,
 	}
 	digest, err := frozen.ComputeDigest()
 	if err != nil {

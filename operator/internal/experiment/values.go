@@ -89,3 +89,9 @@ func ParseBound(bound, unit string) (float64, error) {
 	}
 	return number * scale, nil
 }
+
+// Scale is how much of a metric's unit one of a scaled unit is; "" is the unit itself.
+func Scale(suffix string) (float64, bool) {
+	scale, ok := scales[suffix]
+	return scale, ok
+}

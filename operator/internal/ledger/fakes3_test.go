@@ -27,11 +27,17 @@ type fakeS3 struct {
 	buckets map[string]bool
 	objects map[string][]byte
 	delay   time.Duration
+	// refuse answers every request with an error, given as its status and code.
+	refuse func(*http.Request) (status int, code string)
+}
+
+func newFakeS3() *fakeS3 {
+	return &fakeS3{buckets: map[string]bool{fakeBucket: true}, objects: map[string][]byte{}}
 }
 
 func startFakeS3(t *testing.T) (*fakeS3, string) {
 	t.Helper()
-	fake := &fakeS3{buckets: map[string]bool{fakeBucket: true}, objects: map[string][]byte{}}
+	fake := newFakeS3()
 	server := httptest.NewServer(fake)
 	t.Cleanup(server.Close)
 	return fake, server.URL
@@ -42,6 +48,12 @@ func (f *fakeS3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.mutex.Unlock()
 	time.Sleep(f.delay)
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if f.refuse != nil {
+		if status, code := f.refuse(r); status != 0 {
+			fail(w, status, code)
+			return
+		}
+	}
 	switch {
 	case !strings.Contains(r.Header.Get("Authorization"), "Credential="+fakeAccess+"/"):
 		fail(w, http.StatusForbidden, "InvalidAccessKeyId")
@@ -77,6 +89,10 @@ func (f *fakeS3) put(w http.ResponseWriter, r *http.Request, key string) {
 	data, err := io.ReadAll(r.Body)
 	if err != nil || strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING") {
 		fail(w, http.StatusBadRequest, "BadDigest")
+		return
+	}
+	if _, exists := f.objects[key]; !exists && r.Header.Get("If-Match") != "" {
+		fail(w, http.StatusNotFound, "NoSuchKey")
 		return
 	}
 	if _, exists := f.objects[key]; exists && r.Header.Get("If-None-Match") == "*" {

@@ -37,3 +37,11 @@ func HTMLKey(wave int) string { return fmt.Sprintf("analysis/%03d/report.html", 
 
 // TableKey is the CSV table beside the analysis.
 func TableKey(wave int) string { return fmt.Sprintf("analysis/%03d/table.csv", wave) }
+
+// ParquetKey is the table of all attempts beside the analysis, for other tools.
+func ParquetKey(wave int) string { return fmt.Sprintf("analysis/%03d/attempts.parquet", wave) }
+
+// OwnTableKey is a table that the run asks for in a form of its own, beside the analysis; extension is md or csv.
+func OwnTableKey(wave int, name, extension string) string {
+	return fmt.Sprintf("analysis/%03d/tables/%s.%s", wave, name, extension)
+}

@@ -16,6 +16,15 @@ type Options struct {
 	// AccessKey and SecretKey of the object store; empty takes AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
 	AccessKey string
 	SecretKey string
+	// CredentialsDir is a folder with the files accessKey and secretKey, as a mounted Secret has them. They are used in place of
+	// the environment, and read again when they change.
+	CredentialsDir string
+	// CA are the certificates in PEM form of the authority that signed the store's, and CAFile is a file with them, read again
+	// when it changes. With neither AWS_CA_BUNDLE names the file; without that the system's authorities are believed.
+	CA     []byte
+	CAFile string
+	// ServerName is the name in the store's certificate, if it is reached under another.
+	ServerName string
 	// Timeout bounds every single operation; 0 means 30 s.
 	Timeout time.Duration
 }
@@ -29,7 +38,7 @@ const (
 // ErrBadURL means that a ledger's URL cannot be understood.
 var ErrBadURL = errors.New("bad ledger URL")
 
-// Open returns the store at a URL: file:///absolute/folder, or s3://bucket/prefix?endpoint=http://host:port&region=….
+// Open returns the store at a URL: file:///absolute/folder, or s3://bucket/prefix?endpoint=http://host:port&region=…&pathStyle=….
 // It does not touch the store; Check does.
 func Open(_ context.Context, rawURL string, options Options) (Store, error) {
 	if options.Timeout == 0 {

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
@@ -34,6 +33,8 @@ type s3 struct {
 	endpoint string
 	region   string
 	timeout  time.Duration
+	// anonymous means that there are no credentials to send.
+	anonymous bool
 }
 
 func openS3(rawURL string, parsed *url.URL, options Options) (*s3, error) {
@@ -45,8 +46,8 @@ func openS3(rawURL string, parsed *url.URL, options Options) (*s3, error) {
 	}
 	values := parsed.Query()
 	for name := range values {
-		if name != "endpoint" && name != "region" {
-			return nil, fmt.Errorf("%w %q: parameter %q is unknown; known are endpoint and region", ErrBadURL, rawURL, name)
+		if name != "endpoint" && name != "region" && name != "pathStyle" {
+			return nil, fmt.Errorf("%w %q: parameter %q is unknown; known are endpoint, region and pathStyle", ErrBadURL, rawURL, name)
 		}
 	}
 	region := cmp.Or(values.Get("region"), "us-east-1")
@@ -56,16 +57,17 @@ func openS3(rawURL string, parsed *url.URL, options Options) (*s3, error) {
 		return nil, fmt.Errorf("%w %q: endpoint %q is not http(s)://host:port", ErrBadURL, rawURL, address)
 	}
 
-	lookup := minio.BucketLookupAuto
-	if values.Has("endpoint") {
-		// Stores that people run themselves have no DNS name per bucket.
-		lookup = minio.BucketLookupPath
+	lookup, err := lookupOf(values)
+	if err != nil {
+		return nil, fmt.Errorf("%w %q: %w", ErrBadURL, rawURL, err)
+	}
+	creds, anonymous := findCredentials(options)
+	transport, err := newRoundTripper(endpoint.Scheme == "https", options)
+	if err != nil {
+		return nil, err
 	}
 	client, err := minio.New(endpoint.Host, &minio.Options{
-		Creds: credentials.NewStaticV4(
-			cmp.Or(options.AccessKey, os.Getenv("AWS_ACCESS_KEY_ID")),
-			cmp.Or(options.SecretKey, os.Getenv("AWS_SECRET_ACCESS_KEY")), ""),
-		Secure: endpoint.Scheme == "https",
+		Creds: creds, Secure: endpoint.Scheme == "https", Transport: transport,
 		Region: region, BucketLookup: lookup, MaxRetries: maxTries,
 	})
 	if err != nil {
@@ -73,7 +75,7 @@ func openS3(rawURL string, parsed *url.URL, options Options) (*s3, error) {
 	}
 	store := &s3{
 		core: minio.Core{Client: client}, bucket: parsed.Host, query: parsed.RawQuery,
-		endpoint: address, region: region, timeout: options.Timeout,
+		endpoint: address, region: region, timeout: options.Timeout, anonymous: anonymous,
 	}
 	if prefix := strings.Trim(parsed.Path, "/"); prefix != "" {
 		store.prefix = prefix + "/"
@@ -81,15 +83,30 @@ func openS3(rawURL string, parsed *url.URL, options Options) (*s3, error) {
 	return store, nil
 }
 
+// lookupOf tells where the bucket's name goes: into the path or the host name.
+func lookupOf(values url.Values) (minio.BucketLookupType, error) {
+	switch style := values.Get("pathStyle"); {
+	case style == "true", style == "" && values.Has("endpoint"):
+		// Stores that people run themselves have no DNS name per bucket.
+		return minio.BucketLookupPath, nil
+	case style == "false":
+		return minio.BucketLookupDNS, nil
+	case style == "":
+		return minio.BucketLookupAuto, nil
+	default:
+		return 0, fmt.Errorf("pathStyle is %q: write true or false", style)
+	}
+}
+
 func (s *s3) Get(ctx context.Context, key string) ([]byte, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := begin(ctx, s.timeout)
 	defer cancel()
 	body, info, _, err := s.core.GetObject(ctx, s.bucket, s.prefix+key, minio.GetObjectOptions{})
 	if err != nil {
-		return nil, s.explain("read", key, err)
+		return nil, s.explain(ctx, "read", key, err)
 	}
 	defer body.Close()
 	if info.Size > maxObjectBytes {
@@ -97,7 +114,7 @@ func (s *s3) Get(ctx context.Context, key string) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(body, maxObjectBytes))
 	if err != nil {
-		return nil, s.explain("read", key, err)
+		return nil, s.explain(ctx, "read", key, err)
 	}
 	return data, nil
 }
@@ -117,7 +134,7 @@ func (s *s3) put(ctx context.Context, key string, data []byte, options minio.Put
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := begin(ctx, s.timeout)
 	defer cancel()
 	options.ContentType = contentType(key)
 	// The whole object is signed as one piece: it is in memory anyway.
@@ -125,7 +142,7 @@ func (s *s3) put(ctx context.Context, key string, data []byte, options minio.Put
 	sum := sha256.Sum256(data)
 	_, err := s.core.PutObject(ctx, s.bucket, s.prefix+key, bytes.NewReader(data), int64(len(data)), "", hex.EncodeToString(sum[:]), options)
 	if err != nil {
-		return s.explain("write", key, err)
+		return s.explain(ctx, "write", key, err)
 	}
 	return nil
 }
@@ -147,17 +164,17 @@ func contentType(key string) string {
 
 func (s *s3) List(ctx context.Context, prefix string) ([]string, error) {
 	// A listing is many requests; each page gets the time of one operation.
-	ctx, cancel := context.WithTimeout(ctx, 10*s.timeout)
+	ctx, cancel := begin(ctx, 10*s.timeout)
 	defer cancel()
 	var keys []string
 	for object := range s.core.Client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix + prefix, Recursive: true}) {
 		if object.Err != nil {
-			return nil, s.explain("list", prefix, object.Err)
+			return nil, s.explain(ctx, "list", prefix, object.Err)
 		}
 		keys = append(keys, strings.TrimPrefix(object.Key, s.prefix))
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, s.explain("list", prefix, err)
+		return nil, s.explain(ctx, "list", prefix, err)
 	}
 	slices.Sort(keys)
 	return keys, nil
@@ -165,21 +182,44 @@ func (s *s3) List(ctx context.Context, prefix string) ([]string, error) {
 
 // Check lists one key: that needs the endpoint, the credentials and the bucket, and costs next to nothing.
 func (s *s3) Check(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := begin(ctx, s.timeout)
 	defer cancel()
 	// Leaving the function ends the listing after its first page.
 	object, ok := <-s.core.Client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, MaxKeys: 1})
 	if ok {
 		if object.Err != nil {
-			return s.explain("list", "", object.Err)
+			return s.explain(ctx, "list", "", object.Err)
 		}
 		return nil
 	}
 	if err := ctx.Err(); err != nil {
-		return s.explain("list", "", err)
+		return s.explain(ctx, "list", "", err)
 	}
 	return nil
 }
+
+// CheckWrite answers whether objects can be written, without writing any: nil or a Fault. A store that is no bucket can be
+// written if it can be read.
+func CheckWrite(ctx context.Context, store Store) error {
+	if part, ok := store.(subStore); ok {
+		store = part.Store
+	}
+	bucket, ok := store.(*s3)
+	if !ok {
+		return nil
+	}
+	options := minio.PutObjectOptions{}
+	// Nothing has this version, so that a store that may write refuses to; who may not is told so first.
+	options.SetMatchETag("assay-checks-what-it-may-write")
+	err := bucket.put(ctx, writeProbe, nil, options)
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrExists) {
+		return nil
+	}
+	return err
+}
+
+// writeProbe is the key of an object that never exists.
+const writeProbe = "runs/assay-write-probe"
 
 func (s *s3) URL() string {
 	address := url.URL{Scheme: "s3", Host: s.bucket, Path: "/" + strings.TrimSuffix(s.prefix, "/"), RawQuery: s.query}
@@ -207,11 +247,11 @@ func CreateBucket(ctx context.Context, rawURL string, options Options) (bool, er
 }
 
 func (s *s3) createBucket(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := begin(ctx, s.timeout)
 	defer cancel()
 	exists, err := s.core.BucketExists(ctx, s.bucket)
 	if err != nil {
-		return false, s.explain("look for", "", err)
+		return false, s.explain(ctx, "look for", "", err)
 	}
 	if exists {
 		return false, nil
@@ -223,26 +263,26 @@ func (s *s3) createBucket(ctx context.Context) (bool, error) {
 	case code == "BucketAlreadyOwnedByYou" || code == "BucketAlreadyExists":
 		return false, nil // Another one was quicker.
 	default:
-		return false, s.explain("create", "", err)
+		return false, s.explain(ctx, "create", "", err)
 	}
 }
 
 // explain says what happened, in the terms of this package, and what to do.
-func (s *s3) explain(verb, key string, err error) error {
-	what := fmt.Sprintf("%s %s in bucket %s at %s", verb, s.prefix+key, s.bucket, s.endpoint)
+func (s *s3) explain(ctx context.Context, verb, key string, err error) error {
+	err = behind(ctx, err)
+	what := fmt.Sprintf("%s bucket %s at %s", verb, s.bucket, s.endpoint)
+	if name := s.prefix + key; name != "" {
+		what = fmt.Sprintf("%s %s in bucket %s at %s", verb, name, s.bucket, s.endpoint)
+	}
 	response := minio.ToErrorResponse(err)
 	switch {
 	case response.Code == minio.NoSuchKey || response.Code == "NoSuchKey":
 		return fmt.Errorf("%s: %w", what, ErrNotFound)
-	case response.Code == "NoSuchBucket":
-		return fmt.Errorf("%s: %w: create the bucket, or correct its name", what, ErrNoBucket)
 	case response.Code == "PreconditionFailed" || response.StatusCode == http.StatusPreconditionFailed || response.Code == "ConditionalRequestConflict":
 		return fmt.Errorf("%s: %w", what, ErrExists)
-	case response.StatusCode == http.StatusForbidden || response.StatusCode == http.StatusUnauthorized:
-		return fmt.Errorf("%s: %w: it refused the credentials (%s); check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY and what they may do", what, ErrUnreachable, response.Code)
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w", what, err)
 	default:
-		return fmt.Errorf("%s: %w: %w; check that the endpoint is right and that the store runs", what, ErrUnreachable, err)
+		return diagnose(what, err, s.anonymous)
 	}
 }

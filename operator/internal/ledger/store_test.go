@@ -61,6 +61,12 @@ func TestStore(t *testing.T) {
 		if err := store.Check(ctx); err != nil {
 			t.Fatalf("check: %v", err)
 		}
+		if err := CheckWrite(ctx, store); err != nil {
+			t.Errorf("check of writing: %v", err)
+		}
+		if keys, err := store.List(ctx, ""); err != nil || len(keys) > 0 {
+			t.Errorf("the checks left %q (%v)", keys, err)
+		}
 		if _, err := store.Get(ctx, "a/b.json"); !errors.Is(err, ErrNotFound) {
 			t.Errorf("get before create: %v, want ErrNotFound", err)
 		}

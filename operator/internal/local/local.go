@@ -110,28 +110,6 @@ func allowedCPUs(set *unix.CPUSet) []int {
 	return out
 }
 
-// Prepare returns the wave as this machine executes it: no image, and the program of every cell one of this machine.
-func Prepare(wave *record.Wave, folders []string) (*record.Wave, error) {
-	prepared := *wave
-	prepared.Workload.Image = ""
-	prepared.Cells = slices.Clone(wave.Cells)
-	resolved := map[string]string{}
-	for i := range prepared.Cells {
-		cell := &prepared.Cells[i]
-		program := cell.Argv[0]
-		path, ok := resolved[program]
-		if !ok {
-			var err error
-			if path, err = FindProgram(program, folders); err != nil {
-				return nil, err
-			}
-			resolved[program] = path
-		}
-		cell.Argv = append([]string{path}, cell.Argv[1:]...)
-	}
-	return &prepared, nil
-}
-
 // FindProgram is the path of a program on this machine: the path as it is if it exists, else the same name in one of the
 // folders or in PATH. A template names the path inside its image.
 func FindProgram(program string, folders []string) (string, error) {

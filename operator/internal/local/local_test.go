@@ -102,9 +102,10 @@ func TestPrepare(t *testing.T) {
 	}
 	wave := &record.Wave{
 		Workload: record.Workload{Image: "lab/scan:1"},
+		Arms:     []record.Arm{{Name: "a"}},
 		Cells:    []record.Cell{{Argv: []string{"/image/path/scan-pir", "run"}}},
 	}
-	prepared, err := Prepare(wave, []string{folder})
+	prepared, err := Prepare(wave, Programs{Folders: []string{folder}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func TestPrepare(t *testing.T) {
 	}
 
 	wave.Cells[0].Argv[0] = "/image/path/no-such-program"
-	if _, err := Prepare(wave, []string{folder}); err == nil || !strings.Contains(err.Error(), "--bin-dir") {
+	if _, err := Prepare(wave, Programs{Folders: []string{folder}}); err == nil || !strings.Contains(err.Error(), "--bin-dir") {
 		t.Errorf("got %v, want a message that names the remedy", err)
 	}
 }

@@ -24,7 +24,7 @@ type Set struct {
 	Templates []assayv1alpha1.BenchmarkTemplate
 }
 
-// Read reads YAML files, each with one document or more, and the .yaml files of folders.
+// Read reads YAML files, each with one document or more, and the .yaml files of folders; "-" is standard input.
 func Read(paths ...string) (*Set, error) {
 	set := &Set{}
 	for _, path := range paths {
@@ -33,7 +33,7 @@ func Read(paths ...string) (*Set, error) {
 			return nil, err
 		}
 		for _, file := range files {
-			raw, err := os.ReadFile(file)
+			raw, err := readFile(file)
 			if err != nil {
 				return nil, err
 			}
@@ -45,7 +45,17 @@ func Read(paths ...string) (*Set, error) {
 	return set, nil
 }
 
+func readFile(path string) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(os.Stdin)
+	}
+	return os.ReadFile(path)
+}
+
 func expand(path string) ([]string, error) {
+	if path == "-" {
+		return []string{path}, nil
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err

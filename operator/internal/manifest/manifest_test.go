@@ -85,6 +85,9 @@ func TestEveryStudyFreezesWithTheShippedTemplates(t *testing.T) {
 		t.Fatalf("no studies found: %v", err)
 	}
 	for _, study := range studies {
+		if filepath.Base(study) == "pipeline.yaml" {
+			continue // Argo's, with a manifest inside: see TestTheManifestInThePipelineFreezes.
+		}
 		t.Run(filepath.Base(filepath.Dir(study))+"/"+filepath.Base(study), func(t *testing.T) {
 			set, err := Read(study, filepath.Join(root, "charts", "assay", "files", "benchmarktemplates"))
 			if err != nil {

@@ -132,3 +132,6 @@ func fields(limits assayv1alpha1.NoiseLimits) iter.Seq2[Kind, string] {
 		}
 	}
 }
+
+// Default is the limit of a run that names none.
+func Default(kind Kind) float64 { return defaults[kind] }

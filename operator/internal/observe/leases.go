@@ -37,7 +37,8 @@ func Leases(ctx context.Context, reader client.Reader, namespace string) ([]leas
 func Busy(ctx context.Context, reader client.Reader, holder lease.Holder, node, besides string) (string, error) {
 	mine := []client.ListOption{client.InNamespace(holder.Namespace), client.MatchingLabels{workflow.RunUIDLabel: holder.UID}}
 	var workflows workflow.WorkflowList
-	if err := reader.List(ctx, &workflows, mine...); err != nil {
+	// Where Argo's API is gone, so are its workflows.
+	if err := client.IgnoreNotFound(reader.List(ctx, &workflows, mine...)); err != nil {
 		return "", fmt.Errorf("list workflows of run %s: %w", holder.Run(), err)
 	}
 	for i := range workflows.Items {
@@ -108,7 +109,7 @@ func (o *Observer) waiting(ctx context.Context, world *World) error {
 		return err
 	}
 	for i := range runs.Items {
-		if run := &runs.Items[i]; run.UID != world.Run.UID && waitsForLease(run) {
+		if run := &runs.Items[i]; run.UID != world.Run.UID && WaitsForLease(run) {
 			world.Waiting = append(world.Waiting, plan.WaitingRun{
 				Run: plan.HolderOf(run), Created: run.CreationTimestamp.Time, Placement: run.Spec.Placement,
 			})
@@ -118,7 +119,8 @@ func (o *Observer) waiting(ctx context.Context, world *World) error {
 	return nil
 }
 
-func waitsForLease(run *assayv1alpha1.BenchmarkRun) bool {
+// WaitsForLease tells whether a run is in the queue for nodes.
+func WaitsForLease(run *assayv1alpha1.BenchmarkRun) bool {
 	if plan.Ended(run) || plan.Suspended(run) || plan.Cancelled(run) || !run.DeletionTimestamp.IsZero() {
 		return false
 	}

@@ -103,7 +103,7 @@ func TestWhoWaitsInTheQueue(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := waitsForLease(tc.run); got != tc.want {
+			if got := WaitsForLease(tc.run); got != tc.want {
 				t.Errorf("waits is %v, want %v", got, tc.want)
 			}
 		})

@@ -19,8 +19,27 @@ func RunStore(store ledger.Store, run *assayv1alpha1.BenchmarkRun) ledger.Store 
 	return ledger.WithPrefix(store, ledger.RunPrefix(record.Run{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)}))
 }
 
+// reasons are the condition reasons of what a person repairs in different places; the message tells the rest apart.
+var reasons = map[ledger.Cause]string{
+	ledger.CauseExpired:       assayv1alpha1.ReasonLedgerCertificate,
+	ledger.CauseNotYetValid:   assayv1alpha1.ReasonLedgerCertificate,
+	ledger.CauseAuthority:     assayv1alpha1.ReasonLedgerCertificate,
+	ledger.CauseHostname:      assayv1alpha1.ReasonLedgerCertificate,
+	ledger.CauseCertificate:   assayv1alpha1.ReasonLedgerCertificate,
+	ledger.CauseCAFile:        assayv1alpha1.ReasonLedgerCertificate,
+	ledger.CauseNoCredentials: assayv1alpha1.ReasonLedgerCredentials,
+	ledger.CauseAccessKey:     assayv1alpha1.ReasonLedgerCredentials,
+	ledger.CauseSecretKey:     assayv1alpha1.ReasonLedgerCredentials,
+	ledger.CauseToken:         assayv1alpha1.ReasonLedgerCredentials,
+	ledger.CauseDenied:        assayv1alpha1.ReasonLedgerDenied,
+	ledger.CauseClock:         assayv1alpha1.ReasonLedgerClock,
+}
+
 // Problem is the condition reason of an error of a ledger.
 func Problem(err error) string {
+	if reason, ok := reasons[ledger.CauseOf(err)]; ok {
+		return reason
+	}
 	switch {
 	case errors.Is(err, ledger.ErrNoBucket):
 		return assayv1alpha1.ReasonLedgerMissing

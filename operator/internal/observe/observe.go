@@ -4,6 +4,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,9 +36,14 @@ type Observer struct {
 	LeaseNamespace string
 	// Store is the root of all ledgers.
 	Store ledger.Store
+	// Argo tells whether there are workflows to list; nil is always.
+	Argo ArgoStates
 
 	memory memory
 }
+
+// ArgoStates knows how Argo Workflows stands.
+type ArgoStates interface{ State() plan.ArgoState }
 
 // Observe reads the world of a run. A ledger that does not answer is part of the world, not an error.
 func (o *Observer) Observe(ctx context.Context, run *assayv1alpha1.BenchmarkRun) (*World, error) {
@@ -100,7 +106,21 @@ func (o *Observer) nodes(ctx context.Context, world *World) error {
 	return nil
 }
 
+// workflowsTimeout bounds the wait for the cache of workflows, which would last for ever when Argo's API goes away before it
+// was filled.
+const workflowsTimeout = 10 * time.Second
+
+// workflows lists the run's workflows. Where Argo's API is missing there is nothing to list, and asking for it would wait
+// for ever.
 func (o *Observer) workflows(ctx context.Context, world *World) error {
+	if o.Argo != nil {
+		world.Argo = o.Argo.State()
+	}
+	if world.Argo.Absent {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, workflowsTimeout)
+	defer cancel()
 	var list workflow.WorkflowList
 	if err := o.Client.List(ctx, &list, client.InNamespace(world.Run.Namespace), client.MatchingLabels{workflow.RunLabel: world.Run.Name}); err != nil {
 		return err

@@ -39,6 +39,7 @@ func (p *planner) decide() Decision {
 		p.ledgerReady,
 		p.acceptance,
 		p.analysed,
+		p.argoReady,
 		p.running,
 		p.analysisMissing,
 		p.start,

@@ -287,6 +287,25 @@ func TestStories(t *testing.T) {
 			w.after(time.Minute).blocksDone(4)
 			w.analysis(assayv1alpha1.VerdictNoGo)
 		},
+		"Argo comes later, and goes away for a while": func(w *world) {
+			missing := ArgoState{Problem: assayv1alpha1.ReasonArgoMissing, Message: "the cluster has no Argo Workflows: install it", Absent: true}
+			w.Argo = missing
+			w.happens("the run is created on a cluster without Argo", func() {})
+			w.after(time.Minute).happens("Argo's CRDs are installed, and are older than needed", func() {
+				w.Argo = ArgoState{Problem: assayv1alpha1.ReasonArgoTooOld, Message: "spec.podSpecPatch is not known: upgrade the CRDs"}
+			})
+			w.after(time.Minute).happens("they are upgraded", func() { w.Argo = ArgoState{} })
+			w.after(time.Minute).blocksDone(2)
+			w.happens("somebody deletes Argo's CRDs, and every workflow with them", func() { w.Argo, w.Wave = missing, nil })
+			w.after(time.Minute).happens("they are installed again", func() { w.Argo = ArgoState{} })
+			w.after(time.Minute).blocksDone(4)
+			w.analysis(assayv1alpha1.VerdictNoGo)
+		},
+		"cancelled before Argo came": func(w *world) {
+			w.Argo = ArgoState{Problem: assayv1alpha1.ReasonArgoMissing, Message: "the cluster has no Argo Workflows: install it", Absent: true}
+			w.happens("the run is created on a cluster without Argo", func() {})
+			w.happens("cancel is set to true", func() { w.Run.Spec.Cancel = ptr.To(true) })
+		},
 		"suspend and resume": func(w *world) {
 			w.Run.Spec.Suspend = ptr.To(true)
 			w.happens("the run is created suspended", func() {})

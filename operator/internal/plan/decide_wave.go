@@ -57,6 +57,14 @@ func because(what, why string) string {
 	return what + ": " + why
 }
 
+// argoReady waits for Argo before anything is asked of it. A run that is cancelled before its first wave needs none.
+func (p *planner) argoReady() *Decision {
+	if p.Argo.Problem == "" || Cancelled(p.Run) && p.Ledger.Newest == nil {
+		return nil
+	}
+	return waiting(p.Argo.Problem, p.Argo.Message, p.settings.LedgerRetry)
+}
+
 // next is what the design asks for after the waves that are analysed.
 func (p *planner) next() Step {
 	return Next(p.Ledger.Experiment, p.Ledger.Waves, p.Ledger.Findings)
@@ -136,7 +144,7 @@ func (p *planner) imageNotPulled() *Decision {
 	if image == nil {
 		return nil
 	}
-	message := fmt.Sprintf("image %q cannot be pulled: %s; correct the image in the template, or make it available to the node", image.Image, image.Message)
+	message := fmt.Sprintf("image %q cannot be pulled: %s; correct the image in the template or the arm, or make it available to the node", image.Image, image.Message)
 	since := p.now
 	condition := meta.FindStatusCondition(p.Run.Status.Conditions, assayv1alpha1.ConditionProgressing)
 	if condition != nil && condition.Reason == assayv1alpha1.ReasonImageNotPulled {

@@ -19,6 +19,7 @@ type Observed struct {
 	// Template the run names or holds; nil when it does not exist.
 	Template *assayv1alpha1.BenchmarkTemplateSpec
 	Ledger   LedgerState
+	Argo     ArgoState
 	// Wave is the workflow of the newest wave; nil when there is none.
 	Wave *WorkflowState
 	// Analyses are the workflows that analyse the newest wave again.
@@ -30,6 +31,14 @@ type Observed struct {
 	// Leases are those of all nodes, and Waiting the other runs that wait for one.
 	Leases  []lease.Lease
 	Waiting []WaitingRun
+}
+
+// ArgoState is how Argo Workflows stands in the cluster.
+type ArgoState struct {
+	// Problem is the condition reason why it cannot run a wave, and Message what to do; empty when it can.
+	Problem, Message string
+	// Absent means that its API is not there: no workflow can exist.
+	Absent bool
 }
 
 // LedgerState is what the ledger holds of the run. It is empty while the run is being deleted or Problem is set.

@@ -49,11 +49,13 @@ func BuildStep(exp *experiment.Experiment, number, firstBlock int, step Step, la
 		Schema: record.WaveSchema, Run: exp.Run, Experiment: exp.Digest, Wave: number, Purpose: step.Purpose,
 		Workload: record.Workload{
 			Image:          exp.Template.Image,
-			Output:         record.Output{Format: string(exp.Template.Output.Format), Path: exp.Template.Output.Path},
+			Output:         output(&exp.Template),
 			ParityRequired: exp.Template.Parity == assayv1alpha1.ParityRequired,
 			TimeoutSeconds: exp.Template.TrialTimeout.Seconds(),
+			Roles:          roles(exp),
 		},
 		Environment: requirements(exp),
+		Images:      Images(exp),
 		Points:      points, Arms: exp.Arms, Cells: cells,
 	}
 	for i := range step.Blocks {

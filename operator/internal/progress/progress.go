@@ -36,14 +36,21 @@ func Line(run *assayv1alpha1.BenchmarkRun) string {
 	if status.Remaining != nil && !Ended(run) {
 		parts = append(parts, "remaining about "+status.Remaining.Round(time.Second).String())
 	}
-	for _, kind := range []string{assayv1alpha1.ConditionAccepted, assayv1alpha1.ConditionLedgerReady, assayv1alpha1.ConditionProgressing} {
-		condition := meta.FindStatusCondition(status.Conditions, kind)
-		if condition != nil && condition.Status == "False" && !Ended(run) {
-			parts = append(parts, condition.Reason+": "+condition.Message)
-			break
-		}
+	if why := Waits(run); why != "" {
+		parts = append(parts, why)
 	}
 	return strings.Join(parts, "  ")
+}
+
+// Waits is what the run waits for; empty if it does not.
+func Waits(run *assayv1alpha1.BenchmarkRun) string {
+	for _, kind := range []string{assayv1alpha1.ConditionAccepted, assayv1alpha1.ConditionLedgerReady, assayv1alpha1.ConditionProgressing} {
+		condition := meta.FindStatusCondition(run.Status.Conditions, kind)
+		if condition != nil && condition.Status == "False" && !Ended(run) {
+			return condition.Reason + ": " + condition.Message
+		}
+	}
+	return ""
 }
 
 // Summary is what a person wants to read when the run has ended.

@@ -10,7 +10,8 @@ var (
 		"transparentHugepages", "turbo", "virtualMachine", "vulnerabilities",
 	}
 	SoftKeys = []string{
-		"bandwidthProbeBytes", "bootId", "hostname", "hugepagesTotal", "image", "kernelVersion", "loadAverage1", "memoryAvailableBytes",
-		"nodeName", "nullProgram", "pressureOf", "runnerVersion", "swapTotalBytes", "swapUsedBytes", "uptimeSeconds",
+		"bandwidthProbeBytes", "bootId", "hostname", "hugepagesTotal", "image", "imageFilesDigest", "kernelVersion", "loadAverage1",
+		"memoryAvailableBytes", "nodeName", "nullProgram", "pressureOf", "programDigest", "roleCpus", "runnerVersion", "swapTotalBytes",
+		"swapUsedBytes", "uptimeSeconds",
 	}
 )

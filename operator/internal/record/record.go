@@ -30,10 +30,12 @@ type Wave struct {
 	Workload Workload `json:"workload"`
 	// Environment is what a block must find before its first trial; nil asks for nothing.
 	Environment *Requirements `json:"environment,omitempty"`
-	Points      []Point       `json:"points"`
-	Arms        []Arm         `json:"arms"`
-	Cells       []Cell        `json:"cells"`
-	Blocks      []Block       `json:"blocks"`
+	// Images are those that arms take their programs from; none when the programs are those of the place.
+	Images []Image `json:"images,omitempty"`
+	Points []Point `json:"points"`
+	Arms   []Arm   `json:"arms"`
+	Cells  []Cell  `json:"cells"`
+	Blocks []Block `json:"blocks"`
 }
 
 // Purpose tells the analysis what a wave's blocks may be used for.
@@ -71,12 +73,8 @@ type Workload struct {
 	Output         Output  `json:"output"`
 	ParityRequired bool    `json:"parityRequired,omitempty"`
 	TimeoutSeconds float64 `json:"timeoutSeconds"`
-}
-
-// Output is where a trial leaves its result.
-type Output struct {
-	Format string `json:"format"`
-	Path   string `json:"path,omitempty"`
+	// Roles are the processes of a trial, the one with the result last; none when a trial is one process.
+	Roles []Role `json:"roles,omitempty"`
 }
 
 // Point is one combination of sweep-axis values.
@@ -92,13 +90,19 @@ type Arm struct {
 	Baseline bool   `json:"baseline"`
 	// Null marks the baseline's copy, which must not differ from it. The runner starts it from a copy of the program.
 	Null bool `json:"null,omitempty"`
+	// Image that its programs are from; empty in a run whose arms have none of their own.
+	Image string `json:"image,omitempty"`
 }
 
 // Cell is one arm at one point: the command that each of its trials runs.
 type Cell struct {
-	Point      int               `json:"point"`
-	Arm        int               `json:"arm"`
-	Argv       []string          `json:"argv"`
+	Point int      `json:"point"`
+	Arm   int      `json:"arm"`
+	Argv  []string `json:"argv"`
+	// Ports are the elements of Argv in which $(port.ROLE) stands for a role's port.
+	Ports []int `json:"ports,omitempty"`
+	// Roles are the commands of the other roles.
+	Roles      []RoleCommand     `json:"roles,omitempty"`
 	Env        map[string]string `json:"env"`
 	Parameters map[string]string `json:"parameters"`
 }
@@ -160,6 +164,8 @@ type Attempt struct {
 	Isolation       Isolation         `json:"isolation"`
 	Noise           NoiseWindows      `json:"noise"`
 	Resources       Resources         `json:"resources"`
+	Output          []RawOutput       `json:"output,omitempty"`
+	Roles           []RoleSeen        `json:"roles,omitempty"`
 
 	// Source is the object that the attempt was read from; it is no part of the record.
 	Source Source `json:"-"`

@@ -23,6 +23,7 @@ func Markdown(exp *experiment.Experiment, found *analysis.Analysis) []byte {
 	v.verdict(out)
 	v.search(out)
 	v.gates(out)
+	v.ownTables(out)
 	v.screening(out)
 	v.controls(out)
 	v.results(out)
@@ -277,6 +278,6 @@ func (v *view) reproduction(out *document) {
 	out.line("* experiment: %s", code(v.found.Experiment))
 	out.line("* evidence: %s (sha256 of the attempts' sha256sum lines, sorted by key)", code(v.found.Evidence))
 	out.line("* run uid: %s, waves up to %d, seed %d, confidence %g, of gates %g", code(v.exp.Run.UID), v.found.Wave, v.found.Seed, v.found.Confidence, v.found.GateConfidence)
-	out.line("* image: %s", code(v.exp.Template.Image))
+	out.line("* image: %s", code(v.exp.ImageNames()))
 	out.line("* judge the same evidence again, offline: %s", code(fmt.Sprintf("assay analyze --ledger URL --wave %d", v.found.Wave)))
 }

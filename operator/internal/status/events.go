@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 // Event says once that something happened.
@@ -45,7 +46,7 @@ func Events(before, after *assayv1alpha1.BenchmarkRunStatus) []Event {
 // warnings are the reasons why a run does not go on that somebody has to do something about.
 var warnings = []string{
 	assayv1alpha1.ReasonNoNodeMatches, assayv1alpha1.ReasonWaitingForNode, assayv1alpha1.ReasonImageNotPulled,
-	assayv1alpha1.ReasonWriteFailed, assayv1alpha1.ReasonBudgetExhausted,
+	assayv1alpha1.ReasonWriteFailed, assayv1alpha1.ReasonBudgetExhausted, assayv1alpha1.ReasonArgoMissing, assayv1alpha1.ReasonArgoTooOld,
 }
 
 // eventType tells which changes of a condition are worth an event; empty is none.
@@ -78,4 +79,16 @@ func eventType(condition metav1.Condition, old *metav1.Condition) string {
 		return corev1.EventTypeWarning
 	}
 	return ""
+}
+
+// AcceptanceEvents warn, once, of what an accepted run asks for that no block will find.
+func AcceptanceEvents(before, after *assayv1alpha1.BenchmarkRunStatus, spec *assayv1alpha1.BenchmarkRunSpec) []Event {
+	if meta.IsStatusConditionTrue(before.Conditions, assayv1alpha1.ConditionAccepted) || !meta.IsStatusConditionTrue(after.Conditions, assayv1alpha1.ConditionAccepted) {
+		return nil
+	}
+	var out []Event
+	for _, warning := range experiment.EnvironmentWarnings(spec) {
+		out = append(out, event(corev1.EventTypeWarning, "RequirementUnknown", "%s", warning))
+	}
+	return out
 }

@@ -14,6 +14,7 @@ import (
 
 // analysis is the template that judges the ledger. It is the only container with credentials that Assay itself gives out.
 func analysis(config Config, exp *experiment.Experiment, wave int) Template {
+	volumes, mounts := config.Bucket.trust()
 	return Template{
 		Name:        analysisTemplate,
 		Metadata:    &Metadata{Labels: map[string]string{PartLabel: AnalysisPart}},
@@ -22,16 +23,16 @@ func analysis(config Config, exp *experiment.Experiment, wave int) Template {
 			Limit: ptr.To(intstr.FromInt32(3)), RetryPolicy: "Always",
 			Backoff: &Backoff{Duration: "5s", Factor: ptr.To(intstr.FromInt32(2))},
 		},
-		Volumes: []corev1.Volume{noToken},
+		Volumes: append(volumes, noToken),
 		Container: &corev1.Container{
 			Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
 			Command: []string{"/assay", "analyze", "--ledger", config.Bucket.URL(ledger.RunPrefix(exp.Run)), "--wave", fmt.Sprint(wave), "--write"},
-			Env:     config.Bucket.credentials(),
+			Env:     config.Bucket.environment(),
 			Resources: corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
 				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
 			},
-			VolumeMounts:    []corev1.VolumeMount{noTokenMount},
+			VolumeMounts:    append(mounts, noTokenMount),
 			SecurityContext: containerSecurity(true),
 		},
 	}

@@ -83,7 +83,9 @@ type Metadata struct {
 // Template is one kind of node.
 // +kubebuilder:object:generate=true
 type Template struct {
-	Name           string              `json:"name"`
+	Name string `json:"name"`
+	// Annotations are for Argo, those of Metadata for the pod.
+	Annotations    map[string]string   `json:"annotations,omitempty"`
 	Metadata       *Metadata           `json:"metadata,omitempty"`
 	Inputs         *Inputs             `json:"inputs,omitempty"`
 	Outputs        *Outputs            `json:"outputs,omitempty"`
@@ -144,6 +146,9 @@ type S3 struct {
 	Key             string                    `json:"key"`
 	AccessKeySecret *corev1.SecretKeySelector `json:"accessKeySecret,omitempty"`
 	SecretKeySecret *corev1.SecretKeySelector `json:"secretKeySecret,omitempty"`
+	// UseSDKCreds takes the identity that the cloud gives to the pod.
+	UseSDKCreds bool                      `json:"useSDKCreds,omitempty"`
+	CASecret    *corev1.SecretKeySelector `json:"caSecret,omitempty"`
 }
 
 // DAG is a graph of tasks.

@@ -26,18 +26,19 @@ const (
 const (
 	blockReference = "{{inputs.parameters.block}}"
 	nodeReference  = "{{inputs.parameters.node}}"
-	podReference   = "{{pod.name}}"
+	// displayReference is made by displayName, which leaves nothing in it that people wrote but letters, digits and hyphens.
+	displayReference = "{{inputs.parameters.display}}"
+	podReference     = "{{pod.name}}"
 )
 
 // block is the template of every block: the runner inside the workload's image, on one node, with whole CPUs.
 func block(config Config, exp *experiment.Experiment, wave int) Template {
 	run := exp.Run
 	return Template{
-		Name:     blockTemplate,
-		Metadata: &Metadata{Labels: map[string]string{PartLabel: "block"}},
-		Inputs: &Inputs{Parameters: []Parameter{
-			{Name: "block"}, {Name: "node"}, {Name: "points"}, {Name: "arms"}, {Name: "order"},
-		}},
+		Name:        blockTemplate,
+		Annotations: map[string]string{displayAnnotation: displayReference},
+		Metadata:    &Metadata{Labels: map[string]string{PartLabel: "block"}, Annotations: config.Bucket.blockAnnotations()},
+		Inputs:      &Inputs{Parameters: blockInputs()},
 		// The name of a pod is used once, so that executions of a block never overwrite each other.
 		Outputs: &Outputs{Artifacts: []Artifact{{
 			Name: "attempts", Path: outFolder, Archive: &Archive{None: &NoArchive{}},

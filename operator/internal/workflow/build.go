@@ -28,9 +28,10 @@ func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes [
 	out.Spec.OnExit = analysisTemplate
 	out.Spec.Templates = []Template{
 		{Name: waveTemplate, DAG: &DAG{FailFast: ptr.To(false), Tasks: tasks(exp, wave, lanes)}},
-		block(config, exp, wave.Wave),
+		withImages(block(config, exp, wave.Wave), config, plan.Images(exp)),
 		analysis(config, exp, wave.Wave),
 	}
+	annotate(out, config, exp, wave.Wave, waveTitle(exp, wave), waveDescription(exp, wave, lanes))
 	return out
 }
 
@@ -39,6 +40,7 @@ func BuildAnalysis(config Config, exp *experiment.Experiment, wave, try int) *Wo
 	out := base(config, exp.Run, wave, AnalysisName(exp.Run.Name, wave, try))
 	out.Spec.Entrypoint = analysisTemplate
 	out.Spec.Templates = []Template{analysis(config, exp, wave)}
+	annotate(out, config, exp, wave, fmt.Sprintf("%s, wave %d: analysis only", exp.Run.Name, wave), "Judges again what the wave left in the ledger.")
 	return out
 }
 
@@ -73,10 +75,7 @@ func tasks(exp *experiment.Experiment, wave *record.Wave, lanes []plan.Lane) []T
 		lane := plan.LaneOf(i, lanes)
 		task := Task{
 			Name: taskName(b.ID, lane), Template: blockTemplate,
-			Arguments: &Arguments{Parameters: []Parameter{
-				value("block", b.ID), value("node", lane.Node), value("points", describePoints(exp, wave)),
-				value("arms", describeArms(exp)), value("order", string(exp.Spec.Design.Order)),
-			}},
+			Arguments: &Arguments{Parameters: blockArguments(exp, wave, b, lane)},
 		}
 		if before, ok := last[lane]; ok {
 			task.Depends = anyEnding(before)
@@ -93,7 +92,7 @@ func anyEnding(task string) string {
 
 var unsafeInTask = regexp.MustCompile(`[^A-Za-z0-9-]`)
 
-// taskName is what a person sees in Argo's UI: b0003-on-node-a.
+// taskName is the name of a block in the graph: b0003-on-node-a. People see its displayName.
 func taskName(block string, lane plan.Lane) string {
 	_, short, found := strings.Cut(block, "-")
 	if !found {
@@ -101,23 +100,6 @@ func taskName(block string, lane plan.Lane) string {
 	}
 	node := unsafeInTask.ReplaceAllString(lane.Node, "-")
 	return short + "-on-" + node[:min(len(node), 48)]
-}
-
-// describePoints names the axes, never their values: those are people's words.
-func describePoints(exp *experiment.Experiment, wave *record.Wave) string {
-	count := fmt.Sprint(len(wave.Points))
-	if axes := exp.Axes(); len(axes) > 0 {
-		return count + " of " + strings.Join(axes, ", ")
-	}
-	return count
-}
-
-func describeArms(exp *experiment.Experiment) string {
-	var arms []string
-	for _, arm := range exp.Arms {
-		arms = append(arms, arm.Name)
-	}
-	return strings.Join(arms, ", ")
 }
 
 func value(name, text string) Parameter { return Parameter{Name: name, Value: &text} }

@@ -34,8 +34,13 @@ type Bucket struct {
 	Endpoint string
 	Insecure bool
 	Region   string
-	// Secret in the run's namespace, and its keys.
+	// PathStyle is the URL's parameter of that name. Argo finds out by itself.
+	PathStyle string
+	// Secret in the run's namespace, and its keys. Without one the pods' own identity is used, which the cloud gives them.
 	Secret, AccessKey, SecretKey string
+	// CASecret in the run's namespace, with the certificates of the authority that signed the store's, and its key. Without
+	// one the images' own authorities are believed.
+	CASecret, CAKey string
 }
 
 const defaultRegion = "us-east-1"
@@ -53,7 +58,7 @@ func ParseBucket(ledgerURL string) (Bucket, error) {
 	}
 	return Bucket{
 		Name: parsed.Host, Prefix: strings.Trim(parsed.Path, "/"),
-		Endpoint: endpoint.Host, Insecure: endpoint.Scheme == "http", Region: region,
+		Endpoint: endpoint.Host, Insecure: endpoint.Scheme == "http", Region: region, PathStyle: parsed.Query().Get("pathStyle"),
 	}, nil
 }
 
@@ -65,24 +70,65 @@ func (b Bucket) URL(prefix string) string {
 	}
 	address := url.URL{Scheme: "s3", Host: b.Name, Path: "/" + path.Join(b.Prefix, prefix)}
 	address.RawQuery = "endpoint=" + scheme + "://" + b.Endpoint + "&region=" + b.Region
+	if b.PathStyle != "" {
+		address.RawQuery += "&pathStyle=" + b.PathStyle
+	}
 	return address.String()
 }
 
 func (b Bucket) artifact(key string) *S3 {
-	return &S3{
-		Endpoint: b.Endpoint, Insecure: &b.Insecure, Bucket: b.Name, Region: b.Region, Key: path.Join(b.Prefix, key),
-		AccessKeySecret: b.secret(b.AccessKey), SecretKeySecret: b.secret(b.SecretKey),
+	out := &S3{Endpoint: b.Endpoint, Insecure: &b.Insecure, Bucket: b.Name, Region: b.Region, Key: path.Join(b.Prefix, key)}
+	if b.Secret == "" {
+		out.UseSDKCreds = true
+	} else {
+		out.AccessKeySecret, out.SecretKeySecret = secretKey(b.Secret, b.AccessKey), secretKey(b.Secret, b.SecretKey)
 	}
+	if b.CASecret != "" {
+		out.CASecret = secretKey(b.CASecret, b.CAKey)
+	}
+	return out
 }
 
-func (b Bucket) secret(key string) *corev1.SecretKeySelector {
-	return &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: b.Secret}, Key: key}
+func secretKey(name, key string) *corev1.SecretKeySelector {
+	return &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: key}
 }
 
-// credentials are the environment of a trusted container.
-func (b Bucket) credentials() []corev1.EnvVar {
-	return []corev1.EnvVar{
-		{Name: "AWS_ACCESS_KEY_ID", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: b.secret(b.AccessKey)}},
-		{Name: "AWS_SECRET_ACCESS_KEY", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: b.secret(b.SecretKey)}},
+// Where a trusted container finds the certificates of the store's authority.
+const (
+	caFolder = "/assay/ca"
+	caFile   = "ca.crt"
+)
+
+// environment gives a trusted container what it needs to reach the store.
+func (b Bucket) environment() []corev1.EnvVar {
+	var out []corev1.EnvVar
+	if b.Secret != "" {
+		out = append(out,
+			corev1.EnvVar{Name: "AWS_ACCESS_KEY_ID", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: secretKey(b.Secret, b.AccessKey)}},
+			corev1.EnvVar{Name: "AWS_SECRET_ACCESS_KEY", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: secretKey(b.Secret, b.SecretKey)}})
 	}
+	if b.CASecret != "" {
+		out = append(out, corev1.EnvVar{Name: "AWS_CA_BUNDLE", Value: caFolder + "/" + caFile})
+	}
+	return out
+}
+
+// trust is the volume with those certificates and its mount; none without.
+func (b Bucket) trust() ([]corev1.Volume, []corev1.VolumeMount) {
+	if b.CASecret == "" {
+		return nil, nil
+	}
+	const name = "assay-ca"
+	return []corev1.Volume{{Name: name, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+		SecretName: b.CASecret, Items: []corev1.KeyToPath{{Key: b.CAKey, Path: caFile}},
+	}}}}, []corev1.VolumeMount{{Name: name, MountPath: caFolder, ReadOnly: true}}
+}
+
+// blockAnnotations keep a cloud from giving the pod's identity to the containers of a block: only Argo's, which stores the
+// attempts, is to have it.
+func (b Bucket) blockAnnotations() map[string]string {
+	if b.Secret != "" {
+		return nil
+	}
+	return map[string]string{"eks.amazonaws.com/skip-containers": "install,main"}
 }

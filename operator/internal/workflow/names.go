@@ -62,10 +62,16 @@ func OwnLabels(all map[string]string) map[string]string {
 	return out
 }
 
-// OwnAnnotations are the annotations that Assay put on a workflow.
+// OwnAnnotations are the annotations that Assay put on a workflow, without those that others add.
 func OwnAnnotations(all map[string]string) map[string]string {
-	if why, ok := all[AgainAnnotation]; ok {
-		return map[string]string{AgainAnnotation: why}
+	out := map[string]string{}
+	for _, name := range []string{titleAnnotation, descriptionAnnotation, ReportAnnotation, AgainAnnotation} {
+		if text, ok := all[name]; ok {
+			out[name] = text
+		}
 	}
-	return nil
+	if len(out) == 0 {
+		return nil
+	}
+	return out
 }

@@ -214,3 +214,60 @@ func TestOnlyARunWithANodeForItselfToleratesItsTaint(t *testing.T) {
 		})
 	}
 }
+
+func TestAStoreWithItsOwnAuthorityIsTrustedWhereObjectsAreMoved(t *testing.T) {
+	config := testConfig(t)
+	bucket, err := ParseBucket("s3://assay?endpoint=https://minio.storage.svc:9000&region=lab&pathStyle=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket.Secret, bucket.AccessKey, bucket.SecretKey, bucket.CASecret, bucket.CAKey = "s3", "id", "key", "assay-ledger-ca", "root.pem"
+	config.Bucket = bucket
+	exp := testExperiment(t, nil)
+
+	artifact := block(config, exp, 0).Outputs.Artifacts[0].S3
+	if artifact.CASecret == nil || artifact.CASecret.Name != "assay-ledger-ca" || artifact.CASecret.Key != "root.pem" || *artifact.Insecure || artifact.UseSDKCreds {
+		t.Errorf("Argo stores attempts with %+v", artifact)
+	}
+	template := analysis(config, exp, 0)
+	if url := template.Container.Command[3]; !strings.HasSuffix(url, "?endpoint=https://minio.storage.svc:9000&region=lab&pathStyle=true") {
+		t.Errorf("the analysis reads %s", url)
+	}
+	if !slices.Contains(template.Container.Env, corev1.EnvVar{Name: "AWS_CA_BUNDLE", Value: "/assay/ca/ca.crt"}) {
+		t.Errorf("the analysis has %+v", template.Container.Env)
+	}
+	mounted := slices.ContainsFunc(template.Container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "assay-ca" && m.MountPath == "/assay/ca" })
+	held := slices.ContainsFunc(template.Volumes, func(v corev1.Volume) bool {
+		return v.Name == "assay-ca" && v.Secret != nil && v.Secret.SecretName == "assay-ledger-ca" && v.Secret.Items[0] == corev1.KeyToPath{Key: "root.pem", Path: "ca.crt"}
+	})
+	if !mounted || !held {
+		t.Errorf("the analysis mounts %+v of %+v", template.Container.VolumeMounts, template.Volumes)
+	}
+}
+
+func TestWithoutASecretThePodsOwnIdentityIsUsedAndKeptFromTheWorkload(t *testing.T) {
+	config := testConfig(t)
+	config.Bucket.Secret = ""
+	exp := testExperiment(t, nil)
+	blocks := block(config, exp, 0)
+	if artifact := blocks.Outputs.Artifacts[0].S3; !artifact.UseSDKCreds || artifact.AccessKeySecret != nil || artifact.SecretKeySecret != nil {
+		t.Errorf("Argo stores attempts with %+v", artifact)
+	}
+	if got := blocks.Metadata.Annotations["eks.amazonaws.com/skip-containers"]; got != "install,main" {
+		t.Errorf("the identity is kept from %q", got)
+	}
+	template := analysis(config, exp, 0)
+	if len(template.Container.Env) > 0 || len(template.Metadata.Annotations) > 0 {
+		t.Errorf("the analysis has %+v, %+v", template.Container.Env, template.Metadata.Annotations)
+	}
+}
+
+func TestTheSampleIsAWave(t *testing.T) {
+	sample, err := Sample(testConfig(t), "team-a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sample.Namespace != "team-a" || sample.Spec.OnExit != analysisTemplate || len(sample.Spec.Templates) != 3 {
+		t.Errorf("the sample is %+v", sample)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap/zapcore"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -30,9 +31,11 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/argo"
 	"assay.dev/assay/operator/internal/controller"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/workflow"
@@ -47,6 +50,9 @@ var (
 	operator                    *runningOperator
 )
 
+// argoCRDs are Argo's own, as the chart installs them.
+var argoCRDs = filepath.Join("..", "..", "..", "charts", "assay", "files", "argo-crds")
+
 func TestMain(m *testing.M) { os.Exit(runSuite(m)) }
 
 func runSuite(m *testing.M) int {
@@ -60,7 +66,7 @@ func runSuite(m *testing.M) int {
 		CRDDirectoryPaths: []string{
 			filepath.Join("..", "..", "config", "crd"),
 			// Argo's own, as the chart installs it.
-			filepath.Join("..", "..", "..", "charts", "assay", "files", "argo-crds", "argoproj.io_workflows.yaml"),
+			filepath.Join(argoCRDs, "argoproj.io_workflows.yaml"), filepath.Join(argoCRDs, "argoproj.io_workflowtaskresults.yaml"),
 		},
 		ErrorIfCRDPathMissing: true,
 	}
@@ -191,14 +197,18 @@ func workflowConfig() workflow.Config {
 
 // runningOperator is one instance of the operator.
 type runningOperator struct {
-	cancel context.CancelFunc
-	done   chan error
+	cancel   context.CancelFunc
+	done     chan error
+	registry *prometheus.Registry
 }
+
+// argoPause is short, so that a test can wait for it.
+const argoPause = 200 * time.Millisecond
 
 func startOperator() (*runningOperator, error) {
 	skip := true
 	manager, err := ctrl.NewManager(operatorConfig, ctrl.Options{
-		Scheme:     newScheme(),
+		Scheme: newScheme(), MapperProvider: controller.NewMapper,
 		Cache:      controller.CacheOptions(nil, leaseNamespace),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: &skip},
@@ -206,26 +216,40 @@ func startOperator() (*runningOperator, error) {
 	if err != nil {
 		return nil, err
 	}
+	checker, err := argo.NewChecker(manager.GetConfig(), manager.GetClient(), workflowConfig(), leaseNamespace)
+	if err != nil {
+		return nil, err
+	}
+	workflows := argo.NewMonitor(checker, clock.RealClock{})
+	workflows.WhileMissing, workflows.WhileReady = argoPause, argoPause
+	counts, registry := metrics.New(metrics.DefaultSettings), prometheus.NewRegistry()
+	timed := counts.Store(store)
 	applier := &apply.Applier{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: store, Config: workflowConfig(),
-		Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Clock: clock.RealClock{},
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: timed, Config: workflowConfig(),
+		Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Dashboards: dashboards, Clock: clock.RealClock{},
 	}
 	reconciler := &controller.Reconciler{
 		Live:     manager.GetAPIReader(),
-		Observer: &observe.Observer{Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leaseNamespace, Store: store},
+		Observer: &observe.Observer{Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leaseNamespace, Store: timed, Argo: workflows},
 		Applier:  applier,
 		Recorder: manager.GetEventRecorderFor("assay-operator"),
 		Settings: plan.Settings{ImagePullGrace: imagePullGrace, LedgerRetry: 500 * time.Millisecond, NodeGrace: nodeGrace, Overhead: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi"),
 		}},
-		Clock: clock.RealClock{},
+		Argo:    workflows,
+		Metrics: counts,
+		Clock:   clock.RealClock{},
 	}
 	nodes := &controller.NodeReconciler{Live: manager.GetAPIReader(), Applier: applier, Clock: clock.RealClock{}}
-	if err := errors.Join(reconciler.SetupWithManager(manager), nodes.SetupWithManager(manager)); err != nil {
+	if err := errors.Join(manager.Add(workflows), reconciler.SetupWithManager(manager), nodes.SetupWithManager(manager)); err != nil {
+		return nil, err
+	}
+	sources := metrics.Sources{Reader: manager.GetClient(), LeaseNamespace: leaseNamespace, Store: timed, Clock: clock.RealClock{}}
+	if err := errors.Join(counts.Register(registry, sources), manager.Add(counts)); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	out := &runningOperator{cancel: cancel, done: make(chan error, 1)}
+	out := &runningOperator{cancel: cancel, done: make(chan error, 1), registry: registry}
 	go func() { out.done <- manager.Start(ctx) }()
 	return out, nil
 }

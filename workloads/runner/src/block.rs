@@ -15,13 +15,16 @@ use crate::counters::Counters;
 use crate::cpus::CpuSet;
 use crate::environment::{self, Planned};
 use crate::host::Host;
+use crate::images::Images;
 use crate::isolation::{Grant, Observed, OtherWorkSeen};
 use crate::launch::{Ended, How, Launch, Launcher};
+use crate::output::Place;
 use crate::placed::Copies;
-use crate::plan::{Plan, Trial};
+use crate::plan::{Command, Plan, Trial};
 use crate::probe::{self, Moment};
 use crate::record::Folder;
 use crate::requirements;
+use crate::roles::{self, Seat, Service};
 use crate::usage::{self, Usage};
 use crate::verdict::{self, Terms, Verdict};
 use crate::{BlockArgs, Stop};
@@ -77,11 +80,23 @@ struct Block<'a> {
     /// The probes since the last trial.
     moment: Moment,
     copies: Copies,
+    images: Images,
     /// Earlier readings of the counters, oldest first.
     history: VecDeque<Counters>,
     folder: Folder,
     launcher: Launcher,
     tally: Tally,
+}
+
+/// Everything a trial needs to start.
+struct Staged<'a> {
+    program: String,
+    argv: Vec<String>,
+    /// What every role gets, in their order; none when the trial is one process.
+    seats: Vec<Seat>,
+    services: Vec<Service<'a>>,
+    /// The digests of the services' programs, then that of the program itself.
+    digests: Vec<Option<String>>,
 }
 
 /// What is said at the end of the block.
@@ -126,6 +141,7 @@ impl<'a> Block<'a> {
             history,
             moment,
             copies,
+            images: Images::read(&plan.images),
             cgroups,
             host,
             folder,
@@ -139,22 +155,32 @@ impl<'a> Block<'a> {
         let start = Instant::now();
         self.launcher.check_stop()?;
         let command = self.plan.command(trial);
-        let output = self.plan.output.as_deref();
 
         let before = self.moment.window(self.canary(trial));
-        let env = variables(&command.env, trial);
-        let program = self.program(trial, &env).and_then(|program| verdict::clear_output(output).map(|()| program));
+        let mut env = variables(&command.env, trial);
+        // A trial that cannot start leaves nothing, so that its place does not matter.
+        let (staged, place) = match self
+            .stage(trial, &mut env)
+            .and_then(|staged| Ok((staged, self.plan.output.place(&trial.id, self.folder.path())?)))
+        {
+            Ok((staged, place)) => (Ok(staged), place),
+            Err(reason) => (Err(reason), Place::stdout()),
+        };
+        let staged = staged.map(|staged| Staged { program: place.program(staged.program), ..staged });
         let floor = reset_peak_memory(&self.host);
         let kills_before = self.cgroups.out_of_memory_kills();
         let allowed_before = CpuSet::allowed();
         let counters_before = self.counters(allowed_before.as_ref());
-        let ended = match &program {
-            Ok(program) => self.launcher.run(&Launch {
-                program,
-                argv: &command.argv,
+        let ended = match &staged {
+            Ok(staged) => self.launcher.run(&Launch {
+                program: &staged.program,
+                argv: &staged.argv,
                 env: &env,
-                stdout_is_result: output.is_none(),
+                stdout_is_result: self.plan.output.is_stdout(),
+                folder: place.folder(),
                 timeout: self.plan.timeout,
+                cpus: staged.seats.last().and_then(|seat| seat.cpus.as_ref()),
+                services: &staged.services,
             })?,
             Err(reason) => Ended::not_started(reason.clone()),
         };
@@ -167,12 +193,14 @@ impl<'a> Block<'a> {
             during = NoiseWindow { window_seconds: during.window_seconds, ..NoiseWindow::default() };
         }
         let resources = ended.usage.as_ref().map_or_else(Resources::default, |usage: &Usage| usage.resources(floor));
-        let after = self.probe_after(trial, &ended, resources.max_rss_bytes.or(floor));
+        let resident = resources.max_rss_bytes.or(floor).map(|bytes| bytes + roles::memory(&ended.services, floor));
+        let after = self.probe_after(trial, &ended, resident);
 
         let verdict = verdict::judge(
             &ended,
             &Terms {
-                output,
+                output: &self.plan.output,
+                place: &place,
                 parity_required: self.plan.parity_required,
                 timeout: self.plan.timeout,
                 out_of_memory: self.cgroups.out_of_memory_kills() > kills_before,
@@ -183,6 +211,10 @@ impl<'a> Block<'a> {
         self.history.extend([counters_before, counters_after]);
         Counters::trim(&mut self.history);
         let isolation = self.grant.judge(&Observed { allowed_before, allowed_after, during: &during, other_work });
+        let succeeded = verdict.outcome == Some(Outcome::Succeeded);
+        let roles = staged.as_ref().ok().filter(|staged| !staged.seats.is_empty()).map(|staged| {
+            roles::record(&self.plan.roles, &staged.seats, &staged.digests, &ended.services, succeeded, floor)
+        });
         let attempt = Attempt {
             schema: Default::default(),
             id: format!("{}/{}", self.executor, trial.id),
@@ -206,10 +238,12 @@ impl<'a> Block<'a> {
             argv: command.argv.clone(),
             parameters: command.parameters.clone(),
             result: verdict.result.clone(),
-            environment: self.environment_of(program.ok().filter(|_| command.null)),
+            environment: self.environment_of(command, staged.as_ref().ok()),
             isolation,
             noise: Noise { before, during, after },
             resources,
+            output: verdict.output.clone().or_else(|| self.plan.output.evidence(&ended, &place)),
+            roles,
         };
         self.folder.write(&attempt).map_err(Stop::Runner)?;
         self.tally.add(start.elapsed().saturating_sub(ended.duration), attempt.outcome);
@@ -222,16 +256,36 @@ impl<'a> Block<'a> {
         self.of_cell.get(&trial.cell).copied().unwrap_or_else(|| self.canaries.memory())
     }
 
-    /// The program that a trial executes, or why it may not start.
-    fn program(&mut self, trial: &Trial, env: &BTreeMap<String, String>) -> Result<String, String> {
+    /// Finds what a trial executes, or says why it may not start. Completes the variables by what the roles and programs need.
+    fn stage(&mut self, trial: &Trial, env: &mut BTreeMap<String, String>) -> Result<Staged<'a>, String> {
         if let Some(unmet) = &self.unmet {
             return Err(unmet.clone());
         }
-        let command = self.plan.command(trial);
-        if !command.null {
-            return Ok(command.argv[0].clone());
+        let plan = self.plan;
+        let command = plan.command(trial);
+        let seats = roles::seats(&plan.roles, CpuSet::allowed().as_ref())?;
+        env.extend(roles::variables(&plan.roles, &seats));
+        env.extend(self.images.root(command.image).map(|root| ("ASSAY_ROOT".to_owned(), root)));
+        let path = env.get("PATH").cloned().unwrap_or_default();
+        let argv = |argv: &[String], ports: &[usize]| roles::with_ports(argv, ports, &plan.roles, &seats);
+
+        let (mut services, mut digests) = (Vec::new(), Vec::new());
+        for (i, role) in command.roles.iter().enumerate() {
+            let program = self.program(command, &role.argv[0], &path)?;
+            digests.push(self.images.program_digest(&program, &path));
+            let argv = argv(&role.argv, role.ports.as_deref().unwrap_or_default());
+            services.push(Service { role: &plan.roles[i], program, argv, seat: seats[i].clone() });
         }
-        self.copies.of(&command.argv[0], env.get("PATH").map_or("", String::as_str))
+        let program = self.program(command, &command.argv[0], &path)?;
+        digests.push(self.images.program_digest(&program, &path));
+        Ok(Staged { program, argv: argv(&command.argv, &command.ports), seats, services, digests })
+    }
+
+    /// Where a program of a trial lies: in its arm's image, and for the null arm in a copy.
+    fn program(&mut self, command: &Command, name: &str, path: &str) -> Result<String, String> {
+        let program =
+            self.images.program(command.image, name).map_err(|reason| format!("arm {}: {reason}", command.arm))?;
+        if command.null { self.copies.of(&program, path) } else { Ok(program) }
     }
 
     /// Probes right after a trial, with a canary that stands for the memory it was seen to use.
@@ -247,9 +301,19 @@ impl<'a> Block<'a> {
         self.moment.window(self.canary(trial))
     }
 
-    fn environment_of(&self, copy: Option<String>) -> Environment {
+    /// The block's environment, and what this trial executed in it.
+    fn environment_of(&self, command: &Command, staged: Option<&Staged<'_>>) -> Environment {
         let mut environment = self.environment.clone();
-        environment.soft.extend(copy.map(|copy| (environment::NULL_PROGRAM.to_owned(), Scalar::Text(copy))));
+        let mut text = |key: &str, value: Option<String>| {
+            environment.soft.extend(value.map(|value| (key.to_owned(), Scalar::Text(value))));
+        };
+        text(environment::IMAGE, self.images.reference(command.image).map(str::to_owned));
+        text(environment::IMAGE_FILES_DIGEST, self.images.files_digest(command.image).map(str::to_owned));
+        if let Some(staged) = staged {
+            text(environment::NULL_PROGRAM, Some(staged.program.clone()).filter(|_| command.null));
+            text(environment::PROGRAM_DIGEST, staged.digests.last().cloned().flatten());
+            text(environment::ROLE_CPUS, roles::describe(&self.plan.roles, &staged.seats));
+        }
         environment
     }
 

@@ -44,11 +44,19 @@ impl Capture {
 
     /// Takes what is there without waiting.
     pub(crate) fn drain(&mut self) -> io::Result<()> {
+        self.drain_with(|_| ())
+    }
+
+    /// The same, and shows every piece of it.
+    pub(crate) fn drain_with(&mut self, mut look: impl FnMut(&[u8])) -> io::Result<()> {
         let mut buffer = [0; 64 << 10];
         while let Some(pipe) = &mut self.pipe {
             match pipe.read(&mut buffer) {
                 Ok(0) => self.pipe = None,
-                Ok(read) => self.add(&buffer[..read]),
+                Ok(read) => {
+                    look(&buffer[..read]);
+                    self.add(&buffer[..read]);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -78,8 +86,41 @@ impl Capture {
         }
     }
 
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
+    }
+}
+
+/// Looks for a text in a stream that comes in pieces.
+#[derive(Debug)]
+pub(crate) struct Search {
+    text: Vec<u8>,
+    /// The end of what was seen, which may be the beginning of the text.
+    rest: Vec<u8>,
+    found: bool,
+}
+
+impl Search {
+    pub(crate) fn new(text: &str) -> Self {
+        Self { text: text.into(), rest: Vec::new(), found: false }
+    }
+
+    pub(crate) fn look_at(&mut self, new: &[u8]) {
+        if self.found {
+            return;
+        }
+        self.rest.extend_from_slice(new);
+        let length = self.text.len().max(1);
+        self.found = self.rest.windows(length).any(|window| window == self.text);
+        self.rest.drain(..self.rest.len().saturating_sub(length - 1));
+    }
+
+    pub(crate) fn found(&self) -> bool {
+        self.found
     }
 }
 
@@ -113,6 +154,19 @@ mod tests {
     fn the_tail_keeps_the_end() {
         assert_eq!(capture(Keep::Tail, 4, &["ab", "cd", "e"]).into_bytes(), b"bcde");
         assert_eq!(capture(Keep::Tail, 4, &["abcdefgh"]).into_bytes(), b"efgh");
+    }
+
+    #[test]
+    fn a_text_is_found_across_pieces() {
+        let mut search = Search::new("ready to serve");
+        for piece in ["rea", "ready ", "to ser"] {
+            search.look_at(piece.as_bytes());
+            assert!(!search.found());
+        }
+        search.look_at(b"ve at 8080\n");
+        assert!(search.found());
+        search.look_at(b"and more");
+        assert!(search.found(), "what was found stays found");
     }
 
     #[test]

@@ -62,6 +62,15 @@ const COMMAND_LINE_LENGTH: usize = 512;
 /// The soft key of the null arm's attempts: the copy that they ran.
 pub(crate) const NULL_PROGRAM: &str = "nullProgram";
 
+/// The soft key of the file that a trial executed.
+pub(crate) const PROGRAM_DIGEST: &str = "programDigest";
+/// The soft key of all files that were copied of an arm's image.
+pub(crate) const IMAGE_FILES_DIGEST: &str = "imageFilesDigest";
+/// The soft key of the image that an arm's programs are from.
+pub(crate) const IMAGE: &str = "image";
+/// The soft key of the CPUs that roles are pinned to.
+pub(crate) const ROLE_CPUS: &str = "roleCpus";
+
 /// What the plan knows of the place.
 #[derive(Debug, Default)]
 pub(crate) struct Planned {
@@ -171,7 +180,7 @@ fn hard(host: &Host, cgroups: &Cgroups, allowed: Option<&CpuSet>) -> BTreeMap<St
 fn soft(host: &Host, cgroups: &Cgroups, planned: Planned) -> BTreeMap<String, Scalar> {
     let mut keys = Keys::default();
     keys.text("runnerVersion", Some(env!("CARGO_PKG_VERSION").into()));
-    keys.text("image", planned.image);
+    keys.text(IMAGE, planned.image);
     keys.text("hostname", host.word("/proc/sys/kernel/hostname"));
     keys.text("nodeName", planned.node);
     keys.text("bootId", host.word("/proc/sys/kernel/random/boot_id"));
@@ -398,7 +407,8 @@ mod tests {
             serde_json::from_str(include_str!("../../schema/fixtures/environment-keys.json")).expect("a list");
         assert_eq!(keys(&found.hard), listed["hard"]);
         let mut soft = keys(&found.soft);
-        soft.insert(NULL_PROGRAM.to_owned());
+        // Those that a trial adds.
+        soft.extend([NULL_PROGRAM, PROGRAM_DIGEST, IMAGE_FILES_DIGEST, ROLE_CPUS].map(str::to_owned));
         assert_eq!(soft, listed["soft"]);
     }
 

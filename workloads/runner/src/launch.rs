@@ -17,7 +17,9 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use crate::Stop;
 use crate::capture::{Capture, Keep};
+use crate::cpus::CpuSet;
 use crate::exec::Program;
+use crate::roles::{Company, Served, Service, Start};
 use crate::signals::Signals;
 use crate::usage::{self, Exit, Reap, Usage};
 
@@ -26,7 +28,7 @@ pub(crate) const STDOUT_LIMIT: usize = 8 << 20;
 /// As much of standard error as an attempt holds.
 pub(crate) const STDERR_LIMIT: usize = 16 << 10;
 /// How long killed processes may take to end; only one stuck in the kernel takes longer.
-const SWEEP_TIME: Duration = Duration::from_secs(5);
+pub(crate) const SWEEP_TIME: Duration = Duration::from_secs(5);
 /// How long the pipes may stay open once every known process has ended.
 const DRAIN_TIME: Duration = Duration::from_millis(500);
 
@@ -40,7 +42,13 @@ pub(crate) struct Launch<'a> {
     pub(crate) env: &'a BTreeMap<String, String>,
     /// Standard output is the result; otherwise it is kept with standard error.
     pub(crate) stdout_is_result: bool,
+    /// Where it starts; absent: where the runner did.
+    pub(crate) folder: Option<&'a Path>,
     pub(crate) timeout: Duration,
+    /// What it is pinned to; absent: it may use every CPU of the block.
+    pub(crate) cpus: Option<&'a CpuSet>,
+    /// What must be ready before it starts, and is ended after it.
+    pub(crate) services: &'a [Service<'a>],
 }
 
 /// What became of it.
@@ -55,19 +63,26 @@ pub(crate) struct Ended {
     pub(crate) stderr: Vec<u8>,
     /// How many other processes it had started and were still running at its end.
     pub(crate) left_behind: usize,
+    /// What became of the services that were started.
+    pub(crate) services: Vec<Served>,
 }
 
 impl Ended {
     /// The end of something that never ran.
     pub(crate) fn not_started(reason: String) -> Self {
+        Self::never_ran(How::NotStarted(reason))
+    }
+
+    fn never_ran(how: How) -> Self {
         Self {
-            how: How::NotStarted(reason),
+            how,
             started_at: SystemTime::now(),
             duration: Duration::ZERO,
             usage: None,
             stdout: Vec::new(),
             stderr: Vec::new(),
             left_behind: 0,
+            services: Vec::new(),
         }
     }
 }
@@ -79,11 +94,13 @@ pub(crate) enum How {
     Exited(Exit),
     TimedOut,
     TooMuchOutput,
+    /// A service did not become ready, or ended while it was needed.
+    Deserted(String),
 }
 
 /// Launches processes, one at a time.
 pub(crate) struct Launcher {
-    signals: Signals,
+    pub(crate) signals: Signals,
 }
 
 impl Launcher {
@@ -112,9 +129,19 @@ impl Launcher {
         let (stderr, stderr_writer) = io::pipe().context("cannot make a pipe")?;
         let mut stderr = Capture::new(stderr.into(), Keep::Tail, STDERR_LIMIT)?;
         let mut command = match Program::find(launch.program, launch.argv, launch.env) {
-            Ok(program) => command(program),
-            Err(error) => return Ok(Some(Ended::not_started(cannot_start(launch, &error)))),
+            Ok(program) => command(program, launch.cpus),
+            Err(error) => return Ok(Some(Ended::not_started(cannot_start(launch.program, &error)))),
         };
+        if let Some(folder) = launch.folder {
+            command.current_dir(folder);
+        }
+        let mut company = Company::default();
+        match company.start(self, launch.services, launch.env)? {
+            Start::Ready => {}
+            Start::NotStarted(reason) => return self.dismiss(company, How::NotStarted(reason)),
+            Start::Failed(reason) => return self.dismiss(company, How::Deserted(reason)),
+            Start::Stopped => return self.sweep(None).map(|_| None),
+        }
         let mut stdout = None;
         if launch.stdout_is_result {
             let (reader, writer) = io::pipe().context("cannot make a pipe")?;
@@ -132,7 +159,7 @@ impl Launcher {
         drop(command);
         let pid = match spawned {
             Ok(child) => Pid::from_child(&child),
-            Err(error) => return Ok(Some(Ended::not_started(cannot_start(launch, &error)))),
+            Err(error) => return self.dismiss(company, How::NotStarted(cannot_start(launch.program, &error))),
         };
         let deadline = start + launch.timeout;
         let how = loop {
@@ -150,14 +177,23 @@ impl Launcher {
                     break Some(Some(How::TooMuchOutput));
                 }
             }
+            company.drain()?;
+            if let Some(reason) = company.gone()? {
+                break Some(Some(How::Deserted(reason)));
+            }
             let now = Instant::now();
             if now >= deadline {
                 break Some(Some(How::TimedOut));
             }
-            self.wait(&[Some(&stderr), stdout.as_ref()], deadline - now)?;
+            let mut sources = company.captures();
+            sources.extend([Some(&stderr), stdout.as_ref()]);
+            self.wait(&sources, deadline - now)?;
         };
         let duration = start.elapsed();
-        let swept = self.sweep(pid)?;
+        // It has not been reaped yet, so that no other group can have its number.
+        let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+        let services = if how.is_some() { company.stop(self)? } else { Vec::new() };
+        let swept = self.sweep(Some(pid))?;
         let Some(how) = how else { return Ok(None) };
 
         let drained_by = Instant::now() + DRAIN_TIME;
@@ -188,11 +224,19 @@ impl Launcher {
             stdout: stdout.map(Capture::into_bytes).unwrap_or_default(),
             stderr: stderr.into_bytes(),
             left_behind: swept.others,
+            services,
         }))
     }
 
+    /// Ends the services of something that does not run.
+    fn dismiss(&self, company: Company<'_>, how: How) -> Result<Option<Ended>> {
+        let services = company.stop(self)?;
+        self.sweep(None)?;
+        Ok(Some(Ended { services, ..Ended::never_ran(how) }))
+    }
+
     /// Sleeps until there is a signal or output, or the time is over.
-    fn wait(&self, captures: &[Option<&Capture>], time: Duration) -> Result<()> {
+    pub(crate) fn wait(&self, captures: &[Option<&Capture>], time: Duration) -> Result<()> {
         let mut sources = vec![PollFd::from_borrowed_fd(self.signals.readable(), PollFlags::IN)];
         let pipes = captures.iter().flatten().filter_map(|capture| capture.readable());
         sources.extend(pipes.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
@@ -203,17 +247,16 @@ impl Launcher {
         }
     }
 
-    /// Kills and reaps whatever is left: the process, its group, and every descendant that left the group.
-    fn sweep(&self, main: Pid) -> Result<Swept> {
+    /// Kills and reaps whatever is left: the process, and every descendant that left its group.
+    fn sweep(&self, main: Option<Pid>) -> Result<Swept> {
         let mut swept = Swept::default();
         let give_up = Instant::now() + SWEEP_TIME;
-        // The process itself has not been reaped yet, so that no other group can have its number.
-        let _ = rustix::process::kill_process_group(main, Signal::KILL);
+        let main = main.map(|pid| pid.as_raw_nonzero().get());
         loop {
             self.signals.clear();
             loop {
                 match usage::reap().context("cannot reap")? {
-                    Reap::Done(ended) if ended.pid == main.as_raw_nonzero().get() => {
+                    Reap::Done(ended) if Some(ended.pid) == main => {
                         swept.exit = Some(ended.exit());
                         swept.usage = Some(ended.usage);
                     }
@@ -247,18 +290,26 @@ struct Swept {
 }
 
 /// A command that becomes the program; with its own exec, so the name given to it is only for show.
-fn command(program: Program) -> Command {
+pub(crate) fn command(program: Program, cpus: Option<&CpuSet>) -> Command {
     let mut command = Command::new("trial");
     command.process_group(0).stdin(Stdio::null());
     let runner = rustix::process::getpid();
-    // SAFETY: between fork and exec the closure makes three system calls, prctl, getppid and execve; it neither allocates nor
-    // locks.
+    let mask = cpus.map(|cpus| {
+        let mut mask = rustix::thread::CpuSet::new();
+        cpus.iter().for_each(|cpu| mask.set(cpu));
+        mask
+    });
+    // SAFETY: between fork and exec the closure makes system calls only, prctl, getppid, sched_setaffinity and execve; it
+    // neither allocates nor locks.
     unsafe {
         command.pre_exec(move || {
             // Should the runner be killed, the trial must not go on unwatched.
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             if rustix::process::getppid() != Some(runner) {
                 return Err(io::Error::from_raw_os_error(libc::ESRCH));
+            }
+            if let Some(mask) = &mask {
+                rustix::thread::sched_setaffinity(None, mask)?;
             }
             Err(program.exec())
         });
@@ -267,7 +318,7 @@ fn command(program: Program) -> Command {
 }
 
 /// Whether a child has ended; it stays to be reaped.
-fn has_ended(pid: Pid) -> Result<bool> {
+pub(crate) fn has_ended(pid: Pid) -> Result<bool> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     Ok(rustix::process::waitid(WaitId::Pid(pid), options).context("cannot wait for the trial")?.is_some())
 }
@@ -291,8 +342,7 @@ fn descendants() -> Vec<Pid> {
     family.into_iter().skip(1).filter_map(Pid::from_raw).collect()
 }
 
-fn cannot_start(launch: &Launch<'_>, error: &io::Error) -> String {
-    let program = launch.program;
+pub(crate) fn cannot_start(program: &str, error: &io::Error) -> String {
     let hint = match error.kind() {
         io::ErrorKind::NotFound if program.contains('/') && Path::new(program).exists() => {
             "; the file is there, so what is missing is its interpreter or dynamic loader"

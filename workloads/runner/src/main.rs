@@ -10,14 +10,17 @@ mod cpus;
 mod environment;
 mod exec;
 mod host;
+mod images;
 mod install;
 mod isolation;
 mod launch;
+mod output;
 mod placed;
 mod plan;
 mod probe;
 mod record;
 mod requirements;
+mod roles;
 mod signals;
 mod survey;
 mod usage;
@@ -48,6 +51,18 @@ enum Command {
         /// Folder that the block's container also mounts.
         #[arg(long, value_name = "DIR")]
         to: PathBuf,
+    },
+    /// Copy what a wave names of this container's image to where its blocks look for it, for an init container.
+    Copy {
+        /// The wave, as the planner wrote it.
+        #[arg(long, value_name = "FILE")]
+        wave: PathBuf,
+        /// The image that this container runs, as the wave names it.
+        #[arg(long, value_name = "REFERENCE")]
+        image: String,
+        /// Where the image's files are.
+        #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+        from: PathBuf,
     },
     /// Run one block of a wave and write one attempt per trial.
     Block(BlockArgs),
@@ -102,6 +117,7 @@ pub(crate) enum Stop {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Install { to } => install::install(&to).map_err(Stop::Runner),
+        Command::Copy { wave, image, from } => images::copy(&wave, &image, &from).map_err(Stop::Runner),
         Command::Block(args) => block::run(&args).map(drop),
         Command::Probe => survey::print().map_err(Stop::Runner),
         Command::Bench { trials } => bench::run(trials),

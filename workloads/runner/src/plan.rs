@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use assay_schema::roles::{Image, ReadyOn, Role, RoleCommand};
 use assay_schema::wave::{Block, Lease, Requirements, Run, Wave};
+
+use crate::output::Output;
 
 /// Longer than any trial; keeps arithmetic with deadlines from overflowing.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
@@ -21,11 +24,15 @@ pub(crate) struct Plan {
     pub(crate) block: String,
     pub(crate) lease: Option<Lease>,
     pub(crate) image: Option<String>,
-    /// The file in which a trial leaves its result; absent: standard output.
-    pub(crate) output: Option<PathBuf>,
+    /// Where a trial leaves its result, and in which form.
+    pub(crate) output: Output,
     pub(crate) parity_required: bool,
     pub(crate) timeout: Duration,
     pub(crate) required: Requirements,
+    /// The processes of a trial, the one with the result last; none: a trial is one process.
+    pub(crate) roles: Vec<Role>,
+    /// The images that arms take their programs from.
+    pub(crate) images: Vec<Image>,
     /// Warm-ups first, then the measured slots.
     pub(crate) trials: Vec<Trial>,
     commands: BTreeMap<usize, Command>,
@@ -52,6 +59,12 @@ pub(crate) struct Command {
     pub(crate) argv: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) parameters: BTreeMap<String, String>,
+    /// The elements of `argv` in which ports are named.
+    pub(crate) ports: Vec<usize>,
+    /// The commands of the other roles.
+    pub(crate) roles: Vec<RoleCommand>,
+    /// The image that the programs are from, by its place in the plan's list.
+    pub(crate) image: Option<usize>,
 }
 
 impl Plan {
@@ -71,6 +84,7 @@ impl Plan {
         if let Some((again, _)) = found.next() {
             bail!("field blocks[{again}].id: {id} is already the id of blocks[{at}]");
         }
+        check_roles(&wave)?;
         let trials = trials(block);
         let mut commands = BTreeMap::new();
         for trial in &trials {
@@ -88,10 +102,12 @@ impl Plan {
             experiment: wave.experiment,
             wave: wave.wave,
             image: wave.workload.image,
-            output: wave.workload.output.path.filter(|path| !path.is_empty()).map(PathBuf::from),
+            output: Output::new(wave.workload.output)?,
             parity_required: wave.workload.parity_required.unwrap_or(false),
             timeout: timeout.min(LONGEST_TIMEOUT),
             required: wave.environment.unwrap_or_default(),
+            roles: wave.workload.roles.unwrap_or_default(),
+            images: wave.images.unwrap_or_default(),
             trials,
             commands,
         })
@@ -113,10 +129,26 @@ impl Command {
         let Some(arm) = wave.arms.get(cell.arm) else {
             bail!("field cells[{index}].arm: there is no arm {}; the wave has {}", cell.arm, wave.arms.len());
         };
-        for (i, argument) in cell.argv.iter().enumerate() {
-            ensure!(!argument.contains('\0'), "field cells[{index}].argv[{i}]: {argument:?} contains a NUL character");
+        check_argv(&cell.argv, cell.ports.as_deref(), &format!("cells[{index}]"))?;
+        let roles = cell.roles.as_deref().unwrap_or_default();
+        let others = wave.workload.roles.as_ref().map_or(0, |roles| roles.len().saturating_sub(1));
+        ensure!(
+            roles.len() == others,
+            "field cells[{index}].roles: {} commands, and the workload has {others} roles beside the one with the result",
+            roles.len()
+        );
+        for (i, role) in roles.iter().enumerate() {
+            check_argv(&role.argv, role.ports.as_deref(), &format!("cells[{index}].roles[{i}]"))?;
         }
-        ensure!(!cell.argv[0].is_empty(), "field cells[{index}].argv[0]: the program's name is empty");
+        let images = wave.images.as_deref().unwrap_or_default();
+        let image = match &arm.image {
+            None => None,
+            Some(reference) => {
+                let place = images.iter().position(|image| image.reference == *reference);
+                ensure!(place.is_some(), "field arms[{}].image: {reference} is not among the wave's images", cell.arm);
+                place
+            }
+        };
         for (name, value) in &cell.env {
             let fits = !name.is_empty() && !name.contains(['=', '\0']);
             ensure!(fits, "field cells[{index}].env: {name:?} cannot be the name of a variable");
@@ -129,8 +161,46 @@ impl Command {
             argv: cell.argv.clone(),
             env: cell.env.clone(),
             parameters: cell.parameters.clone(),
+            ports: cell.ports.clone().unwrap_or_default(),
+            roles: roles.to_vec(),
+            image,
         })
     }
+}
+
+/// A program's name, and arguments that execve can take.
+fn check_argv(argv: &[String], ports: Option<&[usize]>, of: &str) -> Result<()> {
+    for (i, argument) in argv.iter().enumerate() {
+        ensure!(!argument.contains('\0'), "field {of}.argv[{i}]: {argument:?} contains a NUL character");
+    }
+    ensure!(!argv[0].is_empty(), "field {of}.argv[0]: the program's name is empty");
+    for (i, &element) in ports.unwrap_or_default().iter().enumerate() {
+        ensure!(element < argv.len(), "field {of}.ports[{i}]: there is no argument {element}; argv has {}", argv.len());
+    }
+    Ok(())
+}
+
+/// The last role, and no other, has the result, and what shows readiness is complete.
+fn check_roles(wave: &Wave) -> Result<()> {
+    let roles = wave.workload.roles.as_deref().unwrap_or_default();
+    for (i, role) in roles.iter().enumerate() {
+        let field = format!("workload.roles[{i}]");
+        let last = i + 1 == roles.len();
+        ensure!(
+            role.result.unwrap_or(false) == last,
+            "field {field}.result: the last role has the result, and no other; {} is number {} of {}",
+            role.name,
+            i + 1,
+            roles.len()
+        );
+        let known = roles.iter().position(|other| other.name == role.name) != Some(i);
+        ensure!(!known, "field {field}.name: {} is already the name of another role", role.name);
+        let Some(readiness) = &role.readiness else { continue };
+        ensure!(!last, "field {field}.readiness: nothing starts after the role with the result");
+        let text = readiness.on == ReadyOn::Port || readiness.text.is_some();
+        ensure!(text, "field {field}.readiness.text: missing, the text of the line or the path of the file");
+    }
+    Ok(())
 }
 
 fn trials(block: &Block) -> Vec<Trial> {
@@ -149,7 +219,7 @@ fn trials(block: &Block) -> Vec<Trial> {
     trials
 }
 
-fn read_record<T: serde::de::DeserializeOwned + assay_schema::Check>(file: &Path) -> Result<T> {
+pub(crate) fn read_record<T: serde::de::DeserializeOwned + assay_schema::Check>(file: &Path) -> Result<T> {
     let text = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     assay_schema::read(&text).with_context(|| file.display().to_string())
 }
@@ -195,6 +265,36 @@ mod tests {
     }
 
     #[test]
+    fn roles_and_images_are_followed() {
+        let plan = Plan::new(wave("wave-roles-and-images.json"), "w000-b0000", None).expect("a plan");
+        let command = plan.command(&plan.trials[1]);
+        assert_eq!(plan.images[command.image.expect("an image")].root, "/assay/images/1");
+        assert_eq!((command.roles.len(), plan.roles.len()), (2, 3));
+        assert_eq!(command.ports, [2]);
+
+        let error = |change: &dyn Fn(&mut Wave)| {
+            let mut wave = wave("wave-roles-and-images.json");
+            change(&mut wave);
+            format!("{:#}", Plan::new(wave, "w000-b0000", None).expect_err("refused"))
+        };
+        let roles = |w: &mut Wave, change: &dyn Fn(&mut Vec<Role>)| change(w.workload.roles.as_mut().expect("roles"));
+        assert_eq!(
+            error(&|w| roles(w, &|r| r[0].result = Some(true))),
+            "field workload.roles[0].result: the last role has the result, and no other; server is number 1 of 3"
+        );
+        assert!(error(&|w| roles(w, &|r| r[1].name = "server".into())).contains("roles[1].name: server is already"));
+        assert!(error(&|w| roles(w, &|r| r[2].readiness = r[0].readiness.clone())).contains("nothing starts after"));
+        assert!(
+            error(&|w| roles(w, &|r| r[1].readiness.as_mut().expect("it has one").text = None))
+                .contains("roles[1].readiness.text: missing")
+        );
+        assert!(
+            error(&|w| w.cells[0].roles = None).contains("cells[0].roles: 0 commands, and the workload has 2 roles")
+        );
+        assert!(error(&|w| w.cells[0].ports = Some(vec![4])).contains("cells[0].ports[0]: there is no argument 4"));
+    }
+
+    #[test]
     fn errors_name_field_and_finding() {
         let error = |id: &str, change: &dyn Fn(&mut Wave)| {
             let mut wave = wave("wave-abba.json");
@@ -222,6 +322,9 @@ mod tests {
             "field cells[1].point: there is no point 9; the wave has 2"
         );
         assert!(error("w000-b0000", &|w| w.cells[0].argv[1] = "a\0b".into()).contains("cells[0].argv[1]"));
+        assert!(
+            error("w000-b0000", &|w| w.arms[0].image = Some("lab/kv:2".into())).contains("arms[0].image: lab/kv:2")
+        );
         assert!(error("w000-b0000", &|w| w.cells[0].argv[0].clear()).contains("name is empty"));
         assert!(error("w000-b0000", &|w| drop(w.cells[0].env.insert("A=B".into(), String::new()))).contains("A=B"));
     }

@@ -39,6 +39,11 @@ impl Folder {
         written.with_context(|| format!("cannot write the attempt {}", file.display()))
     }
 
+    /// Where the attempts go.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
     fn file(&self, trial: &str) -> PathBuf {
         self.0.join(format!("{trial}.json"))
     }

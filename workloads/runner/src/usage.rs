@@ -60,6 +60,24 @@ pub(crate) fn reap() -> io::Result<Reap> {
     }
 }
 
+/// Reaps one child without waiting; nothing if it still runs or is no child.
+pub(crate) fn reap_process(child: rustix::process::Pid) -> io::Result<Option<Reaped>> {
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    let number = child.as_raw_nonzero().get();
+    // SAFETY: both pointers are to live, writable memory of the types that wait4 fills.
+    let pid = unsafe { libc::wait4(number, &raw mut status, libc::WNOHANG, usage.as_mut_ptr()) };
+    match pid {
+        0 => Ok(None),
+        -1 => match io::Error::last_os_error() {
+            error if error.raw_os_error() == Some(libc::ECHILD) => Ok(None),
+            error => Err(error),
+        },
+        // SAFETY: wait4 returned a process, so it has filled usage; all zeroes is a valid rusage in any case.
+        pid => Ok(Some(Reaped { pid, status, usage: Usage::from(unsafe { usage.assume_init() }) })),
+    }
+}
+
 /// CPU seconds used so far by this process and by all the children it has reaped.
 pub(crate) fn cpu_seconds_so_far() -> f64 {
     [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN]

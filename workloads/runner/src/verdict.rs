@@ -1,14 +1,15 @@
 //! What an ended process makes of its trial: the outcome, with a message that says what to look at.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use assay_schema::attempt::Outcome;
+use assay_schema::output::RawOutput;
 
 use crate::launch::{Ended, How, STDOUT_LIMIT};
+use crate::output::{Output, Place};
 use crate::usage::{self, Exit};
 
 /// An attempt's `message` holds this many characters.
@@ -24,13 +25,16 @@ pub(crate) struct Verdict {
     pub(crate) signal: Option<i64>,
     pub(crate) message: Option<String>,
     pub(crate) result: Option<assay_schema::Result>,
+    /// What another tool wrote.
+    pub(crate) output: Option<Vec<RawOutput>>,
 }
 
 /// What the verdict depends on besides the process.
 #[derive(Debug)]
 pub(crate) struct Terms<'a> {
-    /// The file with the result; absent: standard output.
-    pub(crate) output: Option<&'a Path>,
+    pub(crate) output: &'a Output,
+    /// Where this trial left its result.
+    pub(crate) place: &'a Place,
     pub(crate) parity_required: bool,
     pub(crate) timeout: Duration,
     /// The kernel killed something of this cgroup for lack of memory while the trial ran.
@@ -42,6 +46,10 @@ pub(crate) struct Terms<'a> {
 pub(crate) fn judge(ended: &Ended, terms: &Terms<'_>) -> Verdict {
     match &ended.how {
         How::NotStarted(reason) => Verdict::unhappy(Outcome::NotStarted, reason.clone()),
+        How::Deserted(reason) => {
+            let memory = if terms.out_of_memory { "; the block ran out of memory meanwhile" } else { "" };
+            Verdict::unhappy(Outcome::Failed, format!("{reason}{memory}"))
+        }
         How::TimedOut => {
             let others = match ended.left_behind {
                 0 => String::new(),
@@ -49,7 +57,8 @@ pub(crate) fn judge(ended: &Ended, terms: &Terms<'_>) -> Verdict {
                 n => format!(", with {n} processes it had started"),
             };
             let limit = terms.timeout.as_secs_f64();
-            let message = format!("still running after {limit} s, so it was killed{others}{}", last_words(ended));
+            let message =
+                format!("still running after {limit} s, so it was killed{others}{}", last_words(&ended.stderr));
             Verdict { signal: Some(i64::from(libc::SIGKILL)), ..Verdict::unhappy(Outcome::TimedOut, message) }
         }
         How::TooMuchOutput => Verdict::unhappy(
@@ -59,19 +68,24 @@ pub(crate) fn judge(ended: &Ended, terms: &Terms<'_>) -> Verdict {
             ),
         ),
         How::Exited(Exit::Code(0)) => {
-            let result = text(ended, terms).and_then(|(text, source)| parse(&text, &source, terms.parity_required));
+            let (result, output) = terms.output.result(ended, terms.place, terms.parity_required);
             match result {
                 Ok(result) => Verdict {
                     outcome: Some(Outcome::Succeeded),
                     exit_code: Some(0),
                     result: Some(result),
+                    output,
                     ..Verdict::default()
                 },
-                Err(message) => Verdict { exit_code: Some(0), ..Verdict::unhappy(Outcome::Malformed, message) },
+                Err(message) => Verdict { exit_code: Some(0), output, ..Verdict::unhappy(Outcome::Malformed, message) },
             }
         }
         How::Exited(Exit::Code(code)) => {
-            let message = format!("the process exited with code {code}{}", last_words(ended));
+            let mut words = last_words(&ended.stderr);
+            if words.is_empty() && terms.output.is_a_tools() {
+                words = last_words(&ended.stdout);
+            }
+            let message = format!("the process exited with code {code}{words}");
             Verdict { exit_code: Some(i64::from(*code)), ..Verdict::unhappy(Outcome::Failed, message) }
         }
         How::Exited(Exit::Signal(signal)) => {
@@ -81,7 +95,7 @@ pub(crate) fn judge(ended: &Ended, terms: &Terms<'_>) -> Verdict {
                 (true, None) => " because it ran out of memory".to_owned(),
                 (false, _) => String::new(),
             };
-            let message = format!("signal {signal} ({name}) ended the process{memory}{}", last_words(ended));
+            let message = format!("signal {signal} ({name}) ended the process{memory}{}", last_words(&ended.stderr));
             Verdict { signal: Some(i64::from(*signal)), ..Verdict::unhappy(Outcome::Failed, message) }
         }
     }
@@ -97,9 +111,9 @@ impl Verdict {
     }
 }
 
-/// The last line on standard error, which usually says why.
-fn last_words(ended: &Ended) -> String {
-    let stderr = String::from_utf8_lossy(&ended.stderr);
+/// The last line of an output, which usually says why a process ended.
+pub(crate) fn last_words(stderr: &[u8]) -> String {
+    let stderr = String::from_utf8_lossy(stderr);
     let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty());
     last.map_or_else(String::new, |line| format!("; its last words: {}", shortened(line)))
 }
@@ -109,34 +123,8 @@ fn shortened(line: &str) -> String {
     line.char_indices().nth(SHOWN).map_or_else(|| line.to_owned(), |(end, _)| format!("{}…", &line[..end]))
 }
 
-/// The text that should be a result, and what to call its source.
-fn text(ended: &Ended, terms: &Terms<'_>) -> Result<(Vec<u8>, String), String> {
-    let Some(path) = terms.output else { return Ok((ended.stdout.clone(), "standard output".into())) };
-    let source = path.display().to_string();
-    match read_file(path) {
-        Ok(text) => Ok((text, source)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(format!("the process exited with code 0 but did not write {source}"))
-        }
-        Err(error) => Err(format!("cannot read the result from {source}: {error}")),
-    }
-}
-
-fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    // A pipe with nobody at the other end must not hold the runner up.
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("not a regular file"));
-    }
-    let mut text = Vec::new();
-    file.take(STDOUT_LIMIT as u64 + 1).read_to_end(&mut text)?;
-    if text.len() > STDOUT_LIMIT {
-        return Err(io::Error::other(format!("it is more than {STDOUT_LIMIT} bytes")));
-    }
-    Ok(text)
-}
-
-fn parse(text: &[u8], source: &str, parity_required: bool) -> Result<assay_schema::Result, String> {
+/// Reads a result as the schema has it.
+pub(crate) fn parse(text: &[u8], source: &str, parity_required: bool) -> Result<assay_schema::Result, String> {
     if text.trim_ascii().is_empty() {
         return Err(format!("{source} is empty; the process should write its result there"));
     }
@@ -174,6 +162,7 @@ pub(crate) fn clear_output(output: Option<&Path>) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::OnceLock;
     use std::time::SystemTime;
 
     use super::*;
@@ -187,12 +176,25 @@ mod tests {
             stdout: stdout.into(),
             stderr: stderr.into(),
             left_behind: 0,
+            services: Vec::new(),
         }
     }
 
+    fn output(path: Option<&str>) -> Output {
+        let how = assay_schema::output::Output {
+            format: assay_schema::output::Format::AssayResult,
+            path: path.map(str::to_owned),
+            metrics: None,
+        };
+        Output::new(how).expect("a good plan")
+    }
+
     fn terms() -> Terms<'static> {
+        static STDOUT: OnceLock<Output> = OnceLock::new();
+        static HERE: Place = Place::stdout();
         Terms {
-            output: None,
+            output: STDOUT.get_or_init(|| output(None)),
+            place: &HERE,
             parity_required: false,
             timeout: Duration::from_millis(1500),
             out_of_memory: false,
@@ -253,7 +255,9 @@ mod tests {
     fn the_result_can_be_a_file() {
         let folder = tempfile::tempdir().expect("folder");
         let file = folder.path().join("result.json");
-        let terms = Terms { output: Some(&file), ..terms() };
+        let output = output(file.to_str());
+        let place = output.place("t", Path::new("/none")).expect("a place");
+        let terms = Terms { output: &output, place: &place, ..terms() };
         let exited = || ended(How::Exited(Exit::Code(0)), "not looked at", "");
         assert_verdict(&judge(&exited(), &terms), Outcome::Malformed, &["did not write", "result.json"]);
         fs::write(&file, RESULT).expect("written");

@@ -2,6 +2,7 @@
 //!
 //! This executable is the tests, and called with `testee` it is the workload that they let the runner launch.
 
+mod roles;
 mod testee;
 
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ fn main() {
         return testee::main();
     }
     macro_rules! tests {
-        ($($name:ident),+ $(,)?) => { vec![$(Trial::test(stringify!($name), || { $name(); Ok(()) })),+] };
+        ($($($part:ident)::+),+ $(,)?) => { vec![$(Trial::test(stringify!($($part)::+).replace(' ', ""), || { $($part)::+(); Ok(()) })),+] };
     }
     let tests = tests![
         every_slot_and_warm_up_gets_one_attempt,
@@ -34,6 +35,8 @@ fn main() {
         a_hanging_trial_is_killed_with_its_descendants,
         processes_left_behind_are_killed_and_do_not_hold_the_block_up,
         malformed_output_says_what_and_where,
+        the_output_of_another_tool_becomes_a_result,
+        a_relative_path_is_below_a_folder_of_the_trial,
         endless_output_is_cut_off,
         a_flood_on_standard_error_leaves_its_tail,
         the_result_can_come_from_a_file,
@@ -57,6 +60,17 @@ fn main() {
         address_space_layout_stays_random,
         a_survey_says_what_a_block_would_find,
         the_bench_prints_its_figures,
+        roles::a_server_is_ready_before_its_client_and_ended_after_it,
+        roles::roles_find_each_other_by_variables,
+        roles::readiness_can_be_a_line_or_a_file,
+        roles::a_server_that_never_becomes_ready_fails_its_trial,
+        roles::a_server_that_ends_early_fails_its_trial_and_not_the_block,
+        roles::a_server_that_has_done_its_work_may_end,
+        roles::a_server_that_cannot_be_started_is_named,
+        roles::a_server_that_ignores_sigterm_is_killed_with_its_descendants,
+        roles::sigterm_while_a_server_gets_ready_stops_at_once,
+        roles::roles_run_on_cpus_of_their_own_where_there_are_enough,
+        roles::arms_run_the_programs_of_their_images,
     ];
     libtest_mimic::run(&Arguments::from_args(), tests).exit();
 }
@@ -385,6 +399,29 @@ fn the_result_can_come_from_a_file() {
     assert_message(&attempts[0], Outcome::Succeeded, &[]);
     assert_message(&attempts[1], Outcome::Succeeded, &[]);
     assert_eq!(attempts[0].stderr_tail.as_deref(), Some("chatter on standard output\n"));
+}
+
+fn the_output_of_another_tool_becomes_a_result() {
+    let line = "BenchmarkJoin/way=plus-2 \t 100\t 250 ns/op";
+    let mut bench = Bench::new(&[&["print", line], &["print", "FAIL"], &["fail", "1", "no memory"]]);
+    bench.wave["workload"]["output"] = json!({"format": "GoBench", "metrics": [{"name": "latency", "unit": "s", "benchmark": "BenchmarkJoin/way=plus"}]});
+    let (attempts, _) = bench.run();
+    assert_message(&attempts[0], Outcome::Succeeded, &[]);
+    let metric = &attempts[0].result.as_ref().expect("a result").metrics["latency"];
+    assert_eq!(metric.reading, assay_schema::result::Reading::Samples(vec![250.0 / 1e9]));
+    assert_eq!(attempts[0].output.as_ref().expect("kept")[0].text, format!("{line}\n"));
+    assert_message(&attempts[1], Outcome::Malformed, &["standard output, line 1", "FAIL"]);
+    assert_eq!(attempts[1].output.as_ref().expect("kept")[0].text, "FAIL\n");
+    assert_message(&attempts[2], Outcome::Failed, &["code 1", "no memory"]);
+}
+
+fn a_relative_path_is_below_a_folder_of_the_trial() {
+    let mut bench = Bench::new(&[&["file", "made/result.json"], &["print", "nothing"]]);
+    bench.wave["workload"]["output"]["path"] = json!("made/result.json");
+    let (attempts, _) = bench.run();
+    assert_message(&attempts[0], Outcome::Succeeded, &[]);
+    assert_message(&attempts[1], Outcome::Malformed, &["did not write made/result.json"]);
+    assert!(!Path::new("made").exists(), "the trial does not start where the runner did");
 }
 
 fn a_stale_result_file_is_not_mistaken_for_a_new_one() {

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Check, Violation};
+use crate::output::RawOutput;
 use crate::result::Scalar;
+use crate::roles::{self, MOST_ROLES, RoleSeen};
 use crate::wave::{Lease, Run};
 
 /// One execution of one trial, valid or not. A reading the machine could not give is left out, never written as zero.
@@ -70,6 +72,12 @@ pub struct Attempt {
     pub noise: Noise,
     /// What the process used.
     pub resources: Resources,
+    /// What another tool wrote, from which the result was read.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub output: Option<Vec<RawOutput>>,
+    /// The processes of a trial that has several.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub roles: Option<Vec<RoleSeen>>,
 }
 
 /// The `schema` field of an attempt.
@@ -259,8 +267,21 @@ impl Check for Attempt {
         self.noise.before.check().map_err(|v| v.within("noise.before"))?;
         self.noise.during.check().map_err(|v| v.within("noise.during"))?;
         self.noise.after.check().map_err(|v| v.within("noise.after"))?;
-        check::not_negative("resources.userSeconds", self.resources.user_seconds.unwrap_or(0.0))?;
-        check::not_negative("resources.systemSeconds", self.resources.system_seconds.unwrap_or(0.0))
+        self.resources.check().map_err(|v| v.within("resources"))?;
+        if let Some(output) = &self.output {
+            check::count("output", output.len(), 1, 64)?;
+            for (i, raw) in output.iter().enumerate() {
+                raw.check().map_err(|v| v.within(&format!("output[{i}]")))?;
+            }
+        }
+        roles::all("roles", self.roles.as_ref(), MOST_ROLES)
+    }
+}
+
+impl Check for Resources {
+    fn check(&self) -> Result<(), Violation> {
+        check::not_negative("userSeconds", self.user_seconds.unwrap_or(0.0))?;
+        check::not_negative("systemSeconds", self.system_seconds.unwrap_or(0.0))
     }
 }
 

@@ -82,6 +82,12 @@ pub(crate) fn sha256(field: &str, value: &str) -> Checked {
     require(fits, field, || format!("{value:?} is not sha256: and 64 lower-case hexadecimal digits"))
 }
 
+/// `^blake3:[0-9a-f]{64}$`
+pub(crate) fn blake3(field: &str, value: &str) -> Checked {
+    let fits = value.strip_prefix("blake3:").is_some_and(|digits| digits.len() == 64 && digits.bytes().all(lower_hex));
+    require(fits, field, || format!("{value:?} is not blake3: and 64 lower-case hexadecimal digits"))
+}
+
 /// `^[0-9a-f]{32,128}$`
 pub(crate) fn digest(field: &str, value: &str) -> Checked {
     let fits = (32..=128).contains(&value.len()) && value.bytes().all(lower_hex);

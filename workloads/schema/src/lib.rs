@@ -6,7 +6,9 @@
 //! Reading is strict: [`read`] refuses whatever the schema refuses, and its error says where in the text and in which field.
 
 pub mod attempt;
+pub mod output;
 pub mod result;
+pub mod roles;
 pub mod wave;
 
 mod check;

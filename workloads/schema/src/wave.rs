@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Check, Violation};
+pub use crate::output::{Format, MetricSource, Output};
+use crate::roles::{self, Image, MOST_ROLES, Role, RoleCommand};
 
 /// Everything `assay-runner` needs to execute the blocks of one wave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,6 +28,9 @@ pub struct Wave {
     /// What a block must find before its first trial.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
     pub environment: Option<Requirements>,
+    /// The images that arms take their programs from.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub images: Option<Vec<Image>>,
     /// The combinations of sweep values.
     pub points: Vec<Point>,
     /// The alternatives compared.
@@ -83,6 +88,9 @@ pub struct Workload {
     pub parity_required: Option<bool>,
     /// A trial that runs longer than this many seconds is killed.
     pub timeout_seconds: f64,
+    /// The processes of a trial in the order in which they start; absent: a trial is one process.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub roles: Option<Vec<Role>>,
 }
 
 /// What a block must find before its first trial.
@@ -103,24 +111,6 @@ pub enum RequiredIsolation {
     /// The block's CPUs are its own.
     #[serde(rename = "ExclusiveCPUs")]
     ExclusiveCpus,
-}
-
-/// Where the result comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Output {
-    /// How it is written.
-    pub format: Format,
-    /// File the process writes; absent: standard output.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
-    pub path: Option<String>,
-}
-
-/// How a workload writes its result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Format {
-    /// One [`crate::Result`] as JSON.
-    AssayResult,
 }
 
 /// One combination of sweep values.
@@ -144,6 +134,9 @@ pub struct Arm {
     /// The baseline again, run from a copy of its program.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
     pub null: Option<bool>,
+    /// Reference of the image that its programs are from.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub image: Option<String>,
 }
 
 /// The command that one trial of a point and arm runs.
@@ -154,8 +147,14 @@ pub struct Cell {
     pub point: usize,
     /// Index into [`Wave::arms`].
     pub arm: usize,
-    /// Program and arguments, passed on verbatim.
+    /// Program and arguments, passed on verbatim but for ports.
     pub argv: Vec<String>,
+    /// The elements of `argv` in which `$(port.ROLE)` stands for a role's port.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub ports: Option<Vec<usize>>,
+    /// The commands of the other roles, in their order.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub roles: Option<Vec<RoleCommand>>,
     /// Environment, passed on verbatim.
     pub env: BTreeMap<String, String>,
     /// Every parameter in force, for the record.
@@ -195,14 +194,14 @@ impl Check for Wave {
         if let Some(image) = &self.workload.image {
             check::length("workload.image", image, 0, 512)?;
         }
-        if let Some(path) = &self.workload.output.path {
-            check::length("workload.output.path", path, 0, 4096)?;
-        }
+        self.workload.output.check().map_err(|v| v.within("workload.output"))?;
         check::positive("workload.timeoutSeconds", self.workload.timeout_seconds)?;
+        roles::all("workload.roles", self.workload.roles.as_ref(), MOST_ROLES)?;
 
         if let Some(environment) = &self.environment {
             environment.check().map_err(|v| v.within("environment"))?;
         }
+        roles::all("images", self.images.as_ref(), 32)?;
         check::count("points", self.points.len(), 1, 10_000)?;
         for (i, point) in self.points.iter().enumerate() {
             check::length(&format!("points[{i}].key"), &point.key, 0, 4096)?;
@@ -211,6 +210,7 @@ impl Check for Wave {
         check::count("arms", self.arms.len(), 1, 32)?;
         for (i, arm) in self.arms.iter().enumerate() {
             check::length(&format!("arms[{i}].name"), &arm.name, 1, 63)?;
+            check::length(&format!("arms[{i}].image"), arm.image.as_deref().unwrap_or("-"), 1, 512)?;
         }
         check::count("cells", self.cells.len(), 1, 100_000)?;
         for (i, cell) in self.cells.iter().enumerate() {
@@ -247,6 +247,8 @@ impl Check for Requirements {
 impl Check for Cell {
     fn check(&self) -> Result<(), Violation> {
         check::count("argv", self.argv.len(), 1, 256)?;
+        check::count("ports", self.ports.as_ref().map_or(0, Vec::len), 0, 256)?;
+        roles::all("roles", self.roles.as_ref(), MOST_ROLES - 1)?;
         check::parameters("env", &self.env)?;
         check::parameters("parameters", &self.parameters)
     }
@@ -269,4 +271,4 @@ impl Check for Lease {
     }
 }
 
-crate::read::objects!(Wave, Run, Workload, Requirements, Output, Point, Arm, Cell, Block, Lease);
+crate::read::objects!(Wave, Run, Workload, Requirements, Point, Arm, Cell, Block, Lease);

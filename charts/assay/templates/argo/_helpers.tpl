@@ -35,3 +35,26 @@ whole cluster, so that reading is granted there; writing never leaves the run na
   resources: [pods, pods/log, events]
   verbs: [get, list, watch]
 {{- end -}}
+
+{{/* What a controller does where runs are. */}}
+{{- define "assay.argo.controllerRunRules" -}}
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [create, update, patch, delete]
+# To tell the containers of a cancelled pod to stop.
+- apiGroups: [""]
+  resources: [pods/exec]
+  verbs: [create, get]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  verbs: [get]
+- apiGroups: [argoproj.io]
+  resources: [workflows, workflows/finalizers, workflowtasksets, workflowtasksets/finalizers, workflowartifactgctasks]
+  verbs: [create, update, patch, delete]
+- apiGroups: [argoproj.io]
+  resources: [workflowtaskresults]
+  verbs: [deletecollection]
+{{- end -}}

@@ -170,3 +170,15 @@ func TestEveryPlotIsWellFormed(t *testing.T) {
 		}
 	}
 }
+
+func TestTablesInAFormOfTheirOwnComeBeforeTheCompleteOne(t *testing.T) {
+	page := simulated(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Report = &assayv1alpha1.Report{Tables: []assayv1alpha1.ReportTable{{
+			Name: "document", Title: "As <in> the document", Columns: []assayv1alpha1.ReportColumn{{Title: "ms/batch", Metric: "latency", Scale: "m"}},
+		}}}
+	}, nil).page(t)
+	own, complete := strings.Index(page, "<h2>As &lt;in&gt; the document</h2>"), strings.Index(page, "<h2>Results</h2>")
+	if own < 0 || own > complete || !strings.Contains(page[own:complete], "ms/batch") {
+		t.Errorf("the table is at %d, the complete one at %d", own, complete)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
+	summary "assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/chart"
 )
 
@@ -32,6 +33,7 @@ type report struct {
 	Controls                     table
 	Screening                    table
 	GateConfidence               string
+	Own                          []ownTable
 	Results                      table
 	Trials                       analysis.Trials
 	Excluded                     []analysis.Exclusion
@@ -72,6 +74,12 @@ type table struct {
 	Rows   [][]string
 }
 
+// ownTable is a table that the run asks for.
+type ownTable struct {
+	Title string
+	Table table
+}
+
 // shownExclusions bounds a list that could be as long as the ledger.
 const shownExclusions = 30
 
@@ -81,9 +89,9 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 		Name: strings.TrimPrefix(exp.Run.Namespace+"/"+exp.Run.Name, "/"), Verdict: verdictName(found.Verdict), Class: verdictClass(found.Verdict),
 		Answer: b.answer(), When: b.when(), Machine: b.machine(),
 		Warnings: found.Warnings, Trials: found.Trials,
-		Experiment: found.Experiment, Evidence: found.Evidence, UID: exp.Run.UID, Image: exp.Template.Image,
+		Experiment: found.Experiment, Evidence: found.Evidence, UID: exp.Run.UID, Image: exp.ImageNames(),
 		GateConfidence: fmt.Sprintf("%g %%", 100*found.GateConfidence),
-		Wave:           found.Wave, Seed: found.Seed, Confidence: fmt.Sprintf("%g %%", 100*found.Confidence), Command: exp.Template.Command,
+		Wave:           found.Wave, Seed: found.Seed, Confidence: fmt.Sprintf("%g %%", 100*found.Confidence), Command: experiment.Command(&exp.Template),
 	}
 	if baseline := exp.Baseline(); baseline >= 0 {
 		r.Baseline = exp.Arms[baseline].Name
@@ -103,6 +111,10 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	}
 	b.search(r)
 	r.Controls, r.Screening = b.controls(), b.screening()
+	for _, own := range summary.OwnTables(exp, found) {
+		header, rows := own.Text()
+		r.Own = append(r.Own, ownTable{own.Heading(), table{header, rows}})
+	}
 	r.Results = b.results()
 	r.Excluded = found.Excluded[:min(shownExclusions, len(found.Excluded))]
 	r.MoreExcluded = len(found.Excluded) - len(r.Excluded)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::hint::black_box;
 use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, exit};
 use std::sync::Arc;
@@ -90,6 +91,69 @@ pub(crate) fn main() {
             note(notes);
             stay();
         }
+        ["serve", address, ref notes @ ..] => {
+            let listener = TcpListener::bind(address).expect("a free port");
+            if let [notes] = notes {
+                fs::write(Path::new(notes).join(format!("pid-{}", std::process::id())), "").expect("noted");
+            }
+            for stream in listener.incoming() {
+                stream.expect("a connection").write_all(b"!").expect("written");
+            }
+        }
+        ["serve-once", address, code] => {
+            let listener = TcpListener::bind(address).expect("a free port");
+            listener.accept().expect("a connection").0.write_all(b"!").expect("written");
+            eprintln!("that is enough");
+            exit(code.parse().expect("a code"));
+        }
+        ["ask", address] => {
+            ask(address);
+            println!("{RESULT}");
+        }
+        ["ask-until-gone", address] => {
+            ask(address);
+            // A process that ends stops listening after its exit code is settled.
+            while TcpStream::connect(address).is_ok() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            println!("{RESULT}");
+        }
+        ["ask-for-ever", address] => {
+            ask(address);
+            stay();
+        }
+        ["say", words] => {
+            println!("{words}");
+            stay();
+        }
+        ["touch", file] => {
+            assert!(!Path::new(file).exists(), "the file of an earlier trial is still there");
+            // Whoever waits for the file finds it whole.
+            fs::write(format!("{file}.new"), "touched").expect("written");
+            fs::rename(format!("{file}.new"), file).expect("renamed");
+            stay();
+        }
+        ["touched", file] => {
+            assert_eq!(fs::read_to_string(file).expect("readable"), "touched");
+            println!("{RESULT}");
+        }
+        ["stubborn-server", notes] => {
+            start_stubborn(notes);
+            note(notes);
+            println!("a stubborn server");
+            stay();
+        }
+        ["affinity", file, ref then @ ..] => {
+            let status = fs::read_to_string("/proc/self/status").expect("readable");
+            let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("a list");
+            // Whoever waits for the file finds it whole.
+            fs::write(format!("{file}.new"), list.trim()).expect("written");
+            fs::rename(format!("{file}.new"), file).expect("renamed");
+            println!("{RESULT}");
+            if *then == ["stay"] {
+                stay();
+            }
+        }
         _ => panic!("a testee does not know {arguments:?}"),
     }
 }
@@ -108,6 +172,12 @@ fn start_stubborn(notes: &str) {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
+}
+
+fn ask(address: &str) {
+    let mut answer = [0];
+    TcpStream::connect(address).expect("a server").read_exact(&mut answer).expect("an answer");
+    assert_eq!(answer, *b"!");
 }
 
 /// Leaves this process's number where the test finds it, once SIGTERM no longer ends it.

@@ -1,0 +1,106 @@
+package chart
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// gateContainer is the container of the template that other pipelines call.
+func gateContainer(t *testing.T, object unstructured.Unstructured) corev1.Container {
+	t.Helper()
+	templates, found, err := unstructured.NestedSlice(object.Object, "spec", "templates")
+	if err != nil || !found {
+		t.Fatal(err)
+	}
+	for _, template := range templates {
+		if content := template.(map[string]any); content["name"] == "gate" {
+			return into[corev1.Container](t, unstructured.Unstructured{Object: content}, "container")
+		}
+	}
+	t.Fatal("there is no template gate")
+	return corev1.Container{}
+}
+
+func TestTheBenchmarkGateIsInstalledWhereRunsAre(t *testing.T) {
+	if objects := render(t, ``).of("WorkflowTemplate"); len(objects) > 0 {
+		t.Errorf("nobody asked for %s", identity(objects[0]))
+	}
+	chart := render(t, `{benchmarkGate: {enabled: true}, runNamespaces: [team-a, team-b], images: {pullPolicy: Always, operator: {repository: registry.example.com/operator, tag: 1.2.3}}}`)
+	for _, namespace := range []string{"team-a", "team-b"} {
+		template := chart.find(t, "WorkflowTemplate/"+namespace+"/benchmark-gate")
+		if got := template.GetLabels()["workflows.argoproj.io/controller-instanceid"]; got != "assay" {
+			t.Errorf("Argo's UI does not show it: the instance is %q", got)
+		}
+		container := gateContainer(t, template)
+		if container.Image != "registry.example.com/operator:1.2.3" || container.ImagePullPolicy != corev1.PullAlways {
+			t.Errorf("it runs %s, pulled %s", container.Image, container.ImagePullPolicy)
+		}
+		binding := into[rbacv1.RoleBinding](t, chart.find(t, "RoleBinding/"+namespace+"/benchmark-gate"))
+		if subject := binding.Subjects[0]; subject.Namespace != namespace || subject.Name != "benchmark-gate" || binding.RoleRef.Name != "benchmark-gate" {
+			t.Errorf("the rights go to %+v", binding)
+		}
+		chart.find(t, "ServiceAccount/"+namespace+"/benchmark-gate")
+	}
+}
+
+// A gate runs in pipelines of people who may not do more than start runs.
+func TestTheBenchmarkGateMayDoNoMoreThanItDoes(t *testing.T) {
+	chart := render(t, `{benchmarkGate: {enabled: true}}`)
+	allowed := map[string]string{}
+	for _, rule := range into[rbacv1.Role](t, chart.find(t, "Role/default/benchmark-gate")).Rules {
+		allowed[strings.Join(rule.APIGroups, ",")+"/"+strings.Join(rule.Resources, ",")] = strings.Join(rule.Verbs, ",")
+	}
+	if len(allowed) != 2 || allowed["assay.dev/benchmarkruns"] != "create,get,watch" || allowed["argoproj.io/workflowtaskresults"] != "create,patch" {
+		t.Errorf("it may do %v", allowed)
+	}
+	container := gateContainer(t, chart.find(t, "WorkflowTemplate/default/benchmark-gate"))
+	if len(container.Command) < 2 || container.Command[0] != "/assay" || len(container.Args) > 0 {
+		t.Errorf("it runs %q: the manifest must reach no shell", container.Command)
+	}
+	for _, word := range container.Command {
+		if strings.Contains(word, "inputs.parameters.run") {
+			t.Errorf("the manifest is in the argument %q", word)
+		}
+	}
+	security := container.SecurityContext
+	if security == nil || *security.AllowPrivilegeEscalation || !*security.ReadOnlyRootFilesystem || !*security.RunAsNonRoot || security.Capabilities.Drop[0] != "ALL" {
+		t.Errorf("it is not restricted: %+v", security)
+	}
+	if container.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
+		t.Error("a node that fails does not say why")
+	}
+}
+
+func TestArgoLinksToDashboardsAndReports(t *testing.T) {
+	const dashboard = "/d/assay-run?var-namespace=${metadata.namespace}&var-run=${workflow.metadata.labels.assay.dev/run}&from=${status.startedAtEpoch}&to=${status.finishedAtEpoch}"
+	for name, tc := range map[string]struct {
+		values string
+		want   map[string]string
+	}{
+		"a bundled Grafana":                {``, map[string]string{"Dashboard": "http://localhost:3000" + dashboard}},
+		"a Grafana of which nobody knows":  {`{grafana: {mode: external}}`, map[string]string{}},
+		"a Grafana and reports in a store": {`{grafana: {url: "https://grafana.example.com", reportsURL: "https://minio.example.com/assay"}}`, map[string]string{"Dashboard": "https://grafana.example.com" + dashboard, "Report": "https://minio.example.com/assay${workflow.metadata.annotations.assay.dev/report}"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := map[string]string{}
+			for _, link := range argoConfig(t, render(t, tc.values)).Links {
+				got[link.Name] = link.URL
+				if link.Scope != "workflow" {
+					t.Errorf("%s has scope %s", link.Name, link.Scope)
+				}
+			}
+			if len(got) != len(tc.want) {
+				t.Errorf("links %v, want %v", got, tc.want)
+			}
+			for link, url := range tc.want {
+				if got[link] != url {
+					t.Errorf("%s leads to %q, want %q", link, got[link], url)
+				}
+			}
+		})
+	}
+}

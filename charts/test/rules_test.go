@@ -1,0 +1,129 @@
+package chart
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// alertsOf are the names of alerts and recorded series in the groups of a rule file.
+func alertsOf(t *testing.T, groups []any) []string {
+	t.Helper()
+	var out []string
+	for _, group := range groups {
+		rules, _, err := unstructured.NestedSlice(group.(map[string]any), "rules")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range rules {
+			for _, key := range []string{"alert", "record"} {
+				if name, ok := rule.(map[string]any)[key].(string); ok {
+					out = append(out, name)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// written are the rules of dashboards/rules.
+func written(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(repository, "dashboards", "rules", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, groupsOf(t, string(raw))...)
+	}
+	slices.Sort(out)
+	if len(out) < 15 {
+		t.Fatalf("only %v are written", out)
+	}
+	return out
+}
+
+func groupsOf(t *testing.T, text string) []string {
+	t.Helper()
+	var file struct {
+		Groups []any `json:"groups"`
+	}
+	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
+		t.Fatal(err)
+	}
+	return alertsOf(t, file.Groups)
+}
+
+func TestTheBundledPrometheusLoadsTheRules(t *testing.T) {
+	var found []string
+	for _, object := range render(t, "").of("ConfigMap", releaseNamespace) {
+		if object.GetName() != "assay-prometheus" {
+			continue
+		}
+		data, _, err := unstructured.NestedStringMap(object.Object, "data")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var config struct {
+			RuleFiles     []string `json:"rule_files"`
+			ScrapeConfigs []struct {
+				HonorLabels bool `json:"honor_labels"`
+			} `json:"scrape_configs"`
+		}
+		if err := yaml.Unmarshal([]byte(data["prometheus.yml"]), &config); err != nil {
+			t.Fatal(err)
+		}
+		if len(config.RuleFiles) != 1 || len(config.ScrapeConfigs) != 1 || !config.ScrapeConfigs[0].HonorLabels {
+			t.Errorf("rule_files %v, scrape_configs %+v", config.RuleFiles, config.ScrapeConfigs)
+		}
+		for name, text := range data {
+			if matched, err := filepath.Match(filepath.Base(config.RuleFiles[0]), name); err != nil || !matched {
+				continue
+			}
+			found = append(found, groupsOf(t, text)...)
+		}
+	}
+	slices.Sort(found)
+	if want := written(t); !slices.Equal(found, want) {
+		t.Errorf("rules are %v, want %v", found, want)
+	}
+}
+
+func TestAPrometheusOperatorGetsTheRules(t *testing.T) {
+	if found := render(t, "").of("PrometheusRule"); len(found) != 0 {
+		t.Errorf("unasked, there is %s", found[0].GetName())
+	}
+	made := render(t, "prometheus: {mode: external, operator: {enabled: true, labels: {release: kube-prometheus-stack}}}\ngrafana: {mode: external}").of("PrometheusRule")
+	if len(made) != 1 {
+		t.Fatalf("%d PrometheusRules", len(made))
+	}
+	groups, _, err := unstructured.NestedSlice(made[0].Object, "spec", "groups")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := alertsOf(t, groups), written(t); !slices.Equal(got, want) {
+		t.Errorf("rules are %v, want %v", got, want)
+	}
+	if made[0].GetLabels()["release"] != "kube-prometheus-stack" {
+		t.Errorf("labels are %v", made[0].GetLabels())
+	}
+	raw, err := yaml.Marshal(made[0].Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Prometheus fills these in, not Helm.
+	if !strings.Contains(string(raw), "{{ $labels.run }}") {
+		t.Error("the alerts' templates did not survive")
+	}
+}

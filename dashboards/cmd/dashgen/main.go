@@ -1,0 +1,55 @@
+// Command dashgen writes the dashboards from Go into dashboards/generated, and the one of a run to where the operator embeds
+// it. It is run by make generate, from the folder dashboards.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"assay.dev/assay/dashboards"
+)
+
+const (
+	generated = "generated"
+	// embedded is the run's dashboard as the operator has it, without the white space.
+	embedded = "../operator/internal/dashboard/run.json"
+)
+
+func main() {
+	if err := write(); err != nil {
+		fmt.Fprintln(os.Stderr, "dashgen: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func write() error {
+	files, err := dashboards.Files()
+	if err != nil {
+		return err
+	}
+	old, err := filepath.Glob(filepath.Join(generated, "*.json"))
+	if err != nil {
+		return err
+	}
+	for _, name := range old {
+		if _, kept := files[filepath.Base(name)]; !kept {
+			if err := os.Remove(name); err != nil {
+				return err
+			}
+		}
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(generated, name), content, 0o644); err != nil {
+			return err
+		}
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, files["run.json"]); err != nil {
+		return err
+	}
+	compact.WriteByte('\n')
+	return os.WriteFile(embedded, compact.Bytes(), 0o644)
+}

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# Runs every benchmark tool that Assay can read, for real, through `assay run --local` of its example at smoke size.
+# Tools go to $ASSAY_CACHE/adapters, once. Arguments name the examples to run; none runs them all.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+cache=${ASSAY_CACHE:-$HOME/.cache/assay}/adapters
+out=$root/out/examples
+programs=$out/bin
+
+hyperfine=1.20.0
+criterion=0.8.2 # As in workflows/examples/criterion/Cargo.toml.
+pytest=9.1.1
+pytest_benchmark=5.3.1
+k6=1.8.1
+
+# once FOLDER COMMAND... makes a folder of the cache by a command that gets its path, or leaves nothing behind.
+once() {
+  local folder=$cache/$1
+  shift
+  [ -e "$folder/.done" ] && return
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  echo "installing into $folder" >&2
+  "$@" "$folder" >&2
+  touch "$folder/.done"
+}
+
+install_hyperfine() { cargo install --quiet --locked --version "$hyperfine" --root "$1" --target-dir "$1/target" hyperfine && rm -rf "$1/target"; }
+install_k6() { GOBIN=$1 CGO_ENABLED=0 go install -trimpath -ldflags "-s -w" "go.k6.io/k6@v$k6"; }
+install_pytest() { python3 -m venv "$1" && "$1/bin/pip" install --quiet --disable-pip-version-check "pytest==$pytest" "pytest-benchmark==$pytest_benchmark"; }
+
+# Debian's packages are unpacked and not installed, which needs no root.
+install_google_benchmark() (
+  cd "$1"
+  apt-get download libbenchmark-dev libbenchmark1debian
+  for package in *.deb; do dpkg -x "$package" .; done
+)
+
+# prepare_TOOL leaves the example's program in $programs and what it reads in the folder where it runs.
+prepare_go-test() { (cd workflows/examples/go-test && CGO_ENABLED=0 go test -c -trimpath -o "$programs/join.test" .); }
+
+prepare_criterion() {
+  local made
+  made=$(cd workflows/examples/criterion && CARGO_TARGET_DIR=$cache/criterion-$criterion cargo bench --quiet --locked --bench find --no-run --message-format=json |
+    grep -o '"executable":"[^"]*/find-[^"]*"' | tail -1 | cut -d'"' -f4)
+  cp "$made" "$programs/find"
+}
+
+prepare_google-benchmark() {
+  once google-benchmark install_google_benchmark
+  local usr=$cache/google-benchmark/usr lib
+  lib=$(dirname "$(find "$usr" -name libbenchmark.so | head -1)")
+  if [ ! "$programs/sum" -nt workflows/examples/google-benchmark/sum.cc ]; then
+    g++ -O2 -std=c++17 -I"$usr/include" workflows/examples/google-benchmark/sum.cc -o "$programs/sum" -L"$lib" -lbenchmark -lpthread -Wl,-rpath,"$lib"
+  fi
+}
+
+prepare_hyperfine() {
+  once "hyperfine-$hyperfine" install_hyperfine
+  cp "$cache/hyperfine-$hyperfine/bin/hyperfine" "$programs/"
+  seq 1 60000 >numbers.txt
+}
+
+prepare_pytest-benchmark() {
+  once "pytest-benchmark-$pytest_benchmark" install_pytest
+  ln -sf "$cache/pytest-benchmark-$pytest_benchmark/bin/pytest" "$programs/pytest"
+}
+
+prepare_k6() {
+  once "k6-$k6" install_k6
+  ln -sf "$cache/k6-$k6/k6" "$programs/k6"
+  (cd workflows/examples/k6/server && CGO_ENABLED=0 go build -trimpath -o "$programs/pages" .)
+}
+
+prepare_csv() { :; }
+
+# run TOOL runs its example and fails unless the verdict is Go, which is the known answer of all of them.
+run() {
+  local tool=$1 here=$out/$1
+  mkdir -p "$here" "$programs"
+  "prepare_$tool"
+  [ -e numbers.txt ] && mv numbers.txt "$here/"
+  cp -f workflows/examples/"$tool"/*.py workflows/examples/"$tool"/*.js "$here/" 2>/dev/null || true
+  rm -rf "$here/ledger"
+  # Programs find their input where they run, as in their image.
+  (cd "$here" && "$root/bin/assay" run --local "$root/workflows/examples/$tool/smoke.yaml" --bin-dir "$root/bin" --bin-dir "$programs" --out "$here/ledger") >"$here/said.txt" 2>"$here/log.txt" ||
+    { tail -n 20 "$here/log.txt" >&2; cat "$here/said.txt" >&2; echo "example $tool: failed; its log is $here/log.txt" >&2; return 1; }
+  grep -q '^verdict: Go,' "$here/said.txt" || { cat "$here/said.txt" >&2; echo "example $tool: the verdict is not Go" >&2; return 1; }
+  echo "example $tool: Go, as it must be"
+}
+
+tools=("$@")
+[ $# -gt 0 ] || tools=(go-test criterion google-benchmark hyperfine pytest-benchmark k6 csv)
+passed=0 failed=0
+for tool in "${tools[@]}"; do
+  case $tool in
+  google-benchmark)
+    if ! command -v apt-get dpkg g++ >/dev/null; then
+      echo "example $tool: skipped, because its library is taken from Debian's packages and this is no Debian"
+      continue
+    fi
+    ;;
+  esac
+  if run "$tool"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

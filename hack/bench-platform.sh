@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Figures of the platform itself, one JSON line each on standard output; everything else goes to standard error. Nothing else
+# may run. PIR_LEDGER is a full-size ledger of the PIR study; without it the newest one of `make studies` is taken, or the
+# study is run here, which takes half an hour. The cluster is the one that CLUSTER names, as for the demo; BENCH_KEEP=1 keeps it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source hack/lib.sh
+exec 3>&1 1>&2
+
+step "Building benchplatform"
+(cd operator && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o ../bin/benchplatform ./cmd/benchplatform)
+
+step "Planning, and the size of a status"
+bin/benchplatform pure >&3
+
+step "The report of the PIR study"
+ledger=${PIR_LEDGER:-$(find out/studies -maxdepth 1 -type d -name 'pir-batch-scan-run-[0-9]*' 2>/dev/null | sort | tail -n 1)}
+if [ -z "$ledger" ]; then
+  make --no-print-directory build
+  ledger=out/bench-platform-pir
+  rm -rf "$ledger"
+  # 3 is no verdict, which a busy machine may give: what is measured here is the report.
+  bin/assay run --local workflows/studies/pir-batch-scan/run.yaml --out "$PWD/$ledger" >/dev/null || [ $? = 3 ]
+fi
+bin/benchplatform report "$ledger" >&3
+
+finish() {
+  status=$?
+  if [ "${BENCH_KEEP:-}" != 1 ] && [ "$(bin/cluster choose 2>/dev/null)" = embedded ]; then
+    step "Taking the cluster down"
+    bin/cluster down || status=1
+  fi
+  exit "$status"
+}
+trap finish EXIT
+install_assay
+
+step "The operator on the cluster"
+bin/benchplatform cluster --pairs "${BENCH_PAIRS:-6}" >&3

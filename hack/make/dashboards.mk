@@ -1,0 +1,16 @@
+# Dashboards are Go, and their JSON is generated from it. Beside the targets here, make generate, fmt, lint and test-dashboards
+# cover them.
+GO_MODULES += dashboards
+
+.PHONY: generate-dashboards
+generate-dashboards:
+	@cd dashboards && go run ./cmd/dashgen
+
+# The operator embeds one of them and the chart copies all, so they come first.
+generate: generate-dashboards
+
+.PHONY: test-grafana
+test-grafana: ## Grafana dashboards: their schema, their queries, and that they are generated.
+	@cd dashboards && go test -count=1 ./...
+
+test-dashboards: test-grafana

@@ -1,0 +1,63 @@
+package v1alpha1
+
+// OutputFormat is the form a workload's output has.
+// +kubebuilder:validation:Enum=AssayResult;GoBench;Criterion;GoogleBenchmark;Hyperfine;PytestBenchmark;K6;CSV
+type OutputFormat string
+
+// Output formats. All but AssayResult are written by other tools: each metric then says where it is found (from).
+const (
+	// AssayResult is the JSON object of workloads/schema/result.schema.json.
+	AssayResult OutputFormat = "AssayResult"
+	// GoBenchOutput is what go test -bench prints, as text or with -json.
+	GoBenchOutput OutputFormat = "GoBench"
+	// CriterionOutput is Criterion's folder, or on standard output what it prints with --output-format bencher.
+	CriterionOutput OutputFormat = "Criterion"
+	// GoogleBenchmarkOutput is the JSON of --benchmark_format=json or --benchmark_out.
+	GoogleBenchmarkOutput OutputFormat = "GoogleBenchmark"
+	// HyperfineOutput is the JSON of --export-json.
+	HyperfineOutput OutputFormat = "Hyperfine"
+	// PytestBenchmarkOutput is the JSON of --benchmark-json.
+	PytestBenchmarkOutput OutputFormat = "PytestBenchmark"
+	// K6Output is the JSON of --summary-export or handleSummary.
+	K6Output OutputFormat = "K6"
+	// CSVOutput is a table with a header: every row is a sample.
+	CSVOutput OutputFormat = "CSV"
+)
+
+// Output tells where and in which form a trial leaves its result.
+// +kubebuilder:validation:XValidation:rule="!has(self.path) || !('/' + self.path + '/').contains('/../')",message="path has no .. in it"
+// +kubebuilder:validation:XValidation:rule="!has(self.format) || self.format != 'Criterion' || !has(self.path) || !self.path.startsWith('/')",message="Criterion's path is a folder relative to the trial's own, such as criterion: what is there must be of this trial"
+type Output struct {
+	// format of the output.
+	// +optional
+	// +kubebuilder:default=AssayResult
+	Format OutputFormat `json:"format,omitempty"`
+
+	// path of what the process writes; empty means standard output. An absolute path is a file, removed before every trial.
+	// A relative one is a file, or for Criterion a folder, below an empty folder that is made for every trial and in which
+	// the process then starts.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Path string `json:"path,omitempty"`
+}
+
+// MetricSource tells where in another tool's output a metric is found. See docs/reference/adapters.md.
+type MetricSource struct {
+	// benchmark is the name of the benchmark as the tool writes it; of K6 the metric, of CSV the rows as column=value. Empty
+	// is the only benchmark there is, and of CSV all rows.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Benchmark string `json:"benchmark,omitempty"`
+
+	// field is the tool's name of the figure, such as ns/op, real_time or p(95); of CSV the column. Empty is what the format
+	// usually has. K6 and CSV have no such thing.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Field string `json:"field,omitempty"`
+
+	// unit of the figure, such as ms, where the tool does not say; empty there is the metric's. Figures are converted to the
+	// metric's unit.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Unit string `json:"unit,omitempty"`
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+
+	"assay.dev/assay/operator/internal/export"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/report/html"
+)
+
+// artefacts are the forms that lie ready beside an analysis.
+var artefacts = map[string]func(wave int) string{
+	"html": ledger.HTMLKey, "md": ledger.ReportKey, "csv": ledger.TableKey, "json": ledger.AnalysisKey, "parquet": ledger.ParquetKey,
+}
+
+// in is the answer of a run in one form: as it lies in the ledger, or made from the evidence where that is older than the form.
+func (j *judged) in(ctx context.Context, form string) ([]byte, error) {
+	if key, ok := artefacts[form]; ok {
+		raw, err := j.store.Get(ctx, key(j.wave))
+		if err == nil || !errors.Is(err, ledger.ErrNotFound) {
+			return raw, err
+		}
+	}
+	switch form {
+	case "yaml":
+		raw, err := j.store.Get(ctx, ledger.AnalysisKey(j.wave))
+		if err != nil {
+			return nil, err
+		}
+		return yaml.JSONToYAML(raw)
+	case "attempts":
+		return j.attempts(ctx)
+	case "md", "report":
+		return report.Markdown(j.experiment, j.analysis), nil
+	case "csv":
+		return report.CSV(j.experiment, j.analysis), nil
+	}
+	evidence, err := ledger.ReadEvidence(ctx, j.store, j.wave)
+	if err != nil {
+		return nil, fmt.Errorf("read the evidence of %s: %w", j.where, err)
+	}
+	switch form {
+	case "html":
+		return html.Render(j.experiment, j.analysis, evidence)
+	case "parquet":
+		return export.Parquet(j.experiment, j.analysis, evidence)
+	case "benchstat":
+		return export.Benchstat(j.experiment, j.analysis, evidence)
+	default:
+		return nil, fmt.Errorf("form %q has no writer", form)
+	}
+}
+
+// attempts are all of them as they were written, on one line each.
+func (j *judged) attempts(ctx context.Context) ([]byte, error) {
+	keys, err := j.store.List(ctx, ledger.AttemptsPrefix)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	for _, key := range keys {
+		raw, err := j.store.Get(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Compact(&out, raw); err != nil {
+			return nil, fmt.Errorf("ledger object %s is no JSON: %w", key, err)
+		}
+		out.WriteByte('\n')
+	}
+	return out.Bytes(), nil
+}

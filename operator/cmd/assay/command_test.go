@@ -1,0 +1,275 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/internal/export"
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+// assay runs a command as a person types it.
+func assay(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	command := newRootCommand()
+	var out, log bytes.Buffer
+	command.SetOut(&out)
+	command.SetErr(&log)
+	command.SetArgs(args)
+	err = command.ExecuteContext(t.Context())
+	return out.String(), log.String(), err
+}
+
+// judgedLedger is the hand-written ledger with its analysis.
+func judgedLedger(t *testing.T) string {
+	t.Helper()
+	folder := copyHandWritten(t)
+	if out, err := runAnalyze(t, "--ledger", ledger.FolderURL(folder), "--write"); err != nil {
+		t.Fatal(err, out)
+	}
+	return folder
+}
+
+func TestEveryCommandExplainsItself(t *testing.T) {
+	root := newRootCommand()
+	forEachCommand(root, func(command *cobra.Command) {
+		if command.Hidden || command == root || command.Name() == "help" {
+			return
+		}
+		name := command.CommandPath()
+		if command.Short == "" || strings.HasSuffix(command.Short, ".") {
+			t.Errorf("%s: short text %q", name, command.Short)
+		}
+		if !command.Runnable() || command.Name() == "options" || command.Name() == "version" {
+			return
+		}
+		if command.Example == "" {
+			t.Errorf("%s has no example", name)
+		}
+		for line := range strings.Lines(command.Example) {
+			if !strings.HasPrefix(line, "  ") {
+				t.Errorf("%s: example %q is not indented", name, line)
+			}
+		}
+		if command.Flags().Lookup("output") == nil && command.Name() != "analyze" {
+			t.Errorf("%s has no --output", name)
+		}
+		if command.Flags().Lookup("context") == nil && command.InheritedFlags().Lookup("context") == nil {
+			t.Errorf("%s lacks kubectl's flags", name)
+		}
+	})
+}
+
+func TestWrongWordsAreUsageErrors(t *testing.T) {
+	folder := judgedLedger(t)
+	for name, tc := range map[string]struct {
+		args []string
+		says string
+	}{
+		"a flag that is none":                {[]string{"get", "--al"}, "unknown flag: --al"},
+		"a form that is none":                {[]string{"get", "-o", "xml"}, `--output is "xml": use table, wide, json, yaml or name`},
+		"a selector that is none":            {[]string{"get", "-l", "=="}, "--selector"},
+		"names and a selector":               {[]string{"get", "x", "-l", "a=b"}, "either named or selected"},
+		"no name":                            {[]string{"watch"}, "Usage: assay watch NAME"},
+		"too many names":                     {[]string{"cancel", "a", "b"}, "Usage: assay cancel NAME"},
+		"no file":                            {[]string{"run"}, "no file is named"},
+		"a file twice":                       {[]string{"plan", "a", "-f", "b"}, "named twice"},
+		"a file that is missing":             {[]string{"plan", "/no/such/file.yaml"}, "/no/such/file.yaml"},
+		"gate of nothing":                    {[]string{"gate"}, "name either a run, or with -f the file of one"},
+		"gate of two things":                 {[]string{"gate", "x", "-f", "y"}, "name either a run, or with -f the file of one"},
+		"a local run that is followed":       {[]string{"run", "--local", "-w", "x.yaml"}, "leave them out with --local"},
+		"a file of no known form":            {[]string{"report", folder, "-o", "report.pdf"}, `--output is "report.pdf"`},
+		"a format of no known form":          {[]string{"report", folder, "--format", "pdf"}, `--format is "pdf"`},
+		"two forms":                          {[]string{"results", folder, "-o", "json", "--format", "csv"}, "contradict"},
+		"a folder that is no ledger":         {[]string{"results", t.TempDir()}, "is no ledger of a run"},
+		"a URL that is none":                 {[]string{"results", "ftp://x"}, "ftp"},
+		"a report that is opened as a table": {[]string{"report", folder, "--open", "-o", "x.csv"}, "--output"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := assay(t, tc.args...)
+			if err == nil || !strings.Contains(err.Error(), tc.says) || exitCodeOf(err) != exitUsage {
+				t.Errorf("error %v with code %d, want one that says %q with code %d", err, exitCodeOf(err), tc.says, exitUsage)
+			}
+		})
+	}
+}
+
+func TestWhereToIsAFormOrAFile(t *testing.T) {
+	for name, tc := range map[string]struct {
+		output, format string
+		want           destination
+	}{
+		"nothing is the command's own form":   {"", "", destination{"md", ""}},
+		"a form is printed":                   {"json", "", destination{"json", ""}},
+		"a file's name tells the form":        {"out/Report.HTML", "", destination{"html", "out/Report.HTML"}},
+		"a format without a file is printed":  {"", "csv", destination{"csv", ""}},
+		"a dash is standard output":           {"-", "csv", destination{"csv", ""}},
+		"a format tells what a file shall be": {"report", "html", destination{"html", "report"}},
+		"a format wins over a file's name":    {"data.txt", "csv", destination{"csv", "data.txt"}},
+		"a file may be called as a form":      {"./json", "csv", destination{"csv", "./json"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := whereTo(tc.output, tc.format, "md", reportForms...)
+			if err != nil || got != tc.want {
+				t.Errorf("got %+v (%v), want %+v", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestResultsComeInEveryForm(t *testing.T) {
+	folder := judgedLedger(t)
+	for form, want := range map[string]string{
+		"table": "verdict: Go, best: new", "md": "# ", "report": "# ", "html": "<!doctype html>", "csv": "arm,", "json": `"verdict": "Go"`,
+		"yaml": "verdict: Go", "benchstat": "\nBenchmark", "attempts": `"schema":"assay.dev/attempt`, "parquet": "PAR1",
+	} {
+		t.Run(form, func(t *testing.T) {
+			out, _, err := assay(t, "results", folder, "-o", form)
+			if err != nil || !strings.Contains(out, want) {
+				t.Errorf("-o %s does not print %q (%v):\n%.300s", form, want, err, out)
+			}
+			url, _, err := assay(t, "results", ledger.FolderURL(folder), "-o", form)
+			if err != nil || url != out {
+				t.Errorf("the ledger's URL gives something else than its folder (%v)", err)
+			}
+		})
+	}
+}
+
+// What lies in the ledger and what is made from the evidence of an older one are the same.
+func TestFormsThatAnOlderLedgerLacksAreMade(t *testing.T) {
+	folder := judgedLedger(t)
+	for _, form := range []string{"md", "html", "csv", "parquet"} {
+		before, _, err := assay(t, "report", folder, "--format", form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(folder, filepath.FromSlash(artefacts[form](0)))); err != nil {
+			t.Fatal(err)
+		}
+		after, _, err := assay(t, "report", folder, "--format", form)
+		if err != nil || after != before {
+			t.Errorf("%s made from the evidence differs from the one that lay there (%v)", form, err)
+		}
+	}
+}
+
+func TestReportWritesAFileWhole(t *testing.T) {
+	folder, target := judgedLedger(t), t.TempDir()
+	file := filepath.Join(target, "attempts.parquet")
+	out, log, err := assay(t, "report", folder, "-o", file)
+	if err != nil || out != "" || !strings.Contains(log, "wrote "+file) {
+		t.Fatalf("%v %q %q", err, out, log)
+	}
+	rows, err := parquet.ReadFile[export.Row](file)
+	if err != nil || len(rows) == 0 || rows[0].Run == "" {
+		t.Errorf("%d rows (%v)", len(rows), err)
+	}
+	if _, _, err := assay(t, "report", folder, "-o", filepath.Join(target, "no", "such.html")); err == nil {
+		t.Error("a folder that is missing is no error")
+	}
+	if err := os.Mkdir(filepath.Join(target, "folder.csv"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := assay(t, "report", folder, "-o", filepath.Join(target, "folder.csv")); err == nil {
+		t.Error("a folder in the place of the file is no error")
+	}
+	left, err := os.ReadDir(target)
+	if err != nil || len(left) != 2 {
+		t.Errorf("left over: %v (%v)", left, err)
+	}
+}
+
+func TestReportIsOpenedInTheBrowserThatIsNamed(t *testing.T) {
+	folder, log := judgedLedger(t), filepath.Join(t.TempDir(), "opened")
+	script := filepath.Join(t.TempDir(), "browser")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nhead -c 15 \"$1\" > "+log+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("BROWSER", script)
+	t.Setenv("TMPDIR", t.TempDir())
+	if _, _, err := assay(t, "report", folder, "--open"); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(log)
+	if err != nil || !strings.EqualFold(string(raw), "<!doctype html>") {
+		t.Errorf("the browser saw %q (%v)", raw, err)
+	}
+}
+
+func TestComparingALedgerWithItselfFindsNoChange(t *testing.T) {
+	folder := judgedLedger(t)
+	out, _, err := assay(t, "compare", folder, ledger.FolderURL(folder), "-o", "yaml")
+	if err != nil || !strings.Contains(out, "ratio:") || strings.Contains(out, "environment:") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestALedgerWithoutAnAnalysisSaysHowToGetOne(t *testing.T) {
+	_, _, err := assay(t, "report", copyHandWritten(t))
+	if err == nil || !strings.Contains(err.Error(), "has no analysis yet") || !strings.Contains(err.Error(), "assay analyze --ledger URL --write") {
+		t.Errorf("error %v", err)
+	}
+	_, _, err = assay(t, "report", judgedLedger(t), "--wave", "7")
+	if err == nil || !strings.Contains(err.Error(), "no analysis of wave 7") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAsAPluginItIsCalledAsOne(t *testing.T) {
+	program = "kubectl assay"
+	t.Cleanup(func() { program = "assay" })
+	out, _, err := assay(t, "gate", "--help")
+	if err != nil || !strings.Contains(out, "kubectl assay gate [NAME]") || !strings.Contains(out, "  kubectl assay gate -f run.yaml") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if strings.Contains(out, "--kubeconfig") || !strings.Contains(out, `Use "kubectl assay options"`) {
+		t.Errorf("the flags of the connection are not where they belong:\n%s", out)
+	}
+	out, _, err = assay(t, "options")
+	if err != nil || !strings.Contains(out, "--kubeconfig") || !strings.Contains(out, "--request-timeout") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestTheReferenceHasEveryCommandAndIsTheSameEverywhere(t *testing.T) {
+	first := reference(newRootCommand())
+	for _, want := range []string{"## assay gate\n", "## assay ledger create-bucket\n", "Exit codes:", "--request-timeout"} {
+		if !strings.Contains(first, want) {
+			t.Errorf("the reference lacks %q", want)
+		}
+	}
+	for _, other := range []string{"## assay reference", "## assay help", "/root/"} {
+		if strings.Contains(first, other) {
+			t.Errorf("the reference has %q", other)
+		}
+	}
+	t.Setenv("HOME", "/home/somebody")
+	if second := reference(newRootCommand()); second != first {
+		t.Error("the reference depends on who generates it")
+	}
+}
+
+func TestWithoutAClusterItSaysHowToNameOne(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	for _, args := range [][]string{{"get"}, {"watch", "x"}, {"run", "testdata/adaptive.yaml"}, {"results", "my-run"}} {
+		_, _, err := assay(t, args...)
+		if err == nil || !strings.Contains(err.Error(), "no cluster is configured: name a kubeconfig with --kubeconfig or KUBECONFIG") || exitCodeOf(err) != exitError {
+			t.Errorf("assay %s: error %v", strings.Join(args, " "), err)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for form, want := range map[string]string{"text": "assay version " + version + "\n", "yaml": "version: " + version + "\n"} {
+		if out, _, err := assay(t, "version", "-o", form); err != nil || out != want {
+			t.Errorf("-o %s prints %q (%v)", form, out, err)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// insideCluster recognises service.namespace.svc, with or without the cluster's domain.
+func insideCluster(host string) bool {
+	parts := strings.Split(host, ".")
+	return len(parts) >= 3 && parts[2] == "svc"
+}
+
+// forward makes a service's port reachable on a free port of this machine until it is stopped.
+func forward(ctx context.Context, cluster *cluster, endpoint *url.URL) (port int, stop func(), err error) {
+	parts := strings.Split(endpoint.Hostname(), ".")
+	name := types.NamespacedName{Namespace: parts[1], Name: parts[0]}
+	pod, target, err := behind(ctx, cluster, name, endpoint.Port())
+	if err != nil {
+		return 0, nil, err
+	}
+	transport, upgrader, err := spdy.RoundTripperFor(cluster.config)
+	if err != nil {
+		return 0, nil, err
+	}
+	server, err := url.Parse(cluster.config.Host)
+	if err != nil {
+		return 0, nil, err
+	}
+	server = server.JoinPath("api", "v1", "namespaces", pod.Namespace, "pods", pod.Name, "portforward")
+	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, server)
+
+	stopChannel, ready, failed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", target)}, stopChannel, ready, io.Discard, io.Discard)
+	if err != nil {
+		return 0, nil, err
+	}
+	go func() { failed <- forwarder.ForwardPorts() }()
+	select {
+	case <-ready:
+	case err := <-failed:
+		return 0, nil, fmt.Errorf("port-forward to pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	case <-time.After(30 * time.Second):
+		close(stopChannel)
+		return 0, nil, fmt.Errorf("port-forward to pod %s/%s: not ready after 30s", pod.Namespace, pod.Name)
+	}
+	ports, err := forwarder.GetPorts()
+	if err != nil {
+		close(stopChannel)
+		return 0, nil, err
+	}
+	return int(ports[0].Local), func() { close(stopChannel) }, nil
+}
+
+// behind finds a ready pod behind the service and the container port that the service port leads to.
+func behind(ctx context.Context, cluster *cluster, name types.NamespacedName, port string) (*corev1.Pod, int32, error) {
+	var service corev1.Service
+	if err := cluster.Get(ctx, name, &service); err != nil {
+		return nil, 0, fmt.Errorf("read Service %s: %w", name, err)
+	}
+	var pods corev1.PodList
+	if err := cluster.List(ctx, &pods, client.InNamespace(name.Namespace), client.MatchingLabels(service.Spec.Selector)); err != nil {
+		return nil, 0, fmt.Errorf("pods of Service %s: %w", name, err)
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if !isReady(pod) {
+			continue
+		}
+		for _, servicePort := range service.Spec.Ports {
+			if strconv.Itoa(int(servicePort.Port)) == port {
+				return pod, containerPort(pod, &servicePort), nil
+			}
+		}
+		return nil, 0, fmt.Errorf("no port %s at Service %s", port, name)
+	}
+	return nil, 0, fmt.Errorf("no ready pod behind Service %s: see kubectl get pods -n %s", name, name.Namespace)
+}
+
+func containerPort(pod *corev1.Pod, port *corev1.ServicePort) int32 {
+	if port.TargetPort.StrVal == "" {
+		if port.TargetPort.IntVal != 0 {
+			return port.TargetPort.IntVal
+		}
+		return port.Port
+	}
+	for _, container := range pod.Spec.Containers {
+		for _, candidate := range container.Ports {
+			if candidate.Name == port.TargetPort.StrVal {
+				return candidate.ContainerPort
+			}
+		}
+	}
+	return port.Port
+}
+
+func isReady(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// runKind is on every run that is printed: a typed client leaves it out.
+var runKind = assayv1alpha1.GroupVersion.WithKind("BenchmarkRun")
+
+// getRun reads a run; of one that there is not it tells which there are.
+func getRun(ctx context.Context, cluster *cluster, name string) (*assayv1alpha1.BenchmarkRun, error) {
+	var run assayv1alpha1.BenchmarkRun
+	err := cluster.Get(ctx, types.NamespacedName{Namespace: cluster.namespace, Name: name}, &run)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("no BenchmarkRun %q in namespace %q%s", name, cluster.namespace, instead(ctx, cluster, name))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("BenchmarkRun %s/%s: %w", cluster.namespace, name, err)
+	}
+	run.SetGroupVersionKind(runKind)
+	return &run, nil
+}
+
+// instead is what a person may have meant. That nothing can be listed is no news to somebody who asked for one run.
+func instead(ctx context.Context, cluster *cluster, name string) string {
+	var here assayv1alpha1.BenchmarkRunList
+	if err := cluster.List(ctx, &here, client.InNamespace(cluster.namespace)); err != nil {
+		return ""
+	}
+	if near := nearest(name, namesOf(here.Items)); len(near) > 0 {
+		return ": did you mean " + list(near) + "?"
+	}
+	var everywhere assayv1alpha1.BenchmarkRunList
+	if err := cluster.List(ctx, &everywhere); err == nil {
+		var namespaces []string
+		for _, run := range everywhere.Items {
+			if run.Name == name {
+				namespaces = append(namespaces, "-n "+run.Namespace)
+			}
+		}
+		if len(namespaces) > 0 {
+			return ": there is one with " + list(namespaces)
+		}
+	}
+	return ": see " + program + " get -A"
+}
+
+func namesOf(runs []assayv1alpha1.BenchmarkRun) []string {
+	var names []string
+	for _, run := range runs {
+		names = append(names, run.Name)
+	}
+	return names
+}
+
+// nearest are at most three names that somebody who wrote name may have meant, the nearest first.
+func nearest(name string, known []string) []string {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var near []candidate
+	for _, other := range known {
+		switch distance := editDistance(name, other); {
+		case distance <= max(1, len(name)/4):
+			near = append(near, candidate{other, distance})
+		case len(name) >= 3 && (strings.HasPrefix(other, name) || strings.HasSuffix(other, name)):
+			near = append(near, candidate{other, 100 + distance})
+		}
+	}
+	slices.SortStableFunc(near, func(a, b candidate) int { return a.distance - b.distance })
+	var out []string
+	for _, c := range near[:min(3, len(near))] {
+		out = append(out, c.name)
+	}
+	return out
+}
+
+// editDistance is how many characters must be put in, taken out or changed to make one text of the other.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// completionTime bounds what a person waits for after pressing the tab key.
+const completionTime = 3 * time.Second
+
+// completeRuns completes names of runs, at most limit of them; 0 is any number.
+func completeRuns(flags *genericclioptions.ConfigFlags, limit int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if limit > 0 && len(args) >= limit {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		cluster, err := connect(flags)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+		defer cancel()
+		return runCompletions(ctx, cluster, args), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// runCompletions are the runs not named yet, each with where it stands.
+func runCompletions(ctx context.Context, cluster *cluster, named []string) []cobra.Completion {
+	var runs assayv1alpha1.BenchmarkRunList
+	if err := cluster.List(ctx, &runs, client.InNamespace(cluster.namespace)); err != nil {
+		return nil
+	}
+	var out []cobra.Completion
+	for _, run := range runs.Items {
+		if slices.Contains(named, run.Name) {
+			continue
+		}
+		out = append(out, cobra.CompletionWithDesc(run.Name, strings.TrimSpace(string(run.Status.Phase)+" "+string(run.Status.Verdict))))
+	}
+	return out
+}
+
+// completeRunsOrFolders is for commands that read a ledger wherever it is.
+func completeRunsOrFolders(flags *genericclioptions.ConfigFlags, limit int) cobra.CompletionFunc {
+	runs := completeRuns(flags, limit)
+	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if strings.ContainsAny(word, "./") {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		}
+		return runs(cmd, args, word)
+	}
+}
+
+func completeNamespaces(flags *genericclioptions.ConfigFlags) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		cluster, err := connect(flags)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+		defer cancel()
+		var namespaces corev1.NamespaceList
+		if err := cluster.List(ctx, &namespaces); err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var out []cobra.Completion
+		for _, namespace := range namespaces.Items {
+			out = append(out, namespace.Name)
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeManifests completes files that hold runs.
+func completeManifests(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return []cobra.Completion{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
+}

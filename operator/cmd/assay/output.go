@@ -1,0 +1,137 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"sigs.k8s.io/yaml"
+)
+
+// addOutput gives a command --output: its own form for people, and those for programs.
+func addOutput(command *cobra.Command, form *string, own string, others ...string) {
+	command.Flags().StringVarP(form, "output", "o", own, "one of "+list(append([]string{own}, others...)))
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(append([]string{own}, others...), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// list is "a, b or c".
+func list(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// checkForm refuses an --output that the command does not have.
+func checkForm(form string, known ...string) error {
+	if slices.Contains(known, form) {
+		return nil
+	}
+	return &exitCode{exitUsage, fmt.Errorf("--output is %q: use %s", form, list(known))}
+}
+
+// printStructured prints a value for programs; done is false when the form is one for people.
+func printStructured(out io.Writer, form string, value any) (done bool, err error) {
+	switch form {
+	case "json":
+		return true, printJSON(out, value)
+	case "yaml":
+		raw, err := yaml.Marshal(value)
+		if err != nil {
+			return true, err
+		}
+		_, err = out.Write(raw)
+		return true, err
+	default:
+		return false, nil
+	}
+}
+
+func printJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// destination is the form of an answer, and the file it goes to; without one it is printed.
+type destination struct{ form, file string }
+
+// extensions tell the form of a file.
+var extensions = map[string]string{
+	".html": "html", ".htm": "html", ".md": "md", ".csv": "csv", ".json": "json", ".jsonl": "attempts", ".ndjson": "attempts",
+	".parquet": "parquet", ".txt": "table", ".bench": "benchstat",
+}
+
+// whereTo reads --output, which is a form that is printed or a file whose name tells the form, and --format, which tells it
+// where the name does not.
+func whereTo(output, format, own string, forms ...string) (destination, error) {
+	known := append([]string{own}, forms...)
+	refuse := func(text string, args ...any) (destination, error) {
+		return destination{}, &exitCode{exitUsage, fmt.Errorf(text, args...)}
+	}
+	if format != "" && !slices.Contains(known, format) {
+		return refuse("--format is %q: use %s", format, list(known))
+	}
+	switch {
+	case output == "" || output == "-":
+		if format == "" {
+			format = own
+		}
+		return destination{form: format}, nil
+	case slices.Contains(known, output):
+		if format != "" && format != output {
+			return refuse("--output %s and --format %s contradict each other: a file called %s is written ./%s", output, format, output, output)
+		}
+		return destination{form: output}, nil
+	case format != "":
+		return destination{form: format, file: output}, nil
+	}
+	form := extensions[strings.ToLower(filepath.Ext(output))]
+	if !slices.Contains(known, form) {
+		return refuse("--output is %q: write %s to print it, or a file whose name ends in .html, .md, .csv, .json, .parquet or the like; --format says what another file shall be", output, list(known))
+	}
+	return destination{form: form, file: output}, nil
+}
+
+// write puts the answer where it belongs. A file appears when it is complete.
+func (d destination) write(stdout, stderr io.Writer, data []byte) error {
+	if d.file == "" {
+		if file, ok := stdout.(*os.File); ok && d.form == "parquet" && term.IsTerminal(int(file.Fd())) {
+			return &exitCode{exitUsage, errors.New("parquet is not for terminals: write it to a file with -o attempts.parquet")}
+		}
+		_, err := stdout.Write(data)
+		return err
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(d.file), "."+filepath.Base(d.file)+"-*")
+	if err != nil {
+		return fmt.Errorf("--output: %w", err)
+	}
+	_, err = temporary.Write(data)
+	err = errors.Join(err, temporary.Chmod(0o644), temporary.Close())
+	if err == nil {
+		err = os.Rename(temporary.Name(), d.file)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("--output %s: %w", d.file, err), os.Remove(temporary.Name()))
+	}
+	_, err = fmt.Fprintf(stderr, "wrote %s (%d KiB)\n", d.file, (len(data)+1023)/1024)
+	return err
+}
+
+// usage turns a wrong number of arguments into a usage error.
+func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return &exitCode{exitUsage, fmt.Errorf("%w\nUsage: %s", err, cmd.UseLine())}
+		}
+		return nil
+	}
+}

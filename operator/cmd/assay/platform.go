@@ -1,0 +1,227 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"assay.dev/assay/operator/internal/argo"
+	"assay.dev/assay/operator/internal/dependencies"
+)
+
+// question asks the operator how what it needs stands.
+type question func(context.Context) (*dependencies.Report, error)
+
+// askTimeout is above what the operator itself waits for its store.
+const askTimeout = 20 * time.Second
+
+// metricsPort is the port of the operator's Service.
+const metricsPort = "8080"
+
+// askOperator reaches the operator through a port-forward, which works wherever kubectl does.
+func askOperator(ctx context.Context, cluster *cluster, system string) (*dependencies.Report, error) {
+	service, err := operatorService(ctx, cluster, system)
+	if err != nil {
+		return nil, err
+	}
+	port, stop, err := forward(ctx, cluster, &url.URL{Scheme: "http", Host: service + "." + system + ".svc:" + metricsPort})
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+strconv.Itoa(port)+dependencies.Path, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("it answers HTTP %d: it may be older than this assay", response.StatusCode)
+	}
+	var report dependencies.Report
+	if err := json.NewDecoder(response.Body).Decode(&report); err != nil {
+		return nil, fmt.Errorf("its answer is not understood: %w", err)
+	}
+	return &report, nil
+}
+
+// ours selects the operator's own objects.
+var ours = client.MatchingLabels{"app.kubernetes.io/part-of": "assay", "app.kubernetes.io/component": "operator"}
+
+func operatorService(ctx context.Context, reader client.Reader, system string) (string, error) {
+	var list corev1.ServiceList
+	if err := reader.List(ctx, &list, client.InNamespace(system), ours); err != nil {
+		return "", err
+	}
+	if len(list.Items) == 0 {
+		return "", fmt.Errorf("namespace %s has no Service of an operator", system)
+	}
+	return list.Items[0].Name, nil
+}
+
+// platform is what the operator says of what it needs.
+func platform(ctx context.Context, ask question) []finding {
+	report, err := ask(ctx)
+	if err != nil {
+		return []finding{{Check: "ledger and Argo", Found: "the operator cannot be asked: " + err.Error(), Remedy: "doctor needs to port-forward to the operator's pod; the conditions of a run say the same: assay get NAME"}}
+	}
+	prometheus := report.Prometheus
+	// Runs work without.
+	prometheus.OK = true
+	return []finding{
+		fromOperator("ledger", report.Ledger, "see the operator's logs"),
+		fromOperator("Argo Workflows", report.Argo, "see what was found"),
+		fromOperator("Prometheus", prometheus, ""),
+	}
+}
+
+func fromOperator(check string, said dependencies.Finding, remedy string) finding {
+	out := finding{Check: check, OK: said.OK, Found: said.Found, Remedy: said.Remedy}
+	if !said.OK {
+		out.Found, out.Remedy = said.Reason+": "+said.Found, cmp.Or(said.Remedy, remedy)
+	}
+	return out
+}
+
+// setup is what the operator was started with; the zero value is what charts/assay starts it with.
+type setup struct {
+	flags        map[string]string
+	found, ready bool
+}
+
+func findInstallation(ctx context.Context, reader client.Reader, system string) (setup, error) {
+	var list appsv1.DeploymentList
+	if err := reader.List(ctx, &list, client.InNamespace(system), ours); err != nil {
+		return setup{}, err
+	}
+	out := setup{flags: map[string]string{}, found: len(list.Items) > 0}
+	for _, deployment := range list.Items {
+		out.ready = out.ready || deployment.Status.ReadyReplicas > 0
+		for _, container := range deployment.Spec.Template.Spec.Containers {
+			for _, arg := range container.Args {
+				if name, value, ok := strings.Cut(strings.TrimPrefix(arg, "--"), "="); ok {
+					out.flags[name] = value
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+func (i setup) flag(name, otherwise string) string {
+	if value, ok := i.flags[name]; ok {
+		return value
+	}
+	return otherwise
+}
+
+// namespace tells whether the operator looks after the namespace at all.
+func (i setup) namespace(namespace, system string) []finding {
+	all := i.flag("namespaces", "")
+	if all == "" || slices.Contains(strings.Split(all, ","), namespace) {
+		return nil
+	}
+	return []finding{{
+		Check: "namespace " + namespace, Found: "the operator looks after " + all + " only",
+		Remedy: "create runs there, or add " + namespace + " to runNamespaces of charts/assay in " + system,
+	}}
+}
+
+// secrets looks for what pods of the namespace read to reach the object store.
+func (i setup) secrets(ctx context.Context, reader client.Reader, namespace string) []finding {
+	var out []finding
+	if name := i.flag("ledger-secret", "assay-ledger"); name != "" {
+		out = append(out, secret(ctx, reader, namespace, name, i.flag("ledger-secret-access-key", "accessKey"), i.flag("ledger-secret-secret-key", "secretKey")))
+	}
+	if name := i.flag("ledger-ca-secret", ""); name != "" {
+		out = append(out, secret(ctx, reader, namespace, name, i.flag("ledger-ca-key", "ca.crt")))
+	}
+	return out
+}
+
+func secret(ctx context.Context, reader client.Reader, namespace, name string, keys ...string) finding {
+	f := finding{Check: "Secret " + namespace + "/" + name}
+	var found corev1.Secret
+	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &found)
+	empty := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return len(found.Data[key]) > 0 })
+	switch {
+	case apierrors.IsNotFound(err):
+		f.Found, f.Remedy = "missing", "add "+namespace+" to runNamespaces of charts/assay, or create the Secret if it is your own"
+	case err != nil:
+		f.Found, f.Remedy = err.Error(), "doctor needs to read this Secret"
+	case len(empty) > 0:
+		f.Found, f.Remedy = strings.Join(empty, " and ")+" is empty", "give it the keys "+strings.Join(keys, " and ")
+	default:
+		f.OK, f.Found = true, "has "+strings.Join(keys, " and ")
+	}
+	return f
+}
+
+// argoControllers looks at the versions of all workflow controllers: only their images tell.
+func argoControllers(ctx context.Context, reader client.Reader) []finding {
+	var list appsv1.DeploymentList
+	if err := reader.List(ctx, &list); err != nil {
+		return nil // Who may not look everywhere is told by the operator whether Argo can be used.
+	}
+	var out []finding
+	for _, deployment := range list.Items {
+		for _, container := range deployment.Spec.Template.Spec.Containers {
+			version, ok := controllerVersion(container.Image)
+			if !ok {
+				continue
+			}
+			f := finding{Check: fmt.Sprintf("Argo controller %s/%s", deployment.Namespace, deployment.Name), OK: true, Found: version}
+			if tooOld(version) {
+				f.OK, f.Remedy = false, "upgrade Argo Workflows to "+argo.Needed+" or later"
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+var controllerImage = regexp.MustCompile(`(?:^|/)workflow-controller:(v?[0-9][^@]*)`)
+
+// controllerVersion finds the version in the image of a workflow controller. One that is pinned by digest alone has none.
+func controllerVersion(image string) (string, bool) {
+	match := controllerImage.FindStringSubmatch(image)
+	if match == nil {
+		return "", false
+	}
+	return match[1], true
+}
+
+func tooOld(version string) bool {
+	return slices.Compare(numbers(version), numbers(argo.Needed)) < 0
+}
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// numbers are the major and the minor version.
+func numbers(version string) []int {
+	var out []int
+	for _, text := range digits.FindAllString(version, 2) {
+		number, _ := strconv.Atoi(text) // Digits only; one too long for an int is new enough.
+		out = append(out, number)
+	}
+	return out
+}

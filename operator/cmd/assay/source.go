@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+// sourceHelp says what NAME may be, for commands that read a ledger.
+const sourceHelp = "NAME is a run on the cluster, the folder of a ledger, or a ledger's URL (file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port). " +
+	"An object store inside the cluster is reached through a port-forward, with the credentials of the Secret that the chart puts into every run namespace; " +
+	"for a URL they come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+
+// source finds ledgers by what a person calls them.
+type source struct {
+	flags  *genericclioptions.ConfigFlags
+	secret string
+	wave   int
+}
+
+func (s *source) addFlags(command *cobra.Command) {
+	command.Flags().StringVar(&s.secret, "secret", "assay-ledger", "Secret with the object store's credentials, in the run's namespace")
+	command.Flags().IntVar(&s.wave, "wave", -1, "what was known after this wave")
+	command.Flags().Lookup("wave").DefValue = "the newest that was analysed"
+}
+
+// judged is a ledger with one of its analyses.
+type judged struct {
+	where      string
+	store      ledger.Store
+	close      func()
+	experiment *experiment.Experiment
+	analysis   *analysis.Analysis
+	wave       int
+}
+
+// open opens the ledger of a run by its name, a folder or a URL, and reads an analysis in it.
+func (s *source) open(ctx context.Context, where string) (*judged, error) {
+	store, closeStore, err := s.store(ctx, where)
+	if err != nil {
+		return nil, err
+	}
+	found, err := readJudged(ctx, store, where, s.wave)
+	if err != nil {
+		closeStore()
+		return nil, err
+	}
+	found.close = closeStore
+	return found, nil
+}
+
+// readJudged reads the analysis of a wave, or with a negative wave the newest there is.
+func readJudged(ctx context.Context, store ledger.Store, where string, wave int) (*judged, error) {
+	frozen, err := ledger.ReadExperiment(ctx, store)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil, &exitCode{exitUsage, fmt.Errorf("%s is no ledger of a run: it has no %s; name the run's own folder or prefix", where, ledger.ExperimentKey)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	out := &judged{where: where, store: store, close: func() {}, experiment: frozen}
+	newest, oldest := wave, wave
+	if wave < 0 {
+		if newest, err = ledger.LastWave(ctx, store); err != nil {
+			return nil, fmt.Errorf("find the newest wave of %s: %w", where, err)
+		}
+		oldest = 0
+	}
+	for out.wave = newest; out.wave >= oldest; out.wave-- {
+		raw, err := store.Get(ctx, ledger.AnalysisKey(out.wave))
+		if errors.Is(err, ledger.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(raw, &out.analysis); err != nil {
+			return nil, fmt.Errorf("%s of %s: %w", ledger.AnalysisKey(out.wave), where, err)
+		}
+		return out, nil
+	}
+	which := "no analysis yet"
+	if wave >= 0 {
+		which = fmt.Sprintf("no analysis of wave %d", wave)
+	}
+	return nil, fmt.Errorf("%s has %s: one is written when a wave ends; %s watch follows a run, and %s analyze --ledger URL --write judges a ledger now", where, which, program, program)
+}
+
+// store opens the ledger, whatever is in it.
+func (s *source) store(ctx context.Context, where string) (ledger.Store, func(), error) {
+	address := ""
+	if strings.Contains(where, "://") {
+		address = where
+	} else if info, err := os.Stat(where); err == nil && info.IsDir() {
+		folder, err := filepath.Abs(where)
+		if err != nil {
+			return nil, nil, err
+		}
+		address = ledger.FolderURL(folder)
+	}
+	if address != "" {
+		store, err := ledger.Open(ctx, address, ledger.Options{})
+		if errors.Is(err, ledger.ErrBadURL) {
+			return nil, nil, &exitCode{exitUsage, err}
+		}
+		return store, func() {}, err
+	}
+	cluster, err := connect(s.flags)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%q is no folder and no URL, and no cluster can be asked for a run of that name: %w", where, err)
+	}
+	run, err := getRun(ctx, cluster, where)
+	if err != nil {
+		return nil, nil, err
+	}
+	if run.Status.Ledger == "" || run.Status.Wave == nil {
+		return nil, nil, fmt.Errorf("BenchmarkRun %s/%s has measured nothing yet: see %s watch %s", run.Namespace, run.Name, program, run.Name)
+	}
+	return openRunLedger(ctx, cluster, run, s.secret)
+}
+
+// openRunLedger opens the run's ledger from outside the cluster.
+func openRunLedger(ctx context.Context, cluster *cluster, run *assayv1alpha1.BenchmarkRun, secret string) (ledger.Store, func(), error) {
+	address, err := url.Parse(run.Status.Ledger)
+	if err != nil {
+		return nil, nil, fmt.Errorf("status.ledger %q: %w", run.Status.Ledger, err)
+	}
+	var credentials corev1.Secret
+	if err := cluster.Get(ctx, types.NamespacedName{Namespace: run.Namespace, Name: secret}, &credentials); err != nil {
+		// Whoever may not read the Secret may have keys of their own.
+		if os.Getenv("AWS_ACCESS_KEY_ID") == "" || !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+			return nil, nil, fmt.Errorf("credentials of the ledger: Secret %s/%s: %w; name another with --secret, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", run.Namespace, secret, err)
+		}
+	}
+	options := ledger.Options{
+		AccessKey: string(credentials.Data["accessKey"]), SecretKey: string(credentials.Data["secretKey"]), CA: credentials.Data["ca.crt"],
+	}
+	if options.CA == nil {
+		options.CA = authority(ctx, cluster, run.Namespace, secret)
+	}
+	closeStore := func() {}
+	query := address.Query()
+	if endpoint, err := url.Parse(query.Get("endpoint")); err == nil && insideCluster(endpoint.Hostname()) {
+		port, stop, err := forward(ctx, cluster, endpoint)
+		if err != nil {
+			return nil, nil, err
+		}
+		closeStore = stop
+		options.ServerName = endpoint.Hostname()
+		query.Set("endpoint", fmt.Sprintf("%s://%s", endpoint.Scheme, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))))
+		address.RawQuery = query.Encode()
+	}
+	store, err := ledger.Open(ctx, address.String(), options)
+	if err != nil {
+		closeStore()
+		return nil, nil, err
+	}
+	return store, closeStore, nil
+}

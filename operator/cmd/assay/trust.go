@@ -1,0 +1,24 @@
+package main
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// chartAuthority is the Secret in which charts/assay keeps the certificates of the store's authority, by default.
+const chartAuthority = "assay-ledger-ca"
+
+// authority finds the certificates of the authority that signed the object store's, where the chart puts them: beside the
+// credentials. Without any, AWS_CA_BUNDLE and this machine's own authorities are believed.
+func authority(ctx context.Context, reader client.Reader, namespace, secret string) []byte {
+	for _, name := range []string{secret + "-ca", chartAuthority} {
+		var found corev1.Secret
+		if err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &found); err == nil && len(found.Data["ca.crt"]) > 0 {
+			return found.Data["ca.crt"]
+		}
+	}
+	return nil
+}

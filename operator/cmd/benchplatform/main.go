@@ -1,0 +1,39 @@
+// Command benchplatform measures the platform itself and prints one JSON line for each figure.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/internal/calibrate"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := &cobra.Command{
+		Use: "benchplatform", Short: "Measure the platform itself", SilenceUsage: true, SilenceErrors: true,
+	}
+	root.AddCommand(newPureCommand(), newReportCommand(), newClusterCommand())
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "benchplatform:", err)
+		os.Exit(1)
+	}
+}
+
+func printFigures(out io.Writer, figures ...calibrate.Figure) error {
+	encoder := json.NewEncoder(out)
+	for _, figure := range figures {
+		if err := encoder.Encode(figure); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/status"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// The large run: 50 points of four arms, two trials each, in 25 blocks, which is 10,000 trials.
+const (
+	largePoints = 25 // Times two values of the other axis.
+	largeBlocks = 25
+	largeTrials = 10000
+)
+
+func newPureCommand() *cobra.Command {
+	times := 21
+	command := &cobra.Command{
+		Use: "pure", Short: "Figures that need no cluster: planning, and the size of a status", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			planned, err := planLarge(times)
+			if err != nil {
+				return err
+			}
+			size, err := statusOfLarge()
+			if err != nil {
+				return err
+			}
+			return printFigures(cmd.OutOrStdout(), planned, size)
+		},
+	}
+	command.Flags().IntVar(&times, "times", times, "how often to plan")
+	return command
+}
+
+// large changes the scan experiment into one with 10,000 trials and as many gates as there may be.
+func large(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+	var values []string
+	for i := range largePoints {
+		values = append(values, strconv.Itoa(i+1))
+	}
+	spec.Sweep.Axes[0].Values = values
+	spec.Arms = append(spec.Arms, assayv1alpha1.Arm{Name: "fused-other", Parameters: assayv1alpha1.ParameterValues{"strategy": "other"}})
+	spec.Design.Blocks, spec.Design.WarmupTrials = assayv1alpha1.Blocks{Min: largeBlocks, Max: largeBlocks}, 0
+	spec.Budget.Trials = largeTrials
+	for i := len(spec.Gates); i < 64; i++ {
+		spec.Gates = append(spec.Gates, assayv1alpha1.Gate{
+			Name: fmt.Sprintf("gain-%d", i), Metric: "throughput", Op: assayv1alpha1.RatioAtLeast, Bound: "1.01", Severity: assayv1alpha1.Advisory,
+		})
+	}
+}
+
+// planLarge times everything from an accepted spec to what is written: freezing, planning, and the workflow with its plan.
+func planLarge(times int) (calibrate.Figure, error) {
+	figure := calibrate.Figure{Figure: "platform.plan_10k_ms", Unit: "ms", Samples: times}
+	exp, err := simulate.Scan(large)
+	if err != nil {
+		return figure, err
+	}
+	config := workflow.Config{
+		Bucket:        workflow.Bucket{Name: "assay", Endpoint: "minio:9000", Region: "us-east-1", Secret: "assay-ledger"},
+		OperatorImage: "assay-operator", RunnerImage: "assay-runner", PullPolicy: corev1.PullIfNotPresent,
+		ServiceAccount: "assay-executor", ExecutorCPU: resource.MustParse("50m"), ExecutorMemory: resource.MustParse("128Mi"),
+	}
+	lanes := []plan.Lane{{Node: "node-a", Token: 1}}
+	var milliseconds []float64
+	for range times {
+		began := time.Now()
+		frozen, err := experiment.Freeze(exp.Run, exp.Spec, exp.Template)
+		if err != nil {
+			return figure, err
+		}
+		wave, err := plan.BuildWave(frozen, 0, 0, largeBlocks, lanes)
+		if err != nil {
+			return figure, err
+		}
+		for _, object := range []any{frozen, wave, workflow.Build(config, frozen, wave, lanes)} {
+			if _, err := json.Marshal(object); err != nil {
+				return figure, err
+			}
+		}
+		milliseconds = append(milliseconds, time.Since(began).Seconds()*1000)
+		if n := trialsOf(wave); n != largeTrials {
+			return figure, fmt.Errorf("the large run has %d trials, want %d", n, largeTrials)
+		}
+	}
+	slices.Sort(milliseconds)
+	figure.Value, figure.Low, figure.High = milliseconds[times/2], milliseconds[0], milliseconds[times-1]
+	return figure, nil
+}
+
+func trialsOf(wave *record.Wave) int {
+	count := 0
+	for _, block := range wave.Blocks {
+		count += block.Trials()
+	}
+	return count
+}
+
+// statusOfLarge is the size of the status of the large run at its end, with as much to say as there can be: noise that
+// leaves many trials out, and every gate judged for every candidate at every point.
+func statusOfLarge() (calibrate.Figure, error) {
+	figure := calibrate.Figure{Figure: "platform.run.status_kib", Unit: "KiB", Samples: 1}
+	exp, err := simulate.Scan(large)
+	if err != nil {
+		return figure, err
+	}
+	wave, err := simulate.Wave(exp, 0, 0, largeBlocks)
+	if err != nil {
+		return figure, err
+	}
+	attempts := simulate.Machine{Seed: 1, Samples: 3, Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Trial: 0.02}}.Run(exp, wave)
+	for i := range attempts {
+		if i%50 == 0 {
+			attempts[i].Outcome, attempts[i].Result, attempts[i].Message = record.Failed, nil, "exit status 134: aborted"
+		}
+	}
+	found := analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+	run := &assayv1alpha1.BenchmarkRun{Spec: exp.Spec}
+	run.Namespace, run.Name = exp.Run.Namespace, exp.Run.Name
+	world := &observe.World{
+		Observed: plan.Observed{Run: run, Ledger: plan.LedgerState{
+			Experiment: exp, Waves: []record.Wave{*wave}, Newest: wave, Blocks: largeBlocks, Trials: largeTrials, Done: largeTrials, DoneBlocks: largeBlocks,
+			Analysed: true, Verdict: found.Verdict, Findings: observe.Findings(found),
+		}},
+		Analysis: found, LedgerURL: "s3://assay/runs/x", ReportURL: "s3://assay/runs/x/report.html",
+	}
+	decision := plan.Decision{Ending: &plan.Ending{Analysed: true, Reason: assayv1alpha1.ReasonVerdictReached, Message: "verdict " + string(found.Verdict)}}
+	after := status.Compute(status.Outcome{World: world, Decision: decision}, time.Now())
+	raw, err := json.Marshal(after)
+	if err != nil {
+		return figure, err
+	}
+	if after.Trials.Planned != largeTrials || len(after.Gates) < 100 {
+		return figure, fmt.Errorf("the status speaks of %d trials and %d gates", after.Trials.Planned, len(after.Gates))
+	}
+	figure.Value = float64(len(raw)) / 1024
+	figure.Low, figure.High = figure.Value, figure.Value
+	return figure, nil
+}

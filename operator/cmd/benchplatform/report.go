@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/report/html"
+)
+
+func newReportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "report FOLDER", Short: "Size of the report of a ledger in a folder", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			figure, err := reportSize(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return printFigures(cmd.OutOrStdout(), figure)
+		},
+	}
+}
+
+// reportSize renders the report of a ledger's newest wave anew, so that it is this version's.
+func reportSize(ctx context.Context, folder string) (calibrate.Figure, error) {
+	figure := calibrate.Figure{Figure: "report.html_kib", Unit: "KiB", Samples: 1}
+	path, err := filepath.Abs(folder)
+	if err != nil {
+		return figure, err
+	}
+	store, err := ledger.Open(ctx, ledger.FolderURL(path), ledger.Options{})
+	if err != nil {
+		return figure, err
+	}
+	exp, err := ledger.ReadExperiment(ctx, store)
+	if err != nil {
+		return figure, err
+	}
+	wave, err := ledger.LastWave(ctx, store)
+	if err != nil {
+		return figure, err
+	}
+	evidence, err := ledger.ReadEvidence(ctx, store, wave)
+	if err != nil {
+		return figure, err
+	}
+	page, err := html.Render(exp, analysis.Analyze(exp, evidence, wave), evidence)
+	if err != nil {
+		return figure, err
+	}
+	figure.Value = float64(len(page)) / 1024
+	figure.Low, figure.High = figure.Value, figure.Value
+	return figure, nil
+}

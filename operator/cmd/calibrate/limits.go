@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/noise"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// busyFile tells beside a ledger when which neighbour was at work.
+const busyFile = "neighbour.json"
+
+// neighboured is the content of busyFile.
+type neighboured struct {
+	Kind string           `json:"kind"`
+	Busy []calibrate.Busy `json:"busy"`
+}
+
+func newLimitsCommand() *cobra.Command {
+	var folder, document string
+	command := &cobra.Command{
+		Use: "limits --ledgers FOLDER", Short: "How the noise readings of quiet and of disturbed trials are distributed, beside the default limits", Args: cobra.NoArgs,
+		Long: "Reads what `calibrate real --out FOLDER` left there. A limit has to let nearly all quiet trials pass, and to catch the trials beside those neighbours " +
+			"that the reading is there for.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			table, err := limits(cmd.Context(), folder)
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(cmd.OutOrStdout(), table)
+			if document == "" {
+				return nil
+			}
+			return update(document, "limits", fmt.Sprintf("%s, on %s.\n\n%s", time.Now().UTC().Format("2006-01-02"), machine(), table))
+		},
+	}
+	command.Flags().StringVar(&folder, "ledgers", "", "folder that calibrate real --out wrote")
+	command.Flags().StringVar(&document, "update", "", "also put the table into this document, between its markers")
+	_ = command.MarkFlagRequired("ledgers")
+	return command
+}
+
+// readings are shares by the condition under which they were read: quiet, or the kind of neighbour.
+type readings map[string][]float64
+
+func limits(ctx context.Context, folder string) (string, error) {
+	runs, err := filepath.Glob(filepath.Join(folder, "*", busyFile))
+	if err != nil {
+		return "", err
+	}
+	if len(runs) == 0 {
+		return "", fmt.Errorf("--ledgers: %s holds no run of calibrate real --out", folder)
+	}
+	all := map[noise.Kind]readings{}
+	for _, kind := range noise.Kinds {
+		all[kind] = readings{}
+	}
+	for _, file := range runs {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		var beside neighboured
+		if err := json.Unmarshal(raw, &beside); err != nil {
+			return "", fmt.Errorf("%s: %w", file, err)
+		}
+		attempts, err := attemptsOf(ctx, filepath.Join(filepath.Dir(file), "ledger"))
+		if err != nil {
+			return "", err
+		}
+		collect(all, attempts, beside)
+	}
+	return limitsTable(all), nil
+}
+
+// collect sorts the readings of a run's trials. Trials between two spells of a neighbour are neither quiet nor disturbed.
+func collect(all map[noise.Kind]readings, attempts []*record.Attempt, beside neighboured) {
+	reference := noise.NewReference(attempts)
+	for _, attempt := range attempts {
+		if attempt.Warmup || attempt.Outcome != record.Succeeded {
+			continue
+		}
+		condition := "quiet"
+		if beside.Kind != "" {
+			if condition = beside.Kind; calibrate.Overlap(attempt, beside.Busy) < 0.5 {
+				continue
+			}
+		}
+		for _, kind := range noise.Kinds {
+			if share, ok := reference.Share(kind, attempt); ok {
+				all[kind][condition] = append(all[kind][condition], share)
+			}
+		}
+	}
+}
+
+func limitsTable(all map[noise.Kind]readings) string {
+	var out strings.Builder
+	out.WriteString("| limit | quiet trials | p50 | p90 | p99 | beside cpu: p10 | p50 | beside memory: p10 | p50 | beside disk: p10 | p50 | default |\n")
+	out.WriteString("| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
+	for _, kind := range noise.Kinds {
+		row := []string{string(kind), fmt.Sprint(len(all[kind]["quiet"]))}
+		for _, level := range []float64{0.5, 0.9, 0.99} {
+			row = append(row, at(all[kind]["quiet"], level))
+		}
+		for _, neighbour := range []string{"cpu", "memory", "disk"} {
+			for _, level := range []float64{0.1, 0.5} {
+				row = append(row, at(all[kind][neighbour], level))
+			}
+		}
+		fmt.Fprintf(&out, "| %s | %g %% |\n", strings.Join(row, " | "), 100*noise.Default(kind))
+	}
+	return out.String()
+}
+
+// at is the nearest rank, in per cent; empty without a reading.
+func at(shares []float64, level float64) string {
+	if len(shares) == 0 {
+		return ""
+	}
+	slices.Sort(shares)
+	rank := int(math.Ceil(level*float64(len(shares)))) - 1
+	return fmt.Sprintf("%.1f %%", 100*shares[max(rank, 0)])
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/internal/dashboard"
+)
+
+func TestDashboardsAsFlagsSay(t *testing.T) {
+	grafana := "--grafana-url=https://grafana.example.com/"
+	with := func(edit func(*dashboard.Config)) dashboard.Config {
+		config := dashboard.Config{LabelKey: "grafana_dashboard", LabelValue: "1", Folder: "Assay runs"}
+		edit(&config)
+		return config
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		want dashboard.Config
+		err  string
+	}{
+		"nothing":                               {want: with(func(*dashboard.Config) {})},
+		"Grafana's address":                     {args: []string{grafana}, want: with(func(c *dashboard.Config) { c.GrafanaURL, c.ConfigMaps = "https://grafana.example.com", true })},
+		"a Grafana that looks for no ConfigMap": {args: []string{grafana, "--dashboards=false"}, want: with(func(c *dashboard.Config) { c.GrafanaURL = "https://grafana.example.com" })},
+		"a Grafana whose address nobody knows":  {args: []string{"--dashboards"}, want: with(func(c *dashboard.Config) { c.ConfigMaps = true })},
+		"a sidecar with a label of its own": {args: []string{"--dashboard-label=example.com/dash=yes", "--dashboard-folder="}, want: with(func(c *dashboard.Config) {
+			c.LabelKey, c.LabelValue, c.Folder = "example.com/dash", "yes", ""
+		})},
+		"an address of reports":           {args: []string{"--reports-url=http://localhost:9000/assay"}, want: with(func(c *dashboard.Config) { c.ReportsURL = "http://localhost:9000/assay" })},
+		"an address without a scheme":     {args: []string{"--grafana-url=grafana.example.com"}, err: `--grafana-url is "grafana.example.com": use an address such as`},
+		"an address with a password":      {args: []string{"--reports-url=https://a:b@example.com"}, err: "--reports-url is"},
+		"an address that runs a program":  {args: []string{"--reports-url=javascript:alert(1)"}, err: "--reports-url is"},
+		"a label that Kubernetes refuses": {args: []string{"--dashboard-label==1"}, err: `--dashboard-label is "=1": use key=value`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options, command := &dashboardOptions{}, &cobra.Command{}
+			options.bind(command)
+			if err := command.ParseFlags(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			got, err := options.dashboards()
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("error %v, want %q", err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

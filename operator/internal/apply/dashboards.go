@@ -1,0 +1,46 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/utils/lru"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// rememberedDashboards bounds what is remembered. A run that was forgotten has its dashboard applied once more.
+const rememberedDashboards = 10000
+
+// dashboards remember which ones were applied since the operator started, so that a pass in which nothing about them changed
+// writes nothing. After a start each is applied once, which also brings those of an older operator up to date.
+type dashboards struct {
+	once    sync.Once
+	applied *lru.Cache
+}
+
+func (d *dashboards) known() *lru.Cache {
+	d.once.Do(func() { d.applied = lru.New(rememberedDashboards) })
+	return d.applied
+}
+
+// Dashboard applies the run's dashboard, if there shall be one and it is not there as it should be.
+func (a *Applier) Dashboard(ctx context.Context, run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) error {
+	pin, wanted := a.Dashboards.Pin(run, status)
+	if !wanted {
+		return nil
+	}
+	if before, ok := a.dashboards.known().Get(run.UID); ok && before == pin {
+		return nil
+	}
+	object, err := a.Dashboards.ConfigMap(run, pin)
+	if err != nil {
+		return err
+	}
+	if err := a.apply(ctx, run, object); err != nil {
+		return fmt.Errorf("apply ConfigMap %s: %w", object.Name, err)
+	}
+	a.dashboards.known().Add(run.UID, pin)
+	return nil
+}

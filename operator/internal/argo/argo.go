@@ -1,0 +1,85 @@
+// Package argo tells whether the cluster's Argo Workflows can run waves: that its API is there and knows every field that
+// Assay writes.
+package argo
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// Needed is the oldest version that is supported.
+const Needed = "v3.7"
+
+const remedy = "install Argo Workflows " + Needed + " or later with its CRDs, or charts/assay with argo.mode=bundled; the run goes on by itself then"
+
+// Checker asks the API server.
+type Checker struct {
+	// Kinds lists what is served of Argo's API; a NotFound error means nothing.
+	Kinds func(ctx context.Context) (*metav1.APIResourceList, error)
+	// Try writes a workflow with every field that Assay uses, without storing it.
+	Try func(ctx context.Context) error
+}
+
+// judgeKinds tells from what is served whether Argo is there at all. An error is one of asking: nothing is known then.
+func judgeKinds(list *metav1.APIResourceList, err error) (plan.ArgoState, error) {
+	if err != nil && !apierrors.IsNotFound(err) {
+		return plan.ArgoState{}, err
+	}
+	serves := func(kind string) bool {
+		return list != nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == kind })
+	}
+	switch {
+	case !serves("Workflow"):
+		return plan.ArgoState{
+			Problem: assayv1alpha1.ReasonArgoMissing, Absent: true,
+			Message: fmt.Sprintf("the cluster has no Argo Workflows: the API server does not serve kind Workflow of %s; %s", workflow.GroupVersion, remedy),
+		}, nil
+	case !serves("WorkflowTaskResult"):
+		return plan.ArgoState{
+			Problem: assayv1alpha1.ReasonArgoTooOld,
+			Message: fmt.Sprintf("Argo's CRDs are older than %s: kind WorkflowTaskResult, with which pods report, is not served; %s", Needed, remedy),
+		}, nil
+	}
+	return plan.ArgoState{}, nil
+}
+
+// unknownField finds the field in what the API server says of one that a CRD does not have.
+var unknownField = regexp.MustCompile(`(\.spec[^\s:]*): field not declared in schema|unknown field "(spec[^"]*)"`)
+
+// judgeTry tells from the answer to a workflow whether a field is missing. Any other refusal says nothing about Argo.
+func judgeTry(err error) plan.ArgoState {
+	if err == nil {
+		return plan.ArgoState{}
+	}
+	match := unknownField.FindStringSubmatch(err.Error())
+	if match == nil {
+		return plan.ArgoState{}
+	}
+	return plan.ArgoState{
+		Problem: assayv1alpha1.ReasonArgoTooOld,
+		Message: fmt.Sprintf("Argo's CRDs are older than %s: they do not know the field %s of a Workflow; %s", Needed, match[1]+match[2], remedy),
+	}
+}
+
+// check asks what is served and, if asked to, tries a workflow.
+func (c *Checker) check(ctx context.Context, try bool) (plan.ArgoState, error) {
+	list, err := c.Kinds(ctx)
+	state, err := judgeKinds(list, err)
+	if err != nil || state.Problem != "" || !try {
+		return state, err
+	}
+	err = c.Try(ctx)
+	if ctx.Err() != nil {
+		return plan.ArgoState{}, ctx.Err()
+	}
+	return judgeTry(err), nil
+}

@@ -1,0 +1,42 @@
+package controller
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/observe"
+)
+
+// A cached run has what the queue and the metrics need, and not the bulk of it: there may be thousands.
+func TestACachedRunIsSmallAndStillInTheQueue(t *testing.T) {
+	run := &assayv1alpha1.BenchmarkRun{}
+	run.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+	run.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}"}
+	run.Spec.TemplateRef = &assayv1alpha1.TemplateReference{Name: "pir-scan"}
+	run.Spec.Placement = assayv1alpha1.Placement{CPUs: 3, NodeSelector: map[string]string{"a": "b"}}
+	run.Spec.Template = &assayv1alpha1.BenchmarkTemplateSpec{Image: "x"}
+	run.Spec.Gates = make([]assayv1alpha1.Gate, 64)
+	run.Status = assayv1alpha1.BenchmarkRunStatus{
+		Phase: assayv1alpha1.PhasePending, Verdict: assayv1alpha1.VerdictGo, Gates: make([]assayv1alpha1.GateStatus, 128),
+		Warnings: []string{"w"}, Leases: []assayv1alpha1.LeaseStatus{{Node: "n"}},
+		Conditions: []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: assayv1alpha1.ReasonWaitingForLease}},
+	}
+	kept, err := slim(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := kept.(*assayv1alpha1.BenchmarkRun)
+	if got.ManagedFields != nil || got.Annotations != nil || got.Spec.Template != nil || got.Spec.Gates != nil || got.Status.Gates != nil || got.Status.Warnings != nil {
+		t.Errorf("it keeps what nothing reads: %+v", got)
+	}
+	if !observe.WaitsForLease(got) || got.Spec.Placement.CPUs != 3 || got.Spec.TemplateRef.Name != "pir-scan" || got.Status.Verdict != assayv1alpha1.VerdictGo || len(got.Status.Leases) != 1 {
+		t.Errorf("something that is read is gone: %+v", got)
+	}
+	got.Spec.Cancel = ptr.To(true)
+	if kept, err = slim(got); err != nil || observe.WaitsForLease(kept.(*assayv1alpha1.BenchmarkRun)) {
+		t.Errorf("a run that is cancelled waits for nothing: %v", err)
+	}
+}

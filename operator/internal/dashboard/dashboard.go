@@ -1,0 +1,146 @@
+// Package dashboard makes the Grafana dashboard of one run: the one that dashboards/ has for any run, with the run fixed.
+package dashboard
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+// SharedUID is the dashboard for any run, as dashboards/ names it.
+const SharedUID = "assay-run"
+
+// FolderAnnotation is what Grafana's sidecar is commonly told to read the folder from.
+const FolderAnnotation = "grafana_folder"
+
+// How much of the time around a run is shown. The last scrape of Prometheus comes after the end, and an answer is not older
+// than its samples by more than 5 minutes.
+const (
+	before = time.Minute
+	after  = 2 * time.Minute
+)
+
+// Config says which dashboards there are. The zero value is none.
+type Config struct {
+	// GrafanaURL is where people's browsers find Grafana; empty if that is not known.
+	GrafanaURL string
+	// ConfigMaps says whether every run gets a dashboard of its own, for the sidecar of a Grafana that looks for LabelKey.
+	ConfigMaps           bool
+	LabelKey, LabelValue string
+	// Folder is the folder in Grafana that dashboards of runs go to; empty leaves it to the sidecar.
+	Folder string
+	// ReportsURL is where people's browsers find the objects of the ledgers' bucket, by key; empty if they do not.
+	ReportsURL string
+}
+
+// Pin is what the dashboard of a run depends on beside the run's name: if it is the same, so is the dashboard.
+type Pin struct{ From, To, Report, Metric, Axis string }
+
+// Pin returns what fixes the run's dashboard, and whether it shall have one. A run that was never accepted has none.
+func (c Config) Pin(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) (Pin, bool) {
+	if !c.ConfigMaps || status.Experiment == "" {
+		return Pin{}, false
+	}
+	from, to := times(run, status)
+	pin := Pin{From: from.UTC().Format(time.RFC3339), To: "now", Report: c.Report(status.Report)}
+	if to != nil {
+		pin.To = to.UTC().Format(time.RFC3339)
+	}
+	for _, gate := range run.Spec.Gates {
+		if gate.Metric != "" {
+			pin.Metric = gate.Metric
+			break
+		}
+	}
+	if sweep := run.Spec.Sweep; sweep != nil && len(sweep.Axes) > 0 {
+		pin.Axis = sweep.Axes[0].Name
+	}
+	return pin, true
+}
+
+// Link is the address of the run's dashboard: its own, or the one for any run with the run chosen. It is empty if Grafana's
+// address is not known or the run was never accepted.
+func (c Config) Link(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) string {
+	switch {
+	case c.GrafanaURL == "" || status.Experiment == "":
+		return ""
+	case c.ConfigMaps:
+		return c.GrafanaURL + "/d/" + UID(run)
+	}
+	from, to := times(run, status)
+	values := url.Values{"var-namespace": {run.Namespace}, "var-run": {run.Name}, "from": {strconv.FormatInt(from.UnixMilli(), 10)}, "to": {"now"}}
+	if to != nil {
+		values.Set("to", strconv.FormatInt(to.UnixMilli(), 10))
+	}
+	return c.GrafanaURL + "/d/" + SharedUID + "?" + values.Encode()
+}
+
+// times are from when to when the run is shown; it goes on as long as there is no end.
+func times(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) (from time.Time, to *time.Time) {
+	from = run.CreationTimestamp.Time
+	if status.StartTime != nil {
+		from = status.StartTime.Time
+	}
+	if status.CompletionTime != nil {
+		end := status.CompletionTime.Add(after)
+		to = &end
+	}
+	return from.Add(-before), to
+}
+
+// Report is the address of a report for a browser, or empty if there is none.
+func (c Config) Report(report string) string {
+	parsed, err := url.Parse(report)
+	switch {
+	case err != nil || report == "":
+		return ""
+	case parsed.Scheme == "http" || parsed.Scheme == "https":
+		return report
+	case c.ReportsURL == "" || parsed.Scheme != "s3":
+		return ""
+	}
+	return c.ReportsURL + parsed.EscapedPath()
+}
+
+// UID identifies the run's dashboard in Grafana, which takes up to 40 characters.
+func UID(run *assayv1alpha1.BenchmarkRun) string {
+	return "assay-" + strings.ReplaceAll(string(run.UID), "-", "")
+}
+
+// ConfigMap is the run's dashboard for Grafana's sidecar. Its name has a part of the run's uid, so that it is not confused with
+// anybody else's or with that of an earlier run, and so has its key, as sidecars write all dashboards into one folder.
+func (c Config) ConfigMap(run *assayv1alpha1.BenchmarkRun, pin Pin) (*corev1.ConfigMap, error) {
+	content, err := render(run, pin)
+	if err != nil {
+		return nil, fmt.Errorf("dashboard of %s/%s: %w", run.Namespace, run.Name, err)
+	}
+	object := &corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: run.Namespace, Name: Name(run),
+			Labels: map[string]string{
+				workflow.ManagedByLabel: workflow.ManagedBy, workflow.RunLabel: run.Name, workflow.RunUIDLabel: string(run.UID),
+				c.LabelKey: c.LabelValue,
+			},
+		},
+		Data: map[string]string{UID(run) + ".json": string(content)},
+	}
+	if c.Folder != "" {
+		object.Annotations = map[string]string{FolderAnnotation: c.Folder}
+	}
+	return object, nil
+}
+
+// Name of the run's ConfigMap.
+func Name(run *assayv1alpha1.BenchmarkRun) string {
+	uid := string(run.UID)
+	return run.Name + "-dashboard-" + uid[:min(len(uid), 8)]
+}

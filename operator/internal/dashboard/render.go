@@ -1,0 +1,116 @@
+package dashboard
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// template is the dashboard for any run, written by make generate from dashboards/.
+//
+//go:embed run.json
+var template []byte
+
+// verdictPanel has the link to the report, as that is where the verdict comes from.
+const verdictPanel = "Verdict"
+
+type object = map[string]any
+
+// render fixes the template's variables and times.
+func render(run *assayv1alpha1.BenchmarkRun, pin Pin) ([]byte, error) {
+	var out object
+	if err := json.Unmarshal(template, &out); err != nil {
+		return nil, err
+	}
+	name := run.Namespace + "/" + run.Name
+	out["uid"], out["title"] = UID(run), "Assay: "+name
+	out["description"] = "BenchmarkRun " + name + ", as Assay's operator shows it."
+	// Not among the overviews, to which all dashboards link.
+	out["tags"] = []string{"assay", "run"}
+	out["time"] = object{"from": pin.From, "to": pin.To}
+	if pin.To != "now" {
+		delete(out, "refresh") // Nothing changes any more.
+	}
+	for variable, value := range map[string]string{"namespace": run.Namespace, "run": run.Name} {
+		if err := fix(out, variable, value); err != nil {
+			return nil, err
+		}
+	}
+	for variable, value := range map[string]string{"metric": pin.Metric, "axis": pin.Axis} {
+		if err := choose(out, variable, value); err != nil {
+			return nil, err
+		}
+	}
+	if pin.Report != "" {
+		if err := linkReport(out, pin.Report); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(out)
+}
+
+// fix makes a variable a constant.
+func fix(out object, name, value string) error {
+	found, err := variable(out, name)
+	if err != nil {
+		return err
+	}
+	label := found["label"]
+	clear(found)
+	found["type"], found["name"], found["label"] = "constant", name, label
+	found["query"], found["current"] = value, object{"text": value, "value": value}
+	found["hide"], found["skipUrlSync"] = 2, true // 2 hides it and its label.
+	return nil
+}
+
+// choose makes a value the first choice of a variable. Grafana takes another one if there is no such value.
+func choose(out object, name, value string) error {
+	if value == "" {
+		return nil
+	}
+	found, err := variable(out, name)
+	if err != nil {
+		return err
+	}
+	found["current"] = object{"text": value, "value": value}
+	return nil
+}
+
+func variable(out object, name string) (object, error) {
+	templating, _ := out["templating"].(object)
+	list, _ := templating["list"].([]any)
+	for _, each := range list {
+		if found, ok := each.(object); ok && found["name"] == name {
+			return found, nil
+		}
+	}
+	return nil, fmt.Errorf("run.json has no variable %s", name)
+}
+
+// linkReport puts links to the report beside the variables and on the verdict.
+func linkReport(out object, report string) error {
+	link := object{
+		"title": "Report", "type": "link", "icon": "doc", "tooltip": "The report of the newest analysis", "url": report, "tags": []string{},
+		"asDropdown": false, "targetBlank": true, "includeVars": false, "keepTime": false,
+	}
+	links, _ := out["links"].([]any)
+	out["links"] = append([]any{link}, links...)
+	panels, _ := out["panels"].([]any)
+	for _, each := range panels {
+		panel, _ := each.(object)
+		if panel["title"] != verdictPanel {
+			continue
+		}
+		config, _ := panel["fieldConfig"].(object)
+		defaults, ok := config["defaults"].(object)
+		if !ok {
+			break
+		}
+		defaults["links"] = []any{object{"title": "The report", "url": report, "targetBlank": true}}
+		return nil
+	}
+	return errors.New("run.json has no panel " + verdictPanel)
+}

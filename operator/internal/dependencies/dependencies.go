@@ -1,0 +1,150 @@
+// Package dependencies says how what the operator needs stands: the ledger, Argo Workflows, and whoever reads its metrics.
+// It answers whoever asks, without any run.
+package dependencies
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/observe"
+)
+
+// Path of the page, on the port of the metrics.
+const Path = "/dependencies"
+
+const metricsPath = "/metrics"
+
+// Report is the page.
+type Report struct {
+	Ledger     Finding `json:"ledger"`
+	Argo       Finding `json:"argo"`
+	Prometheus Finding `json:"prometheus"`
+}
+
+// Finding is how one dependency stands.
+type Finding struct {
+	OK bool `json:"ok"`
+	// Reason is the condition reason that runs have meanwhile; empty when OK.
+	Reason string `json:"reason,omitempty"`
+	// Found is what is there, or what is wrong; Remedy what to do.
+	Found  string `json:"found"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+const (
+	// checkTimeout bounds what a question to the ledger may take.
+	checkTimeout = 10 * time.Second
+	// scrapePatience is how long nobody may read the metrics before it is worth a word.
+	scrapePatience = 5 * time.Minute
+)
+
+// Scrapes notices when somebody reads the metrics.
+type Scrapes struct {
+	Clock clock.PassiveClock
+
+	mutex sync.Mutex
+	last  time.Time
+}
+
+// Filter is a filter of the metrics server.
+func (s *Scrapes) Filter(*rest.Config, *http.Client) (server.Filter, error) {
+	return func(_ logr.Logger, next http.Handler) (http.Handler, error) {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == metricsPath {
+				s.mutex.Lock()
+				s.last = s.Clock.Now()
+				s.mutex.Unlock()
+			}
+			next.ServeHTTP(w, r)
+		}), nil
+	}, nil
+}
+
+func (s *Scrapes) newest() time.Time {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.last
+}
+
+// Page answers questions over HTTP.
+type Page struct {
+	store   ledger.Store
+	argo    observe.ArgoStates
+	scrapes *Scrapes
+	clock   clock.PassiveClock
+	started time.Time
+}
+
+// New returns the page of an operator that starts now.
+func New(store ledger.Store, argo observe.ArgoStates, scrapes *Scrapes, clock clock.PassiveClock) *Page {
+	return &Page{store: store, argo: argo, scrapes: scrapes, clock: clock, started: clock.Now()}
+}
+
+// ServeHTTP looks now, and answers with a Report.
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	// Whoever asked may be gone: nobody else is to be told.
+	_ = encoder.Encode(p.Report(r.Context()))
+}
+
+// Report looks now.
+func (p *Page) Report(ctx context.Context) Report {
+	return Report{Ledger: p.ledger(ctx), Argo: p.argoWorkflows(), Prometheus: p.prometheus()}
+}
+
+func (p *Page) ledger(ctx context.Context) Finding {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	err := p.store.Check(ctx)
+	if err == nil {
+		err = ledger.CheckWrite(ctx, p.store)
+	}
+	if err == nil {
+		return Finding{OK: true, Found: p.store.URL() + " can be read and written"}
+	}
+	out := Finding{Reason: observe.Problem(err), Found: err.Error()}
+	var fault *ledger.Fault
+	if errors.As(err, &fault) {
+		out.Found, out.Remedy = fmt.Sprintf("%s: %s: %s", fault.Tried, fault.Cause, fault.Found), fault.Remedy
+	}
+	return out
+}
+
+func (p *Page) argoWorkflows() Finding {
+	if state := p.argo.State(); state.Problem != "" {
+		return Finding{Reason: state.Problem, Found: state.Message}
+	}
+	return Finding{OK: true, Found: "serves Workflows with every field that is needed"}
+}
+
+// prometheus tells when the metrics were read last. Runs do not need it.
+func (p *Page) prometheus() Finding {
+	now, last := p.clock.Now(), p.scrapes.newest()
+	switch {
+	case now.Sub(last) < scrapePatience:
+		return Finding{OK: true, Found: fmt.Sprintf("the metrics were read %s ago", now.Sub(last).Round(time.Second))}
+	case now.Sub(p.started) < scrapePatience:
+		return Finding{OK: true, Found: fmt.Sprintf("nobody has read the metrics yet; the operator started %s ago", now.Sub(p.started).Round(time.Second))}
+	}
+	since := "since the operator started, " + now.Sub(p.started).Round(time.Minute).String() + " ago"
+	if !last.IsZero() {
+		since = "for " + now.Sub(last).Round(time.Minute).String()
+	}
+	return Finding{
+		Found:  "nobody has read the metrics " + since,
+		Remedy: "runs work without; for dashboards and alerts set prometheus.mode=bundled, or prometheus.operator.enabled=true for a Prometheus Operator, or let yours find Services annotated prometheus.io/scrape",
+	}
+}

@@ -1,0 +1,97 @@
+package dependencies
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	testclock "k8s.io/utils/clock/testing"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/plan"
+)
+
+type argoState plan.ArgoState
+
+func (s *argoState) State() plan.ArgoState { return plan.ArgoState(*s) }
+
+// store answers as a real one does: empty code is a store without fault.
+func store(t *testing.T, code *string) ledger.Store {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case *code != "":
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code></Error>", *code)
+		case r.Method == http.MethodPut:
+			w.WriteHeader(http.StatusPreconditionFailed)
+			_, _ = fmt.Fprint(w, "<Error><Code>PreconditionFailed</Code></Error>")
+		default:
+			_, _ = fmt.Fprint(w, "<ListBucketResult></ListBucketResult>")
+		}
+	}))
+	t.Cleanup(server.Close)
+	opened, err := ledger.Open(t.Context(), "s3://bench?endpoint="+server.URL, ledger.Options{AccessKey: "a", SecretKey: "b", Timeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened
+}
+
+func TestThePageFollowsWhatItLooksAt(t *testing.T) {
+	code, argo := "", &argoState{}
+	clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	scrapes := &Scrapes{Clock: clock}
+	page := New(store(t, &code), argo, scrapes, clock)
+	filter, err := scrapes.Filter(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := filter(logr.Discard(), http.NotFoundHandler())
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(handler http.Handler, path string) *httptest.ResponseRecorder {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil).WithContext(t.Context()))
+		return answer
+	}
+	want := func(when string, check func(Report) bool) {
+		t.Helper()
+		var report Report
+		raw := get(page, Path).Body.Bytes()
+		if err := json.Unmarshal(raw, &report); err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		if !check(report) {
+			t.Errorf("%s the page is\n%s", when, raw)
+		}
+	}
+	want("at the start", func(r Report) bool {
+		return r.Ledger.OK && strings.Contains(r.Ledger.Found, "s3://bench") && r.Argo.OK && r.Prometheus.OK
+	})
+	code, argo.Problem, argo.Message = "SignatureDoesNotMatch", assayv1alpha1.ReasonArgoMissing, "no Argo"
+	want("with a wrong key and without Argo", func(r Report) bool {
+		return !r.Ledger.OK && r.Ledger.Reason == assayv1alpha1.ReasonLedgerCredentials && strings.Contains(r.Ledger.Remedy, "secret key") &&
+			!r.Argo.OK && r.Argo.Found == "no Argo"
+	})
+	code, argo.Problem = "", ""
+	want("once both are repaired", func(r Report) bool { return r.Ledger.OK && r.Argo.OK })
+
+	clock.Step(scrapePatience)
+	want("when nobody read the metrics", func(r Report) bool {
+		return !r.Prometheus.OK && strings.Contains(r.Prometheus.Remedy, "prometheus.mode=bundled")
+	})
+	get(metrics, "/dependencies")
+	want("when somebody read another page", func(r Report) bool { return !r.Prometheus.OK })
+	get(metrics, "/metrics")
+	want("when somebody read them", func(r Report) bool { return r.Prometheus.OK })
+	clock.Step(2 * scrapePatience)
+	want("when somebody stopped to", func(r Report) bool { return !r.Prometheus.OK && strings.Contains(r.Prometheus.Found, "for 10m") })
+}

@@ -1,0 +1,58 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// noArgument is the argument of a parameter that the process gets by its environment only.
+const noArgument = "None"
+
+// arguments are how a command that does not name the parameter gets its value: in one argument, in two, or in none.
+func arguments(parameter assayv1alpha1.Parameter, value string) []string {
+	switch argument := parameter.Argument; {
+	case argument == noArgument:
+		return nil
+	case argument == "":
+		return []string{"--" + kebab(parameter.Name) + "=" + value}
+	case strings.HasSuffix(argument, "="):
+		return []string{argument + value}
+	default:
+		return []string{argument, value}
+	}
+}
+
+// variables are those of the environment that parameters name themselves.
+func variables(template *assayv1alpha1.BenchmarkTemplateSpec, values map[string]string) map[string]string {
+	out := make(map[string]string, 2*len(values))
+	for _, parameter := range template.Parameters {
+		if value, ok := values[parameter.Name]; ok && parameter.Env != "" {
+			out[parameter.Env] = value
+		}
+	}
+	return out
+}
+
+// checkArguments reports parameters that could not reach the process as the template says.
+func checkArguments(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
+	var variables []string
+	for i, parameter := range template.Parameters {
+		field := fmt.Sprintf("template.parameters[%d]", i)
+		if parameter.Argument != "" && named(template, parameter.Name) {
+			problems.add(field+".argument", "a command names $(%s) already, so %s would never be used: remove one of them", parameter.Name, parameter.Argument)
+		}
+		if parameter.Env == "" {
+			continue
+		}
+		if strings.HasPrefix(parameter.Env, "ASSAY_") {
+			problems.add(field+".env", "variables that begin with ASSAY_ are Assay's own, and %s does: use another name", parameter.Env)
+		}
+		if slices.Contains(variables, parameter.Env) {
+			problems.add(field+".env", "variable %s is that of another parameter too", parameter.Env)
+		}
+		variables = append(variables, parameter.Env)
+	}
+}

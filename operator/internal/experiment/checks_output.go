@@ -1,0 +1,102 @@
+package experiment
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// sampleFields are the figures of which a tool gives every sample; an empty name stands for what the format usually has. Of
+// formats that are not here, all figures have samples, or none (k6).
+var sampleFields = map[assayv1alpha1.OutputFormat][]string{
+	assayv1alpha1.CriterionOutput:       {"", "sample", "throughput"},
+	assayv1alpha1.HyperfineOutput:       {"", "times", "memory_usage_byte"},
+	assayv1alpha1.PytestBenchmarkOutput: {"", "data"},
+	assayv1alpha1.K6Output:              {},
+}
+
+// aggregates are the endings of benchmarks that Google Benchmark computes from repetitions.
+var aggregates = []string{"_mean", "_median", "_stddev", "_cv"}
+
+// checkOutput reports outputs that could not be read.
+func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
+	output := template.Output
+	if slices.Contains(strings.Split(output.Path, "/"), "..") {
+		problems.add("template.output.path", "%q has .. in it: write where it ends", output.Path)
+	}
+	if output.Format == assayv1alpha1.CriterionOutput && path.IsAbs(output.Path) {
+		problems.add("template.output.path", "Criterion's folder must be of this trial, so its path is relative to the trial's own folder: write criterion, and set CRITERION_HOME to the same")
+	}
+	if output.Format == assayv1alpha1.AssayResult {
+		for i, metric := range template.Metrics {
+			if metric.From != nil {
+				problems.add(fmt.Sprintf("template.metrics[%d].from", i), "an AssayResult names its metrics itself: remove from, or set template.output.format")
+			}
+		}
+		return
+	}
+	if template.Parity == assayv1alpha1.ParityRequired {
+		problems.add("template.parity", "output of format %s has no parity digest: set parity: None", output.Format)
+	}
+	for i, metric := range template.Metrics {
+		field := fmt.Sprintf("template.metrics[%d].from", i)
+		from := assayv1alpha1.MetricSource{}
+		if metric.From != nil {
+			from = *metric.From
+		}
+		switch {
+		case output.Format == assayv1alpha1.K6Output && from.Benchmark == "":
+			problems.add(field+".benchmark", "k6 has many metrics: name one, such as http_req_duration")
+		case output.Format == assayv1alpha1.K6Output && from.Field == "":
+			problems.add(field+".field", "k6 computes several figures of %s: name one, such as p(95)", from.Benchmark)
+		case output.Format == assayv1alpha1.CSVOutput && from.Field == "":
+			problems.add(field+".field", "a table has several columns: name one")
+		case output.Format == assayv1alpha1.CSVOutput && from.Benchmark != "" && !strings.Contains(from.Benchmark, "="):
+			problems.add(field+".benchmark", "%q chooses no rows: write column=value", from.Benchmark)
+		}
+	}
+}
+
+// hasSamples tells whether the tool gives the samples of a metric, of which percentiles can be computed.
+func hasSamples(output assayv1alpha1.Output, metric *assayv1alpha1.Metric) bool {
+	from := assayv1alpha1.MetricSource{}
+	if metric.From != nil {
+		from = *metric.From
+	}
+	switch output.Format {
+	case assayv1alpha1.CriterionOutput:
+		if output.Path == "" {
+			return false // It prints medians.
+		}
+	case assayv1alpha1.GoogleBenchmarkOutput:
+		return !slices.ContainsFunc(aggregates, func(ending string) bool { return strings.HasSuffix(from.Benchmark, ending) })
+	}
+	fields, listed := sampleFields[output.Format]
+	return !listed || slices.Contains(fields, from.Field)
+}
+
+// checkSummaries refuses percentiles of figures that are one number per trial: a percentile of summaries is none of what was
+// summarised.
+func checkSummaries(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
+	check := func(field, name string, statistic assayv1alpha1.Statistic) {
+		metric := findMetric(template, name)
+		if metric == nil || hasSamples(template.Output, metric) || !strings.HasPrefix(string(statistic), "p") {
+			return
+		}
+		problems.add(field, "%s of metric %q cannot be computed, because %s gives one figure per trial and no samples: take the tool's own percentile in from.field, with statistic value", statistic, name, template.Output.Format)
+	}
+	for i, metric := range template.Metrics {
+		check(fmt.Sprintf("template.metrics[%d].statistic", i), metric.Name, metric.Statistic)
+	}
+	for i, gate := range spec.Gates {
+		check(fmt.Sprintf("spec.gates[%d].statistic", i), gate.Metric, gate.Statistic)
+	}
+	if spec.Search != nil {
+		for i, constraint := range spec.Search.SubjectTo {
+			check(fmt.Sprintf("spec.search.subjectTo[%d].statistic", i), constraint.Metric, constraint.Statistic)
+		}
+	}
+}

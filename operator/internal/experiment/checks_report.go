@@ -1,0 +1,64 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// checkReport refuses a table that would have a column or a row of nothing: it is read when the machine time is spent.
+func checkReport(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, points []record.Point, problems *Invalid) {
+	if spec.Report == nil {
+		return
+	}
+	names := map[string]bool{}
+	for i := range spec.Report.Tables {
+		table := &spec.Report.Tables[i]
+		field := fmt.Sprintf("spec.report.tables[%d]", i)
+		if names[table.Name] {
+			problems.add(field+".name", "table %q is named twice", table.Name)
+		}
+		names[table.Name] = true
+		checkAt(spec.Sweep, table.At, points, field, problems)
+		for j, name := range table.Arms {
+			known := slices.ContainsFunc(spec.Arms, func(arm assayv1alpha1.Arm) bool { return arm.Name == name })
+			if !known && !(spec.Design.NullArm && name == NullArm) {
+				problems.add(fmt.Sprintf("%s.arms[%d]", field, j), "the run has no arm %q", name)
+			}
+		}
+		if metric := findMetric(template, table.Total); table.Total != "" && (metric == nil || metric.Unit != "s") {
+			problems.add(field+".total", "the template has no metric %q in seconds; it has %s", table.Total, metricNames(template))
+		}
+		for j, column := range table.Columns {
+			checkColumn(spec, template, column, fmt.Sprintf("%s.columns[%d]", field, j), problems)
+		}
+	}
+}
+
+func checkColumn(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, column assayv1alpha1.ReportColumn, field string, problems *Invalid) {
+	if _, ok := Scale(column.Scale); !ok {
+		problems.add(field+".scale", "%q is no scale: write n, u, m, k, M, G, T, Ki, Mi, Gi or Ti", column.Scale)
+	}
+	if (column.Metric == "") == (column.Phase == "") {
+		problems.add(field, "a column shows either a metric or a phase")
+		return
+	}
+	if column.Phase != "" {
+		return // Which phases there are is known only when the program has run.
+	}
+	metric := findMetric(template, column.Metric)
+	switch {
+	case metric == nil:
+		problems.add(field+".metric", "the template has no metric %q; it has %s", column.Metric, metricNames(template))
+	case column.Statistic == "" || column.Statistic == metric.Statistic:
+	case !slices.ContainsFunc(spec.Gates, func(gate assayv1alpha1.Gate) bool {
+		return gate.Metric == column.Metric && gate.Statistic == column.Statistic
+	}):
+		problems.add(field+".statistic", "%s of %s is not computed, because no gate asks for it: add a gate, with severity Advisory if it shall decide nothing", column.Statistic, column.Metric)
+	}
+	if column.Compared && len(spec.Arms) == 1 {
+		problems.add(field+".compared", "there is no baseline to compare with, the run has one arm")
+	}
+}

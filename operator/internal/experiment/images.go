@@ -1,0 +1,121 @@
+package experiment
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// imageReference is the form that the API server accepts. Nothing in it means anything to Argo.
+var imageReference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
+
+// hasImages tells whether some arm has an image of its own, so that the programs of all arms are copied out of images.
+func hasImages(spec *assayv1alpha1.BenchmarkRunSpec) bool {
+	return slices.ContainsFunc(spec.Arms, func(a assayv1alpha1.Arm) bool { return a.Image != "" })
+}
+
+// withImages names the image of every arm, where they have any: its own, else the template's. The null arm has the
+// baseline's.
+func withImages(arms []record.Arm, spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) []record.Arm {
+	if !hasImages(spec) {
+		return arms
+	}
+	for i := range arms {
+		arms[i].Image = spec.Arms[source(spec, i)].Image
+		if arms[i].Image == "" {
+			arms[i].Image = template.Image
+		}
+	}
+	return arms
+}
+
+// ImageNames are the images that the programs are from, for people: the template's, or those of the arms.
+func (e *Experiment) ImageNames() string {
+	var parts []string
+	for _, arm := range e.Arms {
+		if arm.Image != "" && !arm.Null {
+			parts = append(parts, arm.Name+": "+arm.Image)
+		}
+	}
+	if len(parts) == 0 {
+		return e.Template.Image
+	}
+	return strings.Join(parts, ", ")
+}
+
+// checkImages reports images that programs cannot be copied out of.
+func checkImages(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, cells []record.Cell, problems *Invalid) {
+	for i, file := range template.Files {
+		if !path.IsAbs(file) || path.Clean(file) != file {
+			problems.add(fmt.Sprintf("template.files[%d]", i), "%q is no absolute path: write it as /app/bin, without .. and without a slash at its end", file)
+		}
+	}
+	if !hasImages(spec) {
+		return
+	}
+	for i, arm := range spec.Arms {
+		if arm.Image != "" && !imageReference.MatchString(arm.Image) {
+			problems.add(fmt.Sprintf("spec.arms[%d].image", i), "%q is no image: write it as registry/name:tag or registry/name@sha256:…", arm.Image)
+		}
+	}
+	reported := map[string]bool{}
+	for _, cell := range cells {
+		for i, program := range programs(cell) {
+			field := commands(template)[i].field + "[0]"
+			if reported[field] {
+				continue
+			}
+			switch {
+			case !path.IsAbs(program) || path.Clean(program) != program:
+				reported[field] = true
+				problems.add(field, "the arms have images, which the program is copied out of, and %q is no absolute path in them: write it as /bin/name", program)
+			case len(template.Files) > 0 && !covered(template.Files, program):
+				reported[field] = true
+				problems.add(field, "the program %s is not among template.files, which are what is copied out of the arms' images: add it", program)
+			}
+		}
+	}
+}
+
+// programs are what the trials of a cell execute, in the order of the template's commands.
+func programs(cell record.Cell) []string {
+	var out []string
+	for _, role := range cell.Roles {
+		out = append(out, first(role.Argv))
+	}
+	return append(out, first(cell.Argv))
+}
+
+func first(argv []string) string {
+	if len(argv) == 0 {
+		return "" // Reported as a command that names no program.
+	}
+	return argv[0]
+}
+
+// covered tells whether a file is one of those named, or inside a folder that is.
+func covered(files []string, file string) bool {
+	return slices.ContainsFunc(files, func(named string) bool {
+		return named == file || named == "/" || strings.HasPrefix(file, named+"/")
+	})
+}
+
+// Files are what is copied out of an arm's image: what the template names, else the programs of its cells.
+func (e *Experiment) Files(image string) []string {
+	if len(e.Template.Files) > 0 {
+		return e.Template.Files
+	}
+	var out []string
+	for _, cell := range e.Cells {
+		if e.Arms[cell.Arm].Image == image {
+			out = append(out, programs(cell)...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,153 @@
+package experiment
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// hyperfine makes the template one whose output another tool writes.
+func hyperfine(t *templateSpec) {
+	t.Output.Format, t.Parity = assayv1alpha1.HyperfineOutput, assayv1alpha1.ParityNone
+}
+
+func TestFreezeRefusesOutputsThatCannotBeRead(t *testing.T) {
+	from := func(t *templateSpec, metric int, from assayv1alpha1.MetricSource) { t.Metrics[metric].From = &from }
+	k6 := func(t *templateSpec) {
+		hyperfine(t)
+		t.Output.Format = assayv1alpha1.K6Output
+		for i := range t.Metrics {
+			from(t, i, assayv1alpha1.MetricSource{Benchmark: "http_reqs", Field: "rate"})
+		}
+	}
+	checkRefusals(t, testSpec, map[string]refusal{
+		"a source for a metric that the program reports itself": {
+			func(_ *runSpec, t *templateSpec) { from(t, 0, assayv1alpha1.MetricSource{Field: "ns/op"}) },
+			"template.metrics[0].from", "remove from, or set template.output.format",
+		},
+		"parity where there is no digest": {
+			func(_ *runSpec, t *templateSpec) { t.Output.Format = assayv1alpha1.GoBenchOutput },
+			"template.parity", "GoBench has no parity digest: set parity: None",
+		},
+		"a metric of k6 without its name": {
+			func(_ *runSpec, t *templateSpec) { k6(t); from(t, 0, assayv1alpha1.MetricSource{Field: "p(95)"}) },
+			"template.metrics[0].from.benchmark", "such as http_req_duration",
+		},
+		"a metric of k6 without its figure": {
+			func(_ *runSpec, t *templateSpec) {
+				k6(t)
+				from(t, 1, assayv1alpha1.MetricSource{Benchmark: "http_req_duration"})
+			},
+			"template.metrics[1].from.field", "such as p(95)",
+		},
+		"a table without a column": {
+			func(_ *runSpec, t *templateSpec) {
+				hyperfine(t)
+				t.Output.Format = assayv1alpha1.CSVOutput
+				from(t, 1, assayv1alpha1.MetricSource{Field: "rate"})
+			},
+			"template.metrics[0].from.field", "several columns: name one",
+		},
+		"rows that nothing chooses": {
+			func(_ *runSpec, t *templateSpec) {
+				hyperfine(t)
+				t.Output.Format = assayv1alpha1.CSVOutput
+				from(t, 0, assayv1alpha1.MetricSource{Field: "ms", Benchmark: "encode"})
+			},
+			"template.metrics[0].from.benchmark", "write column=value",
+		},
+		"a path that leads out of the trial's folder": {
+			func(_ *runSpec, t *templateSpec) { t.Output.Path = "a/../../b" },
+			"template.output.path", "has .. in it",
+		},
+		"a folder of Criterion that other trials write too": {
+			func(_ *runSpec, t *templateSpec) {
+				hyperfine(t)
+				t.Output = assayv1alpha1.Output{Format: assayv1alpha1.CriterionOutput, Path: "/tmp/criterion"}
+			},
+			"template.output.path", "relative to the trial's own folder",
+		},
+		"a percentile of summaries": {
+			func(_ *runSpec, t *templateSpec) { k6(t); t.Metrics[0].Statistic = assayv1alpha1.StatisticP95 },
+			"template.metrics[0].statistic", "K6 gives one figure per trial and no samples",
+		},
+		"a gate on a percentile of summaries": {
+			func(s *runSpec, t *templateSpec) {
+				hyperfine(t)
+				from(t, 0, assayv1alpha1.MetricSource{Field: "mean"})
+				s.Gates = []assayv1alpha1.Gate{{Name: "g", Metric: "latency", Statistic: assayv1alpha1.StatisticP90, Op: assayv1alpha1.RatioAtMost, Bound: "1"}}
+			},
+			"spec.gates[0].statistic", "p90 of metric \"latency\" cannot be computed",
+		},
+		"an argument of a parameter that the command names": {
+			func(_ *runSpec, t *templateSpec) {
+				t.Command, t.Parameters[0].Argument = append(t.Command, "$(batchSize)"), "-n"
+			},
+			"template.parameters[0].argument", "would never be used",
+		},
+		"a variable of two parameters": {
+			func(_ *runSpec, t *templateSpec) { t.Parameters[0].Env, t.Parameters[2].Env = "THREADS", "THREADS" },
+			"template.parameters[2].env", "variable THREADS is that of another parameter too",
+		},
+		"a variable of Assay's": {
+			func(_ *runSpec, t *templateSpec) { t.Parameters[0].Env = "ASSAY_TRIAL" },
+			"template.parameters[0].env", "Assay's own",
+		},
+	})
+}
+
+func TestFiguresWithSamplesHavePercentiles(t *testing.T) {
+	cases := map[string]struct {
+		output assayv1alpha1.Output
+		from   assayv1alpha1.MetricSource
+		want   bool
+	}{
+		"what a program reports itself":              {assayv1alpha1.Output{Format: assayv1alpha1.AssayResult}, assayv1alpha1.MetricSource{}, true},
+		"repeated lines of go test":                  {assayv1alpha1.Output{Format: assayv1alpha1.GoBenchOutput}, assayv1alpha1.MetricSource{Field: "B/op"}, true},
+		"runs of hyperfine":                          {assayv1alpha1.Output{Format: assayv1alpha1.HyperfineOutput}, assayv1alpha1.MetricSource{}, true},
+		"hyperfine's own mean":                       {assayv1alpha1.Output{Format: assayv1alpha1.HyperfineOutput}, assayv1alpha1.MetricSource{Field: "mean"}, false},
+		"Criterion's folder":                         {assayv1alpha1.Output{Format: assayv1alpha1.CriterionOutput, Path: "criterion"}, assayv1alpha1.MetricSource{}, true},
+		"Criterion's slope":                          {assayv1alpha1.Output{Format: assayv1alpha1.CriterionOutput, Path: "criterion"}, assayv1alpha1.MetricSource{Field: "slope"}, false},
+		"what Criterion prints":                      {assayv1alpha1.Output{Format: assayv1alpha1.CriterionOutput}, assayv1alpha1.MetricSource{}, false},
+		"repetitions of Google Benchmark":            {assayv1alpha1.Output{Format: assayv1alpha1.GoogleBenchmarkOutput}, assayv1alpha1.MetricSource{Benchmark: "BM_Sum/8"}, true},
+		"an aggregate of Google Benchmark":           {assayv1alpha1.Output{Format: assayv1alpha1.GoogleBenchmarkOutput}, assayv1alpha1.MetricSource{Benchmark: "BM_Sum/8_median"}, false},
+		"rounds of pytest-benchmark":                 {assayv1alpha1.Output{Format: assayv1alpha1.PytestBenchmarkOutput}, assayv1alpha1.MetricSource{Field: "data"}, true},
+		"operations per second of pytest-benchmark":  {assayv1alpha1.Output{Format: assayv1alpha1.PytestBenchmarkOutput}, assayv1alpha1.MetricSource{Field: "ops"}, false},
+		"k6's percentile, which is a figure as such": {assayv1alpha1.Output{Format: assayv1alpha1.K6Output}, assayv1alpha1.MetricSource{Field: "p(95)"}, false},
+		"rows of a table":                            {assayv1alpha1.Output{Format: assayv1alpha1.CSVOutput}, assayv1alpha1.MetricSource{Field: "ms"}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := hasSamples(tc.output, &assayv1alpha1.Metric{From: &tc.from}); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestParametersReachProgramsInTheirOwnForm(t *testing.T) {
+	template := testTemplate()
+	template.Command = []string{"/tool", "--level", "$(strategy)"}
+	template.Parameters = []assayv1alpha1.Parameter{
+		{Name: "strategy", Default: ptr.To("fast")},
+		{Name: "usual", Default: ptr.To("1")},
+		{Name: "rounds", Default: ptr.To("-5"), Argument: "-n"},
+		{Name: "size", Default: ptr.To("a b=c"), Argument: "--input-size="},
+		{Name: "threads", Default: ptr.To("2"), Argument: "None", Env: "GOMAXPROCS"},
+	}
+	template.Metrics[0].SamplesFrom = ""
+	frozen, err := Freeze(testRun, assayv1alpha1.BenchmarkRunSpec{Arms: []assayv1alpha1.Arm{{Name: "only"}}}, template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"/tool", "--level", "fast", "--usual=1", "-n", "-5", "--input-size=a b=c"}
+	if diff := cmp.Diff(want, frozen.Cells[0].Argv); diff != "" {
+		t.Error(diff)
+	}
+	if got := frozen.Cells[0].Env; got["GOMAXPROCS"] != "2" || got["ASSAY_PARAM_THREADS"] != "2" {
+		t.Errorf("the variables are %v", got)
+	}
+}

@@ -1,0 +1,202 @@
+package experiment
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// portReference is $(port.role) inside an element of a command. The runner replaces it, in the elements named by the wave.
+var portReference = regexp.MustCompile(`\$\(port\.([^)]*)\)`)
+
+const portPrefix = "$(port."
+
+// commandOf is a command of the template, with the path of its field.
+type commandOf struct {
+	field    string
+	elements []string
+}
+
+// commands are all of the template's; the last one is that of the process whose output is the result.
+func commands(template *assayv1alpha1.BenchmarkTemplateSpec) []commandOf {
+	if len(template.Roles) == 0 {
+		return []commandOf{{"template.command", template.Command}}
+	}
+	out := make([]commandOf, 0, len(template.Roles))
+	for i, role := range template.Roles {
+		out = append(out, commandOf{fmt.Sprintf("template.roles[%d].command", i), role.Command})
+	}
+	return out
+}
+
+// Command is the command of the process whose output is the result.
+func Command(template *assayv1alpha1.BenchmarkTemplateSpec) []string {
+	all := commands(template)
+	return all[len(all)-1].elements
+}
+
+// checkCommands reports commands that cannot be run, whatever the parameters.
+func checkCommands(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
+	if len(template.Command) > 0 && len(template.Roles) > 0 {
+		problems.add("template.roles", "the template has a command as well: give the command of a workload that is one process, or the roles of one that is several")
+	}
+	for _, command := range commands(template) {
+		if len(command.elements) == 0 || command.elements[0] == "" {
+			problems.add(command.field, "names no program")
+		}
+		for i, element := range command.elements {
+			field := fmt.Sprintf("%s[%d]", command.field, i)
+			for _, match := range reference.FindAllStringSubmatch(element, -1) {
+				if findParameter(template, match[1]) == nil {
+					problems.add(field, "$(%s) names a parameter that the template does not have", match[1])
+				}
+			}
+			for _, match := range portReference.FindAllStringSubmatch(element, -1) {
+				if !hasRole(template, match[1]) {
+					problems.add(field, "$(port.%s) names a role that the template does not have%s", match[1], theRoles(template))
+				}
+			}
+		}
+	}
+}
+
+// checkRoles reports roles that do not go together.
+func checkRoles(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
+	names := map[string]bool{}
+	for i, role := range template.Roles {
+		field := fmt.Sprintf("template.roles[%d]", i)
+		if names[role.Name] {
+			problems.add(field+".name", "role %q is named twice", role.Name)
+		}
+		names[role.Name] = true
+		last := i == len(template.Roles)-1
+		switch {
+		case last && !role.Result:
+			problems.add(field+".result", "role %q is the last one, so the trial ends with it and its output is the result: set result: true, or put the role with the result last", role.Name)
+		case !last && role.Result:
+			problems.add(field+".result", "role %q has result: true and is not the last one: put it last, after those that serve it", role.Name)
+		}
+		if role.Readiness != nil {
+			checkReadiness(role, last, field+".readiness", problems)
+		}
+		if grace := role.StopGracePeriod.Duration; grace < 0 {
+			problems.add(field+".stopGracePeriod", "%s is negative", grace)
+		}
+	}
+}
+
+func checkReadiness(role assayv1alpha1.Role, last bool, field string, problems *Invalid) {
+	ready := role.Readiness
+	ways := 0
+	for _, given := range []bool{ready.Port, ready.Line != "", ready.File != ""} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case last:
+		problems.add(field, "nothing starts after role %q: remove it", role.Name)
+	case ways != 1:
+		problems.add(field, "%d of port, line and file are given; exactly one must be", ways)
+	case ready.Line != "" && strings.ContainsAny(ready.Line, "\r\n"):
+		problems.add(field+".line", "the text has a line break, so no line can have it")
+	case ready.Timeout.Duration <= 0:
+		problems.add(field+".timeout", "%s leaves the role no time: write it as 30s", ready.Timeout.Duration)
+	}
+}
+
+func hasRole(template *assayv1alpha1.BenchmarkTemplateSpec, name string) bool {
+	return slices.ContainsFunc(template.Roles, func(r assayv1alpha1.Role) bool { return r.Name == name })
+}
+
+func theRoles(template *assayv1alpha1.BenchmarkTemplateSpec) string {
+	if len(template.Roles) == 0 {
+		return ": it has none, so there is no port"
+	}
+	names := make([]string, 0, len(template.Roles))
+	for _, role := range template.Roles {
+		names = append(names, role.Name)
+	}
+	return "; it has " + strings.Join(names, ", ")
+}
+
+// defaultRoles fills in what the API server fills in from the schema.
+func defaultRoles(template *assayv1alpha1.BenchmarkTemplateSpec) {
+	for i := range template.Roles {
+		setDefault(&template.Roles[i].StopGracePeriod.Duration, defaultStopGrace)
+		if ready := template.Roles[i].Readiness; ready != nil {
+			setDefault(&ready.Timeout.Duration, defaultReadyTimeout)
+		}
+	}
+}
+
+const (
+	defaultStopGrace    = 5 * time.Second
+	defaultReadyTimeout = 30 * time.Second
+)
+
+// ports are the elements of a command in which a port is named.
+func ports(command []string) []int {
+	var out []int
+	for i, element := range command {
+		if portReference.MatchString(element) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// roleCommands are the final arguments of the roles other than the one with the result.
+func roleCommands(template *assayv1alpha1.BenchmarkTemplateSpec, values map[string]string) []record.RoleCommand {
+	var out []record.RoleCommand
+	for i := range max(0, len(template.Roles)-1) {
+		command := template.Roles[i].Command
+		out = append(out, record.RoleCommand{Argv: substitute(command, values), Ports: ports(command)})
+	}
+	return out
+}
+
+// named tells whether some command of the template names the parameter.
+func named(template *assayv1alpha1.BenchmarkTemplateSpec, parameter string) bool {
+	return slices.ContainsFunc(commands(template), func(c commandOf) bool {
+		return slices.ContainsFunc(c.elements, func(e string) bool { return strings.Contains(e, "$("+parameter+")") })
+	})
+}
+
+// substitute replaces $(name) inside the elements. A value stays inside its element, whatever it contains, and is never
+// expanded again.
+func substitute(command []string, values map[string]string) []string {
+	out := make([]string, 0, len(command))
+	for _, element := range command {
+		out = append(out, reference.ReplaceAllStringFunc(element, func(match string) string {
+			if value, ok := values[match[2:len(match)-1]]; ok {
+				return value
+			}
+			return match
+		}))
+	}
+	return out
+}
+
+// checkPortValues refuses a value that would look like a port's name where ports are replaced.
+func checkPortValues(template *assayv1alpha1.BenchmarkTemplateSpec, values, origin map[string]string, reported map[string]bool, problems *Invalid) {
+	for _, command := range commands(template) {
+		for _, element := range command.elements {
+			if !portReference.MatchString(element) {
+				continue
+			}
+			for _, match := range reference.FindAllStringSubmatch(element, -1) {
+				field := origin[match[1]]
+				if strings.Contains(values[match[1]], portPrefix) && !reported[field] {
+					reported[field] = true
+					problems.add(field, "the value has %q and becomes a part of %q, where ports are filled in: use another value, or give the parameter an element of its own", portPrefix, element)
+				}
+			}
+		}
+	}
+}

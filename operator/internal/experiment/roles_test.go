@@ -1,0 +1,223 @@
+package experiment
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// served is a template of a server and a client.
+func served() assayv1alpha1.BenchmarkTemplateSpec {
+	template := testTemplate()
+	template.Command = nil
+	template.Roles = []assayv1alpha1.Role{
+		{
+			Name: "server", Command: []string{"/kv", "serve", "--listen=127.0.0.1:$(port.server)", "--ratio=$(ratio)"}, CPUs: 1,
+			Readiness: &assayv1alpha1.Readiness{Port: true},
+		},
+		{Name: "client", Command: []string{"/kv", "bench", "--server=127.0.0.1:$(port.server)/$(note)"}, CPUs: 1, Result: true},
+	}
+	return template
+}
+
+func TestRolesAreRefusedWhen(t *testing.T) {
+	type roles = []assayv1alpha1.Role
+	cases := map[string]struct {
+		edit        func(roles) roles
+		field, says string
+	}{
+		"no role has the result": {
+			func(r roles) roles { r[1].Result = false; return r }, "template.roles[1].result", "set result: true",
+		},
+		"two roles have it": {
+			func(r roles) roles { r[0].Result = true; return r }, "template.roles[0].result", "put it last",
+		},
+		"two roles have one name": {
+			func(r roles) roles { r[1].Name = "server"; return r }, "template.roles[1].name", "named twice",
+		},
+		"a port is that of no role": {
+			func(r roles) roles { r[1].Command[2] = "$(port.cache)"; return r }, "template.roles[1].command[2]", "it has server, client",
+		},
+		"a parameter does not exist": {
+			func(r roles) roles { r[0].Command[3] = "$(rows)"; return r }, "template.roles[0].command[3]", "$(rows) names a parameter",
+		},
+		"a role names no program": {
+			func(r roles) roles { r[0].Command = nil; return r }, "template.roles[0].command", "names no program",
+		},
+		"readiness is two things": {
+			func(r roles) roles { r[0].Readiness.Line = "up"; return r }, "template.roles[0].readiness", "2 of port, line and file",
+		},
+		"readiness is nothing": {
+			func(r roles) roles { r[0].Readiness.Port = false; return r }, "template.roles[0].readiness", "0 of port, line and file",
+		},
+		"readiness has no time": {
+			func(r roles) roles { r[0].Readiness.Timeout.Duration = -time.Second; return r }, "template.roles[0].readiness.timeout", "leaves the role no time",
+		},
+		"a line has a line break": {
+			func(r roles) roles { r[0].Readiness = &assayv1alpha1.Readiness{Line: "a\nb"}; return r }, "template.roles[0].readiness.line", "line break",
+		},
+		"the last role has readiness": {
+			func(r roles) roles { r[1].Readiness = &assayv1alpha1.Readiness{Port: true}; return r }, "template.roles[1].readiness", "nothing starts after",
+		},
+		"a grace is negative": {
+			func(r roles) roles { r[0].StopGracePeriod.Duration = -1; return r }, "template.roles[0].stopGracePeriod", "is negative",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			template := served()
+			template.Roles = tc.edit(template.Roles)
+			_, err := Freeze(testRun, testSpec(), template)
+			expectProblem(t, err, tc.field, tc.says)
+		})
+	}
+	t.Run("there is a command as well", func(t *testing.T) {
+		template := served()
+		template.Command = []string{"/kv"}
+		_, err := Freeze(testRun, testSpec(), template)
+		expectProblem(t, err, "template.roles", "has a command as well")
+	})
+	t.Run("a single process names a port", func(t *testing.T) {
+		template := testTemplate()
+		template.Command = []string{"/kv", "$(port.server)"}
+		_, err := Freeze(testRun, testSpec(), template)
+		expectProblem(t, err, "template.command[1]", "it has none")
+	})
+	t.Run("a value looks like a port where ports are filled in", func(t *testing.T) {
+		spec := testSpec()
+		spec.Parameters = values{"note": "x$(port.client)"}
+		_, err := Freeze(testRun, spec, served())
+		expectProblem(t, err, "spec.parameters.note", "where ports are filled in")
+	})
+}
+
+func TestRolesGetTheirArguments(t *testing.T) {
+	spec := testSpec()
+	// Where no port is filled in, a value may look like one.
+	spec.Parameters = values{"ratio": "0.25", "note": "n"}
+	frozen, err := Freeze(testRun, spec, served())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cell := frozen.Cells[1]
+	want := []string{
+		"/kv", "bench", "--server=127.0.0.1:$(port.server)/n", "--batch-size=1", "--strategy=fused", "--ceilings=true", "--iterations=30",
+	}
+	if diff := cmp.Diff(want, cell.Argv); diff != "" {
+		t.Errorf("arguments of the client: what a role names is not appended (-want +got):\n%s", diff)
+	}
+	roles := []record.RoleCommand{{Argv: []string{"/kv", "serve", "--listen=127.0.0.1:$(port.server)", "--ratio=0.25"}, Ports: []int{2}}}
+	if diff := cmp.Diff(roles, cell.Roles); diff != "" {
+		t.Errorf("arguments of the server (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int{2}, cell.Ports); diff != "" {
+		t.Errorf("elements of the client with ports (-want +got):\n%s", diff)
+	}
+	if ready := frozen.Template.Roles[0].Readiness.Timeout.Duration; ready != 30*time.Second {
+		t.Errorf("readiness waits %s by default, want 30s", ready)
+	}
+}
+
+func TestImagesAreRefusedWhen(t *testing.T) {
+	type edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)
+	cases := map[string]struct {
+		edit        edit
+		field, says string
+	}{
+		"the program has no absolute path": {
+			func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
+				tpl.Command[0] = "scan"
+			},
+			"template.command[0]", `"scan" is no absolute path`,
+		},
+		"the program's path is roundabout": {
+			func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
+				tpl.Command[0] = "/app/../scan"
+			},
+			"template.command[0]", "no absolute path",
+		},
+		"the program is not among the files": {
+			func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
+				tpl.Files = []string{"/app", "/scanner"}
+			},
+			"template.command[0]", "/scan is not among template.files",
+		},
+		"a file has no absolute path": {
+			func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
+				tpl.Files = []string{"/scan", "/app/../etc"}
+			},
+			"template.files[1]", "without ..",
+		},
+		"an image is none": {
+			func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+				spec.Arms[1].Image = "{{workflow.name}}"
+			},
+			"spec.arms[1].image", "is no image",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			spec, template := testSpec(), testTemplate()
+			spec.Arms[1].Image = "example/scan:2"
+			tc.edit(&spec, &template)
+			_, err := Freeze(testRun, spec, template)
+			expectProblem(t, err, tc.field, tc.says)
+		})
+	}
+}
+
+func TestIfOneArmHasAnImageAllHave(t *testing.T) {
+	spec, template := testSpec(), testTemplate()
+	spec.Design.NullArm = true
+	spec.Arms[1].Image = "example/scan:2"
+	template.Parameters = append(template.Parameters, assayv1alpha1.Parameter{Name: "tool", Default: ptr.To("scan"), Enum: []string{"scan", "scan-fast"}})
+	template.Command = []string{"/$(tool)", "run"}
+	spec.Arms[1].Parameters["tool"] = "scan-fast"
+	frozen, err := Freeze(testRun, spec, template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var images []string
+	for _, arm := range frozen.Arms {
+		images = append(images, arm.Image)
+	}
+	if diff := cmp.Diff([]string{"example/scan:1", "example/scan:2", "example/scan:1"}, images); diff != "" {
+		t.Errorf("images of baseline, candidate and null arm (-want +got):\n%s", diff)
+	}
+	if got := frozen.ImageNames(); got != "loop: example/scan:1, fused: example/scan:2" {
+		t.Errorf("for people the images are %q", got)
+	}
+	// Without files the programs of the arms with that image are what is copied.
+	if diff := cmp.Diff([]string{"/scan-fast"}, frozen.Files("example/scan:2")); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	frozen.Template.Files = []string{"/"}
+	if diff := cmp.Diff([]string{"/"}, frozen.Files("example/scan:1")); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// expectProblem wants one problem at the field, with the words.
+func expectProblem(t *testing.T, err error, field, says string) {
+	t.Helper()
+	var invalid *Invalid
+	if !errors.As(err, &invalid) {
+		t.Fatalf("got %v, want a problem at %s", err, field)
+	}
+	found := 0
+	for _, p := range invalid.Problems {
+		if p.Field == field && strings.Contains(p.Message, says) {
+			found++
+		}
+	}
+	if found != 1 {
+		t.Errorf("want exactly one problem at %s that says %q, got:\n%s", field, says, strings.ReplaceAll(err.Error(), "; ", "\n"))
+	}
+}

@@ -1,0 +1,160 @@
+package export
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/perf/benchfmt"
+	"golang.org/x/perf/benchunit"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Benchstat is the Go benchmark format: one line per trial that counts, named Benchmark<template>/<axis>=<value>/arm=<name>,
+// with every metric in a unit of its own such as latency-sec. benchstat -col /arm compares the arms; it knows nothing of
+// blocks, so its intervals are wider than the report's.
+func Benchstat(exp *experiment.Experiment, found *analysis.Analysis, evidence record.Evidence) ([]byte, error) {
+	excluded := map[string]string{}
+	for _, exclusion := range found.Excluded {
+		excluded[exclusion.Attempt] = exclusion.Reason
+	}
+	var out bytes.Buffer
+	// Configuration lines would make benchstat put two runs into two tables: what only identifies the run is a comment.
+	fmt.Fprintf(&out, "# run %s/%s %s, experiment %s, evidence %s\n", exp.Run.Namespace, exp.Run.Name, exp.Run.UID, exp.Digest, found.Evidence)
+	w := benchfmt.NewWriter(&out)
+	for i := range exp.Template.Metrics {
+		metric := &exp.Template.Metrics[i]
+		if err := w.Write(&benchfmt.UnitMetadata{OrigUnit: unitOf(metric.Name, metric.Unit), UnitMetadataKey: benchfmt.UnitMetadataKey{Key: "better"}, Value: direction(exp, metric.Name)}); err != nil {
+			return nil, err
+		}
+	}
+	for i := range evidence.Attempts {
+		attempt := &evidence.Attempts[i]
+		if attempt.Wave > found.Wave || !counts(attempt, excluded) {
+			continue
+		}
+		result := &benchfmt.Result{Config: config(found), Name: benchmarkName(exp, attempt), Iters: 1}
+		for _, name := range slices.Sorted(maps.Keys(attempt.Result.Metrics)) {
+			reported := attempt.Result.Metrics[name]
+			value, samples, ok := oneNumber(exp, name, reported)
+			if !ok {
+				continue
+			}
+			result.Iters = max(result.Iters, int(samples))
+			result.Values = append(result.Values, benchfmt.Value{Value: value, Unit: unitOf(name, reported.Unit)})
+		}
+		if len(result.Values) > 0 {
+			if err := w.Write(result); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out.Bytes(), nil
+}
+
+// oneNumber is the metric's own statistic of the trial, or the median where that is a percentile, which one trial has not.
+func oneNumber(exp *experiment.Experiment, name string, reported record.Metric) (float64, int64, bool) {
+	statistics, samples, err := analysis.TrialStatistics(reported)
+	if err != nil || len(statistics) == 0 {
+		return 0, 0, false
+	}
+	own := assayv1alpha1.StatisticMedian
+	if metric := exp.Metric(name); metric != nil {
+		own = metric.Statistic
+	}
+	for _, wanted := range []assayv1alpha1.Statistic{own, assayv1alpha1.StatisticMedian, assayv1alpha1.StatisticValue} {
+		for _, statistic := range statistics {
+			if statistic.Statistic == wanted {
+				return statistic.Value, samples, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+// units are the names that benchstat knows base units by.
+var units = map[string]string{"s": "sec", "By": "B"}
+
+// unitOf names a metric and its unit in one word, as Go's own tools do: p50-latency-ns. benchstat keeps apart only what
+// has different units.
+func unitOf(metric, unit string) string {
+	if tidied := tidy(metric); tidied != metric {
+		metric += "_" // A metric called ns would be taken for its unit.
+	}
+	first, rest, _ := strings.Cut(unit, "/")
+	first = cmp.Or(units[first], first)
+	if rest != "" {
+		first += "/" + rest
+	}
+	if unit == "1" {
+		return metric
+	}
+	return metric + "-" + escape(first, "")
+}
+
+func tidy(unit string) string {
+	_, out := benchunit.Tidy(1, unit)
+	return out
+}
+
+// config are the keys that benchstat shows above its tables, and by which it refuses to mix machines.
+func config(found *analysis.Analysis) []benchfmt.Config {
+	var out []benchfmt.Config
+	for _, key := range []struct{ name, from string }{{"goarch", "architecture"}, {"cpu", "cpuModel"}} {
+		if value, ok := found.Environment[key.from].(string); ok && value != "" {
+			value = cmp.Or(architectures[value], strings.Join(strings.Fields(value), " "))
+			out = append(out, benchfmt.Config{Key: key.name, Value: []byte(value), File: true})
+		}
+	}
+	return out
+}
+
+// architectures are Go's names for those of the fingerprint.
+var architectures = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
+
+// benchmarkName ends in the number of CPUs, as go test's names do: without it the 512 of an arm called avx-512 would be
+// taken for one.
+func benchmarkName(exp *experiment.Experiment, attempt *record.Attempt) benchfmt.Name {
+	name := exp.Run.Name
+	if exp.Spec.TemplateRef != nil {
+		name = exp.Spec.TemplateRef.Name
+	}
+	var out strings.Builder
+	for part := range strings.SplitSeq(name, "-") {
+		if part != "" {
+			out.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		}
+	}
+	for _, point := range exp.Points {
+		if point.Key == attempt.Point {
+			for _, axis := range exp.Axes() {
+				fmt.Fprintf(&out, "/%s=%s", axis, escape(point.Parameters[axis], "/"))
+			}
+		}
+	}
+	fmt.Fprintf(&out, "/arm=%s-%d", escape(attempt.Arm, "/"), max(1, exp.Spec.Placement.CPUs))
+	return benchfmt.Name(out.String())
+}
+
+// escape keeps white space, and what separates, out of a word: different texts stay different.
+func escape(text, separators string) string {
+	var out strings.Builder
+	for _, r := range text {
+		if unicode.IsSpace(r) || !unicode.IsPrint(r) || r == '%' || strings.ContainsRune(separators, r) {
+			for _, b := range []byte(string(r)) {
+				fmt.Fprintf(&out, "%%%02X", b)
+			}
+			continue
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}

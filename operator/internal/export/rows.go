@@ -1,0 +1,152 @@
+// Package export writes what was measured in the formats of other tools: Parquet for databases and notebooks, and the Go
+// benchmark format for benchstat.
+package export
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Row is one statistic of one metric of one attempt. An attempt without a result has one row, without a metric.
+// docs/reference/exports.md describes the columns.
+type Row struct {
+	Namespace  string `parquet:"namespace,dict"`
+	Run        string `parquet:"run,dict"`
+	UID        string `parquet:"run_uid,dict"`
+	Experiment string `parquet:"experiment,dict"`
+	Wave       int32  `parquet:"wave"`
+	Purpose    string `parquet:"purpose,dict"`
+	Block      string `parquet:"block,dict"`
+	Slot       int32  `parquet:"slot"`
+	Trial      string `parquet:"trial,dict"`
+	Executor   string `parquet:"executor,dict"`
+	Attempt    string `parquet:"attempt,dict"`
+	Node       string `parquet:"node,optional,dict"`
+
+	StartedAt       time.Time `parquet:"started_at,timestamp(microsecond)"`
+	DurationSeconds float64   `parquet:"duration_seconds"`
+
+	Point      string            `parquet:"point,dict"`
+	Arm        string            `parquet:"arm,dict"`
+	Baseline   bool              `parquet:"baseline"`
+	NullArm    bool              `parquet:"null_arm"`
+	Parameters map[string]string `parquet:"parameters"`
+
+	Warmup   bool   `parquet:"warmup"`
+	Outcome  string `parquet:"outcome,dict"`
+	Used     bool   `parquet:"used"`
+	Excluded string `parquet:"excluded,optional,dict"`
+
+	Metric    string   `parquet:"metric,optional,dict"`
+	Unit      string   `parquet:"unit,optional,dict"`
+	Direction string   `parquet:"direction,optional,dict"`
+	Statistic string   `parquet:"statistic,optional,dict"`
+	Value     *float64 `parquet:"value,optional"`
+	Samples   *int64   `parquet:"samples,optional"`
+
+	Isolation       string   `parquet:"isolation,dict"`
+	StealRatio      *float64 `parquet:"steal_ratio,optional"`
+	OtherWorkRatio  *float64 `parquet:"other_work_ratio,optional"`
+	UserSeconds     *float64 `parquet:"user_seconds,optional"`
+	SystemSeconds   *float64 `parquet:"system_seconds,optional"`
+	MaxRSSBytes     *int64   `parquet:"max_rss_bytes,optional"`
+	InvoluntaryCtxS *int64   `parquet:"involuntary_context_switches,optional"`
+}
+
+// rows are those of every attempt that the analysis read, in the order of the ledger.
+func rows(exp *experiment.Experiment, found *analysis.Analysis, evidence record.Evidence) iter.Seq[Row] {
+	excluded := map[string]string{}
+	for _, exclusion := range found.Excluded {
+		excluded[exclusion.Attempt] = exclusion.Reason
+	}
+	purposes := map[int]record.Purpose{}
+	for i := range evidence.Waves {
+		purposes[evidence.Waves[i].Wave] = evidence.Waves[i].Why()
+	}
+	return func(yield func(Row) bool) {
+		for i := range evidence.Attempts {
+			attempt := &evidence.Attempts[i]
+			if attempt.Wave > found.Wave {
+				continue
+			}
+			for _, row := range ofAttempt(exp, attempt, common(exp, attempt, purposes, excluded)) {
+				if !yield(row) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// common are the columns that all rows of an attempt share.
+func common(exp *experiment.Experiment, attempt *record.Attempt, purposes map[int]record.Purpose, excluded map[string]string) Row {
+	row := Row{
+		Namespace: attempt.Run.Namespace, Run: attempt.Run.Name, UID: attempt.Run.UID, Experiment: attempt.Experiment,
+		Wave: int32(attempt.Wave), Purpose: string(purposes[attempt.Wave]), Block: attempt.Block, Slot: int32(attempt.Slot),
+		Trial: attempt.Trial, Executor: strings.TrimSuffix(attempt.ID, "/"+attempt.Trial), Attempt: attempt.ID,
+		StartedAt: attempt.StartedAt.UTC(), DurationSeconds: attempt.DurationSeconds,
+		Point: attempt.Point, Arm: attempt.Arm, Parameters: attempt.Parameters,
+		Warmup: attempt.Warmup, Outcome: string(attempt.Outcome), Used: counts(attempt, excluded), Excluded: excluded[attempt.ID],
+		Isolation: attempt.Isolation.Level, StealRatio: attempt.Noise.During.StealRatio, OtherWorkRatio: attempt.Noise.During.OtherWorkRatio,
+		UserSeconds: attempt.Resources.UserSeconds, SystemSeconds: attempt.Resources.SystemSeconds, MaxRSSBytes: attempt.Resources.MaxRSSBytes,
+		InvoluntaryCtxS: attempt.Resources.InvoluntaryContextSwitches,
+	}
+	if row.Purpose == "" {
+		row.Purpose = string(record.Screen)
+	}
+	if attempt.Lease != nil {
+		row.Node = attempt.Lease.Node
+	}
+	if i := slices.IndexFunc(exp.Arms, func(a record.Arm) bool { return a.Name == attempt.Arm }); i >= 0 {
+		row.Baseline, row.NullArm = exp.Arms[i].Baseline, exp.Arms[i].Null
+	}
+	return row
+}
+
+// counts tells whether the figures rest on the attempt.
+func counts(attempt *record.Attempt, excluded map[string]string) bool {
+	_, left := excluded[attempt.ID]
+	return attempt.Outcome == record.Succeeded && attempt.Result != nil && !attempt.Warmup && !left
+}
+
+func ofAttempt(exp *experiment.Experiment, attempt *record.Attempt, row Row) []Row {
+	var out []Row
+	if attempt.Result != nil {
+		for _, name := range slices.Sorted(maps.Keys(attempt.Result.Metrics)) {
+			reported := attempt.Result.Metrics[name]
+			// A histogram that cannot be decoded is why the attempt is excluded, and is told there.
+			statistics, samples, _ := analysis.TrialStatistics(reported)
+			for _, statistic := range statistics {
+				line := row
+				line.Metric, line.Unit, line.Direction = name, reported.Unit, direction(exp, name)
+				line.Statistic, line.Value, line.Samples = string(statistic.Statistic), &statistic.Value, &samples
+				out = append(out, line)
+			}
+		}
+	}
+	if len(out) == 0 {
+		return []Row{row}
+	}
+	return out
+}
+
+// direction is which way is better; empty for a metric that the template does not name.
+func direction(exp *experiment.Experiment, name string) string {
+	metric := exp.Metric(name)
+	switch {
+	case metric == nil:
+		return ""
+	case metric.Direction == assayv1alpha1.HigherIsBetter:
+		return "higher"
+	default:
+		return "lower"
+	}
+}

@@ -1,0 +1,270 @@
+package metrics
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/noise"
+)
+
+// findings are what is kept of a run's newest analysis: finished samples, and not the analysis, which can be megabytes.
+type findings struct {
+	// wave and evidence tell one analysis from the next; wave is -1 when the ledger has none.
+	wave     int
+	evidence string
+	// about are the samples that every run has, and results those that are bounded; leftOut counts what is not in them.
+	about, results []*sample
+	leftOut        int
+	fingerprint    string
+	nodes          []analysis.NodeUsage
+}
+
+// nothing is what is kept of a run without an analysis, so that it is not looked for again.
+func nothing() *findings { return &findings{wave: -1} }
+
+// keep replaces what is kept of a run, if it is of another analysis.
+func (m *Metrics) keep(run *assayv1alpha1.BenchmarkRun, exp *experiment.Experiment, found *analysis.Analysis) {
+	m.mutex.Lock()
+	have := m.shown[run.UID]
+	m.mutex.Unlock()
+	if have != nil && have.wave == found.Wave && have.evidence == found.Evidence {
+		return
+	}
+	built := find(run, exp, found, m.settings.SeriesPerRun)
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.shown[run.UID] = built
+}
+
+// find makes the samples of an analysis, at most limit results.
+func find(run *assayv1alpha1.BenchmarkRun, exp *experiment.Experiment, found *analysis.Analysis, limit int) *findings {
+	b := &builder{
+		namespace: run.Namespace, run: run.Name, limit: limit, seen: map[string]bool{}, texts: map[string]string{},
+		findings: &findings{wave: found.Wave, evidence: strings.Clone(found.Evidence), fingerprint: found.Fingerprint()},
+	}
+	b.summary(found)
+	// What decides comes first, because what comes last is left out first.
+	b.gates(found.Gates)
+	b.ratios(found.Ratios)
+	b.arms(found.Arms)
+	b.axes(exp)
+	b.phases(found.Phases)
+	b.predictions(exp, found.Predicted)
+	b.search(found.Search)
+	b.results = slices.Clip(b.results)
+	return b.findings
+}
+
+type builder struct {
+	*findings
+	namespace, run string
+	limit          int
+	// seen are the label values by metric: a scrape in which one series is there twice fails as a whole.
+	seen map[string]bool
+	// texts keeps one copy of every label value.
+	texts map[string]string
+}
+
+// part is one metric of a row; a nil value has no series.
+type part struct {
+	metric string
+	value  *float64
+}
+
+// row adds samples that share their labels, all of them or none.
+func (b *builder) row(parts []part, values ...string) {
+	parts = slices.DeleteFunc(parts, func(p part) bool { return p.value == nil })
+	if len(parts) == 0 {
+		return
+	}
+	values = append([]string{b.namespace, b.run}, values...)
+	key := parts[0].metric + "\xff" + strings.Join(values, "\xff")
+	if b.seen[key] {
+		return
+	}
+	b.seen[key] = true
+	if len(b.results)+len(parts) > b.limit {
+		b.leftOut += len(parts)
+		b.limit = len(b.results) // Nor any less important one, so that what is left out is the end and not holes.
+		return
+	}
+	shared := b.labels(parts[0].metric, values)
+	for _, p := range parts {
+		b.results = append(b.results, &sample{description(p.metric), shared, *p.value})
+	}
+}
+
+// labels keeps the texts of its own, not those of the analysis: a piece of a large text would keep all of it.
+func (b *builder) labels(metric string, values []string) []*dto.LabelPair {
+	for i, value := range values {
+		text, ok := b.texts[value]
+		if !ok {
+			text = strings.Clone(value)
+			b.texts[text] = text
+		}
+		values[i] = text
+	}
+	return labels(metric, values...)
+}
+
+// always adds a sample that is not bounded.
+func (b *builder) always(metric string, value float64, values ...string) {
+	b.about = append(b.about, gauge(metric, value, append([]string{b.namespace, b.run}, values...)...))
+}
+
+func (b *builder) summary(found *analysis.Analysis) {
+	b.always("assay_run_valid_blocks", float64(found.ValidBlocks))
+	if found.RelativeHalfWidth != nil {
+		b.always("assay_run_relative_half_width_ratio", *found.RelativeHalfWidth)
+	}
+	moved := 0
+	for _, control := range found.Controls {
+		if control.Moved {
+			moved++
+		}
+	}
+	b.always("assay_run_moved_controls", float64(moved))
+	b.always("assay_run_warnings", float64(len(found.Warnings)))
+	if found.Usage == nil {
+		return // An analysis that is older than this field.
+	}
+	b.nodes = found.Usage.Nodes
+	b.always("assay_run_trial_seconds", found.Usage.TrialSeconds)
+	b.always("assay_run_block_seconds", found.Usage.BlockSeconds)
+	if found.Usage.OverheadSeconds != nil {
+		b.always("assay_run_trial_overhead_seconds", *found.Usage.OverheadSeconds)
+	}
+	// These two are shown also where they are zero: that nothing was stale is worth knowing.
+	excluded := map[analysis.Reason]int{analysis.StaleLease: 0}
+	maps.Copy(excluded, found.Usage.Excluded)
+	for _, reason := range slices.Sorted(maps.Keys(excluded)) {
+		b.always("assay_run_excluded_attempts", float64(excluded[reason]), string(reason))
+	}
+	for _, kind := range noise.Kinds {
+		b.always("assay_run_noisy_trials", float64(found.Usage.Noisy[kind]), string(kind))
+	}
+}
+
+func (b *builder) gates(gates []analysis.GateResult) {
+	one := 1.0
+	// Blocking ones first, as they decide.
+	gates = slices.Clone(gates)
+	slices.SortStableFunc(gates, func(x, y analysis.GateResult) int {
+		return cmp.Compare(truth(x.Severity != assayv1alpha1.Blocking), truth(y.Severity != assayv1alpha1.Blocking))
+	})
+	for _, gate := range gates {
+		unit := ""
+		parts := []part{{"assay_gate_bound", gate.Bound}}
+		if gate.Estimate != nil {
+			unit = gate.Estimate.Unit
+		}
+		// A gate that could not be judged has no figure, only the bound that it would have been held against.
+		if gate.Estimate != nil && gate.Outcome != assayv1alpha1.VerdictInvalid {
+			parts = []part{
+				{"assay_gate_estimate", &gate.Estimate.Value}, {"assay_gate_low", gate.Estimate.Low}, {"assay_gate_high", gate.Estimate.High},
+				{"assay_gate_bound", gate.Bound},
+			}
+		}
+		b.row([]part{{"assay_gate_outcome", &one}}, gate.Gate, gate.Candidate, gate.Point, unit,
+			string(gate.Op), gate.Metric, string(gate.Statistic), string(gate.Severity), verdict(gate.Outcome))
+		b.row(parts, gate.Gate, gate.Candidate, gate.Point, unit)
+	}
+}
+
+func (b *builder) ratios(ratios []analysis.RatioResult) {
+	for _, ratio := range ratios {
+		e := &ratio.Estimate
+		blocks := float64(e.Blocks)
+		b.row([]part{
+			{"assay_comparison_ratio", &e.Value}, {"assay_comparison_low_ratio", e.Low}, {"assay_comparison_high_ratio", e.High},
+			{"assay_comparison_blocks", &blocks},
+		}, ratio.Point, ratio.Candidate, ratio.Metric, string(ratio.Statistic))
+	}
+}
+
+func (b *builder) arms(arms []analysis.ArmResult) {
+	for _, arm := range arms {
+		e := &arm.Estimate
+		blocks := float64(e.Blocks)
+		b.row([]part{
+			{"assay_result_estimate", &e.Value}, {"assay_result_low", e.Low}, {"assay_result_high", e.High}, {"assay_result_blocks", &blocks},
+		}, arm.Point, arm.Arm, arm.Metric, string(arm.Statistic), e.Unit)
+		// The same for every metric of an arm at a point.
+		b.row([]part{{"assay_result_ceiling_ratio", arm.ShareOfCeiling}}, arm.Point, arm.Arm, arm.Ceiling)
+	}
+}
+
+// axes says where the points lie, for the axes that are numbers.
+func (b *builder) axes(exp *experiment.Experiment) {
+	var names []string
+	if exp.Spec.Sweep != nil {
+		for _, axis := range exp.Spec.Sweep.Axes {
+			names = append(names, axis.Name)
+		}
+	}
+	if exp.Spec.Search != nil {
+		names = append(names, exp.Spec.Search.Over.Axis)
+	}
+	for _, point := range exp.Points {
+		for _, name := range names {
+			if value, ok := number(point.Parameters[name]); ok {
+				b.row([]part{{"assay_point_axis_value", &value}}, point.Key, name)
+			}
+		}
+	}
+}
+
+// number reads 8, 0.5, 1e-3 and 64Ki.
+func number(text string) (float64, bool) {
+	if value, err := strconv.ParseFloat(text, 64); err == nil {
+		return value, !math.IsInf(value, 0) && !math.IsNaN(value)
+	}
+	quantity, err := resource.ParseQuantity(text)
+	if err != nil {
+		return 0, false
+	}
+	return quantity.AsApproximateFloat64(), true
+}
+
+func (b *builder) phases(phases []analysis.PhaseResult) {
+	for _, phase := range phases {
+		e := &phase.Estimate
+		b.row([]part{{"assay_phase_seconds", &e.Value}, {"assay_phase_low_seconds", e.Low}, {"assay_phase_high_seconds", e.High}},
+			phase.Point, phase.Arm, phase.Phase)
+	}
+}
+
+// predictions are of the metric's own statistic.
+func (b *builder) predictions(exp *experiment.Experiment, predicted []analysis.PredictionResult) {
+	for _, prediction := range predicted {
+		if metric := exp.Metric(prediction.Metric); metric != nil {
+			b.row([]part{{"assay_prediction_ratio", &prediction.Predicted}},
+				prediction.Point, prediction.Candidate, prediction.Metric, string(metric.Statistic))
+		}
+	}
+}
+
+func (b *builder) search(results []analysis.SearchResult) {
+	for _, result := range results {
+		for _, edge := range []struct{ name, load string }{
+			{"feasible_max", result.FeasibleMax}, {"infeasible_min", result.InfeasibleMin}, {"first_breach", result.FirstBreach},
+		} {
+			if value, ok := number(edge.load); ok {
+				b.row([]part{{"assay_search_load", &value}}, result.Arm, result.Axis, edge.name)
+			}
+		}
+		if result.Value != nil {
+			b.row([]part{{"assay_search_value", &result.Value.Value}}, result.Arm, result.Metric, string(result.Statistic), result.Value.Unit)
+		}
+	}
+}

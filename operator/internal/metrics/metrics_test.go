@@ -1,0 +1,486 @@
+package metrics
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/metrics/catalog"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// busy is a cluster in which everything that has a metric has happened.
+func busy(t *testing.T) *world {
+	t.Helper()
+	m, next := newRun(t, "scan"), waiting("next", began.Add(2*time.Hour))
+	w := newWorld(t, DefaultSettings, m.run, next, node("node-a", true), node("node-b", false),
+		leaseOf(t, "node-a", lease.Holder{Namespace: "lab", Name: "scan", UID: "uid-of-scan"}))
+	before := m.world()
+	before.Run = m.run.DeepCopy()
+	before.Run.Status = assayv1alpha1.BenchmarkRunStatus{}
+	after := m.run.Status.DeepCopy()
+	after.Leases = []assayv1alpha1.LeaseStatus{{Node: "node-a", Token: 4}}
+	w.metrics.Saw(m.world())
+	w.metrics.Applied(next, plan.AcquireLeases{Nodes: []string{"node-b"}}, began.Add(2*time.Hour+90*time.Second))
+	w.metrics.Applied(m.run, plan.RenewLeases{Nodes: []string{"node-a", "node-b"}}, began)
+	w.metrics.Reported(before, plan.Decision{}, after)
+	w.metrics.refresh(t.Context())
+	w.metrics.ledgerErrors.WithLabelValues("get", "ConnectionRefused").Inc()
+	w.metrics.ledgerSeconds.WithLabelValues("get").Observe(0.004)
+	return w
+}
+
+// searched is a cluster with a run that searches.
+func searched(t *testing.T) *world {
+	t.Helper()
+	exp, err := simulate.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) {
+		spec.Gates = nil
+		spec.Predictions = []assayv1alpha1.Prediction{{Metric: "time", Ratio: "0.9"}}
+	})
+	must(t, err)
+	m := measure(t, "sought", exp, 4)
+	m.exp.Spec.Search = &assayv1alpha1.Search{Over: assayv1alpha1.SearchAxis{Axis: "rate", Low: resource.MustParse("1k")}}
+	m.exp.Points = []record.Point{{Key: "rate=1k", Parameters: map[string]string{"rate": "1k"}}}
+	m.found.Search = []analysis.SearchResult{{
+		Arm: "old", Axis: "rate", Metric: "time", Statistic: "value", FeasibleMax: "12k", InfeasibleMin: "12600", FirstBreach: "none",
+		Value: &analysis.Estimate{Value: 0.002, Unit: "s", Blocks: 4},
+	}}
+	w := newWorld(t, Settings{Runs: 1, SeriesPerRun: 40}, m.run)
+	w.metrics.Saw(m.world())
+	return w
+}
+
+func TestWhatAScrapeShows(t *testing.T) {
+	got := busy(t).scrape(true)
+	path := filepath.Join("testdata", "scrape.golden")
+	if *update {
+		must(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	must(t, err)
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("the scrape changed; look at it, then run go test ./internal/metrics -update (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryMetricIsAsTheCatalogSays(t *testing.T) {
+	seen := map[string]bool{}
+	// One of the worlds leaves series out, so that this is shown too.
+	full := searched(t)
+	bounded := searched(t)
+	bounded.metrics.settings.SeriesPerRun = 3
+	bounded.metrics.shown = map[types.UID]*findings{}
+	m := newRun(t, "sought")
+	m.run.UID = "uid-of-sought"
+	bounded.metrics.Saw(m.world())
+	for _, w := range []*world{busy(t), full, bounded} {
+		registry := prometheus.NewPedanticRegistry()
+		must(t, registry.Register(w.metrics))
+		problems, err := testutil.GatherAndLint(registry)
+		must(t, err)
+		for _, problem := range problems {
+			t.Errorf("%s: %s", problem.Metric, problem.Text)
+		}
+		families, err := registry.Gather()
+		must(t, err)
+		for _, family := range families {
+			described := catalog.Find(family.GetName())
+			seen[described.Name] = true
+			if kind := strings.ToLower(family.GetType().String()); kind != string(described.Type) {
+				t.Errorf("%s is a %s and the catalog says %s", described.Name, kind, described.Type)
+			}
+			for _, metric := range family.GetMetric() {
+				if got, want := names(metric), slices.Sorted(slices.Values(described.Labels)); !slices.Equal(got, want) {
+					t.Errorf("%s has labels %v and the catalog says %v", described.Name, got, want)
+				}
+			}
+		}
+	}
+	for _, group := range catalog.Groups {
+		for _, metric := range group.Metrics {
+			if !seen[metric.Name] {
+				t.Errorf("%s is in the catalog and nothing shows it", metric.Name)
+			}
+		}
+	}
+}
+
+func names(metric *dto.Metric) []string {
+	var out []string
+	for _, label := range metric.GetLabel() {
+		out = append(out, label.GetName())
+	}
+	return out
+}
+
+func TestTheReferenceIsTheCatalog(t *testing.T) {
+	written, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "metrics.md"))
+	must(t, err)
+	if diff := cmp.Diff(catalog.Markdown(), string(written)); diff != "" {
+		t.Errorf("docs/reference/metrics.md is not what the catalog says; run make generate (-catalog +file):\n%s", diff)
+	}
+}
+
+func TestWhoDoesNotLeadShowsNothingOfRuns(t *testing.T) {
+	w := busy(t)
+	w.metrics.leading.Store(false)
+	for line := range strings.Lines(w.scrape(false)) {
+		if !strings.HasPrefix(line, "assay_ledger_operation") {
+			t.Errorf("it shows %s", line)
+		}
+	}
+}
+
+func TestAScrapeAsksNoStore(t *testing.T) {
+	w := busy(t)
+	w.store.asked.Store(0)
+	if w.scrape(false) == "" || w.store.asked.Load() != 0 {
+		t.Errorf("the store was asked %d times", w.store.asked.Load())
+	}
+}
+
+func TestBounds(t *testing.T) {
+	runs := func(count int) []*measured {
+		var out []*measured
+		for i := range count {
+			m := newRun(t, fmt.Sprintf("run-%d", i))
+			m.run.CreationTimestamp = metav1.NewTime(began.Add(time.Duration(i) * time.Minute))
+			out = append(out, m)
+		}
+		return out
+	}
+	show := func(settings Settings, all []*measured) *world {
+		w := newWorld(t, settings)
+		for _, m := range all {
+			must(t, w.client.Create(t.Context(), m.run))
+			w.metrics.Saw(m.world())
+		}
+		return w
+	}
+	t.Run("the newest runs are shown, and the others counted", func(t *testing.T) {
+		w := show(Settings{Runs: 2, SeriesPerRun: 1000}, runs(3))
+		if got := len(w.with(`run="run-0"`)); got != 0 {
+			t.Errorf("%d series of the oldest run", got)
+		}
+		if len(w.with("assay_comparison_ratio", `run="run-1"`)) == 0 || len(w.with("assay_comparison_ratio", `run="run-2"`)) == 0 {
+			t.Error("the newer ones are not shown")
+		}
+		if got := w.with("assay_metrics_left_out_runs", " 1"); len(got) != 1 {
+			t.Errorf("left out: %v", w.with("assay_metrics_left_out_runs"))
+		}
+		if got := w.with("assay_runs{", `phase="Succeeded"`, " 3"); len(got) != 1 {
+			t.Errorf("runs are %v", w.with("assay_runs{"))
+		}
+	})
+	t.Run("of one run what decides stays, and the rest is counted", func(t *testing.T) {
+		const limit = 30
+		all := len(find(newRun(t, "x").run, newRun(t, "x").exp, newRun(t, "x").found, 100000).results)
+		w := show(Settings{Runs: 2, SeriesPerRun: limit}, runs(1))
+		results := len(w.metrics.shown["uid-of-run-0"].results)
+		if results > limit || results < limit-4 {
+			t.Errorf("%d series", results)
+		}
+		if len(w.with("assay_gate_outcome")) == 0 || len(w.with("assay_phase_seconds")) != 0 {
+			t.Errorf("not what decides is left")
+		}
+		if got := w.with("assay_metrics_left_out_series", fmt.Sprintf(" %d", all-results)); len(got) != 1 {
+			t.Errorf("left out: %v of %d", w.with("assay_metrics_left_out_series"), all)
+		}
+	})
+	t.Run("of all runs the newest have results", func(t *testing.T) {
+		m, out := newRun(t, "x"), make(chan prometheus.Metric, 1000)
+		built := find(m.run, m.exp, m.found, 1000)
+		if left := collectRun(m.run, built, len(built.results), out); left != 0 {
+			t.Errorf("room for %d is left", left)
+		}
+		with := len(out)
+		if left := collectRun(m.run, built, len(built.results)-1, out); left != len(built.results)-1 {
+			t.Errorf("room for %d is left", left)
+		}
+		if without := len(out) - with; without != with-len(built.results)+1 {
+			t.Errorf("%d series with results and %d without, of which one counts what was left out", with, without)
+		}
+	})
+}
+
+func TestARunThatIsDeletedDisappears(t *testing.T) {
+	w := busy(t)
+	var run assayv1alpha1.BenchmarkRun
+	run.Namespace, run.Name = "lab", "scan"
+	must(t, w.client.Delete(t.Context(), &run))
+	if got := w.with(`run="scan"`, "assay_r"); len(got) != 0 {
+		t.Errorf("still there: %q", got)
+	}
+	w.metrics.refresh(t.Context())
+	if len(w.metrics.shown) != 0 {
+		t.Error("its findings are still kept")
+	}
+}
+
+func TestAnOperatorThatBeginsReadsWhatEnded(t *testing.T) {
+	m, empty := newRun(t, "scan"), waiting("empty", began)
+	empty.Status.Phase, empty.Status.Wave = assayv1alpha1.PhaseFailed, ptr.To[int32](0)
+	empty.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Reason: assayv1alpha1.ReasonAnalysisFailed}}
+	w := newWorld(t, DefaultSettings, m.run, empty)
+	m.write(t, w.store)
+
+	w.store.away.Store(true)
+	w.metrics.refresh(t.Context())
+	if up, unread := w.with("assay_ledger_up 0"), w.with("assay_metrics_unread_analyses 2"); len(up) != 1 || len(unread) != 1 {
+		t.Errorf("with the store away: %v", w.with("assay_ledger_up", ""))
+	}
+	w.store.away.Store(false)
+	w.metrics.refresh(t.Context())
+	if up, unread := w.with("assay_ledger_up 1"), w.with("assay_metrics_unread_analyses 0"); len(up) != 1 || len(unread) != 1 {
+		t.Errorf("with the store back: %v %v", w.with("assay_ledger_up"), w.with("assay_metrics_unread"))
+	}
+	results := w.with(`run="scan"`, "assay_result_estimate")
+
+	// What it shows is what an operator shows that saw the run end.
+	w.restart(DefaultSettings)
+	w.metrics.Saw(m.world())
+	if seen := w.with(`run="scan"`, "assay_result_estimate"); !slices.Equal(results, seen) || len(seen) == 0 {
+		t.Errorf("read again: %d series, seen: %d", len(results), len(seen))
+	}
+
+	w.restart(DefaultSettings)
+	w.metrics.refresh(t.Context())
+	w.store.asked.Store(0)
+	w.metrics.refresh(t.Context())
+	if asked := w.store.asked.Load(); asked != 1 {
+		t.Errorf("with nothing new the store was asked %d times, want once, whether it is there", asked)
+	}
+}
+
+func TestALedgerThatIsDamagedIsCounted(t *testing.T) {
+	m := newRun(t, "scan")
+	w := newWorld(t, DefaultSettings, m.run)
+	m.write(t, w.store)
+	must(t, observe.RunStore(w.store, m.run).Replace(t.Context(), ledger.AnalysisKey(0), []byte("{")))
+	w.metrics.refresh(t.Context())
+	if got := w.with("assay_metrics_unread_analyses 1"); len(got) != 1 {
+		t.Errorf("unread: %v", w.with("assay_metrics_unread_analyses"))
+	}
+}
+
+func TestAnotherAnalysisReplacesTheFirst(t *testing.T) {
+	w, m := busy(t), newRun(t, "scan")
+	m.found.Wave, m.found.Ratios = 1, m.found.Ratios[:1]
+	w.metrics.Saw(m.world())
+	if got := w.with("assay_comparison_ratio{"); len(got) != 1 {
+		t.Errorf("%d ratios are shown, want 1", len(got))
+	}
+}
+
+func TestASeriesThatIsThereTwiceIsShownOnce(t *testing.T) {
+	w, m := busy(t), newRun(t, "scan")
+	m.found.Wave = 1
+	m.found.Ratios = append(m.found.Ratios, m.found.Ratios...)
+	m.found.Gates = append(m.found.Gates, m.found.Gates...)
+	before := len(w.with("assay_comparison_ratio{"))
+	w.metrics.Saw(m.world())
+	if after := len(w.with("assay_comparison_ratio{")); after != before {
+		t.Errorf("%d ratios, want %d", after, before)
+	}
+}
+
+func TestAGateThatCouldNotBeJudgedHasNoFigure(t *testing.T) {
+	w, m := busy(t), newRun(t, "scan")
+	m.found.Wave = 1
+	m.found.Gates = []analysis.GateResult{{
+		Gate: "slo", Candidate: "fused-m4r", Metric: "latency", Statistic: "p99", Op: assayv1alpha1.AtMost, Bound: ptr.To(0.02),
+		Severity: assayv1alpha1.Blocking, Outcome: assayv1alpha1.VerdictInvalid, Estimate: &analysis.Estimate{Unit: "s", Blocks: 4},
+	}}
+	w.metrics.Saw(m.world())
+	if got := w.with("assay_gate_estimate{"); len(got) != 0 {
+		t.Errorf("it has one: %q", got)
+	}
+	if bound, outcome := w.with("assay_gate_bound{", " 0.02"), w.with("assay_gate_outcome{", `outcome="Invalid"`); len(bound) != 1 || len(outcome) != 1 {
+		t.Errorf("bound %q, outcome %q", bound, outcome)
+	}
+}
+
+func TestARunThatEndedIsCountedOnce(t *testing.T) {
+	w, m := busy(t), newRun(t, "scan")
+	trials, gates := w.with("assay_trials_finished_total"), w.with("assay_gates_judged_total")
+	// Its node is given back after it ended, which is a status more.
+	after := m.run.Status.DeepCopy()
+	m.run.Status.Leases = []assayv1alpha1.LeaseStatus{{Node: "node-a", Token: 1}}
+	w.metrics.Reported(m.world(), plan.Decision{}, after)
+	if got := w.with("assay_runs_finished_total", " 1"); len(got) != 1 {
+		t.Errorf("finished: %q", w.with("assay_runs_finished_total"))
+	}
+	if got := w.with("assay_trials_finished_total"); !slices.Equal(got, trials) {
+		t.Errorf("trials were %q and are %q", trials, got)
+	}
+	if got := w.with("assay_gates_judged_total"); !slices.Equal(got, gates) {
+		t.Errorf("gates were %q and are %q", gates, got)
+	}
+	if got := w.with("assay_lease_events_total", `event="released"`, " 1"); len(got) != 1 {
+		t.Errorf("leases: %q", w.with("assay_lease_events_total"))
+	}
+}
+
+func TestHowLongARunWaited(t *testing.T) {
+	cases := map[string]struct {
+		condition metav1.Condition
+		want      time.Duration
+	}{
+		"in the queue for two minutes": {metav1.Condition{Type: assayv1alpha1.ConditionProgressing, Reason: assayv1alpha1.ReasonWaitingForLease, LastTransitionTime: metav1.NewTime(began)}, 2 * time.Minute},
+		"for something else":           {metav1.Condition{Type: assayv1alpha1.ConditionProgressing, Reason: assayv1alpha1.ReasonNoNodeMatches, LastTransitionTime: metav1.NewTime(began)}, 0},
+		"not at all":                   {metav1.Condition{}, 0},
+		"on a clock that went back":    {metav1.Condition{Type: assayv1alpha1.ConditionProgressing, Reason: assayv1alpha1.ReasonWaitingForLease, LastTransitionTime: metav1.NewTime(began.Add(time.Hour))}, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			run := &assayv1alpha1.BenchmarkRun{}
+			run.Status.Conditions = []metav1.Condition{tc.condition}
+			if got := waited(run, began.Add(2*time.Minute)); got != tc.want {
+				t.Errorf("waited %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestOperationsOfTheStore(t *testing.T) {
+	folder, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+	must(t, err)
+	gone := goneStore{}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	cases := map[string]struct {
+		store ledger.Store
+		do    func(ledger.Store) error
+		// want is the operation and cause of the failure that is counted; empty if there is none.
+		operation, cause string
+	}{
+		"an object that is absent is an answer": {folder, func(s ledger.Store) error { _, err := s.Get(t.Context(), "none"); return err }, "get", ""},
+		"so is one that is there already": {folder, func(s ledger.Store) error {
+			_ = s.Create(t.Context(), "a", nil)
+			return s.Create(t.Context(), "a", []byte("b"))
+		}, "create", ""},
+		"a write":                         {folder, func(s ledger.Store) error { return s.Replace(t.Context(), "b", nil) }, "replace", ""},
+		"a listing":                       {folder, func(s ledger.Store) error { _, err := s.List(t.Context(), "b"); return err }, "list", ""},
+		"a store that is gone":            {gone, func(s ledger.Store) error { _, err := s.Get(t.Context(), "a"); return err }, "get", "ConnectionRefused"},
+		"a listing of one that is gone":   {gone, func(s ledger.Store) error { _, err := s.List(t.Context(), "a"); return err }, "list", "ConnectionRefused"},
+		"who gave up waiting knows not":   {gone, func(s ledger.Store) error { _, err := s.Get(ended, "a"); return err }, "get", ""},
+		"an error that names no cause":    {folder, func(s ledger.Store) error { _, err := s.Get(t.Context(), "../a"); return err }, "get", "Other"},
+		"a part of a store is counted so": {gone, func(s ledger.Store) error { _, err := ledger.WithPrefix(s, "runs").Get(t.Context(), "a"); return err }, "get", "ConnectionRefused"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			m := New(DefaultSettings)
+			_ = tc.do(m.Store(tc.store))
+			if n := testutil.CollectAndCount(m.ledgerSeconds); n != 1 {
+				t.Errorf("%d operations were timed", n)
+			}
+			if tc.cause == "" {
+				if n := testutil.CollectAndCount(m.ledgerErrors); n != 0 {
+					t.Errorf("%d failures were counted", n)
+				}
+				return
+			}
+			if n := testutil.ToFloat64(m.ledgerErrors.WithLabelValues(tc.operation, tc.cause)); n != 1 || testutil.CollectAndCount(m.ledgerErrors) != 1 {
+				t.Errorf("%v of %s/%s were counted", n, tc.operation, tc.cause)
+			}
+		})
+	}
+}
+
+func TestWithoutMetricsNothingHappens(*testing.T) {
+	var none *Metrics
+	none.Saw(&observe.World{Analysis: &analysis.Analysis{}})
+	none.Applied(nil, plan.AcquireLeases{}, began)
+	none.Reported(nil, plan.Decision{}, nil)
+}
+
+// What is kept of the results is bounded, however much the runs found: the limit of the chart's operator is 256 MiB.
+func TestWhatIsKeptFitsIntoMemory(t *testing.T) {
+	m := newRun(t, "scan")
+	m.found.Arms = nil
+	for i := range 10000 {
+		e := analysis.Estimate{Value: float64(i), Unit: "s", Low: ptr.To(1.0), High: ptr.To(2.0), Blocks: 3}
+		m.found.Arms = append(m.found.Arms, analysis.ArmResult{Point: fmt.Sprintf("batchSize=%d", i), Arm: "fused-m4r", Metric: "latency", Statistic: "p95", Estimate: e})
+	}
+	heap := func() int {
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return int(stats.HeapAlloc)
+	}
+	before := heap()
+	var kept []*findings
+	for range catalog.Series / catalog.SeriesPerRun {
+		kept = append(kept, find(m.run, m.exp, m.found, catalog.SeriesPerRun))
+	}
+	const most = 32 << 20
+	if grown := heap() - before; grown > most {
+		t.Errorf("%d series take %d MiB, want at most %d", catalog.Series, grown>>20, most>>20)
+	}
+	runtime.KeepAlive(kept)
+}
+
+// BenchmarkScrape is the largest scrape there can be: as many series as the bounds allow.
+func BenchmarkScrape(b *testing.B) {
+	m := New(DefaultSettings)
+	run := &assayv1alpha1.BenchmarkRun{}
+	run.Namespace, run.Name = "lab", "scan"
+	found := &analysis.Analysis{}
+	for i := range 2000 {
+		e := analysis.Estimate{Value: float64(i), Unit: "s", Low: ptr.To(1.0), High: ptr.To(2.0), Blocks: 3}
+		found.Arms = append(found.Arms, analysis.ArmResult{Point: fmt.Sprintf("batchSize=%d", i), Arm: "fused-m4r", Metric: "latency", Statistic: "p95", Estimate: e})
+	}
+	exp, err := simulate.Scan(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var all []*findings
+	for range 25 {
+		all = append(all, find(run, exp, found, m.settings.SeriesPerRun))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		out, done := make(chan prometheus.Metric, 100), make(chan int)
+		go func() {
+			count := 0
+			for metric := range out {
+				_ = metric.Write(&dto.Metric{})
+				count++
+			}
+			done <- count
+		}()
+		left := catalog.Series
+		for _, found := range all {
+			left = collectRun(run, found, left, out)
+		}
+		close(out)
+		if count := <-done; count < catalog.Series*9/10 {
+			b.Fatalf("%d series", count)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package metrics
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/status"
+)
+
+// What happens to leases.
+const (
+	acquired = "acquired"
+	renewed  = "renewed"
+	released = "released"
+	lost     = "lost"
+)
+
+// leaseEvents are the events of a run that tell of leases.
+var leaseEvents = map[string]string{"LeaseAcquired": acquired, "LeaseReleased": released, "LeaseLost": lost}
+
+// none stands for no verdict.
+const none = "None"
+
+// Saw keeps the newest analysis of a run.
+func (m *Metrics) Saw(world *observe.World) {
+	if m == nil || world.Analysis == nil || world.Ledger.Experiment == nil {
+		return
+	}
+	m.keep(world.Run, world.Ledger.Experiment, world.Analysis)
+}
+
+// Applied counts an action that was carried out.
+func (m *Metrics) Applied(run *assayv1alpha1.BenchmarkRun, action plan.Action, now time.Time) {
+	if m == nil {
+		return
+	}
+	switch action := action.(type) {
+	case plan.AcquireLeases:
+		m.leaseWait.Observe(waited(run, now).Seconds())
+	case plan.RenewLeases:
+		m.leaseEvents.WithLabelValues(renewed).Add(float64(len(action.Nodes)))
+	}
+}
+
+// waited is how long the run has been without a node that it could have used; 0 if it never said that it waits.
+func waited(run *assayv1alpha1.BenchmarkRun, now time.Time) time.Duration {
+	condition := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionProgressing)
+	if condition == nil || condition.Reason != assayv1alpha1.ReasonWaitingForLease {
+		return 0
+	}
+	return max(now.Sub(condition.LastTransitionTime.Time), 0)
+}
+
+// Reported counts what a new status says that the old one did not.
+func (m *Metrics) Reported(world *observe.World, decision plan.Decision, after *assayv1alpha1.BenchmarkRunStatus) {
+	if m == nil {
+		return
+	}
+	before, namespace := &world.Run.Status, world.Run.Namespace
+	for _, event := range status.LeaseEvents(world, after) {
+		if name := leaseEvents[event.Reason]; name != "" {
+			m.leaseEvents.WithLabelValues(name).Inc()
+		}
+	}
+	if after.Wave != nil && (before.Wave == nil || *before.Wave != *after.Wave) {
+		m.waves.WithLabelValues(namespace, string(purpose(world, decision))).Inc()
+	}
+	if before.CompletionTime == nil && after.CompletionTime != nil {
+		m.finished.WithLabelValues(namespace, string(after.Phase), verdict(after.Verdict)).Inc()
+		m.ended(namespace, world.Analysis)
+	}
+}
+
+// purpose is that of the wave that was started, or that an earlier operator started and this one found.
+func purpose(world *observe.World, decision plan.Decision) record.Purpose {
+	if action, ok := decision.Action.(plan.StartWave); ok {
+		return action.Wave.Why()
+	}
+	if world.Ledger.Newest != nil {
+		return world.Ledger.Newest.Why()
+	}
+	return record.Screen
+}
+
+func (m *Metrics) ended(namespace string, found *analysis.Analysis) {
+	if found == nil {
+		return
+	}
+	for outcome, count := range map[string]int{
+		"used": found.Trials.Used, "warmup": found.Trials.Warmups, "failed": found.Trials.Failed,
+		"invalid": found.Trials.Invalid, "missing": found.Trials.Missing,
+	} {
+		m.trials.WithLabelValues(namespace, outcome).Add(float64(count))
+	}
+	for _, gate := range found.Gates {
+		m.gates.WithLabelValues(namespace, string(gate.Severity), verdict(gate.Outcome)).Inc()
+	}
+}
+
+func verdict(value assayv1alpha1.Verdict) string {
+	if value == "" {
+		return none
+	}
+	return string(value)
+}

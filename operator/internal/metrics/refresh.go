@@ -1,0 +1,135 @@
+package metrics
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/plan"
+)
+
+// refreshEvery is how often the store is asked whether it is there, and what is missing is read.
+const refreshEvery = 30 * time.Second
+
+// Start makes this the operator that shows what it does, until the context ends. A run that goes on is read when it is
+// reconciled; what ended before this operator began is read here.
+func (m *Metrics) Start(ctx context.Context) error {
+	m.leading.Store(true)
+	defer m.leading.Store(false)
+	for {
+		m.refresh(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-m.clock.After(refreshEvery):
+		}
+	}
+}
+
+// NeedLeaderElection is part of manager.LeaderElectionRunnable: two operators that show the same would count it twice.
+func (m *Metrics) NeedLeaderElection() bool { return true }
+
+func (m *Metrics) refresh(ctx context.Context) {
+	logger := ctrl.LoggerFrom(ctx).WithName("metrics")
+	up := answers
+	if err := m.store.Check(ctx); err != nil {
+		if ctx.Err() != nil {
+			return
+		}
+		up = silent
+		logger.V(1).Info("The ledger does not answer", "error", err.Error())
+	}
+	m.ledgerUp.Store(up)
+
+	runs, err := m.runs(ctx)
+	if err != nil {
+		logger.Error(err, "Cannot see which results to show")
+		return
+	}
+	newest := runs[:min(len(runs), m.settings.Runs)]
+	missing := m.forgetOthers(newest)
+	if up == answers {
+		var left []*assayv1alpha1.BenchmarkRun
+		for _, run := range missing {
+			if err := m.read(ctx, run); err != nil {
+				if ctx.Err() != nil {
+					return
+				}
+				logger.Info("Cannot show a run's results", "namespace", run.Namespace, "run", run.Name, "error", err.Error())
+				left = append(left, run)
+			}
+		}
+		missing = left
+	}
+	m.unread.Store(int32(len(missing)))
+}
+
+// forgetOthers keeps what belongs to the runs, and returns those that ended and of which nothing is kept.
+func (m *Metrics) forgetOthers(runs []*assayv1alpha1.BenchmarkRun) []*assayv1alpha1.BenchmarkRun {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	kept := make(map[types.UID]*findings, len(runs))
+	var missing []*assayv1alpha1.BenchmarkRun
+	for _, run := range runs {
+		switch found := m.shown[run.UID]; {
+		case found != nil:
+			kept[run.UID] = found
+		case plan.Ended(run):
+			missing = append(missing, run)
+		}
+	}
+	m.shown = kept
+	return missing
+}
+
+// read reads the newest analysis of a run that ended.
+func (m *Metrics) read(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
+	store := observe.RunStore(m.store, run)
+	found, err := newestAnalysis(ctx, store, run)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		m.mutex.Lock()
+		defer m.mutex.Unlock()
+		m.shown[run.UID] = nothing()
+		return nil
+	}
+	exp, err := ledger.ReadExperiment(ctx, store)
+	if err != nil {
+		return err
+	}
+	m.keep(run, exp, found)
+	return nil
+}
+
+// newestAnalysis is nil for a run that never had one.
+func newestAnalysis(ctx context.Context, store ledger.Store, run *assayv1alpha1.BenchmarkRun) (*analysis.Analysis, error) {
+	if run.Status.Wave == nil {
+		return nil, nil
+	}
+	for wave := int(*run.Status.Wave); wave >= 0; wave-- {
+		raw, err := store.Get(ctx, ledger.AnalysisKey(wave))
+		if errors.Is(err, ledger.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		var found analysis.Analysis
+		if err := json.Unmarshal(raw, &found); err != nil {
+			return nil, fmt.Errorf("%s is no analysis: %w", ledger.AnalysisKey(wave), err)
+		}
+		return &found, nil
+	}
+	return nil, nil
+}

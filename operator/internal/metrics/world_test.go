@@ -1,0 +1,258 @@
+package metrics
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/workflow"
+)
+
+const leaseNamespace = "assay-system"
+
+var began = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+
+// countingStore is a folder of ledgers that counts how often it is asked, and can be away.
+type countingStore struct {
+	ledger.Store
+	asked atomic.Int32
+	away  atomic.Bool
+}
+
+func (s *countingStore) Get(ctx context.Context, key string) ([]byte, error) {
+	s.asked.Add(1)
+	if s.away.Load() {
+		return nil, ledger.ErrUnreachable
+	}
+	return s.Store.Get(ctx, key)
+}
+
+func (s *countingStore) Check(ctx context.Context) error {
+	s.asked.Add(1)
+	if s.away.Load() {
+		return ledger.ErrUnreachable
+	}
+	return s.Store.Check(ctx)
+}
+
+// goneStore is a store that does not answer.
+type goneStore struct{ ledger.Store }
+
+func (goneStore) fault(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return &ledger.Fault{Cause: ledger.CauseRefused, Tried: "read a"}
+}
+
+func (s goneStore) Get(ctx context.Context, _ string) ([]byte, error) { return nil, s.fault(ctx) }
+
+func (s goneStore) List(ctx context.Context, _ string) ([]string, error) { return nil, s.fault(ctx) }
+
+// world is a cluster, a store and the metrics of the operator that leads.
+type world struct {
+	t       *testing.T
+	client  client.Client
+	store   *countingStore
+	metrics *Metrics
+}
+
+func newWorld(t *testing.T, settings Settings, objects ...client.Object) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, assayv1alpha1.AddToScheme} {
+		must(t, add(scheme))
+	}
+	folder, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+	must(t, err)
+	w := &world{t: t, store: &countingStore{Store: folder}}
+	w.client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	w.restart(settings)
+	return w
+}
+
+// restart is another operator that begins to lead.
+func (w *world) restart(settings Settings) {
+	w.metrics = New(settings)
+	w.metrics.leading.Store(true)
+	must(w.t, w.metrics.Register(prometheus.NewRegistry(), Sources{
+		Reader: w.client, LeaseNamespace: leaseNamespace, Store: w.store, Clock: testingclock.NewFakeClock(began),
+	}))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// scrape is what Prometheus reads, without the comments unless they are asked for.
+func (w *world) scrape(comments bool) string {
+	w.t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	must(w.t, registry.Register(w.metrics))
+	families, err := registry.Gather()
+	must(w.t, err)
+	var out bytes.Buffer
+	for _, family := range families {
+		_, err := expfmt.MetricFamilyToText(&out, family)
+		must(w.t, err)
+	}
+	if comments {
+		return out.String()
+	}
+	var lines []string
+	for line := range strings.Lines(out.String()) {
+		if !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// with are the lines of a scrape that hold every text.
+func (w *world) with(texts ...string) []string {
+	w.t.Helper()
+	var out []string
+	for line := range strings.Lines(w.scrape(false)) {
+		all := true
+		for _, text := range texts {
+			all = all && strings.Contains(line, text)
+		}
+		if all {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return out
+}
+
+// measured is a run that ended, with what it found.
+type measured struct {
+	run   *assayv1alpha1.BenchmarkRun
+	exp   *experiment.Experiment
+	found *analysis.Analysis
+}
+
+// newRun is one that ended: two points, two arms, four blocks on two nodes, on one of which a neighbour worked for a while.
+func newRun(t *testing.T, name string) *measured {
+	t.Helper()
+	exp, err := simulate.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Sweep.Axes = []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"1", "8"}}}
+		spec.Arms = spec.Arms[:1:1]
+		spec.Arms = append(spec.Arms, assayv1alpha1.Arm{Name: "fused-m4r", Parameters: assayv1alpha1.ParameterValues{"strategy": "fused-m4r"}})
+	})
+	must(t, err)
+	return measure(t, name, exp, 8)
+}
+
+func measure(t *testing.T, name string, exp *experiment.Experiment, blocks int) *measured {
+	t.Helper()
+	exp.Run = record.Run{Namespace: "lab", Name: name, UID: "uid-of-" + name}
+	digest, err := exp.ComputeDigest()
+	must(t, err)
+	exp.Digest = digest
+	wave, err := plan.BuildWave(exp, 0, 0, blocks, []plan.Lane{{Node: "node-a", Token: 1}, {Node: "node-b", Token: 4}})
+	must(t, err)
+	attempts := simulate.Machine{Seed: 3, Samples: 30, Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Trial: 0.01}}.Run(exp, wave)
+	for i := range attempts {
+		attempts[i].DurationSeconds = 0.75 // Of the second after which the next one begins.
+		if attempts[i].Block == "w000-b0003" {
+			simulate.Neighbour{Slowdown: 1.2, Canary: 1.5, OtherWork: 0.3}.Disturb(&attempts[i])
+		}
+	}
+	found := analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+	run := &assayv1alpha1.BenchmarkRun{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID(exp.Run.UID), CreationTimestamp: metav1.NewTime(began)},
+		Spec:       exp.Spec,
+	}
+	run.Status = assayv1alpha1.BenchmarkRunStatus{
+		Phase: assayv1alpha1.PhaseSucceeded, Verdict: found.Verdict, Best: found.Best, Wave: ptr.To[int32](0),
+		Trials:         assayv1alpha1.TrialCounts{Planned: int32(found.Trials.Planned), Done: int32(found.Trials.Used), Invalid: int32(found.Trials.Invalid)},
+		StartTime:      ptr.To(metav1.NewTime(began.Add(time.Minute))),
+		CompletionTime: ptr.To(metav1.NewTime(began.Add(time.Hour))),
+		Conditions: []metav1.Condition{
+			{Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: assayv1alpha1.ReasonFinished},
+			{Type: assayv1alpha1.ConditionComplete, Status: metav1.ConditionTrue, Reason: assayv1alpha1.ReasonVerdictReached},
+		},
+	}
+	return &measured{run, exp, found}
+}
+
+// waiting is a run that waits for a node since a time.
+func waiting(name string, since time.Time) *assayv1alpha1.BenchmarkRun {
+	return &assayv1alpha1.BenchmarkRun{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID("uid-of-" + name), CreationTimestamp: metav1.NewTime(since)},
+		Status: assayv1alpha1.BenchmarkRunStatus{
+			Phase: assayv1alpha1.PhasePending, Remaining: &metav1.Duration{Duration: time.Minute},
+			Conditions: []metav1.Condition{{
+				Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: assayv1alpha1.ReasonWaitingForLease,
+				LastTransitionTime: metav1.NewTime(since),
+			}},
+		},
+	}
+}
+
+func (m *measured) world() *observe.World {
+	return &observe.World{
+		Observed: plan.Observed{Run: m.run, Ledger: plan.LedgerState{Experiment: m.exp}}, Analysis: m.found,
+	}
+}
+
+// write leaves the run's ledger in the store.
+func (m *measured) write(t *testing.T, store ledger.Store) {
+	t.Helper()
+	own := observe.RunStore(store, m.run)
+	for key, value := range map[string]any{ledger.ExperimentKey: m.exp, ledger.AnalysisKey(0): m.found} {
+		raw, err := json.Marshal(value)
+		must(t, err)
+		must(t, own.Replace(t.Context(), key, raw))
+	}
+}
+
+func node(name string, ready bool) *corev1.Node {
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{
+		Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3500m")},
+		Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}},
+	}}
+}
+
+func leaseOf(t *testing.T, node string, holder lease.Holder) *coordinationv1.Lease {
+	t.Helper()
+	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: leaseNamespace, Name: lease.Name(node), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+	}}
+	must(t, lease.Lease{Node: node, Token: 3}.TakenBy(holder, true, time.Minute, began).Write(object))
+	return object
+}

@@ -1,0 +1,260 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"slices"
+	"strconv"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// OwnTable is a table in the form that spec.report.tables asks for. Every figure has its interval; one that does not exist
+// is empty.
+type OwnTable struct {
+	Name, Title string
+	header      []string
+	rows        [][]figure
+}
+
+// figure is one cell: a text, or a number with its interval, in the column's scale.
+type figure struct {
+	text string
+	// known tells a number from a text.
+	known     bool
+	value     float64
+	low, high *float64
+	suffix    string
+}
+
+func words(text string) figure { return figure{text: text} }
+
+// scaled is an estimate in another scale of its unit.
+func scaled(estimate *analysis.Estimate, scale float64) figure {
+	out := figure{known: true, value: estimate.Value / scale}
+	if estimate.Low != nil && estimate.High != nil {
+		low, high := *estimate.Low/scale, *estimate.High/scale
+		out.low, out.high = &low, &high
+	}
+	return out
+}
+
+func share(part *float64) figure {
+	if part == nil {
+		return figure{}
+	}
+	return figure{known: true, value: 100 * *part, suffix: " %"}
+}
+
+// OwnTables are the tables of spec.report.tables, in its order.
+func OwnTables(exp *experiment.Experiment, found *analysis.Analysis) []OwnTable {
+	if exp.Spec.Report == nil {
+		return nil
+	}
+	v := newView(exp, found)
+	var out []OwnTable
+	for i := range exp.Spec.Report.Tables {
+		asked := &exp.Spec.Report.Tables[i]
+		table := OwnTable{Name: asked.Name, Title: asked.Title}
+		if asked.Rows == assayv1alpha1.PhaseRows {
+			v.phaseRows(asked, &table)
+		} else {
+			v.pointRows(asked, &table)
+		}
+		out = append(out, table)
+	}
+	return out
+}
+
+// each visits the points and arms that a table shows, with the cells that name them.
+func (v *view) each(asked *assayv1alpha1.ReportTable, visit func(names []figure, r row)) {
+	for _, point := range v.exp.Points {
+		if !experiment.Matches(asked.At, point.Parameters) {
+			continue
+		}
+		arms := asked.Arms
+		if len(arms) == 0 {
+			for _, arm := range v.exp.Arms {
+				arms = append(arms, arm.Name)
+			}
+		}
+		for _, arm := range arms {
+			var names []figure
+			for _, value := range append(v.axisValues(point.Parameters), arm) {
+				names = append(names, words(value))
+			}
+			visit(names, row{point.Key, arm})
+		}
+	}
+}
+
+func (v *view) pointRows(asked *assayv1alpha1.ReportTable, table *OwnTable) {
+	table.header = append(slices.Clone(v.axes), "arm")
+	for _, c := range asked.Columns {
+		table.header = append(table.header, c.Title)
+	}
+	table.header = append(table.header, "share of ceiling")
+	v.each(asked, func(names []figure, r row) {
+		cells, ceiling := names, figure{}
+		for _, c := range asked.Columns {
+			scale, _ := experiment.Scale(c.Scale) // Checked when the run was accepted.
+			cell := figure{}
+			switch {
+			case c.Phase != "":
+				if phase := v.phase(r, c.Phase); phase != nil {
+					cell = scaled(phase, scale)
+				}
+			case c.Compared:
+				if ratio, ok := v.ratios[r][v.own(c)]; ok {
+					cell = scaled(&ratio.Estimate, 1)
+					cell.suffix = "x"
+				}
+			default:
+				if level, ok := v.levels[r][v.own(c)]; ok {
+					cell = scaled(&level.Estimate, scale)
+					if level.ShareOfCeiling != nil && !ceiling.known {
+						ceiling = share(level.ShareOfCeiling)
+					}
+				}
+			}
+			cells = append(cells, cell)
+		}
+		table.rows = append(table.rows, append(cells, ceiling))
+	})
+}
+
+// own is the key of a column's results: the metric's own statistic unless the column names another.
+func (v *view) own(c assayv1alpha1.ReportColumn) column {
+	statistic := c.Statistic
+	for _, metric := range v.exp.Template.Metrics {
+		if metric.Name == c.Metric && statistic == "" {
+			statistic = metric.Statistic
+		}
+	}
+	return column{c.Metric, statistic, ""}
+}
+
+func (v *view) phase(r row, name string) *analysis.Estimate {
+	for i := range v.found.Phases {
+		if phase := &v.found.Phases[i]; phase.Point == r.point && phase.Arm == r.arm && phase.Phase == name {
+			return &phase.Estimate
+		}
+	}
+	return nil
+}
+
+func (v *view) phaseRows(asked *assayv1alpha1.ReportTable, table *OwnTable) {
+	scale := map[string]float64{"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[asked.Unit]
+	table.header = append(slices.Clone(v.axes), "arm", "phase", "time ("+asked.Unit+")", "share")
+	v.each(asked, func(names []figure, r row) {
+		total, sum := 0.0, 0.0
+		level, hasTotal := v.levels[r][v.own(assayv1alpha1.ReportColumn{Metric: asked.Total})]
+		for _, phase := range v.found.Phases {
+			if phase.Point == r.point && phase.Arm == r.arm {
+				sum += phase.Estimate.Value
+			}
+		}
+		if total = sum; hasTotal {
+			total = level.Estimate.Value
+		}
+		for i := range v.found.Phases {
+			phase := &v.found.Phases[i]
+			if phase.Point != r.point || phase.Arm != r.arm || total <= 0 {
+				continue
+			}
+			part := phase.Estimate.Value / total
+			table.rows = append(table.rows, append(slices.Clone(names), words(phase.Phase), scaled(&phase.Estimate, scale), share(&part)))
+		}
+		if part := sum / total; hasTotal && total > 0 && sum > 0 {
+			table.rows = append(table.rows, append(slices.Clone(names), words("all phases together"), figure{known: true, value: sum / scale}, share(&part)))
+			whole := 1.0
+			table.rows = append(table.rows, append(slices.Clone(names), words(asked.Total), scaled(&level.Estimate, scale), share(&whole)))
+		}
+	})
+}
+
+func (v *view) ownTables(out *document) {
+	for _, table := range OwnTables(v.exp, v.found) {
+		out.heading(text(table.Heading()))
+		out.table(table.Text())
+	}
+}
+
+// Heading is the table's title, or its name where it has none.
+func (t OwnTable) Heading() string {
+	if t.Title != "" {
+		return t.Title
+	}
+	return t.Name
+}
+
+// Text is the table as people read it.
+func (t OwnTable) Text() (header []string, rows [][]string) {
+	for _, cells := range t.rows {
+		var line []string
+		for _, cell := range cells {
+			line = append(line, cell.String())
+		}
+		rows = append(rows, line)
+	}
+	return t.header, rows
+}
+
+// String is the cell for people, in four significant digits.
+func (f figure) String() string {
+	switch {
+	case !f.known:
+		return f.text
+	case f.low == nil:
+		return analysis.FormatNumber(f.value, "") + f.suffix
+	default:
+		return fmt.Sprintf("%s%s [%s, %s]", analysis.FormatNumber(f.value, ""), f.suffix, analysis.FormatNumber(*f.low, ""), analysis.FormatNumber(*f.high, ""))
+	}
+}
+
+// Markdown is the table with its title.
+func (t OwnTable) Markdown() []byte {
+	out := &document{}
+	out.line("### %s\n", text(t.Heading()))
+	out.table(t.Text())
+	return out.Bytes()
+}
+
+// CSV has two more columns for every figure that has an interval somewhere.
+func (t OwnTable) CSV() []byte {
+	wide := make([]bool, len(t.header))
+	for _, cells := range t.rows {
+		for i, cell := range cells {
+			wide[i] = wide[i] || cell.low != nil
+		}
+	}
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	var header []string
+	for i, title := range t.header {
+		header = append(header, title)
+		if wide[i] {
+			header = append(header, title+" low", title+" high")
+		}
+	}
+	_ = w.Write(header) // Writing to memory cannot fail.
+	for _, cells := range t.rows {
+		var line []string
+		for i, cell := range cells {
+			if cell.known {
+				line = append(line, strconv.FormatFloat(cell.value, 'g', -1, 64))
+			} else {
+				line = append(line, cell.text)
+			}
+			if wide[i] {
+				line = append(line, number(cell.low), number(cell.high))
+			}
+		}
+		_ = w.Write(line)
+	}
+	w.Flush()
+	return out.Bytes()
+}

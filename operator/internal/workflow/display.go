@@ -1,0 +1,180 @@
+package workflow
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// What people see in Argo's UI: a name and a line of what it is for every workflow, a name for every block that says what it
+// runs where, and its plan as the node's inputs. Nothing of it is read by anybody but people.
+
+// Annotations that Argo's UI shows, and the one that its links are made from.
+const (
+	titleAnnotation       = "workflows.argoproj.io/title"
+	descriptionAnnotation = "workflows.argoproj.io/description"
+	displayAnnotation     = "workflows.argoproj.io/display-name"
+	// ReportAnnotation is the key of the wave's report in the bucket, with a slash before it.
+	ReportAnnotation = "assay.dev/report"
+)
+
+// longestText bounds what a node's input holds: a workflow is one object, and has up to a thousand nodes.
+const longestText = 160
+
+// blockInputs are the parameters of a block: the first two steer it, the others are for people.
+func blockInputs() []Parameter {
+	var out []Parameter
+	for _, name := range []string{"block", "node", "display", "purpose", "points", "arms", "order", "trials", "sequence"} {
+		out = append(out, Parameter{Name: name})
+	}
+	return out
+}
+
+// blockArguments fill them in.
+func blockArguments(exp *experiment.Experiment, wave *record.Wave, b record.Block, lane plan.Lane) []Parameter {
+	return []Parameter{
+		value("block", b.ID), value("node", lane.Node), value("display", displayName(exp, wave, b, lane)), value("purpose", string(wave.Why())),
+		value("points", describePoints(exp, wave, b)), value("arms", plain(describeArms(exp))), value("order", string(exp.Spec.Design.Order)),
+		value("trials", describeTrials(b)), value("sequence", describeSequence(wave, b)),
+	}
+}
+
+// annotate says what the workflow is.
+func annotate(out *Workflow, config Config, exp *experiment.Experiment, wave int, title, description string) {
+	out.Annotations = map[string]string{
+		titleAnnotation:       title,
+		descriptionAnnotation: description,
+		ReportAnnotation:      "/" + path.Join(config.Bucket.Prefix, ledger.RunPrefix(exp.Run), ledger.HTMLKey(wave)),
+	}
+}
+
+func waveTitle(exp *experiment.Experiment, wave *record.Wave) string {
+	return fmt.Sprintf("%s, wave %d: %s", exp.Run.Name, wave.Wave, wave.Why())
+}
+
+// waveDescription names axes and arms, whose characters the API limits to those that no Markdown means anything by.
+func waveDescription(exp *experiment.Experiment, wave *record.Wave, lanes []plan.Lane) string {
+	trials := 0
+	for _, b := range wave.Blocks {
+		trials += b.Trials()
+	}
+	text := fmt.Sprintf("%d blocks, %d trials, on %d nodes. Arms: %s. Order: %s.", len(wave.Blocks), trials, len(lanes), describeArms(exp), exp.Spec.Design.Order)
+	if axes := exp.Axes(); len(axes) > 0 {
+		text += fmt.Sprintf(" Points: %d of %s.", len(wave.Points), strings.Join(axes, ", "))
+	}
+	return text
+}
+
+// Argo marks a node as failed whose display name does not match ^[a-zA-Z0-9][a-zA-Z0-9-.]{0,61}[a-zA-Z0-9]$.
+var unsafeInDisplay = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+const longestDisplay = 63
+
+// displayName is what a block is called in the graph: b0003.4-points.ABBA.loop-fused.on-node-a.
+func displayName(exp *experiment.Experiment, wave *record.Wave, b record.Block, lane plan.Lane) string {
+	_, short, found := strings.Cut(b.ID, "-")
+	if !found {
+		short = b.ID
+	}
+	parts := []string{word(short, 12)}
+	if points := pointsOf(wave, b); len(points) > 1 {
+		parts = append(parts, fmt.Sprintf("%d-points", len(points)))
+	} else if len(points) == 1 && points[0].Key != "" {
+		parts = append(parts, word(points[0].Key, 16))
+	}
+	parts = append(parts, word(string(exp.Spec.Design.Order), 10))
+	arms := word(describeArms(exp), longestDisplay)
+	if len(exp.Arms) > 2 || len(arms) > 16 {
+		arms = fmt.Sprintf("%d-arms", len(exp.Arms))
+	}
+	name := strings.Join(append(parts, arms), ".")
+	// The node gets what is left, which is at least 3 characters.
+	if node := word(lane.Node, longestDisplay-len(name)-len(".on-")); node != "" {
+		name += ".on-" + node
+	}
+	return name
+}
+
+// word makes of a text what may stand in a display name: letters, digits and single hyphens between them.
+func word(text string, longest int) string {
+	out := strings.Trim(unsafeInDisplay.ReplaceAllString(text, "-"), "-")
+	return strings.Trim(out[:min(len(out), max(0, longest))], "-")
+}
+
+// pointsOf are the points that a block's trials are at, in the order of the wave.
+func pointsOf(wave *record.Wave, b record.Block) []record.Point {
+	used := map[int]bool{}
+	for _, cell := range b.Order {
+		used[wave.Cells[cell].Point] = true
+	}
+	var out []record.Point
+	for i, point := range wave.Points {
+		if used[i] {
+			out = append(out, point)
+		}
+	}
+	return out
+}
+
+// describePoints says how many points there are, and which, as far as there is room.
+func describePoints(exp *experiment.Experiment, wave *record.Wave, b record.Block) string {
+	points := pointsOf(wave, b)
+	if len(exp.Axes()) == 0 {
+		return fmt.Sprint(len(points))
+	}
+	var keys []string
+	for _, point := range points {
+		keys = append(keys, point.Key)
+	}
+	return plain(fmt.Sprintf("%d: %s", len(points), strings.Join(keys, "; ")))
+}
+
+func describeArms(exp *experiment.Experiment) string {
+	var arms []string
+	for _, arm := range exp.Arms {
+		arms = append(arms, arm.Name)
+	}
+	return strings.Join(arms, ", ")
+}
+
+func describeTrials(b record.Block) string {
+	if len(b.Warmup) > 0 {
+		return fmt.Sprintf("%d and %d warm-ups", len(b.Order), len(b.Warmup))
+	}
+	return fmt.Sprint(len(b.Order))
+}
+
+// describeSequence are the arms as they really follow each other. Where several points are interleaved each is told alone,
+// at the first of them.
+func describeSequence(wave *record.Wave, b record.Block) string {
+	points := pointsOf(wave, b)
+	if len(points) == 0 {
+		return ""
+	}
+	var arms []string
+	for _, cell := range b.Order {
+		if wave.Points[wave.Cells[cell].Point].Key == points[0].Key {
+			arms = append(arms, wave.Arms[wave.Cells[cell].Arm].Name)
+		}
+	}
+	text := strings.Join(arms, " ")
+	if len(points) > 1 {
+		text += " at " + points[0].Key
+	}
+	return plain(text)
+}
+
+// plain is a text that people wrote, short and without anything that Argo would replace: it reads {{ and }} as its own.
+func plain(text string) string {
+	text = strings.NewReplacer("{", "(", "}", ")").Replace(strings.Join(strings.Fields(text), " "))
+	if runes := []rune(text); len(runes) > longestText {
+		text = strings.TrimSpace(string(runes[:longestText-2])) + " …"
+	}
+	return text
+}

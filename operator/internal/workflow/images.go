@@ -1,0 +1,43 @@
+package workflow
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"assay.dev/assay/operator/internal/record"
+)
+
+// skipContainers is the annotation by which a cloud keeps a pod's identity from containers.
+const skipContainers = "eks.amazonaws.com/skip-containers"
+
+// withImages completes the template of a block for arms that have images of their own: a container of each image copies the
+// files that the wave names into a folder of the pod, before the block begins. It runs the runner, which the first init
+// container has put in place, so that an image needs no shell. The names of files are in the wave and never in the Workflow.
+//
+// Nothing is executed from a volume of type image: whether such a volume lets programs run is up to the container runtime.
+func withImages(block Template, config Config, images []record.Image) Template {
+	for i, image := range images {
+		volume := fmt.Sprintf("image-%d", i)
+		mount := corev1.VolumeMount{Name: volume, MountPath: image.Root}
+		block.Volumes = append(block.Volumes, emptyDir(volume))
+		block.InitContainers = append(block.InitContainers, corev1.Container{
+			Name: volume, Image: image.Reference,
+			Command:   []string{binFolder + "/assay-runner", "copy", "--wave", planFolder + "/" + WaveFile, "--image", image.Reference},
+			Resources: config.executorResources(),
+			VolumeMounts: []corev1.VolumeMount{
+				{Name: "assay-bin", MountPath: binFolder, ReadOnly: true},
+				{Name: "assay-plan", MountPath: planFolder, ReadOnly: true},
+				mount, noTokenMount,
+			},
+			SecurityContext: containerSecurity(true),
+		})
+		// As in a container's own file system, a workload may write beside its program.
+		block.Container.VolumeMounts = append(block.Container.VolumeMounts, mount)
+		if names, ok := block.Metadata.Annotations[skipContainers]; ok {
+			block.Metadata.Annotations[skipContainers] = strings.Join([]string{names, volume}, ",")
+		}
+	}
+	return block
+}

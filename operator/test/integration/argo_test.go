@@ -1,0 +1,143 @@
+package integration
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// The operator starts on a cluster without Argo, says so, and goes on as Argo comes: first with CRDs that lack a field that
+// waves need, then with the right ones.
+func TestArgoMayComeLater(t *testing.T) {
+	workflows := readCRD(t, "argoproj.io_workflows.yaml")
+	operator.stop()
+	deleteCRD(t, workflows)
+	t.Cleanup(func() { installCRD(t, readCRD(t, "argoproj.io_workflows.yaml")) })
+	var err error
+	if operator, err = startOperator(); err != nil {
+		t.Fatal(err)
+	}
+
+	w := newWorld(t, nil)
+	w.must(admin.Create(w.ctx, w.template))
+	w.must(admin.Create(w.ctx, w.run))
+	w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionTrue, assayv1alpha1.ReasonAccepted)
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonArgoMissing, "does not serve kind Workflow", "argo.mode=bundled")
+	w.untilEvent(assayv1alpha1.ReasonArgoMissing, "install Argo Workflows")
+
+	installCRD(t, older(t, workflows))
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonArgoTooOld, "the field .spec.", "v3.7")
+	if _, err := w.getWorkflow("scan-w000"); err == nil {
+		t.Error("a workflow was started with CRDs that drop a part of it")
+	}
+
+	installCRD(t, workflows)
+	w.until("the first wave's workflow exists", func() error { _, err := w.getWorkflow("scan-w000"); return err })
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionTrue, assayv1alpha1.ReasonWaveRunning)
+	// Only a watch tells so soon: what is looked at now and then is looked at every 30 s.
+	w.argoSays("scan-w000", "Error", "no such account")
+	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonWorkflowFailed, "no such account")
+}
+
+// A run whose workflows are gone with Argo gives its node back and goes away.
+func TestARunIsDeletedWhileArgoIsMissing(t *testing.T) {
+	w := started(t, nil)
+	workflows := readCRD(t, "argoproj.io_workflows.yaml")
+	t.Cleanup(func() { installCRD(t, readCRD(t, "argoproj.io_workflows.yaml")) })
+	deleteCRD(t, workflows)
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonArgoMissing)
+	if len(w.get().Status.Leases) == 0 {
+		t.Fatal("the run has no node to give back")
+	}
+	w.must(admin.Delete(w.ctx, w.run))
+	w.until("the run is gone", func() error { return w.gone(w.run.DeepCopy()) })
+}
+
+// A run that was created while Argo was missing can be cancelled and deleted.
+func TestARunCanBeGivenUpWhileArgoIsMissing(t *testing.T) {
+	workflows := readCRD(t, "argoproj.io_workflows.yaml")
+	deleteCRD(t, workflows)
+	t.Cleanup(func() { installCRD(t, readCRD(t, "argoproj.io_workflows.yaml")) })
+	w := newWorld(t, nil)
+	w.must(admin.Create(w.ctx, w.template))
+	w.must(admin.Create(w.ctx, w.run))
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonArgoMissing)
+	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Cancel = ptr.To(true) })
+	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonCancelled)
+	w.must(admin.Delete(w.ctx, w.run))
+	w.until("the run is gone", func() error { return w.gone(w.run.DeepCopy()) })
+}
+
+func readCRD(t *testing.T, name string) *unstructured.Unstructured {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(argoCRDs, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(raw, &out.Object); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// older is the CRD with a schema that says what a spec has, and lacks most of what waves need.
+func older(t *testing.T, crd *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	out := crd.DeepCopy()
+	versions, _, err := unstructured.NestedSlice(out.Object, "spec", "versions")
+	if err != nil || len(versions) == 0 {
+		t.Fatalf("the CRD has no version: %v", err)
+	}
+	anything := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	versions[0].(map[string]any)["schema"] = map[string]any{"openAPIV3Schema": map[string]any{
+		"type": "object", "properties": map[string]any{
+			"status": anything,
+			"spec": map[string]any{"type": "object", "properties": map[string]any{
+				"entrypoint": map[string]any{"type": "string"}, "templates": map[string]any{"type": "array", "items": anything},
+			}},
+		},
+	}}
+	if err := unstructured.SetNestedSlice(out.Object, versions, "spec", "versions"); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// installCRD makes the CRD what it is to be, whatever is there, and waits until it is served.
+func installCRD(t *testing.T, wanted *unstructured.Unstructured) {
+	t.Helper()
+	w := &world{t: t, ctx: background(t)}
+	w.until("the CRD is established", func() error {
+		live := wanted.DeepCopy()
+		err := admin.Get(w.ctx, client.ObjectKeyFromObject(wanted), live)
+		switch {
+		case client.IgnoreNotFound(err) != nil:
+			return err
+		case err != nil:
+			return admin.Create(w.ctx, wanted.DeepCopy())
+		}
+		version := live.GetResourceVersion()
+		next := wanted.DeepCopy()
+		next.SetResourceVersion(version)
+		if err := admin.Update(w.ctx, next); err != nil {
+			return err
+		}
+		return established(next)
+	})
+}
+
+func deleteCRD(t *testing.T, crd *unstructured.Unstructured) {
+	t.Helper()
+	w := &world{t: t, ctx: background(t)}
+	w.must(client.IgnoreNotFound(admin.Delete(w.ctx, crd.DeepCopy())))
+	w.until("the CRD is gone", func() error { return w.gone(crd.DeepCopy()) })
+}

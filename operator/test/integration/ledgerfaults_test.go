@@ -1,0 +1,95 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+// Whatever is wrong with the object store, a run says which and what to do, and goes on once it is repaired.
+func TestARunSaysWhatIsWrongWithItsLedgerAndGoesOn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err    error
+		reason string
+		says   []string
+	}{
+		"a store that is down":           {storeError(t, "http://127.0.0.1:1", nil), assayv1alpha1.ReasonLedgerUnreachable, []string{"connection refused", "start the store"}},
+		"an access key that is unknown":  {answering(t, http.StatusForbidden, "InvalidAccessKeyId"), assayv1alpha1.ReasonLedgerCredentials, []string{"correct the access key in the ledger's Secret"}},
+		"a secret key that is wrong":     {answering(t, http.StatusForbidden, "SignatureDoesNotMatch"), assayv1alpha1.ReasonLedgerCredentials, []string{"correct the secret key"}},
+		"a bucket that may not be used":  {answering(t, http.StatusForbidden, "AccessDenied"), assayv1alpha1.ReasonLedgerDenied, []string{"s3:PutObject"}},
+		"a bucket that does not exist":   {answering(t, http.StatusNotFound, "NoSuchBucket"), assayv1alpha1.ReasonLedgerMissing, []string{"create the bucket"}},
+		"clocks that differ":             {answering(t, http.StatusForbidden, "RequestTimeTooSkewed"), assayv1alpha1.ReasonLedgerClock, []string{"clock"}},
+		"an authority that is not known": {untrusted(t), assayv1alpha1.ReasonLedgerCertificate, []string{"unknown authority", "minio.external.ca"}},
+		"something else in the bucket":   {errors.New("experiment.json is no JSON"), assayv1alpha1.ReasonLedgerDamaged, []string{"experiment.json"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			store.fail(w.namespace, tc.err)
+			t.Cleanup(func() { store.fail(w.namespace, nil) })
+			w.must(admin.Create(w.ctx, w.template))
+			w.must(admin.Create(w.ctx, w.run))
+			w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, tc.reason, tc.says...)
+			w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, tc.reason, "waiting for the ledger")
+			store.fail(w.namespace, nil)
+			w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionTrue, assayv1alpha1.ReasonLedgerReady)
+			w.until("the first wave's workflow exists", func() error { _, err := w.getWorkflow("scan-w000"); return err })
+		})
+	}
+}
+
+// storeError is what a store at an endpoint really fails with.
+func storeError(t *testing.T, endpoint string, ca []byte) error {
+	t.Helper()
+	opened, err := ledger.Open(t.Context(), "s3://assay?endpoint="+endpoint, ledger.Options{AccessKey: "a", SecretKey: "b", Timeout: 5 * time.Second, CA: ca})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = opened.Check(t.Context()); err == nil {
+		t.Fatalf("the store at %s has no fault", endpoint)
+	}
+	return err
+}
+
+func answering(t *testing.T, status int, code string) error {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code></Error>", code)
+	}))
+	defer server.Close()
+	return storeError(t, server.URL, nil)
+}
+
+func untrusted(t *testing.T) error {
+	t.Helper()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	return storeError(t, server.URL, nil)
+}
+
+// background is a context for what is put back after a test, whose own is over then.
+func background(t *testing.T) context.Context { return context.WithoutCancel(t.Context()) }
+
+// established tells whether the API server serves a CRD.
+func established(crd *unstructured.Unstructured) error {
+	conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	if err != nil {
+		return err
+	}
+	for _, condition := range conditions {
+		if entry, ok := condition.(map[string]any); ok && entry["type"] == "Established" && entry["status"] == "True" {
+			return nil
+		}
+	}
+	return errors.New("it is not established")
+}

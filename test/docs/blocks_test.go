@@ -1,0 +1,87 @@
+package docs
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+func TestABlockSaysWhetherItIsExecuted(t *testing.T) {
+	fenced := func(above, language string) string { return above + "\n```" + language + "\nmake test\n```\n" }
+	for name, test := range map[string]struct {
+		text string
+		want []Block
+		says string
+	}{
+		"executed":                        {text: fenced("<!-- run -->", "sh"), want: []Block{{Line: 3, Commands: "make test\n", Run: true}}},
+		"executed after some preparation": {text: fenced("<!-- run: cd out -->", "sh"), want: []Block{{Line: 3, Commands: "make test\n", Run: true, Prepare: "cd out"}}},
+		"not executed, and why":           {text: fenced("<!-- not run: takes an hour -->", "bash"), want: []Block{{Line: 3, Commands: "make test\n", Why: "takes an hour"}}},
+		"in a list":                       {text: "1. First\n   <!-- run -->\n   ```sh\n   make test\n   ```\n", want: []Block{{Line: 4, Commands: "make test\n", Run: true}}},
+		"no shell commands":               {text: fenced("", "yaml")},
+		"output that nobody types":        {text: fenced("", "")},
+		"without a word":                  {text: fenced("Type this:", "sh"), says: "page.md:2: nothing above the block says"},
+		"not executed, for no reason":     {text: fenced("<!-- not run -->", "sh"), says: "page.md:2: it is not run and does not say why"},
+		"a block that never ends":         {text: "<!-- run -->\n```sh\nmake test\n", says: "page.md:2: the block has no end"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Blocks("page.md", test.text)
+			said := ""
+			if err != nil {
+				said = err.Error()
+			}
+			if !strings.HasPrefix(said, test.says) || (test.says == "") != (err == nil) {
+				t.Fatalf("it says %q, want %q", said, test.says)
+			}
+			if err == nil && len(got) != len(test.want) {
+				t.Fatalf("%+v, want %+v", got, test.want)
+			}
+			for i := range test.want {
+				if got[i] != test.want[i] {
+					t.Errorf("%+v, want %+v", got[i], test.want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestAPageIsOneShellAndNamesTheBlockThatFails(t *testing.T) {
+	blocks := []Block{
+		{Line: 3, Commands: "said=hello\n", Run: true}, {Line: 9, Commands: "exit 7\n", Why: "never"}, {Line: 12, Commands: "echo \"$said\"\nfalse\necho after\n", Run: true},
+	}
+	out, err := exec.Command("bash", "-c", Script("docs/page.md", blocks)).CombinedOutput()
+	if err == nil || string(out) != "hello\ndocs/page.md:12: this block failed\n" {
+		t.Errorf("%v, it printed %q", err, out)
+	}
+	if script := Script("docs/page.md", blocks[1:2]); script != "" {
+		t.Errorf("a page without a block to run gives %q", script)
+	}
+}
+
+// Every block of every page of the tree.
+func TestEveryBlockOfTheDocumentationIsRunOrSaysWhyNot(t *testing.T) {
+	pages, err := Pages(root)
+	if err != nil || len(pages) < 10 {
+		t.Fatalf("pages %v: %v", pages, err)
+	}
+	runs := 0
+	for _, page := range pages {
+		blocks, err := ReadPage(root, page)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, block := range blocks {
+			if block.Run {
+				runs++
+			}
+		}
+		script := Script(page, blocks)
+		if out, err := exec.Command("bash", "-n", "-c", script).CombinedOutput(); err != nil {
+			t.Errorf("%s is no shell script: %v\n%s", page, err, out)
+		}
+	}
+	if runs == 0 {
+		t.Error("no block of the documentation is run")
+	}
+}

@@ -1,0 +1,3 @@
+module assay.dev/assay/test/docs
+
+go 1.26.0

@@ -1,0 +1,133 @@
+package e2e
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// blocksOf are the blocks that left attempts, by wave.
+func blocksOf(t *testing.T, name string) map[string]map[string]bool {
+	t.Helper()
+	waves := map[string]map[string]bool{}
+	for _, attempt := range attempts(t, name) {
+		block, _ := attempt["block"].(string)
+		wave, _, _ := strings.Cut(block, "-")
+		if waves[wave] == nil {
+			waves[wave] = map[string]bool{}
+		}
+		waves[wave][block] = true
+	}
+	return waves
+}
+
+// A run asks for more precision than six blocks can give, and for a confirmation: the operator adds waves until it may not
+// add more, and then one of fresh blocks that has to say the same.
+func TestAnAdaptiveRunAddsWavesAndConfirmsItsVerdict(t *testing.T) {
+	run := smallScan("adaptive", 3)
+	run.Spec.Sweep.Axes[0].Values = []string{"8"}
+	run.Spec.Design.Blocks.Max = 6
+	run.Spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "0.01%"}
+	run.Spec.Design.Confirm = &assayv1alpha1.Confirm{Blocks: 3}
+	apply(t, run)
+	done := untilComplete(t, "adaptive", 6*time.Minute)
+
+	waves := blocksOf(t, "adaptive")
+	sizes := map[string]int{}
+	total := 0
+	for wave, blocks := range waves {
+		sizes[wave] = len(blocks)
+		total += len(blocks)
+	}
+	if sizes["w000"] != 3 || len(waves) < 3 || total != 9 {
+		t.Errorf("waves have %v blocks: want 3 at first, more up to 6, and 3 to confirm", sizes)
+	}
+	if done.Status.Verdict != assayv1alpha1.VerdictGo {
+		t.Errorf("the verdict is %s: %s", done.Status.Verdict, conditions(done))
+	}
+	analysis := results(t, "adaptive")
+	if analysis["screened"] != "Go" {
+		t.Errorf("the screening blocks said %v", analysis["screened"])
+	}
+	gates, _ := analysis["gates"].([]any)
+	for _, gate := range gates {
+		gate, _ := gate.(map[string]any)
+		if gate["gate"] == "gain-at-8" && number(t, gate, "estimate", "blocks") != 3 {
+			t.Errorf("the gate rests on %v: the verdict must rest on the fresh blocks alone", gate["estimate"])
+		}
+	}
+}
+
+// How many queries fit into a batch that is answered within 2.9 ms? The answer is known: the loop takes half a millisecond
+// per query, and the other arm never takes that long.
+func TestASearchFindsTheLargestBatchWithinALatency(t *testing.T) {
+	run := smallScan("search", 3)
+	run.Spec.Sweep, run.Spec.Gates = nil, nil
+	run.Spec.Design.Blocks.Max = 9
+	run.Spec.Design.GateConfidence = "0.95"
+	run.Spec.Search = &assayv1alpha1.Search{
+		Maximize:  "throughput",
+		Over:      assayv1alpha1.SearchAxis{Axis: "batchSize", Low: resource.MustParse("1"), High: resource.MustParse("32"), Resolution: "100%"},
+		SubjectTo: []assayv1alpha1.Constraint{{Metric: "latency", Op: assayv1alpha1.AtMost, Bound: "2.9ms"}},
+	}
+	apply(t, run)
+	done := untilComplete(t, "search", 8*time.Minute)
+
+	answers := map[string]assayv1alpha1.SearchStatus{}
+	for _, answer := range done.Status.Search {
+		answers[answer.Arm] = answer
+	}
+	loop, fused := answers["loop"], answers["fused-m4r"]
+	low, err := strconv.Atoi(loop.FeasibleMax)
+	if err != nil || low < 2 || low > 8 || loop.InfeasibleMin == "" || !strings.Contains(loop.BindingConstraint, "latency") {
+		t.Errorf("of the loop the answer is %+v", loop)
+	}
+	if fused.FeasibleMax != "32" || fused.InfeasibleMin != "" {
+		t.Errorf("of the fused scan the answer is %+v", fused)
+	}
+	if waves := blocksOf(t, "search"); len(waves) < 2 {
+		t.Errorf("the search took %d waves: the answer must be confirmed on fresh blocks", len(waves))
+	}
+	if text := fmt.Sprint(conditions(done)); !strings.Contains(text, "Complete=True") {
+		t.Errorf("conditions: %s", text)
+	}
+}
+
+// The other studies, smoke size, on the cluster: every trial works, and the verdict is one that the study's README gives.
+func TestTheOtherStudiesRunOnTheCluster(t *testing.T) {
+	for study, want := range map[string]struct {
+		verdicts []assayv1alpha1.Verdict
+		best     string
+	}{
+		// A machine that does other work as well widens intervals: what it may not do is to turn a verdict over.
+		"rms24-batching":     {verdicts: []assayv1alpha1.Verdict{assayv1alpha1.VerdictNoGo, assayv1alpha1.VerdictInconclusive}},
+		"curp-batch-delay":   {verdicts: []assayv1alpha1.Verdict{assayv1alpha1.VerdictGo, assayv1alpha1.VerdictInconclusive}, best: "coalesced"},
+		"diskann-insert":     {verdicts: []assayv1alpha1.Verdict{assayv1alpha1.VerdictGo, assayv1alpha1.VerdictInconclusive}, best: "ours"},
+		"mork-serialisation": {verdicts: []assayv1alpha1.Verdict{assayv1alpha1.VerdictGo}, best: "direct"},
+	} {
+		t.Run(study, func(t *testing.T) {
+			name := study + "-smoke"
+			remove(t, name)
+			t.Cleanup(func() { remove(t, name) })
+			command(t, "kubectl", "apply", "-n", namespace, "-f", "workflows/studies/"+study+"/smoke.yaml")
+			run := untilComplete(t, name, 6*time.Minute)
+			known := false
+			for _, verdict := range want.verdicts {
+				known = known || run.Status.Verdict == verdict
+			}
+			if !known || run.Status.Best != "" && run.Status.Best != want.best {
+				t.Errorf("verdict %s, best %q; want one of %v, and %q if any is best", run.Status.Verdict, run.Status.Best, want.verdicts, want.best)
+			}
+			analysis := results(t, name)
+			if planned, used, warmups := number(t, analysis, "trials", "planned"), number(t, analysis, "trials", "used"), number(t, analysis, "trials", "warmups"); used == 0 || used+warmups != planned {
+				t.Errorf("planned %d, used %d, warm-ups %d; not in the figures: %v", planned, used, warmups, analysis["excluded"])
+			}
+		})
+	}
+}

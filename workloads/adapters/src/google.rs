@@ -1,0 +1,146 @@
+//! Google Benchmark's JSON, from `--benchmark_format=json` or `--benchmark_out`.
+//!
+//! With repetitions a name comes again: every one is a sample. What the tool computes from them is a benchmark of its own, called
+//! `NAME_median` and the like.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::Source;
+use crate::fault::{Fault, quoted};
+use crate::json;
+use crate::report::{Benchmark, Field, Reading, Report};
+use crate::unit::Unit;
+
+/// Numbers that describe a benchmark and measure nothing.
+const NOT_FIGURES: [&str; 6] =
+    ["family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads", "iterations"];
+
+pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
+    let document = json::parse(source)?;
+    let entries = json::list(source, &document, "benchmarks", "is it what --benchmark_format=json prints?")?;
+    let context = document.get("context").unwrap_or(&Value::Null);
+    let mut report = Report {
+        tool: "google-benchmark",
+        version: context.get("library_version").and_then(Value::as_str).map(str::to_owned),
+        build: build(context),
+        source: source.name.clone(),
+        usual_field: Some("real_time"),
+        if_none: "benchmarks is empty; does --benchmark_filter match?".into(),
+        ..Report::default()
+    };
+    let mut at: BTreeMap<String, usize> = BTreeMap::new();
+    for (i, entry) in entries.iter().enumerate() {
+        let place = format!("benchmarks[{i}]");
+        let name = json::text(source, entry, &place, "name")?;
+        if let Some(why) = failure(entry) {
+            let problem = format!("{} did not run to its end: {}", quoted(name), why);
+            return Err(Fault::at_field(&source.name, place, problem));
+        }
+        let aggregate = entry.get("run_type").and_then(Value::as_str) == Some("aggregate");
+        let fields = fields(entry, aggregate);
+        let iterations = entry.get("iterations").and_then(Value::as_f64).filter(|_| !aggregate);
+        match at.get(name) {
+            Some(&known) => {
+                let known = &mut report.benchmarks[known];
+                if aggregate {
+                    let problem = format!("aggregate {} is there twice, first as {}", quoted(name), known.place);
+                    return Err(Fault::at_field(&source.name, place, problem));
+                }
+                known.iterations = known.iterations.zip(iterations).map(|(a, b)| a + b);
+                repeat(known, fields, &place);
+            }
+            None => {
+                if aggregate {
+                    // What the user may have asked for instead.
+                    let run = entry.get("run_name").and_then(Value::as_str).unwrap_or_default();
+                    if !at.contains_key(run) {
+                        let why = "only aggregates of it are there: name one, such as NAME_median, or run without \
+                                   --benchmark_report_aggregates_only";
+                        report.without.insert(run.into(), why.into());
+                    }
+                }
+                at.insert(name.into(), report.benchmarks.len());
+                report.benchmarks.push(Benchmark {
+                    name: name.into(),
+                    place,
+                    fields,
+                    iterations,
+                    ..Benchmark::default()
+                });
+            }
+        }
+    }
+    // Beside the figures of single runs, a benchmark that is not named is not an aggregate of them.
+    let runs = |one: &&Benchmark| one.fields.iter().any(|field| !matches!(field.reading, Ok(Reading::Summary(_))));
+    if let [only] = report.benchmarks.iter().filter(runs).collect::<Vec<_>>().as_slice() {
+        report.usual_benchmark = Some(only.name.clone());
+    }
+    Ok(report)
+}
+
+fn build(context: &Value) -> BTreeMap<String, String> {
+    let mut build = BTreeMap::new();
+    for key in ["library_build_type", "executable"] {
+        if let Some(text) = context.get(key).and_then(Value::as_str) {
+            build.insert(key.to_owned(), text.to_owned());
+        }
+    }
+    build
+}
+
+/// Why the benchmark has no figures, if it says so. Older versions call it an error, newer ones also a skip.
+fn failure(entry: &Value) -> Option<String> {
+    let said = |flag: &str, message: &str| {
+        let failed = entry.get(flag).and_then(Value::as_bool).unwrap_or(false);
+        failed.then(|| quoted(entry.get(message).and_then(Value::as_str).unwrap_or("no reason given")))
+    };
+    said("error_occurred", "error_message").or_else(|| said("skipped", "skip_message"))
+}
+
+/// Every number of the entry. The times have the entry's unit; counters have none.
+fn fields(entry: &Value, aggregate: bool) -> Vec<Field> {
+    let Value::Object(entries) = entry else { return Vec::new() };
+    // A coefficient of variation is a share of the time, not a time.
+    let share = entry.get("aggregate_unit").and_then(Value::as_str) == Some("percentage");
+    let time_unit = entry.get("time_unit").and_then(Value::as_str).map_or_else(|| Unit::parse("ns"), Unit::parse);
+    let mut fields = Vec::new();
+    for (name, value) in entries {
+        if NOT_FIGURES.contains(&name.as_str()) || !(value.is_number() || name == "real_time" || name == "cpu_time") {
+            continue;
+        }
+        let unit = match name.as_str() {
+            _ if share => Some(Unit::parse("1")),
+            "real_time" | "cpu_time" => Some(time_unit.clone()),
+            "bytes_per_second" => Some(Unit::parse("By/s")),
+            "items_per_second" => Some(Unit::parse("1/s")),
+            _ => None,
+        };
+        let reading = json::number(value).map(|number| match aggregate {
+            true => Reading::Summary(number),
+            false => Reading::Samples(vec![number]),
+        });
+        fields.push(Field::of(name, unit, reading));
+    }
+    fields
+}
+
+/// Adds a repetition's figures to those before.
+fn repeat(known: &mut Benchmark, fields: Vec<Field>, place: &str) {
+    for field in fields {
+        let Some(before) = known.fields.iter_mut().find(|one| one.name == field.name) else {
+            known.fields.push(field);
+            continue;
+        };
+        if before.unit != field.unit {
+            before.reading = Err(format!("{place} has another unit of time than {}", known.place));
+            continue;
+        }
+        match (&mut before.reading, field.reading) {
+            (Ok(Reading::Samples(samples)), Ok(Reading::Samples(more))) => samples.extend(more),
+            (reading @ Ok(_), Err(problem)) => *reading = Err(format!("{place}: {problem}")),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! k6's summary at the end of a test: of `--summary-export`, of `handleSummary`, or of the newer machine-readable one.
+//!
+//! k6 keeps no samples, so its percentiles are what it computed, one figure per trial, and nothing is ever computed from them but
+//! comparisons of trials.
+
+use serde_json::{Map, Value};
+
+use crate::Source;
+use crate::fault::Fault;
+use crate::json;
+use crate::report::{Benchmark, Field, Reading, Report};
+use crate::unit::Unit;
+
+pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
+    let document = json::parse(source)?;
+    let mut benchmarks = Vec::new();
+    match (document.get("metrics"), document.pointer("/results/metrics")) {
+        (Some(Value::Object(metrics)), _) => {
+            for (name, metric) in metrics {
+                // handleSummary keeps the figures apart, --summary-export among the rest.
+                let apart = metric.get("values").and_then(Value::as_object);
+                let contains = metric.get("contains").and_then(Value::as_str);
+                let figures = apart.or(metric.as_object());
+                let place = if apart.is_some() { format!("metrics.{name}.values") } else { format!("metrics.{name}") };
+                benchmarks.extend(figures.map(|figures| benchmark(name, &place, figures, contains)));
+            }
+        }
+        (None, Some(Value::Array(metrics))) => {
+            // Checks are kept apart, and are metrics all the same.
+            let checks = document.pointer("/results/checks/metrics").and_then(Value::as_array).into_iter().flatten();
+            let named = |list: &str, i: usize| format!("results.{list}[{i}]");
+            let checks = checks.enumerate().map(|(i, metric)| (named("checks.metrics", i), metric));
+            let metrics = metrics.iter().enumerate().map(|(i, metric)| (named("metrics", i), metric));
+            for (place, metric) in metrics.chain(checks) {
+                let name = json::text(source, metric, &place, "name")?;
+                let contains = metric.get("contains").and_then(Value::as_str);
+                let figures = metric.get("values").and_then(Value::as_object);
+                benchmarks
+                    .extend(figures.map(|figures| benchmark(name, &format!("{place}.values"), figures, contains)));
+            }
+        }
+        (Some(other), _) => {
+            let problem = format!("found {}, not an object with k6's metrics", json::found(other));
+            return Err(Fault::at_field(&source.name, "metrics", problem));
+        }
+        (None, _) => {
+            let problem = "missing; is it a summary of k6, of --summary-export or handleSummary?";
+            return Err(Fault::at_field(&source.name, "metrics", problem));
+        }
+    }
+    all_failed(source, &benchmarks)?;
+    Ok(Report {
+        tool: "k6",
+        source: source.name.clone(),
+        benchmarks,
+        if_none: "metrics is empty; did the script make a request?".into(),
+        ..Report::default()
+    })
+}
+
+fn benchmark(name: &str, place: &str, figures: &Map<String, Value>, contains: Option<&str>) -> Benchmark {
+    let unit = unit(name, contains);
+    // Of a metric that counts how many of all were so, and not of what there was.
+    let share = figures.contains_key("passes") || figures.contains_key("matches");
+    let field = |(figure, value): (&String, &Value)| {
+        let unit = match figure.as_str() {
+            "passes" | "fails" | "matches" | "total" => Some(Unit::parse("1")),
+            "rate" | "value" if share => Some(Unit::parse("1")),
+            "rate" => unit.as_ref().map(|unit| Unit::parse(&format!("{unit}/s"))),
+            _ => unit.clone(),
+        };
+        // Thresholds lie among the figures, and are none.
+        value.is_number().then(|| Field::of(figure, unit, json::summary(value)))
+    };
+    let fields = figures.iter().filter_map(field).collect();
+    Benchmark { name: name.into(), place: place.into(), fields, ..Benchmark::default() }
+}
+
+/// The unit of a metric's values: what the summary says it contains, else what k6's own metrics are known to contain. Of what a
+/// script counts itself nothing is known.
+fn unit(name: &str, contains: Option<&str>) -> Option<Unit> {
+    let own = name.split('{').next().unwrap_or(name);
+    let text = match (contains, own) {
+        (Some("time"), _) => "ms",
+        (Some("data"), _) => "B",
+        (_, "data_sent" | "data_received") => "B",
+        (_, "http_req_failed" | "checks") => return None,
+        (_, "http_reqs" | "iterations" | "dropped_iterations" | "vus" | "vus_max") => "1",
+        (_, "iteration_duration" | "group_duration" | "ws_connecting" | "ws_ping" | "ws_session_duration") => "ms",
+        (_, own) if own.starts_with("http_req_") || own == "grpc_req_duration" => "ms",
+        _ => return None,
+    };
+    Some(Unit::parse(text))
+}
+
+/// A test in which nothing worked ends with exit code 0 and fine figures of how fast it failed.
+fn all_failed(source: &Source, benchmarks: &[Benchmark]) -> Result<(), Fault> {
+    let figure = |metric: &str, figures: &[&str]| {
+        let found = benchmarks.iter().find(|one| one.name == metric)?;
+        let field = found.fields.iter().find(|field| figures.contains(&field.name.as_str()))?;
+        match field.reading {
+            Ok(Reading::Summary(value)) => Some((found.place.clone(), value)),
+            _ => None,
+        }
+    };
+    // The share has had two names.
+    if let Some((place, 1.0)) = figure("http_req_failed", &["value", "rate"]) {
+        let problem = "every request failed, so that the figures say how fast it failed: is the server there?";
+        return Err(Fault::at_field(&source.name, place, problem));
+    }
+    let some_checks = figure("checks", &["fails"]).is_some_and(|(_, fails)| fails > 0.0);
+    let none_passed = figure("checks", &["value", "rate"]).filter(|(_, share)| some_checks && *share == 0.0);
+    if let Some((place, _)) =
+        none_passed.or_else(|| figure("checks_failed", &["rate"]).filter(|(_, share)| *share == 1.0))
+    {
+        return Err(Fault::at_field(&source.name, place, "every check failed: figures of wrong answers mean nothing"));
+    }
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! What all tools report, in one form.
+
+use std::collections::BTreeMap;
+
+use crate::unit::Unit;
+
+/// Everything in an output.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    pub(crate) tool: &'static str,
+    /// The tool's version, where it says so.
+    pub(crate) version: Option<String>,
+    /// What the tool says about the program and the machine.
+    pub(crate) build: BTreeMap<String, String>,
+    /// What to call the output in a message.
+    pub(crate) source: String,
+    pub(crate) benchmarks: Vec<Benchmark>,
+    /// The benchmark that is meant when none is named; absent: the only one there is.
+    pub(crate) usual_benchmark: Option<String>,
+    /// The field that is meant when none is named.
+    pub(crate) usual_field: Option<&'static str>,
+    /// What to say when there is no benchmark.
+    pub(crate) if_none: String,
+    /// Benchmarks that are there without a figure, and why.
+    pub(crate) without: BTreeMap<String, String>,
+}
+
+/// One benchmark with everything that is known of it.
+#[derive(Debug, Default)]
+pub(crate) struct Benchmark {
+    /// Its name as the tool writes it.
+    pub(crate) name: String,
+    /// Other names by which it may be asked for.
+    pub(crate) aliases: Vec<String>,
+    /// Where it is, for a message: `line 7`, or `benchmarks[3]`.
+    pub(crate) place: String,
+    pub(crate) fields: Vec<Field>,
+    /// How many iterations its figures come from.
+    pub(crate) iterations: Option<f64>,
+}
+
+/// One figure of a benchmark.
+#[derive(Debug)]
+pub(crate) struct Field {
+    /// The tool's own name for it.
+    pub(crate) name: String,
+    /// Absent when the tool does not say.
+    pub(crate) unit: Option<Unit>,
+    /// What was measured, or what is wrong with it: only of interest if it is asked for.
+    pub(crate) reading: Result<Reading, String>,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Reading {
+    /// One figure per repetition, in order.
+    Samples(Vec<f64>),
+    /// One figure that the tool has computed. Its field's name is that of the statistic.
+    Summary(f64),
+}
+
+impl Field {
+    pub(crate) fn of(name: &str, unit: Option<Unit>, reading: Result<Reading, String>) -> Self {
+        Self { name: name.into(), unit, reading }
+    }
+}

@@ -1,0 +1,374 @@
+//! Programs from other images: copied into the block's pod before its first trial, and executed there.
+//!
+//! An init container that runs in the image itself, with this program put into it, copies the files that the wave names into a
+//! folder that the block's container mounts. The image needs no shell and no tool. What could not be copied is written down
+//! there, so that the trials of that arm say so and the others go on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use assay_schema::roles::Image;
+use assay_schema::wave::Wave;
+use serde::{Deserialize, Serialize};
+
+use crate::{exec, plan};
+
+/// The copy's own record, in its root.
+const RECORD: &str = ".assay-image.json";
+/// A larger file is no program.
+const LARGEST_PROGRAM: u64 = 1 << 30;
+
+/// What was copied, or why it was not.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Record {
+    reference: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+/// Copies what the wave names of this container's image, whose files are below `from`.
+pub(crate) fn copy(wave: &Path, reference: &str, from: &Path) -> Result<()> {
+    let wave: Wave = plan::read_record(wave)?;
+    let images = wave.images.unwrap_or_default();
+    let Some(image) = images.iter().find(|image| image.reference == reference) else {
+        bail!("field images: {reference} is not among them");
+    };
+    let root = Path::new(&image.root);
+    fs::create_dir_all(root).with_context(|| format!("cannot make the folder {}", image.root))?;
+    let mut copier = Copier { from, root, mounts: mounts(), digest: blake3::Hasher::new(), files: 0, bytes: 0 };
+    let copied = image.files.iter().try_for_each(|file| copier.named(file));
+    let mut record = Record { reference: reference.to_owned(), ..Record::default() };
+    match copied {
+        Ok(()) => {
+            // Written back now and not during a trial.
+            let _ = File::open(root).map(rustix::fs::syncfs);
+            record.digest = Some(format!("blake3:{}", copier.digest.finalize().to_hex()));
+            crate::log(format_args!(
+                "copied {} files, {} bytes, of {reference} to {}",
+                copier.files, copier.bytes, image.root
+            ));
+        }
+        Err(problem) => {
+            crate::log(format_args!("cannot copy from {reference}: {problem}"));
+            record.problem = Some(problem);
+        }
+    }
+    let text = serde_json::to_vec(&record).context("cannot express the record as JSON")?;
+    fs::write(root.join(RECORD), text).with_context(|| format!("cannot write to {}", image.root))
+}
+
+/// A copy under way.
+struct Copier<'a> {
+    from: &'a Path,
+    root: &'a Path,
+    /// What is mounted inside a folder is no part of the image.
+    mounts: BTreeSet<PathBuf>,
+    digest: blake3::Hasher,
+    files: usize,
+    bytes: u64,
+}
+
+impl Copier<'_> {
+    /// Copies one of the files or folders named, with everything in it.
+    fn named(&mut self, file: &str) -> Result<(), String> {
+        let inside = Path::new(file.trim_start_matches('/'));
+        let source = self.from.join(inside);
+        let at = |error: io::Error| format!("{file}: {error}");
+        // A link that is named is followed: what runs is the file.
+        let metadata = fs::metadata(&source).map_err(at)?;
+        let target = self.root.join(inside);
+        fs::create_dir_all(target.parent().unwrap_or(self.root)).map_err(at)?;
+        if metadata.is_dir() { self.folder(inside) } else { self.file(inside).map_err(at) }
+    }
+
+    fn folder(&mut self, inside: &Path) -> Result<(), String> {
+        let source = self.from.join(inside);
+        let at = |error: io::Error| format!("/{}: {error}", inside.display());
+        fs::create_dir_all(self.root.join(inside)).map_err(at)?;
+        let mut names = fs::read_dir(&source).map_err(at)?.collect::<io::Result<Vec<_>>>().map_err(at)?;
+        // In an order of its own, so that the digest is one of the contents.
+        names.sort_by_key(fs::DirEntry::file_name);
+        for name in names {
+            let inside = inside.join(name.file_name());
+            let at = |error: io::Error| format!("/{}: {error}", inside.display());
+            if self.mounts.contains(&name.path()) {
+                continue;
+            }
+            let metadata = fs::symlink_metadata(name.path()).map_err(at)?;
+            if metadata.is_dir() {
+                self.folder(&inside)?;
+            } else if metadata.is_symlink() {
+                self.link(&inside).map_err(at)?;
+            } else if metadata.is_file() {
+                self.file(&inside).map_err(at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An absolute link leads to the copy of what it led to.
+    fn link(&mut self, inside: &Path) -> io::Result<()> {
+        let to = fs::read_link(self.from.join(inside))?;
+        self.describe("link", inside, 0, to.as_os_str().len() as u64);
+        self.digest.update(to.as_os_str().as_encoded_bytes());
+        let to = to.strip_prefix("/").map_or(to.clone(), |to| self.root.join(to));
+        let target = self.root.join(inside);
+        // Named twice, it is there already.
+        match symlink(to, &target) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            other => other,
+        }
+    }
+
+    fn file(&mut self, inside: &Path) -> io::Result<()> {
+        let mut source = File::open(self.from.join(inside))?;
+        let metadata = source.metadata()?;
+        let mode = metadata.permissions().mode() & 0o777;
+        self.describe("file", inside, mode & 0o111, metadata.len());
+        let target = self.root.join(inside);
+        // A copy of something named twice may be write-protected.
+        let _ = fs::remove_file(&target);
+        let mut copy = File::create_new(&target)?;
+        let mut read = Hashed { source: &mut source, digest: &mut self.digest };
+        self.bytes += io::copy(&mut read, &mut copy)?;
+        self.files += 1;
+        copy.set_permissions(Permissions::from_mode(mode | 0o400))?;
+        // Some programs compare the times of their files.
+        copy.set_modified(metadata.modified()?)
+    }
+
+    fn describe(&mut self, kind: &str, inside: &Path, mode: u32, length: u64) {
+        self.digest.update(format!("{kind} {:?} {mode:o} {length}\n", inside.display().to_string()).as_bytes());
+    }
+}
+
+/// The places where something is mounted in this container.
+fn mounts() -> BTreeSet<PathBuf> {
+    let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    text.lines().filter_map(|line| line.split(' ').nth(4)).map(PathBuf::from).collect()
+}
+
+/// A reader that hashes what passes.
+struct Hashed<'a> {
+    source: &'a mut File,
+    digest: &'a mut blake3::Hasher,
+}
+
+impl Read for Hashed<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        self.digest.update(&buffer[..read]);
+        Ok(read)
+    }
+}
+
+/// The images of a block as they were found in its pod, and the digests of the programs that it runs.
+#[derive(Debug, Default)]
+pub(crate) struct Images {
+    found: Vec<Found>,
+    digests: BTreeMap<String, Option<String>>,
+}
+
+#[derive(Debug)]
+struct Found {
+    reference: String,
+    root: PathBuf,
+    /// The digest of all files copied, or why they are not there.
+    copied: Result<String, String>,
+}
+
+impl Images {
+    /// Reads what the copies say of themselves.
+    pub(crate) fn read(images: &[Image]) -> Self {
+        let found = |image: &Image| Found {
+            reference: image.reference.clone(),
+            root: PathBuf::from(&image.root),
+            copied: read_copy(image),
+        };
+        Self { found: images.iter().map(found).collect(), digests: BTreeMap::new() }
+    }
+
+    /// Where a program lies that its arguments call so, or why its trial cannot start.
+    pub(crate) fn program(&self, image: Option<usize>, program: &str) -> Result<String, String> {
+        let Some(image) = image.and_then(|i| self.found.get(i)) else { return Ok(program.to_owned()) };
+        if let Err(problem) = &image.copied {
+            return Err(format!("image {}: {problem}", image.reference));
+        }
+        if !program.starts_with('/') {
+            return Err(format!("image {}: the program {program:?} needs an absolute path", image.reference));
+        }
+        Ok(format!("{}{program}", image.root.display()))
+    }
+
+    pub(crate) fn root(&self, image: Option<usize>) -> Option<String> {
+        Some(self.found.get(image?)?.root.display().to_string())
+    }
+
+    pub(crate) fn reference(&self, image: Option<usize>) -> Option<&str> {
+        Some(&self.found.get(image?)?.reference)
+    }
+
+    /// The digest of all files that were copied of an image.
+    pub(crate) fn files_digest(&self, image: Option<usize>) -> Option<&str> {
+        self.found.get(image?)?.copied.as_deref().ok()
+    }
+
+    /// The digest of a program as it will be executed, computed once.
+    pub(crate) fn program_digest(&mut self, program: &str, path: &str) -> Option<String> {
+        let program = exec::resolve(program, path).ok()?;
+        self.digests.entry(program).or_insert_with_key(|program| digest(Path::new(program))).clone()
+    }
+}
+
+fn read_copy(image: &Image) -> Result<String, String> {
+    let file = Path::new(&image.root).join(RECORD);
+    let text = fs::read(&file).map_err(|error| format!("it was not copied: {}: {error}", file.display()))?;
+    let record: Record = serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", file.display()))?;
+    match (record.problem, record.digest) {
+        (Some(problem), _) => Err(format!(
+            "{problem}; the image must have what the template's files and commands name, readable by everybody"
+        )),
+        (None, Some(digest)) if record.reference == image.reference => Ok(digest),
+        _ => Err(format!("{} is the copy of {}", file.display(), record.reference)),
+    }
+}
+
+fn digest(file: &Path) -> Option<String> {
+    let mut file = File::open(file).ok()?;
+    let metadata = file.metadata().ok()?;
+    if !metadata.is_file() || metadata.len() > LARGEST_PROGRAM {
+        return None;
+    }
+    let mut digest = blake3::Hasher::new();
+    io::copy(&mut file, &mut digest).ok()?;
+    Some(format!("blake3:{}", digest.finalize().to_hex()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A folder that stands for an image's file system, and a wave that names some of it.
+    struct Scene {
+        folder: tempfile::TempDir,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().expect("a folder");
+            let scene = Self { folder };
+            scene.file("image/app/bin/kv", "program", 0o755);
+            scene.file("image/app/data/rows", "rows", 0o644);
+            symlink("rows", scene.path("image/app/data/relative")).expect("a link");
+            symlink("/app/bin/kv", scene.path("image/app/data/absolute")).expect("a link");
+            symlink("/app/data/relative", scene.path("image/entry")).expect("a link");
+            scene
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.folder.path().join(name)
+        }
+
+        fn file(&self, name: &str, text: &str, mode: u32) {
+            let file = self.path(name);
+            fs::create_dir_all(file.parent().expect("a parent")).expect("a folder");
+            fs::write(&file, text).expect("written");
+            fs::set_permissions(&file, Permissions::from_mode(mode)).expect("set");
+        }
+
+        /// Copies the files to `root` and returns what a block finds there.
+        fn copy(&self, root: &str, files: &[&str]) -> Images {
+            let mut wave: serde_json::Value =
+                serde_json::from_str(include_str!("../../schema/fixtures/valid/wave-roles-and-images.json"))
+                    .expect("JSON");
+            let root = self.path(root).display().to_string();
+            wave["images"] = json!([{"reference": "lab/kv:1", "root": root, "files": files}]);
+            fs::write(self.path("wave.json"), wave.to_string()).expect("written");
+            copy(&self.path("wave.json"), "lab/kv:1", &self.path("image")).expect("it ran");
+            Images::read(&[Image { reference: "lab/kv:1".into(), root, files: vec![] }])
+        }
+    }
+
+    #[test]
+    fn files_and_folders_keep_their_places_modes_times_and_links() {
+        let scene = Scene::new();
+        let images = scene.copy("copy", &["/app/data", "/app/bin/kv"]);
+        let program = images.program(Some(0), "/app/bin/kv").expect("copied");
+        assert_eq!(program, scene.path("copy/app/bin/kv").display().to_string());
+        let (copy, original) = (fs::metadata(&program).expect("there"), fs::metadata(scene.path("image/app/bin/kv")));
+        assert_eq!(copy.permissions().mode() & 0o777, 0o755);
+        assert_eq!(copy.modified().ok(), original.expect("there").modified().ok());
+        assert_eq!(fs::read_to_string(scene.path("copy/app/data/relative")).expect("followed"), "rows");
+        assert_eq!(
+            fs::read_link(scene.path("copy/app/data/absolute")).expect("a link"),
+            scene.path("copy/app/bin/kv"),
+            "it leads into the copy and not into the container"
+        );
+        assert_eq!(images.program(None, "/app/bin/kv").as_deref(), Ok("/app/bin/kv"), "no image, no other place");
+    }
+
+    #[test]
+    fn a_named_link_is_followed() {
+        let scene = Scene::new();
+        // The link is absolute, and this folder is not the root of anything.
+        fs::remove_file(scene.path("image/entry")).expect("removed");
+        symlink("app/bin/kv", scene.path("image/entry")).expect("a link");
+        scene.copy("copy", &["/entry"]);
+        assert!(fs::symlink_metadata(scene.path("copy/entry")).expect("there").is_file());
+    }
+
+    #[test]
+    fn the_digest_is_one_of_contents_modes_and_names() {
+        let scene = Scene::new();
+        let digest = |root: &str| scene.copy(root, &["/app"]).files_digest(Some(0)).expect("a digest").to_owned();
+        let first = digest("one");
+        assert_eq!(first, digest("two"), "the same files");
+        scene.file("image/app/data/rows", "row2", 0o644);
+        let changed = digest("three");
+        assert_ne!(first, changed);
+        scene.file("image/app/data/rows", "row2", 0o755);
+        assert_ne!(changed, digest("four"));
+    }
+
+    #[test]
+    fn what_is_missing_is_said_by_every_trial_of_the_arm() {
+        let scene = Scene::new();
+        let images = scene.copy("copy", &["/app/bin/kv", "/lib/none.so"]);
+        let reason = images.program(Some(0), "/app/bin/kv").expect_err("not complete");
+        assert!(reason.contains("image lab/kv:1: /lib/none.so: No such file"), "{reason}");
+        assert!(reason.contains("template's files"), "{reason}");
+        let root = scene.path("nowhere").display().to_string();
+        let images = Images::read(&[Image { reference: "lab/kv:2".into(), root, files: vec![] }]);
+        assert!(images.program(Some(0), "/kv").expect_err("nothing there").contains("was not copied"));
+    }
+
+    #[test]
+    fn what_is_mounted_is_no_part_of_the_image() {
+        assert!(mounts().contains(Path::new("/proc")), "{:?}", mounts());
+        let scene = Scene::new();
+        let (from, root) = (scene.path("image"), scene.path("copy"));
+        let mounts = BTreeSet::from([scene.path("image/app/data")]);
+        let mut copier = Copier { from: &from, root: &root, mounts, digest: blake3::Hasher::new(), files: 0, bytes: 0 };
+        copier.named("/app").expect("copied");
+        assert_eq!(copier.files, 1);
+        assert!(scene.path("copy/app/bin/kv").exists() && !scene.path("copy/app/data").exists());
+    }
+
+    #[test]
+    fn a_program_has_a_digest() {
+        let scene = Scene::new();
+        let program = scene.path("image/app/bin/kv").display().to_string();
+        let mut images = Images::default();
+        let expected = format!("blake3:{}", blake3::hash(b"program").to_hex());
+        assert_eq!(images.program_digest(&program, ""), Some(expected));
+        assert_eq!(images.program_digest("/none", ""), None);
+    }
+}

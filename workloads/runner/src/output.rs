@@ -1,0 +1,357 @@
+//! Where a trial leaves its result, how that is read, and what is kept of it.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Result, ensure};
+use assay_adapters::Source;
+use assay_schema::output::{Format, MOST_TEXT, RawOutput};
+
+use crate::launch::{Ended, STDOUT_LIMIT};
+use crate::verdict;
+
+/// What standard output is called.
+const STDOUT: &str = "standard output";
+/// No result is made of more files.
+const MOST_FILES: usize = 3000;
+/// No folder of a tool is deeper.
+const DEEPEST: usize = 16;
+/// An attempt keeps the beginning of this many.
+const MOST_KEPT: usize = 64;
+
+/// What the plan says of the result.
+#[derive(Debug)]
+pub(crate) struct Output {
+    how: assay_schema::output::Output,
+}
+
+/// Where one trial leaves its result.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// The trial's own folder, in which it starts; it vanishes with the place.
+    folder: Option<PathBuf>,
+    /// The file or folder with the result; absent: standard output.
+    path: Option<PathBuf>,
+}
+
+impl Output {
+    pub(crate) fn new(mut how: assay_schema::output::Output) -> Result<Self> {
+        how.path = how.path.filter(|path| !path.is_empty());
+        if how.format != Format::AssayResult {
+            ensure!(
+                how.metrics.is_some(),
+                "field workload.output.metrics: missing, and {:?} needs to know which figures are the metrics",
+                how.format
+            );
+        }
+        if let Some(path) = how.path.as_ref().map(Path::new).filter(|path| path.is_relative()) {
+            let below = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+            ensure!(below, "field workload.output.path: {} does not stay below the trial's folder", path.display());
+        }
+        Ok(Self { how })
+    }
+
+    /// Whether another tool writes it, which may say there what went wrong.
+    pub(crate) fn is_a_tools(&self) -> bool {
+        self.how.format != Format::AssayResult
+    }
+
+    pub(crate) fn is_stdout(&self) -> bool {
+        self.how.path.is_none()
+    }
+
+    /// Makes room for a trial's result: what was there before is gone. A folder for it goes to the folder for temporary files, or
+    /// where a container has none beside the attempts. The error says why the trial cannot start.
+    pub(crate) fn place(&self, trial: &str, attempts: &Path) -> Result<Place, String> {
+        let Some(path) = self.how.path.as_ref().map(Path::new) else { return Ok(Place::stdout()) };
+        if path.is_absolute() {
+            verdict::clear_output(Some(path))?;
+            return Ok(Place { folder: None, path: Some(path.to_owned()) });
+        }
+        let folder = own_folder(trial, &[&std::env::temp_dir(), attempts])?;
+        let place = Place { path: Some(folder.join(path)), folder: Some(folder) };
+        // A program makes its file, and not the folders above it.
+        match place.path.as_deref().and_then(Path::parent).map(fs::create_dir_all) {
+            Some(Err(error)) => Err(format!("cannot make the folder for {}: {error}", path.display())),
+            _ => Ok(place),
+        }
+    }
+
+    /// What the process wrote, or why there is nothing to read.
+    fn sources(&self, ended: &Ended, place: &Place) -> Result<Vec<Source>, String> {
+        let Some(path) = &place.path else {
+            return Ok(vec![Source { name: STDOUT.into(), bytes: ended.stdout.clone() }]);
+        };
+        // The trial's own folder is gone when the message is read.
+        let name = self.how.path.clone().unwrap_or_default();
+        let folder = self.how.format == Format::Criterion && fs::symlink_metadata(path).is_ok_and(|file| file.is_dir());
+        if folder {
+            return folder_sources(path, &name);
+        }
+        match read_file(path, STDOUT_LIMIT) {
+            Ok(bytes) => Ok(vec![Source { name, bytes }]),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(format!("the process exited with code 0 but did not write {name}"))
+            }
+            Err(error) => Err(format!("cannot read the result from {name}: {error}")),
+        }
+    }
+
+    /// Reads the result of a process that succeeded.
+    pub(crate) fn result(
+        &self,
+        ended: &Ended,
+        place: &Place,
+        parity_required: bool,
+    ) -> (Result<assay_schema::Result, String>, Option<Vec<RawOutput>>) {
+        let sources = match self.sources(ended, place) {
+            Ok(sources) => sources,
+            Err(problem) => return (Err(problem), None),
+        };
+        if self.how.format == Format::AssayResult {
+            return (verdict::parse(&sources[0].bytes, &sources[0].name, parity_required), None);
+        }
+        let result = assay_adapters::convert(&self.how, &sources).map_err(|fault| fault.to_string());
+        let result = result.and_then(|result| match parity_required {
+            true => Err(format!("{:?} has no parity digest, and the workload requires one", self.how.format)),
+            false => Ok(result),
+        });
+        (result, keep(&sources))
+    }
+
+    /// What is kept of the output of a process that did not succeed: tools say there what went wrong.
+    pub(crate) fn evidence(&self, ended: &Ended, place: &Place) -> Option<Vec<RawOutput>> {
+        if !self.is_a_tools() {
+            return None;
+        }
+        keep(&self.sources(ended, place).unwrap_or_default())
+    }
+}
+
+impl Place {
+    /// Of a trial whose result is its standard output.
+    pub(crate) const fn stdout() -> Self {
+        Self { folder: None, path: None }
+    }
+
+    /// The folder in which the trial starts, if not in the runner's.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// A program as it must be called from there.
+    pub(crate) fn program(&self, program: String) -> String {
+        let moved = self.folder.is_some() && program.contains('/') && Path::new(&program).is_relative();
+        match std::env::current_dir() {
+            Ok(here) if moved => here.join(program).display().to_string(),
+            _ => program,
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.folder {
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// An empty folder for a trial, in the first place that allows it.
+fn own_folder(trial: &str, places: &[&Path]) -> Result<PathBuf, String> {
+    let mut problems = Vec::new();
+    for place in places {
+        let folder = place.join(format!(".assay-trial-{}-{trial}", std::process::id()));
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) => problems.push(format!("in {}: {error}", place.display())),
+        }
+    }
+    Err(format!("cannot make the trial's folder ({})", problems.join("; ")))
+}
+
+/// The files of Criterion's folder that are read, in order. Links are not followed.
+fn folder_sources(root: &Path, name: &str) -> Result<Vec<Source>, String> {
+    let (mut sources, mut bytes) = (Vec::new(), 0);
+    let mut open = vec![(root.to_owned(), 0)];
+    while let Some((folder, depth)) = open.pop() {
+        let unreadable = |error: io::Error| format!("cannot read {name}: {error}");
+        for entry in fs::read_dir(&folder).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let kind = entry.file_type().map_err(unreadable)?;
+            let path = entry.path();
+            if kind.is_dir() && depth < DEEPEST {
+                open.push((path, depth + 1));
+                continue;
+            }
+            let below = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+            if !kind.is_file() || !assay_adapters::is_criterion_file(&below) {
+                continue;
+            }
+            let text = read_file(&path, STDOUT_LIMIT - bytes)
+                .map_err(|error| format!("cannot read {name}/{below}: {error}"))?;
+            bytes += text.len();
+            sources.push(Source { name: below, bytes: text });
+            if sources.len() > MOST_FILES {
+                return Err(format!(
+                    "{name} has more than {MOST_FILES} files of measurements: run fewer benchmarks at once"
+                ));
+            }
+        }
+    }
+    if sources.is_empty() {
+        return Err(format!(
+            "no measurement is below {name}: is it what CRITERION_HOME names, and does the pattern match?"
+        ));
+    }
+    sources.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(sources)
+}
+
+fn read_file(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+    // A pipe with nobody at the other end must not hold the runner up.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let mut text = Vec::new();
+    file.take(limit as u64 + 1).read_to_end(&mut text)?;
+    if text.len() > limit {
+        return Err(io::Error::other(format!("it is more than {STDOUT_LIMIT} bytes")));
+    }
+    Ok(text)
+}
+
+/// The beginning of what was written, with the digest of all of it.
+fn keep(sources: &[Source]) -> Option<Vec<RawOutput>> {
+    let mut room = MOST_TEXT;
+    let mut kept = Vec::new();
+    for source in sources.iter().filter(|source| !source.bytes.is_empty()).take(MOST_KEPT) {
+        // No character is shorter than a byte.
+        let text = String::from_utf8_lossy(&source.bytes[..source.bytes.len().min(4 * room)]);
+        let text: String = text.chars().take(room).collect();
+        room -= text.chars().count();
+        kept.push(RawOutput {
+            source: source.name.chars().take(4096).collect(),
+            bytes: source.bytes.len() as u64,
+            digest: format!("blake3:{}", blake3::hash(&source.bytes).to_hex()),
+            text,
+        });
+    }
+    (!kept.is_empty()).then_some(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(format: Format, path: Option<&str>) -> Output {
+        let metric =
+            assay_schema::output::MetricSource { name: "latency".into(), unit: "s".into(), ..Default::default() };
+        let how = assay_schema::output::Output { format, path: path.map(str::to_owned), metrics: Some(vec![metric]) };
+        Output::new(how).expect("a good plan")
+    }
+
+    fn printed(text: &str) -> Ended {
+        let mut ended = Ended::not_started(String::new());
+        ended.stdout = text.into();
+        ended
+    }
+
+    #[test]
+    fn another_tools_output_becomes_a_result_and_is_kept() {
+        let output = output(Format::GoBench, None);
+        let place = output.place("t", Path::new("/none")).expect("a place");
+        let text = "BenchmarkJoin 1 5 ns/op\n";
+        let (result, raw) = output.result(&printed(text), &place, false);
+        assert!(result.expect("a result").metrics.contains_key("latency"));
+        let raw = raw.expect("kept");
+        assert_eq!((raw[0].source.as_str(), raw[0].text.as_str(), raw[0].bytes), (STDOUT, text, 24));
+        let (result, _) = output.result(&printed(text), &place, true);
+        assert!(result.expect_err("refused").contains("parity"));
+        let (result, raw) = output.result(&printed("FAIL\n"), &place, false);
+        assert!(result.expect_err("refused").contains("line 1"));
+        assert_eq!(raw.expect("kept")[0].text, "FAIL\n", "also of what cannot be read");
+    }
+
+    #[test]
+    fn a_relative_path_is_in_a_folder_that_vanishes() {
+        let output = output(Format::Hyperfine, Some("a/result.json"));
+        let place = output.place("relative", Path::new("/none")).expect("a place");
+        let folder = place.folder().expect("a folder").to_owned();
+        assert!(place.program("./tool".into()).starts_with('/') && place.program("tool".into()) == "tool");
+        let (result, raw) = output.result(&printed(""), &place, false);
+        assert!(result.expect_err("nothing there").contains("did not write a/result.json") && raw.is_none());
+        fs::write(folder.join("a/result.json"), r#"{"results": [{"command": "x", "times": [1.5]}]}"#).expect("written");
+        let (result, raw) = output.result(&printed(""), &place, false);
+        result.expect("a result");
+        assert_eq!(raw.expect("kept")[0].source, "a/result.json");
+        drop(place);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_folder_is_made_where_it_can_be() {
+        let temporary = tempfile::tempdir().expect("a folder");
+        let nowhere = Path::new("/proc/nowhere");
+        let folder = own_folder("t", &[nowhere, temporary.path()]).expect("made");
+        assert!(folder.starts_with(temporary.path()));
+        let problem = own_folder("t", &[nowhere, temporary.path()]).expect_err("it is there already");
+        assert!(problem.contains("/proc/nowhere") && problem.contains("exists"), "{problem}");
+    }
+
+    #[test]
+    fn an_absolute_path_is_cleared_and_the_trial_stays_where_it_is() {
+        let temporary = tempfile::tempdir().expect("a folder");
+        let file = temporary.path().join("result.csv");
+        fs::write(&file, "of an earlier trial").expect("written");
+        let output = output(Format::Csv, file.to_str());
+        let place = output.place("t", Path::new("/none")).expect("a place");
+        assert!(place.folder().is_none() && !file.exists());
+        assert_eq!(place.program("./tool".into()), "./tool");
+    }
+
+    #[test]
+    fn criterions_folder_is_walked_without_following_links() {
+        let temporary = tempfile::tempdir().expect("a folder");
+        let new = temporary.path().join("group/id/new");
+        fs::create_dir_all(&new).expect("made");
+        fs::create_dir_all(temporary.path().join("group/id/base")).expect("made");
+        for file in ["benchmark.json", "sample.json", "tukey.json"] {
+            fs::write(new.join(file), "{}").expect("written");
+            fs::write(temporary.path().join("group/id/base").join(file), "{}").expect("written");
+        }
+        std::os::unix::fs::symlink(temporary.path(), temporary.path().join("group/loop")).expect("linked");
+        std::os::unix::fs::symlink("/proc/version", new.join("estimates.json")).expect("linked");
+        let sources = folder_sources(temporary.path(), "criterion").expect("read");
+        let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
+        assert_eq!(names, ["group/id/new/benchmark.json", "group/id/new/sample.json"]);
+        let empty = tempfile::tempdir().expect("a folder");
+        assert!(
+            folder_sources(empty.path(), "criterion")
+                .expect_err("refused")
+                .contains("no measurement is below criterion")
+        );
+    }
+
+    #[test]
+    fn no_more_is_kept_than_an_attempt_holds() {
+        let source = |bytes: Vec<u8>| Source { name: "a".into(), bytes };
+        let raw = keep(&[source("é".repeat(MOST_TEXT - 1).into()), source(vec![0xff; 9]), source(b"z".to_vec())])
+            .expect("kept");
+        assert_eq!(raw[0].text.chars().count(), MOST_TEXT - 1);
+        assert_eq!((raw[1].text.as_str(), raw[1].bytes, raw[2].text.as_str()), ("\u{fffd}", 9, ""));
+        use assay_schema::Check;
+        raw.iter().try_for_each(RawOutput::check).expect("within the schema");
+    }
+
+    #[test]
+    fn plans_that_cannot_be_carried_out_are_refused() {
+        let how = |format, path: &str| assay_schema::output::Output { format, path: Some(path.into()), metrics: None };
+        let problem = |how| Output::new(how).expect_err("refused").to_string();
+        assert!(problem(how(Format::K6, "a")).contains("workload.output.metrics"));
+        assert!(problem(how(Format::AssayResult, "../a")).contains("workload.output.path"));
+    }
+}
