@@ -62,6 +62,6 @@ step "What the documentation tells people to type"
 (export PATH=$PWD/bin:$PATH && cd test/docs && go run ./cmd/rundocs -root ../..)
 
 step "Tests on the cluster"
-(cd test/e2e && go test -count=1 -timeout 40m -v -run "${E2E_RUN:-.}" ./...)
+(cd test/e2e && go test -count=1 -timeout 70m -v -run "${E2E_RUN:-.}" ./...)
 
 step "Done"
