@@ -95,7 +95,7 @@ func secretKey(name, key string) *corev1.SecretKeySelector {
 
 // Where a trusted container finds the certificates of the store's authority.
 const (
-	caFolder = "/assay/ca"
+	caFolder = "/etc/assay/ca"
 	caFile   = "ca.crt"
 )
 

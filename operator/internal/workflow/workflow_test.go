@@ -233,10 +233,10 @@ func TestAStoreWithItsOwnAuthorityIsTrustedWhereObjectsAreMoved(t *testing.T) {
 	if url := template.Container.Command[3]; !strings.HasSuffix(url, "?endpoint=https://minio.storage.svc:9000&region=lab&pathStyle=true") {
 		t.Errorf("the analysis reads %s", url)
 	}
-	if !slices.Contains(template.Container.Env, corev1.EnvVar{Name: "AWS_CA_BUNDLE", Value: "/assay/ca/ca.crt"}) {
+	if !slices.Contains(template.Container.Env, corev1.EnvVar{Name: "AWS_CA_BUNDLE", Value: "/etc/assay/ca/ca.crt"}) {
 		t.Errorf("the analysis has %+v", template.Container.Env)
 	}
-	mounted := slices.ContainsFunc(template.Container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "assay-ca" && m.MountPath == "/assay/ca" })
+	mounted := slices.ContainsFunc(template.Container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "assay-ca" && m.MountPath == "/etc/assay/ca" })
 	held := slices.ContainsFunc(template.Volumes, func(v corev1.Volume) bool {
 		return v.Name == "assay-ca" && v.Secret != nil && v.Secret.SecretName == "assay-ledger-ca" && v.Secret.Items[0] == corev1.KeyToPath{Key: "root.pem", Path: "ca.crt"}
 	})
