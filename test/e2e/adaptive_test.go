@@ -34,7 +34,7 @@ func TestAnAdaptiveRunAddsWavesAndConfirmsItsVerdict(t *testing.T) {
 	run.Spec.Sweep.Axes[0].Values = []string{"8"}
 	run.Spec.Design.Blocks.Max = 6
 	run.Spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "0.01%"}
-	run.Spec.Design.Confirm = &assayv1alpha1.Confirm{Blocks: 3}
+	run.Spec.Design.Confirm = &assayv1alpha1.Confirm{Blocks: 5}
 	apply(t, run)
 	done := untilComplete(t, "adaptive", 6*time.Minute)
 
@@ -45,8 +45,8 @@ func TestAnAdaptiveRunAddsWavesAndConfirmsItsVerdict(t *testing.T) {
 		sizes[wave] = len(blocks)
 		total += len(blocks)
 	}
-	if sizes["w000"] != 3 || len(waves) < 3 || total != 9 {
-		t.Errorf("waves have %v blocks: want 3 at first, more up to 6, and 3 to confirm", sizes)
+	if sizes["w000"] != 3 || len(waves) < 3 || total != 11 {
+		t.Errorf("waves have %v blocks: want 3 at first, more up to 6, and 5 to confirm", sizes)
 	}
 	if done.Status.Verdict != assayv1alpha1.VerdictGo {
 		t.Errorf("the verdict is %s: %s", done.Status.Verdict, conditions(done))
@@ -58,7 +58,7 @@ func TestAnAdaptiveRunAddsWavesAndConfirmsItsVerdict(t *testing.T) {
 	gates, _ := analysis["gates"].([]any)
 	for _, gate := range gates {
 		gate, _ := gate.(map[string]any)
-		if gate["gate"] == "gain-at-8" && number(t, gate, "estimate", "blocks") != 3 {
+		if gate["gate"] == "gain-at-8" && number(t, gate, "estimate", "blocks") != 5 {
 			t.Errorf("the gate rests on %v: the verdict must rest on the fresh blocks alone", gate["estimate"])
 		}
 	}

@@ -115,7 +115,7 @@ func TestAStoreOfOnesOwnOverTLS(t *testing.T) {
 	}
 	// The job that makes the bucket would be told as well, and the upgrade with it.
 	command(t, "helm", append(own, "--no-hooks")...)
-	run := smallScan("own-store", 2)
+	run := smallScan("own-store", 5)
 	apply(t, run)
 	untilCondition(t, run.Name, assayv1alpha1.ConditionLedgerReady, "False", assayv1alpha1.ReasonLedgerCertificate, 2*time.Minute)
 	untilCondition(t, run.Name, assayv1alpha1.ConditionLedgerReady, "False", "minio.external.ca", time.Minute)

@@ -154,7 +154,8 @@ func TestEveryPanelShowsAFinishedRun(t *testing.T) {
 		"namespace": namespace, "run": run.Name, "metric": "throughput", "statistic": "value", "axis": "batchSize", "node": ".*",
 		"template": "pir-scan", "fingerprint": ".*", "point": ".*", "arm": ".*",
 	}
-	from, to := ended.Status.StartTime.Add(-time.Minute), time.Now()
+	// A step of a curve further, so that each curve has a point after the scrape that saw the end.
+	from, to := ended.Status.StartTime.Add(-time.Minute), time.Now().Add(15*time.Second)
 	installed := boards(t, system, "assay-grafana-dashboards")
 	if len(installed) != 3 {
 		t.Errorf("%d dashboards are installed", len(installed))
