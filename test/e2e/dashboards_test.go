@@ -103,7 +103,9 @@ func points(t *testing.T, path string, values url.Values) int {
 }
 
 // at is a time for Prometheus, to the millisecond: cut to the second it would lie before the scrape that a test has waited for.
-func at(when time.Time) string { return strconv.FormatFloat(float64(when.UnixMilli())/1000, 'f', 3, 64) }
+func at(when time.Time) string {
+	return strconv.FormatFloat(float64(when.UnixMilli())/1000, 'f', 3, 64)
+}
 
 // check asks Prometheus what the panels of a dashboard ask, from and to times as Grafana would.
 func (b *board) check(t *testing.T, from, to time.Time, variables map[string]string) {
