@@ -24,6 +24,7 @@ lint: ## Vet, staticcheck, clippy and format checks (read only).
 	@cargo fmt --all --manifest-path workloads/Cargo.toml --check
 	@cargo clippy --manifest-path workloads/Cargo.toml --locked --all-targets -- -D warnings
 	@for f in hack/*.sh .ci/run; do bash -n $$f; done
+	@if git grep -lF '$(CURDIR)/' -- .; then echo 'these tracked files hold the path of this checkout: take it out, or the file out of the tree'; exit 1; fi
 
 .PHONY: verify
 verify: ## What CI checks first: generate and format leave no diff, lint is clean.

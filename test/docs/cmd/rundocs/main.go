@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -49,7 +50,15 @@ func run(ctx context.Context, root, only string, limit time.Duration) error {
 		}
 		fmt.Printf("== %s\n", page)
 		started := time.Now()
-		if err := execute(ctx, root, script, limit); err != nil {
+		before, err := tree(ctx, root)
+		if err != nil {
+			return err
+		}
+		err = execute(ctx, root, script, limit)
+		if after, treeErr := tree(ctx, root); treeErr != nil || after != before {
+			err = errors.Join(err, treeErr, fmt.Errorf("the tree is not as it was; git status says:\n%s", after))
+		}
+		if err != nil {
 			fmt.Printf("%s: %v\n", page, err)
 			failed = append(failed, page)
 		}
@@ -59,6 +68,17 @@ func run(ctx context.Context, root, only string, limit time.Duration) error {
 		return fmt.Errorf("what these pages tell people to type does not work: %s", strings.Join(failed, ", "))
 	}
 	return ctx.Err()
+}
+
+// tree is what git sees changed. A page that leaves something behind would leave it in somebody's next commit.
+func tree(ctx context.Context, root string) (string, error) {
+	command := exec.CommandContext(ctx, "git", "status", "--porcelain", "--untracked-files=all")
+	command.Dir = root
+	out, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("git status: %w", err)
+	}
+	return string(out), nil
 }
 
 func execute(ctx context.Context, root, script string, limit time.Duration) error {
