@@ -21,10 +21,12 @@ bench-mork: build-rust ## Figures of the MeTTa facts.
 	@bin/insert-mork bench
 
 .PHONY: studies
-studies: build ## Run every study at full size on this machine; reports go to out/studies/.
-	@for run in workflows/studies/*/run*.yaml; do \
-	  study=$$(basename $$(dirname $$run))-$$(basename $$run .yaml); echo "== $$study"; \
-	  bin/assay run --local $$run --out out/studies/$$study-$$(date +%Y%m%d-%H%M%S) 2>/dev/null || exit 1; done
+studies: ## Run every study at full size on this machine, into workflows/studies/*/results/local (two hours).
+	@hack/studies.sh
+
+.PHONY: studies-cluster
+studies-cluster: ## Run every study's run.yaml at full size on a cluster, into workflows/studies/*/results/cluster.
+	@hack/studies.sh --cluster
 
 .PHONY: build-calibration
 build-calibration: build-go build-rust ## What calibrating needs beside the build: calibrate and the noisy neighbour.

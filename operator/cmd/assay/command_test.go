@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/spf13/cobra"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/export"
 	"assay.dev/assay/operator/internal/ledger"
 )
@@ -89,6 +92,7 @@ func TestWrongWordsAreUsageErrors(t *testing.T) {
 		"two forms":                          {[]string{"results", folder, "-o", "json", "--format", "csv"}, "contradict"},
 		"a folder that is no ledger":         {[]string{"results", t.TempDir()}, "is no ledger of a run"},
 		"a URL that is none":                 {[]string{"results", "ftp://x"}, "ftp"},
+		"a table in a form it has not":       {[]string{"results", folder, "--table", "mine", "-o", "html"}, `--output is "html"`},
 		"a report that is opened as a table": {[]string{"report", folder, "--open", "-o", "x.csv"}, "--output"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -139,6 +143,43 @@ func TestResultsComeInEveryForm(t *testing.T) {
 				t.Errorf("the ledger's URL gives something else than its folder (%v)", err)
 			}
 		})
+	}
+}
+
+func TestOnesOwnTablesArePrintedByName(t *testing.T) {
+	folder := judgedLedger(t)
+	if _, _, err := assay(t, "results", folder, "--table", "mine"); err == nil || !strings.Contains(err.Error(), "spec.report.tables asks for none") {
+		t.Errorf("a run without tables: %v", err)
+	}
+	path := filepath.Join(folder, ledger.ExperimentKey)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var frozen experiment.Experiment
+	if err := json.Unmarshal(raw, &frozen); err != nil {
+		t.Fatal(err)
+	}
+	frozen.Spec.Report = &assayv1alpha1.Report{Tables: []assayv1alpha1.ReportTable{
+		{Name: "mine", Title: "Rows", Columns: []assayv1alpha1.ReportColumn{{Title: "rows/s", Metric: "speed"}}},
+	}}
+	if frozen.Digest, err = frozen.ComputeDigest(); err != nil {
+		t.Fatal(err)
+	}
+	if raw, err = json.Marshal(frozen); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for form, want := range map[string]string{"md": "### Rows", "csv": "arm,rows/s,rows/s low,rows/s high"} {
+		out, _, err := assay(t, "results", folder, "--table", "mine", "-o", form)
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("--table mine -o %s does not print %q (%v):\n%s", form, want, err, out)
+		}
+	}
+	if _, _, err := assay(t, "results", folder, "--table", "yours"); err == nil || !strings.Contains(err.Error(), `no table "yours": its spec.report.tables has mine`) {
+		t.Errorf("a table that is none: %v", err)
 	}
 }
 

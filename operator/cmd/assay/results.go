@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -16,18 +18,27 @@ var resultForms = []string{"json", "yaml", "csv", "parquet", "benchstat", "attem
 
 func newResultsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	from := source{flags: flags}
-	var output, format string
+	var output, format, table string
 	command := &cobra.Command{
 		Use:   "results NAME",
 		Short: "Print what a run measured, for people and other tools",
 		Long: "Print what a run measured, from its ledger. " + sourceHelp + "\n\n" +
 			"Forms: table; json and yaml, the whole analysis; csv, a row per point and arm; parquet, a row per attempt, metric and statistic; " +
-			"benchstat, the Go benchmark format; attempts, every attempt as it was written, one JSON object a line; md and html, the report.",
+			"benchstat, the Go benchmark format; attempts, every attempt as it was written, one JSON object a line; md and html, the report.\n\n" +
+			"--table prints one of the tables that spec.report.tables asks for, as md or csv.",
 		Example: "  assay results my-run\n  assay results my-run -o attempts.parquet\n  assay results out/before -o benchstat > before.txt\n" +
-			"  assay results my-run -o json | jq .gates",
+			"  assay results my-run -o json | jq .gates\n" +
+			"  assay results my-run --table document -o document.csv",
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeRunsOrFolders(flags, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if table != "" {
+				to, err := whereTo(output, format, "md", "csv")
+				if err != nil {
+					return err
+				}
+				return deliverTable(cmd.Context(), &from, args[0], table, to, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			}
 			to, err := whereTo(output, format, "table", resultForms...)
 			if err != nil {
 				return err
@@ -36,8 +47,33 @@ func newResultsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		},
 	}
 	addDestination(command, &output, &format, "table", resultForms[:len(resultForms)-1]...)
+	command.Flags().StringVar(&table, "table", "", "name of a table of spec.report.tables to print in place of the results")
 	from.addFlags(command)
 	return command
+}
+
+// deliverTable puts one of the run's own tables where it was asked for.
+func deliverTable(ctx context.Context, from *source, where, name string, to destination, stdout, stderr io.Writer) error {
+	found, err := from.open(ctx, where)
+	if err != nil {
+		return err
+	}
+	defer found.close()
+	var names []string
+	for _, table := range report.OwnTables(found.experiment, found.analysis) {
+		if table.Name == name {
+			raw := table.Markdown()
+			if to.form == "csv" {
+				raw = table.CSV()
+			}
+			return to.write(stdout, stderr, raw)
+		}
+		names = append(names, table.Name)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%s has no table %q: its spec.report.tables asks for none", where, name)
+	}
+	return fmt.Errorf("%s has no table %q: its spec.report.tables has %s", where, name, strings.Join(names, ", "))
 }
 
 // addDestination gives a command --output, a form or a file, and --format.

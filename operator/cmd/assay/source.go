@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
@@ -31,13 +34,16 @@ const sourceHelp = "NAME is a run on the cluster, the folder of a ledger, or a l
 
 // source finds ledgers by what a person calls them.
 type source struct {
-	flags  *genericclioptions.ConfigFlags
+	flags *genericclioptions.ConfigFlags
+	// secret holds the store's credentials under two keys: the access key's and the secret key's.
 	secret string
+	keys   []string
 	wave   int
 }
 
 func (s *source) addFlags(command *cobra.Command) {
 	command.Flags().StringVar(&s.secret, "secret", "assay-ledger", "Secret with the object store's credentials, in the run's namespace")
+	command.Flags().StringSliceVar(&s.keys, "secret-keys", []string{"accessKey", "secretKey"}, "keys in that Secret of the access key and the secret key, as the chart's minio.accessKeyKey and secretKeyKey name them")
 	command.Flags().IntVar(&s.wave, "wave", -1, "what was known after this wave")
 	command.Flags().Lookup("wave").DefValue = "the newest that was analysed"
 }
@@ -134,27 +140,18 @@ func (s *source) store(ctx context.Context, where string) (ledger.Store, func(),
 	if run.Status.Ledger == "" || run.Status.Wave == nil {
 		return nil, nil, fmt.Errorf("BenchmarkRun %s/%s has measured nothing yet: see %s watch %s", run.Namespace, run.Name, program, run.Name)
 	}
-	return openRunLedger(ctx, cluster, run, s.secret)
+	return s.openRunLedger(ctx, cluster, run)
 }
 
 // openRunLedger opens the run's ledger from outside the cluster.
-func openRunLedger(ctx context.Context, cluster *cluster, run *assayv1alpha1.BenchmarkRun, secret string) (ledger.Store, func(), error) {
+func (s *source) openRunLedger(ctx context.Context, cluster *cluster, run *assayv1alpha1.BenchmarkRun) (ledger.Store, func(), error) {
 	address, err := url.Parse(run.Status.Ledger)
 	if err != nil {
 		return nil, nil, fmt.Errorf("status.ledger %q: %w", run.Status.Ledger, err)
 	}
-	var credentials corev1.Secret
-	if err := cluster.Get(ctx, types.NamespacedName{Namespace: run.Namespace, Name: secret}, &credentials); err != nil {
-		// Whoever may not read the Secret may have keys of their own.
-		if os.Getenv("AWS_ACCESS_KEY_ID") == "" || !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
-			return nil, nil, fmt.Errorf("credentials of the ledger: Secret %s/%s: %w; name another with --secret, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", run.Namespace, secret, err)
-		}
-	}
-	options := ledger.Options{
-		AccessKey: string(credentials.Data["accessKey"]), SecretKey: string(credentials.Data["secretKey"]), CA: credentials.Data["ca.crt"],
-	}
-	if options.CA == nil {
-		options.CA = authority(ctx, cluster, run.Namespace, secret)
+	options, err := s.credentials(ctx, cluster, run.Namespace)
+	if err != nil {
+		return nil, nil, err
 	}
 	closeStore := func() {}
 	query := address.Query()
@@ -174,4 +171,32 @@ func openRunLedger(ctx context.Context, cluster *cluster, run *assayv1alpha1.Ben
 		return nil, nil, err
 	}
 	return store, closeStore, nil
+}
+
+// credentials of the object store, from the Secret in the run's namespace. Whoever may not read it may have keys of their own,
+// in the environment.
+func (s *source) credentials(ctx context.Context, reader client.Reader, namespace string) (ledger.Options, error) {
+	if len(s.keys) != 2 || s.keys[0] == "" || s.keys[1] == "" {
+		return ledger.Options{}, &exitCode{exitUsage, fmt.Errorf("--secret-keys is %q: name two keys, the access key's and the secret key's, with a comma between them", strings.Join(s.keys, ","))}
+	}
+	own := os.Getenv("AWS_ACCESS_KEY_ID") != ""
+	var secret corev1.Secret
+	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: s.secret}, &secret)
+	switch {
+	case err != nil && own && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)):
+		return ledger.Options{CA: authority(ctx, reader, namespace, s.secret)}, nil
+	case err != nil:
+		return ledger.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s: %w; name another with --secret, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", namespace, s.secret, err)
+	}
+	out := ledger.Options{AccessKey: string(secret.Data[s.keys[0]]), SecretKey: string(secret.Data[s.keys[1]]), CA: secret.Data["ca.crt"]}
+	for _, key := range s.keys {
+		if len(secret.Data[key]) == 0 && !own {
+			return ledger.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s has no key %q, it has %s: name its keys with --secret-keys", namespace, s.secret, key,
+				strings.Join(slices.Sorted(maps.Keys(secret.Data)), ", "))
+		}
+	}
+	if out.CA == nil {
+		out.CA = authority(ctx, reader, namespace, s.secret)
+	}
+	return out, nil
 }

@@ -29,12 +29,17 @@ type neighboured struct {
 
 func newLimitsCommand() *cobra.Command {
 	var folder, document string
+	var others map[string]string
 	command := &cobra.Command{
 		Use: "limits --ledgers FOLDER", Short: "How the noise readings of quiet and of disturbed trials are distributed, beside the default limits", Args: cobra.NoArgs,
 		Long: "Reads what `calibrate real --out FOLDER` left there. A limit has to let nearly all quiet trials pass, and to catch the trials beside those neighbours " +
-			"that the reading is there for.",
+			"that the reading is there for. The second table counts both, at the default limits or those that --limit names.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			table, err := limits(cmd.Context(), folder)
+			judgedBy, err := limitsWith(others)
+			if err != nil {
+				return err
+			}
+			table, err := limits(cmd.Context(), folder, judgedBy)
 			if err != nil {
 				return err
 			}
@@ -47,14 +52,86 @@ func newLimitsCommand() *cobra.Command {
 	}
 	command.Flags().StringVar(&folder, "ledgers", "", "folder that calibrate real --out wrote")
 	command.Flags().StringVar(&document, "update", "", "also put the table into this document, between its markers")
+	command.Flags().StringToStringVar(&others, "limit", nil, "KIND=SHARE, a limit to try in place of the default, such as otherWork=10%; may be repeated")
 	_ = command.MarkFlagRequired("ledgers")
 	return command
+}
+
+// limitsWith are the default limits with some others in their place.
+func limitsWith(others map[string]string) (noise.Limits, error) {
+	out := noise.Limits{}
+	for _, kind := range noise.Kinds {
+		out[kind] = noise.Default(kind)
+	}
+	for name, text := range others {
+		kind := noise.Kind(name)
+		if !slices.Contains(noise.Kinds, kind) {
+			return nil, fmt.Errorf("--limit %s=%s: limits are %v", name, text, noise.Kinds)
+		}
+		limit, off, err := noise.ParseLimit(kind, text)
+		if err != nil {
+			return nil, fmt.Errorf("--limit %s=%s: %w", name, text, err)
+		}
+		if out[kind] = limit; off {
+			delete(out, kind)
+		}
+	}
+	return out, nil
+}
+
+// anyLimit stands for all limits together.
+const anyLimit = noise.Kind("any of them")
+
+// conditions are what a trial may have been measured under.
+var conditions = []string{"quiet", "cpu", "memory", "disk"}
+
+// verdicts count the trials beyond each limit, by condition.
+type verdicts struct {
+	limits noise.Limits
+	trials map[string]int
+	beyond map[noise.Kind]map[string]int
+}
+
+func newVerdicts(limits noise.Limits) *verdicts {
+	out := &verdicts{limits: limits, trials: map[string]int{}, beyond: map[noise.Kind]map[string]int{anyLimit: {}}}
+	for _, kind := range noise.Kinds {
+		out.beyond[kind] = map[string]int{}
+	}
+	return out
+}
+
+func (v *verdicts) add(reference *noise.Reference, attempt *record.Attempt, condition string) {
+	v.trials[condition]++
+	found, _ := reference.Judge(v.limits, attempt)
+	for _, violation := range found {
+		v.beyond[violation.Kind][condition]++
+	}
+	if len(found) > 0 {
+		v.beyond[anyLimit][condition]++
+	}
+}
+
+func (v *verdicts) table() string {
+	var out strings.Builder
+	out.WriteString("| limit | at | quiet trials beyond it | beside cpu | beside memory | beside disk |\n| --- | --: | --: | --: | --: | --: |\n")
+	for _, kind := range append(slices.Clone(noise.Kinds), anyLimit) {
+		at := ""
+		if limit, ok := v.limits[kind]; ok {
+			at = fmt.Sprintf("%g %%", 100*limit)
+		}
+		row := []string{string(kind), at}
+		for _, condition := range conditions {
+			row = append(row, calibrate.NewShare(v.beyond[kind][condition], v.trials[condition]).String())
+		}
+		fmt.Fprintf(&out, "| %s |\n", strings.Join(row, " | "))
+	}
+	return out.String()
 }
 
 // readings are shares by the condition under which they were read: quiet, or the kind of neighbour.
 type readings map[string][]float64
 
-func limits(ctx context.Context, folder string) (string, error) {
+func limits(ctx context.Context, folder string, judgedBy noise.Limits) (string, error) {
 	runs, err := filepath.Glob(filepath.Join(folder, "*", busyFile))
 	if err != nil {
 		return "", err
@@ -62,7 +139,7 @@ func limits(ctx context.Context, folder string) (string, error) {
 	if len(runs) == 0 {
 		return "", fmt.Errorf("--ledgers: %s holds no run of calibrate real --out", folder)
 	}
-	all := map[noise.Kind]readings{}
+	all, judged := map[noise.Kind]readings{}, newVerdicts(judgedBy)
 	for _, kind := range noise.Kinds {
 		all[kind] = readings{}
 	}
@@ -79,13 +156,13 @@ func limits(ctx context.Context, folder string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		collect(all, attempts, beside)
+		collect(all, judged, attempts, beside)
 	}
-	return limitsTable(all), nil
+	return limitsTable(all) + "\n" + judged.table(), nil
 }
 
 // collect sorts the readings of a run's trials. Trials between two spells of a neighbour are neither quiet nor disturbed.
-func collect(all map[noise.Kind]readings, attempts []*record.Attempt, beside neighboured) {
+func collect(all map[noise.Kind]readings, judged *verdicts, attempts []*record.Attempt, beside neighboured) {
 	reference := noise.NewReference(attempts)
 	for _, attempt := range attempts {
 		if attempt.Warmup || attempt.Outcome != record.Succeeded {
@@ -97,6 +174,7 @@ func collect(all map[noise.Kind]readings, attempts []*record.Attempt, beside nei
 				continue
 			}
 		}
+		judged.add(reference, attempt, condition)
 		for _, kind := range noise.Kinds {
 			if share, ok := reference.Share(kind, attempt); ok {
 				all[kind][condition] = append(all[kind][condition], share)

@@ -24,8 +24,13 @@ func TestReadingsAreSortedByWhatWasBesideTheTrial(t *testing.T) {
 	}
 	warmup := trial(9, 0.9)
 	warmup.Warmup = true
-	collect(all, []*record.Attempt{trial(0, 0.01), trial(1, 0.02), warmup}, neighboured{})
-	collect(all, []*record.Attempt{trial(0, 0.3), trial(1, 0.1)}, neighboured{
+	tried, err := limitsWith(map[string]string{"steal": "1.5%", "canary": "off"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	judged := newVerdicts(tried)
+	collect(all, judged, []*record.Attempt{trial(0, 0.01), trial(1, 0.02), warmup}, neighboured{})
+	collect(all, judged, []*record.Attempt{trial(0, 0.3), trial(1, 0.1)}, neighboured{
 		Kind: "cpu", Busy: []calibrate.Busy{{From: begin, To: begin.Add(time.Second)}},
 	})
 	found := all["steal"]
@@ -34,5 +39,23 @@ func TestReadingsAreSortedByWhatWasBesideTheTrial(t *testing.T) {
 	}
 	if table := limitsTable(all); !strings.Contains(table, "| steal | 2 | 1.0 % | 2.0 % | 2.0 % | 30.0 % | 30.0 % |  |  |  |  | 2 % |\n") {
 		t.Errorf("the table is:\n%s", table)
+	}
+	for _, row := range []string{"| steal | 1.5 % | 0.5000 [0.0945, 0.9055] | 1.0000 [0.2065, 1.0000] | - | - |", "| canary |  | 0.0000", "| any of them |  | 0.5000 [0.0945, 0.9055] | 1.0000"} {
+		if table := judged.table(); !strings.Contains(table, row) {
+			t.Errorf("the table lacks %q:\n%s", row, table)
+		}
+	}
+}
+
+func TestLimitsThatAreNone(t *testing.T) {
+	for name, tc := range map[string]struct{ kind, text, says string }{
+		"a kind that is none":  {"moon", "1%", "limits are"},
+		"a share that is none": {"steal", "much", "neither a share"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := limitsWith(map[string]string{tc.kind: tc.text}); err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("error %v, want one that says %q", err, tc.says)
+			}
+		})
 	}
 }

@@ -44,7 +44,7 @@ func judgeControls(d *data, parity *parityReport) []ControlResult {
 	var out []ControlResult
 	for i := range controls {
 		c := &controls[i]
-		c.result.Estimate = c.found.estimate("1")
+		c.result.Estimate = c.found.ratio()
 		switch {
 		case !c.found.hasInterval():
 			c.result.Message = fmt.Sprintf("%s cannot be compared: %s", c.result.title(), c.found.reason)
@@ -181,7 +181,7 @@ func controlWarnings(found *Analysis) []string {
 		}
 	}
 	for _, gate := range found.Gates {
-		if gate.Estimate == nil || gate.Estimate.Unit != "1" || gate.Estimate.Value <= 0 || !decisive(gate.Outcome) || !excludesOne(gate.Estimate) {
+		if gate.Estimate == nil || !gate.Estimate.Ratio || gate.Estimate.Value <= 0 || !decisive(gate.Outcome) || !excludesOne(gate.Estimate) {
 			continue
 		}
 		for _, c := range found.Controls {

@@ -7,6 +7,17 @@ import (
 	"strings"
 )
 
+// Times is the unit to show a ratio in: "1.5x". Its unit proper is 1, as that of a share, which is shown as "0.5".
+const Times = "x"
+
+// Shown is the unit to show an estimate in.
+func (e *Estimate) Shown() string {
+	if e.Ratio {
+		return Times
+	}
+	return e.Unit
+}
+
 // FormatNumber is a number as messages and reports show it: four significant digits, with the unit as people write it.
 func FormatNumber(value float64, unit string) string { return formatNumber(value, unit) }
 
@@ -15,10 +26,9 @@ func Describe(estimate *Estimate) string { return describe(estimate) }
 
 func formatNumber(value float64, unit string) string {
 	switch unit {
+	case Times:
+		return digits(value) + Times
 	case "1", "":
-		if unit == "1" {
-			return digits(value) + "x"
-		}
 		return digits(value)
 	case "s":
 		scaled, prefix := seconds(value)
@@ -33,7 +43,7 @@ func describe(estimate *Estimate) string {
 	if estimate == nil {
 		return "no estimate"
 	}
-	text := formatNumber(estimate.Value, estimate.Unit)
+	text := formatNumber(estimate.Value, estimate.Shown())
 	if estimate.Low == nil || estimate.High == nil {
 		return text
 	}

@@ -80,9 +80,9 @@ func judgeTiming(d *data, parity *parityReport, gate assayv1alpha1.Gate, point i
 		result.Statistic = metric.Statistic
 	}
 	relative := gate.Op == assayv1alpha1.RatioAtLeast || gate.Op == assayv1alpha1.RatioAtMost
-	unit, estimateUnit := metric.Unit, metric.Unit
+	unit := metric.Unit
 	if relative {
-		unit, estimateUnit = "", "1"
+		unit = ""
 	}
 	bound, err := experiment.ParseBound(gate.Bound, unit)
 	if err != nil {
@@ -103,7 +103,10 @@ func judgeTiming(d *data, parity *parityReport, gate assayv1alpha1.Gate, point i
 		found = d.level(quantity{cell{point, arm}, gate.Metric, result.Statistic})
 	}
 	found = found.at(d.gateConfidence)
-	result.Estimate, result.Confidence = found.estimate(estimateUnit), d.gateConfidence
+	result.Estimate, result.Confidence = found.estimate(metric.Unit), d.gateConfidence
+	if relative {
+		result.Estimate = found.ratio()
+	}
 	if !found.hasInterval() || result.Estimate == nil || result.Estimate.Low == nil || result.Estimate.High == nil {
 		result.Outcome = assayv1alpha1.VerdictInvalid
 		result.Message = "too little valid data: " + found.reason + d.losses(point, arm, relative)
@@ -130,7 +133,7 @@ func decide(found inference, bound, confidence float64, result *GateResult) {
 		holds, fails = found.high <= bound, found.low > bound
 		asked = "at most"
 	}
-	text := fmt.Sprintf("%s against %s %s", describe(result.Estimate), asked, formatNumber(bound, result.Estimate.Unit))
+	text := fmt.Sprintf("%s against %s %s", describe(result.Estimate), asked, formatNumber(bound, result.Estimate.Shown()))
 	switch {
 	case holds:
 		result.Outcome, result.Message = assayv1alpha1.VerdictGo, text+": holds over the whole interval"

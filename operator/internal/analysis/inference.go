@@ -72,6 +72,15 @@ func (i inference) estimate(unit string) *Estimate {
 	return out
 }
 
+// ratio is an inference about candidate over baseline as the analysis shows it.
+func (i inference) ratio() *Estimate {
+	out := i.estimate("1")
+	if out != nil {
+		out.Ratio = true
+	}
+	return out
+}
+
 // minimumDetectableEffect is the smallest true relative change that blocks this many and this noisy would find with 80 %
 // probability: (t(1-α/2) + t(0.8)) standard errors (Bloom 1995, Evaluation Review 19:547).
 func (i inference) minimumDetectableEffect(confidence float64) *float64 {

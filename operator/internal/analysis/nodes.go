@@ -46,7 +46,7 @@ func (d *data) acrossNodes(differences map[string]float64, pooled inference) inf
 	var found []inference
 	for _, node := range slices.Sorted(maps.Keys(groups)) {
 		one := studentInference(groups[node], d.confidence, pooled.logarithmic)
-		if estimate := one.estimate("1"); estimate != nil {
+		if estimate := one.ratio(); estimate != nil {
 			pooled.perNode = append(pooled.perNode, NodeResult{node, *estimate})
 		}
 		if one.hasInterval() {

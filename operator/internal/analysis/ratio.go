@@ -91,7 +91,7 @@ func ratioResults(d *data, parity *parityReport) []RatioResult {
 				metric := &d.exp.Template.Metrics[i]
 				for _, statistic := range statistics(d.exp, metric) {
 					result := d.ratio(point, arm, metric.Name, statistic)
-					estimate := result.estimate("1")
+					estimate := result.ratio()
 					if estimate == nil || !d.enoughSamples(cell{point, arm}, metric.Name, statistic) || !d.enoughSamples(cell{point, baseline}, metric.Name, statistic) {
 						continue
 					}

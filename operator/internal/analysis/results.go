@@ -146,7 +146,7 @@ func comparePredictions(d *data, parity *parityReport) []PredictionResult {
 					Metric: metric.Name, Point: d.exp.Points[point].Key, Candidate: candidate, Predicted: predicted,
 				}
 				if parity.refused(candidate) == "" {
-					result.Measured = d.ratio(point, armIndex(d.exp, candidate), metric.Name, metric.Statistic).estimate("1")
+					result.Measured = d.ratio(point, armIndex(d.exp, candidate), metric.Name, metric.Statistic).ratio()
 				}
 				_, result.Message = judgePrediction(predicted, result.Measured)
 				out = append(out, result)
@@ -162,7 +162,7 @@ func judgePrediction(predicted float64, measured *Estimate) (missed bool, messag
 		return false, "not measured"
 	}
 	off := measured.Value / predicted
-	text := fmt.Sprintf("predicted %s, measured %s", formatNumber(predicted, "1"), describe(measured))
+	text := fmt.Sprintf("predicted %s, measured %s", formatNumber(predicted, Times), describe(measured))
 	switch {
 	case measured.High != nil && predicted > 1 && *measured.High < 1, measured.Low != nil && predicted < 1 && *measured.Low > 1:
 		return true, text + ": the change goes the other way"

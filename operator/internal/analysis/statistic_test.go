@@ -184,15 +184,17 @@ func TestMoreBlocks(t *testing.T) {
 
 func TestFormat(t *testing.T) {
 	cases := map[string]string{
-		formatNumber(13.2456, "1"):               "13.25x",
-		formatNumber(0.8718, "1"):                "0.8718x",
-		formatNumber(0.0021, "s"):                "2.100 ms",
-		formatNumber(0.0000213, "s"):             "21.30 µs",
-		formatNumber(12.5e9, "By/s"):             "12.50 GB/s",
-		formatNumber(1898.88, "queries/s"):       "1899 queries/s",
-		formatNumber(123456, "queries/s"):        "123.5 kqueries/s",
-		formatNumber(0, "s"):                     "0.000 s",
-		describe(&Estimate{Value: 2, Unit: "1"}): "2.000x",
+		formatNumber(13.2456, Times):                          "13.25x",
+		formatNumber(0.8718, Times):                           "0.8718x",
+		formatNumber(0.8718, "1"):                             "0.8718",
+		formatNumber(0.0021, "s"):                             "2.100 ms",
+		formatNumber(0.0000213, "s"):                          "21.30 µs",
+		formatNumber(12.5e9, "By/s"):                          "12.50 GB/s",
+		formatNumber(1898.88, "queries/s"):                    "1899 queries/s",
+		formatNumber(123456, "queries/s"):                     "123.5 kqueries/s",
+		formatNumber(0, "s"):                                  "0.000 s",
+		describe(&Estimate{Value: 2, Unit: "1", Ratio: true}): "2.000x",
+		describe(&Estimate{Value: 0.5, Unit: "1"}):            "0.5000",
 		describe(&Estimate{Value: 0.0021, Unit: "s", Low: ptr.To(0.002), High: ptr.To(0.0022)}): "2.100 ms [2.000, 2.200]",
 		describe(nil): "no estimate",
 	}

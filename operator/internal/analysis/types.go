@@ -79,6 +79,8 @@ type Candidate struct {
 type Estimate struct {
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
+	// Ratio tells a candidate's figure over the baseline's from a figure that has unit 1 of its own, such as a share.
+	Ratio bool `json:"ratio,omitempty"`
 	// Low and High are the ends of the confidence interval; nil when there are too few blocks for one.
 	Low  *float64 `json:"low,omitempty"`
 	High *float64 `json:"high,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/lru"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -39,6 +40,10 @@ func (a *Applier) Dashboard(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 		return err
 	}
 	if err := a.apply(ctx, run, object); err != nil {
+		if apierrors.IsInvalid(err) {
+			// Someone made it immutable: trying again would fail in every pass, and say so in every pass.
+			a.dashboards.known().Add(run.UID, pin)
+		}
 		return fmt.Errorf("apply ConfigMap %s: %w", object.Name, err)
 	}
 	a.dashboards.known().Add(run.UID, pin)

@@ -114,6 +114,7 @@ func RealTable(tallies []RealTally) string {
 	var out strings.Builder
 	out.WriteString("| workload | true slowdown | neighbour | runs | Go | NoGo | Inconclusive | Invalid | wrong verdicts | coverage of 95 % | half width of the gate | disturbed trials found | quiet trials left out |\n")
 	out.WriteString("| --- | --: | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
+	same, wrong := 0, 0
 	for _, t := range tallies {
 		falseGo, falseNoGo, _ := t.Counts()
 		verdicts := map[assayv1alpha1.Verdict]int{}
@@ -144,6 +145,13 @@ func RealTable(tallies []RealTally) string {
 		fmt.Fprintf(&out, "| %s | %g %% | %s | %d | %d | %d | %d | %d | %s | %s | %s | %s | %s |\n", t.Workload, 100*t.Effect, neighbour, len(t.Runs),
 			verdicts[assayv1alpha1.VerdictGo], verdicts[assayv1alpha1.VerdictNoGo], verdicts[assayv1alpha1.VerdictInconclusive], verdicts[assayv1alpha1.VerdictInvalid],
 			NewShare(falseGo+falseNoGo, len(t.Runs)), NewShare(covered, len(t.Runs)), width, found, NewShare(alarms, quiet))
+		if t.Effect == 0 {
+			same += len(t.Runs)
+			wrong += falseGo + falseNoGo
+		}
+	}
+	if same > 0 {
+		fmt.Fprintf(&out, "\nAll rows without a true difference together: %d of %d runs had a wrong verdict, %s.\n", wrong, same, NewShare(wrong, same))
 	}
 	return out.String()
 }

@@ -171,7 +171,7 @@ func welch(a, b analysis.Estimate, confidenceA, confidenceB, confidence float64)
 	if a.Value <= 0 || b.Value <= 0 {
 		return nil
 	}
-	out := &analysis.Estimate{Value: b.Value / a.Value, Unit: "1", Blocks: min(a.Blocks, b.Blocks)}
+	out := &analysis.Estimate{Value: b.Value / a.Value, Unit: "1", Ratio: true, Blocks: min(a.Blocks, b.Blocks)}
 	va, okA := variance(a, confidenceA)
 	vb, okB := variance(b, confidenceB)
 	if !okA || !okB || va+vb == 0 {

@@ -1,7 +1,8 @@
 package noise
 
-// The limits of a run that names none. They come from the readings of quiet trials, see docs/methodology.md: each is above
-// what nearly all of those show and far below what a neighbour does. To compute them again: Summarize.
+// The limits of a run that names none. They come from the readings of quiet trials and of those beside a neighbour, in
+// docs/methodology.md ("Noise limits"): each is above what nearly all quiet trials show and below what a neighbour does. `make
+// calibrate` reads them again.
 const (
 	// defaultSteal is two ticks in a second; a guest that is left alone reads 0.
 	defaultSteal = 0.02
@@ -9,7 +10,8 @@ const (
 	defaultOtherWork = 0.05
 	// defaultThrottled is one period of a hundred; with exclusive CPUs none is allowed.
 	defaultThrottled = 0.01
-	// defaultCanary and defaultSpin are relative to the run's own best.
+	// defaultCanary and defaultSpin are relative to the run's own best. Quiet and disturbed canaries overlap: this leaves one
+	// quiet trial of ten out and finds three of four beside a neighbour who uses memory on another CPU.
 	defaultCanary = 0.25
 	defaultSpin   = 0.15
 	// defaultPressureMemory and defaultPressureIO are beyond what the cell's own trials have at their quietest.

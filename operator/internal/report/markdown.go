@@ -234,7 +234,7 @@ func (v *view) predictions(out *document) {
 	out.heading("Predictions")
 	var rows [][]string
 	for _, p := range v.found.Predicted {
-		rows = append(rows, []string{p.Point, p.Candidate, p.Metric, analysis.FormatNumber(p.Predicted, "1"), analysis.Describe(p.Measured), p.Message})
+		rows = append(rows, []string{p.Point, p.Candidate, p.Metric, analysis.FormatNumber(p.Predicted, analysis.Times), analysis.Describe(p.Measured), p.Message})
 	}
 	out.table([]string{"point", "candidate", "metric", "predicted", "measured", "message"}, rows)
 }

@@ -109,9 +109,9 @@ func gateBound(gate analysis.GateResult) string {
 	if gate.Bound == nil {
 		return string(gate.Op)
 	}
-	unit := "1"
+	unit := analysis.Times
 	if gate.Estimate != nil {
-		unit = gate.Estimate.Unit
+		unit = gate.Estimate.Shown()
 	}
 	return fmt.Sprintf("%s %s", gate.Op, analysis.FormatNumber(*gate.Bound, unit))
 }

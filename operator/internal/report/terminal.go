@@ -43,7 +43,7 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 		for _, c := range v.columns {
 			level, ratio := "-", "-"
 			if result, ok := v.levels[r][c.key()]; ok {
-				level = analysis.FormatNumber(result.Estimate.Value, result.Estimate.Unit)
+				level = analysis.FormatNumber(result.Estimate.Value, result.Estimate.Shown())
 			}
 			if result, ok := v.ratios[r][c.key()]; ok {
 				ratio = analysis.Describe(&result.Estimate)

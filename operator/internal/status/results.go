@@ -68,9 +68,9 @@ func gates(results []analysis.GateResult) []assayv1alpha1.GateStatus {
 		}
 		if e := result.Estimate; e != nil {
 			status.Blocks = int32(e.Blocks)
-			status.Estimate = number(e.Value, e.Unit)
+			status.Estimate = number(e.Value, e.Shown())
 			if e.Low != nil && e.High != nil {
-				status.Interval = &assayv1alpha1.Interval{Low: number(*e.Low, e.Unit), High: number(*e.High, e.Unit)}
+				status.Interval = &assayv1alpha1.Interval{Low: number(*e.Low, e.Shown()), High: number(*e.High, e.Shown())}
 			}
 		}
 		if effect := result.MinimumDetectableEffect; effect != nil {

@@ -161,7 +161,7 @@ func TestResults(t *testing.T) {
 	world.ReportURL = "s3://assay/report.md"
 	world.Ledger.Done, world.Ledger.Analysed = 40, true
 	ratio := func(value float64) *analysis.Estimate {
-		return &analysis.Estimate{Value: value, Unit: "1", Low: ptr.To(value * 0.9), High: ptr.To(value * 1.1), Blocks: 4}
+		return &analysis.Estimate{Value: value, Unit: "1", Ratio: true, Low: ptr.To(value * 0.9), High: ptr.To(value * 1.1), Blocks: 4}
 	}
 	world.Analysis = &analysis.Analysis{
 		Verdict: assayv1alpha1.VerdictGo, Best: "fused",

@@ -112,7 +112,7 @@ func (b *builder) curves() []template.HTML {
 // ratioCurves shows every candidate over the baseline along the sweep.
 func (b *builder) ratioCurves() []template.HTML {
 	return b.alongSweep(func(metric *assayv1alpha1.Metric) (string, chart.Number, []chart.Rule) {
-		return statisticName(metric.Name, metric.Statistic) + " over " + b.baseline(), numberOf("1"), b.rules(metric)
+		return statisticName(metric.Name, metric.Statistic) + " over " + b.baseline(), numberOf(analysis.Times), b.rules(metric)
 	}, func(metric *assayv1alpha1.Metric, point, arm string) *analysis.Estimate {
 		for i := range b.found.Ratios {
 			r := &b.found.Ratios[i]

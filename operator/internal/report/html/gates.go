@@ -43,9 +43,9 @@ func (b *builder) asked(g analysis.GateResult) string {
 	if g.Bound == nil {
 		return "the outputs agree"
 	}
-	unit := "1"
+	unit := analysis.Times
 	if g.Estimate != nil {
-		unit = g.Estimate.Unit
+		unit = g.Estimate.Shown()
 	}
 	bound := analysis.FormatNumber(*g.Bound, unit)
 	switch g.Op {
@@ -80,7 +80,7 @@ func intervalPlot(g analysis.GateResult) (plot chartHTML) {
 		Title: fmt.Sprintf("%s for %s: %s", g.Gate, g.Candidate, analysis.Describe(g.Estimate)),
 		Value: g.Estimate.Value, Low: *g.Estimate.Low, High: *g.Estimate.High, Bound: *g.Bound,
 		AtLeast: g.Op == assayv1alpha1.RatioAtLeast || g.Op == assayv1alpha1.AtLeast,
-		Log:     relative, Class: verdictClass(g.Outcome), Number: numberOf(g.Estimate.Unit),
+		Log:     relative, Class: verdictClass(g.Outcome), Number: numberOf(g.Estimate.Shown()),
 	}
 	if relative {
 		one := 1.0
@@ -94,7 +94,7 @@ func intervalPlot(g analysis.GateResult) (plot chartHTML) {
 func numberOf(unit string) chart.Number {
 	return func(v float64) string {
 		text := trimZeros(analysis.FormatNumber(v, unit))
-		if unit != "s" && unit != "1" {
+		if unit != "s" && unit != analysis.Times {
 			text = strings.TrimSpace(strings.TrimSuffix(text, shownUnit(unit)))
 		}
 		return text

@@ -107,7 +107,7 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	r.Pairs, r.Distributions = b.pairs(), b.distributions()
 	r.Phases, r.PhaseKeys = b.phases()
 	for _, p := range found.Predicted {
-		r.Predictions = append(r.Predictions, prediction{p.Point, p.Candidate, p.Metric, analysis.FormatNumber(p.Predicted, "1"), analysis.Describe(p.Measured), p.Message})
+		r.Predictions = append(r.Predictions, prediction{p.Point, p.Candidate, p.Metric, analysis.FormatNumber(p.Predicted, analysis.Times), analysis.Describe(p.Measured), p.Message})
 	}
 	b.search(r)
 	r.Controls, r.Screening = b.controls(), b.screening()

@@ -24,7 +24,7 @@ func (b *builder) pairs() []template.HTML {
 				continue
 			}
 			plot := chart.Lines{
-				Title: fmt.Sprintf("%s, %s%s", g.Gate, g.Candidate, atPoint(g.Point)), XLabel: "block", LogY: true, Y: numberOf("1"),
+				Title: fmt.Sprintf("%s, %s%s", g.Gate, g.Candidate, atPoint(g.Point)), XLabel: "block", LogY: true, Y: numberOf(analysis.Times),
 				Rules: []chart.Rule{{At: 1, Label: "no change"}, {At: *g.Bound, Label: "bound"}},
 			}
 			arm := slices.IndexFunc(b.exp.Arms, func(a record.Arm) bool { return a.Name == g.Candidate })
@@ -32,7 +32,7 @@ func (b *builder) pairs() []template.HTML {
 				plot.XTicks = append(plot.XTicks, chart.Tick{At: float64(i), Label: fmt.Sprint(i)})
 				// One series a block: blocks are not a sequence that a line could join.
 				plot.Series = append(plot.Series, chart.Series{Index: max(arm, 0), Points: []chart.Point{{
-					X: float64(i), Y: r.PerBlock[block], Title: fmt.Sprintf("block %s: %s", block, analysis.FormatNumber(r.PerBlock[block], "1")),
+					X: float64(i), Y: r.PerBlock[block], Title: fmt.Sprintf("block %s: %s", block, analysis.FormatNumber(r.PerBlock[block], analysis.Times)),
 				}}})
 			}
 			out = append(out, plot.SVG())

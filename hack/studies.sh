@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Runs studies at full size and keeps what they found beside them, in results/local/RUN or results/cluster/RUN of the study:
+# the report and its own tables. Without a file every run*.yaml of every study is run, on a cluster every study's run.yaml.
+#   hack/studies.sh [--cluster] [FILE...]
+# With --cluster a cluster with Assay is brought up as for the demo and left as it is; `make demo-down` removes it. Exits 1 if a
+# run could not be made. Inconclusive is an answer here. Nothing else may run meanwhile.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source hack/lib.sh
+
+where=local
+if [ "${1:-}" = --cluster ]; then
+  where=cluster
+  shift
+fi
+files=("$@")
+if [ ${#files[@]} = 0 ]; then
+  if [ "$where" = local ]; then files=(workflows/studies/*/run*.yaml); else files=(workflows/studies/*/run.yaml); fi
+fi
+
+if [ "$where" = cluster ]; then
+  install_assay
+else
+  make --no-print-directory build
+fi
+
+# keep FILE LEDGER-OR-NAME puts what a run found beside its study. The kernel's command line names the machine's disks: it stays out.
+keep() {
+  local results
+  results=$(dirname "$1")/results/$where/$(basename "$1" .yaml)
+  rm -rf "$results"
+  mkdir -p "$results"
+  bin/assay report "$2" --format md | grep -v '^\* kernelCommandLine' >"$results/report.md"
+  local table
+  while read -r table; do
+    bin/assay results "$2" --table "$table" -o "$results/$table.csv"
+  done < <(sed -n '/^  report:/,/^  [a-z]*:/s/^    - name: *//p' "$1")
+}
+
+failed=()
+for file in "${files[@]}"; do
+  name=$(sed -n '/^metadata:/,/^spec:/s/^  name: *//p' "$file")
+  step "$file"
+  status=0
+  if [ "$where" = local ]; then
+    run=out/studies/$(basename "$(dirname "$file")")-$(basename "$file" .yaml)-$(date +%Y%m%d-%H%M%S)
+    bin/assay run --local "$file" --out "$run" 2>"$run.log" || status=$?
+  else
+    # A run never changes once created, so this one replaces an earlier one. Its ledger stays.
+    kubectl delete benchmarkrun "$name" --ignore-not-found --timeout=120s
+    kubectl apply -f "$file"
+    run=$name
+    bin/assay watch "$name" || status=$?
+  fi
+  case $status in
+    0 | 3) keep "$file" "$run" ;;
+    *) failed+=("$file") ;;
+  esac
+done
+if [ ${#failed[@]} != 0 ]; then
+  echo "these runs failed: ${failed[*]}"
+  exit 1
+fi
+step "Done"
