@@ -49,7 +49,7 @@ func newPerturbationCommand() *cobra.Command {
 		Use: "perturbation", Short: "Compare a kernel in a pod with the same binary on this machine, as a figure", Args: cobra.NoArgs,
 		Long: "Run a kernel in turns: in a pod that has what a block's pod has (Guaranteed, one whole CPU, restricted), and as a process of this machine on the same CPU. " +
 			"The node must be this machine, and KUBECONFIG must lead to it. A block is a pod of its own and some pairs, the first of which only warms up. Prints pod over host: " +
-			"median kernel time, the mean of the logarithms of a block's pairs, with Student's interval over blocks.",
+			"median kernel time, the median of a block's pairs, the geometric mean over blocks with Student's interval.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			figure, err := p.measure(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
@@ -59,7 +59,7 @@ func newPerturbationCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.IntVar(&p.blocks, "blocks", 12, "pods")
+	flags.IntVar(&p.blocks, "blocks", 24, "pods")
 	flags.IntVar(&p.pairs, "pairs", 16, "pairs of one process in the pod and one on this machine, for each pod")
 	flags.StringVar(&p.program, "program", filepath.Join("bin", "scan-pir"), "the program, the same as /scan-pir in the image")
 	flags.StringVar(&p.image, "image", "assay.dev/assay-scan:0.1.0", "image with the program")
@@ -83,12 +83,12 @@ func (p perturbation) measure(ctx context.Context, log io.Writer) (*calibrate.Fi
 	}
 	var logs []float64
 	for i := range p.blocks {
-		mean, err := p.block(ctx, config, clients, i)
+		middle, err := p.block(ctx, config, clients, i)
 		if err != nil {
 			return nil, fmt.Errorf("block %d: %w", i, err)
 		}
-		fmt.Fprintf(log, "block %d: pod over host %.4f\n", i, math.Exp(mean))
-		logs = append(logs, mean)
+		fmt.Fprintf(log, "block %d: pod over host %.4f\n", i, math.Exp(middle))
+		logs = append(logs, middle)
 	}
 	mean, deviation := stat.MeanStdDev(logs, nil)
 	n := float64(len(logs))
@@ -98,7 +98,8 @@ func (p perturbation) measure(ctx context.Context, log io.Writer) (*calibrate.Fi
 	}, nil
 }
 
-// block is the mean logarithm of pod over host, over the pairs of one pod.
+// block is the median logarithm of pod over host, over the pairs of one pod: one process that something else disturbed says
+// nothing of pods.
 func (p perturbation) block(ctx context.Context, config *rest.Config, clients kubernetes.Interface, number int) (float64, error) {
 	pod, err := p.start(ctx, clients, number)
 	if err != nil {
@@ -107,7 +108,7 @@ func (p perturbation) block(ctx context.Context, config *rest.Config, clients ku
 	defer func() {
 		_ = clients.CoreV1().Pods(p.namespace).Delete(context.WithoutCancel(ctx), pod, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 	}()
-	sum := 0.0
+	var logs []float64
 	for pair := range p.pairs {
 		var inside, outside float64
 		turns := []func() error{
@@ -124,10 +125,11 @@ func (p perturbation) block(ctx context.Context, config *rest.Config, clients ku
 			}
 		}
 		if pair > 0 {
-			sum += math.Log(inside / outside)
+			logs = append(logs, math.Log(inside/outside))
 		}
 	}
-	return sum / float64(p.pairs-1), nil
+	slices.Sort(logs)
+	return (logs[(len(logs)-1)/2] + logs[len(logs)/2]) / 2, nil
 }
 
 // kernelTime is the median latency that the program reports.

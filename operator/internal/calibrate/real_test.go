@@ -37,7 +37,10 @@ func TestRealCounts(t *testing.T) {
 	if falseGo, falseNoGo, right := slower.Counts(); falseGo != 1 || falseNoGo != 0 || right != 2 {
 		t.Errorf("slower program: %d, %d, %d", falseGo, falseNoGo, right)
 	}
-	if table := RealTable([]RealTally{slower}); !strings.Contains(table, "| spin | 2 % | none | 4 | 1 | 2 | 1 | 0 | 0.2500") {
+	if table := RealTable([]RealTally{slower, {Workload: "spin", Runs: runs}}); !strings.Contains(table, "together: 3 of 4 runs had a wrong verdict, 0.7500") {
+		t.Error(table)
+	}
+	if table := RealTable([]RealTally{slower}); strings.Contains(table, "together") || !strings.Contains(table, "| spin | 2 % | none | 4 | 1 | 2 | 1 | 0 | 0.2500") {
 		t.Error(table)
 	}
 }
