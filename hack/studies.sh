@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs studies at full size and keeps what they found beside them, in results/local/RUN or results/cluster/RUN of the study:
-# the report and its own tables. Without a file every run*.yaml of every study is run, on a cluster every study's run.yaml.
+# the report and its own tables, which also go between the markers of the study's README. Without a file every run*.yaml of every study is run, on a cluster every study's run.yaml.
 #   hack/studies.sh [--cluster] [FILE...]
 # With --cluster a cluster with Assay is brought up as for the demo and left as it is; `make demo-down` removes it. Exits 1 if a
 # run could not be made. Inconclusive is an answer here. Nothing else may run meanwhile.
@@ -34,7 +34,19 @@ keep() {
   local table
   while read -r table; do
     bin/assay results "$2" --table "$table" -o "$results/$table.csv"
+    bin/assay results "$2" --table "$table" | into "$(dirname "$1")/README.md" "$where/$(basename "$1" .yaml)/$table"
   done < <(sed -n '/^  report:/,/^  [a-z]*:/s/^    - name: *//p' "$1")
+}
+
+# into README NAME puts standard input between the README's markers <!-- table NAME --> and <!-- /table -->, if it has them.
+into() {
+  local table
+  table=$(cat)
+  TABLE=$table awk -v begin="<!-- table $2 -->" '
+    !inside { print }
+    $0 == begin { inside = 1; print ENVIRON["TABLE"] }
+    inside && $0 == "<!-- /table -->" { inside = 0; print }' "$1" >"$1.part"
+  mv "$1.part" "$1"
 }
 
 failed=()

@@ -38,6 +38,9 @@ func newClusterCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use: "cluster", Short: "Figures of the operator on the cluster of the kubeconfig, where the chart is installed as assay", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if pairs < 2 {
+				return errors.New("--pairs: at least 2, or there is no interval")
+			}
 			b.log = cmd.ErrOrStderr()
 			if err := b.connect(); err != nil {
 				return err

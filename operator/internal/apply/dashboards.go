@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/lru"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/dashboard"
 )
 
 // rememberedDashboards bounds what is remembered. A run that was forgotten has its dashboard applied once more.
@@ -26,13 +27,22 @@ func (d *dashboards) known() *lru.Cache {
 	return d.applied
 }
 
+// has tells whether a run's dashboard was applied with this pin.
+func (d *dashboards) has(run *assayv1alpha1.BenchmarkRun, pin dashboard.Pin) bool {
+	before, ok := d.known().Get(run.UID)
+	return ok && before == pin
+}
+
+// DashboardDue tells whether the run's dashboard is not there as it should be.
+func (a *Applier) DashboardDue(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) bool {
+	pin, wanted := a.Dashboards.Pin(run, status)
+	return wanted && run.DeletionTimestamp.IsZero() && !a.dashboards.has(run, pin)
+}
+
 // Dashboard applies the run's dashboard, if there shall be one and it is not there as it should be.
 func (a *Applier) Dashboard(ctx context.Context, run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) error {
 	pin, wanted := a.Dashboards.Pin(run, status)
-	if !wanted {
-		return nil
-	}
-	if before, ok := a.dashboards.known().Get(run.UID); ok && before == pin {
+	if !wanted || a.dashboards.has(run, pin) {
 		return nil
 	}
 	object, err := a.Dashboards.ConfigMap(run, pin)

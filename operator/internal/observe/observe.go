@@ -52,33 +52,47 @@ func (o *Observer) Observe(ctx context.Context, run *assayv1alpha1.BenchmarkRun)
 	if deleting || ended {
 		o.memory.forget(run.UID)
 	}
+	// The ledger is another server: it is asked at the same time as the API server.
+	ledgerRead := func() error { return nil }
+	if !deleting && !ended {
+		ledgerRead = o.startLedger(ctx, world)
+	}
+	if err := o.cluster(ctx, world, ledgerRead); err != nil {
+		return nil, err
+	}
+	return world, nil
+}
+
+// cluster reads what the API server knows; what it makes of the workflows needs the ledger.
+func (o *Observer) cluster(ctx context.Context, world *World, ledgerRead func() error) error {
+	deleting, ended := !world.Run.DeletionTimestamp.IsZero(), plan.Ended(world.Run)
 	if err := o.leases(ctx, world); err != nil {
-		return nil, fmt.Errorf("read leases: %w", err)
+		return fmt.Errorf("read leases: %w", err)
 	}
 	if ended && !deleting && !holds(world) {
-		return world, nil
+		return nil
 	}
 	if !deleting && !ended {
 		if err := o.waiting(ctx, world); err != nil {
-			return nil, fmt.Errorf("list runs: %w", err)
+			return fmt.Errorf("list runs: %w", err)
 		}
 		if err := o.template(ctx, world); err != nil {
-			return nil, fmt.Errorf("read template: %w", err)
+			return fmt.Errorf("read template: %w", err)
 		}
 		if err := o.nodes(ctx, world); err != nil {
-			return nil, fmt.Errorf("list nodes: %w", err)
+			return fmt.Errorf("list nodes: %w", err)
 		}
-		if err := o.ledger(ctx, world); err != nil {
-			return nil, fmt.Errorf("read ledger: %w", err)
-		}
+	}
+	if err := ledgerRead(); err != nil {
+		return fmt.Errorf("read ledger: %w", err)
 	}
 	if err := o.workflows(ctx, world); err != nil {
-		return nil, fmt.Errorf("list workflows: %w", err)
+		return fmt.Errorf("list workflows: %w", err)
 	}
 	if err := o.pods(ctx, world); err != nil {
-		return nil, fmt.Errorf("list pods: %w", err)
+		return fmt.Errorf("list pods: %w", err)
 	}
-	return world, nil
+	return nil
 }
 
 func (o *Observer) template(ctx context.Context, world *World) error {
