@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs studies at full size and keeps what they found beside them, in results/local/RUN or results/cluster/RUN of the study:
-# the report and its own tables, which also go between the markers of the study's README. Without a file every run*.yaml of every study is run, on a cluster every study's run.yaml.
+# the report and its own tables, which also go between the markers of the study's README. Without a file every run*.yaml of
+# every study is run, on a cluster every study's run.yaml.
 #   hack/studies.sh [--cluster] [FILE...]
 # With --cluster a cluster with Assay is brought up as for the demo and left as it is; `make demo-down` removes it. Exits 1 if a
 # run could not be made. Inconclusive is an answer here. Nothing else may run meanwhile.

@@ -67,9 +67,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	decision := plan.Decide(world.Observed, r.Settings, observed)
 	err = r.apply(ctx, run, decision.Action)
 	applied := r.Clock.Now()
-	reportErr := r.report(ctx, world, decision, err)
-	if decision.Action != nil && err == nil && r.Applier.DashboardDue(world.Run, &world.Run.Status) {
-		decision.After = plan.AtOnce // A pass that acted leaves the dashboard to the next one, so that neither is long.
+	dashboardDue, reportErr := r.report(ctx, world, decision, err)
+	if dashboardDue {
+		decision.After = plan.AtOnce
 	}
 	if reported := r.Clock.Now(); reported.Sub(begun) > slowPass {
 		ctrl.LoggerFrom(ctx).Info("A pass was slow", "observe", observed.Sub(begun).String(), "apply", applied.Sub(observed).String(), "report", reported.Sub(applied).String())
@@ -77,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return r.result(decision, errors.Join(err, reportErr))
 }
 
-// slowPass is when a pass over a run is worth a line: nearly all take a tenth of it.
+// slowPass is when a pass over a run is worth a line that says where its time went.
 const slowPass = 100 * time.Millisecond
 
 func (r *Reconciler) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.Action) error {
@@ -92,12 +92,13 @@ func (r *Reconciler) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	return nil
 }
 
-// report writes the status if it changed, and then says what happened.
-func (r *Reconciler) report(ctx context.Context, world *observe.World, decision plan.Decision, err error) error {
+// report writes the status if it changed, and then says what happened. A pass that acted leaves the run's dashboard to the
+// next one, so that neither is long, and says that it is due.
+func (r *Reconciler) report(ctx context.Context, world *observe.World, decision plan.Decision, err error) (dashboardDue bool, _ error) {
 	switch decision.Action.(type) {
 	case plan.Release, plan.DeleteRun:
 		if err == nil {
-			return nil // There is no run any more to report on.
+			return false, nil // There is no run any more to report on.
 		}
 	}
 	outcome := status.Outcome{World: world, Decision: decision}
@@ -110,18 +111,20 @@ func (r *Reconciler) report(ctx context.Context, world *observe.World, decision 
 	}
 	before := &world.Run.Status
 	after := status.Compute(outcome, r.Clock.Now())
-	r.dashboard(ctx, world.Run, &after, decision.Action != nil)
+	acted := decision.Action != nil
+	r.dashboard(ctx, world.Run, &after, acted)
+	dashboardDue = acted && err == nil && r.Applier.DashboardDue(world.Run, &after)
 	if equality.Semantic.DeepEqual(*before, after) {
-		return nil
+		return dashboardDue, nil
 	}
 	if err := r.Applier.Status(ctx, world.Run, &after); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
+		return false, client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
 	r.Metrics.Reported(world, decision, &after)
 	for _, event := range slices.Concat(status.Events(before, &after), status.AcceptanceEvents(before, &after, &world.Run.Spec), status.LeaseEvents(world, &after)) {
 		r.Recorder.Eventf(world.Run, event.Type, event.Reason, "%s", event.Message)
 	}
-	return nil
+	return dashboardDue, nil
 }
 
 // result says when to look again. A ledger that does not answer and a write that met another one are no errors of this

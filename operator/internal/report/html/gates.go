@@ -94,7 +94,7 @@ func intervalPlot(g analysis.GateResult) (plot chartHTML) {
 func numberOf(unit string) chart.Number {
 	return func(v float64) string {
 		text := trimZeros(analysis.FormatNumber(v, unit))
-		if unit != "s" && unit != analysis.Times {
+		if unit != "s" && unit != "1" && unit != analysis.Times {
 			text = strings.TrimSpace(strings.TrimSuffix(text, shownUnit(unit)))
 		}
 		return text
