@@ -129,6 +129,11 @@ type Metric struct {
 	// +kubebuilder:validation:MaxLength=63
 	SamplesFrom string `json:"samplesFrom,omitempty"`
 
+	// optional tells that a result may be without this metric, such as a rate that only an open loop has. One that is not
+	// optional and missing is warned of in the report. A gate needs its metric in either case.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+
 	// from tells where the metric is found in the output of another tool; empty is what output.format usually has.
 	// +optional
 	From *MetricSource `json:"from,omitempty"`

@@ -112,6 +112,7 @@ func TestVerdicts(t *testing.T) {
 		best    string
 		arms    verdicts
 		reason  string // Part of the reason of fused-m4r.
+		without string // Part of no warning.
 		warning string // Part of some warning.
 	}{
 		"the fast candidate is Go and best, the slow one is NoGo, the run is Go": {
@@ -275,6 +276,18 @@ func TestVerdicts(t *testing.T) {
 			},
 			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": noGo}, reason: "too little valid data", warning: "metric throughput has no value in 64 of 192 results",
 		},
+		"a metric that is optional may be missing, and its gate is without data all the same": {
+			edit: func(spec *runSpec, template *templateSpec) {
+				gates(gainAt8("1.5"))(spec, template)
+				for i := range template.Metrics {
+					template.Metrics[i].Optional = true
+				}
+			},
+			tamper: func(l *simulatedRun) {
+				l.each("fused-m4r", func(a *record.Attempt) { delete(a.Result.Metrics, "throughput") })
+			},
+			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": noGo}, reason: "too little valid data", without: "metric throughput",
+		},
 		"a result without a parity digest does not count": {
 			edit: gates(gainAt8("1.5")),
 			tamper: func(l *simulatedRun) {
@@ -352,6 +365,9 @@ func TestVerdicts(t *testing.T) {
 			}
 			if !slices.ContainsFunc(got.Warnings, func(w string) bool { return strings.Contains(w, c.warning) }) && c.warning != "" {
 				t.Errorf("warnings %q, want one with %q", got.Warnings, c.warning)
+			}
+			if slices.ContainsFunc(got.Warnings, func(w string) bool { return strings.Contains(w, c.without) }) && c.without != "" {
+				t.Errorf("warnings %q, want none with %q", got.Warnings, c.without)
 			}
 			checkInvariants(t, got)
 		})

@@ -52,7 +52,7 @@ func TestANeighbour(t *testing.T) {
 		},
 		"in the middle of a block: its trials are invalid, the verdict is that of the others": {
 			tamper: besideCandidates(memoryNeighbour, 4, 5, 6), verdict: goes, invalid: 3 * perBlock,
-			says:  "ran beyond a noise limit: canary 1.80x its best, limit 1.25x",
+			says:  "ran beyond a noise limit: canary 1.80x its best, limit 1.35x",
 			warns: fmt.Sprintf("%d beyond a noise limit", 3*perBlock),
 		},
 		"throughout half of the run: too little may be left for a verdict, never a NoGo": {

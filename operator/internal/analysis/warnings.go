@@ -97,10 +97,13 @@ func isolationWarnings(d *data, levels map[string]int) []string {
 	return []string{fmt.Sprintf("the run asks for exclusive CPUs; of %d attempts used %s", total, strings.Join(parts, ", "))}
 }
 
-// metricWarnings name metrics that some results lack.
+// metricWarnings name metrics that some results lack and none should.
 func metricWarnings(d *data) []string {
 	var out []string
 	for i := range d.exp.Template.Metrics {
+		if d.exp.Template.Metrics[i].Optional {
+			continue
+		}
 		name := d.exp.Template.Metrics[i].Name
 		statistic := d.exp.Template.Metrics[i].Statistic
 		var lacking, total int

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,6 +57,8 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 	switch action := action.(type) {
 	case plan.Accept:
 		return a.accept(ctx, run, action)
+	case plan.PlanWave:
+		return a.planWave(ctx, run, action)
 	case plan.StartWave:
 		return a.startWave(ctx, run, action)
 	case plan.Analyze:
@@ -103,33 +106,45 @@ func (a *Applier) accept(ctx context.Context, run *assayv1alpha1.BenchmarkRun, a
 	if err != nil && !errors.Is(err, ledger.ErrExists) {
 		return &LedgerError{err}
 	}
-	return nil
+	return a.keep(ctx, run)
 }
 
-// startWave writes the plan to the ledger first: a wave that is not in the ledger does not exist.
-func (a *Applier) startWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.StartWave) error {
-	raw, err := json.Marshal(action.Wave)
+// planWave writes the wave's plan to the ledger, under leases that are the run's.
+func (a *Applier) planWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.PlanWave) error {
+	raw, err := marshalWave(action.Wave)
 	if err != nil {
 		return err
 	}
-	raw = append(raw, '\n')
 	if err := a.inForce(ctx, run, action.Wave); err != nil {
 		return err
 	}
 	if err := ledger.EnsureCreated(ctx, observe.RunStore(a.Store, run), ledger.WaveKey(action.Wave.Wave), raw); err != nil {
 		return &LedgerError{err}
 	}
-	if err := a.finalizers(ctx, run, []any{plan.Finalizer}); err != nil {
-		return fmt.Errorf("add finalizer: %w", err)
+	return nil
+}
+
+// startWave starts the workflow of a wave in the ledger, if the leases are the run's still.
+func (a *Applier) startWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.StartWave) error {
+	raw, err := marshalWave(action.Wave)
+	if err != nil {
+		return err
+	}
+	if err := a.keep(ctx, run); err != nil {
+		return err
 	}
 	if err := a.apply(ctx, run, planConfigMap(run, action.Wave, raw)); err != nil {
 		return fmt.Errorf("apply ConfigMap: %w", err)
 	}
-	// Again, because the object store may have taken its time.
 	if err := a.inForce(ctx, run, action.Wave); err != nil {
 		return err
 	}
 	return a.createWorkflow(ctx, run, workflow.Build(a.Config, action.Experiment, action.Wave, action.Lanes))
+}
+
+func marshalWave(wave *record.Wave) ([]byte, error) {
+	raw, err := json.Marshal(wave)
+	return append(raw, '\n'), err
 }
 
 func planConfigMap(run *assayv1alpha1.BenchmarkRun, wave *record.Wave, raw []byte) *corev1.ConfigMap {
@@ -156,6 +171,17 @@ func (a *Applier) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun, ob
 	unstructured.RemoveNestedField(content, "status")
 	return a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: content}),
 		client.FieldOwner(FieldOwner), client.ForceOwnership)
+}
+
+// keep keeps a run that has begun until its operator lets it go.
+func (a *Applier) keep(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
+	if slices.Contains(run.Finalizers, plan.Finalizer) {
+		return nil
+	}
+	if err := a.finalizers(ctx, run, []any{plan.Finalizer}); err != nil {
+		return fmt.Errorf("add finalizer: %w", err)
+	}
+	return nil
 }
 
 // finalizers applies the run's finalizers and nothing else of it. The uid keeps a run that is gone from coming back.

@@ -35,8 +35,8 @@ type LeaseConfig struct {
 // takeLeases takes nodes for a run. It can be repeated: what the run has already is left as it is.
 func (a *Applier) takeLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.AcquireLeases) error {
 	// The finalizer first: a run that holds a node must not vanish before it gave it back.
-	if err := a.finalizers(ctx, run, []any{plan.Finalizer}); err != nil {
-		return fmt.Errorf("add finalizer: %w", err)
+	if err := a.keep(ctx, run); err != nil {
+		return err
 	}
 	for _, node := range action.Nodes {
 		taken, err := a.takeLease(ctx, run, node, action.Whole)

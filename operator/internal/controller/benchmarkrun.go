@@ -92,13 +92,16 @@ func (r *Reconciler) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	return nil
 }
 
-// report writes the status if it changed, and then says what happened. A pass that acted leaves the run's dashboard to the
-// next one, so that neither is long, and says that it is due.
+// report writes the status if it changed, and then says what happened. So that no pass is long, one whose action is
+// followed up leaves that to the next, and one that wrote anything leaves it the run's dashboard, and says that it is due.
 func (r *Reconciler) report(ctx context.Context, world *observe.World, decision plan.Decision, err error) (dashboardDue bool, _ error) {
-	switch decision.Action.(type) {
-	case plan.Release, plan.DeleteRun:
-		if err == nil {
+	if err == nil {
+		switch decision.Action.(type) {
+		case plan.Release, plan.DeleteRun:
 			return false, nil // There is no run any more to report on.
+		}
+		if decision.Continues {
+			return false, nil
 		}
 	}
 	outcome := status.Outcome{World: world, Decision: decision}
@@ -111,20 +114,30 @@ func (r *Reconciler) report(ctx context.Context, world *observe.World, decision 
 	}
 	before := &world.Run.Status
 	after := status.Compute(outcome, r.Clock.Now())
-	acted := decision.Action != nil
-	r.dashboard(ctx, world.Run, &after, acted)
-	dashboardDue = acted && err == nil && r.Applier.DashboardDue(world.Run, &after)
-	if equality.Semantic.DeepEqual(*before, after) {
-		return dashboardDue, nil
+	if world.Run.DeletionTimestamp.IsZero() {
+		after.Dashboard = r.Applier.Dashboards.Link(world.Run, &after)
 	}
-	if err := r.Applier.Status(ctx, world.Run, &after); err != nil {
-		return false, client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
+	changed := !equality.Semantic.DeepEqual(*before, after)
+	if changed {
+		if err := r.Applier.Status(ctx, world.Run, &after); err != nil {
+			return false, client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
+		}
+		r.reported(world, &after)
 	}
-	r.Metrics.Reported(world, decision, &after)
-	for _, event := range slices.Concat(status.Events(before, &after), status.AcceptanceEvents(before, &after, &world.Run.Spec), status.LeaseEvents(world, &after)) {
+	if due := r.Applier.DashboardDue(world.Run, &after); !due || changed || decision.Action != nil {
+		return due, nil
+	}
+	r.dashboard(ctx, world.Run, &after)
+	return false, nil
+}
+
+// reported counts and tells what a status that was written says for the first time.
+func (r *Reconciler) reported(world *observe.World, after *assayv1alpha1.BenchmarkRunStatus) {
+	before := &world.Run.Status
+	r.Metrics.Reported(world, after)
+	for _, event := range slices.Concat(status.Events(before, after), status.AcceptanceEvents(before, after, &world.Run.Spec), status.LeaseEvents(world, after)) {
 		r.Recorder.Eventf(world.Run, event.Type, event.Reason, "%s", event.Message)
 	}
-	return dashboardDue, nil
 }
 
 // result says when to look again. A ledger that does not answer and a write that met another one are no errors of this

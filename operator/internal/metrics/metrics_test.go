@@ -41,14 +41,14 @@ func busy(t *testing.T) *world {
 	w := newWorld(t, DefaultSettings, m.run, next, node("node-a", true), node("node-b", false),
 		leaseOf(t, "node-a", lease.Holder{Namespace: "lab", Name: "scan", UID: "uid-of-scan"}))
 	before := m.world()
-	before.Run = m.run.DeepCopy()
+	before.Run, before.Ledger.Newest = m.run.DeepCopy(), &record.Wave{}
 	before.Run.Status = assayv1alpha1.BenchmarkRunStatus{}
 	after := m.run.Status.DeepCopy()
 	after.Leases = []assayv1alpha1.LeaseStatus{{Node: "node-a", Token: 4}}
 	w.metrics.Saw(m.world())
 	w.metrics.Applied(next, plan.AcquireLeases{Nodes: []string{"node-b"}}, began.Add(2*time.Hour+90*time.Second))
 	w.metrics.Applied(m.run, plan.RenewLeases{Nodes: []string{"node-a", "node-b"}}, began)
-	w.metrics.Reported(before, plan.Decision{}, after)
+	w.metrics.Reported(before, after)
 	w.metrics.refresh(t.Context())
 	w.metrics.ledgerErrors.WithLabelValues("get", "ConnectionRefused").Inc()
 	w.metrics.ledgerSeconds.WithLabelValues("get").Observe(0.004)
@@ -331,7 +331,7 @@ func TestARunThatEndedIsCountedOnce(t *testing.T) {
 	// Its node is given back after it ended, which is a status more.
 	after := m.run.Status.DeepCopy()
 	m.run.Status.Leases = []assayv1alpha1.LeaseStatus{{Node: "node-a", Token: 1}}
-	w.metrics.Reported(m.world(), plan.Decision{}, after)
+	w.metrics.Reported(m.world(), after)
 	if got := w.with("assay_runs_finished_total", " 1"); len(got) != 1 {
 		t.Errorf("finished: %q", w.with("assay_runs_finished_total"))
 	}
@@ -416,7 +416,7 @@ func TestWithoutMetricsNothingHappens(*testing.T) {
 	var none *Metrics
 	none.Saw(&observe.World{Analysis: &analysis.Analysis{}})
 	none.Applied(nil, plan.AcquireLeases{}, began)
-	none.Reported(nil, plan.Decision{}, nil)
+	none.Reported(nil, nil)
 }
 
 // What is kept of the results is bounded, however much the runs found: the limit of the chart's operator is 256 MiB.

@@ -9,7 +9,6 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/status"
 )
 
@@ -58,7 +57,7 @@ func waited(run *assayv1alpha1.BenchmarkRun, now time.Time) time.Duration {
 }
 
 // Reported counts what a new status says that the old one did not.
-func (m *Metrics) Reported(world *observe.World, decision plan.Decision, after *assayv1alpha1.BenchmarkRunStatus) {
+func (m *Metrics) Reported(world *observe.World, after *assayv1alpha1.BenchmarkRunStatus) {
 	if m == nil {
 		return
 	}
@@ -68,24 +67,13 @@ func (m *Metrics) Reported(world *observe.World, decision plan.Decision, after *
 			m.leaseEvents.WithLabelValues(name).Inc()
 		}
 	}
-	if after.Wave != nil && (before.Wave == nil || *before.Wave != *after.Wave) {
-		m.waves.WithLabelValues(namespace, string(purpose(world, decision))).Inc()
+	if newest := world.Ledger.Newest; newest != nil && after.Wave != nil && (before.Wave == nil || *before.Wave != *after.Wave) {
+		m.waves.WithLabelValues(namespace, string(newest.Why())).Inc()
 	}
 	if before.CompletionTime == nil && after.CompletionTime != nil {
 		m.finished.WithLabelValues(namespace, string(after.Phase), verdict(after.Verdict)).Inc()
 		m.ended(namespace, world.Analysis)
 	}
-}
-
-// purpose is that of the wave that was started, or that an earlier operator started and this one found.
-func purpose(world *observe.World, decision plan.Decision) record.Purpose {
-	if action, ok := decision.Action.(plan.StartWave); ok {
-		return action.Wave.Why()
-	}
-	if world.Ledger.Newest != nil {
-		return world.Ledger.Newest.Why()
-	}
-	return record.Screen
 }
 
 func (m *Metrics) ended(namespace string, found *analysis.Analysis) {

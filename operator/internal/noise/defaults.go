@@ -10,9 +10,9 @@ const (
 	defaultOtherWork = 0.05
 	// defaultThrottled is one period of a hundred; with exclusive CPUs none is allowed.
 	defaultThrottled = 0.01
-	// defaultCanary and defaultSpin are relative to the run's own best. Quiet and disturbed canaries overlap: this leaves one
-	// quiet trial of ten out and finds three of four beside a neighbour who uses memory on another CPU.
-	defaultCanary = 0.25
+	// defaultCanary and defaultSpin are relative to the run's own best. Quiet and disturbed canaries overlap: quiet ones have
+	// a second mode a quarter above the first, and this lies beyond it.
+	defaultCanary = 0.35
 	defaultSpin   = 0.15
 	// defaultPressureMemory and defaultPressureIO are beyond what the cell's own trials have at their quietest.
 	defaultPressureMemory = 0.05

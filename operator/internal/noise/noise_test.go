@@ -89,14 +89,14 @@ func TestATrialIsJudgedByWhatWasReadAroundIt(t *testing.T) {
 			says: []string{"throttled 3 %, limit 1 %"},
 		},
 		"the canary right before it was slow": {
-			edit: func(a *record.Attempt) { a.Noise.Before.CanarySeconds = ptr.To(0.00264) },
-			says: []string{"canary 1.32x its best, limit 1.25x"},
+			edit: func(a *record.Attempt) { a.Noise.Before.CanarySeconds = ptr.To(0.0028) },
+			says: []string{"canary 1.40x its best, limit 1.35x"},
 		},
 		"the canary right after it was slow, and that is the worse one": {
 			edit: func(a *record.Attempt) {
 				a.Noise.Before.CanarySeconds, a.Noise.After.CanarySeconds = ptr.To(0.0021), ptr.To(0.003)
 			},
-			says: []string{"canary 1.50x its best, limit 1.25x"},
+			says: []string{"canary 1.50x its best, limit 1.35x"},
 		},
 		"a canary over other memory is compared with its own kind only": {
 			edit: func(a *record.Attempt) {
@@ -222,9 +222,9 @@ func TestLimitsOfARun(t *testing.T) {
 		kind Kind
 		want string
 	}{
-		"none given":          {assayv1alpha1.BenchmarkRunSpec{}, Canary, "0.25"},
+		"none given":          {assayv1alpha1.BenchmarkRunSpec{}, Canary, "0.35"},
 		"given":               {assayv1alpha1.BenchmarkRunSpec{Environment: &assayv1alpha1.Environment{Noise: assayv1alpha1.NoiseLimits{Canary: "7.5%"}}}, Canary, "0.075"},
-		"another one given":   {assayv1alpha1.BenchmarkRunSpec{Environment: &assayv1alpha1.Environment{Noise: assayv1alpha1.NoiseLimits{Spin: "7.5%"}}}, Canary, "0.25"},
+		"another one given":   {assayv1alpha1.BenchmarkRunSpec{Environment: &assayv1alpha1.Environment{Noise: assayv1alpha1.NoiseLimits{Spin: "7.5%"}}}, Canary, "0.35"},
 		"off":                 {assayv1alpha1.BenchmarkRunSpec{Environment: &assayv1alpha1.Environment{Noise: assayv1alpha1.NoiseLimits{Canary: "off"}}}, Canary, "none"},
 		"throttling, shared":  {assayv1alpha1.BenchmarkRunSpec{Placement: assayv1alpha1.Placement{Exclusive: assayv1alpha1.ExclusiveNone}}, Throttled, "0.01"},
 		"throttling, own CPU": {assayv1alpha1.BenchmarkRunSpec{Placement: assayv1alpha1.Placement{Exclusive: assayv1alpha1.ExclusiveCPUs}}, Throttled, "0"},

@@ -53,7 +53,7 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]Lane, *Decision) {
 	me := p.waiter(usable, keep, wants)
 	if granted := lease.Grant(p.takeable(me.Nodes), p.queue(), me); len(granted) > 0 {
 		return nil, &Decision{
-			Action: AcquireLeases{granted, placement.Exclusive == assayv1alpha1.ExclusiveNode}, After: AtOnce,
+			Action: AcquireLeases{granted, placement.Exclusive == assayv1alpha1.ExclusiveNode}, Continues: true, After: AtOnce,
 			Reason: assayv1alpha1.ReasonWaitingForLease, Message: "taking " + strings.Join(granted, ", "),
 		}
 	}

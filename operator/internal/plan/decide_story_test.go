@@ -158,15 +158,15 @@ func (w *world) do(action Action) {
 	switch action := action.(type) {
 	case Accept:
 		w.Ledger.Experiment = action.Experiment
-	case StartWave:
-		if w.Ledger.Newest != action.Wave {
-			w.Ledger.Newest, w.Ledger.Analysed, w.Ledger.DoneBlocks = action.Wave, false, 0
-			w.Ledger.Waves = append(w.Ledger.Waves, *action.Wave)
-			w.Ledger.Blocks += len(action.Wave.Blocks)
-			for _, block := range action.Wave.Blocks {
-				w.Ledger.Trials += block.Trials()
-			}
+	case PlanWave:
+		w.Ledger.Newest, w.Ledger.Analysed, w.Ledger.DoneBlocks = action.Wave, false, 0
+		w.Ledger.Waves = append(w.Ledger.Waves, *action.Wave)
+		w.Ledger.Blocks += len(action.Wave.Blocks)
+		for _, block := range action.Wave.Blocks {
+			w.Ledger.Trials += block.Trials()
 		}
+		w.Wave = nil
+	case StartWave:
 		w.Wave = &WorkflowState{Name: fmt.Sprintf("scan-w%03d", action.Wave.Wave), CreatedAt: w.now, Seen: true}
 		w.open(action.Wave)
 		if w.Run.Status.StartTime == nil {

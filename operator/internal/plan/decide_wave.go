@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // maxAnalyses bounds how often a wave is analysed again after its own analysis was lost.
@@ -209,7 +210,7 @@ func (p *planner) analysisMissing() *Decision {
 			p.Ledger.Newest.Wave, maxAnalyses, said))
 }
 
-// start begins the newest wave if it has no workflow, or the next one.
+// start begins the newest wave if it has no workflow, or plans the next one.
 func (p *planner) start() *Decision {
 	wave := p.Ledger.Newest
 	planned := wave != nil && !p.Ledger.Analysed
@@ -235,15 +236,21 @@ func (p *planner) start() *Decision {
 			return first
 		}
 	}
-	if !planned {
-		built, err := BuildStep(p.Ledger.Experiment, len(p.Ledger.Waves), p.Ledger.Blocks, step, lanes)
-		if err != nil {
-			return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())
-		}
-		wave = built
+	out := &Decision{Continues: true, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning}
+	if planned {
+		out.Action, out.After = StartWave{p.Ledger.Experiment, wave, lanes}, workflowSettles
+		out.Message = startingMessage(wave)
+		return out
 	}
-	return &Decision{
-		Action: StartWave{p.Ledger.Experiment, wave, lanes}, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, After: lookAtWave,
-		Message: because(fmt.Sprintf("wave %d is starting: %s", wave.Wave, blocks(len(wave.Blocks))), step.Why),
+	wave, err := BuildStep(p.Ledger.Experiment, len(p.Ledger.Waves), p.Ledger.Blocks, step, lanes)
+	if err != nil {
+		return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())
 	}
+	out.Action, out.After = PlanWave{wave, lanes}, AtOnce
+	out.Message = because(startingMessage(wave), step.Why)
+	return out
+}
+
+func startingMessage(wave *record.Wave) string {
+	return fmt.Sprintf("wave %d is starting: %s", wave.Wave, blocks(len(wave.Blocks)))
 }

@@ -19,6 +19,9 @@ type Decision struct {
 	Message     string
 	// Ending is set when the run is over.
 	Ending *Ending
+	// Continues means that the action is one of several that follow each other at once. Only the last of them is told in the
+	// status: every write takes its time, and a pass makes about one.
+	Continues bool
 	// After is when to look again even if nothing changed; 0 is not at all.
 	After time.Duration
 }
@@ -33,10 +36,16 @@ type Ending struct {
 // Action is one thing to write. Its text is what a person reads in logs and stories.
 type Action interface{ fmt.Stringer }
 
-// Accept writes the frozen experiment to the ledger.
+// Accept writes the frozen experiment to the ledger and keeps the run from vanishing unseen.
 type Accept struct{ Experiment *experiment.Experiment }
 
-// StartWave writes the wave's plan to the ledger, unless it is there, and starts its workflow.
+// PlanWave writes a wave to the ledger. A wave that is not there does not exist.
+type PlanWave struct {
+	Wave  *record.Wave
+	Lanes []Lane
+}
+
+// StartWave starts the workflow of a wave that the ledger has.
 type StartWave struct {
 	Experiment *experiment.Experiment
 	Wave       *record.Wave
@@ -76,12 +85,16 @@ type Release struct{}
 
 func (a Accept) String() string { return "accept the experiment" }
 
-func (a StartWave) String() string {
+func (a PlanWave) String() string { return "plan " + describeWave(a.Wave, a.Lanes) }
+
+func (a StartWave) String() string { return "start " + describeWave(a.Wave, a.Lanes) }
+
+func describeWave(wave *record.Wave, lanes []Lane) string {
 	var nodes []string
-	for _, lane := range a.Lanes {
+	for _, lane := range lanes {
 		nodes = append(nodes, lane.Node)
 	}
-	return fmt.Sprintf("start wave %d: %d blocks on %s", a.Wave.Wave, len(a.Wave.Blocks), strings.Join(nodes, ", "))
+	return fmt.Sprintf("wave %d: %d blocks on %s", wave.Wave, len(wave.Blocks), strings.Join(nodes, ", "))
 }
 
 func (a Suspend) String() string { return "suspend " + a.Workflow }

@@ -12,6 +12,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -66,18 +67,13 @@ func setProgress(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome, now time.Tim
 		case plan.Accept:
 			experiment = action.Experiment
 		case plan.StartWave:
-			if wave == nil || wave.Wave != action.Wave.Wave {
-				for _, block := range action.Wave.Blocks {
-					trials += block.Trials()
-				}
-			}
-			wave, workflowName = action.Wave, workflow.Name(o.World.Run.Name, action.Wave.Wave)
+			workflowName = workflow.Name(o.World.Run.Name, action.Wave.Wave)
 		}
 	}
 	if experiment != nil {
 		out.Experiment = experiment.Digest
 	}
-	if wave == nil {
+	if wave == nil || !begun(out, wave, workflowName, state.Analysed) {
 		return
 	}
 	out.Wave = ptr.To(int32(wave.Wave))
@@ -97,6 +93,11 @@ func setProgress(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome, now time.Tim
 	}
 	out.Trials = assayv1alpha1.TrialCounts{Planned: int32(trials), Done: int32(state.Done)}
 	out.Progress = progress
+}
+
+// begun tells a wave whose workflow is there, or was, from one that is planned only.
+func begun(out *assayv1alpha1.BenchmarkRunStatus, wave *record.Wave, workflowName string, analysed bool) bool {
+	return workflowName != "" || analysed || out.Wave != nil && int(*out.Wave) == wave.Wave
 }
 
 // remaining is how long the blocks that are left take at the pace of those that ended. It changes only when a block ends.

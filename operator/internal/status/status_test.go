@@ -95,8 +95,8 @@ func TestStatus(t *testing.T) {
 		},
 		"the workflow may not be written": {
 			func(o *Outcome) {
-				o.World.Ledger.Newest, o.World.Wave = nil, nil
-				o.Decision = plan.Decision{Action: plan.StartWave{Wave: &record.Wave{}}, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning}
+				o.World.Wave = nil
+				o.Decision = plan.Decision{Action: plan.StartWave{Wave: o.World.Ledger.Newest}, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning}
 				o.WriteErr = refused
 			},
 			"Pending  Accepted LedgerReady !Progressing(WriteFailed) !Suspended(NotSuspended)",

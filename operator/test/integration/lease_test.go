@@ -679,9 +679,12 @@ func TestAWaveUnderATokenThatIsNotInForceIsRefused(t *testing.T) {
 	for _, lane := range []plan.Lane{{Node: held.Node, Token: held.Token + 1}, {Node: w.node("node-b"), Token: 1}} {
 		wave, err := plan.BuildWave(exp, 7, 4, 2, []plan.Lane{lane})
 		w.must(err)
-		err = applier.Do(w.ctx, w.get(), plan.StartWave{Experiment: exp, Wave: wave, Lanes: []plan.Lane{lane}})
-		if !apierrors.IsConflict(err) {
-			t.Errorf("a wave on %+v was told %v, want a conflict", lane, err)
+		for _, action := range []plan.Action{
+			plan.PlanWave{Wave: wave, Lanes: []plan.Lane{lane}}, plan.StartWave{Experiment: exp, Wave: wave, Lanes: []plan.Lane{lane}},
+		} {
+			if err := applier.Do(w.ctx, w.get(), action); !apierrors.IsConflict(err) {
+				t.Errorf("to %s under %+v was told %v, want a conflict", action, lane, err)
+			}
 		}
 		if _, err := w.ledger().Get(w.ctx, ledger.WaveKey(7)); !errors.Is(err, ledger.ErrNotFound) {
 			t.Errorf("the wave on %+v is in the ledger: %v", lane, err)
