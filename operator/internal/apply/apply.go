@@ -115,8 +115,14 @@ func (a *Applier) planWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	if err != nil {
 		return err
 	}
-	if err := a.inForce(ctx, run, action.Wave); err != nil {
+	held, err := a.inForce(ctx, run, action.Wave)
+	if err != nil {
 		return err
+	}
+	for _, l := range held {
+		if err := a.recordLease(ctx, run, l); err != nil {
+			return err
+		}
 	}
 	if err := ledger.EnsureCreated(ctx, observe.RunStore(a.Store, run), ledger.WaveKey(action.Wave.Wave), raw); err != nil {
 		return &LedgerError{err}
@@ -130,13 +136,17 @@ func (a *Applier) startWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 	if err != nil {
 		return err
 	}
+	if _, err := a.inForce(ctx, run, action.Wave); err != nil {
+		return err
+	}
 	if err := a.keep(ctx, run); err != nil {
 		return err
 	}
 	if err := a.apply(ctx, run, planConfigMap(run, action.Wave, raw)); err != nil {
 		return fmt.Errorf("apply ConfigMap: %w", err)
 	}
-	if err := a.inForce(ctx, run, action.Wave); err != nil {
+	// Again, because those writes may have taken their time.
+	if _, err := a.inForce(ctx, run, action.Wave); err != nil {
 		return err
 	}
 	return a.createWorkflow(ctx, run, workflow.Build(a.Config, action.Experiment, action.Wave, action.Lanes))

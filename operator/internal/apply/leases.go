@@ -153,8 +153,9 @@ func (a *Applier) endLease(ctx context.Context, object *coordinationv1.Lease, fo
 	return ended, nil
 }
 
-// inForce checks that a wave may start now: that its run holds every lease the plan names, for long enough to start.
-func (a *Applier) inForce(ctx context.Context, run *assayv1alpha1.BenchmarkRun, wave *record.Wave) error {
+// inForce returns the leases that the plan of a wave names, if its run holds every one of them.
+func (a *Applier) inForce(ctx context.Context, run *assayv1alpha1.BenchmarkRun, wave *record.Wave) ([]lease.Lease, error) {
+	var out []lease.Lease
 	seen := map[record.Lease]bool{}
 	for _, block := range wave.Blocks {
 		if block.Lease == nil || seen[*block.Lease] {
@@ -163,16 +164,14 @@ func (a *Applier) inForce(ctx context.Context, run *assayv1alpha1.BenchmarkRun, 
 		seen[*block.Lease] = true
 		_, found, err := a.readLease(ctx, block.Lease.Node)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if found.Holder != plan.HolderOf(run) || found.Token != block.Lease.Token || found.Expired(a.now()) {
-			return tooLate(block.Lease.Node, fmt.Sprintf("wave %d needs it with token %d", wave.Wave, block.Lease.Token))
+			return nil, tooLate(block.Lease.Node, fmt.Sprintf("wave %d needs it with token %d", wave.Wave, block.Lease.Token))
 		}
-		if err := a.recordLease(ctx, run, found); err != nil {
-			return err
-		}
+		out = append(out, found)
 	}
-	return nil
+	return out, nil
 }
 
 // recordLease writes to the run's ledger that it holds a lease: no block starts before that is known.

@@ -88,6 +88,9 @@ func (r *Reconciler) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	if err := r.Applier.Do(ctx, run, action); err != nil {
 		return err
 	}
+	if taken, ok := action.(plan.AcquireLeases); ok {
+		r.Observer.Took(run, taken.Nodes)
+	}
 	r.Metrics.Applied(run, action, r.Clock.Now())
 	return nil
 }

@@ -71,18 +71,23 @@ func aliveBlock(pod *corev1.Pod) bool {
 }
 
 // leases reads who holds the nodes and who waits for them. Of other holders it says what keeps them there.
+//
+// The cache may be behind. For the nodes of others that does no harm: whoever takes one asks the API server itself, and what the
+// cache learns brings the next pass. The run's own leases say whether its blocks may go on and are read past the cache. That is
+// done one by one, because a list that must not be old waits for etcd to say how far it is, a tenth of a second at worst.
 func (o *Observer) leases(ctx context.Context, world *World) error {
-	// Past the caches: a decision that rests on an old lease would disturb another run. A run that ended only gives back, and
-	// one without leases only looks where it would not get in.
-	reader := o.Live
-	if plan.Ended(world.Run) || !plan.Leased(world.Run.Spec.Placement) {
-		reader = o.Client
-	}
-	found, err := Leases(ctx, reader, o.LeaseNamespace)
+	found, err := Leases(ctx, o.Client, o.LeaseNamespace)
 	if err != nil {
 		return err
 	}
 	me := plan.HolderOf(world.Run)
+	if !plan.Ended(world.Run) && plan.Leased(world.Run.Spec.Placement) {
+		for _, node := range o.own(world, found) {
+			if found, err = o.refresh(ctx, found, node); err != nil {
+				return err
+			}
+		}
+	}
 	for i := range found {
 		if !found[i].Held() || found[i].Holder == me {
 			continue
@@ -91,8 +96,50 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 			return err
 		}
 	}
+	lease.Sort(found)
 	world.Leases = found
 	return nil
+}
+
+// own are the nodes that the run holds, or may think it does.
+func (o *Observer) own(world *World, found []lease.Lease) []string {
+	nodes := slices.Clone(o.memory.takenBy(world.Run.UID))
+	for _, l := range found {
+		if l.Holder == plan.HolderOf(world.Run) {
+			nodes = append(nodes, l.Node)
+		}
+	}
+	for _, l := range world.Run.Status.Leases {
+		nodes = append(nodes, l.Node)
+	}
+	if newest := world.Ledger.Newest; newest != nil && !world.Ledger.Analysed {
+		for _, block := range newest.Blocks {
+			if block.Lease != nil {
+				nodes = append(nodes, block.Lease.Node)
+			}
+		}
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+// refresh puts a node's lease as the API server has it in place of what the cache had. As in Leases, one that cannot be read is
+// left out.
+func (o *Observer) refresh(ctx context.Context, found []lease.Lease, node string) ([]lease.Lease, error) {
+	found = slices.DeleteFunc(found, func(l lease.Lease) bool { return l.Node == node })
+	var object coordinationv1.Lease
+	if err := o.Live.Get(ctx, client.ObjectKey{Namespace: o.LeaseNamespace, Name: lease.Name(node)}, &object); err != nil {
+		return found, client.IgnoreNotFound(err)
+	}
+	if fresh, err := lease.FromObject(&object); err == nil {
+		found = append(found, fresh)
+	}
+	return found, nil
+}
+
+// Took says that nodes were taken for a run, so that its next pass knows of them even if the cache does not.
+func (o *Observer) Took(run *assayv1alpha1.BenchmarkRun, nodes []string) {
+	o.memory.take(run.UID, nodes)
 }
 
 // holds tells whether the run holds a lease.

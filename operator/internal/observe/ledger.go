@@ -50,14 +50,6 @@ func Problem(err error) string {
 	}
 }
 
-// startLedger reads the ledger in the background, into the fields of the world that nothing else writes. The returned function
-// waits for it; before that nobody may look at them.
-func (o *Observer) startLedger(ctx context.Context, world *World) (wait func() error) {
-	done := make(chan error, 1)
-	go func() { done <- o.ledger(ctx, world) }()
-	return func() error { return <-done }
-}
-
 func (o *Observer) ledger(ctx context.Context, world *World) error {
 	store := RunStore(o.Store, world.Run)
 	world.LedgerURL = store.URL()

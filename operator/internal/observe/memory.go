@@ -22,6 +22,26 @@ type memory struct {
 type remembered struct {
 	experiment *experiment.Experiment
 	waves      []record.Wave
+	// taken are nodes whose leases were taken for the run, which the cache may not show yet.
+	taken []string
+}
+
+// take remembers nodes that were taken for a run.
+func (m *memory) take(run types.UID, nodes []string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.runs == nil {
+		m.runs = map[types.UID]remembered{}
+	}
+	known := m.runs[run]
+	known.taken = nodes
+	m.runs[run] = known
+}
+
+func (m *memory) takenBy(run types.UID) []string {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.runs[run].taken
 }
 
 func (m *memory) forget(run types.UID) {
@@ -70,6 +90,7 @@ func (m *memory) read(ctx context.Context, store ledger.Store, run types.UID) (r
 	if m.runs == nil {
 		m.runs = map[types.UID]remembered{}
 	}
+	known.taken = m.runs[run].taken
 	m.runs[run] = known
 	return known, nil
 }

@@ -31,7 +31,7 @@ type World struct {
 type Observer struct {
 	// Client reads from caches.
 	Client client.Reader
-	// Live reads the leases, past the caches. They are in LeaseNamespace.
+	// Live reads a run's own leases, past the caches. They are in LeaseNamespace.
 	Live           client.Reader
 	LeaseNamespace string
 	// Store is the root of all ledgers.
@@ -48,47 +48,59 @@ type ArgoStates interface{ State() plan.ArgoState }
 // Observe reads the world of a run. A ledger that does not answer is part of the world, not an error.
 func (o *Observer) Observe(ctx context.Context, run *assayv1alpha1.BenchmarkRun) (*World, error) {
 	world := &World{Observed: plan.Observed{Run: run}}
-	deleting, ended := !run.DeletionTimestamp.IsZero(), plan.Ended(run)
-	if deleting || ended {
+	read := o.goingOn
+	if !run.DeletionTimestamp.IsZero() || plan.Ended(run) {
 		o.memory.forget(run.UID)
+		read = o.over
 	}
-	// The ledger is another server: it is asked at the same time as the API server.
-	ledgerRead := func() error { return nil }
-	if !deleting && !ended {
-		ledgerRead = o.startLedger(ctx, world)
-	}
-	if err := o.cluster(ctx, world, ledgerRead); err != nil {
+	if err := read(ctx, world); err != nil {
 		return nil, err
 	}
 	return world, nil
 }
 
-// cluster reads what the API server knows; what it makes of the workflows needs the ledger.
-func (o *Observer) cluster(ctx context.Context, world *World, ledgerRead func() error) error {
-	deleting, ended := !world.Run.DeletionTimestamp.IsZero(), plan.Ended(world.Run)
+// goingOn reads all there is to know of a run that goes on.
+func (o *Observer) goingOn(ctx context.Context, world *World) error {
+	// Before the ledger: what ended has left there what it leaves.
+	workflows, err := o.workflows(ctx, world)
+	if err != nil {
+		return fmt.Errorf("list workflows: %w", err)
+	}
+	if err := o.ledger(ctx, world); err != nil {
+		return fmt.Errorf("read ledger: %w", err)
+	}
+	sortWorkflows(world, workflows)
 	if err := o.leases(ctx, world); err != nil {
 		return fmt.Errorf("read leases: %w", err)
 	}
-	if ended && !deleting && !holds(world) {
+	if err := o.waiting(ctx, world); err != nil {
+		return fmt.Errorf("list runs: %w", err)
+	}
+	if err := o.template(ctx, world); err != nil {
+		return fmt.Errorf("read template: %w", err)
+	}
+	if err := o.nodes(ctx, world); err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	if err := o.pods(ctx, world); err != nil {
+		return fmt.Errorf("list pods: %w", err)
+	}
+	return nil
+}
+
+// over reads what a run that is over, or being deleted, has still to give back, and what of it may still run.
+func (o *Observer) over(ctx context.Context, world *World) error {
+	if err := o.leases(ctx, world); err != nil {
+		return fmt.Errorf("read leases: %w", err)
+	}
+	if world.Run.DeletionTimestamp.IsZero() && !holds(world) {
 		return nil
 	}
-	if !deleting && !ended {
-		if err := o.waiting(ctx, world); err != nil {
-			return fmt.Errorf("list runs: %w", err)
-		}
-		if err := o.template(ctx, world); err != nil {
-			return fmt.Errorf("read template: %w", err)
-		}
-		if err := o.nodes(ctx, world); err != nil {
-			return fmt.Errorf("list nodes: %w", err)
-		}
-	}
-	if err := ledgerRead(); err != nil {
-		return fmt.Errorf("read ledger: %w", err)
-	}
-	if err := o.workflows(ctx, world); err != nil {
+	workflows, err := o.workflows(ctx, world)
+	if err != nil {
 		return fmt.Errorf("list workflows: %w", err)
 	}
+	sortWorkflows(world, workflows)
 	if err := o.pods(ctx, world); err != nil {
 		return fmt.Errorf("list pods: %w", err)
 	}
@@ -126,21 +138,20 @@ const workflowsTimeout = 10 * time.Second
 
 // workflows lists the run's workflows. Where Argo's API is missing there is nothing to list, and asking for it would wait
 // for ever.
-func (o *Observer) workflows(ctx context.Context, world *World) error {
+func (o *Observer) workflows(ctx context.Context, world *World) ([]workflow.Workflow, error) {
 	if o.Argo != nil {
 		world.Argo = o.Argo.State()
 	}
 	if world.Argo.Absent {
-		return nil
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, workflowsTimeout)
 	defer cancel()
 	var list workflow.WorkflowList
 	if err := o.Client.List(ctx, &list, client.InNamespace(world.Run.Namespace), client.MatchingLabels{workflow.RunLabel: world.Run.Name}); err != nil {
-		return err
+		return nil, err
 	}
-	sortWorkflows(world, list.Items)
-	return nil
+	return list.Items, nil
 }
 
 func (o *Observer) pods(ctx context.Context, world *World) error {

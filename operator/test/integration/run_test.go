@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -126,9 +127,11 @@ func TestALostStatusIsRebuiltFromTheLedger(t *testing.T) {
 	w.argoSays("scan-w000", "Succeeded", "")
 	before := w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached).Status
 
-	run := w.get()
-	run.Status = assayv1alpha1.BenchmarkRunStatus{}
-	w.must(admin.Status().Update(w.ctx, run))
+	w.must(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		run := w.get()
+		run.Status = assayv1alpha1.BenchmarkRunStatus{}
+		return admin.Status().Update(w.ctx, run)
+	}))
 	// Something happens to the run, so that it is looked at.
 	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.TTLSecondsAfterFinished = ptr.To[int32](3600) })
 
