@@ -71,11 +71,12 @@ func newRealCommand() *cobra.Command {
 			table := calibrate.RealTable(tallies)
 			fmt.Fprint(cmd.OutOrStdout(), table)
 			if o.update != "" {
+				// How many runs a row has, the table says: on a cluster they come together over several calls.
 				where, section := "", "real"
 				if o.cluster {
 					where, section = " --cluster", "cluster"
 				}
-				said := fmt.Sprintf("`calibrate real%s --runs %d --seed %d`, %s, on %s.\n\n", where, o.runs, o.seed, time.Now().UTC().Format("2006-01-02"), machine())
+				said := fmt.Sprintf("`calibrate real%s --seed %d`, %s, on %s.\n\n", where, o.seed, time.Now().UTC().Format("2006-01-02"), machine())
 				if err := update(o.update, section, said+table); err != nil {
 					return err
 				}

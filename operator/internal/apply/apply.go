@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,7 +45,12 @@ type Applier struct {
 	Dashboards dashboard.Config
 
 	dashboards dashboards
+	// idle is, by the run's UID, what the first half of giving leases back found.
+	idle sync.Map
 }
+
+// ErrUnfinished says that an action is done in part, and that the next pass has to go on with it at once.
+var ErrUnfinished = errors.New("the next pass goes on with it")
 
 // LedgerError is an error of the ledger, not of the API server.
 type LedgerError struct{ Err error }
@@ -54,6 +60,9 @@ func (e *LedgerError) Unwrap() error { return e.Err }
 
 // Do writes one action. Every action can be repeated after it was interrupted anywhere.
 func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.Action) error {
+	if _, releasing := action.(plan.ReleaseLeases); !releasing {
+		a.idle.Delete(run.UID)
+	}
 	switch action := action.(type) {
 	case plan.Accept:
 		return a.accept(ctx, run, action)

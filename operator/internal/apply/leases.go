@@ -95,21 +95,54 @@ func (a *Applier) renewLeases(ctx context.Context, run *assayv1alpha1.BenchmarkR
 	return nil
 }
 
-// releaseLeases gives nodes back. A node on which a block of the run still is, is left for the next pass.
+// idleFor is how long it counts that nothing of a run was on a node.
+const idleFor = 5 * time.Second
+
+// idle is what was found on the nodes that a run is about to give back.
+type idle struct {
+	action string
+	nodes  []string
+	at     time.Time
+}
+
+// releaseLeases gives nodes back in two steps, each the whole of a pass because asking the API server for what it has this moment
+// takes its time: it looks whether a block of the run still is on them, and says ErrUnfinished; and then it ends the leases. A node
+// with a block on it is left for a later pass. Between the steps nothing may start: any other action makes the first one void.
 func (a *Applier) releaseLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.ReleaseLeases) error {
+	known, _ := a.idle.LoadAndDelete(run.UID)
+	found, ok := known.(idle)
+	if !ok || found.action != action.String()+" besides "+action.Besides || a.now().Sub(found.at) > idleFor {
+		return a.findIdle(ctx, run, action)
+	}
+	return a.endOwn(ctx, run, found.nodes)
+}
+
+func (a *Applier) findIdle(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.ReleaseLeases) error {
+	found := idle{action: action.String() + " besides " + action.Besides, at: a.now()}
 	for _, node := range action.Nodes {
+		busy, err := observe.Busy(ctx, a.Live, plan.HolderOf(run), node, action.Besides)
+		if err != nil {
+			return err
+		}
+		if busy == "" {
+			found.nodes = append(found.nodes, node)
+		}
+	}
+	if len(found.nodes) == 0 {
+		return nil
+	}
+	a.idle.Store(run.UID, found)
+	return ErrUnfinished
+}
+
+// endOwn ends leases of a run on nodes where nothing of it is.
+func (a *Applier) endOwn(ctx context.Context, run *assayv1alpha1.BenchmarkRun, nodes []string) error {
+	for _, node := range nodes {
 		object, found, err := a.readLease(ctx, node)
 		if err != nil {
 			return err
 		}
 		if found.Holder != plan.HolderOf(run) {
-			continue
-		}
-		busy, err := observe.Busy(ctx, a.Live, found.Holder, node, action.Besides)
-		if err != nil {
-			return err
-		}
-		if busy != "" {
 			continue
 		}
 		ended := found.Ended(lease.Released, a.now())

@@ -67,6 +67,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	decision := plan.Decide(world.Observed, r.Settings, observed)
 	err = r.apply(ctx, run, decision.Action)
 	applied := r.Clock.Now()
+	if errors.Is(err, apply.ErrUnfinished) {
+		decision.Continues, decision.After, err = true, plan.AtOnce, nil
+	}
 	dashboardDue, reportErr := r.report(ctx, world, decision, err)
 	if dashboardDue {
 		decision.After = plan.AtOnce
