@@ -104,7 +104,7 @@ func run(ctx context.Context, options *options) error {
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: timed, Config: config, Lease: leases, Dashboards: dashboards, Clock: clock.RealClock{},
 	}
 	reconciler := &controller.Reconciler{
-		Live: manager.GetAPIReader(),
+		Cache: manager.GetClient(), Live: manager.GetAPIReader(),
 		Observer: &observe.Observer{
 			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leases.Namespace, Store: timed, Argo: workflows,
 		},

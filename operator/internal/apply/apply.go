@@ -97,7 +97,7 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 	case plan.DeleteRun:
 		return client.IgnoreNotFound(a.Client.Delete(ctx, run, client.Preconditions{UID: &run.UID}))
 	case plan.DeleteWorkflows:
-		return a.deleteWorkflows(ctx, run)
+		return a.deleteWorkflows(ctx, run, action)
 	case plan.Release:
 		return client.IgnoreNotFound(a.finalizers(ctx, run, nil))
 	default:

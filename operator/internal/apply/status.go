@@ -9,13 +9,17 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Status writes the run's status, the whole of it.
-func (a *Applier) Status(ctx context.Context, run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) error {
+// Status writes the run's status, the whole of it, and returns the run as the API server has it then.
+func (a *Applier) Status(ctx context.Context, run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) (*assayv1alpha1.BenchmarkRun, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	object := identity(run)
 	object.Object["status"] = content
-	return a.Client.Status().Patch(ctx, object, client.Apply, client.FieldOwner(FieldOwner), client.ForceOwnership)
+	if err := a.Client.Status().Patch(ctx, object, client.Apply, client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
+		return nil, err
+	}
+	var written assayv1alpha1.BenchmarkRun
+	return &written, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &written)
 }

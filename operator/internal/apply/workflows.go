@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -54,16 +55,13 @@ func (a *Applier) editWorkflow(ctx context.Context, run *assayv1alpha1.Benchmark
 	return nil
 }
 
-// deleteWorkflows deletes the run's workflows. Their pods go with them, whether or not Argo's controller runs.
-func (a *Applier) deleteWorkflows(ctx context.Context, run *assayv1alpha1.BenchmarkRun) error {
-	var list workflow.WorkflowList
-	// Where Argo's API is gone, so are its workflows.
-	if err := client.IgnoreNotFound(a.Live.List(ctx, &list, client.InNamespace(run.Namespace), client.MatchingLabels{workflow.RunUIDLabel: string(run.UID)})); err != nil {
-		return fmt.Errorf("list workflows: %w", err)
-	}
-	for i := range list.Items {
-		if err := client.IgnoreNotFound(a.Client.Delete(ctx, &list.Items[i], client.PropagationPolicy(metav1.DeletePropagationBackground))); err != nil {
-			return fmt.Errorf("delete workflow %s: %w", list.Items[i].Name, err)
+// deleteWorkflows deletes workflows. Their pods go with them, whether or not Argo's controller runs.
+func (a *Applier) deleteWorkflows(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.DeleteWorkflows) error {
+	for _, name := range action.Names {
+		object := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: name}}
+		// Where Argo's API is gone, so are its workflows.
+		if err := client.IgnoreNotFound(a.Client.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground))); err != nil {
+			return fmt.Errorf("delete workflow %s: %w", name, err)
 		}
 	}
 	return nil

@@ -38,26 +38,29 @@ import (
 
 // Reconciler turns a BenchmarkRun into waves until it has its verdict.
 type Reconciler struct {
-	// Live reads the run itself past the caches, so that a status is never computed from one that was replaced.
-	Live     client.Reader
-	Observer *observe.Observer
-	Applier  *apply.Applier
-	Recorder record.EventRecorder
-	Settings plan.Settings
+	// Cache and Live read the run; a status is never computed from one that was replaced. See readRun.
+	Cache, Live client.Reader
+	Observer    *observe.Observer
+	Applier     *apply.Applier
+	Recorder    record.EventRecorder
+	Settings    plan.Settings
 	// Argo says when workflows can be watched.
 	Argo  *argo.Monitor
 	Clock clock.PassiveClock
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
+
+	latest latestRuns
 }
 
 // Reconcile observes, plans, applies and, whatever came of that, reports.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	run := &assayv1alpha1.BenchmarkRun{}
-	if err := r.Live.Get(ctx, request.NamespacedName, run); err != nil {
+	began := r.Clock.Now()
+	run, err := r.readRun(ctx, request.NamespacedName)
+	if err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	begun := r.Clock.Now()
+	found := r.Clock.Now()
 	world, err := r.Observer.Observe(ctx, run)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
@@ -74,8 +77,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if dashboardDue {
 		decision.After = plan.AtOnce
 	}
-	if reported := r.Clock.Now(); reported.Sub(begun) > slowPass {
-		ctrl.LoggerFrom(ctx).Info("A pass was slow", "observe", observed.Sub(begun).String(), "apply", applied.Sub(observed).String(), "report", reported.Sub(applied).String())
+	if reported := r.Clock.Now(); reported.Sub(began) > slowPass {
+		ctrl.LoggerFrom(ctx).Info("A pass was slow", "action", fmt.Sprint(decision.Action), "read", found.Sub(began).String(),
+			"observe", observed.Sub(found).String(), "apply", applied.Sub(observed).String(), "report", reported.Sub(applied).String())
 	}
 	return r.result(decision, errors.Join(err, reportErr))
 }
@@ -125,9 +129,11 @@ func (r *Reconciler) report(ctx context.Context, world *observe.World, decision 
 	}
 	changed := !equality.Semantic.DeepEqual(*before, after)
 	if changed {
-		if err := r.Applier.Status(ctx, world.Run, &after); err != nil {
+		written, err := r.Applier.Status(ctx, world.Run, &after)
+		if err != nil {
 			return false, client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 		}
+		r.latest.keep(written)
 		r.reported(world, &after)
 	}
 	if due := r.Applier.DashboardDue(world.Run, &after); !due || changed || decision.Action != nil {

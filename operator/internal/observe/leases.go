@@ -19,17 +19,24 @@ import (
 
 // Leases reads the leases of all nodes. One that cannot be read is left out: whoever tries to take its node is told why.
 func Leases(ctx context.Context, reader client.Reader, namespace string) ([]lease.Lease, error) {
+	out, _, err := leases(ctx, reader, namespace)
+	return out, err
+}
+
+// leases also returns the version of each node's object.
+func leases(ctx context.Context, reader client.Reader, namespace string) (out []lease.Lease, versions map[string]string, err error) {
 	var list coordinationv1.LeaseList
 	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy}); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var out []lease.Lease
+	versions = map[string]string{}
 	for i := range list.Items {
 		if found, err := lease.FromObject(&list.Items[i]); err == nil {
 			out = append(out, found)
+			versions[found.Node] = list.Items[i].ResourceVersion
 		}
 	}
-	return out, nil
+	return out, versions, nil
 }
 
 // Busy names what of a holder runs on a node or may still start there, or nothing. A workflow that is known to use other
@@ -73,16 +80,20 @@ func aliveBlock(pod *corev1.Pod) bool {
 // leases reads who holds the nodes and who waits for them. Of other holders it says what keeps them there.
 //
 // The cache may be behind. For the nodes of others that does no harm: whoever takes one asks the API server itself, and what the
-// cache learns brings the next pass. The run's own leases say whether its blocks may go on and are read past the cache. That is
-// done one by one, because a list that must not be old waits for etcd to say how far it is, a tenth of a second at worst.
+// cache learns brings the next pass. The run's own leases say whether its blocks may go on and are read past the cache, unless it
+// has them as they were last read. That is done one by one, because a list that must not be old waits for etcd to say how far it
+// is, a tenth of a second at worst.
 func (o *Observer) leases(ctx context.Context, world *World) error {
-	found, err := Leases(ctx, o.Client, o.LeaseNamespace)
+	found, versions, err := leases(ctx, o.Client, o.LeaseNamespace)
 	if err != nil {
 		return err
 	}
 	me := plan.HolderOf(world.Run)
 	if !plan.Ended(world.Run) && plan.Leased(world.Run.Spec.Placement) {
 		for _, node := range o.own(world, found) {
+			if version, ok := o.memory.lease(node); ok && version == versions[node] {
+				continue
+			}
 			if found, err = o.refresh(ctx, found, node); err != nil {
 				return err
 			}
@@ -131,6 +142,7 @@ func (o *Observer) refresh(ctx context.Context, found []lease.Lease, node string
 	if err := o.Live.Get(ctx, client.ObjectKey{Namespace: o.LeaseNamespace, Name: lease.Name(node)}, &object); err != nil {
 		return found, client.IgnoreNotFound(err)
 	}
+	o.memory.sawLease(node, object.ResourceVersion)
 	if fresh, err := lease.FromObject(&object); err == nil {
 		found = append(found, fresh)
 	}

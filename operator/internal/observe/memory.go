@@ -17,6 +17,24 @@ import (
 type memory struct {
 	mutex sync.Mutex
 	runs  map[types.UID]remembered
+	// leases are the versions of nodes' leases when they were last read past the cache.
+	leases map[string]string
+}
+
+func (m *memory) lease(node string) (version string, ok bool) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	version, ok = m.leases[node]
+	return version, ok
+}
+
+func (m *memory) sawLease(node, version string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.leases == nil {
+		m.leases = map[string]string{}
+	}
+	m.leases[node] = version
 }
 
 type remembered struct {

@@ -22,10 +22,14 @@ func (p *planner) deletion() *Decision {
 			Message: fmt.Sprintf("the run is being deleted: pods still running: %d", p.Pods.Alive),
 		}
 	}
+	var names []string
 	for _, workflow := range p.workflows() {
 		if !workflow.Deleting {
-			return stopping(DeleteWorkflows{})
+			names = append(names, workflow.Name)
 		}
+	}
+	if len(names) > 0 {
+		return stopping(DeleteWorkflows{names})
 	}
 	if p.Pods.Alive > 0 {
 		return stopping(nil)

@@ -77,8 +77,8 @@ type Analyze struct {
 // DeleteRun deletes the run.
 type DeleteRun struct{}
 
-// DeleteWorkflows deletes the run's workflows and, through ownership, their pods.
-type DeleteWorkflows struct{}
+// DeleteWorkflows deletes workflows of the run and, through ownership, their pods.
+type DeleteWorkflows struct{ Names []string }
 
 // Release takes the finalizer off a run that is being deleted.
 type Release struct{}
@@ -111,6 +111,6 @@ func (a Analyze) String() string {
 
 func (a DeleteRun) String() string { return "delete the run" }
 
-func (a DeleteWorkflows) String() string { return "delete its workflows" }
+func (a DeleteWorkflows) String() string { return "delete " + strings.Join(a.Names, ", ") }
 
 func (a Release) String() string { return "release the run" }

@@ -229,6 +229,7 @@ func startOperator() (*runningOperator, error) {
 		Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Dashboards: dashboards, Clock: clock.RealClock{},
 	}
 	reconciler := &controller.Reconciler{
+		Cache:    manager.GetClient(),
 		Live:     manager.GetAPIReader(),
 		Observer: &observe.Observer{Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leaseNamespace, Store: timed, Argo: workflows},
 		Applier:  applier,
