@@ -15,7 +15,7 @@ const Finalizer = "assay.dev/cancel"
 const (
 	lookAtPods = 5 * time.Second
 	lookAtWave = 30 * time.Second
-	// workflowSettles is how long the watch may take to show a workflow that was created.
+	// workflowSettles is how long the watch may take to show a workflow that was created or deleted.
 	workflowSettles = 100 * time.Millisecond
 	// AtOnce is for decisions that only the next observation can follow up.
 	AtOnce = time.Millisecond

@@ -29,7 +29,9 @@ func (p *planner) deletion() *Decision {
 		}
 	}
 	if len(names) > 0 {
-		return stopping(DeleteWorkflows{names})
+		out := stopping(DeleteWorkflows{names})
+		out.Continues, out.After = true, workflowSettles
+		return out
 	}
 	if p.Pods.Alive > 0 {
 		return stopping(nil)
