@@ -306,6 +306,13 @@ func TestStories(t *testing.T) {
 			w.happens("the run is created on a cluster without Argo", func() {})
 			w.happens("cancel is set to true", func() { w.Run.Spec.Cancel = ptr.To(true) })
 		},
+		"cancelled after Argo went away with the first wave": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.happens("somebody deletes Argo's CRDs, and every workflow with them", func() {
+				w.Argo, w.Wave = ArgoState{Problem: assayv1alpha1.ReasonArgoMissing, Message: "the cluster has no Argo Workflows: install it", Absent: true}, nil
+			})
+			w.happens("cancel is set to true", func() { w.Run.Spec.Cancel = ptr.To(true) })
+		},
 		"suspend and resume": func(w *world) {
 			w.Run.Spec.Suspend = ptr.To(true)
 			w.happens("the run is created suspended", func() {})

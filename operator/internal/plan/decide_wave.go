@@ -58,9 +58,9 @@ func because(what, why string) string {
 	return what + ": " + why
 }
 
-// argoReady waits for Argo before anything is asked of it. A run that is cancelled before its first wave needs none.
+// argoReady waits for Argo before anything is asked of it. A run that is cancelled before anything was measured needs none.
 func (p *planner) argoReady() *Decision {
-	if p.Argo.Problem == "" || Cancelled(p.Run) && p.Ledger.Newest == nil {
+	if p.Argo.Problem == "" || Cancelled(p.Run) && p.Wave == nil && p.Ledger.Done == 0 {
 		return nil
 	}
 	return waiting(p.Argo.Problem, p.Argo.Message, p.settings.LedgerRetry)
