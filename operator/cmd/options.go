@@ -51,7 +51,7 @@ func (o *options) bind(command *cobra.Command) {
 	flags.StringVar(&o.runnerImage, "runner-image", "", "image with /assay-runner")
 	flags.StringVar(&o.pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "when nodes pull these two images: Always, IfNotPresent or Never")
 	flags.StringVar(&o.serviceAccount, "executor-service-account", "assay-executor", "ServiceAccount of workflow pods in every run namespace")
-	flags.StringVar(&o.executorCPU, "executor-cpu", "50m", "CPU of Argo's own containers in a pod, requested and limit")
+	flags.StringVar(&o.executorCPU, "executor-cpu", "50m", "CPU of Argo's own container beside a block, requested and limit")
 	flags.StringVar(&o.executorMemory, "executor-memory", "128Mi", "memory of Argo's own containers in a pod, requested and limit")
 	flags.StringVar(&o.instanceID, "argo-instance-id", "", "instance ID of the Argo controller that shall run the workflows")
 	flags.StringSliceVar(&o.namespaces, "namespaces", nil, "namespaces to look after; none is all")

@@ -92,6 +92,7 @@ func (r *Reconciler) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 		return nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Applying", "action", action.String())
+	r.latest.forget(client.ObjectKeyFromObject(run)) // Some actions write the run.
 	if err := r.Applier.Do(ctx, run, action); err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func (r *Reconciler) result(decision plan.Decision, err error) (ctrl.Result, err
 	case errors.As(err, &ledgerErr):
 		return ctrl.Result{RequeueAfter: r.Settings.LedgerRetry}, nil
 	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: plan.AtOnce}, nil
+		return ctrl.Result{RequeueAfter: plan.WatchSettles}, nil
 	case err != nil:
 		return ctrl.Result{}, err
 	}

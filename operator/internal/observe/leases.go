@@ -89,7 +89,7 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 		return err
 	}
 	me := plan.HolderOf(world.Run)
-	if !plan.Ended(world.Run) && plan.Leased(world.Run.Spec.Placement) {
+	if plan.Leased(world.Run.Spec.Placement) {
 		for _, node := range o.own(world, found) {
 			if version, ok := o.memory.lease(node); ok && version == versions[node] {
 				continue

@@ -15,8 +15,8 @@ const Finalizer = "assay.dev/cancel"
 const (
 	lookAtPods = 5 * time.Second
 	lookAtWave = 30 * time.Second
-	// workflowSettles is how long the watch may take to show a workflow that was created or deleted.
-	workflowSettles = 100 * time.Millisecond
+	// WatchSettles is how long the watch may take to show what was written a moment ago.
+	WatchSettles = 100 * time.Millisecond
 	// AtOnce is for decisions that only the next observation can follow up.
 	AtOnce = time.Millisecond
 )

@@ -238,7 +238,7 @@ func (p *planner) start() *Decision {
 	}
 	out := &Decision{Continues: true, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning}
 	if planned {
-		out.Action, out.After = StartWave{p.Ledger.Experiment, wave, lanes}, workflowSettles
+		out.Action, out.After = StartWave{p.Ledger.Experiment, wave, lanes}, WatchSettles
 		out.Message = startingMessage(wave)
 		return out
 	}

@@ -16,9 +16,10 @@ import (
 func analysis(config Config, exp *experiment.Experiment, wave int) Template {
 	volumes, mounts := config.Bucket.trust()
 	return Template{
-		Name:        analysisTemplate,
-		Metadata:    &Metadata{Labels: map[string]string{PartLabel: AnalysisPart}},
-		Tolerations: tolerations(exp),
+		Name:         analysisTemplate,
+		Metadata:     &Metadata{Labels: map[string]string{PartLabel: AnalysisPart}},
+		Tolerations:  tolerations(exp),
+		PodSpecPatch: analysisPatch(config),
 		RetryStrategy: &RetryStrategy{
 			Limit: ptr.To(intstr.FromInt32(3)), RetryPolicy: "Always",
 			Backoff: &Backoff{Duration: "5s", Factor: ptr.To(intstr.FromInt32(2))},

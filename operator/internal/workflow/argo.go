@@ -85,17 +85,19 @@ type Metadata struct {
 type Template struct {
 	Name string `json:"name"`
 	// Annotations are for Argo, those of Metadata for the pod.
-	Annotations    map[string]string   `json:"annotations,omitempty"`
-	Metadata       *Metadata           `json:"metadata,omitempty"`
-	Inputs         *Inputs             `json:"inputs,omitempty"`
-	Outputs        *Outputs            `json:"outputs,omitempty"`
-	DAG            *DAG                `json:"dag,omitempty"`
-	Affinity       *corev1.Affinity    `json:"affinity,omitempty"`
-	Tolerations    []corev1.Toleration `json:"tolerations,omitempty"`
-	RetryStrategy  *RetryStrategy      `json:"retryStrategy,omitempty"`
-	Volumes        []corev1.Volume     `json:"volumes,omitempty"`
-	InitContainers []corev1.Container  `json:"initContainers,omitempty"`
-	Container      *corev1.Container   `json:"container,omitempty"`
+	Annotations map[string]string   `json:"annotations,omitempty"`
+	Metadata    *Metadata           `json:"metadata,omitempty"`
+	Inputs      *Inputs             `json:"inputs,omitempty"`
+	Outputs     *Outputs            `json:"outputs,omitempty"`
+	DAG         *DAG                `json:"dag,omitempty"`
+	Affinity    *corev1.Affinity    `json:"affinity,omitempty"`
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+	// PodSpecPatch goes on top of the workflow's.
+	PodSpecPatch   string             `json:"podSpecPatch,omitempty"`
+	RetryStrategy  *RetryStrategy     `json:"retryStrategy,omitempty"`
+	Volumes        []corev1.Volume    `json:"volumes,omitempty"`
+	InitContainers []corev1.Container `json:"initContainers,omitempty"`
+	Container      *corev1.Container  `json:"container,omitempty"`
 }
 
 // Inputs of a template.

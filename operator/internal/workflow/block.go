@@ -44,8 +44,9 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 			Name: "attempts", Path: outFolder, Archive: &Archive{None: &NoArchive{}},
 			S3: config.Bucket.artifact(path.Join(ledger.RunPrefix(run), ledger.BlockPrefix(blockReference, podReference))),
 		}}},
-		Affinity:    onNode(nodeReference),
-		Tolerations: tolerations(exp),
+		Affinity:     onNode(nodeReference),
+		Tolerations:  tolerations(exp),
+		PodSpecPatch: blockPatch(config, exp.Spec.Placement),
 		// A trial that fails is a result and the runner exits 0: a pod that fails was lost to the infrastructure. There is no
 		// maxDuration: it would count from the first start and deny long blocks their retries.
 		RetryStrategy: &RetryStrategy{
@@ -62,7 +63,7 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 		InitContainers: []corev1.Container{{
 			Name: "install", Image: config.RunnerImage, ImagePullPolicy: config.PullPolicy,
 			Command:         []string{"/assay-runner", "install", "--to", binFolder},
-			Resources:       config.executorResources(),
+			Resources:       config.preparing(exp.Spec.Placement),
 			VolumeMounts:    []corev1.VolumeMount{{Name: "assay-bin", MountPath: binFolder}, noTokenMount},
 			SecurityContext: containerSecurity(true),
 		}},
@@ -110,10 +111,14 @@ func tolerations(exp *experiment.Experiment) []corev1.Toleration {
 	return out
 }
 
+func cpusOf(placement assayv1alpha1.Placement) resource.Quantity {
+	return *resource.NewQuantity(int64(placement.CPUs), resource.DecimalSI)
+}
+
 // blockResources requests what it limits, so that the pod is Guaranteed and the kubelet's static CPU manager gives it CPUs
 // of its own. Without exclusivity there is no CPU limit: the pod shares, and is never throttled.
 func blockResources(placement assayv1alpha1.Placement) corev1.ResourceRequirements {
-	cpus := *resource.NewQuantity(int64(placement.CPUs), resource.DecimalSI)
+	cpus := cpusOf(placement)
 	out := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: cpus, corev1.ResourceMemory: placement.Memory},
 		Limits:   corev1.ResourceList{corev1.ResourceCPU: cpus, corev1.ResourceMemory: placement.Memory},

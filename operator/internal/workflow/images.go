@@ -25,7 +25,7 @@ func withImages(block Template, config Config, images []record.Image) Template {
 		block.InitContainers = append(block.InitContainers, corev1.Container{
 			Name: volume, Image: image.Reference,
 			Command:   []string{binFolder + "/assay-runner", "copy", "--wave", planFolder + "/" + WaveFile, "--image", image.Reference},
-			Resources: config.executorResources(),
+			Resources: block.InitContainers[0].Resources,
 			VolumeMounts: []corev1.VolumeMount{
 				{Name: "assay-bin", MountPath: binFolder, ReadOnly: true},
 				{Name: "assay-plan", MountPath: planFolder, ReadOnly: true},

@@ -2,9 +2,13 @@ package workflow
 
 import (
 	"encoding/json"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
 // user that everything in a pod runs as.
@@ -45,19 +49,53 @@ func (c Config) executorResources() corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: list, Limits: list}
 }
 
+// preparing is what containers have that end before a block begins: what the block itself will have. The pod needs no more for
+// it, and with the executor's share of a CPU each of them would take seconds. Requests are limits, as in the block.
+func (c Config) preparing(placement assayv1alpha1.Placement) corev1.ResourceRequirements {
+	list := corev1.ResourceList{corev1.ResourceCPU: cpusOf(placement), corev1.ResourceMemory: placement.Memory}
+	if placement.Memory.Cmp(c.ExecutorMemory) < 0 {
+		list[corev1.ResourceMemory] = c.ExecutorMemory
+	}
+	return corev1.ResourceRequirements{Requests: list, Limits: list}
+}
+
+// hurried is what the executor has in a pod that need not be Guaranteed: no more than usual for sure, and a CPU where one is free.
+func (c Config) hurried() corev1.ResourceRequirements {
+	out := c.executorResources()
+	out.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: c.ExecutorMemory}
+	return out
+}
+
 // podSpecPatch completes what Argo adds to every pod, whatever its controller is configured to do: a block's pod is only
 // Guaranteed if Argo's containers request what they limit too. Variables named after services are no part of an experiment.
 func podSpecPatch(config Config) string {
 	executor := func(name string) corev1.Container {
 		return corev1.Container{Name: name, Resources: config.executorResources(), SecurityContext: containerSecurity(false)}
 	}
-	raw, err := json.Marshal(corev1.PodSpec{
+	return patch(corev1.PodSpec{
 		InitContainers:     []corev1.Container{executor("init")},
 		Containers:         []corev1.Container{executor("wait")},
 		EnableServiceLinks: ptr.To(false),
 	})
+}
+
+// blockPatch and analysisPatch go on top of it.
+func blockPatch(config Config, placement assayv1alpha1.Placement) string {
+	return patch(corev1.PodSpec{InitContainers: []corev1.Container{{Name: "init", Resources: config.preparing(placement)}}})
+}
+
+func analysisPatch(config Config) string {
+	return patch(corev1.PodSpec{
+		InitContainers: []corev1.Container{{Name: "init", Resources: config.hurried()}},
+		Containers:     []corev1.Container{{Name: "wait", Resources: config.hurried()}},
+	})
+}
+
+func patch(spec corev1.PodSpec) string {
+	raw, err := json.Marshal(spec)
 	if err != nil {
 		panic(err) // Plain values always marshal.
 	}
-	return string(raw)
+	// A list that is absent is left alone; null would remove it.
+	return strings.Replace(string(raw), `,"containers":null`, "", 1)
 }

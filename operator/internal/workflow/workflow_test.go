@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -128,6 +129,42 @@ func TestEveryContainerOfAnExclusiveBlockRequestsWhatItLimits(t *testing.T) {
 		if len(container.Env)+len(container.EnvFrom) > 0 {
 			t.Errorf("container %q of a block has variables: %v", container.Name, container.Env)
 		}
+	}
+}
+
+// What prepares a block is as quick as the block can make it, and costs the pod nothing: Kubernetes takes the larger of what the
+// containers need together and what any init container needs.
+func TestPreparingABlockTakesNoMoreThanTheBlock(t *testing.T) {
+	cases := map[string]struct {
+		memory string
+		want   string
+	}{
+		"as much as the block":                         {"1Gi", "1Gi"},
+		"a small block leaves the executor its memory": {"64Mi", "128Mi"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			config := testConfig(t)
+			exp := testExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+				spec.Placement.CPUs, spec.Placement.Memory = 3, resource.MustParse(tc.memory)
+			})
+			template := block(config, exp, 0)
+			var patched corev1.PodSpec
+			if err := json.Unmarshal([]byte(template.PodSpecPatch), &patched); err != nil {
+				t.Fatal(err)
+			}
+			want := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3"), corev1.ResourceMemory: resource.MustParse(tc.want)}
+			for _, container := range append(patched.InitContainers, template.InitContainers...) {
+				if diff := cmp.Diff(corev1.ResourceRequirements{Requests: want, Limits: want}, container.Resources); diff != "" {
+					t.Errorf("container %s (-want +got):\n%s", container.Name, diff)
+				}
+			}
+			together := template.Container.Resources.Requests.Memory().DeepCopy()
+			together.Add(config.ExecutorMemory)
+			if memory := want[corev1.ResourceMemory]; memory.Cmp(together) > 0 {
+				t.Errorf("%s is more than the %s that the pod needs anyway", memory.String(), together.String())
+			}
+		})
 	}
 }
 
