@@ -111,14 +111,19 @@ type idle struct {
 func (a *Applier) releaseLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.ReleaseLeases) error {
 	known, _ := a.idle.LoadAndDelete(run.UID)
 	found, ok := known.(idle)
-	if !ok || found.action != action.String()+" besides "+action.Besides || a.now().Sub(found.at) > idleFor {
+	if !ok || found.action != releaseOf(action) || a.now().Sub(found.at) > idleFor {
 		return a.findIdle(ctx, run, action)
 	}
 	return a.endOwn(ctx, run, found.nodes)
 }
 
+// releaseOf tells releases apart.
+func releaseOf(action plan.ReleaseLeases) string {
+	return action.String() + " besides " + action.Besides
+}
+
 func (a *Applier) findIdle(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.ReleaseLeases) error {
-	found := idle{action: action.String() + " besides " + action.Besides, at: a.now()}
+	found := idle{action: releaseOf(action), at: a.now()}
 	for _, node := range action.Nodes {
 		busy, err := observe.Busy(ctx, a.Live, plan.HolderOf(run), node, action.Besides)
 		if err != nil {

@@ -1,18 +1,22 @@
 package observe
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/workflow"
 )
@@ -116,4 +120,60 @@ func TestOpenBlocks(t *testing.T) {
 	if len(got) != 2 || got[0] != "w001-b0004" || got[1] != "w001-b0006" {
 		t.Errorf("open blocks are %v", got)
 	}
+}
+
+// A cache that is behind must not make a run lose, or take twice, what it holds; and what is known is not asked for again.
+func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme, assayv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u"}}
+	run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveCPUs
+	object := func(node string, holder lease.Holder) *coordinationv1.Lease {
+		out := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "assay-system", Name: lease.Name(node), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+		}}
+		now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+		if err := (lease.Lease{Node: node}).TakenBy(holder, false, time.Minute, now).Write(out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	asked := 0
+	count := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+		asked++
+		return c.Get(ctx, key, object, options...)
+	}}
+	mine, other := object("node-a", plan.HolderOf(run)), object("node-b", lease.Holder{Namespace: "lab", Name: "rival", UID: "v"})
+	cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(other.DeepCopy()).Build()
+	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(mine.DeepCopy(), other.DeepCopy()).WithInterceptorFuncs(count).Build()
+	o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system"}
+	expect := func(when string, held bool, times int) {
+		t.Helper()
+		asked = 0
+		world := &World{Observed: plan.Observed{Run: run}}
+		if err := o.leases(t.Context(), world); err != nil {
+			t.Fatal(err)
+		}
+		if holds(world) != held || asked != times {
+			t.Errorf("%s: the run holds a node: %v, asked %d times; want %v, %d", when, holds(world), asked, held, times)
+		}
+	}
+	expect("nothing tells of the lease yet", false, 0)
+	o.Took(run, []string{"node-a"})
+	expect("this operator took it, and the cache is behind", true, 1)
+	cache = fake.NewClientBuilder().WithScheme(scheme).WithObjects(mine.DeepCopy(), other.DeepCopy()).Build()
+	o.Client = cache
+	expect("the cache has it as it was read", true, 0)
+	var changed coordinationv1.Lease
+	if err := cache.Get(t.Context(), client.ObjectKeyFromObject(mine), &changed); err != nil {
+		t.Fatal(err)
+	}
+	if err := cache.Update(t.Context(), &changed); err != nil {
+		t.Fatal(err)
+	}
+	expect("the cache knows of a change", true, 1)
 }

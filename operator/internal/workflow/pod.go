@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"encoding/json"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -81,7 +80,8 @@ func podSpecPatch(config Config) string {
 
 // blockPatch and analysisPatch go on top of it.
 func blockPatch(config Config, placement assayv1alpha1.Placement) string {
-	return patch(corev1.PodSpec{InitContainers: []corev1.Container{{Name: "init", Resources: config.preparing(placement)}}})
+	// Not a whole PodSpec: its containers would be null, which removes them.
+	return patch(map[string]any{"initContainers": []corev1.Container{{Name: "init", Resources: config.preparing(placement)}}})
 }
 
 func analysisPatch(config Config) string {
@@ -91,11 +91,10 @@ func analysisPatch(config Config) string {
 	})
 }
 
-func patch(spec corev1.PodSpec) string {
+func patch(spec any) string {
 	raw, err := json.Marshal(spec)
 	if err != nil {
 		panic(err) // Plain values always marshal.
 	}
-	// A list that is absent is left alone; null would remove it.
-	return strings.Replace(string(raw), `,"containers":null`, "", 1)
+	return string(raw)
 }
