@@ -10,12 +10,15 @@
 //! * [`ceiling`] measures what the machine could do at best;
 //! * [`machine`] says what the process runs on and how much memory it may use;
 //! * [`simd`] picks an instruction set once, lets it be forced, and proves that it is there;
+//! * `aes` has what kernels share that encrypt with the CPU's AES instructions (x86-64 only);
 //! * [`figures`] is what its `bench` prints, with intervals, from arms that take turns;
 //! * [`program`] is the frame of its command line;
 //! * [`report`] puts it all together and prints it.
 //!
 //! A figure that a kernel does not have is left out. It is never written as zero.
 
+#[cfg(target_arch = "x86_64")]
+pub mod aes;
 pub mod ceiling;
 pub mod clock;
 pub mod figures;

@@ -44,14 +44,17 @@ fn best(mut pass: impl FnMut() -> io::Result<()>) -> io::Result<f64> {
 /// When the system refuses.
 pub fn message_rate(cpus: usize) -> io::Result<Quantity> {
     let (mut one, mut other) = pair()?;
-    let mut messages = [1; MESSAGE * TOGETHER];
-    let seconds = best(|| {
-        (0..COUNT / TOGETHER).try_for_each(|_| {
-            messages.chunks(MESSAGE).try_for_each(|message| one.write_all(message))?;
-            other.read_exact(&mut messages)
-        })
-    })?;
+    let seconds = best(|| write_many(&mut one, &mut other))?;
     Ok(Quantity::new(cpus as f64 / seconds, Unit::new("writes/s")))
+}
+
+/// [`COUNT`] messages, each with a call of its own, read at the other end in as few calls as there may be.
+fn write_many(one: &mut impl Write, other: &mut impl Read) -> io::Result<()> {
+    let mut messages = [1; MESSAGE * TOGETHER];
+    (0..COUNT / TOGETHER).try_for_each(|_| {
+        messages.chunks(MESSAGE).try_for_each(|message| one.write_all(message))?;
+        other.read_exact(&mut messages)
+    })
 }
 
 /// Round trips per second between two threads that have nothing else to do.
@@ -82,7 +85,50 @@ pub fn round_trip_rate() -> io::Result<Quantity> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
+
+    /// A connection that counts its calls.
+    #[derive(Default)]
+    struct Counted {
+        bytes: usize,
+        writes: usize,
+        reads: usize,
+    }
+
+    /// One of its ends.
+    struct End<'a>(&'a RefCell<Counted>);
+
+    impl Write for End<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let mut counted = self.0.borrow_mut();
+            (counted.writes, counted.bytes) = (counted.writes + 1, counted.bytes + bytes.len());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Read for End<'_> {
+        fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+            let mut counted = self.0.borrow_mut();
+            let read = room.len().min(counted.bytes);
+            (counted.reads, counted.bytes) = (counted.reads + 1, counted.bytes - read);
+            Ok(read)
+        }
+    }
+
+    #[test]
+    fn a_write_is_a_call_and_reading_costs_next_to_none() {
+        let connection = RefCell::new(Counted::default());
+        write_many(&mut End(&connection), &mut End(&connection)).unwrap();
+        let Counted { bytes, writes, reads } = connection.into_inner();
+        assert_eq!((bytes, writes), (0, COUNT));
+        assert!(reads * 50 <= writes, "{reads} calls of read");
+    }
 
     #[test]
     fn both_probes_find_a_rate_and_a_second_cpu_counts() {

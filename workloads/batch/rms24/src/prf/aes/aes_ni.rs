@@ -2,8 +2,8 @@
 
 use std::arch::x86_64::*;
 
-/// Round keys of AES-128, the initial one included.
-pub(super) const ROUND_KEYS: usize = 11;
+use assay_harness::aes::{self, ROUND_KEYS, integer, vector};
+
 /// Blocks in flight: enough to hide the latency of a round.
 const IN_FLIGHT: usize = 8;
 
@@ -21,12 +21,11 @@ impl std::fmt::Debug for AesNi {
 
 impl AesNi {
     pub(super) fn is_available() -> bool {
-        is_x86_feature_detected!("aes")
+        aes::AesNi::detect().is_some()
     }
 
     pub(super) fn new(key: [u8; 16]) -> Option<Self> {
-        // SAFETY: the feature was just detected.
-        Self::is_available().then(|| Self { keys: unsafe { schedule(key) } })
+        aes::AesNi::detect().map(|aes| Self { keys: aes.round_keys(key) })
     }
 
     pub(super) fn keys(&self) -> &[u128; ROUND_KEYS] {
@@ -40,29 +39,9 @@ impl AesNi {
     }
 }
 
-/// The round keys of a key.
-#[target_feature(enable = "aes")]
-fn schedule(key: [u8; 16]) -> [u128; ROUND_KEYS] {
-    let mut keys = [u128::from_le_bytes(key); ROUND_KEYS];
-    macro_rules! rounds {
-        ($($round:literal: $constant:literal),*) => {
-            $({
-                let last = vector(keys[$round - 1]);
-                let word = _mm_shuffle_epi32::<0xff>(_mm_aeskeygenassist_si128::<$constant>(last));
-                // Each word is the sum of all words up to it in the last key, and the new one.
-                let mut sum = _mm_xor_si128(last, _mm_slli_si128::<4>(last));
-                sum = _mm_xor_si128(sum, _mm_slli_si128::<8>(sum));
-                keys[$round] = integer(_mm_xor_si128(sum, word));
-            })*
-        };
-    }
-    rounds!(1: 0x01, 2: 0x02, 3: 0x04, 4: 0x08, 5: 0x10, 6: 0x20, 7: 0x40, 8: 0x80, 9: 0x1b, 10: 0x36);
-    keys
-}
-
 #[target_feature(enable = "aes")]
 fn fill(keys: &[u128; ROUND_KEYS], low: u64, step: u64, high: u64, outputs: &mut [u128]) {
-    let keys = keys.map(|key| vector(key));
+    let keys = keys.map(vector);
     let input =
         |i: usize| _mm_set_epi64x(high.cast_signed(), low.wrapping_add(step.wrapping_mul(i as u64)).cast_signed());
     let mut done = 0;
@@ -86,18 +65,4 @@ fn fill(keys: &[u128; ROUND_KEYS], low: u64, step: u64, high: u64, outputs: &mut
         }
         *output = integer(_mm_aesenclast_si128(block, keys[ROUND_KEYS - 1]));
     }
-}
-
-#[inline]
-#[target_feature(enable = "sse2")]
-fn vector(block: u128) -> __m128i {
-    _mm_set_epi64x((block >> 64) as i64, block as i64)
-}
-
-#[inline]
-#[target_feature(enable = "sse2")]
-fn integer(block: __m128i) -> u128 {
-    let low = _mm_cvtsi128_si64(block).cast_unsigned();
-    let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(block, block)).cast_unsigned();
-    u128::from(high) << 64 | u128::from(low)
 }

@@ -2,7 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use super::aes_ni::{AesNi, ROUND_KEYS};
+use assay_harness::aes::ROUND_KEYS;
+
+use super::aes_ni::AesNi;
 
 /// Blocks in a vector.
 const LANES: usize = 4;

@@ -2,8 +2,10 @@
 
 use std::arch::x86_64::*;
 
+use assay_harness::aes::ROUND_KEYS;
+
 use super::Correction;
-use super::aes_ni::{AesNi, ROUND_KEYS};
+use super::aes_ni::AesNi;
 
 /// Nodes in a vector.
 const LANES: usize = 4;
