@@ -14,7 +14,8 @@ step "Planning, and the size of a status"
 bin/benchplatform pure >&3
 
 step "The report of the PIR study"
-ledger=${PIR_LEDGER:-$(find out/studies -maxdepth 1 -type d -name 'pir-batch-scan-run-[0-9]*' 2>/dev/null | sort | tail -n 1)}
+mkdir -p out/studies # A fresh checkout has none, and find would fail.
+ledger=${PIR_LEDGER:-$(find out/studies -maxdepth 1 -type d -name 'pir-batch-scan-run-[0-9]*' | sort | tail -n 1)}
 if [ -z "$ledger" ]; then
   make --no-print-directory build
   ledger=out/bench-platform-pir

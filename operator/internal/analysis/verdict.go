@@ -49,7 +49,9 @@ func weakest(byOutcome map[assayv1alpha1.Verdict][]GateResult, blocking int) (as
 			continue
 		}
 		reason := gateTitle(gates[0]) + ": " + gates[0].Message
-		if len(gates) > 1 {
+		if len(gates) == 2 {
+			reason += fmt.Sprintf(" (and 1 more gate is %s)", verdict)
+		} else if len(gates) > 2 {
 			reason += fmt.Sprintf(" (and %d more gates are %s)", len(gates)-1, verdict)
 		}
 		return verdict, reason
