@@ -11,8 +11,12 @@ import (
 	"strings"
 )
 
-// longestTitle is what fits above a plot; the whole title is in the plot's own title element.
-const longestTitle = 46
+const (
+	// longestLine is what fits into a line above a plot, in characters. The whole title is in the plot's own title element too.
+	longestLine = 46
+	// titleLines is how many lines a title may have, and titleLeading how far they are apart.
+	titleLines, titleLeading = 3, 15.0
+)
 
 // MaxSeries is how many series can be told apart by marker and dash pattern.
 const MaxSeries = 8
@@ -26,9 +30,24 @@ type canvas struct {
 	width, height float64
 }
 
-func newCanvas(width, height float64, title string) *canvas {
+// newCanvas begins a drawing whose title is told and not shown.
+func newCanvas(width, height float64, title string) *canvas { return begin(0, width, height, title) }
+
+// newPlot begins a drawing with its title above it. Two titles of one report often differ only in their ends, so a long one takes
+// more lines, which lie above the drawing's own coordinates.
+func newPlot(width, height float64, title string) *canvas {
+	lines := wrap(title, longestLine, titleLines)
+	above := titleLeading * float64(len(lines)-1)
+	c := begin(above, width, height, title)
+	for i, line := range lines {
+		c.text("title", "start", 4, 13-above+titleLeading*float64(i), line)
+	}
+	return c
+}
+
+func begin(above, width, height float64, title string) *canvas {
 	c := &canvas{width: width, height: height}
-	c.add(`<svg class="chart" viewBox="0 0 %s %s" role="img" xmlns="http://www.w3.org/2000/svg"><title>%s</title>`, px(width), px(height), esc(title))
+	c.add(`<svg class="chart" viewBox="0 %s %s %s" role="img" xmlns="http://www.w3.org/2000/svg"><title>%s</title>`, px(-above), px(width), px(above+height), esc(title))
 	return c
 }
 
@@ -80,6 +99,38 @@ func (c *canvas) marker(class string, series int, x, y, r float64, title string)
 func (c *canvas) svg() template.HTML {
 	c.add(`</svg>`)
 	return template.HTML(c.String()) //nolint:gosec // Every text in it passed through esc.
+}
+
+// wrap breaks a text at spaces, or where a word is too long for a line at its commas or anywhere, and shortens what the last line cannot hold.
+func wrap(text string, longest, most int) []string {
+	var lines []string
+	for rest := []rune(text); ; {
+		if len(rest) <= longest || len(lines) == most-1 {
+			return append(lines, shorten(string(rest), longest))
+		}
+		end := longest
+		for _, at := range []rune{' ', ','} {
+			if last := lastOf(rest[:longest+1], at); last > 0 {
+				end = last
+				break
+			}
+		}
+		lines = append(lines, strings.TrimRight(string(rest[:end]), " "))
+		rest = []rune(strings.TrimLeft(string(rest[end:]), " "))
+	}
+}
+
+// lastOf is where a line may end because of the last `at`: before a space, behind anything else; 0 where it may not.
+func lastOf(line []rune, at rune) int {
+	for i := len(line) - 1; i > 0; i-- {
+		if line[i] == at {
+			if at != ' ' {
+				i++
+			}
+			return min(i, len(line)-1)
+		}
+	}
+	return 0
 }
 
 // px keeps coordinates short: a tenth of a pixel is finer than any screen.

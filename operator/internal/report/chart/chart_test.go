@@ -128,3 +128,30 @@ func TestManyMomentsAreThinnedButThoseThatAreOutStay(t *testing.T) {
 		t.Error("the trial that does not count is not drawn")
 	}
 }
+
+func TestALongTitleTakesMoreLines(t *testing.T) {
+	for sentence, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"a short one has one line":                    {"latency", []string{"latency"}},
+		"none has one line too":                       {"", []string{""}},
+		"it breaks at a space":                        {"gain, m4r, size=8,delta=0", []string{"gain, m4r,", "size=8,delta=0"}},
+		"a long word breaks behind a comma":           {"gain size=8,delta=0,threads=1", []string{"gain", "size=8,delta=0,", "threads=1"}},
+		"one without commas breaks anywhere":          {"abcdefghijklmnopqrst", []string{"abcdefghijklmno", "pqrst"}},
+		"what the last line cannot hold is shortened": {"aaaaaaaaaaaaaa bbbbbbbbbbbbbb cccccccccc dddddddddd", []string{"aaaaaaaaaaaaaa", "bbbbbbbbbbbbbb", "cccccccccc ddd…"}},
+		"characters count and not bytes":              {"µµµµµµµµµµµµµµµ", []string{"µµµµµµµµµµµµµµµ"}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			if got := wrap(c.text, 15, 3); !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+	plot := string(Stack{Title: "time per iteration, batchSize=32,deltaEntries=1", X: plain}.SVG())
+	for _, part := range []string{`viewBox="0 -15 `, `y="-2">time per iteration,<`, `y="13">batchSize=32,deltaEntries=1<`} {
+		if !strings.Contains(plot, part) {
+			t.Errorf("no %s in %s", part, plot)
+		}
+	}
+}

@@ -55,7 +55,7 @@ const (
 
 // SVG draws the plot.
 func (l Lines) SVG() template.HTML {
-	c := newCanvas(plotWidth, plotHeight, l.Title)
+	c := newPlot(plotWidth, plotHeight, l.Title)
 	var xs, ys []float64
 	for _, tick := range l.XTicks {
 		xs = append(xs, tick.At)
@@ -74,7 +74,6 @@ func (l Lines) SVG() template.HTML {
 		x = padded(xs, marginLeft, plotWidth-marginRight)
 	}
 	y := newScale(ys, l.LogY, plotHeight-marginBottom, marginTop)
-	c.text("title", "start", 4, 13, shorten(l.Title, longestTitle))
 	c.yAxis(y, l.Y)
 	c.xTicks(x, l.XTicks, l.XLabel)
 	for _, rule := range l.Rules {

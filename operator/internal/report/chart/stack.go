@@ -27,7 +27,7 @@ type Stack struct {
 func (s Stack) SVG() template.HTML {
 	const rowHeight, width, left = 28.0, 380.0, 92.0
 	height := 24 + rowHeight*float64(len(s.Bars)) + 24
-	c := newCanvas(width, height, s.Title)
+	c := newPlot(width, height, s.Title)
 	longest := 0.0
 	for _, bar := range s.Bars {
 		sum := 0.0
@@ -37,7 +37,6 @@ func (s Stack) SVG() template.HTML {
 		longest = max(longest, sum, bar.Total)
 	}
 	x := newScale([]float64{0, longest}, false, left, width-marginOfLabels)
-	c.text("title", "start", 4, 13, shorten(s.Title, longestTitle))
 	bottom := height - 24
 	for _, v := range x.ticks(4) {
 		c.line("grid", x.at(v), 22, x.at(v), bottom)

@@ -23,14 +23,13 @@ type Strips struct {
 func (s Strips) SVG() template.HTML {
 	const rowHeight, width = 30.0, 380.0
 	height := 24 + rowHeight*float64(len(s.Rows)) + 24
-	c := newCanvas(width, height, s.Title)
+	c := newPlot(width, height, s.Title)
 	var all []float64
 	for _, row := range s.Rows {
 		all = append(all, row.Values...)
 	}
 	const left = 92
 	x := newScale(all, s.Log, left, width-marginOfLabels)
-	c.text("title", "start", 4, 13, shorten(s.Title, longestTitle))
 	bottom := height - 24
 	c.line("axis", left, bottom, width-marginOfLabels, bottom)
 	for _, v := range x.ticks(4) {

@@ -36,14 +36,13 @@ const shownMoments = 1200
 
 // SVG draws the readings. Of very many, every k-th is drawn, and all that are out or larger than any drawn before.
 func (t Times) SVG() template.HTML {
-	c := newCanvas(plotWidth, 190, t.Title)
+	c := newPlot(plotWidth, 190, t.Title)
 	var ys []float64
 	for _, p := range t.Points {
 		ys = append(ys, p.Value)
 	}
 	x := padded([]float64{0, t.Until}, marginLeft, plotWidth-marginRight)
 	y := newScale(append(ys, 0), false, c.height-marginBottom, marginTop)
-	c.text("title", "start", 4, 13, shorten(t.Title, longestTitle))
 	c.yAxis(y, t.Y)
 	var places []Tick
 	for _, v := range (scale{low: 0, high: t.Until, from: 0, to: 1}).ticks(ticks) {
