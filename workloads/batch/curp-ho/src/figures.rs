@@ -45,7 +45,7 @@ impl Settings {
         let mut flags = Flags::parse(arguments)?;
         let operations = 100..=4_000_000;
         let settings = Self {
-            rounds: flags.integer("rounds", 11, 6..=1000)?,
+            rounds: flags.integer("rounds", 31, 6..=1000)?,
             operations: flags.integer("operations", 40_000, operations.clone())?,
             short: flags.integer("short-operations", 10_000, operations.clone())?,
             long: flags.integer("long-operations", 1_000_000, operations)?,
