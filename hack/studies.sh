@@ -9,9 +9,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/lib.sh
 
-where=local
+# In a README a local run's tables lie below the run's own heading.
+where=local heading='####'
 if [ "${1:-}" = --cluster ]; then
-  where=cluster
+  where=cluster heading='###'
   shift
 fi
 files=("$@")
@@ -35,7 +36,7 @@ keep() {
   local table
   while read -r table; do
     bin/assay results "$2" --table "$table" -o "$results/$table.csv"
-    bin/assay results "$2" --table "$table" | into "$(dirname "$1")/README.md" "$where/$(basename "$1" .yaml)/$table"
+    bin/assay results "$2" --table "$table" | sed "s/^### /$heading /" | into "$(dirname "$1")/README.md" "$where/$(basename "$1" .yaml)/$table"
   done < <(sed -n '/^  report:/,/^  [a-z]*:/s/^    - name: *//p' "$1")
 }
 

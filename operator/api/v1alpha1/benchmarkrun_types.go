@@ -98,6 +98,13 @@ type Sweep struct {
 	Overrides []Override `json:"overrides,omitempty"`
 }
 
+// ParityScope tells which outputs of a run must be equal.
+// +kubebuilder:validation:Enum=PerArm
+type ParityScope string
+
+// ParityPerArm compares the outputs of an arm with each other only.
+const ParityPerArm ParityScope = "PerArm"
+
 // Arm is one of the alternatives compared at every point.
 type Arm struct {
 	// name of the arm.
@@ -571,6 +578,7 @@ type Budget struct {
 // +kubebuilder:validation:XValidation:rule="(has(self.parameters) == has(oldSelf.parameters)) && (!has(self.parameters) || self.parameters == oldSelf.parameters)",message="parameters is immutable: create a new run"
 // +kubebuilder:validation:XValidation:rule="(has(self.sweep) == has(oldSelf.sweep)) && (!has(self.sweep) || self.sweep == oldSelf.sweep)",message="sweep is immutable: create a new run"
 // +kubebuilder:validation:XValidation:rule="self.arms == oldSelf.arms",message="arms is immutable: create a new run"
+// +kubebuilder:validation:XValidation:rule="(has(self.parity) == has(oldSelf.parity)) && (!has(self.parity) || self.parity == oldSelf.parity)",message="parity is immutable: create a new run"
 // +kubebuilder:validation:XValidation:rule="self.design == oldSelf.design",message="design is immutable: create a new run"
 // +kubebuilder:validation:XValidation:rule="self.placement == oldSelf.placement",message="placement is immutable: create a new run"
 // +kubebuilder:validation:XValidation:rule="(has(self.environment) == has(oldSelf.environment)) && (!has(self.environment) || self.environment == oldSelf.environment)",message="environment is immutable: create a new run"
@@ -604,6 +612,11 @@ type BenchmarkRunSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Arms []Arm `json:"arms"`
+
+	// parity is PerArm where arms are given different inputs on purpose: the outputs of one arm must then be equal to each other, and
+	// are not compared with those of other arms. Without it the arms must agree at every point, unless the template has parity None.
+	// +optional
+	Parity ParityScope `json:"parity,omitempty"`
 
 	// design is how the experiment is repeated and ordered.
 	// +optional

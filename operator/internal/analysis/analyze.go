@@ -25,7 +25,7 @@ func Analyze(exp *experiment.Experiment, evidence record.Evidence, wave int) *An
 	findLostBlocks(out, d, chosen, evidence)
 	out.Search = searchResults(d, chosen, parity, evidence.Waves)
 	out.Predicted = comparePredictions(d, parity)
-	out.Best = bestCandidate(exp, out.Candidates)
+	out.Best = bestCandidate(out, exp)
 	out.Warnings = warnings(d, chosen, parity, out)
 	out.Usage = usageOf(exp, chosen, evidence, wave)
 	return out

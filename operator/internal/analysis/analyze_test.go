@@ -196,6 +196,13 @@ func TestVerdicts(t *testing.T) {
 			},
 			verdict: goes, best: "fused-m4r", arms: verdicts{"fused-m4r": goes},
 		},
+		"of candidates that absolute gates call Go the one that gains most over the baseline is best, not the first": {
+			edit: gates(
+				assayv1alpha1.Gate{Name: "same", Op: assayv1alpha1.ParityEqual},
+				assayv1alpha1.Gate{Name: "slo", Metric: "latency", At: at8, Op: assayv1alpha1.AtMost, Bound: "10s"},
+			),
+			verdict: goes, best: "fused-m4r", arms: verdicts{"fused-m4r": goes, "fused-naive": goes},
+		},
 		"an output that differs is NoGo however fast it is, and its times are not looked at": {
 			edit: gates(gainAt8("1.5")),
 			tamper: func(l *simulatedRun) {
@@ -216,6 +223,24 @@ func TestVerdicts(t *testing.T) {
 		"a baseline that disagrees with itself makes everything Invalid": {
 			tamper:  func(l *simulatedRun) { l.lastOf("loop").Result.Parity.Digest = strings.Repeat("ab", 32) },
 			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": invalid}, reason: "arm loop disagrees with itself", warning: "outputs differ",
+		},
+		"arms with inputs of their own are not compared by their outputs, which the report says": {
+			edit: func(spec *runSpec, template *templateSpec) {
+				gates(gainAt8("1.5"))(spec, template)
+				spec.Parity = assayv1alpha1.ParityPerArm
+			},
+			tamper: func(l *simulatedRun) {
+				l.each("fused-m4r", func(a *record.Attempt) { a.Result.Parity.Digest = strings.Repeat("ab", 32) })
+			},
+			verdict: goes, best: "fused-m4r", arms: verdicts{"fused-m4r": goes, "fused-naive": noGo}, warning: "the arms have different inputs",
+		},
+		"an arm with inputs of its own must still agree with itself": {
+			edit: func(spec *runSpec, template *templateSpec) {
+				gates(gainAt8("1.5"))(spec, template)
+				spec.Parity = assayv1alpha1.ParityPerArm
+			},
+			tamper:  func(l *simulatedRun) { l.lastOf("fused-m4r").Result.Parity.Digest = strings.Repeat("ab", 32) },
+			verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo}, reason: "disagrees with itself",
 		},
 		"outputs that may differ are not compared": {
 			edit: func(spec *runSpec, template *templateSpec) {

@@ -51,7 +51,7 @@ func judgeParity(exp *experiment.Experiment, parity *parityReport, point int, re
 	arm := armIndex(exp, result.Candidate)
 	switch {
 	case !parity.compared:
-		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, "the template says that outputs cannot be compared (parity: None)"
+		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, "outputs cannot be compared: the template has parity None, or the run PerArm"
 	case parity.baseline != "":
 		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, parity.baseline
 	case parity.wrong[result.Candidate] != "":

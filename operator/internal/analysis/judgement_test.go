@@ -220,6 +220,16 @@ func TestControls(t *testing.T) {
 			tamper:  func(l *simulatedRun) { l.lastOf("null").Result.Parity.Digest = strings.Repeat("ab", 32) },
 			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": invalid}, reason: "arm null disagrees with itself",
 		},
+		"a null arm has the baseline's inputs also where the other arms have their own": {
+			edit: withNull(func(spec *runSpec, template *templateSpec) {
+				gates(gainAt8("1.5"))(spec, template)
+				spec.Parity = assayv1alpha1.ParityPerArm
+			}), seconds: nullAt(1, factor(1.7)),
+			tamper: func(l *simulatedRun) {
+				l.each("null", func(a *record.Attempt) { a.Result.Parity.Digest = strings.Repeat("ab", 32) })
+			},
+			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": invalid}, reason: "arm null gives another output",
+		},
 		"a control phase that stays lets the gates decide": {
 			edit: withNull(within, "expand"), seconds: level, verdict: goes, arms: verdicts{"fused-m4r": goes, "fused-naive": goes},
 		},

@@ -16,7 +16,7 @@ type parityReport struct {
 	wrong map[string]string
 	// seen tells which arms gave an output at which points.
 	seen map[cell]bool
-	// compared is false when the template says that outputs legitimately differ.
+	// compared is false when the template says that outputs legitimately differ, or the run that its arms have different inputs.
 	compared bool
 }
 
@@ -39,6 +39,8 @@ func checkParity(exp *experiment.Experiment, attempts []*record.Attempt) *parity
 	if !report.compared {
 		return report
 	}
+	// An arm with inputs of its own is still held to its own outputs.
+	report.compared = exp.Spec.Parity != assayv1alpha1.ParityPerArm
 	points, arms := indexes(exp)
 	outputs := map[cell]output{}
 	split := map[cell]string{}
@@ -66,7 +68,8 @@ func checkParity(exp *experiment.Experiment, attempts []*record.Attempt) *parity
 			name := exp.Arms[arm].Name
 			mine, ok := outputs[c]
 			reason := split[c]
-			if reason == "" && ok && haveReference && mine.parity != reference.parity {
+			sameInputs := report.compared || exp.Arms[arm].Null
+			if reason == "" && sameInputs && ok && haveReference && mine.parity != reference.parity {
 				reason = fmt.Sprintf("at %s arm %s gives another output than the baseline: %s in %s, %s in %s", pointName(exp.Points[point].Key), name,
 					digestName(mine.parity), mine.attempt, digestName(reference.parity), reference.attempt)
 			}

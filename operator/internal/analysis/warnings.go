@@ -39,6 +39,9 @@ func parityWarnings(d *data, parity *parityReport) []string {
 	if parity.baseline != "" {
 		out = append(out, "outputs differ: "+parity.baseline)
 	}
+	if d.exp.Spec.Parity == assayv1alpha1.ParityPerArm {
+		out = append(out, "the arms have different inputs (spec.parity: PerArm): their outputs were not compared with each other")
+	}
 	for _, name := range d.exp.Candidates() {
 		if reason := parity.wrong[name]; reason != "" {
 			out = append(out, "outputs differ: "+reason)

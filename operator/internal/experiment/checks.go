@@ -93,6 +93,9 @@ var minSamples = map[assayv1alpha1.Statistic]int{
 func MinSamples(statistic assayv1alpha1.Statistic) int { return minSamples[statistic] }
 
 func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, points []record.Point, cells []record.Cell, problems *Invalid) {
+	if spec.Parity == assayv1alpha1.ParityPerArm && template.Parity == assayv1alpha1.ParityNone {
+		problems.add("spec.parity", "PerArm compares an arm's outputs with each other and the template has parity: None: remove spec.parity")
+	}
 	names := map[string]bool{}
 	for i, gate := range spec.Gates {
 		field := fmt.Sprintf("spec.gates[%d]", i)
@@ -109,6 +112,9 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Be
 		if gate.Op == assayv1alpha1.ParityEqual {
 			if template.Parity == assayv1alpha1.ParityNone {
 				problems.add(field+".op", "ParityEqual needs outputs that can be compared and the template has parity: None")
+			}
+			if spec.Parity == assayv1alpha1.ParityPerArm {
+				problems.add(field+".op", "ParityEqual compares arms and spec.parity is PerArm, which says that their outputs differ: remove one of the two")
 			}
 			continue
 		}

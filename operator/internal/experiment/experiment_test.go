@@ -216,6 +216,19 @@ func TestFreezeRefuses(t *testing.T) {
 			},
 			"spec.gates[0].op", "parity: None",
 		},
+		"a parity gate between arms with inputs of their own": {
+			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+				s.Parity = assayv1alpha1.ParityPerArm
+				s.Gates = []assayv1alpha1.Gate{{Name: "g", Op: assayv1alpha1.ParityEqual}}
+			},
+			"spec.gates[0].op", "spec.parity is PerArm",
+		},
+		"outputs compared per arm where they cannot be compared": {
+			func(s *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
+				s.Parity, tpl.Parity = assayv1alpha1.ParityPerArm, assayv1alpha1.ParityNone
+			},
+			"spec.parity", "remove spec.parity",
+		},
 		"a prediction on a metric that does not exist": {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				s.Predictions = []assayv1alpha1.Prediction{{Metric: "speed", Ratio: "2"}}

@@ -94,6 +94,7 @@ func TestAnExperimentCannotChange(t *testing.T) {
 		"sweep":       {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Sweep.Axes[0].Values = []string{"1"} }, "sweep is immutable"},
 		"no sweep":    {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Sweep = nil }, "sweep is immutable"},
 		"arms":        {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Arms = s.Arms[:2] }, "arms is immutable"},
+		"parity":      {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Parity = assayv1alpha1.ParityPerArm }, "parity is immutable"},
 		"design":      {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Design.Seed = 2 }, "design is immutable"},
 		"placement":   {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.CPUs = 2 }, "placement is immutable"},
 		"gates":       {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Gates[1].Bound = "1.4" }, "gates is immutable"},
