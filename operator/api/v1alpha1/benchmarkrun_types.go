@@ -102,8 +102,11 @@ type Sweep struct {
 // +kubebuilder:validation:Enum=PerArm
 type ParityScope string
 
-// ParityPerArm compares the outputs of an arm with each other only.
-const ParityPerArm ParityScope = "PerArm"
+// Parity scopes.
+const (
+	// ParityPerArm compares the outputs of an arm with each other only.
+	ParityPerArm ParityScope = "PerArm"
+)
 
 // Arm is one of the alternatives compared at every point.
 type Arm struct {
