@@ -152,23 +152,16 @@ func (d *data) phaseRatio(point, arm int, phase string) inference {
 	return found
 }
 
-// capByControls takes the decision from every gate whose control moved: the null arm's at the same point, of the same metric
-// and statistic, or any control phase of the gate's candidate at the same point.
-func capByControls(gates []GateResult, controls []ControlResult) {
-	for i := range gates {
-		gate := &gates[i]
-		if gate.Op == assayv1alpha1.ParityEqual || !decisive(gate.Outcome) {
-			continue
-		}
-		for _, c := range controls {
-			same := c.Phase != "" && c.Arm == gate.Candidate || c.Phase == "" && c.Metric == gate.Metric && c.Statistic == gate.Statistic
-			if c.Moved && same && c.Point == gate.Point {
-				gate.Message = fmt.Sprintf("%s, but %s: so large a difference comes about without the change, so this is not yet %s", gate.Message, c.Message, gate.Outcome)
-				gate.Outcome = assayv1alpha1.VerdictInconclusive
-				break
-			}
+// movedControl names the control of a gate that moved: the null arm's at the same point, of the same metric and statistic, or
+// any control phase of the gate's candidate at the same point.
+func movedControl(_ *data, j *judgement, gate *GateResult) string {
+	for _, c := range j.controls {
+		same := c.Phase != "" && c.Arm == gate.Candidate || c.Phase == "" && c.Metric == gate.Metric && c.Statistic == gate.Statistic
+		if c.Moved && same && c.Point == gate.Point {
+			return c.Message + ": so large a difference comes about without the change"
 		}
 	}
+	return ""
 }
 
 // controlWarnings raise what the controls show beside the gates: those that moved, those that could not be compared, and

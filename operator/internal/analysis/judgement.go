@@ -26,7 +26,7 @@ func judge(d *data, parity *parityReport, contenders []string) *judgement {
 	out.gates, out.relativeHalfWidth = gates, relativeHalfWidth(gates, parity, out.validBlocks)
 	holm(d, out.gates, p)
 	out.controls = judgeControls(d, parity)
-	capByControls(out.gates, out.controls)
+	capGates(d, out)
 	out.candidates = judgeCandidates(d.exp, out.gates, parity)
 	holmOverCandidates(d, out, p, contenders)
 	out.verdict = judgeRun(out.candidates)

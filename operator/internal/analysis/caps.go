@@ -1,0 +1,29 @@
+package analysis
+
+import (
+	"fmt"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// caps are the findings that leave a gate at most Inconclusive, in the order in which their reasons are written. Each looks at
+// one set of blocks and says why it doubts a gate's decision; empty where it does not.
+var caps = []func(d *data, j *judgement, gate *GateResult) string{
+	movedControl,
+}
+
+// capGates takes the decision from every gate that a finding doubts. Outputs that differ, differ: nothing caps those.
+func capGates(d *data, j *judgement) {
+	for i := range j.gates {
+		gate := &j.gates[i]
+		for _, doubt := range caps {
+			if gate.Op == assayv1alpha1.ParityEqual || !decisive(gate.Outcome) {
+				break
+			}
+			if why := doubt(d, j, gate); why != "" {
+				gate.Message = fmt.Sprintf("%s, but %s, so this is not yet %s", gate.Message, why, gate.Outcome)
+				gate.Outcome = assayv1alpha1.VerdictInconclusive
+			}
+		}
+	}
+}
