@@ -73,7 +73,10 @@ type data struct {
 	measured map[cell]map[string]bool
 	// nodes are the nodes of the blocks; empty when unknown.
 	nodes      map[string]string
-	lost       map[cell]loss
+	// lost is what every cell lost of the whole run, and completed how many of its trials that ran gave a result.
+	lost      map[cell]balance
+	completed map[cell]*completion
+	timedOut  timedOut
 	histograms map[*record.Histogram][]bar
 
 	series      map[quantity]map[string][]float64
@@ -99,7 +102,7 @@ func newData(exp *experiment.Experiment, chosen *selection, in func(block string
 	d := &data{
 		exp: exp, confidence: confidence(exp), gateConfidence: gateConfidence(exp),
 		trials: map[cell][]*record.Attempt{}, measured: map[cell]map[string]bool{}, nodes: map[string]string{},
-		lost: chosen.lost, histograms: chosen.histograms,
+		lost: chosen.lost, completed: chosen.completions(nil), timedOut: timedOut{}, histograms: chosen.histograms,
 		series: map[quantity]map[string][]float64{}, comparisons: map[comparison]inference{}, levels: map[quantity]inference{},
 	}
 	for _, attempt := range chosen.used {
@@ -114,6 +117,9 @@ func newData(exp *experiment.Experiment, chosen *selection, in func(block string
 	for attempt, kind := range chosen.kinds {
 		if c, ok := chosen.cells[attempt]; ok && (kind == failed || kind == unusable) && (in == nil || in(attempt.Block)) {
 			d.sawMeasured(c, attempt.Block)
+			if attempt.Outcome == record.TimedOut {
+				d.timedOut.add(c, attempt, exp.Template.TrialTimeout.Seconds())
+			}
 		}
 	}
 	return d

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -14,20 +15,21 @@ func judgeCandidates(exp *experiment.Experiment, gates []GateResult, parity *par
 	for _, name := range exp.Candidates() {
 		candidate := Candidate{Name: name}
 		byOutcome := map[assayv1alpha1.Verdict][]GateResult{}
-		blocking, hasGain := 0, false
+		blocking, hasGain, asked := 0, false, false
 		for _, gate := range gates {
 			if gate.Candidate != name || gate.Severity != assayv1alpha1.Blocking {
 				continue
 			}
 			blocking++
+			// The gate that every run has decides nothing by itself, or a run that asks for nothing would have a verdict.
+			asked = asked || timed(gate.Op) || gate.Op == assayv1alpha1.ParityEqual || named(exp, gate.Gate)
 			byOutcome[gate.Outcome] = append(byOutcome[gate.Outcome], gate)
-			relative := gate.Op == assayv1alpha1.RatioAtLeast || gate.Op == assayv1alpha1.RatioAtMost
-			if relative && !hasGain {
+			if relative(gate.Op) && !hasGain {
 				candidate.Gain, hasGain = gate.Estimate, true
 			}
 		}
 		switch {
-		case blocking == 0:
+		case !asked:
 			candidate.Reason = "no blocking gate applies to it"
 		case parity.baseline != "":
 			candidate.Verdict, candidate.Reason = assayv1alpha1.VerdictInvalid, "nothing can be compared with the baseline: "+parity.baseline
@@ -39,6 +41,10 @@ func judgeCandidates(exp *experiment.Experiment, gates []GateResult, parity *par
 		out = append(out, candidate)
 	}
 	return out
+}
+
+func named(exp *experiment.Experiment, gate string) bool {
+	return slices.ContainsFunc(exp.Spec.Gates, func(g assayv1alpha1.Gate) bool { return g.Name == gate })
 }
 
 // weakest takes the outcome that stands in the way, and the first gate that has it as the reason.

@@ -65,23 +65,6 @@ func exclusionWarnings(chosen *selection) []string {
 	return []string{"objects of the ledger that are not in the figures: " + strings.Join(parts, ", ")}
 }
 
-// lossWarnings name the arms that did not always give a result: what is left may be the easier half.
-func lossWarnings(d *data) []string {
-	var out []string
-	for arm := range d.exp.Arms {
-		var lost, total int
-		for point := range d.exp.Points {
-			l := d.lost[cell{point, arm}]
-			lost += l.failed
-			total += l.failed + l.invalid + l.missing + len(d.trials[cell{point, arm}])
-		}
-		if lost > 0 {
-			out = append(out, fmt.Sprintf("arm %s failed in %d of %d trials; its figures rest on the trials that succeeded", d.exp.Arms[arm].Name, lost, total))
-		}
-	}
-	return out
-}
-
 func isolationWarnings(d *data, levels map[string]int) []string {
 	if !noise.AsksExclusiveCPUs(&d.exp.Spec) {
 		return nil
