@@ -48,8 +48,11 @@ func (d *data) censors(metric string) (higher, lower bool) {
 // eachTimeout visits what the timed-out trials of a quantity's cell are known to have been at best, with the number of samples that
 // each stands for, in the order of the blocks.
 func (d *data) eachTimeout(q quantity, visit func(value float64, samples int64, block string)) {
+	if len(d.timedOut[q.cell]) == 0 {
+		return
+	}
 	higher, lower := d.censors(q.metric)
-	if len(d.timedOut[q.cell]) == 0 || !higher && !lower {
+	if !higher && !lower {
 		return
 	}
 	work := 1.0

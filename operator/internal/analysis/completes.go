@@ -3,7 +3,6 @@ package analysis
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -150,16 +149,18 @@ func timed(op assayv1alpha1.GateOperator) bool {
 	return op != assayv1alpha1.ParityEqual && op != assayv1alpha1.Completes
 }
 
-// brokenBaseline says that the baseline does not complete: what remains of it may be the easier half.
+// brokenBaseline says that the baseline, or the null arm, which is the baseline, does not complete: what remains of it may be the
+// easier half.
 func brokenBaseline(d *data, j *judgement, gate *GateResult) string {
-	baseline := d.exp.Baseline()
-	if baseline < 0 || !relative(gate.Op) {
+	if !relative(gate.Op) {
 		return ""
 	}
 	for _, other := range j.gates {
-		if other.Op == assayv1alpha1.Completes && other.Severity == assayv1alpha1.Blocking &&
-			other.Candidate == d.exp.Arms[baseline].Name && other.Outcome != assayv1alpha1.VerdictGo {
-			return fmt.Sprintf("the baseline does not complete (%s)", strings.TrimSuffix(other.Message, "."))
+		if other.Op != assayv1alpha1.Completes || other.Severity != assayv1alpha1.Blocking || other.Outcome == assayv1alpha1.VerdictGo {
+			continue
+		}
+		if arm := d.exp.Arms[armIndex(d.exp, other.Candidate)]; arm.Baseline || arm.Null {
+			return fmt.Sprintf("the baseline does not complete (arm %s: %s)", arm.Name, other.Message)
 		}
 	}
 	return ""

@@ -106,14 +106,15 @@ func failedAgainst(attempt *record.Attempt) string {
 	case attempt.Outcome == record.Failed && exited && attempt.Result != nil:
 		return ": but exitCode is 0 and there is a result, so that what it says contradicts itself"
 	case attempt.Outcome == record.NotStarted && started(attempt):
-		return ": but it has an exit code, a signal or a result, so that it did start, and counts as failed"
+		return ": but it has a signal, a result or an exit code other than 0, so that it did start, and counts as failed"
 	}
 	return ""
 }
 
 // started tells that a process ran, whatever the attempt's outcome says.
 func started(attempt *record.Attempt) bool {
-	return attempt.Outcome != record.NotStarted || attempt.ExitCode != nil || attempt.Signal != nil || attempt.Result != nil
+	ended := attempt.Result != nil || attempt.Signal != nil || attempt.ExitCode != nil && *attempt.ExitCode != 0
+	return attempt.Outcome != record.NotStarted || ended
 }
 
 func (s *selection) checkResult(exp *experiment.Experiment, result *record.Result) string {

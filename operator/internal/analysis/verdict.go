@@ -15,21 +15,22 @@ func judgeCandidates(exp *experiment.Experiment, gates []GateResult, parity *par
 	for _, name := range exp.Candidates() {
 		candidate := Candidate{Name: name}
 		byOutcome := map[assayv1alpha1.Verdict][]GateResult{}
-		blocking, hasGain, asked := 0, false, false
+		blocking, hasGain := 0, false
 		for _, gate := range gates {
 			if gate.Candidate != name || gate.Severity != assayv1alpha1.Blocking {
 				continue
 			}
-			blocking++
 			// The gate that every run has decides nothing by itself, or a run that asks for nothing would have a verdict.
-			asked = asked || timed(gate.Op) || gate.Op == assayv1alpha1.ParityEqual || named(exp, gate.Gate)
+			if gate.Op != assayv1alpha1.Completes || named(exp, gate.Gate) {
+				blocking++
+			}
 			byOutcome[gate.Outcome] = append(byOutcome[gate.Outcome], gate)
 			if relative(gate.Op) && !hasGain {
 				candidate.Gain, hasGain = gate.Estimate, true
 			}
 		}
 		switch {
-		case !asked:
+		case blocking == 0:
 			candidate.Reason = "no blocking gate applies to it"
 		case parity.baseline != "":
 			candidate.Verdict, candidate.Reason = assayv1alpha1.VerdictInvalid, "nothing can be compared with the baseline: "+parity.baseline
