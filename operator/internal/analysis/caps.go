@@ -12,6 +12,7 @@ var caps = []func(d *data, j *judgement, gate *GateResult) string{
 	movedControl,
 	brokenBaseline,
 	lostApart,
+	missingWave,
 }
 
 // capGates takes the decision from every gate that a finding doubts. Outputs that differ, differ, and trials that failed, failed:

@@ -24,6 +24,7 @@ const (
 	foreign     rejection = "not part of this experiment"
 	altered     rejection = "changed since it was analysed before"
 	unreadable  rejection = "unreadable"
+	absent      rejection = "missing"
 	staleLease  rejection = "under a stale lease"
 	superseded  rejection = "superseded by another execution of the block"
 	failed      rejection = "failed"
@@ -57,6 +58,8 @@ type selection struct {
 	lost       map[cell]balance
 	trials     Trials
 	digest     string
+	// gaps are the plans that are missing or cannot be read.
+	gaps []string
 	// purposes of the planned blocks.
 	purposes map[string]record.Purpose
 }
@@ -73,6 +76,7 @@ func selectTrials(exp *experiment.Experiment, evidence record.Evidence, wave int
 	for _, problem := range evidence.Problems {
 		s.reject(problem.Key, unreadable, "%s", problem.Reason)
 	}
+	s.findGaps(exp, evidence, wave)
 	planned := s.indexPlan(exp, evidence.Waves, wave)
 	genuine := s.rejectForeign(exp, planned, s.rejectAltered(evidence.Sealed, found, attempts))
 	for _, attempt := range genuine {
