@@ -150,10 +150,8 @@ func (s *selection) checkResult(exp *experiment.Experiment, result *record.Resul
 		}
 	}
 	for _, phase := range result.Phases {
-		for _, value := range phase.Samples {
-			if reason := meaningless(value, "s"); reason != "" {
-				return fmt.Sprintf("phase %s: %s", phase.Name, reason)
-			}
+		if average, _ := phase.Mean(); meaningless(average, "s") != "" {
+			return fmt.Sprintf("phase %s: its mean %s", phase.Name, meaningless(average, "s"))
 		}
 	}
 	return ""
