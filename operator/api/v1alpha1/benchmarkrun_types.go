@@ -425,6 +425,11 @@ type Constraint struct {
 	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?(n|u|m|k|M|G|T|Ki|Mi|Gi|Ti|ns|us|ms|s)?$`
 	// +kubebuilder:validation:MaxLength=32
 	Bound string `json:"bound"`
+
+	// allowWorse says that it is meant that op and the metric's direction reward what is worse. Without it such a constraint is
+	// refused.
+	// +optional
+	AllowWorse bool `json:"allowWorse,omitempty"`
 }
 
 // Search finds, for every arm, the highest load that meets the constraints.
@@ -448,7 +453,7 @@ type Search struct {
 }
 
 // GateOperator is how a gate compares.
-// +kubebuilder:validation:Enum=RatioAtLeast;RatioAtMost;AtLeast;AtMost;ParityEqual
+// +kubebuilder:validation:Enum=RatioAtLeast;RatioAtMost;AtLeast;AtMost;ParityEqual;Completes
 type GateOperator string
 
 // Gate operators.
@@ -463,6 +468,9 @@ const (
 	AtMost GateOperator = "AtMost"
 	// ParityEqual is Go when the candidate's outputs equal the baseline's at every point.
 	ParityEqual GateOperator = "ParityEqual"
+	// Completes is Go when the share of an arm's measured trials that gave a usable result is at least the bound, and NoGo when
+	// the share's exact upper limit is below it. With the bound 1 one failure is NoGo.
+	Completes GateOperator = "Completes"
 )
 
 // Severity tells whether a gate decides.
@@ -478,8 +486,9 @@ const (
 )
 
 // Gate is one condition under which a candidate is accepted, fixed before anything runs.
-// +kubebuilder:validation:XValidation:rule="self.op == 'ParityEqual' || (has(self.metric) && has(self.bound))",message="metric and bound are required unless op is ParityEqual"
+// +kubebuilder:validation:XValidation:rule="self.op in ['ParityEqual', 'Completes'] || (has(self.metric) && has(self.bound))",message="metric and bound are required unless op is ParityEqual or Completes"
 // +kubebuilder:validation:XValidation:rule="self.op != 'ParityEqual' || (!has(self.metric) && !has(self.bound) && !has(self.statistic))",message="op ParityEqual takes no metric, statistic or bound"
+// +kubebuilder:validation:XValidation:rule="self.op != 'Completes' || (!has(self.metric) && !has(self.statistic))",message="op Completes takes no metric or statistic"
 type Gate struct {
 	// name of the gate.
 	// +required
@@ -500,7 +509,7 @@ type Gate struct {
 	// +optional
 	At ParameterValues `json:"at,omitempty"`
 
-	// candidate arm judged; empty means every arm but the baseline.
+	// candidate arm judged; empty means every arm but the baseline. With op Completes it is any arm, and empty means every arm.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Candidate string `json:"candidate,omitempty"`
@@ -510,11 +519,16 @@ type Gate struct {
 	Op GateOperator `json:"op"`
 
 	// bound compared with: a number, or for AtLeast and AtMost a quantity or duration in the metric's base unit, e.g.
-	// "1.5", "2ms", "23k".
+	// "1.5", "2ms", "23k". For Completes a share of the trials such as "0.95" or "95%"; empty means all of them.
 	// +optional
-	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?(n|u|m|k|M|G|T|Ki|Mi|Gi|Ti|ns|us|ms|s)?$`
+	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?(%|n|u|m|k|M|G|T|Ki|Mi|Gi|Ti|ns|us|ms|s)?$`
 	// +kubebuilder:validation:MaxLength=32
 	Bound string `json:"bound,omitempty"`
+
+	// allowWorse says that it is meant that op and the metric's direction reward what is worse, such as AtLeast on a time. Without
+	// it such a gate is refused.
+	// +optional
+	AllowWorse bool `json:"allowWorse,omitempty"`
 
 	// severity tells whether the gate decides.
 	// +optional

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/local"
@@ -128,7 +131,13 @@ func tell(frozen *experiment.Experiment, first *record.Wave) planned {
 		if gate.Metric != "" {
 			text = strings.TrimSpace(fmt.Sprintf("%s %s %s %s", gate.Metric, gate.Statistic, gate.Op, gate.Bound))
 		}
+		if gate.Op == assayv1alpha1.Completes {
+			text = fmt.Sprintf("%s %s", gate.Op, cmp.Or(gate.Bound, "1"))
+		}
 		out.Gates = append(out.Gates, gate.Name+": "+text)
+	}
+	if slices.ContainsFunc(frozen.Completions(), func(c experiment.Completion) bool { return c.Implicit }) {
+		out.Gates = append(out.Gates, fmt.Sprintf("%s: %s 1 of every arm (implicit)", experiment.CompletesGate, assayv1alpha1.Completes))
 	}
 	return out
 }

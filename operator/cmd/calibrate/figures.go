@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,13 @@ func newFiguresCommand() *cobra.Command {
 				return err
 			}
 			figures := calibrate.Figures(tallies)
+			share, err := calibrate.Censored(s.runs, s.seed, func(what string) { fmt.Fprintln(cmd.ErrOrStderr(), what) })
+			if err != nil {
+				return err
+			}
+			figures = append(figures, calibrate.Figure{
+				Figure: calibrate.CensoredFigure, Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of,
+			})
 			r.slowdowns = nil
 			measured, err := r.measure(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {

@@ -72,8 +72,12 @@ type data struct {
 	// measured are the blocks of a cell in which a trial was measured and counts, failed ones included.
 	measured map[cell]map[string]bool
 	// nodes are the nodes of the blocks; empty when unknown.
-	nodes      map[string]string
-	lost       map[cell]loss
+	nodes map[string]string
+	// lost is what every cell lost of the whole run, and completed how many of its trials that ran gave a result.
+	lost       map[cell]balance
+	completed  map[cell]*completion
+	timedOut   timedOut
+	gaps       []string
 	histograms map[*record.Histogram][]bar
 
 	series      map[quantity]map[string][]float64
@@ -99,7 +103,7 @@ func newData(exp *experiment.Experiment, chosen *selection, in func(block string
 	d := &data{
 		exp: exp, confidence: confidence(exp), gateConfidence: gateConfidence(exp),
 		trials: map[cell][]*record.Attempt{}, measured: map[cell]map[string]bool{}, nodes: map[string]string{},
-		lost: chosen.lost, histograms: chosen.histograms,
+		lost: chosen.lost, completed: chosen.completions(nil), timedOut: timedOut{}, gaps: chosen.gaps, histograms: chosen.histograms,
 		series: map[quantity]map[string][]float64{}, comparisons: map[comparison]inference{}, levels: map[quantity]inference{},
 	}
 	for _, attempt := range chosen.used {
@@ -114,6 +118,9 @@ func newData(exp *experiment.Experiment, chosen *selection, in func(block string
 	for attempt, kind := range chosen.kinds {
 		if c, ok := chosen.cells[attempt]; ok && (kind == failed || kind == unusable) && (in == nil || in(attempt.Block)) {
 			d.sawMeasured(c, attempt.Block)
+			if attempt.Outcome == record.TimedOut {
+				d.timedOut.add(c, attempt, exp.Template.TrialTimeout.Seconds())
+			}
 		}
 	}
 	return d

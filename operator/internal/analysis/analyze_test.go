@@ -260,30 +260,30 @@ func TestVerdicts(t *testing.T) {
 			tamper:  func(l *simulatedRun) { l.attempts = nil },
 			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": invalid}, reason: "gave no output",
 		},
-		"a candidate that always fails is Invalid, says why, and does not spoil the other": {
+		"a candidate that always fails is NoGo, says why, and does not spoil the other": {
 			edit: gates(gainAt8("1.5")),
 			tamper: func(l *simulatedRun) {
 				l.each("fused-naive", func(a *record.Attempt) {
 					a.Outcome, a.Result, a.Message, a.ExitCode = record.Failed, nil, "exit status 3", ptr.To(3)
 				})
 			},
-			verdict: goes, best: "fused-m4r", arms: verdicts{"fused-m4r": goes, "fused-naive": invalid}, warning: "arm fused-naive failed in 64 of 64 trials",
+			verdict: goes, best: "fused-m4r", arms: verdicts{"fused-m4r": goes, "fused-naive": noGo}, warning: "arm fused-naive lost 64 of 64 trials (64 failed), first w000-b0000-s00001",
 		},
 		"NoGo and Invalid together are Invalid, not NoGo": {
 			edit: gates(gainAt8("100")),
 			tamper: func(l *simulatedRun) {
-				l.each("fused-naive", func(a *record.Attempt) { a.Outcome, a.Result = record.TimedOut, nil })
+				l.each("fused-naive", func(a *record.Attempt) { a.Outcome, a.Result = record.NotStarted, nil })
 			},
 			verdict: invalid, arms: verdicts{"fused-m4r": noGo, "fused-naive": invalid},
 		},
-		"values that are not positive have no ratio": {
+		"a candidate whose figures are not positive gives a gate on a ratio nothing, which is a failure": {
 			edit: gates(gainAt8("1.5")),
 			tamper: func(l *simulatedRun) {
 				l.each("fused-m4r", func(a *record.Attempt) {
 					a.Result.Metrics["throughput"] = record.Metric{Unit: "queries/s", Value: ptr.To(0.0)}
 				})
 			},
-			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": noGo}, reason: "not positive",
+			verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo}, reason: "value of metric throughput is 0, and the ratio",
 		},
 		"a metric in another unit is excluded, never converted": {
 			edit: gates(gainAt8("1.5")),
@@ -292,16 +292,16 @@ func TestVerdicts(t *testing.T) {
 					a.Result.Metrics["latency"] = record.Metric{Unit: "ms", Samples: []float64{1}}
 				})
 			},
-			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": noGo}, reason: "invalid", warning: "reporting something that cannot be used",
+			verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo}, reason: `metric latency is in "ms"`, warning: "reporting something that cannot be used",
 		},
-		"a metric that is missing leaves its gate without data": {
+		"a metric that is missing is a failure": {
 			edit: gates(gainAt8("1.5")),
 			tamper: func(l *simulatedRun) {
 				l.each("fused-m4r", func(a *record.Attempt) { delete(a.Result.Metrics, "throughput") })
 			},
-			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": noGo}, reason: "too little valid data", warning: "metric throughput has no value in 64 of 192 results",
+			verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo}, reason: "metric throughput is absent", warning: "arm fused-m4r lost 64 of 64 trials",
 		},
-		"a metric that is optional may be missing, and its gate is without data all the same": {
+		"a metric that is optional may be missing, but where a gate needs it that is a failure all the same": {
 			edit: func(spec *runSpec, template *templateSpec) {
 				gates(gainAt8("1.5"))(spec, template)
 				for i := range template.Metrics {
@@ -311,14 +311,14 @@ func TestVerdicts(t *testing.T) {
 			tamper: func(l *simulatedRun) {
 				l.each("fused-m4r", func(a *record.Attempt) { delete(a.Result.Metrics, "throughput") })
 			},
-			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": noGo}, reason: "too little valid data", without: "metric throughput",
+			verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo}, reason: "16 unusable", without: "metric throughput has no",
 		},
 		"a result without a parity digest does not count": {
 			edit: gates(gainAt8("1.5")),
 			tamper: func(l *simulatedRun) {
 				l.each("fused-m4r", func(a *record.Attempt) { a.Result.Parity = nil })
 			},
-			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": noGo}, warning: "reporting something",
+			verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo}, warning: "reporting something",
 		},
 		"more than the machine can do raises a warning": {
 			edit: gates(gainAt8("1.5")),
@@ -694,25 +694,25 @@ func TestAnalysisIsTheSameInWhateverOrderTheEvidenceComes(t *testing.T) {
 	}
 }
 
-func TestLevelsAndRatiosAgree(t *testing.T) {
-	got := simulated(t, 6, simulate.Machine{Seed: 1, Noise: quiet}, nil).analyze()
-	level := map[[4]string]float64{}
-	for _, a := range got.Arms {
-		level[[4]string{a.Point, a.Arm, a.Metric, string(a.Statistic)}] = a.Estimate.Value
-	}
+func TestABoundIsHeldAgainstTheLevelThatIsShown(t *testing.T) {
+	l := simulated(t, 6, simulate.Machine{Seed: 1, Noise: quiet}, nil)
+	got := l.analyze()
 	compared := 0
-	for _, r := range got.Ratios {
-		if r.Statistic == assayv1alpha1.StatisticP95 {
+	for _, gate := range got.Gates {
+		if gate.Op != assayv1alpha1.AtMost {
 			continue
 		}
-		compared++
-		want := level[[4]string{r.Point, r.Candidate, r.Metric, string(r.Statistic)}] / level[[4]string{r.Point, "loop", r.Metric, string(r.Statistic)}]
-		if diff := r.Estimate.Value/want - 1; diff > 1e-9 || diff < -1e-9 {
-			t.Errorf("%s of %s at %s: ratio %v, ratio of levels %v", r.Metric, r.Candidate, r.Point, r.Estimate.Value, want)
+		for _, a := range got.Arms {
+			if a.Arm == gate.Candidate && a.Point == gate.Point && a.Metric == gate.Metric && a.Statistic == gate.Statistic {
+				compared++
+				if a.Estimate.Value != gate.Estimate.Value {
+					t.Errorf("%s of %s at %s: %v is shown and %v judged", a.Metric, a.Arm, a.Point, a.Estimate.Value, gate.Estimate.Value)
+				}
+			}
 		}
 	}
-	if compared != 16 {
-		t.Errorf("%d ratios compared", compared)
+	if compared != 8 {
+		t.Errorf("%d levels compared", compared)
 	}
 }
 

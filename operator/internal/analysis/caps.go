@@ -10,14 +10,18 @@ import (
 // one set of blocks and says why it doubts a gate's decision; empty where it does not.
 var caps = []func(d *data, j *judgement, gate *GateResult) string{
 	movedControl,
+	brokenBaseline,
+	lostApart,
+	missingWave,
 }
 
-// capGates takes the decision from every gate that a finding doubts. Outputs that differ, differ: nothing caps those.
+// capGates takes the decision from every gate that a finding doubts. Outputs that differ, differ, and trials that failed, failed:
+// nothing caps those.
 func capGates(d *data, j *judgement) {
 	for i := range j.gates {
 		gate := &j.gates[i]
 		for _, doubt := range caps {
-			if gate.Op == assayv1alpha1.ParityEqual || !decisive(gate.Outcome) {
+			if !timed(gate.Op) || !decisive(gate.Outcome) {
 				break
 			}
 			if why := doubt(d, j, gate); why != "" {

@@ -19,7 +19,7 @@ func gateConfidence(exp *experiment.Experiment) float64 {
 
 func level(text string, otherwise float64) float64 {
 	value, err := strconv.ParseFloat(text, 64)
-	if err != nil || value < 0.5 || value >= 1 {
+	if err != nil || !(value >= 0.5 && value < 1) {
 		return otherwise
 	}
 	return value

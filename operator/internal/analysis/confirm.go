@@ -23,7 +23,7 @@ func confirm(screened, fresh *judgement, parity *parityReport) *judgement {
 		out.controls = fresh.controls
 	}
 	for i, gate := range out.gates {
-		if fresh != nil && slices.Contains(decided, gate.Candidate) && gate.Op != assayv1alpha1.ParityEqual {
+		if fresh != nil && slices.Contains(decided, gate.Candidate) && timed(gate.Op) {
 			// The same gates, candidates and points were judged, in the same order.
 			out.gates[i] = fresh.gates[i]
 			out.gates[i].Message += fmt.Sprintf("; on the confirming blocks alone, screened %s at %s", gate.Outcome, describe(gate.Estimate))

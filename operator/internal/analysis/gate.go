@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -12,9 +13,13 @@ import (
 // tails are the p-values of a gate's two decisions; 1 where there is none.
 type tails struct{ goes, fails float64 }
 
-// visitGates calls visit for every gate, candidate and point that it applies to, in a fixed order.
+// visitGates calls visit for every gate, candidate and point that it applies to, in a fixed order; but for those on completing,
+// which look at all their points at once.
 func visitGates(exp *experiment.Experiment, visit func(gate assayv1alpha1.Gate, candidate string, point int)) {
 	for _, gate := range exp.Spec.Gates {
+		if gate.Op == assayv1alpha1.Completes {
+			continue
+		}
 		for _, candidate := range exp.Candidates() {
 			if gate.Candidate != "" && gate.Candidate != candidate {
 				continue
@@ -44,6 +49,9 @@ func judgeGates(d *data, parity *parityReport) ([]GateResult, []tails) {
 		}
 		out, all = append(out, result), append(all, p)
 	})
+	for _, result := range judgeCompletes(d) {
+		out, all = append(out, result), append(all, tails{1, 1})
+	}
 	return out, all
 }
 
@@ -79,7 +87,11 @@ func judgeTiming(d *data, parity *parityReport, gate assayv1alpha1.Gate, point i
 	if result.Statistic == "" {
 		result.Statistic = metric.Statistic
 	}
-	relative := gate.Op == assayv1alpha1.RatioAtLeast || gate.Op == assayv1alpha1.RatioAtMost
+	if why := experiment.RewardsWorse(gate.Op, gate.AllowWorse, metric); why != "" {
+		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, why
+		return tails{1, 1}
+	}
+	relative := relative(gate.Op)
 	unit := metric.Unit
 	if relative {
 		unit = ""
@@ -97,10 +109,15 @@ func judgeTiming(d *data, parity *parityReport, gate assayv1alpha1.Gate, point i
 
 	arm := armIndex(d.exp, result.Candidate)
 	var found inference
+	mine := quantity{cell{point, arm}, gate.Metric, result.Statistic}
+	known := d.openEnds(mine)
 	if relative {
 		found = d.ratio(point, arm, gate.Metric, result.Statistic)
+		theirs := mine
+		theirs.arm = d.exp.Baseline()
+		known = known.over(d.openEnds(theirs))
 	} else {
-		found = d.level(quantity{cell{point, arm}, gate.Metric, result.Statistic})
+		found = d.level(mine)
 	}
 	found = found.at(d.gateConfidence)
 	result.Estimate, result.Confidence = found.estimate(metric.Unit), d.gateConfidence
@@ -114,6 +131,7 @@ func judgeTiming(d *data, parity *parityReport, gate assayv1alpha1.Gate, point i
 	}
 	result.MinimumDetectableEffect = found.minimumDetectableEffect(d.gateConfidence)
 	decide(found, bound, d.gateConfidence, result)
+	known.settles(d.openEnds(mine), asksAtLeast(gate.Op), result)
 	switch result.Outcome {
 	case assayv1alpha1.VerdictGo:
 		return tails{found.tail(bound), 1}
@@ -126,12 +144,9 @@ func judgeTiming(d *data, parity *parityReport, gate assayv1alpha1.Gate, point i
 
 // decide compares the whole interval with the bound, never the estimate alone.
 func decide(found inference, bound, confidence float64, result *GateResult) {
-	atLeast := result.Op == assayv1alpha1.RatioAtLeast || result.Op == assayv1alpha1.AtLeast
-	holds, fails := found.low >= bound, found.high < bound
-	asked := "at least"
-	if !atLeast {
-		holds, fails = found.high <= bound, found.low > bound
-		asked = "at most"
+	holds, fails, asked := atLeast(found.low, bound), below(found.high, bound), "at least"
+	if !asksAtLeast(result.Op) {
+		holds, fails, asked = atLeast(bound, found.high), below(bound, found.low), "at most"
 	}
 	text := fmt.Sprintf("%s against %s %s", describe(result.Estimate), asked, formatNumber(bound, result.Estimate.Shown()))
 	switch {
@@ -150,6 +165,21 @@ func decide(found inference, bound, confidence float64, result *GateResult) {
 	}
 }
 
+func asksAtLeast(op assayv1alpha1.GateOperator) bool {
+	return op == assayv1alpha1.RatioAtLeast || op == assayv1alpha1.AtLeast
+}
+
+// boundTolerance is how far, relative to itself, a figure may miss its bound by rounding: sums over blocks, logarithms and
+// exponentials each cost a few units in the last place, and the analysis prints 12 digits (round).
+const boundTolerance = 1e-11
+
+// atLeast and below compare a figure with a bound so that one exactly at its bound never misses it by rounding.
+func atLeast(value, bound float64) bool { return !below(value, bound) }
+
+func below(value, bound float64) bool {
+	return value < bound-boundTolerance*max(math.Abs(value), math.Abs(bound))
+}
+
 func furtherBlocks(more *int) string {
 	if more == nil {
 		return "the estimate is so close to it that no number of blocks would decide"
@@ -165,7 +195,7 @@ func (d *data) losses(point, arm int, relative bool) string {
 		arms = append(arms, baseline)
 	}
 	for _, a := range arms {
-		if lost := d.lost[cell{point, a}].String(); lost != "" {
+		if lost := d.lost[cell{point, a}].lost; lost.total() > 0 {
 			text += fmt.Sprintf("; of arm %s: %s", d.exp.Arms[a].Name, lost)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 func holm(d *data, results []GateResult, p []tails) {
 	families := map[string][]int{}
 	for i, result := range results {
-		if result.Severity == assayv1alpha1.Blocking && result.Op != assayv1alpha1.ParityEqual && result.Outcome != assayv1alpha1.VerdictInvalid {
+		if result.Severity == assayv1alpha1.Blocking && timed(result.Op) && result.Outcome != assayv1alpha1.VerdictInvalid {
 			families[result.Candidate] = append(families[result.Candidate], i)
 		}
 	}
@@ -38,7 +38,7 @@ func holm(d *data, results []GateResult, p []tails) {
 func holmOverCandidates(d *data, j *judgement, p []tails, contenders []string) {
 	weakest := map[string]float64{}
 	for i, result := range j.gates {
-		if result.Severity == assayv1alpha1.Blocking && result.Op != assayv1alpha1.ParityEqual && slices.Contains(contenders, result.Candidate) {
+		if result.Severity == assayv1alpha1.Blocking && timed(result.Op) && slices.Contains(contenders, result.Candidate) {
 			weakest[result.Candidate] = max(weakest[result.Candidate], p[i].goes)
 		}
 	}

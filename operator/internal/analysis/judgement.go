@@ -53,7 +53,7 @@ func relativeHalfWidth(gates []GateResult, parity *parityReport, validBlocks int
 	widest, found := 0.0, false
 	for _, gate := range gates {
 		hopeless := (gate.Estimate == nil || gate.Estimate.Blocks < minBlocks) && validBlocks >= minBlocks
-		if gate.Severity != assayv1alpha1.Blocking || gate.Op == assayv1alpha1.ParityEqual || hopeless || parity.refused(gate.Candidate) != "" {
+		if gate.Severity != assayv1alpha1.Blocking || !timed(gate.Op) || hopeless || parity.refused(gate.Candidate) != "" {
 			continue
 		}
 		if gate.Estimate == nil || gate.Estimate.Low == nil || gate.Estimate.High == nil || gate.Estimate.Value == 0 {
@@ -68,15 +68,19 @@ func relativeHalfWidth(gates []GateResult, parity *parityReport, validBlocks int
 	return finite(widest)
 }
 
-// decided are the candidates that times made Go or NoGo. What parity decides needs no second look: an output that differs,
-// differs.
+// decided are the candidates that times made Go or NoGo. What parity decides, or a trial that failed, needs no second look: an
+// output that differs, differs.
 func (j *judgement) decided(parity *parityReport) []string {
 	var out []string
 	for _, candidate := range j.candidates {
 		byTimes := slices.ContainsFunc(j.gates, func(gate GateResult) bool {
-			return gate.Candidate == candidate.Name && gate.Severity == assayv1alpha1.Blocking && gate.Op != assayv1alpha1.ParityEqual
+			return gate.Candidate == candidate.Name && gate.Severity == assayv1alpha1.Blocking && timed(gate.Op)
 		})
-		if byTimes && parity.refused(candidate.Name) == "" && decisive(candidate.Verdict) {
+		incomplete := slices.ContainsFunc(j.gates, func(gate GateResult) bool {
+			return gate.Candidate == candidate.Name && gate.Severity == assayv1alpha1.Blocking && gate.Op == assayv1alpha1.Completes &&
+				gate.Outcome == assayv1alpha1.VerdictNoGo
+		})
+		if byTimes && !incomplete && parity.refused(candidate.Name) == "" && decisive(candidate.Verdict) {
 			out = append(out, candidate.Name)
 		}
 	}

@@ -72,6 +72,11 @@ func (d *data) newPool(q quantity, blocks map[string]int) *pool {
 			}
 		}
 	}
+	d.eachTimeout(q, func(value float64, count int64, block string) {
+		if at, ok := blocks[block]; ok {
+			add(value, count, at)
+		}
+	})
 	slices.SortFunc(samples, func(a, b sample) int {
 		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.block, b.block), cmp.Compare(a.count, b.count))
 	})
@@ -94,6 +99,20 @@ func (d *data) newPool(q quantity, blocks map[string]int) *pool {
 	return p
 }
 
+// positive tells that the percentile is positive under any weighting of the blocks: it is in each of them.
+func (p *pool) positive(share float64) bool {
+	others := make([]int64, len(p.totals))
+	for i := 0; i < len(p.values) && !(p.values[i] > 0); i++ {
+		others[p.block[i]] += p.samples(i)
+	}
+	for block, count := range others {
+		if count >= nearestRank(share, p.totals[block]) {
+			return false
+		}
+	}
+	return true
+}
+
 // samples of the i-th value.
 func (p *pool) samples(i int) int64 {
 	if p.count == nil {
@@ -105,7 +124,7 @@ func (p *pool) samples(i int) int64 {
 // percentile is the smallest value that at least the share p of the weighted samples does not exceed (nearest rank).
 func (p *pool) percentile(share float64, weights []int64) float64 {
 	total := weigh(p.totals, weights)
-	rank := max(1, int64(math.Ceil(share*float64(total)-1e-9)))
+	rank := nearestRank(share, total)
 	mark := sort.Search(len(p.marks), func(i int) bool { return weigh(p.marks[i], weights) >= rank }) - 1
 	below := weigh(p.marks[mark], weights)
 	for i := mark * p.stride; i < len(p.values); i++ {
@@ -114,6 +133,11 @@ func (p *pool) percentile(share float64, weights []int64) float64 {
 		}
 	}
 	return p.values[len(p.values)-1]
+}
+
+// nearestRank is which of the sorted samples is the percentile.
+func nearestRank(share float64, total int64) int64 {
+	return max(1, int64(math.Ceil(share*float64(total)-1e-9)))
 }
 
 func weigh(counts, weights []int64) int64 {
@@ -145,6 +169,7 @@ func (d *data) blocksWith(c cell, metric string) map[string]bool {
 			out[attempt.Block] = true
 		}
 	}
+	d.eachTimeout(quantity{cell: c, metric: metric}, func(_ float64, _ int64, block string) { out[block] = true })
 	return out
 }
 
@@ -190,7 +215,7 @@ func (d *data) percentileRatio(mine, theirs quantity, share float64) inference {
 		out.value = math.NaN() // Absent, and not zero.
 		return out
 	}
-	if a.values[0] <= 0 || b.values[0] <= 0 {
+	if !a.positive(share) || !b.positive(share) {
 		return inference{reason: fmt.Sprintf("%s has values that are not positive, and a ratio needs positive ones", mine.metric)}
 	}
 	return d.bootstrap(mine, out, func(weights []int64) float64 {

@@ -23,7 +23,8 @@ func sums(attempts []*record.Attempt, problems []record.Problem) checksums {
 		out[source.Key] = source.SHA256
 	}
 	for _, problem := range problems {
-		if strings.HasPrefix(problem.Key, "attempts/") {
+		// An object too large to be read has no sum.
+		if strings.HasPrefix(problem.Key, "attempts/") && problem.SHA256 != "" {
 			out[problem.Key] = problem.SHA256
 		}
 	}

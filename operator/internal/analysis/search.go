@@ -51,7 +51,10 @@ func searchResults(all *data, chosen *selection, parity *parityReport, waves []r
 	fresh := newData(exp, chosen, chosen.only(record.Confirm))
 	planned := map[record.Purpose]map[cell]int{record.Screen: {}, record.Search: {}, record.Confirm: {}}
 	chosen.eachPlanned(exp, waves, func(purpose record.Purpose, _ string, c cell) { planned[purpose][c]++ })
-	failures := chosen.failures()
+	completed := map[record.Purpose]map[cell]*completion{}
+	for _, purpose := range []record.Purpose{record.Search, record.Confirm} {
+		completed[purpose] = chosen.completions(chosen.only(purpose))
+	}
 	rules := exp.Search()
 	var out []SearchResult
 	for arm := range exp.Arms {
@@ -68,9 +71,9 @@ func searchResults(all *data, chosen *selection, parity *parityReport, waves []r
 			if n == 0 {
 				continue
 			}
-			level := search.Level{Index: point, Load: rules.Loads[point], Probe: probing.judgeLoad(c, n, failures[record.Search][c])}
+			level := search.Level{Index: point, Load: rules.Loads[point], Probe: probing.judgeLoad(c, n, completed[record.Search][c])}
 			if n := planned[record.Confirm][c]; n > 0 {
-				found := fresh.judgeLoad(c, n, failures[record.Confirm][c])
+				found := fresh.judgeLoad(c, n, completed[record.Confirm][c])
 				level.Fresh = &found
 			}
 			result.Levels = append(result.Levels, level)
@@ -106,11 +109,13 @@ func (r *SearchResult) answer(all *data, rules search.Search, arm int) {
 	}
 }
 
-// judgeLoad holds one arm at one load against every constraint.
-func (d *data) judgeLoad(c cell, planned int, failure string) search.Finding {
+// judgeLoad holds one arm at one load against every constraint. What a program does not complete at a load, it does not sustain: the
+// rule is that of the gate that every run has, by which one failure is enough.
+func (d *data) judgeLoad(c cell, planned int, completed *completion) search.Finding {
 	out := search.Finding{Outcome: search.Feasible, Planned: planned, Blocks: len(d.measured[c])}
-	if failure != "" {
-		out.Outcome, out.Constraint, out.Breached = search.Failed, "completing: "+failure, true
+	if completed != nil && completed.first != nil {
+		out.Outcome, out.Breached = search.Failed, true
+		out.Constraint = fmt.Sprintf("completing: trial %s %s", completed.first.Trial, completed.why)
 		return out
 	}
 	for _, constraint := range d.exp.Spec.Search.SubjectTo {
@@ -130,7 +135,7 @@ func (d *data) judgeLoad(c cell, planned int, failure string) search.Finding {
 // judgeConstraint compares the whole interval with the bound, as a gate does; breached tells that the estimate misses it.
 func (d *data) judgeConstraint(c cell, constraint assayv1alpha1.Constraint) (outcome search.Outcome, breached bool) {
 	metric := d.exp.Metric(constraint.Metric)
-	if metric == nil {
+	if metric == nil || experiment.RewardsWorse(constraint.Op, constraint.AllowWorse, metric) != "" {
 		return search.Uncertain, false
 	}
 	bound, err := experiment.ParseBound(constraint.Bound, metric.Unit)
@@ -143,9 +148,9 @@ func (d *data) judgeConstraint(c cell, constraint assayv1alpha1.Constraint) (out
 		return search.Uncertain, false
 	}
 	found = found.at(d.gateConfidence)
-	holds, fails, breached := found.high <= bound, found.low > bound, found.value > bound
+	holds, fails, breached := atLeast(bound, found.high), below(bound, found.low), below(bound, found.value)
 	if constraint.Op == assayv1alpha1.AtLeast {
-		holds, fails, breached = found.low >= bound, found.high < bound, found.value < bound
+		holds, fails, breached = atLeast(found.low, bound), below(found.high, bound), below(found.value, bound)
 	}
 	switch {
 	case holds:
@@ -155,30 +160,4 @@ func (d *data) judgeConstraint(c cell, constraint assayv1alpha1.Constraint) (out
 	default:
 		return search.Uncertain, breached
 	}
-}
-
-// failures say for every purpose and cell how its first trial failed that did. What a program does not complete at a load, it
-// does not sustain.
-func (s *selection) failures() map[record.Purpose]map[cell]string {
-	first := map[record.Purpose]map[cell]*record.Attempt{}
-	for attempt, kind := range s.kinds {
-		if kind != failed {
-			continue
-		}
-		purpose, c := s.purposes[attempt.Block], s.cells[attempt]
-		if first[purpose] == nil {
-			first[purpose] = map[cell]*record.Attempt{}
-		}
-		if have := first[purpose][c]; have == nil || attempt.Trial < have.Trial {
-			first[purpose][c] = attempt
-		}
-	}
-	out := map[record.Purpose]map[cell]string{}
-	for purpose, cells := range first {
-		out[purpose] = map[cell]string{}
-		for c, attempt := range cells {
-			out[purpose][c] = fmt.Sprintf("trial %s %s", attempt.Trial, attempt.Outcome)
-		}
-	}
-	return out
 }

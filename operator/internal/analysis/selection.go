@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -26,6 +24,7 @@ const (
 	foreign     rejection = "not part of this experiment"
 	altered     rejection = "changed since it was analysed before"
 	unreadable  rejection = "unreadable"
+	absent      rejection = "missing"
 	staleLease  rejection = "under a stale lease"
 	superseded  rejection = "superseded by another execution of the block"
 	failed      rejection = "failed"
@@ -38,22 +37,6 @@ const (
 type exclusion struct {
 	Exclusion
 	kind rejection
-}
-
-// loss counts the trials of a cell that left no figure.
-type loss struct{ failed, invalid, missing int }
-
-func (l loss) String() string {
-	var parts []string
-	for _, part := range []struct {
-		count int
-		word  string
-	}{{l.failed, "failed"}, {l.invalid, "invalid"}, {l.missing, "missing"}} {
-		if part.count > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.word))
-		}
-	}
-	return strings.Join(parts, ", ")
 }
 
 // selection sorts the evidence into what counts and what does not.
@@ -72,9 +55,11 @@ type selection struct {
 	hard       map[string]any
 	isolation  map[string]int
 	noise      noiseFindings
-	lost       map[cell]loss
+	lost       map[cell]balance
 	trials     Trials
 	digest     string
+	// gaps are the plans that are missing or cannot be read.
+	gaps []string
 	// purposes of the planned blocks.
 	purposes map[string]record.Purpose
 }
@@ -82,7 +67,7 @@ type selection struct {
 func selectTrials(exp *experiment.Experiment, evidence record.Evidence, wave int) *selection {
 	s := &selection{
 		cells: map[*record.Attempt]cell{}, histograms: map[*record.Histogram][]bar{},
-		isolation: map[string]int{}, lost: map[cell]loss{}, kinds: map[*record.Attempt]rejection{},
+		isolation: map[string]int{}, lost: map[cell]balance{}, kinds: map[*record.Attempt]rejection{},
 		purposes: map[string]record.Purpose{},
 	}
 	attempts := upTo(evidence.Attempts, wave)
@@ -91,6 +76,7 @@ func selectTrials(exp *experiment.Experiment, evidence record.Evidence, wave int
 	for _, problem := range evidence.Problems {
 		s.reject(problem.Key, unreadable, "%s", problem.Reason)
 	}
+	s.findGaps(exp, evidence, wave)
 	planned := s.indexPlan(exp, evidence.Waves, wave)
 	genuine := s.rejectForeign(exp, planned, s.rejectAltered(evidence.Sealed, found, attempts))
 	for _, attempt := range genuine {
@@ -105,7 +91,7 @@ func selectTrials(exp *experiment.Experiment, evidence record.Evidence, wave int
 	for _, attempt := range s.used {
 		s.isolation[attempt.Isolation.Level]++
 	}
-	s.count(planned, attempts, evidence.Problems)
+	s.count(exp, planned, attempts, evidence.Problems)
 	s.trials.Attempts = len(attempts)
 	return s
 }
@@ -153,6 +139,7 @@ type plan struct {
 
 type plannedSlot struct {
 	cell    cell
+	block   string
 	warmup  bool
 	command *command
 }
@@ -169,23 +156,23 @@ func (s *selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, t
 			continue
 		}
 		out.known = true
-		at := func(index int, warmup bool) (plannedSlot, bool) {
+		at := func(block string, index int, warmup bool) (plannedSlot, bool) {
 			if index >= len(wave.Cells) || wave.Cells[index].Point >= len(wave.Points) || wave.Cells[index].Arm >= len(wave.Arms) {
 				return plannedSlot{}, false
 			}
 			point, ok1 := points[wave.Points[wave.Cells[index].Point].Key]
 			arm, ok2 := arms[wave.Arms[wave.Cells[index].Arm].Name]
-			return plannedSlot{cell{point, arm}, warmup, &command{wave.Cells[index].Argv, wave.Cells[index].Parameters}}, ok1 && ok2
+			return plannedSlot{cell{point, arm}, block, warmup, &command{wave.Cells[index].Argv, wave.Cells[index].Parameters}}, ok1 && ok2
 		}
 		for _, block := range wave.Blocks {
 			out.leases[block.ID], s.purposes[block.ID] = block.Lease, wave.Why()
 			for slot, index := range block.Warmup {
-				if planned, ok := at(index, true); ok {
+				if planned, ok := at(block.ID, index, true); ok {
 					out.slots[trialName(block.ID, slot, true)] = planned
 				}
 			}
 			for slot, index := range block.Order {
-				if planned, ok := at(index, false); ok {
+				if planned, ok := at(block.ID, index, false); ok {
 					out.slots[trialName(block.ID, slot, false)] = planned
 				}
 			}
@@ -296,7 +283,7 @@ func (s *selection) chooseExecutions(attempts []*record.Attempt) []*record.Attem
 			blocks[attempt.Block][name] = e
 		}
 		e.started = min(e.started, attempt.StartedAt.UnixNano())
-		if !attempt.Warmup && attempt.Outcome != record.NotStarted {
+		if !attempt.Warmup && started(attempt) {
 			e.ran++
 		}
 	}
@@ -315,55 +302,15 @@ func (s *selection) chooseExecutions(attempts []*record.Attempt) []*record.Attem
 			s.rejectAttempt(attempt, superseded, "block %s was executed more than once and execution %s counts", attempt.Block, chosen[attempt.Block])
 		case attempt.Warmup:
 			// Recorded and never compared; counted with the trials.
-		case attempt.Outcome == record.NotStarted:
+		case !started(attempt):
 			s.rejectAttempt(attempt, notStarted, "%s: %s", attempt.Outcome, attempt.Message)
 		case attempt.Outcome != record.Succeeded:
-			s.rejectAttempt(attempt, failed, "%s: %s", attempt.Outcome, attempt.Message)
+			s.rejectAttempt(attempt, failed, "%s: %s%s", attempt.Outcome, attempt.Message, failedAgainst(attempt))
 		default:
 			out = append(out, attempt)
 		}
 	}
 	return out
-}
-
-// rejectUnusable drops attempts whose result contradicts the template.
-func (s *selection) rejectUnusable(exp *experiment.Experiment, attempts []*record.Attempt) []*record.Attempt {
-	var out []*record.Attempt
-	for _, attempt := range attempts {
-		if reason := s.checkResult(exp, attempt.Result); reason != "" {
-			s.rejectAttempt(attempt, unusable, "%s", reason)
-			continue
-		}
-		out = append(out, attempt)
-	}
-	return out
-}
-
-func (s *selection) checkResult(exp *experiment.Experiment, result *record.Result) string {
-	if result == nil {
-		return "it succeeded and holds no result"
-	}
-	if exp.Template.Parity == assayv1alpha1.ParityRequired && result.Parity == nil {
-		return "its result has no parity digest and the template requires one"
-	}
-	for _, metric := range exp.Template.Metrics {
-		reported, ok := result.Metrics[metric.Name]
-		if !ok {
-			continue // The figures of this metric rest on the other trials; a warning says so.
-		}
-		if reported.Unit != metric.Unit {
-			return fmt.Sprintf("metric %s is in %q and the template says %q", metric.Name, reported.Unit, metric.Unit)
-		}
-		if reported.Histogram == nil {
-			continue
-		}
-		bars, err := decodeHistogram(reported.Histogram)
-		if err != nil {
-			return fmt.Sprintf("metric %s: %s", metric.Name, err)
-		}
-		s.histograms[reported.Histogram] = bars
-	}
-	return ""
 }
 
 // rejectOtherEnvironments keeps the attempts of the environment that most of them share.
@@ -402,77 +349,4 @@ func (s *selection) rejectOtherEnvironments(attempts []*record.Attempt) []*recor
 		out = append(out, attempt)
 	}
 	return out
-}
-
-// count says what became of every trial, planned or seen. Each ends in exactly one of the counts.
-func (s *selection) count(planned plan, attempts []*record.Attempt, problems []record.Problem) {
-	type fate int
-	const (
-		missing fate = iota
-		invalid
-		didFail
-		used
-	)
-	fates := map[string]fate{}
-	where := map[string]cell{}
-	warmups := map[string]bool{}
-	for trial, slot := range planned.slots {
-		if slot.warmup {
-			warmups[trial] = true
-			continue
-		}
-		fates[trial], where[trial] = missing, slot.cell
-	}
-	raise := func(trial string, to fate) { fates[trial] = max(fates[trial], to) }
-
-	// spoil counts a trial of which the ledger holds only something that may not be used.
-	spoil := func(trial string) {
-		if _, ok := fates[trial]; ok {
-			raise(trial, invalid)
-		}
-	}
-	for _, attempt := range attempts {
-		c, belongs := s.cells[attempt]
-		if !belongs {
-			spoil(attempt.Trial)
-			continue
-		}
-		if attempt.Warmup {
-			warmups[attempt.Trial] = true
-			continue
-		}
-		where[attempt.Trial] = c
-		switch s.kinds[attempt] {
-		case "":
-			raise(attempt.Trial, used)
-		case failed:
-			raise(attempt.Trial, didFail)
-		case notStarted:
-			raise(attempt.Trial, missing)
-		default:
-			raise(attempt.Trial, invalid)
-		}
-	}
-	for _, problem := range problems {
-		spoil(strings.TrimSuffix(path.Base(problem.Key), ".json"))
-	}
-
-	s.trials.Planned, s.trials.Warmups = len(fates)+len(warmups), len(warmups)
-	for trial, f := range fates {
-		l := s.lost[where[trial]]
-		switch f {
-		case used:
-			s.trials.Used++
-		case didFail:
-			s.trials.Failed++
-			l.failed++
-		case invalid:
-			s.trials.Invalid++
-			l.invalid++
-		case missing:
-			s.trials.Missing++
-			l.missing++
-		}
-		s.lost[where[trial]] = l
-	}
 }

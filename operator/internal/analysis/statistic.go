@@ -130,6 +130,7 @@ func (d *data) perBlock(q quantity) map[string][]float64 {
 			}
 		}
 	}
+	d.eachTimeout(q, func(value float64, _ int64, block string) { out[block] = append(out[block], value) })
 	d.series[q] = out
 	return out
 }
@@ -149,6 +150,7 @@ func (d *data) samples(c cell, metric string) int {
 			count += len(reported.Samples)
 		}
 	}
+	d.eachTimeout(quantity{cell: c, metric: metric}, func(_ float64, samples int64, _ string) { count += int(samples) })
 	return count
 }
 

@@ -72,8 +72,8 @@ func squares(values []float64, center float64) float64 {
 	return sum
 }
 
-// level is a quantity of one arm: its mean over blocks, each block being the mean of its trials. Both means are taken of
-// logarithms when all values are positive, so that the ratio of two levels is the ratio that gates judge.
+// level is a quantity of one arm: its arithmetic mean over blocks, each block being the arithmetic mean of its trials, with
+// Student's interval on the plain scale. A bound on a mean is one on what was spent, which a geometric mean understates.
 func (d *data) level(q quantity) inference {
 	if known, ok := d.levels[q]; ok {
 		return known
@@ -82,9 +82,7 @@ func (d *data) level(q quantity) inference {
 	if p, ok := percentiles[q.statistic]; ok {
 		out = d.percentileLevel(q, p)
 	} else {
-		blocks := d.perBlock(q)
-		logarithmic := allPositive(blocks)
-		out = studentInference(blockMeans(blocks, logarithmic), d.confidence, logarithmic)
+		out = studentInference(blockMeans(d.perBlock(q), false), d.confidence, false)
 		out.samples = d.samples(q.cell, q.metric)
 	}
 	d.levels[q] = out

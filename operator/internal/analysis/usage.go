@@ -36,7 +36,7 @@ type Reason string
 
 // reasons are the words for the rejections.
 var reasons = map[rejection]Reason{
-	foreign: "foreign", altered: "altered", unreadable: "unreadable", staleLease: StaleLease, superseded: "superseded",
+	foreign: "foreign", altered: "altered", unreadable: "unreadable", absent: "missing", staleLease: StaleLease, superseded: "superseded",
 	failed: "failed", notStarted: "not_started", unusable: "unusable", environment: "environment", noisy: "noise",
 }
 

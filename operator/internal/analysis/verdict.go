@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -19,10 +20,12 @@ func judgeCandidates(exp *experiment.Experiment, gates []GateResult, parity *par
 			if gate.Candidate != name || gate.Severity != assayv1alpha1.Blocking {
 				continue
 			}
-			blocking++
+			// The gate that every run has decides nothing by itself, or a run that asks for nothing would have a verdict.
+			if gate.Op != assayv1alpha1.Completes || named(exp, gate.Gate) {
+				blocking++
+			}
 			byOutcome[gate.Outcome] = append(byOutcome[gate.Outcome], gate)
-			relative := gate.Op == assayv1alpha1.RatioAtLeast || gate.Op == assayv1alpha1.RatioAtMost
-			if relative && !hasGain {
+			if relative(gate.Op) && !hasGain {
 				candidate.Gain, hasGain = gate.Estimate, true
 			}
 		}
@@ -39,6 +42,10 @@ func judgeCandidates(exp *experiment.Experiment, gates []GateResult, parity *par
 		out = append(out, candidate)
 	}
 	return out
+}
+
+func named(exp *experiment.Experiment, gate string) bool {
+	return slices.ContainsFunc(exp.Spec.Gates, func(g assayv1alpha1.Gate) bool { return g.Name == gate })
 }
 
 // weakest takes the outcome that stands in the way, and the first gate that has it as the reason.

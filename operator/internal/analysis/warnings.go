@@ -20,6 +20,7 @@ func warnings(d *data, chosen *selection, parity *parityReport, found *Analysis)
 	out = append(out, noiseWarnings(chosen.noise)...)
 	out = append(out, experiment.EnvironmentWarnings(&d.exp.Spec)...)
 	out = append(out, lossWarnings(d)...)
+	out = append(out, strictWarnings(d)...)
 	out = append(out, isolationWarnings(d, found.Isolation)...)
 	out = append(out, metricWarnings(d)...)
 	out = append(out, ceilingWarnings(d)...)
@@ -63,23 +64,6 @@ func exclusionWarnings(chosen *selection) []string {
 		parts = append(parts, fmt.Sprintf("%d %s", counts[kind], kind))
 	}
 	return []string{"objects of the ledger that are not in the figures: " + strings.Join(parts, ", ")}
-}
-
-// lossWarnings name the arms that did not always give a result: what is left may be the easier half.
-func lossWarnings(d *data) []string {
-	var out []string
-	for arm := range d.exp.Arms {
-		var lost, total int
-		for point := range d.exp.Points {
-			l := d.lost[cell{point, arm}]
-			lost += l.failed
-			total += l.failed + l.invalid + l.missing + len(d.trials[cell{point, arm}])
-		}
-		if lost > 0 {
-			out = append(out, fmt.Sprintf("arm %s failed in %d of %d trials; its figures rest on the trials that succeeded", d.exp.Arms[arm].Name, lost, total))
-		}
-	}
-	return out
 }
 
 func isolationWarnings(d *data, levels map[string]int) []string {

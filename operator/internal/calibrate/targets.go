@@ -92,6 +92,8 @@ func Check(figures []Figure) []string {
 			low, high = MinCoverage, MaxCoverage
 		case "verdict.neighbour.flagged":
 			low = MinFlagged
+		case CensoredFigure:
+			high = 0
 		}
 		if f.High < low || f.Low > high {
 			out = append(out, fmt.Sprintf("%s is %.4f [%.4f, %.4f] of %d runs and the target is %g to %g", f.Figure, f.Value, f.Low, f.High, f.Samples, low, high))

@@ -81,17 +81,6 @@ func SlotsPerCell(order assayv1alpha1.Order) int {
 	return 1
 }
 
-// minSamples is how many merged samples a percentile needs before it exists: ten beyond it for p90 and p95, as a rule of
-// thumb, and as many for p99.
-var minSamples = map[assayv1alpha1.Statistic]int{
-	assayv1alpha1.StatisticP90: 100,
-	assayv1alpha1.StatisticP95: 200,
-	assayv1alpha1.StatisticP99: 1000,
-}
-
-// MinSamples is how many samples of an arm at a point a statistic needs, over all its trials; 0 when one is enough.
-func MinSamples(statistic assayv1alpha1.Statistic) int { return minSamples[statistic] }
-
 func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, points []record.Point, cells []record.Cell, problems *Invalid) {
 	if spec.Parity == assayv1alpha1.ParityPerArm && template.Parity == assayv1alpha1.ParityNone {
 		problems.add("spec.parity", "PerArm compares an arm's outputs with each other and the template has parity: None: remove spec.parity")
@@ -104,6 +93,13 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Be
 		}
 		names[gate.Name] = true
 		selected := checkAt(spec.Sweep, gate.At, points, field, problems)
+		if gate.Op == assayv1alpha1.Completes {
+			checkCompletes(spec, gate, field, problems)
+			continue
+		}
+		if gate.Name == CompletesGate {
+			problems.add(field+".name", "%q is the name of the gate that every run has: give this one another name, or op Completes", CompletesGate)
+		}
 		checkCandidate(spec, gate.Candidate, field, problems)
 		needsBaseline := gate.Op != assayv1alpha1.AtLeast && gate.Op != assayv1alpha1.AtMost
 		if needsBaseline && len(spec.Arms) == 1 {
@@ -124,6 +120,9 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Be
 			continue
 		}
 		checkBound(gate, metric, field, problems)
+		if why := RewardsWorse(gate.Op, gate.AllowWorse, metric); why != "" {
+			problems.add(field+".op", "%s", why)
+		}
 		checkSamples(spec, gate, metric, selected, cells, field, problems)
 	}
 }

@@ -73,10 +73,10 @@ func checkStop(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	}
 }
 
-// hasBlockingGate looks for a gate that decides; parity counts only where asked.
-func hasBlockingGate(spec *assayv1alpha1.BenchmarkRunSpec, parity bool) bool {
+// hasBlockingGate looks for a gate that decides; one without an interval to make narrower counts only where asked.
+func hasBlockingGate(spec *assayv1alpha1.BenchmarkRunSpec, any bool) bool {
 	return slices.ContainsFunc(spec.Gates, func(gate assayv1alpha1.Gate) bool {
-		return gate.Severity == assayv1alpha1.Blocking && (parity || gate.Op != assayv1alpha1.ParityEqual)
+		return gate.Severity == assayv1alpha1.Blocking && (any || gate.Metric != "")
 	})
 }
 

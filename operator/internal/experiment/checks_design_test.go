@@ -119,6 +119,7 @@ func TestGatesThatOnlySeemToContradict(t *testing.T) {
 	least, most := blockingGate("least", assayv1alpha1.RatioAtLeast, "1.2"), blockingGate("most", assayv1alpha1.RatioAtMost, "1.1")
 	least.At, most.At = values{"batchSize": "8"}, values{"batchSize": "1"}
 	elsewhere := blockingGate("level", assayv1alpha1.AtMost, "1")
+	most.AllowWorse, elsewhere.AllowWorse = true, true
 	spec.Gates = []assayv1alpha1.Gate{least, most, elsewhere}
 	if _, err := Freeze(testRun, spec, testTemplate()); err != nil {
 		t.Errorf("gates at other points and of another kind are refused: %v", err)

@@ -44,6 +44,9 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 		if _, err := ParseBound(constraint.Bound, metric.Unit); err != nil {
 			problems.add(field+".bound", "%s", err)
 		}
+		if why := RewardsWorse(constraint.Op, constraint.AllowWorse, metric); why != "" {
+			problems.add(field+".op", "%s", why)
+		}
 		checkConstraintSamples(spec, constraint, metric, cells, field, problems)
 	}
 	checkConstraintContradictions(search.SubjectTo, template, problems)

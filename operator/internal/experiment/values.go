@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,41 +58,49 @@ func checkBounds(parameter assayv1alpha1.Parameter, value string) string {
 	return ""
 }
 
-// scales are the suffixes a bound may have, in the metric's base unit.
-var scales = map[string]float64{
-	"": 1, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12,
-	"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40,
-}
+// decimals are the suffixes a bound may have, as powers of ten of the metric's base unit, and binaries those that are powers of two.
+var (
+	decimals = map[string]int{"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12}
+	binaries = map[string]float64{"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
+)
 
 // durations are the suffixes of a bound on a metric in seconds.
-var durations = map[string]float64{"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
+var durations = map[string]int{"ns": -9, "us": -6, "ms": -3, "s": 0}
 
 // ParseBound turns a gate's bound into a number of the metric's unit. A ratio has unit "".
 func ParseBound(bound, unit string) (float64, error) {
 	digits := strings.TrimRight(bound, "numkMGTKis")
 	suffix := bound[len(digits):]
 	number, err := strconv.ParseFloat(digits, 64)
-	if err != nil {
+	if err != nil || math.IsInf(number, 0) || math.IsNaN(number) || strings.ContainsAny(digits, "eExX_") {
 		return 0, fmt.Errorf("bound %q is no number: write it as 1.5, 2ms or 23k", bound)
 	}
-	if scale, ok := durations[suffix]; ok {
+	// A power of ten is put into the text, not multiplied: 17.5ms is then the same number as 0.0175, and not its neighbour.
+	if exponent, ok := durations[suffix]; ok {
 		if unit != "s" {
 			return 0, fmt.Errorf("bound %q is a duration and the metric's unit is %q: write a number of that unit", bound, unit)
 		}
-		return number * scale, nil
+		return strconv.ParseFloat(fmt.Sprintf("%se%d", digits, exponent), 64)
 	}
-	scale, ok := scales[suffix]
-	if !ok {
+	exponent, decimal := decimals[suffix]
+	scale, binary := binaries[suffix]
+	if !decimal && !binary {
 		return 0, fmt.Errorf("bound %q has suffix %q: allowed are n, u, m, k, M, G, T, Ki, Mi, Gi, Ti and, for seconds, ns, us, ms, s", bound, suffix)
 	}
 	if unit == "" && suffix != "" {
 		return 0, fmt.Errorf("bound %q of a ratio has suffix %q: write a plain number", bound, suffix)
 	}
-	return number * scale, nil
+	if binary {
+		return number * scale, nil
+	}
+	return strconv.ParseFloat(fmt.Sprintf("%se%d", digits, exponent), 64)
 }
 
 // Scale is how much of a metric's unit one of a scaled unit is; "" is the unit itself.
 func Scale(suffix string) (float64, bool) {
-	scale, ok := scales[suffix]
+	if exponent, ok := decimals[suffix]; ok {
+		return math.Pow10(exponent), true
+	}
+	scale, ok := binaries[suffix]
 	return scale, ok
 }

@@ -40,7 +40,7 @@ func (f folder) Get(_ context.Context, key string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s in %s is no file: %w", key, f.URL(), ErrNotFound)
 	case info.Size() > maxObjectBytes:
-		return nil, fmt.Errorf("%s has %d bytes and at most %d are read", key, info.Size(), maxObjectBytes)
+		return nil, tooLarge(key, info.Size())
 	}
 	data, err := os.ReadFile(f.path(key))
 	if err != nil {

@@ -35,6 +35,13 @@ const (
 	maxObjectBytes = 64 << 20
 )
 
+// ErrTooLarge means that an object is larger than any that a run writes.
+var ErrTooLarge = errors.New("too large")
+
+func tooLarge(key string, bytes int64) error {
+	return fmt.Errorf("%s is %w: it has %d bytes and at most %d are read", key, ErrTooLarge, bytes, maxObjectBytes)
+}
+
 // ErrBadURL means that a ledger's URL cannot be understood.
 var ErrBadURL = errors.New("bad ledger URL")
 

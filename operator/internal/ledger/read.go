@@ -15,7 +15,6 @@ import (
 
 	kjson "sigs.k8s.io/json"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -59,8 +58,8 @@ func checkExperiment(frozen *experiment.Experiment) error {
 	if len(frozen.Points) == 0 || len(frozen.Arms) == 0 || len(frozen.Cells) == 0 {
 		return errors.New("points, arms and cells must not be empty")
 	}
-	if confidence, err := strconv.ParseFloat(frozen.Spec.Design.Confidence, 64); err != nil || confidence < 0.5 || confidence >= 1 {
-		return fmt.Errorf("spec.design.confidence is %q: write a number from 0.5 to below 1", frozen.Spec.Design.Confidence)
+	if err := checkNumbers(frozen); err != nil {
+		return err
 	}
 	if err := checkFilledIn(frozen); err != nil {
 		return err
@@ -105,17 +104,10 @@ func checkFilledIn(frozen *experiment.Experiment) error {
 			return fmt.Errorf("template.metrics[%d].statistic is missing: write median, or value for one number per trial", i)
 		}
 	}
-	for i, gate := range frozen.Spec.Gates {
-		if gate.Severity != assayv1alpha1.Blocking && gate.Severity != assayv1alpha1.Advisory {
-			return fmt.Errorf("spec.gates[%d].severity is %q: write Blocking or Advisory", i, gate.Severity)
-		}
-		switch gate.Op {
-		case assayv1alpha1.RatioAtLeast, assayv1alpha1.RatioAtMost, assayv1alpha1.AtLeast, assayv1alpha1.AtMost, assayv1alpha1.ParityEqual:
-		default:
-			return fmt.Errorf("spec.gates[%d].op is %q: write RatioAtLeast, RatioAtMost, AtLeast, AtMost or ParityEqual", i, gate.Op)
-		}
+	if err := checkWords(frozen); err != nil {
+		return err
 	}
-	return nil
+	return checkReferences(frozen)
 }
 
 // ReadWaves reads the plans of the waves up to and including through; a negative through means all of them.
@@ -285,6 +277,11 @@ func readAll[T any](ctx context.Context, store Store, keys []string, parse func(
 		group.Go(func() {
 			for i := range next {
 				raw, err := store.Get(ctx, keys[i])
+				if errors.Is(err, ErrTooLarge) {
+					// Nothing is known of its bytes, so its sum stays empty.
+					problems[i] = &record.Problem{Source: record.Source{Key: keys[i]}, Reason: err.Error()}
+					continue
+				}
 				if err != nil {
 					// The store failed, not the object: a verdict from half the evidence would be wrong.
 					cancel(err)

@@ -110,7 +110,7 @@ func (s *s3) Get(ctx context.Context, key string) ([]byte, error) {
 	}
 	defer body.Close()
 	if info.Size > maxObjectBytes {
-		return nil, fmt.Errorf("%s has %d bytes and at most %d are read", key, info.Size, maxObjectBytes)
+		return nil, tooLarge(key, info.Size)
 	}
 	data, err := io.ReadAll(io.LimitReader(body, maxObjectBytes))
 	if err != nil {

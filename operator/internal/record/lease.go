@@ -43,7 +43,11 @@ func ParseLeaseTaken(raw []byte) (*LeaseTaken, error) {
 // ParseLeaseEnd reads the record of a lease's end.
 func ParseLeaseEnd(raw []byte) (*LeaseEnd, error) {
 	var out LeaseEnd
-	return &out, parseLease(raw, &out, func() (Lease, time.Time) { return out.Lease, out.EndedAt }, "endedAt")
+	err := parseLease(raw, &out, func() (Lease, time.Time) { return out.Lease, out.EndedAt }, "endedAt")
+	if err == nil && out.Reason != "released" && out.Reason != "expired" {
+		err = fmt.Errorf("reason is %q: write released or expired", out.Reason)
+	}
+	return &out, err
 }
 
 func parseLease(raw []byte, into any, parts func() (Lease, time.Time), field string) error {

@@ -66,7 +66,40 @@ var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema {
 func ParseAttempt(raw []byte) (*Attempt, error) { return parse[Attempt]("attempt", raw) }
 
 // ParseWave reads the plan of one wave. The error says which field is wrong.
-func ParseWave(raw []byte) (*Wave, error) { return parse[Wave]("wave", raw) }
+func ParseWave(raw []byte) (*Wave, error) {
+	wave, err := parse[Wave]("wave", raw)
+	if err == nil {
+		if err = wave.check(); err != nil {
+			err = fmt.Errorf("wave contradicts itself: %w", err)
+		}
+	}
+	return wave, err
+}
+
+// check finds what points nowhere, or at two things: such a slot would silently be no trial.
+func (w *Wave) check() error {
+	for i, cell := range w.Cells {
+		if cell.Point >= len(w.Points) || cell.Arm >= len(w.Arms) {
+			return fmt.Errorf("cells[%d] is arm %d at point %d, and there are %d arms and %d points, counted from 0", i, cell.Arm, cell.Point, len(w.Arms), len(w.Points))
+		}
+	}
+	seen := map[string]bool{}
+	for i, block := range w.Blocks {
+		if seen[block.ID] {
+			return fmt.Errorf("blocks[%d].id %q is there twice", i, block.ID)
+		}
+		seen[block.ID] = true
+		if prefix := fmt.Sprintf("w%03d-", w.Wave); !strings.HasPrefix(block.ID, prefix) {
+			return fmt.Errorf("blocks[%d].id is %q: blocks of wave %d begin with %s", i, block.ID, w.Wave, prefix)
+		}
+		for slot, index := range slices.Concat(block.Warmup, block.Order) {
+			if index >= len(w.Cells) {
+				return fmt.Errorf("blocks[%d] has cell %d in slot %d (warm-ups first), and there are %d cells, counted from 0", i, index, slot, len(w.Cells))
+			}
+		}
+	}
+	return nil
+}
 
 // ParseResult reads what one process printed. The error says which field is wrong.
 func ParseResult(raw []byte) (*Result, error) { return parse[Result]("result", raw) }

@@ -57,6 +57,8 @@ func (b *builder) asked(g analysis.GateResult) string {
 		return fmt.Sprintf("%s at least %s", what, bound)
 	case assayv1alpha1.AtMost:
 		return fmt.Sprintf("%s at most %s", what, bound)
+	case assayv1alpha1.Completes:
+		return fmt.Sprintf("at least %s of its trials complete", percent(g.Bound))
 	default:
 		return string(g.Op)
 	}
@@ -79,7 +81,7 @@ func intervalPlot(g analysis.GateResult) (plot chartHTML) {
 	interval := chart.Interval{
 		Title: fmt.Sprintf("%s for %s: %s", g.Gate, g.Candidate, analysis.Describe(g.Estimate)),
 		Value: g.Estimate.Value, Low: *g.Estimate.Low, High: *g.Estimate.High, Bound: *g.Bound,
-		AtLeast: g.Op == assayv1alpha1.RatioAtLeast || g.Op == assayv1alpha1.AtLeast,
+		AtLeast: g.Op != assayv1alpha1.RatioAtMost && g.Op != assayv1alpha1.AtMost,
 		Log:     relative, Class: verdictClass(g.Outcome), Number: numberOf(g.Estimate.Shown()),
 	}
 	if relative {

@@ -1,0 +1,167 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// completion is what became of the measured trials of a cell that ran: how many gave a usable result, and how the others failed.
+// A trial that noise or its environment disturbed completed; one that never started was not measured.
+type completion struct {
+	of, done int
+	failures losses
+	blocks   map[string]bool
+	// first is the first attempt that failed, and why is its reason in a few words.
+	first *record.Attempt
+	why   string
+}
+
+// completions counts the trials of the blocks that in says; of all blocks if in is nil.
+func (s *selection) completions(in func(block string) bool) map[cell]*completion {
+	out := map[cell]*completion{}
+	for attempt, c := range s.cells {
+		if attempt.Warmup || in != nil && !in(attempt.Block) {
+			continue
+		}
+		kind := s.kinds[attempt]
+		if !slices.Contains([]rejection{"", noisy, environment, failed, unusable}, kind) {
+			continue
+		}
+		of := out[c]
+		if of == nil {
+			of = &completion{failures: losses{}, blocks: map[string]bool{}}
+			out[c] = of
+		}
+		of.of++
+		of.blocks[attempt.Block] = true
+		if kind != failed && kind != unusable {
+			of.done++
+			continue
+		}
+		of.failures[howLost(kind, attempt)]++
+		if of.first == nil || attempt.Trial < of.first.Trial {
+			of.first, of.why = attempt, howLost(kind, attempt)
+			if kind == unusable {
+				of.why = s.whyRejected(attempt)
+			}
+		}
+	}
+	return out
+}
+
+func (s *selection) whyRejected(attempt *record.Attempt) string {
+	at := slices.IndexFunc(s.rejected, func(r exclusion) bool { return r.Attempt == attempt.ID })
+	return s.rejected[at].Reason
+}
+
+// judgeCompletes judges every gate of op Completes, the implicit ones too: one result for each arm, over all the points it looks at.
+// Failures are counted over all blocks, screening and confirming: none of them was picked for what it said.
+func judgeCompletes(d *data) []GateResult {
+	var out []GateResult
+	for _, gate := range d.exp.Completions() {
+		result := GateResult{
+			Gate: gate.Gate.Name, Candidate: d.exp.Arms[gate.Arm].Name, Op: gate.Gate.Op, Severity: gate.Gate.Severity,
+			Confidence: d.gateConfidence,
+		}
+		if len(gate.Points) == 1 {
+			result.Point = d.exp.Points[gate.Points[0]].Key
+		}
+		all := completion{failures: losses{}, blocks: map[string]bool{}}
+		for _, point := range gate.Points {
+			all.add(d.completed[cell{point, gate.Arm}])
+		}
+		bound, err := experiment.ParseShare(gate.Gate.Bound)
+		if err != nil {
+			result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, err.Error()
+		} else {
+			all.judge(bound, &result)
+		}
+		out = append(out, result)
+	}
+	return out
+}
+
+func (c *completion) add(other *completion) {
+	if other == nil {
+		return
+	}
+	c.of += other.of
+	c.done += other.done
+	for how, count := range other.failures {
+		c.failures[how] += count
+	}
+	for block := range other.blocks {
+		c.blocks[block] = true
+	}
+	if other.first != nil && (c.first == nil || other.first.Trial < c.first.Trial) {
+		c.first, c.why = other.first, other.why
+	}
+}
+
+// judge is Go if the share observed is at least the bound, and NoGo if the exact upper limit of the share is below it: with the
+// bound 1 one failure is enough, as it is in a search.
+func (c *completion) judge(bound float64, result *GateResult) {
+	result.Bound = &bound
+	if c.of == 0 {
+		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, "no measured trial ran"
+		return
+	}
+	low, high := shareLimits(c.done, c.of, result.Confidence)
+	share := float64(c.done) / float64(c.of)
+	result.Estimate = &Estimate{Value: round(share), Unit: "1", Low: finite(low), High: finite(high), Blocks: len(c.blocks), Samples: c.of}
+	text := fmt.Sprintf("%d of %d trials completed against at least %s", c.done, c.of, digits(bound))
+	if c.first != nil {
+		text += fmt.Sprintf(": %s (first %s: %s)", c.failures, c.first.Trial, c.why)
+	}
+	switch {
+	case atLeast(share, bound):
+		result.Outcome = assayv1alpha1.VerdictGo
+	case below(high, bound):
+		result.Outcome = assayv1alpha1.VerdictNoGo
+	default:
+		result.Outcome = assayv1alpha1.VerdictInconclusive
+		text += "; so few trials do not exclude that the share is reached"
+	}
+	result.Message = text
+}
+
+// shareLimits are the exact limits of a share (Clopper and Pearson 1934, Biometrika 26:404).
+func shareLimits(count, of int, confidence float64) (low, high float64) {
+	alpha, k, n := 1-confidence, float64(count), float64(of)
+	low, high = 0, 1
+	if count > 0 {
+		low = distuv.Beta{Alpha: k, Beta: n - k + 1}.Quantile(alpha / 2)
+	}
+	if count < of {
+		high = distuv.Beta{Alpha: k + 1, Beta: n - k}.Quantile(1 - alpha/2)
+	}
+	return low, high
+}
+
+// timed tells the gates on figures, of which each point has a result, from those on outputs and on completing.
+func timed(op assayv1alpha1.GateOperator) bool {
+	return op != assayv1alpha1.ParityEqual && op != assayv1alpha1.Completes
+}
+
+// brokenBaseline says that the baseline, or the null arm, which is the baseline, does not complete: what remains of it may be the
+// easier half.
+func brokenBaseline(d *data, j *judgement, gate *GateResult) string {
+	if !relative(gate.Op) {
+		return ""
+	}
+	for _, other := range j.gates {
+		if other.Op != assayv1alpha1.Completes || other.Severity != assayv1alpha1.Blocking || other.Outcome == assayv1alpha1.VerdictGo {
+			continue
+		}
+		if arm := d.exp.Arms[armIndex(d.exp, other.Candidate)]; arm.Baseline || arm.Null {
+			return fmt.Sprintf("the baseline does not complete (arm %s: %s)", arm.Name, other.Message)
+		}
+	}
+	return ""
+}

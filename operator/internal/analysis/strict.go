@@ -1,0 +1,109 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// findGaps names the waves that must have been there: waves are numbered from 0 without a gap, and each has a plan before anything
+// of it runs.
+func (s *selection) findGaps(exp *experiment.Experiment, evidence record.Evidence, through int) {
+	planned, ran, last := map[int]bool{}, map[int]bool{}, -1
+	for _, wave := range evidence.Waves {
+		if wave.Wave <= through {
+			planned[wave.Wave] = true
+			last = max(last, wave.Wave)
+		}
+	}
+	for i := range evidence.Attempts {
+		if attempt := &evidence.Attempts[i]; attempt.Wave <= through && attempt.Run.UID == exp.Run.UID && attempt.Experiment == exp.Digest {
+			ran[attempt.Wave] = true
+			last = max(last, attempt.Wave)
+		}
+	}
+	for wave := range last + 1 {
+		key := fmt.Sprintf("waves/%03d/wave.json", wave)
+		unread := slices.ContainsFunc(evidence.Problems, func(p record.Problem) bool { return p.Key == key })
+		switch {
+		case unread:
+			s.gaps = append(s.gaps, key)
+		case len(planned) > 0 && !planned[wave]:
+			s.gaps = append(s.gaps, key)
+			s.reject(key, absent, "the plan of wave %d is missing, and there are later ones: waves are numbered from 0 without a gap", wave)
+		case len(planned) == 0 && !ran[wave]:
+			s.gaps = append(s.gaps, key)
+			s.reject(key, absent, "nothing of wave %d is there, and there are attempts of later ones: waves are numbered from 0 without a gap", wave)
+		}
+	}
+}
+
+// missingWave says that a part of the evidence is not there: a verdict from the rest of it might be another one.
+func missingWave(d *data, _ *judgement, _ *GateResult) string {
+	if len(d.gaps) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s is missing or cannot be read", d.gaps[0])
+}
+
+// strictWarnings name what a ledger leaves out or contradicts and can be judged without.
+func strictWarnings(d *data) []string {
+	var out []string
+	if d.exp.Spec.Design.GateConfidence == "" {
+		out = append(out, fmt.Sprintf("experiment.json: spec.design.gateConfidence is absent: gates are judged at spec.design.confidence, %g, as in runs older than the field",
+			d.confidence))
+	}
+	return append(out, durationWarnings(d)...)
+}
+
+// overlapping is from how many times the trial's duration on the sum of its samples is named: so many of them at a time are more
+// than most programs have under way.
+const overlapping = 10
+
+// durationWarnings name times that a trial is too short for: a single sample longer than the process that measured it, or samples
+// that add up to far more.
+func durationWarnings(d *data) []string {
+	var out []string
+	for i := range d.exp.Template.Metrics {
+		metric := &d.exp.Template.Metrics[i]
+		if metric.Unit != "s" {
+			continue
+		}
+		for arm := range d.exp.Arms {
+			count, first := 0, ""
+			for point := range d.exp.Points {
+				for _, attempt := range d.trials[cell{point, arm}] {
+					reported := attempt.Result.Metrics[metric.Name]
+					longest, sum := 0.0, 0.0
+					each := func(value float64, times int64) {
+						longest, sum = max(longest, value), sum+value*float64(times)
+					}
+					for _, value := range reported.Samples {
+						each(value, 1)
+					}
+					if reported.Value != nil {
+						each(*reported.Value, 1)
+					}
+					if reported.Histogram != nil {
+						for _, b := range d.histograms[reported.Histogram] {
+							each(b.value, b.count)
+						}
+					}
+					if longest <= attempt.DurationSeconds*ceilingTolerance && sum <= overlapping*attempt.DurationSeconds {
+						continue
+					}
+					if count++; first == "" {
+						first = fmt.Sprintf("%s: durationSeconds is %g, the longest %s %g s and their sum %g s", attempt.ID, attempt.DurationSeconds, metric.Name, longest, sum)
+					}
+				}
+			}
+			if count > 0 {
+				out = append(out, fmt.Sprintf("arm %s reports more %s than its trials lasted in %d of them (%s): one of the two is measured wrongly, unless the samples overlap",
+					d.exp.Arms[arm].Name, metric.Name, count, first))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,234 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// A result that nothing can be read from is a failure of the program, as a crash is: were it only left out, a program would win by
+// keeping silent about the trials that went badly.
+
+// Numbers beyond the smallest and the largest prefix of the SI (quecto and quetta, 27th CGPM 2022) mean nothing in any base unit.
+const (
+	smallestNumber = 1e-30
+	largestNumber  = 1e30
+)
+
+// need is a statistic of a metric that a gate looks at in a cell.
+type need struct {
+	metric    string
+	statistic assayv1alpha1.Statistic
+	// positive tells that the gate takes a ratio of it.
+	positive bool
+}
+
+// needs are what the gates and constraints look at, by cell. A ratio needs both of its arms, and the null arm beside them.
+func needs(exp *experiment.Experiment) map[cell][]need {
+	out := map[cell][]need{}
+	add := func(c cell, metric string, statistic assayv1alpha1.Statistic, positive bool) {
+		if found := exp.Metric(metric); found != nil {
+			out[c] = append(out[c], need{metric, cmp.Or(statistic, found.Statistic), positive})
+		}
+	}
+	visitGates(exp, func(gate assayv1alpha1.Gate, candidate string, point int) {
+		add(cell{point, armIndex(exp, candidate)}, gate.Metric, gate.Statistic, relative(gate.Op))
+		for arm := range exp.Arms {
+			if relative(gate.Op) && (exp.Arms[arm].Baseline || exp.Arms[arm].Null) {
+				add(cell{point, arm}, gate.Metric, gate.Statistic, true)
+			}
+		}
+	})
+	if exp.Spec.Search != nil {
+		for _, constraint := range exp.Spec.Search.SubjectTo {
+			for point := range exp.Points {
+				for arm := range exp.Arms {
+					add(cell{point, arm}, constraint.Metric, constraint.Statistic, false)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func relative(op assayv1alpha1.GateOperator) bool {
+	return op == assayv1alpha1.RatioAtLeast || op == assayv1alpha1.RatioAtMost
+}
+
+// rejectUnusable drops attempts that contradict themselves, or whose result contradicts the template or gives a gate nothing.
+func (s *selection) rejectUnusable(exp *experiment.Experiment, attempts []*record.Attempt) []*record.Attempt {
+	asked := needs(exp)
+	var out []*record.Attempt
+	for _, attempt := range attempts {
+		reason := succeededAgainst(attempt)
+		if reason == "" {
+			reason = s.checkResult(exp, attempt.Result)
+		}
+		for _, n := range asked[s.cells[attempt]] {
+			if reason == "" {
+				reason = s.checkNeed(attempt.Result, n)
+			}
+		}
+		if reason != "" {
+			s.rejectAttempt(attempt, unusable, "%s", reason)
+			continue
+		}
+		out = append(out, attempt)
+	}
+	return out
+}
+
+// succeededAgainst is what speaks against an attempt that says Succeeded.
+func succeededAgainst(attempt *record.Attempt) string {
+	duration := meaningless(attempt.DurationSeconds, "s")
+	switch {
+	case duration != "":
+		return "durationSeconds: " + duration
+	case attempt.ExitCode != nil && *attempt.ExitCode != 0:
+		return fmt.Sprintf("outcome is Succeeded and exitCode %d: a process that succeeded exits with 0", *attempt.ExitCode)
+	case attempt.Signal != nil:
+		return fmt.Sprintf("outcome is Succeeded and signal %d: a process that succeeded exits and is not killed", *attempt.Signal)
+	case attempt.Result == nil:
+		return "it succeeded and holds no result"
+	}
+	return ""
+}
+
+// failedAgainst is what speaks against an attempt that says it did not succeed; it counts as failed all the same, which favours
+// nobody.
+func failedAgainst(attempt *record.Attempt) string {
+	exited := attempt.ExitCode != nil && *attempt.ExitCode == 0 && attempt.Signal == nil
+	switch {
+	case attempt.Outcome == record.Failed && exited && attempt.Result != nil:
+		return ": but exitCode is 0 and there is a result, so that what it says contradicts itself"
+	case attempt.Outcome == record.NotStarted && started(attempt):
+		return ": but it has a signal, a result or an exit code other than 0, so that it did start, and counts as failed"
+	}
+	return ""
+}
+
+// started tells that a process ran, whatever the attempt's outcome says.
+func started(attempt *record.Attempt) bool {
+	ended := attempt.Result != nil || attempt.Signal != nil || attempt.ExitCode != nil && *attempt.ExitCode != 0
+	return attempt.Outcome != record.NotStarted || ended
+}
+
+func (s *selection) checkResult(exp *experiment.Experiment, result *record.Result) string {
+	if exp.Template.Parity == assayv1alpha1.ParityRequired && result.Parity == nil {
+		return "its result has no parity digest and the template requires one"
+	}
+	for _, metric := range exp.Template.Metrics {
+		reported, ok := result.Metrics[metric.Name]
+		if !ok {
+			if metric.Optional {
+				continue
+			}
+			return fmt.Sprintf("metric %s is absent and the template does not call it optional", metric.Name)
+		}
+		if reported.Unit != metric.Unit {
+			return fmt.Sprintf("metric %s is in %q and the template says %q", metric.Name, reported.Unit, metric.Unit)
+		}
+		if reported.Histogram != nil {
+			bars, err := decodeHistogram(reported.Histogram)
+			if err != nil {
+				return fmt.Sprintf("metric %s: %s", metric.Name, err)
+			}
+			s.histograms[reported.Histogram] = bars
+		}
+		reason := ""
+		s.eachValue(reported, func(value float64) {
+			if reason == "" {
+				reason = meaningless(value, metric.Unit)
+			}
+		})
+		if reason != "" {
+			return fmt.Sprintf("metric %s: %s", metric.Name, reason)
+		}
+	}
+	for _, phase := range result.Phases {
+		if average, _ := phase.Mean(); meaningless(average, "s") != "" {
+			return fmt.Sprintf("phase %s: its mean %s", phase.Name, meaningless(average, "s"))
+		}
+	}
+	return ""
+}
+
+// eachValue visits the distinct numbers of a metric as reported.
+func (s *selection) eachValue(metric record.Metric, visit func(value float64)) {
+	if metric.Value != nil {
+		visit(*metric.Value)
+	}
+	for _, value := range metric.Samples {
+		visit(value)
+	}
+	if metric.Histogram != nil {
+		for _, b := range s.histograms[metric.Histogram] {
+			visit(b.value)
+		}
+	}
+}
+
+// meaningless says why a number cannot be a measurement.
+func meaningless(value float64, unit string) string {
+	magnitude := math.Abs(value)
+	switch {
+	case math.IsNaN(value) || math.IsInf(value, 0):
+		return fmt.Sprintf("%g is not finite", value)
+	case magnitude > largestNumber || magnitude != 0 && magnitude < smallestNumber:
+		return fmt.Sprintf("%g %s is beyond any meaning: allowed are 0 and magnitudes from %g to %g", value, unit, smallestNumber, largestNumber)
+	case value < 0 && unit == "s":
+		return fmt.Sprintf("%g s is a negative time", value)
+	}
+	return ""
+}
+
+// checkNeed says what a result lacks for a gate. Of many samples some may be zero: what the gate takes a ratio of is the trial's
+// statistic, or of a percentile the trial's own share of it, so that only these must be positive.
+func (s *selection) checkNeed(result *record.Result, n need) string {
+	metric, ok := result.Metrics[n.metric]
+	if !ok {
+		return fmt.Sprintf("metric %s is absent and a gate needs it", n.metric)
+	}
+	if share, percentile := percentiles[n.statistic]; percentile {
+		if n.positive && !s.positivePercentile(metric, share) {
+			return fmt.Sprintf("%s of metric %s is not positive, and the ratio that a gate takes of it needs a positive one", n.statistic, n.metric)
+		}
+		return ""
+	}
+	value, ok := (&data{histograms: s.histograms}).trialStatistic(metric, n.statistic)
+	if !ok {
+		return fmt.Sprintf("metric %s has no %s, which a gate needs", n.metric, n.statistic)
+	}
+	if n.positive && !(value > 0) {
+		return fmt.Sprintf("%s of metric %s is %g, and the ratio that a gate takes of it needs a positive one", n.statistic, n.metric, value)
+	}
+	return ""
+}
+
+// positivePercentile tells whether a percentile of one trial's samples is positive. If it is in every trial, it is in all of them
+// merged, whatever the weights of the blocks.
+func (s *selection) positivePercentile(metric record.Metric, share float64) bool {
+	var total, others int64
+	count := func(value float64, n int64) {
+		total += n
+		if !(value > 0) {
+			others += n
+		}
+	}
+	if metric.Value != nil {
+		count(*metric.Value, 1)
+	}
+	for _, value := range metric.Samples {
+		count(value, 1)
+	}
+	if metric.Histogram != nil {
+		for _, b := range s.histograms[metric.Histogram] {
+			count(b.value, b.count)
+		}
+	}
+	return others < nearestRank(share, total)
+}

@@ -1,0 +1,97 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// CompletesGate is the name of the gate that every run with gates has, whether it names it or not.
+const CompletesGate = "completes"
+
+// Completion is a gate of op Completes for one arm: the share of its trials at these points that gave a usable result.
+type Completion struct {
+	Gate assayv1alpha1.Gate
+	Arm  int
+	// Points are indices into the experiment's.
+	Points []int
+	// Implicit tells that the run does not name it.
+	Implicit bool
+}
+
+// Completions are the gates of op Completes: those that the run names, and for every arm and point that none of them looks at the
+// implicit one, which is Blocking and asks for all trials. They follow from the experiment and are no part of it, so that a run
+// frozen before the gate existed is judged like any other. A run without gates has no verdict and none of them.
+func (e *Experiment) Completions() []Completion {
+	var out []Completion
+	if len(e.Spec.Gates) == 0 {
+		return nil
+	}
+	named := map[[2]int]bool{}
+	for _, gate := range e.Spec.Gates {
+		if gate.Op != assayv1alpha1.Completes {
+			continue
+		}
+		for arm := range e.Arms {
+			if gate.Candidate != "" && gate.Candidate != e.Arms[arm].Name {
+				continue
+			}
+			one := Completion{Gate: gate, Arm: arm}
+			for point := range e.Points {
+				if Matches(gate.At, e.Points[point].Parameters) {
+					one.Points = append(one.Points, point)
+					named[[2]int{point, arm}] = true
+				}
+			}
+			out = append(out, one)
+		}
+	}
+	implicit := assayv1alpha1.Gate{Name: CompletesGate, Op: assayv1alpha1.Completes, Bound: "1", Severity: assayv1alpha1.Blocking}
+	for arm := range e.Arms {
+		one := Completion{Gate: implicit, Arm: arm, Implicit: true}
+		for point := range e.Points {
+			if !named[[2]int{point, arm}] {
+				one.Points = append(one.Points, point)
+			}
+		}
+		if len(one.Points) > 0 {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// ParseShare reads the bound of a Completes gate: a share such as "0.95" or "95%", above 0 and up to 1. Empty is 1.
+func ParseShare(text string) (float64, error) {
+	share, err := 1.0, error(nil)
+	if digits, percent := strings.CutSuffix(text, "%"); percent {
+		// As a decimal, so that "95%" is the same number as "0.95".
+		share, err = strconv.ParseFloat(digits+"e-2", 64)
+	} else if text != "" {
+		share, err = strconv.ParseFloat(text, 64)
+	}
+	if err != nil || !(share > 0 && share <= 1) {
+		return 0, fmt.Errorf("bound %q is no share of the trials: write it as 0.95 or 95%%, above 0 and up to 1", text)
+	}
+	return share, nil
+}
+
+// checkCompletes checks what is particular to a gate of op Completes.
+func checkCompletes(spec *assayv1alpha1.BenchmarkRunSpec, gate assayv1alpha1.Gate, field string, problems *Invalid) {
+	if _, err := ParseShare(gate.Bound); err != nil {
+		problems.add(field+".bound", "%s", err)
+	}
+	var names []string
+	for _, arm := range arms(spec) {
+		names = append(names, arm.Name)
+	}
+	if gate.Candidate != "" && !slices.Contains(names, gate.Candidate) {
+		problems.add(field+".candidate", "%q is no arm; arms are %s", gate.Candidate, strings.Join(names, ", "))
+	}
+	if gate.AllowWorse {
+		problems.add(field+".allowWorse", "Completes looks at no metric and so at no direction: remove it")
+	}
+}
