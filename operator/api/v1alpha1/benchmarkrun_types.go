@@ -266,12 +266,18 @@ type Placement struct {
 	// nodeSelector picks the nodes that blocks may run on.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && size(self[k]) <= 63)",message="a key of a label has at most 317 and a value at most 63 characters"
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 
-	// tolerations of the block pods.
+	// tolerations of the run's pods. Each names the key of a taint; the taint of nodes that a run has for itself, assay.dev/leased,
+	// none can tolerate: exclusive: Node gives a run that of its own.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.operator) || t.operator in ['Exists', 'Equal'])",message="operator is Exists or Equal"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.effect) || t.effect in ['', 'NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="effect is NoSchedule, PreferNoSchedule or NoExecute, and none is all of them"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.key) && size(t.key) >= 1 && size(t.key) <= 317 && t.key != 'assay.dev/leased')",message="key names a taint, and not assay.dev/leased, the taint of nodes that a run has for itself"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.value) || size(t.value) <= 63)",message="value has at most 63 characters"
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
 	// cpus each block gets, whole CPUs.

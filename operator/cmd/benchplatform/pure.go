@@ -91,7 +91,11 @@ func planLarge(times int) (calibrate.Figure, error) {
 		if err != nil {
 			return figure, err
 		}
-		for _, object := range []any{frozen, wave, workflow.Build(config, frozen, wave, lanes)} {
+		built, err := workflow.Build(config, frozen, wave, lanes)
+		if err != nil {
+			return figure, err
+		}
+		for _, object := range []any{frozen, wave, built} {
 			if _, err := json.Marshal(object); err != nil {
 				return figure, err
 			}

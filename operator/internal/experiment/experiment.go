@@ -46,6 +46,7 @@ func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv
 	checkImages(&spec, &template, cells, problems)
 	checkDesign(&spec, problems)
 	checkEnvironment(&spec, problems)
+	checkPlacement(&spec, problems)
 	checkBudget(&spec, len(cells), problems)
 	checkGates(&spec, &template, points, cells, problems)
 	checkReport(&spec, &template, points, problems)
