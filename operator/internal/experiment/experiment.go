@@ -39,6 +39,9 @@ func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv
 	Default(&spec, &template)
 
 	problems := &Invalid{}
+	if !withinLimits(&spec, &template, problems) {
+		return nil, problems
+	}
 	checkTemplate(&template, problems)
 	checkArms(&spec, problems)
 	points := expandPoints(&spec, &template, problems)
