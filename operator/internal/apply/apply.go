@@ -186,8 +186,11 @@ func planConfigMap(run *assayv1alpha1.BenchmarkRun, wave *record.Wave, raw []byt
 	}
 }
 
-// apply applies an object that belongs to the run.
+// apply applies an object that belongs to the run, unless one of that name belongs to somebody else.
 func (a *Applier) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun, object client.Object) error {
+	if err := a.own(ctx, run, object); err != nil {
+		return err
+	}
 	object.SetOwnerReferences([]metav1.OwnerReference{
 		*metav1.NewControllerRef(run, assayv1alpha1.GroupVersion.WithKind("BenchmarkRun")),
 	})
