@@ -114,6 +114,7 @@ func run(ctx context.Context, options *options) error {
 			ImagePullGrace: options.imagePullGrace,
 			LedgerRetry:    ledgerRetry,
 			NodeGrace:      options.nodeGrace,
+			Fits:           config.Fits,
 			Overhead:       corev1.ResourceList{corev1.ResourceCPU: config.ExecutorCPU, corev1.ResourceMemory: config.ExecutorMemory},
 		},
 		Argo:    workflows,

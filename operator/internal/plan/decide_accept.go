@@ -48,8 +48,8 @@ func (p *planner) acceptance() *Decision {
 	run := record.Run{Namespace: p.Run.Namespace, Name: p.Run.Name, UID: string(p.Run.UID)}
 	frozen, err := experiment.Freeze(run, p.Run.Spec, *p.Template)
 	if err == nil {
-		// Whatever the nodes, the first wave has to fit.
-		_, err = BuildStep(frozen, 0, 0, Next(frozen, nil, Findings{}), []Lane{{}})
+		// Whatever the nodes, some of the first wave has to fit.
+		_, err = BuildFitting(frozen, 0, 0, Next(frozen, nil, Findings{}), []Lane{{Node: "node"}}, p.settings.Fits)
 	}
 	if err != nil {
 		return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())

@@ -242,7 +242,7 @@ func (p *planner) start() *Decision {
 		out.Message = startingMessage(wave)
 		return out
 	}
-	wave, err := BuildStep(p.Ledger.Experiment, len(p.Ledger.Waves), p.Ledger.Blocks, step, lanes)
+	wave, err := BuildFitting(p.Ledger.Experiment, len(p.Ledger.Waves), p.Ledger.Blocks, step, lanes, p.settings.Fits)
 	if err != nil {
 		return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())
 	}

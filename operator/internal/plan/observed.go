@@ -124,6 +124,8 @@ type Settings struct {
 	LedgerRetry time.Duration
 	// NodeGrace is how long a node may be not ready before its blocks are planned elsewhere.
 	NodeGrace time.Duration
+	// Fits tells which waves can be executed; nil is all of them.
+	Fits Fits
 	// Overhead is what Argo's containers take of a node beside a block.
 	Overhead corev1.ResourceList
 }
