@@ -52,6 +52,7 @@ type Reconciler struct {
 
 	latest     latestRuns
 	expansions expansions
+	queues     queues
 }
 
 // Reconcile observes, plans, applies and, whatever came of that, reports.
@@ -72,6 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return r.result(plan.Decision{}, client.IgnoreNotFound(err))
 	}
 	observed := r.Clock.Now()
+	r.queues.of(world, r.Settings, observed)
 	decision := plan.Decide(world.Observed, r.Settings, observed)
 	done()
 	err = r.apply(ctx, run, decision.Action)

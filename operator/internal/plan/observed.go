@@ -31,6 +31,8 @@ type Observed struct {
 	// Leases are those of all nodes, and Waiting the other runs that wait for one.
 	Leases  []lease.Lease
 	Waiting []WaitingRun
+	// Queue is the queue of those that wait, if it has been computed already; it may be a moment old.
+	Queue *lease.Queue
 }
 
 // ArgoState is how Argo Workflows stands in the cluster.
