@@ -877,6 +877,8 @@ const (
 	ReasonAccepted          = "Accepted"
 	ReasonTemplateNotFound  = "TemplateNotFound"
 	ReasonInvalidExperiment = "InvalidExperiment"
+	// ReasonNotAllowed means that the administrator's policy does not allow what the run asks for.
+	ReasonNotAllowed = "NotAllowed"
 	// ReasonSetAside means that operators did not live through expanding the experiment, which is not tried again.
 	ReasonSetAside          = "SetAside"
 	ReasonLedgerReady       = "LedgerReady"
@@ -894,6 +896,7 @@ const (
 	ReasonArgoTooOld        = "ArgoTooOld"
 	ReasonWaitingForNode    = "WaitingForNode"
 	ReasonWaitingForLease   = "WaitingForLease"
+	ReasonWaitingForTurn    = "WaitingForTurn"
 	ReasonPodNotStarted     = "PodNotStarted"
 	ReasonNoNodeMatches     = "NoNodeMatches"
 	ReasonImageNotPulled    = "ImageNotPulled"

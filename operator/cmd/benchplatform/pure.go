@@ -43,7 +43,11 @@ func newPureCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printFigures(cmd.OutOrStdout(), planned, size)
+			deciding, err := decideWaiting()
+			if err != nil {
+				return err
+			}
+			return printFigures(cmd.OutOrStdout(), planned, size, deciding)
 		},
 	}
 	command.Flags().IntVar(&times, "times", times, "how often to plan")

@@ -28,7 +28,7 @@ func (q *queues) of(world *observe.World, settings plan.Settings, now time.Time)
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	if age := now.Sub(q.made); q.queue == nil || age < 0 || age >= queueLasts {
-		q.queue, q.made = plan.NewQueue(&world.Observed, settings.Overhead), now
+		q.queue, q.made = plan.NewQueue(&world.Observed, settings), now
 	}
 	world.Queue = q.queue
 }

@@ -169,6 +169,9 @@ func (o *Observer) waiting(ctx context.Context, world *World) error {
 		return err
 	}
 	for i := range runs.Items {
+		if run := &runs.Items[i]; run.Namespace == world.Run.Namespace && run.UID != world.Run.UID && run.Status.Wave != nil && !plan.Ended(run) {
+			world.UnderWay++
+		}
 		if run := &runs.Items[i]; WaitsForLease(run) {
 			world.Waiting = append(world.Waiting, plan.WaitingRun{
 				Run: plan.HolderOf(run), Created: run.CreationTimestamp.Time, Placement: run.Spec.Placement,

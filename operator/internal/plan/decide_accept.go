@@ -45,6 +45,9 @@ func (p *planner) acceptance() *Decision {
 			"set aside: the operator began to expand the experiment %d times and never came to its end, most likely because it was killed for its memory; "+
 				"create a new run with fewer points, arms or blocks or shorter values, or give the operator more memory (operator.resources) first", MaxAcceptanceTries))
 	}
+	if refused := p.settings.Policy.Refuses(p.Run.Namespace, &p.Run.Spec); refused != "" {
+		return failed(assayv1alpha1.ReasonNotAllowed, refused)
+	}
 	run := record.Run{Namespace: p.Run.Namespace, Name: p.Run.Name, UID: string(p.Run.UID)}
 	frozen, err := experiment.Freeze(run, p.Run.Spec, *p.Template)
 	if err == nil {

@@ -29,7 +29,7 @@ const againMessage = ": what was measured will be analysed, and the missing bloc
 // happens first. A run takes what it can get, and waits only while it has nothing: so two runs never wait for each other.
 func (p *planner) takeLanes(blocks int, avoid []string) ([]Lane, *Decision) {
 	placement := p.Ledger.Experiment.Spec.Placement
-	usable, problem := usableNodes(placement, p.settings.Overhead, p.Nodes)
+	usable, problem := usableNodes(placement, p.settings.Overhead, p.settings.Policy, p.Nodes)
 	if problem != "" {
 		return nil, p.letGo(nil, waiting(assayv1alpha1.ReasonNoNodeMatches, problem, 0))
 	}

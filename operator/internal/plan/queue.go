@@ -1,14 +1,14 @@
 package plan
 
 import (
-	corev1 "k8s.io/api/core/v1"
+	"fmt"
 
 	"assay.dev/assay/operator/internal/lease"
 )
 
 // NewQueue is the queue of the runs that wait, each with the nodes that it could use. It is the same for all of them: with a
 // thousand runs it is the dearest part of a decision, and is computed once for many.
-func NewQueue(o *Observed, overhead corev1.ResourceList) *lease.Queue {
+func NewQueue(o *Observed, settings Settings) *lease.Queue {
 	held := map[string]int{}
 	for _, l := range o.Leases {
 		if l.Held() {
@@ -16,8 +16,16 @@ func NewQueue(o *Observed, overhead corev1.ResourceList) *lease.Queue {
 		}
 	}
 	var waiters []lease.Waiter
+	// Most of those that wait ask for the same.
+	known := map[string][]string{}
 	for _, other := range o.Waiting {
-		if usable, _ := usableNodes(other.Placement, overhead, o.Nodes); len(usable) > 0 {
+		asks := fmt.Sprint(other.Placement.NodeSelector, other.Placement.Tolerations, other.Placement.CPUs, other.Placement.Memory.Value())
+		usable, ok := known[asks]
+		if !ok {
+			usable, _ = usableNodes(other.Placement, settings.Overhead, settings.Policy, o.Nodes)
+			known[asks] = usable
+		}
+		if len(usable) > 0 {
 			waiters = append(waiters, lease.Waiter{Run: other.Run, Created: other.Created, Nodes: usable, Wants: max(int(other.Placement.MaxNodes), 1)})
 		}
 	}
@@ -27,7 +35,7 @@ func NewQueue(o *Observed, overhead corev1.ResourceList) *lease.Queue {
 // queue is the one that was observed, or else that of what was observed.
 func (p *planner) queue() *lease.Queue {
 	if p.Queue == nil {
-		p.Queue = NewQueue(&p.Observed, p.settings.Overhead)
+		p.Queue = NewQueue(&p.Observed, p.settings)
 	}
 	return p.Queue
 }

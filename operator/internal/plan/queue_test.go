@@ -37,7 +37,7 @@ func crowd(runs, nodes int) *Observed {
 func TestADecisionDoesNotGrowWithTheRunsThatWait(t *testing.T) {
 	allocations := func(runs int) float64 {
 		o := crowd(runs, 10)
-		queue := NewQueue(o, nil)
+		queue := NewQueue(o, Settings{})
 		me := lease.Waiter{Run: o.Waiting[runs-1].Run, Created: o.Waiting[runs-1].Created, Nodes: []string{"node-000", "node-001"}, Wants: 1}
 		return testing.AllocsPerRun(20, func() {
 			if queue.Grant([]string{}, me) != nil || queue.Ahead(me) != runs-1 {
