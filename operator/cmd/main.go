@@ -74,6 +74,10 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return err
 	}
+	allowed, err := options.allowed()
+	if err != nil {
+		return err
+	}
 	dashboards, err := options.dashboards()
 	if err != nil {
 		return err
@@ -114,6 +118,8 @@ func run(ctx context.Context, options *options) error {
 			ImagePullGrace: options.imagePullGrace,
 			LedgerRetry:    ledgerRetry,
 			NodeGrace:      options.nodeGrace,
+			Fits:           config.Fits,
+			Policy:         allowed,
 			Overhead:       corev1.ResourceList{corev1.ResourceCPU: config.ExecutorCPU, corev1.ResourceMemory: config.ExecutorMemory},
 		},
 		Argo:    workflows,

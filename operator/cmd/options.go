@@ -17,6 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/apply"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/metrics"
+	"assay.dev/assay/operator/internal/policy"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -29,7 +30,7 @@ type options struct {
 	instanceID                                        string
 	namespaces                                        []string
 	imagePullGrace, nodeGrace                         time.Duration
-	leaseNamespace                                    string
+	leaseNamespace, policy                            string
 	leaseDuration                                     time.Duration
 	leaderElect                                       bool
 	metricsAddress, probeAddress, logLevel, logFormat string
@@ -59,6 +60,7 @@ func (o *options) bind(command *cobra.Command) {
 	flags.DurationVar(&o.nodeGrace, "node-grace", 40*time.Second, "how long a node may be not ready before its blocks are planned elsewhere")
 	flags.StringVar(&o.leaseNamespace, "lease-namespace", ownNamespace(), "namespace of the Leases of nodes: the same for all operators of a cluster, or they do not see each other's")
 	flags.DurationVar(&o.leaseDuration, "lease-duration", lease.DefaultDuration, "how long a run keeps a node that it does not renew, in whole seconds; it renews after a third")
+	flags.StringVar(&o.policy, "policy", "", "what the runs of each namespace may ask for, as YAML or JSON; empty: all that the API allows")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "take turns with other operators through a Lease in this namespace")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics, plain HTTP; 0 turns it off")
 	flags.IntVar(&o.metricsRuns, "metrics-runs", metrics.DefaultSettings.Runs, "how many of the newest runs the metrics show one by one, with their results")
@@ -110,6 +112,18 @@ func (o *options) leases() (apply.LeaseConfig, error) {
 		return apply.LeaseConfig{}, fmt.Errorf("--node-grace is %s: use a duration of 0 or more", o.nodeGrace)
 	}
 	return apply.LeaseConfig{Namespace: o.leaseNamespace, Duration: o.leaseDuration}, nil
+}
+
+// allowed is the administrator's policy; nil without one.
+func (o *options) allowed() (*policy.Policy, error) {
+	if o.policy == "" {
+		return nil, nil
+	}
+	out, err := policy.Parse([]byte(o.policy))
+	if err != nil {
+		return nil, fmt.Errorf("--policy: %w", err)
+	}
+	return out, nil
 }
 
 func (o *options) workflowConfig() (workflow.Config, error) {

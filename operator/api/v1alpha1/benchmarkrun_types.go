@@ -65,6 +65,7 @@ type Override struct {
 
 // Sweep is the set of points at which the arms are compared.
 // +kubebuilder:validation:XValidation:rule="self.mode != 'Zip' || self.axes.all(a, size(a.values) == size(self.axes[0].values))",message="with mode Zip every axis needs the same number of values"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Zip' || (size(self.axes) > 0 ? double(size(self.axes[0].values)) : 1.0) * (size(self.axes) > 1 ? double(size(self.axes[1].values)) : 1.0) * (size(self.axes) > 2 ? double(size(self.axes[2].values)) : 1.0) * (size(self.axes) > 3 ? double(size(self.axes[3].values)) : 1.0) * (size(self.axes) > 4 ? double(size(self.axes[4].values)) : 1.0) * (size(self.axes) > 5 ? double(size(self.axes[5].values)) : 1.0) * (size(self.axes) > 6 ? double(size(self.axes[6].values)) : 1.0) * (size(self.axes) > 7 ? double(size(self.axes[7].values)) : 1.0) <= 10000.0",message="the axes make more than 10000 combinations, which are allowed: use fewer values, mode Zip, or several runs"
 type Sweep struct {
 	// axes are the parameters that vary.
 	// +required
@@ -266,12 +267,18 @@ type Placement struct {
 	// nodeSelector picks the nodes that blocks may run on.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && size(self[k]) <= 63)",message="a key of a label has at most 317 and a value at most 63 characters"
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 
-	// tolerations of the block pods.
+	// tolerations of the run's pods. Each names the key of a taint; the taint of nodes that a run has for itself, assay.dev/leased,
+	// none can tolerate: exclusive: Node gives a run that of its own.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.operator) || t.operator in ['Exists', 'Equal'])",message="operator is Exists or Equal"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.effect) || size(t.effect) == 0 || t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="effect is NoSchedule, PreferNoSchedule or NoExecute, and none is all of them"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.key) && size(t.key) >= 1 && size(t.key) <= 317 && t.key != 'assay.dev/leased')",message="key names a taint, and not assay.dev/leased, the taint of nodes that a run has for itself"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.value) || size(t.value) <= 63)",message="value has at most 63 characters"
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
 	// cpus each block gets, whole CPUs.
@@ -884,6 +891,10 @@ const (
 	ReasonAccepted          = "Accepted"
 	ReasonTemplateNotFound  = "TemplateNotFound"
 	ReasonInvalidExperiment = "InvalidExperiment"
+	// ReasonNotAllowed means that the administrator's policy does not allow what the run asks for.
+	ReasonNotAllowed = "NotAllowed"
+	// ReasonSetAside means that operators did not live through expanding the experiment, which is not tried again.
+	ReasonSetAside          = "SetAside"
 	ReasonLedgerReady       = "LedgerReady"
 	ReasonLedgerUnreachable = "LedgerUnreachable"
 	ReasonLedgerMissing     = "BucketMissing"
@@ -899,6 +910,7 @@ const (
 	ReasonArgoTooOld        = "ArgoTooOld"
 	ReasonWaitingForNode    = "WaitingForNode"
 	ReasonWaitingForLease   = "WaitingForLease"
+	ReasonWaitingForTurn    = "WaitingForTurn"
 	ReasonPodNotStarted     = "PodNotStarted"
 	ReasonNoNodeMatches     = "NoNodeMatches"
 	ReasonImageNotPulled    = "ImageNotPulled"
@@ -1034,6 +1046,12 @@ type BenchmarkRunStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
+	// acceptanceTries is how often an operator began to expand the experiment and has not said what came of it. It is 0 unless
+	// an operator is at it this moment, or did not live to the end of it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	AcceptanceTries int32 `json:"acceptanceTries,omitempty"`
+
 	// observedGeneration is the generation this status speaks of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -1056,6 +1074,9 @@ type BenchmarkRunStatus struct {
 // +kubebuilder:printcolumn:name="Gain",type=string,JSONPath=`.status.gain`
 // +kubebuilder:printcolumn:name="Best",type=string,JSONPath=`.status.best`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(self.status) || !has(oldSelf.status.phase) || !(oldSelf.status.phase in ['Succeeded', 'Failed', 'Cancelled']) || (has(self.status.phase) && self.status.phase == oldSelf.status.phase)",message="the run has ended, and its phase never changes any more"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(self.status) || !has(oldSelf.status.conditions) || oldSelf.status.conditions.all(o, !(o.type in ['Complete', 'Failed']) || o.status != 'True' || (has(self.status.conditions) && self.status.conditions.exists(c, c.type == o.type && c.status == 'True')))",message="the run has ended, and its condition Complete or Failed never turns back"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(self.status) || !has(oldSelf.status.completionTime) || (has(self.status.completionTime) && self.status.completionTime == oldSelf.status.completionTime && has(self.status.verdict) == has(oldSelf.status.verdict) && (!has(self.status.verdict) || self.status.verdict == oldSelf.status.verdict))",message="the run has ended, and its completionTime and verdict never change any more"
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52",message="a run's name has at most 52 characters: names and labels of its workflows are made from it"
 type BenchmarkRun struct {
 	metav1.TypeMeta `json:",inline"`

@@ -66,7 +66,7 @@ func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
 
 // plan lays out a wave and writes it to the ledger, which the first one starts.
 func (r *localRun) plan(ctx context.Context, step plan.Step) (*record.Wave, error) {
-	wave, err := plan.BuildStep(r.experiment, len(r.waves), r.blocks, step, []plan.Lane{{}})
+	wave, err := plan.BuildFitting(r.experiment, len(r.waves), r.blocks, step, []plan.Lane{{}}, nil)
 	if err == nil {
 		wave, err = local.Prepare(wave, r.programs)
 	}

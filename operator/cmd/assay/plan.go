@@ -74,7 +74,7 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			}
 			// The first step of the real plan: what follows depends on what it measures.
 			first := plan.Next(frozen, nil, plan.Findings{})
-			wave, err := plan.BuildStep(frozen, 0, 0, first, []plan.Lane{{}})
+			wave, err := plan.BuildFitting(frozen, 0, 0, first, []plan.Lane{{}}, nil)
 			if err != nil {
 				return &exitCode{exitUsage, err}
 			}

@@ -43,7 +43,11 @@ func newPureCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printFigures(cmd.OutOrStdout(), planned, size)
+			deciding, err := decideWaiting()
+			if err != nil {
+				return err
+			}
+			return printFigures(cmd.OutOrStdout(), planned, size, deciding)
 		},
 	}
 	command.Flags().IntVar(&times, "times", times, "how often to plan")
@@ -91,7 +95,11 @@ func planLarge(times int) (calibrate.Figure, error) {
 		if err != nil {
 			return figure, err
 		}
-		for _, object := range []any{frozen, wave, workflow.Build(config, frozen, wave, lanes)} {
+		built, err := workflow.Build(config, frozen, wave, lanes)
+		if err != nil {
+			return figure, err
+		}
+		for _, object := range []any{frozen, wave, built} {
 			if _, err := json.Marshal(object); err != nil {
 				return figure, err
 			}

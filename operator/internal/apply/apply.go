@@ -71,7 +71,11 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 	case plan.StartWave:
 		return a.startWave(ctx, run, action)
 	case plan.Analyze:
-		return a.createWorkflow(ctx, run, workflow.BuildAnalysis(a.Config, action.Experiment, action.Wave, action.Try))
+		wanted, err := workflow.BuildAnalysis(a.Config, action.Experiment, action.Wave, action.Try)
+		if err != nil {
+			return err
+		}
+		return a.createWorkflow(ctx, run, wanted)
 	case plan.Suspend:
 		return a.editWorkflow(ctx, run, action.Workflow, func(live *workflow.Workflow) { live.Spec.Suspend = ptr.To(true) })
 	case plan.Resume:
@@ -145,6 +149,11 @@ func (a *Applier) startWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 	if err != nil {
 		return err
 	}
+	// Before anything is created: a Workflow that cannot be built leaves nothing behind.
+	wanted, err := workflow.Build(a.Config, action.Experiment, action.Wave, action.Lanes)
+	if err != nil {
+		return err
+	}
 	if _, err := a.inForce(ctx, run, action.Wave); err != nil {
 		return err
 	}
@@ -158,7 +167,7 @@ func (a *Applier) startWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 	if _, err := a.inForce(ctx, run, action.Wave); err != nil {
 		return err
 	}
-	return a.createWorkflow(ctx, run, workflow.Build(a.Config, action.Experiment, action.Wave, action.Lanes))
+	return a.createWorkflow(ctx, run, wanted)
 }
 
 func marshalWave(wave *record.Wave) ([]byte, error) {
@@ -177,8 +186,11 @@ func planConfigMap(run *assayv1alpha1.BenchmarkRun, wave *record.Wave, raw []byt
 	}
 }
 
-// apply applies an object that belongs to the run.
+// apply applies an object that belongs to the run, unless one of that name belongs to somebody else.
 func (a *Applier) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun, object client.Object) error {
+	if err := a.own(ctx, run, object); err != nil {
+		return err
+	}
 	object.SetOwnerReferences([]metav1.OwnerReference{
 		*metav1.NewControllerRef(run, assayv1alpha1.GroupVersion.WithKind("BenchmarkRun")),
 	})

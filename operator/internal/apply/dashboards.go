@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -50,8 +51,9 @@ func (a *Applier) Dashboard(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 		return err
 	}
 	if err := a.apply(ctx, run, object); err != nil {
-		if apierrors.IsInvalid(err) {
-			// Someone made it immutable: trying again would fail in every pass, and say so in every pass.
+		var foreign *ForeignError
+		if apierrors.IsInvalid(err) || errors.As(err, &foreign) {
+			// Someone made it immutable, or it is someone's: trying again would fail in every pass, and say so in every pass.
 			a.dashboards.known().Add(run.UID, pin)
 		}
 		return fmt.Errorf("apply ConfigMap %s: %w", object.Name, err)

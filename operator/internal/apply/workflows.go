@@ -22,10 +22,8 @@ func (a *Applier) createWorkflow(ctx context.Context, run *assayv1alpha1.Benchma
 	case apierrors.IsNotFound(err):
 	case err != nil:
 		return fmt.Errorf("look for workflow %s: %w", wanted.Name, err)
-	case live.Labels[workflow.RunUIDLabel] != string(run.UID):
-		return fmt.Errorf("workflow %s belongs to another run: delete it, or create this run under another name", wanted.Name)
 	default:
-		return nil
+		return a.own(ctx, run, wanted)
 	}
 	if err := a.apply(ctx, run, wanted); err != nil {
 		return fmt.Errorf("apply workflow %s: %w", wanted.Name, err)

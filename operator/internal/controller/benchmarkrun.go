@@ -31,7 +31,7 @@ import (
 // +kubebuilder:rbac:groups=assay.dev,resources=benchmarkruns/finalizers,verbs=update
 // +kubebuilder:rbac:groups=assay.dev,resources=benchmarktemplates,verbs=get;list;watch
 // +kubebuilder:rbac:groups=argoproj.io,resources=workflows,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=create;patch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create;patch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
@@ -50,7 +50,9 @@ type Reconciler struct {
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
 
-	latest latestRuns
+	latest     latestRuns
+	expansions expansions
+	queues     queues
 }
 
 // Reconcile observes, plans, applies and, whatever came of that, reports.
@@ -66,8 +68,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
 	r.Metrics.Saw(world)
+	done, err := r.noteExpansion(ctx, world)
+	if err != nil {
+		return r.result(plan.Decision{}, client.IgnoreNotFound(err))
+	}
 	observed := r.Clock.Now()
+	r.queues.of(world, r.Settings, observed)
 	decision := plan.Decide(world.Observed, r.Settings, observed)
+	done()
 	err = r.apply(ctx, run, decision.Action)
 	applied := r.Clock.Now()
 	if errors.Is(err, apply.ErrUnfinished) {

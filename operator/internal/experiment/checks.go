@@ -179,8 +179,12 @@ func checkSamples(spec *assayv1alpha1.BenchmarkRunSpec, gate assayv1alpha1.Gate,
 		return
 	}
 	trials := int(spec.Design.Blocks.Min) * SlotsPerCell(spec.Design.Order)
+	wanted := map[int]bool{}
+	for _, point := range selected {
+		wanted[point] = true
+	}
 	for _, cell := range cells {
-		if !slices.Contains(selected, cell.Point) {
+		if !wanted[cell.Point] {
 			continue
 		}
 		perTrial, err := strconv.Atoi(cell.Parameters[metric.SamplesFrom])

@@ -24,9 +24,31 @@ func checkDesign(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		problems.add("spec.design.warmupTrials", "a block would run %d warm-ups of every arm and point and measure %d: use at most as many warm-ups as trials", design.WarmupTrials, measured)
 	}
 	checkControlPhases(design, problems)
+	checkBlocks(spec, problems)
 	checkStop(spec, problems)
 	if design.Confirm != nil && spec.Search == nil && !hasBlockingGate(spec, true) {
 		problems.add("spec.design.confirm", "there is no Blocking gate and so no verdict to confirm: add one, or remove confirm")
+	}
+}
+
+// minBlocks is how few blocks can carry an interval, as in the analysis.
+const minBlocks = 3
+
+// checkBlocks refuses a design in which a gate with an interval could never be anything but Invalid. Without a stopping rule a run
+// ends at its fewest blocks.
+func checkBlocks(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
+	field, have := "spec.design.blocks.min", spec.Design.Blocks.Min
+	if spec.Design.Stop != nil {
+		field, have = "spec.design.blocks.max", spec.Design.Blocks.Max
+	}
+	for i, gate := range spec.Gates {
+		if gate.Op != assayv1alpha1.ParityEqual && have < minBlocks {
+			problems.add(field, "%d blocks carry no interval, so gate %q (spec.gates[%d]) with %s would be Invalid whatever is measured: use at least %d", have, gate.Name, i, gate.Op, minBlocks)
+			break
+		}
+	}
+	if confirm := spec.Design.Confirm; confirm != nil && confirm.Blocks < minBlocks {
+		problems.add("spec.design.confirm.blocks", "%d blocks carry no interval, so nothing could ever be confirmed: use at least %d", confirm.Blocks, minBlocks)
 	}
 }
 

@@ -39,6 +39,9 @@ func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv
 	Default(&spec, &template)
 
 	problems := &Invalid{}
+	if !withinLimits(&spec, &template, problems) {
+		return nil, problems
+	}
 	checkTemplate(&template, problems)
 	checkArms(&spec, problems)
 	points := expandPoints(&spec, &template, problems)
@@ -46,6 +49,7 @@ func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv
 	checkImages(&spec, &template, cells, problems)
 	checkDesign(&spec, problems)
 	checkEnvironment(&spec, problems)
+	checkPlacement(&spec, problems)
 	checkBudget(&spec, len(cells), problems)
 	checkGates(&spec, &template, points, cells, problems)
 	checkReport(&spec, &template, points, problems)

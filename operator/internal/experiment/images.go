@@ -55,6 +55,9 @@ func checkImages(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 			problems.add(fmt.Sprintf("template.files[%d]", i), "%q is no absolute path: write it as /app/bin, without .. and without a slash at its end", file)
 		}
 	}
+	if !imageReference.MatchString(template.Image) {
+		problems.add("template.image", "%q is no image: write it as registry/name:tag or registry/name@sha256:…", template.Image)
+	}
 	if !hasImages(spec) {
 		return
 	}

@@ -13,11 +13,33 @@ type Problem struct {
 	Message string
 }
 
-// Invalid is every problem found in an experiment, so that an author repairs them in one go.
-type Invalid struct{ Problems []Problem }
+// Invalid is every problem found in an experiment, as far as anybody reads, so that an author repairs them in one go.
+type Invalid struct {
+	Problems []Problem
+	// further problems are counted only: an experiment can have as many as it has cells.
+	further int
+}
+
+// What is kept of problems.
+const (
+	maxProblems = 64
+	maxProblem  = 768
+)
 
 func (i *Invalid) add(field, format string, args ...any) {
-	i.Problems = append(i.Problems, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+	if len(i.Problems) == maxProblems {
+		i.further++
+		return
+	}
+	i.Problems = append(i.Problems, Problem{Field: shortened(field, maxProblem), Message: shortened(fmt.Sprintf(format, args...), maxProblem)})
+}
+
+// shortened keeps the beginning and the end, which says what to do.
+func shortened(text string, most int) string {
+	if runes := []rune(text); len(text) > most && len(runes) > most {
+		return string(runes[:most/2]) + " … " + string(runes[len(runes)-most/2:])
+	}
+	return text
 }
 
 func (i *Invalid) orNil() error {
@@ -32,6 +54,9 @@ func (i *Invalid) Error() string {
 	lines := make([]string, 0, len(i.Problems))
 	for _, p := range i.Problems {
 		lines = append(lines, p.Field+": "+p.Message)
+	}
+	if i.further > 0 {
+		lines = append(lines, fmt.Sprintf("and %d further problems", i.further))
 	}
 	return strings.Join(lines, "; ")
 }

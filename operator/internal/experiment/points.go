@@ -10,9 +10,6 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// maxPoints bounds the expansion itself, so that a sweep of 256^8 is refused before it is built.
-const maxPoints = 10000
-
 // expandPoints returns the points of the sweep in the order the report shows them, without duplicates. Without a sweep
 // there is one point with an empty key; a search has one point per load of its grid.
 func expandPoints(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) []record.Point {
@@ -55,7 +52,6 @@ func expandPoints(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.
 func checkAxes(sweep *assayv1alpha1.Sweep, problems *Invalid) bool {
 	before := len(problems.Problems)
 	names := map[string]bool{}
-	total := 1
 	for i, axis := range sweep.Axes {
 		field := fmt.Sprintf("spec.sweep.axes[%d]", i)
 		if names[axis.Name] {
@@ -74,12 +70,6 @@ func checkAxes(sweep *assayv1alpha1.Sweep, problems *Invalid) bool {
 			if len(axis.Values) != len(sweep.Axes[0].Values) {
 				problems.add(field, "axis %q has %d values and axis %q has %d: mode Zip needs the same number", axis.Name, len(axis.Values), sweep.Axes[0].Name, len(sweep.Axes[0].Values))
 			}
-			continue
-		}
-		total *= max(1, len(axis.Values))
-		if total > maxPoints {
-			problems.add("spec.sweep", "the axes make more than %d points: use fewer values, mode Zip, or several runs", maxPoints)
-			return false
 		}
 	}
 	if len(sweep.Axes) == 0 {

@@ -91,7 +91,7 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	if spec.Design.NullArm {
 		arms++
 	}
-	if levels := 1 + math.Ceil(math.Log(high/low)/math.Log1p(step)-1e-9); levels*float64(max(1, arms)) > maxLevels {
+	if levels := countLoads(low, high, step); levels*float64(max(1, arms)) > maxLevels {
 		problems.add(field+".resolution", "%.0f loads from %s to %s in steps of %s times %d arms are more than %d: use a coarser resolution or a smaller range",
 			levels, over.Low.String(), over.High.String(), over.Resolution, arms, maxLevels)
 		return nil
@@ -115,6 +115,11 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	add(high)
 	checkLoads(parameter, points, field, problems)
 	return points
+}
+
+// countLoads is how many loads the grid has from low to high in steps of a share of each.
+func countLoads(low, high, step float64) float64 {
+	return 1 + math.Ceil(math.Log(high/low)/math.Log1p(step)-1e-9)
 }
 
 // checkLoads holds the ends of the range against the parameter's bounds.

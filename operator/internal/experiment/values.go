@@ -18,7 +18,7 @@ func checkValue(parameter assayv1alpha1.Parameter, value string) string {
 		return fmt.Sprintf("parameter %q has a NUL character, which no process argument can hold: remove it", parameter.Name)
 	}
 	if len(parameter.Enum) > 0 && !slices.Contains(parameter.Enum, value) {
-		return fmt.Sprintf("parameter %q has value %q: allowed are %s", parameter.Name, value, strings.Join(parameter.Enum, ", "))
+		return fmt.Sprintf("parameter %q has value %q: allowed are %s", parameter.Name, value, shortened(strings.Join(parameter.Enum, ", "), maxProblem/2))
 	}
 	switch parameter.Type {
 	case assayv1alpha1.IntegerParameter:

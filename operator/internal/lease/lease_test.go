@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -145,6 +146,39 @@ func TestTheQueue(t *testing.T) {
 			}
 			if got := Ahead(tc.queue, tc.me); got != tc.ahead {
 				t.Errorf("%d ahead, want %d", got, tc.ahead)
+			}
+		})
+	}
+}
+
+func TestNamespacesTakeTurns(t *testing.T) {
+	waiter := func(namespace, name string, created time.Duration) Waiter {
+		return Waiter{Run: Holder{namespace, name, name}, Created: eight.Add(created), Nodes: []string{"a", "b"}, Wants: 1}
+	}
+	var crowd []Waiter
+	for i := range 300 {
+		crowd = append(crowd, waiter("crowd", fmt.Sprintf("c%03d", i), time.Duration(i)))
+	}
+	late := waiter("late", "l", time.Hour)
+	cases := map[string]struct {
+		held  map[string]int
+		me    Waiter
+		ahead int
+	}{
+		"one that comes after 300 of another namespace":      {nil, late, 1},
+		"whose neighbours hold a node already":               {map[string]int{"crowd": 1}, late, 0},
+		"whose own namespace holds two":                      {map[string]int{"late": 2}, late, 3},
+		"the second of its namespace, in the queue":          {nil, crowd[1], 1},
+		"the last of its namespace, with nobody beside them": {nil, crowd[299], 299},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			queue := NewQueue(crowd, tc.held)
+			if got := queue.Ahead(tc.me); got != tc.ahead {
+				t.Errorf("%d ahead, want %d", got, tc.ahead)
+			}
+			if got := queue.Grant([]string{"a"}, tc.me); (len(got) > 0) != (tc.ahead == 0) {
+				t.Errorf("granted %v with %d ahead", got, tc.ahead)
 			}
 		})
 	}

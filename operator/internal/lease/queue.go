@@ -2,7 +2,9 @@ package lease
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -15,18 +17,76 @@ type Waiter struct {
 	Wants int
 }
 
-// before is the queue's order: who came first is served first; of two in the same second, the smaller uid.
+// before is the order within a namespace: who came first is served first; of two in the same second, the smaller uid.
 func (w Waiter) before(other Waiter) int {
 	return cmp.Or(w.Created.Compare(other.Created), cmp.Compare(w.Run.UID, other.Run.UID))
 }
 
+// Queue is the order in which runs that wait are served. Namespaces take turns, as in round robin: the first run of each comes
+// before the second of any, and a node that a namespace holds is a turn it has had. So nobody waits for all the runs that
+// somebody else has put first. It is the same whoever looks, and is computed once for all of them.
+type Queue struct {
+	waiters []turn
+	held    map[string]int
+	// classes are the different lists of nodes that waiters could use.
+	classes [][]string
+}
+
+type turn struct {
+	Waiter
+	number, class int
+}
+
+func (t turn) before(other turn) int {
+	return cmp.Or(cmp.Compare(t.number, other.number), t.Waiter.before(other.Waiter))
+}
+
+// NewQueue puts waiters in order. Held counts the nodes that each namespace holds.
+func NewQueue(waiters []Waiter, held map[string]int) *Queue {
+	sorted := slices.SortedFunc(slices.Values(waiters), Waiter.before)
+	out := &Queue{waiters: make([]turn, 0, len(sorted)), held: held}
+	next, classes := maps.Clone(held), map[string]int{}
+	if next == nil {
+		next = map[string]int{}
+	}
+	for _, waiter := range sorted {
+		key := strings.Join(waiter.Nodes, "/") // No name of a node has one.
+		class, ok := classes[key]
+		if !ok {
+			class = len(out.classes)
+			classes[key] = class
+			out.classes = append(out.classes, waiter.Nodes)
+		}
+		out.waiters = append(out.waiters, turn{Waiter: waiter, number: next[waiter.Run.Namespace], class: class})
+		next[waiter.Run.Namespace]++
+	}
+	slices.SortStableFunc(out.waiters, turn.before)
+	return out
+}
+
+// earlier visits the waiters that are served before one, which need not be in the queue itself.
+func (q *Queue) earlier(me Waiter, visit func(turn) bool) {
+	mine := turn{Waiter: me, number: q.held[me.Run.Namespace]}
+	for i := range q.waiters {
+		if other := &q.waiters[i]; other.Run.Namespace == me.Run.Namespace && other.Run != me.Run && other.Waiter.before(me) < 0 {
+			mine.number++
+		}
+	}
+	for _, other := range q.waiters {
+		if other.Run == me.Run {
+			continue
+		}
+		if other.before(mine) >= 0 || !visit(other) {
+			return
+		}
+	}
+}
+
 // Grant hands out the nodes that can be taken in the order of the queue, and returns those that fall to one of the waiters.
 // A run that waits for other nodes takes none of these, so it holds up nobody.
-func Grant(takeable []string, queue []Waiter, me Waiter) []string {
-	queue = append(slices.Clone(queue), me)
-	slices.SortStableFunc(queue, Waiter.before)
+func (q *Queue) Grant(takeable []string, me Waiter) []string {
 	left := slices.Sorted(slices.Values(takeable))
-	for _, waiter := range queue {
+	take := func(waiter Waiter) []string {
 		var granted []string
 		left = slices.DeleteFunc(left, func(node string) bool {
 			if len(granted) >= waiter.Wants || !slices.Contains(waiter.Nodes, node) {
@@ -35,21 +95,41 @@ func Grant(takeable []string, queue []Waiter, me Waiter) []string {
 			granted = append(granted, node)
 			return true
 		})
-		if waiter.Run == me.Run {
-			return granted
-		}
+		return granted
 	}
-	return nil
+	if len(left) > 0 {
+		q.earlier(me, func(other turn) bool {
+			take(other.Waiter)
+			return len(left) > 0
+		})
+	}
+	return take(me)
 }
 
 // Ahead counts the runs that come before one of the waiters and could use one of its nodes.
-func Ahead(queue []Waiter, me Waiter) int {
+func (q *Queue) Ahead(me Waiter) int {
+	shares := make([]bool, len(q.classes))
+	mine := map[string]bool{}
+	for _, node := range me.Nodes {
+		mine[node] = true
+	}
+	for i, nodes := range q.classes {
+		shares[i] = slices.ContainsFunc(nodes, func(node string) bool { return mine[node] })
+	}
 	count := 0
-	for _, waiter := range queue {
-		shares := slices.ContainsFunc(waiter.Nodes, func(node string) bool { return slices.Contains(me.Nodes, node) })
-		if waiter.Run != me.Run && shares && waiter.before(me) < 0 {
+	q.earlier(me, func(other turn) bool {
+		if shares[other.class] {
 			count++
 		}
-	}
+		return true
+	})
 	return count
 }
+
+// Grant is that of a queue of runs whose namespaces hold nothing.
+func Grant(takeable []string, queue []Waiter, me Waiter) []string {
+	return NewQueue(queue, nil).Grant(takeable, me)
+}
+
+// Ahead is that of a queue of runs whose namespaces hold nothing.
+func Ahead(queue []Waiter, me Waiter) int { return NewQueue(queue, nil).Ahead(me) }

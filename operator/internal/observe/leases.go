@@ -160,15 +160,19 @@ func holds(world *World) bool {
 	return slices.ContainsFunc(world.Leases, func(l lease.Lease) bool { return l.Holder == me })
 }
 
-// waiting reads which other runs wait for a lease. A run takes its place in the queue with its condition, and loses it when
+// waiting reads which runs wait for a lease, this one too. A run takes its place in the queue with its condition, and loses it when
 // something else keeps it from starting.
 func (o *Observer) waiting(ctx context.Context, world *World) error {
 	var runs assayv1alpha1.BenchmarkRunList
-	if err := o.Client.List(ctx, &runs); err != nil {
+	// Nothing of the list is written to, and copies of a thousand runs in every pass are most of its cost.
+	if err := o.Client.List(ctx, &runs, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	for i := range runs.Items {
-		if run := &runs.Items[i]; run.UID != world.Run.UID && WaitsForLease(run) {
+		if run := &runs.Items[i]; run.Namespace == world.Run.Namespace && run.UID != world.Run.UID && run.Status.Wave != nil && !plan.Ended(run) {
+			world.UnderWay++
+		}
+		if run := &runs.Items[i]; WaitsForLease(run) {
 			world.Waiting = append(world.Waiting, plan.WaitingRun{
 				Run: plan.HolderOf(run), Created: run.CreationTimestamp.Time, Placement: run.Spec.Placement,
 			})

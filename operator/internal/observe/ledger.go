@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"regexp"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
@@ -70,6 +73,9 @@ func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *Wo
 	if err != nil {
 		return err
 	}
+	if err := belongs(world.Run, known.experiment); err != nil {
+		return fmt.Errorf("%s in %s: %w", ledger.ExperimentKey, store.URL(), err)
+	}
 	state := plan.LedgerState{Experiment: known.experiment, Waves: known.waves}
 	for i := range known.waves {
 		wave := &known.waves[i]
@@ -90,6 +96,21 @@ func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *Wo
 	world.Ledger.Done, world.Ledger.DoneBlocks = countTrials(keys, state.Newest.Wave)
 	world.Ledger.Open = openBlocks(keys, state.Newest)
 	return readAnalysis(ctx, store, world)
+}
+
+// belongs tells whether a frozen experiment is this run's. Whoever can write to the ledger could put another one there before the
+// operator does, and what it says of whose objects are made where, and of what they may have, was never checked.
+func belongs(run *assayv1alpha1.BenchmarkRun, frozen *experiment.Experiment) error {
+	if frozen == nil {
+		return nil
+	}
+	if want := (record.Run{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)}); frozen.Run != want {
+		return fmt.Errorf("it is of run %s/%s with uid %s: remove it and create a new run", frozen.Run.Namespace, frozen.Run.Name, frozen.Run.UID)
+	}
+	if !equality.Semantic.DeepEqual(frozen.Spec.Placement, run.Spec.Placement) {
+		return errors.New("its spec.placement is not the run's: somebody else wrote it; remove it and create a new run")
+	}
+	return nil
 }
 
 var attemptKey = regexp.MustCompile(`^attempts/([^/]+)/[^/]+/([^/]+)\.json$`)

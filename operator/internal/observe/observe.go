@@ -123,7 +123,7 @@ func (o *Observer) template(ctx context.Context, world *World) error {
 
 func (o *Observer) nodes(ctx context.Context, world *World) error {
 	var nodes corev1.NodeList
-	if err := o.Client.List(ctx, &nodes); err != nil {
+	if err := o.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	for i := range nodes.Items {

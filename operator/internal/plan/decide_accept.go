@@ -17,6 +17,17 @@ func (p *planner) ledgerReady() *Decision {
 	return waiting(p.Ledger.Problem, "waiting for the ledger: "+p.Ledger.Message, p.settings.LedgerRetry)
 }
 
+// MaxAcceptanceTries is how often operators may begin to expand an experiment without an end. One may be a rollout, or another run
+// that took the operator down at that moment; not so two, because they are expanded one at a time.
+const MaxAcceptanceTries = 2
+
+// Expands tells whether a decision would expand an experiment, the one thing whose cost a tenant decides. It is noted before it
+// is tried, so that a run which takes an operator down does not do so for ever.
+func Expands(o Observed) bool {
+	return o.Run.DeletionTimestamp.IsZero() && !Ended(o.Run) && !Cancelled(o.Run) &&
+		o.Ledger.Problem == "" && o.Ledger.Experiment == nil && o.Template != nil
+}
+
 // acceptance freezes the experiment. Once it is in the ledger, a template that changes changes nothing.
 func (p *planner) acceptance() *Decision {
 	if p.Ledger.Experiment != nil {
@@ -29,11 +40,19 @@ func (p *planner) acceptance() *Decision {
 		return waiting(assayv1alpha1.ReasonTemplateNotFound,
 			fmt.Sprintf("BenchmarkTemplate %q does not exist in namespace %q: create it, or create a run that names another", p.Run.Spec.TemplateRef.Name, p.Run.Namespace), 0)
 	}
+	if p.Run.Status.AcceptanceTries > MaxAcceptanceTries {
+		return failed(assayv1alpha1.ReasonSetAside, fmt.Sprintf(
+			"set aside: the operator began to expand the experiment %d times and never came to its end, most likely because it was killed for its memory; "+
+				"create a new run with fewer points, arms or blocks or shorter values, or give the operator more memory (operator.resources) first", MaxAcceptanceTries))
+	}
+	if refused := p.settings.Policy.Refuses(p.Run.Namespace, &p.Run.Spec); refused != "" {
+		return failed(assayv1alpha1.ReasonNotAllowed, refused)
+	}
 	run := record.Run{Namespace: p.Run.Namespace, Name: p.Run.Name, UID: string(p.Run.UID)}
 	frozen, err := experiment.Freeze(run, p.Run.Spec, *p.Template)
 	if err == nil {
-		// Whatever the nodes, the first wave has to fit.
-		_, err = BuildStep(frozen, 0, 0, Next(frozen, nil, Findings{}), []Lane{{}})
+		// Whatever the nodes, some of the first wave has to fit.
+		_, err = BuildFitting(frozen, 0, 0, Next(frozen, nil, Findings{}), []Lane{{Node: "node"}}, p.settings.Fits)
 	}
 	if err != nil {
 		return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())

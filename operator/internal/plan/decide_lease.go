@@ -29,7 +29,7 @@ const againMessage = ": what was measured will be analysed, and the missing bloc
 // happens first. A run takes what it can get, and waits only while it has nothing: so two runs never wait for each other.
 func (p *planner) takeLanes(blocks int, avoid []string) ([]Lane, *Decision) {
 	placement := p.Ledger.Experiment.Spec.Placement
-	usable, problem := usableNodes(placement, p.settings.Overhead, p.Nodes)
+	usable, problem := usableNodes(placement, p.settings.Overhead, p.settings.Policy, p.Nodes)
 	if problem != "" {
 		return nil, p.letGo(nil, waiting(assayv1alpha1.ReasonNoNodeMatches, problem, 0))
 	}
@@ -51,7 +51,7 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]Lane, *Decision) {
 		return nil, giving
 	}
 	me := p.waiter(usable, keep, wants)
-	if granted := lease.Grant(p.takeable(me.Nodes), p.queue(), me); len(granted) > 0 {
+	if granted := p.queue().Grant(p.takeable(me.Nodes), me); len(granted) > 0 {
 		return nil, &Decision{
 			Action: AcquireLeases{granted, placement.Exclusive == assayv1alpha1.ExclusiveNode}, Continues: true, After: AtOnce,
 			Reason: assayv1alpha1.ReasonWaitingForLease, Message: "taking " + strings.Join(granted, ", "),
@@ -115,18 +115,6 @@ func (p *planner) takeable(nodes []string) []string {
 	return out
 }
 
-// queue are the other runs that wait, each with the nodes that it could use.
-func (p *planner) queue() []lease.Waiter {
-	var out []lease.Waiter
-	for _, other := range p.Waiting {
-		usable, _ := usableNodes(other.Placement, p.settings.Overhead, p.Nodes)
-		if len(usable) > 0 && other.Run != HolderOf(p.Run) {
-			out = append(out, lease.Waiter{Run: other.Run, Created: other.Created, Nodes: usable, Wants: max(int(other.Placement.MaxNodes), 1)})
-		}
-	}
-	return out
-}
-
 // waitForLease says who holds the nodes, since when, and how many runs come first.
 func (p *planner) waitForLease(me lease.Waiter) *Decision {
 	after := lookAtQueue
@@ -143,7 +131,7 @@ func (p *planner) waitForLease(me lease.Waiter) *Decision {
 		parts = append(parts[:shown], fmt.Sprintf("%d more nodes", len(parts)-shown))
 	}
 	message := "waiting for a node: " + strings.Join(parts, "; ")
-	switch ahead := lease.Ahead(p.queue(), me); ahead {
+	switch ahead := p.queue().Ahead(me); ahead {
 	case 0:
 		message += "; this run is next"
 	case 1:

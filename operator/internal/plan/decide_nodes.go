@@ -13,10 +13,11 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/policy"
 )
 
 // usableNodes are the nodes, by name, on which a block can run, whoever holds them; or what is missing.
-func usableNodes(placement assayv1alpha1.Placement, overhead corev1.ResourceList, nodes []Node) ([]string, string) {
+func usableNodes(placement assayv1alpha1.Placement, overhead corev1.ResourceList, allowed *policy.Policy, nodes []Node) ([]string, string) {
 	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	need := demand(placement, overhead)
 	var usable, refusals []string
@@ -26,6 +27,10 @@ func usableNodes(placement assayv1alpha1.Placement, overhead corev1.ResourceList
 			continue
 		}
 		selected++
+		if !allowed.Opens(node.Labels) {
+			refusals = append(refusals, fmt.Sprintf("%s has no label %s, by which the administrator opens nodes to runs", node.Name, allowed.NodeLabel))
+			continue
+		}
 		if refusal := refuse(node, placement, need); refusal != "" {
 			refusals = append(refusals, node.Name+" "+refusal)
 			continue

@@ -230,6 +230,10 @@ func (p *planner) start() *Decision {
 	} else {
 		step = p.next()
 	}
+	if most, full := p.settings.Policy.Full(p.Run.Namespace, p.UnderWay); full && wave == nil {
+		return p.letGo(nil, waiting(assayv1alpha1.ReasonWaitingForTurn,
+			fmt.Sprintf("namespace %s has %d other runs under way and the administrator allows %d at a time: this one starts when one of them has ended", p.Run.Namespace, p.UnderWay, most), lookAtQueue))
+	}
 	if lanes == nil {
 		var first *Decision
 		if lanes, first = p.takeLanes(step.Blocks, step.Avoid); first != nil {
@@ -242,7 +246,7 @@ func (p *planner) start() *Decision {
 		out.Message = startingMessage(wave)
 		return out
 	}
-	wave, err := BuildStep(p.Ledger.Experiment, len(p.Ledger.Waves), p.Ledger.Blocks, step, lanes)
+	wave, err := BuildFitting(p.Ledger.Experiment, len(p.Ledger.Waves), p.Ledger.Blocks, step, lanes, p.settings.Fits)
 	if err != nil {
 		return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())
 	}

@@ -8,6 +8,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
+	"assay.dev/assay/operator/internal/policy"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -31,6 +32,10 @@ type Observed struct {
 	// Leases are those of all nodes, and Waiting the other runs that wait for one.
 	Leases  []lease.Lease
 	Waiting []WaitingRun
+	// UnderWay counts the other runs of the namespace that have begun and not ended.
+	UnderWay int
+	// Queue is the queue of those that wait, if it has been computed already; it may be a moment old.
+	Queue *lease.Queue
 }
 
 // ArgoState is how Argo Workflows stands in the cluster.
@@ -124,6 +129,10 @@ type Settings struct {
 	LedgerRetry time.Duration
 	// NodeGrace is how long a node may be not ready before its blocks are planned elsewhere.
 	NodeGrace time.Duration
+	// Policy is what the administrator allows; nil is everything.
+	Policy *policy.Policy
+	// Fits tells which waves can be executed; nil is all of them.
+	Fits Fits
 	// Overhead is what Argo's containers take of a node beside a block.
 	Overhead corev1.ResourceList
 }

@@ -51,6 +51,10 @@ const minInterval = 3
 // rule: the operator, the local executor and the calibration ask the same function. The verdict plays no part in it, but to
 // ask for its confirmation.
 func Next(exp *experiment.Experiment, waves []record.Wave, found Findings) Step {
+	return numbered(next(exp, waves, found), waves)
+}
+
+func next(exp *experiment.Experiment, waves []record.Wave, found Findings) Step {
 	t := &target{exp: exp, found: found, tally: count(waves, found.Unrun)}
 	if idle := t.tally.idle; idle > t.retries() {
 		return Step{Done: true, Why: fmt.Sprintf("no block ran in the last %d waves, and retry.limit is %d", idle, t.retries())}

@@ -73,7 +73,7 @@ func BuildStep(exp *experiment.Experiment, number, firstBlock int, step Step, la
 		return nil, fmt.Errorf("wave %d: %w", number, err)
 	}
 	if len(raw) > maxWaveBytes {
-		return nil, fmt.Errorf("wave %d takes %d KiB and at most %d fit: use fewer points or arms, shorter parameter values, or fewer blocks (spec.design.blocks)", number, len(raw)>>10, maxWaveBytes>>10)
+		return nil, fmt.Errorf("wave %d: %w", number, &TooLarge{What: "the plan", Found: len(raw), Allowed: maxWaveBytes, Blocks: step.Blocks})
 	}
 	return wave, nil
 }

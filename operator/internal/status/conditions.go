@@ -45,7 +45,7 @@ func setAccepted(c conditions, o *Outcome) {
 	switch {
 	case o.World.Ledger.Experiment != nil, accepting && !o.failed():
 		c.set(assayv1alpha1.ConditionAccepted, true, assayv1alpha1.ReasonAccepted, "the experiment is consistent and frozen in the ledger as "+c.status.Experiment)
-	case o.Decision.Reason == assayv1alpha1.ReasonTemplateNotFound, o.Decision.Reason == assayv1alpha1.ReasonInvalidExperiment:
+	case o.Decision.Reason == assayv1alpha1.ReasonTemplateNotFound, o.Decision.Reason == assayv1alpha1.ReasonInvalidExperiment, o.Decision.Reason == assayv1alpha1.ReasonSetAside, o.Decision.Reason == assayv1alpha1.ReasonNotAllowed:
 		c.set(assayv1alpha1.ConditionAccepted, false, o.Decision.Reason, o.Decision.Message)
 	}
 }

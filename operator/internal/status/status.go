@@ -31,6 +31,9 @@ func Compute(o Outcome, now time.Time) assayv1alpha1.BenchmarkRunStatus {
 	run := o.World.Run
 	out := *run.Status.DeepCopy()
 	setLeases(&out, o.World)
+	if plan.Expands(o.World.Observed) || o.World.Ledger.Experiment != nil || plan.Ended(run) {
+		out.AcceptanceTries = 0 // Whoever computes this status lived through it.
+	}
 	if plan.Ended(run) {
 		out.ObservedGeneration = run.Generation
 		return out

@@ -2,7 +2,7 @@ package workflow
 
 import (
 	"path"
-	"strings"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -96,15 +96,9 @@ func onNode(name string) *corev1.Affinity {
 	}}
 }
 
-// tolerations of the run's pods: those it asks for, and that of its own taint on nodes it has for itself. Those with braces
-// are left out: no taint has any, so they tolerate nothing, and Argo would replace them.
+// tolerations of the run's pods: those it asks for, and that of its own taint on nodes it has for itself.
 func tolerations(exp *experiment.Experiment) []corev1.Toleration {
-	var out []corev1.Toleration
-	for _, t := range exp.Spec.Placement.Tolerations {
-		if !strings.ContainsAny(t.Key+t.Value, "{}") {
-			out = append(out, t)
-		}
-	}
+	out := slices.Clone(exp.Spec.Placement.Tolerations)
 	if exp.Spec.Placement.Exclusive == assayv1alpha1.ExclusiveNode {
 		out = append(out, lease.Toleration(exp.Run.UID))
 	}

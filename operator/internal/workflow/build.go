@@ -21,8 +21,8 @@ const (
 )
 
 // Build writes a wave: one chain of blocks per lane, then the analysis, which also runs when blocks failed or the workflow
-// was stopped.
-func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes []plan.Lane) *Workflow {
+// was stopped. It fails when something that people wrote would be replaced by Argo.
+func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes []plan.Lane) (*Workflow, error) {
 	out := base(config, exp.Run, wave.Wave, Name(exp.Run.Name, wave.Wave))
 	out.Spec.Entrypoint = waveTemplate
 	out.Spec.OnExit = analysisTemplate
@@ -32,16 +32,16 @@ func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes [
 		analysis(config, exp, wave.Wave),
 	}
 	annotate(out, config, exp, wave.Wave, waveTitle(exp, wave), waveDescription(exp, wave, lanes))
-	return out
+	return out, checkReferences(out)
 }
 
 // BuildAnalysis writes a workflow that only analyses what a wave left in the ledger.
-func BuildAnalysis(config Config, exp *experiment.Experiment, wave, try int) *Workflow {
+func BuildAnalysis(config Config, exp *experiment.Experiment, wave, try int) (*Workflow, error) {
 	out := base(config, exp.Run, wave, AnalysisName(exp.Run.Name, wave, try))
 	out.Spec.Entrypoint = analysisTemplate
 	out.Spec.Templates = []Template{analysis(config, exp, wave)}
 	annotate(out, config, exp, wave, fmt.Sprintf("%s, wave %d: analysis only", exp.Run.Name, wave), "Judges again what the wave left in the ledger.")
-	return out
+	return out, checkReferences(out)
 }
 
 func base(config Config, run record.Run, wave int, name string) *Workflow {

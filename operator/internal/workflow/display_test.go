@@ -66,7 +66,7 @@ func TestDisplayNamesReadAsTheExperiment(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := argument(t, Build(testConfig(t), exp, wave, lanes).Spec.Templates[0].DAG.Tasks[0], "display")
+			got := argument(t, build(t, exp, wave, lanes).Spec.Templates[0].DAG.Tasks[0], "display")
 			if got != tc.want || !argoDisplayName.MatchString(got) {
 				t.Errorf("display name %q (%d characters), want %q", got, len(got), tc.want)
 			}
@@ -81,7 +81,7 @@ func TestInputsOfABlockTellItsPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	task := Build(testConfig(t), exp, wave, lanes).Spec.Templates[0].DAG.Tasks[0]
+	task := build(t, exp, wave, lanes).Spec.Templates[0].DAG.Tasks[0]
 	if points := argument(t, task, "points"); !strings.HasPrefix(points, "4: batchSize=1,pendingDelta=") {
 		t.Errorf("points %q", points)
 	}
@@ -146,7 +146,10 @@ func TestTextsAreMadePlain(t *testing.T) {
 
 func TestAnnotationsThatAssayPutOnAWorkflowAreItsOwn(t *testing.T) {
 	exp := testExperiment(t, nil)
-	built := BuildAnalysis(testConfig(t), exp, 2, 1)
+	built, err := BuildAnalysis(testConfig(t), exp, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if got, want := built.Annotations[ReportAnnotation], "/runs/"+exp.Run.Namespace+"/"+exp.Run.Name+"/"+exp.Run.UID+"/analysis/002/report.html"; got != want {
 		t.Errorf("report %q, want %q", got, want)
 	}

@@ -23,7 +23,7 @@ func TestProgramsAreCopiedOutOfTheImagesOfArms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	built := Build(testConfig(t), exp, wave, lanes)
+	built := build(t, exp, wave, lanes)
 	block := built.Spec.Templates[slices.IndexFunc(built.Spec.Templates, func(t Template) bool { return t.Name == blockTemplate })]
 	var order []string
 	for _, container := range block.InitContainers {

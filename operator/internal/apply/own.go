@@ -1,0 +1,45 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// own fails when an object with this one's name exists and is not the run's. Names are made from the run's, which a tenant
+// chooses, and the operator may write what the tenant may not: a run must never be a way to overwrite what belongs to others.
+func (a *Applier) own(ctx context.Context, run *assayv1alpha1.BenchmarkRun, object client.Object) error {
+	kind, err := a.Client.GroupVersionKindFor(object)
+	if err != nil {
+		return err
+	}
+	var found metav1.PartialObjectMetadata
+	found.SetGroupVersionKind(kind)
+	err = a.Live.Get(ctx, client.ObjectKeyFromObject(object), &found)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for %s %s: %w", kind.Kind, object.GetName(), err)
+	}
+	controller := metav1.GetControllerOf(&found)
+	if controller != nil && controller.UID == run.UID {
+		return nil
+	}
+	whose := "nobody's"
+	if controller != nil {
+		whose = fmt.Sprintf("that of %s %s with uid %s", controller.Kind, controller.Name, controller.UID)
+	}
+	return &ForeignError{fmt.Sprintf("%s %s in namespace %s exists and is not this run's but %s, and so immutable to the operator: delete or rename it, or create this run under another name",
+		kind.Kind, object.GetName(), object.GetNamespace(), whose)}
+}
+
+// ForeignError says that an object is somebody else's.
+type ForeignError struct{ text string }
+
+func (e *ForeignError) Error() string { return e.text }

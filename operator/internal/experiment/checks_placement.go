@@ -1,0 +1,59 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/lease"
+)
+
+// checkPlacement refuses what Kubernetes would refuse of every pod of the run, and a toleration by which a pod of the run could
+// get onto a node that another run has for itself.
+func checkPlacement(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
+	for key, value := range sorted(spec.Placement.NodeSelector) {
+		checkLabel("spec.placement.nodeSelector", key, value, problems)
+	}
+	for i, toleration := range spec.Placement.Tolerations {
+		checkToleration(fmt.Sprintf("spec.placement.tolerations[%d]", i), toleration, problems)
+	}
+}
+
+// checkLabel holds a key and a value of a label, or of a taint, which have the same form, against Kubernetes' rules.
+func checkLabel(field, key, value string, problems *Invalid) {
+	if wrong := validation.IsQualifiedName(key); len(wrong) > 0 {
+		problems.add(field, "invalid key %q: %s", key, strings.Join(wrong, "; "))
+	}
+	if wrong := validation.IsValidLabelValue(value); len(wrong) > 0 {
+		problems.add(field, "invalid value %q of %q: %s", value, key, strings.Join(wrong, "; "))
+	}
+}
+
+// effects that a taint can have; an empty one is all of them.
+var effects = []corev1.TaintEffect{"", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
+
+func checkToleration(field string, t corev1.Toleration, problems *Invalid) {
+	if t.Operator != "" && t.Operator != corev1.TolerationOpExists && t.Operator != corev1.TolerationOpEqual {
+		problems.add(field+".operator", "invalid operator %q: allowed are Exists and Equal", t.Operator)
+	}
+	if !slices.Contains(effects, t.Effect) {
+		problems.add(field+".effect", "invalid effect %q: allowed are NoSchedule, PreferNoSchedule and NoExecute, and none for all of them", t.Effect)
+	}
+	if t.Operator == corev1.TolerationOpExists && t.Value != "" {
+		problems.add(field+".value", "invalid value %q: operator Exists takes none; remove it, or write operator: Equal", t.Value)
+	}
+	switch {
+	case t.Key == lease.TaintKey:
+		problems.add(field+".key", "invalid key %q: it is the taint of nodes that a run has for itself; a run gets the toleration of its own by exclusive: Node", t.Key)
+	case t.Key == "" && t.Operator == corev1.TolerationOpExists:
+		problems.add(field+".key", "no key with operator Exists tolerates every taint, that of nodes which another run has for itself too: name the key of each taint")
+	case t.Key == "":
+		problems.add(field+".key", "no key: name the taint's")
+	default:
+		checkLabel(field, t.Key, t.Value, problems)
+	}
+}

@@ -1,0 +1,54 @@
+package experiment
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/lease"
+)
+
+func TestAPlacementThatNoPodCanHaveIsRefused(t *testing.T) {
+	one := func(t corev1.Toleration) assayv1alpha1.Placement {
+		return assayv1alpha1.Placement{Tolerations: []corev1.Toleration{t}}
+	}
+	cases := map[string]struct {
+		placement assayv1alpha1.Placement
+		says      []string
+	}{
+		"a taint of the site":          {placement: one(corev1.Toleration{Key: "example.com/bench", Operator: "Equal", Value: "yes", Effect: "NoSchedule"})},
+		"any value and any effect":     {placement: one(corev1.Toleration{Key: "bench", Operator: "Exists"})},
+		"an effect that Argo replaces": {placement: one(corev1.Toleration{Key: "bench", Effect: "{{=1+1}}"}), says: []string{"tolerations[0].effect", "{{=1+1}}", "NoExecute"}},
+		"an operator that is none":     {placement: one(corev1.Toleration{Key: "bench", Operator: "{{=1}}"}), says: []string{"tolerations[0].operator", "allowed are Exists and Equal"}},
+		"a key with braces":            {placement: one(corev1.Toleration{Key: "{{workflow.name}}", Operator: "Exists"}), says: []string{"tolerations[0]: invalid key"}},
+		"a value with braces":          {placement: one(corev1.Toleration{Key: "bench", Value: "{{workflow.name}}"}), says: []string{"tolerations[0]: invalid value"}},
+		"a value that is never looked at": {
+			placement: one(corev1.Toleration{Key: "bench", Operator: "Exists", Value: "x"}), says: []string{"tolerations[0].value", "remove it"},
+		},
+		"the taint of leases":                {placement: one(corev1.Toleration{Key: lease.TaintKey, Operator: "Exists"}), says: []string{"tolerations[0].key", "exclusive: Node"}},
+		"the taint of one run's lease":       {placement: one(corev1.Toleration{Key: lease.TaintKey, Value: "uid"}), says: []string{"tolerations[0].key", "exclusive: Node"}},
+		"every taint":                        {placement: one(corev1.Toleration{Operator: "Exists"}), says: []string{"tolerations[0].key", "tolerates every taint"}},
+		"no key":                             {placement: one(corev1.Toleration{Value: "x"}), says: []string{"tolerations[0].key", "no key"}},
+		"a label of nodes":                   {placement: assayv1alpha1.Placement{NodeSelector: map[string]string{"kubernetes.io/hostname": "node-a"}}},
+		"a selector that no node can match":  {placement: assayv1alpha1.Placement{NodeSelector: map[string]string{"disk": "{{x}}"}}, says: []string{"nodeSelector", `invalid value "{{x}}"`}},
+		"a selector whose key is no label's": {placement: assayv1alpha1.Placement{NodeSelector: map[string]string{"a b": "x"}}, says: []string{"nodeSelector", `invalid key "a b"`}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			problems := &Invalid{}
+			checkPlacement(&assayv1alpha1.BenchmarkRunSpec{Placement: tc.placement}, problems)
+			assertSays(t, "error", errorText(problems.orNil()), tc.says)
+		})
+	}
+}
+
+func TestTheTemplatesImageIsOne(t *testing.T) {
+	template := testTemplate()
+	template.Image = "{{=1}}"
+	_, err := Freeze(testRun, testSpec(), template)
+	if err == nil || !strings.Contains(err.Error(), "template.image") {
+		t.Errorf("error %v, want one that names template.image", err)
+	}
+}

@@ -1,0 +1,234 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// What an experiment may grow to. A run of a few KiB can name a sweep of any size, and whoever expands it, the operator above
+// all, holds all of it in memory for every tenant. So it is counted first, without building any of it.
+const (
+	// maxCombinations bounds what is looked at one by one: combinations of the axes and included points, before exclude.
+	maxCombinations = 10000
+	// maxCells bounds points times arms. A cell takes some 250 bytes in the plan of a wave, which a ConfigMap of 1 MiB holds.
+	maxCells = 4096
+	// maxExpandedBytes bounds the points' names and values and the cells' arguments, variables and parameters together. It is
+	// four times what fits into the plan of a wave, because a search plans a part of its cells at a time. In memory and with
+	// its JSON an experiment then takes the operator some 20 MiB while it is accepted.
+	maxExpandedBytes = 4 << 20
+)
+
+// withinLimits reports an experiment that is too large to be expanded.
+func withinLimits(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) bool {
+	before := len(problems.Problems)
+	arms := len(arms(spec))
+	if arms == 0 {
+		return true // Reported when the arms are checked; without one there is no cell.
+	}
+	if spec.Search == nil && spec.Sweep != nil {
+		combinations := countCombinations(spec.Sweep)
+		if combinations > maxCombinations || len(spec.Sweep.Exclude) == 0 && combinations*float64(arms) > maxCells {
+			tooManyCells(combinations, arms, problems)
+			return false
+		}
+	}
+	counter := newCounter(spec, template)
+	points := 0
+	for values := range pointsOf(spec) {
+		if points++; points*arms <= maxCells {
+			counter.point(values)
+		}
+	}
+	if spec.Search != nil {
+		points = loadsOf(spec.Search, arms)
+		counter.total *= points
+	}
+	if points*arms > maxCells {
+		tooManyCells(float64(points), arms, problems)
+	} else if counter.total > maxExpandedBytes {
+		counter.refuse(points*arms, problems)
+	}
+	return len(problems.Problems) == before
+}
+
+func tooManyCells(points float64, arms int, problems *Invalid) {
+	problems.add("spec.sweep", "%.0f points of %d arms, the null arm included, are %.0f cells and at most %d cells of %d points are allowed: use fewer values, arms or axes, mode Zip, or several runs",
+		points, arms, points*float64(arms), maxCells, maxCombinations)
+}
+
+// countCombinations is how many combinations a sweep has before exclude. It is a float because 256 values of eight axes are
+// more than an integer holds.
+func countCombinations(sweep *assayv1alpha1.Sweep) float64 {
+	count := 1.0
+	for _, axis := range sweep.Axes {
+		if sweep.Mode == assayv1alpha1.ZipSweep {
+			count = float64(len(axis.Values))
+			break
+		}
+		count *= math.Max(1, float64(len(axis.Values)))
+	}
+	return count + float64(len(sweep.Include))
+}
+
+// loadsOf is how many loads a search has; one that is refused for its range has one.
+func loadsOf(search *assayv1alpha1.Search, arms int) int {
+	step, err := ParsePercent(search.Over.Resolution)
+	loads := countLoads(search.Over.Low.AsApproximateFloat64(), search.Over.High.AsApproximateFloat64(), step)
+	if err != nil || !(loads >= 1 && loads*float64(arms) <= maxLevels) {
+		return 1
+	}
+	return int(loads)
+}
+
+// pointsOf visits the values of the axes at every point, in one map that the next point overwrites. A search, whose loads are
+// counted where they are made, and a run without a sweep have one.
+func pointsOf(spec *assayv1alpha1.BenchmarkRunSpec) func(yield func(map[string]string) bool) {
+	return func(yield func(map[string]string) bool) {
+		values := map[string]string{}
+		if spec.Search != nil || spec.Sweep == nil {
+			yield(values)
+			return
+		}
+		sweep := spec.Sweep
+		excluded := func() bool {
+			for _, at := range sweep.Exclude {
+				if Matches(at, values) {
+					return true
+				}
+			}
+			return false
+		}
+		for i := range int(countCombinations(sweep)) - len(sweep.Include) {
+			rest := i
+			for _, axis := range sweep.Axes {
+				if len(axis.Values) == 0 {
+					continue // Reported when the axes are checked.
+				}
+				at := i
+				if sweep.Mode != assayv1alpha1.ZipSweep {
+					at, rest = rest%len(axis.Values), rest/len(axis.Values)
+				}
+				if at < len(axis.Values) {
+					values[axis.Name] = axis.Values[at]
+				}
+			}
+			if !excluded() && !yield(values) {
+				return
+			}
+		}
+		for _, values = range sweep.Include {
+			if !excluded() && !yield(values) {
+				return
+			}
+		}
+	}
+}
+
+// counter adds up the bytes that an experiment will take.
+type counter struct {
+	spec     *assayv1alpha1.BenchmarkRunSpec
+	template *assayv1alpha1.BenchmarkTemplateSpec
+	arms     int
+	// fixed bytes of every cell, and how often each parameter's value is written in one.
+	fixed int
+	times []int
+	// matching are the overrides of a point, in their order.
+	matching []int
+	total    int
+	// most is the largest value times how often a cell has it, and its parameter; -1 without one.
+	most, parameter int
+}
+
+func newCounter(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) *counter {
+	out := &counter{spec: spec, template: template, arms: len(arms(spec)), times: make([]int, len(template.Parameters)), parameter: -1}
+	for _, command := range commands(template) {
+		for _, element := range command.elements {
+			out.fixed += len(element)
+		}
+	}
+	for i, parameter := range template.Parameters {
+		// Once among the parameters, once as ASSAY_PARAM_… and once as a variable of its own.
+		out.times[i] = 2
+		out.fixed += len("ASSAY_PARAM_") + 2*len(kebab(parameter.Name)) + len(parameter.Env)
+		if parameter.Env != "" {
+			out.times[i]++
+		}
+		in := 0
+		for _, command := range commands(template) {
+			for _, element := range command.elements {
+				in += strings.Count(element, "$("+parameter.Name+")")
+			}
+		}
+		if in == 0 && parameter.Argument != noArgument {
+			in = 1
+			out.fixed += len("--=") + len(kebab(parameter.Name)) + len(parameter.Argument)
+		}
+		out.times[i] += in
+	}
+	return out
+}
+
+// point adds a point and its cells.
+func (c *counter) point(values map[string]string) {
+	for name, value := range values {
+		c.total += 2 * (len(name) + len(value))
+	}
+	c.matching = c.matching[:0]
+	if c.spec.Sweep != nil && c.spec.Search == nil {
+		for i := range c.spec.Sweep.Overrides {
+			if Matches(c.spec.Sweep.Overrides[i].At, values) {
+				c.matching = append(c.matching, i)
+			}
+		}
+	}
+	for arm := range c.arms {
+		c.total += c.fixed
+		for i := range c.template.Parameters {
+			bytes := c.times[i] * len(c.value(i, values, source(c.spec, arm)))
+			c.total += bytes
+			if bytes > c.most {
+				c.most, c.parameter = bytes, i
+			}
+		}
+	}
+}
+
+// value is what resolve gives a parameter in a cell.
+func (c *counter) value(parameter int, point map[string]string, arm int) string {
+	name := c.template.Parameters[parameter].Name
+	if value, ok := c.spec.Arms[arm].Parameters[name]; ok {
+		return value
+	}
+	for i := len(c.matching) - 1; i >= 0; i-- {
+		if value, ok := c.spec.Sweep.Overrides[c.matching[i]].Parameters[name]; ok {
+			return value
+		}
+	}
+	if value, ok := point[name]; ok {
+		return value
+	}
+	if value, ok := c.spec.Parameters[name]; ok {
+		return value
+	}
+	if value := c.template.Parameters[parameter].Default; value != nil {
+		return *value
+	}
+	return ""
+}
+
+// refuse says what takes the most.
+func (c *counter) refuse(cells int, problems *Invalid) {
+	field, what := "template.command", fmt.Sprintf("%d bytes of each are the commands and the names of parameters", c.fixed)
+	if len(c.template.Roles) > 0 {
+		field = "template.roles"
+	}
+	if c.most > c.fixed {
+		name := c.template.Parameters[c.parameter].Name
+		field, what = "template.parameters", fmt.Sprintf("parameter %q alone takes up to %d bytes of one, its value written %d times", name, c.most, c.times[c.parameter])
+	}
+	problems.add(field, "the arguments, variables and parameters of %d cells take %d bytes and at most %d are allowed; %s: shorten it, or use fewer points or arms, or several runs",
+		cells, c.total, maxExpandedBytes, what)
+}

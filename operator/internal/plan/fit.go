@@ -1,0 +1,66 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// TooLarge says that a wave is larger than what has to hold it. With fewer blocks it may fit.
+type TooLarge struct {
+	// What is too large, and the bytes that it takes and may take.
+	What           string
+	Found, Allowed int
+	Blocks         int
+}
+
+func (e *TooLarge) Error() string {
+	return fmt.Sprintf("%s of %s takes %d KiB and at most %d fit: use fewer points or arms, shorter parameter values, or fewer blocks (spec.design.blocks)",
+		e.What, blocks(e.Blocks), e.Found>>10, e.Allowed>>10)
+}
+
+// Fits tells whether whatever executes waves can take one. An error that is no TooLarge is one that fewer blocks do not cure.
+type Fits func(exp *experiment.Experiment, wave *record.Wave, lanes []Lane) error
+
+// BuildFitting lays out a step, or as many of its blocks as fit: the design asks again for those that are missing. It fails when
+// not even one does.
+func BuildFitting(exp *experiment.Experiment, number, firstBlock int, step Step, lanes []Lane, fits Fits) (*record.Wave, error) {
+	for {
+		wave, err := BuildStep(exp, number, firstBlock, step, lanes)
+		if err == nil && fits != nil {
+			err = fits(exp, wave, lanes)
+		}
+		var large *TooLarge
+		if !errors.As(err, &large) || step.Blocks <= 1 {
+			return wave, err
+		}
+		// Most of the size is proportional to the number of blocks.
+		step.Blocks = max(1, min(step.Blocks-1, step.Blocks*large.Allowed/max(1, large.Found)))
+	}
+}
+
+// The ids of blocks and the names of waves have as many digits as the formats and the order of their names allow.
+const (
+	maxWaves        = 1000
+	maxBlocksPerRun = 10000
+)
+
+// numbered cuts a step to what can be numbered.
+func numbered(step Step, waves []record.Wave) Step {
+	planned := 0
+	for i := range waves {
+		planned += len(waves[i].Blocks)
+	}
+	switch {
+	case step.Done:
+	case planned >= maxBlocksPerRun:
+		return Step{Done: true, Why: fmt.Sprintf("the run has %d blocks, and no run has more", planned)}
+	case len(waves) >= maxWaves:
+		return Step{Done: true, Why: fmt.Sprintf("the run has %d waves, and no run has more", len(waves))}
+	default:
+		step.Blocks = min(step.Blocks, maxBlocksPerRun-planned)
+	}
+	return step
+}

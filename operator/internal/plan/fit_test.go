@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+func TestAStepIsCutToWhatFits(t *testing.T) {
+	exp := &experiment.Experiment{Cells: []record.Cell{{}}, Points: []record.Point{{}}, Arms: []record.Arm{{Name: "only"}}}
+	exp.Spec.Design.Seed = 1
+	limit := func(fixed, perBlock, allowed int) Fits {
+		return func(_ *experiment.Experiment, wave *record.Wave, _ []Lane) error {
+			if found := fixed + perBlock*len(wave.Blocks); found > allowed {
+				return &TooLarge{What: "the Workflow", Found: found, Allowed: allowed, Blocks: len(wave.Blocks)}
+			}
+			return nil
+		}
+	}
+	cases := map[string]struct {
+		fits Fits
+		want int
+		err  string
+	}{
+		"anything fits":                        {nil, 1000, ""},
+		"all of it fits":                       {limit(10, 1, 1010), 1000, ""},
+		"as many as fit beside what is fixed":  {limit(500, 10, 2000), 150, ""},
+		"exactly one":                          {limit(500, 10, 510), 1, ""},
+		"not even one":                         {limit(500, 10, 509), 0, "the Workflow of 1 block"},
+		"something that fewer blocks cure not": {func(*experiment.Experiment, *record.Wave, []Lane) error { return errors.New("a brace") }, 0, "a brace"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			wave, err := BuildFitting(exp, 0, 0, Step{Purpose: record.Screen, Blocks: 1000}, []Lane{{Node: "a"}}, tc.fits)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Fatalf("error %v, want %q", err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The cut is a little cautious, and never by much.
+			if got := len(wave.Blocks); got > tc.want || got < tc.want*95/100 {
+				t.Errorf("%d blocks, want about %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// The formats and the order of names have room for four digits: a block more would be a run whose ledger nobody can read.
+func TestBlocksAndWavesAreNeverMoreThanTheirNamesHaveDigitsFor(t *testing.T) {
+	exp := &experiment.Experiment{Cells: []record.Cell{{}}, Points: []record.Point{{}}, Arms: []record.Arm{{Name: "only"}}}
+	exp.Spec.Design.Blocks = assayv1alpha1.Blocks{Min: 100000, Max: 100000}
+	exp.Spec.Budget.Trials = 1 << 30
+	var waves []record.Wave
+	planned := 0
+	for {
+		step := Next(exp, waves, Findings{Valid: planned, Lost: planned})
+		if step.Done {
+			if planned != 10000 || !strings.Contains(step.Why, "no run has more") {
+				t.Errorf("it ends after %d blocks: %s", planned, step.Why)
+			}
+			return
+		}
+		wave, err := BuildStep(exp, len(waves), planned, step, []Lane{{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		planned += len(wave.Blocks)
+		if id := wave.Blocks[len(wave.Blocks)-1].ID; len(id) != len("w000-b0000") {
+			t.Fatalf("the last of %d blocks is called %s", planned, id)
+		}
+		waves = append(waves, *wave)
+	}
+}

@@ -1,0 +1,63 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/policy"
+)
+
+func TestWhatTheAdministratorDoesNotAllowDoesNotStart(t *testing.T) {
+	node := Node{Name: "node-a", Ready: true, Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi")}}
+	accepted := testExperiment(2, 2, assayv1alpha1.OrderABBA, 0)
+	accepted.Spec.Design.Blocks, accepted.Spec.Budget.Trials = assayv1alpha1.Blocks{Min: 3, Max: 3}, 1000
+	cases := map[string]struct {
+		policy   string
+		accepted bool
+		underWay int
+		reason   string
+		says     []string
+	}{
+		"a whole node": {
+			"default: {exclusive: [CPUs]}", false, 0, assayv1alpha1.ReasonNotAllowed, []string{"spec.placement.exclusive is Node", "may have CPUs"},
+		},
+		"a node that is not opened to runs": {
+			"nodeLabel: bench=yes", true, 0, assayv1alpha1.ReasonNoNodeMatches, []string{"node-a has no label bench=yes", "administrator"},
+		},
+		"one run more than at a time": {
+			"default: {maxRuns: 1}", true, 1, assayv1alpha1.ReasonWaitingForTurn, []string{"1 other runs under way", "allows 1 at a time"},
+		},
+		"as many as at a time": {"default: {maxRuns: 2}", true, 1, assayv1alpha1.ReasonWaitingForLease, []string{"taking node-a"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			allowed, err := policy.Parse([]byte(tc.policy))
+			if err != nil {
+				t.Fatal(err)
+			}
+			run := &assayv1alpha1.BenchmarkRun{Spec: accepted.Spec}
+			run.Namespace, run.Name, run.UID = "lab", "scan", "u"
+			run.Spec.Placement = assayv1alpha1.Placement{CPUs: 1, MaxNodes: 1, Exclusive: assayv1alpha1.ExclusiveNode, Memory: resource.MustParse("1Gi")}
+			o := Observed{Run: run, Template: &accepted.Template, Nodes: []Node{node}, UnderWay: tc.underWay}
+			if tc.accepted {
+				exp := *accepted
+				exp.Spec.Placement = run.Spec.Placement
+				o.Ledger.Experiment = &exp
+			}
+			got := Decide(o, Settings{Policy: allowed}, time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC))
+			if got.Reason != tc.reason {
+				t.Errorf("reason %s (%s), want %s", got.Reason, got.Message, tc.reason)
+			}
+			for _, text := range tc.says {
+				if !strings.Contains(got.Message, text) {
+					t.Errorf("message %q does not contain %q", got.Message, text)
+				}
+			}
+		})
+	}
+}

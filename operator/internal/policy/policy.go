@@ -1,0 +1,146 @@
+// Package policy holds what an administrator allows the runs of each namespace. It is pure. Without a policy everything that the
+// API allows is allowed.
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// Policy is the administrator's file.
+type Policy struct {
+	// NodeLabel is the label, as key or key=value, that a node must have for any run to use it. Empty opens every node.
+	NodeLabel string `json:"nodeLabel,omitempty"`
+	// Default holds for namespaces that Namespaces does not name, and for what a namespace leaves out.
+	Default Limits `json:"default,omitzero"`
+	// Namespaces have limits of their own.
+	Namespaces map[string]Limits `json:"namespaces,omitempty"`
+}
+
+// Limits are what the runs of a namespace may ask for. What is left out is not limited.
+type Limits struct {
+	// MaxNodes is the most that spec.placement.maxNodes may be, and MaxCPUs the most CPUs of a block.
+	MaxNodes *int32 `json:"maxNodes,omitempty"`
+	MaxCPUs  *int32 `json:"maxCpus,omitempty"`
+	// MaxWallClock is the longest budget.
+	MaxWallClock *metav1.Duration `json:"maxWallClock,omitempty"`
+	// MaxRuns is how many runs of the namespace may have begun and not ended; further ones wait.
+	MaxRuns *int32 `json:"maxRuns,omitempty"`
+	// Exclusive are the values that spec.placement.exclusive may have.
+	Exclusive []assayv1alpha1.Exclusivity `json:"exclusive,omitempty"`
+}
+
+var exclusivities = []assayv1alpha1.Exclusivity{assayv1alpha1.ExclusiveNode, assayv1alpha1.ExclusiveCPUs, assayv1alpha1.ExclusiveNone}
+
+// Parse reads a policy. A field that nobody knows is an error: it would limit nothing.
+func Parse(raw []byte) (*Policy, error) {
+	var out Policy
+	if err := yaml.UnmarshalStrict(raw, &out); err != nil {
+		return nil, fmt.Errorf("the policy cannot be read: %w", err)
+	}
+	if err := out.Default.check("default"); err != nil {
+		return nil, err
+	}
+	for name, limits := range out.Namespaces {
+		if err := limits.check("namespaces." + name); err != nil {
+			return nil, err
+		}
+	}
+	return &out, nil
+}
+
+func (l Limits) check(field string) error {
+	for name, value := range map[string]*int32{"maxNodes": l.MaxNodes, "maxCpus": l.MaxCPUs, "maxRuns": l.MaxRuns} {
+		if value != nil && *value < 0 {
+			return fmt.Errorf("invalid %s.%s %d: write 0 or more, or leave it out for no limit", field, name, *value)
+		}
+	}
+	if l.MaxWallClock != nil && l.MaxWallClock.Duration <= 0 {
+		return fmt.Errorf("invalid %s.maxWallClock %s: write a time above 0 such as 4h, or leave it out for no limit", field, l.MaxWallClock.Duration)
+	}
+	for _, exclusive := range l.Exclusive {
+		if !slices.Contains(exclusivities, exclusive) {
+			return fmt.Errorf("invalid %s.exclusive %q: allowed are Node, CPUs and None", field, exclusive)
+		}
+	}
+	return nil
+}
+
+// Of are the limits of a namespace.
+func (p *Policy) Of(namespace string) Limits {
+	if p == nil {
+		return Limits{}
+	}
+	out := p.Namespaces[namespace]
+	if out.MaxNodes == nil {
+		out.MaxNodes = p.Default.MaxNodes
+	}
+	if out.MaxCPUs == nil {
+		out.MaxCPUs = p.Default.MaxCPUs
+	}
+	if out.MaxWallClock == nil {
+		out.MaxWallClock = p.Default.MaxWallClock
+	}
+	if out.MaxRuns == nil {
+		out.MaxRuns = p.Default.MaxRuns
+	}
+	if out.Exclusive == nil {
+		out.Exclusive = p.Default.Exclusive
+	}
+	return out
+}
+
+// Refuses says what of a run the policy does not allow, with the field; empty when it allows all of it.
+func (p *Policy) Refuses(namespace string, spec *assayv1alpha1.BenchmarkRunSpec) string {
+	limits := p.Of(namespace)
+	var parts []string
+	add := func(field string, found, allowed any) {
+		parts = append(parts, fmt.Sprintf("%s is %v and namespace %s may have %v", field, found, namespace, allowed))
+	}
+	placement := spec.Placement
+	if limits.MaxNodes != nil && placement.MaxNodes > *limits.MaxNodes {
+		add("spec.placement.maxNodes", placement.MaxNodes, fmt.Sprintf("at most %d", *limits.MaxNodes))
+	}
+	if limits.MaxCPUs != nil && placement.CPUs > *limits.MaxCPUs {
+		add("spec.placement.cpus", placement.CPUs, fmt.Sprintf("at most %d", *limits.MaxCPUs))
+	}
+	if limits.MaxWallClock != nil && spec.Budget.WallClock.Duration > limits.MaxWallClock.Duration {
+		add("spec.budget.wallClock", spec.Budget.WallClock.Duration, fmt.Sprintf("at most %s", limits.MaxWallClock.Duration))
+	}
+	if len(limits.Exclusive) > 0 && !slices.Contains(limits.Exclusive, placement.Exclusive) {
+		names := make([]string, 0, len(limits.Exclusive))
+		for _, exclusive := range limits.Exclusive {
+			names = append(names, string(exclusive))
+		}
+		add("spec.placement.exclusive", placement.Exclusive, strings.Join(names, ", "))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, "; ") + ": change it in a new run, or ask the administrator for another policy"
+}
+
+// Opens tells whether the policy lets runs use a node with these labels.
+func (p *Policy) Opens(labels map[string]string) bool {
+	if p == nil || p.NodeLabel == "" {
+		return true
+	}
+	key, wanted, valued := strings.Cut(p.NodeLabel, "=")
+	value, ok := labels[key]
+	return ok && (!valued || value == wanted)
+}
+
+// Full tells whether a namespace has as many runs under way as it may.
+func (p *Policy) Full(namespace string, underWay int) (most int32, full bool) {
+	limits := p.Of(namespace)
+	if limits.MaxRuns == nil {
+		return 0, false
+	}
+	return *limits.MaxRuns, underWay >= int(*limits.MaxRuns)
+}

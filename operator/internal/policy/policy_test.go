@@ -1,0 +1,83 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+const file = `
+nodeLabel: assay.dev/bench=yes
+default: {maxNodes: 2, maxCpus: 8, maxWallClock: 4h, maxRuns: 1, exclusive: [CPUs, None]}
+namespaces:
+  perf: {maxNodes: 10, exclusive: [Node, CPUs, None]}
+`
+
+func TestWhatAnAdministratorAllows(t *testing.T) {
+	policy, err := Parse([]byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	modest := func(edit func(*assayv1alpha1.BenchmarkRunSpec)) *assayv1alpha1.BenchmarkRunSpec {
+		out := &assayv1alpha1.BenchmarkRunSpec{Placement: assayv1alpha1.Placement{CPUs: 4, MaxNodes: 1, Exclusive: assayv1alpha1.ExclusiveCPUs}}
+		out.Budget.WallClock = metav1.Duration{Duration: time.Hour}
+		edit(out)
+		return out
+	}
+	cases := map[string]struct {
+		policy    *Policy
+		namespace string
+		edit      func(*assayv1alpha1.BenchmarkRunSpec)
+		says      []string
+	}{
+		"a modest run":                         {policy, "team", func(*assayv1alpha1.BenchmarkRunSpec) {}, nil},
+		"a whole node":                         {policy, "team", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.Exclusive = "Node" }, []string{"spec.placement.exclusive is Node", "namespace team", "CPUs, None"}},
+		"a whole node where that is allowed":   {policy, "perf", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.Exclusive = "Node" }, nil},
+		"a hundred nodes":                      {policy, "team", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.MaxNodes = 100 }, []string{"spec.placement.maxNodes is 100", "at most 2"}},
+		"what a namespace leaves out":          {policy, "perf", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.CPUs = 64 }, []string{"spec.placement.cpus is 64", "at most 8"}},
+		"ten years":                            {policy, "team", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Budget.WallClock.Duration = 87600 * time.Hour }, []string{"spec.budget.wallClock is 87600h0m0s", "at most 4h0m0s"}},
+		"no policy allows what the API allows": {nil, "team", func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.MaxNodes = 100 }, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := tc.policy.Refuses(tc.namespace, modest(tc.edit))
+			for _, text := range tc.says {
+				if !strings.Contains(got, text) {
+					t.Errorf("%q does not contain %q", got, text)
+				}
+			}
+			if (got == "") != (tc.says == nil) {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+	for labels, open := range map[string]bool{"assay.dev/bench=yes": true, "assay.dev/bench=no": false, "other=yes": false} {
+		key, value, _ := strings.Cut(labels, "=")
+		if got := policy.Opens(map[string]string{key: value}); got != open {
+			t.Errorf("a node with %s is open: %v", labels, got)
+		}
+	}
+	for underWay, want := range map[int]bool{0: false, 1: true, 2: true} {
+		if most, full := policy.Full("team", underWay); full != want || most != 1 {
+			t.Errorf("with %d runs under way of %d it is full: %v", underWay, most, full)
+		}
+	}
+}
+
+func TestAPolicyThatSaysNothingClearIsRefused(t *testing.T) {
+	for text, says := range map[string]string{
+		"maxNode: 2":                       "unknown field",
+		"default: {maxNodes: -1}":          "default.maxNodes -1",
+		"namespaces: {a: {maxRuns: -2}}":   "namespaces.a.maxRuns -2",
+		"default: {maxWallClock: 0s}":      "default.maxWallClock",
+		"default: {exclusive: [Machines]}": "allowed are Node, CPUs and None",
+	} {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: error %v, want %q", text, err, says)
+		}
+	}
+}

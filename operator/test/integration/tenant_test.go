@@ -1,0 +1,161 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/apply"
+)
+
+func TestWhatATenantMustNotAskForIsRefusedByTheAPIServer(t *testing.T) {
+	toleration := func(toleration corev1.Toleration) func(*assayv1alpha1.BenchmarkRunSpec) {
+		return func(spec *assayv1alpha1.BenchmarkRunSpec) {
+			spec.Placement.Tolerations = []corev1.Toleration{toleration}
+		}
+	}
+	axes := func(count, size int) func(*assayv1alpha1.BenchmarkRunSpec) {
+		return func(spec *assayv1alpha1.BenchmarkRunSpec) {
+			spec.Sweep = &assayv1alpha1.Sweep{}
+			for a := range count {
+				axis := assayv1alpha1.SweepAxis{Name: string(rune('a' + a))}
+				for i := range size {
+					axis.Values = append(axis.Values, fmt.Sprint(i))
+				}
+				spec.Sweep.Axes = append(spec.Sweep.Axes, axis)
+			}
+		}
+	}
+	cases := map[string]struct {
+		edit func(*assayv1alpha1.BenchmarkRunSpec)
+		says []string
+	}{
+		"an effect that Argo would evaluate": {toleration(corev1.Toleration{Key: "a", Effect: "{{=1+1}}"}), []string{"spec.placement.tolerations", "effect is NoSchedule"}},
+		"an operator that is none":           {toleration(corev1.Toleration{Key: "a", Operator: "{{=1}}"}), []string{"spec.placement.tolerations", "operator is Exists or Equal"}},
+		"a toleration of everything":         {toleration(corev1.Toleration{Operator: "Exists"}), []string{"spec.placement.tolerations", "key names a taint"}},
+		"a toleration of a leased node":      {toleration(corev1.Toleration{Key: "assay.dev/leased", Operator: "Exists"}), []string{"spec.placement.tolerations", "assay.dev/leased"}},
+		"more combinations than there may be": {
+			axes(3, 40), []string{"spec.sweep", "more than 10000 combinations", "use fewer values"},
+		},
+	}
+	w := newWorld(t, nil)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			run := w.run.DeepCopy()
+			run.Name = "refused"
+			tc.edit(&run.Spec)
+			err := admin.Create(w.ctx, run)
+			if !apierrors.IsInvalid(err) {
+				t.Fatalf("error %v, want one that it is invalid", err)
+			}
+			for _, text := range tc.says {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("error %q does not contain %q", err, text)
+				}
+			}
+		})
+	}
+}
+
+func TestARunThatIsTooLargeIsRefusedWithWhatToReduce(t *testing.T) {
+	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		var values []string
+		for i := range 100 {
+			values = append(values, fmt.Sprint(i))
+		}
+		spec.Sweep.Axes[0].Values, spec.Sweep.Axes[1].Values = values, values
+		// An exclusion, which only the operator counts.
+		spec.Sweep.Exclude = []assayv1alpha1.ParameterValues{{"batchSize": "1"}}
+		spec.Gates = spec.Gates[:1]
+	})
+	w.must(admin.Create(w.ctx, w.template))
+	w.must(admin.Create(w.ctx, w.run))
+	w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonInvalidExperiment,
+		"spec.sweep", "9900 points of 3 arms", "29700 cells", "at most 4096", "use fewer values")
+}
+
+func TestARunThatTookTheOperatorDownIsSetAside(t *testing.T) {
+	w := newWorld(t, nil)
+	w.must(admin.Create(w.ctx, w.run))
+	w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonTemplateNotFound)
+	// What two operators left that were killed while they expanded it.
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"acceptanceTries":2}}`))
+	w.must(admin.Status().Patch(w.ctx, w.get(), patch))
+	w.must(admin.Create(w.ctx, w.template))
+	w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonSetAside, "2 times", "more memory")
+	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonSetAside)
+}
+
+func TestARunThatIsAcceptedLeavesNoNoteOfATry(t *testing.T) {
+	w := started(t, nil)
+	w.until("the note is gone", func() error {
+		if tries := w.get().Status.AcceptanceTries; tries != 0 {
+			return fmt.Errorf("acceptanceTries is %d", tries)
+		}
+		return nil
+	})
+}
+
+func TestAConfigMapThatIsNotTheRunsIsNotOverwritten(t *testing.T) {
+	w := newWorld(t, nil)
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "scan-w000"}, Data: map[string]string{"precious": "yes"}}
+	w.must(admin.Create(w.ctx, theirs))
+	w.must(admin.Create(w.ctx, w.template))
+	w.must(admin.Create(w.ctx, w.run))
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonWriteFailed,
+		"ConfigMap scan-w000", w.namespace, "not this run's", "delete or rename it")
+	var found corev1.ConfigMap
+	w.must(admin.Get(w.ctx, client.ObjectKeyFromObject(theirs), &found))
+	if len(found.Data) != 1 || found.Data["precious"] != "yes" || found.Immutable != nil || len(found.OwnerReferences) > 0 {
+		t.Errorf("it was changed: %+v", found)
+	}
+	w.must(admin.Delete(w.ctx, theirs))
+	w.until("the run goes on once the name is free", func() error { _, err := w.getWorkflow("scan-w000"); return err })
+}
+
+func TestARunThatHasEndedStaysSo(t *testing.T) {
+	w := started(t, nil)
+	stale := w.get()
+	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { cancel := true; spec.Cancel = &cancel })
+	w.argoSays("scan-w000", "Failed", "stopped")
+	w.until("the run has ended", func() error {
+		if phase := w.get().Status.Phase; phase != assayv1alpha1.PhaseCancelled {
+			return fmt.Errorf("phase %s", phase)
+		}
+		return nil
+	})
+
+	t.Run("a stale leader's status is a conflict", func(t *testing.T) {
+		applier := &apply.Applier{Client: admin}
+		status := stale.Status.DeepCopy()
+		status.Phase = assayv1alpha1.PhaseRunning
+		if _, err := applier.Status(w.ctx, stale, status); !apierrors.IsConflict(err) {
+			t.Errorf("error %v, want a conflict", err)
+		}
+	})
+	for name, patch := range map[string]string{
+		"the phase":       `{"status":{"phase":"Running"}}`,
+		"a removed phase": `{"status":{"phase":null}}`,
+		"the condition":   `{"status":{"conditions":[]}}`,
+		"the verdict":     `{"status":{"verdict":"Go"}}`,
+		"the end":         `{"status":{"completionTime":null}}`,
+	} {
+		t.Run("a forced write without a version is refused: "+name, func(t *testing.T) {
+			err := admin.Status().Patch(w.ctx, w.get(), client.RawPatch(types.MergePatchType, []byte(patch)))
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "the run has ended") {
+				t.Errorf("error %v, want that the run has ended", err)
+			}
+		})
+	}
+	if run := w.get(); run.Status.Phase != assayv1alpha1.PhaseCancelled || !meta.IsStatusConditionTrue(run.Status.Conditions, assayv1alpha1.ConditionFailed) {
+		t.Errorf("the run was turned back: %+v", run.Status)
+	}
+}
