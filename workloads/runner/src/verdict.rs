@@ -152,7 +152,11 @@ fn excerpt(text: &[u8], error: &assay_schema::ReadError) -> String {
 /// Removes what an earlier trial left at the result's place.
 pub(crate) fn clear_output(output: Option<&Path>) -> Result<(), String> {
     let Some(path) = output else { return Ok(()) };
-    match fs::remove_file(path) {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        _ => fs::remove_file(path),
+    };
+    match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(format!("cannot remove what an earlier trial left in {}: {error}", path.display()))
         }
@@ -256,7 +260,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         let file = folder.path().join("result.json");
         let output = output(file.to_str());
-        let place = output.place("t", Path::new("/none")).expect("a place");
+        let place = output.place("t", None).expect("a place");
         let terms = Terms { output: &output, place: &place, ..terms() };
         let exited = || ended(How::Exited(Exit::Code(0)), "not looked at", "");
         assert_verdict(&judge(&exited(), &terms), Outcome::Malformed, &["did not write", "result.json"]);
