@@ -38,6 +38,7 @@ const STALE: Duration = Duration::from_secs(1);
 
 /// Runs the block. Trials may fail; the block goes on. Returns the time that each took beside its process's own.
 pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
+    args.executor.as_deref().map_or(Ok(()), check_executor)?;
     let plan = Plan::read(&args.wave, &args.block, args.lease_file.as_deref()).map_err(Stop::Input)?;
     let hidden = Hidden::enter(&Host::real()).map_err(Stop::Runner)?;
     let launcher = Launcher::new(args.alone).map_err(Stop::Runner)?;
@@ -50,14 +51,11 @@ pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
         (None, None) => return Err(Stop::Input(anyhow!("neither --keeper nor --out says where attempts go"))),
     };
     let executor = match (&record, &args.executor) {
-        (Record::Keeper(keeper), None) => keeper.executor().to_owned(),
-        (_, executor) => executor.clone().unwrap_or_default(),
+        (Record::Keeper(keeper), None) => keeper.executor(),
+        (_, executor) => executor.as_deref().unwrap_or_default(),
     };
-    if executor.is_empty() || executor.len() > 300 || executor.contains('/') {
-        return Err(Stop::Input(anyhow!(
-            "--executor {executor:?}: 1 to 300 characters without a slash, since an attempt's id is executor/trial"
-        )));
-    }
+    check_executor(executor)?;
+    let executor = executor.to_owned();
     // Of a large wave little is needed, and until exec a trial counts the runner's memory as its own.
     usage::release_free_memory();
 
@@ -78,6 +76,15 @@ pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
     done?;
     block.tally.report(&plan.block);
     Ok(block.tally.overheads)
+}
+
+fn check_executor(name: &str) -> Result<(), Stop> {
+    if (1..=300).contains(&name.len()) && !name.contains('/') {
+        return Ok(());
+    }
+    Err(Stop::Input(anyhow!(
+        "--executor {name:?}: 1 to 300 characters without a slash, since an attempt's id is executor/trial"
+    )))
 }
 
 /// What a block has to do with others.

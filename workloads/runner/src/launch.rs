@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
@@ -108,6 +108,7 @@ pub(crate) struct Launcher {
 impl Launcher {
     /// Makes the runner the parent of every process whose own parent ends, so that none escapes.
     pub(crate) fn new(alone: bool) -> Result<Self> {
+        ensure!(!alone || is_in_a_container(), "--alone kills every other process, and this is no container");
         let signals = Signals::register().context("cannot receive signals")?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).context("cannot adopt orphans")?;
         Ok(Self { signals, alone })
@@ -333,6 +334,12 @@ pub(crate) fn command(program: Program, cpus: Option<&CpuSet>) -> Command {
 pub(crate) fn has_ended(pid: Pid) -> Result<bool> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     Ok(rustix::process::waitid(WaitId::Pid(pid), options).context("cannot wait for the trial")?.is_some())
+}
+
+/// Whether this process has a namespace of processes other than the machine's first one, whose number the kernel fixes
+/// (`PROC_PID_INIT_INO`).
+fn is_in_a_container() -> bool {
+    fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| namespace != Path::new("pid:[4026531836]"))
 }
 
 /// The processes that can be seen and have not ended, each with its parent.

@@ -152,11 +152,7 @@ fn excerpt(text: &[u8], error: &assay_schema::ReadError) -> String {
 /// Removes what an earlier trial left at the result's place.
 pub(crate) fn clear_output(output: Option<&Path>) -> Result<(), String> {
     let Some(path) = output else { return Ok(()) };
-    let removed = match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
-        _ => fs::remove_file(path),
-    };
-    match removed {
+    match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(format!("cannot remove what an earlier trial left in {}: {error}", path.display()))
         }
