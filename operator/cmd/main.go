@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
@@ -120,7 +119,7 @@ func run(ctx context.Context, options *options) error {
 			NodeGrace:      options.nodeGrace,
 			Fits:           config.Fits,
 			Policy:         allowed,
-			Overhead:       corev1.ResourceList{corev1.ResourceCPU: config.ExecutorCPU, corev1.ResourceMemory: config.ExecutorMemory},
+			Overhead:       config.Overhead(),
 		},
 		Argo:    workflows,
 		Clock:   clock.RealClock{},

@@ -33,6 +33,9 @@ type localRun struct {
 // run executes waves until the design is satisfied and returns the last analysis. Interrupted or out of time, what was
 // measured is judged all the same.
 func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
+	if err := local.Hide(); err != nil {
+		return nil, err
+	}
 	budget, cancel := context.WithTimeout(ctx, r.experiment.Spec.Budget.WallClock.Duration)
 	defer cancel()
 	step := plan.Next(r.experiment, nil, plan.Findings{})
@@ -43,6 +46,9 @@ func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
 		}
 		stopped, err := r.execute(budget, wave, step.Why)
 		if err != nil {
+			return nil, err
+		}
+		if err := r.executor.Untouched(context.WithoutCancel(ctx), r.store); err != nil {
 			return nil, err
 		}
 		result, err := judge(context.WithoutCancel(ctx), r.store, wave.Wave)

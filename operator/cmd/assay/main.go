@@ -109,7 +109,7 @@ func newRootCommand() *cobra.Command {
 	add(experiments, newPlanCommand(flags), newRunCommand(flags), newGetCommand(flags), newWatchCommand(flags), newLogsCommand(flags), newCancelCommand(flags))
 	add(answers, newReportCommand(flags), newResultsCommand(flags), newCompareCommand(flags), newGateCommand(flags), newAnalyzeCommand())
 	add(installation, newPreflightCommand(flags), newDoctorCommand(flags), newLedgerCommand(), newVersionCommand())
-	root.AddCommand(newOptionsCommand(), newReferenceCommand())
+	root.AddCommand(newOptionsCommand(), newReferenceCommand(), newKeepCommand())
 	root.SetUsageTemplate(usageTemplate)
 	forEachCommand(root, func(command *cobra.Command) {
 		command.Example = strings.ReplaceAll(command.Example, "  assay ", "  "+program+" ")

@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"slices"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
@@ -26,7 +28,7 @@ func Analyze(exp *experiment.Experiment, evidence record.Evidence, wave int) *An
 	out.Search = searchResults(d, chosen, parity, evidence.Waves)
 	out.Predicted = comparePredictions(d, parity)
 	out.Best = bestCandidate(out, exp)
-	out.Warnings = warnings(d, chosen, parity, out)
+	out.Warnings = slices.Concat(warnings(d, chosen, parity, out), selfReportWarnings(d), unfinishedWarnings(evidence.Unfinished))
 	out.Usage = usageOf(exp, chosen, evidence, wave)
 	return out
 }

@@ -113,12 +113,18 @@ func TestWhatTheLedgerLacksOrContradictsIsNamed(t *testing.T) {
 		"an unknown purpose": {
 			func(l *folderLedger) { l.replace("waves/000/wave.json", `"purpose":"screen"`, `"purpose":"show"`) }, "$.purpose",
 		},
-		"an unknown field":  {func(l *folderLedger) { l.replace(trial, `"slot":3`, `"slot":3,"slat":4`) }, "slat"},
-		"a number of 1e300": {func(l *folderLedger) { l.replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[1e300,`) }, "beyond any meaning"},
+		"an unknown field": {func(l *folderLedger) { l.replace(trial, `"slot":3`, `"slot":3,"slat":4`) }, "slat"},
+		"a number of 1e300": {func(l *folderLedger) {
+			l.replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[1e300,`)
+		}, "beyond any meaning"},
 		"a number beyond JSON's": {
-			func(l *folderLedger) { l.replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[1e999,`) }, "w000-b0001-s00003",
+			func(l *folderLedger) {
+				l.replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[1e999,`)
+			}, "w000-b0001-s00003",
 		},
-		"a negative time":     {func(l *folderLedger) { l.replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[-1,`) }, "negative time"},
+		"a negative time": {func(l *folderLedger) {
+			l.replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[-1,`)
+		}, "negative time"},
 		"a negative duration": {func(l *folderLedger) { l.replace(trial, `"durationSeconds":`, `"durationSeconds":-`) }, "$.durationSeconds"},
 		"a duration far shorter than the samples": {
 			func(l *folderLedger) {

@@ -49,9 +49,10 @@ func (f folder) Get(_ context.Context, key string) ([]byte, error) {
 	return data, nil
 }
 
-// Create links a complete temporary file under the key: a link never replaces a file, and a reader never sees half of one.
+// Create links a complete temporary file under the key: a link never replaces a file, and a reader never sees half of one. What
+// never changes is write-protected.
 func (f folder) Create(_ context.Context, key string, data []byte) error {
-	return f.write(key, data, func(temporary, target string) error {
+	return f.write(key, data, 0o444, func(temporary, target string) error {
 		if err := os.Link(temporary, target); err != nil {
 			return err
 		}
@@ -60,10 +61,10 @@ func (f folder) Create(_ context.Context, key string, data []byte) error {
 }
 
 func (f folder) Replace(_ context.Context, key string, data []byte) error {
-	return f.write(key, data, os.Rename)
+	return f.write(key, data, 0o644, os.Rename)
 }
 
-func (f folder) write(key string, data []byte, publish func(temporary, target string) error) error {
+func (f folder) write(key string, data []byte, mode fs.FileMode, publish func(temporary, target string) error) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (f folder) write(key string, data []byte, publish func(temporary, target st
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", key, err)
 	}
-	temporary, err := f.temporary(filepath.Dir(target), data)
+	temporary, err := f.temporary(filepath.Dir(target), data, mode)
 	if err == nil {
 		if err = publish(temporary, target); err != nil {
 			err = errors.Join(err, os.Remove(temporary))
@@ -87,14 +88,14 @@ func (f folder) write(key string, data []byte, publish func(temporary, target st
 }
 
 // temporary writes the data to a new file beside its final place, so that publishing it is one step on one file system.
-func (f folder) temporary(directory string, data []byte) (string, error) {
+func (f folder) temporary(directory string, data []byte, mode fs.FileMode) (string, error) {
 	file, err := os.CreateTemp(directory, temporaryPrefix)
 	if err != nil {
 		return "", err
 	}
 	_, err = file.Write(data)
 	if err == nil {
-		err = file.Chmod(0o644)
+		err = file.Chmod(mode)
 	}
 	if err == nil {
 		err = file.Sync()

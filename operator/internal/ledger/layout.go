@@ -26,6 +26,22 @@ func WaveKey(wave int) string { return fmt.Sprintf("waves/%03d/wave.json", wave)
 // BlockPrefix is where the attempts of one execution of a block lie.
 func BlockPrefix(block, executor string) string { return path.Join("attempts", block, executor) }
 
+// AttemptKey is one attempt.
+func AttemptKey(block, executor, trial string) string {
+	return path.Join(BlockPrefix(block, executor), trial+".json")
+}
+
+// StartedPrefix is where one execution of a block says which trials it began.
+func StartedPrefix(block, executor string) string { return path.Join("started", block, executor) }
+
+// StartedKey says that a trial was begun.
+func StartedKey(block, executor, trial string) string {
+	return path.Join(StartedPrefix(block, executor), trial+".json")
+}
+
+// ProblemKey is where it is written down that an object could not be written because another one is there.
+func ProblemKey(key string) string { return "problems/" + key }
+
 // AnalysisKey is the analysis of everything up to and including a wave.
 func AnalysisKey(wave int) string { return fmt.Sprintf("analysis/%03d/analysis.json", wave) }
 

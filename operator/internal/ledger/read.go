@@ -221,8 +221,13 @@ func ReadEvidence(ctx context.Context, store Store, through int) (record.Evidenc
 	if err != nil {
 		return record.Evidence{}, err
 	}
+	unfinished, contradictions, err := ReadUnfinished(ctx, store, through)
+	if err != nil {
+		return record.Evidence{}, err
+	}
 	return record.Evidence{
-		Waves: waves, Attempts: attempts, Leases: leases, Sealed: sealed, Problems: slices.Concat(more, problems, others, unsealed),
+		Unfinished: unfinished,
+		Waves:      waves, Attempts: attempts, Leases: leases, Sealed: sealed, Problems: slices.Concat(more, problems, others, unsealed, contradictions),
 	}, nil
 }
 

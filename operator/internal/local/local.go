@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,11 +18,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"assay.dev/assay/operator/internal/keeper"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Executor runs blocks one after the other on this machine.
+// Executor runs blocks one after the other on this machine. It keeps their attempts itself: the runner tells it of each over a
+// connection that trials do not have.
 type Executor struct {
 	// Runner is the path of assay-runner.
 	Runner string
@@ -33,6 +36,9 @@ type Executor struct {
 	CPUs int
 	// Log gets the runner's progress lines.
 	Log io.Writer
+
+	// sums are the sha256 of the attempts that were kept, by key.
+	sums map[string]string
 }
 
 // Run executes every block of the wave and reports after each one. A block whose runner could not do its work ends the
@@ -40,7 +46,7 @@ type Executor struct {
 func (e *Executor) Run(ctx context.Context, wave *record.Wave, done func(block record.Block)) error {
 	path := filepath.Join(e.Folder, filepath.FromSlash(ledger.WaveKey(wave.Wave)))
 	for _, block := range wave.Blocks {
-		if err := e.runBlock(ctx, path, block.ID); err != nil {
+		if err := e.runBlock(ctx, path, &block); err != nil {
 			return err
 		}
 		if done != nil {
@@ -50,27 +56,55 @@ func (e *Executor) Run(ctx context.Context, wave *record.Wave, done func(block r
 	return nil
 }
 
-func (e *Executor) runBlock(ctx context.Context, wave, block string) error {
-	out := filepath.Join(e.Folder, filepath.FromSlash(ledger.BlockPrefix(block, e.Name)))
-	if err := os.MkdirAll(out, 0o755); err != nil {
+func (e *Executor) runBlock(ctx context.Context, wave string, block *record.Block) error {
+	store, err := ledger.Open(ctx, ledger.FolderURL(e.Folder), ledger.Options{})
+	if err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, e.Runner, "block", "--wave", wave, "--block", block, "--out", out, "--executor", e.Name)
-	command.Stdout, command.Stderr = e.Log, e.Log
+	mine, runners, err := connection()
+	if err != nil {
+		return err
+	}
+	defer mine.Close()
+	command := exec.CommandContext(ctx, e.Runner, "block", "--wave", wave, "--block", block.ID, "--keeper", "fd:3")
+	command.Stdout, command.Stderr, command.ExtraFiles = e.Log, e.Log, []*os.File{runners}
 	// The runner ends its trials itself; it only needs to be asked.
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 10 * time.Second
-	if err := e.startPinned(command); err != nil {
-		return fmt.Errorf("start %s: %w", e.Runner, err)
+	err = e.startPinned(command)
+	if closeErr := runners.Close(); err != nil || closeErr != nil {
+		return fmt.Errorf("start %s: %w", e.Runner, errors.Join(err, closeErr))
 	}
-	err := command.Wait()
+	kept := &keeper.Keeper{
+		Store: store, Block: block.ID, Executor: e.Name, Trials: keeper.TrialsOf(block), Kills: keeper.MemoryKills, Log: e.Log,
+	}
+	served := make(chan error, 1)
+	go func() { served <- kept.Serve(context.WithoutCancel(ctx), mine) }()
+	err = command.Wait()
+	// With the runner its end of the connection is gone, so that this ends too.
+	keepErr := <-served
+	e.remember(kept.Sums())
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err != nil {
-		return fmt.Errorf("block %s: %w", block, err)
+	if err = errors.Join(keepErr, err); err != nil {
+		return fmt.Errorf("block %s: %w", block.ID, err)
 	}
 	return nil
+}
+
+// connection is a pair of connected sockets: this process's end, and the runner's.
+func connection() (net.Conn, *os.File, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect with the runner: %w", err)
+	}
+	own, runners := os.NewFile(uintptr(pair[0]), "keeper"), os.NewFile(uintptr(pair[1]), "runner")
+	conn, err := net.FileConn(own)
+	if err = errors.Join(err, own.Close()); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("connect with the runner: %w", err), runners.Close())
+	}
+	return conn, runners, nil
 }
 
 // startPinned starts the command on the last CPUs of those allowed: the first one usually serves interrupts. A child

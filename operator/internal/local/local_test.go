@@ -26,7 +26,7 @@ func twoBlocks() *record.Wave {
 	return &record.Wave{Blocks: []record.Block{{ID: "w000-b0000"}, {ID: "w000-b0001"}}}
 }
 
-func TestRunGivesEveryBlockItsOwnFolder(t *testing.T) {
+func TestEveryBlockHasItsOwnRunnerWithAConnectionToTheKeeper(t *testing.T) {
 	var log bytes.Buffer
 	folder := t.TempDir()
 	executor := &Executor{Runner: fakeRunner(t, `echo "$@"`), Folder: folder, Name: "here", Log: &log}
@@ -35,7 +35,7 @@ func TestRunGivesEveryBlockItsOwnFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, block := range []string{"w000-b0000", "w000-b0001"} {
-		want := "block --wave " + folder + "/waves/000/wave.json --block " + block + " --out " + folder + "/attempts/" + block + "/here --executor here\n"
+		want := "block --wave " + folder + "/waves/000/wave.json --block " + block + " --keeper fd:3\n"
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("want the call %q, got:\n%s", want, log.String())
 		}

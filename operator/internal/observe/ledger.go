@@ -93,7 +93,7 @@ func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *Wo
 	if err != nil {
 		return err
 	}
-	world.Ledger.Done, world.Ledger.DoneBlocks = countTrials(keys, state.Newest.Wave)
+	world.Ledger.Done, world.Ledger.DoneBlocks = countTrials(keys, state.Newest)
 	world.Ledger.Open = openBlocks(keys, state.Newest)
 	return readAnalysis(ctx, store, world)
 }
@@ -113,36 +113,34 @@ func belongs(run *assayv1alpha1.BenchmarkRun, frozen *experiment.Experiment) err
 	return nil
 }
 
-var attemptKey = regexp.MustCompile(`^attempts/([^/]+)/[^/]+/([^/]+)\.json$`)
+var attemptKey = regexp.MustCompile(`^attempts/([^/]+)/([^/]+)/([^/]+)\.json$`)
 
-// countTrials counts trials with an attempt, however often they were executed, and the blocks of a wave that have any.
-func countTrials(keys []string, wave int) (trials, blocks int) {
-	prefix := fmt.Sprintf("w%03d-", wave)
-	seen, done := map[string]bool{}, map[string]bool{}
-	for _, key := range keys {
-		match := attemptKey.FindStringSubmatch(key)
-		if match == nil {
-			continue
-		}
-		seen[match[2]] = true
-		if block := match[1]; len(block) > len(prefix) && block[:len(prefix)] == prefix {
-			done[block] = true
-		}
-	}
-	return len(seen), len(done)
-}
-
-// openBlocks are the blocks of a wave without an attempt.
-func openBlocks(keys []string, wave *record.Wave) []string {
-	done := map[string]bool{}
+// countTrials counts trials with an attempt, however often they were executed, and the blocks of a wave that ran to their end.
+func countTrials(keys []string, wave *record.Wave) (trials, blocks int) {
+	seen := map[string]bool{}
 	for _, key := range keys {
 		if match := attemptKey.FindStringSubmatch(key); match != nil {
-			done[match[1]] = true
+			seen[match[3]] = true
+		}
+	}
+	return len(seen), len(wave.Blocks) - len(openBlocks(keys, wave))
+}
+
+// openBlocks are the blocks of a wave of which no execution has an attempt of every trial. Attempts come one by one.
+func openBlocks(keys []string, wave *record.Wave) []string {
+	type execution struct{ block, executor string }
+	attempts := map[execution]int{}
+	most := map[string]int{}
+	for _, key := range keys {
+		if match := attemptKey.FindStringSubmatch(key); match != nil {
+			of := execution{match[1], match[2]}
+			attempts[of]++
+			most[of.block] = max(most[of.block], attempts[of])
 		}
 	}
 	var out []string
 	for _, block := range wave.Blocks {
-		if !done[block.ID] {
+		if most[block.ID] < max(block.Trials(), 1) {
 			out = append(out, block.ID)
 		}
 	}

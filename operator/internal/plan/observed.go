@@ -57,9 +57,9 @@ type LedgerState struct {
 	Newest *record.Wave
 	// Blocks and Trials count what all waves planned.
 	Blocks, Trials int
-	// Done counts trials that left an attempt, DoneBlocks the blocks of the newest wave that did.
+	// Done counts trials that left an attempt, DoneBlocks the blocks of the newest wave that ran to their end.
 	Done, DoneBlocks int
-	// Open are the blocks of the newest wave that left no attempt yet.
+	// Open are the blocks of the newest wave that did not run to their end yet.
 	Open []string
 	// Analysed tells that the newest wave has its analysis, and Verdict what it says.
 	Analysed bool
@@ -133,6 +133,6 @@ type Settings struct {
 	Policy *policy.Policy
 	// Fits tells which waves can be executed; nil is all of them.
 	Fits Fits
-	// Overhead is what Argo's containers take of a node beside a block.
+	// Overhead is what Argo's container and the keeper take of a node beside a block.
 	Overhead corev1.ResourceList
 }

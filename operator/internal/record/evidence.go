@@ -23,6 +23,8 @@ type Evidence struct {
 	// Leases are those under which the blocks ran.
 	Leases   Leases
 	Problems []Problem
+	// Unfinished are the trials that were begun and have no attempt of that execution.
+	Unfinished []Started
 	// Sealed are the sha256 of attempt objects by key, as an earlier analysis found them.
 	Sealed map[string]string
 }

@@ -138,34 +138,38 @@ const (
 
 // Attempt is one execution of one trial.
 type Attempt struct {
-	Schema          string            `json:"schema"`
-	ID              string            `json:"id"`
-	Trial           string            `json:"trial"`
-	Run             Run               `json:"run"`
-	Experiment      string            `json:"experiment"`
-	Wave            int               `json:"wave"`
-	Block           string            `json:"block"`
-	Slot            int               `json:"slot"`
-	Point           string            `json:"point"`
-	Arm             string            `json:"arm"`
-	Warmup          bool              `json:"warmup"`
-	Lease           *Lease            `json:"lease,omitempty"`
-	StartedAt       time.Time         `json:"startedAt"`
-	DurationSeconds float64           `json:"durationSeconds"`
-	Outcome         Outcome           `json:"outcome"`
-	ExitCode        *int              `json:"exitCode,omitempty"`
-	Signal          *int              `json:"signal,omitempty"`
-	Message         string            `json:"message,omitempty"`
-	StderrTail      string            `json:"stderrTail,omitempty"`
-	Argv            []string          `json:"argv"`
-	Parameters      map[string]string `json:"parameters"`
-	Result          *Result           `json:"result,omitempty"`
-	Environment     Environment       `json:"environment"`
-	Isolation       Isolation         `json:"isolation"`
-	Noise           NoiseWindows      `json:"noise"`
-	Resources       Resources         `json:"resources"`
-	Output          []RawOutput       `json:"output,omitempty"`
-	Roles           []RoleSeen        `json:"roles,omitempty"`
+	Schema          string    `json:"schema"`
+	ID              string    `json:"id"`
+	Trial           string    `json:"trial"`
+	Run             Run       `json:"run"`
+	Experiment      string    `json:"experiment"`
+	Wave            int       `json:"wave"`
+	Block           string    `json:"block"`
+	Slot            int       `json:"slot"`
+	Point           string    `json:"point"`
+	Arm             string    `json:"arm"`
+	Warmup          bool      `json:"warmup"`
+	Lease           *Lease    `json:"lease,omitempty"`
+	StartedAt       time.Time `json:"startedAt"`
+	DurationSeconds float64   `json:"durationSeconds"`
+	Outcome         Outcome   `json:"outcome"`
+	ExitCode        *int      `json:"exitCode,omitempty"`
+	Signal          *int      `json:"signal,omitempty"`
+	Message         string    `json:"message,omitempty"`
+	// LeftBehind is how many processes it had started that were still running at its end.
+	LeftBehind int `json:"leftBehind,omitempty"`
+	// EndedExecution tells that what runs the trials ended with this one, without a word.
+	EndedExecution bool              `json:"endedExecution,omitempty"`
+	StderrTail     string            `json:"stderrTail,omitempty"`
+	Argv           []string          `json:"argv"`
+	Parameters     map[string]string `json:"parameters"`
+	Result         *Result           `json:"result,omitempty"`
+	Environment    Environment       `json:"environment"`
+	Isolation      Isolation         `json:"isolation"`
+	Noise          NoiseWindows      `json:"noise"`
+	Resources      Resources         `json:"resources"`
+	Output         []RawOutput       `json:"output,omitempty"`
+	Roles          []RoleSeen        `json:"roles,omitempty"`
 
 	// Source is the object that the attempt was read from; it is no part of the record.
 	Source Source `json:"-"`

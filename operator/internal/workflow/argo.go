@@ -88,7 +88,6 @@ type Template struct {
 	Annotations map[string]string   `json:"annotations,omitempty"`
 	Metadata    *Metadata           `json:"metadata,omitempty"`
 	Inputs      *Inputs             `json:"inputs,omitempty"`
-	Outputs     *Outputs            `json:"outputs,omitempty"`
 	DAG         *DAG                `json:"dag,omitempty"`
 	Affinity    *corev1.Affinity    `json:"affinity,omitempty"`
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
@@ -106,51 +105,11 @@ type Inputs struct {
 	Parameters []Parameter `json:"parameters,omitempty"`
 }
 
-// Outputs of a template.
-// +kubebuilder:object:generate=true
-type Outputs struct {
-	Artifacts []Artifact `json:"artifacts,omitempty"`
-}
-
 // Parameter is a named value.
 // +kubebuilder:object:generate=true
 type Parameter struct {
 	Name  string  `json:"name"`
 	Value *string `json:"value,omitempty"`
-}
-
-// Artifact is a path that Argo stores.
-// +kubebuilder:object:generate=true
-type Artifact struct {
-	Name    string   `json:"name"`
-	Path    string   `json:"path"`
-	Archive *Archive `json:"archive,omitempty"`
-	S3      *S3      `json:"s3,omitempty"`
-}
-
-// Archive is how a path is packed.
-// +kubebuilder:object:generate=true
-type Archive struct {
-	None *NoArchive `json:"none,omitempty"`
-}
-
-// NoArchive stores files as they are.
-// +kubebuilder:object:generate=true
-type NoArchive struct{}
-
-// S3 is where an artifact goes.
-// +kubebuilder:object:generate=true
-type S3 struct {
-	Endpoint        string                    `json:"endpoint"`
-	Insecure        *bool                     `json:"insecure,omitempty"`
-	Bucket          string                    `json:"bucket"`
-	Region          string                    `json:"region,omitempty"`
-	Key             string                    `json:"key"`
-	AccessKeySecret *corev1.SecretKeySelector `json:"accessKeySecret,omitempty"`
-	SecretKeySecret *corev1.SecretKeySelector `json:"secretKeySecret,omitempty"`
-	// UseSDKCreds takes the identity that the cloud gives to the pod.
-	UseSDKCreds bool                      `json:"useSDKCreds,omitempty"`
-	CASecret    *corev1.SecretKeySelector `json:"caSecret,omitempty"`
 }
 
 // DAG is a graph of tasks.

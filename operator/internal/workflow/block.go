@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"path"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,14 +11,12 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
-	"assay.dev/assay/operator/internal/ledger"
 )
 
 // Folders inside a block's container.
 const (
 	binFolder  = "/assay/bin"
 	planFolder = "/assay/plan"
-	outFolder  = "/assay/out"
 )
 
 // References that Argo replaces; both are made by Assay or Argo.
@@ -35,15 +32,10 @@ const (
 func block(config Config, exp *experiment.Experiment, wave int) Template {
 	run := exp.Run
 	return Template{
-		Name:        blockTemplate,
-		Annotations: map[string]string{displayAnnotation: displayReference},
-		Metadata:    &Metadata{Labels: map[string]string{PartLabel: "block"}, Annotations: config.Bucket.blockAnnotations()},
-		Inputs:      &Inputs{Parameters: blockInputs()},
-		// The name of a pod is used once, so that executions of a block never overwrite each other.
-		Outputs: &Outputs{Artifacts: []Artifact{{
-			Name: "attempts", Path: outFolder, Archive: &Archive{None: &NoArchive{}},
-			S3: config.Bucket.artifact(path.Join(ledger.RunPrefix(run), ledger.BlockPrefix(blockReference, podReference))),
-		}}},
+		Name:         blockTemplate,
+		Annotations:  map[string]string{displayAnnotation: displayReference},
+		Metadata:     &Metadata{Labels: map[string]string{PartLabel: "block"}, Annotations: config.Bucket.blockAnnotations()},
+		Inputs:       &Inputs{Parameters: blockInputs()},
 		Affinity:     onNode(nodeReference),
 		Tolerations:  tolerations(exp),
 		PodSpecPatch: blockPatch(config, exp.Spec.Placement),
@@ -55,7 +47,7 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 			Backoff:     &Backoff{Duration: "5s", Factor: ptr.To(intstr.FromInt32(2))},
 		},
 		Volumes: []corev1.Volume{
-			emptyDir("assay-bin"), emptyDir("assay-out"), emptyDir("tmp"), noToken,
+			emptyDir("assay-bin"), emptyDir("tmp"), noToken,
 			{Name: "assay-plan", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: Name(run.Name, wave)},
 			}}},
@@ -71,13 +63,12 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 			Image: exp.Template.Image,
 			Command: []string{
 				binFolder + "/assay-runner", "block", "--wave", planFolder + "/" + WaveFile, "--block", blockReference,
-				"--out", outFolder, "--executor", podReference,
+				"--keeper", "unix:" + keeperSocket, "--alone",
 			},
 			Resources: blockResources(exp.Spec.Placement),
 			VolumeMounts: []corev1.VolumeMount{
 				{Name: "assay-bin", MountPath: binFolder, ReadOnly: true},
 				{Name: "assay-plan", MountPath: planFolder, ReadOnly: true},
-				{Name: "assay-out", MountPath: outFolder},
 				{Name: "tmp", MountPath: "/tmp"},
 				noTokenMount,
 			},

@@ -20,7 +20,7 @@ type Config struct {
 	PullPolicy                 corev1.PullPolicy
 	// ServiceAccount of the pods. Argo's executor needs it to report results; a workload's container does not get it.
 	ServiceAccount string
-	// ExecutorCPU and ExecutorMemory are what Argo's own containers in a pod get, requested and limit.
+	// ExecutorCPU and ExecutorMemory are what Argo's own containers in a pod get, and the keeper, requested and limit.
 	ExecutorCPU, ExecutorMemory resource.Quantity
 	// InstanceID of the Argo controller that shall run the workflows; empty for one without.
 	InstanceID string
@@ -76,19 +76,6 @@ func (b Bucket) URL(prefix string) string {
 	return address.String()
 }
 
-func (b Bucket) artifact(key string) *S3 {
-	out := &S3{Endpoint: b.Endpoint, Insecure: &b.Insecure, Bucket: b.Name, Region: b.Region, Key: path.Join(b.Prefix, key)}
-	if b.Secret == "" {
-		out.UseSDKCreds = true
-	} else {
-		out.AccessKeySecret, out.SecretKeySecret = secretKey(b.Secret, b.AccessKey), secretKey(b.Secret, b.SecretKey)
-	}
-	if b.CASecret != "" {
-		out.CASecret = secretKey(b.CASecret, b.CAKey)
-	}
-	return out
-}
-
 func secretKey(name, key string) *corev1.SecretKeySelector {
 	return &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: key}
 }
@@ -124,7 +111,7 @@ func (b Bucket) trust() ([]corev1.Volume, []corev1.VolumeMount) {
 	}}}}, []corev1.VolumeMount{{Name: name, MountPath: caFolder, ReadOnly: true}}
 }
 
-// blockAnnotations keep a cloud from giving the pod's identity to the containers of a block: only Argo's, which stores the
+// blockAnnotations keep a cloud from giving the pod's identity to the containers of a block: only the keeper, which stores the
 // attempts, is to have it.
 func (b Bucket) blockAnnotations() map[string]string {
 	if b.Secret != "" {

@@ -33,7 +33,8 @@ func withImages(block Template, config Config, images []record.Image) Template {
 			},
 			SecurityContext: containerSecurity(true),
 		})
-		// As in a container's own file system, a workload may write beside its program.
+		// No trial may change what another arm's trials execute.
+		mount.ReadOnly = true
 		block.Container.VolumeMounts = append(block.Container.VolumeMounts, mount)
 		if names, ok := block.Metadata.Annotations[skipContainers]; ok {
 			block.Metadata.Annotations[skipContainers] = strings.Join([]string{names, volume}, ",")

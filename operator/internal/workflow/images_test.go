@@ -34,12 +34,13 @@ func TestProgramsAreCopiedOutOfTheImagesOfArms(t *testing.T) {
 		if !hides(container, "/var/run/secrets/kubernetes.io/serviceaccount") {
 			t.Errorf("container %s sees the ServiceAccount's token", container.Name)
 		}
-		if container.ImagePullPolicy != "" && container.Name != "install" {
+		if container.ImagePullPolicy != "" && container.Name != "install" && container.Name != "keeper" {
 			t.Errorf("container %s has pull policy %s; the block's own has none, and the kubelet decides by the tag", container.Name, container.ImagePullPolicy)
 		}
 	}
 	want := []string{
 		"install assay.dev/assay-runner:0.1.0", "image-0 assay.dev/pir-scan:0.1.0", "image-1 lab/scan:2", "image-2 " + exp.Arms[2].Image,
+		"keeper assay.dev/assay-operator:0.1.0",
 	}
 	if diff := cmp.Diff(want, order); diff != "" {
 		t.Errorf("the runner comes first, then every image in the order of the arms (-want +got):\n%s", diff)

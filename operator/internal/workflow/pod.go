@@ -10,7 +10,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// user that everything in a pod runs as.
+// user that everything in a pod runs as, but the keeper.
 const user = 65532
 
 func podSecurity() *corev1.PodSecurityContext {
@@ -48,6 +48,16 @@ func (c Config) executorResources() corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: list, Limits: list}
 }
 
+// Overhead is what a block's pod takes of a node beside the block: Argo's container and the keeper.
+func (c Config) Overhead() corev1.ResourceList {
+	out := c.executorResources().Requests.DeepCopy()
+	for name, beside := range c.executorResources().Requests {
+		beside.Add(out[name])
+		out[name] = beside
+	}
+	return out
+}
+
 // preparing is what containers have that end before a block begins: what the block itself will have. The pod needs no more for
 // it, and with the executor's share of a CPU each of them would take seconds. Requests are limits, as in the block.
 func (c Config) preparing(placement assayv1alpha1.Placement) corev1.ResourceRequirements {
@@ -81,7 +91,10 @@ func podSpecPatch(config Config) string {
 // blockPatch and analysisPatch go on top of it.
 func blockPatch(config Config, placement assayv1alpha1.Placement) string {
 	// Not a whole PodSpec: its containers would be null, which removes them.
-	return patch(map[string]any{"initContainers": []corev1.Container{{Name: "init", Resources: config.preparing(placement)}}})
+	return patch(map[string]any{
+		"initContainers":                []corev1.Container{{Name: "init", Resources: config.preparing(placement)}},
+		"terminationGracePeriodSeconds": graceSeconds,
+	})
 }
 
 func analysisPatch(config Config) string {

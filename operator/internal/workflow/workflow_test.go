@@ -95,7 +95,7 @@ func build(t *testing.T, exp *experiment.Experiment, wave *record.Wave, lanes []
 
 func TestEveryContainerOfAnExclusiveBlockRequestsWhatItLimits(t *testing.T) {
 	exp := testExperiment(t, nil)
-	template := block(testConfig(t), exp, 0)
+	template := withKeeper(block(testConfig(t), exp, 0), testConfig(t), exp)
 	for _, container := range append(template.InitContainers, *template.Container) {
 		if diff := cmp.Diff(container.Resources.Requests, container.Resources.Limits); diff != "" || len(container.Resources.Limits) != 2 {
 			t.Errorf("container %q is not Guaranteed: %v", container.Name, container.Resources)
@@ -103,7 +103,7 @@ func TestEveryContainerOfAnExclusiveBlockRequestsWhatItLimits(t *testing.T) {
 		if !hides(container, "/var/run/secrets/kubernetes.io/serviceaccount") {
 			t.Errorf("container %q sees the ServiceAccount's token", container.Name)
 		}
-		if len(container.Env)+len(container.EnvFrom) > 0 {
+		if container.Name != "keeper" && len(container.Env)+len(container.EnvFrom) > 0 {
 			t.Errorf("container %q of a block has variables: %v", container.Name, container.Env)
 		}
 	}
@@ -239,23 +239,27 @@ func TestAStoreWithItsOwnAuthorityIsTrustedWhereObjectsAreMoved(t *testing.T) {
 	config.Bucket = bucket
 	exp := testExperiment(t, nil)
 
-	artifact := block(config, exp, 0).Outputs.Artifacts[0].S3
-	if artifact.CASecret == nil || artifact.CASecret.Name != "assay-ledger-ca" || artifact.CASecret.Key != "root.pem" || *artifact.Insecure || artifact.UseSDKCreds {
-		t.Errorf("Argo stores attempts with %+v", artifact)
-	}
-	template := analysis(config, exp, 0)
-	if url := template.Container.Command[3]; !strings.HasSuffix(url, "?endpoint=https://minio.storage.svc:9000&region=lab&pathStyle=true") {
-		t.Errorf("the analysis reads %s", url)
-	}
-	if !slices.Contains(template.Container.Env, corev1.EnvVar{Name: "AWS_CA_BUNDLE", Value: "/etc/assay/ca/ca.crt"}) {
-		t.Errorf("the analysis has %+v", template.Container.Env)
-	}
-	mounted := slices.ContainsFunc(template.Container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "assay-ca" && m.MountPath == "/etc/assay/ca" })
-	held := slices.ContainsFunc(template.Volumes, func(v corev1.Volume) bool {
-		return v.Name == "assay-ca" && v.Secret != nil && v.Secret.SecretName == "assay-ledger-ca" && v.Secret.Items[0] == corev1.KeyToPath{Key: "root.pem", Path: "ca.crt"}
-	})
-	if !mounted || !held {
-		t.Errorf("the analysis mounts %+v of %+v", template.Container.VolumeMounts, template.Volumes)
+	blocks, analyses := withKeeper(block(config, exp, 0), config, exp), analysis(config, exp, 0)
+	for name, tc := range map[string]struct {
+		container corev1.Container
+		volumes   []corev1.Volume
+	}{
+		"the keeper":   {keeperOf(t, blocks), blocks.Volumes},
+		"the analysis": {*analyses.Container, analyses.Volumes},
+	} {
+		if url := tc.container.Command[3]; !strings.HasSuffix(url, "?endpoint=https://minio.storage.svc:9000&region=lab&pathStyle=true") {
+			t.Errorf("%s uses %s", name, url)
+		}
+		if !slices.Contains(tc.container.Env, corev1.EnvVar{Name: "AWS_CA_BUNDLE", Value: "/etc/assay/ca/ca.crt"}) {
+			t.Errorf("%s has %+v", name, tc.container.Env)
+		}
+		mounted := slices.ContainsFunc(tc.container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "assay-ca" && m.MountPath == "/etc/assay/ca" })
+		held := slices.ContainsFunc(tc.volumes, func(v corev1.Volume) bool {
+			return v.Name == "assay-ca" && v.Secret != nil && v.Secret.SecretName == "assay-ledger-ca" && v.Secret.Items[0] == corev1.KeyToPath{Key: "root.pem", Path: "ca.crt"}
+		})
+		if !mounted || !held {
+			t.Errorf("%s mounts %+v of %+v", name, tc.container.VolumeMounts, tc.volumes)
+		}
 	}
 }
 
@@ -263,9 +267,9 @@ func TestWithoutASecretThePodsOwnIdentityIsUsedAndKeptFromTheWorkload(t *testing
 	config := testConfig(t)
 	config.Bucket.Secret = ""
 	exp := testExperiment(t, nil)
-	blocks := block(config, exp, 0)
-	if artifact := blocks.Outputs.Artifacts[0].S3; !artifact.UseSDKCreds || artifact.AccessKeySecret != nil || artifact.SecretKeySecret != nil {
-		t.Errorf("Argo stores attempts with %+v", artifact)
+	blocks := withKeeper(block(config, exp, 0), config, exp)
+	if env := keeperOf(t, blocks).Env; len(env) != 1 || env[0].Name != podUID {
+		t.Errorf("the keeper has %+v", env)
 	}
 	if got := blocks.Metadata.Annotations["eks.amazonaws.com/skip-containers"]; got != "install,main" {
 		t.Errorf("the identity is kept from %q", got)

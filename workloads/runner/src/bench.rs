@@ -35,8 +35,10 @@ fn measure(folder: &Path, trials: usize) -> Result<Vec<Duration>, Stop> {
     block::run(&BlockArgs {
         wave,
         block: "w000-b0000".to_owned(),
-        out: folder.join("out"),
-        executor: "bench".to_owned(),
+        out: Some(folder.join("out")),
+        keeper: None,
+        alone: false,
+        executor: Some("bench".to_owned()),
         lease_file: None,
     })
 }

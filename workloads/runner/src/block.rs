@@ -1,8 +1,7 @@
 //! Runs a block from its first warm-up to its last slot.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::anyhow;
 use assay_schema::Attempt;
@@ -17,12 +16,15 @@ use crate::environment::{self, Planned};
 use crate::host::Host;
 use crate::images::Images;
 use crate::isolation::{Grant, Observed, OtherWorkSeen};
+use crate::keeper::Keeper;
 use crate::launch::{Ended, How, Launch, Launcher};
 use crate::output::Place;
 use crate::placed::Copies;
 use crate::plan::{Command, Plan, Trial};
+use crate::privacy::Hidden;
 use crate::probe::{self, Moment};
-use crate::record::Folder;
+use crate::programs::Programs;
+use crate::record::{Folder, Record};
 use crate::requirements;
 use crate::roles::{self, Seat, Service};
 use crate::usage::{self, Usage};
@@ -31,23 +33,34 @@ use crate::{BlockArgs, Stop};
 
 /// Where programs are looked for when the container does not say.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// After a longer wait for the keeper, a probe from before says nothing of the moment.
+const STALE: Duration = Duration::from_secs(1);
 
 /// Runs the block. Trials may fail; the block goes on. Returns the time that each took beside its process's own.
 pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
-    if args.executor.is_empty() || args.executor.len() > 300 || args.executor.contains('/') {
-        return Err(Stop::Input(anyhow!(
-            "--executor {:?}: 1 to 300 characters without a slash, since an attempt's id is executor/trial",
-            args.executor
-        )));
-    }
+    args.executor.as_deref().map_or(Ok(()), check_executor)?;
     let plan = Plan::read(&args.wave, &args.block, args.lease_file.as_deref()).map_err(Stop::Input)?;
-    let folder = Folder::open(&args.out, plan.trials.iter().map(|trial| trial.id.as_str())).map_err(Stop::Input)?;
-    let launcher = Launcher::new().map_err(Stop::Runner)?;
+    let hidden = Hidden::enter(&Host::real()).map_err(Stop::Runner)?;
+    let launcher = Launcher::new(args.alone).map_err(Stop::Runner)?;
+    let record = match (&args.keeper, &args.out) {
+        (Some(address), _) => Record::Keeper(Keeper::connect(address, &launcher.signals)?),
+        (None, Some(out)) => {
+            let trials = plan.trials.iter().map(|trial| trial.id.as_str());
+            Record::Folder(Folder::open(out, trials).map_err(Stop::Input)?)
+        }
+        (None, None) => return Err(Stop::Input(anyhow!("neither --keeper nor --out says where attempts go"))),
+    };
+    let executor = match (&record, &args.executor) {
+        (Record::Keeper(keeper), None) => keeper.executor(),
+        (_, executor) => executor.as_deref().unwrap_or_default(),
+    };
+    check_executor(executor)?;
+    let executor = executor.to_owned();
     // Of a large wave little is needed, and until exec a trial counts the runner's memory as its own.
     usage::release_free_memory();
 
-    let copies = Copies::new(&args.out);
-    let mut block = Block::prepare(&plan, &args.executor, folder, launcher, copies);
+    let copies = Copies::new(record.folder());
+    let mut block = Block::prepare(&plan, &executor, Outside { record, launcher, hidden, copies });
     if let Some(unmet) = &block.unmet {
         crate::log(format_args!("{} runs no trial: {unmet}", plan.block));
     }
@@ -59,9 +72,27 @@ pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
             plan.block
         ));
     }
+    block.record.end(&done, &block.launcher.signals);
     done?;
     block.tally.report(&plan.block);
     Ok(block.tally.overheads)
+}
+
+fn check_executor(name: &str) -> Result<(), Stop> {
+    if (1..=300).contains(&name.len()) && !name.contains('/') {
+        return Ok(());
+    }
+    Err(Stop::Input(anyhow!(
+        "--executor {name:?}: 1 to 300 characters without a slash, since an attempt's id is executor/trial"
+    )))
+}
+
+/// What a block has to do with others.
+struct Outside {
+    record: Record,
+    launcher: Launcher,
+    hidden: Hidden,
+    copies: Copies,
 }
 
 /// A block under way.
@@ -81,10 +112,12 @@ struct Block<'a> {
     moment: Moment,
     copies: Copies,
     images: Images,
+    programs: Programs,
     /// Earlier readings of the counters, oldest first.
     history: VecDeque<Counters>,
-    folder: Folder,
+    record: Record,
     launcher: Launcher,
+    hidden: Hidden,
     tally: Tally,
 }
 
@@ -110,7 +143,8 @@ struct Tally {
 
 impl<'a> Block<'a> {
     /// Reads what stays the same during the block, and probes the machine.
-    fn prepare(plan: &'a Plan, executor: &'a str, folder: Folder, launcher: Launcher, copies: Copies) -> Self {
+    fn prepare(plan: &'a Plan, executor: &'a str, outside: Outside) -> Self {
+        let Outside { record, launcher, hidden, copies } = outside;
         let start = Instant::now();
         let host = Host::real();
         let cgroups = Cgroups::find(&host);
@@ -130,7 +164,7 @@ impl<'a> Block<'a> {
         });
         let last_level_cache =
             environment::last_level_cache(&host, allowed.as_ref().and_then(CpuSet::first).unwrap_or(0));
-        Self {
+        let mut block = Self {
             plan,
             executor,
             unmet: requirements::unmet(&plan.required, &environment, &isolation),
@@ -142,37 +176,68 @@ impl<'a> Block<'a> {
             moment,
             copies,
             images: Images::read(&plan.images),
+            programs: Programs::default(),
             cgroups,
             host,
-            folder,
+            record,
             launcher,
-            tally: Tally { probe: start.elapsed(), ..Tally::default() },
+            hidden,
+            tally: Tally::default(),
+        };
+        block.note_programs();
+        block.tally.probe = start.elapsed();
+        block
+    }
+
+    /// Notes what every program is before a trial can change it, and makes the copies of the null arm.
+    fn note_programs(&mut self) {
+        let plan = self.plan;
+        for trial in &plan.trials {
+            let command = plan.command(trial);
+            let path = variables(&command.env, trial).remove("PATH").unwrap_or_default();
+            for argv in command.roles.iter().map(|role| &role.argv).chain([&command.argv]) {
+                // Why a program cannot be had is said by the trial that needs it.
+                if let Ok(program) = self.program(command, &argv[0], &path) {
+                    self.programs.note(&program, &path);
+                }
+            }
         }
     }
 
-    /// Runs one trial and writes its attempt.
+    /// Runs one trial and records its attempt.
     fn trial(&mut self, trial: &Trial) -> Result<(), Stop> {
         let start = Instant::now();
         self.launcher.check_stop()?;
         let command = self.plan.command(trial);
 
-        let before = self.moment.window(self.canary(trial));
+        let mut before = self.moment.window(self.canary(trial));
         let mut env = variables(&command.env, trial);
         // A trial that cannot start leaves nothing, so that its place does not matter.
         let (staged, place) = match self
             .stage(trial, &mut env)
-            .and_then(|staged| Ok((staged, self.plan.output.place(&trial.id, self.folder.path())?)))
+            .and_then(|staged| Ok((staged, self.plan.output.place(&trial.id, self.record.folder())?)))
         {
             Ok((staged, place)) => (Ok(staged), place),
             Err(reason) => (Err(reason), Place::stdout()),
         };
         let staged = staged.map(|staged| Staged { program: place.program(staged.program), ..staged });
-        let floor = reset_peak_memory(&self.host);
+        let ended_before = self.record.ended_before(&trial.id).map(str::to_owned);
+        let mut attempt = self.attempt(trial, command, staged.as_ref().ok());
+        if staged.is_ok() && ended_before.is_none() {
+            attempt.noise.before = before.clone();
+            let asked = Instant::now();
+            self.record.start(&attempt, &self.launcher.signals)?;
+            if asked.elapsed() > STALE {
+                self.moment = Moment::new(probe::short());
+                before = self.moment.window(self.canary(trial));
+            }
+        }
+        let floor = self.reset_peak_memory();
         let kills_before = self.cgroups.out_of_memory_kills();
         let allowed_before = CpuSet::allowed();
         let counters_before = self.counters(allowed_before.as_ref());
-        let ended = match &staged {
-            Ok(staged) => self.launcher.run(&Launch {
+        let ended = match (&staged, &ended_before) {
+            (Ok(staged), None) => self.launcher.run(&Launch {
                 program: &staged.program,
                 argv: &staged.argv,
                 env: &env,
@@ -182,7 +247,8 @@ impl<'a> Block<'a> {
                 cpus: staged.seats.last().and_then(|seat| seat.cpus.as_ref()),
                 services: &staged.services,
             })?,
-            Err(reason) => Ended::not_started(reason.clone()),
+            (_, Some(reason)) => Ended::not_started(reason.clone()),
+            (Err(reason), None) => Ended::not_started(reason.clone()),
         };
         let counters_after = self.counters(allowed_before.as_ref());
         let allowed_after = CpuSet::allowed();
@@ -196,7 +262,7 @@ impl<'a> Block<'a> {
         let resident = resources.max_rss_bytes.or(floor).map(|bytes| bytes + roles::memory(&ended.services, floor));
         let after = self.probe_after(trial, &ended, resident);
 
-        let verdict = verdict::judge(
+        let mut verdict = verdict::judge(
             &ended,
             &Terms {
                 output: &self.plan.output,
@@ -207,6 +273,10 @@ impl<'a> Block<'a> {
                 memory_limit: self.cgroups.memory_limit(),
             },
         );
+        if let Some(reason) = ended_before {
+            let message = format!("it ended an earlier execution of this block, so it is not run again: {reason}");
+            verdict = Verdict::unhappy(Outcome::Failed, message);
+        }
         let other_work = OtherWorkSeen::of(&during, counters_after.sees_cpus());
         self.history.extend([counters_before, counters_after]);
         Counters::trim(&mut self.history);
@@ -216,6 +286,32 @@ impl<'a> Block<'a> {
             roles::record(&self.plan.roles, &staged.seats, &staged.digests, &ended.services, succeeded, floor)
         });
         let attempt = Attempt {
+            started_at: time(ended.started_at),
+            duration_seconds: ended.duration.as_secs_f64(),
+            outcome: verdict.outcome.unwrap_or(Outcome::Failed),
+            exit_code: verdict.exit_code,
+            signal: verdict.signal,
+            message: verdict.message.clone(),
+            left_behind: Some(ended.left_behind as u64).filter(|&count| count > 0),
+            stderr_tail: stderr_tail(&ended),
+            result: verdict.result.clone(),
+            isolation,
+            noise: Noise { before, during, after },
+            resources,
+            output: verdict.output.clone().or_else(|| self.plan.output.evidence(&ended, &place)),
+            roles,
+            ..attempt
+        };
+        self.record.write(&attempt, &self.launcher.signals)?;
+        self.tally.add(start.elapsed().saturating_sub(ended.duration), attempt.outcome);
+        progress(trial, &attempt, &ended, &verdict);
+        Ok(())
+    }
+
+    /// An attempt as far as it is known before its trial starts; also what is recorded should nothing more be heard of it.
+    fn attempt(&self, trial: &Trial, command: &Command, staged: Option<&Staged<'_>>) -> Attempt {
+        let allowed = CpuSet::allowed();
+        Attempt {
             schema: Default::default(),
             id: format!("{}/{}", self.executor, trial.id),
             trial: trial.id.clone(),
@@ -228,27 +324,39 @@ impl<'a> Block<'a> {
             arm: command.arm.clone(),
             warmup: trial.warmup,
             lease: self.plan.lease.clone(),
-            started_at: humantime::format_rfc3339_nanos(ended.started_at).to_string(),
-            duration_seconds: ended.duration.as_secs_f64(),
-            outcome: verdict.outcome.unwrap_or(Outcome::Failed),
-            exit_code: verdict.exit_code,
-            signal: verdict.signal,
-            message: verdict.message.clone(),
-            stderr_tail: stderr_tail(&ended),
+            started_at: time(SystemTime::now()),
+            duration_seconds: 0.0,
+            outcome: Outcome::Failed,
+            exit_code: None,
+            signal: None,
+            message: Some("nothing was heard of its end".to_owned()),
+            left_behind: None,
+            ended_execution: None,
+            stderr_tail: None,
             argv: command.argv.clone(),
             parameters: command.parameters.clone(),
-            result: verdict.result.clone(),
-            environment: self.environment_of(command, staged.as_ref().ok()),
-            isolation,
-            noise: Noise { before, during, after },
-            resources,
-            output: verdict.output.clone().or_else(|| self.plan.output.evidence(&ended, &place)),
-            roles,
-        };
-        self.folder.write(&attempt).map_err(Stop::Runner)?;
-        self.tally.add(start.elapsed().saturating_sub(ended.duration), attempt.outcome);
-        progress(trial, &attempt, &ended, &verdict);
-        Ok(())
+            result: None,
+            environment: self.environment_of(command, staged),
+            isolation: self.grant.judge(&Observed {
+                allowed_before: allowed.clone(),
+                allowed_after: allowed,
+                during: &NoiseWindow::default(),
+                other_work: OtherWorkSeen::TooSoon,
+            }),
+            noise: Noise::default(),
+            resources: Resources::default(),
+            output: None,
+            roles: None,
+        }
+    }
+
+    /// Forgets the runner's own peak memory and returns what is left of it, below which a trial's peak cannot be seen.
+    fn reset_peak_memory(&mut self) -> Option<u64> {
+        // Where the kernel refuses, the peak so far is the floor.
+        self.hidden.reset_peak_memory();
+        let status = self.host.text("/proc/self/status")?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
     }
 
     /// The canary that stands for a trial.
@@ -272,12 +380,12 @@ impl<'a> Block<'a> {
         let (mut services, mut digests) = (Vec::new(), Vec::new());
         for (i, role) in command.roles.iter().enumerate() {
             let program = self.program(command, &role.argv[0], &path)?;
-            digests.push(self.images.program_digest(&program, &path));
+            digests.push(self.programs.check(&program, &path)?);
             let argv = argv(&role.argv, role.ports.as_deref().unwrap_or_default());
             services.push(Service { role: &plan.roles[i], program, argv, seat: seats[i].clone() });
         }
         let program = self.program(command, &command.argv[0], &path)?;
-        digests.push(self.images.program_digest(&program, &path));
+        digests.push(self.programs.check(&program, &path)?);
         Ok(Staged { program, argv: argv(&command.argv, &command.ports), seats, services, digests })
     }
 
@@ -357,13 +465,8 @@ fn variables(cell: &BTreeMap<String, String>, trial: &Trial) -> BTreeMap<String,
     variables
 }
 
-/// Forgets the runner's own peak memory and returns what is left of it, below which a trial's peak cannot be seen.
-fn reset_peak_memory(host: &Host) -> Option<u64> {
-    // Where the kernel refuses, the peak so far is the floor.
-    let _ = fs::write(host.path("/proc/self/clear_refs"), "5");
-    let status = host.text("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+fn time(at: SystemTime) -> String {
+    humantime::format_rfc3339_nanos(at).to_string()
 }
 
 fn stderr_tail(ended: &Ended) -> Option<String> {

@@ -4,7 +4,7 @@
 //! folder that the block's container mounts. The image needs no shell and no tool. What could not be copied is written down
 //! there, so that the trials of that arm say so and the others go on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -15,12 +15,10 @@ use assay_schema::roles::Image;
 use assay_schema::wave::Wave;
 use serde::{Deserialize, Serialize};
 
-use crate::{exec, plan};
+use crate::plan;
 
 /// The copy's own record, in its root.
 const RECORD: &str = ".assay-image.json";
-/// A larger file is no program.
-const LARGEST_PROGRAM: u64 = 1 << 30;
 
 /// What was copied, or why it was not.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -168,11 +166,10 @@ impl Read for Hashed<'_> {
     }
 }
 
-/// The images of a block as they were found in its pod, and the digests of the programs that it runs.
+/// The images of a block as they were found in its pod.
 #[derive(Debug, Default)]
 pub(crate) struct Images {
     found: Vec<Found>,
-    digests: BTreeMap<String, Option<String>>,
 }
 
 #[derive(Debug)]
@@ -191,7 +188,7 @@ impl Images {
             root: PathBuf::from(&image.root),
             copied: read_copy(image),
         };
-        Self { found: images.iter().map(found).collect(), digests: BTreeMap::new() }
+        Self { found: images.iter().map(found).collect() }
     }
 
     /// Where a program lies that its arguments call so, or why its trial cannot start.
@@ -218,12 +215,6 @@ impl Images {
     pub(crate) fn files_digest(&self, image: Option<usize>) -> Option<&str> {
         self.found.get(image?)?.copied.as_deref().ok()
     }
-
-    /// The digest of a program as it will be executed, computed once.
-    pub(crate) fn program_digest(&mut self, program: &str, path: &str) -> Option<String> {
-        let program = exec::resolve(program, path).ok()?;
-        self.digests.entry(program).or_insert_with_key(|program| digest(Path::new(program))).clone()
-    }
 }
 
 fn read_copy(image: &Image) -> Result<String, String> {
@@ -237,17 +228,6 @@ fn read_copy(image: &Image) -> Result<String, String> {
         (None, Some(digest)) if record.reference == image.reference => Ok(digest),
         _ => Err(format!("{} is the copy of {}", file.display(), record.reference)),
     }
-}
-
-fn digest(file: &Path) -> Option<String> {
-    let mut file = File::open(file).ok()?;
-    let metadata = file.metadata().ok()?;
-    if !metadata.is_file() || metadata.len() > LARGEST_PROGRAM {
-        return None;
-    }
-    let mut digest = blake3::Hasher::new();
-    io::copy(&mut file, &mut digest).ok()?;
-    Some(format!("blake3:{}", digest.finalize().to_hex()))
 }
 
 #[cfg(test)]
@@ -360,15 +340,5 @@ mod tests {
         copier.named("/app").expect("copied");
         assert_eq!(copier.files, 1);
         assert!(scene.path("copy/app/bin/kv").exists() && !scene.path("copy/app/data").exists());
-    }
-
-    #[test]
-    fn a_program_has_a_digest() {
-        let scene = Scene::new();
-        let program = scene.path("image/app/bin/kv").display().to_string();
-        let mut images = Images::default();
-        let expected = format!("blake3:{}", blake3::hash(b"program").to_hex());
-        assert_eq!(images.program_digest(&program, ""), Some(expected));
-        assert_eq!(images.program_digest("/none", ""), None);
     }
 }

@@ -3,7 +3,7 @@
 //! While the process runs the runner sleeps in one `poll`: it wakes for output, for the end, for the time limit and for its own
 //! signals, never to look whether something happened.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
@@ -101,14 +101,17 @@ pub(crate) enum How {
 /// Launches processes, one at a time.
 pub(crate) struct Launcher {
     pub(crate) signals: Signals,
+    /// Nothing else runs in this container but what trials left.
+    alone: bool,
 }
 
 impl Launcher {
     /// Makes the runner the parent of every process whose own parent ends, so that none escapes.
-    pub(crate) fn new() -> Result<Self> {
+    pub(crate) fn new(alone: bool) -> Result<Self> {
+        ensure!(!alone || is_in_a_container(), "--alone kills every other process, and this is no container");
         let signals = Signals::register().context("cannot receive signals")?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).context("cannot adopt orphans")?;
-        Ok(Self { signals })
+        Ok(Self { signals, alone })
     }
 
     /// Fails once the runner has been told to stop.
@@ -247,9 +250,11 @@ impl Launcher {
         }
     }
 
-    /// Kills and reaps whatever is left: the process, and every descendant that left its group.
+    /// Kills and reaps whatever is left: the process, and every descendant that left its group. In a container of the block's own also
+    /// what is no descendant, such as one that the container's first process was made to start.
     fn sweep(&self, main: Option<Pid>) -> Result<Swept> {
         let mut swept = Swept::default();
+        let mut strays = BTreeSet::new();
         let give_up = Instant::now() + SWEEP_TIME;
         let main = main.map(|pid| pid.as_raw_nonzero().get());
         loop {
@@ -262,7 +267,11 @@ impl Launcher {
                     }
                     Reap::Done(ended) => swept.others += usize::from(ended.exit() == Exit::Signal(libc::SIGKILL)),
                     Reap::Running => break,
-                    Reap::None => return Ok(swept),
+                    Reap::None if !self.alone || self::strays().is_empty() => {
+                        swept.others += strays.len();
+                        return Ok(swept);
+                    }
+                    Reap::None => break,
                 }
             }
             let now = Instant::now();
@@ -273,6 +282,10 @@ impl Launcher {
                 return Ok(swept);
             }
             for pid in descendants() {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+            }
+            for pid in if self.alone { self::strays() } else { Vec::new() } {
+                strays.insert(pid.as_raw_nonzero());
                 let _ = rustix::process::kill_process(pid, Signal::KILL);
             }
             // A process can start another between being seen and being killed; look again soon.
@@ -323,16 +336,30 @@ pub(crate) fn has_ended(pid: Pid) -> Result<bool> {
     Ok(rustix::process::waitid(WaitId::Pid(pid), options).context("cannot wait for the trial")?.is_some())
 }
 
-/// Every process that this one has started, and those they have started.
-fn descendants() -> Vec<Pid> {
+/// Whether this process has a namespace of processes other than the machine's first one, whose number the kernel fixes
+/// (`PROC_PID_INIT_INO`).
+fn is_in_a_container() -> bool {
+    fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| namespace != Path::new("pid:[4026531836]"))
+}
+
+/// The processes that can be seen and have not ended, each with its parent.
+fn processes() -> Vec<(i32, i32)> {
     let parent_of = |name: &str| -> Option<(i32, i32)> {
+        let pid = name.parse().ok()?;
         let stat = fs::read_to_string(format!("/proc/{name}/stat")).ok()?;
         // The command's name, in brackets, may contain anything.
-        let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
-        Some((name.parse().ok()?, parent))
+        let mut words = stat.rsplit_once(')')?.1.split_whitespace();
+        let running = words.next().is_some_and(|state| state != "Z" && state != "X");
+        let parent = words.next()?.parse().ok()?;
+        running.then_some((pid, parent))
     };
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let processes: Vec<(i32, i32)> = entries.filter_map(|entry| parent_of(entry.file_name().to_str()?)).collect();
+    entries.filter_map(|entry| parent_of(entry.file_name().to_str()?)).collect()
+}
+
+/// Every process that this one has started, and those they have started.
+fn descendants() -> Vec<Pid> {
+    let processes = processes();
     let mut family = vec![rustix::process::getpid().as_raw_nonzero().get()];
     let mut next = 0;
     while let Some(&parent) = family.get(next) {
@@ -340,6 +367,16 @@ fn descendants() -> Vec<Pid> {
         next += 1;
     }
     family.into_iter().skip(1).filter_map(Pid::from_raw).collect()
+}
+
+/// Every process but this one and those that it comes from.
+fn strays() -> Vec<Pid> {
+    let processes = processes();
+    let mut line = vec![rustix::process::getpid().as_raw_nonzero().get()];
+    while let Some((_, parent)) = line.last().and_then(|last| processes.iter().find(|(pid, _)| pid == last)) {
+        line.push(*parent);
+    }
+    processes.iter().filter(|(pid, _)| !line.contains(pid)).filter_map(|(pid, _)| Pid::from_raw(*pid)).collect()
 }
 
 pub(crate) fn cannot_start(program: &str, error: &io::Error) -> String {

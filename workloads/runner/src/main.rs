@@ -13,11 +13,14 @@ mod host;
 mod images;
 mod install;
 mod isolation;
+mod keeper;
 mod launch;
 mod output;
 mod placed;
 mod plan;
+mod privacy;
 mod probe;
+mod programs;
 mod record;
 mod requirements;
 mod roles;
@@ -92,12 +95,18 @@ pub(crate) struct BlockArgs {
     /// The block to run, e.g. w000-b0003.
     #[arg(long, value_name = "ID")]
     block: String,
-    /// Folder for the attempts; it must hold none of this block's.
+    /// The keeper that takes the attempts out of reach of trials: unix:/absolute/path, or fd:NUMBER for a connection inherited.
+    #[arg(long, value_name = "ADDRESS", required_unless_present = "out", conflicts_with = "out")]
+    keeper: Option<keeper::Address>,
+    /// Folder for the attempts, without a keeper: trials can write to it. It must hold none of this block's.
     #[arg(long, value_name = "DIR")]
-    out: PathBuf,
-    /// What runs the block, e.g. the pod's name: the first part of every attempt's id.
-    #[arg(long, value_name = "NAME")]
-    executor: String,
+    out: Option<PathBuf>,
+    /// The container is the block's: kill every other process in it between trials, and not only what they started.
+    #[arg(long)]
+    alone: bool,
+    /// What runs the block: the first part of every attempt's id. A keeper says it itself.
+    #[arg(long, value_name = "NAME", required_unless_present = "keeper")]
+    executor: Option<String>,
     /// The lease in force as JSON, {"node": …, "token": …}; recorded instead of the one in the wave.
     #[arg(long, value_name = "FILE")]
     lease_file: Option<PathBuf>,

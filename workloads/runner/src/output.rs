@@ -1,6 +1,8 @@
 //! Where a trial leaves its result, how that is read, and what is kept of it.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, DirBuilder, OpenOptions};
+use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
@@ -64,13 +66,13 @@ impl Output {
 
     /// Makes room for a trial's result: what was there before is gone. A folder for it goes to the folder for temporary files, or
     /// where a container has none beside the attempts. The error says why the trial cannot start.
-    pub(crate) fn place(&self, trial: &str, attempts: &Path) -> Result<Place, String> {
+    pub(crate) fn place(&self, trial: &str, attempts: Option<&Path>) -> Result<Place, String> {
         let Some(path) = self.how.path.as_ref().map(Path::new) else { return Ok(Place::stdout()) };
         if path.is_absolute() {
             verdict::clear_output(Some(path))?;
             return Ok(Place { folder: None, path: Some(path.to_owned()) });
         }
-        let folder = own_folder(trial, &[&std::env::temp_dir(), attempts])?;
+        let folder = own_folder(trial, std::iter::once(std::env::temp_dir().as_path()).chain(attempts))?;
         let place = Place { path: Some(folder.join(path)), folder: Some(folder) };
         // A program makes its file, and not the folders above it.
         match place.path.as_deref().and_then(Path::parent).map(fs::create_dir_all) {
@@ -160,16 +162,21 @@ impl Drop for Place {
 }
 
 /// An empty folder for a trial, in the first place that allows it.
-fn own_folder(trial: &str, places: &[&Path]) -> Result<PathBuf, String> {
+fn own_folder<'a>(trial: &str, places: impl Iterator<Item = &'a Path>) -> Result<PathBuf, String> {
     let mut problems = Vec::new();
     for place in places {
-        let folder = place.join(format!(".assay-trial-{}-{trial}", std::process::id()));
+        let folder = place.join(format!(".assay-trial-{trial}-{}", own_name()));
         match DirBuilder::new().mode(0o700).create(&folder) {
             Ok(()) => return Ok(folder),
             Err(error) => problems.push(format!("in {}: {error}", place.display())),
         }
     }
     Err(format!("cannot make the trial's folder ({})", problems.join("; ")))
+}
+
+/// A name that no earlier trial could have known and taken.
+pub(crate) fn own_name() -> String {
+    format!("{}-{:016x}", std::process::id(), RandomState::new().build_hasher().finish())
 }
 
 /// The files of Criterion's folder that are read, in order. Links are not followed.
@@ -211,8 +218,8 @@ fn folder_sources(root: &Path, name: &str) -> Result<Vec<Source>, String> {
 }
 
 fn read_file(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
-    // A pipe with nobody at the other end must not hold the runner up.
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    // A pipe with nobody at the other end must not hold the runner up, and a link may lead to what is no trial's own.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("not a regular file"));
     }
@@ -263,7 +270,7 @@ mod tests {
     #[test]
     fn another_tools_output_becomes_a_result_and_is_kept() {
         let output = output(Format::GoBench, None);
-        let place = output.place("t", Path::new("/none")).expect("a place");
+        let place = output.place("t", None).expect("a place");
         let text = "BenchmarkJoin 1 5 ns/op\n";
         let (result, raw) = output.result(&printed(text), &place, false);
         assert!(result.expect("a result").metrics.contains_key("latency"));
@@ -279,7 +286,7 @@ mod tests {
     #[test]
     fn a_relative_path_is_in_a_folder_that_vanishes() {
         let output = output(Format::Hyperfine, Some("a/result.json"));
-        let place = output.place("relative", Path::new("/none")).expect("a place");
+        let place = output.place("relative", None).expect("a place");
         let folder = place.folder().expect("a folder").to_owned();
         assert!(place.program("./tool".into()).starts_with('/') && place.program("tool".into()) == "tool");
         let (result, raw) = output.result(&printed(""), &place, false);
@@ -296,10 +303,12 @@ mod tests {
     fn a_folder_is_made_where_it_can_be() {
         let temporary = tempfile::tempdir().expect("a folder");
         let nowhere = Path::new("/proc/nowhere");
-        let folder = own_folder("t", &[nowhere, temporary.path()]).expect("made");
+        let folder = own_folder("t", [nowhere, temporary.path()].into_iter()).expect("made");
         assert!(folder.starts_with(temporary.path()));
-        let problem = own_folder("t", &[nowhere, temporary.path()]).expect_err("it is there already");
-        assert!(problem.contains("/proc/nowhere") && problem.contains("exists"), "{problem}");
+        let other = own_folder("t", [temporary.path()].into_iter()).expect("made");
+        assert_ne!(folder, other, "nobody can take a name in advance");
+        let problem = own_folder("t", [nowhere].into_iter()).expect_err("no place");
+        assert!(problem.contains("/proc/nowhere"), "{problem}");
     }
 
     #[test]
@@ -308,7 +317,7 @@ mod tests {
         let file = temporary.path().join("result.csv");
         fs::write(&file, "of an earlier trial").expect("written");
         let output = output(Format::Csv, file.to_str());
-        let place = output.place("t", Path::new("/none")).expect("a place");
+        let place = output.place("t", None).expect("a place");
         assert!(place.folder().is_none() && !file.exists());
         assert_eq!(place.program("./tool".into()), "./tool");
     }

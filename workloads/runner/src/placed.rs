@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-use crate::exec;
+use crate::{exec, output};
 
 /// The copies that a block has made. They vanish with it.
 #[derive(Debug)]
@@ -24,9 +24,10 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// Copies go to the folder for temporary files, or where a container has none beside the attempts.
-    pub(crate) fn new(attempts: &Path) -> Self {
-        Self { places: vec![std::env::temp_dir(), attempts.to_owned()], folders: Vec::new(), made: BTreeMap::new() }
+    /// Copies go to the folder for temporary files, or where a container has none beside the attempts, if they are in a folder.
+    pub(crate) fn new(attempts: Option<&Path>) -> Self {
+        let places = std::iter::once(std::env::temp_dir()).chain(attempts.map(Path::to_owned)).collect();
+        Self { places, folders: Vec::new(), made: BTreeMap::new() }
     }
 
     /// The path of the program's copy, made on first use. The error is the reason why a trial cannot start.
@@ -59,7 +60,7 @@ impl Copies {
         // Opened first, so that a program that cannot be read leaves nothing behind.
         let source = File::open(program)?;
         // A folder for each: programs of the same name do not meet, and they keep it.
-        let folder = place.join(format!(".assay-null-{}-{}", std::process::id(), self.folders.len()));
+        let folder = place.join(format!(".assay-null-{}", output::own_name()));
         DirBuilder::new().mode(0o700).create(&folder)?;
         self.folders.push(folder.clone());
         let copy = folder.join(name);

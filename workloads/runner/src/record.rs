@@ -1,4 +1,7 @@
-//! Writes attempts: each once, whole, and never over another.
+//! Records attempts: each once, whole, and never over another.
+//!
+//! A keeper takes each where no trial can reach it, before the next one starts. Without one they go to a folder, which a trial of the
+//! same user can write to as well: for tests, and for a look at what a block would record.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -7,6 +10,58 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use assay_schema::Attempt;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use crate::Stop;
+use crate::keeper::Keeper;
+use crate::signals::Signals;
+
+/// Where attempts go.
+#[derive(Debug)]
+pub(crate) enum Record {
+    Folder(Folder),
+    Keeper(Keeper),
+}
+
+impl Record {
+    /// The folder, where a container without one for temporary files has room.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        match self {
+            Self::Folder(folder) => Some(&folder.0),
+            Self::Keeper(_) => None,
+        }
+    }
+
+    /// Why a trial must not run: it ended an earlier execution of the block.
+    pub(crate) fn ended_before(&self, trial: &str) -> Option<&str> {
+        match self {
+            Self::Folder(_) => None,
+            Self::Keeper(keeper) => keeper.ended_before(trial),
+        }
+    }
+
+    /// Says that a trial is about to start, with what is to be recorded should nothing more be heard of it.
+    pub(crate) fn start(&mut self, attempt: &Attempt, signals: &Signals) -> Result<(), Stop> {
+        match self {
+            Self::Folder(_) => Ok(()),
+            Self::Keeper(keeper) => keeper.start(attempt, signals),
+        }
+    }
+
+    /// Records an attempt. It is safe when this returns.
+    pub(crate) fn write(&mut self, attempt: &Attempt, signals: &Signals) -> Result<(), Stop> {
+        match self {
+            Self::Folder(folder) => folder.write(attempt).map_err(Stop::Runner),
+            Self::Keeper(keeper) => keeper.attempt(attempt, signals),
+        }
+    }
+
+    /// Says why the block ended.
+    pub(crate) fn end(&mut self, done: &Result<(), Stop>, signals: &Signals) {
+        if let Self::Keeper(keeper) = self {
+            keeper.end(done, signals);
+        }
+    }
+}
 
 /// The folder for a block's attempts.
 #[derive(Debug)]
@@ -37,11 +92,6 @@ impl Folder {
             let _ = fs::remove_file(&temporary);
         }
         written.with_context(|| format!("cannot write the attempt {}", file.display()))
-    }
-
-    /// Where the attempts go.
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
     }
 
     fn file(&self, trial: &str) -> PathBuf {

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
-use signal_hook::{flag, low_level::pipe};
+use signal_hook::low_level::pipe;
+
+/// Marks a signal that a process beside the runner sent, and not whoever started it.
+const FROM_BESIDE: usize = 1 << 16;
 
 /// Becomes readable when a child ends or when the runner is told to stop.
 pub(crate) struct Signals {
@@ -16,14 +19,21 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Takes over SIGCHLD, SIGTERM, SIGINT and SIGHUP.
+    /// Takes over SIGCHLD, SIGTERM, SIGINT and SIGHUP. Of several the first counts, with its sender: a trial runs as the same user and
+    /// may send one too.
     pub(crate) fn register() -> io::Result<Self> {
         let (wake, waker) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         let stop = Arc::new(AtomicUsize::new(0));
         for signal in [SIGTERM, SIGINT, SIGHUP] {
+            let stop = Arc::clone(&stop);
+            let note = move |info: &libc::siginfo_t| {
+                let value = signal as usize | if from_above(info) { 0 } else { FROM_BESIDE };
+                let _ = stop.compare_exchange(0, value, Ordering::SeqCst, Ordering::SeqCst);
+            };
             // The flag first: whoever is woken finds it set.
-            flag::register_usize(signal, Arc::clone(&stop), signal as usize)?;
+            // SAFETY: the closure reads its argument, calls getppid and sets an atomic, all of which a signal handler may do.
+            unsafe { signal_hook_registry::register_sigaction(signal, note)? };
             pipe::register(signal, waker.try_clone()?)?;
         }
         pipe::register(SIGCHLD, waker)?;
@@ -32,7 +42,12 @@ impl Signals {
 
     /// The signal by which the runner was told to stop.
     pub(crate) fn stop(&self) -> Option<i32> {
-        i32::try_from(self.stop.load(Ordering::SeqCst)).ok().filter(|&signal| signal != 0)
+        i32::try_from(self.stop.load(Ordering::SeqCst) & (FROM_BESIDE - 1)).ok().filter(|&signal| signal != 0)
+    }
+
+    /// Whether that signal came from a process beside the runner, such as a trial.
+    pub(crate) fn from_beside(&self) -> bool {
+        self.stop.load(Ordering::SeqCst) & FROM_BESIDE != 0
     }
 
     /// Forgets the wake-ups so far, so that `poll` waits for the next one.
@@ -43,5 +58,16 @@ impl Signals {
 
     pub(crate) fn readable(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
+    }
+}
+
+/// Whether the kernel, a process outside this container (which has no number here) or the runner's parent sent a signal. Only the kernel
+/// fills in the sender of one with these codes.
+fn from_above(info: &libc::siginfo_t) -> bool {
+    match info.si_code {
+        libc::SI_KERNEL => true,
+        // SAFETY: with SI_USER the kernel has filled in the sender; getppid has no preconditions.
+        libc::SI_USER => unsafe { info.si_pid() == 0 || info.si_pid() == libc::getppid() },
+        _ => false,
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! This executable is the tests, and called with `testee` it is the workload that they let the runner launch.
 
+mod attacks;
 mod roles;
 mod testee;
 
@@ -60,6 +61,14 @@ fn main() {
         address_space_layout_stays_random,
         a_survey_says_what_a_block_would_find,
         the_bench_prints_its_figures,
+        attacks::attacks_on_the_runner_and_its_keeper_are_refused,
+        attacks::every_trial_is_known_before_it_starts_and_kept_before_the_next,
+        attacks::a_changed_program_of_another_arm_is_a_named_failure,
+        attacks::a_daemon_does_not_outlive_its_trial,
+        attacks::what_is_no_file_is_no_result,
+        attacks::whoever_ends_the_runner_does_not_hide_its_trial,
+        attacks::a_trial_that_ended_an_execution_is_not_run_again,
+        attacks::a_runner_without_its_keeper_runs_nothing_more,
         roles::a_server_is_ready_before_its_client_and_ended_after_it,
         roles::roles_find_each_other_by_variables,
         roles::readiness_can_be_a_line_or_a_file,

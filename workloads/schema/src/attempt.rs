@@ -54,6 +54,12 @@ pub struct Attempt {
     /// What happened and what to look at; absent when it succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
     pub message: Option<String>,
+    /// How many processes it had started that were still running at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub left_behind: Option<u64>,
+    /// What runs the trials ended with this one, without a word.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub ended_execution: Option<bool>,
     /// The last 16 KiB of standard error.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
     pub stderr_tail: Option<String>,
@@ -255,6 +261,7 @@ impl Check for Attempt {
         }
         check::not_negative("durationSeconds", self.duration_seconds)?;
         check::length("message", self.message.as_deref().unwrap_or(""), 0, 4096)?;
+        check::require(self.left_behind != Some(0), "leftBehind", || "0; without any it is left out".to_owned())?;
         check::length("stderrTail", self.stderr_tail.as_deref().unwrap_or(""), 0, 16_384)?;
         check::require(!self.argv.is_empty(), "argv", || "empty".to_owned())?;
         check::parameters("parameters", &self.parameters)?;

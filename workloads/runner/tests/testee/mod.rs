@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use assay_neighbour::attacks;
+
 const RESULT: &str = r#"{"schema": "assay.dev/result/v1alpha1", "workload": {"name": "testee", "version": "1"}, "metrics": {"latency": {"unit": "s", "samples": [0.25, 0.5]}}, "parity": {"algorithm": "blake3", "digest": "0123456789abcdef0123456789abcdef", "items": 1}}"#;
 
 /// `<program> testee <what> <argument>…`
@@ -73,6 +75,19 @@ pub(crate) fn main() {
             let own = std::env::current_exe().expect("own path").display().to_string();
             let called = std::env::args().next().expect("a name");
             fs::write(path, serde_json::to_vec(&(own, called)).expect("JSON")).expect("written");
+            println!("{RESULT}");
+        }
+        ["attack", "kill", _] => {
+            rustix::process::kill_process(rustix::process::getppid().expect("a parent"), rustix::process::Signal::KILL)
+                .expect("it may be killed")
+        }
+        ["attack", name, at] => {
+            let at = Some(Path::new(at));
+            let target = attacks::Target { socket: at, attempts: at, program: at, output: at };
+            match attacks::attack(name, &target) {
+                Ok(got) => eprintln!("{name}: got {got}"),
+                Err(refused) => eprintln!("{name}: refused: {refused}"),
+            }
             println!("{RESULT}");
         }
         ["hang", notes] => {

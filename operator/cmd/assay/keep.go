@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/internal/keeper"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+)
+
+type keepOptions struct {
+	ledger, listen, wave, block, executor string
+}
+
+// newKeepCommand is what runs beside a block in its pod. People have no use for it.
+func newKeepCommand() *cobra.Command {
+	var options keepOptions
+	command := &cobra.Command{
+		Use:   "keep --ledger URL --listen SOCKET --wave FILE --block ID --executor NAME",
+		Short: "Take the attempts of one block from its runner and write each to the ledger at once",
+		Long: "Take the attempts of one block from its runner and write each to the ledger at once, out of reach of trials. It takes one connection " +
+			"and waits to be ended after that, as a sidecar is.",
+		Hidden: true,
+		Args:   usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return keep(cmd.Context(), options, cmd.ErrOrStderr())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&options.ledger, "ledger", "", "URL of the run's ledger")
+	flags.StringVar(&options.listen, "listen", "", "path of the socket that the runner connects to")
+	flags.StringVar(&options.wave, "wave", "", "file with the wave")
+	flags.StringVar(&options.block, "block", "", "the block")
+	flags.StringVar(&options.executor, "executor", "", "name of this execution, as in the keys of attempts")
+	for _, name := range []string{"ledger", "listen", "wave", "block", "executor"} {
+		_ = command.MarkFlagRequired(name)
+	}
+	return command
+}
+
+func keep(ctx context.Context, options keepOptions, log io.Writer) error {
+	trials, err := trialsIn(options.wave, options.block)
+	if err != nil {
+		return &exitCode{exitUsage, err}
+	}
+	store, err := ledger.Open(ctx, options.ledger, ledger.Options{})
+	if err != nil {
+		return &exitCode{exitUsage, fmt.Errorf("--ledger: %w", err)}
+	}
+	runner, err := keeper.AcceptOne(ctx, options.listen)
+	if errors.Is(err, context.Canceled) {
+		return nil // The pod ended before its block began.
+	}
+	if err != nil {
+		return err
+	}
+	block := &keeper.Keeper{
+		Store: store, Block: options.block, Executor: options.executor, Trials: trials,
+		Pause: keeper.Patiently, Kills: keeper.MemoryKills, Log: log,
+	}
+	// Asked to end, it first writes what it was told: the runner has ended then, and the pod's grace period is the limit.
+	if err := errors.Join(block.Serve(context.WithoutCancel(ctx), runner), runner.Close()); err != nil {
+		// The runner fails the pod. A sidecar that ended would be started again and have nothing to do.
+		fmt.Fprintf(log, "keeper: %v\n", err)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// trialsIn are the names of a block's trials, in the order in which they run.
+func trialsIn(file, id string) ([]string, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	wave, err := record.ParseWave(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	at := slices.IndexFunc(wave.Blocks, func(b record.Block) bool { return b.ID == id })
+	if at < 0 {
+		return nil, fmt.Errorf("%s has no block %q", file, id)
+	}
+	return keeper.TrialsOf(&wave.Blocks[at]), nil
+}

@@ -1,0 +1,378 @@
+// Package keeper receives every attempt of a block the moment it is made, where no trial can reach it, and writes it once to
+// the ledger. assay-runner starts the next trial when the keeper has it.
+//
+// Both sides write JSON objects, one a line; workloads/runner/src/keeper.rs is the other side, and docs/decisions/0021 says why.
+package keeper
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Protocol is what both sides speak.
+const Protocol = "assay.dev/keeper/v1alpha1"
+
+// maxFrame is above any attempt: a result has at most 8 MiB.
+const maxFrame = 16 << 20
+
+// Keeper keeps the attempts of one execution of one block.
+type Keeper struct {
+	Store ledger.Store
+	// Block and Executor are part of every key, so that nothing can be written beside them.
+	Block, Executor string
+	// Trials of the block, in their order. No other is kept.
+	Trials []string
+	// Pause is how long to wait before a write is tried again, by how often it failed; nil gives up at once.
+	Pause func(failures int) time.Duration
+	// Kills is how many processes of this machine the kernel has killed for memory so far, if that is known.
+	Kills func() (int64, bool)
+	Log   io.Writer
+
+	mutex sync.Mutex
+	sums  map[string]string
+	begun map[string]bool
+	kept  map[string]bool
+	// underway is the trial that has started and has no attempt yet.
+	underway *underway
+}
+
+type underway struct {
+	trial string
+	// attempt is what to record should nothing more be heard of it.
+	attempt json.RawMessage
+	began   time.Time
+	kills   int64
+	counted bool
+}
+
+// frame is one line from the runner: exactly one of its fields.
+type frame struct {
+	Started json.RawMessage `json:"started"`
+	Attempt json.RawMessage `json:"attempt"`
+	Done    bool            `json:"done"`
+	Stopped string          `json:"stopped"`
+	Failed  string          `json:"failed"`
+}
+
+// ErrBegun means that this execution has begun before: its keeper was lost, and with it the one connection it may have.
+var ErrBegun = errors.New("this execution has begun before")
+
+// Sums are the sha256 of the attempts kept so far, by key.
+func (k *Keeper) Sums() map[string]string {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return maps.Clone(k.sums)
+}
+
+// Serve speaks with the runner until it ends. What it was told is written before Serve returns, however long that takes: only
+// ctx ends it early.
+func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
+	k.sums, k.begun, k.kept = map[string]string{}, map[string]bool{}, map[string]bool{}
+	ended, err := k.before(ctx)
+	if err != nil {
+		return err
+	}
+	if err := answer(runner, map[string]any{"keeper": Protocol, "executor": k.Executor, "ended": ended}); err != nil {
+		return nil // It ended before it began.
+	}
+	lines := bufio.NewScanner(runner)
+	lines.Buffer(nil, maxFrame)
+	for lines.Scan() {
+		done, err := k.take(ctx, lines.Bytes(), runner)
+		if err != nil {
+			return errors.Join(err, k.abandon(ctx, "what runs the trials could not go on: "+err.Error()))
+		}
+		if done {
+			return nil
+		}
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return errors.Join(err, k.abandon(ctx, fmt.Sprintf("the attempt has more than %d bytes", maxFrame)))
+	}
+	return k.abandon(ctx, k.silence())
+}
+
+// take does what one line asks for; done tells that it was the last.
+func (k *Keeper) take(ctx context.Context, line []byte, runner io.Writer) (done bool, err error) {
+	var said frame
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&said); err != nil {
+		return false, fmt.Errorf("the runner says what is not understood: %w", err)
+	}
+	var trial string
+	switch {
+	case said.Started != nil:
+		trial, err = k.started(ctx, said.Started)
+	case said.Attempt != nil:
+		trial, err = k.attempt(ctx, said.Attempt)
+	case said.Done:
+		return true, nil
+	case said.Failed != "":
+		return true, k.abandon(ctx, said.Failed)
+	case said.Stopped != "":
+		if k.underway != nil {
+			k.say("%s was under way when the block was stopped by %s; it has no attempt", k.underway.trial, said.Stopped)
+		}
+		return true, nil
+	default:
+		err = errors.New("the runner says nothing")
+	}
+	if err != nil {
+		return false, errors.Join(err, answer(runner, map[string]string{"refused": err.Error()}))
+	}
+	// A runner that is gone is found out by reading on.
+	_ = answer(runner, map[string]string{"kept": trial})
+	return false, nil
+}
+
+// identity is what an attempt says of its place.
+type identity struct {
+	ID        string `json:"id"`
+	Trial     string `json:"trial"`
+	Block     string `json:"block"`
+	Point     string `json:"point"`
+	Arm       string `json:"arm"`
+	StartedAt string `json:"startedAt"`
+}
+
+func (k *Keeper) identify(raw json.RawMessage) (identity, error) {
+	var found identity
+	if err := json.Unmarshal(raw, &found); err != nil {
+		return found, fmt.Errorf("it is no attempt: %w", err)
+	}
+	switch {
+	case found.Block != k.Block || found.ID != k.Executor+"/"+found.Trial:
+		return found, fmt.Errorf("it says that it is attempt %q of block %q, and this is execution %s of block %s", found.ID, found.Block, k.Executor, k.Block)
+	case !k.planned(found.Trial):
+		return found, fmt.Errorf("block %s has no trial %q", k.Block, found.Trial)
+	case k.kept[found.Trial]:
+		return found, fmt.Errorf("trial %s has its attempt already", found.Trial)
+	case k.underway != nil && k.underway.trial != found.Trial:
+		return found, fmt.Errorf("it is of trial %s, and %s is under way", found.Trial, k.underway.trial)
+	}
+	return found, nil
+}
+
+func (k *Keeper) planned(trial string) bool {
+	for _, planned := range k.Trials {
+		if planned == trial {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *Keeper) started(ctx context.Context, raw json.RawMessage) (string, error) {
+	found, err := k.identify(raw)
+	if err != nil {
+		return "", err
+	}
+	if k.begun[found.Trial] {
+		return "", fmt.Errorf("trial %s has started already", found.Trial)
+	}
+	marker, err := json.Marshal(record.Started{
+		Schema: record.StartedSchema, ID: found.ID, Trial: found.Trial, Block: found.Block, Point: found.Point, Arm: found.Arm, StartedAt: found.StartedAt,
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := k.write(ctx, ledger.StartedKey(k.Block, k.Executor, found.Trial), append(marker, '\n')); err != nil {
+		return "", err
+	}
+	k.begun[found.Trial] = true
+	k.underway = &underway{trial: found.Trial, attempt: bytes.Clone(raw), began: time.Now()}
+	if k.Kills != nil {
+		k.underway.kills, k.underway.counted = k.Kills()
+	}
+	return found.Trial, nil
+}
+
+func (k *Keeper) attempt(ctx context.Context, raw json.RawMessage) (string, error) {
+	found, err := k.identify(raw)
+	if err != nil {
+		return "", err
+	}
+	key := ledger.AttemptKey(k.Block, k.Executor, found.Trial)
+	data := append(bytes.Clone(raw), '\n')
+	if err := k.write(ctx, key, data); err != nil {
+		return "", err
+	}
+	k.kept[found.Trial], k.underway = true, nil
+	sum := sha256.Sum256(data)
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.sums[key] = hex.EncodeToString(sum[:])
+	return found.Trial, nil
+}
+
+// abandon records that the trial under way failed: what runs the trials ended with it. To run the block again without a word
+// would let an arm choose which of its trials count.
+func (k *Keeper) abandon(ctx context.Context, why string) error {
+	if k.underway == nil {
+		return nil
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(k.underway.attempt, &fields); err != nil {
+		return fmt.Errorf("trial %s: %w", k.underway.trial, err)
+	}
+	const longest = 4000
+	if runes := []rune(why); len(runes) > longest {
+		why = string(runes[:longest]) + "…"
+	}
+	for name, value := range map[string]any{
+		"outcome": record.Failed, "message": why, "durationSeconds": time.Since(k.underway.began).Seconds(), "endedExecution": true,
+	} {
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return err
+		}
+		fields[name] = raw
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	k.say("%s failed: %s", k.underway.trial, why)
+	_, err = k.attempt(ctx, raw)
+	return err
+}
+
+// silence says why a runner ended without a word, as far as that can be known from here.
+func (k *Keeper) silence() string {
+	if k.underway == nil {
+		return ""
+	}
+	const ended = "everything that runs the trials ended without a word while this one was under way"
+	if k.Kills != nil && k.underway.counted {
+		if now, ok := k.Kills(); ok && now > k.underway.kills {
+			return ended + ", and the kernel killed for memory on this machine meanwhile: give the block more memory (spec.placement.memory), or the workload less to hold"
+		} else if ok {
+			return ended + "; nothing on this machine was killed for memory meanwhile, so it was killed by the trial or from outside"
+		}
+	}
+	return ended
+}
+
+// before reads what earlier executions of the block left: the trials that ended them, which are not run again.
+func (k *Keeper) before(ctx context.Context) (map[string]string, error) {
+	var own, all []string
+	err := k.persist(ctx, "list "+k.Block, func() (err error) {
+		if own, err = k.Store.List(ctx, ledger.StartedPrefix(k.Block, k.Executor)+"/"); err == nil {
+			all, err = k.Store.List(ctx, path.Join("attempts", k.Block)+"/")
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	order := map[string]int{}
+	for i, trial := range k.Trials {
+		order[trial] = i
+	}
+	last := map[string]string{}
+	for _, key := range all {
+		executor, trial := path.Base(path.Dir(key)), strings.TrimSuffix(path.Base(key), ".json")
+		if executor == k.Executor {
+			own = append(own, key)
+		}
+		if before, ok := last[executor]; !ok || order[trial] > order[strings.TrimSuffix(path.Base(before), ".json")] {
+			last[executor] = key
+		}
+	}
+	if len(own) > 0 {
+		return nil, fmt.Errorf("%w: %s is in the ledger", ErrBegun, own[0])
+	}
+	ended := map[string]string{}
+	for _, key := range last {
+		var raw []byte
+		if err := k.persist(ctx, "read "+key, func() (err error) { raw, err = k.Store.Get(ctx, key); return err }); err != nil {
+			return nil, err
+		}
+		var found struct {
+			Trial, ID, Message string
+			EndedExecution     bool
+		}
+		// Whatever is wrong with it is for the analysis to say.
+		if json.Unmarshal(raw, &found) == nil && found.EndedExecution {
+			ended[found.Trial] = found.ID + ": " + found.Message
+		}
+	}
+	return ended, nil
+}
+
+// write creates an object, and tries again while the store is away. One that is there already with other content is a
+// contradiction that is written down.
+func (k *Keeper) write(ctx context.Context, key string, data []byte) error {
+	err := k.persist(ctx, "write "+key, func() error { return ledger.EnsureCreated(ctx, k.Store, key, data) })
+	if !errors.Is(err, ledger.ErrExists) {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	note, marshalErr := json.Marshal(record.Contradiction{
+		Schema: record.ContradictionSchema, Key: key, SHA256: hex.EncodeToString(sum[:]), Reason: err.Error(),
+	})
+	if marshalErr != nil {
+		return errors.Join(err, marshalErr)
+	}
+	// Of several the first stays.
+	noteErr := k.Store.Create(ctx, ledger.ProblemKey(key), append(note, '\n'))
+	if errors.Is(noteErr, ledger.ErrExists) {
+		noteErr = nil
+	}
+	return errors.Join(err, noteErr)
+}
+
+// persist does something with the store until it works, or cannot ever.
+func (k *Keeper) persist(ctx context.Context, what string, do func() error) error {
+	for failures := 1; ; failures++ {
+		err := do()
+		if err == nil || errors.Is(err, ledger.ErrExists) || k.Pause == nil || ctx.Err() != nil {
+			if err == nil && failures > 1 {
+				k.say("the store is back: %s", what)
+			}
+			return err
+		}
+		pause := k.Pause(failures)
+		k.say("the store is away, the block waits: %v; trying again in %s", err, pause)
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (k *Keeper) say(format string, args ...any) {
+	if k.Log != nil {
+		_, _ = fmt.Fprintf(k.Log, "keeper: "+format+"\n", args...)
+	}
+}
+
+func answer(to io.Writer, value any) error {
+	raw, err := json.Marshal(value)
+	if err == nil {
+		_, err = to.Write(append(raw, '\n'))
+	}
+	return err
+}
+
+// Patiently waits longer after each failure: half a second at first, a quarter of a minute at most.
+func Patiently(failures int) time.Duration {
+	return min(500*time.Millisecond<<min(failures-1, 10), 15*time.Second)
+}

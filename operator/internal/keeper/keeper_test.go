@@ -1,0 +1,406 @@
+package keeper
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+)
+
+const block = "w000-b0000"
+
+var trials = []string{block + "-w00000", block + "-s00000", block + "-s00001"}
+
+// store is a ledger in memory that can be away.
+type store struct {
+	ledger.Store
+	mutex   sync.Mutex
+	objects map[string][]byte
+	// away is how many operations fail from now on.
+	away int
+}
+
+func newStore() *store { return &store{objects: map[string][]byte{}} }
+
+func (s *store) fails() error {
+	if s.away > 0 {
+		s.away--
+		return ledger.ErrUnreachable
+	}
+	return nil
+}
+
+func (s *store) Get(_ context.Context, key string) ([]byte, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if data, ok := s.objects[key]; ok {
+		return data, s.fails()
+	}
+	return nil, ledger.ErrNotFound
+}
+
+func (s *store) Create(_ context.Context, key string, data []byte) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if err := s.fails(); err != nil {
+		return err
+	}
+	if _, there := s.objects[key]; there {
+		return ledger.ErrExists
+	}
+	s.objects[key] = bytes.Clone(data)
+	return nil
+}
+
+func (s *store) List(_ context.Context, prefix string) ([]string, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var out []string
+	for key := range s.objects {
+		if strings.HasPrefix(key, prefix) {
+			out = append(out, key)
+		}
+	}
+	slices.Sort(out)
+	return out, s.fails()
+}
+
+func (s *store) attempt(t *testing.T, executor, trial string) map[string]any {
+	t.Helper()
+	raw, ok := s.objects[ledger.AttemptKey(block, executor, trial)]
+	if !ok {
+		t.Fatalf("there is no attempt of %s by %s: %v", trial, executor, s.keys())
+	}
+	var out map[string]any
+	if err := json.Unmarshal(raw, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (s *store) keys() []string {
+	keys, _ := s.List(context.Background(), "")
+	return keys
+}
+
+// runner is the other end of a connection.
+type runner struct {
+	t     *testing.T
+	conn  net.Conn
+	lines *bufio.Scanner
+	done  chan error
+	hello map[string]any
+}
+
+func start(t *testing.T, k *Keeper) *runner {
+	t.Helper()
+	here, there := net.Pipe()
+	r := &runner{t: t, conn: here, lines: bufio.NewScanner(here), done: make(chan error, 1)}
+	go func() {
+		r.done <- k.Serve(context.Background(), there)
+		there.Close()
+	}()
+	r.hello = r.answer()
+	return r
+}
+
+func (r *runner) answer() map[string]any {
+	r.t.Helper()
+	out := map[string]any{}
+	if r.lines.Scan() {
+		if err := json.Unmarshal(r.lines.Bytes(), &out); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func (r *runner) say(line string) map[string]any {
+	r.t.Helper()
+	if _, err := r.conn.Write([]byte(line + "\n")); err != nil {
+		return nil
+	}
+	return r.answer()
+}
+
+// leave ends the connection and waits for the keeper.
+func (r *runner) leave() error {
+	r.conn.Close()
+	return <-r.done
+}
+
+func keeperOf(s ledger.Store, executor string) *Keeper {
+	return &Keeper{Store: s, Block: block, Executor: executor, Trials: trials}
+}
+
+func attemptOf(executor, trial, more string) string {
+	return fmt.Sprintf(`{"id":"%s/%s","trial":"%[2]s","block":"%s","arm":"new","point":"p","startedAt":"2026-01-01T00:00:00Z","outcome":"Succeeded"%s}`, executor, trial, block, more)
+}
+
+func (r *runner) started(executor, trial string) map[string]any {
+	return r.say(`{"started":` + attemptOf(executor, trial, "") + `}`)
+}
+
+func (r *runner) attempt(executor, trial, more string) map[string]any {
+	return r.say(`{"attempt":` + attemptOf(executor, trial, more) + `}`)
+}
+
+func TestEveryAttemptIsInTheLedgerBeforeTheNextTrialStarts(t *testing.T) {
+	s := newStore()
+	k := keeperOf(s, "pod_1")
+	r := start(t, k)
+	if r.hello["keeper"] != Protocol || r.hello["executor"] != "pod_1" {
+		t.Fatalf("the keeper begins with %v", r.hello)
+	}
+	for _, trial := range trials {
+		if got := r.started("pod_1", trial); got["kept"] != trial {
+			t.Fatalf("got %v", got)
+		}
+		if _, there := s.objects[ledger.StartedKey(block, "pod_1", trial)]; !there {
+			t.Errorf("%s runs and nothing says so", trial)
+		}
+		if got := r.attempt("pod_1", trial, `,"x":1`); got["kept"] != trial {
+			t.Fatalf("got %v", got)
+		}
+		if s.attempt(t, "pod_1", trial)["x"] != 1.0 {
+			t.Errorf("%s is not as it was given", trial)
+		}
+	}
+	r.say(`{"done":true}`)
+	if err := r.leave(); err != nil {
+		t.Fatal(err)
+	}
+	if sums := k.Sums(); len(sums) != 3 || len(s.objects) != 6 {
+		t.Errorf("%d sums, %d objects", len(sums), len(s.objects))
+	}
+}
+
+func TestWhateverEndsTheRunnerATrialThatBeganLeavesATrace(t *testing.T) {
+	kills := int64(3)
+	cases := map[string]struct {
+		end     func(r *runner)
+		message string // Empty: no attempt.
+	}{
+		"everything is killed":                    {func(*runner) {}, "nothing on this machine was killed for memory"},
+		"everything is killed for memory":         {func(*runner) { kills++ }, "the kernel killed for memory"},
+		"the pod is told to end":                  {func(r *runner) { r.say(`{"stopped":"SIGTERM"}`) }, ""},
+		"a trial tells the runner to end":         {func(r *runner) { r.say(`{"failed":"a process beside the runner sent it SIGTERM"}`) }, "beside the runner"},
+		"the runner says what nobody understands": {func(r *runner) { r.say(`{"nonsense":1}`) }, "not understood"},
+		"the runner says too much":                {func(r *runner) { r.say(strings.Repeat("x", maxFrame+1)) }, "more than"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newStore()
+			k := keeperOf(s, "pod_1")
+			k.Kills = func() (int64, bool) { return kills, true }
+			r := start(t, k)
+			r.started("pod_1", trials[0])
+			r.attempt("pod_1", trials[0], "")
+			r.started("pod_1", trials[1])
+			tc.end(r)
+			_ = r.leave()
+			if _, there := s.objects[ledger.StartedKey(block, "pod_1", trials[1])]; !there {
+				t.Error("that it began is lost")
+			}
+			if tc.message == "" {
+				if _, there := s.objects[ledger.AttemptKey(block, "pod_1", trials[1])]; there {
+					t.Error("it has an attempt, and nobody knows how it would have ended")
+				}
+				return
+			}
+			found := s.attempt(t, "pod_1", trials[1])
+			if found["outcome"] != "Failed" || found["endedExecution"] != true || !strings.Contains(fmt.Sprint(found["message"]), tc.message) || found["arm"] != "new" {
+				t.Errorf("recorded as %v", found)
+			}
+		})
+	}
+}
+
+// To run a block again as if nothing had happened would let an arm choose which of its trials count.
+func TestATrialThatEndedAnExecutionIsNotRunAgain(t *testing.T) {
+	s := newStore()
+	first := start(t, keeperOf(s, "pod_1"))
+	for _, trial := range trials[:2] {
+		first.started("pod_1", trial)
+		first.attempt("pod_1", trial, "")
+	}
+	first.started("pod_1", trials[2])
+	if err := first.leave(); err != nil {
+		t.Fatal(err)
+	}
+	stopped := start(t, keeperOf(s, "pod_2"))
+	stopped.started("pod_2", trials[0])
+	stopped.say(`{"stopped":"SIGTERM"}`)
+	if err := stopped.leave(); err != nil {
+		t.Fatal(err)
+	}
+	second := start(t, keeperOf(s, "pod_3"))
+	ended, _ := second.hello["ended"].(map[string]any)
+	if len(ended) != 1 || !strings.Contains(fmt.Sprint(ended[trials[2]]), "pod_1/"+trials[2]) {
+		t.Errorf("the next execution hears %v", second.hello)
+	}
+	if got := second.attempt("pod_3", trials[2], ""); got["kept"] != trials[2] {
+		t.Errorf("what did not run cannot be recorded: %v", got)
+	}
+	_ = second.leave()
+}
+
+func TestNothingElseIsKept(t *testing.T) {
+	cases := map[string]string{
+		"an attempt of another block":                  `{"attempt":` + strings.ReplaceAll(attemptOf("pod_1", trials[1], ""), `"block":"w000-b0000"`, `"block":"w000-b0001"`) + `}`,
+		"an attempt of another execution":              `{"attempt":` + attemptOf("pod_2", trials[1], "") + `}`,
+		"an attempt that leads out of its folder":      `{"attempt":` + attemptOf("pod_1", "../../x", "") + `}`,
+		"an attempt of a trial that is not planned":    `{"attempt":` + attemptOf("pod_1", block+"-s00009", "") + `}`,
+		"a second attempt of a trial":                  `{"attempt":` + attemptOf("pod_1", trials[0], `,"x":2`) + `}`,
+		"the start of a trial that has its attempt":    `{"started":` + attemptOf("pod_1", trials[0], "") + `}`,
+		"an attempt of another trial than the running": `{"attempt":` + attemptOf("pod_1", trials[2], "") + `}`,
+		"a start while another trial is under way":     `{"started":` + attemptOf("pod_1", trials[2], "") + `}`,
+		"a start of the same trial":                    `{"started":` + attemptOf("pod_1", trials[1], "") + `}`,
+		"no attempt at all":                            `{"attempt":"x"}`,
+		"nothing":                                      `{}`,
+	}
+	for name, line := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newStore()
+			r := start(t, keeperOf(s, "pod_1"))
+			r.started("pod_1", trials[0])
+			r.attempt("pod_1", trials[0], "")
+			r.started("pod_1", trials[1])
+			before := s.keys()
+			if got := r.say(line); got["refused"] == nil {
+				t.Errorf("got %v", got)
+			}
+			err := r.leave()
+			if err == nil {
+				t.Error("the keeper says nothing")
+			}
+			after := s.keys()
+			// Only that the trial under way was lost with it.
+			if want := append(before, ledger.AttemptKey(block, "pod_1", trials[1])); len(after) != len(want) || s.attempt(t, "pod_1", trials[0])["x"] != nil {
+				t.Errorf("the ledger has %v and had %v", after, before)
+			}
+		})
+	}
+}
+
+func TestABlockWaitsWhileTheStoreIsAway(t *testing.T) {
+	s := newStore()
+	k := keeperOf(s, "pod_1")
+	var pauses []int
+	k.Pause = func(failures int) time.Duration { pauses = append(pauses, failures); return time.Microsecond }
+	s.away = 2
+	r := start(t, k)
+	s.mutex.Lock()
+	s.away = 5
+	s.mutex.Unlock()
+	if got := r.started("pod_1", trials[0]); got["kept"] != trials[0] {
+		t.Fatalf("got %v", got)
+	}
+	if got := r.attempt("pod_1", trials[0], ""); got["kept"] != trials[0] {
+		t.Fatalf("got %v", got)
+	}
+	if err := r.leave(); err != nil || len(pauses) != 7 {
+		t.Errorf("%v after pauses %v", err, pauses)
+	}
+	if first, last := Patiently(1), Patiently(1000); first != 500*time.Millisecond || last != 15*time.Second {
+		t.Errorf("pauses from %s to %s", first, last)
+	}
+}
+
+func TestAnObjectIsWrittenOnce(t *testing.T) {
+	cases := map[string]struct {
+		there string
+		kept  bool
+	}{
+		"the same bytes: a write whose answer was lost": {attemptOf("pod_1", trials[0], "") + "\n", true},
+		"other bytes": {"{}", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newStore()
+			r := start(t, keeperOf(s, "pod_1"))
+			r.started("pod_1", trials[0])
+			key := ledger.AttemptKey(block, "pod_1", trials[0])
+			s.mutex.Lock()
+			s.objects[key] = []byte(tc.there)
+			s.mutex.Unlock()
+			got := r.attempt("pod_1", trials[0], "")
+			if (got["kept"] != nil) != tc.kept {
+				t.Errorf("got %v", got)
+			}
+			err := r.leave()
+			if string(s.objects[key]) != tc.there {
+				t.Error("it was overwritten")
+			}
+			note := s.objects[ledger.ProblemKey(key)]
+			if tc.kept != (note == nil) || tc.kept != (err == nil) {
+				t.Errorf("noted %s, error %v", note, err)
+			}
+		})
+	}
+}
+
+func TestAnExecutionBeginsOnce(t *testing.T) {
+	s := newStore()
+	r := start(t, keeperOf(s, "pod_1"))
+	r.started("pod_1", trials[0])
+	_ = r.leave()
+	_, there := net.Pipe()
+	if err := keeperOf(s, "pod_1").Serve(context.Background(), there); !errors.Is(err, ErrBegun) {
+		t.Errorf("a second keeper of the same execution: %v", err)
+	}
+}
+
+func TestOnlyOneMayConnect(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "socket")
+	accepted := make(chan net.Conn, 1)
+	go func() {
+		conn, err := AcceptOne(context.Background(), socket)
+		if err != nil {
+			t.Error(err)
+		}
+		accepted <- conn
+	}()
+	var first net.Conn
+	for first == nil {
+		first, _ = net.Dial("unix", socket)
+	}
+	defer first.Close()
+	conn := <-accepted
+	defer conn.Close()
+	if _, err := os.Stat(socket); !os.IsNotExist(err) {
+		t.Errorf("the socket is still there: %v", err)
+	}
+	if second, err := net.Dial("unix", socket); err == nil {
+		second.Close()
+		t.Error("a trial could connect after the runner")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := AcceptOne(ctx, socket); !errors.Is(err, context.Canceled) {
+		t.Errorf("a pod that ends before its block begins: %v", err)
+	}
+}
+
+func TestTrialsAreNamedAsTheRunnerNamesThem(t *testing.T) {
+	got := TrialsOf(&record.Block{ID: block, Warmup: []int{0}, Order: []int{0, 1}})
+	if !slices.Equal(got, trials) {
+		t.Errorf("got %v", got)
+	}
+	if kills, ok := MemoryKills(); !ok || kills < 0 {
+		t.Errorf("kills for memory: %d, %v", kills, ok)
+	}
+}

@@ -1,0 +1,73 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"assay.dev/assay/operator/internal/record"
+)
+
+var startedKey = regexp.MustCompile(`^started/(w([0-9]{3})-b[0-9]{4})/([^/]+)/(w[0-9]{3}-b[0-9]{4}-[sw][0-9]{5})\.json$`)
+
+// ReadUnfinished reads which trials of the waves up to and including through were begun and left no attempt, and what the
+// keeper could not write because something else was there. A negative through means all waves.
+func ReadUnfinished(ctx context.Context, store Store, through int) ([]record.Started, []record.Problem, error) {
+	markers, err := store.List(ctx, "started/")
+	if err != nil {
+		return nil, nil, err
+	}
+	finished := map[string]bool{}
+	if len(markers) > 0 {
+		attempts, err := store.List(ctx, AttemptsPrefix)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, key := range attempts {
+			finished[key] = true
+		}
+	}
+	var open []string
+	for _, key := range keep(markers, startedKey, 2, through) {
+		if match := startedKey.FindStringSubmatch(key); match == nil || !finished[AttemptKey(match[1], match[3], match[4])] {
+			open = append(open, key)
+		}
+	}
+	unfinished, problems, err := readAll(ctx, store, open, parseStarted)
+	if err != nil {
+		return nil, nil, err
+	}
+	notes, err := store.List(ctx, "problems/")
+	if err != nil {
+		return nil, nil, err
+	}
+	_, contradictions, err := readAll(ctx, store, notes, parseContradiction)
+	return unfinished, append(problems, contradictions...), err
+}
+
+func parseStarted(key string, raw []byte) (*record.Started, string) {
+	var started record.Started
+	if err := json.Unmarshal(raw, &started); err != nil {
+		return nil, fmt.Sprintf("it does not say which trial was begun: %v", err)
+	}
+	if started.Schema != record.StartedSchema {
+		return nil, fmt.Sprintf("schema is %q and this program reads %q", started.Schema, record.StartedSchema)
+	}
+	executor, _, _ := strings.Cut(started.ID, "/")
+	if want := StartedKey(started.Block, executor, started.Trial); want != key || started.ID != path.Join(executor, started.Trial) {
+		return nil, fmt.Sprintf("it says that trial %s of block %s was begun as %s, which belongs at %s: it was moved or changed", started.Trial, started.Block, started.ID, want)
+	}
+	return &started, ""
+}
+
+// parseContradiction turns what a keeper wrote down into a problem: there is nothing to use in it.
+func parseContradiction(_ string, raw []byte) (*record.Contradiction, string) {
+	var found record.Contradiction
+	if err := json.Unmarshal(raw, &found); err != nil || found.Schema != record.ContradictionSchema {
+		return nil, fmt.Sprintf("it is no problem that a keeper wrote down: it needs schema %q, key, sha256 and reason", record.ContradictionSchema)
+	}
+	return nil, fmt.Sprintf("%s was to be written with sha256 %s and holds something else: %s", found.Key, found.SHA256, found.Reason)
+}

@@ -1,0 +1,72 @@
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+// ErrTouched means that attempts are not what was kept. Trials on this machine run as the same user as whoever started the run,
+// and can write where its ledger is.
+var ErrTouched = errors.New("attempts were changed behind the run's back")
+
+// Hide keeps this process's memory, and with it the digests of what was kept, from trials of the same user. Root sees it all.
+func Hide() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("hide this process from trials: %w", err)
+	}
+	return nil
+}
+
+func (e *Executor) remember(sums map[string]string) {
+	if e.sums == nil {
+		e.sums = map[string]string{}
+	}
+	maps.Copy(e.sums, sums)
+}
+
+// Untouched compares the attempts in the ledger with what was kept: nil, or ErrTouched with the name of each that was changed,
+// deleted or added.
+func (e *Executor) Untouched(ctx context.Context, store ledger.Store) error {
+	keys, err := store.List(ctx, ledger.AttemptsPrefix)
+	if err != nil {
+		return err
+	}
+	var found []string
+	for _, key := range keys {
+		want, kept := e.sums[key]
+		if !kept {
+			found = append(found, key+" was added")
+			continue
+		}
+		raw, err := store.Get(ctx, key)
+		sum := sha256.Sum256(raw)
+		if got := hex.EncodeToString(sum[:]); err != nil || got != want {
+			found = append(found, fmt.Sprintf("%s was kept with sha256 %s and has %s now", key, want, got))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(e.sums)) {
+		if _, there := slices.BinarySearch(keys, key); !there {
+			found = append(found, key+" was deleted")
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	const shown = 5
+	more := ""
+	if len(found) > shown {
+		more = fmt.Sprintf("; and %d more", len(found)-shown)
+		found = found[:shown]
+	}
+	return fmt.Errorf("%w, so nothing is judged: %s%s; a program of the run does this, or somebody else who may write to %s", ErrTouched, strings.Join(found, "; "), more, e.Folder)
+}

@@ -1,0 +1,89 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// speaking is a runner that records one attempt over the descriptor that it is given.
+const speaking = `
+read hello <&3
+frame='{"attempt":{"id":"here/w000-b0000-s00000","trial":"w000-b0000-s00000","block":"w000-b0000","arm":"a","point":""}}'
+echo "$frame" >&3
+read kept <&3
+echo '{"done":true}' >&3
+`
+
+// Trials run as the same user and can write where the ledger is: what cannot be prevented is noticed.
+func TestAttemptsThatWereTouchedAreNotJudged(t *testing.T) {
+	key := ledger.AttemptKey("w000-b0000", "here", "w000-b0000-s00000")
+	cases := map[string]struct {
+		attack func(t *testing.T, file string)
+		want   string // Empty: nothing happened.
+	}{
+		"nobody touched them": {func(*testing.T, string) {}, ""},
+		"one was rewritten in place": {func(t *testing.T, file string) {
+			must(t, os.Chmod(file, 0o644))
+			must(t, os.WriteFile(file, []byte("{}\n"), 0o644))
+		}, key + " was kept with sha256"},
+		"one was replaced": {func(t *testing.T, file string) {
+			must(t, os.WriteFile(file+".new", []byte("{}\n"), 0o644))
+			must(t, os.Rename(file+".new", file))
+		}, key + " was kept with sha256"},
+		"one is a link to what was recorded elsewhere": {func(t *testing.T, file string) {
+			must(t, os.WriteFile(file+".json", []byte("{}\n"), 0o644))
+			must(t, os.Remove(file))
+			must(t, os.Symlink(file+".json", file))
+		}, key + " was kept with sha256"},
+		"one is a folder": {func(t *testing.T, file string) {
+			must(t, os.Remove(file))
+			must(t, os.Mkdir(file, 0o755))
+		}, key + " was deleted"},
+		"one was deleted": {func(t *testing.T, file string) { must(t, os.Remove(file)) }, key + " was deleted"},
+		"one was added": {func(t *testing.T, file string) {
+			must(t, os.WriteFile(strings.Replace(file, "s00000.json", "s00009.json", 1), []byte("{}\n"), 0o644))
+		}, "s00009.json was added"},
+		"all are gone": {func(t *testing.T, file string) {
+			must(t, os.RemoveAll(filepath.Dir(filepath.Dir(filepath.Dir(file)))))
+		}, key + " was deleted"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			executor := &Executor{Runner: fakeRunner(t, speaking), Folder: folder, Name: "here", Log: &bytes.Buffer{}}
+			wave := &record.Wave{Blocks: []record.Block{{ID: "w000-b0000", Order: []int{0}}}}
+			if err := executor.Run(context.Background(), wave, nil); err != nil {
+				t.Fatal(err, executor.Log)
+			}
+			file := filepath.Join(folder, filepath.FromSlash(key))
+			if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o444 {
+				t.Errorf("the attempt is %v, %v; want it write-protected", info, err)
+			}
+			tc.attack(t, file)
+			store, err := ledger.Open(context.Background(), ledger.FolderURL(folder), ledger.Options{})
+			must(t, err)
+			err = executor.Untouched(context.Background(), store)
+			switch {
+			case tc.want == "" && err != nil:
+				t.Error(err)
+			case tc.want != "" && (!errors.Is(err, ErrTouched) || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

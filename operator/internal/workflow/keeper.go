@@ -1,0 +1,57 @@
+package workflow
+
+import (
+	"path"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+const (
+	// keeperFolder holds the socket by which the runner reaches the keeper. A block's container cannot write there.
+	keeperFolder = "/assay/keeper"
+	keeperSocket = keeperFolder + "/socket"
+	// keeperUser is nobody else's in the pod: what one user may do to its processes, trials may not do to the keeper.
+	keeperUser = user + 1
+	// graceSeconds is how long the keeper may take to write what it was told when a block ends while the store is away. Nothing
+	// else takes long to end.
+	graceSeconds = 120
+)
+
+// podUID is the variable that tells the keeper which pod this is. Kubernetes fills it in, and its reference in the arguments.
+const podUID = "ASSAY_POD_UID"
+
+// executorReference names an execution of a block. A workflow that is restarted uses the names of its pods again, their uids
+// never, so that nothing is ever overwritten.
+const executorReference = podReference + "_$(" + podUID + ")"
+
+// withKeeper adds the keeper to a block's pod: a sidecar, which Kubernetes ends after the block's container has ended. It alone
+// has the credentials of the store, in a container and under a user of its own.
+func withKeeper(block Template, config Config, exp *experiment.Experiment) Template {
+	volumes, mounts := config.Bucket.trust()
+	block.Volumes = append(append(block.Volumes, emptyDir("assay-keeper")), volumes...)
+	security := containerSecurity(true)
+	security.RunAsUser = ptr.To[int64](keeperUser)
+	block.InitContainers = append(block.InitContainers, corev1.Container{
+		Name: "keeper", Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
+		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
+		Command: []string{
+			"/assay", "keep", "--ledger", config.Bucket.URL(ledger.RunPrefix(exp.Run)), "--listen", keeperSocket,
+			"--wave", path.Join(planFolder, WaveFile), "--block", blockReference, "--executor", executorReference,
+		},
+		Env: append(config.Bucket.environment(), corev1.EnvVar{Name: podUID, ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.uid"},
+		}}),
+		Resources: config.executorResources(),
+		VolumeMounts: append(mounts,
+			corev1.VolumeMount{Name: "assay-keeper", MountPath: keeperFolder},
+			corev1.VolumeMount{Name: "assay-plan", MountPath: planFolder, ReadOnly: true},
+			noTokenMount),
+		SecurityContext: security,
+	})
+	block.Container.VolumeMounts = append(block.Container.VolumeMounts, corev1.VolumeMount{Name: "assay-keeper", MountPath: keeperFolder, ReadOnly: true})
+	return block
+}

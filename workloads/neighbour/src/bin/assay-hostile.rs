@@ -1,0 +1,67 @@
+//! A workload that reports a figure and attacks what measures it, for tests. What came of the attack goes to standard error.
+//!
+//! ```text
+//! assay-hostile --value 2
+//! assay-hostile --value 1 --attack rewrite --attempts /assay/out
+//! ```
+
+use std::path::PathBuf;
+
+use assay_neighbour::attacks::{self, Target};
+use clap::Parser;
+
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    /// The latency to report, in seconds.
+    #[arg(long)]
+    value: f64,
+    /// What to do besides, or `all`; without it nothing.
+    #[arg(long, value_name = "NAME")]
+    attack: Vec<String>,
+    /// The keeper's socket.
+    #[arg(long)]
+    socket: Option<PathBuf>,
+    /// A folder with attempts.
+    #[arg(long)]
+    attempts: Option<PathBuf>,
+    /// The program of another arm.
+    #[arg(long)]
+    program: Option<PathBuf>,
+    /// Where the result is expected; without it on standard output.
+    #[arg(long)]
+    output: Option<PathBuf>,
+    /// Print the names of all attacks and end.
+    #[arg(long)]
+    list: bool,
+}
+
+fn main() -> std::io::Result<()> {
+    let cli = Cli::parse();
+    if cli.list {
+        attacks::ALL.iter().for_each(|(name, _)| println!("{name}"));
+        return Ok(());
+    }
+    let target = Target {
+        socket: cli.socket.as_deref(),
+        attempts: cli.attempts.as_deref(),
+        program: cli.program.as_deref(),
+        output: cli.output.as_deref(),
+    };
+    let all = cli.attack.iter().any(|name| name == "all");
+    // To end the runner is the last thing to do.
+    let names =
+        attacks::ALL.iter().map(|(name, _)| *name).filter(|name| all || cli.attack.iter().any(|asked| asked == name));
+    let result = format!(
+        r#"{{"schema": "assay.dev/result/v1alpha1", "workload": {{"name": "hostile", "version": "1"}}, "metrics": {{"latency": {{"unit": "s", "value": {}}}}}}}"#,
+        cli.value
+    );
+    println!("{result}");
+    for name in names {
+        match attacks::attack(name, &target) {
+            Ok(got) => eprintln!("{name}: got {got}"),
+            Err(refused) => eprintln!("{name}: refused: {refused}"),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,257 @@
+//! The connection to the keeper, which receives every attempt the moment it is made, out of reach of trials.
+//!
+//! Both sides write JSON objects, one a line (docs/decisions/0021-attempts-are-kept-out-of-reach.md):
+//!
+//! | runner | keeper |
+//! |---|---|
+//! | | `{"keeper": "assay.dev/keeper/v1alpha1", "executor": NAME, "ended": {TRIAL: REASON}}` |
+//! | `{"started": ATTEMPT}` | `{"kept": TRIAL}` |
+//! | `{"attempt": ATTEMPT}` | `{"kept": TRIAL}` |
+//! | `{"done": true}`, `{"stopped": REASON}` or `{"failed": REASON}` | |
+//!
+//! The runner goes on when what it said is kept. While the store is away the keeper tries again and the runner waits.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use assay_schema::Attempt;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::FdFlags;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::Stop;
+use crate::signals::Signals;
+use crate::usage;
+
+/// The protocol that both sides speak.
+const PROTOCOL: &str = "assay.dev/keeper/v1alpha1";
+/// How long a keeper may take to listen: its image may still have to be pulled.
+const PATIENCE: Duration = Duration::from_secs(600);
+const PAUSE: Duration = Duration::from_millis(20);
+/// No answer is longer.
+const LONGEST_ANSWER: usize = 1 << 20;
+
+/// Where a keeper is.
+#[derive(Debug, Clone)]
+pub(crate) enum Address {
+    /// It listens at this socket.
+    Socket(PathBuf),
+    /// The runner was started with a connection to it.
+    Descriptor(RawFd),
+}
+
+impl FromStr for Address {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text.split_once(':') {
+            Some(("unix", path)) if path.starts_with('/') => Ok(Self::Socket(path.into())),
+            Some(("fd", number)) => {
+                let number = number.parse().ok().filter(|&number: &RawFd| number > 2);
+                Ok(Self::Descriptor(number.with_context(|| format!("{text:?}: a descriptor is a number above 2"))?))
+            }
+            _ => bail!("{text:?}: write unix:/absolute/path or fd:NUMBER"),
+        }
+    }
+}
+
+/// A connection to a keeper.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    stream: UnixStream,
+    /// What has been read beyond the last line.
+    rest: Vec<u8>,
+    executor: String,
+    ended: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Hello {
+    keeper: String,
+    executor: String,
+    #[serde(default)]
+    ended: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    kept: Option<String>,
+    refused: Option<String>,
+}
+
+impl Keeper {
+    /// Connects before any trial can. A keeper takes one connection and listens no more.
+    pub(crate) fn connect(address: &Address, signals: &Signals) -> Result<Self, Stop> {
+        let stream = match address {
+            Address::Socket(path) => wait_for_socket(path, signals)?,
+            Address::Descriptor(number) => adopt(*number).map_err(Stop::Input)?,
+        };
+        let mut keeper = Self { stream, rest: Vec::new(), executor: String::new(), ended: BTreeMap::new() };
+        keeper.stream.set_nonblocking(true).context("cannot use the keeper's connection").map_err(Stop::Runner)?;
+        let line = keeper.line(signals)?;
+        let hello: Hello = serde_json::from_slice(&line).map_err(|error| not_understood(&line, &error))?;
+        if hello.keeper != PROTOCOL {
+            return Err(Stop::Input(anyhow!("the keeper speaks {:?} and this runner {PROTOCOL}", hello.keeper)));
+        }
+        (keeper.executor, keeper.ended) = (hello.executor, hello.ended);
+        Ok(keeper)
+    }
+
+    /// What the keeper calls this execution of the block.
+    pub(crate) fn executor(&self) -> &str {
+        &self.executor
+    }
+
+    pub(crate) fn ended_before(&self, trial: &str) -> Option<&str> {
+        self.ended.get(trial).map(String::as_str)
+    }
+
+    pub(crate) fn start(&mut self, attempt: &Attempt, signals: &Signals) -> Result<(), Stop> {
+        self.keep("started", attempt, signals)
+    }
+
+    pub(crate) fn attempt(&mut self, attempt: &Attempt, signals: &Signals) -> Result<(), Stop> {
+        self.keep("attempt", attempt, signals)
+    }
+
+    /// Sends something and waits until it is kept.
+    fn keep(&mut self, what: &str, attempt: &Attempt, signals: &Signals) -> Result<(), Stop> {
+        self.send(&json!({ what: attempt })).map_err(Stop::Runner)?;
+        let line = self.line(signals)?;
+        let answer: Answer = serde_json::from_slice(&line).map_err(|error| not_understood(&line, &error))?;
+        match answer {
+            Answer { kept: Some(trial), .. } if trial == attempt.trial => Ok(()),
+            Answer { refused: Some(reason), .. } => {
+                Err(Stop::Runner(anyhow!("the keeper refuses attempt {}: {reason}", attempt.id)))
+            }
+            _ => Err(Stop::Runner(anyhow!("the keeper answers {:?}", String::from_utf8_lossy(&line)))),
+        }
+    }
+
+    /// The last word. What a trial under way has to do with it is for the keeper to say.
+    pub(crate) fn end(&mut self, done: &Result<(), Stop>, signals: &Signals) {
+        let word = match done {
+            Ok(()) => json!({"done": true}),
+            Err(Stop::Signal(signal)) if signals.from_beside() => {
+                let signal = usage::signal_name(*signal);
+                json!({"failed": format!("a process beside the runner sent it {signal}")})
+            }
+            Err(Stop::Signal(signal)) => json!({"stopped": usage::signal_name(*signal)}),
+            Err(Stop::Input(error) | Stop::Runner(error)) => json!({"failed": format!("{error:#}")}),
+        };
+        // A keeper that is gone needs no last word.
+        let _ = self.send(&word);
+    }
+
+    /// Writes one line, whole: what is said next must be understood.
+    fn send(&mut self, frame: &serde_json::Value) -> Result<()> {
+        let mut text = serde_json::to_vec(frame).context("cannot express it as JSON")?;
+        text.push(b'\n');
+        let mut left = &text[..];
+        while !left.is_empty() {
+            match self.stream.write(left) {
+                Ok(written) => left = &left[written..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let mut writable = [PollFd::new(&self.stream, PollFlags::OUT)];
+                    let _ = poll(&mut writable, None);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error).context("the keeper is gone"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads one line. A runner that is told to stop does not wait for it.
+    fn line(&mut self, signals: &Signals) -> Result<Vec<u8>, Stop> {
+        let mut buffer = [0; 4096];
+        loop {
+            if let Some(end) = self.rest.iter().position(|&byte| byte == b'\n') {
+                let after = self.rest.split_off(end + 1);
+                return Ok(std::mem::replace(&mut self.rest, after));
+            }
+            match self.stream.read(&mut buffer) {
+                Ok(read) if read > 0 && self.rest.len() < LONGEST_ANSWER => {
+                    self.rest.extend_from_slice(&buffer[..read])
+                }
+                Ok(_) => return Err(Stop::Runner(anyhow!("the keeper is gone"))),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => pause(signals, Some(&self.stream), None)?,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Stop::Runner(anyhow!(error).context("cannot hear the keeper"))),
+            }
+        }
+    }
+}
+
+/// Waits until there is something to read, for some time, or until the runner is told to stop.
+fn pause(signals: &Signals, stream: Option<&UnixStream>, time: Option<Duration>) -> Result<(), Stop> {
+    signals.clear();
+    if let Some(signal) = signals.stop() {
+        return Err(Stop::Signal(signal));
+    }
+    let mut sources = vec![PollFd::from_borrowed_fd(signals.readable(), PollFlags::IN)];
+    sources.extend(stream.map(|stream| PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::IN)));
+    let time = time.and_then(|time| Timespec::try_from(time).ok());
+    match poll(&mut sources, time.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(Stop::Runner(anyhow!(error).context("cannot wait for the keeper"))),
+    }
+}
+
+fn wait_for_socket(path: &Path, signals: &Signals) -> Result<UnixStream, Stop> {
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        match UnixStream::connect(path) {
+            Ok(stream) => return Ok(stream),
+            Err(error)
+                if Instant::now() >= give_up
+                    || !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
+            {
+                let error = anyhow!(error).context(format!("no keeper listens at {}", path.display()));
+                return Err(Stop::Runner(error));
+            }
+            Err(_) => pause(signals, None, Some(PAUSE))?,
+        }
+    }
+}
+
+/// Takes over a connection that the runner was started with. What it starts itself does not get it.
+fn adopt(number: RawFd) -> Result<UnixStream> {
+    // SAFETY: F_GETFD only asks whether the descriptor is open.
+    if unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {
+        bail!("--keeper fd:{number}: the runner was not started with this descriptor");
+    }
+    // SAFETY: the descriptor is open, and the command line hands it over to this one owner.
+    let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
+    rustix::io::fcntl_setfd(&descriptor, FdFlags::CLOEXEC)
+        .context("cannot keep the keeper's connection to the runner")?;
+    Ok(descriptor.into())
+}
+
+fn not_understood(line: &[u8], error: &serde_json::Error) -> Stop {
+    Stop::Runner(anyhow!("the keeper answers {:?}: {error}", String::from_utf8_lossy(line)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_socket_or_a_descriptor() {
+        assert!(
+            matches!("unix:/assay/keeper/socket".parse(), Ok(Address::Socket(path)) if path == Path::new("/assay/keeper/socket"))
+        );
+        assert!(matches!("fd:3".parse(), Ok(Address::Descriptor(3))));
+        for wrong in ["unix:relative", "fd:1", "fd:x", "/assay/socket", ""] {
+            let error = wrong.parse::<Address>().expect_err(wrong).to_string();
+            assert!(error.contains("fd:NUMBER") || error.contains("above 2"), "{wrong}: {error}");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The programs of a block as they were before its first trial, and whether they still are.
+//!
+//! Trials of one arm may be able to write where another arm's program lies. What they changed is not measured: before every trial the file
+//! is looked at again, and read again if anything about it is not as it was.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::exec;
+
+/// A larger file is no program.
+const LARGEST_PROGRAM: u64 = 1 << 30;
+
+/// The programs that a block runs.
+#[derive(Debug, Default)]
+pub(crate) struct Programs(BTreeMap<(String, String), Program>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Program {
+    file: Option<String>,
+    facts: Option<Facts>,
+    digest: Option<String>,
+}
+
+/// What changes when a file does. The time of a change of the inode cannot be set by those who make one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Facts {
+    device: u64,
+    inode: u64,
+    size: u64,
+    changed: (i64, i64),
+}
+
+impl Programs {
+    /// Notes a program as it is now; `path` is where it is looked for if its name has no slash.
+    pub(crate) fn note(&mut self, program: &str, path: &str) {
+        self.0
+            .entry((program.to_owned(), path.to_owned()))
+            .or_insert_with_key(|(program, path)| Program::read(program, path));
+    }
+
+    /// The digest of a program that is still what it was, or why a trial of it cannot start.
+    pub(crate) fn check(&mut self, program: &str, path: &str) -> Result<Option<String>, String> {
+        let Some(before) = self.0.get_mut(&(program.to_owned(), path.to_owned())) else {
+            return Err(format!("the program {program} is none that the block began with"));
+        };
+        let file = find(program, path);
+        if file == before.file && facts(file.as_deref()) == before.facts {
+            return Ok(before.digest.clone());
+        }
+        let now = Program::read(program, path);
+        if (&now.file, &now.digest) == (&before.file, &before.digest) && now.digest.is_some() {
+            before.facts = now.facts;
+            return Ok(now.digest);
+        }
+        Err(format!(
+            "the program {program} changed after the block began: it was {before} and is {now}; a trial of this block may write \
+             there, so make it read-only to the user that trials run as"
+        ))
+    }
+}
+
+impl std::fmt::Display for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.file, &self.digest) {
+            (None, _) => f.write_str("not there"),
+            (Some(file), None) => write!(f, "{file}, which cannot be read"),
+            (Some(file), Some(digest)) => write!(f, "{file} with {digest}"),
+        }
+    }
+}
+
+impl Program {
+    fn read(program: &str, path: &str) -> Self {
+        let file = find(program, path);
+        let facts = facts(file.as_deref());
+        let digest = file.as_deref().and_then(|file| digest(Path::new(file)));
+        Self { file, facts, digest }
+    }
+}
+
+fn find(program: &str, path: &str) -> Option<String> {
+    exec::resolve(program, path).ok().filter(|file| Path::new(file).exists())
+}
+
+fn facts(file: Option<&str>) -> Option<Facts> {
+    let of = |file: Metadata| Facts {
+        device: file.dev(),
+        inode: file.ino(),
+        size: file.size(),
+        changed: (file.ctime(), file.ctime_nsec()),
+    };
+    fs::metadata(file?).ok().map(of)
+}
+
+fn digest(file: &Path) -> Option<String> {
+    let metadata = fs::metadata(file).ok()?;
+    if !metadata.is_file() || metadata.len() > LARGEST_PROGRAM {
+        return None;
+    }
+    let mut file = File::open(file).ok()?;
+    let mut digest = blake3::Hasher::new();
+    io::copy(&mut file, &mut digest).ok()?;
+    Some(format!("blake3:{}", digest.finalize().to_hex()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn program(folder: &Path, name: &str, text: &str) -> String {
+        let file = folder.join(name);
+        fs::create_dir_all(file.parent().expect("a parent")).expect("a folder");
+        fs::write(&file, text).expect("written");
+        fs::set_permissions(&file, Permissions::from_mode(0o755)).expect("set");
+        file.display().to_string()
+    }
+
+    #[test]
+    fn a_program_that_changed_is_named_and_one_that_did_not_is_run() {
+        type Change = fn(&Path);
+        let cases: [(&str, Change, bool); 6] = [
+            ("nothing happened", |_| (), true),
+            (
+                "its mode was changed and set back",
+                |file| fs::set_permissions(file, Permissions::from_mode(0o755)).expect("set"),
+                true,
+            ),
+            ("it was rewritten in place", |file| fs::write(file, "two").expect("written"), false),
+            (
+                "it was replaced",
+                |file| {
+                    fs::write(file.with_extension("new"), "two").expect("written");
+                    fs::rename(file.with_extension("new"), file).expect("renamed");
+                },
+                false,
+            ),
+            (
+                "it was replaced by a link",
+                |file| {
+                    fs::remove_file(file).expect("removed");
+                    std::os::unix::fs::symlink("/bin/true", file).expect("linked");
+                },
+                false,
+            ),
+            ("it was removed", |file| fs::remove_file(file).expect("removed"), false),
+        ];
+        for (name, change, fine) in cases {
+            let folder = tempfile::tempdir().expect("a folder");
+            let file = program(folder.path(), "tool", "one");
+            let mut programs = Programs::default();
+            programs.note(&file, "");
+            let before = programs.check(&file, "").expect("unchanged");
+            change(Path::new(&file));
+            match programs.check(&file, "") {
+                Ok(after) => assert!(fine && after == before, "{name}"),
+                Err(reason) => {
+                    assert!(!fine && reason.contains(&file) && reason.contains("changed after"), "{name}: {reason}")
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_that_comes_first_in_path_is_another_program() {
+        let folder = tempfile::tempdir().expect("a folder");
+        program(folder.path(), "b/tool", "one");
+        fs::create_dir(folder.path().join("a")).expect("a folder");
+        let path = format!("{0}/a:{0}/b", folder.path().display());
+        let mut programs = Programs::default();
+        programs.note("tool", &path);
+        programs.check("tool", &path).expect("unchanged").expect("a digest");
+        program(folder.path(), "a/tool", "one");
+        let reason = programs.check("tool", &path).expect_err("another file");
+        assert!(reason.contains("/b/tool") && reason.contains("/a/tool"), "{reason}");
+    }
+
+    #[test]
+    fn what_is_not_there_is_left_to_the_launcher() {
+        let mut programs = Programs::default();
+        programs.note("/none/tool", "");
+        assert_eq!(programs.check("/none/tool", ""), Ok(None));
+    }
+}

@@ -1,0 +1,212 @@
+//! A hostile workload against the runner, with a keeper.
+//!
+//! Root may do everything to everybody, so where the tests run as root the runner and its trials run as somebody else.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
+use std::thread::JoinHandle;
+
+use super::*;
+
+const NOBODY: u32 = 65532;
+
+/// A keeper that remembers what it was told.
+struct Kept {
+    lines: Vec<Value>,
+}
+
+impl Kept {
+    fn of(&self, what: &str) -> Vec<&Value> {
+        self.lines.iter().filter_map(|line| line.get(what)).collect()
+    }
+
+    fn attempts(&self) -> Vec<Attempt> {
+        let validator = attempt_validator();
+        let read = |value: &Value| {
+            let errors: Vec<_> = validator.iter_errors(value).map(|e| format!("{}: {e}", e.instance_path)).collect();
+            assert!(errors.is_empty(), "{errors:?}");
+            assay_schema::read(value.to_string().as_bytes()).expect("the types agree")
+        };
+        self.of("attempt").into_iter().map(read).collect()
+    }
+}
+
+/// Takes one connection and answers until it ends.
+fn keep(socket: &Path, hello: Value) -> JoinHandle<Kept> {
+    let listener = UnixListener::bind(socket).expect("a socket");
+    fs::set_permissions(socket, fs::Permissions::from_mode(0o666)).expect("set");
+    let socket = socket.to_owned();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("the runner");
+        drop(listener);
+        fs::remove_file(socket).expect("removed");
+        writeln!(stream, "{hello}").expect("told");
+        let mut kept = Kept { lines: Vec::new() };
+        for line in BufReader::new(stream.try_clone().expect("a stream")).lines() {
+            let Ok(line) = line else { break };
+            let line: Value = serde_json::from_str(&line).expect("JSON");
+            let said = line.get("started").or(line.get("attempt"));
+            if let Some(trial) = said.and_then(|attempt| attempt["trial"].as_str()) {
+                let _ = writeln!(stream, "{}", json!({"kept": trial}));
+            }
+            kept.lines.push(line);
+        }
+        kept
+    })
+}
+
+fn hello() -> Value {
+    json!({"keeper": "assay.dev/keeper/v1alpha1", "executor": "pod_1", "ended": {}})
+}
+
+impl Bench {
+    /// Runs the block with a keeper, as somebody who is not root; what is below the folder belongs to them.
+    fn besieged(&self, hello: Value) -> (Kept, Output) {
+        fs::write(self.path("wave.json"), self.wave.to_string()).expect("the wave is written");
+        let socket = self.path("socket");
+        let keeper = keep(&socket, hello);
+        // Whoever it runs as can read it there.
+        let runner = self.path("assay-runner");
+        fs::copy(env!("CARGO_BIN_EXE_assay-runner"), &runner).expect("copied");
+        let mut command = Command::new(&runner);
+        command.args(["block", "--block", "w000-b0003", "--wave"]).arg(self.path("wave.json"));
+        command.arg("--keeper").arg(format!("unix:{}", socket.display()));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if rustix::process::getuid().is_root() {
+            for entry in fs::read_dir(self.folder.path()).expect("the folder").flatten() {
+                chown(entry.path(), Some(NOBODY), Some(NOBODY)).expect("given away");
+            }
+            chown(self.folder.path(), Some(NOBODY), Some(NOBODY)).expect("given away");
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let output = command.output().expect("the runner starts");
+        (keeper.join().expect("the keeper"), output)
+    }
+
+    /// A trial of the baseline, one of a hostile candidate, and one of the baseline again, each with a program of its own.
+    fn hostile(arguments: &[&str]) -> Self {
+        let bench = Self::new(&[&[], &[]]);
+        let own = std::env::current_exe().expect("own path");
+        for name in ["victim", "hostile"] {
+            fs::copy(&own, bench.path(name)).expect("copied");
+            fs::set_permissions(bench.path(name), fs::Permissions::from_mode(0o755)).expect("set");
+        }
+        let hostile: Vec<String> =
+            arguments.iter().map(|argument| argument.replace("FOLDER", &bench.text(""))).collect();
+        let argv = [vec![bench.text("hostile"), "testee".into()], hostile].concat();
+        bench
+            .with("/arms", json!([{"name": "loop", "baseline": true}, {"name": "new", "baseline": false}]))
+            .with("/cells/1/arm", json!(1))
+            .with("/blocks/0/order", json!([0, 1, 0]))
+            .with_argv(argv)
+    }
+
+    fn with_argv(mut self, hostile: Vec<String>) -> Self {
+        self.wave["cells"][0]["argv"] = json!([self.text("victim"), "testee", "ok"]);
+        self.wave["cells"][1]["argv"] = json!(hostile);
+        self
+    }
+}
+
+pub(super) fn attacks_on_the_runner_and_its_keeper_are_refused() {
+    for name in [
+        "trace",
+        "seize",
+        "read-memory",
+        "write-memory",
+        "read-across",
+        "environment",
+        "descriptors",
+        "take-descriptor",
+        "inherited",
+        "connect",
+    ] {
+        let (kept, output) = Bench::hostile(&["attack", name, "FOLDER/socket"]).besieged(hello());
+        assert!(output.status.success(), "{name}: {}", stderr(&output));
+        let attempts = kept.attempts();
+        assert_eq!(attempts.len(), 3, "{name}");
+        assert_message(&attempts[0], Outcome::Succeeded, &[]);
+        assert_message(&attempts[2], Outcome::Succeeded, &[]);
+        let said = attempts[1].stderr_tail.clone().unwrap_or_default();
+        assert!(said.contains("refused"), "{name}: {said}");
+        assert_eq!(attempts[1].outcome, Outcome::Succeeded, "{name}: an attack that got nowhere is no failure");
+    }
+}
+
+pub(super) fn every_trial_is_known_before_it_starts_and_kept_before_the_next() {
+    let (kept, output) = Bench::hostile(&["ok"]).besieged(hello());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let order: Vec<&str> = kept
+        .lines
+        .iter()
+        .map(|line| line.as_object().expect("an object").keys().next().expect("one").as_str())
+        .collect();
+    assert_eq!(order, ["started", "attempt", "started", "attempt", "started", "attempt", "done"]);
+    for (started, attempt) in kept.of("started").into_iter().zip(kept.attempts()) {
+        let started: Attempt = assay_schema::read(started.to_string().as_bytes()).expect("an attempt as it stands");
+        assert_eq!((&started.id, started.outcome), (&attempt.id, Outcome::Failed));
+        assert_eq!(started.environment, attempt.environment, "if it is all there will be, it can be compared");
+        assert_eq!(attempt.id, format!("pod_1/{}", attempt.trial), "the keeper says who runs it");
+    }
+}
+
+pub(super) fn a_changed_program_of_another_arm_is_a_named_failure() {
+    let (kept, output) = Bench::hostile(&["attack", "program", "FOLDER/victim"]).besieged(hello());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let attempts = kept.attempts();
+    assert_message(&attempts[0], Outcome::Succeeded, &[]);
+    assert!(attempts[1].stderr_tail.as_deref().is_some_and(|said| said.contains("got")), "{:?}", attempts[1]);
+    assert_message(&attempts[2], Outcome::NotStarted, &["victim", "changed after the block began", "read-only"]);
+}
+
+pub(super) fn a_daemon_does_not_outlive_its_trial() {
+    let (kept, output) = Bench::hostile(&["attack", "daemon", "-"]).besieged(hello());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let attempts = kept.attempts();
+    assert_eq!(attempts.iter().map(|attempt| attempt.left_behind).collect::<Vec<_>>(), [None, Some(1), None]);
+}
+
+pub(super) fn what_is_no_file_is_no_result() {
+    for (name, words) in
+        [("pipe", "not a regular file"), ("link", "symbolic links"), ("flood", "more than 8388608 bytes")]
+    {
+        let bench =
+            Bench::hostile(&["attack", name, "result.json"]).with("/workload/output/path", json!("result.json"));
+        let start = Instant::now();
+        let (kept, output) = bench.besieged(hello());
+        assert!(output.status.success(), "{name}: {}", stderr(&output));
+        assert_message(&kept.attempts()[1], Outcome::Malformed, &[words]);
+        assert!(start.elapsed() < Duration::from_secs(20), "{name} held the runner up");
+    }
+}
+
+pub(super) fn whoever_ends_the_runner_does_not_hide_its_trial() {
+    for (what, last) in [("stop", Some("a process beside the runner sent it SIGTERM")), ("kill", None)] {
+        let (kept, output) = Bench::hostile(&["attack", what, "-"]).besieged(hello());
+        assert!(!output.status.success(), "{what}");
+        assert_eq!((kept.of("started").len(), kept.of("attempt").len()), (2, 1), "{what}: that it began is known");
+        assert_eq!(kept.of("failed").first().and_then(|reason| reason.as_str()), last, "{what}");
+        assert!(kept.of("stopped").is_empty(), "{what}: nobody from outside did it");
+    }
+}
+
+pub(super) fn a_trial_that_ended_an_execution_is_not_run_again() {
+    let mut told = hello();
+    told["ended"] = json!({"w000-b0003-s00001": "pod_0/w000-b0003-s00001: killed for memory"});
+    let (kept, output) = Bench::hostile(&["ok"]).besieged(told);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let attempts = kept.attempts();
+    assert_message(&attempts[1], Outcome::Failed, &["ended an earlier execution", "killed for memory"]);
+    assert_eq!(attempts[1].noise.during.steal_ratio, None, "nothing ran");
+    assert_eq!(kept.of("started").len(), 2, "it was not begun");
+    assert_message(&attempts[2], Outcome::Succeeded, &[]);
+}
+
+pub(super) fn a_runner_without_its_keeper_runs_nothing_more() {
+    let bench = Bench::hostile(&["ok"]);
+    let (kept, output) = bench.besieged(json!({"keeper": "another protocol", "executor": "pod_1"}));
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("another protocol") && kept.of("started").is_empty());
+}
