@@ -238,11 +238,15 @@ caSecret: {name: {{ . }}, key: {{ include "assay.ledgerCAKey" $ }}}
 {{- end -}}
 
 {{/* By these a Prometheus that knows nothing of Assay finds a Service's metrics. One that a Prometheus Operator configures is
-told by ServiceMonitors, and would read them twice. Call with (dict "root" $ "path" "/metrics"). */}}
+told by ServiceMonitors, and would read them twice. Call with (dict "root" $ "path" "/metrics"), and "secure" where a token is asked
+for. */}}
 {{- define "assay.scrapeAnnotations" -}}
 {{- if not .root.Values.prometheus.operator.enabled }}
 annotations:
   prometheus.io/scrape: "true"
   prometheus.io/path: {{ .path }}
+  {{- if .secure }}
+  prometheus.io/scheme: https
+  {{- end }}
 {{- end }}
 {{- end -}}
