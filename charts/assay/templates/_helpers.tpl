@@ -250,3 +250,18 @@ annotations:
   {{- end }}
 {{- end }}
 {{- end -}}
+
+{{/* Resources of a container that may fill an emptyDir beside its own files: the limit of its pod counts both. Call with (list resources
+size). */}}
+{{- define "assay.resourcesWithRoom" -}}
+{{- $resources := deepCopy (first .) -}}
+{{- $_ := set $resources "limits" (merge (dict "ephemeral-storage" (last .)) ($resources.limits | default dict)) -}}
+{{- toYaml $resources -}}
+{{- end -}}
+
+{{/* What Prometheus may fill: its samples and a quarter more, in megabytes. */}}
+{{- define "assay.prometheusRoom" -}}
+{{- $size := .Values.prometheus.size -}}
+{{- $megabytes := mul (regexFind "^[0-9]+" $size | int64) (ternary 1000 1 (hasSuffix "GB" $size)) -}}
+{{- div (mul 5 $megabytes) 4 }}M
+{{- end -}}

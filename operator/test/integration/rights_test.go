@@ -135,6 +135,7 @@ func (r right) String() string {
 // notAskedFor are rights that the API server asks for on behalf of another request, and no request shows.
 var notAskedFor = map[right]string{
 	{false, "update", "assay.dev", "benchmarkruns/finalizers"}: "admission (OwnerReferencesPermissionEnforcement, on in this suite) asks for it whenever an object owned by a run is made",
+	{true, "patch", "", "events"}:                              "an event of a leader that is like one before is counted up, which no suite waits for",
 }
 
 // usage is which rights the operator made use of while the suite ran.
