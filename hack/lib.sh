@@ -53,7 +53,8 @@ install_assay() {
   step "Installing charts/assay"
   if [ "$mode" = embedded ]; then
     echo "Grafana is left out: its image is in a registry that this cluster does not reach. Its dashboards are there."
-    HELM_ARGS="--set grafana.mode=external ${HELM_ARGS:-}"
+    echo "The ledger is in an emptyDir: this cluster has no StorageClass."
+    HELM_ARGS="--set grafana.mode=external,minio.persistence.enabled=false ${HELM_ARGS:-}"
   fi
   # shellcheck disable=SC2086 # HELM_ARGS is a list of arguments.
   helm upgrade --install assay charts/assay --namespace assay-system --create-namespace --wait --timeout 5m ${HELM_ARGS:-}

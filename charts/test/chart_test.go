@@ -22,7 +22,7 @@ var variations = map[string]string{
 	"defaults":                           ``,
 	"several run namespaces":             `{runNamespaces: [default, team-a, team-b], createRunNamespaces: true}`,
 	"everything external":                `{argo: {mode: external}, prometheus: {mode: external}, grafana: {mode: external}, minio: {mode: external, existingSecret: s3, external: {endpoint: s3.example.com}}}`,
-	"persistent":                         `{minio: {persistence: {enabled: true}}}`,
+	"nothing is kept":                    `{minio: {persistence: {enabled: false}}}`,
 	"scheduled":                          `{scheduling: {nodeSelector: {pool: infra}, tolerations: [{key: infra, operator: Exists}], priorityClassName: high}, images: {pullSecrets: [{name: registry}]}}`,
 	"a private authority":                `{minio: {mode: external, existingSecret: s3, external: {endpoint: "minio.storage.svc:9000", ca: {certificate: "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"}}}}`,
 	"an identity of its own":             `{grafana: {mode: external}, minio: {mode: external, region: eu-west-1, external: {endpoint: s3.eu-west-1.amazonaws.com, workloadIdentity: true, pathStyle: false}}, operator: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/assay"}}}, runs: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/runs"}}}}`,
@@ -61,10 +61,10 @@ func TestObjects(t *testing.T) {
 				"Deployment/assay-system/assay-argo-server", "Service/assay-system/assay-argo-server",
 				"StatefulSet/assay-system/assay-minio", "Service/assay-system/assay-minio", "Secret/assay-system/assay-ledger",
 				"Deployment/assay-system/assay-prometheus", "Service/assay-system/assay-prometheus",
-				"Job/assay-system/assay-create-bucket",
+				"Job/assay-system/assay-create-bucket", "PersistentVolumeClaim/assay-system/assay-minio",
 				"CustomResourceDefinition/workflows.argoproj.io",
 			},
-			wantNot: []string{"PersistentVolumeClaim/", "Namespace/", "ClusterRole/assay-argo"},
+			wantNot: []string{"Namespace/", "ClusterRole/assay-argo"},
 		},
 		"each run namespace gets templates, an identity and credentials": {
 			values: `{runNamespaces: [team-a, team-b]}`,
@@ -187,6 +187,8 @@ func TestObjects(t *testing.T) {
 			},
 		},
 		"without a claim nothing needs a StorageClass": {
+			values:  `{minio: {persistence: {enabled: false, size: 3Gi}}}`,
+			wantNot: []string{"PersistentVolumeClaim/"},
 			check: func(t *testing.T, chart *rendered) {
 				if dataVolume(t, chart).EmptyDir == nil {
 					t.Errorf("MinIO's data is on %+v", dataVolume(t, chart))
@@ -511,11 +513,12 @@ func TestNotesSayWhatToTypeNext(t *testing.T) {
 	}{
 		"everything bundled": {
 			want: []string{"assay doctor --namespace default --system-namespace assay-system", "kubectl apply --namespace default -f workflows/studies/pir-batch-scan/run.yaml", "service/assay-argo-server 2746", "service/assay-prometheus 9090", "service/assay-minio 9000 9001",
-				`'{{.data.accessKey | base64decode}} {{.data.secretKey | base64decode}}{{"\n"}}'`, "WARNING: the ledger is in an emptyDir"},
-		},
-		"persistent": {
-			values:  variations["persistent"],
+				`'{{.data.accessKey | base64decode}} {{.data.secretKey | base64decode}}{{"\n"}}'`, "default StorageClass", "minio.persistence.enabled=false", "kubectl create token"},
 			wantNot: []string{"WARNING"},
+		},
+		"nothing is kept": {
+			values: variations["nothing is kept"],
+			want:   []string{"WARNING: the ledger is in an emptyDir"},
 		},
 		"everything external": {
 			values:  variations["everything external"],

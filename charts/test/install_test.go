@@ -77,12 +77,18 @@ func (c *cluster) install(t *testing.T, values string) {
 
 func (c *cluster) upgrade(t *testing.T, values string) {
 	t.Helper()
+	if err := c.tryUpgrade(t, values); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *cluster) tryUpgrade(t *testing.T, values string) error {
+	t.Helper()
 	upgrade := action.NewUpgrade(c.helm)
 	upgrade.Namespace = releaseNamespace
 	upgrade.DisableHooks, upgrade.WaitStrategy, upgrade.Timeout = true, kube.HookOnlyStrategy, time.Minute
-	if _, err := upgrade.Run("assay", loadChart(t), parseValues(t, values)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := upgrade.Run("assay", loadChart(t), parseValues(t, values))
+	return err
 }
 
 func (c *cluster) uninstall(t *testing.T) {
@@ -150,7 +156,12 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 	}
 	c.wantObjects(t, render(t, ""))
 
-	c.upgrade(t, "{runNamespaces: [team-a], argo: {mode: external}}")
+	// A claim would be empty, and the emptyDir goes with the pod: nobody loses a ledger by an upgrade.
+	if err := c.tryUpgrade(t, "{runNamespaces: [default]}"); err == nil || !strings.Contains(err.Error(), "the ledgers of this release are in an emptyDir") {
+		t.Errorf("upgrade from an emptyDir to a claim: %v", err)
+	}
+
+	c.upgrade(t, "{runNamespaces: [team-a], argo: {mode: external}, minio: {persistence: {enabled: false}}}")
 	if got := c.owned(t); slices.ContainsFunc(got, func(id string) bool { return strings.HasPrefix(id, "BenchmarkTemplate/default/") }) {
 		t.Errorf("upgrade: the namespace that was taken away still has %v", got)
 	}
@@ -164,8 +175,8 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 			rest = append(rest, id)
 		}
 	}
-	if len(rest) > 0 {
-		t.Errorf("uninstall leaves %v", rest)
+	if len(rest) != 1 || rest[0] != "PersistentVolumeClaim/assay-system/assay-minio" {
+		t.Errorf("uninstall leaves %v, want the ledgers only", rest)
 	}
 	if len(crds) != 8 {
 		t.Errorf("uninstall leaves %v of Argo's 8 CRDs", crds)
@@ -206,7 +217,6 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{controller, "update", "leases.coordination.k8s.io", releaseNamespace, ""}:    true,
 		{server, "list", "workflows.argoproj.io", "team-a", ""}:                       true,
 		{server, "delete", "workflows.argoproj.io", "team-a", ""}:                     false,
-		{server, "get", "secrets", "team-a", "assay-ledger"}:                          true,
 		{server, "get", "secrets", "team-a", "another"}:                               false,
 		{executor, "create", "workflowtaskresults.argoproj.io", "team-a", ""}:         true,
 		{executor, "create", "workflowtaskresults.argoproj.io", "elsewhere", ""}:      false,
@@ -225,6 +235,14 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{operator, "update", "leases.coordination.k8s.io", releaseNamespace, ""}:      true,
 		{operator, "update", "leases.coordination.k8s.io", "team-a", ""}:              false,
 		{operator, "delete", "nodes", "", ""}:                                         false,
+		{operator, "patch", "nodes", "", ""}:                                          true,
+		{operator, "patch", "workflows.argoproj.io", "elsewhere", ""}:                 false,
+		{operator, "create", "workflows.argoproj.io", releaseNamespace, ""}:           false,
+		{operator, "patch", "configmaps", "team-a", ""}:                               true,
+		{operator, "patch", "configmaps", "elsewhere", ""}:                            false,
+		{operator, "patch", "configmaps", releaseNamespace, ""}:                       false,
+		{operator, "list", "pods", "", ""}:                                            false,
+		{operator, "get", "benchmarkruns.assay.dev", "elsewhere", ""}:                 false,
 		{controller, "create", "pods/exec", "team-a", ""}:                             true,
 		{controller, "create", "serviceaccounts", "team-a", ""}:                       false,
 		{controller, "delete", "persistentvolumeclaims", "team-a", ""}:                false,
@@ -244,6 +262,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			{controller, "list", "configmaps", "elsewhere", ""}:        false,
 			{server, "list", "workflows.argoproj.io", "elsewhere", ""}: false,
 			{server, "get", "pods/log", "team-a", ""}:                  true,
+			{operator, "patch", "workflows.argoproj.io", "team-b", ""}: false,
 		}},
 		{"with several run namespaces", "{runNamespaces: [team-a, team-b]}", map[question]bool{
 			{controller, "create", "pods", "team-b", ""}:          true,
@@ -251,7 +270,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 			{controller, "list", "pods", "", ""}:                  true,
 			{controller, "get", "secrets", "", ""}:                false,
 			{server, "list", "workflows.argoproj.io", "", ""}:     true,
-			{server, "get", "secrets", "team-b", "assay-ledger"}:  true,
+			{server, "get", "secrets", "team-b", "assay-ledger"}:  false,
+			{operator, "patch", "configmaps", "team-b", ""}:       true,
+		}},
+		{"with Argo's server open to whoever reaches it", "{runNamespaces: [team-a, team-b], argo: {server: {authMode: server}}}", map[question]bool{
+			{server, "get", "secrets", "team-b", "assay-ledger"}: true,
+			{server, "get", "secrets", "team-b", "another"}:      false,
 		}},
 	}
 	for i, tc := range tests {

@@ -35,17 +35,19 @@ func TestEveryPodOfTheReleaseToleratesALeasedNode(t *testing.T) {
 	}
 }
 
-func TestTheOperatorMayDoWithLeasesWhatItsCodeAsksFor(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(repository, "operator", "config", "rbac", "leases_role.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want rbacv1.Role
-	if err := yaml.UnmarshalStrict(raw, &want); err != nil {
-		t.Fatal(err)
-	}
-	got := into[rbacv1.Role](t, render(t, ``).find(t, "Role/assay-system/assay-operator-leases"))
-	if !reflect.DeepEqual(got.Rules, want.Rules) {
-		t.Errorf("the chart's rules are %+v and config/rbac/leases_role.yaml has %+v", got.Rules, want.Rules)
+func TestTheOperatorMayDoInItsNamespaceWhatItsCodeAsksFor(t *testing.T) {
+	for role, file := range map[string]string{"leases": "leases_role.yaml", "leader-election": "leader_election_role.yaml"} {
+		raw, err := os.ReadFile(filepath.Join(repository, "operator", "config", "rbac", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want rbacv1.Role
+		if err := yaml.UnmarshalStrict(raw, &want); err != nil {
+			t.Fatal(err)
+		}
+		got := into[rbacv1.Role](t, render(t, ``).find(t, "Role/assay-system/assay-operator-"+role))
+		if !reflect.DeepEqual(got.Rules, want.Rules) {
+			t.Errorf("the chart's rules are %+v and config/rbac/%s has %+v", got.Rules, file, want.Rules)
+		}
 	}
 }

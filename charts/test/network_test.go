@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -70,7 +71,8 @@ func peers(t *testing.T, list []networkingv1.NetworkPolicyPeer, namespace string
 	return slices.ContainsFunc(list, func(peer networkingv1.NetworkPolicyPeer) bool {
 		switch {
 		case peer.IPBlock != nil:
-			return other.labels == nil && other.namespace == peer.IPBlock.CIDR
+			return other.labels == nil && holds(t, peer.IPBlock.CIDR, other.namespace) &&
+				!slices.ContainsFunc(peer.IPBlock.Except, func(except string) bool { return holds(t, except, other.namespace) })
 		case other.labels == nil:
 			return false
 		case peer.NamespaceSelector == nil:
@@ -80,6 +82,16 @@ func peers(t *testing.T, list []networkingv1.NetworkPolicyPeer, namespace string
 				(peer.PodSelector == nil || matches(t, peer.PodSelector, other.labels))
 		}
 	})
+}
+
+// holds tells whether a CIDR holds an address, which is written as the smallest of CIDRs.
+func holds(t *testing.T, cidr, address string) bool {
+	t.Helper()
+	block, err := netip.ParsePrefix(cidr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return block.Contains(netip.MustParsePrefix(address).Addr())
 }
 
 func ports(list []networkingv1.NetworkPolicyPort, to somewhere, port int32) bool {
@@ -116,6 +128,10 @@ func places(t *testing.T, chart *rendered) map[string]somewhere {
 		"a run":         {namespace: "default", labels: map[string]string{"app.kubernetes.io/managed-by": "assay-operator", "assay.dev/run": "x"}},
 		"a neighbour":   {namespace: "default", labels: map[string]string{"app": "web"}},
 		"another's run": {namespace: "elsewhere", labels: map[string]string{"app.kubernetes.io/managed-by": "assay-operator"}},
+		"metadata":      {namespace: "169.254.169.254/32"},
+		"metadata, v6":  {namespace: "fd00:ec2::254/128"},
+		"an identity":   {namespace: "169.254.170.23/32"},
+		"far away, v6":  {namespace: "2001:db8::7/128"},
 		"monitoring":    {namespace: "monitoring", labels: map[string]string{"app": "prometheus"}},
 		"storage":       {namespace: "storage", labels: map[string]string{"app": "minio"}},
 	}
@@ -144,9 +160,11 @@ func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
 		{"argo-server", "API server", 6443}: true, {"argo-server", "minio", 9000}: true,
 		{"a run", "minio", 9000}: true, {"a run", "API server", 6443}: true,
 		{"prometheus", "operator", 8080}: true, {"prometheus", "argo-controller", 9090}: true, {"prometheus", "minio", 9000}: true, {"prometheus", "API server", 443}: true,
-		// The workload's own business, unless runs are kept apart.
-		{"a run", "far away", 80}: true, {"a run", "a neighbour", 8080}: true,
+		{"a run", "names", 53}: true,
 
+		// The workload's own business, if an administrator makes it so.
+		{"a run", "far away", 80}: false, {"a run", "a neighbour", 8080}: false, {"a run", "metadata", 80}: false, {"a run", "metadata, v6", 80}: false,
+		{"a run", "metadata", 443}: false, {"a run", "metadata", 53}: false,
 		{"operator", "far away", 80}: false, {"argo-controller", "minio", 9000}: false, {"create-bucket", "API server", 6443}: false,
 		{"minio", "far away", 443}: false, {"minio", "names", 53}: false, {"prometheus", "far away", 80}: false,
 		{"a neighbour", "minio", 9000}: false, {"another's run", "minio", 9000}: false, {"a run", "minio", 9001}: false,
@@ -163,6 +181,12 @@ func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
 			{"a run", "far away", 80}: false, {"a run", "a neighbour", 8080}: true, {"a run", "names", 53}: true,
 			{"a run", "minio", 9000}: true, {"a run", "API server", 6443}: true, {"a run", "monitoring", 80}: false,
 		}},
+		"with runs that nobody reaches": {`{networkPolicies: {runs: {isolate: Ingress}}}`, map[connection]bool{
+			{"a run", "far away", 80}: true, {"a run", "a neighbour", 8080}: true, {"a neighbour", "a run", 8080}: false,
+		}},
+		"with runs that reach what is public": {`{networkPolicies: {runs: {egress: [{ports: [{port: 80}], to: [{ipBlock: {cidr: 0.0.0.0/0, except: [169.254.0.0/16, 168.63.129.16/32, 100.100.100.200/32]}}]}]}}}`, map[connection]bool{
+			{"a run", "far away", 80}: true, {"a run", "far away", 81}: false, {"a run", "metadata", 80}: false, {"a run", "metadata, v6", 80}: false, {"a run", "a neighbour", 80}: false,
+		}},
 		"with runs left alone": {`{networkPolicies: {runs: {isolate: None}}}`, map[connection]bool{{"a neighbour", "a run", 8080}: true}},
 		"with no policies":     {variations["no policies"], map[connection]bool{{"a neighbour", "minio", 9000}: true, {"operator", "far away", 80}: true}},
 		"with the API server's address": {variations["runs kept apart"], map[connection]bool{
@@ -170,6 +194,7 @@ func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
 			{"monitoring", "argo-server", 2746}: true, {"monitoring", "minio", 9001}: true, {"monitoring", "operator", 8080}: true,
 		}},
 		"with a store far away": {fmt.Sprintf(external, "s3.example.com"), map[connection]bool{
+			{"a run", "far away", 443}: true, {"a run", "far away, v6", 443}: true, {"a run", "metadata", 443}: false, {"a run", "metadata, v6", 443}: false,
 			{"operator", "far away", 443}: true, {"operator", "far away", 9000}: false, {"create-bucket", "far away", 443}: true, {"monitoring", "operator", 8080}: true,
 		}},
 		"with a store at a port": {fmt.Sprintf(external, "s3.example.com:8443"), map[connection]bool{
@@ -179,7 +204,8 @@ func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
 			{"operator", "storage", 9000}: true, {"operator", "monitoring", 9000}: false,
 		}},
 		"with an identity of the cloud": {variations["an identity of its own"], map[connection]bool{
-			{"operator", "far away", 80}: true, {"create-bucket", "far away", 443}: true,
+			{"operator", "an identity", 80}: true, {"a run", "an identity", 80}: true, {"operator", "far away", 80}: false, {"create-bucket", "far away", 443}: true,
+			{"a run", "metadata", 80}: false, {"operator", "metadata", 80}: false,
 		}},
 	}
 	for name, tc := range tests {

@@ -65,6 +65,16 @@ func groupsOf(t *testing.T, text string) []string {
 	return alertsOf(t, file.Groups)
 }
 
+// scrapeConfig is a part of Prometheus' own.
+type scrapeConfig struct {
+	JobName       string `json:"job_name"`
+	HonorLabels   bool   `json:"honor_labels"`
+	Scheme        string `json:"scheme"`
+	Authorization struct {
+		CredentialsFile string `json:"credentials_file"`
+	} `json:"authorization"`
+}
+
 func TestTheBundledPrometheusLoadsTheRules(t *testing.T) {
 	var found []string
 	for _, object := range render(t, "").of("ConfigMap", releaseNamespace) {
@@ -76,16 +86,21 @@ func TestTheBundledPrometheusLoadsTheRules(t *testing.T) {
 			t.Fatal(err)
 		}
 		var config struct {
-			RuleFiles     []string `json:"rule_files"`
-			ScrapeConfigs []struct {
-				HonorLabels bool `json:"honor_labels"`
-			} `json:"scrape_configs"`
+			RuleFiles     []string       `json:"rule_files"`
+			ScrapeConfigs []scrapeConfig `json:"scrape_configs"`
 		}
 		if err := yaml.Unmarshal([]byte(data["prometheus.yml"]), &config); err != nil {
 			t.Fatal(err)
 		}
-		if len(config.RuleFiles) != 1 || len(config.ScrapeConfigs) != 1 || !config.ScrapeConfigs[0].HonorLabels {
+		if len(config.RuleFiles) != 1 || len(config.ScrapeConfigs) != 2 {
 			t.Errorf("rule_files %v, scrape_configs %+v", config.RuleFiles, config.ScrapeConfigs)
+		}
+		for _, scrape := range config.ScrapeConfigs {
+			// The token is shown to nobody who does not ask for it, nor over plain HTTP.
+			secure := scrape.JobName == "assay-secure"
+			if !scrape.HonorLabels || (scrape.Scheme == "https") != secure || (scrape.Authorization.CredentialsFile != "") != secure {
+				t.Errorf("scrape_configs has %+v", scrape)
+			}
 		}
 		for name, text := range data {
 			if matched, err := filepath.Match(filepath.Base(config.RuleFiles[0]), name); err != nil || !matched {

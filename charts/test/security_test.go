@@ -2,6 +2,7 @@ package chart
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -134,6 +135,9 @@ func TestRights(t *testing.T) {
 						if readOnly && !slices.Contains(reading, verb) {
 							t.Errorf("%s may %s %v", id, verb, rule.Resources)
 						}
+						if object.GetKind() == "ClusterRole" && !slices.Contains(reading, verb) && !allowedEverywhere(object, rule) {
+							t.Errorf("%s may %s %v everywhere", id, verb, rule.Resources)
+						}
 						if strings.HasSuffix(id, "/assay-executor") && (!slices.Equal(rule.Resources, []string{"workflowtaskresults"}) || !slices.Contains([]string{"create", "patch"}, verb)) {
 							t.Errorf("%s may %s %v", id, verb, rule.Resources)
 						}
@@ -142,6 +146,49 @@ func TestRights(t *testing.T) {
 			}
 			wantBindingsThatExist(t, chart)
 		})
+	}
+}
+
+// Who reads metrics has a token, and the ClusterRole that allows it.
+func TestTheOperatorsMetricsAskForAToken(t *testing.T) {
+	open := `{operator: {metrics: {secure: false}}}`
+	for values, secure := range map[string]bool{``: true, variations["a Prometheus Operator"]: true, open: false} {
+		chart := render(t, values)
+		args := chart.pods(t)["Deployment/assay-system/assay-operator"].Spec.Containers[0].Args
+		if !slices.Contains(args, "--metrics-secure="+strconv.FormatBool(secure)) {
+			t.Errorf("%s: the operator's arguments are %v", values, args)
+		}
+		if roles := slices.Contains(chart.identities(), "ClusterRole/assay-metrics"); roles != secure {
+			t.Errorf("%s: the ClusterRole assay-metrics is there: %v", values, roles)
+		}
+		for _, monitor := range chart.of("ServiceMonitor") {
+			endpoints, _, _ := unstructured.NestedSlice(monitor.Object, "spec", "endpoints")
+			endpoint := endpoints[0].(map[string]any)
+			operator := strings.HasSuffix(monitor.GetName(), "-operator")
+			if (endpoint["scheme"] == "https") != operator || (endpoint["bearerTokenFile"] != nil) != operator {
+				t.Errorf("%s reads %v", monitor.GetName(), endpoint)
+			}
+		}
+	}
+	chart := render(t, "")
+	binding := into[rbacv1.ClusterRoleBinding](t, chart.find(t, "ClusterRoleBinding/assay-prometheus-metrics"))
+	if binding.RoleRef.Name != "assay-metrics" || len(binding.Subjects) != 1 || binding.Subjects[0].Name != "assay-prometheus" {
+		t.Errorf("the bundled Prometheus is bound by %+v", binding)
+	}
+	wantAnnotation(t, chart.find(t, "Service/assay-system/assay-operator"), "prometheus.io/scheme", "https")
+}
+
+func TestArgosServerAsksForATokenAndReadsNoSecret(t *testing.T) {
+	for values, asks := range map[string]bool{``: true, `{argo: {server: {authMode: server}}}`: false} {
+		chart := render(t, values)
+		args := chart.pods(t)["Deployment/assay-system/assay-argo-server"].Spec.Containers[0].Args
+		if slices.Contains(args, "--auth-mode=client") != asks {
+			t.Errorf("%s: the server's arguments are %v", values, args)
+		}
+		reads := slices.ContainsFunc(rulesOf(t, chart.find(t, "Role/default/assay-argo-server-runs")), func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "secrets") })
+		if reads == asks {
+			t.Errorf("%s: the server reads Secrets: %v", values, reads)
+		}
 	}
 }
 
@@ -204,4 +251,15 @@ func secretsOf(pod corev1.PodTemplateSpec) []string {
 		}
 	}
 	return names
+}
+
+// allowedEverywhere are the writes that a ClusterRole may hold: those of people, by Kubernetes' own roles, and of the operator on nodes,
+// under a policy, and to ask who someone is.
+func allowedEverywhere(object unstructured.Unstructured, rule rbacv1.PolicyRule) bool {
+	for label := range object.GetLabels() {
+		if strings.HasPrefix(label, "rbac.authorization.k8s.io/aggregate-to-") {
+			return true
+		}
+	}
+	return slices.Equal(rule.Resources, []string{"nodes"}) || slices.Equal(rule.Resources, []string{"tokenreviews"}) || slices.Equal(rule.Resources, []string{"subjectaccessreviews"})
 }

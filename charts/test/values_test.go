@@ -41,6 +41,22 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"a label that the chart sets itself":              {`{commonLabels: {app.kubernetes.io/name: x}}`, "/commonLabels"},
 		"a port that is none":                             {`{networkPolicies: {apiServer: {ports: [0]}}}`, "/networkPolicies/apiServer/ports/0"},
 		"an address that is no CIDR":                      {`{networkPolicies: {apiServer: {cidrs: [10.0.0.1]}}}`, "/networkPolicies/apiServer/cidrs/0"},
+		"an egress rule to everywhere":                    {`{networkPolicies: {runs: {egress: [{ports: [{port: 80}]}]}}}`, "/networkPolicies/runs/egress/0"},
+		"an egress rule to no peers":                      {`{networkPolicies: {runs: {egress: [{to: []}]}}}`, "/networkPolicies/runs/egress/0/to"},
+		"egress to every address":                         {egressTo(`{cidr: 0.0.0.0/0}`), "networkPolicies.runs.egress[1].to[0].ipBlock: 0.0.0.0/0 holds 169.254.169.254"},
+		"egress to every address of the other kind":       {egressTo(`{cidr: "::/0"}`), "::/0 holds fd00:ec2::254"},
+		"egress to metadata":                              {egressTo(`{cidr: 169.254.169.254/32}`), "holds 169.254.169.254"},
+		"egress to what is link-local":                    {egressTo(`{cidr: 169.254.0.0/16}`), "holds 169.254.169.254"},
+		"egress to half of all addresses":                 {egressTo(`{cidr: 128.0.0.0/1, except: [10.0.0.0/8]}`), "holds 169.254.169.254"},
+		"egress to Azure's":                               {egressTo(`{cidr: 168.63.129.0/24}`), "holds 168.63.129.16"},
+		"egress to Alibaba's":                             {egressTo(`{cidr: 100.64.0.0/10}`), "holds 100.100.100.200"},
+		"egress with an except beside metadata":           {egressTo(`{cidr: 0.0.0.0/0, except: [169.254.169.255/32, 168.63.129.16/32, 100.100.100.200/32]}`), "holds 169.254.169.254"},
+		"egress to metadata of IPv6":                      {egressTo(`{cidr: "fd00:ec2::/32"}`), "holds fd00:ec2::254"},
+		"egress to metadata of IPv6, in full":             {egressTo(`{cidr: "FD00:0EC2:0:0:0:0:0:0254/128"}`), "holds fd00:ec2::254"},
+		"egress to private addresses of IPv6":             {egressTo(`{cidr: "fc00::/7", except: ["fd00:ec2::254/128"]}`), "holds fd20:ce::254"},
+		"egress to metadata of IPv4 in IPv6":              {egressTo(`{cidr: "::ffff:169.254.169.254/128"}`), "without ::ffff:"},
+		"egress to metadata of IPv4 in IPv6, as numbers":  {egressTo(`{cidr: "::ffff:a9fe:a9fe/128"}`), "without ::ffff:"},
+		"an API server everywhere":                        {`{networkPolicies: {apiServer: {cidrs: [0.0.0.0/0]}}}`, "networkPolicies.apiServer.cidrs: 0.0.0.0/0 holds 169.254.169.254"},
 		"an isolation that does not exist":                {`{networkPolicies: {runs: {isolate: Egress}}}`, "/networkPolicies/runs/isolate"},
 		"an external store without credentials":           {`{minio: {mode: external, external: {endpoint: s3.example.com}}}`, "minio.existingSecret is needed"},
 		"a secret key that MinIO refuses":                 {`{minio: {auth: {secretKey: short}}}`, "/minio/auth/secretKey"},
@@ -62,16 +78,26 @@ func TestWrongValuesAreRefused(t *testing.T) {
 	}
 }
 
+// egressTo are values that let runs reach a block of addresses.
+func egressTo(block string) string {
+	return `{networkPolicies: {runs: {egress: [{to: [{podSelector: {}}]}, {to: [{ipBlock: ` + block + `}]}]}}}`
+}
+
 func TestUsualValuesAreAccepted(t *testing.T) {
 	tests := map[string]string{
-		"resources as numbers":        `{operator: {resources: {requests: {cpu: 1, memory: 1Gi}, limits: {cpu: 0.5}}}}`,
-		"resources without limits":    `{operator: {resources: {limits: null}}}`,
-		"an image by digest alone":    `{images: {minio: {tag: "", digest: "sha256:` + strings.Repeat("0", 64) + `"}}}`,
-		"a registry with a port":      `{images: {minio: {repository: "localhost:5000/minio/minio"}}}`,
-		"an endpoint with a port":     `{minio: {mode: external, existingSecret: s3, external: {endpoint: "10.0.0.1:9000", secure: false}}}`,
-		"values from a parent chart":  `{global: {anything: 1}}`,
-		"a toleration":                `{scheduling: {tolerations: [{key: a, operator: Exists, effect: NoSchedule}]}}`,
-		"persistence of another size": `{minio: {persistence: {enabled: true, size: 1.5Ti}}}`,
+		"resources as numbers":                         `{operator: {resources: {requests: {cpu: 1, memory: 1Gi}, limits: {cpu: 0.5}}}}`,
+		"resources without limits":                     `{operator: {resources: {limits: null}}}`,
+		"an image by digest alone":                     `{images: {minio: {tag: "", digest: "sha256:` + strings.Repeat("0", 64) + `"}}}`,
+		"a registry with a port":                       `{images: {minio: {repository: "localhost:5000/minio/minio"}}}`,
+		"an endpoint with a port":                      `{minio: {mode: external, existingSecret: s3, external: {endpoint: "10.0.0.1:9000", secure: false}}}`,
+		"values from a parent chart":                   `{global: {anything: 1}}`,
+		"a toleration":                                 `{scheduling: {tolerations: [{key: a, operator: Exists, effect: NoSchedule}]}}`,
+		"egress to a company's addresses":              egressTo(`{cidr: 10.0.0.0/8}`),
+		"egress beside metadata":                       egressTo(`{cidr: 169.254.169.253/32}`),
+		"egress beside metadata of IPv6":               egressTo(`{cidr: "fd00:ec2::/120"}`),
+		"egress to every address but metadata":         egressTo(`{cidr: 0.0.0.0/0, except: [169.254.0.0/16, 168.63.129.16/32, 100.100.100.200/32]}`),
+		"egress to every address of IPv6 but metadata": egressTo(`{cidr: "::/0", except: ["fc00::/7"]}`),
+		"persistence of another size":                  `{minio: {persistence: {enabled: true, size: 1.5Ti}}}`,
 	}
 	for name, values := range tests {
 		t.Run(name, func(t *testing.T) { render(t, values) })

@@ -16,7 +16,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
@@ -100,7 +99,7 @@ func run(ctx context.Context, options *options) error {
 		return err
 	}
 	page := dependencies.New(store, workflows, scrapes, clock.RealClock{})
-	if err := manager.AddMetricsServerExtraHandler(dependencies.Path, page); err != nil {
+	if err := manager.Add(page.Server(options.pageAddress)); err != nil {
 		return err
 	}
 	applier := &apply.Applier{
@@ -109,7 +108,7 @@ func run(ctx context.Context, options *options) error {
 	reconciler := &controller.Reconciler{
 		Cache: manager.GetClient(), Live: manager.GetAPIReader(),
 		Observer: &observe.Observer{
-			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leases.Namespace, Store: timed, Argo: workflows,
+			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leases.Namespace, Namespaces: options.namespaces, Store: timed, Argo: workflows,
 		},
 		Applier:  applier,
 		Recorder: manager.GetEventRecorderFor("assay-operator"),
@@ -158,7 +157,7 @@ func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scra
 		Logger:                        logger,
 		MapperProvider:                controller.NewMapper,
 		Cache:                         controller.CacheOptions(options.namespaces, options.leaseNamespace),
-		Metrics:                       metricsserver.Options{BindAddress: options.metricsAddress, FilterProvider: scrapes.Filter},
+		Metrics:                       metrics.ServerOptions(options.metricsAddress, options.metricsSecure, scrapes.Filter),
 		HealthProbeBindAddress:        options.probeAddress,
 		LeaderElection:                options.leaderElect,
 		LeaderElectionID:              "assay-operator.assay.dev",

@@ -34,6 +34,8 @@ type options struct {
 	leaseDuration                                     time.Duration
 	leaderElect                                       bool
 	metricsAddress, probeAddress, logLevel, logFormat string
+	metricsSecure                                     bool
+	pageAddress                                       string
 	metricsRuns, metricsSeries                        int
 	dashboardOptions
 }
@@ -62,7 +64,9 @@ func (o *options) bind(command *cobra.Command) {
 	flags.DurationVar(&o.leaseDuration, "lease-duration", lease.DefaultDuration, "how long a run keeps a node that it does not renew, in whole seconds; it renews after a third")
 	flags.StringVar(&o.policy, "policy", "", "what the runs of each namespace may ask for, as YAML or JSON; empty: all that the API allows")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "take turns with other operators through a Lease in this namespace")
-	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics, plain HTTP; 0 turns it off")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 turns it off")
+	flags.BoolVar(&o.metricsSecure, "metrics-secure", false, "serve /metrics over TLS, to tokens that the cluster knows and allows to get /metrics; otherwise over plain HTTP to everybody")
+	flags.StringVar(&o.pageAddress, "dependencies-bind-address", "127.0.0.1:8082", "address of /dependencies, plain HTTP: within the pod, whom the cluster allows to forward a port reaches it")
 	flags.IntVar(&o.metricsRuns, "metrics-runs", metrics.DefaultSettings.Runs, "how many of the newest runs the metrics show one by one, with their results")
 	flags.IntVar(&o.metricsSeries, "metrics-series-per-run", metrics.DefaultSettings.SeriesPerRun, "how many series the results of one run may have")
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")

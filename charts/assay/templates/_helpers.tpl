@@ -238,11 +238,30 @@ caSecret: {name: {{ . }}, key: {{ include "assay.ledgerCAKey" $ }}}
 {{- end -}}
 
 {{/* By these a Prometheus that knows nothing of Assay finds a Service's metrics. One that a Prometheus Operator configures is
-told by ServiceMonitors, and would read them twice. Call with (dict "root" $ "path" "/metrics"). */}}
+told by ServiceMonitors, and would read them twice. Call with (dict "root" $ "path" "/metrics"), and "secure" where a token is asked
+for. */}}
 {{- define "assay.scrapeAnnotations" -}}
 {{- if not .root.Values.prometheus.operator.enabled }}
 annotations:
   prometheus.io/scrape: "true"
   prometheus.io/path: {{ .path }}
+  {{- if .secure }}
+  prometheus.io/scheme: https
+  {{- end }}
 {{- end }}
+{{- end -}}
+
+{{/* Resources of a container that may fill an emptyDir beside its own files: the limit of its pod counts both. Call with (list resources
+size). */}}
+{{- define "assay.resourcesWithRoom" -}}
+{{- $resources := deepCopy (first .) -}}
+{{- $_ := set $resources "limits" (merge (dict "ephemeral-storage" (last .)) ($resources.limits | default dict)) -}}
+{{- toYaml $resources -}}
+{{- end -}}
+
+{{/* What Prometheus may fill: its samples and a quarter more, in megabytes. */}}
+{{- define "assay.prometheusRoom" -}}
+{{- $size := .Values.prometheus.size -}}
+{{- $megabytes := mul (regexFind "^[0-9]+" $size | int64) (ternary 1000 1 (hasSuffix "GB" $size)) -}}
+{{- div (mul 5 $megabytes) 4 }}M
 {{- end -}}

@@ -30,6 +30,7 @@ type copies struct {
 var manifests = []copies{
 	{from: inRepository("operator/config/crd/assay.dev_*.yaml"), into: chart + "/crds/*.yaml"},
 	{from: inRepository("operator/config/rbac/role.yaml"), into: chart + "/files/rbac/*.yaml"},
+	{from: inRepository("operator/config/rbac/nodes_policy.yaml"), into: chart + "/files/rbac/*.yaml"},
 	{from: inRepository("dashboards/generated/*.json"), into: chart + "/files/dashboards/*.json"},
 	{from: inRepository("dashboards/rules/*.yaml"), into: chart + "/files/rules/*.yaml"},
 	{from: inRepository("workflows/templates/*.yaml"), into: chart + "/files/workflowtemplates/*.yaml"},

@@ -102,6 +102,7 @@ func examine(ctx context.Context, reader client.Reader, kinds map[string]bool, n
 	}
 	out = append(out, installed.namespace(namespace, system)...)
 	out = append(out, installed.secrets(ctx, reader, namespace)...)
+	out = append(out, podSecurity(ctx, reader, namespace)...)
 	out = append(out, argoControllers(ctx, reader)...)
 	if kinds["assay.dev/v1alpha1/BenchmarkTemplate"] {
 		out = append(out, templates(ctx, reader, namespace))

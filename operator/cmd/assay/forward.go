@@ -31,6 +31,11 @@ func forward(ctx context.Context, cluster *cluster, endpoint *url.URL) (port int
 	if err != nil {
 		return 0, nil, err
 	}
+	return forwardPod(cluster, pod, target)
+}
+
+// forwardPod does the same for a port of a pod.
+func forwardPod(cluster *cluster, pod *corev1.Pod, target int32) (port int, stop func(), err error) {
 	transport, upgrader, err := spdy.RoundTripperFor(cluster.config)
 	if err != nil {
 		return 0, nil, err

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -29,16 +28,13 @@ type question func(context.Context) (*dependencies.Report, error)
 // askTimeout is above what the operator itself waits for its store.
 const askTimeout = 20 * time.Second
 
-// metricsPort is the port of the operator's Service.
-const metricsPort = "8080"
-
-// askOperator reaches the operator through a port-forward, which works wherever kubectl does.
+// askOperator reaches the operator through a port-forward, which works wherever kubectl does. It answers within its pod only.
 func askOperator(ctx context.Context, cluster *cluster, system string) (*dependencies.Report, error) {
-	service, err := operatorService(ctx, cluster, system)
+	pod, err := operatorPod(ctx, cluster, system)
 	if err != nil {
 		return nil, err
 	}
-	port, stop, err := forward(ctx, cluster, &url.URL{Scheme: "http", Host: service + "." + system + ".svc:" + metricsPort})
+	port, stop, err := forwardPod(cluster, pod, dependencies.Port)
 	if err != nil {
 		return nil, err
 	}
@@ -67,15 +63,16 @@ func askOperator(ctx context.Context, cluster *cluster, system string) (*depende
 // ours selects the operator's own objects.
 var ours = client.MatchingLabels{"app.kubernetes.io/part-of": "assay", "app.kubernetes.io/component": "operator"}
 
-func operatorService(ctx context.Context, reader client.Reader, system string) (string, error) {
-	var list corev1.ServiceList
+func operatorPod(ctx context.Context, reader client.Reader, system string) (*corev1.Pod, error) {
+	var list corev1.PodList
 	if err := reader.List(ctx, &list, client.InNamespace(system), ours); err != nil {
-		return "", err
+		return nil, err
 	}
-	if len(list.Items) == 0 {
-		return "", fmt.Errorf("namespace %s has no Service of an operator", system)
+	ready := slices.IndexFunc(list.Items, func(pod corev1.Pod) bool { return isReady(&pod) })
+	if ready < 0 {
+		return nil, fmt.Errorf("namespace %s has no pod of an operator that is ready", system)
 	}
-	return list.Items[0].Name, nil
+	return &list.Items[ready], nil
 }
 
 // platform is what the operator says of what it needs.

@@ -24,17 +24,18 @@ import (
 	"assay.dev/assay/operator/internal/status"
 )
 
-// What the operator may do. What it may do in its own namespace only, with Leases, is in config/rbac/leader_election_role.yaml
-// and config/rbac/leases_role.yaml.
-// +kubebuilder:rbac:groups=assay.dev,resources=benchmarkruns,verbs=get;list;watch;patch;delete
-// +kubebuilder:rbac:groups=assay.dev,resources=benchmarkruns/status,verbs=patch
-// +kubebuilder:rbac:groups=assay.dev,resources=benchmarkruns/finalizers,verbs=update
-// +kubebuilder:rbac:groups=assay.dev,resources=benchmarktemplates,verbs=get;list;watch
-// +kubebuilder:rbac:groups=argoproj.io,resources=workflows,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create;patch
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// What the operator may do: with nodes everywhere, and with all else in each namespace of --namespaces, which the namespace of the
+// markers stands for. What it may do in its own namespace, with Leases, is in config/rbac/leader_election_role.yaml and
+// config/rbac/leases_role.yaml; which of its writes to nodes are taken at all is in config/rbac/nodes_policy.yaml.
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+// +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkruns,verbs=get;list;watch;patch;delete
+// +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkruns/status,verbs=patch
+// +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarkruns/finalizers,verbs=update
+// +kubebuilder:rbac:namespace=runs,groups=assay.dev,resources=benchmarktemplates,verbs=list;watch
+// +kubebuilder:rbac:namespace=runs,groups=argoproj.io,resources=workflows,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:namespace=runs,groups="",resources=configmaps,verbs=get;create;patch
+// +kubebuilder:rbac:namespace=runs,groups="",resources=pods,verbs=list;watch
+// +kubebuilder:rbac:namespace=runs,groups="",resources=events,verbs=create;patch
 
 // Reconciler turns a BenchmarkRun into waves until it has its verdict.
 type Reconciler struct {

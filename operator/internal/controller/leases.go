@@ -89,6 +89,9 @@ func (r *NodeReconciler) over(ctx context.Context, holder lease.Holder) (bool, e
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
+	if apierrors.IsForbidden(err) {
+		return false, nil // It is in a namespace that this operator does not look after.
+	}
 	return err == nil && (string(run.UID) != holder.UID || plan.Ended(&run)), err
 }
 

@@ -14,14 +14,18 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 )
 
-// Path of the page, on the port of the metrics.
-const Path = "/dependencies"
+// Path of the page, and the port that the chart's operator has it on.
+const (
+	Path = "/dependencies"
+	Port = 8082
+)
 
 const metricsPath = "/metrics"
 
@@ -89,6 +93,16 @@ type Page struct {
 // New returns the page of an operator that starts now.
 func New(store ledger.Store, argo observe.ArgoStates, scrapes *Scrapes, clock clock.PassiveClock) *Page {
 	return &Page{store: store, argo: argo, scrapes: scrapes, clock: clock, started: clock.Now()}
+}
+
+// readTimeout bounds how long a question may take to arrive.
+const readTimeout = 10 * time.Second
+
+// Server serves the page and nothing else, from operators that stand by as well.
+func (p *Page) Server(address string) *manager.Server {
+	mux := http.NewServeMux()
+	mux.Handle(Path, p)
+	return &manager.Server{Name: "dependencies", Server: &http.Server{Addr: address, Handler: mux, ReadTimeout: readTimeout}}
 }
 
 // ServeHTTP looks now, and answers with a Report.

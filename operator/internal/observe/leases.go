@@ -103,6 +103,10 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 		if !found[i].Held() || found[i].Holder == me {
 			continue
 		}
+		if where := found[i].Holder.Namespace; len(o.Namespaces) > 0 && !slices.Contains(o.Namespaces, where) {
+			found[i].Busy = "what it started in namespace " + where + ", which this operator does not look after,"
+			continue
+		}
 		if found[i].Busy, err = Busy(ctx, o.Client, found[i].Holder, found[i].Node, ""); err != nil {
 			return err
 		}

@@ -34,6 +34,8 @@ type Observer struct {
 	// Live reads a run's own leases, past the caches. They are in LeaseNamespace.
 	Live           client.Reader
 	LeaseNamespace string
+	// Namespaces are those that can be looked into; none is all.
+	Namespaces []string
 	// Store is the root of all ledgers.
 	Store ledger.Store
 	// Argo tells whether there are workflows to list; nil is always.

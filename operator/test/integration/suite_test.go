@@ -5,16 +5,18 @@ package integration
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap/zapcore"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,13 +28,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/yaml"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/apply"
 	"assay.dev/assay/operator/internal/argo"
 	"assay.dev/assay/operator/internal/controller"
+	"assay.dev/assay/operator/internal/dependencies"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/metrics"
@@ -43,12 +44,14 @@ import (
 
 // The suite's cluster. Every test has a namespace and nodes of its own.
 var (
-	// admin may do everything; operatorConfig only what config/rbac says.
-	admin                       client.Client
-	operatorConfig, adminConfig *rest.Config
-	store                       *flakyStore
-	operator                    *runningOperator
+	// admin may do everything; operatorConfig only what config/rbac says; scopedConfig that in the namespaces that a test names.
+	admin                                     client.Client
+	operatorConfig, scopedConfig, adminConfig *rest.Config
+	store                                     *flakyStore
+	operator                                  *runningOperator
 )
+
+var suiteContext = context.Background()
 
 // argoCRDs are Argo's own, as the chart installs them.
 var argoCRDs = filepath.Join("..", "..", "..", "charts", "assay", "files", "argo-crds")
@@ -70,12 +73,19 @@ func runSuite(m *testing.M) int {
 		},
 		ErrorIfCRDPathMissing: true,
 	}
+	// As clusters have it on that do not trust everybody who may make objects.
+	environment.ControlPlane.GetAPIServer().Configure().Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 	if err := start(environment); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	code := m.Run()
 	operator.stop()
+	// Only the whole suite can tell that a right is not needed.
+	if found := used.unused(); code == 0 && flag.Lookup("test.run").Value.String() == "" && len(found) > 0 {
+		fmt.Fprintf(os.Stderr, "config/rbac gives the operator rights that nothing here uses: take them away, or show in a test what they are for:\n  %s\n", strings.Join(found, "\n  "))
+		code = 1
+	}
 	if err := environment.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -92,20 +102,26 @@ func start(environment *envtest.Environment) error {
 	if admin, err = client.New(adminConfig, client.Options{Scheme: newScheme()}); err != nil {
 		return err
 	}
-	user, err := environment.AddUser(envtest.User{Name: "assay-operator"}, nil)
-	if err != nil {
+	for user, config := range map[string]**rest.Config{operatorUser: &operatorConfig, scopedUser: &scopedConfig} {
+		added, err := environment.AddUser(envtest.User{Name: user}, nil)
+		if err != nil {
+			return err
+		}
+		*config = added.Config()
+		(*config).QPS = -1
+		used.watch(*config)
+	}
+	if err := admin.Create(suiteContext, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: leaseNamespace}}); err != nil {
 		return err
 	}
-	operatorConfig = user.Config()
-	operatorConfig.QPS = -1
-	if err := grant("assay-operator"); err != nil {
+	if err := grant(); err != nil {
 		return err
 	}
 	folder, err := os.MkdirTemp("", "assay-ledgers-")
 	if err != nil {
 		return err
 	}
-	opened, err := ledger.Open(context.Background(), "file://"+folder, ledger.Options{})
+	opened, err := ledger.Open(suiteContext, "file://"+folder, ledger.Options{})
 	if err != nil {
 		return err
 	}
@@ -124,59 +140,8 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// grant gives the operator the generated role and nothing else, so that a test fails when a verb is missing.
-func grant(user string) error {
-	raw, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "role.yaml"))
-	if err != nil {
-		return err
-	}
-	var role rbacv1.ClusterRole
-	if err := yaml.UnmarshalStrict(raw, &role); err != nil {
-		return fmt.Errorf("config/rbac/role.yaml: %w", err)
-	}
-	if err := grantLeases(user); err != nil {
-		return err
-	}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
-	}
-	if err := admin.Create(context.Background(), &role); err != nil {
-		return err
-	}
-	return admin.Create(context.Background(), binding)
-}
-
 // leaseNamespace is where the leases of nodes are.
 const leaseNamespace = "assay-system"
-
-// grantLeases gives the operator what it may do in its own namespace.
-func grantLeases(user string) error {
-	raw, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "leases_role.yaml"))
-	if err != nil {
-		return err
-	}
-	var role rbacv1.Role
-	if err := yaml.UnmarshalStrict(raw, &role); err != nil {
-		return fmt.Errorf("config/rbac/leases_role.yaml: %w", err)
-	}
-	role.Namespace = leaseNamespace
-	for _, object := range []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: leaseNamespace}},
-		&role,
-		&rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: leaseNamespace, Name: role.Name},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
-		},
-	} {
-		if err := admin.Create(context.Background(), object); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // nodeGrace is short, so that a test can wait for it.
 const nodeGrace = time.Second
@@ -202,21 +167,42 @@ type runningOperator struct {
 	registry *prometheus.Registry
 }
 
+// metricsAddress is where the operator of the moment answers to who may read its metrics.
+var metricsAddress string
+
+// freeAddress is a port that nobody listened on a moment ago.
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
 // argoPause is short, so that a test can wait for it.
 const argoPause = 200 * time.Millisecond
 
-func startOperator() (*runningOperator, error) {
+// startOperator starts one that looks after every namespace.
+func startOperator() (*runningOperator, error) { return startOperatorFor(operatorConfig) }
+
+// startOperatorFor starts one that looks after some namespaces, and takes turns with others.
+func startOperatorFor(connection *rest.Config, namespaces ...string) (*runningOperator, error) {
 	skip := true
-	manager, err := ctrl.NewManager(operatorConfig, ctrl.Options{
+	var err error
+	if metricsAddress, err = freeAddress(); err != nil {
+		return nil, err
+	}
+	manager, err := ctrl.NewManager(connection, ctrl.Options{
 		Scheme: newScheme(), MapperProvider: controller.NewMapper,
-		Cache:      controller.CacheOptions(nil, leaseNamespace),
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: &skip},
+		Cache:          controller.CacheOptions(namespaces, leaseNamespace),
+		Metrics:        metrics.ServerOptions(metricsAddress, true, (&dependencies.Scrapes{Clock: clock.RealClock{}}).Filter),
+		Controller:     config.Controller{SkipNameValidation: &skip},
+		LeaderElection: true, LeaderElectionID: "assay-operator.assay.dev", LeaderElectionNamespace: leaseNamespace, LeaderElectionReleaseOnCancel: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	checker, err := argo.NewChecker(manager.GetConfig(), manager.GetClient(), workflowConfig(), leaseNamespace)
+	checker, err := argo.NewChecker(manager.GetConfig(), manager.GetClient(), workflowConfig(), append(namespaces, leaseNamespace)[0])
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +217,7 @@ func startOperator() (*runningOperator, error) {
 	reconciler := &controller.Reconciler{
 		Cache:    manager.GetClient(),
 		Live:     manager.GetAPIReader(),
-		Observer: &observe.Observer{Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leaseNamespace, Store: timed, Argo: workflows},
+		Observer: &observe.Observer{Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leaseNamespace, Namespaces: namespaces, Store: timed, Argo: workflows},
 		Applier:  applier,
 		Recorder: manager.GetEventRecorderFor("assay-operator"),
 		Settings: plan.Settings{ImagePullGrace: imagePullGrace, LedgerRetry: 500 * time.Millisecond, NodeGrace: nodeGrace, Fits: workflowConfig().Fits, Overhead: corev1.ResourceList{
@@ -249,7 +235,7 @@ func startOperator() (*runningOperator, error) {
 	if err := errors.Join(counts.Register(registry, sources), manager.Add(counts)); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(suiteContext)
 	out := &runningOperator{cancel: cancel, done: make(chan error, 1), registry: registry}
 	go func() { out.done <- manager.Start(ctx) }()
 	return out, nil

@@ -5,6 +5,77 @@ podSelector:
     {{- include "assay.selectorLabels" . | nindent 4 }}
 {{- end -}}
 
+{{/* Where clouds give out a node's credentials and certificates: to no workload, ever. */}}
+{{- define "assay.network.metadata" -}}
+[169.254.169.254/32, 168.63.129.16/32, 100.100.100.200/32, "fd00:ec2::254/128", "fd20:ce::254/128"]
+{{- end -}}
+
+{{/* Anywhere, but for these addresses. A pod is no address to every network, so that pods are named as well. */}}
+{{- define "assay.network.anywhere" -}}
+{{- $metadata := include "assay.network.metadata" . | fromYamlArray -}}
+{{- $v4 := list }}{{ $v6 := list }}
+{{- range $metadata }}{{ if contains ":" . }}{{ $v6 = append $v6 . }}{{ else }}{{ $v4 = append $v4 . }}{{ end }}{{ end -}}
+- namespaceSelector: {}
+- ipBlock: {cidr: 0.0.0.0/0, except: {{ toJson $v4 }}}
+- ipBlock: {cidr: "::/0", except: {{ toJson $v6 }}}
+{{- end -}}
+
+{{/* An address as numbers of 16 bits each, with commas between them: two for IPv4, eight for IPv6. */}}
+{{- define "assay.network.groups" -}}
+{{- $groups := list -}}
+{{- if contains ":" . -}}
+{{- $halves := splitList "::" . -}}
+{{- $left := compact (splitList ":" (first $halves)) -}}
+{{- $right := list -}}
+{{- if gt (len $halves) 1 }}{{ $right = compact (splitList ":" (last $halves)) }}{{ end -}}
+{{- $zeros := list -}}
+{{- range until (max 0 (sub 8 (add (len $left) (len $right))) | int) }}{{ $zeros = append $zeros "0" }}{{ end -}}
+{{- range concat $left $zeros $right }}{{ $groups = append $groups (int64 (printf "0x%s" .)) }}{{ end -}}
+{{- else -}}
+{{- $bytes := splitList "." . -}}
+{{- $groups = list (add (mul 256 (index $bytes 0 | int64)) (index $bytes 1 | int64)) (add (mul 256 (index $bytes 2 | int64)) (index $bytes 3 | int64)) -}}
+{{- end -}}
+{{- join "," $groups -}}
+{{- end -}}
+
+{{/* "true" if a CIDR holds an address. Call with (dict "cidr" "10.0.0.0/8" "address" "10.1.2.3"). */}}
+{{- define "assay.network.holds" -}}
+{{- $parts := splitList "/" .cidr -}}
+{{- $net := splitList "," (include "assay.network.groups" (first $parts)) -}}
+{{- $address := splitList "," (include "assay.network.groups" .address) -}}
+{{- if eq (len $net) (len $address) -}}
+{{- $length := last $parts | int -}}
+{{- $same := true -}}
+{{- range $i, $group := $net -}}
+{{- $free := max 0 (min 16 (sub 16 (sub $length (mul 16 $i)))) -}}
+{{- $unit := 1 }}{{ range until (int $free) }}{{ $unit = mul 2 $unit }}{{ end -}}
+{{- if ne (div (int64 $group) $unit) (div (index $address $i | int64) $unit) }}{{ $same = false }}{{ end -}}
+{{- end -}}
+{{- if $same }}true{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Fails if a block of addresses holds metadata. Call with (dict "block" (dict "cidr" … "except" …) "field" "networkPolicies…"). */}}
+{{- define "assay.network.refuseMetadata" -}}
+{{- $call := . -}}
+{{- if and (contains ":" .block.cidr) (contains "." .block.cidr) -}}
+{{- fail (printf "%s: %s: write IPv4 addresses as such, without ::ffff:" .field .block.cidr) -}}
+{{- end -}}
+{{- if hasPrefix "::ffff:" (lower .block.cidr) -}}
+{{- fail (printf "%s: %s: write IPv4 addresses as such, without ::ffff:" .field .block.cidr) -}}
+{{- end -}}
+{{- range include "assay.network.metadata" . | fromYamlArray -}}
+{{- $address := splitList "/" . | first -}}
+{{- if include "assay.network.holds" (dict "cidr" $call.block.cidr "address" $address) -}}
+{{- $out := false -}}
+{{- range $call.block.except }}{{ if include "assay.network.holds" (dict "cidr" . "address" $address) }}{{ $out = true }}{{ end }}{{ end -}}
+{{- if not $out -}}
+{{- fail (printf "%s: %s holds %s, where a cloud gives out its nodes' credentials: narrow it, or add %s to its except" $call.field $call.block.cidr $address .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* To names. Where a cluster resolves them is its own affair. */}}
 {{- define "assay.network.toNames" -}}
 - ports:
@@ -14,6 +85,9 @@ podSelector:
 
 {{/* To the API server, which no label selects. */}}
 {{- define "assay.network.toAPIServer" -}}
+{{- range .Values.networkPolicies.apiServer.cidrs }}
+{{- include "assay.network.refuseMetadata" (dict "block" (dict "cidr" .) "field" "networkPolicies.apiServer.cidrs") }}
+{{- end -}}
 - ports:
   {{- range .Values.networkPolicies.apiServer.ports }}
   - {protocol: TCP, port: {{ . }}}
@@ -46,9 +120,13 @@ Service, or a port anywhere else. */}}
   - {protocol: TCP, port: {{ ternary (splitList ":" $endpoint | last) (ternary "80" "443" (eq (include "assay.ledgerInsecure" .) "true")) (contains ":" $endpoint) }}}
 {{- end -}}
 {{- if include "assay.ledgerIdentity" . }}
-# The cloud's service that hands out credentials.
+# The cloud's services that hand out credentials to this ServiceAccount: Pod Identity's agent on the node, and STS.
 - ports:
   - {protocol: TCP, port: 80}
+  to:
+  - ipBlock: {cidr: 169.254.170.23/32}
+  - ipBlock: {cidr: "fd00:ec2::23/128"}
+- ports:
   - {protocol: TCP, port: 443}
 {{- end -}}
 {{- end -}}

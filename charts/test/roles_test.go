@@ -1,0 +1,63 @@
+package chart
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// Whoever has Kubernetes' role view sees runs, with edit makes them, with admin their templates; nobody writes what was measured.
+func TestPeopleHaveRightsThroughKubernetesOwnRoles(t *testing.T) {
+	// Kubernetes itself puts view into edit, and edit into admin.
+	levels := []string{"view", "edit", "admin"}
+	type question struct{ verb, resource string }
+	want := map[question]string{
+		{"list", "benchmarkruns"}: "view", {"watch", "benchmarktemplates"}: "view", {"get", "benchmarkruns/status"}: "view",
+		{"create", "benchmarkruns"}: "edit", {"patch", "benchmarkruns"}: "edit", {"deletecollection", "benchmarkruns"}: "edit",
+		{"create", "benchmarktemplates"}: "admin", {"update", "benchmarktemplates"}: "admin",
+		{"update", "benchmarkruns/status"}: "nobody", {"patch", "benchmarkruns/status"}: "nobody",
+		{"update", "benchmarkruns/finalizers"}: "nobody", {"update", "benchmarktemplates/status"}: "nobody",
+	}
+	for name, values := range variations {
+		t.Run(name, func(t *testing.T) {
+			rules := map[string][]rbacv1.PolicyRule{}
+			for _, object := range render(t, values).of("ClusterRole") {
+				for _, level := range levels {
+					if object.GetLabels()["rbac.authorization.k8s.io/aggregate-to-"+level] == "true" {
+						rules[level] = append(rules[level], rulesOf(t, object)...)
+					}
+				}
+			}
+			for q, level := range want {
+				got := "nobody"
+				for _, l := range slices.Backward(levels) {
+					if slices.ContainsFunc(rules[l], func(r rbacv1.PolicyRule) bool {
+						return slices.Contains(r.APIGroups, "assay.dev") && slices.Contains(r.Resources, q.resource) && slices.Contains(r.Verbs, q.verb)
+					}) {
+						got = l
+					}
+				}
+				if got != level {
+					t.Errorf("%s %s takes the role %s, want %s", q.verb, q.resource, got, level)
+				}
+			}
+			for level, list := range rules {
+				for _, rule := range list {
+					if !slices.Equal(rule.APIGroups, []string{"assay.dev"}) {
+						t.Errorf("%s is given %s of %s", level, strings.Join(rule.Verbs, ", "), strings.Join(rule.APIGroups, ", "))
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestRunNamespacesThatAreMadeTakeRestrictedPodsOnly(t *testing.T) {
+	for _, object := range render(t, `{runNamespaces: [team-a, team-b], createRunNamespaces: true}`).of("Namespace") {
+		if got := object.GetLabels()["pod-security.kubernetes.io/enforce"]; got != "restricted" {
+			t.Errorf("namespace %s enforces %q", object.GetName(), got)
+		}
+	}
+}
