@@ -10,6 +10,8 @@ import (
 // one set of blocks and says why it doubts a gate's decision; empty where it does not.
 var caps = []func(d *data, j *judgement, gate *GateResult) string{
 	movedControl,
+	rejectedUnevenly,
+	rejectionDecides,
 }
 
 // capGates takes the decision from every gate that a finding doubts. Outputs that differ, differ: nothing caps those.

@@ -114,7 +114,7 @@ func (d *data) judgeLoad(c cell, planned int, failure string) search.Finding {
 		return out
 	}
 	for _, constraint := range d.exp.Spec.Search.SubjectTo {
-		outcome, breached := d.judgeConstraint(c, constraint)
+		outcome, breached := d.judgeConstraintTwice(c, constraint)
 		out.Breached = out.Breached || breached
 		// One that is missed decides; of the others, the first that cannot be told is worth naming.
 		if outcome == search.Infeasible || outcome == search.Uncertain && out.Outcome == search.Feasible {

@@ -32,7 +32,7 @@ const (
 	notStarted  rejection = "not started"
 	unusable    rejection = "reporting something that cannot be used"
 	environment rejection = "from another environment"
-	noisy       rejection = "beyond a noise limit, or compared with one that was"
+	noisy       rejection = "beyond a noise limit"
 )
 
 type exclusion struct {
@@ -72,9 +72,11 @@ type selection struct {
 	hard       map[string]any
 	isolation  map[string]int
 	noise      noiseFindings
-	lost       map[cell]loss
-	trials     Trials
-	digest     string
+	// judged are the attempts that the noise limits were set against: those used, and those they rejected.
+	judged []*record.Attempt
+	lost   map[cell]loss
+	trials Trials
+	digest string
 	// purposes of the planned blocks.
 	purposes map[string]record.Purpose
 }
