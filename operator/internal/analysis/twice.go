@@ -17,6 +17,8 @@ const unevenLevel = 0.05
 // Twice is what a gate says with the trials that noise limits reject.
 type Twice struct {
 	Outcome assayv1alpha1.Verdict `json:"outcome"`
+	// Without is what the gate says without them, before a finding takes its decision.
+	Without assayv1alpha1.Verdict `json:"without"`
 	// Estimate with its interval, at the gate's confidence.
 	Estimate *Estimate `json:"estimate,omitempty"`
 	// Rejected are the trials that this rests on and the gate does not, of the gate's arms at its point.
@@ -33,7 +35,7 @@ func judgeTwice(d *data, parity *parityReport, gates []GateResult) {
 	for i := range gates {
 		if gates[i].Op != assayv1alpha1.ParityEqual {
 			// The same gates, candidates and points were judged, in the same order.
-			gates[i].WithRejected = &Twice{again[i].Outcome, again[i].Estimate, d.rejectedOf(&gates[i])}
+			gates[i].WithRejected = &Twice{again[i].Outcome, gates[i].Outcome, again[i].Estimate, d.rejectedOf(&gates[i])}
 		}
 	}
 }
