@@ -68,10 +68,17 @@ func (o *figureOptions) steps() []figureStep {
 			}
 			return calibrate.RealArms(measured[0]), nil
 		}},
-		{[]string{"analyze.10k_attempts_s", "analyze.10k_attempts_memory"}, func(ctx context.Context, _ io.Writer) ([]calibrate.Figure, error) {
-			return tenThousand(ctx, o.real.binDir, 5)
-		}},
+		o.cost(size{"10k", 10_000}, 5),
+		o.cost(size{"100k", 100_000}, 3),
 	}
+}
+
+// cost is what an analysis of so many attempts takes, so many times.
+func (o *figureOptions) cost(of size, times int) figureStep {
+	names := []string{"analyze." + of.name + "_attempts_s", "analyze." + of.name + "_mib"}
+	return figureStep{names, func(ctx context.Context, _ io.Writer) ([]calibrate.Figure, error) {
+		return analyzeCost(ctx, o.real.binDir, of, times)
+	}}
 }
 
 // quiet is so many runs of spin with nobody beside them.
