@@ -324,43 +324,45 @@ const (
 	ViolationWarn ViolationPolicy = "Warn"
 )
 
-// NoiseLimits are the readings beyond which a trial does not count. Each is a share such as "2%"; an empty one takes the
-// default, and "off" takes no limit. The defaults come from the calibration in docs/methodology.md.
+// NoiseLimits are the readings beyond which a trial was disturbed. Each is a share such as "2%"; an empty one takes the
+// default, and "off" takes no limit. The defaults come from the calibration in docs/methodology.md. Only steal and otherWork
+// take a trial out of the comparison, as environment.onViolation says: they are somebody else, inside the trial's own time. What
+// a trial can do to itself, and what was read before or after it, is a warning that counts the trials of every arm.
 type NoiseLimits struct {
 	// steal is the share of the trial's CPU time that the hypervisor may take.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
 	Steal string `json:"steal,omitempty"`
 
-	// otherWork is the share of the trial's CPUs that anything but the trial may use.
+	// otherWork is the share of the trial's CPUs that anything outside the trial's container may use.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
 	OtherWork string `json:"otherWork,omitempty"`
 
-	// throttled is the share of the trial's time that its CPU quota may hold it back.
+	// throttled is the share of the trial's time that its CPU quota may hold it back. It only warns.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
 	Throttled string `json:"throttled,omitempty"`
 
 	// canary is how much slower than at its best in this run a fixed pass over as much memory as the trial uses may get
-	// right before or after the trial.
+	// right before or after the trial. It only warns.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
 	Canary string `json:"canary,omitempty"`
 
-	// spin is how much slower than at its best in this run a fixed amount of arithmetic may get.
+	// spin is how much slower than at its best in this run a fixed amount of arithmetic may get. It only warns.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
 	Spin string `json:"spin,omitempty"`
 
 	// pressureMemory is the share of the trial's time in which something waited for memory, beyond what trials of the same
-	// arm and point wait when it is quiet.
+	// arm and point wait when it is quiet. It only warns.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
 	PressureMemory string `json:"pressureMemory,omitempty"`
 
 	// pressureIO is the share of the trial's time in which something waited for a disk, beyond what trials of the same arm
-	// and point wait when it is quiet.
+	// and point wait when it is quiet. It only warns.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
 	PressureIO string `json:"pressureIo,omitempty"`
@@ -1008,6 +1010,12 @@ type BenchmarkRunStatus struct {
 	// remaining is the expected time to the end of the current wave, from the blocks that ended so far.
 	// +optional
 	Remaining *metav1.Duration `json:"remaining,omitempty"`
+
+	// expected is how far the wanted precision is, from the newest analysis: how many blocks the blocking gates need and how long
+	// the further ones take on one node, if spread and distance stay as they are. Absent while nothing can be said.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Expected string `json:"expected,omitempty"`
 
 	// wave is the number of the current wave, from 0.
 	// +optional

@@ -56,6 +56,9 @@ func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
 			return nil, err
 		}
 		step = plan.Next(r.experiment, r.waves, observe.Findings(result))
+		if text := analysis.ExpectedText(r.experiment, result); text != "" && !step.Done {
+			fmt.Fprintf(r.log, "%s: %s\n", r.experiment.Run.Name, text)
+		}
 		switch {
 		case step.Done:
 			r.note = step.Why

@@ -3,11 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,8 +15,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
@@ -39,21 +37,26 @@ type planned struct {
 	MaxTrials      int      `json:"maxTrials"`
 	TrialBudget    int      `json:"trialBudget"`
 	WallClock      string   `json:"wallClockBudget"`
-	// BlockSeconds is how long one block took on this machine; only with --measure.
+	// BlockSeconds is how long a block took on this machine; only with --measure.
 	BlockSeconds *float64 `json:"blockSeconds,omitempty"`
 	MinSeconds   *float64 `json:"minSeconds,omitempty"`
-	Gates        []string `json:"gates,omitempty"`
+	// Pilot is how many blocks ran for it, and Precision what they say of every gate on times.
+	Pilot     int                  `json:"pilotBlocks,omitempty"`
+	Precision []analysis.Precision `json:"precision,omitempty"`
+	Gates     []string             `json:"gates,omitempty"`
 }
 
 func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	var templates, binDirs, arms []string
 	var form, file string
 	var measure bool
+	var pilot int
 	command := &cobra.Command{
 		Use:   "plan FILE",
 		Short: "Check the experiment in FILE and tell what it would run, and how long that takes",
 		Long: "Check the experiment in FILE as the operator would, and tell how many points, blocks and trials it has. " +
-			"How long it takes is only known by trying: --measure runs one block on this machine.",
+			"How long it takes is only known by trying: --measure runs a pilot of a few blocks on this machine and tells how many blocks and minutes every gate needs " +
+			"for the precision that design.stop asks for, or without it for a decision at the distance that the pilot saw. The pilot is no part of the run.",
 		Example:           "  assay plan workflows/studies/pir-batch-scan/run.yaml --measure\n  assay plan -f run.yaml -o json",
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeManifests,
@@ -80,13 +83,9 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			}
 			told := tell(frozen, wave)
 			if measure {
-				wave.Blocks = wave.Blocks[:1]
-				seconds, err := measureBlock(cmd.Context(), frozen, wave, binDirs, arms)
-				if err != nil {
+				if err := told.measure(cmd.Context(), frozen, pilot, binDirs, arms); err != nil {
 					return err
 				}
-				least := seconds * float64(told.MinBlocks)
-				told.BlockSeconds, told.MinSeconds = &seconds, &least
 			}
 			if done, err := printStructured(cmd.OutOrStdout(), form, told); done {
 				return err
@@ -99,7 +98,8 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	addOutput(command, &form, "text", "json", "yaml")
 	flags.StringVarP(&file, "filename", "f", "", "file with one BenchmarkRun; - is standard input")
 	_ = command.RegisterFlagCompletionFunc("filename", completeManifests)
-	flags.BoolVar(&measure, "measure", false, "run one block on this machine to tell how long the run takes")
+	flags.BoolVar(&measure, "measure", false, "run a pilot on this machine to tell how long the run takes, and how many blocks every gate needs")
+	flags.IntVar(&pilot, "pilot-blocks", 5, "blocks of the pilot; from 3 on the spread can be told, from 10 on well")
 	flags.StringArrayVar(&templates, "templates", nil, "file or folder with BenchmarkTemplates; may be repeated (default: charts/assay/files/benchmarktemplates, if there; else the cluster's)")
 	bindArmBinary(flags, &arms)
 	flags.StringArrayVar(&binDirs, "bin-dir", nil, "folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
@@ -174,54 +174,92 @@ func printPlan(out io.Writer, p planned) {
 	}
 	fmt.Fprintf(out, "trials   %d to %d (budget %d)\n", p.MinTrials, p.MaxTrials, p.TrialBudget)
 	if p.BlockSeconds != nil {
-		fmt.Fprintf(out, "time     about %s for %d blocks at %s each, as one block took here (budget %s)\n",
-			seconds(*p.MinSeconds), p.MinBlocks, seconds(*p.BlockSeconds), p.WallClock)
+		fmt.Fprintf(out, "time     about %s for %d blocks at %s each, as %d took here (budget %s)\n",
+			seconds(*p.MinSeconds), p.MinBlocks, seconds(*p.BlockSeconds), p.Pilot, p.WallClock)
 	} else {
-		fmt.Fprintf(out, "time     not measured: --measure runs one block here (budget %s)\n", p.WallClock)
+		fmt.Fprintf(out, "time     not measured: --measure runs a pilot here (budget %s)\n", p.WallClock)
 	}
 	for _, gate := range p.Gates {
 		fmt.Fprintf(out, "gate     %s\n", gate)
 	}
+	for _, precision := range p.Precision {
+		fmt.Fprintf(out, "needs    %s\n", p.needs(precision))
+	}
+}
+
+// needs is what a gate's wanted precision takes.
+func (p *planned) needs(of analysis.Precision) string {
+	name := fmt.Sprintf("%s of %s", of.Gate, of.Candidate)
+	if of.Point != "" {
+		name += " at " + of.Point
+	}
+	if of.HalfWidth == nil {
+		return name + ": not known, as the pilot gives it no interval"
+	}
+	aim := "a decision at the distance seen"
+	if of.Wanted != nil {
+		aim = fmt.Sprintf("a half width of %.3g %%", 100**of.Wanted)
+	}
+	text := fmt.Sprintf("%s: half width %.3g %% after %d blocks; ", name, 100**of.HalfWidth, of.Blocks)
+	if of.Needed == nil {
+		return text + "no number of blocks would give " + aim
+	}
+	text += fmt.Sprintf("about %d blocks for %s", *of.Needed, aim)
+	if p.BlockSeconds != nil {
+		text += fmt.Sprintf(", %s", seconds(*p.BlockSeconds*float64(*of.Needed)))
+	}
+	if *of.Needed > p.MaxBlocks {
+		text += fmt.Sprintf("; blocks.max is %d", p.MaxBlocks)
+	}
+	return text
 }
 
 func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(100 * time.Millisecond)
 }
 
-// measureBlock runs the first block in a folder of its own, which is gone afterwards.
-func measureBlock(ctx context.Context, frozen *experiment.Experiment, wave *record.Wave, binDirs, arms []string) (float64, error) {
+// measure runs a pilot in a folder of its own, which is gone afterwards: the first step of the run, with so many blocks.
+func (p *planned) measure(ctx context.Context, frozen *experiment.Experiment, blocks int, binDirs, arms []string) error {
+	if blocks < 1 {
+		return &exitCode{exitUsage, fmt.Errorf("--pilot-blocks: %d; a pilot has at least 1 block", blocks)}
+	}
 	binDirs, err := binFolders(binDirs)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	armPrograms, err := local.ParseArmPrograms(arms)
 	if err != nil {
-		return 0, &exitCode{exitUsage, err}
-	}
-	if wave, err = local.Prepare(wave, local.Programs{Folders: binDirs, Arms: armPrograms}); err != nil {
-		return 0, &exitCode{exitUsage, err}
+		return &exitCode{exitUsage, err}
 	}
 	runner, err := local.FindProgram("assay-runner", binDirs)
 	if err != nil {
-		return 0, &exitCode{exitUsage, err}
+		return &exitCode{exitUsage, err}
 	}
 	folder, err := os.MkdirTemp("", "assay-plan-")
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	raw, err := local.Marshal(wave)
+	here := &localRun{
+		experiment: frozen, programs: local.Programs{Folders: binDirs, Arms: armPrograms}, log: io.Discard,
+		executor: &local.Executor{Runner: runner, Folder: folder, Name: "plan", CPUs: int(frozen.Spec.Placement.CPUs), Log: io.Discard},
+	}
+	step := plan.Next(frozen, nil, plan.Findings{})
+	step.Blocks = blocks
+	wave, err := here.plan(ctx, step)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	path := filepath.Join(folder, filepath.FromSlash(ledger.WaveKey(wave.Wave)))
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, raw, 0o600)); err != nil {
-		return 0, err
-	}
-	executor := &local.Executor{Runner: runner, Folder: folder, Name: "plan", CPUs: int(frozen.Spec.Placement.CPUs), Log: io.Discard}
 	began := time.Now()
-	if err := executor.Run(ctx, wave, func(record.Block) {}); err != nil {
-		return 0, err
+	if err := here.executor.Run(ctx, wave, nil); err != nil {
+		return err
 	}
-	return time.Since(began).Seconds(), nil
+	perBlock := time.Since(began).Seconds() / float64(blocks)
+	found, err := judge(ctx, here.store, wave.Wave)
+	if err != nil {
+		return err
+	}
+	least := perBlock * float64(p.MinBlocks)
+	p.Pilot, p.BlockSeconds, p.MinSeconds, p.Precision = blocks, &perBlock, &least, analysis.Precisions(frozen, found.Gates)
+	return nil
 }

@@ -25,7 +25,7 @@ import (
 )
 
 // onCluster applies a run, waits for it and reads its ledger, with the commands that everybody uses. What it made is removed.
-func (o *realOptions) onCluster(ctx context.Context, r row, run *assayv1alpha1.BenchmarkRun) (out calibrate.RealRun, err error) {
+func (o *realOptions) onCluster(ctx context.Context, r row, run *assayv1alpha1.BenchmarkRun, truth map[string]float64) (out calibrate.RealRun, err error) {
 	started := time.Now()
 	run.Name = fmt.Sprintf("%s-%d", strings.TrimSuffix(r.file, ".yaml"), started.UnixMilli())
 	run.Namespace, run.TypeMeta = o.namespace, metav1.TypeMeta{APIVersion: assayv1alpha1.GroupVersion.String(), Kind: "BenchmarkRun"}
@@ -77,7 +77,7 @@ func (o *realOptions) onCluster(ctx context.Context, r row, run *assayv1alpha1.B
 			return out, err
 		}
 	}
-	out = calibrate.Conclude(&found, attempts, r.effect, busy)
+	out = calibrate.Conclude(&found, attempts, truth, busy)
 	out.Seconds = time.Since(started).Seconds()
 	return out, nil
 }

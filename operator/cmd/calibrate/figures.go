@@ -1,65 +1,158 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/internal/calibrate"
 )
 
+// figureOptions are how much is run for the figures. The defaults take about a quarter of an hour on two CPUs.
+type figureOptions struct {
+	simulated simulateOptions
+	real      realOptions
+	selfNoise int
+	// powerRuns within powerBlocks blocks each, and armsRuns.
+	powerRuns, armsRuns int
+	powerBlocks         int32
+}
+
+// figureStep makes some figures. What they are called is known before, so that a step nobody asks for is not run.
+type figureStep struct {
+	figures []string
+	run     func(ctx context.Context, log io.Writer) ([]calibrate.Figure, error)
+}
+
+func (o *figureOptions) steps() []figureStep {
+	return []figureStep{
+		{[]string{"verdict.aa.false_rate", "verdict.power.effect2pct", "verdict.coverage.95", "verdict.coverage.95.highest"},
+			func(_ context.Context, log io.Writer) ([]calibrate.Figure, error) {
+				tallies, err := o.simulated.simulate(log)
+				return calibrate.Figures(tallies), err
+			}},
+		{[]string{calibrate.SelfNoiseFigure}, func(context.Context, io.Writer) ([]calibrate.Figure, error) {
+			found, err := calibrate.AttackBySelfNoise(o.selfNoise, o.simulated.seed)
+			return []calibrate.Figure{found.Figure()}, err
+		}},
+		{[]string{calibrate.CensoredFigure}, func(_ context.Context, log io.Writer) ([]calibrate.Figure, error) {
+			share, err := calibrate.Censored(o.simulated.runs, o.simulated.seed, func(what string) { fmt.Fprintln(log, what) })
+			return []calibrate.Figure{{
+				Figure: calibrate.CensoredFigure, Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of,
+			}}, err
+		}},
+		{[]string{"verdict.neighbour.flagged"}, func(ctx context.Context, log io.Writer) ([]calibrate.Figure, error) {
+			r := o.real
+			r.slowdowns = nil
+			measured, err := r.measure(ctx, log)
+			share, ok := calibrate.Flagged(measured)
+			if err != nil || !ok {
+				return nil, err
+			}
+			return []calibrate.Figure{{Figure: "verdict.neighbour.flagged", Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of}}, nil
+		}},
+		{[]string{calibrate.RealPowerFigure}, func(ctx context.Context, log io.Writer) ([]calibrate.Figure, error) {
+			r := o.quiet(o.powerRuns)
+			r.slowdowns, r.budget = []string{"2"}, o.powerBlocks
+			measured, err := r.measure(ctx, log)
+			if err != nil {
+				return nil, err
+			}
+			return []calibrate.Figure{calibrate.RealPower(measured[0])}, nil
+		}},
+		{[]string{calibrate.UsedShareFigure, calibrate.OverAllFigure}, func(ctx context.Context, log io.Writer) ([]calibrate.Figure, error) {
+			r := o.quiet(o.armsRuns)
+			r.arms = []int{6}
+			measured, err := r.measure(ctx, log)
+			if err != nil {
+				return nil, err
+			}
+			return calibrate.RealArms(measured[0]), nil
+		}},
+		o.cost(size{"10k", 10_000}, 5),
+		o.cost(size{"100k", 100_000}, 3),
+	}
+}
+
+// cost is what an analysis of so many attempts takes, so many times.
+func (o *figureOptions) cost(of size, times int) figureStep {
+	names := []string{"analyze." + of.name + "_attempts_s", "analyze." + of.name + "_mib"}
+	return figureStep{names, func(ctx context.Context, _ io.Writer) ([]calibrate.Figure, error) {
+		return analyzeCost(ctx, o.real.binDir, of, times)
+	}}
+}
+
+// quiet is so many runs of spin with nobody beside them.
+func (o *figureOptions) quiet(runs int) realOptions {
+	return realOptions{root: o.real.root, binDir: o.real.binDir, seed: o.real.seed, runs: runs, workloads: []string{"spin"}}
+}
+
+// chosen are the steps that make a figure that is asked for; all of them without one.
+func chosen(steps []figureStep, only []string) ([]figureStep, error) {
+	if len(only) == 0 {
+		return steps, nil
+	}
+	var names []string
+	var out []figureStep
+	for _, step := range steps {
+		names = append(names, step.figures...)
+		if slices.ContainsFunc(step.figures, func(name string) bool { return slices.Contains(only, name) }) {
+			out = append(out, step)
+		}
+	}
+	for _, name := range only {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("--only: there is no figure %q; there are %s", name, strings.Join(names, ", "))
+		}
+	}
+	return out, nil
+}
+
 func newFiguresCommand() *cobra.Command {
-	var s simulateOptions
-	r := realOptions{}
+	var o figureOptions
+	var only []string
 	command := &cobra.Command{
 		Use: "figures", Short: "Print the figures of verdicts, one JSON line each", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			tallies, err := s.simulate(cmd.ErrOrStderr())
+			steps, err := chosen(o.steps(), only)
 			if err != nil {
 				return err
 			}
-			figures := calibrate.Figures(tallies)
-			share, err := calibrate.Censored(s.runs, s.seed, func(what string) { fmt.Fprintln(cmd.ErrOrStderr(), what) })
-			if err != nil {
-				return err
-			}
-			figures = append(figures, calibrate.Figure{
-				Figure: calibrate.CensoredFigure, Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of,
-			})
-			r.slowdowns = nil
-			measured, err := r.measure(cmd.Context(), cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			if share, ok := calibrate.Flagged(measured); ok {
-				figures = append(figures, calibrate.Figure{
-					Figure: "verdict.neighbour.flagged", Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of,
-				})
-			}
-			for of, times := range map[size]int{{"10k", 10_000}: 5, {"100k", 100_000}: 3} {
-				cost, err := analyzeCost(cmd.Context(), r.binDir, of, times)
+			out := json.NewEncoder(cmd.OutOrStdout())
+			for _, step := range steps {
+				figures, err := step.run(cmd.Context(), cmd.ErrOrStderr())
 				if err != nil {
 					return err
 				}
-				figures = append(figures, cost...)
-			}
-			out := json.NewEncoder(cmd.OutOrStdout())
-			for _, figure := range figures {
-				if err := out.Encode(figure); err != nil {
-					return err
+				for _, figure := range figures {
+					if len(only) > 0 && !slices.Contains(only, figure.Figure) {
+						continue
+					}
+					if err := out.Encode(figure); err != nil {
+						return err
+					}
 				}
 			}
 			return nil
 		},
 	}
-	s.flags(command)
+	o.simulated.flags(command)
 	flags := command.Flags()
-	flags.IntVar(&r.runs, "real-runs", 5, "runs beside every neighbour")
-	flags.StringSliceVar(&r.workloads, "workload", []string{"spin"}, "programs to run beside a neighbour")
-	flags.StringSliceVar(&r.neighbours, "neighbour", []string{"cpu", "memory"}, "neighbours: cpu, memory, disk, or none")
-	flags.StringVar(&r.root, "root", ".", "the project's folder")
-	flags.StringVar(&r.binDir, "bin-dir", "bin", "folder with assay, assay-runner, the programs and assay-neighbour")
-	r.seed = 1
+	flags.StringSliceVar(&only, "only", nil, "only these figures (default: all)")
+	flags.IntVar(&o.selfNoise, "selfnoise-runs", 10000, "simulated runs of candidates that disturb their own trials")
+	flags.IntVar(&o.powerRuns, "power-runs", 30, "real runs of a candidate that is 2 % slower")
+	flags.Int32Var(&o.powerBlocks, "power-blocks", 60, "blocks that each of them may take")
+	flags.IntVar(&o.armsRuns, "arms-runs", 5, "real runs with six arms")
+	flags.IntVar(&o.real.runs, "real-runs", 5, "runs beside every neighbour")
+	flags.StringSliceVar(&o.real.workloads, "workload", []string{"spin"}, "programs to run beside a neighbour")
+	flags.StringSliceVar(&o.real.neighbours, "neighbour", []string{"cpu", "memory"}, "neighbours: cpu, memory, disk, or none")
+	flags.StringVar(&o.real.root, "root", ".", "the project's folder")
+	flags.StringVar(&o.real.binDir, "bin-dir", "bin", "folder with assay, assay-runner, the programs and assay-neighbour")
+	o.real.seed = 1
 	return command
 }

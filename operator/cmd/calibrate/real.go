@@ -39,6 +39,9 @@ type realOptions struct {
 	namespace  string
 	image      string
 	json       string
+	// arms are numbers of arms to run spin with, beside the other rows; budget is of blocks, for runs that go on until they are precise.
+	arms   []int
+	budget int32
 	// others are the rows of the file that are not measured now.
 	others []calibrate.RealTally
 }
@@ -50,6 +53,8 @@ func (o *realOptions) flags(command *cobra.Command) {
 	flags.StringSliceVar(&o.workloads, "workload", []string{"spin", "pir"}, "programs to run: spin, pir")
 	flags.StringSliceVar(&o.slowdowns, "slowdown", []string{"0", "1", "2", "5"}, "true slowdowns of spin, in per cent: 0, 1, 2, 5")
 	flags.StringSliceVar(&o.neighbours, "neighbour", []string{"cpu", "memory", "disk"}, "neighbours beside the same program twice: cpu, memory, disk, or none")
+	flags.IntSliceVar(&o.arms, "arms", nil, "also run spin with so many arms, from 2 to 16: known slowdowns and a null arm; may be several")
+	flags.Int32Var(&o.budget, "budget-blocks", 0, "let runs go on until the gate's half width is "+stopAt+", within so many blocks (default: 10 blocks, and those in place of lost ones)")
 	flags.StringVar(&o.root, "root", ".", "the project's folder")
 	flags.StringVar(&o.binDir, "bin-dir", "bin", "folder with assay, assay-runner, the programs and assay-neighbour")
 	flags.StringVar(&o.out, "out", "", "folder for the ledgers, kept (default: a temporary one, removed)")
@@ -68,7 +73,7 @@ func newRealCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			table := calibrate.RealTable(tallies)
+			table := calibrate.RealTable(tallies) + calibrate.ArmsTable(tallies)
 			fmt.Fprint(cmd.OutOrStdout(), table)
 			if o.update != "" {
 				// How many runs a row has, the table says: on a cluster they come together over several calls.
@@ -115,6 +120,8 @@ func checkReal(tallies []calibrate.RealTally) []string {
 type row struct {
 	workload, file, neighbour string
 	effect                    float64
+	// arms of a run with more than the file's two; 0 leaves them.
+	arms int
 }
 
 func (o *realOptions) rows() ([]row, error) {
@@ -137,6 +144,11 @@ func (o *realOptions) rows() ([]row, error) {
 			}
 		default:
 			return nil, fmt.Errorf("--workload: there is no %q; there are spin and pir", workload)
+		}
+		if workload == "spin" {
+			for _, arms := range o.arms {
+				out = append(out, row{workload: workload, file: "spin-same.yaml", arms: arms})
+			}
 		}
 		for _, neighbour := range o.neighbours {
 			switch neighbour {
@@ -197,8 +209,22 @@ func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) 
 	}
 	run := set.Runs[0]
 	run.Spec.Design.Seed = seed
+	truth := map[string]float64{}
+	for _, arm := range run.Spec.Arms {
+		if !arm.Baseline {
+			truth[arm.Name] = r.effect
+		}
+	}
+	if r.arms > 0 {
+		if truth, err = manyArms(&run, r.arms); err != nil {
+			return calibrate.RealRun{}, err
+		}
+	}
+	if o.budget > 0 {
+		adaptive(&run, o.budget)
+	}
 	if o.cluster {
-		return o.onCluster(ctx, r, &run)
+		return o.onCluster(ctx, r, &run, truth)
 	}
 	raw, err := yaml.Marshal(run)
 	if err != nil {
@@ -226,7 +252,7 @@ func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) 
 	}
 	seconds := time.Since(started).Seconds()
 	// A verdict that decides nothing is an exit code too; what counts is the analysis.
-	found, readErr := readLedger(ctx, folder, r.effect, busy)
+	found, readErr := readLedger(ctx, folder, truth, busy)
 	if readErr != nil {
 		return calibrate.RealRun{}, errors.Join(readErr, err, fmt.Errorf("assay said: %s", bytes.TrimSpace(said)))
 	}
@@ -234,7 +260,7 @@ func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) 
 	return found, neighbourErr
 }
 
-func readLedger(ctx context.Context, folder string, effect float64, busy []calibrate.Busy) (calibrate.RealRun, error) {
+func readLedger(ctx context.Context, folder string, truth map[string]float64, busy []calibrate.Busy) (calibrate.RealRun, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
 		return calibrate.RealRun{}, err
@@ -259,7 +285,7 @@ func readLedger(ctx context.Context, folder string, effect float64, busy []calib
 	if err != nil {
 		return calibrate.RealRun{}, err
 	}
-	return calibrate.Conclude(&found, attempts, effect, busy), nil
+	return calibrate.Conclude(&found, attempts, truth, busy), nil
 }
 
 // The neighbour comes and goes, so that a run has quiet trials beside disturbed ones.

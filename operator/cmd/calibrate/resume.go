@@ -25,7 +25,7 @@ type measured struct {
 func (o *realOptions) resume(rows []row) ([]calibrate.RealTally, error) {
 	out := make([]calibrate.RealTally, len(rows))
 	for i, r := range rows {
-		out[i] = calibrate.RealTally{Workload: r.workload, Effect: r.effect, Neighbour: r.neighbour}
+		out[i] = calibrate.RealTally{Workload: r.workload, Effect: r.effect, Neighbour: r.neighbour, Arms: r.arms, Budget: o.budget}
 	}
 	if o.json == "" {
 		return out, nil
@@ -46,7 +46,7 @@ func (o *realOptions) resume(rows []row) ([]calibrate.RealTally, error) {
 	}
 	for _, tally := range before.Rows {
 		at := slices.IndexFunc(out, func(t calibrate.RealTally) bool {
-			return t.Workload == tally.Workload && t.Effect == tally.Effect && t.Neighbour == tally.Neighbour
+			return t.Workload == tally.Workload && t.Effect == tally.Effect && t.Neighbour == tally.Neighbour && t.Arms == tally.Arms && t.Budget == tally.Budget
 		})
 		if at < 0 {
 			o.others = append(o.others, tally)

@@ -18,7 +18,7 @@ func Analyze(exp *experiment.Experiment, evidence record.Evidence, wave int) *An
 	out := &Analysis{
 		Schema: Schema, Run: exp.Run, Experiment: exp.Digest, Wave: wave,
 		Evidence: chosen.digest, Confidence: d.confidence, GateConfidence: d.gateConfidence, Seed: exp.Spec.Design.Seed,
-		Trials: chosen.trials, Excluded: chosen.excluded(), Environment: chosen.hard, Isolation: chosen.isolation,
+		Noise: chosen.noise.arms, Trials: chosen.trials, Excluded: chosen.excluded(), Environment: chosen.hard, Isolation: chosen.isolation,
 	}
 	out.Arms = armResults(d, parity)
 	out.Ratios = ratioResults(d, parity)
@@ -71,6 +71,9 @@ type data struct {
 	confidence, gateConfidence float64
 
 	trials map[cell][]*record.Attempt
+	// rejected counts the trials of a cell that noise limits took, and everything is the data with them; nil if there are none.
+	rejected   map[cell]int
+	everything *data
 	// measured are the blocks of a cell in which a trial was measured and counts, failed ones included.
 	measured map[cell]map[string]bool
 	// nodes are the nodes of the blocks; empty when unknown.
@@ -102,13 +105,27 @@ type comparison struct {
 
 // newData indexes what was selected; a block counts if in says so, and every block if in is nil.
 func newData(exp *experiment.Experiment, chosen *selection, in func(block string) bool) *data {
+	d := dataOf(exp, chosen, chosen.used, in)
+	for _, attempt := range chosen.judged {
+		if chosen.kinds[attempt] == noisy && (in == nil || in(attempt.Block)) {
+			d.rejected[chosen.cells[attempt]]++
+		}
+	}
+	if len(d.rejected) > 0 {
+		d.everything = dataOf(exp, chosen, chosen.judged, in)
+	}
+	return d
+}
+
+// dataOf indexes the attempts that count, be it with or without those that noise limits reject.
+func dataOf(exp *experiment.Experiment, chosen *selection, attempts []*record.Attempt, in func(block string) bool) *data {
 	d := &data{
 		exp: exp, confidence: confidence(exp), gateConfidence: gateConfidence(exp),
-		trials: map[cell][]*record.Attempt{}, measured: map[cell]map[string]bool{}, nodes: map[string]string{},
+		trials: map[cell][]*record.Attempt{}, rejected: map[cell]int{}, measured: map[cell]map[string]bool{}, nodes: map[string]string{},
 		lost: chosen.lost, completed: chosen.completions(nil), timedOut: timedOut{}, gaps: chosen.gaps, histograms: chosen.histograms,
 		series: map[quantity]map[string][]float64{}, comparisons: map[comparison]inference{}, levels: map[quantity]inference{},
 	}
-	for _, attempt := range chosen.used {
+	for _, attempt := range attempts {
 		if in != nil && !in(attempt.Block) {
 			continue
 		}

@@ -13,6 +13,8 @@ var caps = []func(d *data, j *judgement, gate *GateResult) string{
 	brokenBaseline,
 	lostApart,
 	missingWave,
+	rejectedUnevenly,
+	rejectionDecides,
 }
 
 // capGates takes the decision from every gate that a finding doubts. Outputs that differ, differ, and trials that failed, failed:

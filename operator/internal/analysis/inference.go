@@ -106,11 +106,25 @@ func (i inference) moreBlocks(bound, alpha float64) *int {
 	}
 	distance := math.Abs(i.scale(i.value) - i.scale(bound))
 	spread := i.se * math.Sqrt(float64(i.blocks))
+	all := blocksWithin(i.blocks, spread, distance, alpha)
+	if all == nil {
+		return nil
+	}
+	further := max(1, *all-i.blocks)
+	return &further
+}
+
+// blocksWithin is how many blocks in all, beside those there are, bring Student's interval of a mean of values with this spread within a
+// distance; nil if nobody will run that many.
+func blocksWithin(have int, spread, distance, alpha float64) *int {
 	enough := func(n int) bool {
 		return studentQuantile(1-alpha, float64(n-1))*spread/math.Sqrt(float64(n)) <= distance
 	}
-	low, high := i.blocks, i.blocks+maxFurtherBlocks
-	if !enough(high) {
+	low, high := have, have+maxFurtherBlocks
+	switch {
+	case have >= minBlocks && enough(have):
+		return &have
+	case !enough(high):
 		return nil
 	}
 	for low+1 < high {
@@ -120,8 +134,7 @@ func (i inference) moreBlocks(bound, alpha float64) *int {
 			low = middle
 		}
 	}
-	further := high - i.blocks
-	return &further
+	return &high
 }
 
 func studentQuantile(p, df float64) float64 {

@@ -25,6 +25,7 @@ func judge(d *data, parity *parityReport, contenders []string) *judgement {
 	gates, p := judgeGates(d, parity)
 	out.gates, out.relativeHalfWidth = gates, relativeHalfWidth(gates, parity, out.validBlocks)
 	holm(d, out.gates, p)
+	judgeTwice(d, parity, out.gates)
 	out.controls = judgeControls(d, parity)
 	capGates(d, out)
 	out.candidates = judgeCandidates(d.exp, out.gates, parity)

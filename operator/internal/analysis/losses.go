@@ -3,7 +3,6 @@ package analysis
 import (
 	"fmt"
 	"maps"
-	"math"
 	"path"
 	"slices"
 	"strings"
@@ -223,33 +222,6 @@ func unplanned(exp *experiment.Experiment, fates map[string]trialFate) map[strin
 // It is shared among the points at which a candidate is judged and all of them together.
 const lossLevel = 0.05
 
-// differ is the p-value of the hypothesis that two arms lose trials equally often: Fisher's exact test, two-sided, adding up all
-// tables that are no likelier than the one observed (Fisher 1935, Journal of the Royal Statistical Society 98:39).
-func differ(lostA, ofA, lostB, ofB int) float64 {
-	lost, of := lostA+lostB, ofA+ofB
-	logarithm := func(inA int) float64 {
-		return choose(ofA, inA) + choose(ofB, lost-inA) - choose(of, lost)
-	}
-	observed := logarithm(lostA)
-	sum := 0.0
-	for inA := max(0, lost-ofB); inA <= min(lost, ofA); inA++ {
-		// Tables as likely as the observed one are so but for rounding.
-		if l := logarithm(inA); l <= observed+1e-9 {
-			sum += math.Exp(l)
-		}
-	}
-	return min(1, sum)
-}
-
-// choose is the logarithm of a binomial coefficient.
-func choose(n, k int) float64 {
-	logarithm := func(m int) float64 {
-		value, _ := math.Lgamma(float64(m) + 1)
-		return value
-	}
-	return logarithm(n) - logarithm(k) - logarithm(n-k)
-}
-
 // lostApart says that a candidate and the baseline lost trials so differently that what is left cannot be compared.
 func lostApart(d *data, _ *judgement, gate *GateResult) string {
 	baseline, arm := d.exp.Baseline(), armIndex(d.exp, gate.Candidate)
@@ -274,7 +246,7 @@ func lostApart(d *data, _ *judgement, gate *GateResult) string {
 		levels = []float64{lossLevel / 2 / float64(points), lossLevel / 2}
 	}
 	for i, pair := range pairs {
-		if p := differ(pair[0].besides(higher || lower), pair[0].of, pair[1].besides(higher || lower), pair[1].of); p <= levels[i] {
+		if p := fisher(pair[0].besides(higher || lower), pair[0].of, pair[1].besides(higher || lower), pair[1].of); p <= levels[i] {
 			return fmt.Sprintf("%s arm %s lost %s, and the baseline %s (Fisher's exact test: p = %.2g): what is left of the two may not be alike",
 				places[i], gate.Candidate, pair[0], pair[1], p)
 		}

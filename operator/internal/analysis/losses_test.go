@@ -221,23 +221,6 @@ func TestATimeoutIsTheWorstOfARate(t *testing.T) {
 	}
 }
 
-func TestFishersExactTest(t *testing.T) {
-	for _, c := range []struct {
-		lostA, ofA, lostB, ofB int
-		p                      float64
-	}{
-		// Fisher's tea: three of four cups right is p = 34/70.
-		{3, 4, 1, 4, 34.0 / 70}, {0, 20, 0, 20, 1}, {10, 20, 0, 20, 0.000436}, {5, 20, 0, 20, 0.0471}, {20, 20, 20, 20, 1}, {0, 0, 5, 20, 1},
-	} {
-		if p := differ(c.lostA, c.ofA, c.lostB, c.ofB); math.Abs(p-c.p) > 0.01*c.p {
-			t.Errorf("%+v: p = %g", c, p)
-		}
-		if p, q := differ(c.lostA, c.ofA, c.lostB, c.ofB), differ(c.lostB, c.ofB, c.lostA, c.ofA); math.Abs(p-q) > 1e-12 {
-			t.Errorf("%+v: the arms are not alike: %g and %g", c, p, q)
-		}
-	}
-}
-
 func TestShareLimitsHoldTheirLevel(t *testing.T) {
 	if _, high := shareLimits(19, 20, 0.99); high >= 1 {
 		t.Errorf("19 of 20 may be all: %g", high)

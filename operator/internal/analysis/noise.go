@@ -14,88 +14,108 @@ import (
 type noiseFindings struct {
 	policy assayv1alpha1.ViolationPolicy
 	trials int
-	// beyond counts the trials that broke a limit, disturbed those that broke any.
-	beyond    map[noise.Kind]int
-	disturbed int
+	// arms counts by arm, in the experiment's order, and beyond over all of them.
+	arms   []ArmNoise
+	beyond map[noise.Kind]int
+	// passed counts the trials beyond a limit that would take them out, and are used since the run says Warn.
+	passed int
 	// unread counts the trials for which a limit could not be judged.
 	unread map[noise.Kind]int
 }
 
-// company is the trials that are compared as neighbours: those of one point in one block.
-type company struct {
-	block string
-	point int
-}
-
-// rejectNoisy drops the trials that ran beyond a limit, and with each all trials of its point in its block: a pair of which
-// one half was disturbed says nothing, and keeping the other half would choose by its result. Seen are all attempts of the
-// experiment; they tell how fast the machine is when it is quiet.
+// rejectNoisy drops the trials in whose own time somebody else was at work, and nothing beside them: each arm's mean in a block is
+// of what is left of it there. What a trial may have done to itself is counted and drops nothing (noise.Kind.Rejects). Seen are all
+// attempts of the experiment; they tell how fast the machine is when it is quiet.
 func (s *selection) rejectNoisy(exp *experiment.Experiment, seen, attempts []*record.Attempt) []*record.Attempt {
 	limits := noise.LimitsOf(&exp.Spec)
 	reference := noise.NewReference(seen)
-	s.noise = noiseFindings{
+	found := noiseFindings{
 		policy: noise.PolicyOf(&exp.Spec), trials: len(attempts), beyond: map[noise.Kind]int{}, unread: map[noise.Kind]int{},
 	}
-	broken := map[*record.Attempt]string{}
-	first := map[company]*record.Attempt{}
-	for _, attempt := range attempts {
-		violations, unread := reference.Judge(limits, attempt)
-		for _, kind := range unread {
-			s.noise.unread[kind]++
-		}
-		if len(violations) == 0 {
-			continue
-		}
-		var words []string
-		for _, violation := range violations {
-			s.noise.beyond[violation.Kind]++
-			words = append(words, violation.Message)
-		}
-		s.noise.disturbed++
-		broken[attempt] = strings.Join(words, "; ")
-		if at := s.companyOf(attempt); first[at] == nil {
-			first[at] = attempt
-		}
-	}
-	if s.noise.policy == assayv1alpha1.ViolationWarn {
-		return attempts
+	for _, arm := range exp.Arms {
+		found.arms = append(found.arms, ArmNoise{Arm: arm.Name, Beyond: map[noise.Kind]int{}})
 	}
 	var out []*record.Attempt
 	for _, attempt := range attempts {
-		culprit := first[s.companyOf(attempt)]
+		arm := &found.arms[s.cells[attempt].arm]
+		arm.Trials++
+		violations, unread := reference.Judge(limits, attempt)
+		for _, kind := range unread {
+			found.unread[kind]++
+		}
+		var others []string
+		for _, violation := range violations {
+			found.beyond[violation.Kind]++
+			arm.Beyond[violation.Kind]++
+			if violation.Kind.Rejects() {
+				others = append(others, violation.Message)
+			}
+		}
 		switch {
-		case broken[attempt] != "":
-			s.rejectAttempt(attempt, noisy, "it ran beyond a noise limit: %s", broken[attempt])
-		case culprit != nil:
-			s.rejectAttempt(attempt, noisy, "trial %s of arm %s, with which it is compared, ran beyond a noise limit: %s", culprit.Trial, culprit.Arm, broken[culprit])
-		default:
+		case len(others) == 0:
 			out = append(out, attempt)
+		case found.policy == assayv1alpha1.ViolationWarn:
+			found.passed++
+			out = append(out, attempt)
+		default:
+			arm.Rejected++
+			s.rejectAttempt(attempt, noisy, "it ran beyond a noise limit: %s", strings.Join(others, "; "))
 		}
 	}
+	s.noise, s.judged = found, attempts
 	return out
 }
 
-func (s *selection) companyOf(attempt *record.Attempt) company {
-	return company{attempt.Block, s.cells[attempt].point}
-}
-
-// noiseWarnings say what was let pass, and which limits could not be judged.
-func noiseWarnings(found noiseFindings) []string {
+// noiseWarnings say what was let pass, what does not leave a trial out, whether the arms differ in it, and which limits could not
+// be judged.
+func noiseWarnings(exp *experiment.Experiment, found noiseFindings) []string {
 	var out []string
-	if found.policy == assayv1alpha1.ViolationWarn && found.disturbed > 0 {
+	if found.passed > 0 {
 		out = append(out, fmt.Sprintf("%d of %d trials ran beyond a noise limit and are used all the same, since environment.onViolation is Warn: %s",
-			found.disturbed, found.trials, byKind(found.beyond)))
+			found.passed, found.trials, byKind(found.beyond, noise.Kind.Rejects)))
+	}
+	for _, kind := range noise.Kinds {
+		if found.beyond[kind] > 0 && !kind.Rejects() {
+			out = append(out, fmt.Sprintf("%s beyond its limit leaves no trial out, as a trial can cause it itself: %s", kind,
+				found.byArm(exp, func(arm *ArmNoise) int { return arm.Beyond[kind] })))
+		}
+	}
+	rejected := func(arm *ArmNoise) int { return arm.Rejected }
+	if text := found.byArm(exp, rejected); strings.Contains(text, differ) {
+		out = append(out, "noise limits left out trials of some arms more often than of others: "+text)
 	}
 	if len(found.unread) > 0 {
-		out = append(out, fmt.Sprintf("noise limits that could not be judged, of %d trials, for want of a reading: %s", found.trials, byKind(found.unread)))
+		out = append(out, fmt.Sprintf("noise limits that could not be judged, of %d trials, for want of a reading: %s", found.trials,
+			byKind(found.unread, func(noise.Kind) bool { return true })))
 	}
 	return out
 }
 
-func byKind(counts map[noise.Kind]int) string {
+// differ is what is said of an arm whose count cannot be chance.
+const differ = "unlike the baseline"
+
+// byArm lists the counts of all arms, and names those in which it happens at another rate than in the baseline.
+func (found *noiseFindings) byArm(exp *experiment.Experiment, count func(arm *ArmNoise) int) string {
+	var parts []string
+	baseline := exp.Baseline()
+	for i := range found.arms {
+		arm := &found.arms[i]
+		text := fmt.Sprintf("%d of %d trials of %s", count(arm), arm.Trials, arm.Arm)
+		if baseline >= 0 && i != baseline {
+			base := &found.arms[baseline]
+			if p := fisher(count(arm), arm.Trials, count(base), base.Trials); p < unevenLevel {
+				text += fmt.Sprintf(" (%s, Fisher's exact test p = %.2g)", differ, p)
+			}
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func byKind(counts map[noise.Kind]int, of func(noise.Kind) bool) string {
 	var parts []string
 	for _, kind := range noise.Kinds {
-		if counts[kind] > 0 {
+		if counts[kind] > 0 && of(kind) {
 			parts = append(parts, fmt.Sprintf("%s in %d", kind, counts[kind]))
 		}
 	}

@@ -119,7 +119,7 @@ func (d *data) judgeLoad(c cell, planned int, completed *completion) search.Find
 		return out
 	}
 	for _, constraint := range d.exp.Spec.Search.SubjectTo {
-		outcome, breached := d.judgeConstraint(c, constraint)
+		outcome, breached := d.judgeConstraintTwice(c, constraint)
 		out.Breached = out.Breached || breached
 		// One that is missed decides; of the others, the first that cannot be told is worth naming.
 		if outcome == search.Infeasible || outcome == search.Uncertain && out.Outcome == search.Feasible {

@@ -31,7 +31,7 @@ const (
 	notStarted  rejection = "not started"
 	unusable    rejection = "reporting something that cannot be used"
 	environment rejection = "from another environment"
-	noisy       rejection = "beyond a noise limit, or compared with one that was"
+	noisy       rejection = "beyond a noise limit"
 )
 
 type exclusion struct {
@@ -55,9 +55,11 @@ type selection struct {
 	hard       map[string]any
 	isolation  map[string]int
 	noise      noiseFindings
-	lost       map[cell]balance
-	trials     Trials
-	digest     string
+	// judged are the attempts that the noise limits were set against: those used, and those they rejected.
+	judged []*record.Attempt
+	lost   map[cell]balance
+	trials Trials
+	digest string
 	// gaps are the plans that are missing or cannot be read.
 	gaps []string
 	// purposes of the planned blocks.

@@ -4,6 +4,7 @@ package analysis
 
 import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -62,6 +63,8 @@ type Analysis struct {
 	ConfirmLostBlocks int `json:"confirmLostBlocks,omitempty"`
 	// Search is the answer for every arm; only with spec.search.
 	Search []SearchResult `json:"search,omitempty"`
+	// Noise counts by arm the trials beyond a noise limit, in the order of the arms; absent in analyses older than the field.
+	Noise []ArmNoise `json:"noise,omitempty"`
 	// Usage is what the measuring itself was like; absent in analyses older than the field.
 	Usage *Usage `json:"usage,omitempty"`
 }
@@ -107,8 +110,10 @@ type GateResult struct {
 	// MinimumDetectableEffect is relative: 0.01 is one per cent.
 	MinimumDetectableEffect *float64 `json:"minimumDetectableEffect,omitempty"`
 	// MoreBlocks is how many further blocks it would take to decide; only with Inconclusive.
-	MoreBlocks *int   `json:"moreBlocks,omitempty"`
-	Message    string `json:"message"`
+	MoreBlocks *int `json:"moreBlocks,omitempty"`
+	// WithRejected is what the gate says with the trials that noise limits reject; absent where they reject none.
+	WithRejected *Twice `json:"withRejected,omitempty"`
+	Message      string `json:"message"`
 }
 
 // ArmResult is one metric of one arm at one point.
@@ -188,6 +193,16 @@ type Trials struct {
 	Invalid  int `json:"invalid"`
 	Missing  int `json:"missing"`
 	Attempts int `json:"attempts"`
+}
+
+// ArmNoise counts the trials of an arm by what was read around them.
+type ArmNoise struct {
+	Arm string `json:"arm"`
+	// Trials are those that the limits were set against, and Rejected those of them that are left out for it.
+	Trials   int `json:"trials"`
+	Rejected int `json:"rejected"`
+	// Beyond counts the trials beyond each limit, also those of limits that leave nothing out.
+	Beyond map[noise.Kind]int `json:"beyond,omitempty"`
 }
 
 // Exclusion is an attempt that is in the ledger and not in the figures.

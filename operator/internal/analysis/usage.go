@@ -21,6 +21,8 @@ type Usage struct {
 	// blocks, each from the start of its first trial to the end of its last.
 	TrialSeconds float64 `json:"trialSeconds"`
 	BlockSeconds float64 `json:"blockSeconds"`
+	// Blocks are those that BlockSeconds is the time of; absent in analyses older than the field.
+	Blocks int `json:"blocks,omitempty"`
 	// OverheadSeconds is the time in blocks that no trial used, per trial; nil without a trial that ran.
 	OverheadSeconds *float64 `json:"overheadSeconds,omitempty"`
 	// Excluded counts the attempts that are not in the figures, by reason.
@@ -126,6 +128,7 @@ func (u *Usage) time(attempts []*record.Attempt) {
 	}
 	// In a fixed order, so that the sum has the same last digit every time.
 	for _, key := range order {
+		u.Blocks++
 		u.BlockSeconds += blocks[key].to.Sub(blocks[key].from).Seconds()
 	}
 	if trials > 0 {

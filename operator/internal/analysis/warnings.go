@@ -17,7 +17,7 @@ func warnings(d *data, chosen *selection, parity *parityReport, found *Analysis)
 	var out []string
 	out = append(out, parityWarnings(d, parity)...)
 	out = append(out, exclusionWarnings(chosen)...)
-	out = append(out, noiseWarnings(chosen.noise)...)
+	out = append(out, noiseWarnings(d.exp, chosen.noise)...)
 	out = append(out, experiment.EnvironmentWarnings(&d.exp.Spec)...)
 	out = append(out, lossWarnings(d)...)
 	out = append(out, strictWarnings(d)...)

@@ -28,44 +28,70 @@ type RealRun struct {
 	Flagged     int `json:"flagged"`
 	Quiet       int `json:"quiet"`
 	FalseAlarms int `json:"falseAlarms"`
+	// Used of the Measured trials count, and Blocks is how many the run took.
+	Used     int `json:"used"`
+	Measured int `json:"measured"`
+	Blocks   int `json:"blocks"`
+	// Arms are the candidates.
+	Arms []RealArm `json:"arms,omitempty"`
+}
+
+// RealArm is what a run says of one candidate.
+type RealArm struct {
+	Effect  float64               `json:"effect"`
+	Verdict assayv1alpha1.Verdict `json:"verdict"`
+	Covered bool                  `json:"covered"`
+	// OverAll is the half width of its gate over that of the same ledger with nothing rejected; nil without an interval.
+	OverAll *float64 `json:"overAll,omitempty"`
 }
 
 // RealTally counts the runs of one workload, true effect and neighbour.
 type RealTally struct {
-	Workload  string    `json:"workload"`
-	Effect    float64   `json:"effect"`
-	Neighbour string    `json:"neighbour,omitempty"`
-	Runs      []RealRun `json:"runs"`
+	Workload  string  `json:"workload"`
+	Effect    float64 `json:"effect"`
+	Neighbour string  `json:"neighbour,omitempty"`
+	// Arms is how many arms its runs have, where they are more than a pair, and Budget the blocks of those that go on until they are precise.
+	Arms   int       `json:"arms,omitempty"`
+	Budget int32     `json:"budget,omitempty"`
+	Runs   []RealRun `json:"runs"`
 }
 
 // Counts of the verdicts: wrong ones, and those that agree with the truth. The candidate is never truly faster here.
 func (t RealTally) Counts() (falseGo, falseNoGo, right int) {
 	for _, run := range t.Runs {
-		switch {
-		case run.Verdict == assayv1alpha1.VerdictGo:
-			falseGo++
-		case run.Verdict == assayv1alpha1.VerdictNoGo && t.Effect == 0:
-			falseNoGo++
-		case run.Verdict == assayv1alpha1.VerdictNoGo:
-			right++
+		arms := run.Arms
+		if t.Arms == 0 {
+			arms = []RealArm{{Effect: t.Effect, Verdict: run.Verdict}}
+		}
+		for _, arm := range arms {
+			switch {
+			case arm.Verdict == assayv1alpha1.VerdictGo:
+				falseGo++
+			case arm.Verdict == assayv1alpha1.VerdictNoGo && arm.Effect == 0:
+				falseNoGo++
+			case arm.Verdict == assayv1alpha1.VerdictNoGo:
+				right++
+			}
 		}
 	}
 	return falseGo, falseNoGo, right
 }
 
 // Conclude reads one run's outcome from its analysis and attempts.
-func Conclude(found *analysis.Analysis, attempts []record.Attempt, effect float64, busy []Busy) RealRun {
-	out := RealRun{Verdict: found.Verdict}
+// Truth has the candidates' true slowdowns.
+func Conclude(found *analysis.Analysis, attempts []record.Attempt, truth map[string]float64, busy []Busy) RealRun {
+	out := RealRun{Verdict: found.Verdict, Used: found.Trials.Used, Measured: found.Trials.Planned - found.Trials.Warmups, Blocks: found.ValidBlocks}
+	for _, gate := range found.Gates {
+		out.Arms = append(out.Arms, RealArm{
+			Effect: truth[gate.Candidate], Verdict: verdictOf(found, gate.Candidate), Covered: covers(found, gate, truth[gate.Candidate]), OverAll: overAll(gate),
+		})
+	}
 	var gate analysis.GateResult
 	if len(found.Gates) > 0 {
 		gate = found.Gates[0]
 		out.Ratio = gate.Estimate
 	}
-	for _, ratio := range found.Ratios {
-		if ratio.Candidate == gate.Candidate && ratio.Metric == gate.Metric && ratio.Statistic == gate.Statistic && ratio.Estimate.Low != nil && ratio.Estimate.High != nil {
-			out.Covered = *ratio.Estimate.Low <= 1+effect && 1+effect <= *ratio.Estimate.High
-		}
-	}
+	out.Covered = covers(found, gate, truth[gate.Candidate])
 	flagged := map[string]bool{}
 	for _, exclusion := range found.Excluded {
 		flagged[exclusion.Attempt] = true
@@ -91,6 +117,48 @@ func Conclude(found *analysis.Analysis, attempts []record.Attempt, effect float6
 	return out
 }
 
+// covers tells whether the results' interval of what a gate looks at holds the truth.
+func covers(found *analysis.Analysis, gate analysis.GateResult, effect float64) bool {
+	for _, ratio := range found.Ratios {
+		if ratio.Candidate == gate.Candidate && ratio.Metric == gate.Metric && ratio.Statistic == gate.Statistic && ratio.Estimate.Low != nil && ratio.Estimate.High != nil {
+			return *ratio.Estimate.Low <= 1+effect && 1+effect <= *ratio.Estimate.High
+		}
+	}
+	return false
+}
+
+func verdictOf(found *analysis.Analysis, candidate string) assayv1alpha1.Verdict {
+	for _, c := range found.Candidates {
+		if c.Name == candidate {
+			return c.Verdict
+		}
+	}
+	return ""
+}
+
+// overAll is 1 where nothing was rejected.
+func overAll(gate analysis.GateResult) *float64 {
+	half := func(e *analysis.Estimate) float64 {
+		if e == nil || e.Low == nil || e.High == nil {
+			return 0
+		}
+		return (*e.High - *e.Low) / 2
+	}
+	own := half(gate.Estimate)
+	if own == 0 {
+		return nil
+	}
+	out := 1.0
+	if gate.WithRejected != nil {
+		all := half(gate.WithRejected.Estimate)
+		if all == 0 {
+			return nil
+		}
+		out = own / all
+	}
+	return &out
+}
+
 // Overlap is the share of an attempt's time in which a neighbour was at work.
 func Overlap(attempt *record.Attempt, busy []Busy) float64 {
 	from, length := attempt.StartedAt, time.Duration(attempt.DurationSeconds*float64(time.Second))
@@ -112,10 +180,13 @@ func Overlap(attempt *record.Attempt, busy []Busy) float64 {
 // RealTable is the tallies as a Markdown table.
 func RealTable(tallies []RealTally) string {
 	var out strings.Builder
-	out.WriteString("| workload | true slowdown | neighbour | runs | Go | NoGo | Inconclusive | Invalid | wrong verdicts | coverage of 95 % | half width of the gate | disturbed trials found | quiet trials left out |\n")
-	out.WriteString("| --- | --: | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
+	out.WriteString("| workload | true slowdown | neighbour | runs | Go | NoGo | Inconclusive | Invalid | wrong verdicts | coverage of 95 % | half width of the gate | disturbed trials found | quiet trials left out | blocks |\n")
+	out.WriteString("| --- | --: | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
 	same, wrong := 0, 0
 	for _, t := range tallies {
+		if t.Arms > 0 {
+			continue
+		}
 		falseGo, falseNoGo, _ := t.Counts()
 		verdicts := map[assayv1alpha1.Verdict]int{}
 		var covered, disturbed, flagged, quiet, alarms int
@@ -142,9 +213,9 @@ func RealTable(tallies []RealTally) string {
 		if t.Neighbour != "" {
 			neighbour, found = t.Neighbour, NewShare(flagged, disturbed).String()
 		}
-		fmt.Fprintf(&out, "| %s | %g %% | %s | %d | %d | %d | %d | %d | %s | %s | %s | %s | %s |\n", t.Workload, 100*t.Effect, neighbour, len(t.Runs),
+		fmt.Fprintf(&out, "| %s | %g %% | %s | %d | %d | %d | %d | %d | %s | %s | %s | %s | %s | %s |\n", t.Workload, 100*t.Effect, neighbour, len(t.Runs),
 			verdicts[assayv1alpha1.VerdictGo], verdicts[assayv1alpha1.VerdictNoGo], verdicts[assayv1alpha1.VerdictInconclusive], verdicts[assayv1alpha1.VerdictInvalid],
-			NewShare(falseGo+falseNoGo, len(t.Runs)), NewShare(covered, len(t.Runs)), width, found, NewShare(alarms, quiet))
+			NewShare(falseGo+falseNoGo, len(t.Runs)), NewShare(covered, len(t.Runs)), width, found, NewShare(alarms, quiet), t.blocks())
 		if t.Effect == 0 {
 			same += len(t.Runs)
 			wrong += falseGo + falseNoGo

@@ -14,7 +14,17 @@ type Figure struct {
 	Low     float64 `json:"low"`
 	High    float64 `json:"high"`
 	Samples int     `json:"samples"`
+	// Note says under what conditions, where the name does not.
+	Note string `json:"note,omitempty"`
 }
+
+// Figures of runs on a real machine, and of candidates that disturb themselves.
+const (
+	SelfNoiseFigure = "verdict.selfnoise.false_go"
+	RealPowerFigure = "verdict.real.power.effect2pct"
+	UsedShareFigure = "verdict.real.six_arms.used_share"
+	OverAllFigure   = "verdict.real.six_arms.halfwidth_over_all_trials"
+)
 
 // Targets of the figures.
 const (
@@ -22,6 +32,7 @@ const (
 	MinPower                   = 0.90
 	MinCoverage, MaxCoverage   = 0.93, 0.97
 	MinFlagged                 = 0.95
+	MinUsedShare               = 0.90
 	powerScenario, powerEffect = "quiet", 0.02
 )
 
@@ -90,6 +101,12 @@ func Check(figures []Figure) []string {
 			low = MinPower
 		case "verdict.coverage.95", "verdict.coverage.95.highest":
 			low, high = MinCoverage, MaxCoverage
+		case SelfNoiseFigure:
+			high = 0
+		case RealPowerFigure:
+			low = MinPower
+		case UsedShareFigure:
+			low = MinUsedShare
 		case "verdict.neighbour.flagged":
 			low = MinFlagged
 		case CensoredFigure:

@@ -19,7 +19,7 @@ func Ended(run *assayv1alpha1.BenchmarkRun) bool {
 		meta.IsStatusConditionTrue(run.Status.Conditions, assayv1alpha1.ConditionFailed)
 }
 
-// Line is phase, trials done and planned, remaining time, and what the run waits for if it waits.
+// Line is phase, trials done and planned, remaining time, how far the wanted precision is, and what the run waits for if it waits.
 func Line(run *assayv1alpha1.BenchmarkRun) string {
 	status := run.Status
 	parts := []string{fmt.Sprintf("%-10s", orPending(status.Phase))}
@@ -35,6 +35,9 @@ func Line(run *assayv1alpha1.BenchmarkRun) string {
 	}
 	if status.Remaining != nil && !Ended(run) {
 		parts = append(parts, "remaining about "+status.Remaining.Round(time.Second).String())
+	}
+	if status.Expected != "" && !Ended(run) {
+		parts = append(parts, status.Expected)
 	}
 	if why := Waits(run); why != "" {
 		parts = append(parts, why)

@@ -28,6 +28,10 @@ func TestLine(t *testing.T) {
 			},
 			"Running     wave 0  72/360 trials  remaining about 1m35s",
 		},
+		"a run that is to become precise says how far that is": {
+			assayv1alpha1.BenchmarkRunStatus{Phase: assayv1alpha1.PhaseRunning, Expected: "half widths of 1%: about 36 blocks in all, 26 more, 3.1 minutes on one node"},
+			"Running     half widths of 1%: about 36 blocks in all, 26 more, 3.1 minutes on one node",
+		},
 		"failed trials are not hidden": {
 			assayv1alpha1.BenchmarkRunStatus{Phase: assayv1alpha1.PhaseRunning, Trials: assayv1alpha1.TrialCounts{Planned: 8, Done: 4, Failed: 3, Invalid: 1}},
 			"Running     4/8 trials (4 failed or invalid)",

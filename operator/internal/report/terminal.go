@@ -72,6 +72,9 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 	for _, warning := range found.Warnings {
 		fmt.Fprintf(&out, "warning: %s\n", printable(warning))
 	}
+	for _, line := range twiceLines(found) {
+		fmt.Fprintf(&out, "%s\n", printable(line))
+	}
 	n := found.Trials
 	fmt.Fprintf(&out, "%d of %d trials used (%d warm-ups, %d failed, %d invalid, %d missing)\n", n.Used, n.Planned, n.Warmups, n.Failed, n.Invalid, n.Missing)
 	if exp.Spec.Search == nil {

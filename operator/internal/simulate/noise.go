@@ -9,8 +9,8 @@ import (
 // canaryBytes is the memory of the simulated canary: the next power of two above what the trials use.
 const canaryBytes = 128 << 20
 
-// quiet is what the runner reads where nobody else is.
-func quiet(seconds float64) record.NoiseWindows {
+// Quiet is what the runner reads where nobody else is, around a trial of so many seconds.
+func Quiet(seconds float64) record.NoiseWindows {
 	probe := record.Noise{
 		WindowSeconds: ptr.To(0.004), TimerLatenessSeconds: ptr.To(5.6e-5), SpinSeconds: ptr.To(0.00101),
 		CanarySeconds: ptr.To(0.0011), CanaryBytes: ptr.To(int64(canaryBytes)),
@@ -25,14 +25,15 @@ func quiet(seconds float64) record.NoiseWindows {
 	}
 }
 
-// Neighbour is somebody else on the machine: how much slower he makes the trials, and how he shows in the readings.
+// Neighbour is somebody else on the machine, or what a trial does to itself: how much slower it makes the trials, and how it shows in
+// the readings.
 type Neighbour struct {
 	// Slowdown multiplies the trial's times.
 	Slowdown float64
 	// Canary and Spin multiply the probes' times; 0 leaves them as they are.
 	Canary, Spin float64
-	// OtherWork, Steal and PressureIO are the shares that the trial's window gains.
-	OtherWork, Steal, PressureIO float64
+	// The others are the shares that the trial's window gains.
+	OtherWork, Steal, Throttled, PressureMemory, PressureIO float64
 }
 
 // Disturb makes an attempt one that ran beside the neighbour.
@@ -62,6 +63,8 @@ func (n Neighbour) Disturb(attempt *record.Attempt) {
 	during.OtherWorkRatio = grow(during.OtherWorkRatio, n.OtherWork)
 	during.StealRatio = grow(during.StealRatio, n.Steal)
 	if during.WindowSeconds != nil {
+		during.ThrottledSeconds = grow(during.ThrottledSeconds, n.Throttled**during.WindowSeconds)
+		during.PressureMemorySeconds = grow(during.PressureMemorySeconds, n.PressureMemory**during.WindowSeconds)
 		during.PressureIOSeconds = grow(during.PressureIOSeconds, n.PressureIO**during.WindowSeconds)
 	}
 }

@@ -163,7 +163,7 @@ func (m Machine) attempt(exp *experiment.Experiment, wave *record.Wave, block re
 			Soft: map[string]any{"hostname": "node-a", "runnerVersion": "0.1.0"},
 		},
 		Isolation: record.Isolation{Level: "ExclusiveCPUs", CPUsAllowed: "1"},
-		Noise:     quiet(0.2),
+		Noise:     Quiet(0.2),
 		Resources: record.Resources{UserSeconds: ptr.To(0.2), MaxRSSBytes: ptr.To(int64(75497472)), MinorFaults: ptr.To(int64(16680))},
 	}
 }

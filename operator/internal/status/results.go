@@ -18,6 +18,7 @@ const (
 	maxText      = 512
 	maxShortText = 64
 	maxNumber    = 32
+	maxExpected  = 256
 )
 
 // setResults copies what the newest analysis says. The ledger has all of it.
@@ -30,6 +31,10 @@ func setResults(out *assayv1alpha1.BenchmarkRunStatus, world *observe.World) {
 	out.Candidates, out.Gain = candidates(found)
 	out.Gates = gates(found.Gates)
 	out.Search = searchAnswers(found.Search)
+	out.Expected = ""
+	if exp := world.Ledger.Experiment; exp != nil && exp.Spec.Search == nil {
+		out.Expected = truncate(analysis.ExpectedText(exp, found), maxExpected)
+	}
 	out.Warnings = nil
 	for _, warning := range found.Warnings[:min(len(found.Warnings), maxWarnings)] {
 		out.Warnings = append(out.Warnings, truncate(warning, maxText))

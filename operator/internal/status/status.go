@@ -48,7 +48,7 @@ func Compute(o Outcome, now time.Time) assayv1alpha1.BenchmarkRunStatus {
 	setConditions(&out, &o, now)
 	if o.Decision.Ending != nil && !o.failed() {
 		out.CompletionTime = ptr.To(metav1.NewTime(now))
-		out.Remaining = nil
+		out.Remaining, out.Expected = nil, ""
 	}
 	out.Phase = phase(&out, &o)
 	return out

@@ -31,6 +31,7 @@ pub(crate) struct Throttling {
 pub(crate) struct Cgroups {
     host: Host,
     cpu: Option<Controller>,
+    cpuacct: Option<Controller>,
     cpuset: Option<Controller>,
     memory: Option<Controller>,
     unified: Option<Controller>,
@@ -42,12 +43,15 @@ impl Cgroups {
     pub(crate) fn find(host: &Host) -> Self {
         let memberships = host.text("/proc/self/cgroup").unwrap_or_default();
         let mounts = host.text("/proc/self/mountinfo").unwrap_or_default();
+        let unified = Controller::find(host, &memberships, &mounts, None);
         let controller = |name| Controller::find(host, &memberships, &mounts, Some(name));
         Self {
             cpu: controller("cpu"),
+            // Version 2 has no such controller: every cgroup counts its CPU time.
+            cpuacct: Controller::at(host, &memberships, &mounts, Version::V1, "cpuacct").or_else(|| unified.clone()),
             cpuset: controller("cpuset"),
             memory: controller("memory"),
-            unified: Controller::find(host, &memberships, &mounts, None),
+            unified,
             in_kubernetes_pod: [&memberships, &mounts]
                 .iter()
                 .any(|text| text.contains("kubepods") || text.contains("/kubelet/pods/")),
@@ -175,6 +179,21 @@ impl Cgroups {
             .reduce(|a, b| Throttling { seconds: a.seconds + b.seconds, periods: a.periods + b.periods })
     }
 
+    /// CPU seconds that a pod's container has used, whoever in it: also what no parent waits for, which no process has in its usage.
+    /// Elsewhere nothing is known of who shares the cgroup.
+    pub(crate) fn container_cpu_seconds(&self) -> Option<f64> {
+        let controller = self.cpuacct.as_ref().filter(|_| self.in_kubernetes_pod)?;
+        let own = controller.folders.first()?;
+        match controller.version {
+            Version::V1 => Some(self.host.number(own.join("cpuacct.usage"))? as f64 / 1e9),
+            Version::V2 => {
+                // The root has no type, and the CPU time of the whole node.
+                self.host.word(own.join("cgroup.type"))?;
+                Some(field(&self.host.text(own.join("cpu.stat"))?, "usage_usec")? as f64 / 1e6)
+            }
+        }
+    }
+
     /// Total seconds for which some task of this cgroup waited for the resource: `cpu`, `memory` or `io`.
     pub(crate) fn pressure(&self, resource: &str) -> Option<f64> {
         let own = self.unified.as_ref()?.folders.first()?;
@@ -268,6 +287,7 @@ mod tests {
             ("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "100000\n"),
             ("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"),
             ("/sys/fs/cgroup/cpu,cpuacct/cpu.shares", "1024\n"),
+            ("/sys/fs/cgroup/cpu,cpuacct/cpuacct.usage", "7250000000\n"),
             ("/sys/fs/cgroup/cpu,cpuacct/cpu.stat", "nr_periods 9\nnr_throttled 3\nthrottled_time 250000000\n"),
             ("/sys/fs/cgroup/cpuset/cpuset.cpus", "1\n"),
             ("/sys/fs/cgroup/cpuset/cpuset.effective_cpus", "1\n"),
@@ -321,6 +341,7 @@ mod tests {
         assert_eq!(cgroups.out_of_memory_kills(), Some(4));
         assert_eq!(cgroups.throttling(), Some(Throttling { seconds: 0.25, periods: 3 }));
         assert_eq!(cgroups.pressure("cpu"), None);
+        assert_eq!(cgroups.container_cpu_seconds(), Some(7.25));
     }
 
     #[test]
@@ -338,6 +359,20 @@ mod tests {
         assert_eq!(cgroups.throttling(), Some(Throttling { seconds: 0.75, periods: 3 }));
         assert_eq!(cgroups.pressure("cpu"), Some(1.5));
         assert_eq!(cgroups.pressure("io"), None);
+        assert_eq!(cgroups.container_cpu_seconds(), None, "a service shares its cgroup with whom it likes");
+    }
+
+    #[test]
+    fn a_container_of_version_2_knows_its_own_cpu_time_and_never_takes_the_nodes_for_it() {
+        let files = [
+            ("/proc/self/cgroup", "0::/\n"),
+            ("/proc/self/mountinfo", "30 20 0:26 /kubepods/p/c /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n"),
+            ("/sys/fs/cgroup/cpu.stat", "usage_usec 1500000\nuser_usec 1\n"),
+            ("/sys/fs/cgroup/cgroup.type", "domain\n"),
+        ];
+        let seconds = |files: &[(&str, &str)]| Cgroups::find(&FakeHost::new(files).host()).container_cpu_seconds();
+        assert_eq!(seconds(&files), Some(1.5));
+        assert_eq!(seconds(&files[..3]), None, "the root of all cgroups has no type");
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(crate) struct OtherWork {
 pub(crate) struct Counters {
     at: Instant,
     cpus: Option<CpuTimes>,
-    /// CPU time of the runner and of every process it has launched and reaped.
+    /// CPU time of the container; where there is none, of the runner and of every process it has launched and reaped.
     own_seconds: f64,
     throttling: Option<Throttling>,
     pressure: [Option<f64>; 3],
@@ -51,7 +51,7 @@ impl Counters {
         Self {
             at: Instant::now(),
             cpus: allowed.and_then(|allowed| CpuTimes::read(host, allowed)),
-            own_seconds: usage::cpu_seconds_so_far(),
+            own_seconds: cgroups.container_cpu_seconds().unwrap_or_else(usage::cpu_seconds_so_far),
             throttling: cgroups.throttling(),
             pressure: ["cpu", "memory", "io"].map(|resource| {
                 let of_node = || cgroup::pressure_total(&host.text(format!("/proc/pressure/{resource}"))?);
@@ -239,6 +239,27 @@ mod tests {
         let both = CpuSet::parse("0-1").expect("a list");
         let cpus = reading(&before, &both).cpus.expect("read");
         assert_eq!((cpus.cpus, cpus.elsewhere_seconds), (2, None), "there is no other CPU");
+    }
+
+    #[test]
+    fn what_a_trial_lets_others_do_for_it_in_its_container_is_its_own_work() {
+        // Two readings a second apart, in which the CPU is busy throughout; only 0.5 s of it belong to processes anybody waits for.
+        let pod = |user: u64, micros: u64| {
+            let stat = format!("cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 9 0 0 0 0 0 0 0 0 0\ncpu1 {user} 0 5 70 3 1 1 0 0 0\n");
+            let usage = format!("usage_usec {micros}\n");
+            FakeHost::new(&[
+                ("/proc/stat", &stat),
+                ("/proc/self/cgroup", "0::/\n"),
+                ("/proc/self/mountinfo", "30 20 0:26 /kubepods/p/c /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n"),
+                ("/sys/fs/cgroup/cgroup.type", "domain\n"),
+                ("/sys/fs/cgroup/cpu.stat", &usage),
+            ])
+        };
+        let before = reading(&pod(100, 1_000_000), &allowed());
+        let mut after = reading(&pod(200, 2_000_000), &allowed());
+        after.at = before.at + Duration::from_secs(1);
+        let window = between(&before, &after, &VecDeque::new());
+        assert!(window.other_work_ratio.expect("read") < 1e-9, "{window:?}");
     }
 
     #[test]

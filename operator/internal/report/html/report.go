@@ -32,6 +32,9 @@ type report struct {
 	Loads                        table
 	Controls                     table
 	Screening                    table
+	TwiceSays                    string
+	Twice                        table
+	ArmNoise                     table
 	GateConfidence               string
 	Own                          []ownTable
 	Results                      table
@@ -111,6 +114,8 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	}
 	b.search(r)
 	r.Controls, r.Screening = b.controls(), b.screening()
+	r.TwiceSays, r.Twice.Rows = summary.Twice(found)
+	r.Twice.Header, r.ArmNoise = summary.TwiceHeader, table{summary.ArmNoiseHeader, summary.ArmNoise(found)}
 	for _, own := range summary.OwnTables(exp, found) {
 		header, rows := own.Text()
 		r.Own = append(r.Own, ownTable{own.Heading(), table{header, rows}})

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// armEffects are the true slowdowns of the candidates of a run with many arms, again from the first where there are more.
+var armEffects = []float64{0, 0.01, 0.02, 0.05}
+
+const (
+	fewestArms, mostArms = 2, 16
+	// stopAt is how narrow the gate's interval has to be for an adaptive run to end. An effect of 2 % is found nine times in ten
+	// where the half width is 2 % less 1.28 standard errors, and the half width is about three of those.
+	stopAt = "1.4%"
+)
+
+// manyArms gives a run of spin so many arms: the baseline, candidates with known slowdowns, and from three arms on a null arm. It returns
+// the candidates' true slowdowns by name.
+func manyArms(run *assayv1alpha1.BenchmarkRun, arms int) (map[string]float64, error) {
+	if arms < fewestArms || arms > mostArms {
+		return nil, fmt.Errorf("--arms: %d; a run has from %d to %d arms", arms, fewestArms, mostArms)
+	}
+	run.Name = fmt.Sprintf("calibration-spin-%d-arms", arms)
+	run.Spec.Arms = run.Spec.Arms[:1]
+	run.Spec.Design.NullArm = arms > fewestArms
+	candidates := arms - 1
+	if run.Spec.Design.NullArm {
+		candidates--
+	}
+	truth := map[string]float64{}
+	for i := range candidates {
+		effect := armEffects[i%len(armEffects)]
+		name := fmt.Sprintf("slower-%g-%d", 100*effect, i)
+		truth[name] = effect
+		run.Spec.Arms = append(run.Spec.Arms, assayv1alpha1.Arm{
+			Name: name, Parameters: assayv1alpha1.ParameterValues{"work": strconv.Itoa(int(1000 * (1 + effect)))},
+		})
+	}
+	// Its budget is of trials, and every arm has as many as the arms of a pair.
+	run.Spec.Budget.Trials = run.Spec.Budget.Trials * int32(arms) / fewestArms
+	return truth, nil
+}
+
+// adaptive lets a run go on until its gate is precise, within so many blocks.
+func adaptive(run *assayv1alpha1.BenchmarkRun, blocks int32) {
+	run.Spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: stopAt}
+	run.Spec.Design.Blocks.Max = blocks
+	perBlock := int32(len(run.Spec.Arms)) * 4 // Two of every arm, and room for warm-ups.
+	run.Spec.Budget.Trials = max(run.Spec.Budget.Trials, blocks*perBlock)
+}

@@ -1,0 +1,116 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// Precision is how many blocks a gate on times needs, if estimate and spread stay as they are.
+type Precision struct {
+	Gate      string `json:"gate"`
+	Candidate string `json:"candidate"`
+	Point     string `json:"point,omitempty"`
+	// Blocks that the gate rests on, and HalfWidth of its interval relative to the estimate; nil where there is no interval yet.
+	Blocks    int      `json:"blocks"`
+	HalfWidth *float64 `json:"halfWidth,omitempty"`
+	// Wanted is what the half width has to become; nil where no precision is wanted and it is the decision that counts.
+	Wanted *float64 `json:"wanted,omitempty"`
+	// Needed are the blocks in all; nil where no number of them would do, or nothing can be said yet.
+	Needed *int `json:"needed,omitempty"`
+}
+
+// Precisions are those of the gates on times, in the order of the gates: to the half width that design.stop asks for, or without
+// it to a decision at the distance that was seen.
+func Precisions(exp *experiment.Experiment, gates []GateResult) []Precision {
+	var wanted *float64
+	if stop := exp.Spec.Design.Stop; stop != nil {
+		// Checked when the run was accepted.
+		if share, err := experiment.ParsePercent(stop.RelativeHalfWidth); err == nil {
+			wanted = &share
+		}
+	}
+	var out []Precision
+	for i := range gates {
+		if gate := &gates[i]; gate.Op != assayv1alpha1.ParityEqual {
+			out = append(out, gate.precision(wanted))
+		}
+	}
+	return out
+}
+
+func (g *GateResult) precision(wanted *float64) Precision {
+	out := Precision{Gate: g.Gate, Candidate: g.Candidate, Point: g.Point, Wanted: wanted}
+	e := g.Estimate
+	if e == nil {
+		return out
+	}
+	out.Blocks = e.Blocks
+	if e.Low == nil || e.High == nil || e.Value == 0 || g.Bound == nil || e.Blocks < minBlocks {
+		return out
+	}
+	out.HalfWidth = finite((*e.High - *e.Low) / 2 / math.Abs(e.Value))
+	// On the scale of logarithms where all is positive, as the intervals are.
+	half, distance := (*e.High-*e.Low)/2, math.Abs(e.Value-*g.Bound)
+	if *e.Low > 0 && *g.Bound > 0 {
+		half, distance = math.Log(*e.High / *e.Low)/2, math.Abs(math.Log(e.Value / *g.Bound))
+	}
+	if wanted != nil {
+		if distance = *wanted * math.Abs(e.Value); *e.Low > 0 {
+			distance = math.Asinh(*wanted)
+		}
+	}
+	n := float64(e.Blocks)
+	spread := half / studentQuantile((1+g.Confidence)/2, n-1) * math.Sqrt(n)
+	out.Needed = blocksWithin(e.Blocks, spread, distance, (1-g.Confidence)/2)
+	return out
+}
+
+// Expected is how many blocks the Blocking gates need in all, the one that needs most; nil where that is not known of any or one of
+// them needs more than anybody will run.
+func Expected(exp *experiment.Experiment, gates []GateResult) *int {
+	var blocking []GateResult
+	for _, gate := range gates {
+		if gate.Severity == assayv1alpha1.Blocking {
+			blocking = append(blocking, gate)
+		}
+	}
+	var most *int
+	for _, p := range Precisions(exp, blocking) {
+		if p.Needed == nil {
+			return nil
+		}
+		if most == nil || *p.Needed > *most {
+			most = p.Needed
+		}
+	}
+	return most
+}
+
+// BlockTime is how long one of the blocks so far took, in seconds; nil without one.
+func (a *Analysis) BlockTime() *float64 {
+	if a.Usage == nil || a.Usage.Blocks == 0 {
+		return nil
+	}
+	return finite(a.Usage.BlockSeconds / float64(a.Usage.Blocks))
+}
+
+// ExpectedText says in a line how far the wanted precision is; empty where nothing can be said.
+func ExpectedText(exp *experiment.Experiment, found *Analysis) string {
+	needed := Expected(exp, found.Gates)
+	if needed == nil {
+		return ""
+	}
+	what := "a decision at the distance seen"
+	if stop := exp.Spec.Design.Stop; stop != nil {
+		what = "half widths of " + stop.RelativeHalfWidth
+	}
+	more := max(0, *needed-found.ValidBlocks)
+	text := fmt.Sprintf("%s: about %d blocks in all, %d more", what, *needed, more)
+	if seconds := found.BlockTime(); seconds != nil {
+		text += fmt.Sprintf(", %.1f minutes on one node", *seconds*float64(more)/60)
+	}
+	return text
+}

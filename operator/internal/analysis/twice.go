@@ -1,0 +1,153 @@
+package analysis
+
+import (
+	"fmt"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/search"
+)
+
+// A noise limit may make a verdict more precise, and must not make it another one: who leaves out trials by what was read while they ran
+// trusts the reading, and a program that can produce it could have its slow trials left out. So every gate is judged twice, without
+// and with the rejected trials, and what the two say together decides.
+
+// unevenLevel is how improbable a difference between two arms' rejected trials may be before it stops being chance.
+const unevenLevel = 0.05
+
+// Twice is what a gate says with the trials that noise limits reject.
+type Twice struct {
+	Outcome assayv1alpha1.Verdict `json:"outcome"`
+	// Without is what the gate says without them, before a finding takes its decision.
+	Without assayv1alpha1.Verdict `json:"without"`
+	// Estimate with its interval, at the gate's confidence.
+	Estimate *Estimate `json:"estimate,omitempty"`
+	// Rejected are the trials that this rests on and the gate does not, of the gate's arms at its point.
+	Rejected int `json:"rejected"`
+}
+
+// judgeTwice adds to every gate on times what it says if nothing is rejected. Without a rejected trial there is nothing to add.
+func judgeTwice(d *data, parity *parityReport, gates []GateResult) {
+	if d.everything == nil {
+		return
+	}
+	again, p := judgeGates(d.everything, parity)
+	holm(d.everything, again, p)
+	for i := range gates {
+		if gates[i].Op != assayv1alpha1.ParityEqual {
+			// The same gates, candidates and points were judged, in the same order.
+			gates[i].WithRejected = &Twice{again[i].Outcome, gates[i].Outcome, again[i].Estimate, d.rejectedOf(&gates[i])}
+		}
+	}
+}
+
+// gateArms are the arms that a gate rests on: its candidate, and the baseline if it compares.
+func (d *data) gateArms(gate *GateResult) []int {
+	arms := []int{armIndex(d.exp, gate.Candidate)}
+	if relative := gate.Op == assayv1alpha1.RatioAtLeast || gate.Op == assayv1alpha1.RatioAtMost; relative {
+		arms = append(arms, d.exp.Baseline())
+	}
+	return arms
+}
+
+func (d *data) rejectedOf(gate *GateResult) int {
+	sum := 0
+	for point := range d.exp.Points {
+		if d.exp.Points[point].Key == gate.Point {
+			for _, arm := range d.gateArms(gate) {
+				sum += d.rejected[cell{point, arm}]
+			}
+		}
+	}
+	return sum
+}
+
+// rejectionDecides doubts a gate that is decided by what was left out. With everything counted the gate may be less sure, as
+// a neighbour widens its interval, but its estimate must not have moved: around it, too, an interval as wide as the one
+// without the rejected trials has to keep to the same side of the bound.
+func rejectionDecides(_ *data, _ *judgement, gate *GateResult) string {
+	again := gate.WithRejected
+	if again == nil || again.Outcome == gate.Outcome {
+		return ""
+	}
+	with := "with the " + count(again.Rejected, "trial") + " that noise limits leave out it is "
+	if again.Estimate == nil || again.Estimate.Low == nil || again.Estimate.High == nil {
+		return with + string(again.Outcome)
+	}
+	with += fmt.Sprintf("%s, %s", describe(again.Estimate), again.Outcome)
+	if decisive(again.Outcome) {
+		return with
+	}
+	low, high := recentred(gate.Estimate, again.Estimate.Value)
+	bound := *gate.Bound
+	above, below := low > bound, high < bound
+	atLeast := gate.Op == assayv1alpha1.RatioAtLeast || gate.Op == assayv1alpha1.AtLeast
+	if keeps := above && atLeast == (gate.Outcome == assayv1alpha1.VerdictGo) || below && atLeast != (gate.Outcome == assayv1alpha1.VerdictGo); keeps {
+		return ""
+	}
+	return with + ", and leaving them out must not be what decides"
+}
+
+// recentred moves an interval to another estimate: by a factor where all is positive, as ratios and times are compared, else by a
+// difference.
+func recentred(e *Estimate, value float64) (low, high float64) {
+	if *e.Low > 0 && value > 0 {
+		by := value / e.Value
+		return *e.Low * by, *e.High * by
+	}
+	by := value - e.Value
+	return *e.Low + by, *e.High + by
+}
+
+// rejectedUnevenly doubts a gate whose candidate lost trials to noise limits at another rate than the baseline did, at its point or over
+// all points: a neighbour does not choose. One who was seen beside one of the two only is not known to be a neighbour. Where the
+// gate says the same with every trial counted, nothing was gained by it, and a warning is enough.
+func rejectedUnevenly(d *data, _ *judgement, gate *GateResult) string {
+	baseline, arm := d.exp.Baseline(), armIndex(d.exp, gate.Candidate)
+	if gate.WithRejected == nil || gate.WithRejected.Outcome == gate.Outcome || baseline < 0 || arm == baseline {
+		return ""
+	}
+	type tally struct{ rejected, of int }
+	over := func(arm int, at string, everywhere bool) (sum tally) {
+		for point := range d.exp.Points {
+			if c := (cell{point, arm}); everywhere || d.exp.Points[point].Key == at {
+				sum.rejected += d.rejected[c]
+				sum.of += d.rejected[c] + len(d.trials[c])
+			}
+		}
+		return sum
+	}
+	for _, everywhere := range []bool{true, false} {
+		level, where := unevenLevel, "over all points"
+		if !everywhere {
+			// Each point is a chance of its own.
+			level, where = unevenLevel/float64(len(d.exp.Points)), "at "+pointName(gate.Point)
+		}
+		mine, theirs := over(arm, gate.Point, everywhere), over(baseline, gate.Point, everywhere)
+		if p := fisher(mine.rejected, mine.of, theirs.rejected, theirs.of); p < level || (mine.rejected == 0) != (theirs.rejected == 0) {
+			return fmt.Sprintf("noise limits leave out %d of %d trials of %s and %d of %d of %s %s (Fisher's exact test, p = %.2g), and with them it is %s",
+				mine.rejected, mine.of, gate.Candidate, theirs.rejected, theirs.of, d.exp.Arms[baseline].Name, where, p, gate.WithRejected.Outcome)
+		}
+	}
+	return ""
+}
+
+// judgeConstraintTwice is judgeConstraint for a load of a search: with the rejected trials, too, the estimate must lie on the side that
+// the trials used decide for.
+func (d *data) judgeConstraintTwice(c cell, constraint assayv1alpha1.Constraint) (outcome search.Outcome, breached bool) {
+	outcome, breached = d.judgeConstraint(c, constraint)
+	if d.rejected[c] == 0 || outcome == search.Uncertain {
+		return outcome, breached
+	}
+	again, breachedAgain := d.everything.judgeConstraint(c, constraint)
+	if again != outcome && (again != search.Uncertain || breachedAgain != breached) {
+		return search.Uncertain, breached
+	}
+	return outcome, breached
+}
+
+func count(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

@@ -1,0 +1,112 @@
+package calibrate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// blocks is how many blocks a run took on average, and how many it might.
+func (t RealTally) blocks() string {
+	if len(t.Runs) == 0 {
+		return "-"
+	}
+	sum := 0
+	for _, run := range t.Runs {
+		sum += run.Blocks
+	}
+	text := fmt.Sprintf("%.1f", float64(sum)/float64(len(t.Runs)))
+	if t.Budget > 0 {
+		text += fmt.Sprintf(" of %d", t.Budget)
+	}
+	return text
+}
+
+// power is the share of the runs that found the effect.
+func (t RealTally) power() Share {
+	found := 0
+	for _, run := range t.Runs {
+		if run.Verdict == assayv1alpha1.VerdictNoGo {
+			found++
+		}
+	}
+	return NewShare(found, len(t.Runs))
+}
+
+// used is the share of the measured trials that count.
+func (t RealTally) used() Share {
+	used, of := 0, 0
+	for _, run := range t.Runs {
+		used, of = used+run.Used, of+run.Measured
+	}
+	return NewShare(used, of)
+}
+
+// overAll is the median of the gates' half widths over those of the same ledger with nothing rejected, with its smallest and its
+// largest; false without a gate that has both.
+func (t RealTally) overAll() (median, low, high float64, gates int) {
+	var all []float64
+	for _, run := range t.Runs {
+		for _, arm := range run.Arms {
+			if arm.OverAll != nil {
+				all = append(all, *arm.OverAll)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return 0, 0, 0, 0
+	}
+	slices.Sort(all)
+	return all[(len(all)-1)/2], all[0], all[len(all)-1], len(all)
+}
+
+// ArmsTable is the tallies of runs with many arms as a Markdown table; empty without one.
+func ArmsTable(tallies []RealTally) string {
+	var out strings.Builder
+	for _, t := range tallies {
+		if t.Arms == 0 {
+			continue
+		}
+		if out.Len() == 0 {
+			out.WriteString("\n| arms | runs | blocks | trials used | half width over that with nothing rejected: median | smallest | largest | candidates judged wrong | coverage of 95 % |\n")
+			out.WriteString("| --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
+		}
+		falseGo, falseNoGo, _ := t.Counts()
+		candidates, covered := 0, 0
+		for _, run := range t.Runs {
+			for _, arm := range run.Arms {
+				candidates++
+				if arm.Covered {
+					covered++
+				}
+			}
+		}
+		median, low, high, _ := t.overAll()
+		fmt.Fprintf(&out, "| %d | %d | %s | %s | %.3f | %.3f | %.3f | %s | %s |\n", t.Arms, len(t.Runs), t.blocks(), t.used(), median, low, high,
+			NewShare(falseGo+falseNoGo, candidates), NewShare(covered, candidates))
+	}
+	return out.String()
+}
+
+// RealPower is the figure of the runs whose candidate is truly slower by the effect, within their budget of blocks.
+func RealPower(t RealTally) Figure {
+	out := figure(RealPowerFigure, t.power())
+	out.Note = fmt.Sprintf("NoGo of runs in which it is right, %s blocks", t.blocks())
+	return out
+}
+
+// RealArms are the figures of the runs with many arms on a quiet machine.
+func RealArms(t RealTally) []Figure {
+	out := []Figure{figure(UsedShareFigure, t.used())}
+	if median, low, high, gates := t.overAll(); gates > 0 {
+		out = append(out, Figure{Figure: OverAllFigure, Value: median, Unit: "1", Low: low, High: high, Samples: gates, Note: "median over gates; low and high are the smallest and the largest"})
+	}
+	return out
+}
+
+// Figure is the share of candidates that are slower over all their trials became Go by having their noise left out.
+func (s SelfNoise) Figure() Figure {
+	return figure(SelfNoiseFigure, NewShare(s.FalseGo, s.Runs))
+}

@@ -1,0 +1,160 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+// SelfNoise counts the runs of candidates that disturb some of their own trials, are quick in the others, and over all trials are
+// slower than their baseline: a Go is false.
+type SelfNoise struct {
+	Runs, FalseGo int
+}
+
+// Honest counts the runs beside a neighbour who hits both arms alike.
+type Honest struct {
+	Runs, Right, Wrong int
+}
+
+// signs are the readings by which a disturbance shows: each alone, and all together.
+var signs = []simulate.Neighbour{
+	{Throttled: 0.4}, {PressureMemory: 0.4}, {PressureIO: 0.6}, {OtherWork: 0.4}, {Steal: 0.2}, {Canary: 2}, {Spin: 2},
+	{Throttled: 0.4, PressureMemory: 0.4, PressureIO: 0.6, OtherWork: 0.4, Steal: 0.2, Canary: 2, Spin: 2},
+}
+
+// sizes of the designs that are tried.
+var sizes = []int32{8, 10, 20, 30}
+
+// lightest and heaviest are the least and the most that a candidate does to itself: of 10 % to 50 % of its trials, each 5 % to 100 % slower.
+const (
+	lightestShare, heaviestShare = 0.10, 0.50
+	lightestSlow, heaviestSlow   = 0.05, 1.00
+	// What it is slower over all its trials, as a logarithm.
+	leastLoss, mostLoss = 0.002, 0.16
+)
+
+// AttackBySelfNoise judges random instances of such candidates.
+func AttackBySelfNoise(runs int, seed uint64) (SelfNoise, error) {
+	out := SelfNoise{}
+	for i := range runs {
+		random := rand.New(rand.NewPCG(seed, uint64(i)))
+		between := func(low, high float64) float64 { return low + (high-low)*random.Float64() }
+		disturbance := signs[i%len(signs)]
+		disturbance.Slowdown = 1 + between(lightestSlow, heaviestSlow)
+		share, truth := between(lightestShare, heaviestShare), between(leastLoss, mostLoss)
+		l, err := newRejectionRun(sizes[i/len(signs)%len(sizes)])
+		if err != nil {
+			return out, err
+		}
+		// What is left of the loss is the candidate's own speed: its other trials may well be faster than the baseline.
+		trials := l.trials("new")
+		hit := max(1, int(math.Round(share*float64(trials))))
+		// In every other run its baseline has as many such readings, which do it no harm: what is left out is the same in both.
+		masked := i/len(signs)/len(sizes)%2 == 1
+		own := truth - float64(hit)/float64(trials)*math.Log(disturbance.Slowdown)
+		found := l.judge(own, random, func(attempts map[string][]*record.Attempt) {
+			for _, arm := range []string{"old", "new"} {
+				of := attempts[arm]
+				random.Shuffle(len(of), func(a, b int) { of[a], of[b] = of[b], of[a] })
+				harm := disturbance
+				if arm == "old" {
+					harm.Slowdown = 1
+				}
+				if arm == "old" && !masked {
+					continue
+				}
+				for _, attempt := range of[:min(hit, len(of))] {
+					harm.Disturb(attempt)
+				}
+			}
+		})
+		out.Runs++
+		if found.Verdict == assayv1alpha1.VerdictGo {
+			out.FalseGo++
+		}
+	}
+	return out, nil
+}
+
+// BesideNeighbours judges runs beside somebody else who is there in a share of all trials' time, whatever arm they are of, and slows
+// those down; the candidate is faster by a gain.
+func BesideNeighbours(runs int, seed uint64, blocks int32, share, slowdown, gain float64) (Honest, error) {
+	out := Honest{}
+	for i := range runs {
+		random := rand.New(rand.NewPCG(seed, uint64(i)))
+		neighbour := simulate.Neighbour{Slowdown: slowdown, OtherWork: 0.4}
+		l, err := newRejectionRun(blocks)
+		if err != nil {
+			return out, err
+		}
+		found := l.judge(-math.Log1p(gain), random, func(attempts map[string][]*record.Attempt) {
+			for _, arm := range []string{"old", "new"} {
+				for _, attempt := range attempts[arm] {
+					if random.Float64() < share {
+						neighbour.Disturb(attempt)
+					}
+				}
+			}
+		})
+		out.Runs++
+		switch found.Verdict {
+		case assayv1alpha1.VerdictGo:
+			out.Right++
+		case assayv1alpha1.VerdictNoGo:
+			out.Wrong++
+		}
+	}
+	return out, nil
+}
+
+// rejectionRun is a run of two arms on a quiet machine, whose trials can be disturbed before it is judged.
+type rejectionRun struct {
+	exp  *experiment.Experiment
+	wave *record.Wave
+}
+
+func newRejectionRun(blocks int32) (*rejectionRun, error) {
+	exp, err := simulate.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Design.Blocks.Min = blocks })
+	if err != nil {
+		return nil, err
+	}
+	wave, err := plan.BuildStep(exp, 0, 0, plan.Next(exp, nil, plan.Findings{}), lanes)
+	if err != nil {
+		return nil, fmt.Errorf("%d blocks: %w", blocks, err)
+	}
+	return &rejectionRun{exp, wave}, nil
+}
+
+// trials are how many the run has of an arm.
+func (l *rejectionRun) trials(arm string) int {
+	sum := 0
+	for _, block := range l.wave.Blocks {
+		for _, index := range block.Order {
+			if l.wave.Arms[l.wave.Cells[index].Arm].Name == arm {
+				sum++
+			}
+		}
+	}
+	return sum
+}
+
+// judge runs it with a candidate that takes exp(own) times as long where nothing disturbs it.
+func (l *rejectionRun) judge(own float64, random *rand.Rand, disturb func(attempts map[string][]*record.Attempt)) *analysis.Analysis {
+	world := simulate.NewWorld(simulate.Scenario{Name: "selfnoise", Trial: 0.01}, own, random.Uint64(), random.Uint64())
+	attempts := world.Run(l.exp, l.wave)
+	byArm := map[string][]*record.Attempt{}
+	for i := range attempts {
+		attempts[i].Noise = simulate.Quiet(attempts[i].DurationSeconds)
+		byArm[attempts[i].Arm] = append(byArm[attempts[i].Arm], &attempts[i])
+	}
+	disturb(byArm)
+	return analysis.Analyze(l.exp, record.Evidence{Waves: []record.Wave{*l.wave}, Attempts: attempts}, l.wave.Wave)
+}

@@ -1,0 +1,102 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/noise"
+)
+
+// TwiceHeader and ArmNoiseHeader belong to the rows of Twice and ArmNoise.
+var (
+	TwiceHeader    = []string{"gate", "candidate", "point", "without them", "estimate", "with them", "estimate", "trials rejected"}
+	ArmNoiseHeader = []string{"arm", "trials", "rejected", "beyond a limit"}
+)
+
+// Twice says what the gates say with the trials that noise limits reject, and has a row for every gate that says something else then.
+// It is empty if nothing was rejected.
+func Twice(found *analysis.Analysis) (says string, rows [][]string) {
+	judged := 0
+	for _, gate := range found.Gates {
+		again := gate.WithRejected
+		if again == nil {
+			continue
+		}
+		judged++
+		if again.Outcome != again.Without {
+			rows = append(rows, []string{
+				gate.Gate, gate.Candidate, gate.Point, verdictName(again.Without), analysis.Describe(gate.Estimate),
+				verdictName(again.Outcome), analysis.Describe(again.Estimate), strconv.Itoa(again.Rejected),
+			})
+		}
+	}
+	switch {
+	case judged == 0:
+		return "", nil
+	case len(rows) == 0:
+		return "Every gate says the same with the trials that noise limits reject.", nil
+	default:
+		return fmt.Sprintf("%d of %d gates say something else with the trials that noise limits reject. A gate stays decided only where its estimate keeps to its side with them:", len(rows), judged), rows
+	}
+}
+
+// ArmNoise has a row for every arm, if any of them had a trial beyond a noise limit.
+func ArmNoise(found *analysis.Analysis) [][]string {
+	var rows [][]string
+	any := false
+	for _, arm := range found.Noise {
+		kinds := ""
+		for _, kind := range noise.Kinds {
+			if n := arm.Beyond[kind]; n > 0 {
+				if kinds != "" {
+					kinds += ", "
+				}
+				kinds += fmt.Sprintf("%s %d", kind, n)
+				any = true
+			}
+		}
+		rows = append(rows, []string{arm.Arm, strconv.Itoa(arm.Trials), strconv.Itoa(arm.Rejected), kinds})
+	}
+	if !any {
+		return nil
+	}
+	return rows
+}
+
+// twice is the gates with and without the rejected trials.
+func (v *view) twice(out *document) {
+	says, rows := Twice(v.found)
+	if says == "" {
+		return
+	}
+	out.line("\n%s", says)
+	if len(rows) > 0 {
+		out.line("")
+		out.table(TwiceHeader, rows)
+	}
+}
+
+// twiceLines are the same for a terminal.
+func twiceLines(found *analysis.Analysis) []string {
+	says, _ := Twice(found)
+	if says == "" {
+		return nil
+	}
+	lines := []string{says}
+	for _, gate := range found.Gates {
+		if again := gate.WithRejected; again != nil && again.Outcome != again.Without && gate.Severity == assayv1alpha1.Blocking {
+			lines = append(lines, fmt.Sprintf("  %s of %s at %s: without them %s %s, with %d of them %s %s", gate.Gate, gate.Candidate, pointOf(gate.Point),
+				again.Without, analysis.Describe(gate.Estimate), again.Rejected, again.Outcome, analysis.Describe(again.Estimate)))
+		}
+	}
+	return lines
+}
+
+func pointOf(key string) string {
+	if key == "" {
+		return "the only point"
+	}
+	return key
+}
