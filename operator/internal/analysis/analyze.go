@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"time"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
@@ -72,7 +74,10 @@ type data struct {
 	// measured are the blocks of a cell in which a trial was measured and counts, failed ones included.
 	measured map[cell]map[string]bool
 	// nodes are the nodes of the blocks; empty when unknown.
-	nodes      map[string]string
+	nodes map[string]string
+	// started is when the first trial of a block began.
+	started    map[string]time.Time
+	clocks     map[clockOf]Resolution
 	lost       map[cell]loss
 	histograms map[*record.Histogram][]bar
 
@@ -99,7 +104,7 @@ func newData(exp *experiment.Experiment, chosen *selection, in func(block string
 	d := &data{
 		exp: exp, confidence: confidence(exp), gateConfidence: gateConfidence(exp),
 		trials: map[cell][]*record.Attempt{}, measured: map[cell]map[string]bool{}, nodes: map[string]string{},
-		lost: chosen.lost, histograms: chosen.histograms,
+		started: map[string]time.Time{}, clocks: map[clockOf]Resolution{}, lost: chosen.lost, histograms: chosen.histograms,
 		series: map[quantity]map[string][]float64{}, comparisons: map[comparison]inference{}, levels: map[quantity]inference{},
 	}
 	for _, attempt := range chosen.used {
@@ -109,6 +114,9 @@ func newData(exp *experiment.Experiment, chosen *selection, in func(block string
 		c := chosen.cells[attempt]
 		d.trials[c] = append(d.trials[c], attempt)
 		d.nodes[attempt.Block] = nodeOf(attempt)
+		if first, ok := d.started[attempt.Block]; !ok || attempt.StartedAt.Before(first) {
+			d.started[attempt.Block] = attempt.StartedAt
+		}
 		d.sawMeasured(c, attempt.Block)
 	}
 	for attempt, kind := range chosen.kinds {

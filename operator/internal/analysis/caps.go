@@ -10,6 +10,8 @@ import (
 // one set of blocks and says why it doubts a gate's decision; empty where it does not.
 var caps = []func(d *data, j *judgement, gate *GateResult) string{
 	movedControl,
+	sequentialOrder,
+	dependentPercentile,
 }
 
 // capGates takes the decision from every gate that a finding doubts. Outputs that differ, differ: nothing caps those.
@@ -26,4 +28,13 @@ func capGates(d *data, j *judgement) {
 			}
 		}
 	}
+}
+
+// sequentialOrder doubts every decision of a run whose arms kept their places in the block: what the place does to a trial
+// (warming, throttling, a neighbour's rhythm) then looks like the arm, and no number of blocks tells them apart.
+func sequentialOrder(d *data, _ *judgement, _ *GateResult) string {
+	if d.exp.Spec.Design.Order != assayv1alpha1.OrderSequential || len(d.exp.Arms) < 2 {
+		return ""
+	}
+	return "every block ran the arms in the same order (spec.design.order: Sequential), so that what their place does looks like what they do"
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 )
@@ -486,7 +487,7 @@ func TestCoverageOverNodes(t *testing.T) {
 		random := rand.New(rand.NewPCG(7, uint64(nodes)))
 		covered, byBlocks := 0, 0
 		for range runs {
-			d := &data{confidence: 0.95, nodes: map[string]string{}}
+			d := &data{exp: &experiment.Experiment{}, confidence: 0.95, gateConfidence: 0.995, nodes: map[string]string{}}
 			differences := map[string]float64{}
 			for node := range nodes {
 				shift := 0.02 * random.NormFloat64()
@@ -497,7 +498,7 @@ func TestCoverageOverNodes(t *testing.T) {
 				}
 			}
 			pooled := studentInference(differences, 0.95, true)
-			found := d.acrossNodes(differences, pooled)
+			found := d.overBlocks(differences, spread{}, true, true)
 			if found.low <= 1 && 1 <= found.high {
 				covered++
 			}

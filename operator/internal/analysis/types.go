@@ -107,8 +107,11 @@ type GateResult struct {
 	// MinimumDetectableEffect is relative: 0.01 is one per cent.
 	MinimumDetectableEffect *float64 `json:"minimumDetectableEffect,omitempty"`
 	// MoreBlocks is how many further blocks it would take to decide; only with Inconclusive.
-	MoreBlocks *int   `json:"moreBlocks,omitempty"`
-	Message    string `json:"message"`
+	MoreBlocks *int `json:"moreBlocks,omitempty"`
+	// Series and Resolution are those of the quantity judged.
+	Series     *BlockSeries `json:"series,omitempty"`
+	Resolution *Resolution  `json:"resolution,omitempty"`
+	Message    string       `json:"message"`
 }
 
 // ArmResult is one metric of one arm at one point.
@@ -138,6 +141,10 @@ type RatioResult struct {
 	PerNode []NodeResult `json:"perNode,omitempty"`
 	// NodesDiffer says that the nodes differ by more than their blocks explain; the interval then allows for it.
 	NodesDiffer bool `json:"nodesDiffer,omitempty"`
+	// Series is what the block-paired differences do over the run; absent with too few blocks to tell.
+	Series *BlockSeries `json:"series,omitempty"`
+	// Resolution is what the clock of the metric can tell; absent where none shows.
+	Resolution *Resolution `json:"resolution,omitempty"`
 }
 
 // NodeResult is a ratio on one node.

@@ -77,7 +77,11 @@ func Simulate(scenario simulate.Scenario, runs int, seed uint64, workers int) ([
 		return nil, err
 	}
 	var out []Tally
-	for _, effect := range Effects {
+	effects := scenario.Effects
+	if effects == nil {
+		effects = Effects
+	}
+	for _, effect := range effects {
 		outcomes := make([]outcome, runs)
 		errs := make([]error, runs)
 		next := make(chan int)
