@@ -27,7 +27,10 @@ func Analyze(exp *experiment.Experiment, evidence record.Evidence, wave int) *An
 	findLostBlocks(out, d, chosen, evidence)
 	out.Search = searchResults(d, chosen, parity, evidence.Waves)
 	out.Predicted = comparePredictions(d, parity)
-	out.Best = bestCandidate(out, exp)
+	if out.BestOf = bestCandidates(d, out); len(out.BestOf) == 1 {
+		out.Best, out.BestOf = out.BestOf[0], nil
+	}
+	out.Unseen = d.unseen(out.ValidBlocks)
 	out.Warnings = warnings(d, chosen, parity, out)
 	out.Usage = usageOf(exp, chosen, evidence, wave)
 	return out

@@ -49,12 +49,15 @@ func timed(unit string) (is, rate bool) {
 	case "s", "ms", "us", "µs", "μs", "ns", "min", "h", "seconds":
 		return true, false
 	}
-	_, per, ok := strings.Cut(unit, "/")
-	if ok {
-		is, _ = timed(per)
-		return is, is
+	of, per, ok := strings.Cut(unit, "/")
+	if !ok {
+		return unit == "Hz", unit == "Hz"
 	}
-	return unit == "Hz", unit == "Hz"
+	if is, _ = timed(of); is {
+		return true, false
+	}
+	is, _ = timed(per)
+	return is, is
 }
 
 // onClock widens the interval of a quantity, or of the ratio of several, by what their clock cannot tell.
@@ -167,13 +170,14 @@ func (d *data) readings(q quantity, rate bool) (out []float64, averaged bool) {
 }
 
 // commonStep is the largest step of which all values are multiples, by Euclid's algorithm for numbers known up to a tolerance;
-// 0 when there is none. Times are often differences of large numbers, so that the tolerance grows until one is found.
+// 0 when there is none. Times are often differences of large numbers, which have a fine step of their own, so that a coarse one is
+// looked for first and with more tolerance.
 func commonStep(values []float64) float64 {
 	largest := values[len(values)-1]
-	for _, tolerance := range []float64{1e-9, 1e-7, 1e-5} {
-		// With few values some step fits them by accident if only it is fine enough.
+	for _, tolerance := range []float64{1e-3, 1e-4, 1e-5, 1e-7, 1e-9} {
+		// A few values have some step by accident, if they need not fit it well.
 		if tolerance > 1e-9 && len(values) < 4 {
-			break
+			continue
 		}
 		step := 0.0
 		for _, value := range values {

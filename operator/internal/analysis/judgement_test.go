@@ -396,9 +396,9 @@ func TestTheRunIsGoOnlyBeyondTheChancesItHad(t *testing.T) {
 	// A candidate whose gate holds narrowly, alone and as one of two.
 	one := gainAt8("1.5")
 	one.Candidate = "fused-m4r"
-	machine := simulate.Machine{Seed: 3, Noise: simulate.Noise{Block: 0.02, Arm: 0.03, Trial: 0.01, Sample: 0.01}, Seconds: func(point record.Point, arm string) float64 {
+	machine := simulate.Machine{Seed: 3, Noise: simulate.Noise{Block: 0.02, Arm: 0, Trial: 0.045, Sample: 0.01}, Seconds: func(point record.Point, arm string) float64 {
 		if arm == "fused-m4r" {
-			return simulate.ScanSeconds(point, "loop") / 1.58
+			return simulate.ScanSeconds(point, "loop") / 1.62
 		}
 		return simulate.ScanSeconds(point, "loop")
 	}}

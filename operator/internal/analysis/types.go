@@ -3,6 +3,8 @@
 package analysis
 
 import (
+	"strings"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -24,7 +26,9 @@ type Analysis struct {
 	Seed           int64   `json:"seed"`
 	// Verdict is what the run ends with if it ends here. With design.confirm it is Go or NoGo only once confirmed.
 	Verdict assayv1alpha1.Verdict `json:"verdict,omitempty"`
-	Best    string                `json:"best,omitempty"`
+	// Best is the Go candidate that gains most, if it does so beyond doubt; else BestOf are those that may be the best.
+	Best   string   `json:"best,omitempty"`
+	BestOf []string `json:"bestOf,omitempty"`
 	// Screened is what the screening blocks alone say; only with design.confirm, and only when they say Go or NoGo by times, so
 	// that there is something to confirm. Until it is confirmed, Verdict is Inconclusive.
 	Screened assayv1alpha1.Verdict `json:"screened,omitempty"`
@@ -62,6 +66,8 @@ type Analysis struct {
 	ConfirmLostBlocks int `json:"confirmLostBlocks,omitempty"`
 	// Search is the answer for every arm; only with spec.search.
 	Search []SearchResult `json:"search,omitempty"`
+	// Unseen says what so many blocks cannot have seen.
+	Unseen string `json:"unseen,omitempty"`
 	// Usage is what the measuring itself was like; absent in analyses older than the field.
 	Usage *Usage `json:"usage,omitempty"`
 }
@@ -201,4 +207,12 @@ type Trials struct {
 type Exclusion struct {
 	Attempt string `json:"attempt"`
 	Reason  string `json:"reason"`
+}
+
+// BestText names the best candidate, or those that may be it.
+func (a *Analysis) BestText() string {
+	if a.Best != "" {
+		return a.Best
+	}
+	return strings.Join(a.BestOf, " or ")
 }

@@ -24,6 +24,7 @@ func Scenarios() []Scenario {
 		{Name: "unequal", Claimed: true, Trial: cv, Candidate: 3, What: "the candidate three times as noisy"},
 		{Name: "mixed", Claimed: true, Trial: cv, Shape: Heavy, Block: 0.05, Drift: 0.02, First: 0.01, What: "heavy tails, blocks, drift and slow first trials together"},
 		{Name: "nodes", Claimed: true, Trial: cv, Nodes: 3, NodeSpeed: 0.1, What: "three nodes whose speeds are 10 % apart"},
+		{Name: "node-slots", Claimed: true, Trial: cv, Nodes: 2, First: 0.005, What: "two nodes, and the first trial of every block 0.5 % slower"},
 		{Name: "null-arm", Claimed: true, Trial: cv, Design: nullArm, What: "quiet, with a null arm"},
 		{Name: "adaptive", Claimed: true, Trial: cv, Block: 0.05, Design: stop, What: "blocks, and repeated until the half width is 1 %"},
 		{Name: "adaptive-heavy", Claimed: true, Trial: cv, Shape: Heavy, Design: stop, What: "heavy tails, and repeated until the half width is 1 %"},

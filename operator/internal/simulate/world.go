@@ -10,6 +10,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -154,18 +155,30 @@ var (
 	worldEnvironment = record.Environment{Hard: map[string]any{"cpuModel": "simulated"}, Soft: map[string]any{"runnerVersion": "simulated"}}
 )
 
-// Run executes the blocks of a wave. On several nodes it also writes their leases into the wave.
+// Lanes are those that the planner gives blocks to: one of every node, told apart by its lease's token.
+func (s Scenario) Lanes() []plan.Lane {
+	if s.Nodes == 0 {
+		return []plan.Lane{{}}
+	}
+	var out []plan.Lane
+	for node := range s.Nodes {
+		out = append(out, plan.Lane{Node: fmt.Sprintf("node-%d", node), Token: int64(node + 1)})
+	}
+	return out
+}
+
+// Run executes the blocks of a wave.
 func (w *World) Run(exp *experiment.Experiment, wave *record.Wave) []record.Attempt {
 	const correlation = 0.9
 	s := w.scenario
 	var out []record.Attempt
 	for b := range wave.Blocks {
 		block := &wave.Blocks[b]
-		node := w.blocks % max(1, s.Nodes)
-		w.blocks++
-		if s.Nodes > 0 {
-			block.Lease = &record.Lease{Node: fmt.Sprintf("node-%d", node), Token: 1}
+		node := 0
+		if block.Lease != nil {
+			node = int(block.Lease.Token) - 1
 		}
+		w.blocks++
 		shared := s.Block*w.random.NormFloat64() + w.speed[node]
 		own := w.candidate()
 		for slot, index := range block.Order {
