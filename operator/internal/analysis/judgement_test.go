@@ -447,6 +447,9 @@ func TestNodes(t *testing.T) {
 		"of three nodes that differ the interval rests on the nodes": {
 			nodes: []string{"a", "b", "c"}, slower: map[string]float64{"b": 0.06, "c": 0.12}, blocks: 12, differ: true, perNode: 3, outcome: inconclusive, warning: "the interval rests on the nodes",
 		},
+		"nodes with two blocks each take part": {
+			nodes: []string{"a", "b"}, slower: map[string]float64{"b": 0.2}, blocks: 4, differ: true, perNode: 2, outcome: inconclusive, warning: "the interval spans both",
+		},
 		"a node with too few blocks to tell is left alone": {nodes: []string{"a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "b"}, slower: map[string]float64{"b": 0.2}, blocks: 12, perNode: 2, outcome: goes},
 	}
 	for name, c := range cases {

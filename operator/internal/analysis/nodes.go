@@ -26,7 +26,7 @@ func nodeOf(attempt *record.Attempt) string {
 }
 
 // acrossNodes lets several nodes speak for themselves. Of gives the inference that rests on some of the blocks alone; a node
-// takes part with two blocks, its standard error resting on the variance within all nodes as long as it has fewer than three.
+// takes part with two blocks, as its standard error rests on the variance within all nodes.
 //
 // Paired numbers compare arms inside a block, so that a node's speed cancels: only nodes that differ by more than their blocks
 // explain widen the interval. Of three and more nodes it becomes a random-effects interval over nodes (DerSimonian and Laird
@@ -73,18 +73,16 @@ func (d *data) acrossNodes(pooled inference, blocks []string, paired bool, of fu
 	return pooled.at(d.confidence)
 }
 
-// poolWithin gives nodes with fewer than three blocks the standard error that the variance within all nodes makes, and an
-// interval of their own.
+// poolWithin gives every node the standard error that the variance within all nodes makes, and an interval of its own.
 func poolWithin(nodes []inference) []inference {
 	within, df := varianceWithin(nodes)
 	if df == 0 {
 		return nodes
 	}
 	for i := range nodes {
-		if node := &nodes[i]; node.blocks < minBlocks {
-			node.se, node.df, node.reason = math.Sqrt(within/float64(node.blocks)), df, ""
-			node.student(node.scale(node.value))
-		}
+		node := &nodes[i]
+		node.se, node.df, node.reason = math.Sqrt(within/float64(node.blocks)), df, ""
+		node.student(node.scale(node.value))
 	}
 	return nodes
 }
