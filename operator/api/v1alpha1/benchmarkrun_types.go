@@ -239,6 +239,21 @@ type Design struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	ControlPhases []string `json:"controlPhases,omitempty"`
 
+	// rareSlowdown is how much slower a block of a candidate may be that happens too rarely to be seen, e.g. "20%". Gates are then
+	// Go only if they hold also when such blocks are as frequent as the blocks that ran cannot exclude. Without it a verdict says
+	// nothing of what happens in fewer than one block in as many as ran.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?%$`
+	// +kubebuilder:validation:MaxLength=16
+	RareSlowdown string `json:"rareSlowdown,omitempty"`
+
+	// blockCorrelation is how strongly neighbouring blocks of an arm may depend on each other, beyond what pairing takes out, e.g.
+	// "0.85". Gates are then judged by intervals that hold up to that correlation, which are several times wider. Without it
+	// they are widened where dependence shows, and ten blocks show little of it.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^0(\.[0-9]{1,4})?$`
+	BlockCorrelation string `json:"blockCorrelation,omitempty"`
+
 	// stop adds blocks until the intervals are narrow enough; without it the run has blocks.min valid blocks.
 	// +optional
 	Stop *Stop `json:"stop,omitempty"`
@@ -954,9 +969,10 @@ type BenchmarkRunStatus struct {
 	// +optional
 	Verdict Verdict `json:"verdict,omitempty"`
 
-	// best names the candidate with the largest gain among those that are Go.
+	// best names the candidate that gains most among those that are Go, if no other one may gain as much; else those that may be
+	// the best, joined by "or".
 	// +optional
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MaxLength=256
 	Best string `json:"best,omitempty"`
 
 	// gain of the best candidate, else of the first: "13.2x [12.9, 13.5]".

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"slices"
+	"time"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
@@ -27,7 +28,10 @@ func Analyze(exp *experiment.Experiment, evidence record.Evidence, wave int) *An
 	findLostBlocks(out, d, chosen, evidence)
 	out.Search = searchResults(d, chosen, parity, evidence.Waves)
 	out.Predicted = comparePredictions(d, parity)
-	out.Best = bestCandidate(out, exp)
+	if out.BestOf = bestCandidates(d, out); len(out.BestOf) == 1 {
+		out.Best, out.BestOf = out.BestOf[0], nil
+	}
+	out.Unseen = d.unseen(out.ValidBlocks)
 	out.Warnings = slices.Concat(warnings(d, chosen, parity, out), selfReportWarnings(d), unfinishedWarnings(evidence.Unfinished))
 	out.Usage = usageOf(exp, chosen, evidence, wave)
 	return out
@@ -78,6 +82,9 @@ type data struct {
 	measured map[cell]map[string]bool
 	// nodes are the nodes of the blocks; empty when unknown.
 	nodes map[string]string
+	// started is when the first trial of a block began.
+	started map[string]time.Time
+	clocks  map[clockOf]Resolution
 	// lost is what every cell lost of the whole run, and completed how many of its trials that ran gave a result.
 	lost       map[cell]balance
 	completed  map[cell]*completion
@@ -122,6 +129,7 @@ func dataOf(exp *experiment.Experiment, chosen *selection, attempts []*record.At
 	d := &data{
 		exp: exp, confidence: confidence(exp), gateConfidence: gateConfidence(exp),
 		trials: map[cell][]*record.Attempt{}, rejected: map[cell]int{}, measured: map[cell]map[string]bool{}, nodes: map[string]string{},
+		started: map[string]time.Time{}, clocks: map[clockOf]Resolution{},
 		lost: chosen.lost, completed: chosen.completions(nil), timedOut: timedOut{}, gaps: chosen.gaps, histograms: chosen.histograms,
 		series: map[quantity]map[string][]float64{}, comparisons: map[comparison]inference{}, levels: map[quantity]inference{},
 	}
@@ -132,6 +140,9 @@ func dataOf(exp *experiment.Experiment, chosen *selection, attempts []*record.At
 		c := chosen.cells[attempt]
 		d.trials[c] = append(d.trials[c], attempt)
 		d.nodes[attempt.Block] = nodeOf(attempt)
+		if first, ok := d.started[attempt.Block]; !ok || attempt.StartedAt.Before(first) {
+			d.started[attempt.Block] = attempt.StartedAt
+		}
 		d.sawMeasured(c, attempt.Block)
 	}
 	for attempt, kind := range chosen.kinds {

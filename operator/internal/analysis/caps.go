@@ -15,6 +15,8 @@ var caps = []func(d *data, j *judgement, gate *GateResult) string{
 	missingWave,
 	rejectedUnevenly,
 	rejectionDecides,
+	sequentialOrder,
+	dependentPercentile,
 }
 
 // capGates takes the decision from every gate that a finding doubts. Outputs that differ, differ, and trials that failed, failed:
@@ -32,4 +34,13 @@ func capGates(d *data, j *judgement) {
 			}
 		}
 	}
+}
+
+// sequentialOrder doubts every decision of a run whose arms kept their places in the block: what the place does to a trial
+// (warming, throttling, a neighbour's rhythm) then looks like the arm, and no number of blocks tells them apart.
+func sequentialOrder(d *data, _ *judgement, _ *GateResult) string {
+	if d.exp.Spec.Design.Order != assayv1alpha1.OrderSequential || len(d.exp.Arms) < 2 {
+		return ""
+	}
+	return "every block ran the arms in the same order (spec.design.order: Sequential), so that what their place does looks like what they do"
 }

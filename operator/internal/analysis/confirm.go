@@ -39,15 +39,37 @@ func confirm(screened, fresh *judgement, parity *parityReport) *judgement {
 		case fresh == nil:
 			candidate.Verdict = assayv1alpha1.VerdictInconclusive
 			candidate.Reason = fmt.Sprintf("screened %s, not confirmed: no confirming block has run yet; screening said: %s", screenedAs, candidate.Reason)
-		case fresh.candidates[i].Verdict == screenedAs:
+		case fresh.candidates[i].Verdict == screenedAs && repeats(screened, fresh, candidate.Name):
 			*candidate = fresh.candidates[i]
 			candidate.Reason += "; screened, and confirmed on fresh blocks"
 		default:
 			*candidate = fresh.candidates[i]
 			candidate.Verdict = assayv1alpha1.VerdictInconclusive
-			candidate.Reason = fmt.Sprintf("screened %s, not confirmed: on the confirming blocks alone it is %s: %s", screenedAs, fresh.candidates[i].Verdict, candidate.Reason)
+			candidate.Reason = fmt.Sprintf("screened %s, not confirmed: on the confirming blocks alone it is %s%s: %s", screenedAs, fresh.candidates[i].Verdict, byOther(screenedAs, fresh.candidates[i].Verdict), candidate.Reason)
 		}
 	}
 	out.verdict = judgeRun(out.candidates)
 	return out
+}
+
+// repeats tells whether the fresh blocks say of some gate that decided the candidate what the screening said of it. Go needs all
+// gates and so the same ones; NoGo needs one, and another one that fails by accident confirms nothing.
+func repeats(screened, fresh *judgement, candidate string) bool {
+	needed := false
+	for i, gate := range screened.gates {
+		if gate.Candidate != candidate || gate.Severity != assayv1alpha1.Blocking || gate.Op == assayv1alpha1.ParityEqual || gate.Outcome != assayv1alpha1.VerdictNoGo {
+			continue
+		}
+		if needed = true; fresh.gates[i].Outcome == assayv1alpha1.VerdictNoGo {
+			return true
+		}
+	}
+	return !needed
+}
+
+func byOther(screened, fresh assayv1alpha1.Verdict) string {
+	if screened != fresh {
+		return ""
+	}
+	return " by another gate, and none that was missed in screening is missed again"
 }

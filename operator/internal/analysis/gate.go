@@ -119,7 +119,8 @@ func judgeTiming(d *data, parity *parityReport, gate assayv1alpha1.Gate, point i
 	} else {
 		found = d.level(mine)
 	}
-	found = found.at(d.gateConfidence)
+	found = d.rarely(found, metric, relative, result.Statistic).at(d.gateConfidence)
+	result.Series, result.Resolution = found.series, found.resolution
 	result.Estimate, result.Confidence = found.estimate(metric.Unit), d.gateConfidence
 	if relative {
 		result.Estimate = found.ratio()
@@ -159,7 +160,7 @@ func decide(found inference, bound, confidence float64, result *GateResult) {
 		result.MoreBlocks = found.moreBlocks(bound, (1-confidence)/2)
 		further := furtherBlocks(result.MoreBlocks)
 		if found.nodesDiffer {
-			further = "the ratio depends on the node, so further nodes would decide and further blocks would not"
+			further = "it depends on the node, so further nodes would decide and further blocks would not"
 		}
 		result.Message = text + ": the interval spans the bound; " + further
 	}

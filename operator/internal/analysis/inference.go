@@ -25,6 +25,11 @@ type inference struct {
 	// perNode and nodesDiffer say what happened between nodes; see nodes.go.
 	perNode     []NodeResult
 	nodesDiffer bool
+	// series says how the blocks behave over the run, and resolution what the clock can tell; see serial.go and clock.go.
+	series     *BlockSeries
+	resolution *Resolution
+	// down and up are how far the ends lie beyond what the spread of blocks explains, on the working scale.
+	down, up float64
 	// ends are the interval's ends at a confidence, on the working scale.
 	ends func(confidence float64) (low, high float64)
 	// tail is the p-value of the one-sided hypothesis that the truth lies at the bound or beyond it, on the side away from
@@ -41,6 +46,48 @@ func (i inference) at(confidence float64) inference {
 	if i.hasInterval() {
 		low, high := i.ends(confidence)
 		i.low, i.high = i.unscale(low), i.unscale(high)
+	}
+	return i
+}
+
+// including reaches over another interval around the same estimate as well: a bound is excluded only if both exclude it.
+func (i inference) including(other inference) inference {
+	ends, tail := i.ends, i.tail
+	i.ends = func(confidence float64) (low, high float64) {
+		low, high = ends(confidence)
+		a, b := other.ends(confidence)
+		return min(low, a), max(high, b)
+	}
+	i.tail = func(bound float64) float64 { return max(tail(bound), other.tail(bound)) }
+	if studentQuantile(0.975, other.df)*other.se > studentQuantile(0.975, i.df)*i.se {
+		i.se, i.df = other.se, other.df
+	}
+	return i
+}
+
+// moved takes the ends further out by fixed distances on the working scale, whatever the confidence.
+func (i inference) moved(down, up float64) inference {
+	if !i.hasInterval() || down == 0 && up == 0 {
+		return i
+	}
+	ends, tail, center := i.ends, i.tail, i.scale(i.value)
+	i.down, i.up = i.down+down, i.up+up
+	i.ends = func(confidence float64) (low, high float64) {
+		low, high = ends(confidence)
+		return low - down, high + up
+	}
+	scale, unscale := i.scale, i.unscale
+	i.tail = func(bound float64) float64 {
+		at := scale(bound)
+		if at > center {
+			at = max(center, at-up)
+		} else {
+			at = min(center, at+down)
+		}
+		if at == center {
+			return 0.5
+		}
+		return tail(unscale(at))
 	}
 	return i
 }
@@ -88,7 +135,7 @@ func (i inference) minimumDetectableEffect(confidence float64) *float64 {
 		return nil
 	}
 	const power = 0.8
-	effect := (studentQuantile((1+confidence)/2, i.df) + studentQuantile(power, i.df)) * i.se
+	effect := (studentQuantile((1+confidence)/2, i.df)+studentQuantile(power, i.df))*i.se + max(i.down, i.up)
 	if i.logarithmic {
 		return finite(math.Expm1(effect))
 	}
@@ -104,7 +151,10 @@ func (i inference) moreBlocks(bound, alpha float64) *int {
 	if i.nodesDiffer {
 		return nil
 	}
-	distance := math.Abs(i.scale(i.value) - i.scale(bound))
+	distance := i.scale(bound) - i.scale(i.value)
+	if distance = max(distance-i.up, -distance-i.down); distance <= 0 {
+		return nil
+	}
 	spread := i.se * math.Sqrt(float64(i.blocks))
 	all := blocksWithin(i.blocks, spread, distance, alpha)
 	if all == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 )
@@ -395,9 +396,9 @@ func TestTheRunIsGoOnlyBeyondTheChancesItHad(t *testing.T) {
 	// A candidate whose gate holds narrowly, alone and as one of two.
 	one := gainAt8("1.5")
 	one.Candidate = "fused-m4r"
-	machine := simulate.Machine{Seed: 3, Noise: simulate.Noise{Block: 0.02, Arm: 0.03, Trial: 0.01, Sample: 0.01}, Seconds: func(point record.Point, arm string) float64 {
+	machine := simulate.Machine{Seed: 3, Noise: simulate.Noise{Block: 0.02, Arm: 0, Trial: 0.045, Sample: 0.01}, Seconds: func(point record.Point, arm string) float64 {
 		if arm == "fused-m4r" {
-			return simulate.ScanSeconds(point, "loop") / 1.58
+			return simulate.ScanSeconds(point, "loop") / 1.62
 		}
 		return simulate.ScanSeconds(point, "loop")
 	}}
@@ -446,6 +447,9 @@ func TestNodes(t *testing.T) {
 		"of three nodes that differ the interval rests on the nodes": {
 			nodes: []string{"a", "b", "c"}, slower: map[string]float64{"b": 0.06, "c": 0.12}, blocks: 12, differ: true, perNode: 3, outcome: inconclusive, warning: "the interval rests on the nodes",
 		},
+		"nodes with two blocks each take part": {
+			nodes: []string{"a", "b"}, slower: map[string]float64{"b": 0.2}, blocks: 4, differ: true, perNode: 2, outcome: inconclusive, warning: "the interval spans both",
+		},
 		"a node with too few blocks to tell is left alone": {nodes: []string{"a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "b"}, slower: map[string]float64{"b": 0.2}, blocks: 12, perNode: 2, outcome: goes},
 	}
 	for name, c := range cases {
@@ -486,7 +490,7 @@ func TestCoverageOverNodes(t *testing.T) {
 		random := rand.New(rand.NewPCG(7, uint64(nodes)))
 		covered, byBlocks := 0, 0
 		for range runs {
-			d := &data{confidence: 0.95, nodes: map[string]string{}}
+			d := &data{exp: &experiment.Experiment{}, confidence: 0.95, gateConfidence: 0.995, nodes: map[string]string{}}
 			differences := map[string]float64{}
 			for node := range nodes {
 				shift := 0.02 * random.NormFloat64()
@@ -497,7 +501,7 @@ func TestCoverageOverNodes(t *testing.T) {
 				}
 			}
 			pooled := studentInference(differences, 0.95, true)
-			found := d.acrossNodes(differences, pooled)
+			found := d.overBlocks(differences, spread{}, true, true)
 			if found.low <= 1 && 1 <= found.high {
 				covered++
 			}

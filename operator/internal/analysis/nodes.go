@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -27,52 +25,89 @@ func nodeOf(attempt *record.Attempt) string {
 	return name
 }
 
-// acrossNodes lets the paired differences of several nodes speak for themselves. Nodes that differ by more than their blocks
-// explain widen the interval: of three and more nodes it becomes a random-effects interval over nodes (DerSimonian and Laird
+// acrossNodes lets several nodes speak for themselves. Of gives the inference that rests on some of the blocks alone; a node
+// takes part with two blocks, as its standard error rests on the variance within all nodes.
+//
+// Paired numbers compare arms inside a block, so that a node's speed cancels: only nodes that differ by more than their blocks
+// explain widen the interval. Of three and more nodes it becomes a random-effects interval over nodes (DerSimonian and Laird
 // 1986, with the variance and Student's quantile of Hartung and Knapp 2001); of two nodes, from which no spread of nodes can
 // be told, it spans the intervals of both, so that a gate holds only if it holds on each.
-func (d *data) acrossNodes(differences map[string]float64, pooled inference) inference {
-	groups := map[string]map[string]float64{}
-	for block, value := range differences {
-		node := d.nodes[block]
-		if groups[node] == nil {
-			groups[node] = map[string]float64{}
-		}
-		groups[node][block] = value
+//
+// The level of an arm has its node's speed in it. That nodes differ needs no test then, and the interval is over nodes always;
+// of two nodes it has one degree of freedom.
+func (d *data) acrossNodes(pooled inference, blocks []string, paired bool, of func(blocks []string) inference) inference {
+	groups := map[string][]string{}
+	for _, block := range blocks {
+		groups[d.nodes[block]] = append(groups[d.nodes[block]], block)
 	}
 	if len(groups) < 2 || groups[""] != nil {
 		return pooled
 	}
+	fewest := 2
+	if !paired {
+		fewest = 1
+	}
 	var found []inference
 	for _, node := range slices.Sorted(maps.Keys(groups)) {
-		one := studentInference(groups[node], d.confidence, pooled.logarithmic)
-		if estimate := one.ratio(); estimate != nil {
+		one := of(groups[node])
+		if estimate := one.ratio(); estimate != nil && paired {
 			pooled.perNode = append(pooled.perNode, NodeResult{node, *estimate})
 		}
-		if one.hasInterval() {
+		if one.blocks >= fewest && !math.IsNaN(one.value) {
 			found = append(found, one)
 		}
 	}
-	if !pooled.hasInterval() || len(found) < 2 || !heterogeneous(found) {
+	if !pooled.hasInterval() || len(found) < 2 {
 		return pooled
 	}
-	pooled.nodesDiffer = true
-	if len(found) == 2 {
+	found = poolWithin(found)
+	switch {
+	case paired && !heterogeneous(found):
+		return pooled
+	case paired && len(found) == 2:
 		spanning(&pooled, found)
-	} else {
+	default:
 		randomEffects(&pooled, found)
 	}
+	pooled.nodesDiffer = true
 	return pooled.at(d.confidence)
 }
 
-// heterogeneous is the analysis of variance with one factor, the node.
+// poolWithin gives every node the standard error that the variance within all nodes makes, and an interval of its own.
+func poolWithin(nodes []inference) []inference {
+	within, df := varianceWithin(nodes)
+	if df == 0 {
+		return nodes
+	}
+	for i := range nodes {
+		node := &nodes[i]
+		node.se, node.df, node.reason = math.Sqrt(within/float64(node.blocks)), df, ""
+		node.student(node.scale(node.value))
+	}
+	return nodes
+}
+
+// varianceWithin is the variance of blocks inside their nodes, with its degrees of freedom.
+func varianceWithin(nodes []inference) (variance, df float64) {
+	for _, node := range nodes {
+		n := float64(node.blocks)
+		variance += node.se * node.se * n * (n - 1)
+		df += n - 1
+	}
+	if df > 0 {
+		variance /= df
+	}
+	return variance, df
+}
+
+// heterogeneous is the analysis of variance with one factor, the node. It is asked before the nodes' errors are pooled or
+// after: the variance within is the same.
 func heterogeneous(nodes []inference) bool {
-	var total, weighted, within float64
+	var total, weighted float64
 	for _, node := range nodes {
 		n := float64(node.blocks)
 		total += n
 		weighted += n * node.scale(node.value)
-		within += node.se * node.se * n * (n - 1)
 	}
 	center := weighted / total
 	var between float64
@@ -80,12 +115,12 @@ func heterogeneous(nodes []inference) bool {
 		off := node.scale(node.value) - center
 		between += float64(node.blocks) * off * off
 	}
-	dfBetween, dfWithin := float64(len(nodes)-1), total-float64(len(nodes))
+	within, df := varianceWithin(nodes)
 	if within == 0 {
 		return between > 0
 	}
-	f := (between / dfBetween) / (within / dfWithin)
-	return distuv.F{D1: dfBetween, D2: dfWithin}.Survival(f) < nodesDifferLevel
+	dfBetween := float64(len(nodes) - 1)
+	return fTail(between/dfBetween/within, dfBetween, df) < nodesDifferLevel
 }
 
 // spanning makes the interval reach over those of all nodes.
@@ -112,8 +147,8 @@ func spanning(out *inference, nodes []inference) {
 	}
 }
 
-// randomEffects takes the nodes as a sample of nodes. The estimate becomes the nodes' weighted mean; the interval is never
-// narrower than the one of the pooled blocks.
+// randomEffects takes the nodes as a sample of nodes. The estimate becomes the nodes' weighted mean; the interval reaches over
+// the one of the pooled blocks as well.
 func randomEffects(out *inference, nodes []inference) {
 	k := float64(len(nodes))
 	var weights, weightedSquares, weighted float64
@@ -143,9 +178,8 @@ func randomEffects(out *inference, nodes []inference) {
 		off := node.scale(node.value) - center
 		spread += off * off / (math.Max(node.se*node.se, 1e-30) + between)
 	}
+	*out = out.including(studentAround(center, math.Sqrt(spread/(k-1)/weights), k-1, *out))
 	out.value = out.unscale(center)
-	out.se, out.df = math.Max(out.se, math.Sqrt(spread/(k-1)/weights)), k-1
-	out.student(center)
 }
 
 // nodeWarnings say where the answer depends on the node.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -191,9 +192,23 @@ func (d *data) percentileLevel(q quantity, share float64) inference {
 	if len(blocks) == 0 {
 		return inference{reason: "no block has a value"}
 	}
-	p := d.newPool(q, blocks)
-	out := inference{blocks: len(blocks), samples: p.size(), logarithmic: p.values[0] > 0}
-	return d.bootstrap(q, out, func(weights []int64) float64 { return p.percentile(share, weights) })
+	of := func(blocks map[string]int) inference {
+		p := d.newPool(q, blocks)
+		out := inference{blocks: len(blocks), samples: p.size(), logarithmic: p.values[0] > 0}
+		return d.bootstrap(q, out, func(weights []int64) float64 { return p.percentile(share, weights) })
+	}
+	return d.percentileAcrossNodes(blocks, false, of)
+}
+
+// percentileAcrossNodes lets every node have the percentile of its own blocks' merged samples.
+func (d *data) percentileAcrossNodes(blocks map[string]int, paired bool, of func(blocks map[string]int) inference) inference {
+	return d.acrossNodes(of(blocks), slices.Sorted(maps.Keys(blocks)), paired, func(part []string) inference {
+		in := make(map[string]bool, len(part))
+		for _, block := range part {
+			in[block] = true
+		}
+		return of(number(in))
+	})
 }
 
 func (d *data) percentileRatio(mine, theirs quantity, share float64) inference {
@@ -208,6 +223,12 @@ func (d *data) percentileRatio(mine, theirs quantity, share float64) inference {
 	if len(blocks) == 0 {
 		return inference{reason: "no block has trials of both arms"}
 	}
+	return d.percentileAcrossNodes(blocks, true, func(blocks map[string]int) inference {
+		return d.percentileRatioIn(blocks, mine, theirs, share)
+	})
+}
+
+func (d *data) percentileRatioIn(blocks map[string]int, mine, theirs quantity, share float64) inference {
 	a, b := d.newPool(mine, blocks), d.newPool(theirs, blocks)
 	out := inference{blocks: len(blocks), samples: a.size() + b.size(), logarithmic: true}
 	if need := experiment.MinSamples(mine.statistic); min(a.size(), b.size()) < need {
@@ -240,6 +261,8 @@ func (d *data) bootstrap(q quantity, out inference, statistic func(weights []int
 	}
 	if n < minBlocks {
 		out.reason = fmt.Sprintf("%d of at least %d blocks", n, minBlocks)
+	}
+	if n < 2 {
 		return out
 	}
 

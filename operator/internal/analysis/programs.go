@@ -33,7 +33,7 @@ func (s *selection) rejectOtherPrograms(attempts []*record.Attempt) []*record.At
 	others := map[*record.Attempt]string{}
 	for _, in := range cells {
 		// With equal numbers the text that sorts first, so that the choice never depends on order.
-		most := slices.MinFunc(slices.Collect(maps.Keys(in)), func(a, b string) int {
+		most := slices.MinFunc(slices.Sorted(maps.Keys(in)), func(a, b string) int {
 			return cmp.Or(cmp.Compare(len(in[b]), len(in[a])), cmp.Compare(a, b))
 		})
 		for executed, these := range in {

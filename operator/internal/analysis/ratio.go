@@ -28,6 +28,7 @@ func (d *data) ratio(point, candidate int, metric string, statistic assayv1alpha
 	} else {
 		out = d.pairedRatio(mine, theirs)
 	}
+	out = d.onClock(out, mine, theirs)
 	d.comparisons[key] = out
 	return out
 }
@@ -41,7 +42,7 @@ func (d *data) pairedRatio(mine, theirs quantity) inference {
 	for block, difference := range differences {
 		shown[block] = round(math.Exp(difference))
 	}
-	out := d.acrossNodes(differences, studentInference(differences, d.confidence, true))
+	out := d.overBlocks(differences, trialSpread(a, true).plus(trialSpread(b, true)), true, true)
 	out.perBlock = shown
 	out.samples = d.samples(mine.cell, mine.metric) + d.samples(theirs.cell, theirs.metric)
 	if out.blocks < minBlocks {
@@ -99,6 +100,7 @@ func ratioResults(d *data, parity *parityReport) []RatioResult {
 						Point: d.exp.Points[point].Key, Candidate: candidate, Metric: metric.Name, Statistic: statistic,
 						Estimate: *estimate, MinimumDetectableEffect: result.minimumDetectableEffect(d.confidence),
 						PerBlock: result.perBlock, PerNode: result.perNode, NodesDiffer: result.nodesDiffer,
+						Series: result.series, Resolution: result.resolution,
 					})
 				}
 			}

@@ -338,7 +338,7 @@ func (s *selection) rejectOtherEnvironments(attempts []*record.Attempt) []*recor
 		return nil
 	}
 	// The majority; with equal numbers the text that sorts first, so that the choice never depends on order.
-	majority := slices.MinFunc(slices.Collect(maps.Keys(groups)), func(a, b string) int {
+	majority := slices.MinFunc(slices.Sorted(maps.Keys(groups)), func(a, b string) int {
 		return cmp.Or(cmp.Compare(groups[b].count, groups[a].count), cmp.Compare(a, b))
 	})
 	s.hard = groups[majority].hard

@@ -22,12 +22,13 @@ func studentInference(byBlock map[string]float64, confidence float64, logarithmi
 	values := inOrder(byBlock)
 	center := mean(values)
 	out.value = out.unscale(center)
+	if n := float64(out.blocks); n > 1 {
+		out.se, out.df = math.Sqrt(squares(values, center)/(n-1)/n), n-1
+	}
 	if out.blocks < minBlocks {
 		out.reason = fmt.Sprintf("%d of at least %d blocks", out.blocks, minBlocks)
 		return out
 	}
-	n := float64(out.blocks)
-	out.se, out.df = math.Sqrt(squares(values, center)/(n-1)/n), n-1
 	out.student(center)
 	return out.at(confidence)
 }
@@ -82,11 +83,27 @@ func (d *data) level(q quantity) inference {
 	if p, ok := percentiles[q.statistic]; ok {
 		out = d.percentileLevel(q, p)
 	} else {
-		out = studentInference(blockMeans(d.perBlock(q), false), d.confidence, false)
+		blocks := d.perBlock(q)
+		out = d.overBlocks(blockMeans(blocks, false), trialSpread(blocks, false), false, false)
 		out.samples = d.samples(q.cell, q.metric)
 	}
+	out = d.onClock(out, q)
 	d.levels[q] = out
 	return out
+}
+
+// overBlocks is the mean of one number per block with the interval that blocks allow: over nodes where these differ, and wider
+// where the blocks depend on each other or are skewed. Paired numbers are differences of arms inside a block.
+func (d *data) overBlocks(values map[string]float64, within spread, logarithmic, paired bool) inference {
+	found := studentInference(values, d.confidence, logarithmic)
+	found = d.acrossNodes(found, slices.Sorted(maps.Keys(values)), paired, func(blocks []string) inference {
+		part := make(map[string]float64, len(blocks))
+		for _, block := range blocks {
+			part[block] = values[block]
+		}
+		return studentInference(part, d.confidence, logarithmic)
+	})
+	return d.serially(found, values, within)
 }
 
 // blockMeans is one number per block: the mean of its trials.

@@ -3,6 +3,8 @@
 package analysis
 
 import (
+	"strings"
+
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/record"
@@ -25,7 +27,9 @@ type Analysis struct {
 	Seed           int64   `json:"seed"`
 	// Verdict is what the run ends with if it ends here. With design.confirm it is Go or NoGo only once confirmed.
 	Verdict assayv1alpha1.Verdict `json:"verdict,omitempty"`
-	Best    string                `json:"best,omitempty"`
+	// Best is the Go candidate that gains most, if it does so beyond doubt; else BestOf are those that may be the best.
+	Best   string   `json:"best,omitempty"`
+	BestOf []string `json:"bestOf,omitempty"`
 	// Screened is what the screening blocks alone say; only with design.confirm, and only when they say Go or NoGo by times, so
 	// that there is something to confirm. Until it is confirmed, Verdict is Inconclusive.
 	Screened assayv1alpha1.Verdict `json:"screened,omitempty"`
@@ -65,6 +69,8 @@ type Analysis struct {
 	Search []SearchResult `json:"search,omitempty"`
 	// Noise counts by arm the trials beyond a noise limit, in the order of the arms; absent in analyses older than the field.
 	Noise []ArmNoise `json:"noise,omitempty"`
+	// Unseen says what so many blocks cannot have seen.
+	Unseen string `json:"unseen,omitempty"`
 	// Usage is what the measuring itself was like; absent in analyses older than the field.
 	Usage *Usage `json:"usage,omitempty"`
 }
@@ -113,7 +119,10 @@ type GateResult struct {
 	MoreBlocks *int `json:"moreBlocks,omitempty"`
 	// WithRejected is what the gate says with the trials that noise limits reject; absent where they reject none.
 	WithRejected *Twice `json:"withRejected,omitempty"`
-	Message      string `json:"message"`
+	// Series and Resolution are those of the quantity judged.
+	Series     *BlockSeries `json:"series,omitempty"`
+	Resolution *Resolution  `json:"resolution,omitempty"`
+	Message    string       `json:"message"`
 }
 
 // ArmResult is one metric of one arm at one point.
@@ -143,6 +152,10 @@ type RatioResult struct {
 	PerNode []NodeResult `json:"perNode,omitempty"`
 	// NodesDiffer says that the nodes differ by more than their blocks explain; the interval then allows for it.
 	NodesDiffer bool `json:"nodesDiffer,omitempty"`
+	// Series is what the block-paired differences do over the run; absent with too few blocks to tell.
+	Series *BlockSeries `json:"series,omitempty"`
+	// Resolution is what the clock of the metric can tell; absent where none shows.
+	Resolution *Resolution `json:"resolution,omitempty"`
 }
 
 // NodeResult is a ratio on one node.
@@ -209,4 +222,12 @@ type ArmNoise struct {
 type Exclusion struct {
 	Attempt string `json:"attempt"`
 	Reason  string `json:"reason"`
+}
+
+// BestText names the best candidate, or those that may be it.
+func (a *Analysis) BestText() string {
+	if a.Best != "" {
+		return a.Best
+	}
+	return strings.Join(a.BestOf, " or ")
 }

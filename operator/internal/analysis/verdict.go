@@ -3,7 +3,6 @@ package analysis
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
@@ -100,59 +99,4 @@ func judgeRun(candidates []Candidate) assayv1alpha1.Verdict {
 	default:
 		return assayv1alpha1.VerdictInconclusive
 	}
-}
-
-// bestCandidate is the Go candidate with the largest gain in the direction that is better; of equals the first. Where gates are
-// absolute no gate has a gain, and what counts is how the first one's metric compares with the baseline's.
-func bestCandidate(found *Analysis, exp *experiment.Experiment) string {
-	best, most := "", 0.0
-	for _, candidate := range found.Candidates {
-		if candidate.Verdict != assayv1alpha1.VerdictGo {
-			continue
-		}
-		gain := 0.0
-		if candidate.Gain != nil {
-			gain = better(gainMetric(exp, candidate.Name), candidate.Gain.Value)
-		} else if ratio := ratioOfFirstGate(found, candidate.Name); ratio != nil {
-			gain = better(exp.Metric(ratio.Metric), ratio.Estimate.Value)
-		}
-		if best == "" || gain > most {
-			best, most = candidate.Name, gain
-		}
-	}
-	return best
-}
-
-// better turns a ratio so that more is better.
-func better(metric *assayv1alpha1.Metric, ratio float64) float64 {
-	if metric != nil && metric.Direction == assayv1alpha1.LowerIsBetter {
-		return 1 / ratio
-	}
-	return ratio
-}
-
-// ratioOfFirstGate compares a candidate with the baseline in what its first blocking gate looks at; nil where there is no such comparison.
-func ratioOfFirstGate(found *Analysis, candidate string) *RatioResult {
-	for _, gate := range found.Gates {
-		if gate.Candidate != candidate || gate.Severity != assayv1alpha1.Blocking || gate.Metric == "" {
-			continue
-		}
-		for i, ratio := range found.Ratios {
-			if ratio.Candidate == candidate && ratio.Point == gate.Point && ratio.Metric == gate.Metric && (gate.Statistic == "" || gate.Statistic == ratio.Statistic) {
-				return &found.Ratios[i]
-			}
-		}
-	}
-	return nil
-}
-
-// gainMetric is the metric of a candidate's first blocking ratio gate.
-func gainMetric(exp *experiment.Experiment, candidate string) *assayv1alpha1.Metric {
-	for _, gate := range exp.Spec.Gates {
-		applies := gate.Candidate == "" || gate.Candidate == candidate
-		if applies && gate.Severity == assayv1alpha1.Blocking && strings.HasPrefix(string(gate.Op), "Ratio") {
-			return exp.Metric(gate.Metric)
-		}
-	}
-	return nil
 }

@@ -126,7 +126,7 @@ func newRejectionRun(blocks int32) (*rejectionRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	wave, err := plan.BuildStep(exp, 0, 0, plan.Next(exp, nil, plan.Findings{}), lanes)
+	wave, err := plan.BuildStep(exp, 0, 0, plan.Next(exp, nil, plan.Findings{}), []plan.Lane{{}})
 	if err != nil {
 		return nil, fmt.Errorf("%d blocks: %w", blocks, err)
 	}

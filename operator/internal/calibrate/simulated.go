@@ -72,12 +72,16 @@ func Simulate(scenario simulate.Scenario, runs int, seed uint64, workers int) ([
 	if err != nil {
 		return nil, fmt.Errorf("scenario %s: %w", scenario.Name, err)
 	}
-	first, err := plan.BuildStep(exp, 0, 0, plan.Next(exp, nil, plan.Findings{}), lanes)
+	first, err := plan.BuildStep(exp, 0, 0, plan.Next(exp, nil, plan.Findings{}), scenario.Lanes())
 	if err != nil {
 		return nil, err
 	}
 	var out []Tally
-	for _, effect := range Effects {
+	effects := scenario.Effects
+	if effects == nil {
+		effects = Effects
+	}
+	for _, effect := range effects {
 		outcomes := make([]outcome, runs)
 		errs := make([]error, runs)
 		next := make(chan int)
@@ -90,7 +94,7 @@ func Simulate(scenario simulate.Scenario, runs int, seed uint64, workers int) ([
 						truth = -truth
 					}
 					world := simulate.NewWorld(scenario, truth, seed, stream(scenario.Name, effect, i))
-					outcomes[i], errs[i] = one(exp, first, world, truth)
+					outcomes[i], errs[i] = one(exp, scenario.Lanes(), first, world, truth)
 				}
 			})
 		}
@@ -118,10 +122,8 @@ func stream(scenario string, effect float64, run int) uint64 {
 	return hash.Sum64()
 }
 
-var lanes = []plan.Lane{{}}
-
 // one runs an experiment to its end, wave by wave as the planner asks.
-func one(exp *experiment.Experiment, first *record.Wave, world *simulate.World, truth float64) (outcome, error) {
+func one(exp *experiment.Experiment, lanes []plan.Lane, first *record.Wave, world *simulate.World, truth float64) (outcome, error) {
 	wave := *first
 	wave.Blocks = append([]record.Block(nil), first.Blocks...)
 	var waves []record.Wave

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"assay.dev/assay/operator/internal/simulate"
 )
 
 // Figure is one claim of the project, as bench targets print it.
@@ -45,13 +47,7 @@ func figure(name string, share Share) Figure {
 // too wide intervals get.
 func Figures(tallies []Tally) []Figure {
 	var out []Figure
-	worst, found := Share{}, false
-	for _, t := range tallies {
-		if share := NewShare(t.False(), t.Runs); t.Scenario.Claimed && t.Effect == 0 && (!found || share.Value() > worst.Value()) {
-			worst, found = share, true
-		}
-	}
-	if found {
+	if worst, found := worstFalse(tallies, ""); found {
 		out = append(out, figure("verdict.aa.false_rate", worst))
 	}
 	for _, t := range tallies {
@@ -59,20 +55,41 @@ func Figures(tallies []Tally) []Figure {
 			out = append(out, figure("verdict.power.effect2pct", NewShare(t.Right, t.Runs)))
 		}
 	}
-	if shares := coverage(tallies); len(shares) > 0 {
-		byValue := func(a, b Share) int { return cmp.Compare(a.Value(), b.Value()) }
+	byValue := func(a, b Share) int { return cmp.Compare(a.Value(), b.Value()) }
+	if shares := coverage(tallies, ""); len(shares) > 0 {
 		out = append(out, figure("verdict.coverage.95", slices.MinFunc(shares, byValue)), figure("verdict.coverage.95.highest", slices.MaxFunc(shares, byValue)))
+	}
+	for _, name := range []string{simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure} {
+		if worst, found := worstFalse(tallies, name); found {
+			out = append(out, figure(name, worst))
+		}
+	}
+	// Intervals that hold a clock's step are as wide as it, so that only too low a coverage counts.
+	if shares := coverage(tallies, simulate.ClockFigure); len(shares) > 0 {
+		out = append(out, figure(simulate.ClockFigure, slices.MinFunc(shares, byValue)))
 	}
 	return out
 }
 
-// coverage of every claimed scenario, over all effects: it does not depend on the effect.
-func coverage(tallies []Tally) []Share {
+// worstFalse is the highest rate of wrong verdicts among the claimed scenarios of a figure, without a true difference.
+func worstFalse(tallies []Tally, name string) (worst Share, found bool) {
+	for _, t := range tallies {
+		if share := NewShare(t.False(), t.Runs); t.claimedFor(name) && t.Effect == 0 && (!found || share.Value() > worst.Value()) {
+			worst, found = share, true
+		}
+	}
+	return worst, found
+}
+
+func (t Tally) claimedFor(name string) bool { return t.Scenario.Claimed && t.Scenario.Figure == name }
+
+// coverage of every scenario claimed for a figure, over all effects: it does not depend on the effect.
+func coverage(tallies []Tally, name string) []Share {
 	type count struct{ covered, of int }
 	counts := map[string]count{}
 	var names []string
 	for _, t := range tallies {
-		if !t.Scenario.Claimed {
+		if !t.claimedFor(name) {
 			continue
 		}
 		c, known := counts[t.Scenario.Name]
@@ -95,8 +112,10 @@ func Check(figures []Figure) []string {
 	for _, f := range figures {
 		low, high := 0.0, 1.0
 		switch f.Figure {
-		case "verdict.aa.false_rate":
+		case "verdict.aa.false_rate", simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure:
 			high = MaxFalseRate
+		case simulate.ClockFigure:
+			low = MinCoverage
 		case "verdict.power.effect2pct":
 			low = MinPower
 		case "verdict.coverage.95", "verdict.coverage.95.highest":

@@ -26,6 +26,7 @@ func checkDesign(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	checkControlPhases(design, problems)
 	checkBlocks(spec, problems)
 	checkStop(spec, problems)
+	checkUnseen(design, problems)
 	if design.Confirm != nil && spec.Search == nil && !hasBlockingGate(spec, true) {
 		problems.add("spec.design.confirm", "there is no Blocking gate and so no verdict to confirm: add one, or remove confirm")
 	}
@@ -73,6 +74,9 @@ func checkControlPhases(design assayv1alpha1.Design, problems *Invalid) {
 	}
 }
 
+// minStopBlocks is from how many blocks on stopping by the width keeps the coverage (docs/methodology.md, rows "adaptive").
+const minStopBlocks = 10
+
 // checkStop refuses a stopping rule that could never be met or never play a part.
 func checkStop(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	stop := spec.Design.Stop
@@ -90,8 +94,43 @@ func checkStop(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	if !hasBlockingGate(spec, false) {
 		problems.add(field, "no Blocking gate has an interval to make narrower: add one with RatioAtLeast, RatioAtMost, AtLeast or AtMost, or remove stop")
 	}
+	if spec.Design.Blocks.Min < minStopBlocks {
+		problems.add(field, "spec.design.blocks.min is %d and a stopping rule needs at least %d: with fewer, the first width is so uncertain that runs stop where it is too narrow by accident; raise min, or remove stop",
+			spec.Design.Blocks.Min, minStopBlocks)
+	}
 	if spec.Design.Blocks.Max == spec.Design.Blocks.Min {
 		problems.add(field, "spec.design.blocks.max is %d like min, so that no block could be added: raise max, or remove stop", spec.Design.Blocks.Max)
+	}
+}
+
+// ParseCorrelation reads a correlation such as 0.85; empty is none.
+func ParseCorrelation(text string) (float64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(value >= 0 && value <= maxCorrelation) {
+		return 0, fmt.Errorf("value %q is not between 0 and %g: write it as 0.85", text, maxCorrelation)
+	}
+	return value, nil
+}
+
+// maxCorrelation is the strongest dependence that blocks can be judged under. Beyond, a whole run is hardly more than one block.
+const maxCorrelation = 0.95
+
+// maxRareSlowdown bounds a declared slowdown: a block that takes eleven times as long is no rare slowness but a failure.
+const maxRareSlowdown = 10
+
+// checkUnseen refuses claims about what blocks cannot show that mean nothing.
+func checkUnseen(design assayv1alpha1.Design, problems *Invalid) {
+	if _, err := ParseCorrelation(design.BlockCorrelation); err != nil {
+		problems.add("spec.design.blockCorrelation", "%s, or remove it", err)
+	}
+	if design.RareSlowdown == "" {
+		return
+	}
+	if share, err := ParsePercent(design.RareSlowdown); err != nil || !(share > 0 && share <= maxRareSlowdown) {
+		problems.add("spec.design.rareSlowdown", "value %q is not above 0%% and at most %d%%: write a share such as 20%%, or remove it", design.RareSlowdown, 100*maxRareSlowdown)
 	}
 }
 

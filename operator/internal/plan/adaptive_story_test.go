@@ -44,7 +44,7 @@ func (w *world) restart() {
 
 func adaptive(max int32, width string) func(*assayv1alpha1.BenchmarkRunSpec) {
 	return func(spec *assayv1alpha1.BenchmarkRunSpec) {
-		spec.Design.Blocks.Max = max
+		spec.Design.Blocks = assayv1alpha1.Blocks{Min: 10, Max: max}
 		spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: width}
 	}
 }
@@ -91,35 +91,35 @@ func TestAdaptiveStories(t *testing.T) {
 		"precision reached": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%")}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictGo, 4, 0.03)
+			w.analysisFinds(assayv1alpha1.VerdictGo, 10, 0.03)
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictGo, 8, 0.012)
+			w.analysisFinds(assayv1alpha1.VerdictGo, 14, 0.012)
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictGo, 12, 0.0099)
+			w.analysisFinds(assayv1alpha1.VerdictGo, 18, 0.0099)
 		}},
-		"blocks.max reached first": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(10, "1%")}, func(w *world) {
+		"blocks.max reached first": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(16, "1%")}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 4, 0.05)
+			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 10, 0.05)
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 8, 0.04)
+			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 14, 0.04)
 			w.runs(2)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 10, 0.03)
+			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 16, 0.03)
 		}},
 		"the budget of trials ends first": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%"), func(spec *assayv1alpha1.BenchmarkRunSpec) {
-			spec.Budget.Trials = 55
+			spec.Budget.Trials = 103
 		}}, func(w *world) {
-			w.happens("the run is created with a budget of 55 trials, 8 to a block", func() {})
+			w.happens("the run is created with a budget of 103 trials, 8 to a block", func() {})
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 4, 0.05)
+			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 10, 0.05)
 			w.runs(2)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 6, 0.04)
+			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 12, 0.04)
 		}},
 		"the wall clock ends between waves": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%")}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(119)
 			w.after(time.Minute)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 4, 0.03)
+			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 10, 0.03)
 		}},
 		"a Go that fresh blocks confirm on another node": {[]func(*assayv1alpha1.BenchmarkRunSpec){confirming}, func(w *world) {
 			w.happens("the run is created", func() {})
@@ -152,45 +152,45 @@ func TestAdaptiveStories(t *testing.T) {
 		"cancel in the second wave": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%")}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 4, 0.03)
+			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 10, 0.03)
 			w.after(time.Minute).blocksDone(1)
 			w.happens("cancel is set to true", func() { w.Run.Spec.Cancel = ptr.To(true) })
-			w.after(10*time.Second).analysisFinds(assayv1alpha1.VerdictInconclusive, 5, 0.02)
+			w.after(10*time.Second).analysisFinds(assayv1alpha1.VerdictInconclusive, 11, 0.02)
 		}},
 		"cancel between waves": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%")}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
 			w.happens("suspend is set to true", func() { w.Run.Spec.Suspend = ptr.To(true) })
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 4, 0.03)
+			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 10, 0.03)
 			w.happens("cancel is set to true", func() { w.Run.Spec.Cancel = ptr.To(true) })
 		}},
 		"suspended between waves": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%")}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
 			w.happens("suspend is set to true", func() { w.Run.Spec.Suspend = ptr.To(true) })
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 4, 0.014)
+			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 10, 0.014)
 			w.after(time.Hour).happens("suspend is set to false", func() { w.Run.Spec.Suspend = ptr.To(false) })
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictGo, 8, 0.01)
+			w.analysisFinds(assayv1alpha1.VerdictGo, 14, 0.01)
 		}},
 		"another operator between waves": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%")}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 4, 0.014)
+			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 10, 0.014)
 			w.restart()
 			w.runs(4)
 			w.restart()
-			w.analysisFinds(assayv1alpha1.VerdictGo, 8, 0.01)
+			w.analysisFinds(assayv1alpha1.VerdictGo, 14, 0.01)
 		}},
 		"a node that goes away in the second wave": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%")}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 4, 0.014)
+			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 10, 0.014)
 			w.after(time.Minute).blocksDone(1)
 			w.happens("node-a is gone", func() { w.Nodes = w.Nodes[1:] })
-			w.after(10*time.Second).analysisFinds(assayv1alpha1.VerdictInconclusive, 5, 0.013)
+			w.after(10*time.Second).analysisFinds(assayv1alpha1.VerdictInconclusive, 11, 0.013)
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictGo, 9, 0.01)
+			w.analysisFinds(assayv1alpha1.VerdictGo, 15, 0.01)
 		}},
 		"a search to its answer": {[]func(*assayv1alpha1.BenchmarkRunSpec){searching}, func(w *world) {
 			w.Template.Parameters = append(w.Template.Parameters, assayv1alpha1.Parameter{Name: "rate", Type: assayv1alpha1.IntegerParameter})

@@ -40,6 +40,8 @@ type Step struct {
 	Cells map[int]int
 	// Avoid are nodes to leave out where there are others: those that reached the verdict which is to be confirmed.
 	Avoid []string
+	// Earlier counts the blocks that nodes were given before.
+	Earlier map[string]int
 	// Why says what asked for the blocks or, when Done leaves the design short of what it asked for, what it lacks.
 	Why string
 }
@@ -59,7 +61,13 @@ func next(exp *experiment.Experiment, waves []record.Wave, found Findings) Step 
 	if idle := t.tally.idle; idle > t.retries() {
 		return Step{Done: true, Why: fmt.Sprintf("no block ran in the last %d waves, and retry.limit is %d", idle, t.retries())}
 	}
-	if exp.Spec.Search != nil {
+	step := t.next(waves)
+	step.Earlier = begun(waves)
+	return step
+}
+
+func (t *target) next(waves []record.Wave) Step {
+	if t.exp.Spec.Search != nil {
 		return t.search()
 	}
 	step := t.screen()

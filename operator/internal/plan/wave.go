@@ -5,7 +5,9 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
@@ -45,6 +47,7 @@ func BuildStep(exp *experiment.Experiment, number, firstBlock int, step Step, la
 		return nil, fmt.Errorf("wave %d: no lane to run on", number)
 	}
 	points, cells, shares := choose(exp, step)
+	turn := turns(step.Earlier, lanes, firstBlock)
 	wave := &record.Wave{
 		Schema: record.WaveSchema, Run: exp.Run, Experiment: exp.Digest, Wave: number, Purpose: step.Purpose,
 		Workload: record.Workload{
@@ -65,7 +68,7 @@ func BuildStep(exp *experiment.Experiment, number, firstBlock int, step Step, la
 			ID:     BlockID(number, index),
 			Lease:  LaneOf(i, lanes).lease(),
 			Warmup: warmups(exp, part),
-			Order:  order(exp, cells, part, index),
+			Order:  order(exp, cells, part, index, turn(i)),
 		})
 	}
 	raw, err := json.Marshal(wave)
@@ -76,6 +79,43 @@ func BuildStep(exp *experiment.Experiment, number, firstBlock int, step Step, la
 		return nil, fmt.Errorf("wave %d: %w", number, &TooLarge{What: "the plan", Found: len(raw), Allowed: maxWaveBytes, Blocks: step.Blocks})
 	}
 	return wave, nil
+}
+
+// turns counts, for the i-th block of a wave, how many blocks its node has begun before, so that on every node every arm goes
+// first equally often. Counted over all nodes instead, two nodes that take blocks in turn would each begin with the same arm for
+// ever, and what going first costs would look like a difference between nodes. Nodes start one arm apart.
+func turns(earlier map[string]int, lanes []Lane, firstBlock int) func(i int) int {
+	if len(lanes) == 1 && len(earlier) <= 1 {
+		return func(i int) int { return firstBlock + i }
+	}
+	nodes := maps.Clone(earlier)
+	if nodes == nil {
+		nodes = map[string]int{}
+	}
+	for _, lane := range lanes {
+		nodes[lane.Node] += 0
+	}
+	ranks := slices.Sorted(maps.Keys(nodes))
+	return func(i int) int {
+		node := LaneOf(i, lanes).Node
+		return nodes[node] + i/len(lanes) + slices.Index(ranks, node)
+	}
+}
+
+// begun counts the blocks of the waves by node.
+func begun(waves []record.Wave) map[string]int {
+	var out map[string]int
+	for i := range waves {
+		for _, block := range waves[i].Blocks {
+			if block.Lease != nil {
+				if out == nil {
+					out = map[string]int{}
+				}
+				out[block.Lease.Node]++
+			}
+		}
+	}
+	return out
 }
 
 // BlockID names a block. Blocks are numbered through all waves of a run.
@@ -123,7 +163,7 @@ func warmups(exp *experiment.Experiment, part []int) []int {
 
 // order lays out the measured slots of a block: points in an order shuffled for this block, and inside each point the arms
 // in the order the design asks for. The arms of a point stay together, so that they share the machine's state of that minute.
-func order(exp *experiment.Experiment, cells []record.Cell, part []int, block int) []int {
+func order(exp *experiment.Experiment, cells []record.Cell, part []int, block, turn int) []int {
 	random := rand.New(rand.NewPCG(uint64(exp.Spec.Design.Seed), uint64(block)))
 	var points [][]int
 	for i, cell := range part {
@@ -137,14 +177,14 @@ func order(exp *experiment.Experiment, cells []record.Cell, part []int, block in
 	}
 	out := make([]int, 0, len(part)*experiment.SlotsPerCell(exp.Spec.Design.Order))
 	for _, arms := range points {
-		for _, arm := range armOrder(exp.Spec.Design.Order, len(arms), block, random) {
+		for _, arm := range armOrder(exp.Spec.Design.Order, len(arms), turn, random) {
 			out = append(out, arms[arm])
 		}
 	}
 	return out
 }
 
-func armOrder(order assayv1alpha1.Order, arms, block int, random *rand.Rand) []int {
+func armOrder(order assayv1alpha1.Order, arms, turn int, random *rand.Rand) []int {
 	out := make([]int, 0, 2*arms)
 	switch order {
 	case assayv1alpha1.OrderRandom:
@@ -152,7 +192,7 @@ func armOrder(order assayv1alpha1.Order, arms, block int, random *rand.Rand) []i
 	case assayv1alpha1.OrderABBA:
 		// The arm that goes first rotates, so that no arm always follows the same neighbour.
 		for i := range arms {
-			out = append(out, (i+block)%arms)
+			out = append(out, (i+turn)%arms)
 		}
 		for i := range arms {
 			out = append(out, out[arms-1-i])

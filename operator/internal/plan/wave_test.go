@@ -146,3 +146,55 @@ func TestAWaveThatDoesNotFitIsRefused(t *testing.T) {
 		t.Errorf("got %v, want a message with the limit", err)
 	}
 }
+
+// TestEveryArmGoesFirstEquallyOftenOnEveryNode counts over waves of any size, on nodes that come and go.
+func TestEveryArmGoesFirstEquallyOftenOnEveryNode(t *testing.T) {
+	lanes := func(names ...string) []Lane {
+		var out []Lane
+		for _, name := range names {
+			out = append(out, Lane{Node: name, Token: 1})
+		}
+		return out
+	}
+	cases := map[string]struct {
+		arms  int
+		waves [][]Lane
+		sizes []int
+	}{
+		"one node":                               {2, [][]Lane{lanes("a")}, []int{10}},
+		"two nodes and two arms":                 {2, [][]Lane{lanes("a", "b")}, []int{10}},
+		"three nodes and three arms":             {3, [][]Lane{lanes("a", "b", "c")}, []int{18}},
+		"waves that end in the middle of a turn": {2, [][]Lane{lanes("a", "b"), lanes("a", "b"), lanes("a", "b")}, []int{5, 3, 6}},
+		"a node that is away for a wave":         {2, [][]Lane{lanes("a", "b"), lanes("b"), lanes("a", "b")}, []int{5, 3, 4}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			exp := testExperiment(1, c.arms, assayv1alpha1.OrderABBA, 0)
+			first := map[string]map[int]int{}
+			var waves []record.Wave
+			blocks := 0
+			for number, lanes := range c.waves {
+				wave, err := BuildStep(exp, number, blocks, Step{Purpose: record.Screen, Blocks: c.sizes[number], Earlier: begun(waves)}, lanes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, block := range wave.Blocks {
+					if first[block.Lease.Node] == nil {
+						first[block.Lease.Node] = map[int]int{}
+					}
+					first[block.Lease.Node][exp.Cells[block.Order[0]].Arm]++
+				}
+				waves, blocks = append(waves, *wave), blocks+len(wave.Blocks)
+			}
+			for node, counts := range first {
+				least, most := blocks, 0
+				for arm := range c.arms {
+					least, most = min(least, counts[arm]), max(most, counts[arm])
+				}
+				if most-least > 1 {
+					t.Errorf("node %s began with its arms %v times", node, counts)
+				}
+			}
+		})
+	}
+}

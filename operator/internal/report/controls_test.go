@@ -6,12 +6,14 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 )
 
 func TestMarkdownShowsControlsScreeningAndNodes(t *testing.T) {
-	world := simulate.NewWorld(simulate.Scenario{Trial: 0.005, Nodes: 3, NodeSpeed: 0.1}, -0.3, 1, 1)
+	machine := simulate.Scenario{Trial: 0.005, Nodes: 3, NodeSpeed: 0.1}
+	world := simulate.NewWorld(machine, -0.3, 1, 1)
 	exp, err := simulate.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) {
 		spec.Design.NullArm = true
 		spec.Design.ControlPhases = []string{"decode"}
@@ -22,7 +24,7 @@ func TestMarkdownShowsControlsScreeningAndNodes(t *testing.T) {
 	}
 	var evidence record.Evidence
 	for number, purpose := range []record.Purpose{record.Screen, record.Confirm} {
-		wave, err := simulate.Wave(exp, number, 12*number, 12)
+		wave, err := plan.BuildWave(exp, number, 12*number, 12, machine.Lanes())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -96,8 +96,8 @@ func (v *view) verdict(out *document) {
 	switch {
 	case v.exp.Spec.Search != nil:
 		out.line("A search has an answer for every arm, and no verdict.")
-	case v.found.Best != "":
-		out.line("Best candidate: **%s**.", text(v.found.Best))
+	case v.found.BestText() != "":
+		out.line("Best candidate: **%s**.", text(v.found.BestText()))
 	case v.found.Verdict == "":
 		out.line("No blocking gate decides this run, so it has results and no verdict.")
 	default:

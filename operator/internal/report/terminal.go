@@ -75,12 +75,15 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 	for _, line := range twiceLines(found) {
 		fmt.Fprintf(&out, "%s\n", printable(line))
 	}
+	if found.Unseen != "" && exp.Spec.Search == nil {
+		fmt.Fprintf(&out, "not seen: %s\n", printable(found.Unseen))
+	}
 	n := found.Trials
 	fmt.Fprintf(&out, "%d of %d trials used (%d warm-ups, %d failed, %d invalid, %d missing)\n", n.Used, n.Planned, n.Warmups, n.Failed, n.Invalid, n.Missing)
 	if exp.Spec.Search == nil {
 		fmt.Fprintf(&out, "verdict: %s", paint(colour, found.Verdict))
-		if found.Best != "" {
-			fmt.Fprintf(&out, ", best: %s", printable(found.Best))
+		if best := found.BestText(); best != "" {
+			fmt.Fprintf(&out, ", best: %s", printable(best))
 		}
 		out.WriteByte('\n')
 	}

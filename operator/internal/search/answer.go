@@ -101,7 +101,7 @@ func (k *knowledge) tooClose(from, to int) string {
 	case lowest == highest:
 		return fmt.Sprintf("%s cannot be told after %d blocks", k.Loads[lowest], blocks)
 	default:
-		return fmt.Sprintf("loads from %s to %s cannot be told after up to %d blocks", k.Loads[lowest], k.Loads[highest], blocks)
+		return fmt.Sprintf("the loads tried from %s to %s cannot be told after up to %d blocks", k.Loads[lowest], k.Loads[highest], blocks)
 	}
 }
 

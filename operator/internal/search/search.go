@@ -1,9 +1,11 @@
 // Package search finds the highest load that meets constraints. It is pure: from what is known of the loads tried it says
 // which to try next, and what follows from them.
 //
-// First a coarse pass over the whole range, so that a response that is not monotone shows; then bisection between the
-// highest load that holds below the first that breaks and that one; then more blocks where the two meet and cannot be told
-// apart; and last the two loads of the answer again, on fresh blocks.
+// First a coarse pass over the whole range, so that a response that is not monotone shows. Then bisection between the highest
+// load that holds below the first that breaks and that one. A load that cannot be told does not stop it: the gap below the lowest
+// such load and the gap above the highest are halved, with as few blocks as at first, and what lies between these two is not
+// tried any more. Only when both gaps are closed do the lowest and the highest of them get more blocks, three times as many each
+// time up to the most; those between never do. Last come the two loads of the answer again, on fresh blocks.
 package search
 
 // Outcome is what some blocks say of a load.

@@ -1,6 +1,10 @@
 package simulate
 
-import assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+import (
+	"fmt"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
 
 // Scenarios are the machines that the method is calibrated on. A trial has a standard deviation of 1 % everywhere.
 func Scenarios() []Scenario {
@@ -9,7 +13,7 @@ func Scenarios() []Scenario {
 		spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"}
 	}
 	nullArm := func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Design.NullArm = true }
-	return []Scenario{
+	out := []Scenario{
 		{Name: "quiet", Claimed: true, Trial: cv, What: "normal noise of trials"},
 		{Name: "blocks", Claimed: true, Trial: cv, Block: 0.05, What: "and blocks 5 % apart"},
 		{Name: "drift", Claimed: true, Trial: cv, Drift: 0.02, What: "and a drift from trial to trial, AR(1) with 0.9 and 2 %"},
@@ -20,6 +24,7 @@ func Scenarios() []Scenario {
 		{Name: "unequal", Claimed: true, Trial: cv, Candidate: 3, What: "the candidate three times as noisy"},
 		{Name: "mixed", Claimed: true, Trial: cv, Shape: Heavy, Block: 0.05, Drift: 0.02, First: 0.01, What: "heavy tails, blocks, drift and slow first trials together"},
 		{Name: "nodes", Claimed: true, Trial: cv, Nodes: 3, NodeSpeed: 0.1, What: "three nodes whose speeds are 10 % apart"},
+		{Name: "node-slots", Claimed: true, Trial: cv, Nodes: 2, First: 0.005, What: "two nodes, and the first trial of every block 0.5 % slower"},
 		{Name: "null-arm", Claimed: true, Trial: cv, Design: nullArm, What: "quiet, with a null arm"},
 		{Name: "adaptive", Claimed: true, Trial: cv, Block: 0.05, Design: stop, What: "blocks, and repeated until the half width is 1 %"},
 		{Name: "adaptive-heavy", Claimed: true, Trial: cv, Shape: Heavy, Design: stop, What: "heavy tails, and repeated until the half width is 1 %"},
@@ -32,4 +37,104 @@ func Scenarios() []Scenario {
 		{Name: "layout", Trial: cv, Layout: 0.01, What: "every arm 1 % faster or slower for the whole run, as an accident of its layout"},
 		{Name: "layout-null-arm", Trial: cv, Layout: 0.01, Design: nullArm, What: "the same with a null arm, which has an accident of its own"},
 	}
+	out = append(out, onClocks()...)
+	out = append(out, wandering()...)
+	out = append(out, rarelySlow()...)
+	return append(out, nodeLevels(cv)...)
+}
+
+// Figures that scenarios of their own stand for.
+const (
+	ClockFigure      = "verdict.clock.coverage95"
+	AutocorrFigure   = "verdict.autocorr.false_rate"
+	RareSlowFigure   = "verdict.rare_slow.false_rate"
+	NodeLevelsFigure = "verdict.nodes.level_false_rate"
+)
+
+// same is the only effect of scenarios that count wrong verdicts.
+var same = []float64{0}
+
+// onClocks have a clock of 1 ms and true times of 5 to 200 ms.
+func onClocks() []Scenario {
+	var out []Scenario
+	for _, aligned := range []bool{false, true} {
+		name, what := "clock", "steps of 1 ms at a random phase"
+		if aligned {
+			name, what = "clock-aligned", "steps of 1 ms and trials that begin on one"
+		}
+		for _, noise := range []float64{0.001, 0.01, 0.05} {
+			out = append(out, Scenario{
+				Name: fmt.Sprintf("%s-%g", name, 100*noise), Claimed: true, Figure: ClockFigure, Trial: noise,
+				Clock: 1e-3, Seconds: [2]float64{5e-3, 0.2}, Aligned: aligned,
+				What: fmt.Sprintf("times of 5 to 200 ms with %g %% of noise, on a clock with %s", 100*noise, what),
+			})
+		}
+	}
+	return out
+}
+
+// wandering have a candidate that drifts by itself.
+func wandering() []Scenario {
+	var out []Scenario
+	for _, blocks := range []int32{10, 20, 30} {
+		for _, persistence := range []float64{0.6, 0.85} {
+			for _, wander := range []float64{0.01, 0.03} {
+				out = append(out, wanders(blocks, persistence, wander, "0.85"))
+			}
+			out = append(out, wanders(blocks, persistence, 0.02, ""))
+		}
+	}
+	return out
+}
+
+func wanders(blocks int32, persistence, wander float64, declared string) Scenario {
+	name, more := "wander", "blockCorrelation declared"
+	if declared == "" {
+		name, more = "wander-undeclared", "and no blockCorrelation declared"
+	}
+	return Scenario{
+		Name: fmt.Sprintf("%s-%d-%g-%g", name, blocks, persistence, 100*wander), Claimed: declared != "", Figure: AutocorrFigure, Effects: same,
+		Trial: 0.01, Wander: wander, Persistence: persistence, Design: func(spec *assayv1alpha1.BenchmarkRunSpec) {
+			spec.Design.Blocks = assayv1alpha1.Blocks{Min: blocks, Max: blocks}
+			spec.Design.BlockCorrelation = declared
+		},
+		What: fmt.Sprintf("the candidate alone drifts from block to block, AR(1) with %g and %g %%, %d blocks, %s", persistence, 100*wander, blocks, more),
+	}
+}
+
+// rarelySlow have a candidate that is 20 % slower in one block of twenty.
+func rarelySlow() []Scenario {
+	var out []Scenario
+	for _, declared := range []string{"20%", ""} {
+		name, more := "rare", "rareSlowdown declared"
+		if declared == "" {
+			name, more = "rare-undeclared", "and no rareSlowdown declared"
+		}
+		for _, blocks := range []int32{10, 20, 30, 60} {
+			out = append(out, Scenario{
+				Name: fmt.Sprintf("%s-%d", name, blocks), Claimed: declared != "", Figure: RareSlowFigure, Effects: same,
+				Trial: 0.002, Rare: 0.05, Slowdown: 0.2, Design: func(spec *assayv1alpha1.BenchmarkRunSpec) {
+					spec.Design.Blocks = assayv1alpha1.Blocks{Min: blocks, Max: blocks}
+					spec.Design.RareSlowdown = declared
+				},
+				What: fmt.Sprintf("a noise of 0.2 %% and 5 %% of the candidate's blocks 20 %% slower, the gate at its true mean, %d blocks, %s", blocks, more),
+			})
+		}
+	}
+	return out
+}
+
+// nodeLevels have a gate on a level, at what it is on nodes on average.
+func nodeLevels(cv float64) []Scenario {
+	var out []Scenario
+	for _, nodes := range []int{2, 3, 5} {
+		out = append(out, Scenario{
+			Name: fmt.Sprintf("node-levels-%d", nodes), Claimed: true, Figure: NodeLevelsFigure, Effects: same,
+			Trial: cv, Nodes: nodes, NodeSpeed: 0.05, Design: func(spec *assayv1alpha1.BenchmarkRunSpec) {
+				spec.Gates = []assayv1alpha1.Gate{{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "1s"}}
+			},
+			What: fmt.Sprintf("%d nodes whose speeds are 5 %% apart, and a gate on the candidate's time at what nodes take on average", nodes),
+		})
+	}
+	return out
 }

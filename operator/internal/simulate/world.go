@@ -10,6 +10,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -45,6 +46,10 @@ type Scenario struct {
 	What string
 	// Claimed says that the method is meant to hold its error rates here. The others show where it ends.
 	Claimed bool
+	// Figure names the figure that a claimed scenario counts for; empty is the false rate and coverage of the method at large.
+	Figure string
+	// Effects are the true differences tried; nil is all of them.
+	Effects []float64
 	// Trial is the noise of one trial, and Shape what it looks like; empty is normal.
 	Trial float64
 	Shape Shape
@@ -61,6 +66,17 @@ type Scenario struct {
 	// Nodes that the blocks take turns on, and how far their speeds and their ratios are apart.
 	Nodes                int
 	NodeSpeed, NodeRatio float64
+	// Wander is a drift of the candidate alone from block to block: an AR(1) process with this spread and the correlation
+	// Persistence between neighbours.
+	Wander, Persistence float64
+	// Rare is the share of blocks in which the candidate alone is slower, by Slowdown. Its other blocks are faster by as much as
+	// these cost on average, so that the truth stays what it is.
+	Rare, Slowdown float64
+	// Clock is the step of the clock, relative to a second, and Seconds between which true times lie, drawn once per run.
+	// Aligned starts every trial on a step, so that its readings have no random phase.
+	Clock   float64
+	Seconds [2]float64
+	Aligned bool
 	// Design changes the default design.
 	Design func(*assayv1alpha1.BenchmarkRunSpec)
 }
@@ -108,6 +124,8 @@ type World struct {
 	speed    []float64
 	ratio    []float64
 	drift    float64
+	wander   float64
+	seconds  float64
 	blocks   int
 }
 
@@ -122,6 +140,13 @@ func NewWorld(scenario Scenario, effect float64, seed, stream uint64) *World {
 		w.ratio = append(w.ratio, scenario.NodeRatio*w.random.NormFloat64())
 	}
 	w.drift = scenario.Drift * w.random.NormFloat64()
+	if w.seconds = 1; scenario.Seconds[1] > 0 {
+		low, high := math.Log(scenario.Seconds[0]), math.Log(scenario.Seconds[1])
+		w.seconds = math.Exp(low + (high-low)*w.random.Float64())
+	}
+	if scenario.Wander > 0 {
+		w.wander = scenario.Wander * w.random.NormFloat64()
+	}
 	return w
 }
 
@@ -130,26 +155,39 @@ var (
 	worldEnvironment = record.Environment{Hard: map[string]any{"cpuModel": "simulated"}, Soft: map[string]any{"runnerVersion": "simulated"}}
 )
 
-// Run executes the blocks of a wave. On several nodes it also writes their leases into the wave.
+// Lanes are those that the planner gives blocks to: one of every node, told apart by its lease's token.
+func (s Scenario) Lanes() []plan.Lane {
+	if s.Nodes == 0 {
+		return []plan.Lane{{}}
+	}
+	var out []plan.Lane
+	for node := range s.Nodes {
+		out = append(out, plan.Lane{Node: fmt.Sprintf("node-%d", node), Token: int64(node + 1)})
+	}
+	return out
+}
+
+// Run executes the blocks of a wave.
 func (w *World) Run(exp *experiment.Experiment, wave *record.Wave) []record.Attempt {
 	const correlation = 0.9
 	s := w.scenario
 	var out []record.Attempt
 	for b := range wave.Blocks {
 		block := &wave.Blocks[b]
-		node := w.blocks % max(1, s.Nodes)
-		w.blocks++
-		if s.Nodes > 0 {
-			block.Lease = &record.Lease{Node: fmt.Sprintf("node-%d", node), Token: 1}
+		node := 0
+		if block.Lease != nil {
+			node = int(block.Lease.Token) - 1
 		}
+		w.blocks++
 		shared := s.Block*w.random.NormFloat64() + w.speed[node]
+		own := w.candidate()
 		for slot, index := range block.Order {
 			c := wave.Cells[index]
 			w.drift = correlation*w.drift + math.Sqrt(1-correlation*correlation)*s.Drift*w.random.NormFloat64()
 			noise := s.Trial * s.Shape.Draw(w.random)
 			level := shared + w.drift + w.layout[min(c.Arm, len(w.layout)-1)]
 			if arm := wave.Arms[c.Arm]; !arm.Baseline && !arm.Null {
-				level += w.effect + w.ratio[node]
+				level += w.effect + w.ratio[node] + own
 				if s.Candidate > 0 {
 					noise *= s.Candidate
 				}
@@ -157,7 +195,7 @@ func (w *World) Run(exp *experiment.Experiment, wave *record.Wave) []record.Atte
 			if slot == 0 {
 				level += s.First
 			}
-			seconds := math.Exp(level + noise)
+			seconds := w.read(w.seconds * math.Exp(level+noise))
 			trial := fmt.Sprintf("%s-s%05d", block.ID, slot)
 			out = append(out, record.Attempt{
 				Schema: record.AttemptSchema, ID: "simulated/" + trial, Trial: trial, Run: exp.Run, Experiment: exp.Digest,
@@ -174,4 +212,33 @@ func (w *World) Run(exp *experiment.Experiment, wave *record.Wave) []record.Atte
 		}
 	}
 	return out
+}
+
+// candidate is what a block does to the candidate alone.
+func (w *World) candidate() float64 {
+	s, out := w.scenario, 0.0
+	if s.Wander > 0 {
+		out += w.wander
+		w.wander = s.Persistence*w.wander + math.Sqrt(1-s.Persistence*s.Persistence)*s.Wander*w.random.NormFloat64()
+	}
+	if s.Rare > 0 {
+		out -= s.Rare * math.Log1p(s.Slowdown)
+		if w.random.Float64() < s.Rare {
+			out += math.Log1p(s.Slowdown)
+		}
+	}
+	return out
+}
+
+// read is a time as the clock tells it: the steps that passed.
+func (w *World) read(seconds float64) float64 {
+	step := w.scenario.Clock
+	if step == 0 {
+		return seconds
+	}
+	phase := 0.0
+	if !w.scenario.Aligned {
+		phase = w.random.Float64()
+	}
+	return math.Floor(seconds/step+phase) * step
 }

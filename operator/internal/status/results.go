@@ -17,6 +17,7 @@ const (
 	maxWarnings  = 32
 	maxText      = 512
 	maxShortText = 64
+	maxBest      = 256
 	maxNumber    = 32
 	maxExpected  = 256
 )
@@ -27,7 +28,7 @@ func setResults(out *assayv1alpha1.BenchmarkRunStatus, world *observe.World) {
 	if found == nil {
 		return
 	}
-	out.Verdict, out.Best, out.Report = found.Verdict, found.Best, world.ReportURL
+	out.Verdict, out.Best, out.Report = found.Verdict, truncate(found.BestText(), maxBest), world.ReportURL
 	out.Candidates, out.Gain = candidates(found)
 	out.Gates = gates(found.Gates)
 	out.Search = searchAnswers(found.Search)
@@ -50,7 +51,7 @@ func candidates(found *analysis.Analysis) (out []assayv1alpha1.CandidateStatus, 
 		if c.Gain != nil {
 			status.Gain = truncate(analysis.Describe(c.Gain), maxShortText)
 		}
-		if gain == "" || c.Name == found.Best {
+		if gain == "" || c.Name == found.Best || len(found.BestOf) > 0 && c.Name == found.BestOf[0] {
 			gain = status.Gain
 		}
 		// Without gates there is no verdict, and a candidate's is required.

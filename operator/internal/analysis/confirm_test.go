@@ -1,0 +1,41 @@
+package analysis
+
+import (
+	"strings"
+	"testing"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// TestAConfirmationRepeatsTheSameGate: that a candidate is NoGo again by another gate confirms nothing.
+func TestAConfirmationRepeatsTheSameGate(t *testing.T) {
+	says := func(verdict assayv1alpha1.Verdict, outcomes ...assayv1alpha1.Verdict) *judgement {
+		out := &judgement{verdict: verdict, candidates: []Candidate{{Name: "new", Verdict: verdict}}}
+		for _, outcome := range outcomes {
+			out.gates = append(out.gates, GateResult{Candidate: "new", Severity: assayv1alpha1.Blocking, Op: assayv1alpha1.RatioAtMost, Outcome: outcome})
+		}
+		return out
+	}
+	cases := map[string]struct {
+		screened, fresh *judgement
+		verdict         assayv1alpha1.Verdict
+	}{
+		"the same gate is missed again":               {says(noGo, noGo, goes), says(noGo, noGo, goes), noGo},
+		"one of two missed gates is missed again":     {says(noGo, noGo, noGo), says(noGo, goes, noGo), noGo},
+		"another gate is missed":                      {says(noGo, noGo, goes), says(noGo, goes, noGo), inconclusive},
+		"another gate is missed and the first is not": {says(noGo, noGo, inconclusive), says(noGo, inconclusive, noGo), inconclusive},
+		"all gates hold again":                        {says(goes, goes, goes), says(goes, goes, goes), goes},
+		"a gate holds no longer":                      {says(goes, goes, goes), says(inconclusive, goes, inconclusive), inconclusive},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := confirm(c.screened, c.fresh, &parityReport{})
+			if got.verdict != c.verdict {
+				t.Errorf("%s: %s, want %s", got.verdict, got.candidates[0].Reason, c.verdict)
+			}
+			if other := c.screened.verdict == c.fresh.verdict && c.verdict == inconclusive; strings.Contains(got.candidates[0].Reason, "by another gate") != other {
+				t.Errorf("reason %q", got.candidates[0].Reason)
+			}
+		})
+	}
+}

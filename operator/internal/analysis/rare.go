@@ -1,0 +1,67 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// What happens in few blocks may happen in none of those that ran, and then nothing in them tells that it ever does. A design
+// that declares how slow such a block may be (spec.design.rareSlowdown) has its gates hold also if such blocks are as frequent
+// as those that ran cannot exclude. Without it the analysis says what it cannot have seen.
+
+// unseenShare is the highest share of blocks that something may happen in and still, as often as level says, in none of n: the
+// exact form of the rule of three (Hanley and Lippman-Hand 1983, JAMA 249:1743).
+func unseenShare(n int, level float64) float64 { return 1 - math.Pow(level, 1/float64(n)) }
+
+// rarely moves the candidate's bad end by what the declared slowdown can do in blocks that were not seen. A slowdown of S makes
+// a time 1+S times as long and a rate 1+S times as low. A mean takes the share of blocks of it; a percentile may lie in the
+// slow blocks altogether and takes all of it.
+func (d *data) rarely(found inference, metric *assayv1alpha1.Metric, relative bool, statistic assayv1alpha1.Statistic) inference {
+	slowdown := d.rareSlowdown()
+	if slowdown == 0 || !found.hasInterval() {
+		return found
+	}
+	share := unseenShare(found.blocks, 1-d.gateConfidence)
+	if percentiles[statistic] != 0 || statistic == assayv1alpha1.StatisticMax {
+		share = 1
+	}
+	shift := share * math.Log1p(slowdown)
+	if !found.logarithmic {
+		shift = share * slowdown * math.Abs(found.value)
+	}
+	if metric.Direction == assayv1alpha1.LowerIsBetter {
+		return found.moved(0, shift)
+	}
+	return found.moved(shift, 0)
+}
+
+func (d *data) rareSlowdown() float64 {
+	if d.exp.Spec.Design.RareSlowdown == "" {
+		return 0
+	}
+	share, err := experiment.ParsePercent(d.exp.Spec.Design.RareSlowdown)
+	if err != nil {
+		return 0 // Refused when the run was accepted.
+	}
+	return share
+}
+
+// unseen says what so many blocks cannot have seen.
+func (d *data) unseen(blocks int) string {
+	if blocks == 0 {
+		return ""
+	}
+	const rare, slowdown, level = 0.05, 0.2, 0.05
+	share := unseenShare(blocks, level)
+	text := fmt.Sprintf("%d blocks cannot tell of something that happens in fewer than one block in %d", blocks, blocks)
+	text += fmt.Sprintf(": what happens in %.2g %% of the blocks is in none of them in %.2g %% of runs, and what happens in %.2g %% still in %.2g %%; blocks 20 %% slower that often make a mean %.2g %% and %.2g %% slower",
+		100*rare, 100*math.Pow(1-rare, float64(blocks)), 100*share, 100*level,
+		100*math.Expm1(rare*math.Log1p(slowdown)), 100*math.Expm1(share*math.Log1p(slowdown)))
+	if declared := d.rareSlowdown(); declared > 0 {
+		return text + fmt.Sprintf("; gates allow for blocks %s slower (spec.design.rareSlowdown)", d.exp.Spec.Design.RareSlowdown)
+	}
+	return text + "; gates do not allow for it (spec.design.rareSlowdown)"
+}

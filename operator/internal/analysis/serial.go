@@ -1,0 +1,298 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Student's interval takes blocks for independent and their differences for symmetric. This file looks whether they are: it
+// shows the lag-1 autocorrelation and the skewness of the differences, in the order in which the blocks ran, and widens the
+// interval where either matters. What a few blocks cannot show it cannot widen for; docs/methodology.md has the bounds.
+
+// BlockSeries says how one number per block behaves over the run.
+type BlockSeries struct {
+	// Autocorrelation is that of neighbouring blocks, corrected for the bias that few blocks have (Marriott and Pope 1954,
+	// Biometrika 41:390). Nil with fewer than minSeries blocks or without any spread.
+	Autocorrelation *float64 `json:"autocorrelation,omitempty"`
+	// Skewness is the adjusted Fisher-Pearson coefficient (Joanes and Gill 1998, The Statistician 47:183).
+	Skewness *float64 `json:"skewness,omitempty"`
+	// Unexplained is the slow part of the variance between blocks over what the spread between the trials inside blocks
+	// explains; absent where blocks hold a single trial of an arm.
+	Unexplained *float64 `json:"unexplained,omitempty"`
+	// Dependent and Skewed say that the interval was widened for it.
+	Dependent bool `json:"dependent,omitempty"`
+	Skewed    bool `json:"skewed,omitempty"`
+}
+
+const (
+	// minSeries is from how many blocks on dependence and skewness are looked for.
+	minSeries = 6
+	// slowCosines are how many of the slowest movements over a run count as slow, and as degrees of freedom of the interval
+	// that rests on them.
+	slowCosines = 3
+	// unexplainedLevel and slowLevel are how surprising a slow movement must be, beside what trials explain and beside the
+	// quick movements, to count as dependence. They are no part of a verdict's level: a false alarm only widens an interval.
+	unexplainedLevel, slowLevel = 0.03, 0.1
+	// skewedErrors is from how many of its standard errors on a skewness counts. The end on its side moves out then, by what
+	// Johnson (1978, Journal of the American Statistical Association 73:536) shifts Student's interval by.
+	skewedErrors = 2
+	// mostCosines bounds the cosines of an interval at a declared correlation (Müller 2014 uses twelve).
+	mostCosines = 12
+)
+
+// spread is the variance of a block's number that its trials explain, with its degrees of freedom; zero when they cannot tell.
+type spread struct{ variance, df float64 }
+
+// trialSpread is the variance of a block's mean, from the spread between the trials inside the blocks that have several. Blocks
+// that noise left one trial take part with what the others tell.
+func trialSpread(blocks map[string][]float64, logarithmic bool) spread {
+	var within, df, share float64
+	for _, block := range slices.Sorted(maps.Keys(blocks)) {
+		values := blocks[block]
+		var scaled []float64
+		for _, value := range values {
+			if logarithmic {
+				value = math.Log(value)
+			}
+			scaled = append(scaled, value)
+		}
+		within += squares(scaled, mean(scaled))
+		df += float64(len(values) - 1)
+		share += 1 / float64(len(values)) / float64(len(blocks))
+	}
+	if df == 0 {
+		return spread{}
+	}
+	return spread{within / df * share, df}
+}
+
+// plus is the spread of a difference, with the degrees of freedom of Welch (1947, Biometrika 34:28).
+func (s spread) plus(other spread) spread {
+	if s.df == 0 || other.df == 0 {
+		return spread{}
+	}
+	sum := s.variance + other.variance
+	if sum == 0 {
+		return spread{0, s.df + other.df}
+	}
+	return spread{sum, sum * sum / (s.variance*s.variance/s.df + other.variance*other.variance/other.df)}
+}
+
+// inRunOrder are the values in the order in which their blocks ran, node by node and without what is the node's: how nodes
+// differ is nodes.go's question.
+func (d *data) inRunOrder(values map[string]float64) []float64 {
+	blocks := slices.Sorted(maps.Keys(values))
+	sum, count := map[string]float64{}, map[string]float64{}
+	for _, block := range blocks {
+		sum[d.nodes[block]] += values[block]
+		count[d.nodes[block]]++
+	}
+	slices.SortStableFunc(blocks, func(a, b string) int {
+		return cmp.Or(cmp.Compare(d.nodes[a], d.nodes[b]), d.started[a].Compare(d.started[b]))
+	})
+	out := make([]float64, len(blocks))
+	for i, block := range blocks {
+		out[i] = values[block] - sum[d.nodes[block]]/count[d.nodes[block]]
+	}
+	return out
+}
+
+// serially looks at the blocks' values over time and widens the interval for what it finds or is told to expect.
+func (d *data) serially(found inference, values map[string]float64, within spread) inference {
+	series := d.inRunOrder(values)
+	n := float64(len(series))
+	if !found.hasInterval() || len(series) < minSeries {
+		return found
+	}
+	square := squares(series, 0)
+	if square == 0 {
+		return found
+	}
+	shape := &BlockSeries{}
+	found.series = shape
+	shape.Autocorrelation = finite(autocorrelation(series, square))
+	skewness := skewnessOf(series)
+	shape.Skewness = finite(skewness)
+
+	cosines := cosineVariances(series)
+	slow := mean(cosines[:slowCosines])
+	if within.df > 0 && within.variance > 0 {
+		shape.Unexplained = finite(slow / within.variance)
+	}
+	center, se := found.scale(found.value), math.Sqrt(square/(n-1)/n)
+	if rho := d.blockCorrelation(); rho > 0 {
+		declared := declaredCosines(len(series), rho, d.gateConfidence)
+		shape.Dependent = true
+		found = found.including(studentAround(center, math.Sqrt(declared.inflation*mean(cosines[:declared.cosines])/n), declared.df, found))
+	} else if slowMovement(slow, cosines, within) {
+		shape.Dependent = true
+		found = found.including(studentAround(center, math.Sqrt(slow/n), slowCosines, found))
+	}
+	if math.Abs(skewness) > skewedErrors*skewnessError(n) {
+		shape.Skewed = true
+		shift := skewness / math.Sqrt(n) / 6 * se
+		found = found.moved(max(0, -shift), max(0, shift))
+	}
+	return found.at(d.confidence)
+}
+
+// slowMovement tells whether the series moves slowly, more than trials explain and more than it moves quickly. Where blocks
+// hold a single trial of an arm, only the second can be asked, and must then be answered surely.
+func slowMovement(slow float64, cosines []float64, within spread) bool {
+	quick := mean(cosines[slowCosines:])
+	level := unexplainedLevel
+	if within.df > 0 && within.variance > 0 {
+		if fTail(slow/within.variance, slowCosines, within.df) >= unexplainedLevel {
+			return false
+		}
+		level = slowLevel
+	}
+	return fTail(slow/quick, slowCosines, float64(len(cosines)-slowCosines)) < level
+}
+
+func fTail(ratio, df1, df2 float64) float64 {
+	return distuv.F{D1: df1, D2: df2}.Survival(ratio)
+}
+
+// autocorrelation of neighbours in a series with mean zero, which few blocks underestimate.
+func autocorrelation(series []float64, square float64) float64 {
+	var product float64
+	for i := range series[1:] {
+		product += series[i] * series[i+1]
+	}
+	n, r := float64(len(series)), product/square
+	return min(1, max(-1, r+(1+4*r)/(n-1)))
+}
+
+func skewnessOf(series []float64) float64 {
+	n := float64(len(series))
+	var second, third float64
+	for _, value := range series {
+		second += value * value / n
+		third += value * value * value / n
+	}
+	return third / math.Pow(second, 1.5) * math.Sqrt(n*(n-1)) / (n - 2)
+}
+
+// skewnessError is the standard error of the skewness of so many normal values.
+func skewnessError(n float64) float64 {
+	return math.Sqrt(6 * n * (n - 1) / ((n - 2) * (n + 1) * (n + 3)))
+}
+
+// cosineVariances takes a series apart into movements, the slowest first. Each is an estimate of the variance that a mean of
+// independent blocks rests on; where blocks depend on each other the slowest ones are the least wrong (equal-weighted cosines:
+// Lazarus, Lewis, Stock and Watson 2018, Journal of Business & Economic Statistics 36:541).
+func cosineVariances(series []float64) []float64 {
+	n := float64(len(series))
+	out := make([]float64, len(series)-1)
+	for j := range out {
+		var c float64
+		for i, value := range series {
+			c += value * cosine(j+1, i, n)
+		}
+		out[j] = 2 * c * c / n
+	}
+	return out
+}
+
+func cosine(j, i int, n float64) float64 {
+	return math.Cos(math.Pi * float64(j) * (float64(i) + 0.5) / n)
+}
+
+// blockCorrelation is how strongly neighbouring blocks of an arm may depend on each other as the design says; 0 if it does not.
+func (d *data) blockCorrelation() float64 {
+	rho, err := experiment.ParseCorrelation(d.exp.Spec.Design.BlockCorrelation)
+	if err != nil {
+		return 0 // Refused when the run was accepted.
+	}
+	return rho
+}
+
+// cosineChoice is how many cosines carry an interval, by how much their mean falls short of the variance of the mean, and the
+// degrees of freedom that it has.
+type cosineChoice struct {
+	cosines       int
+	inflation, df float64
+}
+
+// declaredCosines chooses the cosines that make the narrowest interval at a correlation. Their mean is corrected for what it falls
+// short of in an AR(1) process with that correlation, and has the degrees of freedom of Satterthwaite (1946, Biometrics Bulletin
+// 2:110), as they are not equal there. So the interval holds its level up to the correlation (inference under bounded
+// persistence: Müller 2014, Journal of Business & Economic Statistics 32:311).
+func declaredCosines(n int, rho, confidence float64) cosineChoice {
+	weights := make([]float64, n)
+	for i := range weights {
+		weights[i] = 1 / float64(n)
+	}
+	ofMean := float64(n) * correlatedVariance(weights, rho)
+	var sum, squared float64
+	var out cosineChoice
+	narrowest := math.Inf(1)
+	for b := 1; b <= min(mostCosines, n-1); b++ {
+		for i := range weights {
+			weights[i] = cosine(b, i, float64(n)) * math.Sqrt(2/float64(n))
+		}
+		variance := correlatedVariance(weights, rho)
+		sum += variance
+		squared += variance * variance
+		choice := cosineChoice{b, math.Max(1, ofMean*float64(b)/sum), sum * sum / squared}
+		if width := studentQuantile((1+confidence)/2, choice.df) * math.Sqrt(choice.inflation); width < narrowest {
+			narrowest, out = width, choice
+		}
+	}
+	return out
+}
+
+// correlatedVariance is the variance of a weighted sum of an AR(1) process with variance 1.
+func correlatedVariance(weights []float64, rho float64) float64 {
+	var sum, before float64
+	for _, weight := range weights {
+		sum += weight * (weight + 2*before)
+		before = rho * (before + weight)
+	}
+	return sum
+}
+
+// studentAround is Student's interval with a standard error of its own, on the scale of another inference.
+func studentAround(center, se, df float64, like inference) inference {
+	out := inference{logarithmic: like.logarithmic, se: se, df: df}
+	out.student(center)
+	return out
+}
+
+// dependentPercentile caps gates on percentiles where the arms' medians say that blocks depend on each other: whole blocks are
+// drawn as if they did not, and no method with a source widens that for so few.
+func dependentPercentile(d *data, _ *judgement, gate *GateResult) string {
+	if percentiles[gate.Statistic] == 0 {
+		return ""
+	}
+	if d.blockCorrelation() > 0 {
+		return fmt.Sprintf("%s cannot allow for the correlation of %s that spec.design.blockCorrelation declares: judge a mean or median", gate.Statistic, d.exp.Spec.Design.BlockCorrelation)
+	}
+	if series := d.seriesOf(gate); series != nil && series.Dependent {
+		return fmt.Sprintf("the medians of its blocks depend on each other and %s cannot allow for that: judge a mean or median", gate.Statistic)
+	}
+	return ""
+}
+
+// seriesOf is what the medians of a percentile gate's blocks do over the run.
+func (d *data) seriesOf(gate *GateResult) *BlockSeries {
+	point := slices.IndexFunc(d.exp.Points, func(p record.Point) bool { return p.Key == gate.Point })
+	arm := armIndex(d.exp, gate.Candidate)
+	if point < 0 || arm < 0 {
+		return nil
+	}
+	if gate.Op == assayv1alpha1.RatioAtLeast || gate.Op == assayv1alpha1.RatioAtMost {
+		return d.ratio(point, arm, gate.Metric, assayv1alpha1.StatisticMedian).series
+	}
+	return d.level(quantity{cell{point, arm}, gate.Metric, assayv1alpha1.StatisticMedian}).series
+}
