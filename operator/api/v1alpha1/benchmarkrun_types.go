@@ -408,7 +408,7 @@ type Constraint struct {
 	// metric constrained.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MaxLength=80
 	Metric string `json:"metric"`
 
 	// statistic of the metric; empty takes the metric's own.
@@ -432,7 +432,7 @@ type Search struct {
 	// maximize is the metric that the answer reports at the highest feasible load.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MaxLength=80
 	Maximize string `json:"maximize"`
 
 	// over is the load that is searched.
@@ -489,7 +489,7 @@ type Gate struct {
 
 	// metric compared.
 	// +optional
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MaxLength=80
 	Metric string `json:"metric,omitempty"`
 
 	// statistic of the metric; empty takes the metric's own.
@@ -527,7 +527,7 @@ type Prediction struct {
 	// metric predicted.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MaxLength=80
 	Metric string `json:"metric"`
 
 	// at selects the points; empty means every point.

@@ -15,7 +15,7 @@ func buildWarnings(d *data) []string {
 		builds := map[string]bool{}
 		for point := range d.exp.Points {
 			for _, attempt := range d.trials[cell{point, arm}] {
-				workload := attempt.Result.Workload
+				workload := attempt.Reported().Workload
 				name := workload.Name + " " + workload.Version
 				for _, key := range slices.Sorted(maps.Keys(workload.Build)) {
 					name += fmt.Sprintf(" %s=%s", key, workload.Build[key])

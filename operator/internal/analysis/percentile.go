@@ -49,7 +49,7 @@ func (d *data) newPool(q quantity, blocks map[string]int) *pool {
 		if !ok {
 			continue
 		}
-		metric, ok := attempt.Result.Metrics[q.metric]
+		metric, ok := attempt.Metric(q.metric)
 		switch {
 		case !ok:
 		case metric.Value != nil:
@@ -116,7 +116,7 @@ func (d *data) enoughSamples(c cell, metric string, statistic assayv1alpha1.Stat
 func (d *data) blocksWith(c cell, metric string) map[string]bool {
 	out := map[string]bool{}
 	for _, attempt := range d.trials[c] {
-		if _, ok := attempt.Result.Metrics[metric]; ok {
+		if _, ok := attempt.Metric(metric); ok {
 			out[attempt.Block] = true
 		}
 	}
@@ -166,7 +166,7 @@ func (d *data) percentileRatio(mine, theirs quantity, share float64) inference {
 		return out
 	}
 	if a.values[0] <= 0 || b.values[0] <= 0 {
-		return inference{reason: fmt.Sprintf("%s has values that are not positive, and a ratio needs positive ones", mine.metric)}
+		return inference{reason: noRatio(mine.metric, d.perBlock(mine), d.perBlock(theirs))}
 	}
 	return d.bootstrap(mine, out, func(weights []int64) float64 {
 		return a.percentile(share, weights) / b.percentile(share, weights)

@@ -35,7 +35,7 @@ func (d *data) ratio(point, candidate int, metric string, statistic assayv1alpha
 func (d *data) pairedRatio(mine, theirs quantity) inference {
 	a, b := d.perBlock(mine), d.perBlock(theirs)
 	if !allPositive(a, b) {
-		return inference{reason: fmt.Sprintf("%s has values that are not positive, and a ratio needs positive ones", mine.metric)}
+		return inference{reason: noRatio(mine.metric, a, b)}
 	}
 	differences, shown := blockDifferences(a, b, true), map[string]float64{}
 	for block, difference := range differences {
@@ -87,8 +87,7 @@ func ratioResults(d *data, parity *parityReport) []RatioResult {
 				continue
 			}
 			arm := armIndex(d.exp, candidate)
-			for i := range d.exp.Template.Metrics {
-				metric := &d.exp.Template.Metrics[i]
+			for _, metric := range d.exp.Metrics() {
 				for _, statistic := range statistics(d.exp, metric) {
 					result := d.ratio(point, arm, metric.Name, statistic)
 					estimate := result.ratio()

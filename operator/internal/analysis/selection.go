@@ -341,6 +341,9 @@ func (s *selection) rejectUnusable(exp *experiment.Experiment, attempts []*recor
 
 func (s *selection) checkResult(exp *experiment.Experiment, result *record.Result) string {
 	if result == nil {
+		if exp.Template.Output.Format == assayv1alpha1.NoOutput {
+			return "" // Its program reports nothing.
+		}
 		return "it succeeded and holds no result"
 	}
 	if exp.Template.Parity == assayv1alpha1.ParityRequired && result.Parity == nil {

@@ -93,7 +93,7 @@ func (e *Experiment) Baseline() int {
 // Candidates are the names of the arms judged: every arm but the baseline, or the only one.
 func (e *Experiment) Candidates() []string { return candidates(&e.Spec) }
 
-// Metric finds a metric of the template by name.
+// Metric finds a metric by name: one of the template, or of what the runner reads of every process.
 func (e *Experiment) Metric(name string) *assayv1alpha1.Metric { return findMetric(&e.Template, name) }
 
 // NullArm is the name of the arm that repeats the baseline.

@@ -32,6 +32,7 @@ func Markdown(exp *experiment.Experiment, found *analysis.Analysis) []byte {
 	v.phases(out)
 	v.predictions(out)
 	v.trials(out)
+	v.processes(out)
 	v.environment(out)
 	v.reproduction(out)
 	return out.Bytes()

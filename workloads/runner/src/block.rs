@@ -18,6 +18,7 @@ use crate::host::Host;
 use crate::images::Images;
 use crate::isolation::{Grant, Observed, OtherWorkSeen};
 use crate::launch::{Ended, How, Launch, Launcher};
+use crate::layout;
 use crate::output::Place;
 use crate::placed::Copies;
 use crate::plan::{Command, Plan, Trial};
@@ -158,6 +159,7 @@ impl<'a> Block<'a> {
 
         let before = self.moment.window(self.canary(trial));
         let mut env = variables(&command.env, trial);
+        layout::randomise(&mut env, self.plan.layout_seed, &trial.id);
         // A trial that cannot start leaves nothing, so that its place does not matter.
         let (staged, place) = match self
             .stage(trial, &mut env)
@@ -226,6 +228,7 @@ impl<'a> Block<'a> {
             slot: trial.slot as u64,
             point: command.point.clone(),
             arm: command.arm.clone(),
+            build: command.build.clone(),
             warmup: trial.warmup,
             lease: self.plan.lease.clone(),
             started_at: humantime::format_rfc3339_nanos(ended.started_at).to_string(),
@@ -238,7 +241,7 @@ impl<'a> Block<'a> {
             argv: command.argv.clone(),
             parameters: command.parameters.clone(),
             result: verdict.result.clone(),
-            environment: self.environment_of(command, staged.as_ref().ok()),
+            environment: self.environment_of(command, staged.as_ref().ok(), layout::padding(&env)),
             isolation,
             noise: Noise { before, during, after },
             resources,
@@ -302,8 +305,10 @@ impl<'a> Block<'a> {
     }
 
     /// The block's environment, and what this trial executed in it.
-    fn environment_of(&self, command: &Command, staged: Option<&Staged<'_>>) -> Environment {
+    fn environment_of(&self, command: &Command, staged: Option<&Staged<'_>>, padding: Option<usize>) -> Environment {
         let mut environment = self.environment.clone();
+        let padding = padding.map(|bytes| Scalar::Number(bytes.into()));
+        environment.soft.extend(padding.map(|bytes| (environment::LAYOUT_PAD_BYTES.to_owned(), bytes)));
         let mut text = |key: &str, value: Option<String>| {
             environment.soft.extend(value.map(|value| (key.to_owned(), Scalar::Text(value))));
         };

@@ -14,6 +14,7 @@ mod images;
 mod install;
 mod isolation;
 mod launch;
+mod layout;
 mod output;
 mod placed;
 mod plan;

@@ -73,7 +73,7 @@ pub(crate) fn judge(ended: &Ended, terms: &Terms<'_>) -> Verdict {
                 Ok(result) => Verdict {
                     outcome: Some(Outcome::Succeeded),
                     exit_code: Some(0),
-                    result: Some(result),
+                    result,
                     output,
                     ..Verdict::default()
                 },

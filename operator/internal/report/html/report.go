@@ -38,6 +38,8 @@ type report struct {
 	Trials                       analysis.Trials
 	Excluded                     []analysis.Exclusion
 	MoreExcluded                 int
+	Processes                    table
+	ProcessesNote                string
 	Noise                        []template.HTML
 	Isolation, Environment       [][2]string
 	Experiment, Evidence, UID    string
@@ -118,6 +120,8 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	r.Results = b.results()
 	r.Excluded = found.Excluded[:min(shownExclusions, len(found.Excluded))]
 	r.MoreExcluded = len(found.Excluded) - len(r.Excluded)
+	r.Processes.Header, r.Processes.Rows = summary.Processes(found)
+	r.ProcessesNote = summary.ProcessesNote
 	r.Noise = b.noise()
 	for _, level := range slices.Sorted(maps.Keys(found.Isolation)) {
 		r.Isolation = append(r.Isolation, [2]string{level, fmt.Sprintf("%d trials", found.Isolation[level])})
@@ -231,7 +235,7 @@ func usedTrials(found *analysis.Analysis, evidence record.Evidence) []*record.At
 	}
 	var out []*record.Attempt
 	for _, attempt := range measured(evidence) {
-		if attempt.Outcome == record.Succeeded && attempt.Result != nil && !excluded[attempt.ID] && attempt.Wave <= found.Wave {
+		if attempt.Outcome == record.Succeeded && !excluded[attempt.ID] && attempt.Wave <= found.Wave {
 			out = append(out, attempt)
 		}
 	}
