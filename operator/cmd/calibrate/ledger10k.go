@@ -57,7 +57,7 @@ func writeLedger(folder string, atLeast int) error {
 	if err != nil {
 		return err
 	}
-	perBlock := len(exp.Cells) * 3
+	perBlock := exp.CellsPerBlock() * 3
 	wave, err := simulate.Wave(exp, 0, 0, (atLeast+perBlock-1)/perBlock)
 	if err != nil {
 		return err

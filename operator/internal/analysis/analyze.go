@@ -26,6 +26,7 @@ func Analyze(exp *experiment.Experiment, evidence record.Evidence, wave int) *An
 	out.Search = searchResults(d, chosen, parity, evidence.Waves)
 	out.Predicted = comparePredictions(d, parity)
 	out.Best = bestCandidate(out, exp)
+	out.Layout = layoutNote(d)
 	out.Warnings = warnings(d, chosen, parity, out)
 	out.Usage = usageOf(exp, chosen, evidence, wave)
 	return out
@@ -72,9 +73,11 @@ type data struct {
 	// measured are the blocks of a cell in which a trial was measured and counts, failed ones included.
 	measured map[cell]map[string]bool
 	// nodes are the nodes of the blocks; empty when unknown.
-	nodes      map[string]string
-	lost       map[cell]loss
-	histograms map[*record.Histogram][]bar
+	nodes map[string]string
+	lost  map[cell]loss
+	// changedArms says of arms how their programs changed during the run.
+	changedArms map[int]string
+	histograms  map[*record.Histogram][]bar
 
 	series      map[quantity]map[string][]float64
 	comparisons map[comparison]inference
@@ -99,7 +102,7 @@ func newData(exp *experiment.Experiment, chosen *selection, in func(block string
 	d := &data{
 		exp: exp, confidence: confidence(exp), gateConfidence: gateConfidence(exp),
 		trials: map[cell][]*record.Attempt{}, measured: map[cell]map[string]bool{}, nodes: map[string]string{},
-		lost: chosen.lost, histograms: chosen.histograms,
+		lost: chosen.lost, changedArms: chosen.changed, histograms: chosen.histograms,
 		series: map[quantity]map[string][]float64{}, comparisons: map[comparison]inference{}, levels: map[quantity]inference{},
 	}
 	for _, attempt := range chosen.used {

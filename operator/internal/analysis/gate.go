@@ -96,6 +96,10 @@ func judgeTiming(d *data, parity *parityReport, gate assayv1alpha1.Gate, point i
 	}
 
 	arm := armIndex(d.exp, result.Candidate)
+	if reason := d.changed(arm, relative); reason != "" {
+		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, reason
+		return tails{1, 1}
+	}
 	var found inference
 	if relative {
 		found = d.ratio(point, arm, gate.Metric, result.Statistic)
@@ -145,6 +149,9 @@ func decide(found inference, bound, confidence float64, result *GateResult) {
 		further := furtherBlocks(result.MoreBlocks)
 		if found.nodesDiffer {
 			further = "the ratio depends on the node, so further nodes would decide and further blocks would not"
+		}
+		if found.builds > 0 {
+			further = fmt.Sprintf("it rests on %d builds, so further builds would decide and further blocks of the same would not", found.builds)
 		}
 		result.Message = text + ": the interval spans the bound; " + further
 	}

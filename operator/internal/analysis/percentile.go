@@ -143,7 +143,7 @@ func (d *data) percentileLevel(q quantity, share float64) inference {
 	}
 	p := d.newPool(q, blocks)
 	out := inference{blocks: len(blocks), samples: p.size(), logarithmic: p.values[0] > 0}
-	return d.bootstrap(q, out, func(weights []int64) float64 { return p.percentile(share, weights) })
+	return d.bootstrap(q, out, d.drawn(blocks, q.cell), func(weights []int64) float64 { return p.percentile(share, weights) })
 }
 
 func (d *data) percentileRatio(mine, theirs quantity, share float64) inference {
@@ -168,7 +168,7 @@ func (d *data) percentileRatio(mine, theirs quantity, share float64) inference {
 	if a.values[0] <= 0 || b.values[0] <= 0 {
 		return inference{reason: noRatio(mine.metric, d.perBlock(mine), d.perBlock(theirs))}
 	}
-	return d.bootstrap(mine, out, func(weights []int64) float64 {
+	return d.bootstrap(mine, out, d.drawn(blocks, mine.cell, theirs.cell), func(weights []int64) float64 {
 		return a.percentile(share, weights) / b.percentile(share, weights)
 	})
 }
@@ -177,9 +177,13 @@ func (d *data) percentileRatio(mine, theirs quantity, share float64) inference {
 // one process, and trials of one block, are not independent. The percentiles of the bootstrap distribution are taken
 // further out than the level says, which repairs their known lack of width for few blocks (Hesterberg 2015, The American
 // Statistician 69:371, "expanded percentile interval").
-func (d *data) bootstrap(q quantity, out inference, statistic func(weights []int64) float64) inference {
-	n := out.blocks
-	weights := make([]int64, n)
+// Blocks of one build of an arm that is several are drawn together.
+func (d *data) bootstrap(q quantity, out inference, units [][]int, statistic func(weights []int64) float64) inference {
+	n := len(units)
+	weights := make([]int64, out.blocks)
+	if n < out.blocks {
+		out.builds = n
+	}
 	for i := range weights {
 		weights[i] = 1
 	}
@@ -190,6 +194,9 @@ func (d *data) bootstrap(q quantity, out inference, statistic func(weights []int
 	}
 	if n < minBlocks {
 		out.reason = fmt.Sprintf("%d of at least %d blocks", n, minBlocks)
+		if out.builds > 0 {
+			out.reason = fmt.Sprintf("%d of at least %d builds", n, minBlocks)
+		}
 		return out
 	}
 
@@ -198,7 +205,9 @@ func (d *data) bootstrap(q quantity, out inference, statistic func(weights []int
 	for i := range drawn {
 		clear(weights)
 		for range n {
-			weights[random.IntN(n)]++
+			for _, block := range units[random.IntN(n)] {
+				weights[block]++
+			}
 		}
 		drawn[i] = out.scale(statistic(weights))
 	}

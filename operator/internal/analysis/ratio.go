@@ -42,6 +42,7 @@ func (d *data) pairedRatio(mine, theirs quantity) inference {
 		shown[block] = round(math.Exp(difference))
 	}
 	out := d.acrossNodes(differences, studentInference(differences, d.confidence, true))
+	out = d.acrossBuilds(differences, out, mine.cell, theirs.cell)
 	out.perBlock = shown
 	out.samples = d.samples(mine.cell, mine.metric) + d.samples(theirs.cell, theirs.metric)
 	if out.blocks < minBlocks {
@@ -97,7 +98,7 @@ func ratioResults(d *data, parity *parityReport) []RatioResult {
 					out = append(out, RatioResult{
 						Point: d.exp.Points[point].Key, Candidate: candidate, Metric: metric.Name, Statistic: statistic,
 						Estimate: *estimate, MinimumDetectableEffect: result.minimumDetectableEffect(d.confidence),
-						PerBlock: result.perBlock, PerNode: result.perNode, NodesDiffer: result.nodesDiffer,
+						PerBlock: result.perBlock, PerNode: result.perNode, NodesDiffer: result.nodesDiffer, Builds: result.builds,
 					})
 				}
 			}

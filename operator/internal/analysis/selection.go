@@ -73,8 +73,10 @@ type selection struct {
 	isolation  map[string]int
 	noise      noiseFindings
 	lost       map[cell]loss
-	trials     Trials
-	digest     string
+	// changed says of arms, by index, how their programs changed during the run.
+	changed map[int]string
+	trials  Trials
+	digest  string
 	// purposes of the planned blocks.
 	purposes map[string]record.Purpose
 }
@@ -99,6 +101,7 @@ func selectTrials(exp *experiment.Experiment, evidence record.Evidence, wave int
 		}
 	}
 	used := s.chooseExecutions(s.rejectStale(evidence.Leases, exp.Run.UID, genuine))
+	s.changed = s.changedArms(genuine)
 	used = s.rejectUnusable(exp, used)
 	used = s.rejectOtherPrograms(s.rejectOtherEnvironments(used))
 	s.used = s.rejectNoisy(exp, genuine, used)
@@ -153,6 +156,7 @@ type plan struct {
 
 type plannedSlot struct {
 	cell    cell
+	build   string
 	warmup  bool
 	command *command
 }
@@ -175,7 +179,7 @@ func (s *selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, t
 			}
 			point, ok1 := points[wave.Points[wave.Cells[index].Point].Key]
 			arm, ok2 := arms[wave.Arms[wave.Cells[index].Arm].Name]
-			return plannedSlot{cell{point, arm}, warmup, &command{wave.Cells[index].Argv, wave.Cells[index].Parameters}}, ok1 && ok2
+			return plannedSlot{cell{point, arm}, wave.Cells[index].Build, warmup, &command{wave.Cells[index].Argv, wave.Cells[index].Parameters}}, ok1 && ok2
 		}
 		for _, block := range wave.Blocks {
 			out.leases[block.ID], s.purposes[block.ID] = block.Lease, wave.Why()
@@ -245,8 +249,9 @@ func (s *selection) rejectForeign(exp *experiment.Experiment, planned plan, atte
 		case seen[attempt.ID]:
 			reason = "another attempt has the same id"
 		default:
-			if reason = disagreement(planned, attempt, cell{point, arm}); reason == "" {
-				reason = contradiction(attempt, asked[cell{point, arm}], planned.slots[attempt.Trial].command)
+			at := cell{point, arm}
+			if reason = cmp.Or(unknownBuild(exp, attempt, at), disagreement(planned, attempt, at)); reason == "" {
+				reason = contradiction(attempt, asked[variant{at, attempt.Build}], planned.slots[attempt.Trial].command)
 			}
 		}
 		if reason != "" {
@@ -271,6 +276,8 @@ func disagreement(planned plan, attempt *record.Attempt, c cell) string {
 		return fmt.Sprintf("no wave planned trial %s", attempt.Trial)
 	case slot.cell != c:
 		return fmt.Sprintf("trial %s was planned for another arm or point than arm %q at point %q", attempt.Trial, attempt.Arm, attempt.Point)
+	case slot.build != attempt.Build:
+		return fmt.Sprintf("trial %s was planned for build %q of arm %q and it ran build %q", attempt.Trial, slot.build, attempt.Arm, attempt.Build)
 	case lease != nil && (attempt.Lease == nil || *attempt.Lease != *lease):
 		return fmt.Sprintf("block %s may run only under lease token %d of node %s", attempt.Block, lease.Token, lease.Node)
 	}

@@ -58,11 +58,14 @@ func distanceTail(distance, se, df float64) float64 {
 // inOrder are the values of the blocks in the order of their names, so that sums are the same every time.
 func inOrder(byBlock map[string]float64) []float64 {
 	values := make([]float64, 0, len(byBlock))
-	for _, block := range slices.Sorted(maps.Keys(byBlock)) {
+	for _, block := range inOrderOf(byBlock) {
 		values = append(values, byBlock[block])
 	}
 	return values
 }
+
+// inOrderOf are the names of the blocks, sorted.
+func inOrderOf[T any](byBlock map[string]T) []string { return slices.Sorted(maps.Keys(byBlock)) }
 
 func squares(values []float64, center float64) float64 {
 	var sum float64
@@ -85,6 +88,7 @@ func (d *data) level(q quantity) inference {
 		blocks := d.perBlock(q)
 		logarithmic := allPositive(blocks)
 		out = studentInference(blockMeans(blocks, logarithmic), d.confidence, logarithmic)
+		out = d.acrossBuilds(blockMeans(blocks, logarithmic), out, q.cell)
 		out.samples = d.samples(q.cell, q.metric)
 	}
 	d.levels[q] = out

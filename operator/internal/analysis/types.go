@@ -47,9 +47,11 @@ type Analysis struct {
 	Ratios    []RatioResult      `json:"ratios"`
 	Phases    []PhaseResult      `json:"phases,omitempty"`
 	Predicted []PredictionResult `json:"predicted,omitempty"`
-	Trials    Trials             `json:"trials"`
-	Excluded  []Exclusion        `json:"excluded,omitempty"`
-	Warnings  []string           `json:"warnings,omitempty"`
+	// Layout says below which effect accidents of layout are not excluded.
+	Layout   string      `json:"layout,omitempty"`
+	Trials   Trials      `json:"trials"`
+	Excluded []Exclusion `json:"excluded,omitempty"`
+	Warnings []string    `json:"warnings,omitempty"`
 	// Environment is the fingerprint that all attempts used share.
 	Environment map[string]any `json:"environment,omitempty"`
 	// Isolation counts the attempts used by the isolation level they really had.
@@ -138,6 +140,8 @@ type RatioResult struct {
 	PerNode []NodeResult `json:"perNode,omitempty"`
 	// NodesDiffer says that the nodes differ by more than their blocks explain; the interval then allows for it.
 	NodesDiffer bool `json:"nodesDiffer,omitempty"`
+	// Builds is how few builds one of the two arms has that is several; the interval rests on them.
+	Builds int `json:"builds,omitempty"`
 }
 
 // NodeResult is a ratio on one node.

@@ -9,7 +9,7 @@ func Scenarios() []Scenario {
 		spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"}
 	}
 	nullArm := func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Design.NullArm = true }
-	return []Scenario{
+	return append([]Scenario{
 		{Name: "quiet", Claimed: true, Trial: cv, What: "normal noise of trials"},
 		{Name: "blocks", Claimed: true, Trial: cv, Block: 0.05, What: "and blocks 5 % apart"},
 		{Name: "drift", Claimed: true, Trial: cv, Drift: 0.02, What: "and a drift from trial to trial, AR(1) with 0.9 and 2 %"},
@@ -31,5 +31,5 @@ func Scenarios() []Scenario {
 		{Name: "uneven-nodes", Trial: cv, Nodes: 3, NodeRatio: 0.01, What: "three nodes on which the true ratio is 1 % apart"},
 		{Name: "layout", Trial: cv, Layout: 0.01, What: "every arm 1 % faster or slower for the whole run, as an accident of its layout"},
 		{Name: "layout-null-arm", Trial: cv, Layout: 0.01, Design: nullArm, What: "the same with a null arm, which has an accident of its own"},
-	}
+	}, BuildScenarios()...)
 }

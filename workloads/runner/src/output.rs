@@ -274,7 +274,7 @@ mod tests {
         let place = output.place("t", Path::new("/none")).expect("a place");
         let text = "BenchmarkJoin 1 5 ns/op\n";
         let (result, raw) = output.result(&printed(text), &place, false);
-        assert!(result.expect("a result").metrics.contains_key("latency"));
+        assert!(result.expect("read").expect("a result").metrics.contains_key("latency"));
         let raw = raw.expect("kept");
         assert_eq!((raw[0].source.as_str(), raw[0].text.as_str(), raw[0].bytes), (STDOUT, text, 24));
         let (result, _) = output.result(&printed(text), &place, true);

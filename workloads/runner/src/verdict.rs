@@ -220,6 +220,20 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_reports_nothing_succeeds_by_its_exit_code() {
+        let silent = assay_schema::output::Format::None;
+        let output = Output::new(assay_schema::output::Output { format: silent, path: None, metrics: None });
+        let output = output.expect("a good plan");
+        assert!(!output.is_stdout(), "what it prints is not kept as a result");
+        let terms = Terms { output: &output, ..terms() };
+        let verdict = judge(&ended(How::Exited(Exit::Code(0)), "", "chatter"), &terms);
+        assert_verdict(&verdict, Outcome::Succeeded, &[]);
+        assert!(verdict.result.is_none() && verdict.output.is_none());
+        let verdict = judge(&ended(How::Exited(Exit::Code(2)), "", "no such file"), &terms);
+        assert_verdict(&verdict, Outcome::Failed, &["code 2", "no such file"]);
+    }
+
+    #[test]
     fn a_result_that_came_with_a_failure_is_not_believed() {
         let verdict = judge(&ended(How::Exited(Exit::Code(3)), RESULT, "one\ncannot open data set\n\n"), &terms());
         assert_verdict(&verdict, Outcome::Failed, &["code 3", "cannot open data set"]);
