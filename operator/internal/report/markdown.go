@@ -115,6 +115,9 @@ func (v *view) verdict(out *document) {
 	if v.baseline != "" {
 		out.line("\nRatios are candidate over baseline (%s), paired within blocks. Intervals of results have %g %% confidence, those of gates %g %%.", text(v.baseline), percentOf(v.found.Confidence), percentOf(v.found.GateConfidence))
 	}
+	if v.found.Layout != "" {
+		out.line("\n%s", text(v.found.Layout))
+	}
 	if len(v.found.Warnings) > 0 {
 		out.heading("Warnings")
 		for _, warning := range v.found.Warnings {

@@ -39,7 +39,7 @@ type report struct {
 	Excluded                     []analysis.Exclusion
 	MoreExcluded                 int
 	Processes                    table
-	ProcessesNote                string
+	ProcessesNote, Layout        string
 	Noise                        []template.HTML
 	Isolation, Environment       [][2]string
 	Experiment, Evidence, UID    string
@@ -90,7 +90,7 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	r := &report{
 		Name: strings.TrimPrefix(exp.Run.Namespace+"/"+exp.Run.Name, "/"), Verdict: verdictName(found.Verdict), Class: verdictClass(found.Verdict),
 		Answer: b.answer(), When: b.when(), Machine: b.machine(),
-		Warnings: found.Warnings, Trials: found.Trials,
+		Warnings: found.Warnings, Layout: found.Layout, Trials: found.Trials,
 		Experiment: found.Experiment, Evidence: found.Evidence, UID: exp.Run.UID, Image: exp.ImageNames(),
 		GateConfidence: fmt.Sprintf("%g %%", 100*found.GateConfidence),
 		Wave:           found.Wave, Seed: found.Seed, Confidence: fmt.Sprintf("%g %%", 100*found.Confidence), Command: experiment.Command(&exp.Template),
