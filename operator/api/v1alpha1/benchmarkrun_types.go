@@ -109,6 +109,28 @@ const (
 	ParityPerArm ParityScope = "PerArm"
 )
 
+// Build is one of several builds of an arm: the same source, laid out differently.
+// +kubebuilder:validation:XValidation:rule="has(self.program) || has(self.image)",message="a build has a program or an image of its own"
+type Build struct {
+	// name of the build.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// program takes the place of the program of the command whose output is the result: a path in the image, or a name.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Program string `json:"program,omitempty"`
+
+	// image that holds this build of the programs, as arms[].image.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`
+	Image string `json:"image,omitempty"`
+}
+
 // Arm is one of the alternatives compared at every point.
 type Arm struct {
 	// name of the arm.
@@ -132,7 +154,29 @@ type Arm struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`
 	Image string `json:"image,omitempty"`
+
+	// builds of this arm, which take turns: every block runs one of them, and each runs in as many blocks as the others. How fast a
+	// program is depends on where its code happens to lie; with several builds the interval holds that accident, with one it
+	// cannot. As many builds as blocks lose least; see docs/tasks/compare-several-builds.md.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=2
+	// +kubebuilder:validation:MaxItems=64
+	Builds []Build `json:"builds,omitempty"`
 }
+
+// Layout is what is done to the layout of processes.
+// +kubebuilder:validation:Enum=Randomize;Fixed
+type Layout string
+
+// Layouts.
+const (
+	// LayoutRandomize draws the size of every trial's environment, which moves its stack.
+	LayoutRandomize Layout = "Randomize"
+	// LayoutFixed leaves every trial the environment that the template gives it.
+	LayoutFixed Layout = "Fixed"
+)
 
 // Order is how the arms of a point follow each other inside a block.
 // +kubebuilder:validation:Enum=ABBA;Random;Sequential
@@ -231,6 +275,11 @@ type Design struct {
 	// from the baseline; where it does, the run cannot tell arms apart and no gate there is more than Inconclusive.
 	// +optional
 	NullArm bool `json:"nullArm,omitempty"`
+
+	// layout of every process: Randomize, also when it is empty, draws from the seed the length of a variable ASSAY_LAYOUT_PAD
+	// for every trial, so that no arm keeps one accident of its stack's alignment. Fixed leaves it out.
+	// +optional
+	Layout Layout `json:"layout,omitempty"`
 
 	// controlPhases are phases that no arm changes. Where one differs from the baseline, the verdict is at most Inconclusive.
 	// +optional
@@ -432,7 +481,7 @@ type Constraint struct {
 	// metric constrained.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MaxLength=80
 	Metric string `json:"metric"`
 
 	// statistic of the metric; empty takes the metric's own.
@@ -461,7 +510,7 @@ type Search struct {
 	// maximize is the metric that the answer reports at the highest feasible load.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MaxLength=80
 	Maximize string `json:"maximize"`
 
 	// over is the load that is searched.
@@ -522,7 +571,7 @@ type Gate struct {
 
 	// metric compared.
 	// +optional
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MaxLength=80
 	Metric string `json:"metric,omitempty"`
 
 	// statistic of the metric; empty takes the metric's own.
@@ -565,7 +614,7 @@ type Prediction struct {
 	// metric predicted.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MaxLength=80
 	Metric string `json:"metric"`
 
 	// at selects the points; empty means every point.

@@ -159,8 +159,9 @@ const (
 // BenchmarkTemplateSpec describes a workload: the program, its knobs and what it reports.
 // +kubebuilder:validation:XValidation:rule="has(self.command) != has(self.roles)",message="give the command of a workload that is one process, or the roles of one that is several"
 // +kubebuilder:validation:XValidation:rule="!has(self.output) || !has(self.output.format) || self.output.format == 'AssayResult' || (has(self.parity) && self.parity == 'None')",message="only an AssayResult can have a parity digest: set parity: None"
-// +kubebuilder:validation:XValidation:rule="(has(self.output) && has(self.output.format) && self.output.format != 'AssayResult') || self.metrics.all(m, !has(m.from))",message="an AssayResult names its metrics itself: remove from, or set output.format"
-// +kubebuilder:validation:XValidation:rule="!has(self.output) || !has(self.output.format) || !(self.output.format in ['K6', 'CSV']) || self.metrics.all(m, has(m.from) && has(m.from.field))",message="every metric of K6 and CSV needs from.field"
+// +kubebuilder:validation:XValidation:rule="(has(self.output) && has(self.output.format) && self.output.format != 'AssayResult') || !has(self.metrics) || self.metrics.all(m, !has(m.from))",message="an AssayResult names its metrics itself: remove from, or set output.format"
+// +kubebuilder:validation:XValidation:rule="!has(self.output) || !has(self.output.format) || !(self.output.format in ['K6', 'CSV']) || !has(self.metrics) || self.metrics.all(m, has(m.from) && has(m.from.field))",message="every metric of K6 and CSV needs from.field"
+// +kubebuilder:validation:XValidation:rule="!has(self.output) || !has(self.output.format) || self.output.format != 'None' || !has(self.metrics)",message="with output.format None the program reports nothing: remove metrics"
 type BenchmarkTemplateSpec struct {
 	// image that holds the program, by tag or digest. A local run takes the program from the local machine instead.
 	// +required
@@ -203,13 +204,16 @@ type BenchmarkTemplateSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Parameters []Parameter `json:"parameters,omitempty"`
 
-	// metrics are the quantities a trial reports.
-	// +required
+	// metrics are the quantities a trial reports. Gates, predictions, searches and tables can also name what the runner reads
+	// of every process: process.wallTime, process.cpuTime, process.userTime, process.systemTime, process.peakMemory,
+	// process.minorFaults, process.majorFaults, process.voluntaryContextSwitches and process.involuntaryContextSwitches; of
+	// another role than the one with the result process.ROLE.cpuTime and so on, and process.ROLE.readyTime.
+	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
-	Metrics []Metric `json:"metrics"`
+	Metrics []Metric `json:"metrics,omitempty"`
 
 	// parity tells whether the outputs of two arms at one point must be equal.
 	// +optional

@@ -1,10 +1,10 @@
 package v1alpha1
 
 // OutputFormat is the form a workload's output has.
-// +kubebuilder:validation:Enum=AssayResult;GoBench;Criterion;GoogleBenchmark;Hyperfine;PytestBenchmark;K6;CSV
+// +kubebuilder:validation:Enum=AssayResult;GoBench;Criterion;GoogleBenchmark;Hyperfine;PytestBenchmark;K6;CSV;None
 type OutputFormat string
 
-// Output formats. All but AssayResult are written by other tools: each metric then says where it is found (from).
+// Output formats. All but AssayResult and None are written by other tools: each metric then says where it is found (from).
 const (
 	// AssayResult is the JSON object of workloads/schema/result.schema.json.
 	AssayResult OutputFormat = "AssayResult"
@@ -22,6 +22,9 @@ const (
 	K6Output OutputFormat = "K6"
 	// CSVOutput is a table with a header: every row is a sample.
 	CSVOutput OutputFormat = "CSV"
+	// NoOutput is for programs that report nothing: a trial succeeds with exit code 0, and has what the runner reads of its
+	// process, such as process.wallTime.
+	NoOutput OutputFormat = "None"
 )
 
 // Output tells where and in which form a trial leaves its result.

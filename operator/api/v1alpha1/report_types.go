@@ -62,7 +62,7 @@ type ReportTable struct {
 	// total of rows Phases: a metric in seconds that the phases are shares of; without it they are shares of their sum.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MaxLength=80
 	Total string `json:"total,omitempty"`
 
 	// columns after the axes and the arm.
@@ -86,7 +86,7 @@ type ReportColumn struct {
 	// metric to show.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MaxLength=80
 	Metric string `json:"metric,omitempty"`
 
 	// statistic of the metric; the metric's own when empty.

@@ -64,7 +64,7 @@ func writeLedger(folder string, atLeast int) error {
 		return err
 	}
 	const mostBlocks = 1000 // Of a wave.
-	perBlock := len(exp.Cells) * 3
+	perBlock := exp.CellsPerBlock() * 3
 	var waves []*record.Wave
 	for planned, blocks := 0, (atLeast+perBlock-1)/perBlock; planned < blocks; planned += mostBlocks {
 		wave, err := simulate.Wave(exp, len(waves), planned, min(mostBlocks, blocks-planned))

@@ -32,6 +32,7 @@ func Analyze(exp *experiment.Experiment, evidence record.Evidence, wave int) *An
 		out.Best, out.BestOf = out.BestOf[0], nil
 	}
 	out.Unseen = d.unseen(out.ValidBlocks)
+	out.Layout = layoutNote(d)
 	out.Warnings = slices.Concat(warnings(d, chosen, parity, out), selfReportWarnings(d), unfinishedWarnings(evidence.Unfinished))
 	out.Usage = usageOf(exp, chosen, evidence, wave)
 	return out
@@ -86,11 +87,13 @@ type data struct {
 	started map[string]time.Time
 	clocks  map[clockOf]Resolution
 	// lost is what every cell lost of the whole run, and completed how many of its trials that ran gave a result.
-	lost       map[cell]balance
-	completed  map[cell]*completion
-	timedOut   timedOut
-	gaps       []string
-	histograms map[*record.Histogram][]bar
+	lost      map[cell]balance
+	completed map[cell]*completion
+	timedOut  timedOut
+	gaps      []string
+	// changedArms says of arms how their programs changed during the run.
+	changedArms map[int]string
+	histograms  map[*record.Histogram][]bar
 
 	series      map[quantity]map[string][]float64
 	comparisons map[comparison]inference
@@ -130,7 +133,7 @@ func dataOf(exp *experiment.Experiment, chosen *selection, attempts []*record.At
 		exp: exp, confidence: confidence(exp), gateConfidence: gateConfidence(exp),
 		trials: map[cell][]*record.Attempt{}, rejected: map[cell]int{}, measured: map[cell]map[string]bool{}, nodes: map[string]string{},
 		started: map[string]time.Time{}, clocks: map[clockOf]Resolution{},
-		lost: chosen.lost, completed: chosen.completions(nil), timedOut: timedOut{}, gaps: chosen.gaps, histograms: chosen.histograms,
+		lost: chosen.lost, completed: chosen.completions(nil), timedOut: timedOut{}, gaps: chosen.gaps, changedArms: chosen.changed, histograms: chosen.histograms,
 		series: map[quantity]map[string][]float64{}, comparisons: map[comparison]inference{}, levels: map[quantity]inference{},
 	}
 	for _, attempt := range attempts {

@@ -14,7 +14,8 @@ func axisWarnings(d *data) []string {
 	var out []string
 	for _, axis := range d.exp.Spec.Sweep.Axes {
 		pairs := axisPairs(d, axis.Name)
-		tests := len(pairs) * len(d.exp.Arms) * len(d.exp.Template.Metrics)
+		metrics := d.exp.Metrics()
+		tests := len(pairs) * len(d.exp.Arms) * len(metrics)
 		if tests == 0 {
 			continue
 		}
@@ -23,8 +24,8 @@ func axisWarnings(d *data) []string {
 		compared, differs := false, false
 		for _, pair := range pairs {
 			for arm := range d.exp.Arms {
-				for i := range d.exp.Template.Metrics {
-					q := quantity{cell{pair[0], arm}, d.exp.Template.Metrics[i].Name, d.exp.Template.Metrics[i].Statistic}
+				for _, metric := range metrics {
+					q := quantity{cell{pair[0], arm}, metric.Name, metric.Statistic}
 					ok, differ := d.pointsDiffer(q, pair[1], level)
 					compared, differs = compared || ok, differs || differ
 				}

@@ -7,24 +7,53 @@ import (
 	"strings"
 )
 
-// buildWarnings name arms whose trials did not all run the same build. Two builds of one source differ in layout and so in
-// speed; an arm that mixes them compares something that nobody chose.
+// buildWarnings name arms whose trials did not all run the same build by what the program says of itself, and builds that an arm
+// lists as several and that are one file. Two builds of one source differ in layout and so in speed; an arm that mixes them without
+// saying so compares something that nobody chose.
 func buildWarnings(d *data) []string {
 	var out []string
 	for arm := range d.exp.Arms {
-		builds := map[string]bool{}
+		out = append(out, d.sameBuilds(arm)...)
+		said := map[string]map[string]bool{}
 		for point := range d.exp.Points {
 			for _, attempt := range d.trials[cell{point, arm}] {
-				workload := attempt.Result.Workload
+				workload := attempt.Reported().Workload
 				name := workload.Name + " " + workload.Version
 				for _, key := range slices.Sorted(maps.Keys(workload.Build)) {
 					name += fmt.Sprintf(" %s=%s", key, workload.Build[key])
 				}
-				builds[name] = true
+				who := armBuild(attempt)
+				if said[who] == nil {
+					said[who] = map[string]bool{}
+				}
+				said[who][name] = true
 			}
 		}
-		if len(builds) > 1 {
-			out = append(out, fmt.Sprintf("the trials of arm %s ran %d builds: %s", d.exp.Arms[arm].Name, len(builds), strings.Join(slices.Sorted(maps.Keys(builds)), "; ")))
+		for _, who := range slices.Sorted(maps.Keys(said)) {
+			if builds := said[who]; len(builds) > 1 {
+				out = append(out, fmt.Sprintf("the trials of %s ran %d builds: %s", who, len(builds), strings.Join(slices.Sorted(maps.Keys(builds)), "; ")))
+			}
+		}
+	}
+	return out
+}
+
+// sameBuilds names the builds of an arm that executed the same program: they count as one.
+func (d *data) sameBuilds(arm int) []string {
+	builds := map[string][]string{}
+	for point := range d.exp.Points {
+		for _, attempt := range d.trials[cell{point, arm}] {
+			if programs := executedFiles(attempt); attempt.Build != "" && programs != "" && !slices.Contains(builds[programs], attempt.Build) {
+				builds[programs] = append(builds[programs], attempt.Build)
+			}
+		}
+	}
+	var out []string
+	for _, programs := range slices.Sorted(maps.Keys(builds)) {
+		if same := builds[programs]; len(same) > 1 {
+			slices.Sort(same)
+			out = append(out, fmt.Sprintf("builds %s of arm %s executed the same program, so that they count as one: %s",
+				strings.Join(same, ", "), d.exp.Arms[arm].Name, strings.ReplaceAll(strings.TrimSpace(programs), "\n", ", ")))
 		}
 	}
 	return out

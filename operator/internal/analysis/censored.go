@@ -115,7 +115,7 @@ func (d *data) eachLike(q quantity, visit func(*record.Attempt, record.Metric)) 
 	found := false
 	in := func(c cell) {
 		for _, attempt := range d.trials[c] {
-			if metric, ok := attempt.Result.Metrics[q.metric]; ok {
+			if metric, ok := attempt.Metric(q.metric); ok {
 				found = true
 				visit(attempt, metric)
 			}

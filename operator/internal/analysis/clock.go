@@ -136,7 +136,7 @@ func reading(value float64, rate bool) float64 {
 
 // raw are the values as reported; a histogram's are its buckets', which have steps of their own.
 func raw(attempt *record.Attempt, metric string) []float64 {
-	reported, ok := attempt.Result.Metrics[metric]
+	reported, ok := attempt.Metric(metric)
 	switch {
 	case !ok || reported.Histogram != nil:
 		return nil

@@ -145,7 +145,8 @@ func (d *data) phaseRatio(point, arm int, phase string) inference {
 	if !allPositive(mine, theirs) {
 		return inference{reason: fmt.Sprintf("phase %q has times that are not positive, and a ratio needs positive ones", phase)}
 	}
-	found := studentInference(blockDifferences(mine, theirs, true), d.confidence, true)
+	differences := blockDifferences(mine, theirs, true)
+	found := d.acrossBuilds(differences, studentInference(differences, d.confidence, true), cell{point, arm}, cell{point, d.exp.Baseline()})
 	if !found.hasInterval() {
 		found.reason += " with the phase in both arms"
 	}

@@ -108,6 +108,10 @@ func judgeTiming(d *data, parity *parityReport, gate assayv1alpha1.Gate, point i
 	}
 
 	arm := armIndex(d.exp, result.Candidate)
+	if reason := d.changed(arm, relative); reason != "" {
+		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, reason
+		return tails{1, 1}
+	}
 	var found inference
 	mine := quantity{cell{point, arm}, gate.Metric, result.Statistic}
 	known := d.openEnds(mine)
@@ -161,6 +165,9 @@ func decide(found inference, bound, confidence float64, result *GateResult) {
 		further := furtherBlocks(result.MoreBlocks)
 		if found.nodesDiffer {
 			further = "it depends on the node, so further nodes would decide and further blocks would not"
+		}
+		if found.builds > 0 {
+			further = fmt.Sprintf("it rests on %d builds, so further builds would decide and further blocks of the same would not", found.builds)
 		}
 		result.Message = text + ": the interval spans the bound; " + further
 	}

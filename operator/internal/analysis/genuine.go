@@ -20,13 +20,39 @@ type command struct {
 	parameters map[string]string
 }
 
-// commands are the experiment's own, by cell.
-func commands(exp *experiment.Experiment) map[cell]command {
-	out := make(map[cell]command, len(exp.Cells))
+// variant is a build of an arm at a point; without a name the arm is one build.
+type variant struct {
+	cell
+	build string
+}
+
+// commands are the experiment's own, by cell and build.
+func commands(exp *experiment.Experiment) map[variant]command {
+	out := make(map[variant]command, len(exp.Cells))
 	for _, c := range exp.Cells {
-		out[cell{c.Point, c.Arm}] = command{c.Argv, c.Parameters}
+		out[variant{cell{c.Point, c.Arm}, c.Build}] = command{c.Argv, c.Parameters}
 	}
 	return out
+}
+
+// unknownBuild says that an arm has no such build; empty when it has.
+func unknownBuild(exp *experiment.Experiment, attempt *record.Attempt, at cell) string {
+	var builds []string
+	for _, c := range exp.Cells {
+		if c.Point == at.point && c.Arm == at.arm && c.Build != "" {
+			builds = append(builds, c.Build)
+		}
+	}
+	switch {
+	case len(builds) == 0 && attempt.Build == "" || slices.Contains(builds, attempt.Build):
+		return ""
+	case len(builds) == 0:
+		return fmt.Sprintf("it ran build %q and arm %q has no builds", attempt.Build, attempt.Arm)
+	case attempt.Build == "":
+		return fmt.Sprintf("it does not say which build of arm %q it ran: build is one of %s", attempt.Arm, strings.Join(builds, ", "))
+	default:
+		return fmt.Sprintf("arm %q has no build %q; it has %s", attempt.Arm, attempt.Build, strings.Join(builds, ", "))
+	}
 }
 
 // contradiction is how what an attempt ran differs from what its cell runs. A plan may name another path of the program, as

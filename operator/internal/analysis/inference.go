@@ -30,6 +30,8 @@ type inference struct {
 	resolution *Resolution
 	// down and up are how far the ends lie beyond what the spread of blocks explains, on the working scale.
 	down, up float64
+	// builds is how few builds an arm has that is several; 0 where each is one. See buildeffect.go.
+	builds int
 	// ends are the interval's ends at a confidence, on the working scale.
 	ends func(confidence float64) (low, high float64)
 	// tail is the p-value of the one-sided hypothesis that the truth lies at the bound or beyond it, on the side away from
@@ -148,7 +150,7 @@ const maxFurtherBlocks = 100000
 // moreBlocks is how many further blocks would decide against the bound, if estimate and spread stay as they are; nil when
 // the estimate sits so close to the bound, or the nodes differ so much, that no number of blocks helps.
 func (i inference) moreBlocks(bound, alpha float64) *int {
-	if i.nodesDiffer {
+	if i.nodesDiffer || i.builds > 0 {
 		return nil
 	}
 	distance := i.scale(bound) - i.scale(i.value)

@@ -45,7 +45,7 @@ func checkParity(exp *experiment.Experiment, attempts []*record.Attempt) *parity
 	outputs := map[cell]output{}
 	split := map[cell]string{}
 	for _, attempt := range attempts {
-		if attempt.Result.Parity == nil {
+		if attempt.Result == nil || attempt.Result.Parity == nil {
 			continue
 		}
 		c := cell{points[attempt.Point], arms[attempt.Arm]}

@@ -58,7 +58,7 @@ func (d *data) newPool(q quantity, blocks map[string]int) *pool {
 		if !ok {
 			continue
 		}
-		metric, ok := attempt.Result.Metrics[q.metric]
+		metric, ok := attempt.Metric(q.metric)
 		switch {
 		case !ok:
 		case metric.Value != nil:
@@ -166,7 +166,7 @@ func (d *data) enoughSamples(c cell, metric string, statistic assayv1alpha1.Stat
 func (d *data) blocksWith(c cell, metric string) map[string]bool {
 	out := map[string]bool{}
 	for _, attempt := range d.trials[c] {
-		if _, ok := attempt.Result.Metrics[metric]; ok {
+		if _, ok := attempt.Metric(metric); ok {
 			out[attempt.Block] = true
 		}
 	}
@@ -195,7 +195,7 @@ func (d *data) percentileLevel(q quantity, share float64) inference {
 	of := func(blocks map[string]int) inference {
 		p := d.newPool(q, blocks)
 		out := inference{blocks: len(blocks), samples: p.size(), logarithmic: p.values[0] > 0}
-		return d.bootstrap(q, out, func(weights []int64) float64 { return p.percentile(share, weights) })
+		return d.bootstrap(q, out, d.drawn(blocks, q.cell), func(weights []int64) float64 { return p.percentile(share, weights) })
 	}
 	return d.percentileAcrossNodes(blocks, false, of)
 }
@@ -237,9 +237,9 @@ func (d *data) percentileRatioIn(blocks map[string]int, mine, theirs quantity, s
 		return out
 	}
 	if !a.positive(share) || !b.positive(share) {
-		return inference{reason: fmt.Sprintf("%s has values that are not positive, and a ratio needs positive ones", mine.metric)}
+		return inference{reason: noRatio(mine.metric, d.perBlock(mine), d.perBlock(theirs))}
 	}
-	return d.bootstrap(mine, out, func(weights []int64) float64 {
+	return d.bootstrap(mine, out, d.drawn(blocks, mine.cell, theirs.cell), func(weights []int64) float64 {
 		return a.percentile(share, weights) / b.percentile(share, weights)
 	})
 }
@@ -248,9 +248,13 @@ func (d *data) percentileRatioIn(blocks map[string]int, mine, theirs quantity, s
 // one process, and trials of one block, are not independent. The percentiles of the bootstrap distribution are taken
 // further out than the level says, which repairs their known lack of width for few blocks (Hesterberg 2015, The American
 // Statistician 69:371, "expanded percentile interval").
-func (d *data) bootstrap(q quantity, out inference, statistic func(weights []int64) float64) inference {
-	n := out.blocks
-	weights := make([]int64, n)
+// Blocks of one build of an arm that is several are drawn together.
+func (d *data) bootstrap(q quantity, out inference, units [][]int, statistic func(weights []int64) float64) inference {
+	n := len(units)
+	weights := make([]int64, out.blocks)
+	if n < out.blocks {
+		out.builds = n
+	}
 	for i := range weights {
 		weights[i] = 1
 	}
@@ -261,6 +265,9 @@ func (d *data) bootstrap(q quantity, out inference, statistic func(weights []int
 	}
 	if n < minBlocks {
 		out.reason = fmt.Sprintf("%d of at least %d blocks", n, minBlocks)
+		if out.builds > 0 {
+			out.reason = fmt.Sprintf("%d of at least %d builds", n, minBlocks)
+		}
 	}
 	if n < 2 {
 		return out
@@ -271,7 +278,9 @@ func (d *data) bootstrap(q quantity, out inference, statistic func(weights []int
 	for i := range drawn {
 		clear(weights)
 		for range n {
-			weights[random.IntN(n)]++
+			for _, block := range units[random.IntN(n)] {
+				weights[block]++
+			}
 		}
 		drawn[i] = out.scale(statistic(weights))
 	}

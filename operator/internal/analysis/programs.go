@@ -12,21 +12,22 @@ import (
 
 // programKeys are the soft keys that say what a trial executed: two attempts of a cell that differ in one are not attempts of
 // the same thing, whatever tag both were pulled by.
-var programKeys = []string{"programDigest", "imageFilesDigest"}
+var programKeys = []string{"programDigest", "imageFilesDigest", "image"}
 
 // rejectOtherPrograms keeps, in every cell, the attempts that executed what most of them did. A tag that was moved between two
 // blocks, or that names another image on another node, shows here. Attempts older than the digests have none and are kept.
 func (s *selection) rejectOtherPrograms(attempts []*record.Attempt) []*record.Attempt {
-	cells := map[cell]map[string][]*record.Attempt{}
+	cells := map[variant]map[string][]*record.Attempt{}
 	for _, attempt := range attempts {
 		executed := describePrograms(attempt)
 		if executed == "" {
 			continue
 		}
-		in := cells[s.cells[attempt]]
+		of := variant{s.cells[attempt], attempt.Build}
+		in := cells[of]
 		if in == nil {
 			in = map[string][]*record.Attempt{}
-			cells[s.cells[attempt]] = in
+			cells[of] = in
 		}
 		in[executed] = append(in[executed], attempt)
 	}
@@ -47,7 +48,7 @@ func (s *selection) rejectOtherPrograms(attempts []*record.Attempt) []*record.At
 	out := attempts[:0:0]
 	for _, attempt := range attempts {
 		if how, ok := others[attempt]; ok {
-			s.rejectAttempt(attempt, environment, "it executed another program than most attempts of arm %s at this point: %s; name the arm's image by digest", attempt.Arm, how)
+			s.rejectAttempt(attempt, environment, "it executed another program than most attempts of %s at this point: %s; name the arm's image by digest", armBuild(attempt), how)
 			continue
 		}
 		out = append(out, attempt)
@@ -73,7 +74,10 @@ func programsOf(attempt *record.Attempt) map[string]string {
 }
 
 func describePrograms(attempt *record.Attempt) string {
-	programs := programsOf(attempt)
+	return listPrograms(programsOf(attempt))
+}
+
+func listPrograms(programs map[string]string) string {
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(programs)) {
 		fmt.Fprintf(&b, "%s=%s\n", key, programs[key])

@@ -63,12 +63,12 @@ func armRankingWarnings(d *data, parity *parityReport) []string {
 			arms = append(arms, arm)
 		}
 	}
-	tests := len(arms) * (len(arms) - 1) / 2 * len(d.exp.Points) * len(d.exp.Template.Metrics)
+	metrics := d.exp.Metrics()
+	tests := len(arms) * (len(arms) - 1) / 2 * len(d.exp.Points) * len(metrics)
 	var out []string
 	for i, first := range arms {
 		for _, second := range arms[i+1:] {
-			for m := range d.exp.Template.Metrics {
-				metric := &d.exp.Template.Metrics[m]
+			for _, metric := range metrics {
 				statistic := metric.Statistic
 				if percentiles[statistic] != 0 {
 					statistic = assayv1alpha1.StatisticMedian

@@ -36,13 +36,14 @@ func (d *data) ratio(point, candidate int, metric string, statistic assayv1alpha
 func (d *data) pairedRatio(mine, theirs quantity) inference {
 	a, b := d.perBlock(mine), d.perBlock(theirs)
 	if !allPositive(a, b) {
-		return inference{reason: fmt.Sprintf("%s has values that are not positive, and a ratio needs positive ones", mine.metric)}
+		return inference{reason: noRatio(mine.metric, a, b)}
 	}
 	differences, shown := blockDifferences(a, b, true), map[string]float64{}
 	for block, difference := range differences {
 		shown[block] = round(math.Exp(difference))
 	}
 	out := d.overBlocks(differences, trialSpread(a, true).plus(trialSpread(b, true)), true, true)
+	out = d.acrossBuilds(differences, out, mine.cell, theirs.cell)
 	out.perBlock = shown
 	out.samples = d.samples(mine.cell, mine.metric) + d.samples(theirs.cell, theirs.metric)
 	if out.blocks < minBlocks {
@@ -88,8 +89,7 @@ func ratioResults(d *data, parity *parityReport) []RatioResult {
 				continue
 			}
 			arm := armIndex(d.exp, candidate)
-			for i := range d.exp.Template.Metrics {
-				metric := &d.exp.Template.Metrics[i]
+			for _, metric := range d.exp.Metrics() {
 				for _, statistic := range statistics(d.exp, metric) {
 					result := d.ratio(point, arm, metric.Name, statistic)
 					estimate := result.ratio()
@@ -99,7 +99,7 @@ func ratioResults(d *data, parity *parityReport) []RatioResult {
 					out = append(out, RatioResult{
 						Point: d.exp.Points[point].Key, Candidate: candidate, Metric: metric.Name, Statistic: statistic,
 						Estimate: *estimate, MinimumDetectableEffect: result.minimumDetectableEffect(d.confidence),
-						PerBlock: result.perBlock, PerNode: result.perNode, NodesDiffer: result.nodesDiffer,
+						PerBlock: result.perBlock, PerNode: result.perNode, NodesDiffer: result.nodesDiffer, Builds: result.builds,
 						Series: result.series, Resolution: result.resolution,
 					})
 				}

@@ -17,8 +17,7 @@ func armResults(d *data, parity *parityReport) []ArmResult {
 			}
 			c := cell{point, arm}
 			ceiling := d.bindingCeiling(c)
-			for i := range d.exp.Template.Metrics {
-				metric := &d.exp.Template.Metrics[i]
+			for _, metric := range d.exp.Metrics() {
 				for _, statistic := range statistics(d.exp, metric) {
 					estimate := d.level(quantity{c, metric.Name, statistic}).estimate(metric.Unit)
 					if estimate == nil || !d.enoughSamples(c, metric.Name, statistic) {
@@ -49,7 +48,7 @@ func (d *data) ceilings(c cell) []ceiling {
 	var names []string
 	shares := map[string][]float64{}
 	for _, attempt := range d.trials[c] {
-		for _, reported := range attempt.Result.Ceilings {
+		for _, reported := range attempt.Reported().Ceilings {
 			if reported.Achieved == nil {
 				continue
 			}
@@ -108,7 +107,7 @@ func (d *data) phases(c cell) ([]string, map[string]*phaseSeries) {
 	var names []string
 	series := map[string]*phaseSeries{}
 	for _, attempt := range d.trials[c] {
-		for _, phase := range attempt.Result.Phases {
+		for _, phase := range attempt.Reported().Phases {
 			average, samples := phase.Mean()
 			if samples == 0 {
 				continue

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -79,7 +80,7 @@ func searchResults(all *data, chosen *selection, parity *parityReport, waves []r
 			result.Levels = append(result.Levels, level)
 		}
 		result.answer(all, rules, arm)
-		if refused := parity.refused(name); refused != "" {
+		if refused := cmp.Or(parity.refused(name), all.changed(arm, false)); refused != "" {
 			result = SearchResult{Arm: name, Axis: result.Axis, Metric: result.Metric, Statistic: result.Statistic, Levels: result.Levels, Complete: result.Complete, Reason: "not judged: " + refused}
 		}
 		out = append(out, result)

@@ -58,8 +58,10 @@ type selection struct {
 	// judged are the attempts that the noise limits were set against: those used, and those they rejected.
 	judged []*record.Attempt
 	lost   map[cell]balance
-	trials Trials
-	digest string
+	// changed says of arms, by index, how their programs changed during the run.
+	changed map[int]string
+	trials  Trials
+	digest  string
 	// gaps are the plans that are missing or cannot be read.
 	gaps []string
 	// purposes of the planned blocks.
@@ -87,6 +89,7 @@ func selectTrials(exp *experiment.Experiment, evidence record.Evidence, wave int
 		}
 	}
 	used := s.chooseExecutions(s.rejectStale(evidence.Leases, exp.Run.UID, genuine))
+	s.changed = s.changedArms(genuine)
 	used = s.rejectUnusable(exp, used)
 	used = s.rejectOtherPrograms(s.rejectOtherEnvironments(used))
 	s.used = s.rejectNoisy(exp, genuine, used)
@@ -140,10 +143,10 @@ type plan struct {
 }
 
 type plannedSlot struct {
-	cell    cell
-	block   string
-	warmup  bool
-	command *command
+	cell         cell
+	block, build string
+	warmup       bool
+	command      *command
 }
 
 func (s *selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, through int) plan {
@@ -164,7 +167,7 @@ func (s *selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, t
 			}
 			point, ok1 := points[wave.Points[wave.Cells[index].Point].Key]
 			arm, ok2 := arms[wave.Arms[wave.Cells[index].Arm].Name]
-			return plannedSlot{cell{point, arm}, block, warmup, &command{wave.Cells[index].Argv, wave.Cells[index].Parameters}}, ok1 && ok2
+			return plannedSlot{cell{point, arm}, block, wave.Cells[index].Build, warmup, &command{wave.Cells[index].Argv, wave.Cells[index].Parameters}}, ok1 && ok2
 		}
 		for _, block := range wave.Blocks {
 			out.leases[block.ID], s.purposes[block.ID] = block.Lease, wave.Why()
@@ -234,8 +237,9 @@ func (s *selection) rejectForeign(exp *experiment.Experiment, planned plan, atte
 		case seen[attempt.ID]:
 			reason = "another attempt has the same id"
 		default:
-			if reason = disagreement(planned, attempt, cell{point, arm}); reason == "" {
-				reason = contradiction(attempt, asked[cell{point, arm}], planned.slots[attempt.Trial].command)
+			at := cell{point, arm}
+			if reason = cmp.Or(unknownBuild(exp, attempt, at), disagreement(planned, attempt, at)); reason == "" {
+				reason = contradiction(attempt, asked[variant{at, attempt.Build}], planned.slots[attempt.Trial].command)
 			}
 		}
 		if reason != "" {
@@ -260,6 +264,8 @@ func disagreement(planned plan, attempt *record.Attempt, c cell) string {
 		return fmt.Sprintf("no wave planned trial %s", attempt.Trial)
 	case slot.cell != c:
 		return fmt.Sprintf("trial %s was planned for another arm or point than arm %q at point %q", attempt.Trial, attempt.Arm, attempt.Point)
+	case slot.build != attempt.Build:
+		return fmt.Sprintf("trial %s was planned for build %q of arm %q and it ran build %q", attempt.Trial, slot.build, attempt.Arm, attempt.Build)
 	case lease != nil && (attempt.Lease == nil || *attempt.Lease != *lease):
 		return fmt.Sprintf("block %s may run only under lease token %d of node %s", attempt.Block, lease.Token, lease.Node)
 	}

@@ -55,10 +55,7 @@ func withUnit(value float64, unit string) string { return fmt.Sprintf("%.4g %s",
 
 // longestTime is the longest single time that an attempt reports of a metric.
 func longestTime(attempt *record.Attempt, name string) (float64, bool) {
-	if attempt.Result == nil {
-		return 0, false
-	}
-	metric, ok := attempt.Result.Metrics[name]
+	metric, ok := attempt.Metric(name)
 	switch {
 	case !ok:
 		return 0, false
@@ -110,10 +107,8 @@ func reported(trials []*record.Attempt, metric string, scale float64) (account, 
 	var sums, walls []float64
 	samples := 0
 	for _, attempt := range trials {
-		if attempt.Result == nil {
-			return account{}, false
-		}
-		found := attempt.Result.Metrics[metric].Samples
+		reported, _ := attempt.Metric(metric)
+		found := reported.Samples
 		if len(found) == 0 || samples > 0 && len(found) != samples {
 			return account{}, false
 		}

@@ -124,7 +124,7 @@ func (d *data) perBlock(q quantity) map[string][]float64 {
 	}
 	out := map[string][]float64{}
 	for _, attempt := range d.trials[q.cell] {
-		if metric, ok := attempt.Result.Metrics[q.metric]; ok {
+		if metric, ok := attempt.Metric(q.metric); ok {
 			if value, ok := d.trialStatistic(metric, q.statistic); ok {
 				out[attempt.Block] = append(out[attempt.Block], value)
 			}
@@ -139,7 +139,7 @@ func (d *data) perBlock(q quantity) map[string][]float64 {
 func (d *data) samples(c cell, metric string) int {
 	count := 0
 	for _, attempt := range d.trials[c] {
-		reported, ok := attempt.Result.Metrics[metric]
+		reported, ok := attempt.Metric(metric)
 		switch {
 		case !ok:
 		case reported.Histogram != nil:
@@ -152,6 +152,22 @@ func (d *data) samples(c cell, metric string) int {
 	}
 	d.eachTimeout(quantity{cell: c, metric: metric}, func(_ float64, samples int64, _ string) { count += int(samples) })
 	return count
+}
+
+// noRatio says why a metric with values that are not positive has no ratio, and how to judge it.
+func noRatio(metric string, groups ...map[string][]float64) string {
+	bad, all := 0, 0
+	for _, group := range groups {
+		for _, values := range group {
+			for _, value := range values {
+				all++
+				if !(value > 0) {
+					bad++
+				}
+			}
+		}
+	}
+	return fmt.Sprintf("%s has values that are not positive (in %d of %d trials), and a ratio needs positive ones: judge the figure itself, with AtMost or AtLeast", metric, bad, all)
 }
 
 // allPositive tells whether logarithms can be taken.

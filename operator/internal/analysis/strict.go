@@ -75,7 +75,7 @@ func durationWarnings(d *data) []string {
 			count, first := 0, ""
 			for point := range d.exp.Points {
 				for _, attempt := range d.trials[cell{point, arm}] {
-					reported := attempt.Result.Metrics[metric.Name]
+					reported, _ := attempt.Metric(metric.Name)
 					longest, sum := 0.0, 0.0
 					each := func(value float64, times int64) {
 						longest, sum = max(longest, value), sum+value*float64(times)

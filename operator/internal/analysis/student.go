@@ -59,11 +59,14 @@ func distanceTail(distance, se, df float64) float64 {
 // inOrder are the values of the blocks in the order of their names, so that sums are the same every time.
 func inOrder(byBlock map[string]float64) []float64 {
 	values := make([]float64, 0, len(byBlock))
-	for _, block := range slices.Sorted(maps.Keys(byBlock)) {
+	for _, block := range inOrderOf(byBlock) {
 		values = append(values, byBlock[block])
 	}
 	return values
 }
+
+// inOrderOf are the names of the blocks, sorted.
+func inOrderOf[T any](byBlock map[string]T) []string { return slices.Sorted(maps.Keys(byBlock)) }
 
 func squares(values []float64, center float64) float64 {
 	var sum float64
@@ -85,6 +88,7 @@ func (d *data) level(q quantity) inference {
 	} else {
 		blocks := d.perBlock(q)
 		out = d.overBlocks(blockMeans(blocks, false), trialSpread(blocks, false), false, false)
+		out = d.acrossBuilds(blockMeans(blocks, false), out, q.cell)
 		out.samples = d.samples(q.cell, q.metric)
 	}
 	out = d.onClock(out, q)

@@ -52,9 +52,11 @@ type Analysis struct {
 	Ratios    []RatioResult      `json:"ratios"`
 	Phases    []PhaseResult      `json:"phases,omitempty"`
 	Predicted []PredictionResult `json:"predicted,omitempty"`
-	Trials    Trials             `json:"trials"`
-	Excluded  []Exclusion        `json:"excluded,omitempty"`
-	Warnings  []string           `json:"warnings,omitempty"`
+	// Layout says below which effect accidents of layout are not excluded.
+	Layout   string      `json:"layout,omitempty"`
+	Trials   Trials      `json:"trials"`
+	Excluded []Exclusion `json:"excluded,omitempty"`
+	Warnings []string    `json:"warnings,omitempty"`
 	// Environment is the fingerprint that all attempts used share.
 	Environment map[string]any `json:"environment,omitempty"`
 	// Isolation counts the attempts used by the isolation level they really had.
@@ -156,6 +158,8 @@ type RatioResult struct {
 	Series *BlockSeries `json:"series,omitempty"`
 	// Resolution is what the clock of the metric can tell; absent where none shows.
 	Resolution *Resolution `json:"resolution,omitempty"`
+	// Builds is how few builds one of the two arms has that is several; the interval rests on them.
+	Builds int `json:"builds,omitempty"`
 }
 
 // NodeResult is a ratio on one node.

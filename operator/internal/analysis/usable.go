@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
@@ -31,7 +32,8 @@ type need struct {
 func needs(exp *experiment.Experiment) map[cell][]need {
 	out := map[cell][]need{}
 	add := func(c cell, metric string, statistic assayv1alpha1.Statistic, positive bool) {
-		if found := exp.Metric(metric); found != nil {
+		// What the runner reads of a process is nothing that a program could leave out.
+		if found := exp.Metric(metric); found != nil && !strings.HasPrefix(metric, record.ProcessPrefix) {
 			out[c] = append(out[c], need{metric, cmp.Or(statistic, found.Statistic), positive})
 		}
 	}
@@ -65,7 +67,12 @@ func (s *selection) rejectUnusable(exp *experiment.Experiment, attempts []*recor
 	var out []*record.Attempt
 	for _, attempt := range attempts {
 		reason := succeededAgainst(attempt)
-		if reason == "" {
+		switch {
+		case reason != "":
+		case attempt.Result == nil && exp.Template.Output.Format == assayv1alpha1.NoOutput: // Its program reports nothing.
+		case attempt.Result == nil:
+			reason = "it succeeded and holds no result"
+		default:
 			reason = s.checkResult(exp, attempt.Result)
 		}
 		for _, n := range asked[s.cells[attempt]] {
@@ -92,8 +99,6 @@ func succeededAgainst(attempt *record.Attempt) string {
 		return fmt.Sprintf("outcome is Succeeded and exitCode %d: a process that succeeded exits with 0", *attempt.ExitCode)
 	case attempt.Signal != nil:
 		return fmt.Sprintf("outcome is Succeeded and signal %d: a process that succeeded exits and is not killed", *attempt.Signal)
-	case attempt.Result == nil:
-		return "it succeeded and holds no result"
 	}
 	return ""
 }

@@ -29,6 +29,8 @@ type Usage struct {
 	Excluded map[Reason]int `json:"excluded,omitempty"`
 	// Noisy counts the trials that ran beyond a noise limit, by the limit.
 	Noisy map[noise.Kind]int `json:"noisy,omitempty"`
+	// Processes are what the processes of every arm used.
+	Processes []ProcessUse `json:"processes,omitempty"`
 	// Nodes are those that trials ran on, by name. A node whose name is not known is left out.
 	Nodes []NodeUsage `json:"nodes,omitempty"`
 }
@@ -97,6 +99,7 @@ func usageOf(exp *experiment.Experiment, chosen *selection, evidence record.Evid
 	}
 	maps.Copy(out.Noisy, chosen.noise.beyond)
 	out.time(own)
+	out.Processes = processUse(exp, chosen)
 	out.nodes(exp, chosen, own)
 	return out
 }

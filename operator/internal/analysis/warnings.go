@@ -87,18 +87,17 @@ func isolationWarnings(d *data, levels map[string]int) []string {
 // metricWarnings name metrics that some results lack and none should.
 func metricWarnings(d *data) []string {
 	var out []string
-	for i := range d.exp.Template.Metrics {
-		if d.exp.Template.Metrics[i].Optional {
+	for _, metric := range d.exp.Metrics() {
+		if metric.Optional {
 			continue
 		}
-		name := d.exp.Template.Metrics[i].Name
-		statistic := d.exp.Template.Metrics[i].Statistic
+		name, statistic := metric.Name, metric.Statistic
 		var lacking, total int
 		for point := range d.exp.Points {
 			for arm := range d.exp.Arms {
 				for _, attempt := range d.trials[cell{point, arm}] {
 					total++
-					metric, ok := attempt.Result.Metrics[name]
+					metric, ok := attempt.Metric(name)
 					if ok && percentiles[statistic] == 0 {
 						_, ok = d.trialStatistic(metric, statistic)
 					}

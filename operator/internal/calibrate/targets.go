@@ -59,7 +59,7 @@ func Figures(tallies []Tally) []Figure {
 	if shares := coverage(tallies, ""); len(shares) > 0 {
 		out = append(out, figure("verdict.coverage.95", slices.MinFunc(shares, byValue)), figure("verdict.coverage.95.highest", slices.MaxFunc(shares, byValue)))
 	}
-	for _, name := range []string{simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure} {
+	for _, name := range []string{simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure, simulate.LayoutFigure} {
 		if worst, found := worstFalse(tallies, name); found {
 			out = append(out, figure(name, worst))
 		}
@@ -112,7 +112,7 @@ func Check(figures []Figure) []string {
 	for _, f := range figures {
 		low, high := 0.0, 1.0
 		switch f.Figure {
-		case "verdict.aa.false_rate", simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure:
+		case "verdict.aa.false_rate", simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure, simulate.LayoutFigure:
 			high = MaxFalseRate
 		case simulate.ClockFigure:
 			low = MinCoverage

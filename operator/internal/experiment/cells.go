@@ -15,7 +15,7 @@ import (
 // reference is $(name) inside an element of a command.
 var reference = regexp.MustCompile(`\$\(([a-z][A-Za-z0-9]*)\)`)
 
-// expandCells returns one cell per point and arm, points outermost, with final arguments.
+// expandCells returns one cell per point, arm and build, points outermost, with final arguments.
 func expandCells(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, points []record.Point, problems *Invalid) []record.Cell {
 	checkNames(spec, template, problems)
 	arms := len(arms(spec))
@@ -42,14 +42,20 @@ func expandCells(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 				}
 			}
 			checkPortValues(template, values, origin, reported, problems)
-			cells = append(cells, record.Cell{
-				Point: p, Arm: a,
-				Argv:       argv(template, values),
-				Ports:      ports(Command(template)),
-				Roles:      roleCommands(template, values),
-				Env:        environment(template, values),
-				Parameters: values,
-			})
+			for _, build := range buildsOf(spec, a) {
+				command := argv(template, values)
+				if build.Program != "" && len(command) > 0 {
+					command[0] = build.Program
+				}
+				cells = append(cells, record.Cell{
+					Point: p, Arm: a, Build: build.Name, Image: build.Image,
+					Argv:       command,
+					Ports:      ports(Command(template)),
+					Roles:      roleCommands(template, values),
+					Env:        environment(template, values),
+					Parameters: values,
+				})
+			}
 		}
 	}
 	return cells

@@ -20,9 +20,7 @@ func checkTemplate(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 			problems.add(fmt.Sprintf("template.parameters[%d]", i), "minimum %s of parameter %q exceeds its maximum %s", parameter.Minimum, parameter.Name, parameter.Maximum)
 		}
 	}
-	if len(template.Metrics) == 0 {
-		problems.add("template.metrics", "the template reports no metric, so nothing could be compared")
-	}
+	checkMetricNames(template, problems)
 	for i, metric := range template.Metrics {
 		if metric.SamplesFrom == "" {
 			continue
@@ -231,7 +229,7 @@ func findMetric(template *assayv1alpha1.BenchmarkTemplateSpec, name string) *ass
 			return &template.Metrics[i]
 		}
 	}
-	return nil
+	return processMetric(template, name)
 }
 
 func parameterNames(template *assayv1alpha1.BenchmarkTemplateSpec) string {
@@ -247,7 +245,7 @@ func metricNames(template *assayv1alpha1.BenchmarkTemplateSpec) string {
 	for _, metric := range template.Metrics {
 		names = append(names, metric.Name)
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(append(names, processMetricNames(template)...), ", ")
 }
 
 func formatValues(values assayv1alpha1.ParameterValues) string {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // sampleFields are the figures of which a tool gives every sample; an empty name stands for what the format usually has. Of
@@ -38,6 +39,9 @@ func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invali
 		}
 		return
 	}
+	if template.Output.Format == assayv1alpha1.NoOutput && output.Path != "" {
+		problems.add("template.output.path", "with output.format None nothing is read: remove path, or set the format of what is there")
+	}
 	if template.Parity == assayv1alpha1.ParityRequired {
 		problems.add("template.parity", "output of format %s has no parity digest: set parity: None", output.Format)
 	}
@@ -62,6 +66,9 @@ func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invali
 
 // hasSamples tells whether the tool gives the samples of a metric, of which percentiles can be computed.
 func hasSamples(output assayv1alpha1.Output, metric *assayv1alpha1.Metric) bool {
+	if strings.HasPrefix(metric.Name, record.ProcessPrefix) {
+		return true // One per trial, whatever the tool writes.
+	}
 	from := assayv1alpha1.MetricSource{}
 	if metric.From != nil {
 		from = *metric.From

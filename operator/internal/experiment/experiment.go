@@ -46,11 +46,12 @@ func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv
 	checkArms(&spec, problems)
 	points := expandPoints(&spec, &template, problems)
 	cells := expandCells(&spec, &template, points, problems)
+	checkBuilds(&spec, &template, problems)
 	checkImages(&spec, &template, cells, problems)
 	checkDesign(&spec, problems)
 	checkEnvironment(&spec, problems)
 	checkPlacement(&spec, problems)
-	checkBudget(&spec, len(cells), problems)
+	checkBudget(&spec, len(points)*len(arms(&spec)), problems)
 	checkGates(&spec, &template, points, cells, problems)
 	checkReport(&spec, &template, points, problems)
 	checkContradictions(&spec, &template, points, problems)
@@ -97,7 +98,7 @@ func (e *Experiment) Baseline() int {
 // Candidates are the names of the arms judged: every arm but the baseline, or the only one.
 func (e *Experiment) Candidates() []string { return candidates(&e.Spec) }
 
-// Metric finds a metric of the template by name.
+// Metric finds a metric by name: one of the template, or of what the runner reads of every process.
 func (e *Experiment) Metric(name string) *assayv1alpha1.Metric { return findMetric(&e.Template, name) }
 
 // NullArm is the name of the arm that repeats the baseline.

@@ -16,7 +16,9 @@ var imageReference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
 
 // hasImages tells whether some arm has an image of its own, so that the programs of all arms are copied out of images.
 func hasImages(spec *assayv1alpha1.BenchmarkRunSpec) bool {
-	return slices.ContainsFunc(spec.Arms, func(a assayv1alpha1.Arm) bool { return a.Image != "" })
+	return slices.ContainsFunc(spec.Arms, func(a assayv1alpha1.Arm) bool {
+		return a.Image != "" || slices.ContainsFunc(a.Builds, func(b assayv1alpha1.Build) bool { return b.Image != "" })
+	})
 }
 
 // withImages names the image of every arm, where they have any: its own, else the template's. The null arm has the
@@ -37,9 +39,10 @@ func withImages(arms []record.Arm, spec *assayv1alpha1.BenchmarkRunSpec, templat
 // ImageNames are the images that the programs are from, for people: the template's, or those of the arms.
 func (e *Experiment) ImageNames() string {
 	var parts []string
-	for _, arm := range e.Arms {
-		if arm.Image != "" && !arm.Null {
-			parts = append(parts, arm.Name+": "+arm.Image)
+	for _, cell := range e.Cells {
+		part := e.Arms[cell.Arm].Name + ": " + e.Image(cell)
+		if e.Image(cell) != "" && !e.Arms[cell.Arm].Null && !slices.Contains(parts, part) {
+			parts = append(parts, part)
 		}
 	}
 	if len(parts) == 0 {
@@ -115,7 +118,7 @@ func (e *Experiment) Files(image string) []string {
 	}
 	var out []string
 	for _, cell := range e.Cells {
-		if e.Arms[cell.Arm].Image == image {
+		if e.Image(cell) == image {
 			out = append(out, programs(cell)...)
 		}
 	}

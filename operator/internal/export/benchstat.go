@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -29,9 +27,8 @@ func Benchstat(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	var out bytes.Buffer
 	// Configuration lines would make benchstat put two runs into two tables: what only identifies the run is a comment.
 	fmt.Fprintf(&out, "# run %s/%s %s, experiment %s, evidence %s\n", exp.Run.Namespace, exp.Run.Name, exp.Run.UID, exp.Digest, found.Evidence)
-	w := benchfmt.NewWriter(&out)
-	for i := range exp.Template.Metrics {
-		metric := &exp.Template.Metrics[i]
+	w, processes := benchfmt.NewWriter(&out), processMetrics(exp)
+	for _, metric := range exp.Metrics() {
 		if err := w.Write(&benchfmt.UnitMetadata{OrigUnit: unitOf(metric.Name, metric.Unit), UnitMetadataKey: benchfmt.UnitMetadataKey{Key: "better"}, Value: direction(exp, metric.Name)}); err != nil {
 			return nil, err
 		}
@@ -42,8 +39,11 @@ func Benchstat(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 			continue
 		}
 		result := &benchfmt.Result{Config: config(found), Name: benchmarkName(exp, attempt), Iters: 1}
-		for _, name := range slices.Sorted(maps.Keys(attempt.Result.Metrics)) {
-			reported := attempt.Result.Metrics[name]
+		for _, name := range metricNames(attempt, processes) {
+			reported, found := attempt.Metric(name)
+			if !found {
+				continue
+			}
 			value, samples, ok := oneNumber(exp, name, reported)
 			if !ok {
 				continue

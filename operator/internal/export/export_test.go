@@ -257,3 +257,30 @@ func TestUnitsAreKnownToBenchstat(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatTheRunnerReadsIsExportedWhereTheRunNamesIt(t *testing.T) {
+	s := simulated(t, func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Predictions = nil
+		spec.Gates = []assayv1alpha1.Gate{{Name: "memory", Metric: "process.peakMemory", Op: assayv1alpha1.RatioAtMost, Bound: "1.1"}}
+		template.Metrics, template.Parity, template.Output.Format = nil, assayv1alpha1.ParityNone, assayv1alpha1.NoOutput
+	}, func(attempts []record.Attempt) {
+		for i := range attempts {
+			attempts[i].Result = nil // The program reports nothing.
+		}
+	})
+	seen := map[string]int{}
+	for _, row := range s.parquet(t) {
+		if row.Metric == "process.peakMemory" && (row.Unit != "By" || row.Direction != "lower" || *row.Value != 75497472 || !row.Used && !row.Warmup) {
+			t.Fatalf("row %+v", row)
+		}
+		seen[row.Metric]++
+	}
+	// The CPU time is known only in part, and so of no trial.
+	if n := len(s.evidence.Attempts); seen["process.peakMemory"] != n || seen["process.wallTime"] != n || seen["process.cpuTime"] != 0 {
+		t.Errorf("of %d attempts: %v", n, seen)
+	}
+	raw, err := Benchstat(s.exp, s.found, s.evidence)
+	if err != nil || !strings.Contains(string(raw), " process.peakMemory-B") || !strings.Contains(string(raw), " process.wallTime-sec") {
+		t.Errorf("%v:\n%.600s", err, raw)
+	}
+}

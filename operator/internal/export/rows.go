@@ -58,6 +58,9 @@ type Row struct {
 	UserSeconds     *float64 `parquet:"user_seconds,optional"`
 	SystemSeconds   *float64 `parquet:"system_seconds,optional"`
 	MaxRSSBytes     *int64   `parquet:"max_rss_bytes,optional"`
+	MinorFaults     *int64   `parquet:"minor_faults,optional"`
+	MajorFaults     *int64   `parquet:"major_faults,optional"`
+	VoluntaryCtxS   *int64   `parquet:"voluntary_context_switches,optional"`
 	InvoluntaryCtxS *int64   `parquet:"involuntary_context_switches,optional"`
 }
 
@@ -71,13 +74,14 @@ func rows(exp *experiment.Experiment, found *analysis.Analysis, evidence record.
 	for i := range evidence.Waves {
 		purposes[evidence.Waves[i].Wave] = evidence.Waves[i].Why()
 	}
+	processes := processMetrics(exp)
 	return func(yield func(Row) bool) {
 		for i := range evidence.Attempts {
 			attempt := &evidence.Attempts[i]
 			if attempt.Wave > found.Wave {
 				continue
 			}
-			for _, row := range ofAttempt(exp, attempt, common(exp, attempt, purposes, excluded)) {
+			for _, row := range ofAttempt(exp, attempt, processes, common(exp, attempt, purposes, excluded)) {
 				if !yield(row) {
 					return
 				}
@@ -97,7 +101,8 @@ func common(exp *experiment.Experiment, attempt *record.Attempt, purposes map[in
 		Warmup: attempt.Warmup, Outcome: string(attempt.Outcome), Used: counts(attempt, excluded), Excluded: excluded[attempt.ID],
 		Isolation: attempt.Isolation.Level, StealRatio: attempt.Noise.During.StealRatio, OtherWorkRatio: attempt.Noise.During.OtherWorkRatio,
 		UserSeconds: attempt.Resources.UserSeconds, SystemSeconds: attempt.Resources.SystemSeconds, MaxRSSBytes: attempt.Resources.MaxRSSBytes,
-		InvoluntaryCtxS: attempt.Resources.InvoluntaryContextSwitches,
+		MinorFaults: attempt.Resources.MinorFaults, MajorFaults: attempt.Resources.MajorFaults,
+		VoluntaryCtxS: attempt.Resources.VoluntaryContextSwitches, InvoluntaryCtxS: attempt.Resources.InvoluntaryContextSwitches,
 	}
 	if row.Purpose == "" {
 		row.Purpose = string(record.Screen)
@@ -114,14 +119,13 @@ func common(exp *experiment.Experiment, attempt *record.Attempt, purposes map[in
 // counts tells whether the figures rest on the attempt.
 func counts(attempt *record.Attempt, excluded map[string]string) bool {
 	_, left := excluded[attempt.ID]
-	return attempt.Outcome == record.Succeeded && attempt.Result != nil && !attempt.Warmup && !left
+	return attempt.Outcome == record.Succeeded && !attempt.Warmup && !left
 }
 
-func ofAttempt(exp *experiment.Experiment, attempt *record.Attempt, row Row) []Row {
+func ofAttempt(exp *experiment.Experiment, attempt *record.Attempt, processes []string, row Row) []Row {
 	var out []Row
-	if attempt.Result != nil {
-		for _, name := range slices.Sorted(maps.Keys(attempt.Result.Metrics)) {
-			reported := attempt.Result.Metrics[name]
+	for _, name := range metricNames(attempt, processes) {
+		if reported, ok := attempt.Metric(name); ok {
 			// A histogram that cannot be decoded is why the attempt is excluded, and is told there.
 			statistics, samples, _ := analysis.TrialStatistics(reported)
 			for _, statistic := range statistics {
@@ -134,6 +138,26 @@ func ofAttempt(exp *experiment.Experiment, attempt *record.Attempt, row Row) []R
 	}
 	if len(out) == 0 {
 		return []Row{row}
+	}
+	return out
+}
+
+// processMetrics are what the run names of what the runner reads of processes.
+func processMetrics(exp *experiment.Experiment) []string {
+	var out []string
+	for _, metric := range exp.Metrics() {
+		if strings.HasPrefix(metric.Name, record.ProcessPrefix) {
+			out = append(out, metric.Name)
+		}
+	}
+	return out
+}
+
+// metricNames are those of what its program reported and, of a trial that succeeded, of what is known of its process.
+func metricNames(attempt *record.Attempt, processes []string) []string {
+	out := slices.Sorted(maps.Keys(attempt.Reported().Metrics))
+	if attempt.Outcome == record.Succeeded {
+		out = append(out, processes...)
 	}
 	return out
 }

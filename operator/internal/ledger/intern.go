@@ -30,6 +30,8 @@ func (i *interner) intern(attempt *record.Attempt) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	attempt.Environment.Hard = share(i.maps, attempt.Environment.Hard)
+	// It differs from trial to trial, so that no two attempts could share the rest, and nothing is ever asked of it.
+	delete(attempt.Environment.Soft, "layoutPadBytes")
 	attempt.Environment.Soft = share(i.maps, attempt.Environment.Soft)
 	attempt.Parameters = share(i.values, attempt.Parameters)
 	attempt.Argv = share(i.argvs, attempt.Argv)

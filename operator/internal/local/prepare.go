@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,11 +17,11 @@ import (
 type Programs struct {
 	// Folders are looked through for the programs of arms that have no image of their own.
 	Folders []string
-	// Arms are the programs of those that have, by the arm's name.
+	// Arms are the programs of those that have, by the arm's name, or by ARM/BUILD those of one of its builds.
 	Arms map[string][]string
 }
 
-// ParseArmPrograms reads ARM=PATH. An arm that runs several programs is named once for each.
+// ParseArmPrograms reads ARM=PATH and ARM/BUILD=PATH. An arm that runs several programs is named once for each.
 func ParseArmPrograms(given []string) (map[string][]string, error) {
 	out := map[string][]string{}
 	for _, text := range given {
@@ -56,26 +57,31 @@ func Prepare(wave *record.Wave, programs Programs) (*record.Wave, error) {
 	find := finder{wave: wave, programs: programs, found: map[string]string{}}
 	for i := range prepared.Cells {
 		cell := &prepared.Cells[i]
+		owner := find.owner(cell)
 		var err error
-		if cell.Argv, err = find.replace(cell.Arm, cell.Argv); err != nil {
+		if cell.Argv, err = find.replace(owner, cell.Argv); err != nil {
 			return nil, err
 		}
 		cell.Roles = slices.Clone(cell.Roles)
 		for r := range cell.Roles {
-			if cell.Roles[r].Argv, err = find.replace(cell.Arm, cell.Roles[r].Argv); err != nil {
+			if cell.Roles[r].Argv, err = find.replace(owner, cell.Roles[r].Argv); err != nil {
 				return nil, err
 			}
 		}
+		cell.Image = ""
 	}
-	return &prepared, nil
+	return &prepared, checkDifferent(&prepared)
 }
 
 // checkArms refuses programs for arms that the run does not have.
 func checkArms(wave *record.Wave, programs map[string][]string) error {
 	var names []string
-	for _, arm := range wave.Arms {
-		if !arm.Null {
-			names = append(names, arm.Name)
+	for _, cell := range wave.Cells {
+		arm := wave.Arms[cell.Arm]
+		for _, name := range []string{arm.Name, buildName(arm.Name, cell.Build)} {
+			if !arm.Null && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
 	for _, arm := range slices.Sorted(maps.Keys(programs)) {
@@ -92,13 +98,44 @@ type finder struct {
 	found    map[string]string
 }
 
+// owner is whose programs a cell runs: an arm's, or one of its builds'.
+type owner struct{ arm, name, image string }
+
+// buildName is how a build of an arm is called; one without a name is the arm.
+func buildName(arm, build string) string {
+	if build == "" {
+		return arm
+	}
+	return arm + "/" + build
+}
+
+// checkDifferent refuses builds of an arm that are one file here: they would be counted as several and differ in nothing.
+func checkDifferent(wave *record.Wave) error {
+	type program struct {
+		arm  int
+		path string
+	}
+	seen := map[program]string{}
+	for _, cell := range wave.Cells {
+		if cell.Build == "" || len(cell.Roles) > 0 {
+			continue
+		}
+		is := program{cell.Arm, cell.Argv[0]}
+		if other, ok := seen[is]; ok && other != cell.Build {
+			name := wave.Arms[cell.Arm].Name
+			return fmt.Errorf("builds %q and %q of arm %q are both %s on this machine: give each a program of its own, by a name that differs or with --arm-binary %s=PATH", other, cell.Build, name, cell.Argv[0], buildName(name, cell.Build))
+		}
+		seen[is] = cell.Build
+	}
+	return nil
+}
+
 // replace returns the arguments with the path of the program on this machine.
-func (f *finder) replace(arm int, argv []string) ([]string, error) {
+func (f *finder) replace(owner owner, argv []string) ([]string, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("a command names no program")
 	}
-	owner := f.owner(arm)
-	key := owner.Name + "\x00" + argv[0]
+	key := owner.name + "\x00" + argv[0]
 	path, ok := f.found[key]
 	if !ok {
 		var err error
@@ -110,23 +147,27 @@ func (f *finder) replace(arm int, argv []string) ([]string, error) {
 	return append([]string{path}, argv[1:]...), nil
 }
 
-// owner is the arm that the programs are from: the baseline for the null arm.
-func (f *finder) owner(arm int) record.Arm {
-	if f.wave.Arms[arm].Null {
+// owner of a cell's programs: of the null arm's the baseline.
+func (f *finder) owner(cell *record.Cell) owner {
+	arm := f.wave.Arms[cell.Arm]
+	if arm.Null {
 		for _, other := range f.wave.Arms {
 			if other.Baseline {
-				return other
+				arm = other
 			}
 		}
 	}
-	return f.wave.Arms[arm]
+	return owner{arm.Name, buildName(arm.Name, cell.Build), cmp.Or(cell.Image, arm.Image)}
 }
 
 // find is the program of that name given for the arm, and without one that of this machine. An arm with an image of its own
 // needs to be given one: the machine's would be the same for all arms.
-func (f *finder) find(arm record.Arm, program string) (string, error) {
+func (f *finder) find(of owner, program string) (string, error) {
 	name := filepath.Base(program)
-	given := f.programs.Arms[arm.Name]
+	given := f.programs.Arms[of.name]
+	if len(given) == 0 {
+		given = f.programs.Arms[of.arm]
+	}
 	for _, path := range given {
 		if filepath.Base(path) == name {
 			return path, nil
@@ -134,13 +175,13 @@ func (f *finder) find(arm record.Arm, program string) (string, error) {
 	}
 	switch {
 	case len(given) > 0:
-		return "", fmt.Errorf("--arm-binary %s=%s: the template's program is called %q: name the file so, or link it under that name", arm.Name, given[0], name)
-	case arm.Image != "" && arm.Image != f.wave.Workload.Image:
-		return "", fmt.Errorf("arm %q has image %s, and a run on this machine takes no programs out of images: give its program with --arm-binary %s=PATH/%s", arm.Name, arm.Image, arm.Name, name)
+		return "", fmt.Errorf("--arm-binary %s=%s: the template's program is called %q: name the file so, or link it under that name", of.name, given[0], name)
+	case of.image != "" && of.image != f.wave.Workload.Image:
+		return "", fmt.Errorf("arm %q has image %s, and a run on this machine takes no programs out of images: give its program with --arm-binary %s=PATH/%s", of.name, of.image, of.name, name)
 	}
 	path, err := FindProgram(program, f.programs.Folders)
-	if err != nil && arm.Image != "" {
-		return "", fmt.Errorf("arm %q: %w, or give it with --arm-binary %s=PATH/%s", arm.Name, err, arm.Name, name)
+	if err != nil && of.image != "" {
+		return "", fmt.Errorf("arm %q: %w, or give it with --arm-binary %s=PATH/%s", of.name, err, of.name, name)
 	}
 	return path, err
 }

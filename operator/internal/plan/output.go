@@ -8,7 +8,7 @@ import (
 // output tells the runner where the result is and, when another tool writes it, which of its figures are the metrics.
 func output(template *assayv1alpha1.BenchmarkTemplateSpec) record.Output {
 	out := record.Output{Format: string(template.Output.Format), Path: template.Output.Path}
-	if template.Output.Format == assayv1alpha1.AssayResult {
+	if template.Output.Format == assayv1alpha1.AssayResult || template.Output.Format == assayv1alpha1.NoOutput {
 		return out
 	}
 	for _, metric := range template.Metrics {

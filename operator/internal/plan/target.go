@@ -274,7 +274,7 @@ func (t *target) confirm(shortOf string) *Step {
 
 // within cuts a step to what the budget leaves, less the blocks that are spoken for.
 func (t *target) within(step Step, reserved int) Step {
-	perBlock := experiment.TrialsPerBlock(&t.exp.Spec, len(t.exp.Cells))
+	perBlock := experiment.TrialsPerBlock(&t.exp.Spec, t.exp.CellsPerBlock())
 	room := (int(t.exp.Spec.Budget.Trials)-t.tally.trials)/perBlock - reserved
 	if room >= step.Blocks {
 		step.Blocks = min(step.Blocks, maxBlocksPerWave)

@@ -55,6 +55,7 @@ func BuildStep(exp *experiment.Experiment, number, firstBlock int, step Step, la
 			Output:         output(&exp.Template),
 			ParityRequired: exp.Template.Parity == assayv1alpha1.ParityRequired,
 			TimeoutSeconds: exp.Template.TrialTimeout.Seconds(),
+			LayoutSeed:     layoutSeed(exp),
 			Roles:          roles(exp),
 		},
 		Environment: requirements(exp),
@@ -63,7 +64,7 @@ func BuildStep(exp *experiment.Experiment, number, firstBlock int, step Step, la
 	}
 	for i := range step.Blocks {
 		index := firstBlock + i
-		part := taking(cells, shares, i)
+		part := takingTurns(exp, number, i, cells, taking(cells, shares, i))
 		wave.Blocks = append(wave.Blocks, record.Block{
 			ID:     BlockID(number, index),
 			Lease:  LaneOf(i, lanes).lease(),

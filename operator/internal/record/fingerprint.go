@@ -10,7 +10,7 @@ var (
 		"transparentHugepages", "turbo", "virtualMachine", "vulnerabilities",
 	}
 	SoftKeys = []string{
-		"bandwidthProbeBytes", "bootId", "hostname", "hugepagesTotal", "image", "imageFilesDigest", "kernelVersion", "loadAverage1",
+		"bandwidthProbeBytes", "bootId", "hostname", "hugepagesTotal", "image", "imageFilesDigest", "kernelVersion", "layoutPadBytes", "loadAverage1",
 		"memoryAvailableBytes", "nodeName", "nullProgram", "pressureOf", "programDigest", "roleCpus", "runnerVersion", "swapTotalBytes",
 		"swapUsedBytes", "uptimeSeconds",
 	}

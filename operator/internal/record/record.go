@@ -69,8 +69,10 @@ type Requirements struct {
 
 // Workload is how every trial of the wave is run.
 type Workload struct {
-	Image          string  `json:"image,omitempty"`
-	Output         Output  `json:"output"`
+	Image  string `json:"image,omitempty"`
+	Output Output `json:"output"`
+	// LayoutSeed draws the length of every trial's environment; nil leaves it as it is.
+	LayoutSeed     *int64  `json:"layoutSeed,omitempty"`
 	ParityRequired bool    `json:"parityRequired,omitempty"`
 	TimeoutSeconds float64 `json:"timeoutSeconds"`
 	// Roles are the processes of a trial, the one with the result last; none when a trial is one process.
@@ -96,8 +98,12 @@ type Arm struct {
 
 // Cell is one arm at one point: the command that each of its trials runs.
 type Cell struct {
-	Point int      `json:"point"`
-	Arm   int      `json:"arm"`
+	Point int `json:"point"`
+	Arm   int `json:"arm"`
+	// Build is which of the arm's builds it runs, of an arm that is several; each then has a cell at every point.
+	Build string `json:"build,omitempty"`
+	// Image that the build's programs are from; empty is the arm's.
+	Image string   `json:"image,omitempty"`
 	Argv  []string `json:"argv"`
 	// Ports are the elements of Argv in which $(port.ROLE) stands for a role's port.
 	Ports []int `json:"ports,omitempty"`
@@ -148,6 +154,7 @@ type Attempt struct {
 	Slot            int       `json:"slot"`
 	Point           string    `json:"point"`
 	Arm             string    `json:"arm"`
+	Build           string    `json:"build,omitempty"`
 	Warmup          bool      `json:"warmup"`
 	Lease           *Lease    `json:"lease,omitempty"`
 	StartedAt       time.Time `json:"startedAt"`

@@ -32,6 +32,7 @@ func Markdown(exp *experiment.Experiment, found *analysis.Analysis) []byte {
 	v.phases(out)
 	v.predictions(out)
 	v.trials(out)
+	v.processes(out)
 	v.environment(out)
 	v.reproduction(out)
 	return out.Bytes()
@@ -113,6 +114,9 @@ func (v *view) verdict(out *document) {
 	}
 	if v.baseline != "" {
 		out.line("\nRatios are candidate over baseline (%s), paired within blocks. Intervals of results have %g %% confidence, those of gates %g %%.", text(v.baseline), percentOf(v.found.Confidence), percentOf(v.found.GateConfidence))
+	}
+	if v.found.Layout != "" {
+		out.line("\n%s", text(v.found.Layout))
 	}
 	if len(v.found.Warnings) > 0 {
 		out.heading("Warnings")

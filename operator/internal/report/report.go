@@ -62,8 +62,7 @@ func newView(exp *experiment.Experiment, found *analysis.Analysis) *view {
 		v.ratios[r][c] = result
 	}
 	// Columns in the template's order, and inside a metric in the order the results have.
-	for i := range exp.Template.Metrics {
-		metric := &exp.Template.Metrics[i]
+	for _, metric := range exp.Metrics() {
 		for _, result := range found.Arms {
 			c := column{result.Metric, result.Statistic, ""}
 			if result.Metric == metric.Name && present[c] {

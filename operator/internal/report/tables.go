@@ -129,10 +129,8 @@ func (v *view) pointRows(asked *assayv1alpha1.ReportTable, table *OwnTable) {
 // own is the key of a column's results: the metric's own statistic unless the column names another.
 func (v *view) own(c assayv1alpha1.ReportColumn) column {
 	statistic := c.Statistic
-	for _, metric := range v.exp.Template.Metrics {
-		if metric.Name == c.Metric && statistic == "" {
-			statistic = metric.Statistic
-		}
+	if metric := v.exp.Metric(c.Metric); metric != nil && statistic == "" {
+		statistic = metric.Statistic
 	}
 	return column{c.Metric, statistic, ""}
 }

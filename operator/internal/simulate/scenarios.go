@@ -40,6 +40,7 @@ func Scenarios() []Scenario {
 	out = append(out, onClocks()...)
 	out = append(out, wandering()...)
 	out = append(out, rarelySlow()...)
+	out = append(out, BuildScenarios()...)
 	return append(out, nodeLevels(cv)...)
 }
 
@@ -49,6 +50,7 @@ const (
 	AutocorrFigure   = "verdict.autocorr.false_rate"
 	RareSlowFigure   = "verdict.rare_slow.false_rate"
 	NodeLevelsFigure = "verdict.nodes.level_false_rate"
+	LayoutFigure     = "verdict.layout.false_rate"
 )
 
 // same is the only effect of scenarios that count wrong verdicts.

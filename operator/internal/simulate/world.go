@@ -63,6 +63,8 @@ type Scenario struct {
 	First float64
 	// Layout is drawn once for an arm and stays for the whole run, as the addresses of a build do.
 	Layout float64
+	// Builds of every arm, each with a layout of its own that stays for the whole run; 0 is one.
+	Builds int
 	// Nodes that the blocks take turns on, and how far their speeds and their ratios are apart.
 	Nodes                int
 	NodeSpeed, NodeRatio float64
@@ -121,6 +123,7 @@ type World struct {
 	effect   float64
 	random   *rand.Rand
 	layout   []float64
+	builds   map[buildOf]float64
 	speed    []float64
 	ratio    []float64
 	drift    float64
@@ -135,6 +138,7 @@ func NewWorld(scenario Scenario, effect float64, seed, stream uint64) *World {
 	for range 3 { // Baseline, candidate and null arm.
 		w.layout = append(w.layout, scenario.Layout*w.random.NormFloat64())
 	}
+	w.builds = buildLayouts(scenario, w.random)
 	for range max(1, scenario.Nodes) {
 		w.speed = append(w.speed, scenario.NodeSpeed*w.random.NormFloat64())
 		w.ratio = append(w.ratio, scenario.NodeRatio*w.random.NormFloat64())
@@ -185,7 +189,7 @@ func (w *World) Run(exp *experiment.Experiment, wave *record.Wave) []record.Atte
 			c := wave.Cells[index]
 			w.drift = correlation*w.drift + math.Sqrt(1-correlation*correlation)*s.Drift*w.random.NormFloat64()
 			noise := s.Trial * s.Shape.Draw(w.random)
-			level := shared + w.drift + w.layout[min(c.Arm, len(w.layout)-1)]
+			level := shared + w.drift + w.layoutOf(c)
 			if arm := wave.Arms[c.Arm]; !arm.Baseline && !arm.Null {
 				level += w.effect + w.ratio[node] + own
 				if s.Candidate > 0 {
@@ -199,7 +203,7 @@ func (w *World) Run(exp *experiment.Experiment, wave *record.Wave) []record.Atte
 			trial := fmt.Sprintf("%s-s%05d", block.ID, slot)
 			out = append(out, record.Attempt{
 				Schema: record.AttemptSchema, ID: "simulated/" + trial, Trial: trial, Run: exp.Run, Experiment: exp.Digest,
-				Wave: wave.Wave, Block: block.ID, Slot: slot, Point: wave.Points[c.Point].Key, Arm: wave.Arms[c.Arm].Name, Lease: block.Lease,
+				Wave: wave.Wave, Block: block.ID, Slot: slot, Point: wave.Points[c.Point].Key, Arm: wave.Arms[c.Arm].Name, Build: c.Build, Lease: block.Lease,
 				StartedAt: worldStart.Add(time.Duration(w.blocks) * time.Minute), DurationSeconds: seconds, Outcome: record.Succeeded, ExitCode: ptr.To(0),
 				Argv: c.Argv, Parameters: c.Parameters, Environment: worldEnvironment, Isolation: record.Isolation{Level: "ExclusiveCPUs"},
 				Result: &record.Result{

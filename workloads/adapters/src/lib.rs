@@ -46,7 +46,7 @@ pub struct Source {
 /// There is one source, but for Criterion's folder, of which there may be many. An [`Format::AssayResult`] needs no adapter.
 pub fn convert(output: &Output, sources: &[Source]) -> std::result::Result<Result, Fault> {
     let report = match (output.format, sources) {
-        (Format::AssayResult, _) => {
+        (Format::AssayResult | Format::None, _) => {
             return Err(Fault::whole("", "an AssayResult is read as it is, without an adapter"));
         }
         (_, []) => return Err(Fault::whole("", "the tool wrote nothing at all")),
@@ -71,7 +71,7 @@ pub fn convert(output: &Output, sources: &[Source]) -> std::result::Result<Resul
 /// What to do about output that is empty.
 fn empty(output: &Output) -> String {
     let must = match output.format {
-        Format::AssayResult => "print a result",
+        Format::AssayResult | Format::None => "print a result",
         Format::GoBench => "run with -test.bench and a pattern that matches",
         Format::Criterion => {
             "run with --bench, and print with --output-format bencher or name its folder in output.path"

@@ -18,6 +18,7 @@ use crate::images::Images;
 use crate::isolation::{Grant, Observed, OtherWorkSeen};
 use crate::keeper::Keeper;
 use crate::launch::{Ended, How, Launch, Launcher};
+use crate::layout;
 use crate::output::Place;
 use crate::placed::Copies;
 use crate::plan::{Command, Plan, Trial};
@@ -212,6 +213,7 @@ impl<'a> Block<'a> {
 
         let mut before = self.moment.window(self.canary(trial));
         let mut env = variables(&command.env, trial);
+        layout::randomise(&mut env, self.plan.layout_seed, &trial.id);
         // A trial that cannot start leaves nothing, so that its place does not matter.
         let (staged, place) = match self
             .stage(trial, &mut env)
@@ -222,7 +224,7 @@ impl<'a> Block<'a> {
         };
         let staged = staged.map(|staged| Staged { program: place.program(staged.program), ..staged });
         let ended_before = self.record.ended_before(&trial.id).map(str::to_owned);
-        let mut attempt = self.attempt(trial, command, staged.as_ref().ok());
+        let mut attempt = self.attempt(trial, command, staged.as_ref().ok(), layout::padding(&env));
         if staged.is_ok() && ended_before.is_none() {
             attempt.noise.before = before.clone();
             let asked = Instant::now();
@@ -309,7 +311,7 @@ impl<'a> Block<'a> {
     }
 
     /// An attempt as far as it is known before its trial starts; also what is recorded should nothing more be heard of it.
-    fn attempt(&self, trial: &Trial, command: &Command, staged: Option<&Staged<'_>>) -> Attempt {
+    fn attempt(&self, trial: &Trial, command: &Command, staged: Option<&Staged<'_>>, padding: Option<usize>) -> Attempt {
         let allowed = CpuSet::allowed();
         Attempt {
             schema: Default::default(),
@@ -322,6 +324,7 @@ impl<'a> Block<'a> {
             slot: trial.slot as u64,
             point: command.point.clone(),
             arm: command.arm.clone(),
+            build: command.build.clone(),
             warmup: trial.warmup,
             lease: self.plan.lease.clone(),
             started_at: time(SystemTime::now()),
@@ -336,7 +339,7 @@ impl<'a> Block<'a> {
             argv: command.argv.clone(),
             parameters: command.parameters.clone(),
             result: None,
-            environment: self.environment_of(command, staged),
+            environment: self.environment_of(command, staged, padding),
             isolation: self.grant.judge(&Observed {
                 allowed_before: allowed.clone(),
                 allowed_after: allowed,
@@ -410,8 +413,10 @@ impl<'a> Block<'a> {
     }
 
     /// The block's environment, and what this trial executed in it.
-    fn environment_of(&self, command: &Command, staged: Option<&Staged<'_>>) -> Environment {
+    fn environment_of(&self, command: &Command, staged: Option<&Staged<'_>>, padding: Option<usize>) -> Environment {
         let mut environment = self.environment.clone();
+        let padding = padding.map(|bytes| Scalar::Number(bytes.into()));
+        environment.soft.extend(padding.map(|bytes| (environment::LAYOUT_PAD_BYTES.to_owned(), bytes)));
         let mut text = |key: &str, value: Option<String>| {
             environment.soft.extend(value.map(|value| (key.to_owned(), Scalar::Text(value))));
         };

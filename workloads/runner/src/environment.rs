@@ -59,6 +59,8 @@ const ISA_FEATURES: &[&str] = &[
 /// Longer command lines are recorded as a digest.
 const COMMAND_LINE_LENGTH: usize = 512;
 
+/// The soft key of how much a trial's environment was lengthened.
+pub(crate) const LAYOUT_PAD_BYTES: &str = "layoutPadBytes";
 /// The soft key of the null arm's attempts: the copy that they ran.
 pub(crate) const NULL_PROGRAM: &str = "nullProgram";
 
@@ -408,7 +410,7 @@ mod tests {
         assert_eq!(keys(&found.hard), listed["hard"]);
         let mut soft = keys(&found.soft);
         // Those that a trial adds.
-        soft.extend([NULL_PROGRAM, PROGRAM_DIGEST, IMAGE_FILES_DIGEST, ROLE_CPUS].map(str::to_owned));
+        soft.extend([LAYOUT_PAD_BYTES, NULL_PROGRAM, PROGRAM_DIGEST, IMAGE_FILES_DIGEST, ROLE_CPUS].map(str::to_owned));
         assert_eq!(soft, listed["soft"]);
     }
 

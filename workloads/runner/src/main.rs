@@ -15,6 +15,7 @@ mod install;
 mod isolation;
 mod keeper;
 mod launch;
+mod layout;
 mod output;
 mod placed;
 mod plan;

@@ -41,7 +41,7 @@ pub(crate) struct Place {
 impl Output {
     pub(crate) fn new(mut how: assay_schema::output::Output) -> Result<Self> {
         how.path = how.path.filter(|path| !path.is_empty());
-        if how.format != Format::AssayResult {
+        if is_a_tools(how.format) {
             ensure!(
                 how.metrics.is_some(),
                 "field workload.output.metrics: missing, and {:?} needs to know which figures are the metrics",
@@ -57,11 +57,11 @@ impl Output {
 
     /// Whether another tool writes it, which may say there what went wrong.
     pub(crate) fn is_a_tools(&self) -> bool {
-        self.how.format != Format::AssayResult
+        is_a_tools(self.how.format)
     }
 
     pub(crate) fn is_stdout(&self) -> bool {
-        self.how.path.is_none()
+        self.how.path.is_none() && self.how.format != Format::None
     }
 
     /// Makes room for a trial's result: what was there before is gone. A folder for it goes to the folder for temporary files, or
@@ -101,26 +101,29 @@ impl Output {
         }
     }
 
-    /// Reads the result of a process that succeeded.
+    /// Reads the result of a process that succeeded; there is none where it reports nothing.
     pub(crate) fn result(
         &self,
         ended: &Ended,
         place: &Place,
         parity_required: bool,
-    ) -> (Result<assay_schema::Result, String>, Option<Vec<RawOutput>>) {
+    ) -> (Result<Option<assay_schema::Result>, String>, Option<Vec<RawOutput>>) {
+        if self.how.format == Format::None {
+            return (Ok(None), None);
+        }
         let sources = match self.sources(ended, place) {
             Ok(sources) => sources,
             Err(problem) => return (Err(problem), None),
         };
         if self.how.format == Format::AssayResult {
-            return (verdict::parse(&sources[0].bytes, &sources[0].name, parity_required), None);
+            return (verdict::parse(&sources[0].bytes, &sources[0].name, parity_required).map(Some), None);
         }
         let result = assay_adapters::convert(&self.how, &sources).map_err(|fault| fault.to_string());
         let result = result.and_then(|result| match parity_required {
             true => Err(format!("{:?} has no parity digest, and the workload requires one", self.how.format)),
             false => Ok(result),
         });
-        (result, keep(&sources))
+        (result.map(Some), keep(&sources))
     }
 
     /// What is kept of the output of a process that did not succeed: tools say there what went wrong.
@@ -130,6 +133,11 @@ impl Output {
         }
         keep(&self.sources(ended, place).unwrap_or_default())
     }
+}
+
+/// Whether another tool writes the output.
+fn is_a_tools(format: Format) -> bool {
+    !matches!(format, Format::AssayResult | Format::None)
 }
 
 impl Place {
@@ -273,7 +281,7 @@ mod tests {
         let place = output.place("t", None).expect("a place");
         let text = "BenchmarkJoin 1 5 ns/op\n";
         let (result, raw) = output.result(&printed(text), &place, false);
-        assert!(result.expect("a result").metrics.contains_key("latency"));
+        assert!(result.expect("read").expect("a result").metrics.contains_key("latency"));
         let raw = raw.expect("kept");
         assert_eq!((raw[0].source.as_str(), raw[0].text.as_str(), raw[0].bytes), (STDOUT, text, 24));
         let (result, _) = output.result(&printed(text), &place, true);

@@ -28,6 +28,8 @@ pub(crate) struct Plan {
     pub(crate) output: Output,
     pub(crate) parity_required: bool,
     pub(crate) timeout: Duration,
+    /// From which the layout of every process is drawn.
+    pub(crate) layout_seed: Option<u64>,
     pub(crate) required: Requirements,
     /// The processes of a trial, the one with the result last; none: a trial is one process.
     pub(crate) roles: Vec<Role>,
@@ -54,6 +56,8 @@ pub(crate) struct Trial {
 pub(crate) struct Command {
     pub(crate) point: String,
     pub(crate) arm: String,
+    /// Which of the arm's builds it runs.
+    pub(crate) build: Option<String>,
     /// It runs a copy of the program.
     pub(crate) null: bool,
     pub(crate) argv: Vec<String>,
@@ -105,6 +109,7 @@ impl Plan {
             output: Output::new(wave.workload.output)?,
             parity_required: wave.workload.parity_required.unwrap_or(false),
             timeout: timeout.min(LONGEST_TIMEOUT),
+            layout_seed: wave.workload.layout_seed,
             required: wave.environment.unwrap_or_default(),
             roles: wave.workload.roles.unwrap_or_default(),
             images: wave.images.unwrap_or_default(),
@@ -141,11 +146,12 @@ impl Command {
             check_argv(&role.argv, role.ports.as_deref(), &format!("cells[{index}].roles[{i}]"))?;
         }
         let images = wave.images.as_deref().unwrap_or_default();
-        let image = match &arm.image {
+        let image = match cell.image.as_ref().or(arm.image.as_ref()) {
             None => None,
             Some(reference) => {
                 let place = images.iter().position(|image| image.reference == *reference);
-                ensure!(place.is_some(), "field arms[{}].image: {reference} is not among the wave's images", cell.arm);
+                let field = cell.image.as_ref().map_or(format!("arms[{}]", cell.arm), |_| format!("cells[{index}]"));
+                ensure!(place.is_some(), "field {field}.image: {reference} is not among the wave's images");
                 place
             }
         };
@@ -157,6 +163,7 @@ impl Command {
         Ok(Self {
             point: point.key.clone(),
             arm: arm.name.clone(),
+            build: cell.build.clone(),
             null: arm.null.unwrap_or(false),
             argv: cell.argv.clone(),
             env: cell.env.clone(),

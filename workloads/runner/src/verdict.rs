@@ -73,7 +73,7 @@ pub(crate) fn judge(ended: &Ended, terms: &Terms<'_>) -> Verdict {
                 Ok(result) => Verdict {
                     outcome: Some(Outcome::Succeeded),
                     exit_code: Some(0),
-                    result: Some(result),
+                    result,
                     output,
                     ..Verdict::default()
                 },
@@ -217,6 +217,20 @@ mod tests {
         let verdict = judge(&ended(How::Exited(Exit::Code(0)), RESULT, "chatter"), &terms());
         assert_verdict(&verdict, Outcome::Succeeded, &[]);
         assert!(verdict.message.is_none() && verdict.result.is_some());
+    }
+
+    #[test]
+    fn a_process_that_reports_nothing_succeeds_by_its_exit_code() {
+        let silent = assay_schema::output::Format::None;
+        let output = Output::new(assay_schema::output::Output { format: silent, path: None, metrics: None });
+        let output = output.expect("a good plan");
+        assert!(!output.is_stdout(), "what it prints is not kept as a result");
+        let terms = Terms { output: &output, ..terms() };
+        let verdict = judge(&ended(How::Exited(Exit::Code(0)), "", "chatter"), &terms);
+        assert_verdict(&verdict, Outcome::Succeeded, &[]);
+        assert!(verdict.result.is_none() && verdict.output.is_none());
+        let verdict = judge(&ended(How::Exited(Exit::Code(2)), "", "no such file"), &terms);
+        assert_verdict(&verdict, Outcome::Failed, &["code 2", "no such file"]);
     }
 
     #[test]

@@ -34,6 +34,9 @@ pub struct Attempt {
     pub point: String,
     /// The arm's name.
     pub arm: String,
+    /// Which of the arm's builds it ran, of an arm that is several.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub build: Option<String>,
     /// Recorded, never compared.
     pub warmup: bool,
     /// The claim under which it ran.
@@ -256,6 +259,7 @@ impl Check for Attempt {
         check::block_id("block", &self.block)?;
         check::length("point", &self.point, 0, 4096)?;
         check::length("arm", &self.arm, 1, 63)?;
+        check::length("build", self.build.as_deref().unwrap_or("-"), 1, 63)?;
         if let Some(lease) = &self.lease {
             lease.check().map_err(|v| v.within("lease"))?;
         }

@@ -24,6 +24,8 @@ pub enum Format {
     /// A table with a header.
     #[serde(rename = "CSV")]
     Csv,
+    /// Nothing: the process is measured from outside only.
+    None,
 }
 
 /// Where the result comes from.

@@ -88,6 +88,9 @@ pub struct Workload {
     pub parity_required: Option<bool>,
     /// A trial that runs longer than this many seconds is killed.
     pub timeout_seconds: f64,
+    /// From which every process's layout of memory is drawn; absent: it is what the system makes of it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub layout_seed: Option<u64>,
     /// The processes of a trial in the order in which they start; absent: a trial is one process.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
     pub roles: Option<Vec<Role>>,
@@ -147,6 +150,12 @@ pub struct Cell {
     pub point: usize,
     /// Index into [`Wave::arms`].
     pub arm: usize,
+    /// Which of the arm's builds it runs, of an arm that is several.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub build: Option<String>,
+    /// Reference of the image that the build's programs are from; absent: the arm's.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub image: Option<String>,
     /// Program and arguments, passed on verbatim but for ports.
     pub argv: Vec<String>,
     /// The elements of `argv` in which `$(port.ROLE)` stands for a role's port.
@@ -246,6 +255,8 @@ impl Check for Requirements {
 
 impl Check for Cell {
     fn check(&self) -> Result<(), Violation> {
+        check::length("build", self.build.as_deref().unwrap_or("-"), 1, 63)?;
+        check::length("image", self.image.as_deref().unwrap_or("-"), 1, 512)?;
         check::count("argv", self.argv.len(), 1, 256)?;
         check::count("ports", self.ports.as_ref().map_or(0, Vec::len), 0, 256)?;
         roles::all("roles", self.roles.as_ref(), MOST_ROLES - 1)?;

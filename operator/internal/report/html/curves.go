@@ -144,8 +144,7 @@ func (b *builder) alongSweep(describe func(*assayv1alpha1.Metric) (string, chart
 		return nil
 	}
 	var out []template.HTML
-	for i := range b.exp.Template.Metrics {
-		metric := &b.exp.Template.Metrics[i]
+	for _, metric := range b.exp.Metrics() {
 		title, number, rules := describe(metric)
 		for _, l := range b.lines(axis) {
 			at, ticks, log := places(l.points, axis)

@@ -41,6 +41,8 @@ type report struct {
 	Trials                       analysis.Trials
 	Excluded                     []analysis.Exclusion
 	MoreExcluded                 int
+	Processes                    table
+	ProcessesNote, Layout        string
 	Noise                        []template.HTML
 	Isolation, Environment       [][2]string
 	Experiment, Evidence, UID    string
@@ -91,7 +93,7 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	r := &report{
 		Name: strings.TrimPrefix(exp.Run.Namespace+"/"+exp.Run.Name, "/"), Verdict: verdictName(found.Verdict), Class: verdictClass(found.Verdict),
 		Answer: b.answer(), When: b.when(), Machine: b.machine(),
-		Warnings: found.Warnings, Trials: found.Trials,
+		Warnings: found.Warnings, Layout: found.Layout, Trials: found.Trials,
 		Experiment: found.Experiment, Evidence: found.Evidence, UID: exp.Run.UID, Image: exp.ImageNames(),
 		GateConfidence: fmt.Sprintf("%g %%", 100*found.GateConfidence),
 		Wave:           found.Wave, Seed: found.Seed, Confidence: fmt.Sprintf("%g %%", 100*found.Confidence), Command: experiment.Command(&exp.Template),
@@ -123,6 +125,8 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	r.Results = b.results()
 	r.Excluded = found.Excluded[:min(shownExclusions, len(found.Excluded))]
 	r.MoreExcluded = len(found.Excluded) - len(r.Excluded)
+	r.Processes.Header, r.Processes.Rows = summary.Processes(found)
+	r.ProcessesNote = summary.ProcessesNote
 	r.Noise = b.noise()
 	for _, level := range slices.Sorted(maps.Keys(found.Isolation)) {
 		r.Isolation = append(r.Isolation, [2]string{level, fmt.Sprintf("%d trials", found.Isolation[level])})
@@ -238,7 +242,7 @@ func usedTrials(found *analysis.Analysis, evidence record.Evidence) []*record.At
 	}
 	var out []*record.Attempt
 	for _, attempt := range measured(evidence) {
-		if attempt.Outcome == record.Succeeded && attempt.Result != nil && !excluded[attempt.ID] && attempt.Wave <= found.Wave {
+		if attempt.Outcome == record.Succeeded && !excluded[attempt.ID] && attempt.Wave <= found.Wave {
 			out = append(out, attempt)
 		}
 	}

@@ -57,9 +57,9 @@ func (b *builder) distributions() []template.HTML {
 			subjects = append(subjects, s)
 		}
 	}
-	if len(subjects) == 0 && len(b.exp.Template.Metrics) > 0 {
+	if len(subjects) == 0 {
 		for _, point := range b.exp.Points {
-			subjects = append(subjects, subject{b.exp.Template.Metrics[0].Name, point.Key})
+			subjects = append(subjects, subject{b.exp.Metrics()[0].Name, point.Key})
 		}
 	}
 	var out []template.HTML
@@ -100,7 +100,7 @@ func statisticOfTrials(metric *assayv1alpha1.Metric) string {
 
 // ofTrial is one number per trial: its value, or the median of its samples.
 func ofTrial(attempt *record.Attempt, name string) (float64, bool) {
-	metric, ok := attempt.Result.Metrics[name]
+	metric, ok := attempt.Metric(name)
 	switch {
 	case !ok:
 		return 0, false

@@ -1,0 +1,83 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// An arm may be several builds of one program. Each is a cell of its own at every point; a block runs one of them.
+
+// buildsOf are the builds of an arm: its own, those of the baseline for the null arm, or a single one without a name.
+func buildsOf(spec *assayv1alpha1.BenchmarkRunSpec, arm int) []assayv1alpha1.Build {
+	if builds := spec.Arms[source(spec, arm)].Builds; len(builds) > 0 {
+		return builds
+	}
+	return []assayv1alpha1.Build{{}}
+}
+
+// CellsPerBlock is how many cells a block of all arms and points runs: of an arm with several builds one at every point.
+func (e *Experiment) CellsPerBlock() int { return len(e.Points) * len(e.Arms) }
+
+// Image is the image that a cell's programs are from; empty in a run whose arms have none of their own.
+func (e *Experiment) Image(cell record.Cell) string {
+	return cmp.Or(cell.Image, e.Arms[cell.Arm].Image)
+}
+
+// checkBuilds refuses builds that could not take turns.
+func checkBuilds(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
+	for i, arm := range spec.Arms {
+		n := len(arm.Builds)
+		field := fmt.Sprintf("spec.arms[%d].builds", i)
+		switch {
+		case n == 0:
+			continue
+		case n == 1:
+			problems.add(field, "arm %q has one build, which says nothing of how builds differ: list two or more, best as many as blocks, or name the one in image or command", arm.Name)
+		case spec.Search != nil:
+			problems.add(field, "a search tries a load in few blocks, too few for builds to take turns: remove the builds, or the search")
+		default:
+			checkTurns(spec, n, arm.Name, problems)
+		}
+		names := map[string]bool{}
+		what := map[assayv1alpha1.Build]string{}
+		for j, build := range arm.Builds {
+			field := fmt.Sprintf("%s[%d]", field, j)
+			if names[build.Name] {
+				problems.add(field+".name", "build %q of arm %q is named twice", build.Name, arm.Name)
+			}
+			names[build.Name] = true
+			if build.Program == "" && build.Image == "" {
+				problems.add(field, "build %q of arm %q has neither a program nor an image of its own: name one", build.Name, arm.Name)
+			}
+			if build.Program != "" && len(template.Roles) > 0 {
+				problems.add(field+".program", "the template has several roles, and which one's program is meant is not known: give the build an image")
+			}
+			if build.Image != "" && !imageReference.MatchString(build.Image) {
+				problems.add(field+".image", "%q is no image: write it as registry/name:tag or registry/name@sha256:…", build.Image)
+			}
+			same := assayv1alpha1.Build{Program: build.Program, Image: build.Image}
+			if other, ok := what[same]; ok {
+				problems.add(field, "builds %q and %q of arm %q are the same program: give each its own", other, build.Name, arm.Name)
+			}
+			what[same] = build.Name
+		}
+	}
+}
+
+// checkTurns sees that every build runs in as many blocks as the others.
+func checkTurns(spec *assayv1alpha1.BenchmarkRunSpec, builds int, arm string, problems *Invalid) {
+	check := func(field string, blocks int) {
+		if blocks%builds == 0 {
+			return
+		}
+		up := (blocks/builds + 1) * builds
+		problems.add(field, "%d blocks and %d builds of arm %q: every build runs in as many blocks as the others, so use a multiple such as %d", blocks, builds, arm, up)
+	}
+	check("spec.design.blocks.min", int(spec.Design.Blocks.Min))
+	if spec.Design.Confirm != nil {
+		check("spec.design.confirm.blocks", int(spec.Design.Confirm.Blocks))
+	}
+}

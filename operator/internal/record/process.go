@@ -1,0 +1,110 @@
+package record
+
+import "strings"
+
+// ProcessPrefix begins the names of the quantities that the runner reads of every process. No program and no template can
+// give a metric such a name.
+const ProcessPrefix = "process."
+
+// ProcessQuantity is something that is known of every process without its help.
+type ProcessQuantity struct {
+	// Name follows the prefix, and where it is of another role than the one with the result that role's name and a dot.
+	Name, Unit, Description string
+	// OfRoles and OfResult tell of which processes it is recorded.
+	OfRoles, OfResult bool
+	of                func(process) *float64
+}
+
+// process is what was recorded of one.
+type process struct {
+	wall, ready *float64
+	used        *Resources
+}
+
+// ProcessQuantities are all there are, in the order in which they are shown.
+var ProcessQuantities = []ProcessQuantity{
+	{"wallTime", "s", "from the launch of the process to its end, by the runner's clock", false, true, func(p process) *float64 { return p.wall }},
+	{"readyTime", "s", "from the launch of the role until it was ready", true, false, func(p process) *float64 { return p.ready }},
+	{"cpuTime", "s", "CPU time of the process and its children, in user mode and in the kernel", true, true, func(p process) *float64 {
+		if p.used.UserSeconds == nil || p.used.SystemSeconds == nil {
+			return nil // Half of it would look like a fast program.
+		}
+		sum := *p.used.UserSeconds + *p.used.SystemSeconds
+		return &sum
+	}},
+	{"userTime", "s", "CPU time in user mode", true, true, func(p process) *float64 { return p.used.UserSeconds }},
+	{"systemTime", "s", "CPU time in the kernel", true, true, func(p process) *float64 { return p.used.SystemSeconds }},
+	{"peakMemory", "By", "the most memory that was resident at a time", true, true, func(p process) *float64 { return count(p.used.MaxRSSBytes) }},
+	{"minorFaults", "faults", "page faults without a disk", true, true, func(p process) *float64 { return count(p.used.MinorFaults) }},
+	{"majorFaults", "faults", "page faults that read from a disk", true, true, func(p process) *float64 { return count(p.used.MajorFaults) }},
+	{"voluntaryContextSwitches", "switches", "how often the process waited", true, true, func(p process) *float64 { return count(p.used.VoluntaryContextSwitches) }},
+	{"involuntaryContextSwitches", "switches", "how often the process was made to wait", true, true, func(p process) *float64 { return count(p.used.InvoluntaryContextSwitches) }},
+}
+
+func count(of *int64) *float64 {
+	if of == nil {
+		return nil
+	}
+	value := float64(*of)
+	return &value
+}
+
+// FindProcessQuantity splits the name of a process metric: process.cpuTime is of the process with the result, and
+// process.server.cpuTime of the role called server.
+func FindProcessQuantity(metric string) (role string, quantity *ProcessQuantity) {
+	name, ok := strings.CutPrefix(metric, ProcessPrefix)
+	if !ok {
+		return "", nil
+	}
+	if i := strings.LastIndex(name, "."); i >= 0 {
+		role, name = name[:i], name[i+1:]
+	}
+	for i := range ProcessQuantities {
+		q := &ProcessQuantities[i]
+		if q.Name == name && (role == "" && q.OfResult || role != "" && q.OfRoles) {
+			return role, q
+		}
+	}
+	return "", nil
+}
+
+// Metric is what an attempt has of a metric: what its program reported, or what the runner read of a process. It is false for
+// what was not reported or could not be read; absent is not zero.
+func (a *Attempt) Metric(name string) (Metric, bool) {
+	if a.Result != nil {
+		if reported, ok := a.Result.Metrics[name]; ok {
+			return reported, true
+		}
+	}
+	role, quantity := FindProcessQuantity(name)
+	if quantity == nil || a.Outcome == NotStarted {
+		return Metric{}, false
+	}
+	seen := process{wall: &a.DurationSeconds, used: &a.Resources}
+	if role != "" {
+		other := a.role(role)
+		if other == nil || other.Resources == nil {
+			return Metric{}, false
+		}
+		seen = process{ready: other.ReadySeconds, used: other.Resources}
+	}
+	value := quantity.of(seen)
+	return Metric{Unit: quantity.Unit, Value: value}, value != nil
+}
+
+func (a *Attempt) role(name string) *RoleSeen {
+	for i := range a.Roles {
+		if a.Roles[i].Name == name && !a.Roles[i].Result {
+			return &a.Roles[i]
+		}
+	}
+	return nil
+}
+
+// Reported is what the process said; empty where it says nothing.
+func (a *Attempt) Reported() *Result {
+	if a.Result == nil {
+		return &Result{}
+	}
+	return a.Result
+}

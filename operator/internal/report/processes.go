@@ -1,0 +1,54 @@
+package report
+
+import (
+	"fmt"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Processes is a row per arm of what its processes used, with a column for what is known of any. It is empty where nothing is.
+func Processes(found *analysis.Analysis) (header []string, rows [][]string) {
+	if found.Usage == nil || len(found.Usage.Processes) == 0 {
+		return nil, nil
+	}
+	var shown []record.ProcessQuantity
+	header = []string{"arm", "trials"}
+	for _, quantity := range record.ProcessQuantities {
+		for _, use := range found.Usage.Processes {
+			if _, ok := use.Used[quantity.Name]; ok {
+				shown, header = append(shown, quantity), append(header, quantity.Name)
+				break
+			}
+		}
+	}
+	for _, use := range found.Usage.Processes {
+		row := []string{use.Arm, fmt.Sprint(use.Trials)}
+		for _, quantity := range shown {
+			cell := ""
+			if value, ok := use.Used[quantity.Name]; ok {
+				unit := quantity.Unit
+				if unit != "s" && unit != "By" {
+					unit = "1"
+				}
+				cell = analysis.FormatNumber(value, unit)
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
+	}
+	return header, rows
+}
+
+// ProcessesNote says what the table is.
+const ProcessesNote = "The mean of a trial, over all points; of memory the most of any trial. Gates and tables name the same as process.wallTime and so on, point by point."
+
+func (v *view) processes(out *document) {
+	header, rows := Processes(v.found)
+	if len(rows) == 0 {
+		return
+	}
+	out.heading("What the processes used")
+	out.table(header, rows)
+	out.line("\n%s", ProcessesNote)
+}
