@@ -29,11 +29,13 @@ func newFiguresCommand() *cobra.Command {
 					Figure: "verdict.neighbour.flagged", Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of,
 				})
 			}
-			judged, err := tenThousand(cmd.Context(), r.binDir, 5)
-			if err != nil {
-				return err
+			for of, times := range map[size]int{{"10k", 10_000}: 5, {"100k", 100_000}: 3} {
+				cost, err := analyzeCost(cmd.Context(), r.binDir, of, times)
+				if err != nil {
+					return err
+				}
+				figures = append(figures, cost...)
 			}
-			figures = append(figures, judged...)
 			out := json.NewEncoder(cmd.OutOrStdout())
 			for _, figure := range figures {
 				if err := out.Encode(figure); err != nil {

@@ -26,7 +26,8 @@ const percentileBlocks = 5
 type pool struct {
 	values []float64
 	block  []int32
-	count  []int64
+	// count of every value; nil where each is one sample.
+	count []int64
 	// marks hold, every stride values, how many samples of each block lie below: a percentile needs one search and a short
 	// walk, not a pass over everything.
 	stride int
@@ -34,15 +35,22 @@ type pool struct {
 	totals []int64
 }
 
+// poolMarks is how many marks a large pool has: enough for short walks, and few enough that the marks of thousands of blocks
+// take less memory than the samples.
+const poolMarks = 64
+
 // newPool merges samples; blocks gives each block its index.
 func (d *data) newPool(q quantity, blocks map[string]int) *pool {
 	type sample struct {
-		bar
+		value float64
+		count int64
 		block int32
 	}
 	var samples []sample
+	single := true
 	add := func(value float64, count int64, block int) {
-		samples = append(samples, sample{bar{value, count}, int32(block)})
+		samples = append(samples, sample{value, count, int32(block)})
+		single = single && count == 1
 	}
 	for _, attempt := range d.trials[q.cell] {
 		block, ok := blocks[attempt.Block]
@@ -64,17 +72,34 @@ func (d *data) newPool(q quantity, blocks map[string]int) *pool {
 			}
 		}
 	}
-	slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(a.value, b.value) })
+	slices.SortFunc(samples, func(a, b sample) int {
+		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.block, b.block), cmp.Compare(a.count, b.count))
+	})
 
-	p := &pool{stride: max(64, len(samples)/256), totals: make([]int64, len(blocks))}
+	p := &pool{stride: max(64, len(samples)/poolMarks), totals: make([]int64, len(blocks))}
+	p.values, p.block = make([]float64, len(samples)), make([]int32, len(samples))
+	if !single {
+		p.count = make([]int64, len(samples))
+	}
 	for i, s := range samples {
 		if i%p.stride == 0 {
 			p.marks = append(p.marks, slices.Clone(p.totals))
 		}
-		p.values, p.block, p.count = append(p.values, s.value), append(p.block, s.block), append(p.count, s.count)
+		p.values[i], p.block[i] = s.value, s.block
+		if !single {
+			p.count[i] = s.count
+		}
 		p.totals[s.block] += s.count
 	}
 	return p
+}
+
+// samples of the i-th value.
+func (p *pool) samples(i int) int64 {
+	if p.count == nil {
+		return 1
+	}
+	return p.count[i]
 }
 
 // percentile is the smallest value that at least the share p of the weighted samples does not exceed (nearest rank).
@@ -84,7 +109,7 @@ func (p *pool) percentile(share float64, weights []int64) float64 {
 	mark := sort.Search(len(p.marks), func(i int) bool { return weigh(p.marks[i], weights) >= rank }) - 1
 	below := weigh(p.marks[mark], weights)
 	for i := mark * p.stride; i < len(p.values); i++ {
-		if below += p.count[i] * weights[p.block[i]]; below >= rank {
+		if below += p.samples(i) * weights[p.block[i]]; below >= rank {
 			return p.values[i]
 		}
 	}

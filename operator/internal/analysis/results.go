@@ -109,7 +109,8 @@ func (d *data) phases(c cell) ([]string, map[string]*phaseSeries) {
 	series := map[string]*phaseSeries{}
 	for _, attempt := range d.trials[c] {
 		for _, phase := range attempt.Result.Phases {
-			if len(phase.Samples) == 0 {
+			average, samples := phase.Mean()
+			if samples == 0 {
 				continue
 			}
 			s := series[phase.Name]
@@ -118,8 +119,8 @@ func (d *data) phases(c cell) ([]string, map[string]*phaseSeries) {
 				s = &phaseSeries{blocks: map[string][]float64{}}
 				series[phase.Name] = s
 			}
-			s.blocks[attempt.Block] = append(s.blocks[attempt.Block], mean(phase.Samples))
-			s.samples += len(phase.Samples)
+			s.blocks[attempt.Block] = append(s.blocks[attempt.Block], average)
+			s.samples += samples
 		}
 	}
 	return names, series

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -173,9 +172,25 @@ func parseAttempt(key string, raw []byte) (*record.Attempt, string) {
 	for i := range attempt.Output {
 		attempt.Output[i].Text = ""
 	}
+	if attempt.Result != nil {
+		for i := range attempt.Result.Phases {
+			attempt.Result.Phases[i].Summarize()
+		}
+	}
+	// The key holds both: three texts in the memory of one.
+	attempt.ID = key[len("attempts/")+len(attempt.Block)+1 : len(key)-len(".json")]
+	attempt.Trial = lastPart(attempt.ID, attempt.Trial)
 	sum := sha256.Sum256(raw)
 	attempt.Source = record.Source{Key: key, SHA256: hex.EncodeToString(sum[:])}
 	return attempt, ""
+}
+
+// lastPart is the text as a part of the whole that ends with it; otherwise the text as it is.
+func lastPart(whole, text string) string {
+	if strings.HasSuffix(whole, text) {
+		return whole[len(whole)-len(text):]
+	}
+	return text
 }
 
 // keep drops the keys of waves after through. Keys of no known form stay: they are reported, not hidden.
@@ -265,11 +280,8 @@ func CountTrials(ctx context.Context, store Store) (int, error) {
 
 // readAll fetches and parses objects, some at a time, and returns them in the order of the keys.
 func readAll[T any](ctx context.Context, store Store, keys []string, parse func(key string, raw []byte) (*T, string)) ([]T, []record.Problem, error) {
-	type outcome struct {
-		value   *T
-		problem *record.Problem
-	}
-	outcomes := make([]outcome, len(keys))
+	// In place: a hundred thousand attempts that lie about twice are more memory than a pod of the analysis has.
+	values, problems := make([]T, len(keys)), make([]*record.Problem, len(keys))
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	next := make(chan int)
@@ -286,9 +298,10 @@ func readAll[T any](ctx context.Context, store Store, keys []string, parse func(
 				value, reason := parse(keys[i], raw)
 				if value == nil {
 					sum := sha256.Sum256(raw)
-					outcomes[i].problem = &record.Problem{Source: record.Source{Key: keys[i], SHA256: hex.EncodeToString(sum[:])}, Reason: reason}
+					problems[i] = &record.Problem{Source: record.Source{Key: keys[i], SHA256: hex.EncodeToString(sum[:])}, Reason: reason}
+					continue
 				}
-				outcomes[i].value = value
+				values[i] = *value
 			}
 		})
 	}
@@ -304,77 +317,13 @@ func readAll[T any](ctx context.Context, store Store, keys []string, parse func(
 		return nil, nil, context.Cause(ctx)
 	}
 
-	values := make([]T, 0, len(keys))
-	var problems []record.Problem
-	for _, o := range outcomes {
-		if o.problem != nil {
-			problems = append(problems, *o.problem)
+	good, bad := values[:0], []record.Problem(nil)
+	for i, problem := range problems {
+		if problem != nil {
+			bad = append(bad, *problem)
 			continue
 		}
-		values = append(values, *o.value)
+		good = append(good, values[i])
 	}
-	return values, problems, nil
-}
-
-// interner lets attempts share what is the same in all of them. Ten thousand copies of one fingerprint would take more
-// memory than everything measured.
-type interner struct {
-	mutex  sync.Mutex
-	maps   map[string]map[string]any
-	values map[string]map[string]string
-	argvs  map[string][]string
-	texts  map[string]string
-}
-
-func newInterner() *interner {
-	return &interner{
-		maps: map[string]map[string]any{}, values: map[string]map[string]string{},
-		argvs: map[string][]string{}, texts: map[string]string{},
-	}
-}
-
-func (i *interner) intern(attempt *record.Attempt) {
-	i.mutex.Lock()
-	defer i.mutex.Unlock()
-	attempt.Environment.Hard = share(i.maps, attempt.Environment.Hard)
-	attempt.Environment.Soft = share(i.maps, attempt.Environment.Soft)
-	attempt.Parameters = share(i.values, attempt.Parameters)
-	attempt.Argv = share(i.argvs, attempt.Argv)
-	for _, text := range []*string{
-		&attempt.Schema, &attempt.Run.Namespace, &attempt.Run.Name, &attempt.Run.UID, &attempt.Experiment, &attempt.Block,
-		&attempt.Point, &attempt.Arm, &attempt.Isolation.CPUsAllowed, &attempt.Isolation.Reason, &attempt.Isolation.Level, &attempt.StderrTail,
-	} {
-		*text = i.text(*text)
-	}
-	if attempt.Result == nil {
-		return
-	}
-	attempt.Result.Effective = share(i.maps, attempt.Result.Effective)
-	attempt.Result.Workload.Build = share(i.values, attempt.Result.Workload.Build)
-	for p := range attempt.Result.Phases {
-		attempt.Result.Phases[p].Name = i.text(attempt.Result.Phases[p].Name)
-	}
-}
-
-func (i *interner) text(text string) string {
-	if shared, ok := i.texts[text]; ok {
-		return shared
-	}
-	// A clone, because the text may be a slice of the whole object's bytes.
-	text = strings.Clone(text)
-	i.texts[text] = text
-	return text
-}
-
-// share returns an equal value seen before, or remembers this one.
-func share[T any](seen map[string]T, value T) T {
-	key, err := json.Marshal(value)
-	if err != nil {
-		return value // Never happens with decoded JSON; sharing is only about memory.
-	}
-	if shared, ok := seen[string(key)]; ok {
-		return shared
-	}
-	seen[string(key)] = value
-	return value
+	return good, bad, nil
 }

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
@@ -23,12 +26,23 @@ var schemaFiles embed.FS
 
 const schemaBase = "https://assay.dev/schema/v1alpha1/"
 
+// kinds of records, each with a schema.
+var kinds = []string{"attempt", "result", "wave"}
+
+// acceptors compiles the schemas into the form that only says yes, once.
+var acceptors = sync.OnceValue(func() map[string]*acceptor {
+	out, err := compileAcceptors()
+	if err != nil {
+		panic(err) // The files are part of the program, and a test compiles them.
+	}
+	return out
+})
+
 // schemas compiles the three schemas once.
 var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
-	names := []string{"attempt", "result", "wave"}
-	for _, name := range names {
+	for _, name := range kinds {
 		raw, err := schemaFiles.ReadFile("schema/" + name + ".schema.json")
 		if err != nil {
 			panic(err) // The files are part of the program.
@@ -42,57 +56,68 @@ var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema {
 		}
 	}
 	out := map[string]*jsonschema.Schema{}
-	for _, name := range names {
+	for _, name := range kinds {
 		out[name] = compiler.MustCompile(schemaBase + name + ".schema.json")
 	}
 	return out
 })
 
 // ParseAttempt reads one attempt. The error says which field is wrong.
-func ParseAttempt(raw []byte) (*Attempt, error) {
-	var attempt Attempt
-	if err := parse("attempt", raw, &attempt); err != nil {
-		return nil, err
-	}
-	return &attempt, nil
-}
+func ParseAttempt(raw []byte) (*Attempt, error) { return parse[Attempt]("attempt", raw) }
 
 // ParseWave reads the plan of one wave. The error says which field is wrong.
-func ParseWave(raw []byte) (*Wave, error) {
-	var wave Wave
-	if err := parse("wave", raw, &wave); err != nil {
-		return nil, err
-	}
-	return &wave, nil
-}
+func ParseWave(raw []byte) (*Wave, error) { return parse[Wave]("wave", raw) }
 
 // ParseResult reads what one process printed. The error says which field is wrong.
-func ParseResult(raw []byte) (*Result, error) {
-	var result Result
-	if err := parse("result", raw, &result); err != nil {
-		return nil, err
-	}
-	return &result, nil
-}
+func ParseResult(raw []byte) (*Result, error) { return parse[Result]("result", raw) }
 
 // parse checks the bytes against the schema and decodes them strictly: no unknown or repeated field, names in their exact
 // case. The schema is the format; the strict decoding catches what it cannot express.
-func parse(kind string, raw []byte, into any) error {
+func parse[T any](kind string, raw []byte) (*T, error) {
+	if acceptors()[kind].accepts(raw) {
+		var value T
+		if json.Unmarshal(raw, &value, json.RejectUnknownMembers(true), wholeNumbers) == nil {
+			return &value, nil
+		}
+	}
+	return parseSlowly[T](kind, raw)
+}
+
+// wholeNumbers keeps numbers of any type whole where they are, as the strict decoding does.
+var wholeNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(decoder *jsontext.Decoder, into *any) error {
+	if decoder.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	raw, err := decoder.ReadValue()
+	if err != nil {
+		return err
+	}
+	if number, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+		*into = number
+		return nil
+	}
+	*into, err = strconv.ParseFloat(string(raw), 64)
+	return err
+}))
+
+// parseSlowly is the reference of parse, and says what is wrong.
+func parseSlowly[T any](kind string, raw []byte) (*T, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return fmt.Errorf("%s is truncated or not JSON: %w", kind, err)
+		return nil, fmt.Errorf("%s is truncated or not JSON: %w", kind, err)
 	}
 	if err := schemas()[kind].Validate(document); err != nil {
-		return fmt.Errorf("%s does not match its schema: %s", kind, explain(err))
+		return nil, fmt.Errorf("%s does not match its schema: %s", kind, explain(err))
 	}
-	strict, err := kjson.UnmarshalStrict(raw, into)
+	var value T
+	strict, err := kjson.UnmarshalStrict(raw, &value)
 	if err != nil {
-		return fmt.Errorf("%s cannot be read: %w", kind, err)
+		return nil, fmt.Errorf("%s cannot be read: %w", kind, err)
 	}
 	if len(strict) > 0 {
-		return fmt.Errorf("%s cannot be read: %w", kind, errors.Join(strict...))
+		return nil, fmt.Errorf("%s cannot be read: %w", kind, errors.Join(strict...))
 	}
-	return nil
+	return &value, nil
 }
 
 // explain puts the deepest violations into one line: the field, then what is wrong with it.

@@ -298,7 +298,7 @@ func TestWithoutASecretThePodsOwnIdentityIsUsedAndKeptFromTheWorkload(t *testing
 		t.Errorf("the identity is kept from %q", got)
 	}
 	template := analysis(config, exp, 0)
-	if len(template.Container.Env) > 0 || len(template.Metadata.Annotations) > 0 {
+	if env := template.Container.Env; len(env) != 1 || env[0].Name != "GOMEMLIMIT" || len(template.Metadata.Annotations) > 0 {
 		t.Errorf("the analysis has %+v, %+v", template.Container.Env, template.Metadata.Annotations)
 	}
 }

@@ -14,21 +14,27 @@ import (
 	"assay.dev/assay/operator/internal/simulate"
 )
 
-// tenThousand has assay judge a ledger of 10,000 attempts of 30 samples each, on one core, so many times.
-func tenThousand(ctx context.Context, binDir string, times int) ([]calibrate.Figure, error) {
+// size is how many attempts a ledger has, in words and as a number.
+type size struct {
+	name     string
+	attempts int
+}
+
+// analyzeCost has assay judge a ledger of so many attempts of 30 samples each, on one core, so many times.
+func analyzeCost(ctx context.Context, binDir string, of size, times int) ([]calibrate.Figure, error) {
 	folder, err := os.MkdirTemp("", "calibrate-ledger-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	if err := writeLedger(folder, 10000); err != nil {
+	if err := writeLedger(folder, of.attempts); err != nil {
 		return nil, err
 	}
-	seconds := calibrate.Figure{Figure: "analyze.10k_attempts_s", Unit: "s", Samples: times}
-	memory := calibrate.Figure{Figure: "analyze.10k_attempts_memory", Unit: "MiB", Samples: times}
+	seconds := calibrate.Figure{Figure: "analyze." + of.name + "_attempts_s", Unit: "s", Samples: times}
+	memory := calibrate.Figure{Figure: "analyze." + of.name + "_mib", Unit: "MiB", Samples: times}
 	for i := range times {
 		command := exec.CommandContext(ctx, filepath.Join(binDir, "assay"), "analyze", "--ledger", ledger.FolderURL(folder))
-		command.Env = append(os.Environ(), "GOMAXPROCS=1")
+		command.Env = append(os.Environ(), "GOMAXPROCS=1", "GOMEMLIMIT=384MiB") // As in the pod of the analysis.
 		command.Stderr = os.Stderr
 		if err := command.Run(); err != nil {
 			return nil, fmt.Errorf("assay analyze: %w", err)
@@ -57,13 +63,18 @@ func writeLedger(folder string, atLeast int) error {
 	if err != nil {
 		return err
 	}
+	const mostBlocks = 1000 // Of a wave.
 	perBlock := len(exp.Cells) * 3
-	wave, err := simulate.Wave(exp, 0, 0, (atLeast+perBlock-1)/perBlock)
-	if err != nil {
-		return err
+	var waves []*record.Wave
+	for planned, blocks := 0, (atLeast+perBlock-1)/perBlock; planned < blocks; planned += mostBlocks {
+		wave, err := simulate.Wave(exp, len(waves), planned, min(mostBlocks, blocks-planned))
+		if err != nil {
+			return err
+		}
+		waves = append(waves, wave)
 	}
 	machine := simulate.Machine{Seed: 1, Noise: simulate.Noise{Block: 0.02, Arm: 0.003, Trial: 0.003, Sample: 0.01}, Seconds: simulate.ScanSeconds}
-	objects, err := simulate.Objects(exp, []*record.Wave{wave}, machine.Run(exp, wave))
+	objects, err := simulate.Objects(exp, waves, machine.Run(exp, waves...))
 	if err != nil {
 		return err
 	}
