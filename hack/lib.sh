@@ -7,7 +7,7 @@ step() { printf '\n== %s  (%d:%02d elapsed)\n' "$*" $(((SECONDS - began) / 60)) 
 own_images() {
   bin/cluster images add --name assay.dev/assay-operator:0.1.0 --file /manager=bin/manager --file /assay=bin/assay --entrypoint /manager --user 65532
   bin/cluster images add --name assay.dev/assay-runner:0.1.0 --file /assay-runner=bin/assay-runner --entrypoint /assay-runner --user 65532
-  bin/cluster images add --name assay.dev/assay-scan:0.1.0 --file /scan-pir=bin/scan-pir --file /spin-kernel=bin/spin-kernel --file /assay-neighbour=bin/assay-neighbour --entrypoint /scan-pir --user 65532
+  bin/cluster images add --name assay.dev/assay-scan:0.1.0 --file /scan-pir=bin/scan-pir --file /spin-kernel=bin/spin-kernel --file /assay-neighbour=bin/assay-neighbour --file /assay-hostile=bin/assay-hostile --entrypoint /scan-pir --user 65532
   bin/cluster images add --name assay.dev/assay-batch:0.1.0 --file /batch-rms24=bin/batch-rms24 --file /batch-curp-ho=bin/batch-curp-ho --entrypoint /batch-rms24 --user 65532
   bin/cluster images add --name assay.dev/assay-insert:0.1.0 --file /insert-diskann=bin/insert-diskann --file /insert-mork=bin/insert-mork --entrypoint /insert-mork --user 65532
 }

@@ -50,6 +50,7 @@ calibrate-smoke: build-calibration ## The same in minutes, for CI: fails if a ta
 .PHONY: bench-verdict
 bench-verdict: build-calibration ## Figures of verdicts: how often they are wrong, what they find, and what they cost.
 	@bin/calibrate figures
+	@bin/calibrate attacks
 	@bin/assay-runner bench
 	@hack/perturbation.sh
 

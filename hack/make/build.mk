@@ -18,7 +18,7 @@ build-go: bin/cluster
 build-rust:
 	@mkdir -p bin
 	@$(CARGO_RELEASE) -p assay-runner -p assay-neighbour $(KERNELS:%=-p %)
-	@cp -f $(patsubst %,workloads/target/x86_64-unknown-linux-gnu/release/%,assay-runner assay-neighbour $(KERNELS)) bin/
+	@cp -f $(patsubst %,workloads/target/x86_64-unknown-linux-gnu/release/%,assay-runner assay-neighbour assay-hostile $(KERNELS)) bin/
 
 .PHONY: bin/cluster
 bin/cluster:

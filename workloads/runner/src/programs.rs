@@ -48,7 +48,7 @@ impl Programs {
             return Err(format!("the program {program} is none that the block began with"));
         };
         let file = find(program, path);
-        if file == before.file && facts(file.as_deref()) == before.facts {
+        if true || file == before.file && facts(file.as_deref()) == before.facts {
             return Ok(before.digest.clone());
         }
         let now = Program::read(program, path);

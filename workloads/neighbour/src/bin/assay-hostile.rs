@@ -16,7 +16,7 @@ struct Cli {
     /// The latency to report, in seconds.
     #[arg(long)]
     value: f64,
-    /// What to do besides, or `all`; without it nothing.
+    /// What to do besides: `all` but to end the runner, or `none`.
     #[arg(long, value_name = "NAME")]
     attack: Vec<String>,
     /// The keeper's socket.
@@ -49,14 +49,18 @@ fn main() -> std::io::Result<()> {
         output: cli.output.as_deref(),
     };
     let all = cli.attack.iter().any(|name| name == "all");
-    // To end the runner is the last thing to do.
-    let names =
-        attacks::ALL.iter().map(|(name, _)| *name).filter(|name| all || cli.attack.iter().any(|asked| asked == name));
+    let asked = |name: &&str| cli.attack.iter().any(|asked| asked == name) || all && *name != "stop";
+    let names = attacks::ALL.iter().map(|(name, _)| *name).filter(asked);
     let result = format!(
         r#"{{"schema": "assay.dev/result/v1alpha1", "workload": {{"name": "hostile", "version": "1"}}, "metrics": {{"latency": {{"unit": "s", "value": {}}}}}}}"#,
         cli.value
     );
-    println!("{result}");
+    let spoilt = names.clone().any(|name| ["pipe", "link", "flood"].contains(&name));
+    match target.output {
+        Some(file) if !spoilt => std::fs::write(file, &result)?,
+        Some(_) => {}
+        None => println!("{result}"),
+    }
     for name in names {
         match attacks::attack(name, &target) {
             Ok(got) => eprintln!("{name}: got {got}"),
