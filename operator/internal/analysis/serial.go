@@ -42,6 +42,9 @@ const (
 	// unexplainedLevel and slowLevel are how surprising a slow movement must be, beside what trials explain and beside the
 	// quick movements, to count as dependence. They are no part of a verdict's level: a false alarm only widens an interval.
 	unexplainedLevel, slowLevel = 0.03, 0.1
+	// From manyBlocks on an interval of three cosines still finds small effects, and less surprising movements count.
+	manyBlocks                          = 20
+	manyUnexplainedLevel, manySlowLevel = 0.15, 0.3
 	// skewedErrors is from how many of its standard errors on a skewness counts. The end on its side moves out then, by what
 	// Johnson (1978, Journal of the American Statistical Association 73:536) shifts Student's interval by.
 	skewedErrors = 2
@@ -149,12 +152,14 @@ func (d *data) serially(found inference, values map[string]float64, within sprea
 // hold a single trial of an arm, only the second can be asked, and must then be answered surely.
 func slowMovement(slow float64, cosines []float64, within spread) bool {
 	quick := mean(cosines[slowCosines:])
-	level := unexplainedLevel
-	if within.df > 0 && within.variance > 0 {
-		if fTail(slow/within.variance, slowCosines, within.df) >= unexplainedLevel {
-			return false
-		}
-		level = slowLevel
+	unexplained, level := unexplainedLevel, slowLevel
+	if len(cosines)+1 >= manyBlocks {
+		unexplained, level = manyUnexplainedLevel, manySlowLevel
+	}
+	if within.df == 0 || within.variance == 0 {
+		level = unexplained
+	} else if fTail(slow/within.variance, slowCosines, within.df) >= unexplained {
+		return false
 	}
 	return fTail(slow/quick, slowCosines, float64(len(cosines)-slowCosines)) < level
 }

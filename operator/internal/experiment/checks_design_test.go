@@ -57,6 +57,18 @@ func TestFreezeRefusesBadDesigns(t *testing.T) {
 			func(s *runSpec, _ *templateSpec) { s.Design.GateConfidence = "high" },
 			"spec.design.gateConfidence", `value "high" is not between 0.5 and 1: write it as 0.995`,
 		},
+		"a stopping rule that begins with too few blocks": {
+			func(s *runSpec, _ *templateSpec) { adaptive(s); s.Design.Blocks.Min = 9 },
+			"spec.design.stop", "spec.design.blocks.min is 9 and a stopping rule needs at least 10",
+		},
+		"a rare slowdown of nothing": {
+			func(s *runSpec, _ *templateSpec) { s.Design.RareSlowdown = "0%" },
+			"spec.design.rareSlowdown", `value "0%" is not above 0% and at most 1000%`,
+		},
+		"a correlation of one": {
+			func(s *runSpec, _ *templateSpec) { s.Design.BlockCorrelation = "1" },
+			"spec.design.blockCorrelation", `value "1" is not between 0 and 0.95: write it as 0.85, or remove it`,
+		},
 		"a control phase without a name": {
 			func(s *runSpec, _ *templateSpec) { s.Design.ControlPhases = []string{"load", " "} },
 			"spec.design.controlPhases[1]", "names no phase",

@@ -72,8 +72,8 @@ func (w *world) runToTheEnd(machine simulate.Machine) ([]record.Wave, assayv1alp
 
 func TestAnAdaptiveRunAddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
-		spec.Design.Blocks = assayv1alpha1.Blocks{Min: 4, Max: 30}
-		spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "3%"}
+		spec.Design.Blocks = assayv1alpha1.Blocks{Min: 10, Max: 30}
+		spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "2.5%"}
 		spec.Design.Confirm = &assayv1alpha1.Confirm{Blocks: 4}
 		spec.Gates = []assayv1alpha1.Gate{{
 			Name: "gain-at-8", Metric: "throughput", Candidate: "fused-m4r", At: assayv1alpha1.ParameterValues{"batchSize": "8"},
