@@ -89,6 +89,9 @@ func (d *data) level(q quantity) inference {
 		logarithmic := allPositive(blocks)
 		out = studentInference(blockMeans(blocks, logarithmic), d.confidence, logarithmic)
 		out = d.acrossBuilds(blockMeans(blocks, logarithmic), out, q.cell)
+		if len(blocks) == 0 {
+			out.reason = d.without(q)
+		}
 		out.samples = d.samples(q.cell, q.metric)
 	}
 	d.levels[q] = out
