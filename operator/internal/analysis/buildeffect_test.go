@@ -72,7 +72,7 @@ func (l *simulatedRun) asAttempted() {
 // Coverage of 99.5 % intervals where builds of two arms meet in pairs, crosswise, and where one arm is one build without an accident.
 func TestIntervalsHoldAccidentsOfBuilds(t *testing.T) {
 	const runs = 1500
-	for _, tc := range []struct{ old, new, blocks int }{{10, 10, 10}, {5, 5, 10}, {10, 5, 10}, {6, 4, 12}, {0, 10, 10}} {
+	for _, tc := range []struct{ old, new, blocks int }{{10, 10, 10}, {5, 5, 30}, {10, 5, 10}, {6, 4, 12}, {0, 10, 10}} {
 		t.Run(fmt.Sprintf("%d and %d builds in %d blocks", tc.old, tc.new, tc.blocks), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(7, uint64(tc.old*100+tc.new)))

@@ -55,11 +55,11 @@ func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
 		"a count of zero is a figure":  {gate("process.majorFaults", assayv1alpha1.AtMost, "3"), nil, assayv1alpha1.VerdictGo, "at most"},
 		"what was not read is absent, and not zero": {
 			gate("process.peakMemory", assayv1alpha1.AtMost, "150Mi"), func(a *record.Attempt) { a.Resources.MaxRSSBytes = nil },
-			assayv1alpha1.VerdictInvalid, "no block has a value",
+			assayv1alpha1.VerdictInvalid, "has no value in any of the 16 trials of arm fused-m4r",
 		},
 		"half of the CPU time is none": {
 			gate("process.cpuTime", assayv1alpha1.AtMost, "1s"), func(a *record.Attempt) { a.Resources.SystemSeconds = nil },
-			assayv1alpha1.VerdictInvalid, "no block has a value",
+			assayv1alpha1.VerdictInvalid, "has no value in any of the 16 trials of arm fused-m4r",
 		},
 	}
 	for name, tc := range cases {

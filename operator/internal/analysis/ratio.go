@@ -46,7 +46,12 @@ func (d *data) pairedRatio(mine, theirs quantity) inference {
 	out = d.acrossBuilds(differences, out, mine.cell, theirs.cell)
 	out.perBlock = shown
 	out.samples = d.samples(mine.cell, mine.metric) + d.samples(theirs.cell, theirs.metric)
-	if out.blocks < minBlocks {
+	switch {
+	case len(a) == 0:
+		out.reason = d.without(mine)
+	case len(b) == 0:
+		out.reason = d.without(theirs)
+	case out.blocks < minBlocks:
 		out.reason = fmt.Sprintf("%d of at least %d blocks have trials of both arms", out.blocks, minBlocks)
 	}
 	return out

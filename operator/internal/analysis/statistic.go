@@ -154,6 +154,16 @@ func (d *data) samples(c cell, metric string) int {
 	return count
 }
 
+// without says that a quantity is not known of any trial that counts.
+func (d *data) without(q quantity) string {
+	n := len(d.trials[q.cell])
+	text := fmt.Sprintf("%s has no value in any of the %d trials of arm %s that count", q.metric, n, d.exp.Arms[q.arm].Name)
+	if role, quantity := record.FindProcessQuantity(q.metric); n > 0 && quantity != nil && quantity.Unit == "By" && role == "" {
+		text += "; of a process that uses less memory than the runner no peak is known"
+	}
+	return text
+}
+
 // noRatio says why a metric with values that are not positive has no ratio, and how to judge it.
 func noRatio(metric string, groups ...map[string][]float64) string {
 	bad, all := 0, 0

@@ -89,6 +89,9 @@ func (d *data) level(q quantity) inference {
 		blocks := d.perBlock(q)
 		out = d.overBlocks(blockMeans(blocks, false), trialSpread(blocks, false), false, false)
 		out = d.acrossBuilds(blockMeans(blocks, false), out, q.cell)
+		if len(blocks) == 0 {
+			out.reason = d.without(q)
+		}
 		out.samples = d.samples(q.cell, q.metric)
 	}
 	out = d.onClock(out, q)

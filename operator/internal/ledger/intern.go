@@ -37,7 +37,7 @@ func (i *interner) intern(attempt *record.Attempt) {
 	attempt.Argv = share(i.argvs, attempt.Argv)
 	for _, text := range []*string{
 		&attempt.Schema, &attempt.Run.Namespace, &attempt.Run.Name, &attempt.Run.UID, &attempt.Experiment, &attempt.Block,
-		&attempt.Point, &attempt.Arm, &attempt.Isolation.CPUsAllowed, &attempt.Isolation.Reason, &attempt.Isolation.Level, &attempt.StderrTail,
+		&attempt.Point, &attempt.Arm, &attempt.Build, &attempt.Isolation.CPUsAllowed, &attempt.Isolation.Reason, &attempt.Isolation.Level, &attempt.StderrTail,
 	} {
 		*text = i.text(*text)
 	}
