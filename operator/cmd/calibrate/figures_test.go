@@ -14,7 +14,7 @@ func TestOnlyTheFiguresAskedForAreRun(t *testing.T) {
 		steps int
 		fails bool
 	}{
-		"all":                          {nil, 7, false},
+		"all":                          {nil, 8, false},
 		"one":                          {[]string{calibrate.SelfNoiseFigure}, 1, false},
 		"two of one step":              {[]string{calibrate.UsedShareFigure, calibrate.OverAllFigure}, 1, false},
 		"one that there is not":        {[]string{"verdict.none"}, 0, true},

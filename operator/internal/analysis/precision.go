@@ -34,7 +34,7 @@ func Precisions(exp *experiment.Experiment, gates []GateResult) []Precision {
 	}
 	var out []Precision
 	for i := range gates {
-		if gate := &gates[i]; gate.Op != assayv1alpha1.ParityEqual {
+		if gate := &gates[i]; timed(gate.Op) {
 			out = append(out, gate.precision(wanted))
 		}
 	}

@@ -19,9 +19,8 @@ var references = []struct {
 	known []string
 }{
 	{regexp.MustCompile(`^spec\.templates\[block\]\.annotations\.workflows\.argoproj\.io/display-name$`), []string{displayReference}},
-	{regexp.MustCompile(`^spec\.templates\[block\]\.outputs\.artifacts\[attempts\]\.s3\.key$`), []string{blockReference, podReference}},
 	{regexp.MustCompile(`^spec\.templates\[block\]\.affinity\.nodeAffinity\.[A-Za-z]+\.nodeSelectorTerms\[0\]\.matchFields\[0\]\.values\[0\]$`), []string{nodeReference}},
-	{regexp.MustCompile(`^spec\.templates\[block\]\.container\.command\[[0-9]+\]$`), []string{blockReference, podReference}},
+	{regexp.MustCompile(`^spec\.templates\[block\]\.(container|initContainers\[keeper\])\.command\[[0-9]+\]$`), []string{blockReference, podReference}},
 }
 
 // patchPlace is where a Workflow has JSON in a string, whose own strings are looked at in its place.
