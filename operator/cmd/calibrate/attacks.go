@@ -40,6 +40,7 @@ spec:
   template:
     image: hostile
     command: [assay-hostile, --attempts=FOLDER/ledger/attempts, --socket=FOLDER/ledger/socket, --program=FOLDER/victim/assay-hostile, --output=result.json]
+    parity: None
     output: {format: AssayResult, path: result.json}
     parameters: [{name: value, type: Number}, {name: attack}]
     metrics: [{name: latency, unit: s, direction: LowerIsBetter, statistic: value}]
@@ -48,7 +49,6 @@ spec:
   - {name: hostile, parameters: {value: "0.002", attack: ATTACK}}
   design: {blocks: {min: 3, max: 3}}
   environment: {onViolation: Warn}
-  trialTimeout: 10s
   gates: [{name: not-slower, metric: latency, op: RatioAtMost, bound: "1.05"}]
 `
 

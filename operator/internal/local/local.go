@@ -37,8 +37,8 @@ type Executor struct {
 	// Log gets the runner's progress lines.
 	Log io.Writer
 
-	// sums are the sha256 of the attempts that were kept, by key.
-	sums map[string]string
+	// sums are the sha256 of the attempts that were kept, by key, and programs those of what is executed, by path.
+	sums, programs map[string]string
 }
 
 // Run executes every block of the wave and reports after each one. A block whose runner could not do its work ends the
@@ -46,6 +46,9 @@ type Executor struct {
 func (e *Executor) Run(ctx context.Context, wave *record.Wave, done func(block record.Block)) error {
 	path := filepath.Join(e.Folder, filepath.FromSlash(ledger.WaveKey(wave.Wave)))
 	for _, block := range wave.Blocks {
+		if err := e.samePrograms(wave); err != nil {
+			return err
+		}
 		if err := e.runBlock(ctx, path, &block); err != nil {
 			return err
 		}

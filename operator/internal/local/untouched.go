@@ -6,18 +6,21 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // ErrTouched means that attempts are not what was kept. Trials on this machine run as the same user as whoever started the run,
 // and can write where its ledger is.
-var ErrTouched = errors.New("attempts were changed behind the run's back")
+var ErrTouched = errors.New("something was changed behind the run's back")
 
 // Hide keeps this process's memory, and with it the digests of what was kept, from trials of the same user. Root sees it all.
 func Hide() error {
@@ -32,6 +35,48 @@ func (e *Executor) remember(sums map[string]string) {
 		e.sums = map[string]string{}
 	}
 	maps.Copy(e.sums, sums)
+}
+
+// samePrograms tells whether what is executed is what it was before the first trial. The runner looks between the trials of a
+// block; between blocks nobody else does.
+func (e *Executor) samePrograms(wave *record.Wave) error {
+	paths := []string{e.Runner}
+	for _, cell := range wave.Cells {
+		paths = append(paths, cell.Argv[0])
+		for _, role := range cell.Roles {
+			paths = append(paths, role.Argv[0])
+		}
+	}
+	slices.Sort(paths)
+	if e.programs == nil {
+		e.programs = map[string]string{}
+	}
+	for _, path := range slices.Compact(paths) {
+		sum := fileSum(path)
+		before, known := e.programs[path]
+		if !known {
+			e.programs[path] = sum
+			continue
+		}
+		if before != sum {
+			return fmt.Errorf("%w: program %s had sha256 %s before the first trial and has %s now; make it read-only to whoever runs this", ErrTouched, path, before, sum)
+		}
+	}
+	return nil
+}
+
+// fileSum is the sha256 of a file, or why it has none.
+func fileSum(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return err.Error()
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return err.Error()
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // Untouched compares the attempts in the ledger with what was kept: nil, or ErrTouched with the name of each that was changed,

@@ -87,3 +87,32 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+func TestAProgramThatChangedBetweenBlocksEndsTheRun(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	must(t, os.WriteFile(program, []byte("one"), 0o755))
+	for name, tc := range map[string]struct {
+		script string
+		want   string
+	}{
+		"it was replaced by a slower one": {"echo two > " + program + ".new; mv " + program + ".new " + program, "program " + program + " had sha256"},
+		"it was deleted":                  {"rm " + program, "no such file"},
+		"nothing happened":                {"true", ""},
+		"the runner was replaced":         {`echo true > "$0.new"; mv "$0.new" "$0"`, "assay-runner had sha256"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			must(t, os.WriteFile(program, []byte("one"), 0o755))
+			executor := &Executor{Runner: fakeRunner(t, tc.script), Folder: t.TempDir(), Name: "here", Log: &bytes.Buffer{}}
+			wave := twoBlocks()
+			wave.Cells = []record.Cell{{Argv: []string{program}}}
+			var done int
+			err := executor.Run(context.Background(), wave, func(record.Block) { done++ })
+			switch {
+			case tc.want == "" && (err != nil || done != 2):
+				t.Errorf("%d blocks, %v", done, err)
+			case tc.want != "" && (!errors.Is(err, ErrTouched) || !strings.Contains(err.Error(), tc.want) || done != 1):
+				t.Errorf("%d blocks, %v, want %q", done, err, tc.want)
+			}
+		})
+	}
+}

@@ -61,6 +61,18 @@ fn hello() -> Value {
     json!({"keeper": "assay.dev/keeper/v1alpha1", "executor": "pod_1", "ended": {}})
 }
 
+/// Copies a program and waits until it can be executed: another test that forks meanwhile holds the copy open for writing until its
+/// child executes something.
+fn place(program: &Path, to: &Path, arguments: &[&str]) {
+    fs::copy(program, to).expect("copied");
+    fs::set_permissions(to, fs::Permissions::from_mode(0o755)).expect("set");
+    wait_for("the copy to be closed", || {
+        let mut command = Command::new(to);
+        let output = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        (!output.is_err_and(|error| error.kind() == std::io::ErrorKind::ExecutableFileBusy)).then_some(())
+    });
+}
+
 impl Bench {
     /// Runs the block with a keeper, as somebody who is not root; what is below the folder belongs to them.
     fn besieged(&self, hello: Value) -> (Kept, Output) {
@@ -69,7 +81,7 @@ impl Bench {
         let keeper = keep(&socket, hello);
         // Whoever it runs as can read it there.
         let runner = self.path("assay-runner");
-        fs::copy(env!("CARGO_BIN_EXE_assay-runner"), &runner).expect("copied");
+        place(Path::new(env!("CARGO_BIN_EXE_assay-runner")), &runner, &["--version"]);
         let mut command = Command::new(&runner);
         command.args(["block", "--block", "w000-b0003", "--wave"]).arg(self.path("wave.json"));
         command.arg("--keeper").arg(format!("unix:{}", socket.display()));
@@ -90,8 +102,7 @@ impl Bench {
         let bench = Self::new(&[&[], &[]]);
         let own = std::env::current_exe().expect("own path");
         for name in ["victim", "hostile"] {
-            fs::copy(&own, bench.path(name)).expect("copied");
-            fs::set_permissions(bench.path(name), fs::Permissions::from_mode(0o755)).expect("set");
+            place(&own, &bench.path(name), &["testee", "ok"]);
         }
         let hostile: Vec<String> =
             arguments.iter().map(|argument| argument.replace("FOLDER", &bench.text(""))).collect();
