@@ -48,8 +48,18 @@ var systems = map[string]func(point record.Point, arm string) float64{
 
 func simulateBlock(args []string) error {
 	flags := flag.NewFlagSet("block", flag.ContinueOnError)
-	path, block, out, executor := flags.String("wave", "", ""), flags.String("block", "", ""), flags.String("out", "", ""), flags.String("executor", "", "")
+	path, block, keeper := flags.String("wave", "", ""), flags.String("block", "", ""), flags.String("keeper", "", "")
 	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	var descriptor uintptr
+	if _, err := fmt.Sscanf(*keeper, "fd:%d", &descriptor); err != nil {
+		return err
+	}
+	connection := os.NewFile(descriptor, "keeper")
+	answers := json.NewDecoder(connection)
+	var hello struct{ Executor string }
+	if err := answers.Decode(&hello); err != nil {
 		return err
 	}
 	raw, err := os.ReadFile(*path)
@@ -67,7 +77,7 @@ func simulateBlock(args []string) error {
 	seed := fnv.New64a()
 	_, _ = seed.Write([]byte(*block))
 	machine := simulate.Machine{
-		Seed: seed.Sum64(), Executor: *executor, Seconds: systems[exp.Run.Name], Noise: simulate.Noise{Block: 0.01, Arm: 0.01, Trial: 0.01},
+		Seed: seed.Sum64(), Executor: hello.Executor, Seconds: systems[exp.Run.Name], Noise: simulate.Noise{Block: 0.01, Arm: 0.01, Trial: 0.01},
 	}
 	only := *wave
 	only.Blocks = nil
@@ -77,15 +87,17 @@ func simulateBlock(args []string) error {
 		}
 	}
 	for _, attempt := range machine.Run(exp, &only) {
-		raw, err := json.Marshal(attempt)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(*out, attempt.Trial+".json"), raw, 0o644); err != nil {
-			return err
+		for _, what := range []string{"started", "attempt"} {
+			if err := json.NewEncoder(connection).Encode(map[string]any{what: attempt}); err != nil {
+				return err
+			}
+			var answer struct{ Kept string }
+			if err := answers.Decode(&answer); err != nil || answer.Kept != attempt.Trial {
+				return fmt.Errorf("%s of %s: %+v, %w", what, attempt.Trial, answer, err)
+			}
 		}
 	}
-	return nil
+	return json.NewEncoder(connection).Encode(map[string]bool{"done": true})
 }
 
 func mustOpen(folder string) ledger.Store {
