@@ -28,7 +28,7 @@ var variations = map[string]string{
 	"an identity of its own":             `{grafana: {mode: external}, minio: {mode: external, region: eu-west-1, external: {endpoint: s3.eu-west-1.amazonaws.com, workloadIdentity: true, pathStyle: false}}, operator: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/assay"}}}, runs: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/runs"}}}}`,
 	"a Prometheus Operator":              `{prometheus: {mode: external, operator: {enabled: true, labels: {release: monitoring}, interval: 20s}}, grafana: {mode: external}}`,
 	"an external Argo that needs rights": `{runNamespaces: [team-a, team-b], argo: {mode: external, external: {namespace: argo, serviceAccount: argo}}}`,
-	"replicated":                         `{operator: {replicas: 3}, argo: {controller: {replicas: 2}, server: {replicas: 2}}, commonLabels: {team: perf}, podAnnotations: {sidecar.istio.io/inject: "false"}}`,
+	"replicated":                         `{operator: {replicas: 3}, minio: {persistence: {enabled: false}}, argo: {controller: {replicas: 2}, server: {replicas: 2}}, commonLabels: {team: perf}, podAnnotations: {sidecar.istio.io/inject: "false"}}`,
 	"runs kept apart":                    `{networkPolicies: {runs: {isolate: Both, egress: [{to: [{podSelector: {}}]}]}, interfacesFrom: [{namespaceSelector: {}}], metricsFrom: [{namespaceSelector: {}}], apiServer: {ports: [6443], cidrs: [10.0.0.1/32]}}}`,
 	"a benchmark gate":                   `{benchmarkGate: {enabled: true}, runNamespaces: [team-a, team-b], grafana: {reportsURL: "https://minio.example.com/assay"}}`,
 	"no policies":                        `{networkPolicies: {enabled: false}}`,
@@ -234,7 +234,7 @@ func TestObjects(t *testing.T) {
 			},
 		},
 		"certificates of an authority are beside every copy of the credentials": {
-			values: `{runNamespaces: [team-a], minio: {mode: external, existingSecret: s3, external: {endpoint: minio.storage.svc, ca: {certificate: "-----BEGIN CERTIFICATE-----x"}}}}`,
+			values: `{runNamespaces: [team-a], argo: {server: {authMode: server}}, minio: {mode: external, existingSecret: s3, external: {endpoint: minio.storage.svc, ca: {certificate: "-----BEGIN CERTIFICATE-----x"}}}}`,
 			want:   []string{"Secret/assay-system/assay-ledger-ca", "Secret/team-a/assay-ledger-ca"},
 			check: func(t *testing.T, chart *rendered) {
 				if got := string(into[corev1.Secret](t, chart.find(t, "Secret/team-a/assay-ledger-ca")).Data["ca.crt"]); got != "-----BEGIN CERTIFICATE-----x" {
@@ -398,7 +398,7 @@ func TestObjects(t *testing.T) {
 }
 
 func TestEveryObjectIsPlacedLabelledAndUnique(t *testing.T) {
-	clusterScoped := []string{"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "Namespace"}
+	clusterScoped := []string{"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "Namespace", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 	for name, values := range variations {
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]bool{}

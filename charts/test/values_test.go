@@ -56,6 +56,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"egress to private addresses of IPv6":             {egressTo(`{cidr: "fc00::/7", except: ["fd00:ec2::254/128"]}`), "holds fd20:ce::254"},
 		"egress to metadata of IPv4 in IPv6":              {egressTo(`{cidr: "::ffff:169.254.169.254/128"}`), "without ::ffff:"},
 		"egress to metadata of IPv4 in IPv6, as numbers":  {egressTo(`{cidr: "::ffff:a9fe:a9fe/128"}`), "without ::ffff:"},
+		"egress to metadata of IPv4 in IPv6, in full":     {egressTo(`{cidr: "0:0:0:0:0:ffff:a9fe:a9fe/128"}`), "without ::ffff:"},
 		"an API server everywhere":                        {`{networkPolicies: {apiServer: {cidrs: [0.0.0.0/0]}}}`, "networkPolicies.apiServer.cidrs: 0.0.0.0/0 holds 169.254.169.254"},
 		"an isolation that does not exist":                {`{networkPolicies: {runs: {isolate: Egress}}}`, "/networkPolicies/runs/isolate"},
 		"an external store without credentials":           {`{minio: {mode: external, external: {endpoint: s3.example.com}}}`, "minio.existingSecret is needed"},

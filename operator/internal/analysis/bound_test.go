@@ -16,7 +16,7 @@ import (
 func TestAFigureExactlyAtItsBoundHolds(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 300 {
-		// A decimal of up to four digits, in ms, and a ratio of decimals.
+		// A decimal of up to four digits and a ratio of decimals, of what no clock measures: the interval of a time holds its step.
 		base, times := 1+random.IntN(9999), 1+random.IntN(300)
 		for op, bound := range map[assayv1alpha1.GateOperator]string{
 			assayv1alpha1.AtMost: "", assayv1alpha1.AtLeast: "",
@@ -24,7 +24,7 @@ func TestAFigureExactlyAtItsBoundHolds(t *testing.T) {
 		} {
 			old, candidate := float64(base)/1e4, float64(base)*float64(times)/1e6
 			if bound == "" {
-				bound = fmt.Sprintf("%d.%03dms", base*times/1000, base*times%1000)
+				bound = fmt.Sprintf("%d.%06d", base*times/1000000, base*times%1000000)
 			}
 			l := pair(t, 1, func(spec *runSpec) {
 				spec.Gates = []assayv1alpha1.Gate{{Name: "exact", Metric: "time", Op: op, Bound: bound, AllowWorse: true}}
@@ -34,8 +34,9 @@ func TestAFigureExactlyAtItsBoundHolds(t *testing.T) {
 				if l.attempts[i].Arm == "new" {
 					value = candidate
 				}
-				l.attempts[i].Result.Metrics = map[string]record.Metric{"time": {Unit: "s", Value: ptr.To(value)}}
+				l.attempts[i].Result.Metrics = map[string]record.Metric{"time": {Unit: "By", Value: ptr.To(value)}}
 			}
+			l.exp.Template.Metrics[0].Unit = "By"
 			if got := l.analyze(); got.Gates[0].Outcome != goes {
 				t.Fatalf("%s %s of %g and %g s: %s: %s", op, bound, old, candidate, got.Gates[0].Outcome, got.Gates[0].Message)
 			}

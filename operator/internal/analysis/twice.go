@@ -33,7 +33,7 @@ func judgeTwice(d *data, parity *parityReport, gates []GateResult) {
 	again, p := judgeGates(d.everything, parity)
 	holm(d.everything, again, p)
 	for i := range gates {
-		if gates[i].Op != assayv1alpha1.ParityEqual {
+		if timed(gates[i].Op) {
 			// The same gates, candidates and points were judged, in the same order.
 			gates[i].WithRejected = &Twice{again[i].Outcome, gates[i].Outcome, again[i].Estimate, d.rejectedOf(&gates[i])}
 		}
@@ -43,7 +43,7 @@ func judgeTwice(d *data, parity *parityReport, gates []GateResult) {
 // gateArms are the arms that a gate rests on: its candidate, and the baseline if it compares.
 func (d *data) gateArms(gate *GateResult) []int {
 	arms := []int{armIndex(d.exp, gate.Candidate)}
-	if relative := gate.Op == assayv1alpha1.RatioAtLeast || gate.Op == assayv1alpha1.RatioAtMost; relative {
+	if relative(gate.Op) {
 		arms = append(arms, d.exp.Baseline())
 	}
 	return arms

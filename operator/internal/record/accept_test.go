@@ -65,6 +65,9 @@ func sameValue(kind string, raw []byte) error {
 	default:
 		slow, err = parseSlowly[Result](kind, raw)
 	}
+	if wave, ok := slow.(*Wave); ok && err == nil {
+		err = wave.check()
+	}
 	// What no type of Go holds, such as 1e400, the schema allows and neither way reads.
 	if refused != nil || err != nil {
 		if err == nil || refused == nil || strings.Contains(err.Error(), "schema") {

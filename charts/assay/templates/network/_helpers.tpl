@@ -33,7 +33,9 @@ podSelector:
 {{- range concat $left $zeros $right }}{{ $groups = append $groups (int64 (printf "0x%s" .)) }}{{ end -}}
 {{- else -}}
 {{- $bytes := splitList "." . -}}
-{{- $groups = list (add (mul 256 (index $bytes 0 | int64)) (index $bytes 1 | int64)) (add (mul 256 (index $bytes 2 | int64)) (index $bytes 3 | int64)) -}}
+{{- range list 0 2 -}}
+{{- $groups = append $groups (add (mul 256 (index $bytes . | int64)) (index $bytes (add1 . | int) | int64)) -}}
+{{- end -}}
 {{- end -}}
 {{- join "," $groups -}}
 {{- end -}}
@@ -58,10 +60,7 @@ podSelector:
 {{/* Fails if a block of addresses holds metadata. Call with (dict "block" (dict "cidr" … "except" …) "field" "networkPolicies…"). */}}
 {{- define "assay.network.refuseMetadata" -}}
 {{- $call := . -}}
-{{- if and (contains ":" .block.cidr) (contains "." .block.cidr) -}}
-{{- fail (printf "%s: %s: write IPv4 addresses as such, without ::ffff:" .field .block.cidr) -}}
-{{- end -}}
-{{- if hasPrefix "::ffff:" (lower .block.cidr) -}}
+{{- if or (and (contains ":" .block.cidr) (contains "." .block.cidr)) (hasPrefix "0,0,0,0,0,65535," (include "assay.network.groups" (splitList "/" .block.cidr | first))) -}}
 {{- fail (printf "%s: %s: write IPv4 addresses as such, without ::ffff:" .field .block.cidr) -}}
 {{- end -}}
 {{- range include "assay.network.metadata" . | fromYamlArray -}}
@@ -70,7 +69,8 @@ podSelector:
 {{- $out := false -}}
 {{- range $call.block.except }}{{ if include "assay.network.holds" (dict "cidr" . "address" $address) }}{{ $out = true }}{{ end }}{{ end -}}
 {{- if not $out -}}
-{{- fail (printf "%s: %s holds %s, where a cloud gives out its nodes' credentials: narrow it, or add %s to its except" $call.field $call.block.cidr $address .) -}}
+{{- $problem := printf "%s: %s holds %s, where a cloud gives out its nodes' credentials" $call.field $call.block.cidr $address -}}
+{{- fail (printf "%s: narrow it, or add %s to its except" $problem .) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
