@@ -22,13 +22,13 @@ func TestADesignWhoseGatesCouldOnlyBeInvalidIsRefused(t *testing.T) {
 		gate   *assayv1alpha1.Gate
 		says   []string
 	}{
-		"a ratio of two blocks":                        {blocks(2, 2), &ratio, []string{"spec.design.blocks.min", "2 blocks carry no interval", `"gain"`, "use at least 3"}},
-		"a maximum that nothing asks for":              {blocks(2, 30), &ratio, []string{"spec.design.blocks.min", "use at least 3"}},
-		"a bound of two blocks, advisory or not":       {blocks(2, 2), &absolute, []string{"spec.design.blocks.min", `"slo"`, "AtMost"}},
-		"parity needs no interval":                     {blocks(2, 2), &parity, nil},
-		"no gate at all":                               {blocks(2, 2), nil, nil},
-		"three blocks":                                 {blocks(3, 3), &ratio, nil},
-		"a confirmation of two blocks":                 {confirming, &ratio, []string{"spec.design.confirm.blocks", "2 blocks", "use at least 3"}},
+		"a ratio of two blocks":                  {blocks(2, 2), &ratio, []string{"spec.design.blocks.min", "2 blocks carry no interval", `"gain"`, "use at least 3"}},
+		"a maximum that nothing asks for":        {blocks(2, 30), &ratio, []string{"spec.design.blocks.min", "use at least 3"}},
+		"a bound of two blocks, advisory or not": {blocks(2, 2), &absolute, []string{"spec.design.blocks.min", `"slo"`, "AtMost"}},
+		"parity needs no interval":               {blocks(2, 2), &parity, nil},
+		"no gate at all":                         {blocks(2, 2), nil, nil},
+		"three blocks":                           {blocks(3, 3), &ratio, nil},
+		"a confirmation of two blocks":           {confirming, &ratio, []string{"spec.design.confirm.blocks", "2 blocks", "use at least 3"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

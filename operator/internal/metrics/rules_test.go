@@ -115,7 +115,8 @@ func TestEveryAlertIsTestedAndExplained(t *testing.T) {
 	must(t, err)
 	var sections []string
 	for line := range strings.Lines(string(runbook)) {
-		if title, ok := strings.CutPrefix(strings.TrimSpace(line), "## "); ok {
+		// Other sections are of what no alert tells.
+		if title, ok := strings.CutPrefix(strings.TrimSpace(line), "## "); ok && strings.HasPrefix(title, "Assay") {
 			sections = append(sections, title)
 		}
 	}
