@@ -33,7 +33,7 @@ func policies(t *testing.T, chart *rendered) network {
 	return out
 }
 
-// allows tells whether both ends allow a connection to a port.
+// allows reports whether both ends allow a connection to a port.
 func (n network) allows(t *testing.T, from, to somewhere, port int32) bool {
 	t.Helper()
 	return n.end(t, from, networkingv1.PolicyTypeEgress, func(p networkingv1.NetworkPolicy) bool {
@@ -47,7 +47,7 @@ func (n network) allows(t *testing.T, from, to somewhere, port int32) bool {
 	})
 }
 
-// end tells whether one end allows it: if any policy selects it, one of them has to.
+// end reports whether one end allows it: if any policy selects it, one of them has to.
 func (n network) end(t *testing.T, at somewhere, direction networkingv1.PolicyType, allows func(networkingv1.NetworkPolicy) bool) bool {
 	t.Helper()
 	selected := false
@@ -84,7 +84,7 @@ func peers(t *testing.T, list []networkingv1.NetworkPolicyPeer, namespace string
 	})
 }
 
-// holds tells whether a CIDR holds an address, which is written as the smallest of CIDRs.
+// holds reports whether a CIDR holds an address, which is written as the smallest of CIDRs.
 func holds(t *testing.T, cidr, address string) bool {
 	t.Helper()
 	block, err := netip.ParsePrefix(cidr)

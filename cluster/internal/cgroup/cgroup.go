@@ -69,7 +69,7 @@ func controllers(options string) []string {
 	return names
 }
 
-// Unified tells whether the machine uses cgroup version 2 alone.
+// Unified reports whether the machine uses cgroup version 2 alone.
 func Unified(hierarchies []Hierarchy) bool {
 	return len(hierarchies) == 1 && hierarchies[0].V2
 }

@@ -160,7 +160,7 @@ func (c *Cluster) CheckNamespace() error {
 	return nil
 }
 
-// madeNamespace tells whether the namespace is the very one we made, whatever has happened in it since.
+// madeNamespace reports whether the namespace is the very one we made, whatever has happened in it since.
 func (c *Cluster) madeNamespace() bool {
 	recorded, err := os.ReadFile(c.namespaceFile())
 	identity, identityErr := netns.Identity(c.Name)
@@ -251,7 +251,7 @@ func refOf(archives []Archive, repository string) string {
 	return ""
 }
 
-// mayLowerOOMScore tells whether this process has CAP_SYS_RESOURCE.
+// mayLowerOOMScore reports whether this process has CAP_SYS_RESOURCE.
 func mayLowerOOMScore() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData

@@ -21,7 +21,7 @@ type Namespace struct {
 	Covers map[string]string
 }
 
-// Exists tells whether the namespace is there and alive.
+// Exists reports whether the namespace is there and alive.
 func (n Namespace) Exists() bool {
 	var stat unix.Statfs_t
 	return unix.Statfs(n.File, &stat) == nil && stat.Type == unix.NSFS_MAGIC

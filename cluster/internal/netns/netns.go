@@ -25,7 +25,7 @@ const Dir = "/run/netns"
 // Path is the file that keeps a named namespace alive.
 func Path(name string) string { return filepath.Join(Dir, name) }
 
-// Exists tells whether the namespace is there and alive: after a reboot, or a half-done deletion, only a plain file is left.
+// Exists reports whether the namespace is there and alive: after a reboot, or a half-done deletion, only a plain file is left.
 func Exists(name string) bool {
 	var stat unix.Statfs_t
 	return unix.Statfs(Path(name), &stat) == nil && stat.Type == unix.NSFS_MAGIC

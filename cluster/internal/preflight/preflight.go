@@ -31,7 +31,7 @@ type Machine struct {
 	CacheDir, StateDir   string
 	CacheFree, StateFree uint64
 	SameDisk             bool
-	// Compiled tells whether the cache holds every component.
+	// Compiled reports whether the cache holds every component.
 	Compiled bool
 
 	MemoryAvailable uint64

@@ -56,7 +56,7 @@ func parseStat(line string) (state string, start uint64, err error) {
 	return fields[0], start, err
 }
 
-// Alive tells whether exactly this process still runs.
+// Alive reports whether exactly this process still runs.
 func (id Identity) Alive() bool {
 	now, ok := Identify(id.PID)
 	return ok && now == id

@@ -85,7 +85,7 @@ func (l Launcher) Start(spec Spec) (Record, error) {
 	return record, nil
 }
 
-// Running tells whether the program runs, and whether it runs as specified.
+// Running reports whether the program runs, and whether it runs as specified.
 func (l Launcher) Running(spec Spec) (record Record, alive, current bool) {
 	record, ok := l.Records.Load(spec.Name)
 	if !ok || !record.Alive() {

@@ -546,7 +546,7 @@ const (
 	Completes GateOperator = "Completes"
 )
 
-// Severity tells whether a gate decides.
+// Severity reports whether a gate decides.
 // +kubebuilder:validation:Enum=Blocking;Advisory
 type Severity string
 
@@ -603,7 +603,7 @@ type Gate struct {
 	// +optional
 	AllowWorse bool `json:"allowWorse,omitempty"`
 
-	// severity tells whether the gate decides.
+	// severity reports whether the gate decides.
 	// +optional
 	// +kubebuilder:default=Blocking
 	Severity Severity `json:"severity,omitempty"`
@@ -818,7 +818,7 @@ type GateStatus struct {
 	// +required
 	Outcome Verdict `json:"outcome"`
 
-	// severity tells whether it decides.
+	// severity reports whether it decides.
 	// +optional
 	Severity Severity `json:"severity,omitempty"`
 

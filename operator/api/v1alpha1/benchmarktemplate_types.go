@@ -144,7 +144,7 @@ type Metric struct {
 	Description string `json:"description,omitempty"`
 }
 
-// ParityPolicy tells whether a workload's outputs can be compared.
+// ParityPolicy reports whether a workload's outputs can be compared.
 // +kubebuilder:validation:Enum=Required;None
 type ParityPolicy string
 
@@ -215,7 +215,7 @@ type BenchmarkTemplateSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	Metrics []Metric `json:"metrics,omitempty"`
 
-	// parity tells whether the outputs of two arms at one point must be equal.
+	// parity reports whether the outputs of two arms at one point must be equal.
 	// +optional
 	// +kubebuilder:default=Required
 	Parity ParityPolicy `json:"parity,omitempty"`

@@ -177,7 +177,7 @@ func (l *logReader) follow(ctx context.Context) error {
 	}
 }
 
-// hasStarted tells whether a container has begun to say something.
+// hasStarted reports whether a container has begun to say something.
 func hasStarted(pod *corev1.Pod, container string) bool {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if status.Name == container {

@@ -131,7 +131,7 @@ func (i setup) flag(name, otherwise string) string {
 	return otherwise
 }
 
-// namespace tells whether the operator looks after the namespace at all.
+// namespace reports whether the operator looks after the namespace at all.
 func (i setup) namespace(namespace, system string) []finding {
 	all := i.flag("namespaces", "")
 	if all == "" || slices.Contains(strings.Split(all, ","), namespace) {

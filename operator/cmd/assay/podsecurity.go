@@ -12,7 +12,7 @@ import (
 // enforceLabel is what a namespace says of the pods it takes; every pod that Assay and Argo make is restricted.
 const enforceLabel, restricted = "pod-security.kubernetes.io/enforce", "restricted"
 
-// podSecurity tells whether a namespace with runs takes pods that are not restricted. Runs work either way: what differs is what else
+// podSecurity reports whether a namespace with runs takes pods that are not restricted. Runs work either way: what differs is what else
 // whoever may create runs there can start. Who may not read the namespace is told nothing.
 func podSecurity(ctx context.Context, reader client.Reader, namespace string) []finding {
 	var found corev1.Namespace

@@ -63,7 +63,7 @@ func (d *data) gain(q quantity) float64 {
 	return level
 }
 
-// beats tells whether a quantity is better than another beyond doubt, as one of several comparisons.
+// beats reports whether a quantity is better than another beyond doubt, as one of several comparisons.
 func (d *data) beats(mine, theirs quantity, comparisons float64) bool {
 	if mine.point < 0 || mine.point != theirs.point || mine.metric != theirs.metric || mine.statistic != theirs.statistic {
 		return false

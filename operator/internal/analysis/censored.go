@@ -34,7 +34,7 @@ func (t timedOut) add(c cell, attempt *record.Attempt, timeout float64) {
 	t[c][attempt.Block] = append(t[c][attempt.Block], timeout)
 }
 
-// censors tells whether a timeout bounds a metric, and on which side the truth may lie: a time is higher than what is known, and a
+// censors reports whether a timeout bounds a metric, and on which side the truth may lie: a time is higher than what is known, and a
 // rate lower.
 func (d *data) censors(metric string) (higher, lower bool) {
 	found := d.exp.Metric(metric)

@@ -204,7 +204,7 @@ func commonDivisor(a, b, tolerance float64) float64 {
 	return a
 }
 
-// fits tells whether the values are multiples of the step, and makes the step the one that fits them best.
+// fits reports whether the values are multiples of the step, and makes the step the one that fits them best.
 func fits(values []float64, step *float64) bool {
 	var products, squares float64
 	for _, value := range values {

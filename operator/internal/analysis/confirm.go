@@ -52,7 +52,7 @@ func confirm(screened, fresh *judgement, parity *parityReport) *judgement {
 	return out
 }
 
-// repeats tells whether the fresh blocks say of some gate that decided the candidate what the screening said of it. Go needs all
+// repeats reports whether the fresh blocks say of some gate that decided the candidate what the screening said of it. Go needs all
 // gates and so the same ones; NoGo needs one, and another one that fails by accident confirms nothing.
 func repeats(screened, fresh *judgement, candidate string) bool {
 	needed := false

@@ -157,7 +157,7 @@ func (p *pool) size() int {
 	return int(sum)
 }
 
-// enoughSamples tells whether a percentile of an arm at a point exists.
+// enoughSamples reports whether a percentile of an arm at a point exists.
 func (d *data) enoughSamples(c cell, metric string, statistic assayv1alpha1.Statistic) bool {
 	return d.samples(c, metric) >= experiment.MinSamples(statistic)
 }

@@ -13,7 +13,7 @@ func (s *selection) only(purpose record.Purpose) func(block string) bool {
 	}
 }
 
-// has tells whether a block was planned for a purpose.
+// has reports whether a block was planned for a purpose.
 func (s *selection) has(purpose record.Purpose) bool {
 	for _, found := range s.purposes {
 		if found == purpose {
@@ -23,7 +23,7 @@ func (s *selection) has(purpose record.Purpose) bool {
 	return false
 }
 
-// hasOther tells whether a block was planned for another purpose.
+// hasOther reports whether a block was planned for another purpose.
 func (s *selection) hasOther(purpose record.Purpose) bool {
 	for _, found := range s.purposes {
 		if found != purpose {

@@ -148,7 +148,7 @@ func (d *data) serially(found inference, values map[string]float64, within sprea
 	return found.at(d.confidence)
 }
 
-// slowMovement tells whether the series moves slowly, more than trials explain and more than it moves quickly. Where blocks
+// slowMovement reports whether the series moves slowly, more than trials explain and more than it moves quickly. Where blocks
 // hold a single trial of an arm, only the second can be asked, and must then be answered surely.
 func slowMovement(slow float64, cosines []float64, within spread) bool {
 	quick := mean(cosines[slowCosines:])

@@ -180,7 +180,7 @@ func noRatio(metric string, groups ...map[string][]float64) string {
 	return fmt.Sprintf("%s has values that are not positive (in %d of %d trials), and a ratio needs positive ones: judge the figure itself, with AtMost or AtLeast", metric, bad, all)
 }
 
-// allPositive tells whether logarithms can be taken.
+// allPositive reports whether logarithms can be taken.
 func allPositive(groups ...map[string][]float64) bool {
 	for _, group := range groups {
 		for _, values := range group {

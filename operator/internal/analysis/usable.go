@@ -214,7 +214,7 @@ func (s *selection) checkNeed(result *record.Result, n need) string {
 	return ""
 }
 
-// positivePercentile tells whether a percentile of one trial's samples is positive. If it is in every trial, it is in all of them
+// positivePercentile reports whether a percentile of one trial's samples is positive. If it is in every trial, it is in all of them
 // merged, whatever the weights of the blocks.
 func (s *selection) positivePercentile(metric record.Metric, share float64) bool {
 	var total, others int64

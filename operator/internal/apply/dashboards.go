@@ -28,13 +28,13 @@ func (d *dashboards) known() *lru.Cache {
 	return d.applied
 }
 
-// has tells whether a run's dashboard was applied with this pin.
+// has reports whether a run's dashboard was applied with this pin.
 func (d *dashboards) has(run *assayv1alpha1.BenchmarkRun, pin dashboard.Pin) bool {
 	before, ok := d.known().Get(run.UID)
 	return ok && before == pin
 }
 
-// DashboardDue tells whether the run's dashboard is not there as it should be.
+// DashboardDue reports whether the run's dashboard is not there as it should be.
 func (a *Applier) DashboardDue(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) bool {
 	pin, wanted := a.Dashboards.Pin(run, status)
 	return wanted && run.DeletionTimestamp.IsZero() && !a.dashboards.has(run, pin)

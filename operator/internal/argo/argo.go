@@ -1,4 +1,4 @@
-// Package argo tells whether the cluster's Argo Workflows can run waves: that its API is there and knows every field that
+// Package argo reports whether the cluster's Argo Workflows can run waves: that its API is there and knows every field that
 // Assay writes.
 package argo
 

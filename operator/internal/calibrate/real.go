@@ -117,7 +117,7 @@ func Conclude(found *analysis.Analysis, attempts []record.Attempt, truth map[str
 	return out
 }
 
-// covers tells whether the results' interval of what a gate looks at holds the truth.
+// covers reports whether the results' interval of what a gate looks at holds the truth.
 func covers(found *analysis.Analysis, gate analysis.GateResult, effect float64) bool {
 	for _, ratio := range found.Ratios {
 		if ratio.Candidate == gate.Candidate && ratio.Metric == gate.Metric && ratio.Statistic == gate.Statistic && ratio.Estimate.Low != nil && ratio.Estimate.High != nil {

@@ -82,7 +82,7 @@ func (r *NodeReconciler) lease(ctx context.Context, node string) (lease.Lease, e
 	return lease.FromObject(&object)
 }
 
-// over tells whether a run will never need its lease again.
+// over reports whether a run will never need its lease again.
 func (r *NodeReconciler) over(ctx context.Context, holder lease.Holder) (bool, error) {
 	var run assayv1alpha1.BenchmarkRun
 	err := r.Live.Get(ctx, types.NamespacedName{Namespace: holder.Namespace, Name: holder.Name}, &run)

@@ -64,7 +64,7 @@ func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invali
 	}
 }
 
-// hasSamples tells whether the tool gives the samples of a metric, of which percentiles can be computed.
+// hasSamples reports whether the tool gives the samples of a metric, of which percentiles can be computed.
 func hasSamples(output assayv1alpha1.Output, metric *assayv1alpha1.Metric) bool {
 	if strings.HasPrefix(metric.Name, record.ProcessPrefix) {
 		return true // One per trial, whatever the tool writes.

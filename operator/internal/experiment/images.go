@@ -14,7 +14,7 @@ import (
 // imageReference is the form that the API server accepts. Nothing in it means anything to Argo.
 var imageReference = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
 
-// hasImages tells whether some arm has an image of its own, so that the programs of all arms are copied out of images.
+// hasImages reports whether some arm has an image of its own, so that the programs of all arms are copied out of images.
 func hasImages(spec *assayv1alpha1.BenchmarkRunSpec) bool {
 	return slices.ContainsFunc(spec.Arms, func(a assayv1alpha1.Arm) bool {
 		return a.Image != "" || slices.ContainsFunc(a.Builds, func(b assayv1alpha1.Build) bool { return b.Image != "" })
@@ -104,7 +104,7 @@ func first(argv []string) string {
 	return argv[0]
 }
 
-// covered tells whether a file is one of those named, or inside a folder that is.
+// covered reports whether a file is one of those named, or inside a folder that is.
 func covered(files []string, file string) bool {
 	return slices.ContainsFunc(files, func(named string) bool {
 		return named == file || named == "/" || strings.HasPrefix(file, named+"/")

@@ -161,7 +161,7 @@ func roleCommands(template *assayv1alpha1.BenchmarkTemplateSpec, values map[stri
 	return out
 }
 
-// named tells whether some command of the template names the parameter.
+// named reports whether some command of the template names the parameter.
 func named(template *assayv1alpha1.BenchmarkTemplateSpec, parameter string) bool {
 	return slices.ContainsFunc(commands(template), func(c commandOf) bool {
 		return slices.ContainsFunc(c.elements, func(e string) bool { return strings.Contains(e, "$("+parameter+")") })

@@ -116,7 +116,7 @@ func common(exp *experiment.Experiment, attempt *record.Attempt, purposes map[in
 	return row
 }
 
-// counts tells whether the figures rest on the attempt.
+// counts reports whether the figures rest on the attempt.
 func counts(attempt *record.Attempt, excluded map[string]string) bool {
 	_, left := excluded[attempt.ID]
 	return attempt.Outcome == record.Succeeded && !attempt.Warmup && !left

@@ -84,13 +84,13 @@ type Lease struct {
 	Busy string
 }
 
-// Held tells whether somebody holds the node, also under a lease that has expired.
+// Held reports whether somebody holds the node, also under a lease that has expired.
 func (l Lease) Held() bool { return l.Holder != Holder{} }
 
 // ExpiresAt is when others may take the node.
 func (l Lease) ExpiresAt() time.Time { return l.Renewed.Add(l.Duration) }
 
-// Expired tells whether the holder has not renewed in time. It keeps an expired lease, and may renew it, until it is taken.
+// Expired reports whether the holder has not renewed in time. It keeps an expired lease, and may renew it, until it is taken.
 func (l Lease) Expired(now time.Time) bool { return l.Held() && !now.Before(l.ExpiresAt()) }
 
 // RenewAt is when the holder renews: early enough to fail twice.
@@ -99,7 +99,7 @@ func (l Lease) RenewAt() time.Time { return l.Renewed.Add(l.Duration / 3) }
 // Overdue tells that renewing has failed for so long that it comes before everything else.
 func (l Lease) Overdue(now time.Time) bool { return !now.Before(l.Renewed.Add(l.Duration * 2 / 3)) }
 
-// Takeable tells whether a run that is no holder may take the node. A lease that expired is not enough: as long as a pod of
+// Takeable reports whether a run that is no holder may take the node. A lease that expired is not enough: as long as a pod of
 // its holder runs there, or a workflow could start one, two runs would meet.
 func (l Lease) Takeable(now time.Time) bool {
 	return !l.Held() || l.Expired(now) && l.Busy == ""
@@ -150,7 +150,7 @@ func Taints(found []corev1.Taint, wanted *corev1.Taint) (taints []corev1.Taint, 
 	return append(kept, *wanted), true
 }
 
-// Tainted tells whether a node bears the taint of a run.
+// Tainted reports whether a node bears the taint of a run.
 func Tainted(taints []corev1.Taint, uid string) bool {
 	return slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.Key == TaintKey && t.Value == uid })
 }

@@ -37,7 +37,7 @@ func (e *Executor) remember(sums map[string]string) {
 	maps.Copy(e.sums, sums)
 }
 
-// samePrograms tells whether what is executed is what it was before the first trial. The runner looks between the trials of a
+// samePrograms reports whether what is executed is what it was before the first trial. The runner looks between the trials of a
 // block; between blocks nobody else does.
 func (e *Executor) samePrograms(wave *record.Wave) error {
 	paths := []string{e.Runner}

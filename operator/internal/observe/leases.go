@@ -158,7 +158,7 @@ func (o *Observer) Took(run *assayv1alpha1.BenchmarkRun, nodes []string) {
 	o.memory.take(run.UID, nodes)
 }
 
-// holds tells whether the run holds a lease.
+// holds reports whether the run holds a lease.
 func holds(world *World) bool {
 	me := plan.HolderOf(world.Run)
 	return slices.ContainsFunc(world.Leases, func(l lease.Lease) bool { return l.Holder == me })
@@ -186,7 +186,7 @@ func (o *Observer) waiting(ctx context.Context, world *World) error {
 	return nil
 }
 
-// WaitsForLease tells whether a run is in the queue for nodes.
+// WaitsForLease reports whether a run is in the queue for nodes.
 func WaitsForLease(run *assayv1alpha1.BenchmarkRun) bool {
 	if plan.Ended(run) || plan.Suspended(run) || plan.Cancelled(run) || !run.DeletionTimestamp.IsZero() {
 		return false

@@ -98,7 +98,7 @@ func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *Wo
 	return readAnalysis(ctx, store, world)
 }
 
-// belongs tells whether a frozen experiment is this run's. Whoever can write to the ledger could put another one there before the
+// belongs reports whether a frozen experiment is this run's. Whoever can write to the ledger could put another one there before the
 // operator does, and what it says of whose objects are made where, and of what they may have, was never checked.
 func belongs(run *assayv1alpha1.BenchmarkRun, frozen *experiment.Experiment) error {
 	if frozen == nil {

@@ -38,7 +38,7 @@ type Observer struct {
 	Namespaces []string
 	// Store is the root of all ledgers.
 	Store ledger.Store
-	// Argo tells whether there are workflows to list; nil is always.
+	// Argo reports whether there are workflows to list; nil is always.
 	Argo ArgoStates
 
 	memory memory

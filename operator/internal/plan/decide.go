@@ -64,16 +64,16 @@ type planner struct {
 	wakeAt time.Time
 }
 
-// Ended tells whether the run will never change any more.
+// Ended reports whether the run will never change any more.
 func Ended(run *assayv1alpha1.BenchmarkRun) bool {
 	return meta.IsStatusConditionTrue(run.Status.Conditions, assayv1alpha1.ConditionComplete) ||
 		meta.IsStatusConditionTrue(run.Status.Conditions, assayv1alpha1.ConditionFailed)
 }
 
-// Suspended tells whether the run is asked to wait.
+// Suspended reports whether the run is asked to wait.
 func Suspended(run *assayv1alpha1.BenchmarkRun) bool { return isSet(run.Spec.Suspend) }
 
-// Cancelled tells whether the run is asked to end.
+// Cancelled reports whether the run is asked to end.
 func Cancelled(run *assayv1alpha1.BenchmarkRun) bool { return isSet(run.Spec.Cancel) }
 
 func isSet(flag *bool) bool { return flag != nil && *flag }

@@ -21,7 +21,7 @@ func (p *planner) ledgerReady() *Decision {
 // that took the operator down at that moment; not so two, because they are expanded one at a time.
 const MaxAcceptanceTries = 2
 
-// Expands tells whether a decision would expand an experiment, the one thing whose cost a tenant decides. It is noted before it
+// Expands reports whether a decision would expand an experiment, the one thing whose cost a tenant decides. It is noted before it
 // is tried, so that a run which takes an operator down does not do so for ever.
 func Expands(o Observed) bool {
 	return o.Run.DeletionTimestamp.IsZero() && !Ended(o.Run) && !Cancelled(o.Run) &&

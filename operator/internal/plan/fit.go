@@ -21,7 +21,7 @@ func (e *TooLarge) Error() string {
 		e.What, blocks(e.Blocks), e.Found>>10, e.Allowed>>10)
 }
 
-// Fits tells whether whatever executes waves can take one. An error that is no TooLarge is one that fewer blocks do not cure.
+// Fits reports whether whatever executes waves can take one. An error that is no TooLarge is one that fewer blocks do not cure.
 type Fits func(exp *experiment.Experiment, wave *record.Wave, lanes []Lane) error
 
 // BuildFitting lays out a step, or as many of its blocks as fit: the design asks again for those that are missing. It fails when

@@ -23,7 +23,7 @@ func HolderOf(run *assayv1alpha1.BenchmarkRun) lease.Holder {
 	return lease.Holder{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)}
 }
 
-// Leased tells whether blocks of the placement run only on nodes that the run holds.
+// Leased reports whether blocks of the placement run only on nodes that the run holds.
 func Leased(placement assayv1alpha1.Placement) bool {
 	return placement.Exclusive != assayv1alpha1.ExclusiveNone
 }
@@ -180,10 +180,10 @@ func (p *planner) letGo(keep []string, meanwhile *Decision) *Decision {
 	return meanwhile
 }
 
-// mayRunOn tells whether a block of the run is on a node, or may still get there.
+// mayRunOn reports whether a block of the run is on a node, or may still get there.
 func (p *planner) mayRunOn(node string) bool {
 	return p.working() || p.Pods.Blocks[node] > 0 || p.Pods.Blocks[""] > 0
 }
 
-// working tells whether the newest wave's workflow may still start something.
+// working reports whether the newest wave's workflow may still start something.
 func (p *planner) working() bool { return p.Wave != nil && !p.Wave.Ended && !p.Wave.Deleting }

@@ -126,7 +126,7 @@ func (p *Policy) Refuses(namespace string, spec *assayv1alpha1.BenchmarkRunSpec)
 	return strings.Join(parts, "; ") + ": change it in a new run, or ask the administrator for another policy"
 }
 
-// Opens tells whether the policy lets runs use a node with these labels.
+// Opens reports whether the policy lets runs use a node with these labels.
 func (p *Policy) Opens(labels map[string]string) bool {
 	if p == nil || p.NodeLabel == "" {
 		return true
@@ -136,7 +136,7 @@ func (p *Policy) Opens(labels map[string]string) bool {
 	return ok && (!valued || value == wanted)
 }
 
-// Full tells whether a namespace has as many runs under way as it may.
+// Full reports whether a namespace has as many runs under way as it may.
 func (p *Policy) Full(namespace string, underWay int) (most int32, full bool) {
 	limits := p.Of(namespace)
 	if limits.MaxRuns == nil {

@@ -13,7 +13,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// Ended tells whether the run will not change any more.
+// Ended reports whether the run will not change any more.
 func Ended(run *assayv1alpha1.BenchmarkRun) bool {
 	return meta.IsStatusConditionTrue(run.Status.Conditions, assayv1alpha1.ConditionComplete) ||
 		meta.IsStatusConditionTrue(run.Status.Conditions, assayv1alpha1.ConditionFailed)

@@ -36,7 +36,7 @@ func cells(t *testing.T, table OwnTable) []map[string]string {
 	return out
 }
 
-// at tells whether a row is about a point.
+// at reports whether a row is about a point.
 func at(point string, row map[string]string) bool {
 	return point == "batchSize="+row["batchSize"]+",pendingDelta="+row["pendingDelta"]
 }

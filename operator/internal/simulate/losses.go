@@ -12,7 +12,7 @@ import (
 // Loss is a way to lose a trial.
 type Loss struct {
 	Name string
-	// spoil makes an attempt of Pair one of a trial that was lost, and tells whether it is in the ledger at all.
+	// spoil makes an attempt of Pair one of a trial that was lost, and reports whether it is in the ledger at all.
 	spoil func(attempt *record.Attempt) bool
 }
 

@@ -156,7 +156,7 @@ type Status struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Ended tells whether Argo has nothing left to do.
+// Ended reports whether Argo has nothing left to do.
 func (s Status) Ended() bool {
 	return s.Phase == "Succeeded" || s.Phase == "Failed" || s.Phase == "Error"
 }

@@ -18,7 +18,7 @@ const (
 	statusBytesPerBlock = 1 << 10
 )
 
-// Fits tells whether Argo can take a wave's Workflow with the status that it will have, and whether it can be built at all.
+// Fits reports whether Argo can take a wave's Workflow with the status that it will have, and whether it can be built at all.
 func (c Config) Fits(exp *experiment.Experiment, wave *record.Wave, lanes []plan.Lane) error {
 	built, err := Build(c, exp, wave, lanes)
 	if err != nil {

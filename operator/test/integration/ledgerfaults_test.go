@@ -80,7 +80,7 @@ func untrusted(t *testing.T) error {
 // background is a context for what is put back after a test, whose own is over then.
 func background(t *testing.T) context.Context { return context.WithoutCancel(t.Context()) }
 
-// established tells whether the API server serves a CRD.
+// established reports whether the API server serves a CRD.
 func established(crd *unstructured.Unstructured) error {
 	conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
 	if err != nil {

@@ -21,7 +21,7 @@ type Times struct {
 	Y             Number
 }
 
-// Moves tells whether there is anything to see: some reading is above zero.
+// Moves reports whether there is anything to see: some reading is above zero.
 func (t Times) Moves() bool {
 	for _, p := range t.Points {
 		if p.Value > 0 {

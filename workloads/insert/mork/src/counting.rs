@@ -61,7 +61,7 @@ pub struct Allocations {
 pub fn count<T>(work: impl FnOnce() -> T) -> (T, Option<Allocations>) {
     let read = || (CALLS.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed));
     ON.store(true, Ordering::Relaxed);
-    // One allocation of our own tells whether anybody counts.
+    // One allocation of our own reports whether anybody counts.
     let before = read();
     drop(std::hint::black_box(Box::new(0_u8)));
     let start = read();

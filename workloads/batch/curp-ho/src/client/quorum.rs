@@ -34,7 +34,7 @@ pub enum Path {
     Bound,
 }
 
-/// The path on which the leader's result may be taken now, if any. `own` tells whether a weak write is the session's own: such a write
+/// The path on which the leader's result may be taken now, if any. `own` reports whether a weak write is the session's own: such a write
 /// was sent to every replica before the command, on the same connections, so none of them can have missed it.
 #[must_use]
 pub fn decide(
