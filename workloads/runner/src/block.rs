@@ -311,7 +311,13 @@ impl<'a> Block<'a> {
     }
 
     /// An attempt as far as it is known before its trial starts; also what is recorded should nothing more be heard of it.
-    fn attempt(&self, trial: &Trial, command: &Command, staged: Option<&Staged<'_>>, padding: Option<usize>) -> Attempt {
+    fn attempt(
+        &self,
+        trial: &Trial,
+        command: &Command,
+        staged: Option<&Staged<'_>>,
+        padding: Option<usize>,
+    ) -> Attempt {
         let allowed = CpuSet::allowed();
         Attempt {
             schema: Default::default(),
