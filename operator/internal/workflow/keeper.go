@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// keeperFolder holds the socket by which the runner reaches the keeper. A block's container cannot write there.
-	keeperFolder = "/assay/keeper"
+	// keeperFolder holds the socket by which the runner reaches the keeper. A block's container cannot write there. It is not below
+	// /assay, which is the program in the keeper's image.
+	keeperFolder = "/assay-keeper"
 	keeperSocket = keeperFolder + "/socket"
 	// keeperUser is nobody else's in the pod: what one user may do to its processes, trials may not do to the keeper.
 	keeperUser = user + 1

@@ -36,7 +36,7 @@ func TestAttemptsAreKeptOutOfReachOfTrials(t *testing.T) {
 		"its executions are told apart by the pod's uid":       {strings.HasSuffix(strings.Join(keeper.Command, " "), "--executor {{pod.name}}_$(ASSAY_POD_UID)")},
 		"its root is read-only":                                {ptr.Deref(keeper.SecurityContext.ReadOnlyRootFilesystem, false)},
 		"the block has no variable of its own":                 {len(block.Container.Env) == 0},
-		"the runner uses it":                                   {strings.HasSuffix(strings.Join(block.Container.Command, " "), "--keeper unix:/assay/keeper/socket --alone")},
+		"the runner uses it":                                   {strings.HasSuffix(strings.Join(block.Container.Command, " "), "--keeper unix:/assay-keeper/socket --alone")},
 		"it is ended in time to write what it was told":        {strings.Contains(block.PodSpecPatch, `"terminationGracePeriodSeconds":120`)},
 	} {
 		if !tc.ok {

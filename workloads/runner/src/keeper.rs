@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn an_address_is_a_socket_or_a_descriptor() {
         assert!(
-            matches!("unix:/assay/keeper/socket".parse(), Ok(Address::Socket(path)) if path == Path::new("/assay/keeper/socket"))
+            matches!("unix:/assay-keeper/socket".parse(), Ok(Address::Socket(path)) if path == Path::new("/assay-keeper/socket"))
         );
         assert!(matches!("fd:3".parse(), Ok(Address::Descriptor(3))));
         for wrong in ["unix:relative", "fd:1", "fd:x", "/assay/socket", ""] {
