@@ -12,8 +12,9 @@ import (
 
 const (
 	// keeperFolder holds the socket by which the runner reaches the keeper. A block's container cannot write there. It is not below
-	// /assay, which is the program in the keeper's image.
+	// /assay, which is the program in the keeper's image, and neither is the plan there.
 	keeperFolder = "/assay-keeper"
+	keeperPlan   = "/assay-plan"
 	keeperSocket = keeperFolder + "/socket"
 	// keeperUser is nobody else's in the pod: what one user may do to its processes, trials may not do to the keeper.
 	keeperUser = user + 1
@@ -41,7 +42,7 @@ func withKeeper(block Template, config Config, exp *experiment.Experiment) Templ
 		RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
 		Command: []string{
 			"/assay", "keep", "--ledger", config.Bucket.URL(ledger.RunPrefix(exp.Run)), "--listen", keeperSocket,
-			"--wave", path.Join(planFolder, WaveFile), "--block", blockReference, "--executor", executorReference,
+			"--wave", path.Join(keeperPlan, WaveFile), "--block", blockReference, "--executor", executorReference,
 		},
 		Env: append(config.Bucket.environment(), corev1.EnvVar{Name: podUID, ValueFrom: &corev1.EnvVarSource{
 			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.uid"},
@@ -49,7 +50,7 @@ func withKeeper(block Template, config Config, exp *experiment.Experiment) Templ
 		Resources: config.executorResources(),
 		VolumeMounts: append(mounts,
 			corev1.VolumeMount{Name: "assay-keeper", MountPath: keeperFolder},
-			corev1.VolumeMount{Name: "assay-plan", MountPath: planFolder, ReadOnly: true},
+			corev1.VolumeMount{Name: "assay-plan", MountPath: keeperPlan, ReadOnly: true},
 			noTokenMount),
 		SecurityContext: security,
 	})

@@ -8,6 +8,7 @@ use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::exec;
 
@@ -23,6 +24,8 @@ struct Program {
     file: Option<String>,
     facts: Option<Facts>,
     digest: Option<String>,
+    /// The file had been as it was for a while when it was read. A change right after another one may leave it with the same times.
+    settled: bool,
 }
 
 /// What changes when a file does. The time of a change of the inode cannot be set by those who make one.
@@ -32,6 +35,16 @@ struct Facts {
     inode: u64,
     size: u64,
     changed: (i64, i64),
+}
+
+/// How long a file must have been as it is: far longer than the kernel's clock for files takes from one time to the next.
+const SETTLED: Duration = Duration::from_secs(1);
+
+impl Facts {
+    fn settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+        self.changed.0.saturating_add_unsigned(SETTLED.as_secs()) < now.try_into().unwrap_or(i64::MAX)
+    }
 }
 
 impl Programs {
@@ -48,13 +61,13 @@ impl Programs {
             return Err(format!("the program {program} is none that the block began with"));
         };
         let file = find(program, path);
-        if true || file == before.file && facts(file.as_deref()) == before.facts {
+        if before.settled && file == before.file && facts(file.as_deref()) == before.facts {
             return Ok(before.digest.clone());
         }
         let now = Program::read(program, path);
         if (&now.file, &now.digest) == (&before.file, &before.digest) && now.digest.is_some() {
-            before.facts = now.facts;
-            return Ok(now.digest);
+            *before = now;
+            return Ok(before.digest.clone());
         }
         Err(format!(
             "the program {program} changed after the block began: it was {before} and is {now}; a trial of this block may write \
@@ -77,8 +90,9 @@ impl Program {
     fn read(program: &str, path: &str) -> Self {
         let file = find(program, path);
         let facts = facts(file.as_deref());
+        let settled = facts.as_ref().is_none_or(Facts::settled);
         let digest = file.as_deref().and_then(|file| digest(Path::new(file)));
-        Self { file, facts, digest }
+        Self { file, facts, digest, settled }
     }
 }
 
