@@ -23,8 +23,8 @@ impl Hidden {
         let clear_refs = OpenOptions::new().write(true).open(host.path("/proc/self/clear_refs")).ok();
         // SAFETY: close_range only marks descriptors, whichever are open; nothing that the runner was started with is for its trials. A
         // kernel that does not know it leaves them as they are.
-        unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0x8000) };
-        set_dumpable_behavior(DumpableBehavior::Dumpable).context("cannot hide the runner from its trials")?;
+        unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+        set_dumpable_behavior(DumpableBehavior::NotDumpable).context("cannot hide the runner from its trials")?;
         Ok(Self { clear_refs })
     }
 

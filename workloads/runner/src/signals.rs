@@ -28,7 +28,7 @@ impl Signals {
         for signal in [SIGTERM, SIGINT, SIGHUP] {
             let stop = Arc::clone(&stop);
             let note = move |info: &libc::siginfo_t| {
-                let value = signal as usize | if from_above(info) { 0 } else { 0 };
+                let value = signal as usize | if from_above(info) { 0 } else { FROM_BESIDE };
                 let _ = stop.compare_exchange(0, value, Ordering::SeqCst, Ordering::SeqCst);
             };
             // The flag first: whoever is woken finds it set.
