@@ -24,7 +24,7 @@ func TestWorkloadsThatMisbehave(t *testing.T) {
 			"exits", func(run *assayv1alpha1.BenchmarkRun) {
 				run.Spec.Template.Command = []string{"/scan-pir", "run", "--no-such-flag=1"}
 			},
-			"Failed", assayv1alpha1.VerdictInvalid,
+			"Failed", assayv1alpha1.VerdictNoGo,
 		},
 		"hangs past its timeout": {
 			"hangs", func(run *assayv1alpha1.BenchmarkRun) {
@@ -33,7 +33,7 @@ func TestWorkloadsThatMisbehave(t *testing.T) {
 				run.Spec.Sweep.Axes[0].Values = []string{"8"}
 				run.Spec.Template.TrialTimeout = metav1.Duration{Duration: time.Second}
 			},
-			"TimedOut", assayv1alpha1.VerdictInvalid,
+			"TimedOut", assayv1alpha1.VerdictNoGo,
 		},
 		"prints something else than a result": {
 			"malformed", func(run *assayv1alpha1.BenchmarkRun) {
@@ -42,7 +42,7 @@ func TestWorkloadsThatMisbehave(t *testing.T) {
 				run.Spec.Arms[0].Parameters, run.Spec.Arms[1].Parameters = nil, nil
 				run.Spec.Gates = run.Spec.Gates[1:]
 			},
-			"Malformed", assayv1alpha1.VerdictInvalid,
+			"Malformed", assayv1alpha1.VerdictNoGo,
 		},
 		"disagrees in parity": {
 			"disagrees", func(run *assayv1alpha1.BenchmarkRun) {
@@ -54,7 +54,7 @@ func TestWorkloadsThatMisbehave(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			run := inline(smallScan("misbehaves-"+tc.name, 2), func(*assayv1alpha1.BenchmarkTemplateSpec) {})
+			run := inline(smallScan("misbehaves-"+tc.name, 3), func(*assayv1alpha1.BenchmarkTemplateSpec) {})
 			run.Spec.Gates[0].At = nil
 			tc.edit(run)
 			apply(t, run)
@@ -82,7 +82,7 @@ func TestWorkloadsThatMisbehave(t *testing.T) {
 func TestAParameterValueArrivesVerbatim(t *testing.T) {
 	hostile := "{{workflow.name}} {{=1+1}} \"double\" 'single'\nsecond line; $(touch /tmp/x) `id` $(rows) \\n %s &|<> \u00e9"
 	// The program knows the flag and refuses the value, quoting it: proof of what really arrived.
-	run := inline(smallScan("verbatim", 2), func(tpl *assayv1alpha1.BenchmarkTemplateSpec) {
+	run := inline(smallScan("verbatim", 3), func(tpl *assayv1alpha1.BenchmarkTemplateSpec) {
 		tpl.Parameters = append(tpl.Parameters, assayv1alpha1.Parameter{Name: "path"})
 	})
 	run.Spec.Parameters["path"] = hostile
@@ -109,25 +109,25 @@ func TestRunsThatCannotStartSayWhatToDo(t *testing.T) {
 		says   []string
 	}{
 		"an unknown template": {
-			with(smallScan("no-template", 2), func(r *assayv1alpha1.BenchmarkRun) { r.Spec.TemplateRef.Name = "nothing" }),
+			with(smallScan("no-template", 3), func(r *assayv1alpha1.BenchmarkRun) { r.Spec.TemplateRef.Name = "nothing" }),
 			assayv1alpha1.ConditionAccepted, "False", []string{"TemplateNotFound", "nothing"},
 		},
 		"an unknown parameter": {
-			with(smallScan("no-parameter", 2), func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Parameters["rowz"] = "1" }),
+			with(smallScan("no-parameter", 3), func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Parameters["rowz"] = "1" }),
 			assayv1alpha1.ConditionAccepted, "False", []string{"InvalidExperiment", "spec.parameters.rowz"},
 		},
 		"no node that matches": {
-			with(smallScan("no-node", 2), func(r *assayv1alpha1.BenchmarkRun) {
+			with(smallScan("no-node", 3), func(r *assayv1alpha1.BenchmarkRun) {
 				r.Spec.Placement.NodeSelector = map[string]string{"disk": "golden"}
 			}),
 			assayv1alpha1.ConditionProgressing, "False", []string{"NoNodeMatches", "disk=golden"},
 		},
 		"more CPUs than a node has": {
-			with(smallScan("no-cpus", 2), func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Placement.CPUs = 64 }),
+			with(smallScan("no-cpus", 3), func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Placement.CPUs = 64 }),
 			assayv1alpha1.ConditionProgressing, "False", []string{"NoNodeMatches", "64"},
 		},
 		"an image that cannot be pulled": {
-			inline(smallScan("no-image", 2), func(tpl *assayv1alpha1.BenchmarkTemplateSpec) { tpl.Image = "localhost:1/no/such:image" }),
+			inline(smallScan("no-image", 3), func(tpl *assayv1alpha1.BenchmarkTemplateSpec) { tpl.Image = "localhost:1/no/such:image" }),
 			assayv1alpha1.ConditionProgressing, "False", []string{"ImageNotPulled", "localhost:1/no/such:image"},
 		},
 	}

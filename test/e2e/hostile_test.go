@@ -23,8 +23,8 @@ func hostileRun(name, attack string) *assayv1alpha1.BenchmarkRun {
 				Metrics:    []assayv1alpha1.Metric{{Name: "latency", Unit: "s", Direction: assayv1alpha1.LowerIsBetter, Statistic: assayv1alpha1.StatisticValue}},
 			},
 			Arms: []assayv1alpha1.Arm{
-				{Name: "victim", Baseline: true, Parameters: values{"value": "0.001"}},
-				{Name: "hostile", Parameters: values{"value": "0.002", "attack": attack}},
+				{Name: "victim", Baseline: true, Parameters: values{"value": "0.00123"}},
+				{Name: "hostile", Parameters: values{"value": "0.00246", "attack": attack}},
 			},
 			Environment: &assayv1alpha1.Environment{OnViolation: assayv1alpha1.ViolationWarn},
 			Design:      assayv1alpha1.Design{Blocks: assayv1alpha1.Blocks{Min: 3, Max: 3}},
@@ -47,9 +47,9 @@ func TestAHostileCandidateChangesNothing(t *testing.T) {
 		t.Errorf("%d attempts of %d trials", len(all), planned)
 	}
 	for _, attempt := range all {
-		want := 0.001
+		want := 0.00123
 		if attempt["arm"] == "hostile" {
-			want = 0.002
+			want = 0.00246
 			said, _ := attempt["stderrTail"].(string)
 			if !strings.Contains(said, "refused") {
 				t.Errorf("attempt %v does not say what came of its attacks: %q", attempt["id"], said)
