@@ -11,6 +11,8 @@ use std::time::Duration;
 
 /// Every attack by its name. What it needs to know is in its target.
 pub const ALL: [(&str, Attack); 20] = [
+    // First: the attacks open descriptors of their own.
+    ("inherited", inherited),
     ("trace", trace),
     ("seize", seize),
     ("read-memory", read_memory),
@@ -19,7 +21,6 @@ pub const ALL: [(&str, Attack); 20] = [
     ("environment", environment),
     ("descriptors", descriptors),
     ("take-descriptor", take_descriptor),
-    ("inherited", inherited),
     ("connect", connect),
     ("rewrite", rewrite),
     ("replace", replace),
@@ -64,7 +65,7 @@ fn of_runner(file: &str) -> String {
     format!("/proc/{}/{file}", runner())
 }
 
-fn aim<'a>(at: Option<&'a Path>) -> io::Result<&'a Path> {
+fn aim(at: Option<&Path>) -> io::Result<&Path> {
     at.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
 }
 

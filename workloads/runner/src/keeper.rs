@@ -139,7 +139,7 @@ impl Keeper {
     pub(crate) fn end(&mut self, done: &Result<(), Stop>, signals: &Signals) {
         let word = match done {
             Ok(()) => json!({"done": true}),
-            Err(Stop::Signal(signal)) if signals.from_beside() => {
+            Err(Stop::Signal(signal)) if signals.sent_from_beside() => {
                 let signal = usage::signal_name(*signal);
                 json!({"failed": format!("a process beside the runner sent it {signal}")})
             }

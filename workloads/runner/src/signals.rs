@@ -46,7 +46,7 @@ impl Signals {
     }
 
     /// Whether that signal came from a process beside the runner, such as a trial.
-    pub(crate) fn from_beside(&self) -> bool {
+    pub(crate) fn sent_from_beside(&self) -> bool {
         self.stop.load(Ordering::SeqCst) & FROM_BESIDE != 0
     }
 
