@@ -56,7 +56,7 @@ func checkBuilds(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 				problems.add(field+".program", "the template has several roles, and which one's program is meant is not known: give the build an image")
 			}
 			if build.Image != "" && !imageReference.MatchString(build.Image) {
-				problems.add(field+".image", "%q is no image: write it as registry/name:tag or registry/name@sha256:…", build.Image)
+				problems.add(field+".image", "invalid image %q: write it as registry/name:tag or registry/name@sha256:…", build.Image)
 			}
 			same := assayv1alpha1.Build{Program: build.Program, Image: build.Image}
 			if other, ok := what[same]; ok {

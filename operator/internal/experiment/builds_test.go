@@ -17,7 +17,7 @@ func TestFreezeRefusesBuildsThatCannotTakeTurns(t *testing.T) {
 		"the same name":   {builds(a, assayv1alpha1.Build{Name: "a", Program: "/b"}), "spec.arms[1].builds[1].name", "is named twice"},
 		"the same file":   {builds(a, assayv1alpha1.Build{Name: "b", Program: "/a"}), "spec.arms[1].builds[1]", `builds "a" and "b" of arm "fused" are the same program`},
 		"nothing at all":  {builds(a, assayv1alpha1.Build{Name: "b"}), "spec.arms[1].builds[1]", "neither a program nor an image"},
-		"no image's name": {builds(a, assayv1alpha1.Build{Name: "b", Image: "-"}), "spec.arms[1].builds[1].image", "is no image"},
+		"no image's name": {builds(a, assayv1alpha1.Build{Name: "b", Image: "-"}), "spec.arms[1].builds[1].image", "invalid image"},
 		"blocks that leave one out": {
 			builds(a, b, c), "spec.design.blocks.min", `10 blocks and 3 builds of arm "fused": every build runs in as many blocks as the others, so use a multiple such as 12`,
 		},

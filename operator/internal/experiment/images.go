@@ -59,14 +59,14 @@ func checkImages(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 		}
 	}
 	if !imageReference.MatchString(template.Image) {
-		problems.add("template.image", "%q is no image: write it as registry/name:tag or registry/name@sha256:…", template.Image)
+		problems.add("template.image", "invalid image %q: write it as registry/name:tag or registry/name@sha256:…", template.Image)
 	}
 	if !hasImages(spec) {
 		return
 	}
 	for i, arm := range spec.Arms {
 		if arm.Image != "" && !imageReference.MatchString(arm.Image) {
-			problems.add(fmt.Sprintf("spec.arms[%d].image", i), "%q is no image: write it as registry/name:tag or registry/name@sha256:…", arm.Image)
+			problems.add(fmt.Sprintf("spec.arms[%d].image", i), "invalid image %q: write it as registry/name:tag or registry/name@sha256:…", arm.Image)
 		}
 	}
 	reported := map[string]bool{}

@@ -159,7 +159,7 @@ func TestImagesAreRefusedWhen(t *testing.T) {
 			func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				spec.Arms[1].Image = "{{workflow.name}}"
 			},
-			"spec.arms[1].image", "is no image",
+			"spec.arms[1].image", "invalid image",
 		},
 	}
 	for name, tc := range cases {
