@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -50,6 +51,7 @@ func slim(object any) (any, error) {
 	case *assayv1alpha1.BenchmarkRun:
 		// What a run asks for is read past the cache when it is its turn; here is what others must know of it.
 		object.Annotations = nil
+		experiment.DefaultRun(&object.Spec)
 		object.Spec = assayv1alpha1.BenchmarkRunSpec{
 			TemplateRef: object.Spec.TemplateRef, Placement: object.Spec.Placement, Suspend: object.Spec.Suspend, Cancel: object.Spec.Cancel,
 		}

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/plan"
 )
 
@@ -18,7 +19,9 @@ type latestRuns struct {
 	known map[client.ObjectKey]*assayv1alpha1.BenchmarkRun
 }
 
+// keep fills in a run's defaults and remembers it. Every run that a pass works on came through here.
 func (l *latestRuns) keep(run *assayv1alpha1.BenchmarkRun) {
+	experiment.DefaultRun(&run.Spec)
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if plan.Ended(run) && run.DeletionTimestamp.IsZero() {

@@ -12,6 +12,14 @@ import (
 // Default fills in what the API server fills in from the schema, for runs that never pass through one. A test compares the
 // two, so that they cannot drift apart.
 func Default(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
+	DefaultRun(spec)
+	defaultTemplate(template)
+}
+
+// DefaultRun fills in the fields of a run. The API server leaves those alone that are written as zero, and a Go client writes
+// some so that its author never set, such as a memory of "0" and a wallClock of "0s": whoever reads a run's spec from the API
+// server calls this before anything is decided by it.
+func DefaultRun(spec *assayv1alpha1.BenchmarkRunSpec) {
 	setDefault(&spec.Design.Blocks.Min, 10)
 	setDefault(&spec.Design.Blocks.Max, 30)
 	setDefault(&spec.Design.Order, assayv1alpha1.OrderABBA)
@@ -50,6 +58,9 @@ func Default(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Bench
 			setDefault(&spec.Report.Tables[i].Unit, "s")
 		}
 	}
+}
+
+func defaultTemplate(template *assayv1alpha1.BenchmarkTemplateSpec) {
 	setDefault(&template.Parity, assayv1alpha1.ParityRequired)
 	setDefault(&template.Output.Format, assayv1alpha1.AssayResult)
 	setDefault(&template.TrialTimeout.Duration, 5*time.Minute)

@@ -208,3 +208,25 @@ func TestAnEarlierRunsWorkflowIsNotTakenOver(t *testing.T) {
 		t.Errorf("finalizers are %v", w.get().Finalizers)
 	}
 }
+
+// A Go client writes a memory of "0" and a wallClock of "0s" where its author set neither, and the API server keeps what is
+// written: such a run is one with the defaults, also for an operator that comes later.
+func TestARunWithZerosThatItsClientWroteHasTheDefaults(t *testing.T) {
+	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Placement = assayv1alpha1.Placement{NodeSelector: spec.Placement.NodeSelector, Exclusive: assayv1alpha1.ExclusiveNode}
+		spec.Budget = assayv1alpha1.Budget{Trials: spec.Budget.Trials}
+	})
+	w.must(admin.Create(w.ctx, w.template))
+	w.create()
+	if written := w.get().Spec; !written.Placement.Memory.IsZero() || written.Budget.WallClock.Duration != 0 {
+		t.Fatalf("the run has memory %v and wallClock %v, want the zeros that this is about", &written.Placement.Memory, written.Budget.WallClock)
+	}
+	w.untilStarted()
+	operator.stop()
+	var err error
+	operator, err = startOperator()
+	w.must(err)
+	w.finish()
+	w.untilReleased(w.node("node-a"))
+	w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionTrue, assayv1alpha1.ReasonLedgerReady)
+}
