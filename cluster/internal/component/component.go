@@ -22,14 +22,15 @@ const (
 	ControllerManager = "kube-controller-manager"
 	Scheduler         = "kube-scheduler"
 	Proxy             = "kube-proxy"
+	Policies          = "network-policies"
 	Kubelet           = "kubelet"
 )
 
 // Names lists the components in the order they start.
-var Names = []string{Etcd, Containerd, APIServer, Forwarder, ControllerManager, Scheduler, Proxy, Kubelet}
+var Names = []string{Etcd, Containerd, APIServer, Forwarder, ControllerManager, Scheduler, Proxy, Policies, Kubelet}
 
 // Binaries are the compiled programs the control plane and the node need.
-var Binaries = []string{Etcd, APIServer, ControllerManager, Scheduler, Proxy, Kubelet, "kubectl"}
+var Binaries = []string{Etcd, APIServer, ControllerManager, Scheduler, Proxy, Policies, Kubelet, "kubectl"}
 
 // CNINetwork names the pod network in the CNI library's own records.
 const CNINetwork = "assay-pods"
@@ -65,6 +66,7 @@ func HealthURL(name string) string {
 		ControllerManager: "https://127.0.0.1:10257/healthz",
 		Scheduler:         "https://127.0.0.1:10259/healthz",
 		Proxy:             "http://127.0.0.1:10256/healthz",
+		Policies:          "http://" + policiesHealth + "/healthz",
 		Kubelet:           "http://127.0.0.1:10248/healthz",
 	}[name]
 }
@@ -86,7 +88,7 @@ type Certificates struct {
 func All(s Settings, certs Certificates) []Component {
 	all := []Component{
 		s.etcd(certs), s.containerd(), s.apiServer(certs), s.forwarder(), s.controllerManager(certs),
-		s.scheduler(), s.proxy(), s.kubelet(certs),
+		s.scheduler(), s.proxy(), s.policies(), s.kubelet(certs),
 	}
 	for i := range all {
 		c := &all[i]
@@ -195,6 +197,30 @@ func (s Settings) proxy() Component {
 	}
 }
 
+// policiesHealth is where the enforcer of network policies tells whether the kernel has the rules that the API asks for.
+const policiesHealth = "127.0.0.1:10260"
+
+func (s Settings) policies() Component {
+	return Component{Spec: process.Spec{Name: Policies, Env: s.OS.Env(process.SearchPath), Args: []string{
+		"--kubeconfig=" + s.kubeconfig(Policies),
+		"--health=" + policiesHealth,
+		"--socket=" + s.PoliciesSocket(),
+		"--nft=" + filepath.Join(s.OS.Bin(), "nft"),
+	}}}
+}
+
+// CNIPlugins maps the names of the pod network's plugins to the programs.
+func (s Settings) CNIPlugins() map[string]string {
+	plugins := map[string]string{Policies: s.Binary[Policies]}
+	for _, name := range []string{"bridge", "host-local", "loopback", "portmap"} {
+		plugins[name] = filepath.Join(s.OS.CNI(), name)
+	}
+	return plugins
+}
+
+// CNIBinDir is where containerd looks for the plugins.
+func (s Settings) CNIBinDir() string { return s.StatePath("cni", "bin") }
+
 func (s Settings) kubelet(certs Certificates) Component {
 	resolv := File{Path: s.StatePath("config", "resolv.conf"), Text: "# No name server: nothing in this cluster reaches beyond the machine.\n"}
 	file := File{Path: s.StatePath("config", "kubelet.yaml"), Text: fill(kubeletConfig, map[string]string{
@@ -217,7 +243,7 @@ func (s Settings) kubelet(certs Certificates) Component {
 
 func (s Settings) containerd() Component {
 	file := File{Path: s.StatePath("config", "containerd.toml"), Text: fill(containerdConfig, map[string]string{
-		"STATE": s.State, "SOCKET": s.ContainerdSocket(), "PAUSE": s.PauseImage, "CNI_BIN": s.OS.CNI(), "CNI_CONF": s.CNIConfDir(),
+		"STATE": s.State, "SOCKET": s.ContainerdSocket(), "PAUSE": s.PauseImage, "CNI_BIN": s.CNIBinDir(), "CNI_CONF": s.CNIConfDir(),
 		"RUNC": filepath.Join(s.OS.Bin(), "runc"), "RESTRICT_OOM": fmt.Sprint(s.RestrictOOM),
 	})}
 	return Component{
@@ -244,7 +270,7 @@ const ForwardCommand = "forward"
 func (s Settings) CNIConf() File {
 	return File{Path: filepath.Join(s.CNIConfDir(), "10-assay.conflist"), Text: fill(cniConfig, map[string]string{
 		"NETWORK": CNINetwork, "BRIDGE": config.BridgeName, "POD_CIDR": config.PodCIDR.String(), "GATEWAY": config.NodeIP.String(),
-		"DATA": s.StatePath("cni", "networks"),
+		"DATA": s.StatePath("cni", "networks"), "POLICIES": Policies, "POLICIES_SOCKET": s.PoliciesSocket(),
 	})}
 }
 

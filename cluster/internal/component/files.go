@@ -16,3 +16,6 @@ var cniConfig string
 
 //go:embed files/coredns.yaml
 var coreDNSManifest string
+
+//go:embed files/network-policies.yaml
+var policiesManifest string

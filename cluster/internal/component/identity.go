@@ -80,6 +80,7 @@ var users = []pki.Subject{
 	{Name: ControllerManager, User: "system:kube-controller-manager"},
 	{Name: Scheduler, User: "system:kube-scheduler"},
 	{Name: Proxy, User: "system:kube-proxy"},
+	{Name: Policies, User: policiesUser},
 	{Name: Kubelet, User: "system:node:" + config.NodeName, Groups: []string{"system:nodes"}},
 }
 
@@ -105,6 +106,14 @@ func (s Settings) writeKubeconfigs(certs Certificates) error {
 		}
 	}
 	return nil
+}
+
+// policiesUser is who enforces network policies: Kubernetes has no such user of its own, so PoliciesManifest gives it its rights.
+const policiesUser = "assay:" + Policies
+
+// PoliciesManifest lets the enforcer of network policies read what they follow from.
+func PoliciesManifest() string {
+	return fill(policiesManifest, map[string]string{"USER": policiesUser})
 }
 
 // CoreDNSManifest is cluster DNS, with the given image.

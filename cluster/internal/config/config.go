@@ -143,6 +143,9 @@ func (c Config) Kubeconfig() string { return c.StatePath("kubeconfig") }
 // ContainerdSocket is where our containerd listens.
 func (c Config) ContainerdSocket() string { return c.StatePath("run", "containerd.sock") }
 
+// PoliciesSocket is where the pod network asks whether a pod's rules are in the kernel.
+func (c Config) PoliciesSocket() string { return c.StatePath("run", "network-policies.sock") }
+
 // MountNamespace is where containerd and kubelet mount things. Both, the CNI library and containerd's shim have folders
 // that no setting moves; another runtime or kubelet of this machine uses the same ones, so ours must not see them.
 func (c Config) MountNamespace() mountns.Namespace {

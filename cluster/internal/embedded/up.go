@@ -177,18 +177,28 @@ func (u *upRun) controlPlane(ctx context.Context) error {
 	return tasks.Wait()
 }
 
-// node starts what makes this machine a node. Pods wait for the pod network, and that for Service translation:
-// a pod's first packet to a ClusterIP must not come before the rules that translate it.
+// node starts what makes this machine a node. Pods wait for the pod network, and that for Service translation and network
+// policies: a pod's first packet must not come before the rules that translate or drop it.
 func (u *upRun) node(ctx context.Context) error {
-	if _, alive, current := u.launcher.Running(u.parts[component.Proxy].Spec); !alive || !current {
-		if err := removeIfThere(u.settings.CNIConf().Path); err != nil {
-			return err
+	for _, name := range []string{component.Proxy, component.Policies} {
+		if _, alive, current := u.launcher.Running(u.parts[name].Spec); !alive || !current {
+			if err := removeIfThere(u.settings.CNIConf().Path); err != nil {
+				return err
+			}
 		}
 	}
+	network := newTasks(ctx)
+	network.Go(func(ctx context.Context) error { return u.start(ctx, component.Proxy, 60*time.Second) })
+	network.Go(func(ctx context.Context) error {
+		if err := u.apply(ctx, component.PoliciesManifest()); err != nil {
+			return err
+		}
+		return u.start(ctx, component.Policies, 60*time.Second)
+	})
 	tasks := newTasks(ctx)
 	tasks.Go(u.startKubelet)
-	tasks.Go(func(ctx context.Context) error {
-		if err := u.start(ctx, component.Proxy, 60*time.Second); err != nil {
+	tasks.Go(func(context.Context) error {
+		if err := errors.Join(network.Wait(), u.linkPlugins()); err != nil {
 			return err
 		}
 		return writeFile(u.settings.CNIConf())
@@ -330,6 +340,26 @@ func (u *upRun) clearStale(part component.Component) error {
 		// A process whose record was lost (a crash right after its start) holds the ports its successor needs.
 		return u.groupOf(part).Kill(10 * time.Second)
 	}
+}
+
+// linkPlugins puts the pod network's plugins into one folder: containerd looks into no more.
+func (u *upRun) linkPlugins() error {
+	if err := os.MkdirAll(u.settings.CNIBinDir(), 0o755); err != nil {
+		return err
+	}
+	for name, target := range u.settings.CNIPlugins() {
+		link := filepath.Join(u.settings.CNIBinDir(), name)
+		if err := removeIfThere(link + ".next"); err != nil {
+			return err
+		}
+		if err := os.Symlink(target, link+".next"); err != nil {
+			return err
+		}
+		if err := os.Rename(link+".next", link); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tasks runs functions side by side; the first error ends them all.

@@ -20,10 +20,11 @@ var packages = []string{
 	"containerd", "runc", "libseccomp2", "containernetworking-plugins",
 	"iptables", "libxtables12", "libip4tc2", "libip6tc2", "libnftnl11", "libmnl0",
 	"libnetfilter-conntrack3", "libnfnetlink0", "conntrack",
+	"nftables", "libnftables1", "libjansson4", "libgmp10", "libedit2", "libbsd0", "libmd0", "libtinfo6",
 }
 
 // layout changes when the unpacked tree's shape does.
-const layout = "1"
+const layout = "2"
 
 // Tree is the unpacked packages.
 type Tree struct{ Root string }
@@ -38,7 +39,7 @@ func (t Tree) CNI() string { return filepath.Join(t.Root, "usr/lib/cni") }
 func (t Tree) Env(path string) []string {
 	return []string{
 		"PATH=" + t.Bin() + ":" + path,
-		"LD_LIBRARY_PATH=" + filepath.Join(t.Root, "usr/lib/x86_64-linux-gnu"),
+		"LD_LIBRARY_PATH=" + filepath.Join(t.Root, "usr/lib/x86_64-linux-gnu") + ":" + filepath.Join(t.Root, "lib/x86_64-linux-gnu"),
 		"XTABLES_LIBDIR=" + filepath.Join(t.Root, "usr/lib/x86_64-linux-gnu/xtables"),
 	}
 }
@@ -46,7 +47,7 @@ func (t Tree) Env(path string) []string {
 // links are the names under which the tools are called, and where the packages keep them.
 var links = map[string]string{
 	"containerd": "usr/bin/containerd", "containerd-shim-runc-v2": "usr/bin/containerd-shim-runc-v2", "ctr": "usr/bin/ctr",
-	"runc": "usr/sbin/runc", "conntrack": "usr/sbin/conntrack",
+	"runc": "usr/sbin/runc", "conntrack": "usr/sbin/conntrack", "nft": "usr/sbin/nft",
 	"iptables": "usr/sbin/xtables-nft-multi", "iptables-save": "usr/sbin/xtables-nft-multi", "iptables-restore": "usr/sbin/xtables-nft-multi",
 	"ip6tables": "usr/sbin/xtables-nft-multi", "ip6tables-save": "usr/sbin/xtables-nft-multi", "ip6tables-restore": "usr/sbin/xtables-nft-multi",
 }

@@ -175,8 +175,8 @@ func missingFeatures(ctx context.Context, run execx.Runner) []string {
 		attrs.Name = "assay-try1"
 		note(netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: "assay-try2"}) == nil, "veth is missing (the pod network)")
 		_, err := os.Stat("/proc/sys/net/bridge/bridge-nf-call-iptables")
-		note(err == nil, "br_netfilter is missing (Services between pods)")
-		note(hasNFTables(), "nf_tables is missing (Services)")
+		note(err == nil, "br_netfilter is missing (Services between pods, network policies)")
+		note(hasNFTables(), "nf_tables is missing (Services, network policies)")
 		return nil
 	})
 	note(err == nil, fmt.Sprintf("network namespaces cannot be made (%v)", err))

@@ -66,6 +66,7 @@ func All() []Recipe {
 	}
 	all = append(all,
 		Recipe{Name: "pause", Dir: ".", Package: "./cmd/pause"},
+		Recipe{Name: "network-policies", Dir: ".", Package: "./cmd/network-policies"},
 		Recipe{Name: "coredns", Dir: "build/coredns", Module: "github.com/coredns/coredns", Package: "github.com/coredns/coredns"},
 	)
 	for _, name := range []string{"workflow-controller", "argoexec", "argo"} {
@@ -152,9 +153,11 @@ func (r Recipe) Key(source, goVersion string) (string, error) {
 	fmt.Fprintln(sum, format, r.Name, r.Package, r.Tags, r.LDFlags(version), r.Overlay, goVersion)
 	inputs := []string{filepath.Join(source, r.Dir, "go.mod"), filepath.Join(source, r.Dir, "go.sum")}
 	if r.Module == "" {
-		if inputs, err = goFiles(filepath.Join(source, r.Package)); err != nil {
+		own, err := goFiles(filepath.Join(source, r.Package))
+		if err != nil {
 			return "", fmt.Errorf("recipe %s: %w", r.Name, err)
 		}
+		inputs = append(inputs, own...)
 	}
 	for _, input := range inputs {
 		data, err := os.ReadFile(input)

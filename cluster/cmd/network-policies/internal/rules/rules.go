@@ -1,0 +1,288 @@
+// Package rules turns NetworkPolicies into packet filter rules: a pure function from what the API holds to nftables' own language.
+//
+// The semantics are those of https://kubernetes.io/docs/concepts/services-networking/network-policies/.
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Table is the table that the rules are in, and nothing else is.
+const Table = "assay-policies"
+
+// Pod is a pod with an address of its own.
+type Pod struct {
+	Namespace string
+	Labels    labels.Set
+	Ports     []corev1.ContainerPort
+	Address   netip.Addr
+}
+
+// World is what the rules follow from.
+type World struct {
+	Pods []Pod
+	// Namespaces maps names to labels.
+	Namespaces map[string]labels.Set
+	Policies   []*networkingv1.NetworkPolicy
+}
+
+// way is one of the two directions a policy speaks of.
+type way struct {
+	kind networkingv1.PolicyType
+	// own and other are how a packet's header names the pod and its peer.
+	own, other string
+}
+
+var ways = []way{
+	{networkingv1.PolicyTypeEgress, "saddr", "daddr"},
+	{networkingv1.PolicyTypeIngress, "daddr", "saddr"},
+}
+
+// rule is a rule of either direction.
+type rule struct {
+	peers []networkingv1.NetworkPolicyPeer
+	ports []networkingv1.NetworkPolicyPort
+}
+
+// Render returns the whole table as one transaction: the kernel has the old rules or the new ones, never a part.
+//
+// A pod that no policy selects has no rules. One that is selected has a chain for each direction, which returns what is allowed
+// and drops the rest. Packets of Services are seen after their translation, so a rule speaks of pods and real ports. What the
+// node itself sends is never judged, as the API wants it; what a pod sends to the node is, because the API server is there.
+func Render(w World) (string, error) {
+	pods := slices.SortedFunc(slices.Values(w.Pods), func(a, b Pod) int { return a.Address.Compare(b.Address) })
+	policies := slices.SortedFunc(slices.Values(w.Policies), func(a, b *networkingv1.NetworkPolicy) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	w.Pods, w.Policies = pods, policies
+
+	var chains, jumps strings.Builder
+	for _, direction := range ways {
+		var isolated []string
+		for _, pod := range pods {
+			lines, selected, err := w.allowed(direction, pod)
+			if err != nil {
+				return "", err
+			}
+			if !selected {
+				continue
+			}
+			chain := fmt.Sprintf("%s_%s", strings.ToLower(string(direction.kind)), pod.Address)
+			fmt.Fprintf(&chains, "\tchain %s {\n", chain)
+			for _, line := range lines {
+				fmt.Fprintf(&chains, "\t\t%s return\n", line)
+			}
+			chains.WriteString("\t\tcounter drop\n\t}\n")
+			isolated = append(isolated, fmt.Sprintf("%s : jump %s", pod.Address, chain))
+		}
+		if len(isolated) > 0 {
+			fmt.Fprintf(&jumps, "\t\tip %s vmap { %s }\n", direction.own, strings.Join(isolated, ", "))
+		}
+	}
+	return fmt.Sprintf(`add table inet %[1]s
+delete table inet %[1]s
+table inet %[1]s {
+%[2]s	chain policies {
+		ct state established,related accept
+%[3]s	}
+	chain forward {
+		type filter hook forward priority filter - 1; policy accept;
+		jump policies
+	}
+	chain input {
+		type filter hook input priority filter - 1; policy accept;
+		jump policies
+	}
+}
+`, Table, chains.String(), jumps.String()), nil
+}
+
+// allowed lists what a pod's policies allow in one direction. selected is false if none speaks of it.
+func (w World) allowed(direction way, pod Pod) (lines []string, selected bool, err error) {
+	// A pod always reaches itself, also through a Service.
+	lines = []string{fmt.Sprintf("ip %s %s", direction.other, pod.Address)}
+	for _, policy := range w.Policies {
+		if policy.Namespace != pod.Namespace || !slices.Contains(policy.Spec.PolicyTypes, direction.kind) {
+			continue
+		}
+		matches, err := matcher(&policy.Spec.PodSelector)
+		if err != nil {
+			return nil, false, fmt.Errorf("NetworkPolicy %s/%s: podSelector: %w", policy.Namespace, policy.Name, err)
+		}
+		if !matches(pod.Labels) {
+			continue
+		}
+		selected = true
+		for _, rule := range rulesOf(policy, direction.kind) {
+			more, err := w.lines(direction, pod, policy.Namespace, rule)
+			if err != nil {
+				return nil, false, fmt.Errorf("NetworkPolicy %s/%s: %w", policy.Namespace, policy.Name, err)
+			}
+			lines = append(lines, more...)
+		}
+	}
+	return distinct(lines), selected, nil
+}
+
+func rulesOf(policy *networkingv1.NetworkPolicy, kind networkingv1.PolicyType) []rule {
+	var out []rule
+	if kind == networkingv1.PolicyTypeEgress {
+		for _, r := range policy.Spec.Egress {
+			out = append(out, rule{r.To, r.Ports})
+		}
+		return out
+	}
+	for _, r := range policy.Spec.Ingress {
+		out = append(out, rule{r.From, r.Ports})
+	}
+	return out
+}
+
+// end is a set of addresses on the other side: how to match it, and the pods in it, whose ports have names.
+type end struct {
+	match string
+	pods  []Pod
+}
+
+// lines is what one rule allows: each of its peers with each of its ports.
+func (w World) lines(direction way, pod Pod, namespace string, r rule) ([]string, error) {
+	ends := []end{{pods: w.Pods}} // no peer named: everybody
+	if len(r.peers) > 0 {
+		ends = nil
+	}
+	for _, peer := range r.peers {
+		found, ok, err := w.end(direction, namespace, peer)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			ends = append(ends, found)
+		}
+	}
+	var lines []string
+	for _, end := range ends {
+		if len(r.ports) == 0 {
+			lines = append(lines, cmp.Or(end.match, "meta nfproto ipv4"))
+		}
+		for _, port := range r.ports {
+			if port.Port == nil || port.Port.Type == intstr.Int {
+				lines = append(lines, join(end.match, numbered(port)))
+				continue
+			}
+			// A name is looked up where the connection goes to.
+			if direction.kind == networkingv1.PolicyTypeIngress {
+				lines = append(lines, named(end.match, port, pod)...)
+				continue
+			}
+			for _, target := range end.pods {
+				lines = append(lines, named("ip daddr "+target.Address.String(), port, target)...)
+			}
+		}
+	}
+	return lines, nil
+}
+
+// end finds a peer's addresses. ok is false if it has none at present.
+func (w World) end(direction way, namespace string, peer networkingv1.NetworkPolicyPeer) (found end, ok bool, err error) {
+	header := "ip " + direction.other + " "
+	if peer.IPBlock != nil {
+		block, err := netip.ParsePrefix(peer.IPBlock.CIDR)
+		if err != nil {
+			return end{}, false, fmt.Errorf("ipBlock: %w", err)
+		}
+		if !block.Addr().Is4() {
+			return end{}, false, nil // nothing in this cluster has such an address
+		}
+		match := header + block.Masked().String()
+		if len(peer.IPBlock.Except) > 0 {
+			match += " " + header + "!= { " + strings.Join(peer.IPBlock.Except, ", ") + " }"
+		}
+		return end{match: match}, true, nil
+	}
+	inNamespace := func(name string) bool { return name == namespace }
+	if peer.NamespaceSelector != nil {
+		matches, err := matcher(peer.NamespaceSelector)
+		if err != nil {
+			return end{}, false, fmt.Errorf("namespaceSelector: %w", err)
+		}
+		inNamespace = func(name string) bool { return matches(w.Namespaces[name]) }
+	}
+	matches := func(labels.Set) bool { return true }
+	if peer.PodSelector != nil {
+		if matches, err = matcher(peer.PodSelector); err != nil {
+			return end{}, false, fmt.Errorf("podSelector: %w", err)
+		}
+	}
+	var addresses []string
+	for _, pod := range w.Pods {
+		if inNamespace(pod.Namespace) && matches(pod.Labels) {
+			found.pods = append(found.pods, pod)
+			addresses = append(addresses, pod.Address.String())
+		}
+	}
+	found.match = header + "{ " + strings.Join(addresses, ", ") + " }"
+	return found, len(addresses) > 0, nil
+}
+
+func matcher(selector *metav1.LabelSelector) (func(labels.Set) bool, error) {
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return nil, err
+	}
+	return func(set labels.Set) bool { return parsed.Matches(set) }, nil
+}
+
+// protocol is what a port is of if it says nothing: TCP.
+func protocol(given *corev1.Protocol) corev1.Protocol {
+	if given == nil {
+		return corev1.ProtocolTCP
+	}
+	return *given
+}
+
+func numbered(port networkingv1.NetworkPolicyPort) string {
+	name := strings.ToLower(string(protocol(port.Protocol)))
+	switch {
+	case port.Port == nil:
+		return "meta l4proto " + name
+	case port.EndPort != nil:
+		return fmt.Sprintf("%s dport %d-%d", name, port.Port.IntVal, *port.EndPort)
+	}
+	return fmt.Sprintf("%s dport %d", name, port.Port.IntVal)
+}
+
+// named lists the ports that a pod gives this name.
+func named(match string, port networkingv1.NetworkPolicyPort, pod Pod) []string {
+	var lines []string
+	for _, candidate := range pod.Ports {
+		kind := cmp.Or(candidate.Protocol, corev1.ProtocolTCP)
+		if candidate.Name == port.Port.StrVal && kind == protocol(port.Protocol) {
+			lines = append(lines, join(match, fmt.Sprintf("%s dport %d", strings.ToLower(string(kind)), candidate.ContainerPort)))
+		}
+	}
+	return lines
+}
+
+func join(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), " ")
+}
+
+// distinct drops repetitions and keeps the order.
+func distinct(lines []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(lines, func(line string) bool {
+		again := seen[line]
+		seen[line] = true
+		return again
+	})
+}
