@@ -67,7 +67,7 @@ func TestClusterLivesAndLeavesNoTrace(t *testing.T) {
 	m.checkProbes()
 
 	t.Log("story: some components are killed, and `up` brings back what is missing while the pods go on")
-	for _, name := range []string{"etcd", "containerd", "kubelet", "kube-proxy", "forwarder"} {
+	for _, name := range []string{"etcd", "containerd", "kubelet", "kube-proxy", "network-policies", "forwarder"} {
 		m.kill(name)
 	}
 	m.cluster("up")
@@ -153,8 +153,8 @@ func (m *machine) pids() map[string]int {
 			pids[fields[0]] = pid
 		}
 	}
-	if len(pids) != 8 {
-		m.Fatalf("want 8 components with a process, got %v", pids)
+	if len(pids) != 9 {
+		m.Fatalf("want 9 components with a process, got %v", pids)
 	}
 	return pids
 }
@@ -175,11 +175,16 @@ func (m *machine) kill(name string) {
 	}
 }
 
-func (m *machine) startProbes() {
+func (m *machine) loadProbe() {
 	m.Helper()
 	archive := m.cluster("images", "add", "--name", probeImage, "--file", "/probe="+filepath.Join(filepath.Dir(m.binary), "probe"),
 		"--entrypoint", "/probe", "--user", "65532")
 	m.cluster("load", strings.TrimSpace(archive))
+}
+
+func (m *machine) startProbes() {
+	m.Helper()
+	m.loadProbe()
 	m.kubectlRun("apply", "-f", "testdata/probes.yaml")
 	m.kubectlRun("wait", "--for=condition=Ready", "pod/pinned", "pod/asker", "--timeout=60s")
 }

@@ -1,9 +1,10 @@
-// Command probe is the workload of the cluster's own test: it tells its CPUs, serves over HTTP and asks over HTTP.
+// Command probe is the workload of the cluster's own test: it tells its CPUs, serves over HTTP, asks over HTTP and connects.
 package main
 
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -43,6 +44,13 @@ func run(args []string) error {
 		defer response.Body.Close()
 		_, err = io.Copy(os.Stdout, response.Body)
 		return err
+	case len(args) == 2 && args[0] == "connect":
+		conn, err := net.DialTimeout("tcp", args[1], 3*time.Second)
+		if err != nil {
+			return err
+		}
+		fmt.Println("connected")
+		return conn.Close()
 	}
-	return fmt.Errorf("arguments %q: use cpus, serve ADDRESS or get URL", args)
+	return fmt.Errorf("arguments %q: use cpus, serve ADDRESS, get URL or connect ADDRESS", args)
 }
