@@ -1,6 +1,6 @@
 // Package test runs the embedded cluster for real: start, use, crash, recover, tear down, and look for traces.
 //
-// It needs root and everything compiled, takes two minutes, and runs only with ASSAY_CLUSTER_E2E=1. It uses its own state
+// It needs root and everything compiled, takes four minutes, and runs only with ASSAY_CLUSTER_E2E=1. It uses its own state
 // folder, name and port, so that it goes beside a cluster that is up.
 package test
 

@@ -32,7 +32,9 @@ func TestClusterEnforcesNetworkPolicies(t *testing.T) {
 	m.kubectlRun("wait", "--for=condition=Ready", "pod", "--all", "-n", "here", "--timeout=60s")
 	m.kubectlRun("wait", "--for=condition=Ready", "pod", "--all", "-n", "there", "--timeout=60s")
 
-	address := map[string]string{"outside": outside + ":8080", "metadata": metadata + ":8080", "API server": "10.202.0.1:443", "node": "10.201.0.1:6443"}
+	address := map[string]string{
+		"outside": outside + ":8080", "metadata": metadata + ":8080", "API server": "10.202.0.1:443", "node": "10.201.0.1:6443",
+	}
 	for name, namespace := range map[string]string{"isolated": "here", "friend": "here", "free": "here", "other": "there"} {
 		address[name] = m.kubectlRun("get", "pod", name, "-n", namespace, "-o", "jsonpath={.status.podIP}") + ":8080"
 	}
@@ -75,7 +77,8 @@ func TestClusterEnforcesNetworkPolicies(t *testing.T) {
 		t.Errorf("status says %q, %v", line(out, "network-policies"), err)
 	}
 	m.create("late", "isolated", address["friend"])
-	m.eventually(60*time.Second, "network policies: ", m.kubectl, "get", "events", "-n", "here", "--field-selector", "involvedObject.name=late")
+	m.eventually(60*time.Second, "network policies: ", m.kubectl, "get", "events", "-n", "here",
+		"--field-selector", "involvedObject.name=late")
 	m.cluster("up")
 	m.eventually(60*time.Second, "Succeeded", m.kubectl, "get", "pod", "late", "-n", "here", "-o", "jsonpath={.status.phase}")
 	story()
@@ -199,5 +202,6 @@ func (m *machine) cost(name string) string {
 		m.Fatal(err)
 	}
 	fields := strings.Fields(string(stat))
-	return fmt.Sprintf("%s, %s and %s ticks of user and system time", strings.Join(strings.Fields(line(string(status), "VmHWM:")), " "), fields[13], fields[14])
+	memory := strings.Join(strings.Fields(line(string(status), "VmHWM:")), " ")
+	return fmt.Sprintf("%s, %s and %s ticks of user and system time", memory, fields[13], fields[14])
 }

@@ -78,7 +78,8 @@ func loadProbe(t *testing.T) string {
 	program := filepath.Join(t.TempDir(), "probe")
 	t.Setenv("CGO_ENABLED", "0")
 	command(t, "go", "build", "-C", "cluster", "-trimpath", "-o", program, "./test/probe")
-	archive := command(t, "bin/cluster", "images", "add", "--name", probeImage, "--file", "/probe="+program, "--entrypoint", "/probe", "--user", "65532")
+	archive := command(t, "bin/cluster", "images", "add", "--name", probeImage,
+		"--file", "/probe="+program, "--entrypoint", "/probe", "--user", "65532")
 	command(t, "bin/cluster", "load", strings.TrimSpace(archive))
 	return program
 }
@@ -122,7 +123,9 @@ func probe(t *testing.T, in, name string, labels map[string]string) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: name, Labels: map[string]string{"probe": name}},
 		Spec: corev1.PodSpec{
 			AutomountServiceAccountToken: ptr.To(false), TerminationGracePeriodSeconds: ptr.To[int64](1),
-			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
 			Containers: []corev1.Container{{
 				Name: "probe", Image: probeImage, Args: []string{"serve", ":8080"}, ImagePullPolicy: corev1.PullIfNotPresent,
 				Ports: []corev1.ContainerPort{{Name: "web", ContainerPort: 8080}},

@@ -75,6 +75,9 @@ func TestNothingIsLeftToFillIn(t *testing.T) {
 	if text := CoreDNSManifest("registry.k8s.io/coredns/coredns:v1"); strings.Contains(text, "{{") || !strings.Contains(text, config.DNSServiceIP.String()) {
 		t.Error("cluster DNS:", text)
 	}
+	if text := PoliciesManifest(); strings.Contains(text, "{{") || !strings.Contains(text, policiesUser) {
+		t.Error("rights of who enforces network policies:", text)
+	}
 	if !json.Valid([]byte(s.CNIConf().Text)) {
 		t.Error("pod network:", s.CNIConf().Text)
 	}
@@ -108,6 +111,26 @@ func TestKubeletKeepsWholeCPUsAndImages(t *testing.T) {
 	for _, want := range []string{"cpuManagerPolicy: static", "kubeReserved: {cpu: 200m}", "cgroupDriver: cgroupfs", "imageGCHighThresholdPercent: 100", `cgroupRoot: "/assay-cluster"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+func TestNoPodStartsBeforeItsPolicies(t *testing.T) {
+	s := settings(t)
+	var network struct {
+		Plugins []struct{ Type, Socket string }
+	}
+	if err := json.Unmarshal([]byte(s.CNIConf().Text), &network); err != nil {
+		t.Fatal(err)
+	}
+	// The last one sees the address that the first one gave, and a pod starts when it has answered.
+	last := network.Plugins[len(network.Plugins)-1]
+	if args := all(t, s)[Policies].Args; last.Type != Policies || !slices.Contains(args, "--socket="+last.Socket) {
+		t.Errorf("the last plugin is %+v, and who enforces is started with %q", last, args)
+	}
+	for _, plugin := range network.Plugins {
+		if s.CNIPlugins()[plugin.Type] == "" {
+			t.Errorf("the plugin %s is nowhere", plugin.Type)
 		}
 	}
 }

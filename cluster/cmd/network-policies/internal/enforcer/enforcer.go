@@ -50,13 +50,15 @@ var errStarting = errors.New("no rules yet: waiting for the API server")
 func New(client kubernetes.Interface, apply func(context.Context, string) error) (*Enforcer, error) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(slim))
 	e := &Enforcer{
-		Apply: apply, factory: factory, changed: make(chan struct{}, 1), listed: make(chan struct{}), addresses: map[types.UID]netip.Addr{}, state: errStarting,
+		Apply: apply, factory: factory, state: errStarting,
+		changed: make(chan struct{}, 1), listed: make(chan struct{}), addresses: map[types.UID]netip.Addr{},
 		pods:       factory.Core().V1().Pods().Lister(),
 		namespaces: factory.Core().V1().Namespaces().Lister(),
 		policies:   factory.Networking().V1().NetworkPolicies().Lister(),
 	}
 	for _, informer := range []cache.SharedIndexInformer{
-		factory.Core().V1().Pods().Informer(), factory.Core().V1().Namespaces().Informer(), factory.Networking().V1().NetworkPolicies().Informer(),
+		factory.Core().V1().Pods().Informer(), factory.Core().V1().Namespaces().Informer(),
+		factory.Networking().V1().NetworkPolicies().Informer(),
 	} {
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { e.notice() }, UpdateFunc: func(any, any) { e.notice() }, DeleteFunc: func(any) { e.notice() },

@@ -118,7 +118,8 @@ func TestAPodStartsWithItsRulesInTheKernel(t *testing.T) {
 	server.Start()
 	defer server.Close()
 
-	stdin := `{"type": "network-policies", "socket": "` + socket + `", "prevResult": {"cniVersion": "0.4.0", "ips": [{"version": "4", "address": "10.0.0.6/24"}]}}`
+	stdin := `{"type": "network-policies", "socket": "` + socket +
+		`", "prevResult": {"cniVersion": "0.4.0", "ips": [{"version": "4", "address": "10.0.0.6/24"}]}}`
 	add := func() ([]byte, error) {
 		return plugin.Run(t.Context(), "ADD", "IgnoreUnknown=1;K8S_POD_NAMESPACE=runs;K8S_POD_NAME=a;K8S_POD_UID=2", strings.NewReader(stdin))
 	}

@@ -70,9 +70,10 @@ func add(ctx context.Context, arguments string, stdin io.Reader) ([]byte, error)
 }
 
 func expect(ctx context.Context, socket string, values url.Values) error {
-	client := http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	}}}
+	}
+	client := http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{DialContext: dial}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://enforcer/expect?"+values.Encode(), nil)
 	if err != nil {
 		return err

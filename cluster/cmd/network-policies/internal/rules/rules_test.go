@@ -23,7 +23,8 @@ func town() World {
 	return World{
 		Pods: []Pod{
 			pod("runs", "10.0.0.9", "neighbour"),
-			pod("runs", "10.0.0.5", "run", corev1.ContainerPort{Name: "metrics", ContainerPort: 9100}, corev1.ContainerPort{Name: "metrics", ContainerPort: 53, Protocol: "UDP"}),
+			pod("runs", "10.0.0.5", "run", corev1.ContainerPort{Name: "metrics", ContainerPort: 9100},
+				corev1.ContainerPort{Name: "metrics", ContainerPort: 53, Protocol: "UDP"}),
 			pod("system", "10.0.0.7", "store", corev1.ContainerPort{Name: "s3", ContainerPort: 9000}),
 			pod("system", "10.0.0.8", "operator", corev1.ContainerPort{Name: "metrics", ContainerPort: 8443}),
 		},
@@ -61,10 +62,19 @@ func TestRules(t *testing.T) {
 		chain    string
 		want     []string
 	}{
-		"who is not selected has no rules":                 {[]string{"podSelector: {matchLabels: {app: nobody}}\npolicyTypes: [Egress]"}, "egress_10.0.0.5", nil},
-		"a direction that no policy speaks of is open":     {[]string{run + "policyTypes: [Egress]"}, "ingress_10.0.0.5", nil},
-		"who is selected and allowed nothing has itself":   {[]string{run + "policyTypes: [Egress]"}, "egress_10.0.0.5", []string{"ip daddr 10.0.0.5 return", "counter drop"}},
-		"another namespace's pods of the label are theirs": {[]string{"podSelector: {}\npolicyTypes: [Egress]"}, "egress_10.0.0.7", nil},
+		"who is not selected has no rules": {
+			[]string{"podSelector: {matchLabels: {app: nobody}}\npolicyTypes: [Egress]"}, "egress_10.0.0.5",
+			nil,
+		},
+		"a direction that no policy speaks of is open": {[]string{run + "policyTypes: [Egress]"}, "ingress_10.0.0.5", nil},
+		"who is selected and allowed nothing has itself": {
+			[]string{run + "policyTypes: [Egress]"}, "egress_10.0.0.5",
+			[]string{"ip daddr 10.0.0.5 return", "counter drop"},
+		},
+		"another namespace's pods of the label are theirs": {
+			[]string{"podSelector: {}\npolicyTypes: [Egress]"}, "egress_10.0.0.7",
+			nil,
+		},
 		"an empty rule allows everything": {
 			[]string{run + "policyTypes: [Ingress]\ningress: [{}]"}, "ingress_10.0.0.5",
 			[]string{"ip saddr 10.0.0.5 return", "meta nfproto ipv4 return", "counter drop"},
@@ -74,7 +84,9 @@ func TestRules(t *testing.T) {
 			[]string{"ip saddr 10.0.0.5 return", "ip saddr { 10.0.0.5, 10.0.0.9 } return", "counter drop"},
 		},
 		"pods of a namespace, both selectors in one peer": {
-			[]string{run + "policyTypes: [Egress]\negress: [{to: [{namespaceSelector: {matchLabels: {name: system}}, podSelector: {matchLabels: {app: store}}}], ports: [{port: 9000}]}]"},
+			[]string{run + "policyTypes: [Egress]\n" +
+				"egress: [{to: [{namespaceSelector: {matchLabels: {name: system}}, podSelector: {matchLabels: {app: store}}}]," +
+				" ports: [{port: 9000}]}]"},
 			"egress_10.0.0.5",
 			[]string{"ip daddr 10.0.0.5 return", "ip daddr { 10.0.0.7 } tcp dport 9000 return", "counter drop"},
 		},
@@ -83,18 +95,22 @@ func TestRules(t *testing.T) {
 			[]string{"ip daddr 10.0.0.5 return", "counter drop"},
 		},
 		"anywhere but to some addresses": {
-			[]string{run + "policyTypes: [Egress]\negress: [{to: [{ipBlock: {cidr: 0.0.0.0/0, except: [169.254.169.254/32, 168.63.129.16/32]}}], ports: [{port: 443}]}]"},
+			[]string{run + "policyTypes: [Egress]\n" +
+				"egress: [{to: [{ipBlock: {cidr: 0.0.0.0/0, except: [169.254.169.254/32, 168.63.129.16/32]}}], ports: [{port: 443}]}]"},
 			"egress_10.0.0.5",
-			[]string{"ip daddr 10.0.0.5 return", "ip daddr 0.0.0.0/0 ip daddr != { 169.254.169.254/32, 168.63.129.16/32 } tcp dport 443 return", "counter drop"},
+			[]string{"ip daddr 10.0.0.5 return",
+				"ip daddr 0.0.0.0/0 ip daddr != { 169.254.169.254/32, 168.63.129.16/32 } tcp dport 443 return", "counter drop"},
 		},
 		"IPv6 blocks match nothing here": {
 			[]string{run + "policyTypes: [Egress]\negress: [{to: [{ipBlock: {cidr: '::/0'}}]}]"}, "egress_10.0.0.5",
 			[]string{"ip daddr 10.0.0.5 return", "counter drop"},
 		},
 		"ports: both protocols of one number, a range, a protocol alone": {
-			[]string{run + "policyTypes: [Egress]\negress: [{ports: [{port: 53, protocol: UDP}, {port: 53}, {port: 8000, endPort: 8010}, {protocol: SCTP}]}]"},
+			[]string{run + "policyTypes: [Egress]\n" +
+				"egress: [{ports: [{port: 53, protocol: UDP}, {port: 53}, {port: 8000, endPort: 8010}, {protocol: SCTP}]}]"},
 			"egress_10.0.0.5",
-			[]string{"ip daddr 10.0.0.5 return", "udp dport 53 return", "tcp dport 53 return", "tcp dport 8000-8010 return", "meta l4proto sctp return", "counter drop"},
+			[]string{"ip daddr 10.0.0.5 return",
+				"udp dport 53 return", "tcp dport 53 return", "tcp dport 8000-8010 return", "meta l4proto sctp return", "counter drop"},
 		},
 		"a named port coming in is the pod's own, of the protocol": {
 			[]string{run + "policyTypes: [Ingress]\ningress: [{ports: [{port: metrics}]}]"}, "ingress_10.0.0.5",
@@ -102,10 +118,12 @@ func TestRules(t *testing.T) {
 		},
 		"a named port going out is each peer's own": {
 			[]string{run + "policyTypes: [Egress]\negress: [{to: [{namespaceSelector: {}}], ports: [{port: metrics}]}]"}, "egress_10.0.0.5",
-			[]string{"ip daddr 10.0.0.5 return", "ip daddr 10.0.0.5 tcp dport 9100 return", "ip daddr 10.0.0.8 tcp dport 8443 return", "counter drop"},
+			[]string{"ip daddr 10.0.0.5 return",
+				"ip daddr 10.0.0.5 tcp dport 9100 return", "ip daddr 10.0.0.8 tcp dport 8443 return", "counter drop"},
 		},
 		"policies add up": {
-			[]string{run + "policyTypes: [Egress]\negress: [{ports: [{port: 53}]}]", "podSelector: {}\npolicyTypes: [Egress]\negress: [{ports: [{port: 80}]}]"},
+			[]string{run + "policyTypes: [Egress]\n" +
+				"egress: [{ports: [{port: 53}]}]", "podSelector: {}\npolicyTypes: [Egress]\negress: [{ports: [{port: 80}]}]"},
 			"egress_10.0.0.5",
 			[]string{"ip daddr 10.0.0.5 return", "tcp dport 53 return", "tcp dport 80 return", "counter drop"},
 		},
@@ -132,7 +150,10 @@ func TestRules(t *testing.T) {
 
 func TestTheOrderOfTheWorldDoesNotMatter(t *testing.T) {
 	world := town()
-	for _, text := range []string{"podSelector: {}\npolicyTypes: [Egress, Ingress]", "podSelector: {}\npolicyTypes: [Egress]\negress: [{to: [{podSelector: {}}]}]"} {
+	for _, text := range []string{
+		"podSelector: {}\npolicyTypes: [Egress, Ingress]",
+		"podSelector: {}\npolicyTypes: [Egress]\negress: [{to: [{podSelector: {}}]}]",
+	} {
 		world.Policies = append(world.Policies, policy(t, text))
 		world.Policies[len(world.Policies)-1].Name += text[len(text)-3:]
 	}
@@ -158,7 +179,8 @@ func TestTheOrderOfTheWorldDoesNotMatter(t *testing.T) {
 
 func TestASelectorThatCannotBeReadIsNoEmptyOne(t *testing.T) {
 	world := town()
-	world.Policies = []*networkingv1.NetworkPolicy{policy(t, "podSelector: {matchExpressions: [{key: app, operator: Like}]}\npolicyTypes: [Egress]")}
+	unreadable := policy(t, "podSelector: {matchExpressions: [{key: app, operator: Like}]}\npolicyTypes: [Egress]")
+	world.Policies = []*networkingv1.NetworkPolicy{unreadable}
 	if text, err := Render(world); err == nil || !strings.Contains(err.Error(), "NetworkPolicy runs/x: podSelector") {
 		t.Errorf("want an error that names the policy, got %v and\n%s", err, text)
 	}
@@ -175,7 +197,8 @@ func TestTheKernelTakesTheRules(t *testing.T) {
 policyTypes: [Egress, Ingress]
 ingress: [{}, {from: [{podSelector: {}}], ports: [{port: metrics}]}]
 egress:
-- {to: [{ipBlock: {cidr: 0.0.0.0/0, except: [169.254.169.254/32, 10.0.0.0/8]}}], ports: [{port: 1, endPort: 9}, {protocol: SCTP}, {protocol: UDP, port: 53}]}
+- to: [{ipBlock: {cidr: 0.0.0.0/0, except: [169.254.169.254/32, 10.0.0.0/8]}}]
+  ports: [{port: 1, endPort: 9}, {protocol: SCTP}, {protocol: UDP, port: 53}]
 - {to: [{namespaceSelector: {}}], ports: [{port: metrics}]}`)}
 	world.Policies[0].Spec.Egress[0].Ports[0].Protocol = ptr.To(corev1.ProtocolTCP)
 	text, err := Render(world)
