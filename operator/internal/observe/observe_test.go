@@ -157,21 +157,6 @@ func TestTheNewestWorkflowIsKnownWithoutTheLedger(t *testing.T) {
 	}
 }
 
-func TestTrialsAreCountedOnce(t *testing.T) {
-	trials, blocks := countTrials([]string{
-		"attempts/w000-b0000/pod-1/w000-b0000-s00000.json",
-		"attempts/w000-b0000/pod-1/w000-b0000-s00001.json",
-		"attempts/w000-b0000/pod-2/w000-b0000-s00001.json",
-		"attempts/w001-b0008/pod-3/w001-b0008-s00000.json",
-		"attempts/w001-b0008/pod-3/stray.txt",
-		"attempts/w001-b0009/pod-4/w001-b0009-s00000.json",
-		"attempts/w001-b0009/pod-5/w001-b0009-s00001.json",
-	}, &record.Wave{Wave: 1, Blocks: []record.Block{{ID: "w001-b0008", Order: []int{0}}, {ID: "w001-b0009", Order: []int{0, 1}}}})
-	if trials != 5 || blocks != 1 {
-		t.Errorf("%d trials and %d blocks of wave 1, want 5 and 1: no execution of the second block ran to its end", trials, blocks)
-	}
-}
-
 func TestProblems(t *testing.T) {
 	cases := map[string]struct {
 		err  error

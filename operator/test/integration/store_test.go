@@ -64,3 +64,10 @@ func (s *flakyStore) List(ctx context.Context, prefix string) ([]string, error) 
 	}
 	return s.Store.List(ctx, prefix)
 }
+
+func (s *flakyStore) Page(ctx context.Context, prefix, after string) ([]string, bool, error) {
+	if err := s.fault(prefix); err != nil {
+		return nil, false, err
+	}
+	return s.Store.Page(ctx, prefix, after)
+}
