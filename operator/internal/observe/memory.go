@@ -68,6 +68,10 @@ func (m *memory) take(run types.UID, nodes []string) {
 		m.taken = map[types.UID][]string{}
 	}
 	m.taken[run] = nodes
+	for _, node := range nodes {
+		// The cache may still have the version before.
+		delete(m.leases, node)
+	}
 }
 
 func (m *memory) takenBy(run types.UID) []string {
