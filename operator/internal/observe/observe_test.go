@@ -77,9 +77,9 @@ func TestPods(t *testing.T) {
 			},
 			plan.PodState{Alive: 2, Unschedulable: "first"},
 		},
-		"a pod that is being deleted is alive and has no problems": {
+		"a pod that is being deleted is alive and has no problems but that it is there": {
 			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1", "ErrImagePull"), func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) })},
-			plan.PodState{Alive: 1},
+			plan.PodState{Alive: 1, Ending: &plan.EndingPod{Name: "a", By: noon}},
 		},
 	}
 	for name, tc := range cases {

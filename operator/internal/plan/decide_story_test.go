@@ -422,6 +422,16 @@ func TestStories(t *testing.T) {
 			w.after(10*time.Second).happens("one pod is gone", func() { w.Pods.Alive = 1 })
 			w.after(10*time.Second).happens("the other too", func() { w.Pods.Alive = 0 })
 		},
+		"a run that is deleted while the node of its pod is away": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).happens("the run is deleted", func() {
+				w.Pods = PodState{Alive: 1, Ending: &EndingPod{Name: "scan-w000-block-1", Node: "node-a", By: w.now.Add(2 * time.Minute)}}
+				w.Run.DeletionTimestamp = ptr.To(metav1.NewTime(w.now))
+			})
+			w.Wave = nil
+			w.after(4*time.Minute).happens("its time to end is long over", func() {})
+			w.after(time.Hour).happens("somebody deletes the pod by force", func() { w.Pods = PodState{} })
+		},
 		"a run that goes away by itself": func(w *world) {
 			w.Run.Spec.TTLSecondsAfterFinished = ptr.To[int32](3600)
 			w.happens("the run is created", func() {})
