@@ -29,8 +29,13 @@ import (
 	"assay.dev/assay/operator/internal/workflow"
 )
 
-// ledgerTimeout bounds one operation of the object store, so that a store that hangs holds up a pass and not the operator.
-const ledgerTimeout = 10 * time.Second
+// storePatience leaves one of those who look at runs to runs that need no store: leases are renewed, runs cancelled and deleted while
+// it hangs.
+func storePatience() ledger.Patience {
+	return ledger.Patience{
+		Operation: 10 * time.Second, Most: controller.ConcurrentRuns - 1, Turn: time.Second, Again: ledgerRetry, Clock: clock.RealClock{},
+	}
+}
 
 // ledgerRetry is how soon a run looks again at a store that did not answer.
 const ledgerRetry = 10 * time.Second
@@ -80,10 +85,11 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return err
 	}
-	store, err := ledger.Open(ctx, options.ledger, ledger.Options{Timeout: ledgerTimeout, CredentialsDir: options.credentialsDir, CAFile: options.caFile})
+	opened, err := ledger.Open(ctx, options.ledger, ledger.Options{CredentialsDir: options.credentialsDir, CAFile: options.caFile})
 	if err != nil {
 		return fmt.Errorf("--ledger: %w", err)
 	}
+	store := ledger.Guard(opened, storePatience())
 	counts, err := options.metrics()
 	if err != nil {
 		return err

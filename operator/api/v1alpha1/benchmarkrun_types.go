@@ -978,6 +978,7 @@ const (
 	ReasonWaitingForLease   = "WaitingForLease"
 	ReasonWaitingForTurn    = "WaitingForTurn"
 	ReasonPodNotStarted     = "PodNotStarted"
+	ReasonPodNotEnding      = "PodNotEnding"
 	ReasonNoNodeMatches     = "NoNodeMatches"
 	ReasonImageNotPulled    = "ImageNotPulled"
 	ReasonNotSuspended      = "NotSuspended"
@@ -1114,6 +1115,10 @@ type BenchmarkRunStatus struct {
 	// startTime is when the first wave was created.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// suspendedTime is how long the run was suspended since then. It does not count against spec.budget.wallClock.
+	// +optional
+	SuspendedTime *metav1.Duration `json:"suspendedTime,omitempty"`
 
 	// completionTime is when the run ended, however it ended.
 	// +optional

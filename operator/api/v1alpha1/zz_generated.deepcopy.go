@@ -235,6 +235,11 @@ func (in *BenchmarkRunStatus) DeepCopyInto(out *BenchmarkRunStatus) {
 		in, out := &in.StartTime, &out.StartTime
 		*out = (*in).DeepCopy()
 	}
+	if in.SuspendedTime != nil {
+		in, out := &in.SuspendedTime, &out.SuspendedTime
+		*out = new(metav1.Duration)
+		**out = **in
+	}
 	if in.CompletionTime != nil {
 		in, out := &in.CompletionTime, &out.CompletionTime
 		*out = (*in).DeepCopy()

@@ -34,7 +34,7 @@ type bench struct {
 
 func newClusterCommand() *cobra.Command {
 	b := &bench{}
-	idle, pairs := time.Minute, 6
+	idle, pairs, large := time.Minute, 6, true
 	command := &cobra.Command{
 		Use: "cluster", Short: "Figures of the operator on the cluster of the kubeconfig, where the chart is installed as assay", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,11 +61,18 @@ func newClusterCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			passes, err := passesP99(before, after)
+			passes, err := passesP99("platform.reconcile_p99_ms", before, after)
 			if err != nil {
 				return err
 			}
-			return printFigures(cmd.OutOrStdout(), memory, passes, ratio)
+			if err := printFigures(cmd.OutOrStdout(), memory, passes, ratio); err != nil || !large {
+				return err
+			}
+			loaded, err := b.largePasses(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return printFigures(cmd.OutOrStdout(), loaded)
 		},
 	}
 	flags := command.Flags()
@@ -73,6 +80,7 @@ func newClusterCommand() *cobra.Command {
 	flags.StringVar(&b.namespace, "namespace", "default", "namespace for the runs")
 	flags.DurationVar(&idle, "idle", idle, "how long to leave the operator alone before its memory is read")
 	flags.IntVar(&pairs, "pairs", pairs, "how often a run is compared with a bare workflow")
+	flags.BoolVar(&large, "large", large, "also measure the passes over a run with 10,000 attempts, which takes half an hour")
 	return command
 }
 
@@ -142,8 +150,8 @@ func sleep(ctx context.Context, duration time.Duration) error {
 
 // passesP99 is the 99th percentile of the time of one pass over a run, of the passes between two scrapes. Its ends are those
 // of the histogram's bucket that it falls into: within it nothing is known.
-func passesP99(before, after map[string]*dto.MetricFamily) (calibrate.Figure, error) {
-	figure := calibrate.Figure{Figure: "platform.reconcile_p99_ms", Unit: "ms"}
+func passesP99(name string, before, after map[string]*dto.MetricFamily) (calibrate.Figure, error) {
+	figure := calibrate.Figure{Figure: name, Unit: "ms"}
 	first, last := passes(before), passes(after)
 	if last == nil {
 		return figure, errors.New("the operator has no histogram of its passes")

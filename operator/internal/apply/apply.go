@@ -94,6 +94,8 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 		})
 	case plan.AcquireLeases:
 		return a.takeLeases(ctx, run, action)
+	case plan.RetakeLeases:
+		return a.retakeLeases(ctx, run, action)
 	case plan.RenewLeases:
 		return a.renewLeases(ctx, run, action)
 	case plan.ReleaseLeases:
@@ -133,6 +135,10 @@ func (a *Applier) planWave(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 		return err
 	}
 	for _, l := range held {
+		// Before the plan that counts on it: a token that the run had before is over.
+		if err := a.recordEnd(ctx, l.Last); err != nil {
+			return err
+		}
 		if err := a.recordLease(ctx, run, l); err != nil {
 			return err
 		}

@@ -77,6 +77,25 @@ func (a *Applier) takeLease(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 	return taken, nil
 }
 
+// retakeLeases gives a run's own nodes new tokens, each in one write, so that nobody else can take them in between. The ends of the old
+// ones are recorded with the next plan.
+func (a *Applier) retakeLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.RetakeLeases) error {
+	for _, node := range action.Nodes {
+		object, found, err := a.readLease(ctx, node)
+		if err != nil {
+			return err
+		}
+		if found.Holder != plan.HolderOf(run) {
+			return tooLate(node, "the run does not hold it any more")
+		}
+		taken := found.Ended(lease.Released, a.now()).TakenBy(found.Holder, found.Whole, a.Lease.Duration, a.now())
+		if err := a.writeLease(ctx, object, taken); err != nil {
+			return fmt.Errorf("take the lease of node %s anew: %w", node, err)
+		}
+	}
+	return nil
+}
+
 // renewLeases keeps nodes. A lease that somebody else has by now is a conflict: the next pass sees it.
 func (a *Applier) renewLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.RenewLeases) error {
 	for _, node := range action.Nodes {

@@ -105,7 +105,10 @@ func (r *Reconciler) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	if err := r.Applier.Do(ctx, run, action); err != nil {
 		return err
 	}
-	if taken, ok := action.(plan.AcquireLeases); ok {
+	switch taken := action.(type) {
+	case plan.AcquireLeases:
+		r.Observer.Took(run, taken.Nodes)
+	case plan.RetakeLeases:
 		r.Observer.Took(run, taken.Nodes)
 	}
 	r.Metrics.Applied(run, action, r.Clock.Now())

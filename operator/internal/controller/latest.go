@@ -2,49 +2,43 @@ package controller
 
 import (
 	"context"
-	"sync"
+	"encoding/json"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/lru"
 	"assay.dev/assay/operator/internal/plan"
 )
 
 // latestRuns remember runs as the API server last gave them, except those that are over. Most passes are brought by pods, and
 // nothing of the run has changed since the last one.
 type latestRuns struct {
-	mutex sync.Mutex
-	known map[client.ObjectKey]*assayv1alpha1.BenchmarkRun
+	known lru.Map[client.ObjectKey, *assayv1alpha1.BenchmarkRun]
 }
+
+// latestBytes is what they may take, counted as the API server has them. One that is forgotten is read again.
+const latestBytes = 8 << 20
 
 // keep fills in a run's defaults and remembers it. Every run that a pass works on came through here.
 func (l *latestRuns) keep(run *assayv1alpha1.BenchmarkRun) {
 	experiment.DefaultRun(&run.Spec)
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if plan.Ended(run) && run.DeletionTimestamp.IsZero() {
-		delete(l.known, client.ObjectKeyFromObject(run))
+	key := client.ObjectKeyFromObject(run)
+	raw, err := json.Marshal(run)
+	if err != nil || plan.Ended(run) && run.DeletionTimestamp.IsZero() {
+		l.known.Delete(key)
 		return
 	}
-	if l.known == nil {
-		l.known = map[client.ObjectKey]*assayv1alpha1.BenchmarkRun{}
-	}
-	l.known[client.ObjectKeyFromObject(run)] = run.DeepCopy()
+	l.known.Put(key, run.DeepCopy(), len(raw), latestBytes)
 }
 
-func (l *latestRuns) forget(key client.ObjectKey) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	delete(l.known, key)
-}
+func (l *latestRuns) forget(key client.ObjectKey) { l.known.Delete(key) }
 
 // at is the run in a version, if that is the one that is remembered.
 func (l *latestRuns) at(key client.ObjectKey, version string) *assayv1alpha1.BenchmarkRun {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if run := l.known[key]; run != nil && run.ResourceVersion == version {
+	if run, ok := l.known.Get(key); ok && run.ResourceVersion == version {
 		return run.DeepCopy()
 	}
 	return nil

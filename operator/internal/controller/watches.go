@@ -24,15 +24,15 @@ import (
 	"assay.dev/assay/operator/internal/workflow"
 )
 
-// concurrentRuns is how many runs are looked at together: a pass mostly waits for the object store.
-const concurrentRuns = 4
+// ConcurrentRuns is how many runs are looked at together: a pass mostly waits for the object store.
+const ConcurrentRuns = 4
 
 // SetupWithManager watches everything that a decision rests on, except the ledger, which cannot be watched.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	cache := manager.GetClient()
 	built, err := ctrl.NewControllerManagedBy(manager).
 		Named("benchmarkrun").
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrentRuns}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: ConcurrentRuns}).
 		// The status is this controller's own.
 		For(&assayv1alpha1.BenchmarkRun{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfPod)).

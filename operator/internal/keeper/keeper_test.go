@@ -78,6 +78,10 @@ func (s *store) List(_ context.Context, prefix string) ([]string, error) {
 	return out, s.fails()
 }
 
+func (s *store) Page(context.Context, string, string) ([]string, bool, error) {
+	return nil, false, errors.New("a keeper lists one block at a time")
+}
+
 func (s *store) attempt(t *testing.T, executor, trial string) map[string]any {
 	t.Helper()
 	raw, ok := s.objects[ledger.AttemptKey(block, executor, trial)]

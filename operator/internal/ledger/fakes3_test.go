@@ -120,7 +120,7 @@ func (f *fakeS3) list(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	var keys []string
 	for key := range f.objects {
-		if strings.HasPrefix(key, query.Get("prefix")) && key > query.Get("continuation-token") {
+		if strings.HasPrefix(key, query.Get("prefix")) && key > max(query.Get("continuation-token"), query.Get("start-after")) {
 			keys = append(keys, key)
 		}
 	}

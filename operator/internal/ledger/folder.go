@@ -106,34 +106,44 @@ func (f folder) temporary(directory string, data []byte, mode fs.FileMode) (stri
 	return file.Name(), nil
 }
 
-func (f folder) List(_ context.Context, prefix string) ([]string, error) {
-	var keys []string
+func (f folder) List(ctx context.Context, prefix string) ([]string, error) {
+	keys, _, err := f.Page(ctx, prefix, "")
+	return keys, err
+}
+
+// Page returns all keys at once: a folder has no pages.
+func (f folder) Page(_ context.Context, prefix, after string) (keys []string, more bool, err error) {
 	// Walk only the deepest folder that the prefix names.
 	start := f.root
 	if slash := strings.LastIndexByte(prefix, '/'); slash >= 0 {
 		start = f.path(prefix[:slash])
 	}
-	err := filepath.WalkDir(start, func(path string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(start, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
-		}
-		if entry.IsDir() || strings.HasPrefix(entry.Name(), temporaryPrefix) {
-			return nil
 		}
 		relative, err := filepath.Rel(f.root, path)
 		if err != nil {
 			return err
 		}
-		if key := filepath.ToSlash(relative); strings.HasPrefix(key, prefix) {
+		key := filepath.ToSlash(relative)
+		switch {
+		case entry.IsDir():
+			// 0 is the character after the slash, so that all that is below a folder comes before it.
+			below := strings.HasPrefix(key+"/", prefix) || strings.HasPrefix(prefix, key+"/")
+			if relative != "." && (!below || key+"0" <= after) {
+				return fs.SkipDir
+			}
+		case !strings.HasPrefix(entry.Name(), temporaryPrefix) && strings.HasPrefix(key, prefix) && key > after:
 			keys = append(keys, key)
 		}
 		return nil
 	})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list %s: %w: %w", prefix, ErrUnreachable, err)
+		return nil, false, fmt.Errorf("list %s: %w: %w", prefix, ErrUnreachable, err)
 	}
 	slices.Sort(keys)
-	return keys, nil
+	return keys, false, nil
 }
 
 func (f folder) Check(context.Context) error {

@@ -23,6 +23,12 @@ func RunPrefix(run record.Run) string {
 // WaveKey is the plan of a wave.
 func WaveKey(wave int) string { return fmt.Sprintf("waves/%03d/wave.json", wave) }
 
+// WaveAttemptsPrefix is where the attempts of a wave's blocks begin.
+func WaveAttemptsPrefix(wave int) string { return fmt.Sprintf("%sw%03d-", AttemptsPrefix, wave) }
+
+// AfterBlock comes after every attempt of a block and before those of the next: 0 is the character after the slash.
+func AfterBlock(block string) string { return AttemptsPrefix + block + "0" }
+
 // BlockPrefix is where the attempts of one execution of a block lie.
 func BlockPrefix(block, executor string) string { return path.Join("attempts", block, executor) }
 

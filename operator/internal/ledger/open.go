@@ -107,6 +107,17 @@ func (s subStore) List(ctx context.Context, prefix string) ([]string, error) {
 	return keys, err
 }
 
+func (s subStore) Page(ctx context.Context, prefix, after string) ([]string, bool, error) {
+	if after != "" {
+		after = s.prefix + "/" + after
+	}
+	keys, more, err := s.Store.Page(ctx, s.prefix+"/"+prefix, after)
+	for i := range keys {
+		keys[i] = strings.TrimPrefix(keys[i], s.prefix+"/")
+	}
+	return keys, more, err
+}
+
 func (s subStore) URL() string {
 	address, query, found := strings.Cut(s.Store.URL(), "?")
 	address = strings.TrimSuffix(address, "/") + "/" + (&url.URL{Path: s.prefix}).EscapedPath()
@@ -114,6 +125,22 @@ func (s subStore) URL() string {
 		address += "?" + query
 	}
 	return address
+}
+
+// ListAfter returns all keys that start with the prefix and come after another one, sorted.
+func ListAfter(ctx context.Context, store Store, prefix, after string) ([]string, error) {
+	var out []string
+	for {
+		keys, more, err := store.Page(ctx, prefix, after)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, keys...)
+		if !more || len(keys) == 0 {
+			return out, nil
+		}
+		after = keys[len(keys)-1]
+	}
 }
 
 // EnsureCreated creates an immutable object, and succeeds as well when it exists already with the same content: a writer

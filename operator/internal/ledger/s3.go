@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -162,22 +161,34 @@ func contentType(key string) string {
 	}
 }
 
+// maxPage is how many keys a store gives in one answer.
+const maxPage = 1000
+
 func (s *s3) List(ctx context.Context, prefix string) ([]string, error) {
-	// A listing is many requests; each page gets the time of one operation.
-	ctx, cancel := begin(ctx, 10*s.timeout)
+	return ListAfter(ctx, s, prefix, "")
+}
+
+func (s *s3) Page(ctx context.Context, prefix, after string) (keys []string, more bool, err error) {
+	// Leaving the function ends the listing after its first page.
+	ctx, cancel := begin(ctx, s.timeout)
 	defer cancel()
-	var keys []string
-	for object := range s.core.Client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix + prefix, Recursive: true}) {
+	options := minio.ListObjectsOptions{Prefix: s.prefix + prefix, Recursive: true}
+	if after != "" {
+		options.StartAfter = s.prefix + after
+	}
+	for object := range s.core.Client.ListObjects(ctx, s.bucket, options) {
 		if object.Err != nil {
-			return nil, s.explain(ctx, "list", prefix, object.Err)
+			return nil, false, s.explain(ctx, "list", prefix, object.Err)
 		}
 		keys = append(keys, strings.TrimPrefix(object.Key, s.prefix))
+		if len(keys) == maxPage {
+			return keys, true, nil
+		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, s.explain(ctx, "list", prefix, err)
+		return nil, false, s.explain(ctx, "list", prefix, err)
 	}
-	slices.Sort(keys)
-	return keys, nil
+	return keys, false, nil
 }
 
 // Check lists one key: that needs the endpoint, the credentials and the bucket, and costs next to nothing.

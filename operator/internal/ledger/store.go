@@ -29,6 +29,9 @@ type Store interface {
 	Replace(ctx context.Context, key string, data []byte) error
 	// List returns the keys that start with the prefix, sorted.
 	List(ctx context.Context, prefix string) ([]string, error)
+	// Page returns keys that start with the prefix and come after another one, sorted, and whether there may be more after these. It
+	// is one operation on the store, where List is as many as it takes.
+	Page(ctx context.Context, prefix, after string) (keys []string, more bool, err error)
 	// Check answers whether objects can be listed: nil, ErrNoBucket or ErrUnreachable.
 	Check(ctx context.Context) error
 	// URL is the address a person can use: file:///… or s3://bucket/prefix.

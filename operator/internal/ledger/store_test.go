@@ -105,6 +105,11 @@ func TestStore(t *testing.T) {
 		if got, err = store.List(ctx, "nothing/"); err != nil || len(got) != 0 {
 			t.Errorf("list of nothing: %q, %v", got, err)
 		}
+		for after, want := range map[string]int{"": 8, "list/2/x y+z%.json": 5, "list/20": 5, "list/2": 6, "list/9": 0} {
+			if got, err = ListAfter(ctx, store, "list/", after); err != nil || len(got) != want {
+				t.Errorf("list after %q: %q, %v, want %d keys", after, got, err, want)
+			}
+		}
 		for _, key := range []string{"", "/a", "../a", "a//b", "a/./b", "a/"} {
 			if err := store.Create(ctx, key, nil); err == nil {
 				t.Errorf("key %q was accepted", key)

@@ -44,6 +44,13 @@ func (s timedStore) List(ctx context.Context, prefix string) ([]string, error) {
 	return keys, err
 }
 
+func (s timedStore) Page(ctx context.Context, prefix, after string) ([]string, bool, error) {
+	began := time.Now()
+	keys, more, err := s.Store.Page(ctx, prefix, after)
+	s.metrics.operated("list", began, err)
+	return keys, more, err
+}
+
 // otherCause is that of an error which names none, such as a folder that cannot be read.
 const otherCause = "Other"
 

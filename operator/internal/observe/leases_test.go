@@ -114,18 +114,6 @@ func TestWhoWaitsInTheQueue(t *testing.T) {
 	}
 }
 
-func TestOpenBlocks(t *testing.T) {
-	wave := &record.Wave{Wave: 1, Blocks: []record.Block{{ID: "w001-b0004"}, {ID: "w001-b0005"}, {ID: "w001-b0006"}}}
-	wave.Blocks[1].Order, wave.Blocks[2].Warmup, wave.Blocks[2].Order = []int{0}, []int{0}, []int{0}
-	got := openBlocks([]string{
-		"attempts/w000-b0000/p/w000-b0000-s00000.json", "attempts/w001-b0005/p/w001-b0005-s00000.json",
-		"attempts/w001-b0006/p/stray.txt", "attempts/w001-b0006/p/w001-b0006-w00000.json",
-	}, wave)
-	if len(got) != 2 || got[0] != "w001-b0004" || got[1] != "w001-b0006" {
-		t.Errorf("open blocks are %v", got)
-	}
-}
-
 // A cache that is behind must not make a run lose, or take twice, what it holds; and what is known is not asked for again.
 func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 	scheme := runtime.NewScheme()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -89,13 +88,14 @@ func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *Wo
 	if state.Newest == nil {
 		return nil
 	}
-	keys, err := store.List(ctx, ledger.AttemptsPrefix)
+	done, open, err := known.progress.count(ctx, store, state.Newest)
 	if err != nil {
 		return err
 	}
-	world.Ledger.Done, world.Ledger.DoneBlocks = countTrials(keys, state.Newest)
-	world.Ledger.Open = openBlocks(keys, state.Newest)
-	return readAnalysis(ctx, store, world)
+	world.Ledger.Done, world.Ledger.DoneBlocks, world.Ledger.Open = done, len(state.Newest.Blocks)-len(open), open
+	err = readAnalysis(ctx, store, world, &known)
+	o.memory.keep(world.Run.UID, known)
+	return err
 }
 
 // belongs reports whether a frozen experiment is this run's. Whoever can write to the ledger could put another one there before the
@@ -113,64 +113,48 @@ func belongs(run *assayv1alpha1.BenchmarkRun, frozen *experiment.Experiment) err
 	return nil
 }
 
-var attemptKey = regexp.MustCompile(`^attempts/([^/]+)/([^/]+)/([^/]+)\.json$`)
-
-// countTrials counts trials with an attempt, however often they were executed, and the blocks of a wave that ran to their end.
-func countTrials(keys []string, wave *record.Wave) (trials, blocks int) {
-	seen := map[string]bool{}
-	for _, key := range keys {
-		if match := attemptKey.FindStringSubmatch(key); match != nil {
-			seen[match[3]] = true
-		}
-	}
-	return len(seen), len(wave.Blocks) - len(openBlocks(keys, wave))
-}
-
-// openBlocks are the blocks of a wave of which no execution has an attempt of every trial. Attempts come one by one.
-func openBlocks(keys []string, wave *record.Wave) []string {
-	type execution struct{ block, executor string }
-	attempts := map[execution]int{}
-	most := map[string]int{}
-	for _, key := range keys {
-		if match := attemptKey.FindStringSubmatch(key); match != nil {
-			of := execution{match[1], match[2]}
-			attempts[of]++
-			most[of.block] = max(most[of.block], attempts[of])
-		}
-	}
-	var out []string
-	for _, block := range wave.Blocks {
-		if most[block.ID] < max(block.Trials(), 1) {
-			out = append(out, block.ID)
-		}
-	}
-	return out
-}
-
-// readAnalysis reads the newest analysis there is.
-func readAnalysis(ctx context.Context, store ledger.Store, world *World) error {
+// readAnalysis reads the newest analysis there is. One of an earlier wave is read once: nothing is decided on it any more.
+func readAnalysis(ctx context.Context, store ledger.Store, world *World, known *remembered) error {
 	newest := world.Ledger.Newest.Wave
 	for wave := newest; wave >= 0; wave-- {
-		raw, err := store.Get(ctx, ledger.AnalysisKey(wave))
-		if errors.Is(err, ledger.ErrNotFound) {
+		found := known.judged
+		if found == nil || wave == newest || wave != known.judgedWave {
+			var err error
+			if found, err = getAnalysis(ctx, store, wave, known); err != nil {
+				return err
+			}
+		}
+		if found == nil {
 			continue
 		}
-		if err != nil {
-			return err
-		}
-		var found analysis.Analysis
-		if err := json.Unmarshal(raw, &found); err != nil {
-			return fmt.Errorf("%s is no analysis: %w; delete it and it is made again", ledger.AnalysisKey(wave), err)
-		}
-		world.Analysis = &found
+		world.Analysis = found
 		world.ReportURL = ledger.WithPrefix(store, ledger.HTMLKey(wave)).URL()
 		if wave == newest {
-			world.Ledger.Analysed, world.Ledger.Verdict, world.Ledger.Why = true, found.Verdict, why(&found)
-			world.Ledger.Findings = Findings(&found)
+			world.Ledger.Analysed, world.Ledger.Verdict, world.Ledger.Why = true, found.Verdict, why(found)
+			world.Ledger.Findings = Findings(found)
+			return nil
 		}
+		known.judged, known.judgedWave = found, wave
 		return nil
 	}
 	return nil
+}
+
+// getAnalysis reads the analysis of a wave; nil when there is none.
+func getAnalysis(ctx context.Context, store ledger.Store, wave int, known *remembered) (*analysis.Analysis, error) {
+	raw, err := store.Get(ctx, ledger.AnalysisKey(wave))
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found analysis.Analysis
+	if err := json.Unmarshal(raw, &found); err != nil {
+		return nil, fmt.Errorf("%s is no analysis: %w; delete it and it is made again", ledger.AnalysisKey(wave), err)
+	}
+	known.judgedBytes = len(raw)
+	return &found, nil
 }
 
 // maxWhy keeps a program's last words from filling a status.

@@ -77,9 +77,9 @@ func TestPods(t *testing.T) {
 			},
 			plan.PodState{Alive: 2, Unschedulable: "first"},
 		},
-		"a pod that is being deleted is alive and has no problems": {
+		"a pod that is being deleted is alive and has no problems but that it is there": {
 			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1", "ErrImagePull"), func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) })},
-			plan.PodState{Alive: 1},
+			plan.PodState{Alive: 1, Ending: &plan.EndingPod{Name: "a", By: noon}},
 		},
 	}
 	for name, tc := range cases {
@@ -154,21 +154,6 @@ func TestTheNewestWorkflowIsKnownWithoutTheLedger(t *testing.T) {
 	sortWorkflows(world, []workflow.Workflow{wf("scan-w001", "u", "1"), wf("scan-w000", "u", "0")})
 	if world.Wave == nil || world.Wave.Name != "scan-w001" {
 		t.Errorf("newest is %+v", world.Wave)
-	}
-}
-
-func TestTrialsAreCountedOnce(t *testing.T) {
-	trials, blocks := countTrials([]string{
-		"attempts/w000-b0000/pod-1/w000-b0000-s00000.json",
-		"attempts/w000-b0000/pod-1/w000-b0000-s00001.json",
-		"attempts/w000-b0000/pod-2/w000-b0000-s00001.json",
-		"attempts/w001-b0008/pod-3/w001-b0008-s00000.json",
-		"attempts/w001-b0008/pod-3/stray.txt",
-		"attempts/w001-b0009/pod-4/w001-b0009-s00000.json",
-		"attempts/w001-b0009/pod-5/w001-b0009-s00001.json",
-	}, &record.Wave{Wave: 1, Blocks: []record.Block{{ID: "w001-b0008", Order: []int{0}}, {ID: "w001-b0009", Order: []int{0, 1}}}})
-	if trials != 5 || blocks != 1 {
-		t.Errorf("%d trials and %d blocks of wave 1, want 5 and 1: no execution of the second block ran to its end", trials, blocks)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
@@ -40,12 +41,29 @@ func (p *planner) suspendedByUs() bool {
 	return meta.IsStatusConditionTrue(p.Run.Status.Conditions, assayv1alpha1.ConditionSuspended)
 }
 
-// deadline is when the run's wall-clock budget ends; zero before the first wave.
+// deadline is when the run's wall-clock budget ends; zero before the first wave. It moves on while the run is suspended.
 func (p *planner) deadline() time.Time {
 	if start := Started(p.Observed); !start.IsZero() {
-		return start.Add(p.Run.Spec.Budget.WallClock.Duration)
+		return start.Add(p.Run.Spec.Budget.WallClock.Duration + SuspendedFor(p.Run, p.now))
 	}
 	return time.Time{}
+}
+
+// SuspendedFor is how long a run that has begun was suspended. All of it is in the status, so that it outlives the operator.
+func SuspendedFor(run *assayv1alpha1.BenchmarkRun, now time.Time) time.Duration {
+	var out time.Duration
+	if before := run.Status.SuspendedTime; before != nil {
+		out = before.Duration
+	}
+	condition := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionSuspended)
+	if begun := run.Status.StartTime; begun != nil && condition != nil && condition.Status == metav1.ConditionTrue {
+		since := condition.LastTransitionTime.Time
+		if since.Before(begun.Time) {
+			since = begun.Time
+		}
+		out += max(0, now.Sub(since))
+	}
+	return out
 }
 
 func (p *planner) overBudget() bool {

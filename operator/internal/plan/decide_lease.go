@@ -33,6 +33,9 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]Lane, *Decision) {
 	if problem != "" {
 		return nil, p.letGo(nil, waiting(assayv1alpha1.ReasonNoNodeMatches, problem, 0))
 	}
+	if usable, problem = p.idle(usable); problem != "" {
+		return nil, p.letGo(nil, waiting(assayv1alpha1.ReasonWaitingForNode, problem, lookAtPods))
+	}
 	if others := except(usable, avoid); len(others) > 0 {
 		usable = others
 	}
@@ -60,7 +63,37 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]Lane, *Decision) {
 	if len(keep) == 0 {
 		return nil, p.waitForLease(me)
 	}
+	if used := p.usedTokens(keep); len(used) > 0 {
+		return nil, &Decision{
+			Action: RetakeLeases{used}, Continues: true, After: AtOnce,
+			Reason: assayv1alpha1.ReasonWaitingForLease, Message: "taking " + strings.Join(used, ", ") + " anew",
+		}
+	}
 	return p.leasedLanes(keep, placement)
+}
+
+// idle leaves out the nodes where a block of an earlier wave still is, whatever Argo says of it: a machine that could not be reached
+// may come back with its pods. It says what to wait for when no node is left.
+func (p *planner) idle(nodes []string) (idle []string, problem string) {
+	if waiting := p.Pods.Blocks[""]; waiting > 0 {
+		return nil, fmt.Sprintf("waiting for pods of an earlier wave that have no node yet: %d", waiting)
+	}
+	idle = slices.DeleteFunc(slices.Clone(nodes), func(node string) bool { return p.Pods.Blocks[node] > 0 })
+	if len(idle) == 0 && len(nodes) > 0 {
+		return nil, fmt.Sprintf("waiting for pods of an earlier wave on %s: they have not ended", strings.Join(nodes, ", "))
+	}
+	return idle, ""
+}
+
+// usedTokens are the nodes whose lease an earlier wave ran under. Every wave has tokens of its own, so that what comes back of an
+// earlier one, when nobody counts on it any more, is told from what belongs to this one.
+func (p *planner) usedTokens(nodes []string) []string {
+	return slices.DeleteFunc(slices.Clone(nodes), func(node string) bool {
+		current := record.Lease{Node: node, Token: p.leaseOf(node).Token}
+		return !slices.ContainsFunc(p.Ledger.Waves, func(wave record.Wave) bool {
+			return slices.ContainsFunc(wave.Blocks, func(block record.Block) bool { return block.Lease != nil && *block.Lease == current })
+		})
+	})
 }
 
 func (p *planner) waiter(usable, keep []string, wants int) lease.Waiter {

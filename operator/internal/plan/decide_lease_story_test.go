@@ -41,6 +41,11 @@ func (w *world) doLease(action Action) {
 			}
 			w.setLease(l.TakenBy(HolderOf(w.Run), action.Whole, lease.DefaultDuration, w.now))
 		}
+	case RetakeLeases:
+		for _, node := range action.Nodes {
+			l := w.leaseOf(node)
+			w.setLease(l.Ended(lease.Released, w.now).TakenBy(HolderOf(w.Run), l.Whole, lease.DefaultDuration, w.now))
+		}
 	case RenewLeases:
 		for _, node := range action.Nodes {
 			l := w.leaseOf(node)
@@ -210,6 +215,23 @@ func TestLeaseStories(t *testing.T) {
 			w.analysis(assayv1alpha1.VerdictInvalid)
 			w.happens("Argo says that the workflow ended; the pod is still listed", func() { w.Wave.Ended = true })
 			w.after(time.Hour).happens("an hour later the pod is gone", func() { w.Pods.Blocks = nil })
+		},
+		"a node that comes back with a pod of the earlier wave": func(w *world) {
+			oneNode(w)
+			created(w)
+			w.Pods.Blocks = map[string]int{"node-a": 1}
+			w.after(time.Minute).happens("node-a is not ready", func() { w.ready("node-a", false) })
+			w.after(40*time.Second).happens("it still is not", func() {})
+			w.analysis(assayv1alpha1.VerdictInvalid)
+			w.happens("Argo says that the workflow ended; the pod is still listed", func() { w.Wave.Ended = true })
+			w.after(time.Minute).happens("node-a is ready again, and its pod runs on", func() { w.ready("node-a", true) })
+			w.after(time.Minute).happens("the pod has ended", func() { w.Pods.Blocks = nil })
+		},
+		"a workflow is deleted while its pod ends": func(w *world) {
+			created(w)
+			w.Pods.Blocks = map[string]int{"node-a": 1}
+			w.after(time.Minute).happens("somebody deletes the workflow, and it is gone", func() { w.Wave = nil })
+			w.after(time.Second).happens("its pod too", func() { w.Pods.Blocks = nil })
 		},
 		"one of two nodes is gone": func(w *world) {
 			w.Run.Spec.Placement.MaxNodes = 2

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +160,12 @@ func (w *world) do(action Action) {
 	case Accept:
 		w.Ledger.Experiment = action.Experiment
 	case PlanWave:
+		w.checkAlone(action.Lanes)
+		for _, earlier := range w.Ledger.Waves {
+			if slices.ContainsFunc(lanesOf(&earlier), func(lane Lane) bool { return slices.Contains(action.Lanes, lane) }) {
+				w.t.Fatalf("wave %d has a token of wave %d: fencing could not tell them apart", action.Wave.Wave, earlier.Wave)
+			}
+		}
 		w.Ledger.Newest, w.Ledger.Analysed, w.Ledger.DoneBlocks = action.Wave, false, 0
 		w.Ledger.Waves = append(w.Ledger.Waves, *action.Wave)
 		w.Ledger.Blocks += len(action.Wave.Blocks)
@@ -167,6 +174,7 @@ func (w *world) do(action Action) {
 		}
 		w.Wave = nil
 	case StartWave:
+		w.checkAlone(action.Lanes)
 		w.Wave = &WorkflowState{Name: fmt.Sprintf("scan-w%03d", action.Wave.Wave), CreatedAt: w.now, Seen: true}
 		w.open(action.Wave)
 		if w.Run.Status.StartTime == nil {
@@ -195,6 +203,16 @@ func (w *world) do(action Action) {
 		w.released = true
 	default:
 		w.doLease(action)
+	}
+}
+
+// checkAlone fails when a wave would begin beside a block.
+func (w *world) checkAlone(lanes []Lane) {
+	w.t.Helper()
+	for _, lane := range lanes {
+		if w.Pods.Blocks[lane.Node] > 0 || w.Pods.Blocks[""] > 0 {
+			w.t.Fatalf("a wave begins on %s beside blocks %v", lane.Node, w.Pods.Blocks)
+		}
 	}
 }
 
@@ -403,6 +421,16 @@ func TestStories(t *testing.T) {
 			})
 			w.after(10*time.Second).happens("one pod is gone", func() { w.Pods.Alive = 1 })
 			w.after(10*time.Second).happens("the other too", func() { w.Pods.Alive = 0 })
+		},
+		"a run that is deleted while the node of its pod is away": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).happens("the run is deleted", func() {
+				w.Pods = PodState{Alive: 1, Ending: &EndingPod{Name: "scan-w000-block-1", Node: "node-a", By: w.now.Add(2 * time.Minute)}}
+				w.Run.DeletionTimestamp = ptr.To(metav1.NewTime(w.now))
+			})
+			w.Wave = nil
+			w.after(4*time.Minute).happens("its time to end is long over", func() {})
+			w.after(time.Hour).happens("somebody deletes the pod by force", func() { w.Pods = PodState{} })
 		},
 		"a run that goes away by itself": func(w *world) {
 			w.Run.Spec.TTLSecondsAfterFinished = ptr.To[int32](3600)

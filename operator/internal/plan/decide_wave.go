@@ -242,6 +242,10 @@ func (p *planner) start() *Decision {
 	}
 	out := &Decision{Continues: true, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning}
 	if planned {
+		// The same wave once more, after its workflow was deleted: what ran of it may not have ended.
+		if _, problem := p.idle(nodesOf(lanes)); problem != "" {
+			return waiting(assayv1alpha1.ReasonWaitingForNode, problem, lookAtPods)
+		}
 		out.Action, out.After = StartWave{p.Ledger.Experiment, wave, lanes}, WatchSettles
 		out.Message = startingMessage(wave)
 		return out

@@ -34,6 +34,9 @@ type AcquireLeases struct {
 	Whole bool
 }
 
+// RetakeLeases ends the run's time under its nodes' tokens and begins one under new ones, without giving the nodes to anybody.
+type RetakeLeases struct{ Nodes []string }
+
 // RenewLeases keeps nodes.
 type RenewLeases struct{ Nodes []string }
 
@@ -44,6 +47,10 @@ type ReleaseLeases struct {
 }
 
 func (a AcquireLeases) String() string { return "take the lease of " + strings.Join(a.Nodes, ", ") }
+
+func (a RetakeLeases) String() string {
+	return "take the lease of " + strings.Join(a.Nodes, ", ") + " anew"
+}
 
 func (a RenewLeases) String() string { return "renew the lease of " + strings.Join(a.Nodes, ", ") }
 
@@ -187,3 +194,11 @@ func (p *planner) mayRunOn(node string) bool {
 
 // working reports whether the newest wave's workflow may still start something.
 func (p *planner) working() bool { return p.Wave != nil && !p.Wave.Ended && !p.Wave.Deleting }
+
+func nodesOf(lanes []Lane) []string {
+	var out []string
+	for _, lane := range lanes {
+		out = append(out, lane.Node)
+	}
+	return out
+}

@@ -89,6 +89,8 @@ type PodState struct {
 	Alive int
 	// Blocks counts those that are blocks, by the node they are on; "" are those without a node yet.
 	Blocks map[string]int
+	// Ending is the first pod that was told to end and has not; nil when there is none.
+	Ending *EndingPod
 	// Image is the first image that cannot be pulled.
 	Image *ImageProblem
 	// Unschedulable is what the scheduler says of the first pod that finds no node.
@@ -108,6 +110,12 @@ type ImageProblem struct {
 type StartingPod struct {
 	Name      string
 	Scheduled time.Time
+}
+
+// EndingPod is a pod that was to have ended by a time.
+type EndingPod struct {
+	Name, Node string
+	By         time.Time
 }
 
 // Node is what matters of a node.

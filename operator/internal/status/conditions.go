@@ -80,6 +80,9 @@ func setSuspended(c conditions, o *Outcome) {
 		c.set(assayv1alpha1.ConditionSuspended, true, assayv1alpha1.ReasonSuspended, "spec.suspend is true: no new block starts")
 		return
 	}
+	if suspended := plan.SuspendedFor(o.World.Run, c.now); suspended > 0 {
+		c.status.SuspendedTime = &metav1.Duration{Duration: suspended}
+	}
 	c.set(assayv1alpha1.ConditionSuspended, false, assayv1alpha1.ReasonNotSuspended, "spec.suspend is not set")
 }
 

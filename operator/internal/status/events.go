@@ -46,7 +46,7 @@ func Events(before, after *assayv1alpha1.BenchmarkRunStatus) []Event {
 // warnings are the reasons why a run does not go on that somebody has to do something about.
 var warnings = []string{
 	assayv1alpha1.ReasonNoNodeMatches, assayv1alpha1.ReasonWaitingForNode, assayv1alpha1.ReasonImageNotPulled,
-	assayv1alpha1.ReasonWriteFailed, assayv1alpha1.ReasonBudgetExhausted, assayv1alpha1.ReasonArgoMissing, assayv1alpha1.ReasonArgoTooOld,
+	assayv1alpha1.ReasonPodNotEnding, assayv1alpha1.ReasonWriteFailed, assayv1alpha1.ReasonBudgetExhausted, assayv1alpha1.ReasonArgoMissing, assayv1alpha1.ReasonArgoTooOld,
 }
 
 // eventType tells which changes of a condition are worth an event; empty is none.

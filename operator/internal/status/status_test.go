@@ -302,3 +302,26 @@ func TestTruncateCutsAtACharacter(t *testing.T) {
 		}
 	}
 }
+
+// What a run was suspended for is summed up in its status, which an operator that is started again reads.
+func TestSuspendedTimeIsSummedUp(t *testing.T) {
+	world := testWorld()
+	pass := func(after time.Duration, suspend bool) *metav1.Duration {
+		world.Run.Spec.Suspend = ptr.To(suspend)
+		world.Run.Status = Compute(Outcome{World: world, Decision: running}, began.Add(after))
+		return world.Run.Status.SuspendedTime
+	}
+	for i, step := range []struct {
+		after   time.Duration
+		suspend bool
+		want    time.Duration
+	}{
+		{0, false, 0}, {time.Hour, true, 0}, {2 * time.Hour, true, 0}, {3 * time.Hour, false, 2 * time.Hour}, {4 * time.Hour, false, 2 * time.Hour},
+		{5 * time.Hour, true, 2 * time.Hour}, {6 * time.Hour, false, 3 * time.Hour},
+	} {
+		got := pass(step.after, step.suspend)
+		if step.want == 0 && got != nil || step.want != 0 && (got == nil || got.Duration != step.want) {
+			t.Errorf("step %d: suspended for %v, want %s", i, got, step.want)
+		}
+	}
+}

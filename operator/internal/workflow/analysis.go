@@ -33,10 +33,10 @@ func analysis(config Config, exp *experiment.Experiment, wave int) Template {
 			Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
 			Command: []string{"/assay", "analyze", "--ledger", config.Bucket.URL(ledger.RunPrefix(exp.Run)), "--wave", fmt.Sprint(wave), "--write"},
 			Env:     append(config.Bucket.environment(), corev1.EnvVar{Name: "GOMEMLIMIT", Value: analysisHeap}),
-			Resources: corev1.ResourceRequirements{
+			Resources: stored(corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
 				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(analysisMemory)},
-			},
+			}, executorRoom),
 			VolumeMounts:    append(mounts, noTokenMount),
 			SecurityContext: containerSecurity(true),
 		},

@@ -47,7 +47,7 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 			Backoff:     &Backoff{Duration: "5s", Factor: ptr.To(intstr.FromInt32(2))},
 		},
 		Volumes: []corev1.Volume{
-			emptyDir("assay-bin"), emptyDir("tmp"), noToken,
+			emptyDir("assay-bin", binRoom), emptyDir("tmp", tmpRoom), noToken,
 			{Name: "assay-plan", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: Name(run.Name, wave)},
 			}}},
@@ -65,7 +65,7 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 				binFolder + "/assay-runner", "block", "--wave", planFolder + "/" + WaveFile, "--block", blockReference,
 				"--keeper", "unix:" + keeperSocket, "--alone",
 			},
-			Resources: blockResources(exp.Spec.Placement),
+			Resources: stored(blockResources(exp.Spec.Placement), layerRoom+binRoom+tmpRoom),
 			VolumeMounts: []corev1.VolumeMount{
 				{Name: "assay-bin", MountPath: binFolder, ReadOnly: true},
 				{Name: "assay-plan", MountPath: planFolder, ReadOnly: true},

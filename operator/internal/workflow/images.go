@@ -18,14 +18,17 @@ const skipContainers = "eks.amazonaws.com/skip-containers"
 //
 // Nothing is executed from a volume of type image: whether such a volume lets programs run is up to the container runtime.
 func withImages(block Template, config Config, images []record.Image) Template {
+	if len(images) > 0 {
+		block.Container.Resources = stored(block.Container.Resources, layerRoom+binRoom+tmpRoom+int64(len(images))*imageRoom)
+	}
 	for i, image := range images {
 		volume := fmt.Sprintf("image-%d", i)
 		mount := corev1.VolumeMount{Name: volume, MountPath: image.Root}
-		block.Volumes = append(block.Volumes, emptyDir(volume))
+		block.Volumes = append(block.Volumes, emptyDir(volume, imageRoom))
 		block.InitContainers = append(block.InitContainers, corev1.Container{
 			Name: volume, Image: image.Reference,
 			Command:   []string{binFolder + "/assay-runner", "copy", "--wave", planFolder + "/" + WaveFile, "--image", image.Reference},
-			Resources: block.InitContainers[0].Resources,
+			Resources: stored(block.InitContainers[0].Resources, imageRoom),
 			VolumeMounts: []corev1.VolumeMount{
 				{Name: "assay-bin", MountPath: binFolder, ReadOnly: true},
 				{Name: "assay-plan", MountPath: planFolder, ReadOnly: true},

@@ -34,7 +34,7 @@ const executorReference = podReference + "_$(" + podUID + ")"
 // has the credentials of the store, in a container and under a user of its own.
 func withKeeper(block Template, config Config, exp *experiment.Experiment) Template {
 	volumes, mounts := config.Bucket.trust()
-	block.Volumes = append(append(block.Volumes, emptyDir("assay-keeper")), volumes...)
+	block.Volumes = append(append(block.Volumes, emptyDir("assay-keeper", emptyRoom)), volumes...)
 	security := containerSecurity(true)
 	security.RunAsUser = ptr.To[int64](keeperUser)
 	block.InitContainers = append(block.InitContainers, corev1.Container{

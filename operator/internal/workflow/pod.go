@@ -35,27 +35,21 @@ func containerSecurity(readOnlyRoot bool) *corev1.SecurityContext {
 // noToken hides the ServiceAccount's token, which Argo's executor needs, from the other containers of the pod: the API
 // server mounts none where something is mounted already.
 var (
-	noToken      = emptyDir("no-token")
+	noToken      = emptyDir("no-token", emptyRoom)
 	noTokenMount = corev1.VolumeMount{Name: "no-token", MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true}
 )
 
-func emptyDir(name string) corev1.Volume {
-	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
-}
-
 func (c Config) executorResources() corev1.ResourceRequirements {
 	list := corev1.ResourceList{corev1.ResourceCPU: c.ExecutorCPU, corev1.ResourceMemory: c.ExecutorMemory}
-	return corev1.ResourceRequirements{Requests: list, Limits: list}
+	return stored(corev1.ResourceRequirements{Requests: list, Limits: list}, executorRoom)
 }
 
 // Overhead is what a block's pod takes of a node beside the block: Argo's container and the keeper.
 func (c Config) Overhead() corev1.ResourceList {
-	out := c.executorResources().Requests.DeepCopy()
-	for name, beside := range c.executorResources().Requests {
-		beside.Add(out[name])
-		out[name] = beside
-	}
-	return out
+	cpu, memory := c.ExecutorCPU.DeepCopy(), c.ExecutorMemory.DeepCopy()
+	cpu.Add(c.ExecutorCPU)
+	memory.Add(c.ExecutorMemory)
+	return corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}
 }
 
 // preparing is what containers have that end before a block begins: what the block itself will have. The pod needs no more for
@@ -65,14 +59,14 @@ func (c Config) preparing(placement assayv1alpha1.Placement) corev1.ResourceRequ
 	if placement.Memory.Cmp(c.ExecutorMemory) < 0 {
 		list[corev1.ResourceMemory] = c.ExecutorMemory
 	}
-	return corev1.ResourceRequirements{Requests: list, Limits: list}
+	return stored(corev1.ResourceRequirements{Requests: list, Limits: list}, executorRoom)
 }
 
 // hurried is what the executor has in a pod that need not be Guaranteed: no more than usual for sure, and a CPU where one is free.
 func (c Config) hurried() corev1.ResourceRequirements {
 	out := c.executorResources()
 	out.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: c.ExecutorMemory}
-	return out
+	return stored(out, executorRoom)
 }
 
 // podSpecPatch completes what Argo adds to every pod, whatever its controller is configured to do: a block's pod is only
@@ -85,6 +79,8 @@ func podSpecPatch(config Config) string {
 		InitContainers:     []corev1.Container{executor("init")},
 		Containers:         []corev1.Container{executor("wait")},
 		EnableServiceLinks: ptr.To(false),
+		// Argo's own, which have no bounds: its program, and what passes through it.
+		Volumes: []corev1.Volume{emptyDir("var-run-argo", argoRoom), emptyDir("tmp-dir-argo", argoRoom)},
 	})
 }
 

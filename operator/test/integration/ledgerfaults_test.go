@@ -11,9 +11,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/controller"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/workflow"
 )
 
 // Whatever is wrong with the object store, a run says which and what to do, and goes on once it is repaired.
@@ -45,6 +48,33 @@ func TestARunSaysWhatIsWrongWithItsLedgerAndGoesOn(t *testing.T) {
 			w.until("the first wave's workflow exists", func() error { _, err := w.getWorkflow("scan-w000"); return err })
 		})
 	}
+}
+
+// While the store hangs for every run, those that need no store go on: leases are renewed, a run that is cancelled is stopped, and
+// one that is deleted goes. More runs hang than are looked at together.
+func TestAStoreThatHangsHoldsNobodyElse(t *testing.T) {
+	w := started(t, nil)
+	node := w.namespace + "-node-a"
+	held := w.untilHolds(node)
+	store.fail(w.namespace, errHangs)
+	t.Cleanup(func() { store.fail(w.namespace, nil) })
+	for i := range 2 * controller.ConcurrentRuns {
+		other := w.run.DeepCopy()
+		other.ResourceVersion, other.Name = "", fmt.Sprintf("hangs-%d", i)
+		w.must(admin.Create(w.ctx, other))
+	}
+	w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, assayv1alpha1.ReasonLedgerUnreachable, "is asked again")
+	w.until("the lease is renewed", func() error {
+		if found := w.leaseOf(node); found.Token != held.Token || !found.Renewed.After(held.Renewed) {
+			return fmt.Errorf("it was last renewed at %s", found.Renewed)
+		}
+		return nil
+	})
+	w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Cancel = ptr.To(true) })
+	w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
+	run := w.get()
+	w.must(admin.Delete(w.ctx, run))
+	w.until("the run is gone", func() error { return w.gone(run) })
 }
 
 // storeError is what a store at an endpoint really fails with.

@@ -2,12 +2,16 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
 	"assay.dev/assay/operator/internal/ledger"
 )
+
+// errHangs makes operations last until their caller gives up.
+var errHangs = errors.New("the store hangs")
 
 // flakyStore is an object store that can go away for a namespace.
 type flakyStore struct {
@@ -26,7 +30,16 @@ func (s *flakyStore) fail(namespace string, err error) {
 	s.faults[namespace] = err
 }
 
-func (s *flakyStore) fault(key string) error {
+func (s *flakyStore) fault(ctx context.Context, key string) error {
+	err := s.faultOf(key)
+	if errors.Is(err, errHangs) {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return err
+}
+
+func (s *flakyStore) faultOf(key string) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for namespace, err := range s.faults {
@@ -38,29 +51,36 @@ func (s *flakyStore) fault(key string) error {
 }
 
 func (s *flakyStore) Get(ctx context.Context, key string) ([]byte, error) {
-	if err := s.fault(key); err != nil {
+	if err := s.fault(ctx, key); err != nil {
 		return nil, err
 	}
 	return s.Store.Get(ctx, key)
 }
 
 func (s *flakyStore) Create(ctx context.Context, key string, data []byte) error {
-	if err := s.fault(key); err != nil {
+	if err := s.fault(ctx, key); err != nil {
 		return err
 	}
 	return s.Store.Create(ctx, key, data)
 }
 
 func (s *flakyStore) Replace(ctx context.Context, key string, data []byte) error {
-	if err := s.fault(key); err != nil {
+	if err := s.fault(ctx, key); err != nil {
 		return err
 	}
 	return s.Store.Replace(ctx, key, data)
 }
 
 func (s *flakyStore) List(ctx context.Context, prefix string) ([]string, error) {
-	if err := s.fault(prefix); err != nil {
+	if err := s.fault(ctx, prefix); err != nil {
 		return nil, err
 	}
 	return s.Store.List(ctx, prefix)
+}
+
+func (s *flakyStore) Page(ctx context.Context, prefix, after string) ([]string, bool, error) {
+	if err := s.fault(ctx, prefix); err != nil {
+		return nil, false, err
+	}
+	return s.Store.Page(ctx, prefix, after)
 }

@@ -179,6 +179,9 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
+// storeTimeout is short, so that a test can wait for it.
+const storeTimeout = 2 * time.Second
+
 // argoPause is short, so that a test can wait for it.
 const argoPause = 200 * time.Millisecond
 
@@ -209,7 +212,9 @@ func startOperatorFor(connection *rest.Config, namespaces ...string) (*runningOp
 	workflows := argo.NewMonitor(checker, clock.RealClock{})
 	workflows.WhileMissing, workflows.WhileReady = argoPause, argoPause
 	counts, registry := metrics.New(metrics.DefaultSettings), prometheus.NewRegistry()
-	timed := counts.Store(store)
+	timed := counts.Store(ledger.Guard(store, ledger.Patience{
+		Operation: storeTimeout, Most: controller.ConcurrentRuns - 1, Turn: storeTimeout / 10, Again: storeTimeout, Clock: clock.RealClock{},
+	}))
 	applier := &apply.Applier{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: timed, Config: workflowConfig(),
 		Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Dashboards: dashboards, Clock: clock.RealClock{},

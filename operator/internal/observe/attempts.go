@@ -1,0 +1,144 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"regexp"
+	"slices"
+
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+)
+
+var attemptKey = regexp.MustCompile(`^attempts/([^/]+)/([^/]+)/([^/]+)\.json$`)
+
+// progress is what is known of a run's attempts and never changes: nothing takes an attempt out of the ledger. A pass lists what
+// may have come since, however much there was before.
+type progress struct {
+	// earlier are the trials with an attempt of each wave before the newest, counted once when the next wave was there.
+	earlier []int
+	// wave is the newest one, and ended are the trials of its blocks that ran to their end.
+	wave  int
+	ended map[string]int
+}
+
+// maxGaps is how many blocks that did not end, with others that did after them, are listed each by itself. With more of them one
+// listing of all is quicker.
+const maxGaps = 8
+
+// count lists the attempts that are new, and returns how many trials of all waves have one, and which blocks of the newest wave are
+// open: those of which no execution has an attempt of every trial. Attempts come one by one.
+func (p *progress) count(ctx context.Context, store ledger.Store, newest *record.Wave) (trials int, open []string, err error) {
+	for wave := len(p.earlier); wave < newest.Wave; wave++ {
+		found := newListing()
+		if err := found.list(ctx, store, ledger.WaveAttemptsPrefix(wave), ""); err != nil {
+			return 0, nil, err
+		}
+		// A copy: who holds the older progress still reads it.
+		p.earlier = append(slices.Clone(p.earlier), found.trials())
+	}
+	if p.wave != newest.Wave {
+		p.wave, p.ended = newest.Wave, nil
+	}
+	found, err := p.unknown(ctx, store, newest)
+	if err != nil {
+		return 0, nil, err
+	}
+	ended := maps.Clone(p.ended)
+	if ended == nil {
+		ended = map[string]int{}
+	}
+	for _, block := range newest.Blocks {
+		switch _, known := ended[block.ID]; {
+		case known:
+		case found.most(block.ID) >= max(block.Trials(), 1):
+			ended[block.ID] = len(found.seen[block.ID])
+		default:
+			trials += len(found.seen[block.ID])
+			open = append(open, block.ID)
+		}
+	}
+	p.ended = ended
+	for _, count := range p.earlier {
+		trials += count
+	}
+	for _, count := range ended {
+		trials += count
+	}
+	return trials, open, nil
+}
+
+// unknown lists the attempts of the newest wave's blocks that are not known to have ended. Blocks end about in the order of their
+// names, so that most of them lie behind the last one that ended.
+func (p *progress) unknown(ctx context.Context, store ledger.Store, newest *record.Wave) (listing, error) {
+	var gaps, tail []string
+	after := ""
+	blocks := slices.Clone(newest.Blocks)
+	slices.SortFunc(blocks, func(a, b record.Block) int { return cmp.Compare(a.ID, b.ID) })
+	for _, block := range blocks {
+		if _, known := p.ended[block.ID]; known {
+			gaps, tail = append(gaps, tail...), nil
+			after = ledger.AfterBlock(block.ID)
+			continue
+		}
+		tail = append(tail, block.ID)
+	}
+	found := newListing()
+	if len(gaps) > maxGaps {
+		return found, found.list(ctx, store, ledger.WaveAttemptsPrefix(newest.Wave), "")
+	}
+	for _, block := range gaps {
+		if err := found.list(ctx, store, ledger.AttemptsPrefix+block+"/", ""); err != nil {
+			return found, err
+		}
+	}
+	if len(tail) == 0 {
+		return found, nil
+	}
+	return found, found.list(ctx, store, ledger.WaveAttemptsPrefix(newest.Wave), after)
+}
+
+// listing is what keys say of attempts.
+type listing struct {
+	// seen are the trials of each block that have an attempt, and executions how many each execution of a block has.
+	seen       map[string]map[string]bool
+	executions map[string]map[string]int
+}
+
+func newListing() listing {
+	return listing{seen: map[string]map[string]bool{}, executions: map[string]map[string]int{}}
+}
+
+func (l listing) list(ctx context.Context, store ledger.Store, prefix, after string) error {
+	keys, err := ledger.ListAfter(ctx, store, prefix, after)
+	for _, key := range keys {
+		match := attemptKey.FindStringSubmatch(key)
+		if match == nil {
+			continue
+		}
+		block, executor, trial := match[1], match[2], match[3]
+		if l.seen[block] == nil {
+			l.seen[block], l.executions[block] = map[string]bool{}, map[string]int{}
+		}
+		l.seen[block][trial] = true
+		l.executions[block][executor]++
+	}
+	return err
+}
+
+// trials counts those with an attempt, however often they were executed.
+func (l listing) trials() (count int) {
+	for _, seen := range l.seen {
+		count += len(seen)
+	}
+	return count
+}
+
+// most is how many attempts the execution of a block has that has most.
+func (l listing) most(block string) (most int) {
+	for _, attempts := range l.executions[block] {
+		most = max(most, attempts)
+	}
+	return most
+}

@@ -1,0 +1,149 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// countingStore counts the keys that it lists and the requests that this takes.
+type countingStore struct {
+	ledger.Store
+	keys, requests int
+}
+
+func (s *countingStore) Page(ctx context.Context, prefix, after string) ([]string, bool, error) {
+	keys, more, err := s.Store.Page(ctx, prefix, after)
+	s.keys, s.requests = s.keys+len(keys), s.requests+1
+	return keys, more, err
+}
+
+func (s *countingStore) List(ctx context.Context, prefix string) ([]string, error) {
+	return ledger.ListAfter(ctx, s, prefix, "")
+}
+
+func newCountingStore(t *testing.T) *countingStore {
+	t.Helper()
+	opened, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &countingStore{Store: opened}
+}
+
+func testWave(number, first, blocks, trials int) *record.Wave {
+	wave := &record.Wave{Wave: number}
+	for i := range blocks {
+		wave.Blocks = append(wave.Blocks, record.Block{ID: plan.BlockID(number, first+i), Order: make([]int, trials)})
+	}
+	return wave
+}
+
+func (s *countingStore) attempts(t *testing.T, block, executor string, from, to int) {
+	t.Helper()
+	for i := from; i < to; i++ {
+		if err := s.Create(t.Context(), ledger.AttemptKey(block, executor, fmt.Sprintf("%s-s%05d", block, i)), []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTrialsAreCountedOnceAndBlocksAreOpenUntilOneExecutionHasAll(t *testing.T) {
+	store := newCountingStore(t)
+	store.attempts(t, "w000-b0000", "pod-1", 0, 2)
+	store.attempts(t, "w000-b0000", "pod-2", 1, 2)
+	store.attempts(t, "w001-b0008", "pod-3", 0, 1)
+	store.attempts(t, "w001-b0009", "pod-4", 0, 1)
+	store.attempts(t, "w001-b0009", "pod-5", 1, 2)
+	if err := store.Create(t.Context(), "attempts/w001-b0009/pod-3/stray.txt", nil); err != nil {
+		t.Fatal(err)
+	}
+	wave := &record.Wave{Wave: 1, Blocks: []record.Block{{ID: "w001-b0008", Order: []int{0}}, {ID: "w001-b0009", Warmup: []int{0}, Order: []int{1}}}}
+	trials, open, err := (&progress{}).count(t.Context(), store, wave)
+	if err != nil || trials != 5 || !slices.Equal(open, []string{"w001-b0009"}) {
+		t.Errorf("%d trials, open blocks %v, %v; want 5 and w001-b0009: no execution of it ran to its end", trials, open, err)
+	}
+}
+
+func TestAPassListsOnlyWhatMayBeNew(t *testing.T) {
+	store, known := newCountingStore(t), &progress{}
+	const trials, blocks = 20, 12
+	store.attempts(t, plan.BlockID(0, 0), "pod", 0, trials)
+	wave := testWave(1, 1, blocks, trials)
+	pass := func(when string, wantTrials, wantOpen, keys, requests int) {
+		t.Helper()
+		store.keys, store.requests = 0, 0
+		done, open, err := known.count(t.Context(), store, wave)
+		if err != nil || done != wantTrials || len(open) != wantOpen {
+			t.Errorf("%s: %d trials and %d open blocks, %v; want %d and %d", when, done, len(open), err, wantTrials, wantOpen)
+		}
+		if store.keys > keys || store.requests > requests {
+			t.Errorf("%s: %d keys listed in %d requests, want at most %d and %d", when, store.keys, store.requests, keys, requests)
+		}
+	}
+	pass("the wave before is counted", trials, blocks, trials, 2)
+	pass("once", trials, blocks, 0, 1)
+	for i := range 8 {
+		store.attempts(t, wave.Blocks[i].ID, "pod", 0, trials)
+	}
+	pass("eight blocks have ended", 9*trials, 4, 8*trials, 1)
+	pass("nothing is new", 9*trials, 4, 0, 1)
+	store.attempts(t, wave.Blocks[8].ID, "pod", 0, 3)
+	store.attempts(t, wave.Blocks[9].ID, "pod", 0, trials)
+	pass("one block was lost and the one after it ended", 10*trials+3, 3, trials+3, 1)
+	pass("the lost block is looked at again, by itself", 10*trials+3, 3, 3, 2)
+	store.attempts(t, wave.Blocks[8].ID, "again", 0, trials)
+	pass("it ended in its second execution", 11*trials, 2, trials+3, 2)
+	pass("and is not listed any more", 11*trials, 2, 0, 1)
+	store.attempts(t, wave.Blocks[10].ID, "pod", 0, trials)
+	store.attempts(t, wave.Blocks[11].ID, "pod", 0, trials)
+	pass("all blocks have ended", 13*trials, 0, 2*trials, 1)
+	pass("nothing is listed at all", 13*trials, 0, 0, 0)
+}
+
+// In whatever order attempts come, a pass that remembers says what one says that lists everything. Names beyond the digits that they
+// are padded to are ordered as the store orders them, and not as they are counted.
+func TestWhatIsRememberedIsWhatIsThere(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		store, known := newCountingStore(t), &progress{}
+		wave := testWave(2, 9990, 24, 2)
+		for range 60 {
+			block := wave.Blocks[random.IntN(len(wave.Blocks))].ID
+			trial := fmt.Sprintf("%s-s%05d", block, random.IntN(2))
+			_ = store.Create(t.Context(), ledger.AttemptKey(block, fmt.Sprintf("pod-%d", random.IntN(2)), trial), nil)
+			if random.IntN(3) > 0 {
+				continue
+			}
+			trials, open, err := known.count(t.Context(), store, wave)
+			wantTrials, wantOpen, wantErr := (&progress{}).count(t.Context(), store, wave)
+			if err != nil || wantErr != nil || trials != wantTrials || !cmp.Equal(open, wantOpen) {
+				t.Fatalf("seed %d: %d trials and open %v, %v; a listing of everything has %d and %v, %v", seed, trials, open, err, wantTrials, wantOpen, wantErr)
+			}
+		}
+	}
+}
+
+// However many runs there are, what is remembered of their experiments is bounded, and what a run took is not forgotten for it.
+func TestTheMemoryOfAllRunsIsBounded(t *testing.T) {
+	var m memory
+	m.take("uid-0", []string{"node-a"})
+	for i := range 1000 {
+		m.keep(types.UID(fmt.Sprintf("uid-%d", i)), remembered{planBytes: 1 << 20})
+	}
+	if used := m.runs.Used(); used > memoryBytes {
+		t.Errorf("1000 runs take %d bytes, want at most %d", used, memoryBytes)
+	}
+	if _, ok := m.runs.Get("uid-999"); !ok || !slices.Equal(m.takenBy("uid-0"), []string{"node-a"}) {
+		t.Error("the newest run is forgotten, or the node that the oldest one took")
+	}
+}

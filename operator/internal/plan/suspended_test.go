@@ -1,0 +1,48 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+func TestSuspendedTimeDoesNotCountAgainstTheBudget(t *testing.T) {
+	suspendedAt := func(after time.Duration) func(*world) {
+		return func(w *world) {
+			w.Run.Spec.Suspend, w.Wave.Suspended = ptr.To(true), true
+			w.Run.Status.Conditions = []metav1.Condition{{
+				Type: assayv1alpha1.ConditionSuspended, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.began.Add(after)),
+			}}
+		}
+	}
+	earlier := func(w *world) { w.Run.Status.SuspendedTime = &metav1.Duration{Duration: 3 * time.Hour} }
+	for name, tc := range map[string]struct {
+		edits []func(*world)
+		after time.Duration
+		over  bool
+	}{
+		"two hours of work":                                     {nil, 2 * time.Hour, true},
+		"a second less":                                         {nil, 2*time.Hour - time.Second, false},
+		"suspended after an hour, for a week":                   {[]func(*world){suspendedAt(time.Hour)}, 170 * time.Hour, false},
+		"suspended before it began":                             {[]func(*world){suspendedAt(-time.Hour)}, 170 * time.Hour, false},
+		"three hours of five were suspended":                    {[]func(*world){earlier}, 5 * time.Hour, true},
+		"a second less, and three hours were suspended":         {[]func(*world){earlier}, 5*time.Hour - time.Second, false},
+		"three hours were suspended, and it is suspended again": {[]func(*world){earlier, suspendedAt(4 * time.Hour)}, 170 * time.Hour, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.happens("the run is created", func() {})
+			for _, edit := range tc.edits {
+				edit(w)
+			}
+			p := &planner{Observed: w.Observed, settings: testSettings, now: w.began.Add(tc.after)}
+			if p.overBudget() != tc.over {
+				t.Errorf("after %s the budget of %s is used up: %v, want %v", tc.after, w.Run.Spec.Budget.WallClock.Duration, !tc.over, tc.over)
+			}
+		})
+	}
+}
