@@ -122,6 +122,9 @@ func diagnose(tried string, err error, anonymous bool) *Fault {
 	return newFault(tried, cause, err.Error(), err)
 }
 
+// Explain tells from an error of a request to the store's own API what is wrong with the store.
+func Explain(tried string, err error) error { return diagnose(tried, err, false) }
+
 // codes are the answers of S3 that have one cause, whatever their HTTP status.
 var codes = map[string]Cause{
 	"NoSuchBucket":                   CauseBucket,
