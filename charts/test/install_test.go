@@ -211,6 +211,14 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 
 	// What was kept does not stand in the way of a second install.
 	c.install(t, "")
+
+	const overTLS = "{minio: {tls: {enabled: true}}}"
+	c.upgrade(t, overTLS)
+	certificate := fmt.Sprintf("%s", c.secret(t, releaseNamespace, "assay-minio-tls"))
+	c.upgrade(t, overTLS)
+	if got := fmt.Sprintf("%s", c.secret(t, releaseNamespace, "assay-minio-tls")); got != certificate {
+		t.Error("upgrade: the store has another certificate")
+	}
 }
 
 // Each right is asked of the API server, for the identity that has it. The charts' promises are the ones that say no.

@@ -1,6 +1,8 @@
 package chart
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"fmt"
 	"maps"
@@ -373,5 +375,50 @@ func TestTheStoresMetricsAskForAToken(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// With TLS everybody who speaks to MinIO believes the authority that signed its certificate, for the name by which it is reached.
+func TestABundledStoreOverTLS(t *testing.T) {
+	const host = "assay-minio.assay-system.svc"
+	chart := render(t, variations["a bundled store over TLS"])
+	made := into[corev1.Secret](t, chart.find(t, "Secret/assay-system/assay-minio-tls"))
+	pair, err := tls.X509KeyPair(made.Data["tls.crt"], made.Data["tls.key"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, namespace := range []string{releaseNamespace, "team-a", "team-b"} {
+		authority := into[corev1.Secret](t, chart.find(t, "Secret/"+namespace+"/assay-ledger-ca")).Data["ca.crt"]
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(authority) {
+			t.Fatalf("%s has no certificate: %s", namespace, authority)
+		}
+		if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: host}); err != nil {
+			t.Errorf("%s: %v", namespace, err)
+		}
+	}
+	const url = "--ledger=s3://assay?endpoint=https://" + host + ":9000&region=us-east-1"
+	wantArgs(t, chart, "Deployment/assay-system/assay-operator", url, "--ledger-ca-secret=assay-ledger-ca", "--ledger-ca-file=/etc/assay/ledger-ca/ca.crt")
+	wantArgs(t, chart, "Job/assay-system/assay-create-bucket", url)
+	for _, id := range []string{"Deployment/assay-system/assay-operator", "Job/assay-system/assay-create-bucket", "Deployment/assay-system/assay-prometheus"} {
+		wantFile(t, chart, id, "/etc/assay/ledger-ca", "assay-ledger-ca", corev1.KeyToPath{Key: "ca.crt", Path: "ca.crt"})
+	}
+	wantFile(t, chart, "StatefulSet/assay-system/assay-minio", "/certs", "assay-minio-tls", corev1.KeyToPath{Key: "tls.crt", Path: "public.crt"}, corev1.KeyToPath{Key: "tls.key", Path: "private.key"})
+	if s3 := argoConfig(t, chart).ArtifactRepository.S3; s3.Insecure || s3.CASecret.Name != "assay-ledger-ca" || s3.Endpoint != host+":9000" {
+		t.Errorf("Argo's artifact repository is %+v", s3)
+	}
+	store := chart.pods(t)["StatefulSet/assay-system/assay-minio"].Spec.Containers[0]
+	for _, probe := range []*corev1.Probe{store.StartupProbe, store.ReadinessProbe, store.LivenessProbe} {
+		if probe.HTTPGet.Scheme != corev1.URISchemeHTTPS {
+			t.Errorf("a probe speaks %q", probe.HTTPGet.Scheme)
+		}
+	}
+	own := render(t, variations["TLS, and a Prometheus Operator"])
+	wantFile(t, own, "StatefulSet/assay-system/assay-minio", "/certs", "own", corev1.KeyToPath{Key: "tls.crt", Path: "public.crt"}, corev1.KeyToPath{Key: "tls.key", Path: "private.key"})
+	if got := string(into[corev1.Secret](t, own.find(t, "Secret/default/assay-ledger-ca")).Data["ca.crt"]); !strings.Contains(got, "\nx\n") {
+		t.Errorf("the authority is %q", got)
+	}
+	if slices.Contains(own.identities(), "Secret/assay-system/assay-minio-tls") {
+		t.Error("a certificate is made beside one's own")
 	}
 }

@@ -120,7 +120,7 @@ capabilities: {drop: [ALL]}
 
 {{/* Probes that let "helm install --wait" return as soon as a pod serves. Call with (dict "path" "/" "port" "http"). */}}
 {{- define "assay.startupProbe" -}}
-httpGet: {path: {{ .path }}, port: {{ .port }}}
+httpGet: {path: {{ .path }}, port: {{ .port }}{{ with .scheme }}, scheme: {{ . }}{{ end }}}
 periodSeconds: 1
 timeoutSeconds: 2
 failureThreshold: 180
@@ -173,10 +173,22 @@ failureThreshold: 180
 {{- if and (eq .Values.minio.mode "bundled") .Values.minio.metrics.secure }}true{{ end -}}
 {{- end -}}
 
-{{/* Secret with the certificates of the store's authority, in the same namespaces; empty without. */}}
+{{/* "true" if a bundled MinIO speaks TLS. */}}
+{{- define "assay.minioTLS" -}}
+{{- if and (eq .Values.minio.mode "bundled") .Values.minio.tls.enabled }}true{{ end -}}
+{{- end -}}
+
+{{/* Name of the host of a bundled MinIO, which its certificate has. */}}
+{{- define "assay.minioHost" -}}
+{{ include "assay.fullname" . }}-minio.{{ .Release.Namespace }}.svc
+{{- end -}}
+
+{{/* Secret with the certificates of the store's authority, in the release's and in every run namespace; empty without. */}}
 {{- define "assay.ledgerCASecret" -}}
 {{- $ca := .Values.minio.external.ca -}}
-{{- if eq .Values.minio.mode "external" -}}
+{{- if include "assay.minioTLS" . -}}
+{{ include "assay.fullname" . }}-ledger-ca
+{{- else if eq .Values.minio.mode "external" -}}
 {{- if $ca.existingSecret -}}
 {{ $ca.existingSecret }}
 {{- else if or $ca.certificate $ca.existingConfigMap -}}
@@ -193,7 +205,7 @@ failureThreshold: 180
 {{/* Host and port of the object store. */}}
 {{- define "assay.ledgerEndpoint" -}}
 {{- if eq .Values.minio.mode "bundled" -}}
-{{ include "assay.fullname" . }}-minio.{{ .Release.Namespace }}.svc:9000
+{{ include "assay.minioHost" . }}:9000
 {{- else -}}
 {{ required "minio.external.endpoint is needed when minio.mode is external: the store's host and port, without scheme" .Values.minio.external.endpoint }}
 {{- end -}}
@@ -201,7 +213,7 @@ failureThreshold: 180
 
 {{/* "true" if the object store is spoken to without TLS. */}}
 {{- define "assay.ledgerInsecure" -}}
-{{- or (eq .Values.minio.mode "bundled") (not .Values.minio.external.secure) -}}
+{{- not (ternary (include "assay.minioTLS" . | not | not) .Values.minio.external.secure (eq .Values.minio.mode "bundled")) -}}
 {{- end -}}
 
 {{/* Where the ledger is, as the operator and the assay command take it. */}}
