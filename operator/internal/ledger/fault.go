@@ -96,7 +96,7 @@ var remedies = map[Cause]string{
 	CauseCertificate:   "give the store a certificate that can be verified",
 	CauseCAFile:        "give it at least one certificate in PEM form: minio.external.ca of the chart, AWS_CA_BUNDLE elsewhere",
 	CauseNoCredentials: "give credentials: accessKey and secretKey in the ledger's Secret, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-	CauseAccessKey:     "correct the access key in the ledger's Secret (outside a cluster AWS_ACCESS_KEY_ID), or create its user in the store",
+	CauseAccessKey:     "correct the access key in the ledger's Secret (outside a cluster AWS_ACCESS_KEY_ID), or create its user in the store: in a bundled one helm upgrade does",
 	CauseSecretKey:     "correct the secret key in the ledger's Secret (outside a cluster AWS_SECRET_ACCESS_KEY)",
 	CauseToken:         "renew the temporary credentials",
 	CauseDenied:        "allow these credentials s3:ListBucket on the bucket, and s3:GetObject and s3:PutObject on its objects",
