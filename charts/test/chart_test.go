@@ -26,6 +26,8 @@ var variations = map[string]string{
 	"scheduled":                          `{scheduling: {nodeSelector: {pool: infra}, tolerations: [{key: infra, operator: Exists}], priorityClassName: high}, images: {pullSecrets: [{name: registry}]}}`,
 	"a private authority":                `{minio: {mode: external, existingSecret: s3, external: {endpoint: "minio.storage.svc:9000", ca: {certificate: "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"}}}}`,
 	"an identity of its own":             `{grafana: {mode: external}, minio: {mode: external, region: eu-west-1, external: {endpoint: s3.eu-west-1.amazonaws.com, workloadIdentity: true, pathStyle: false}}, operator: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/assay"}}}, runs: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/runs"}}}}`,
+	"a bundled store over TLS":           `{runNamespaces: [team-a, team-b], minio: {tls: {enabled: true}}}`,
+	"TLS, and a Prometheus Operator":     `{minio: {tls: {enabled: true, existingSecret: own, ca: "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"}}, prometheus: {mode: external, operator: {enabled: true}}, grafana: {mode: external}}`,
 	"a Prometheus Operator":              `{prometheus: {mode: external, operator: {enabled: true, labels: {release: monitoring}, interval: 20s}}, grafana: {mode: external}}`,
 	"an external Argo that needs rights": `{runNamespaces: [team-a, team-b], argo: {mode: external, external: {namespace: argo, serviceAccount: argo}}}`,
 	"replicated":                         `{operator: {replicas: 3}, minio: {persistence: {enabled: false}}, argo: {controller: {replicas: 2}, server: {replicas: 2}}, commonLabels: {team: perf}, podAnnotations: {sidecar.istio.io/inject: "false"}}`,
@@ -59,7 +61,7 @@ func TestObjects(t *testing.T) {
 				"Deployment/assay-system/assay-operator", "Service/assay-system/assay-operator", "ClusterRole/assay-operator",
 				"Deployment/assay-system/assay-argo-controller", "ConfigMap/assay-system/assay-argo-controller",
 				"Deployment/assay-system/assay-argo-server", "Service/assay-system/assay-argo-server",
-				"StatefulSet/assay-system/assay-minio", "Service/assay-system/assay-minio", "Secret/assay-system/assay-ledger",
+				"StatefulSet/assay-system/assay-minio", "Service/assay-system/assay-minio", "Secret/assay-system/assay-minio-root", "Secret/assay-system/assay-ledger-operator", "Secret/assay-system/assay-ledger-users",
 				"Deployment/assay-system/assay-prometheus", "Service/assay-system/assay-prometheus",
 				"Job/assay-system/assay-create-bucket", "PersistentVolumeClaim/assay-system/assay-minio",
 				"CustomResourceDefinition/workflows.argoproj.io",
@@ -69,10 +71,10 @@ func TestObjects(t *testing.T) {
 		"each run namespace gets templates, an identity and credentials": {
 			values: `{runNamespaces: [team-a, team-b]}`,
 			want: []string{
-				"BenchmarkTemplate/team-a/pir-scan", "ServiceAccount/team-a/assay-executor", "Role/team-a/assay-executor", "RoleBinding/team-a/assay-executor", "Secret/team-a/assay-ledger",
+				"BenchmarkTemplate/team-a/pir-scan", "ServiceAccount/team-a/assay-executor", "Role/team-a/assay-executor", "RoleBinding/team-a/assay-executor", "Secret/team-a/assay-ledger", "Secret/team-a/assay-ledger-read",
 				"BenchmarkTemplate/team-b/pir-scan", "ServiceAccount/team-b/assay-executor", "Role/team-b/assay-executor", "RoleBinding/team-b/assay-executor", "Secret/team-b/assay-ledger",
 			},
-			wantNot: []string{"Namespace/", "BenchmarkTemplate/default/", "Secret/default/"},
+			wantNot: []string{"Namespace/", "BenchmarkTemplate/default/", "Secret/default/", "Secret/team-a/assay-minio-root"},
 		},
 		"run namespaces are created only when asked, and are kept": {
 			values:  `{runNamespaces: [default, team-a], createRunNamespaces: true}`,
@@ -151,8 +153,18 @@ func TestObjects(t *testing.T) {
 			},
 		},
 		"the bucket can be left to whoever owns the store": {
-			values:  `{minio: {createBucket: false}}`,
+			values:  `{minio: {mode: external, existingSecret: s3, createBucket: false, external: {endpoint: s3.example.com}}}`,
 			wantNot: []string{"Job/"},
+		},
+		"a bundled store has its users, whoever makes the bucket": {
+			values: `{minio: {createBucket: false}, runNamespaces: [team-a]}`,
+			want:   []string{"NetworkPolicy/assay-system/assay-create-bucket"},
+			check: func(t *testing.T, chart *rendered) {
+				job := chart.pods(t)["Job/assay-system/assay-create-bucket"].Spec.Containers[0]
+				if !slices.Equal(job.Command, []string{"/assay", "ledger", "provision"}) || !slices.Contains(job.Args, "--create-bucket=false") || !slices.Contains(job.Args, "--users=/etc/assay/users") {
+					t.Errorf("the job is %v %v", job.Command, job.Args)
+				}
+			},
 		},
 		"an external Prometheus finds the services by their annotations": {
 			values:  `{prometheus: {mode: external}, grafana: {mode: external}}`,
@@ -261,7 +273,7 @@ func TestObjects(t *testing.T) {
 			},
 		},
 		"the operator reads credentials as files, which follow the Secret": {
-			values: `{minio: {existingSecret: s3, accessKeyKey: id, secretKeyKey: key}}`,
+			values: `{minio: {mode: external, existingSecret: s3, accessKeyKey: id, secretKeyKey: key, external: {endpoint: s3.example.com}}}`,
 			check: func(t *testing.T, chart *rendered) {
 				wantArgs(t, chart, "Deployment/assay-system/assay-operator", "--ledger-credentials-dir=/etc/assay/ledger")
 				wantFile(t, chart, "Deployment/assay-system/assay-operator", "/etc/assay/ledger", "s3", corev1.KeyToPath{Key: "id", Path: "accessKey"}, corev1.KeyToPath{Key: "key", Path: "secretKey"})

@@ -3,6 +3,7 @@ package chart
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,14 +123,20 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 	c := startCluster(t)
 	c.createNamespace(t, "team-a")
 	credentials := func(namespace string) string {
-		return fmt.Sprintf("%s", c.secret(t, namespace, "assay-ledger"))
+		if namespace == releaseNamespace {
+			return fmt.Sprintf("%s%s%s", c.secret(t, namespace, "assay-minio-root"), c.secret(t, namespace, "assay-ledger-operator"), c.secret(t, namespace, "assay-minio-metrics"))
+		}
+		return fmt.Sprintf("%s%s", c.secret(t, namespace, "assay-ledger"), c.secret(t, namespace, "assay-ledger-read"))
+	}
+	users := func() []string {
+		return slices.Sorted(maps.Keys(c.secret(t, releaseNamespace, "assay-ledger-users")))
 	}
 
 	c.install(t, "")
-	installed := credentials(releaseNamespace)
+	installed, installedRuns := credentials(releaseNamespace), credentials("default")
 	c.wantObjects(t, render(t, ""))
-	if credentials("default") != installed {
-		t.Error("install: the run namespace has other credentials than MinIO")
+	if got := users(); !slices.Equal(got, []string{"metrics", "operator", "read.default", "run.default"}) {
+		t.Errorf("install: the job makes the users %v", got)
 	}
 	// Helm keeps the release in a Secret, and a Secret holds 1 MiB.
 	if size := len(c.secret(t, releaseNamespace, "sh.helm.release.v1.assay.v1")["release"]); size > 768<<10 {
@@ -139,10 +146,14 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 	}
 
 	c.upgrade(t, "{runNamespaces: [default, team-a]}")
-	for _, namespace := range []string{releaseNamespace, "default", "team-a"} {
-		if credentials(namespace) != installed {
-			t.Errorf("upgrade: %s has other credentials than before", namespace)
-		}
+	if credentials(releaseNamespace) != installed || credentials("default") != installedRuns {
+		t.Error("upgrade: there are other credentials than before")
+	}
+	if got := users(); !slices.Equal(got, []string{"metrics", "operator", "read.default", "read.team-a", "run.default", "run.team-a"}) {
+		t.Errorf("upgrade with a namespace more: the job makes the users %v", got)
+	}
+	if credentials("team-a") == installedRuns {
+		t.Error("upgrade: two run namespaces have the same credentials")
 	}
 
 	// Whoever kept the values of the version before, all of them, upgrades with them.
@@ -151,8 +162,19 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.upgrade(t, string(previous))
-	if credentials(releaseNamespace) != installed || credentials("default") != installed {
+	if credentials(releaseNamespace) != installed || credentials("default") != installedRuns {
 		t.Error("upgrade with the values of the version before: the credentials changed")
+	}
+	if got := users(); !slices.Equal(got, []string{"metrics", "operator", "read.default", "run.default"}) {
+		t.Errorf("upgrade with a namespace less: the job makes the users %v", got)
+	}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "team-a", Name: "assay-ledger"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+		t.Errorf("upgrade with a namespace less: its credentials are still there: %v", err)
+	}
+
+	// The root keys of a release before these were everybody's, and MinIO does not get new ones at the price of its emptyDir.
+	if err := c.tryUpgrade(t, strings.Replace(string(previous), "\n  existingSecret: \"\"\n", "\n  existingSecret: mine\n", 1)); err == nil || !strings.Contains(err.Error(), "MinIO has its root keys from Secret assay-minio-root and would have them from mine") {
+		t.Errorf("upgrade of an emptyDir to other root keys: %v", err)
 	}
 	c.wantObjects(t, render(t, ""))
 
@@ -189,6 +211,14 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 
 	// What was kept does not stand in the way of a second install.
 	c.install(t, "")
+
+	const overTLS = "{minio: {tls: {enabled: true}}}"
+	c.upgrade(t, overTLS)
+	certificate := fmt.Sprintf("%s", c.secret(t, releaseNamespace, "assay-minio-tls"))
+	c.upgrade(t, overTLS)
+	if got := fmt.Sprintf("%s", c.secret(t, releaseNamespace, "assay-minio-tls")); got != certificate {
+		t.Error("upgrade: the store has another certificate")
+	}
 }
 
 // Each right is asked of the API server, for the identity that has it. The charts' promises are the ones that say no.
@@ -228,7 +258,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{executor, "get", "benchmarkruns.assay.dev", "team-a", ""}:                    false,
 		{operator, "patch", "workflows.argoproj.io", "team-a", ""}:                    true,
 		{operator, "get", "secrets", "team-a", "assay-ledger"}:                        false,
-		{operator, "get", "secrets", releaseNamespace, "assay-ledger"}:                false,
+		{operator, "get", "secrets", releaseNamespace, "assay-ledger-operator"}:       false,
+		{operator, "get", "secrets", releaseNamespace, "assay-minio-root"}:            false,
 		{operator, "create", "pods", "team-a", ""}:                                    false,
 		{operator, "delete", "pods", "team-a", ""}:                                    false,
 		{operator, "create", "pods/exec", "team-a", ""}:                               false,

@@ -92,12 +92,18 @@ func TestTheBundledPrometheusLoadsTheRules(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(data["prometheus.yml"]), &config); err != nil {
 			t.Fatal(err)
 		}
-		if len(config.RuleFiles) != 1 || len(config.ScrapeConfigs) != 2 {
+		if len(config.RuleFiles) != 1 || len(config.ScrapeConfigs) != 3 {
 			t.Errorf("rule_files %v, scrape_configs %+v", config.RuleFiles, config.ScrapeConfigs)
 		}
 		for _, scrape := range config.ScrapeConfigs {
-			// The token is shown to nobody who does not ask for it, nor over plain HTTP.
+			// The cluster's token is shown to nobody who does not ask for it, nor over plain HTTP. MinIO has one of its own making.
 			secure := scrape.JobName == "assay-secure"
+			if scrape.JobName == "minio" {
+				if scrape.HonorLabels || scrape.Authorization.CredentialsFile != "/etc/assay/token/minio" {
+					t.Errorf("scrape_configs has %+v", scrape)
+				}
+				continue
+			}
 			if !scrape.HonorLabels || (scrape.Scheme == "https") != secure || (scrape.Authorization.CredentialsFile != "") != secure {
 				t.Errorf("scrape_configs has %+v", scrape)
 			}

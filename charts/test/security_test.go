@@ -1,6 +1,11 @@
 package chart
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,26 +67,94 @@ func TestArgosOwnContainersAreRestrictedAndGuaranteed(t *testing.T) {
 }
 
 func TestOnlyTheseSeeStorageCredentials(t *testing.T) {
-	allowed := []string{"Deployment/assay-system/assay-operator", "StatefulSet/assay-system/assay-minio", "Job/assay-system/assay-create-bucket"}
-	for _, values := range []string{``, `{minio: {existingSecret: mine}}`, `{minio: {mode: external, existingSecret: s3, external: {endpoint: "s3:9000"}}}`} {
+	const operator, store, job, prometheus = "Deployment/assay-system/assay-operator", "StatefulSet/assay-system/assay-minio", "Job/assay-system/assay-create-bucket", "Deployment/assay-system/assay-prometheus"
+	bundled := map[string][]string{
+		"assay-minio-root": {store, job}, "assay-ledger-users": {job}, "assay-ledger-operator": {operator}, "assay-minio-metrics": {prometheus},
+		"assay-ledger": nil, "assay-ledger-read": nil,
+	}
+	own := maps.Clone(bundled)
+	delete(own, "assay-minio-root")
+	own["mine"] = []string{store, job}
+	for values, allowed := range map[string]map[string][]string{
+		``:                                bundled,
+		`{minio: {existingSecret: mine}}`: own,
+		`{minio: {mode: external, existingSecret: s3, external: {endpoint: "s3:9000"}}}`: {"s3": {operator, job}},
+	} {
 		chart := render(t, values)
-		secret := argoConfig(t, chart).ArtifactRepository.S3.AccessKeySecret.Name
-		for id, pod := range chart.pods(t) {
-			if sees := slices.Contains(secretsOf(pod), secret); sees != slices.Contains(allowed, id) {
-				t.Errorf("%s sees the Secret %s: %v", id, secret, sees)
+		for secret, pods := range allowed {
+			for id, pod := range chart.pods(t) {
+				if sees := slices.Contains(secretsOf(pod), secret); sees != slices.Contains(pods, id) {
+					t.Errorf("%s sees the Secret %s: %v", id, secret, sees)
+				}
+			}
+			// A template has no place for a secret; this is to notice when it gets one.
+			for _, template := range chart.of("BenchmarkTemplate") {
+				if raw, _ := template.MarshalJSON(); strings.Contains(string(raw), secret) {
+					t.Errorf("%s names the Secret %s", identity(template), secret)
+				}
 			}
 		}
-		// A template has no place for a secret; this is to notice when it gets one.
-		for _, template := range chart.of("BenchmarkTemplate") {
-			if raw, _ := template.MarshalJSON(); strings.Contains(string(raw), secret) {
-				t.Errorf("%s names the Secret %s", identity(template), secret)
+		for _, secret := range chart.of("Secret") {
+			if _, known := allowed[secret.GetName()]; !known && secret.GetName() != "assay-grafana" {
+				t.Errorf("nobody says who may see %s", identity(secret))
 			}
 		}
 	}
 }
 
-func TestGivenCredentialsAreInSecretsOnly(t *testing.T) {
+// The keys of a namespace are those of its own user, which the job gives its rights by its name, and are nowhere else.
+func TestARunNamespaceHasTheKeysOfItsOwnUsersOnly(t *testing.T) {
+	for name, tc := range map[string]struct {
+		values     string
+		namespaces []string
+	}{
+		"defaults":               {``, []string{"default"}},
+		"several":                {`{runNamespaces: [a, b]}`, []string{"a", "b"}},
+		"beside the chart":       {`{runNamespaces: [assay-system, b]}`, []string{releaseNamespace, "b"}},
+		"keys that are given":    {`{runNamespaces: [a, b], minio: {auth: {accessKey: given-access, secretKey: given-secret}}}`, []string{"a", "b"}},
+		"keys made of something": {`{runNamespaces: [a, b], minio: {auth: {userKeySeed: "0123456789012345678901234567890123456789"}}}`, []string{"a", "b"}},
+		"root keys of one's own": {`{runNamespaces: [a, b], minio: {existingSecret: mine}}`, []string{"a", "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			chart := render(t, tc.values)
+			users := into[corev1.Secret](t, chart.find(t, "Secret/assay-system/assay-ledger-users")).Data
+			expected := map[string]string{"assay-system/assay-ledger-operator": "operator", "assay-system/assay-minio-metrics": "metrics"}
+			for _, namespace := range tc.namespaces {
+				expected[namespace+"/assay-ledger"], expected[namespace+"/assay-ledger-read"] = "run."+namespace, "read."+namespace
+			}
+			seen := map[string]string{}
+			for where, user := range expected {
+				secret := into[corev1.Secret](t, chart.find(t, "Secret/"+where)).Data
+				key := string(secret["secretKey"])
+				if string(secret["accessKey"]) != "assay."+user || key != string(users[user]) || len(key) < 32 {
+					t.Errorf("%s holds %s, and the job gives %s the key %s", where, secret, user, users[user])
+				}
+				if other := seen[key]; other != "" {
+					t.Errorf("%s and %s have the same key", user, other)
+				}
+				seen[key] = user
+			}
+			if len(users) != len(expected) {
+				t.Errorf("the job makes %v, want %v", users, expected)
+			}
+			// Root's are in the release's namespace, in one Secret.
+			for _, object := range chart.of("Secret") {
+				secret := into[corev1.Secret](t, object)
+				if secret.Labels["app.kubernetes.io/component"] != "ledger" || secret.Name == "assay-ledger-users" {
+					continue
+				}
+				_, user := expected[secret.Namespace+"/"+secret.Name]
+				if root := secret.Namespace == releaseNamespace && secret.Name == "assay-minio-root"; !user && !root {
+					t.Errorf("%s/%s holds %s", secret.Namespace, secret.Name, secret.Data)
+				}
+			}
+		})
+	}
+}
+
+func TestGivenCredentialsAreInOneSecretOnly(t *testing.T) {
 	chart := render(t, `{runNamespaces: [a, b], minio: {auth: {accessKey: given-access, secretKey: given-secret}}}`)
+	encoded := base64.StdEncoding.EncodeToString([]byte("given-secret"))
 	for _, object := range chart.objects {
 		raw, err := object.MarshalJSON()
 		if err != nil {
@@ -90,29 +163,31 @@ func TestGivenCredentialsAreInSecretsOnly(t *testing.T) {
 		if strings.Contains(string(raw), "given-") {
 			t.Errorf("%s holds a credential in plain text", identity(object))
 		}
-	}
-	for _, namespace := range []string{releaseNamespace, "a", "b"} {
-		secret := into[corev1.Secret](t, chart.find(t, "Secret/"+namespace+"/assay-ledger"))
-		if string(secret.Data["accessKey"]) != "given-access" || string(secret.Data["secretKey"]) != "given-secret" {
-			t.Errorf("%s holds %s", namespace, secret.Data)
+		if strings.Contains(string(raw), encoded) != (identity(object) == "Secret/assay-system/assay-minio-root") {
+			t.Errorf("%s holds the root user's key", identity(object))
 		}
+	}
+	root := into[corev1.Secret](t, chart.find(t, "Secret/assay-system/assay-minio-root"))
+	if string(root.Data["accessKey"]) != "given-access" || string(root.Data["secretKey"]) != "given-secret" {
+		t.Errorf("it holds %s", root.Data)
 	}
 }
 
-func TestGeneratedCredentialsAreTheSameEverywhereAndNeverTwice(t *testing.T) {
-	read := func(chart *rendered, namespace string) string {
-		secret := into[corev1.Secret](t, chart.find(t, "Secret/"+namespace+"/assay-ledger"))
-		if len(secret.Data["accessKey"]) < 12 || len(secret.Data["secretKey"]) < 32 {
-			t.Fatalf("credentials are short: %s", secret.Data)
+func TestGeneratedCredentialsAreNeverTheSameTwiceUnlessTheyAreMadeOfSomething(t *testing.T) {
+	read := func(values, secret string) string {
+		return fmt.Sprintf("%s", into[corev1.Secret](t, render(t, values).find(t, secret)).Data)
+	}
+	for _, secret := range []string{"Secret/assay-system/assay-minio-root", "Secret/assay-system/assay-ledger-users", "Secret/default/assay-ledger"} {
+		if read("", secret) == read("", secret) {
+			t.Errorf("two installs have the same %s", secret)
 		}
-		return string(secret.Data["accessKey"]) + "/" + string(secret.Data["secretKey"])
 	}
-	first, second := render(t, ""), render(t, "")
-	if read(first, releaseNamespace) != read(first, "default") {
-		t.Error("the run namespace has other credentials than MinIO")
+	const seeded, other = `{minio: {auth: {userKeySeed: 0123456789abcdef0123456789abcdef}}}`, `{minio: {auth: {userKeySeed: 0123456789abcdef0123456789abcdeg}}}`
+	if read(seeded, "Secret/default/assay-ledger") != read(seeded, "Secret/default/assay-ledger") {
+		t.Error("a chart that is rendered twice with a seed has other keys")
 	}
-	if read(first, releaseNamespace) == read(second, releaseNamespace) {
-		t.Error("two installs have the same credentials")
+	if read(seeded, "Secret/default/assay-ledger") == read(other, "Secret/default/assay-ledger") {
+		t.Error("another seed makes the same keys")
 	}
 }
 
@@ -262,4 +337,88 @@ func allowedEverywhere(object unstructured.Unstructured, rule rbacv1.PolicyRule)
 		}
 	}
 	return slices.Equal(rule.Resources, []string{"nodes"}) || slices.Equal(rule.Resources, []string{"tokenreviews"}) || slices.Equal(rule.Resources, []string{"subjectaccessreviews"})
+}
+
+// MinIO asks for the token of its user for metrics. Prometheus signs it before it starts, and has neither that user's key nor root's.
+func TestTheStoresMetricsAskForAToken(t *testing.T) {
+	for name, tc := range map[string]struct {
+		values string
+		auth   string
+		signs  bool
+	}{
+		"defaults":               {``, "jwt", true},
+		"open":                   {`{minio: {metrics: {secure: false}}}`, "public", false},
+		"a Prometheus of others": {variations["a Prometheus Operator"], "jwt", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			chart := render(t, tc.values)
+			env := chart.pods(t)["StatefulSet/assay-system/assay-minio"].Spec.Containers[0].Env
+			if !slices.Contains(env, corev1.EnvVar{Name: "MINIO_PROMETHEUS_AUTH_TYPE", Value: tc.auth}) {
+				t.Errorf("MinIO has %v", env)
+			}
+			for _, monitor := range chart.of("ServiceMonitor") {
+				endpoints, _, _ := unstructured.NestedSlice(monitor.Object, "spec", "endpoints")
+				name, _, _ := unstructured.NestedString(endpoints[0].(map[string]any), "authorization", "credentials", "name")
+				if (name == "assay-minio-token") != (monitor.GetName() == "assay-minio") {
+					t.Errorf("%s reads with the Secret %q", monitor.GetName(), name)
+				}
+			}
+			pod := chart.pods(t)["Deployment/assay-system/assay-prometheus"]
+			if signs := len(pod.Spec.InitContainers) == 1; signs != tc.signs {
+				t.Errorf("Prometheus signs a token: %v", signs)
+			}
+			for _, container := range pod.Spec.Containers {
+				for _, variable := range container.Env {
+					if variable.ValueFrom != nil {
+						t.Errorf("Prometheus has %s", variable.Name)
+					}
+				}
+			}
+		})
+	}
+}
+
+// With TLS everybody who speaks to MinIO believes the authority that signed its certificate, for the name by which it is reached.
+func TestABundledStoreOverTLS(t *testing.T) {
+	const host = "assay-minio.assay-system.svc"
+	chart := render(t, variations["a bundled store over TLS"])
+	made := into[corev1.Secret](t, chart.find(t, "Secret/assay-system/assay-minio-tls"))
+	pair, err := tls.X509KeyPair(made.Data["tls.crt"], made.Data["tls.key"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, namespace := range []string{releaseNamespace, "team-a", "team-b"} {
+		authority := into[corev1.Secret](t, chart.find(t, "Secret/"+namespace+"/assay-ledger-ca")).Data["ca.crt"]
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(authority) {
+			t.Fatalf("%s has no certificate: %s", namespace, authority)
+		}
+		if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: host}); err != nil {
+			t.Errorf("%s: %v", namespace, err)
+		}
+	}
+	const url = "--ledger=s3://assay?endpoint=https://" + host + ":9000&region=us-east-1"
+	wantArgs(t, chart, "Deployment/assay-system/assay-operator", url, "--ledger-ca-secret=assay-ledger-ca", "--ledger-ca-file=/etc/assay/ledger-ca/ca.crt")
+	wantArgs(t, chart, "Job/assay-system/assay-create-bucket", url)
+	for _, id := range []string{"Deployment/assay-system/assay-operator", "Job/assay-system/assay-create-bucket", "Deployment/assay-system/assay-prometheus"} {
+		wantFile(t, chart, id, "/etc/assay/ledger-ca", "assay-ledger-ca", corev1.KeyToPath{Key: "ca.crt", Path: "ca.crt"})
+	}
+	wantFile(t, chart, "StatefulSet/assay-system/assay-minio", "/certs", "assay-minio-tls", corev1.KeyToPath{Key: "tls.crt", Path: "public.crt"}, corev1.KeyToPath{Key: "tls.key", Path: "private.key"})
+	if s3 := argoConfig(t, chart).ArtifactRepository.S3; s3.Insecure || s3.CASecret.Name != "assay-ledger-ca" || s3.Endpoint != host+":9000" {
+		t.Errorf("Argo's artifact repository is %+v", s3)
+	}
+	store := chart.pods(t)["StatefulSet/assay-system/assay-minio"].Spec.Containers[0]
+	for _, probe := range []*corev1.Probe{store.StartupProbe, store.ReadinessProbe, store.LivenessProbe} {
+		if probe.HTTPGet.Scheme != corev1.URISchemeHTTPS {
+			t.Errorf("a probe speaks %q", probe.HTTPGet.Scheme)
+		}
+	}
+	own := render(t, variations["TLS, and a Prometheus Operator"])
+	wantFile(t, own, "StatefulSet/assay-system/assay-minio", "/certs", "own", corev1.KeyToPath{Key: "tls.crt", Path: "public.crt"}, corev1.KeyToPath{Key: "tls.key", Path: "private.key"})
+	if got := string(into[corev1.Secret](t, own.find(t, "Secret/default/assay-ledger-ca")).Data["ca.crt"]); !strings.Contains(got, "\nx\n") {
+		t.Errorf("the authority is %q", got)
+	}
+	if slices.Contains(own.identities(), "Secret/assay-system/assay-minio-tls") {
+		t.Error("a certificate is made beside one's own")
+	}
 }

@@ -146,7 +146,7 @@ func with(run *assayv1alpha1.BenchmarkRun, edit func(*assayv1alpha1.BenchmarkRun
 	return run
 }
 
-// MinIO away, then back without its bucket, then whole: the run waits, says what is wrong each time, and completes.
+// MinIO away, then back with nothing in it, then whole: the run waits, says what is wrong each time, and completes.
 func TestARunWaitsForItsLedger(t *testing.T) {
 	const name = "patient"
 	command(t, "kubectl", "-n", system, "scale", "sts/assay-minio", "--replicas=0")
@@ -155,9 +155,9 @@ func TestARunWaitsForItsLedger(t *testing.T) {
 	apply(t, smallScan(name, 3))
 	untilCondition(t, name, assayv1alpha1.ConditionLedgerReady, "False", "LedgerUnreachable", 3*time.Minute)
 
-	// Without persistence MinIO comes back empty.
+	// Without persistence MinIO comes back empty, without the operator's user even.
 	command(t, "kubectl", "-n", system, "scale", "sts/assay-minio", "--replicas=1")
-	untilCondition(t, name, assayv1alpha1.ConditionLedgerReady, "False", "BucketMissing", 3*time.Minute)
+	untilCondition(t, name, assayv1alpha1.ConditionLedgerReady, "False", assayv1alpha1.ReasonLedgerCredentials, 3*time.Minute)
 
 	restoreLedger(t)
 	run := untilComplete(t, name, 5*time.Minute)
@@ -169,6 +169,6 @@ func TestARunWaitsForItsLedger(t *testing.T) {
 func restoreLedger(t *testing.T) {
 	t.Helper()
 	command(t, "kubectl", "-n", system, "rollout", "status", "sts/assay-minio", "--timeout=120s")
-	// The chart's hook creates the bucket; an upgrade runs it again.
+	// The chart's hook creates the bucket and the users; an upgrade runs it again.
 	command(t, "helm", "upgrade", "assay", "charts/assay", "-n", system, "--reuse-values", "--wait", "--timeout", "3m")
 }

@@ -120,7 +120,7 @@ capabilities: {drop: [ALL]}
 
 {{/* Probes that let "helm install --wait" return as soon as a pod serves. Call with (dict "path" "/" "port" "http"). */}}
 {{- define "assay.startupProbe" -}}
-httpGet: {path: {{ .path }}, port: {{ .port }}}
+httpGet: {path: {{ .path }}, port: {{ .port }}{{ with .scheme }}, scheme: {{ . }}{{ end }}}
 periodSeconds: 1
 timeoutSeconds: 2
 failureThreshold: 180
@@ -131,18 +131,64 @@ failureThreshold: 180
 {{- if and (eq .Values.minio.mode "external") .Values.minio.external.workloadIdentity }}true{{ end -}}
 {{- end -}}
 
-{{/* Secret with the credentials of the object store: the same name in the release's and in every run namespace. Empty with
-workload identity. */}}
+{{/* Secret in every run namespace with the credentials of what measures and analyses there. Empty with workload identity. */}}
 {{- define "assay.ledgerSecret" -}}
-{{- if not (include "assay.ledgerIdentity" .) -}}
-{{- default (printf "%s-ledger" (include "assay.fullname" .)) .Values.minio.existingSecret -}}
+{{- if eq .Values.minio.mode "bundled" -}}
+{{ include "assay.fullname" . }}-ledger
+{{- else if not (include "assay.ledgerIdentity" .) -}}
+{{ .Values.minio.existingSecret }}
 {{- end -}}
 {{- end -}}
 
-{{/* Secret with the certificates of the store's authority, in the same namespaces; empty without. */}}
+{{/* Secret in every run namespace of a bundled store with the credentials of people who only read there. */}}
+{{- define "assay.ledgerReadSecret" -}}
+{{ include "assay.fullname" . }}-ledger-read
+{{- end -}}
+
+{{/* Secret in the release's namespace with the operator's credentials. An external store has one Secret for all. */}}
+{{- define "assay.ledgerOperatorSecret" -}}
+{{- if eq .Values.minio.mode "bundled" -}}
+{{ include "assay.fullname" . }}-ledger-operator
+{{- else -}}
+{{ include "assay.ledgerSecret" . }}
+{{- end -}}
+{{- end -}}
+
+{{/* Secret in the release's namespace with the credentials that make the bucket: of a bundled store the root user's. */}}
+{{- define "assay.ledgerAdminSecret" -}}
+{{- if eq .Values.minio.mode "bundled" -}}
+{{ .Values.minio.existingSecret | default (printf "%s-minio-root" (include "assay.fullname" .)) }}
+{{- else -}}
+{{ include "assay.ledgerSecret" . }}
+{{- end -}}
+{{- end -}}
+
+{{/* Secret in the release's namespace with the secret keys of all users of a bundled store, for the job that makes them. */}}
+{{- define "assay.ledgerUsersSecret" -}}
+{{ include "assay.fullname" . }}-ledger-users
+{{- end -}}
+
+{{/* "true" if a bundled MinIO asks those who read its metrics for a token. */}}
+{{- define "assay.minioMetricsSecure" -}}
+{{- if and (eq .Values.minio.mode "bundled") .Values.minio.metrics.secure }}true{{ end -}}
+{{- end -}}
+
+{{/* "true" if a bundled MinIO speaks TLS. */}}
+{{- define "assay.minioTLS" -}}
+{{- if and (eq .Values.minio.mode "bundled") .Values.minio.tls.enabled }}true{{ end -}}
+{{- end -}}
+
+{{/* Name of the host of a bundled MinIO, which its certificate has. */}}
+{{- define "assay.minioHost" -}}
+{{ include "assay.fullname" . }}-minio.{{ .Release.Namespace }}.svc
+{{- end -}}
+
+{{/* Secret with the certificates of the store's authority, in the release's and in every run namespace; empty without. */}}
 {{- define "assay.ledgerCASecret" -}}
 {{- $ca := .Values.minio.external.ca -}}
-{{- if eq .Values.minio.mode "external" -}}
+{{- if include "assay.minioTLS" . -}}
+{{ include "assay.fullname" . }}-ledger-ca
+{{- else if eq .Values.minio.mode "external" -}}
 {{- if $ca.existingSecret -}}
 {{ $ca.existingSecret }}
 {{- else if or $ca.certificate $ca.existingConfigMap -}}
@@ -159,7 +205,7 @@ workload identity. */}}
 {{/* Host and port of the object store. */}}
 {{- define "assay.ledgerEndpoint" -}}
 {{- if eq .Values.minio.mode "bundled" -}}
-{{ include "assay.fullname" . }}-minio.{{ .Release.Namespace }}.svc:9000
+{{ include "assay.minioHost" . }}:9000
 {{- else -}}
 {{ required "minio.external.endpoint is needed when minio.mode is external: the store's host and port, without scheme" .Values.minio.external.endpoint }}
 {{- end -}}
@@ -167,7 +213,7 @@ workload identity. */}}
 
 {{/* "true" if the object store is spoken to without TLS. */}}
 {{- define "assay.ledgerInsecure" -}}
-{{- or (eq .Values.minio.mode "bundled") (not .Values.minio.external.secure) -}}
+{{- not (ternary (include "assay.minioTLS" . | not | not) .Values.minio.external.secure (eq .Values.minio.mode "bundled")) -}}
 {{- end -}}
 
 {{/* Where the ledger is, as the operator and the assay command take it. */}}
@@ -189,9 +235,9 @@ caSecret: {name: {{ . }}, key: {{ include "assay.ledgerCAKey" $ }}}
 {{- end }}
 {{- end -}}
 
-{{/* The same for a container that ends soon: its environment. */}}
+{{/* The environment of the container that makes the bucket. */}}
 {{- define "assay.ledgerEnv" -}}
-{{- with include "assay.ledgerSecret" . }}
+{{- with include "assay.ledgerAdminSecret" . }}
 - name: AWS_ACCESS_KEY_ID
   valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $.Values.minio.accessKeyKey }}}}
 - name: AWS_SECRET_ACCESS_KEY
@@ -202,9 +248,9 @@ caSecret: {name: {{ . }}, key: {{ include "assay.ledgerCAKey" $ }}}
 {{- end }}
 {{- end -}}
 
-{{/* The credentials as files, which follow the Secret when it changes: volume and mount. */}}
+{{/* The operator's credentials as files, which follow the Secret when it changes: volume and mount. */}}
 {{- define "assay.ledgerCredentialsVolume" -}}
-{{- with include "assay.ledgerSecret" . }}
+{{- with include "assay.ledgerOperatorSecret" . }}
 - name: ledger-credentials
   secret:
     secretName: {{ . }}
@@ -217,6 +263,20 @@ caSecret: {name: {{ . }}, key: {{ include "assay.ledgerCAKey" $ }}}
 {{- define "assay.ledgerCredentialsMount" -}}
 {{- if include "assay.ledgerSecret" . }}
 - {name: ledger-credentials, mountPath: /etc/assay/ledger, readOnly: true}
+{{- end }}
+{{- end -}}
+
+{{/* The secret keys of a bundled store's users as files, one for each: volume and mount. */}}
+{{- define "assay.ledgerUsersVolume" -}}
+{{- if eq .Values.minio.mode "bundled" }}
+- name: ledger-users
+  secret: {secretName: {{ include "assay.ledgerUsersSecret" . }}}
+{{- end }}
+{{- end -}}
+
+{{- define "assay.ledgerUsersMount" -}}
+{{- if eq .Values.minio.mode "bundled" }}
+- {name: ledger-users, mountPath: /etc/assay/users, readOnly: true}
 {{- end }}
 {{- end -}}
 

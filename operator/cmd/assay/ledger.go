@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/storeusers"
 )
 
 // bucket is what assay ledger create-bucket prints for programs.
@@ -45,6 +49,91 @@ func newLedgerCommand() *cobra.Command {
 	create.Flags().StringVar(&url, "ledger", "", "URL of the bucket")
 	_ = create.MarkFlagRequired("ledger")
 	addOutput(create, &form, "text", "json", "yaml")
-	command.AddCommand(create)
+	command.AddCommand(create, newProvisionCommand(), newMetricsTokenCommand())
+	return command
+}
+
+// newProvisionCommand is what the chart's job runs beside a bundled MinIO.
+func newProvisionCommand() *cobra.Command {
+	var url, folder, form string
+	var create bool
+	command := &cobra.Command{
+		Use:   "provision --ledger s3://BUCKET?endpoint=URL --users FOLDER",
+		Short: "Make a MinIO's users for the operator and every run namespace",
+		Long: "Make a MinIO's users: those whose secret keys are in the folder, one file each. The file operator is the operator's, " +
+			"metrics is Prometheus', run.NAMESPACE is for who measures and analyses in a namespace, read.NAMESPACE for who only reads there. " +
+			"Their access keys begin with assay., and others that begin so are removed. What is written over in the bucket is kept from then on. " +
+			"Credentials of an administrator come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+		Example: "  assay ledger provision --ledger 's3://assay?endpoint=http://localhost:9000' --users /etc/assay/users",
+		Args:    usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkForm(form, "text", "json", "yaml"); err != nil {
+				return err
+			}
+			users, err := storeusers.Read(folder)
+			if err != nil {
+				return &exitCode{exitUsage, fmt.Errorf("--users: %w", err)}
+			}
+			if create {
+				if _, err := ledger.CreateBucket(cmd.Context(), url, ledger.Options{}); err != nil {
+					return err
+				}
+			}
+			done, err := storeusers.Apply(cmd.Context(), url, ledger.Options{}, users)
+			if err != nil {
+				return err
+			}
+			if err := ledger.KeepVersions(cmd.Context(), url, ledger.Options{}); err != nil {
+				return err
+			}
+			if printed, err := printStructured(cmd.OutOrStdout(), form, done); printed {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has %d users, %d were removed\n", url, len(done.Users), len(done.Removed))
+			return err
+		},
+	}
+	command.Flags().StringVar(&url, "ledger", "", "URL of the bucket")
+	command.Flags().StringVar(&folder, "users", "", "folder with the users' secret keys, as a mounted Secret has them")
+	command.Flags().BoolVar(&create, "create-bucket", false, "create the bucket unless it is there")
+	_ = command.MarkFlagRequired("ledger")
+	_ = command.MarkFlagRequired("users")
+	addOutput(command, &form, "text", "json", "yaml")
+	return command
+}
+
+func newMetricsTokenCommand() *cobra.Command {
+	var file, form string
+	command := &cobra.Command{
+		Use:   "metrics-token",
+		Short: "Sign a token with which Prometheus reads a MinIO's metrics",
+		Long: "Sign a token with which Prometheus reads a MinIO's metrics. The key of the user metrics comes from AWS_ACCESS_KEY_ID and " +
+			"AWS_SECRET_ACCESS_KEY: with the token only metrics can be read.",
+		Example: "  assay ledger metrics-token --file /etc/prometheus/token",
+		Args:    usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkForm(form, "text", "json", "yaml"); err != nil {
+				return err
+			}
+			access, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")
+			if access == "" || secret == "" {
+				return &exitCode{exitUsage, errors.New("there is no key to sign with: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")}
+			}
+			token, err := storeusers.MetricsToken(access, secret, time.Now())
+			if err != nil {
+				return err
+			}
+			if file != "" {
+				return os.WriteFile(file, []byte(token), 0o600)
+			}
+			if printed, err := printStructured(cmd.OutOrStdout(), form, map[string]string{"token": token}); printed {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), token)
+			return err
+		},
+	}
+	command.Flags().StringVar(&file, "file", "", "file to write it to, in place of printing it")
+	addOutput(command, &form, "text", "json", "yaml")
 	return command
 }

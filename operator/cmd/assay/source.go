@@ -29,7 +29,7 @@ import (
 
 // sourceHelp says what NAME may be, for commands that read a ledger.
 const sourceHelp = "NAME is a run on the cluster, the folder of a ledger, or a ledger's URL (file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port). " +
-	"An object store inside the cluster is reached through a port-forward, with the credentials of the Secret that the chart puts into every run namespace; " +
+	"An object store inside the cluster is reached through a port-forward, with the keys that only read the run's namespace, from the Secret that the chart puts there; " +
 	"for a URL they come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
 
 // source finds ledgers by what a person calls them.
@@ -42,7 +42,7 @@ type source struct {
 }
 
 func (s *source) addFlags(command *cobra.Command) {
-	command.Flags().StringVar(&s.secret, "secret", "assay-ledger", "Secret with the object store's credentials, in the run's namespace")
+	command.Flags().StringVar(&s.secret, "secret", "assay-ledger-read", "Secret with the object store's credentials, in the run's namespace; with an external store the one that minio.existingSecret names")
 	command.Flags().StringSliceVar(&s.keys, "secret-keys", []string{"accessKey", "secretKey"}, "keys in that Secret of the access key and the secret key, as the chart's minio.accessKeyKey and secretKeyKey name them")
 	command.Flags().IntVar(&s.wave, "wave", -1, "what was known after this wave")
 	command.Flags().Lookup("wave").DefValue = "the newest that was analysed"

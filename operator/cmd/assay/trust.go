@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -12,9 +13,10 @@ import (
 const chartAuthority = "assay-ledger-ca"
 
 // authority finds the certificates of the authority that signed the object store's, where the chart puts them: beside the
-// credentials. Without any, AWS_CA_BUNDLE and this machine's own authorities are believed.
+// credentials, of which those that only read have a name of their own. Without any, AWS_CA_BUNDLE and this machine's own authorities
+// are believed.
 func authority(ctx context.Context, reader client.Reader, namespace, secret string) []byte {
-	for _, name := range []string{secret + "-ca", chartAuthority} {
+	for _, name := range []string{strings.TrimSuffix(secret, "-read") + "-ca", chartAuthority} {
 		var found corev1.Secret
 		if err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &found); err == nil && len(found.Data["ca.crt"]) > 0 {
 			return found.Data["ca.crt"]

@@ -18,6 +18,7 @@ func TestTheStoresAuthorityIsFoundWhereTheChartPutsIt(t *testing.T) {
 		secret  string
 		want    string
 	}{
+		"beside those that only read":           {[]client.Object{secret("bench-ledger-ca", "ca.crt"), secret("assay-ledger-ca", "ca.crt")}, "bench-ledger-read", "bench-ledger-ca"},
 		"beside the chart's own credentials":    {[]client.Object{secret("assay-ledger-ca", "ca.crt")}, "assay-ledger", "assay-ledger-ca"},
 		"beside credentials of another name":    {[]client.Object{secret("bench-ledger-ca", "ca.crt"), secret("assay-ledger-ca", "ca.crt")}, "bench-ledger", "bench-ledger-ca"},
 		"with the credentials in one's own":     {[]client.Object{secret("assay-ledger-ca", "ca.crt")}, "s3", "assay-ledger-ca"},

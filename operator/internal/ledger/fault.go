@@ -96,7 +96,7 @@ var remedies = map[Cause]string{
 	CauseCertificate:   "give the store a certificate that can be verified",
 	CauseCAFile:        "give it at least one certificate in PEM form: minio.external.ca of the chart, AWS_CA_BUNDLE elsewhere",
 	CauseNoCredentials: "give credentials: accessKey and secretKey in the ledger's Secret, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-	CauseAccessKey:     "correct the access key in the ledger's Secret (outside a cluster AWS_ACCESS_KEY_ID), or create its user in the store",
+	CauseAccessKey:     "correct the access key in the ledger's Secret (outside a cluster AWS_ACCESS_KEY_ID), or create its user in the store: in a bundled one helm upgrade does",
 	CauseSecretKey:     "correct the secret key in the ledger's Secret (outside a cluster AWS_SECRET_ACCESS_KEY)",
 	CauseToken:         "renew the temporary credentials",
 	CauseDenied:        "allow these credentials s3:ListBucket on the bucket, and s3:GetObject and s3:PutObject on its objects",
@@ -121,6 +121,9 @@ func diagnose(tried string, err error, anonymous bool) *Fault {
 	cause := unanswered(err)
 	return newFault(tried, cause, err.Error(), err)
 }
+
+// Explain tells from an error of a request to the store's own API what is wrong with the store.
+func Explain(tried string, err error) error { return diagnose(tried, err, false) }
 
 // codes are the answers of S3 that have one cause, whatever their HTTP status.
 var codes = map[string]Cause{

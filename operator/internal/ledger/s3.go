@@ -61,7 +61,7 @@ func openS3(rawURL string, parsed *url.URL, options Options) (*s3, error) {
 		return nil, fmt.Errorf("%w %q: %w", ErrBadURL, rawURL, err)
 	}
 	creds, anonymous := findCredentials(options)
-	transport, err := newRoundTripper(endpoint.Scheme == "https", options)
+	transport, err := NewRoundTripper(endpoint.Scheme == "https", options)
 	if err != nil {
 		return nil, err
 	}
@@ -255,6 +255,24 @@ func CreateBucket(ctx context.Context, rawURL string, options Options) (bool, er
 	default:
 		return false, fmt.Errorf("%w %q: it has no bucket", ErrBadURL, rawURL)
 	}
+}
+
+// KeepVersions makes the bucket of an s3:// URL keep what is written over. A folder cannot.
+func KeepVersions(ctx context.Context, rawURL string, options Options) error {
+	store, err := Open(ctx, rawURL, options)
+	if err != nil {
+		return err
+	}
+	bucket, ok := store.(*s3)
+	if !ok {
+		return fmt.Errorf("%w %q: it has no bucket", ErrBadURL, rawURL)
+	}
+	ctx, cancel := begin(ctx, bucket.timeout)
+	defer cancel()
+	if err := bucket.core.EnableVersioning(ctx, bucket.bucket); err != nil {
+		return bucket.explain(ctx, "keep versions in", "", err)
+	}
+	return nil
 }
 
 func (s *s3) createBucket(ctx context.Context) (bool, error) {

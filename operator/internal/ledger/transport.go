@@ -13,8 +13,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// newRoundTripper is how requests reach the store.
-func newRoundTripper(secure bool, options Options) (http.RoundTripper, error) {
+// NewRoundTripper is how requests reach the store, its admin API as well.
+func NewRoundTripper(secure bool, options Options) (http.RoundTripper, error) {
 	switch {
 	case !secure:
 		transport, err := minio.DefaultTransport(false)

@@ -1,0 +1,167 @@
+package storeusers
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/pbkdf2"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/signer"
+	sio "github.com/secure-io/sio-go"
+
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+// admin speaks to MinIO's admin API. MinIO's own client for it is under the AGPL, and a program that contains it would be too; what is
+// needed of the API is four requests.
+type admin struct {
+	client               *http.Client
+	endpoint             *url.URL
+	accessKey, secretKey string
+}
+
+const (
+	adminPath    = "/minio/admin/v3/"
+	adminTimeout = 30 * time.Second
+	// maxAnswer bounds what is read of an answer: the policies of thousands of namespaces.
+	maxAnswer = 64 << 20
+)
+
+func newAdmin(rawURL string, options ledger.Options) (*admin, error) {
+	parsed, err := url.Parse(rawURL)
+	if err != nil {
+		return nil, fmt.Errorf("%w %q: %w", ledger.ErrBadURL, rawURL, err)
+	}
+	endpoint, err := url.Parse(parsed.Query().Get("endpoint"))
+	if err != nil || parsed.Scheme != "s3" || endpoint.Host == "" {
+		return nil, fmt.Errorf("%w %q: users are made in a MinIO: write s3://bucket?endpoint=http://host:port", ledger.ErrBadURL, rawURL)
+	}
+	transport, err := ledger.NewRoundTripper(endpoint.Scheme == "https", options)
+	if err != nil {
+		return nil, err
+	}
+	return &admin{
+		client: &http.Client{Transport: transport, Timeout: adminTimeout}, endpoint: endpoint,
+		accessKey: cmp.Or(options.AccessKey, os.Getenv("AWS_ACCESS_KEY_ID")), secretKey: cmp.Or(options.SecretKey, os.Getenv("AWS_SECRET_ACCESS_KEY")),
+	}, nil
+}
+
+// call sends a signed request and returns the body of the answer.
+func (a *admin) call(ctx context.Context, method, what string, query url.Values, body []byte) ([]byte, error) {
+	tried := fmt.Sprintf("%s at %s", what, a.endpoint)
+	address := a.endpoint.JoinPath(adminPath, what)
+	address.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, method, address.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(body)
+	request.Header.Set("X-Amz-Content-Sha256", hex.EncodeToString(sum[:]))
+	response, err := a.client.Do(signer.SignV4(*request, a.accessKey, a.secretKey, "", ""))
+	if err != nil {
+		return nil, ledger.Explain(tried, err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return nil, ledger.Explain(tried, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		refused := minio.ErrorResponse{StatusCode: response.StatusCode, Code: http.StatusText(response.StatusCode)}
+		_ = json.Unmarshal(answer, &refused) // What cannot be read has its status still.
+		return nil, ledger.Explain(tried, refused)
+	}
+	return answer, nil
+}
+
+func (a *admin) putUser(ctx context.Context, accessKey, secretKey string) error {
+	body, err := json.Marshal(map[string]string{"secretKey": secretKey, "status": "enabled"})
+	if err != nil {
+		return err
+	}
+	sealed, err := seal(a.secretKey, body)
+	if err != nil {
+		return err
+	}
+	_, err = a.call(ctx, http.MethodPut, "add-user", url.Values{"accessKey": {accessKey}}, sealed)
+	return err
+}
+
+// putPolicy gives a user a policy of the same name.
+func (a *admin) putPolicy(ctx context.Context, accessKey string, policy []byte) error {
+	if _, err := a.call(ctx, http.MethodPut, "add-canned-policy", url.Values{"name": {accessKey}}, policy); err != nil {
+		return err
+	}
+	_, err := a.call(ctx, http.MethodPut, "set-user-or-group-policy", url.Values{"policyName": {accessKey}, "userOrGroup": {accessKey}, "isGroup": {"false"}}, nil)
+	return err
+}
+
+// remove takes a user and its policy away.
+func (a *admin) remove(ctx context.Context, accessKey string) error {
+	_, err := a.call(ctx, http.MethodDelete, "remove-user", url.Values{"accessKey": {accessKey}}, nil)
+	if err != nil && !strings.Contains(err.Error(), "XMinioAdminNoSuchUser") {
+		return err
+	}
+	_, err = a.call(ctx, http.MethodDelete, "remove-canned-policy", url.Values{"name": {accessKey}}, nil)
+	return err
+}
+
+// policies returns the names of the policies that the store has.
+func (a *admin) policies(ctx context.Context) ([]string, error) {
+	raw, err := a.call(ctx, http.MethodGet, "list-canned-policies", nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	var found map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &found); err != nil {
+		return nil, fmt.Errorf("policies of %s: %w", a.endpoint, err)
+	}
+	out := make([]string, 0, len(found))
+	for name := range found {
+		out = append(out, name)
+	}
+	return out, nil
+}
+
+// How a body with a secret is sealed under the caller's own secret key: salt, kind, nonce and what is sealed. The store takes three
+// kinds; this one needs no memory. It does not have to be slow: the signature of the same request is as good a way to guess at keys.
+const (
+	saltBytes, nonceBytes = 32, 8
+	pbkdf2AES256GCM       = 0x02
+	pbkdf2Rounds          = 8192
+)
+
+func seal(password string, data []byte) ([]byte, error) {
+	head := make([]byte, saltBytes+1+nonceBytes)
+	_, _ = rand.Read(head) // It never fails.
+	head[saltBytes] = pbkdf2AES256GCM
+	key, err := pbkdf2.Key(sha256.New, password, head[:saltBytes], pbkdf2Rounds, 32)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := sio.AES_256_GCM.Stream(key)
+	if err != nil {
+		return nil, err
+	}
+	sealed := bytes.NewBuffer(bytes.Clone(head))
+	writer := stream.EncryptWriter(sealed, head[saltBytes+1:], nil)
+	if _, err := writer.Write(data); err != nil {
+		return nil, err
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	return sealed.Bytes(), nil
+}

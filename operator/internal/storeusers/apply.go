@@ -1,0 +1,98 @@
+package storeusers
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+// minSecretKey is the length of the shortest secret key that MinIO takes.
+const minSecretKey = 8
+
+// Done is what Apply left in the store.
+type Done struct {
+	Users   []string `json:"users"`
+	Removed []string `json:"removed"`
+}
+
+// Read reads the secret keys of users from a folder, as a mounted Secret has them: one file each, by the user's name.
+func Read(folder string) (map[string]string, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	users := map[string]string{}
+	for _, entry := range entries {
+		// Kubernetes keeps what it replaces at once beside the files, in folders that begin with two dots.
+		if strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		raw, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		key := strings.TrimSpace(string(raw))
+		if len(key) < minSecretKey {
+			return nil, fmt.Errorf("%s: the secret key has %d characters: write at least %d", filepath.Join(folder, entry.Name()), len(key), minSecretKey)
+		}
+		users[entry.Name()] = key
+	}
+	if len(users) == 0 {
+		return nil, fmt.Errorf("%s has no files: write the secret key of every user into one named after the user", folder)
+	}
+	return users, nil
+}
+
+// Apply makes the store of a ledger's URL have these users, by their names and secret keys, with these rights and no others of ours:
+// a namespace that is not named any more loses its users. The options hold the credentials of an administrator.
+func Apply(ctx context.Context, rawURL string, options ledger.Options, users map[string]string) (Done, error) {
+	parsed, err := url.Parse(rawURL)
+	if err != nil {
+		return Done{}, fmt.Errorf("%w %q: %w", ledger.ErrBadURL, rawURL, err)
+	}
+	admin, err := newAdmin(rawURL, options)
+	if err != nil {
+		return Done{}, err
+	}
+	// All of them before the first: a name that is wrong changes nothing.
+	policies := map[string][]byte{}
+	for name := range users {
+		if policies[name], err = Policy(parsed.Host, strings.Trim(parsed.Path, "/"), name); err != nil {
+			return Done{}, err
+		}
+	}
+	done := Done{Users: []string{}, Removed: []string{}}
+	for name, secretKey := range users {
+		access := AccessKey(name)
+		if err := admin.putUser(ctx, access, secretKey); err != nil {
+			return Done{}, err
+		}
+		if err := admin.putPolicy(ctx, access, policies[name]); err != nil {
+			return Done{}, err
+		}
+		done.Users = append(done.Users, access)
+	}
+	there, err := admin.policies(ctx)
+	if err != nil {
+		return Done{}, err
+	}
+	for _, access := range there {
+		name, ours := strings.CutPrefix(access, prefix)
+		if _, wanted := users[name]; !ours || wanted {
+			continue
+		}
+		if err := admin.remove(ctx, access); err != nil {
+			return Done{}, err
+		}
+		done.Removed = append(done.Removed, access)
+	}
+	slices.Sort(done.Users)
+	slices.Sort(done.Removed)
+	return done, nil
+}

@@ -1,0 +1,82 @@
+// Package storeusers gives everybody who reaches the bundled object store a user of its own, which may do there what it has to do
+// and nothing else.
+package storeusers
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+)
+
+// Names of users. A namespace has two: who measures and analyses there is run.NAMESPACE, who only reads is read.NAMESPACE.
+const (
+	Operator = "operator"
+	Metrics  = "metrics"
+	runs     = "run"
+	readers  = "read"
+)
+
+// prefix is how the access keys and the policies of these users begin in the store: whatever else is there is not ours.
+const prefix = "assay."
+
+var ofNamespace = regexp.MustCompile(`^(` + runs + `|` + readers + `)\.([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$`)
+
+// AccessKey is the access key of a user, and the name of its policy.
+func AccessKey(name string) string { return prefix + name }
+
+type statement struct {
+	Effect    string
+	Action    []string
+	Resource  []string
+	Condition map[string]map[string][]string `json:",omitempty"`
+}
+
+// Policy is what a user may do in a bucket with ledgers below a prefix. It is a list of what is allowed: nobody may delete, the operator
+// alone writes what is planned and who has a node, and it writes nothing that was measured.
+func Policy(bucket, under, name string) ([]byte, error) {
+	resource := func(keys ...string) []string {
+		out := make([]string, 0, len(keys))
+		for _, key := range keys {
+			out = append(out, "arn:aws:s3:::"+path.Join(bucket, under, key))
+		}
+		return out
+	}
+	allow := func(resources []string, actions ...string) statement {
+		return statement{Effect: "Allow", Action: actions, Resource: resources}
+	}
+	var statements []statement
+	match := ofNamespace.FindStringSubmatch(name)
+	switch {
+	case name == Operator:
+		statements = []statement{
+			allow([]string{"arn:aws:s3:::" + bucket}, "s3:ListBucket"),
+			allow(resource("runs/*"), "s3:GetObject"),
+			allow(resource("runs/*/experiment.json", "runs/*/waves/*", "runs/*/leases/*", "runs/assay-write-probe"), "s3:PutObject"),
+		}
+	case name == Metrics:
+		statements = []statement{allow([]string{"arn:aws:s3:::*"}, "admin:Prometheus")}
+	case match != nil:
+		own := []string{path.Join("runs", match[2]) + "/*", path.Join("argo", match[2]) + "/*"}
+		list := allow([]string{"arn:aws:s3:::" + bucket}, "s3:ListBucket")
+		prefixes := make([]string, 0, len(own))
+		for _, key := range own {
+			prefixes = append(prefixes, path.Join(under, key))
+		}
+		list.Condition = map[string]map[string][]string{"StringLike": {"s3:prefix": prefixes}}
+		statements = []statement{list, allow(resource(own...), "s3:GetObject")}
+		if match[1] == runs {
+			of := own[0]
+			statements = append(statements,
+				allow(resource(of+"/attempts/*", of+"/started/*", of+"/problems/*", of+"/analysis/*"), "s3:PutObject"),
+				// What other workflows of the namespace keep, with Argo's own artifact repository. Large ones are written in parts.
+				allow(resource(own[1]), "s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"))
+		}
+	default:
+		return nil, fmt.Errorf("user %q is none of the store's: write %s, %s, %s.NAMESPACE or %s.NAMESPACE", name, Operator, Metrics, runs, readers)
+	}
+	return json.Marshal(struct {
+		Version   string
+		Statement []statement
+	}{"2012-10-17", statements})
+}

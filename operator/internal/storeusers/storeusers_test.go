@@ -1,0 +1,382 @@
+package storeusers_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/storeusers"
+)
+
+var root = ledger.Options{AccessKey: "root-of-test", SecretKey: "not-a-real-secret", Timeout: 10 * time.Second}
+
+// startMinIO runs a MinIO on this machine alone and returns the host and port of it.
+func startMinIO(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "minio")
+	if _, err := os.Stat(binary); err != nil {
+		t.Skip("KUBEBUILDER_ASSETS does not say where a MinIO is: run make test")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	folder := t.TempDir()
+	var log bytes.Buffer
+	command := exec.Command(binary, "server", filepath.Join(folder, "data"), "--address", address, "--console-address", "127.0.0.1:0")
+	command.Env = []string{"MINIO_ROOT_USER=" + root.AccessKey, "MINIO_ROOT_PASSWORD=" + root.SecretKey, "MINIO_UPDATE=off", "MINIO_BROWSER=off", "HOME=" + folder}
+	command.Stdout, command.Stderr = &log, &log
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		response, err := http.Get("http://" + address + "/minio/health/ready")
+		if err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return address
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatalf("MinIO does not start: %v\n%s", err, log.String())
+		}
+	}
+}
+
+// keys are the secret keys of users, by name.
+func keys(names ...string) map[string]string {
+	out := map[string]string{}
+	for _, name := range names {
+		out[name] = "secret-key-of-" + name
+	}
+	return out
+}
+
+func as(name string) ledger.Options {
+	return ledger.Options{AccessKey: storeusers.AccessKey(name), SecretKey: keys(name)[name], Timeout: 10 * time.Second}
+}
+
+func open(t *testing.T, address, under string, options ledger.Options) ledger.Store {
+	t.Helper()
+	store, err := ledger.Open(t.Context(), "s3://assay/"+under+"?endpoint=http://"+address, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func prepare(t *testing.T, users ...string) (address, ledgerURL string) {
+	t.Helper()
+	address = startMinIO(t)
+	ledgerURL = "s3://assay?endpoint=http://" + address
+	if _, err := ledger.CreateBucket(t.Context(), ledgerURL, root); err != nil {
+		t.Fatal(err)
+	}
+	if err := ledger.KeepVersions(t.Context(), ledgerURL, root); err != nil {
+		t.Fatal(err)
+	}
+	done, err := storeusers.Apply(t.Context(), ledgerURL, root, keys(users...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(done.Users) != len(users) || len(done.Removed) > 0 {
+		t.Fatalf("%+v, want %v", done, users)
+	}
+	return address, ledgerURL
+}
+
+const uid = "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11"
+
+// What each user may do is asked of the store, which refuses before it looks whether there is such an object.
+func TestEachUserMayDoInTheStoreWhatItHasToAndNothingElse(t *testing.T) {
+	address, _ := prepare(t, "operator", "metrics", "run.team-a", "read.team-a", "run.team", "run.team-b")
+	whole := open(t, address, "", root)
+	const run = "runs/team-a/pir/" + uid
+	written := []string{run + "/experiment.json", run + "/attempts/w000-b0000/x_1/w000-b0000-s00000.json", run + "/analysis/000/analysis.json", "argo/team-a/w/p/main.log"}
+	for _, key := range written {
+		if err := whole.Create(t.Context(), key, []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	may := func(user, verb, key string) bool {
+		t.Helper()
+		store := open(t, address, "", as(user))
+		var err error
+		switch verb {
+		case "read":
+			_, err = store.Get(t.Context(), key)
+		case "list":
+			_, err = store.List(t.Context(), key)
+		case "write":
+			err = store.Create(t.Context(), key, []byte("{}"))
+		case "overwrite":
+			err = store.Replace(t.Context(), key, []byte("{}"))
+		case "delete":
+			return deletes(t, address, user, key)
+		}
+		if err == nil || errors.Is(err, ledger.ErrNotFound) || errors.Is(err, ledger.ErrExists) {
+			return true
+		}
+		if ledger.CauseOf(err) != ledger.CauseDenied {
+			t.Errorf("%s %ss %s: %v", user, verb, key, err)
+		}
+		return false
+	}
+	for _, tc := range []struct {
+		who, verb, key string
+		want           bool
+	}{
+		{"run.team-a", "list", run + "/", true},
+		{"run.team-a", "read", run + "/experiment.json", true},
+		{"run.team-a", "write", run + "/attempts/w000-b0000/x_2/w000-b0000-s00000.json", true},
+		{"run.team-a", "write", run + "/started/w000-b0000/x_2/w000-b0000-s00000.json", true},
+		{"run.team-a", "write", run + "/problems/attempts/w000-b0000/x_2/w000-b0000-s00000.json", true},
+		{"run.team-a", "overwrite", run + "/analysis/000/analysis.json", true},
+		{"run.team-a", "write", run + "/analysis/000/tables/mine.csv", true},
+		{"run.team-a", "write", run + "/experiment.json", false},
+		{"run.team-a", "overwrite", run + "/experiment.json", false},
+		{"run.team-a", "write", run + "/waves/001/wave.json", false},
+		{"run.team-a", "write", run + "/leases/node-a-1.json", false},
+		{"run.team-a", "write", run + "/anything", false},
+		{"run.team-a", "delete", run + "/experiment.json", false},
+		{"run.team-a", "delete", run + "/attempts/w000-b0000/x_1/w000-b0000-s00000.json", false},
+		{"run.team-a", "delete", run + "/analysis/000/analysis.json", false},
+		{"run.team-a", "list", "", false},
+		{"run.team-a", "list", "runs/", false},
+		{"run.team-a", "list", "runs/team-b/", false},
+		{"run.team-a", "read", "runs/team-b/pir/" + uid + "/experiment.json", false},
+		{"run.team-a", "write", "runs/team-b/pir/" + uid + "/attempts/b/x/t.json", false},
+		{"run.team-a", "write", "argo/team-a/w/p/out.tgz", true},
+		{"run.team-a", "read", "argo/team-b/w/p/out.tgz", false},
+		{"run.team-b", "read", run + "/experiment.json", false},
+		{"run.team", "read", run + "/experiment.json", false}, // Its name begins the other's.
+		{"run.team", "list", run + "/", false},
+		{"read.team-a", "list", run + "/", true},
+		{"read.team-a", "read", run + "/analysis/000/analysis.json", true},
+		{"read.team-a", "write", run + "/attempts/w000-b0000/x_2/w000-b0000-s00000.json", false},
+		{"read.team-a", "overwrite", run + "/analysis/000/analysis.json", false},
+		{"read.team-a", "read", "runs/team-b/pir/" + uid + "/experiment.json", false},
+		{"operator", "list", "", true},
+		{"operator", "read", run + "/attempts/w000-b0000/x_1/w000-b0000-s00000.json", true},
+		{"operator", "write", run + "/waves/001/wave.json", true},
+		{"operator", "write", run + "/leases/node-a-1.json", true},
+		{"operator", "write", "runs/team-b/new/" + uid + "/experiment.json", true},
+		{"operator", "overwrite", run + "/attempts/w000-b0000/x_1/w000-b0000-s00000.json", false},
+		{"operator", "write", run + "/analysis/001/analysis.json", false},
+		{"operator", "delete", run + "/experiment.json", false},
+		{"metrics", "list", "", false},
+		{"metrics", "read", run + "/experiment.json", false},
+	} {
+		if got := may(tc.who, tc.verb, tc.key); got != tc.want {
+			t.Errorf("%s may %s %s: %v, want %v", tc.who, tc.verb, tc.key, got, tc.want)
+		}
+	}
+	if err := ledger.CheckWrite(t.Context(), open(t, address, "", as("operator"))); err != nil {
+		t.Errorf("the operator's own check of what it may write: %v", err)
+	}
+	if err := open(t, address, "runs/team-a/pir/"+uid, as("run.team-a")).Check(t.Context()); err != nil {
+		t.Errorf("the check of a run's own ledger: %v", err)
+	}
+}
+
+// client is an S3 client of a user, for what a ledger never does.
+func client(t *testing.T, address string, options ledger.Options) *minio.Client {
+	t.Helper()
+	out, err := minio.New(address, &minio.Options{Creds: credentials.NewStaticV4(options.AccessKey, options.SecretKey, ""), Region: "us-east-1", MaxRetries: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func deletes(t *testing.T, address, user, key string) bool {
+	t.Helper()
+	err := client(t, address, as(user)).RemoveObject(t.Context(), "assay", key, minio.RemoveObjectOptions{})
+	if err != nil && minio.ToErrorResponse(err).Code != "AccessDenied" {
+		t.Errorf("%s deletes %s: %v", user, key, err)
+	}
+	return err == nil
+}
+
+// A policy cannot ask for a write that refuses to overwrite; the version before stays, and its key cannot take it away.
+func TestWhatIsWrittenOverIsKept(t *testing.T) {
+	address, _ := prepare(t, "run.team-a")
+	const key = "runs/team-a/pir/" + uid + "/attempts/w000-b0000/x_1/w000-b0000-s00000.json"
+	store := open(t, address, "", as("run.team-a"))
+	if err := store.Create(t.Context(), key, []byte("measured")); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Replace(t.Context(), key, []byte("forged")); err != nil {
+		t.Fatal(err)
+	}
+	var versions []string
+	for object := range client(t, address, root).ListObjects(t.Context(), "assay", minio.ListObjectsOptions{Prefix: key, WithVersions: true}) {
+		if object.Err != nil {
+			t.Fatal(object.Err)
+		}
+		versions = append(versions, object.VersionID)
+		err := client(t, address, as("run.team-a")).RemoveObject(t.Context(), "assay", key, minio.RemoveObjectOptions{VersionID: object.VersionID})
+		if minio.ToErrorResponse(err).Code != "AccessDenied" {
+			t.Errorf("the namespace's key removes a version: %v", err)
+		}
+	}
+	if len(versions) != 2 {
+		t.Errorf("the store keeps versions %v of %s, want what was measured and what was written over it", versions, key)
+	}
+	if err := client(t, address, as("run.team-a")).SuspendVersioning(t.Context(), "assay"); minio.ToErrorResponse(err).Code != "AccessDenied" {
+		t.Errorf("the namespace's key stops the store from keeping versions: %v", err)
+	}
+}
+
+func TestNamespacesComeAndGoAndKeysChange(t *testing.T) {
+	address, ledgerURL := prepare(t, "operator", "run.team-a", "read.team-a")
+	reach := func(options ledger.Options, namespace string) ledger.Cause {
+		_, err := open(t, address, "", options).List(t.Context(), "runs/"+namespace+"/")
+		return ledger.CauseOf(err)
+	}
+	users := keys("operator", "run.team-a", "run.team-b", "read.team-b")
+	users["run.team-a"] = "another-secret-key"
+	done, err := storeusers.Apply(t.Context(), ledgerURL, root, users)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(done.Removed, []string{"assay.read.team-a"}) {
+		t.Errorf("removed %v", done.Removed)
+	}
+	if got := reach(as("run.team-b"), "team-b"); got != "" {
+		t.Errorf("a namespace that is new: %s", got)
+	}
+	if got := reach(as("read.team-a"), "team-a"); got != ledger.CauseAccessKey {
+		t.Errorf("a user that was removed: %q", got)
+	}
+	if got := reach(as("run.team-a"), "team-a"); got != ledger.CauseSecretKey {
+		t.Errorf("a key that was replaced: %q", got)
+	}
+	again, err := storeusers.Apply(t.Context(), ledgerURL, root, users)
+	if err != nil || len(again.Removed) > 0 {
+		t.Errorf("a second time: %+v, %v", again, err)
+	}
+	if _, err := storeusers.Apply(t.Context(), ledgerURL, as("operator"), users); ledger.CauseOf(err) != ledger.CauseDenied {
+		t.Errorf("the operator makes users: %v", err)
+	}
+}
+
+// The metrics are for the token of the user that may read them: no key of root's leaves the store's own pod for them.
+func TestTheStoresMetricsAreForTheMetricsUsersToken(t *testing.T) {
+	address, _ := prepare(t, "operator", "metrics", "run.team-a")
+	token := func(options ledger.Options) string {
+		t.Helper()
+		out, err := storeusers.MetricsToken(options.AccessKey, options.SecretKey, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	wrong := as("metrics")
+	wrong.SecretKey = "another-secret-key"
+	for name, tc := range map[string]struct {
+		token string
+		want  int
+	}{
+		"the metrics user's":          {token(as("metrics")), http.StatusOK},
+		"none":                        {"", http.StatusForbidden},
+		"one signed with another key": {token(wrong), http.StatusForbidden},
+		"the operator's":              {token(as("operator")), http.StatusForbidden},
+		"one of a namespace":          {token(as("run.team-a")), http.StatusForbidden},
+		"one that has expired":        {expired(t), http.StatusForbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/minio/v2/metrics/cluster", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.token != "" {
+				request.Header.Set("Authorization", "Bearer "+tc.token)
+			}
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			if response.StatusCode != tc.want {
+				t.Errorf("HTTP %d, want %d", response.StatusCode, tc.want)
+			}
+		})
+	}
+}
+
+func expired(t *testing.T) string {
+	t.Helper()
+	out, err := storeusers.MetricsToken(as("metrics").AccessKey, as("metrics").SecretKey, time.Now().AddDate(-20, 0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestWhatApplyIsGivenIsCheckedFirst(t *testing.T) {
+	for name, tc := range map[string]struct {
+		url, user, want string
+	}{
+		"a user that nobody knows":              {"s3://assay?endpoint=http://127.0.0.1:1", "team-a", `user "team-a" is none of the store's`},
+		"a namespace that is none":              {"s3://assay?endpoint=http://127.0.0.1:1", "run.Team_A", "run.NAMESPACE"},
+		"a namespace that holds all the others": {"s3://assay?endpoint=http://127.0.0.1:1", "run.*", "run.NAMESPACE"},
+		"a folder":                              {"file:///tmp/x", "operator", "users are made in a MinIO"},
+		"a store without an address":            {"s3://assay", "operator", "users are made in a MinIO"},
+		"a store that is away":                  {"s3://assay?endpoint=http://127.0.0.1:1", "operator", "connection refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := storeusers.Apply(context.Background(), tc.url, root, keys(tc.user))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one that says %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestSecretKeysAreReadFromTheFilesOfAMountedSecret(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := storeusers.Read(folder); err == nil || !strings.Contains(err.Error(), "has no files") {
+		t.Errorf("an empty folder: %v", err)
+	}
+	write("operator", "long-enough\n")
+	if err := os.Mkdir(filepath.Join(folder, "..2026"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	users, err := storeusers.Read(folder)
+	if err != nil || len(users) != 1 || users["operator"] != "long-enough" {
+		t.Errorf("%v, %v", users, err)
+	}
+	write("run.team-a", "short")
+	if _, err := storeusers.Read(folder); err == nil || !strings.Contains(err.Error(), "run.team-a: the secret key has 5 characters") {
+		t.Errorf("a short key: %v", err)
+	}
+}
