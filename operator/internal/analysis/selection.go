@@ -62,6 +62,8 @@ type selection struct {
 	changed map[int]string
 	trials  Trials
 	digest  string
+	// unended are the trials that began and left no attempt of that execution.
+	unended []unended
 	// gaps are the plans that are missing or cannot be read.
 	gaps []string
 	// purposes of the planned blocks.
@@ -76,7 +78,6 @@ func selectTrials(exp *experiment.Experiment, evidence record.Evidence, wave int
 	}
 	attempts := upTo(evidence.Attempts, wave)
 	found := sums(attempts, evidence.Problems)
-	s.digest = found.digest()
 	for _, problem := range evidence.Problems {
 		s.reject(problem.Key, unreadable, "%s", problem.Reason)
 	}
@@ -88,6 +89,8 @@ func selectTrials(exp *experiment.Experiment, evidence record.Evidence, wave int
 			s.genuine = append(s.genuine, attempt)
 		}
 	}
+	s.findUnended(exp, planned, evidence.Unfinished, wave, found)
+	s.digest = found.digest()
 	used := s.chooseExecutions(s.rejectStale(evidence.Leases, exp.Run.UID, genuine))
 	s.changed = s.changedArms(genuine)
 	used = s.rejectUnusable(exp, used)

@@ -9,7 +9,6 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
 )
 
 func TestWhatAProgramSaysIsSetAgainstTheClock(t *testing.T) {
@@ -47,15 +46,5 @@ func TestWhatAProgramSaysIsSetAgainstTheClock(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
-	}
-}
-
-func TestTrialsThatBeganAndNeverEndedAreNamed(t *testing.T) {
-	l := simulated(t, 3, simulate.Machine{}, nil)
-	unfinished := []record.Started{{ID: "pod_1/w000-b0000-s00003", Arm: "loop"}, {ID: "pod_2/w000-b0000-s00004", Arm: "loop"}}
-	found := Analyze(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Unfinished: unfinished}, 0)
-	got := strings.Join(found.Warnings, "\n")
-	if !strings.Contains(got, "2 of arm loop") || !strings.Contains(got, "pod_1/w000-b0000-s00003") {
-		t.Errorf("got %s", got)
 	}
 }
