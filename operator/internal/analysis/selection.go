@@ -66,6 +66,8 @@ type selection struct {
 	unended []unended
 	// gaps are the plans that are missing or cannot be read.
 	gaps []string
+	// apart says that trials of blocks were no neighbours.
+	apart string
 	// purposes of the planned blocks.
 	purposes map[string]record.Purpose
 }
@@ -96,6 +98,7 @@ func selectTrials(exp *experiment.Experiment, evidence record.Evidence, wave int
 	used = s.rejectUnusable(exp, used)
 	used = s.rejectOtherPrograms(s.rejectOtherEnvironments(used))
 	s.used = s.rejectNoisy(exp, genuine, used)
+	s.apart = notNeighbours(s.used)
 	for _, attempt := range s.used {
 		s.isolation[attempt.Isolation.Level]++
 	}
@@ -164,6 +167,11 @@ func (s *selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, t
 			continue
 		}
 		out.known = true
+		if why := contradictsArms(exp.Arms, wave.Arms); why != "" {
+			key := fmt.Sprintf("waves/%03d/wave.json", wave.Wave)
+			s.gaps = append(s.gaps, key)
+			s.reject(key, foreign, "the plan contradicts the experiment: %s", why)
+		}
 		at := func(block string, index int, warmup bool) (plannedSlot, bool) {
 			if index >= len(wave.Cells) || wave.Cells[index].Point >= len(wave.Points) || wave.Cells[index].Arm >= len(wave.Arms) {
 				return plannedSlot{}, false

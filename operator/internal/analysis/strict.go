@@ -24,6 +24,13 @@ func (s *selection) findGaps(exp *experiment.Experiment, evidence record.Evidenc
 			last = max(last, attempt.Wave)
 		}
 	}
+	// A plan that cannot be read is there all the same, also the newest.
+	for _, problem := range evidence.Problems {
+		var wave int
+		if n, err := fmt.Sscanf(problem.Key, "waves/%d/wave.json", &wave); n == 1 && err == nil && wave <= through {
+			last = max(last, wave)
+		}
+	}
 	for wave := range last + 1 {
 		key := fmt.Sprintf("waves/%03d/wave.json", wave)
 		unread := slices.ContainsFunc(evidence.Problems, func(p record.Problem) bool { return p.Key == key })
@@ -45,7 +52,7 @@ func missingWave(d *data, _ *judgement, _ *GateResult) string {
 	if len(d.gaps) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s is missing or cannot be read", d.gaps[0])
+	return fmt.Sprintf("%s is missing, cannot be read or contradicts the experiment", d.gaps[0])
 }
 
 // strictWarnings name what a ledger leaves out or contradicts and can be judged without.

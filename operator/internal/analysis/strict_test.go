@@ -185,7 +185,7 @@ func TestAMissingWaveIsNamedAndDecidesNothing(t *testing.T) {
 			}
 			spoil(l)
 			got := through()
-			if got.Verdict != inconclusive || !strings.Contains(got.Candidates[0].Reason, "is missing or cannot be read") {
+			if got.Verdict != inconclusive || !strings.Contains(got.Candidates[0].Reason, "is missing, cannot be read or contradicts") {
 				t.Errorf("%s: %s", got.Verdict, got.Candidates[0].Reason)
 			}
 			if !slices.ContainsFunc(got.Excluded, func(e Exclusion) bool { return strings.HasPrefix(e.Attempt, "waves/00") }) {
