@@ -27,7 +27,8 @@ func notNeighbours(used []*record.Attempt) string {
 			before := trials[i]
 			switch {
 			case attempt.StartedAt.Before(before.StartedAt):
-				why = fmt.Sprintf("slot %d began at %s and slot %d at %s", before.Slot, before.StartedAt.Format(timeFormat), attempt.Slot, attempt.StartedAt.Format(timeFormat))
+				why = fmt.Sprintf("slot %d began at %s and slot %d at %s", before.Slot, before.StartedAt.Format(timeFormat), attempt.Slot,
+					attempt.StartedAt.Format(timeFormat))
 			case nodeOf(attempt) != nodeOf(before):
 				why = fmt.Sprintf("slot %d ran on node %q and slot %d on %q", before.Slot, nodeOf(before), attempt.Slot, nodeOf(attempt))
 			default:
