@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -18,7 +19,9 @@ type Block struct {
 	// Commands as they are printed.
 	Commands string
 	// Run tells that they are executed; Prepare comes before them. Otherwise Why says why they are not.
-	Run          bool
+	Run bool
+	// MayExit is an exit code beside 0 that a command may end with; 0 is none.
+	MayExit      int
 	Prepare, Why string
 }
 
@@ -27,7 +30,7 @@ var shells = []string{"sh", "bash", "shell", "console"}
 
 var (
 	fence  = regexp.MustCompile("^( *)```([a-zA-Z0-9-]*)")
-	marker = regexp.MustCompile(`^<!-- *(run|not run) *(?:: *(.*?))? *-->$`)
+	marker = regexp.MustCompile(`^<!-- *(?:(run)(?:, exit ([0-9]+) too)?|(not run)) *(?:: *(.*?))? *-->$`)
 )
 
 // Blocks are the blocks of shell commands of a page, in its order. A block without a marker, or without a reason not to be
@@ -74,11 +77,12 @@ func read(lines []string, begin, end int, indent string) (Block, error) {
 	case match == nil:
 		return block, fmt.Errorf("nothing above the block says whether its commands are executed: write <!-- run --> or <!-- not run: why -->")
 	case match[1] == "run":
-		block.Run, block.Prepare = true, match[2]
-	case match[2] == "":
+		block.Run, block.Prepare = true, match[4]
+		block.MayExit, _ = strconv.Atoi(match[2]) // Digits, or nothing: 0.
+	case match[4] == "":
 		return block, fmt.Errorf("it is not run and does not say why: write <!-- not run: why -->")
 	default:
-		block.Why = match[2]
+		block.Why = match[4]
 	}
 	return block, nil
 }
@@ -119,13 +123,22 @@ func Script(page string, blocks []Block) string {
 			continue
 		}
 		fmt.Fprintf(&out, "at=%q\n%s\n", fmt.Sprintf("%s:%d", page, block.Line), block.Prepare)
+		if block.MayExit > 0 {
+			fmt.Fprintf(&out, "set +e\ntrap 'code=$?; echo \"$at: a command exited with $code\" >&2; [ $code = %d ] || exit $code' ERR\n", block.MayExit)
+		}
 		out.WriteString(block.Commands)
+		if block.MayExit > 0 {
+			out.WriteString(strict)
+		}
 	}
 	if out.Len() == 0 {
 		return ""
 	}
-	return "set -euo pipefail\ntrap 'echo \"$at: this block failed\" >&2' ERR\n" + out.String()
+	return strict + out.String()
 }
+
+// strict ends a page at the first command that fails, and names its block.
+const strict = "set -euo pipefail\ntrap 'echo \"$at: this block failed\" >&2' ERR\n"
 
 // ReadPage reads the blocks of a page of the tree.
 func ReadPage(root, page string) ([]Block, error) {

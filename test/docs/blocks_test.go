@@ -18,6 +18,7 @@ func TestABlockSaysWhetherItIsExecuted(t *testing.T) {
 		"executed":                        {text: fenced("<!-- run -->", "sh"), want: []Block{{Line: 3, Commands: "make test\n", Run: true}}},
 		"executed after some preparation": {text: fenced("<!-- run: cd out -->", "sh"), want: []Block{{Line: 3, Commands: "make test\n", Run: true, Prepare: "cd out"}}},
 		"not executed, and why":           {text: fenced("<!-- not run: takes an hour -->", "bash"), want: []Block{{Line: 3, Commands: "make test\n", Why: "takes an hour"}}},
+		"executed, and 3 is no failure":   {text: fenced("<!-- run, exit 3 too: cd out -->", "sh"), want: []Block{{Line: 3, Commands: "make test\n", Run: true, MayExit: 3, Prepare: "cd out"}}},
 		"in a list":                       {text: "1. First\n   <!-- run -->\n   ```sh\n   make test\n   ```\n", want: []Block{{Line: 4, Commands: "make test\n", Run: true}}},
 		"no shell commands":               {text: fenced("", "yaml")},
 		"output that nobody types":        {text: fenced("", "")},
@@ -83,5 +84,45 @@ func TestEveryBlockOfTheDocumentationIsRunOrSaysWhyNot(t *testing.T) {
 	}
 	if runs == 0 {
 		t.Error("no block of the documentation is run")
+	}
+}
+
+func TestOnlyTheExitCodeThatABlockAllowsIsNoFailure(t *testing.T) {
+	lenient := Block{Line: 3, Commands: "(exit 3)\necho after\n", Run: true, MayExit: 3}
+	next := Block{Line: 9, Commands: "(exit 3)\necho never\n", Run: true}
+	for name, c := range map[string]struct {
+		blocks []Block
+		want   string
+		fails  bool
+	}{
+		"the code allowed":            {[]Block{lenient}, "page.md:3: a command exited with 3\nafter\n", false},
+		"another code":                {[]Block{{Line: 3, Commands: "(exit 4)\necho after\n", Run: true, MayExit: 3}}, "page.md:3: a command exited with 4\n", true},
+		"of another block":            {[]Block{lenient, next}, "page.md:3: a command exited with 3\nafter\npage.md:9: this block failed\n", true},
+		"of a command in an if is no": {[]Block{{Line: 3, Commands: "if (exit 4); then echo no; fi\necho after\n", Run: true, MayExit: 3}}, "after\n", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := exec.Command("bash", "-c", Script("page.md", c.blocks)).CombinedOutput()
+			if string(out) != c.want || (err != nil) != c.fails {
+				t.Errorf("%v, it printed %q, want %q", err, out, c.want)
+			}
+		})
+	}
+}
+
+func TestPreparationChangesNoRunThatAPagePrints(t *testing.T) {
+	pages, err := Pages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		blocks, err := ReadPage(root, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range blocks {
+			if strings.Contains(block.Prepare, "run.yaml") && strings.Contains(block.Prepare, ">>") {
+				t.Errorf("%s:%d: the preparation adds to a run that the page prints: %s", page, block.Line, block.Prepare)
+			}
+		}
 	}
 }

@@ -3,7 +3,11 @@
 //
 //	<!-- run -->                 executed on the cluster of the end-to-end tests
 //	<!-- run: BASH -->           the same, with a line of preparation that readers do not see
+//	<!-- run, exit 3 too: … -->  the same, and a command may exit with 3: noise may leave a run without a verdict
 //	<!-- not run: REASON -->     not executed
+//
+// A line of preparation brings about what the reader has, such as a file that the page prints. It changes nothing of what the page
+// tells to do.
 //
 // The comment stands right above the block. Readers do not see it.
 package docs

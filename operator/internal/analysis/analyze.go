@@ -33,7 +33,7 @@ func Analyze(exp *experiment.Experiment, evidence record.Evidence, wave int) *An
 	}
 	out.Unseen = d.unseen(out.ValidBlocks)
 	out.Layout = layoutNote(d)
-	out.Warnings = slices.Concat(warnings(d, chosen, parity, out), selfReportWarnings(d), unfinishedWarnings(evidence.Unfinished))
+	out.Warnings = slices.Concat(warnings(d, chosen, parity, out), selfReportWarnings(d), unfinishedWarnings(exp, chosen.unended))
 	out.Usage = usageOf(exp, chosen, evidence, wave)
 	return out
 }
@@ -91,6 +91,8 @@ type data struct {
 	completed map[cell]*completion
 	timedOut  timedOut
 	gaps      []string
+	// apart says that trials of blocks were no neighbours.
+	apart string
 	// changedArms says of arms how their programs changed during the run.
 	changedArms map[int]string
 	histograms  map[*record.Histogram][]bar
@@ -133,7 +135,7 @@ func dataOf(exp *experiment.Experiment, chosen *selection, attempts []*record.At
 		exp: exp, confidence: confidence(exp), gateConfidence: gateConfidence(exp),
 		trials: map[cell][]*record.Attempt{}, rejected: map[cell]int{}, measured: map[cell]map[string]bool{}, nodes: map[string]string{},
 		started: map[string]time.Time{}, clocks: map[clockOf]Resolution{},
-		lost: chosen.lost, completed: chosen.completions(nil), timedOut: timedOut{}, gaps: chosen.gaps, changedArms: chosen.changed, histograms: chosen.histograms,
+		lost: chosen.lost, completed: chosen.completions(nil), timedOut: timedOut{}, gaps: chosen.gaps, apart: chosen.apart, changedArms: chosen.changed, histograms: chosen.histograms,
 		series: map[quantity]map[string][]float64{}, comparisons: map[comparison]inference{}, levels: map[quantity]inference{},
 	}
 	for _, attempt := range attempts {

@@ -13,6 +13,7 @@ var caps = []func(d *data, j *judgement, gate *GateResult) string{
 	brokenBaseline,
 	lostApart,
 	missingWave,
+	apart,
 	rejectedUnevenly,
 	rejectionDecides,
 	sequentialOrder,

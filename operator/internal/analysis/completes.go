@@ -16,7 +16,10 @@ import (
 type completion struct {
 	of, done int
 	failures losses
-	blocks   map[string]bool
+	// unknown are those of which nobody knows how they ended, and unended the first of them.
+	unknown int
+	unended string
+	blocks  map[string]bool
 	// first is the first attempt that failed, and why is its reason in a few words.
 	first *record.Attempt
 	why   string
@@ -50,6 +53,22 @@ func (s *selection) completions(in func(block string) bool) map[cell]*completion
 			if kind == unusable {
 				of.why = s.whyRejected(attempt)
 			}
+		}
+	}
+	for _, one := range s.unended {
+		if one.warmup || one.repeated || in != nil && !in(one.block) {
+			continue
+		}
+		if out[one.cell] == nil {
+			out[one.cell] = &completion{failures: losses{}, blocks: map[string]bool{}}
+		}
+		of := out[one.cell]
+		of.of++
+		of.unknown++
+		of.failures[lostUnended]++
+		of.blocks[one.block] = true
+		if of.unended == "" || one.trial < of.unended {
+			of.unended = one.trial
 		}
 	}
 	return out
@@ -93,6 +112,10 @@ func (c *completion) add(other *completion) {
 	}
 	c.of += other.of
 	c.done += other.done
+	c.unknown += other.unknown
+	if c.unended == "" || other.unended != "" && other.unended < c.unended {
+		c.unended = other.unended
+	}
 	for how, count := range other.failures {
 		c.failures[how] += count
 	}
@@ -112,12 +135,17 @@ func (c *completion) judge(bound float64, result *GateResult) {
 		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, "no measured trial ran"
 		return
 	}
-	low, high := shareLimits(c.done, c.of, result.Confidence)
+	// Nobody knows what the trials without an end would have given, so that they count against Go and not for NoGo: the share lies
+	// between that with all of them failed and that with all of them completed (Manski 1990, American Economic Review 80:319).
+	low, _ := shareLimits(c.done, c.of, result.Confidence)
+	_, high := shareLimits(c.done+c.unknown, c.of, result.Confidence)
 	share := float64(c.done) / float64(c.of)
 	result.Estimate = &Estimate{Value: round(share), Unit: "1", Low: finite(low), High: finite(high), Blocks: len(c.blocks), Samples: c.of}
 	text := fmt.Sprintf("%d of %d trials completed against at least %s", c.done, c.of, digits(bound))
 	if c.first != nil {
 		text += fmt.Sprintf(": %s (first %s: %s)", c.failures, c.first.Trial, c.why)
+	} else if c.unknown > 0 {
+		text += fmt.Sprintf(": %s (first %s)", c.failures, c.unended)
 	}
 	switch {
 	case atLeast(share, bound):
@@ -127,6 +155,9 @@ func (c *completion) judge(bound float64, result *GateResult) {
 	default:
 		result.Outcome = assayv1alpha1.VerdictInconclusive
 		text += "; so few trials do not exclude that the share is reached"
+		if c.unknown > 0 {
+			text += ", as nobody knows how those without an end would have ended"
+		}
 	}
 	result.Message = text
 }

@@ -106,6 +106,7 @@ type trialFate struct {
 
 const (
 	fateMissing = iota
+	fateUnended
 	fateInvalid
 	fateFailed
 	fateUsed
@@ -151,6 +152,12 @@ func (s *selection) count(exp *experiment.Experiment, planned plan, attempts []*
 			raise(attempt.Trial, trialFate{fateInvalid, c, attempt.Block, howLost(kind, attempt)})
 		}
 	}
+	for _, one := range s.unended {
+		if !one.warmup && !one.repeated {
+			ran[one.block] = true
+			raise(one.trial, trialFate{fateUnended, one.cell, one.block, lostUnended})
+		}
+	}
 	for _, problem := range problems {
 		ran[path.Base(path.Dir(path.Dir(problem.Key)))] = true
 		spoil(strings.TrimSuffix(path.Base(problem.Key), ".json"), string(unreadable))
@@ -169,7 +176,7 @@ func (s *selection) count(exp *experiment.Experiment, planned plan, attempts []*
 			s.trials.Failed++
 		case fateInvalid:
 			s.trials.Invalid++
-		case fateMissing:
+		case fateMissing, fateUnended:
 			s.trials.Missing++
 		}
 		one := balance{of: 1}
@@ -180,6 +187,13 @@ func (s *selection) count(exp *experiment.Experiment, planned plan, attempts []*
 			all := s.lost[f.cell]
 			all.add(one)
 			s.lost[f.cell] = all
+		}
+	}
+	for _, one := range s.unended {
+		if !one.warmup && one.repeated {
+			all := s.lost[one.cell]
+			all.add(balance{of: 1, lost: losses{lostUnended: 1}, some: []string{one.id}})
+			s.lost[one.cell] = all
 		}
 	}
 }

@@ -119,6 +119,9 @@ func (d *data) judgeLoad(c cell, planned int, completed *completion) search.Find
 		out.Constraint = fmt.Sprintf("completing: trial %s %s", completed.first.Trial, completed.why)
 		return out
 	}
+	if completed != nil && completed.unknown > 0 {
+		out.Outcome, out.Constraint = search.Uncertain, fmt.Sprintf("completing: trial %s was %s", completed.unended, lostUnended)
+	}
 	for _, constraint := range d.exp.Spec.Search.SubjectTo {
 		outcome, breached := d.judgeConstraintTwice(c, constraint)
 		out.Breached = out.Breached || breached

@@ -62,8 +62,12 @@ type selection struct {
 	changed map[int]string
 	trials  Trials
 	digest  string
+	// unended are the trials that began and left no attempt of that execution.
+	unended []unended
 	// gaps are the plans that are missing or cannot be read.
 	gaps []string
+	// apart says that trials of blocks were no neighbours.
+	apart string
 	// purposes of the planned blocks.
 	purposes map[string]record.Purpose
 }
@@ -76,7 +80,6 @@ func selectTrials(exp *experiment.Experiment, evidence record.Evidence, wave int
 	}
 	attempts := upTo(evidence.Attempts, wave)
 	found := sums(attempts, evidence.Problems)
-	s.digest = found.digest()
 	for _, problem := range evidence.Problems {
 		s.reject(problem.Key, unreadable, "%s", problem.Reason)
 	}
@@ -88,11 +91,14 @@ func selectTrials(exp *experiment.Experiment, evidence record.Evidence, wave int
 			s.genuine = append(s.genuine, attempt)
 		}
 	}
+	s.findUnended(exp, planned, evidence.Unfinished, wave, found)
+	s.digest = found.digest()
 	used := s.chooseExecutions(s.rejectStale(evidence.Leases, exp.Run.UID, genuine))
 	s.changed = s.changedArms(genuine)
 	used = s.rejectUnusable(exp, used)
 	used = s.rejectOtherPrograms(s.rejectOtherEnvironments(used))
 	s.used = s.rejectNoisy(exp, genuine, used)
+	s.apart = notNeighbours(s.used)
 	for _, attempt := range s.used {
 		s.isolation[attempt.Isolation.Level]++
 	}
@@ -161,6 +167,11 @@ func (s *selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, t
 			continue
 		}
 		out.known = true
+		if why := contradictsArms(exp.Arms, wave.Arms); why != "" {
+			key := fmt.Sprintf("waves/%03d/wave.json", wave.Wave)
+			s.gaps = append(s.gaps, key)
+			s.reject(key, foreign, "the plan contradicts the experiment: %s", why)
+		}
 		at := func(block string, index int, warmup bool) (plannedSlot, bool) {
 			if index >= len(wave.Cells) || wave.Cells[index].Point >= len(wave.Points) || wave.Cells[index].Arm >= len(wave.Arms) {
 				return plannedSlot{}, false

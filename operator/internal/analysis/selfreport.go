@@ -2,25 +2,34 @@ package analysis
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"assay.dev/assay/operator/internal/record"
 )
 
-// What a program says of itself cannot be proven. The runner reads the wall time of its process, and what the program says
-// can contradict that. These warnings hold whatever the program does.
+// What a program says of itself cannot be proven. The runner reads the wall time and the CPU time of its process, and what the
+// program says can contradict that. These warnings hold whatever the program does.
 
 // timeUnits are the units in which a program can report a time.
 var timeUnits = map[string]float64{"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1, "min": 60}
 
 const (
-	// clockSlack is how much longer than its process a time may seem because two clocks were read.
+	// clockSlack is how much longer than its process a time may seem because two clocks were read, and tickSlack by how many seconds
+	// CPU time may differ where a kernel counts it in ticks of 100 Hz.
 	clockSlack = 1.01
+	tickSlack  = 0.01
+	// overlapping is how many samples may be under way at a time in a program that does not say how many threads it has: more than
+	// most have.
+	overlapping = 10
 	// leastSaving is the share of the process's wall time that the reported saving must make up to be looked for there.
 	leastSaving = 0.2
 )
 
-// selfReportWarnings name the arms whose own figures contradict the wall time of their processes.
+// cpuTime is how a metric of CPU time is called: cpu, cpuTime, userCPU. Several threads may use more of it than the wall time.
+var cpuTime = regexp.MustCompile(`^cpu([A-Z0-9]|$)|Cpu([A-Z0-9]|$)|CPU`)
+
+// selfReportWarnings name the arms whose own figures contradict what the runner read of their processes.
 func selfReportWarnings(d *data) []string {
 	var out []string
 	for arm, named := range d.exp.Arms {
@@ -33,38 +42,107 @@ func selfReportWarnings(d *data) []string {
 			var example string
 			for point := range d.exp.Points {
 				for _, attempt := range d.trials[cell{point, arm}] {
-					longest, ok := longestTime(attempt, metric.Name)
-					if !ok || longest*scale <= attempt.DurationSeconds*clockSlack {
+					why := d.contradicts(attempt, metric.Name, scale)
+					if why == "" {
 						continue
 					}
 					if beyond++; beyond == 1 {
-						example = fmt.Sprintf("%s reports %s %s and its process lived %.4g s by the runner's clock", attempt.ID, metric.Name, withUnit(longest, metric.Unit), attempt.DurationSeconds)
+						example = attempt.ID + " " + why
 					}
 				}
 			}
 			if beyond > 0 {
-				out = append(out, fmt.Sprintf("arm %s contradicts the clock in %d trials: %s; nothing that ran there can have taken that long", named.Name, beyond, example))
+				out = append(out, fmt.Sprintf("arm %s contradicts the runner's readings in %d trials: %s; one of the two is measured wrongly", named.Name, beyond, example))
 			}
-			out = append(out, savingWarnings(d, arm, metric.Name, scale)...)
+			if !cpuTime.MatchString(metric.Name) {
+				out = append(out, savingWarnings(d, arm, metric.Name, scale)...)
+			}
 		}
 	}
 	return out
 }
 
-func withUnit(value float64, unit string) string { return fmt.Sprintf("%.4g %s", value, unit) }
-
-// longestTime is the longest single time that an attempt reports of a metric.
-func longestTime(attempt *record.Attempt, name string) (float64, bool) {
-	metric, ok := attempt.Metric(name)
+// contradicts says how the times that an attempt reports of a metric cannot be, with both numbers: CPU time beyond what the runner
+// read of its processes, a single time longer than the process, or more of them in all than its threads had time for.
+func (d *data) contradicts(attempt *record.Attempt, name string, scale float64) string {
+	longest, sum, ok := d.times(attempt, name)
+	longest, sum = longest*scale, sum*scale
+	wall := attempt.DurationSeconds
 	switch {
 	case !ok:
-		return 0, false
-	case metric.Value != nil:
-		return *metric.Value, true
-	case len(metric.Samples) > 0:
-		return slices.Max(metric.Samples), true
+		return ""
+	case cpuTime.MatchString(name):
+		if used := cpuSeconds(attempt); used != nil && sum > *used*clockSlack+tickSlack {
+			return fmt.Sprintf("reports %.4g s of %s in all and the runner read %.4g s of CPU time", sum, name, *used)
+		}
+		return ""
+	case longest > wall*clockSlack:
+		return fmt.Sprintf("reports a %s of %.4g s and its process lived %.4g s by the runner's clock", name, longest, wall)
 	}
-	return 0, false
+	threads, said := threadsOf(attempt)
+	if sum <= wall*threads*clockSlack {
+		return ""
+	}
+	how := fmt.Sprintf("%g threads that it reports (effective.threads)", threads)
+	if !said {
+		how = fmt.Sprintf("the %g at a time that are allowed for where effective.threads does not say how many", threads)
+	}
+	return fmt.Sprintf("reports %.4g s of %s in all and its process lived %.4g s by the runner's clock, too little for %s", sum, name, wall, how)
+}
+
+// threadsOf is how many samples a program can have under way at a time, and whether it says so.
+func threadsOf(attempt *record.Attempt) (threads float64, said bool) {
+	switch threads := attempt.Result.Effective["threads"].(type) {
+	case float64:
+		return max(1, threads), true
+	case int64: // As the strict decoding leaves whole numbers.
+		return max(1, float64(threads)), true
+	}
+	return overlapping, false
+}
+
+// cpuSeconds are those that the runner read of all processes of a trial; nil unless it read them of each.
+func cpuSeconds(attempt *record.Attempt) *float64 {
+	sum := 0.0
+	add := func(used *record.Resources) bool {
+		if used == nil || used.UserSeconds == nil || used.SystemSeconds == nil {
+			return false
+		}
+		sum += *used.UserSeconds + *used.SystemSeconds
+		return true
+	}
+	if !add(&attempt.Resources) {
+		return nil
+	}
+	for i := range attempt.Roles {
+		if !add(attempt.Roles[i].Resources) {
+			return nil
+		}
+	}
+	return &sum
+}
+
+// times are the longest time and all times that an attempt reports of a metric, in its unit.
+func (d *data) times(attempt *record.Attempt, name string) (longest, sum float64, ok bool) {
+	metric, ok := attempt.Metric(name)
+	if !ok {
+		return 0, 0, false
+	}
+	each := func(value float64, times int64) {
+		longest, sum = max(longest, value), sum+value*float64(times)
+	}
+	if metric.Value != nil {
+		each(*metric.Value, 1)
+	}
+	for _, value := range metric.Samples {
+		each(value, 1)
+	}
+	if metric.Histogram != nil {
+		for _, b := range d.histograms[metric.Histogram] {
+			each(b.value, b.count)
+		}
+	}
+	return longest, sum, true
 }
 
 // savingWarnings compare what a candidate says that it saves with what its processes took. With as many samples as the

@@ -24,6 +24,13 @@ func (s *selection) findGaps(exp *experiment.Experiment, evidence record.Evidenc
 			last = max(last, attempt.Wave)
 		}
 	}
+	// A plan that cannot be read is there all the same, also the newest.
+	for _, problem := range evidence.Problems {
+		var wave int
+		if n, err := fmt.Sscanf(problem.Key, "waves/%d/wave.json", &wave); n == 1 && err == nil && wave <= through {
+			last = max(last, wave)
+		}
+	}
 	for wave := range last + 1 {
 		key := fmt.Sprintf("waves/%03d/wave.json", wave)
 		unread := slices.ContainsFunc(evidence.Problems, func(p record.Problem) bool { return p.Key == key })
@@ -45,7 +52,7 @@ func missingWave(d *data, _ *judgement, _ *GateResult) string {
 	if len(d.gaps) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s is missing or cannot be read", d.gaps[0])
+	return fmt.Sprintf("%s is missing, cannot be read or contradicts the experiment", d.gaps[0])
 }
 
 // strictWarnings name what a ledger leaves out or contradicts and can be judged without.
@@ -54,56 +61,6 @@ func strictWarnings(d *data) []string {
 	if d.exp.Spec.Design.GateConfidence == "" {
 		out = append(out, fmt.Sprintf("experiment.json: spec.design.gateConfidence is absent: gates are judged at spec.design.confidence, %g, as in runs older than the field",
 			d.confidence))
-	}
-	return append(out, durationWarnings(d)...)
-}
-
-// overlapping is from how many times the trial's duration on the sum of its samples is named: so many of them at a time are more
-// than most programs have under way.
-const overlapping = 10
-
-// durationWarnings name times that a trial is too short for: a single sample longer than the process that measured it, or samples
-// that add up to far more.
-func durationWarnings(d *data) []string {
-	var out []string
-	for i := range d.exp.Template.Metrics {
-		metric := &d.exp.Template.Metrics[i]
-		if metric.Unit != "s" {
-			continue
-		}
-		for arm := range d.exp.Arms {
-			count, first := 0, ""
-			for point := range d.exp.Points {
-				for _, attempt := range d.trials[cell{point, arm}] {
-					reported, _ := attempt.Metric(metric.Name)
-					longest, sum := 0.0, 0.0
-					each := func(value float64, times int64) {
-						longest, sum = max(longest, value), sum+value*float64(times)
-					}
-					for _, value := range reported.Samples {
-						each(value, 1)
-					}
-					if reported.Value != nil {
-						each(*reported.Value, 1)
-					}
-					if reported.Histogram != nil {
-						for _, b := range d.histograms[reported.Histogram] {
-							each(b.value, b.count)
-						}
-					}
-					if longest <= attempt.DurationSeconds*ceilingTolerance && sum <= overlapping*attempt.DurationSeconds {
-						continue
-					}
-					if count++; first == "" {
-						first = fmt.Sprintf("%s: durationSeconds is %g, the longest %s %g s and their sum %g s", attempt.ID, attempt.DurationSeconds, metric.Name, longest, sum)
-					}
-				}
-			}
-			if count > 0 {
-				out = append(out, fmt.Sprintf("arm %s reports more %s than its trials lasted in %d of them (%s): one of the two is measured wrongly, unless the samples overlap",
-					d.exp.Arms[arm].Name, metric.Name, count, first))
-			}
-		}
 	}
 	return out
 }

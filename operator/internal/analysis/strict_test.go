@@ -129,7 +129,7 @@ func TestWhatTheLedgerLacksOrContradictsIsNamed(t *testing.T) {
 		"a duration far shorter than the samples": {
 			func(l *folderLedger) {
 				l.write(trial, regexp.MustCompile(`"durationSeconds":[0-9.]+`).ReplaceAll(l.read(trial), []byte(`"durationSeconds":0.001`)))
-			}, "reports more latency than its trials lasted",
+			}, "contradicts the runner's readings in 1 trials: pod-",
 		},
 		"an object too large": {
 			func(l *folderLedger) { l.write(trial, make([]byte, 64<<20+1)) }, "it has 67108865 bytes and at most 67108864 are read",
@@ -185,7 +185,7 @@ func TestAMissingWaveIsNamedAndDecidesNothing(t *testing.T) {
 			}
 			spoil(l)
 			got := through()
-			if got.Verdict != inconclusive || !strings.Contains(got.Candidates[0].Reason, "is missing or cannot be read") {
+			if got.Verdict != inconclusive || !strings.Contains(got.Candidates[0].Reason, "is missing, cannot be read or contradicts") {
 				t.Errorf("%s: %s", got.Verdict, got.Candidates[0].Reason)
 			}
 			if !slices.ContainsFunc(got.Excluded, func(e Exclusion) bool { return strings.HasPrefix(e.Attempt, "waves/00") }) {

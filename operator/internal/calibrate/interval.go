@@ -15,12 +15,14 @@ type Share struct {
 
 // NewShare takes Wilson's interval (1927, Journal of the American Statistical Association 22:209), which holds its level also
 // for shares near 0 and 1.
-func NewShare(count, of int) Share {
+func NewShare(count, of int) Share { return newShareAt(count, of, 0.95) }
+
+func newShareAt(count, of int, confidence float64) Share {
 	if of == 0 {
 		return Share{Low: 0, High: 1}
 	}
 	n, p := float64(of), float64(count)/float64(of)
-	z := distuv.UnitNormal.Quantile(0.975)
+	z := distuv.UnitNormal.Quantile((1 + confidence) / 2)
 	center := (p + z*z/(2*n)) / (1 + z*z/n)
 	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	return Share{count, of, math.Max(0, center-half), math.Min(1, center+half)}

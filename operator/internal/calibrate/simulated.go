@@ -4,8 +4,13 @@ package calibrate
 import (
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
+	"slices"
 	"sync"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
@@ -31,6 +36,8 @@ type Tally struct {
 	Right int
 	// Covered counts the 95 % intervals that hold the truth, of Intervals.
 	Covered, Intervals int
+	// PlainCovered counts how many would hold it if nothing had widened them: Student's interval of the same blocks.
+	PlainCovered int
 	// Blocks that all runs took.
 	Blocks int
 }
@@ -47,6 +54,9 @@ func (t *Tally) add(o outcome) {
 	if o.covered {
 		t.Covered++
 	}
+	if o.plainCovered {
+		t.PlainCovered++
+	}
 	switch {
 	case o.verdict == assayv1alpha1.VerdictGo && o.truth >= 0:
 		t.FalseGo++
@@ -62,6 +72,7 @@ type outcome struct {
 	truth                float64 // The logarithm of the true ratio; above 0 the candidate is slower.
 	verdict              assayv1alpha1.Verdict
 	hasInterval, covered bool
+	plainCovered         bool
 	blocks               int
 }
 
@@ -152,7 +163,21 @@ func conclude(found *analysis.Analysis, truth float64, blocks int) outcome {
 		if ratio.Candidate == "new" && ratio.Statistic == assayv1alpha1.StatisticValue && ratio.Estimate.Low != nil && ratio.Estimate.High != nil {
 			out.hasInterval = true
 			out.covered = *ratio.Estimate.Low <= math.Exp(truth) && math.Exp(truth) <= *ratio.Estimate.High
+			out.plainCovered = plainlyCovers(ratio.PerBlock, truth)
 		}
 	}
 	return out
+}
+
+// plainlyCovers reports whether Student's 95 % interval of the blocks' ratios (Student 1908, Biometrika 6:1) holds the truth, which is a
+// logarithm. What the analysis widens, it widens beyond this one.
+func plainlyCovers(perBlock map[string]float64, truth float64) bool {
+	var logarithms []float64
+	for _, block := range slices.Sorted(maps.Keys(perBlock)) {
+		logarithms = append(logarithms, math.Log(perBlock[block]))
+	}
+	mean, deviation := stat.MeanStdDev(logarithms, nil)
+	n := float64(len(logarithms))
+	half := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.975) * deviation / math.Sqrt(n)
+	return math.Abs(mean-truth) <= half
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -171,6 +172,41 @@ func TestFiguresTakeTheWorstOfWhatIsClaimed(t *testing.T) {
 	tallies[2].Covered = 800
 	if missed := Check(Figures(tallies)); len(missed) != 3 {
 		t.Errorf("missed %q, want all three targets", missed)
+	}
+}
+
+func TestNothingWidensWhatHasNothingToWidenFor(t *testing.T) {
+	// Student's interval is wide there by itself: the slow first trials cancel in the mean and not in the spread, and outliers widen it.
+	for _, name := range []string{"slots", "outliers"} {
+		var covered, plain, of int
+		tallies, err := Simulate(scenario(t, name), 200, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tally := range tallies {
+			covered, plain, of = covered+tally.Covered, plain+tally.PlainCovered, of+tally.Intervals
+		}
+		if covered < plain || covered-plain > of/200 {
+			t.Errorf("%s: %d of %d intervals hold the truth and %d plain ones: widening fires where it should not", name, covered, of, plain)
+		}
+	}
+}
+
+func TestThePickOfManyRowsHasLimitsForAllOfThem(t *testing.T) {
+	row := func(name string, covered int) Tally {
+		return Tally{Scenario: simulate.Scenario{Name: name, Claimed: true}, Runs: 4000, Covered: covered, PlainCovered: covered - 1, Intervals: 4000}
+	}
+	highest := func(tallies ...Tally) Figure {
+		figures := Figures(tallies)
+		return figures[slices.IndexFunc(figures, func(f Figure) bool { return f.Figure == "verdict.coverage.95.highest" })]
+	}
+	alone := highest(row("a", 3888))
+	picked := highest(row("a", 3888), row("b", 3800), row("c", 3800), row("d", 3800))
+	if picked.Value != alone.Value || picked.Low >= alone.Low || picked.High <= alone.High {
+		t.Errorf("alone %+v, picked from four %+v: want the same value and wider limits", alone, picked)
+	}
+	if want := "row a, picked from 4, with limits that hold for all of them at once; the plain interval of the same blocks: 0.9718"; !strings.HasPrefix(picked.Note, want) {
+		t.Errorf("note %q, want %q", picked.Note, want)
 	}
 }
 

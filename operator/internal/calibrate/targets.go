@@ -55,9 +55,9 @@ func Figures(tallies []Tally) []Figure {
 			out = append(out, figure("verdict.power.effect2pct", NewShare(t.Right, t.Runs)))
 		}
 	}
-	byValue := func(a, b Share) int { return cmp.Compare(a.Value(), b.Value()) }
-	if shares := coverage(tallies, ""); len(shares) > 0 {
-		out = append(out, figure("verdict.coverage.95", slices.MinFunc(shares, byValue)), figure("verdict.coverage.95.highest", slices.MaxFunc(shares, byValue)))
+	if rows := coverage(tallies, ""); len(rows) > 0 {
+		out = append(out, slices.MinFunc(rows, byCoverage).figure("verdict.coverage.95", len(rows)),
+			slices.MaxFunc(rows, byCoverage).figure("verdict.coverage.95.highest", len(rows)))
 	}
 	for _, name := range []string{simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure, simulate.LayoutFigure} {
 		if worst, found := worstFalse(tallies, name); found {
@@ -65,8 +65,8 @@ func Figures(tallies []Tally) []Figure {
 		}
 	}
 	// Intervals that hold a clock's step are as wide as it, so that only too low a coverage counts.
-	if shares := coverage(tallies, simulate.ClockFigure); len(shares) > 0 {
-		out = append(out, figure(simulate.ClockFigure, slices.MinFunc(shares, byValue)))
+	if rows := coverage(tallies, simulate.ClockFigure); len(rows) > 0 {
+		out = append(out, slices.MinFunc(rows, byCoverage).figure(simulate.ClockFigure, len(rows)))
 	}
 	return out
 }
@@ -83,24 +83,37 @@ func worstFalse(tallies []Tally, name string) (worst Share, found bool) {
 
 func (t Tally) claimedFor(name string) bool { return t.Scenario.Claimed && t.Scenario.Figure == name }
 
+// covering counts the 95 % intervals of one scenario that hold the truth.
+type covering struct {
+	scenario           string
+	covered, plain, of int
+}
+
+func byCoverage(a, b covering) int {
+	return cmp.Compare(NewShare(a.covered, a.of).Value(), NewShare(b.covered, b.of).Value())
+}
+
+// figure of a row that was picked as the lowest or highest of so many. The extreme of many rows lies beyond the truth of its own, so
+// that its limits are those that hold for all rows at once (Bonferroni; Dunn 1961, Journal of the American Statistical Association 56:52).
+func (c covering) figure(name string, rows int) Figure {
+	out := figure(name, newShareAt(c.covered, c.of, 1-0.05/float64(rows)))
+	out.Note = fmt.Sprintf("row %s, picked from %d, with limits that hold for all of them at once; the plain interval of the same blocks: %s",
+		c.scenario, rows, NewShare(c.plain, c.of))
+	return out
+}
+
 // coverage of every scenario claimed for a figure, over all effects: it does not depend on the effect.
-func coverage(tallies []Tally, name string) []Share {
-	type count struct{ covered, of int }
-	counts := map[string]count{}
-	var names []string
+func coverage(tallies []Tally, name string) []covering {
+	var out []covering
 	for _, t := range tallies {
 		if !t.claimedFor(name) {
 			continue
 		}
-		c, known := counts[t.Scenario.Name]
-		if !known {
-			names = append(names, t.Scenario.Name)
+		at := slices.IndexFunc(out, func(c covering) bool { return c.scenario == t.Scenario.Name })
+		if at < 0 {
+			at, out = len(out), append(out, covering{scenario: t.Scenario.Name})
 		}
-		counts[t.Scenario.Name] = count{c.covered + t.Covered, c.of + t.Intervals}
-	}
-	var out []Share
-	for _, name := range names {
-		out = append(out, NewShare(counts[name].covered, counts[name].of))
+		out[at].covered, out[at].plain, out[at].of = out[at].covered+t.Covered, out[at].plain+t.PlainCovered, out[at].of+t.Intervals
 	}
 	return out
 }

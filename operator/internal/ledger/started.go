@@ -3,10 +3,14 @@ package ledger
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
 	"strings"
+	"time"
+
+	kjson "sigs.k8s.io/json"
 
 	"assay.dev/assay/operator/internal/record"
 )
@@ -50,7 +54,8 @@ func ReadUnfinished(ctx context.Context, store Store, through int) ([]record.Sta
 
 func parseStarted(key string, raw []byte) (*record.Started, string) {
 	var started record.Started
-	if err := json.Unmarshal(raw, &started); err != nil {
+	strict, err := kjson.UnmarshalStrict(raw, &started)
+	if err = errors.Join(append(strict, err)...); err != nil {
 		return nil, fmt.Sprintf("it does not say which trial was begun: %v", err)
 	}
 	if started.Schema != record.StartedSchema {
@@ -59,6 +64,12 @@ func parseStarted(key string, raw []byte) (*record.Started, string) {
 	executor, _, _ := strings.Cut(started.ID, "/")
 	if want := StartedKey(started.Block, executor, started.Trial); want != key || started.ID != path.Join(executor, started.Trial) {
 		return nil, fmt.Sprintf("it says that trial %s of block %s was begun as %s, which belongs at %s: it was moved or changed", started.Trial, started.Block, started.ID, want)
+	}
+	if _, err := time.Parse(time.RFC3339Nano, started.StartedAt); err != nil {
+		return nil, fmt.Sprintf("startedAt is %q: write the time at which the trial was begun, as 2026-11-21T08:00:00Z", started.StartedAt)
+	}
+	if started.Arm == "" {
+		return nil, "arm is missing: write the name of the arm whose trial was begun"
 	}
 	return &started, ""
 }

@@ -78,6 +78,15 @@ func checkReferences(e *experiment.Experiment) error {
 	if i := repeated(e.Arms, func(arm record.Arm) string { return arm.Name }); i >= 0 {
 		return fmt.Errorf("arms[%d].name %q is there twice: every arm has a name of its own", i, e.Arms[i].Name)
 	}
+	baselines := 0
+	for i, arm := range e.Arms {
+		if arm.Baseline {
+			baselines++
+		}
+		if baselines > 1 {
+			return fmt.Errorf("arms[%d].baseline is true and so is an earlier arm's: a run has at most one baseline, and the others are compared with it", i)
+		}
+	}
 	if i := repeated(e.Points, func(point record.Point) string { return point.Key }); i >= 0 {
 		return fmt.Errorf("points[%d].key %q is there twice: every point has a key of its own", i, e.Points[i].Key)
 	}

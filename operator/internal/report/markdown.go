@@ -23,6 +23,7 @@ func Markdown(exp *experiment.Experiment, found *analysis.Analysis) []byte {
 	v.verdict(out)
 	v.search(out)
 	v.gates(out)
+	v.series(out)
 	v.ownTables(out)
 	v.screening(out)
 	v.controls(out)

@@ -127,7 +127,9 @@ func (m Machine) Run(exp *experiment.Experiment, waves ...*record.Wave) []record
 				attempt.StartedAt = clock
 				seconds := m.Seconds(wave.Points[wave.Cells[index].Point], wave.Arms[wave.Cells[index].Arm].Name) * math.Exp(level)
 				attempt.Result = m.result(random, attempt, seconds, samples)
-				attempt.DurationSeconds = seconds * float64(samples)
+				for _, sample := range attempt.Result.Metrics["latency"].Samples {
+					attempt.DurationSeconds += sample
+				}
 				clock = clock.Add(time.Second)
 				out = append(out, attempt)
 			}

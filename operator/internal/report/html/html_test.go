@@ -182,3 +182,12 @@ func TestTablesInAFormOfTheirOwnComeBeforeTheCompleteOne(t *testing.T) {
 		t.Errorf("the table is at %d, the complete one at %d", own, complete)
 	}
 }
+
+func TestTheGatesSayWhatTheirBlocksCanTell(t *testing.T) {
+	page := simulated(t, nil, nil).page(t)
+	for _, want := range []string{"Not seen: 8 blocks cannot tell", "What the blocks of every gate can tell", "<th>autocorrelation</th>", "as blocks spread"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}

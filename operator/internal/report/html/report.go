@@ -35,6 +35,9 @@ type report struct {
 	TwiceSays                    string
 	Twice                        table
 	ArmNoise                     table
+	SeriesSays, SeriesNote       string
+	Unseen                       string
+	Series                       table
 	GateConfidence               string
 	Own                          []ownTable
 	Results                      table
@@ -118,6 +121,8 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	r.Controls, r.Screening = b.controls(), b.screening()
 	r.TwiceSays, r.Twice.Rows = summary.Twice(found)
 	r.Twice.Header, r.ArmNoise = summary.TwiceHeader, table{summary.ArmNoiseHeader, summary.ArmNoise(found)}
+	r.SeriesSays, r.Series.Rows = summary.Series(found)
+	r.Series.Header, r.SeriesNote, r.Unseen = summary.SeriesHeader, summary.SeriesNote, found.Unseen
 	for _, own := range summary.OwnTables(exp, found) {
 		header, rows := own.Text()
 		r.Own = append(r.Own, ownTable{own.Heading(), table{header, rows}})

@@ -20,7 +20,7 @@ import (
 func main() {
 	root := flag.String("root", ".", "root of the tree")
 	only := flag.String("only", "", "pages whose path contains this")
-	limit := flag.Duration("limit", 10*time.Minute, "time for one page")
+	limit := flag.Duration("limit", 20*time.Minute, "time for one page, blocks that noise has run again included")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -1,0 +1,76 @@
+package analysis
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+)
+
+func TestWhatContradictsThePlanOrTheOrderOfABlockDecidesNothing(t *testing.T) {
+	each := func(arm string, edit func(i int, a *record.Attempt)) func(*simulatedRun) {
+		return func(l *simulatedRun) {
+			for i := range l.attempts {
+				if arm == "" || l.attempts[i].Arm == arm {
+					edit(i, &l.attempts[i])
+				}
+			}
+		}
+	}
+	node := func(name string) func(int, *record.Attempt) {
+		return func(_ int, a *record.Attempt) { a.Environment.Soft = map[string]any{"nodeName": name} }
+	}
+	cases := map[string]struct {
+		spoil  func(*simulatedRun)
+		want   assayv1alpha1.Verdict
+		reason string
+	}{
+		"nothing":                      {func(*simulatedRun) {}, goes, ""},
+		"times that all begin at once": {each("", func(_ int, a *record.Attempt) { a.StartedAt = time.Unix(1, 0) }), goes, ""},
+		"times that run backwards": {
+			each("", func(i int, a *record.Attempt) { a.StartedAt = a.StartedAt.Add(-time.Duration(i) * time.Second) }), inconclusive,
+			"the trials of 10 of 10 blocks were no neighbours (w000-b0000: slot 0 began at 2026-11-21T08:01:00Z and slot 1 at 2026-11-21T08:00:59Z)",
+		},
+		"a baseline of another day":        {each("old", func(_ int, a *record.Attempt) { a.StartedAt = a.StartedAt.AddDate(0, 0, -7) }), inconclusive, "were no neighbours"},
+		"a candidate of another century":   {each("new", func(_ int, a *record.Attempt) { a.StartedAt = a.StartedAt.AddDate(100, 0, 0) }), inconclusive, "were no neighbours"},
+		"all of it on one node":            {each("", node("a")), goes, ""},
+		"a candidate on a node of its own": {each("new", node("b")), inconclusive, `on node "" and slot 1 on "b"`},
+		"a plan with another baseline":     {func(l *simulatedRun) { l.waves[0].Arms = []record.Arm{{Name: "old"}, {Name: "new", Baseline: true}} }, inconclusive, "contradicts the experiment"},
+		"the newest plan that cannot be read": {func(l *simulatedRun) {
+			l.problems = []record.Problem{{Source: record.Source{Key: "waves/000/wave.json"}, Reason: "x"}}
+		}, inconclusive, "waves/000/wave.json"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := pair(t, 0.94, nil)
+			c.spoil(l)
+			got := l.analyze()
+			if got.Verdict != c.want || !strings.Contains(got.Candidates[0].Reason, c.reason) {
+				t.Errorf("%s: %s\nwant %s: %s", got.Verdict, got.Candidates[0].Reason, c.want, c.reason)
+			}
+			checkInvariants(t, got)
+		})
+	}
+}
+
+func TestAPlanNamesTheArmsOfItsExperiment(t *testing.T) {
+	known := []record.Arm{{Name: "old", Baseline: true}, {Name: "new"}}
+	for name, c := range map[string]struct {
+		plan []record.Arm
+		want string
+	}{
+		"the same":      {known, ""},
+		"fewer":         {known[1:], ""},
+		"an unknown":    {[]record.Arm{{Name: "old", Baseline: true}, {Name: "newer"}}, `arms[1] is "newer" and the experiment has old, new`},
+		"a null arm":    {[]record.Arm{{Name: "new", Null: true}}, `arms[0], "new", has baseline false and null true`},
+		"two baselines": {[]record.Arm{{Name: "old", Baseline: true}, {Name: "new", Baseline: true}}, `arms[1], "new", has baseline true`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := contradictsArms(known, c.plan); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}

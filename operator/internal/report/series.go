@@ -1,0 +1,103 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+)
+
+// SeriesHeader belongs to the rows of Series, and SeriesNote explains them.
+var SeriesHeader = []string{"gate", "candidate", "point", "blocks", "autocorrelation", "skewness", "slow spread", "clock step", "the interval is"}
+
+// SeriesNote says what the columns of Series mean.
+const SeriesNote = "Autocorrelation is how much a block is like the one that ran before it, from -1 to 1: independent blocks are near 0. Skewness is how lopsided " +
+	"the blocks' numbers are: symmetric ones are near 0. Slow spread is the slow part of the variance between blocks, over what the spread of the trials inside them " +
+	"explains: about 1 where blocks differ by their trials alone. The clock step is the finest difference that the metric's clock can tell."
+
+// Series says whether the blocks behave as their intervals take for granted, and has a row for every gate on figures. It is empty if
+// there is no such gate.
+func Series(found *analysis.Analysis) (says string, rows [][]string) {
+	widened := 0
+	for _, gate := range found.Gates {
+		if gate.Op == assayv1alpha1.ParityEqual || gate.Op == assayv1alpha1.Completes {
+			continue
+		}
+		blocks, correlation, skewness, slow, step := "", "", "", "", ""
+		var why []string
+		if gate.Estimate != nil {
+			blocks = strconv.Itoa(gate.Estimate.Blocks)
+		}
+		if series := gate.Series; series != nil {
+			correlation, skewness = signed(series.Autocorrelation), signed(series.Skewness)
+			if series.Unexplained != nil {
+				slow = strconv.FormatFloat(*series.Unexplained, 'f', 1, 64) + "x"
+			}
+			if series.Dependent {
+				why = append(why, "blocks depend on each other")
+			}
+			if series.Skewed {
+				why = append(why, "blocks are skewed")
+			}
+		}
+		if clock := gate.Resolution; clock != nil {
+			step = strconv.FormatFloat(100*clock.Relative, 'g', 2, 64) + " %"
+			if clock.Widened {
+				why = append(why, "the clock is coarse")
+			}
+		}
+		how := "as blocks spread"
+		switch {
+		case gate.Estimate == nil || gate.Estimate.Low == nil:
+			how = "not there"
+		case len(why) > 0:
+			widened++
+			how = "wider: " + strings.Join(why, ", ")
+		case percentile(gate.Statistic):
+			how = "drawn from whole blocks"
+		case gate.Series == nil:
+			how += ", and too few or too much alike to tell more"
+		}
+		rows = append(rows, []string{gate.Gate, gate.Candidate, gate.Point, blocks, correlation, skewness, slow, step, how})
+	}
+	if len(rows) == 0 {
+		return "", nil
+	}
+	if widened == 0 {
+		return "No interval had to be widened: as far as they tell, blocks are independent of each other and symmetric, and clocks fine enough.", rows
+	}
+	return fmt.Sprintf("%d of %d intervals are wider than the spread of their blocks makes them, for what the blocks or the clock showed.", widened, len(rows)), rows
+}
+
+func percentile(statistic assayv1alpha1.Statistic) bool {
+	switch statistic {
+	case assayv1alpha1.StatisticP50, assayv1alpha1.StatisticP90, assayv1alpha1.StatisticP95, assayv1alpha1.StatisticP99:
+		return true
+	}
+	return false
+}
+
+func signed(value *float64) string {
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprintf("%+.2f", *value)
+}
+
+// series is what the blocks' numbers do over the run, and what so many blocks cannot have seen.
+func (v *view) series(out *document) {
+	says, rows := Series(v.found)
+	if says == "" {
+		return
+	}
+	out.heading("What the blocks can tell")
+	out.line("%s", says)
+	if v.found.Unseen != "" {
+		out.line("\nNot seen: %s.", text(v.found.Unseen))
+	}
+	out.line("")
+	out.table(SeriesHeader, rows)
+	out.line("\n%s", SeriesNote)
+}

@@ -1,0 +1,60 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+)
+
+func TestTheReportSaysWhatTheBlocksOfEveryGateCanTell(t *testing.T) {
+	gate := func(edit func(*analysis.GateResult)) analysis.GateResult {
+		out := analysis.GateResult{
+			Gate: "gain", Candidate: "new", Op: assayv1alpha1.RatioAtMost, Estimate: &analysis.Estimate{Value: 1, Low: ptr.To(0.9), High: ptr.To(1.1), Blocks: 10},
+			Series: &analysis.BlockSeries{Autocorrelation: ptr.To(-0.123), Skewness: ptr.To(0.5), Unexplained: ptr.To(1.25)},
+		}
+		edit(&out)
+		return out
+	}
+	cases := map[string]struct {
+		gate analysis.GateResult
+		row  string // Empty: none.
+		says string
+	}{
+		"blocks as they should be": {gate(func(*analysis.GateResult) {}), "gain|new||10|-0.12|+0.50|1.2x||as blocks spread", "No interval had to be widened"},
+		"blocks that depend on each other and are skewed": {
+			gate(func(g *analysis.GateResult) { g.Series.Dependent, g.Series.Skewed = true, true }),
+			"gain|new||10|-0.12|+0.50|1.2x||wider: blocks depend on each other, blocks are skewed", "1 of 1 intervals are wider",
+		},
+		"a coarse clock": {
+			gate(func(g *analysis.GateResult) { g.Resolution = &analysis.Resolution{Relative: 0.0123, Widened: true} }),
+			"gain|new||10|-0.12|+0.50|1.2x|1.2 %|wider: the clock is coarse", "1 of 1",
+		},
+		"a clock that is fine enough": {
+			gate(func(g *analysis.GateResult) { g.Resolution = &analysis.Resolution{Relative: 0.0001} }),
+			"gain|new||10|-0.12|+0.50|1.2x|0.01 %|as blocks spread", "No interval",
+		},
+		"few blocks": {gate(func(g *analysis.GateResult) { g.Series = nil }), "gain|new||10|||||as blocks spread, and too few or too much alike to tell more", "No interval"},
+		"a percentile": {
+			gate(func(g *analysis.GateResult) { g.Series, g.Statistic = nil, assayv1alpha1.StatisticP95 }), "gain|new||10|||||drawn from whole blocks", "No interval",
+		},
+		"no interval":         {gate(func(g *analysis.GateResult) { g.Series, g.Estimate = nil, nil }), "gain|new|||||||not there", "No interval"},
+		"outputs have none":   {gate(func(g *analysis.GateResult) { g.Op = assayv1alpha1.ParityEqual }), "", ""},
+		"completing has none": {gate(func(g *analysis.GateResult) { g.Op = assayv1alpha1.Completes }), "", ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			says, rows := Series(&analysis.Analysis{Gates: []analysis.GateResult{c.gate}})
+			got := ""
+			for _, row := range rows {
+				got += strings.Join(row, "|")
+			}
+			if got != c.row || !strings.HasPrefix(says, c.says) || (says == "") != (c.says == "") {
+				t.Errorf("%s\n%s\nwant %s\n%s", says, got, c.says, c.row)
+			}
+		})
+	}
+}
