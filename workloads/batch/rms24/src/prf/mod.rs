@@ -6,7 +6,7 @@
 mod aes;
 mod chacha;
 
-pub use aes::{AesPath, AesPrf, Lanes, Unavailable, Wish};
+pub use aes::{AesPath, AesPrf, Lanes, Wish};
 pub use chacha::ChaChaPrf;
 
 /// A client's secret: everything random about its hints follows from it.

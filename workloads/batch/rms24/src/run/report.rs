@@ -88,10 +88,7 @@ fn common(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>) -> Report {
     let queries = p.queries as f64;
     let mut report = Report::new("batch-rms24", env!("CARGO_PKG_VERSION"));
     report
-        .build("profile", if cfg!(debug_assertions) { "debug" } else { "release" })
-        .build("targetArch", std::env::consts::ARCH)
-        .build("linkage", if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" });
-    report
+        .built()
         .effective("scope", p.scope.name())
         .effective("strategy", p.plan.strategy.name())
         .effective("uniformChoice", p.plan.strategy.is_uniform())
