@@ -11,13 +11,14 @@ use crate::crash::Crash;
 use crate::dataset::Data;
 use crate::distance::Distance;
 use crate::exact::{self, K};
+use crate::findings::Summary;
 use crate::index::{BackEdges, Index, NodeCache, Stored, Work};
 use crate::options::{Options, SIZE};
 use crate::prepare::{Cache, Origin};
 use crate::sqlite::{self, Effective, Synchronous};
 use crate::strategy::LayoutKind;
 use crate::system::{self, Traffic};
-use crate::verify::{self, Summary};
+use crate::verify;
 
 const INSERTS: RangeInclusive<u64> = 1..=100_000;
 const WARMUP_INSERTS: RangeInclusive<u64> = 0..=10_000;

@@ -2,27 +2,25 @@
 
 mod parameters;
 mod report;
+mod setup;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use assay_harness::{Digest, Failure, Phases, Report, Stopwatch, machine};
-use rand_chacha::ChaCha12Rng;
-use rand_chacha::rand_core::SeedableRng;
 
 use crate::child::ServerProcess;
 use crate::client::{Broken, Client, Link, Memory, Tally, Tcp, Transport};
 use crate::database::Database;
 use crate::offline::{self, State};
-use crate::prf::{AesPath, AnyPrf, Secret};
 use crate::query::Builder;
 use crate::reference;
 use crate::server::Server;
-use crate::state::{Owner, Unusable};
 use crate::wire::{Hello, Ready};
 
 pub(crate) use parameters::{BATCH, ENTRIES, entry_size};
 pub use parameters::{Parameters, Scope, Way};
+pub(crate) use setup::Setup;
 
 /// A run that takes longer has gone wrong.
 const LIMIT: Duration = Duration::from_secs(100);
@@ -38,66 +36,6 @@ pub(crate) fn wrong(index: u32) -> Failure {
 /// A run that took too long.
 fn late(queries: usize) -> Failure {
     Failure::error(format_args!("the run was given up after {} s and {queries} queries", LIMIT.as_secs()))
-}
-
-/// Where the hints came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// Computed; no cache was asked for.
-    Computed,
-    /// Read from the cache.
-    Loaded,
-    /// Computed, because the cache could not be used.
-    Rebuilt(Unusable),
-    /// Computed, and the cache could not be written.
-    Unsaved(String),
-}
-
-/// What stays the same through a trial.
-pub(crate) struct Setup {
-    pub(crate) path: AesPath,
-    pub(crate) secret: Secret,
-    pub(crate) prf: AnyPrf,
-}
-
-impl Setup {
-    pub(crate) fn new(p: &Parameters) -> Result<Self, Failure> {
-        let path = AesPath::select(p.path)?;
-        let secret = Secret::from_seed(p.seed);
-        let prf = AnyPrf::new(p.plan.strategy.prf(), &secret, p.geometry.block_size(), path);
-        Ok(Self { path, secret, prf })
-    }
-
-    pub(crate) fn builder(&self, p: &Parameters) -> Builder {
-        Builder::new(p.plan, p.geometry, ChaCha12Rng::from_seed(self.secret.key("online choices")))
-    }
-
-    /// The offline phase, or its outcome from the cache.
-    pub(crate) fn state(&self, p: &Parameters) -> (State, Source) {
-        let compute = || {
-            let way = offline::Way::of(&self.prf);
-            offline::generate(&self.prf, &self.secret, p.entries(), p.backup_hints, way, p.setup_threads)
-        };
-        let Some(folder) = &p.state else { return (compute(), Source::Computed) };
-        let owner = Owner { prf: self.prf.kind(), secret: &self.secret, entries: p.entries(), backups: p.backup_hints };
-        let path = folder.join(owner.file_name());
-        let problem = match owner.load(&path) {
-            Ok(state) => return (state, Source::Loaded),
-            Err(problem) => problem,
-        };
-        if problem != Unusable::Absent {
-            eprintln!("batch-rms24: the cached state {} is {problem}; it is computed anew", path.display());
-        }
-        let state = compute();
-        let source = match owner.save(&path, &state) {
-            Ok(()) => Source::Rebuilt(problem),
-            Err(error) => {
-                eprintln!("batch-rms24: the state cannot be cached in {}: {error}", path.display());
-                Source::Unsaved(error.to_string())
-            }
-        };
-        (state, source)
-    }
 }
 
 /// Runs one trial. `program` is the one to start as a server.

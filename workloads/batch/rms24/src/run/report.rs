@@ -2,7 +2,8 @@
 
 use assay_harness::{Digest, Phases, Quantity, Report, Unit, ceiling, machine};
 
-use super::{Parameters, Setup, Source};
+use super::parameters::Parameters;
+use super::setup::{Setup, Source};
 use crate::ceilings;
 use crate::client::Tally;
 use crate::database::Database;
