@@ -2,9 +2,9 @@
 
 use assay_schema::wave::MetricSource;
 
-use crate::Source;
 use crate::fault::{Fault, listed, quoted};
 use crate::report::{Benchmark, Field, Reading, Report};
+use crate::source::Source;
 
 /// What the rows are called when none are chosen.
 const ALL: &str = "all rows";

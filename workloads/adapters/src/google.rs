@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::Source;
 use crate::fault::{Fault, quoted};
 use crate::json;
 use crate::report::{Benchmark, Field, Reading, Report};
+use crate::source::Source;
 use crate::unit::Unit;
 
 /// Numbers that describe a benchmark and measure nothing.

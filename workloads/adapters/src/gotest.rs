@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::Source;
 use crate::fault::{Fault, quoted};
 use crate::report::{Benchmark, Field, Reading, Report};
+use crate::source::Source;
 use crate::unit::Unit;
 
 /// Keys of the configuration lines that are kept.

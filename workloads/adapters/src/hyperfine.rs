@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::Source;
 use crate::fault::{Fault, quoted};
 use crate::json;
 use crate::report::{Benchmark, Field, Report};
+use crate::source::Source;
 use crate::unit::Unit;
 
 /// Statistics that hyperfine computes, in seconds.

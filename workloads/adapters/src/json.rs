@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::Source;
 use crate::fault::{Fault, quoted};
 use crate::report::Reading;
+use crate::source::Source;
 
 /// Reads one JSON document.
 pub(crate) fn parse(source: &Source) -> Result<Value, Fault> {

@@ -5,10 +5,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::Source;
 use crate::fault::Fault;
 use crate::json;
 use crate::report::{Benchmark, Field, Reading, Report};
+use crate::source::Source;
 use crate::unit::Unit;
 
 pub(crate) fn read(source: &Source) -> Result<Report, Fault> {

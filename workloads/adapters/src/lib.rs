@@ -16,29 +16,20 @@ mod k6;
 mod pytest;
 mod report;
 mod select;
+mod source;
 mod unit;
 
 use assay_schema::Result;
 use assay_schema::wave::{Format, Output};
 
 pub use fault::Fault;
+pub use select::MOST_SAMPLES;
+pub use source::Source;
 pub use unit::Unit;
-
-/// No metric of a result holds more samples.
-pub const MOST_SAMPLES: usize = 100_000;
 
 /// Whether a file of Criterion's folder, named by its path below it, is one that is read.
 pub fn is_criterion_file(name: &str) -> bool {
     criterion::file(name).is_some()
-}
-
-/// Something that the tool wrote.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    /// What to call it: `standard output`, or the file's path. Below a folder it decides what the file is.
-    pub name: String,
-    /// What it holds.
-    pub bytes: Vec<u8>,
 }
 
 /// Turns the output of a tool into a result.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::Source;
 use crate::fault::{Fault, quoted};
 use crate::json;
 use crate::report::{Benchmark, Field, Report};
+use crate::source::Source;
 use crate::unit::Unit;
 
 /// Statistics of the times, in seconds.

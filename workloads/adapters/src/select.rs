@@ -6,10 +6,12 @@ use assay_schema::Result as Outcome;
 use assay_schema::result::{Metric, Quantity, Reading as Measured, Scalar, Workload};
 use assay_schema::wave::MetricSource;
 
-use crate::MOST_SAMPLES;
 use crate::fault::{Fault, listed, quoted};
 use crate::report::{Benchmark, Field, Reading, Report};
 use crate::unit::Unit;
+
+/// No metric of a result holds more samples.
+pub const MOST_SAMPLES: usize = 100_000;
 
 /// Builds the result that the metrics ask for. Which benchmark and field each came from is in `effective`.
 pub(crate) fn metrics(report: &Report, wanted: &[MetricSource]) -> Result<Outcome, Fault> {

@@ -4,9 +4,13 @@
 //! ratio; a figure is the median of the rounds' ratios with an interval from order statistics. So a slow spell of the machine that
 //! hits a whole round cancels, and one that hits a single arm is one round of many.
 
-use std::io::{Result, Write};
+use std::fmt::Display;
+use std::io::Write;
 
 use serde_json::{Value, json};
+
+use crate::Stopwatch;
+use crate::failure::Failure;
 
 /// A figure and its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,20 +56,38 @@ fn lower_rank(n: usize) -> usize {
     rank.saturating_sub(1)
 }
 
-/// Prints a figure as one line of JSON, and at once: a figure that took minutes is not lost with what comes after it.
-///
-/// # Errors
-///
-/// When the output is gone.
-pub fn print(out: &mut impl Write, figure: &str, unit: &str, estimate: Estimate) -> Result<()> {
-    let Estimate { value, low, high, samples } = estimate;
-    let [figure, unit] = [figure, unit].map(Value::from);
-    let [value, low, high] = [value, low, high].map(|number| json!(number));
-    writeln!(
-        out,
-        r#"{{"figure":{figure},"value":{value},"unit":{unit},"low":{low},"high":{high},"samples":{samples}}}"#
-    )?;
-    out.flush()
+/// Where the figures of a kernel go.
+pub struct Printer<'a> {
+    kernel: &'static str,
+    out: &'a mut dyn Write,
+}
+
+impl<'a> Printer<'a> {
+    /// Prints the figures of `kernel` to `out`.
+    pub fn new(kernel: &'static str, out: &'a mut dyn Write) -> Self {
+        Self { kernel, out }
+    }
+
+    /// Says on standard error what is being done.
+    pub fn progress(&self, message: impl Display) {
+        eprintln!("{} bench: {message}", self.kernel);
+    }
+
+    /// Prints a figure as one line of JSON, and at once: a figure that took minutes is not lost with what comes after it.
+    ///
+    /// # Errors
+    ///
+    /// When the output is gone.
+    pub fn print(&mut self, figure: impl Display, unit: &str, estimate: Estimate) -> Result<(), Failure> {
+        let Estimate { value, low, high, samples } = estimate;
+        let (figure, unit) = (Value::from(figure.to_string()), Value::from(unit));
+        let [value, low, high] = [value, low, high].map(|number| json!(number));
+        writeln!(
+            self.out,
+            r#"{{"figure":{figure},"value":{value},"unit":{unit},"low":{low},"high":{high},"samples":{samples}}}"#
+        )?;
+        Ok(self.out.flush()?)
+    }
 }
 
 /// Seconds of every arm in every round.
@@ -85,11 +107,7 @@ pub fn in_turn(round: usize, arms: usize) -> impl Iterator<Item = usize> {
 /// # Errors
 ///
 /// The first that `run` returns.
-pub fn take_turns<E>(
-    rounds: usize,
-    arms: usize,
-    mut run: impl FnMut(usize) -> std::result::Result<f64, E>,
-) -> std::result::Result<Times, E> {
+pub fn take_turns<E>(rounds: usize, arms: usize, mut run: impl FnMut(usize) -> Result<f64, E>) -> Result<Times, E> {
     let mut times = vec![Vec::with_capacity(rounds); arms];
     for round in 0..WARMUP_ROUNDS + rounds {
         for arm in in_turn(round, arms) {
@@ -100,6 +118,19 @@ pub fn take_turns<E>(
         }
     }
     Ok(Times(times))
+}
+
+/// Lets arms take turns, and times them. `run` does an arm's work.
+///
+/// # Errors
+///
+/// The first that `run` returns.
+pub fn time_turns<E>(rounds: usize, arms: usize, mut run: impl FnMut(usize) -> Result<(), E>) -> Result<Times, E> {
+    take_turns(rounds, arms, |arm| {
+        let watch = Stopwatch::start();
+        run(arm)?;
+        Ok(watch.seconds())
+    })
 }
 
 impl Times {
@@ -154,7 +185,7 @@ mod tests {
     fn a_figure_is_one_line_of_json() {
         let mut out = Vec::new();
         let estimate = Estimate { value: 1.5, low: 1.0, high: 2.0, samples: 20 };
-        print(&mut out, "a \"b\"", "x", estimate).unwrap();
+        Printer::new("it", &mut out).print("a \"b\"", "x", estimate).unwrap();
         assert!(out.ends_with(b"}\n"));
         let line: Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(

@@ -105,6 +105,16 @@ impl Flags {
         self.choice(name, default, &[("true", true), ("false", false)])
     }
 
+    /// Any text.
+    pub fn text(&mut self, name: &'static str) -> Option<String> {
+        self.take(name)
+    }
+
+    /// Any text. An empty one counts as none, so that a platform's parameter can have a default.
+    pub fn optional(&mut self, name: &'static str) -> Option<String> {
+        self.text(name).filter(|text| !text.is_empty())
+    }
+
     /// Says that every known flag has been taken.
     ///
     /// # Errors
@@ -122,6 +132,12 @@ impl Flags {
         let index = self.given.iter().position(|(given, _)| given == name)?;
         Some(self.given.swap_remove(index).1)
     }
+}
+
+/// What the choice `value` is called.
+#[must_use]
+pub fn name<T: PartialEq>(value: &T, choices: &[(&'static str, T)]) -> &'static str {
+    choices.iter().find(|(_, choice)| choice == value).map_or("", |(name, _)| name)
 }
 
 /// A value as found: bare where that is clear, quoted where it is empty or has characters that would mislead.
@@ -164,6 +180,15 @@ mod tests {
     fn a_choice_lists_the_choices() {
         let error = flags(&["--key=rsa"]).choice("key", 0, &[("toy", 0), ("dpf", 1)]).unwrap_err();
         assert_eq!(error.to_string(), "--key=rsa: one of toy, dpf is allowed");
+    }
+
+    #[test]
+    fn a_text_may_hold_anything_and_an_empty_optional_one_is_none() {
+        let mut flags = flags(&["--state=/a=b c", "--server=", "--history="]);
+        assert_eq!(flags.optional("state").as_deref(), Some("/a=b c"));
+        assert_eq!((flags.optional("server"), flags.optional("cache")), (None, None));
+        assert_eq!(flags.text("history").as_deref(), Some(""));
+        assert_eq!(flags.finish(), Ok(()));
     }
 
     #[test]

@@ -9,10 +9,11 @@
 //! * [`parity`] digests the outputs, so that arms that disagree are found before their times are compared;
 //! * [`ceiling`] measures what the machine could do at best;
 //! * [`machine`] says what the process runs on and how much memory it may use;
-//! * [`simd`] picks an instruction set once, lets it be forced, and proves that it is there;
+//! * [`path`] picks one of the ways to do something that this CPU has, and lets it be forced;
+//! * [`simd`] is one algorithm for several instruction sets, each with a proof that the CPU has it;
 //! * `aes` has what kernels share that encrypt with the CPU's AES instructions (x86-64 only);
 //! * [`figures`] is what its `bench` prints, with intervals, from arms that take turns;
-//! * [`program`] is the frame of its command line;
+//! * [`program`] is the frame of its command line, [`failure`] how it ends without a result;
 //! * [`report`] puts it all together and prints it.
 //!
 //! A figure that a kernel does not have is left out. It is never written as zero.
@@ -21,17 +22,20 @@
 pub mod aes;
 pub mod ceiling;
 pub mod clock;
+pub mod failure;
 pub mod figures;
 pub mod flags;
 pub mod histogram;
 pub mod machine;
 pub mod parity;
+pub mod path;
 pub mod program;
 pub mod report;
 pub mod simd;
 pub mod unit;
 
 pub use clock::{Phases, Stopwatch};
+pub use failure::Failure;
 pub use flags::{FlagError, Flags};
 pub use histogram::Histogram;
 pub use parity::Digest;

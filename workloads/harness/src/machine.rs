@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::failure::Failure;
+
 /// Bytes of the last-level cache that CPU 0 sees.
 #[must_use]
 pub fn last_level_cache_bytes() -> Option<u64> {
@@ -30,6 +32,32 @@ pub fn available_memory_bytes() -> Option<u64> {
         .and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok())
         .map(|kibibytes| kibibytes * 1024);
     system.into_iter().chain(control_groups().iter().filter_map(|group| left_in(group))).min()
+}
+
+/// Refuses what does not fit into memory. `flags` are the ones that make it smaller.
+///
+/// # Errors
+///
+/// When it does not fit.
+pub fn check_memory(needed: u64, flags: &str) -> Result<(), Failure> {
+    check_room(needed, available_memory_bytes(), "memory", flags)
+}
+
+/// Refuses what takes more bytes than are available. Where nobody knows how many there are, nothing is refused.
+///
+/// # Errors
+///
+/// When there are fewer.
+pub fn check_room(needed: u64, available: Option<u64>, of: &str, flags: &str) -> Result<(), Failure> {
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    match available.filter(|available| needed > *available) {
+        None => Ok(()),
+        Some(available) => Err(Failure::usage(format_args!(
+            "{flags}: the trial takes {} MiB, but only {} MiB of {of} are available",
+            mib(needed),
+            mib(available)
+        ))),
+    }
 }
 
 /// `32K`, `32768K`, `1M`: how sysfs writes a cache's size.
@@ -83,7 +111,18 @@ fn read(file: PathBuf) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::size;
+    use super::{check_memory, check_room, size};
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_both_figures_and_the_flags_that_help() {
+        assert!(
+            check_room(9, Some(9), "disk", "--size").is_ok() && check_room(u64::MAX, None, "disk", "--size").is_ok()
+        );
+        let refused = check_room(3 << 20, Some((2 << 20) - 1), "disk", "--size").unwrap_err();
+        assert!(refused.is_usage());
+        assert_eq!(refused.to_string(), "--size: the trial takes 3 MiB, but only 2 MiB of disk are available");
+        assert!(check_memory(1, "--size").is_ok());
+    }
 
     #[test]
     fn cache_sizes_read_as_sysfs_writes_them() {

@@ -1,62 +1,50 @@
 //! The frame of a kernel's program: its commands, its exit codes, and where its messages go.
 
-use std::fmt::Display;
 use std::process::ExitCode;
 
+use crate::failure::Failure;
+use crate::figures::Printer;
 use crate::flags::USAGE;
-
-/// Why a command ended without doing what it was asked to.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Failed {
-    code: u8,
-    message: String,
-}
-
-impl Failed {
-    /// The command was asked for something that it does not do: another command line helps.
-    pub fn usage(message: impl Display) -> Self {
-        Self { code: USAGE, message: message.to_string() }
-    }
-
-    /// It could not be done.
-    pub fn error(message: impl Display) -> Self {
-        Self { code: 1, message: message.to_string() }
-    }
-
-    /// One of the two.
-    pub fn of(is_usage: bool, message: impl Display) -> Self {
-        if is_usage { Self::usage(message) } else { Self::error(message) }
-    }
-}
+use crate::report::Report;
 
 /// What is left of the command line after the command.
 pub type Arguments = std::vec::IntoIter<String>;
 
-/// Runs the command that the command line begins with. `execute` returns nothing for a command that it does not know, and the
-/// help is the message then.
-pub fn main(help: &str, execute: impl FnOnce(&str, Arguments) -> Option<Result<(), Failed>>) -> ExitCode {
-    match dispatch(std::env::args().skip(1).collect(), help, execute) {
+/// A command that only this kernel has, by its name.
+pub type Command<'a> = (&'a str, &'a dyn Fn(Arguments) -> Result<(), Failure>);
+
+/// The program of the kernel `name`: `run` measures a trial, whose result is printed; `bench` prints figures; `others` are what it has
+/// beside these. The help is the answer to every other command.
+pub fn kernel(
+    name: &'static str,
+    help: &str,
+    run: impl Fn(Arguments) -> Result<Report, Failure>,
+    bench: impl Fn(Arguments, &mut Printer<'_>) -> Result<(), Failure>,
+    others: &[Command<'_>],
+) -> ExitCode {
+    let run = |arguments| Ok(run(arguments)?.print()?);
+    let bench = |arguments| bench(arguments, &mut Printer::new(name, &mut std::io::stdout().lock()));
+    let commands: Vec<Command<'_>> =
+        [("run", &run as _), ("bench", &bench as _)].into_iter().chain(others.iter().copied()).collect();
+    match dispatch(std::env::args().skip(1).collect(), help, &commands) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failed { code, message }) => {
-            eprintln!("{message}");
-            ExitCode::from(code)
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::from(if failure.is_usage() { USAGE } else { 1 })
         }
     }
 }
 
-fn dispatch(
-    arguments: Vec<String>,
-    help: &str,
-    execute: impl FnOnce(&str, Arguments) -> Option<Result<(), Failed>>,
-) -> Result<(), Failed> {
+fn dispatch(arguments: Vec<String>, help: &str, commands: &[Command<'_>]) -> Result<(), Failure> {
     let mut arguments = arguments.into_iter();
-    match arguments.next().as_deref() {
-        Some("help" | "--help" | "-h") => {
-            println!("{help}");
-            Ok(())
-        }
-        Some(command) => execute(command, arguments).unwrap_or_else(|| Err(Failed::usage(help))),
-        None => Err(Failed::usage(help)),
+    let command = arguments.next();
+    if matches!(command.as_deref(), Some("help" | "--help" | "-h")) {
+        println!("{help}");
+        return Ok(());
+    }
+    match commands.iter().find(|(name, _)| command.as_deref() == Some(name)) {
+        Some((_, execute)) => execute(arguments),
+        None => Err(Failure::usage(help)),
     }
 }
 
@@ -66,25 +54,22 @@ mod tests {
 
     #[test]
     fn a_command_gets_what_follows_it_and_an_unknown_one_the_help() {
+        let it = |rest: Arguments| match rest.len() {
+            0 => Ok(()),
+            1 => Err(Failure::usage(format_args!("{rest:?}: it takes nothing"))),
+            _ => Err(Failure::error("it broke")),
+        };
         let run = |arguments: &[&str]| {
             let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-            dispatch(arguments, "usage: it run", |command, rest| match command {
-                "run" => Some(match rest.len() {
-                    0 => Ok(()),
-                    1 => Err(Failed::of(true, format!("{rest:?}: it takes nothing"))),
-                    _ => Err(Failed::of(false, "it broke")),
-                }),
-                _ => None,
-            })
+            dispatch(arguments, "usage: it run", &[("run", &it)])
         };
         assert_eq!(run(&["run"]), Ok(()));
         assert_eq!(run(&["--help"]), Ok(()));
-        assert_eq!(run(&["run", "a", "b"]), Err(Failed { code: 1, message: "it broke".to_owned() }));
-        assert!(
-            matches!(run(&["run", "a"]), Err(Failed { code: USAGE, message }) if message.contains("it takes nothing"))
-        );
+        assert_eq!(run(&["run", "a", "b"]), Err(Failure::error("it broke")));
+        let refused = run(&["run", "a"]).unwrap_err();
+        assert!(refused.is_usage() && refused.to_string().contains("it takes nothing"), "{refused}");
         for unknown in [&[][..], &["walk"]] {
-            assert_eq!(run(unknown), Err(Failed { code: USAGE, message: "usage: it run".to_owned() }));
+            assert_eq!(run(unknown), Err(Failure::usage("usage: it run")));
         }
     }
 }

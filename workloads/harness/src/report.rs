@@ -37,6 +37,13 @@ impl Report {
         self
     }
 
+    /// The facts that every Rust kernel has about how it was built.
+    pub fn built(&mut self) -> &mut Self {
+        self.build("profile", if cfg!(debug_assertions) { "debug" } else { "release" })
+            .build("targetArch", std::env::consts::ARCH)
+            .build("linkage", if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" })
+    }
+
     /// What a knob really did.
     pub fn effective(&mut self, key: &str, value: impl Into<Fact>) -> &mut Self {
         self.0.effective.get_or_insert_default().insert(key.to_owned(), value.into().0);

@@ -14,10 +14,11 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::json;
 
+use crate::block::{self, BlockArgs};
 use crate::canary::Canaries;
 use crate::environment::last_level_cache;
 use crate::host::Host;
-use crate::{BlockArgs, Stop, block};
+use crate::stop::Stop;
 
 const WARMUPS: usize = 2;
 

@@ -1,24 +1,28 @@
 //! Runs a block from its first warm-up to its last slot.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::anyhow;
 use assay_schema::Attempt;
 use assay_schema::attempt::{Environment, Noise, NoiseWindow, Outcome, Resources};
 use assay_schema::result::Scalar;
+use clap::Args;
 
 use crate::canary::{Canaries, Canary};
 use crate::cgroup::Cgroups;
 use crate::counters::Counters;
 use crate::cpus::CpuSet;
+use crate::ended::{Ended, How};
 use crate::environment::{self, Planned};
 use crate::host::Host;
 use crate::images::Images;
 use crate::isolation::{Grant, Observed, OtherWorkSeen};
-use crate::keeper::Keeper;
-use crate::launch::{Ended, How, Launch, Launcher};
+use crate::keeper::{Address, Keeper};
+use crate::launch::{Launch, Launcher};
 use crate::layout;
+use crate::log::log;
 use crate::output::Place;
 use crate::placed::Copies;
 use crate::plan::{Command, Plan, Trial};
@@ -28,14 +32,40 @@ use crate::programs::Programs;
 use crate::record::{Folder, Record};
 use crate::requirements;
 use crate::roles::{self, Seat, Service};
+use crate::stop::Stop;
 use crate::usage::{self, Usage};
 use crate::verdict::{self, Terms, Verdict};
-use crate::{BlockArgs, Stop};
 
 /// Where programs are looked for when the container does not say.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// After a longer wait for the keeper, a probe from before says nothing of the moment.
 const STALE: Duration = Duration::from_secs(1);
+
+/// Which block to run, and where its attempts go.
+#[derive(Args)]
+pub(crate) struct BlockArgs {
+    /// The wave, as the planner wrote it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) wave: PathBuf,
+    /// The block to run, e.g. w000-b0003.
+    #[arg(long, value_name = "ID")]
+    pub(crate) block: String,
+    /// The keeper that takes the attempts out of reach of trials: unix:/absolute/path, or fd:NUMBER for a connection inherited.
+    #[arg(long, value_name = "ADDRESS", required_unless_present = "out", conflicts_with = "out")]
+    pub(crate) keeper: Option<Address>,
+    /// Folder for the attempts, without a keeper: trials can write to it. It must hold none of this block's.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// The container is the block's: kill every other process in it between trials, and not only what they started.
+    #[arg(long)]
+    pub(crate) alone: bool,
+    /// What runs the block: the first part of every attempt's id. A keeper says it itself.
+    #[arg(long, value_name = "NAME", required_unless_present = "keeper")]
+    pub(crate) executor: Option<String>,
+    /// The lease in force as JSON, {"node": …, "token": …}; recorded instead of the one in the wave.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) lease_file: Option<PathBuf>,
+}
 
 /// Runs the block. Trials may fail; the block goes on. Returns the time that each took beside its process's own.
 pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
@@ -63,15 +93,12 @@ pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
     let copies = Copies::new(record.folder());
     let mut block = Block::prepare(&plan, &executor, Outside { record, launcher, hidden, copies });
     if let Some(unmet) = &block.unmet {
-        crate::log(format_args!("{} runs no trial: {unmet}", plan.block));
+        log(format_args!("{} runs no trial: {unmet}", plan.block));
     }
     let done = plan.trials.iter().try_for_each(|trial| block.trial(trial));
     if let Err(Stop::Signal(signal)) = done {
         let (signal, done, all) = (usage::signal_name(signal), block.tally.trials, plan.trials.len());
-        crate::log(format_args!(
-            "{} stopped by {signal} after {done} of {all} trials; their attempts are kept",
-            plan.block
-        ));
+        log(format_args!("{} stopped by {signal} after {done} of {all} trials; their attempts are kept", plan.block));
     }
     block.record.end(&done, &block.launcher.signals);
     done?;
@@ -452,7 +479,7 @@ impl Tally {
         let outcomes: Vec<String> = self.outcomes.iter().map(|(word, count)| format!("{count} {word}")).collect();
         let millis = |time: Duration| time.as_secs_f64() * 1e3;
         let (overhead, most) = (self.overheads.iter().sum::<Duration>(), self.overheads.iter().max());
-        crate::log(format_args!(
+        log(format_args!(
             "{block} done: {} trials ({}); overhead {:.1} ms per trial (at most {:.1}), {:.1} ms before the first",
             self.trials,
             outcomes.join(", "),
@@ -503,7 +530,7 @@ fn progress(trial: &Trial, attempt: &Attempt, ended: &Ended, verdict: &Verdict) 
         n if n > 0 && attempt.outcome != Outcome::TimedOut => format!(" (killed {n} processes it left behind)"),
         _ => String::new(),
     };
-    crate::log(format_args!(
+    log(format_args!(
         "{block} {slot}/{} {} {} {} {:.3} s{left}{message}",
         trial.of,
         attempt.arm,

@@ -87,13 +87,6 @@ pub(crate) fn read(host: &Host, cgroups: &Cgroups, allowed: Option<&CpuSet>, pla
     Environment { hard: hard(host, cgroups, allowed), soft: soft(host, cgroups, planned) }
 }
 
-/// One figure of /proc/meminfo, in bytes.
-pub(crate) fn memory_field(host: &Host, name: &str) -> Option<u64> {
-    let text = host.text("/proc/meminfo")?;
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
-}
-
 /// Collects what is there.
 #[derive(Default)]
 struct Keys(BTreeMap<String, Scalar>);
@@ -159,7 +152,7 @@ fn hard(host: &Host, cgroups: &Cgroups, allowed: Option<&CpuSet>) -> BTreeMap<St
 
     let machine = ["sys_vendor", "product_name"].map(|file| host.word(format!("/sys/class/dmi/id/{file}")));
     keys.text("machine", Some(machine.into_iter().flatten().collect::<Vec<_>>().join(" ")));
-    keys.integer("memoryTotalRounded", memory_field(host, "MemTotal").map(nominal_memory));
+    keys.integer("memoryTotalRounded", host.memory("MemTotal").map(nominal_memory));
     keys.text("transparentHugepages", chosen(host, "/sys/kernel/mm/transparent_hugepage/enabled"));
     keys.text("transparentHugepageDefrag", chosen(host, "/sys/kernel/mm/transparent_hugepage/defrag"));
     keys.integer("numaBalancing", host.number("/proc/sys/kernel/numa_balancing"));
@@ -193,9 +186,9 @@ fn soft(host: &Host, cgroups: &Cgroups, planned: Planned) -> BTreeMap<String, Sc
     let first = |path: &str| host.text(path)?.split_whitespace().next()?.parse::<f64>().ok();
     keys.float("uptimeSeconds", first("/proc/uptime"));
     keys.float("loadAverage1", first("/proc/loadavg"));
-    keys.integer("memoryAvailableBytes", memory_field(host, "MemAvailable"));
+    keys.integer("memoryAvailableBytes", host.memory("MemAvailable"));
     keys.integer("hugepagesTotal", host.number("/proc/sys/vm/nr_hugepages"));
-    keys.integer("swapTotalBytes", memory_field(host, "SwapTotal"));
+    keys.integer("swapTotalBytes", host.memory("SwapTotal"));
     keys.integer("swapUsedBytes", swap_used(host));
     keys.0
 }
@@ -272,7 +265,7 @@ fn nominal_memory(total: u64) -> u64 {
 }
 
 fn swap_used(host: &Host) -> Option<u64> {
-    Some(memory_field(host, "SwapTotal")?.saturating_sub(memory_field(host, "SwapFree")?))
+    Some(host.memory("SwapTotal")?.saturating_sub(host.memory("SwapFree")?))
 }
 
 /// The bracketed one of several choices, as in `always [madvise] never`.

@@ -45,6 +45,13 @@ impl Host {
         self.word(path)?.parse().ok()
     }
 
+    /// One figure of /proc/meminfo, in bytes.
+    pub(crate) fn memory(&self, name: &str) -> Option<u64> {
+        let text = self.text("/proc/meminfo")?;
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+    }
+
     /// A file's list of CPUs.
     pub(crate) fn cpus(&self, path: impl AsRef<Path>) -> Option<CpuSet> {
         CpuSet::parse(&self.text(path)?)

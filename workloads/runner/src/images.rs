@@ -15,6 +15,7 @@ use assay_schema::roles::Image;
 use assay_schema::wave::Wave;
 use serde::{Deserialize, Serialize};
 
+use crate::log::log;
 use crate::plan;
 
 /// The copy's own record, in its root.
@@ -47,13 +48,13 @@ pub(crate) fn copy(wave: &Path, reference: &str, from: &Path) -> Result<()> {
             // Written back now and not during a trial.
             let _ = File::open(root).map(rustix::fs::syncfs);
             record.digest = Some(format!("blake3:{}", copier.digest.finalize().to_hex()));
-            crate::log(format_args!(
+            log(format_args!(
                 "copied {} files, {} bytes, of {reference} to {}",
                 copier.files, copier.bytes, image.root
             ));
         }
         Err(problem) => {
-            crate::log(format_args!("cannot copy from {reference}: {problem}"));
+            log(format_args!("cannot copy from {reference}: {problem}"));
             record.problem = Some(problem);
         }
     }

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use crate::log::log;
 use anyhow::{Context, Result};
 
 /// Puts this program at `folder/assay-runner`, mode 0755. Whoever looks sees the whole file or none.
@@ -16,7 +17,7 @@ pub(crate) fn install(folder: &Path) -> Result<()> {
         let _ = fs::remove_file(&temporary);
     }
     copied.with_context(|| format!("cannot install to {}", target.display()))?;
-    crate::log(format_args!("installed {}", target.display()));
+    log(format_args!("installed {}", target.display()));
     Ok(())
 }
 

@@ -26,8 +26,8 @@ use rustix::io::FdFlags;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::Stop;
 use crate::signals::Signals;
+use crate::stop::Stop;
 use crate::usage;
 
 /// The protocol that both sides speak.

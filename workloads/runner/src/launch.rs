@@ -6,29 +6,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, ensure};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use rustix::process::{Pid, Signal};
 
-use crate::Stop;
 use crate::capture::{Capture, Keep};
 use crate::cpus::CpuSet;
+use crate::ended::{Ended, How, STDOUT_LIMIT};
 use crate::exec::Program;
-use crate::roles::{Company, Served, Service, Start};
+use crate::log::log;
+use crate::process::{self, SWEEP_TIME, cannot_start, command, has_ended};
+use crate::roles::{Company, Service, Start};
 use crate::signals::Signals;
+use crate::stop::Stop;
 use crate::usage::{self, Exit, Reap, Usage};
 
-/// No result is larger.
-pub(crate) const STDOUT_LIMIT: usize = 8 << 20;
 /// As much of standard error as an attempt holds.
-pub(crate) const STDERR_LIMIT: usize = 16 << 10;
-/// How long killed processes may take to end; only one stuck in the kernel takes longer.
-pub(crate) const SWEEP_TIME: Duration = Duration::from_secs(5);
+const STDERR_LIMIT: usize = 16 << 10;
 /// How long the pipes may stay open once every known process has ended.
 const DRAIN_TIME: Duration = Duration::from_millis(500);
 
@@ -49,53 +45,6 @@ pub(crate) struct Launch<'a> {
     pub(crate) cpus: Option<&'a CpuSet>,
     /// What must be ready before it starts, and is ended after it.
     pub(crate) services: &'a [Service<'a>],
-}
-
-/// What became of it.
-#[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) how: How,
-    pub(crate) started_at: SystemTime,
-    pub(crate) duration: Duration,
-    /// Absent when it never ran or could not be reaped.
-    pub(crate) usage: Option<Usage>,
-    pub(crate) stdout: Vec<u8>,
-    pub(crate) stderr: Vec<u8>,
-    /// How many other processes it had started and were still running at its end.
-    pub(crate) left_behind: usize,
-    /// What became of the services that were started.
-    pub(crate) services: Vec<Served>,
-}
-
-impl Ended {
-    /// The end of something that never ran.
-    pub(crate) fn not_started(reason: String) -> Self {
-        Self::never_ran(How::NotStarted(reason))
-    }
-
-    fn never_ran(how: How) -> Self {
-        Self {
-            how,
-            started_at: SystemTime::now(),
-            duration: Duration::ZERO,
-            usage: None,
-            stdout: Vec::new(),
-            stderr: Vec::new(),
-            left_behind: 0,
-            services: Vec::new(),
-        }
-    }
-}
-
-/// How a launch ended.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum How {
-    NotStarted(String),
-    Exited(Exit),
-    TimedOut,
-    TooMuchOutput,
-    /// A service did not become ready, or ended while it was needed.
-    Deserted(String),
 }
 
 /// Launches processes, one at a time.
@@ -139,7 +88,7 @@ impl Launcher {
             command.current_dir(folder);
         }
         let mut company = Company::default();
-        match company.start(self, launch.services, launch.env)? {
+        match company.start(&self.signals, launch.services, launch.env)? {
             Start::Ready => {}
             Start::NotStarted(reason) => return self.dismiss(company, How::NotStarted(reason)),
             Start::Failed(reason) => return self.dismiss(company, How::Deserted(reason)),
@@ -190,12 +139,12 @@ impl Launcher {
             }
             let mut sources = company.captures();
             sources.extend([Some(&stderr), stdout.as_ref()]);
-            self.wait(&sources, deadline - now)?;
+            process::wait(&self.signals, &sources, deadline - now)?;
         };
         let duration = start.elapsed();
         // It has not been reaped yet, so that no other group can have its number.
         let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-        let services = if how.is_some() { company.stop(self)? } else { Vec::new() };
+        let services = if how.is_some() { company.stop(&self.signals)? } else { Vec::new() };
         let swept = self.sweep(Some(pid))?;
         let Some(how) = how else { return Ok(None) };
 
@@ -212,7 +161,7 @@ impl Launcher {
                 break;
             }
             self.signals.clear();
-            self.wait(&[Some(&stderr), stdout.as_ref()], drained_by - now)?;
+            process::wait(&self.signals, &[Some(&stderr), stdout.as_ref()], drained_by - now)?;
         }
         let how = match how {
             Some(how) => how,
@@ -233,21 +182,9 @@ impl Launcher {
 
     /// Ends the services of something that does not run.
     fn dismiss(&self, company: Company<'_>, how: How) -> Result<Option<Ended>> {
-        let services = company.stop(self)?;
+        let services = company.stop(&self.signals)?;
         self.sweep(None)?;
         Ok(Some(Ended { services, ..Ended::never_ran(how) }))
-    }
-
-    /// Sleeps until there is a signal or output, or the time is over.
-    pub(crate) fn wait(&self, captures: &[Option<&Capture>], time: Duration) -> Result<()> {
-        let mut sources = vec![PollFd::from_borrowed_fd(self.signals.readable(), PollFlags::IN)];
-        let pipes = captures.iter().flatten().filter_map(|capture| capture.readable());
-        sources.extend(pipes.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
-        let time = Timespec::try_from(time).context("a time limit beyond what the kernel can count")?;
-        match poll(&mut sources, Some(&time)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error).context("cannot wait for the trial"),
-        }
     }
 
     /// Kills and reaps whatever is left: the process, and every descendant that left its group. In a container of the block's own also
@@ -276,9 +213,7 @@ impl Launcher {
             }
             let now = Instant::now();
             if now >= give_up {
-                crate::log(format_args!(
-                    "warning: processes of the trial survive SIGKILL; they may disturb what follows"
-                ));
+                log(format_args!("warning: processes of the trial survive SIGKILL; they may disturb what follows"));
                 return Ok(swept);
             }
             for pid in descendants() {
@@ -289,7 +224,7 @@ impl Launcher {
                 let _ = rustix::process::kill_process(pid, Signal::KILL);
             }
             // A process can start another between being seen and being killed; look again soon.
-            self.wait(&[], Duration::from_millis(10).min(give_up - now))?;
+            process::wait(&self.signals, &[], Duration::from_millis(10).min(give_up - now))?;
         }
     }
 }
@@ -300,40 +235,6 @@ struct Swept {
     exit: Option<Exit>,
     usage: Option<Usage>,
     others: usize,
-}
-
-/// A command that becomes the program; with its own exec, so the name given to it is only for show.
-pub(crate) fn command(program: Program, cpus: Option<&CpuSet>) -> Command {
-    let mut command = Command::new("trial");
-    command.process_group(0).stdin(Stdio::null());
-    let runner = rustix::process::getpid();
-    let mask = cpus.map(|cpus| {
-        let mut mask = rustix::thread::CpuSet::new();
-        cpus.iter().for_each(|cpu| mask.set(cpu));
-        mask
-    });
-    // SAFETY: between fork and exec the closure makes system calls only, prctl, getppid, sched_setaffinity and execve; it
-    // neither allocates nor locks.
-    unsafe {
-        command.pre_exec(move || {
-            // Should the runner be killed, the trial must not go on unwatched.
-            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-            if rustix::process::getppid() != Some(runner) {
-                return Err(io::Error::from_raw_os_error(libc::ESRCH));
-            }
-            if let Some(mask) = &mask {
-                rustix::thread::sched_setaffinity(None, mask)?;
-            }
-            Err(program.exec())
-        });
-    }
-    command
-}
-
-/// Whether a child has ended; it stays to be reaped.
-pub(crate) fn has_ended(pid: Pid) -> Result<bool> {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    Ok(rustix::process::waitid(WaitId::Pid(pid), options).context("cannot wait for the trial")?.is_some())
 }
 
 /// Whether this process has a namespace of processes other than the machine's first one, whose number the kernel fixes
@@ -377,20 +278,4 @@ fn strays() -> Vec<Pid> {
         line.push(*parent);
     }
     processes.iter().filter(|(pid, _)| !line.contains(pid)).filter_map(|(pid, _)| Pid::from_raw(*pid)).collect()
-}
-
-pub(crate) fn cannot_start(program: &str, error: &io::Error) -> String {
-    let hint = match error.kind() {
-        io::ErrorKind::NotFound if program.contains('/') && Path::new(program).exists() => {
-            "; the file is there, so what is missing is its interpreter or dynamic loader"
-        }
-        io::ErrorKind::NotFound if program.contains('/') => "; is it in the image under this path?",
-        io::ErrorKind::NotFound => "; it is in no folder of PATH",
-        io::ErrorKind::PermissionDenied => "; is it an executable file, and may this user run it?",
-        _ if error.raw_os_error() == Some(libc::ENOEXEC) => {
-            "; it is neither a program for this machine nor a script with a #! line"
-        }
-        _ => "",
-    };
-    format!("cannot start {program}: {error}{hint}")
 }

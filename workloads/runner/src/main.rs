@@ -7,6 +7,7 @@ mod capture;
 mod cgroup;
 mod counters;
 mod cpus;
+mod ended;
 mod environment;
 mod exec;
 mod host;
@@ -16,24 +17,32 @@ mod isolation;
 mod keeper;
 mod launch;
 mod layout;
+mod log;
 mod output;
 mod placed;
 mod plan;
 mod privacy;
 mod probe;
+mod process;
 mod programs;
 mod record;
 mod requirements;
 mod roles;
 mod signals;
+mod stop;
 mod survey;
 mod usage;
 mod verdict;
+mod words;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
+
+use block::BlockArgs;
+use log::log;
+use stop::Stop;
 
 /// The runner could not do its work: it could not write an attempt, say.
 const EXIT_RUNNER: u8 = 1;
@@ -87,43 +96,6 @@ enum Command {
     },
 }
 
-/// Which block to run, and where its attempts go.
-#[derive(Args)]
-pub(crate) struct BlockArgs {
-    /// The wave, as the planner wrote it.
-    #[arg(long, value_name = "FILE")]
-    wave: PathBuf,
-    /// The block to run, e.g. w000-b0003.
-    #[arg(long, value_name = "ID")]
-    block: String,
-    /// The keeper that takes the attempts out of reach of trials: unix:/absolute/path, or fd:NUMBER for a connection inherited.
-    #[arg(long, value_name = "ADDRESS", required_unless_present = "out", conflicts_with = "out")]
-    keeper: Option<keeper::Address>,
-    /// Folder for the attempts, without a keeper: trials can write to it. It must hold none of this block's.
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// The container is the block's: kill every other process in it between trials, and not only what they started.
-    #[arg(long)]
-    alone: bool,
-    /// What runs the block: the first part of every attempt's id. A keeper says it itself.
-    #[arg(long, value_name = "NAME", required_unless_present = "keeper")]
-    executor: Option<String>,
-    /// The lease in force as JSON, {"node": …, "token": …}; recorded instead of the one in the wave.
-    #[arg(long, value_name = "FILE")]
-    lease_file: Option<PathBuf>,
-}
-
-/// Why the runner stopped before the end of its block.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    /// What it was given is wrong.
-    Input(anyhow::Error),
-    /// It could not do its work.
-    Runner(anyhow::Error),
-    /// It was told to, by this signal.
-    Signal(i32),
-}
-
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Install { to } => install::install(&to).map_err(Stop::Runner),
@@ -145,10 +117,4 @@ fn main() -> ExitCode {
 fn fail(error: &anyhow::Error, code: u8) -> ExitCode {
     log(format_args!("assay-runner: {error:#}"));
     ExitCode::from(code)
-}
-
-/// Writes one line to standard error. Nobody reading it is no reason to stop.
-pub(crate) fn log(line: std::fmt::Arguments<'_>) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -11,8 +11,8 @@ use anyhow::{Result, ensure};
 use assay_adapters::Source;
 use assay_schema::output::{Format, MOST_TEXT, RawOutput};
 
-use crate::launch::{Ended, STDOUT_LIMIT};
-use crate::verdict;
+use crate::ended::{Ended, STDOUT_LIMIT};
+use crate::words;
 
 /// What standard output is called.
 const STDOUT: &str = "standard output";
@@ -69,7 +69,7 @@ impl Output {
     pub(crate) fn place(&self, trial: &str, attempts: Option<&Path>) -> Result<Place, String> {
         let Some(path) = self.how.path.as_ref().map(Path::new) else { return Ok(Place::stdout()) };
         if path.is_absolute() {
-            verdict::clear_output(Some(path))?;
+            words::clear_output(Some(path))?;
             return Ok(Place { folder: None, path: Some(path.to_owned()) });
         }
         let folder = own_folder(trial, std::iter::once(std::env::temp_dir().as_path()).chain(attempts))?;
@@ -116,7 +116,7 @@ impl Output {
             Err(problem) => return (Err(problem), None),
         };
         if self.how.format == Format::AssayResult {
-            return (verdict::parse(&sources[0].bytes, &sources[0].name, parity_required).map(Some), None);
+            return (words::parse(&sources[0].bytes, &sources[0].name, parity_required).map(Some), None);
         }
         let result = assay_adapters::convert(&self.how, &sources).map_err(|fault| fault.to_string());
         let result = result.and_then(|result| match parity_required {

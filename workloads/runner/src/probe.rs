@@ -96,7 +96,7 @@ fn lateness() -> f64 {
 /// The bandwidth probe's buffer: a quarter of the memory that is free, at most [`BUFFER_BYTES`].
 pub(crate) fn buffer_bytes(host: &Host, cgroups: &Cgroups) -> Option<usize> {
     let of_limit = || Some(cgroups.memory_limit()?.saturating_sub(cgroups.memory_used().unwrap_or(0)));
-    let of_machine = crate::environment::memory_field(host, "MemAvailable");
+    let of_machine = host.memory("MemAvailable");
     let free = [of_limit(), of_machine].into_iter().flatten().min()?;
     let bytes = usize::try_from(free / 4).unwrap_or(BUFFER_BYTES).min(BUFFER_BYTES);
     (bytes >= BUFFER_BYTES_LEAST).then_some(bytes)

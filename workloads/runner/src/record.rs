@@ -11,9 +11,9 @@ use anyhow::{Context, Result, bail};
 use assay_schema::Attempt;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::Stop;
 use crate::keeper::Keeper;
 use crate::signals::Signals;
+use crate::stop::Stop;
 
 /// Where attempts go.
 #[derive(Debug)]

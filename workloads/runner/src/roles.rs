@@ -17,9 +17,11 @@ use crate::capture::{Capture, Keep, Search};
 use crate::cpus::CpuSet;
 use crate::exec::Program;
 use crate::host::Host;
-use crate::launch::{self, Launcher, SWEEP_TIME};
+use crate::log::log;
+use crate::process::{self, SWEEP_TIME};
+use crate::signals::Signals;
 use crate::usage::{self, Exit, Reaped};
-use crate::verdict;
+use crate::words;
 
 /// As much of a role's output as an attempt holds.
 const TAIL_LIMIT: usize = 4096;
@@ -195,7 +197,7 @@ impl<'a> Company<'a> {
     /// Starts the services in order, each once the one before it is ready.
     pub(crate) fn start(
         &mut self,
-        launcher: &Launcher,
+        signals: &Signals,
         services: &'a [Service<'a>],
         env: &BTreeMap<String, String>,
     ) -> Result<Start> {
@@ -204,7 +206,7 @@ impl<'a> Company<'a> {
                 Ok(member) => self.0.push(member),
                 Err(reason) => return Ok(Start::NotStarted(format!("role {}: {reason}", service.role.name))),
             }
-            match self.until_ready(launcher)? {
+            match self.until_ready(signals)? {
                 Start::Ready => {}
                 other => return Ok(other),
             }
@@ -213,11 +215,11 @@ impl<'a> Company<'a> {
     }
 
     /// Waits until the last member is ready.
-    fn until_ready(&mut self, launcher: &Launcher) -> Result<Start> {
+    fn until_ready(&mut self, signals: &Signals) -> Result<Start> {
         let mut pause = PAUSES.0;
         loop {
-            launcher.signals.clear();
-            if launcher.signals.stop().is_some() {
+            signals.clear();
+            if signals.stop().is_some() {
                 return Ok(Start::Stopped);
             }
             self.drain()?;
@@ -234,7 +236,7 @@ impl<'a> Company<'a> {
             if waited >= limit {
                 return Ok(Start::Failed(member.not_ready_in_time()));
             }
-            launcher.wait(&self.captures(), pause.min(limit - waited))?;
+            process::wait(signals, &self.captures(), pause.min(limit - waited))?;
             pause = (pause * 2).min(PAUSES.1);
         }
     }
@@ -243,7 +245,7 @@ impl<'a> Company<'a> {
     /// done its work.
     pub(crate) fn gone(&mut self) -> Result<Option<String>> {
         for member in &mut self.0 {
-            if member.ended.is_none() && launch::has_ended(member.pid)? {
+            if member.ended.is_none() && process::has_ended(member.pid)? {
                 member.reap()?;
                 member.output.drain().context("cannot read a role's output")?;
                 if let Some(reason) = member.why_gone() {
@@ -271,10 +273,10 @@ impl<'a> Company<'a> {
 
     /// Ends the members, the last one first: SIGTERM, and SIGKILL for one that takes too long. Told to stop itself, the runner
     /// waits for nobody.
-    pub(crate) fn stop(mut self, launcher: &Launcher) -> Result<Vec<Served>> {
+    pub(crate) fn stop(mut self, signals: &Signals) -> Result<Vec<Served>> {
         for i in (0..self.0.len()).rev() {
             if self.0[i].ended.is_none() {
-                self.stop_one(i, launcher)?;
+                self.stop_one(i, signals)?;
             }
         }
         self.drain()?;
@@ -287,28 +289,28 @@ impl<'a> Company<'a> {
         Ok(self.0.into_iter().map(served).collect())
     }
 
-    fn stop_one(&mut self, i: usize, launcher: &Launcher) -> Result<()> {
+    fn stop_one(&mut self, i: usize, signals: &Signals) -> Result<()> {
         let pid = self.0[i].pid;
         // It has not been reaped yet, so that no other group can have its number.
         let _ = rustix::process::kill_process_group(pid, Signal::TERM);
         let asked = Instant::now();
         let mut limit = self.0[i].grace();
         loop {
-            launcher.signals.clear();
+            signals.clear();
             self.drain()?;
-            if launch::has_ended(pid)? {
+            if process::has_ended(pid)? {
                 return self.0[i].reap();
             }
-            if asked.elapsed() >= limit || launcher.signals.stop().is_some() {
+            if asked.elapsed() >= limit || signals.stop().is_some() {
                 if self.0[i].killed {
-                    crate::log(format_args!("warning: role {} survives SIGKILL", self.0[i].service.role.name));
+                    log(format_args!("warning: role {} survives SIGKILL", self.0[i].service.role.name));
                     return Ok(());
                 }
                 let _ = rustix::process::kill_process_group(pid, Signal::KILL);
                 (self.0[i].killed, limit) = (true, asked.elapsed() + SWEEP_TIME);
             }
             // Its end wakes the runner.
-            launcher.wait(&self.captures(), limit.saturating_sub(asked.elapsed()))?;
+            process::wait(signals, &self.captures(), limit.saturating_sub(asked.elapsed()))?;
         }
     }
 }
@@ -317,24 +319,24 @@ impl<'a> Member<'a> {
     /// Launches a service; the inner error is why it could not be.
     fn launch(service: &'a Service<'a>, env: &BTreeMap<String, String>) -> Result<Result<Self, String>> {
         if let Some((ReadyOn::File, file)) = service.waits_for()
-            && let Err(reason) = verdict::clear_output(Some(Path::new(file)))
+            && let Err(reason) = words::clear_output(Some(Path::new(file)))
         {
             return Ok(Err(reason));
         }
         let program = match Program::find(&service.program, &service.argv, env) {
             Ok(program) => program,
-            Err(error) => return Ok(Err(launch::cannot_start(&service.program, &error))),
+            Err(error) => return Ok(Err(process::cannot_start(&service.program, &error))),
         };
         let (reader, writer) = io::pipe().context("cannot make a pipe")?;
         let output = Capture::new(reader.into(), Keep::Tail, TAIL_LIMIT)?;
-        let mut command = launch::command(program, service.seat.cpus.as_ref());
+        let mut command = process::command(program, service.seat.cpus.as_ref());
         command.stdout(writer.try_clone().context("cannot share a pipe")?).stderr(writer);
         let start = Instant::now();
         let spawned = command.spawn();
         drop(command);
         let child = match spawned {
             Ok(child) => child,
-            Err(error) => return Ok(Err(launch::cannot_start(&service.program, &error))),
+            Err(error) => return Ok(Err(process::cannot_start(&service.program, &error))),
         };
         let search = match service.waits_for() {
             Some((ReadyOn::Line, text)) => Some(Search::new(text)),
@@ -377,7 +379,7 @@ impl<'a> Member<'a> {
             None => "nothing to wait for".to_owned(),
         };
         let (name, limit) = (&self.service.role.name, self.patience().as_secs_f64());
-        format!("role {name} is not ready after {limit} s: {sign}{}", verdict::last_words(self.output.bytes()))
+        format!("role {name} is not ready after {limit} s: {sign}{}", words::last_words(self.output.bytes()))
     }
 
     /// Takes what the kernel says of a member that has ended, and kills what it leaves behind.
@@ -400,7 +402,7 @@ impl<'a> Member<'a> {
             (None, Exit::Code(0)) => "before it was ready; a role stays in the foreground",
             (None, _) => "before it was ready",
         };
-        let words = verdict::last_words(self.output.bytes());
+        let words = words::last_words(self.output.bytes());
         Some(format!("role {} {how} {when}{words}", self.service.role.name))
     }
 }

@@ -1,22 +1,17 @@
 //! What an ended process makes of its trial: the outcome, with a message that says what to look at.
 
-use std::fs;
-use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use assay_schema::attempt::Outcome;
 use assay_schema::output::RawOutput;
 
-use crate::launch::{Ended, How, STDOUT_LIMIT};
+use crate::ended::{Ended, How, STDOUT_LIMIT};
 use crate::output::{Output, Place};
 use crate::usage::{self, Exit};
+use crate::words::last_words;
 
 /// An attempt's `message` holds this many characters.
 const MESSAGE_LENGTH: usize = 4096;
-/// How much of a faulty line a message shows on each side of the fault.
-const EXCERPT: usize = 40;
-
 /// How the trial came out.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
@@ -111,55 +106,6 @@ impl Verdict {
     }
 }
 
-/// The last line of an output, which usually says why a process ended.
-pub(crate) fn last_words(stderr: &[u8]) -> String {
-    let stderr = String::from_utf8_lossy(stderr);
-    let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    last.map_or_else(String::new, |line| format!("; its last words: {}", shortened(line)))
-}
-
-fn shortened(line: &str) -> String {
-    const SHOWN: usize = 500;
-    line.char_indices().nth(SHOWN).map_or_else(|| line.to_owned(), |(end, _)| format!("{}…", &line[..end]))
-}
-
-/// Reads a result as the schema has it.
-pub(crate) fn parse(text: &[u8], source: &str, parity_required: bool) -> Result<assay_schema::Result, String> {
-    if text.trim_ascii().is_empty() {
-        return Err(format!("{source} is empty; the process should write its result there"));
-    }
-    let result: assay_schema::Result = assay_schema::read(text).map_err(|error| {
-        let what = if error.incomplete { "ends in the middle of the result" } else { "is not a result" };
-        format!("{source} {what}: {error}{}", excerpt(text, &error))
-    })?;
-    if parity_required && result.parity.is_none() {
-        return Err(format!("{source}: field parity: missing, but the workload requires a parity digest"));
-    }
-    Ok(result)
-}
-
-/// The text around the fault.
-fn excerpt(text: &[u8], error: &assay_schema::ReadError) -> String {
-    let (Some(line), Some(column)) = (error.line, error.column) else { return String::new() };
-    let Some(line) = text.split(|&byte| byte == b'\n').nth(line.saturating_sub(1)) else { return String::new() };
-    let start = column.saturating_sub(EXCERPT).min(line.len());
-    let end = (column + EXCERPT).min(line.len());
-    let shown = String::from_utf8_lossy(&line[start..end]);
-    let shown = shown.trim();
-    if shown.is_empty() { String::new() } else { format!(", near {shown:?}") }
-}
-
-/// Removes what an earlier trial left at the result's place.
-pub(crate) fn clear_output(output: Option<&Path>) -> Result<(), String> {
-    let Some(path) = output else { return Ok(()) };
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(format!("cannot remove what an earlier trial left in {}: {error}", path.display()))
-        }
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::OnceLock;
@@ -220,6 +166,19 @@ mod tests {
     }
 
     #[test]
+    fn the_result_can_be_a_file() {
+        let folder = tempfile::tempdir().expect("folder");
+        let file = folder.path().join("result.json");
+        let output = output(file.to_str());
+        let place = output.place("t", None).expect("a place");
+        let terms = Terms { output: &output, place: &place, ..terms() };
+        let exited = || ended(How::Exited(Exit::Code(0)), "not looked at", "");
+        assert_verdict(&judge(&exited(), &terms), Outcome::Malformed, &["did not write", "result.json"]);
+        std::fs::write(&file, RESULT).expect("written");
+        assert_verdict(&judge(&exited(), &terms), Outcome::Succeeded, &[]);
+    }
+
+    #[test]
     fn a_process_that_reports_nothing_succeeds_by_its_exit_code() {
         let silent = assay_schema::output::Format::None;
         let output = Output::new(assay_schema::output::Output { format: silent, path: None, metrics: None });
@@ -263,23 +222,6 @@ mod tests {
         let terms = Terms { parity_required: true, ..terms() };
         let verdict = judge(&ended(How::Exited(Exit::Code(0)), RESULT, ""), &terms);
         assert_verdict(&verdict, Outcome::Malformed, &["parity", "missing"]);
-    }
-
-    #[test]
-    fn the_result_can_be_a_file() {
-        let folder = tempfile::tempdir().expect("folder");
-        let file = folder.path().join("result.json");
-        let output = output(file.to_str());
-        let place = output.place("t", None).expect("a place");
-        let terms = Terms { output: &output, place: &place, ..terms() };
-        let exited = || ended(How::Exited(Exit::Code(0)), "not looked at", "");
-        assert_verdict(&judge(&exited(), &terms), Outcome::Malformed, &["did not write", "result.json"]);
-        fs::write(&file, RESULT).expect("written");
-        assert_verdict(&judge(&exited(), &terms), Outcome::Succeeded, &[]);
-        clear_output(Some(&file)).expect("removed");
-        clear_output(Some(&file)).expect("nothing to remove is fine");
-        assert!(!file.exists());
-        assert!(clear_output(Some(folder.path())).is_err(), "a folder is not removed");
     }
 
     #[test]

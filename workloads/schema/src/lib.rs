@@ -7,6 +7,7 @@
 
 pub mod attempt;
 pub mod output;
+mod resources;
 pub mod result;
 pub mod roles;
 pub mod wave;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::attempt::Resources;
 use crate::check::{self, Check, Violation};
+use crate::resources::Resources;
 
 /// One kind of process of a trial that has several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

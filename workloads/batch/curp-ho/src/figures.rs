@@ -1,8 +1,6 @@
 //! `batch-curp-ho bench`: the figures that the project claims for this workload, measured in one run.
 //!
-//! All arms take turns as whole trials: forwards in one round, backwards in the next. Each round gives one value or ratio; a figure is the
-//! median over the rounds with a 95 % interval from order statistics, so a slow spell of the machine that hits a whole round cancels in
-//! a ratio, and one that hits a single arm is one round of many.
+//! All arms take turns as whole trials; [`figures`] says how.
 //!
 //! | figure | what it is |
 //! |---|---|
@@ -16,15 +14,13 @@
 //! | `curp.precise150_over_0` | the same with a timer that keeps the 150 µs |
 //! | `curp.delay150_achieved_us` | the median delay that the document's 150 µs really were |
 
-use std::io::Write;
-
-use assay_harness::figures::{self, Estimate};
-use assay_harness::{FlagError, Flags};
+use assay_harness::figures::{self, Estimate, Printer, Times};
+use assay_harness::{Failure, FlagError, Flags};
 
 use crate::command::Class;
 use crate::parameters::Parameters;
 use crate::replica::tally::Tally;
-use crate::run::{self, Failure, Outcome};
+use crate::run::{self, Outcome};
 
 /// What `bench` can be told.
 #[derive(Debug, Clone, Copy)]
@@ -122,13 +118,13 @@ fn together(mut turns: Vec<Trial>) -> Trial {
 /// # Errors
 ///
 /// When a trial fails, memory is short, standard output is gone, or two arms disagree.
-pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
+pub fn bench(settings: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
     let arms = arms(settings);
     let mut trials: Vec<Vec<Trial>> = arms.iter().map(|_| Vec::new()).collect();
     let mut digest: Option<String> = None;
     // The first round is run and forgotten.
     for round in 0..=settings.rounds {
-        eprintln!("batch-curp-ho bench: round {round} of {}", settings.rounds);
+        out.progress(format_args!("round {round} of {}", settings.rounds));
         for arm in figures::in_turn(round as usize, arms.len()) {
             let repeats = if arm == SHORT { SHORT_REPEATS } else { 1 };
             let mut turns = Vec::new();
@@ -137,7 +133,7 @@ pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
                 // A wrong answer yields no number.
                 let found = outcome.parity.hex();
                 if *digest.get_or_insert_with(|| found.clone()) != found {
-                    return Err(Failure::Wrong(format!("arm {arm} gave other answers than the first")));
+                    return Err(Failure::error(format_args!("arm {arm} gave other answers than the first")));
                 }
                 turns.push(Trial::from(outcome));
             }
@@ -147,22 +143,20 @@ pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
         }
     }
     let each = |arm: usize, of: fn(&Trial) -> f64| Estimate::median(trials[arm].iter().map(of).collect());
-    let ratio = |above: usize, below: usize| {
-        Estimate::median(trials[above].iter().zip(&trials[below]).map(|(a, b)| a.ops / b.ops).collect())
-    };
+    let ops = Times(trials.iter().map(|arm| arm.iter().map(|trial| trial.ops).collect()).collect());
     let all = [
         ("curp.closed.ops", "ops/s", each(OURS, |trial| trial.ops)),
         ("curp.closed.weak_p50_ms", "ms", each(OURS, |trial| trial.weak_p50 * 1e3)),
-        ("curp.closed.speedup", "x", ratio(OURS, DELAY_0)),
-        ("curp.closed.speedup_over_singles", "x", ratio(OURS, SINGLES)),
-        ("curp.1m_over_10k", "x", ratio(LONG, SHORT)),
-        ("curp.delay150_over_0", "x", ratio(GO_150, DELAY_0)),
-        ("curp.precise150_over_0", "x", ratio(PRECISE_150, DELAY_0)),
-        ("curp.delay150_over_singles", "x", ratio(GO_150, SINGLES)),
+        ("curp.closed.speedup", "x", ops.ratio(OURS, DELAY_0)),
+        ("curp.closed.speedup_over_singles", "x", ops.ratio(OURS, SINGLES)),
+        ("curp.1m_over_10k", "x", ops.ratio(LONG, SHORT)),
+        ("curp.delay150_over_0", "x", ops.ratio(GO_150, DELAY_0)),
+        ("curp.precise150_over_0", "x", ops.ratio(PRECISE_150, DELAY_0)),
+        ("curp.delay150_over_singles", "x", ops.ratio(GO_150, SINGLES)),
         ("curp.delay150_achieved_us", "us", each(GO_150, |trial| trial.delay * 1e6)),
     ];
     for (figure, unit, estimate) in all {
-        figures::print(out, figure, unit, estimate)?;
+        out.print(figure, unit, estimate)?;
     }
     Ok(())
 }

@@ -30,6 +30,22 @@ pub enum FlushKind {
     Timed,
 }
 
+impl FlushKind {
+    /// Their names.
+    pub const CHOICES: [(&'static str, Self); 3] =
+        [("immediate", Self::Immediate), ("natural", Self::Natural), ("timed", Self::Timed)];
+
+    /// The rule by which batches are sent; only timed ones have a delay, in microseconds.
+    #[must_use]
+    pub fn rule(self, delay: u64) -> Flush {
+        match self {
+            Self::Immediate => Flush::Immediate,
+            Self::Natural => Flush::Natural,
+            Self::Timed => Flush::timed(delay),
+        }
+    }
+}
+
 /// What happens to a replica in the middle of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -111,16 +127,11 @@ impl Parameters {
     ///
     /// When one is unknown, of the wrong form or out of bounds, or two of them contradict each other.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
-        let (history, arguments): (Vec<_>, Vec<_>) =
-            arguments.into_iter().partition(|argument| argument.starts_with("--history="));
-        if history.len() > 1 {
-            return Err(FlagError::new("history", "…", "it is given twice"));
-        }
-        let history = history.first().map(|argument| PathBuf::from(&argument["--history=".len()..]));
+        let mut flags = Flags::parse(arguments)?;
+        let history = flags.text("history").map(PathBuf::from);
         if history.as_ref().is_some_and(|path| path.as_os_str().is_empty()) {
             return Err(FlagError::new("history", "\"\"", "the name of a file is needed"));
         }
-        let mut flags = Flags::parse(arguments)?;
         let parameters = Self {
             mode: flags.choice("mode", Mode::Closed, &[("closed", Mode::Closed), ("open", Mode::Open)])?,
             operations: flags.integer("operations", 40_000, 1..=OPERATIONS)? as usize,
@@ -136,11 +147,7 @@ impl Parameters {
             keys: flags.integer("keys", 1_000_000, 1..=16_000_000)?,
             value_size: flags.integer("value-size", 100, MIN_VALUE as u64..=MAX_VALUE as u64)? as usize,
             bound_to_leader: flags.choice("bound-replica", false, &[("leader", true), ("follower", false)])?,
-            flush: flags.choice(
-                "flush",
-                FlushKind::Natural,
-                &[("immediate", FlushKind::Immediate), ("natural", FlushKind::Natural), ("timed", FlushKind::Timed)],
-            )?,
+            flush: flags.choice("flush", FlushKind::Natural, &FlushKind::CHOICES)?,
             batch_delay_micros: flags.integer("batch-delay-micros", 0, 0..=100_000)?,
             timer: flags.choice("timer", TimerKind::Precise, &TimerKind::CHOICES)?,
             message_writes: flags.choice("message-writes", Writes::Coalesced, &Writes::CHOICES)?,
@@ -188,11 +195,7 @@ impl Parameters {
     /// The rule by which batches are sent.
     #[must_use]
     pub fn rule(&self) -> Flush {
-        match self.flush {
-            FlushKind::Immediate => Flush::Immediate,
-            FlushKind::Natural => Flush::Natural,
-            FlushKind::Timed => Flush::timed(self.batch_delay_micros),
-        }
+        self.flush.rule(self.batch_delay_micros)
     }
 
     /// The replica that answers weak commands.

@@ -1,12 +1,11 @@
 //! `batch-curp-ho run`: one trial, one result.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::io::{self, BufWriter};
 use std::time::Duration;
 
 use assay_harness::report::Fact;
-use assay_harness::{Digest, Histogram, Phases, Quantity, Report, Stopwatch, Unit, machine};
+use assay_harness::{Digest, Failure, Histogram, Phases, Quantity, Report, Stopwatch, Unit, flags, machine};
 
 use crate::client::quorum::Path;
 use crate::command::{Class, LEADER, REPLICAS};
@@ -23,57 +22,8 @@ use crate::replica::{Status, Usage};
 use crate::workload::{Mix, Spacing};
 use crate::{ceiling, history};
 
-/// Why a trial gave no result.
-#[derive(Debug)]
-pub enum Failure {
-    /// It would not fit into memory.
-    TooLarge {
-        /// What it takes, in bytes.
-        needed: u64,
-        /// What there is, in bytes.
-        available: u64,
-    },
-    /// The system refused.
-    System(io::Error),
-    /// A client could not do its work.
-    Client(String),
-    /// A promise was broken, or a replica is not where it should be.
-    Wrong(String),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLarge { needed, available } => {
-                let mib = |bytes: &u64| bytes.div_ceil(1 << 20);
-                write!(
-                    f,
-                    "--operations, --keys, --value-size: the trial takes {} MiB, but only {} MiB of memory are available",
-                    mib(needed),
-                    mib(available)
-                )
-            }
-            Self::System(error) => error.fmt(f),
-            Self::Client(message) | Self::Wrong(message) => f.write_str(message),
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::System(error)
-    }
-}
-
-impl Failure {
-    /// Whether the parameters are to blame, and not the machine or the program.
-    #[must_use]
-    pub fn is_usage(&self) -> bool {
-        matches!(self, Self::TooLarge { .. })
-    }
-}
+/// The flags that decide how much memory a trial takes.
+const SIZES: &str = "--operations, --keys, --value-size";
 
 /// The session of the script.
 const SCRIPT: u32 = 1;
@@ -132,7 +82,7 @@ impl Outcome {
 ///
 /// # Errors
 ///
-/// See [`Failure`].
+/// When memory is short, the system refuses, a client cannot do its work, or a promise was broken.
 pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     // Before anything is measured, so that a trial is not lost to a wrong name.
     let history = parameters.history.as_ref().map(|path| {
@@ -150,9 +100,9 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
 ///
 /// # Errors
 ///
-/// See [`Failure`].
+/// When memory is short, the system refuses, a client cannot do its work, or a promise was broken.
 pub fn measure(p: &Parameters) -> Result<Outcome, Failure> {
-    fits(p.memory_bytes(), machine::available_memory_bytes())?;
+    machine::check_memory(p.memory_bytes(), SIZES)?;
     let mut phases = Phases::new();
     let watch = Stopwatch::start();
     let (mut replicas, ports) = start_replicas(p)?;
@@ -178,7 +128,7 @@ pub fn measure(p: &Parameters) -> Result<Outcome, Failure> {
         failed = failed.or(summary.failed);
     }
     if let Some(message) = failed {
-        return Err(Failure::Client(message));
+        return Err(Failure::error(message));
     }
     drop(loads);
     let interval = (go, first_end(p, &records[scripted..], go)?);
@@ -192,26 +142,13 @@ pub fn measure(p: &Parameters) -> Result<Outcome, Failure> {
     Ok(Outcome { records, statuses, load: load_usage, interval, parity, phases })
 }
 
-/// Refuses what does not fit into memory. Where nobody knows how much there is, nothing is refused.
-fn fits(needed: u64, available: Option<u64>) -> Result<(), Failure> {
-    match available {
-        Some(available) if needed > available => Err(Failure::TooLarge { needed, available }),
-        _ => Ok(()),
-    }
-}
-
 fn start_replicas(p: &Parameters) -> Result<(Vec<Process>, [u16; REPLICAS]), Failure> {
-    let flush = match p.flush {
-        FlushKind::Immediate => "immediate",
-        FlushKind::Natural => "natural",
-        FlushKind::Timed => "timed",
-    };
     let mut replicas = (0..REPLICAS)
         .map(|id| {
             let arguments = [
                 "replica".to_owned(),
                 format!("--id={id}"),
-                format!("--flush={flush}"),
+                format!("--flush={}", flush_name(p)),
                 format!("--batch-delay-micros={}", p.batch_delay_micros),
                 format!("--timer={}", timer_name(p)),
                 format!("--message-writes={}", writes_name(p)),
@@ -239,7 +176,7 @@ fn script(p: &Parameters, ports: [u16; REPLICAS], parity: &mut Digest) -> Result
         time_limit: p.time_limit_seconds * 1_000_000_000,
         operation_timeout: p.operation_timeout_millis * 1_000_000,
     };
-    driver.drive(&plan, now(), || mix.draw()).map_err(|error| Failure::Client(format!("the script: {error}")))?;
+    driver.drive(&plan, now(), || mix.draw()).map_err(|error| Failure::error(format_args!("the script: {error}")))?;
     let (records, usage) = driver.finish();
     for record in &records {
         let mut found = [0; 16];
@@ -311,7 +248,7 @@ fn first_end(p: &Parameters, records: &[Record], go: u64) -> Result<u64, Failure
     }
     match ends.values().min() {
         Some(end) if ends.len() == p.streams() => Ok(*end),
-        _ => Err(Failure::Wrong("a stream did nothing at all: raise --time-limit-seconds".to_owned())),
+        _ => Err(Failure::error("a stream did nothing at all: raise --time-limit-seconds")),
     }
 }
 
@@ -323,7 +260,7 @@ fn verify(p: &Parameters, ports: [u16; REPLICAS], records: &[Record]) -> Result<
         (*count, *highest) = (*count + 1, record.id.seq.max(*highest));
     }
     if let Some((client, (count, highest))) = newest.iter().find(|(_, (count, highest))| count != highest) {
-        return Err(Failure::Wrong(format!("client {client} sent {highest} commands and got {count} answers")));
+        return Err(Failure::error(format_args!("client {client} sent {highest} commands and got {count} answers")));
     }
     let mut statuses = Vec::new();
     for (replica, port) in (0..).zip(ports) {
@@ -334,7 +271,7 @@ fn verify(p: &Parameters, ports: [u16; REPLICAS], records: &[Record]) -> Result<
     agree(&statuses, records.len() as u64)?;
     if let Some(status) = statuses.iter().find(|status| p.fault == Fault::None && status.residue > 0) {
         let Status { replica, residue, .. } = status;
-        return Err(Failure::Wrong(format!(
+        return Err(Failure::error(format_args!(
             "replica {replica} still holds {residue} things of commands that are done"
         )));
     }
@@ -347,29 +284,30 @@ fn agree(statuses: &[Status], commands: u64) -> Result<(), Failure> {
     for status in statuses {
         let Status { replica, executed, .. } = status;
         if *executed != commands {
-            return Err(Failure::Wrong(format!("replica {replica} executed {executed} of {commands} commands")));
+            return Err(Failure::error(format_args!("replica {replica} executed {executed} of {commands} commands")));
         }
         if (&status.state, status.history) != (&first.state, first.history) {
-            return Err(Failure::Wrong(format!("replicas {} and {replica} differ in their state", first.replica)));
+            return Err(Failure::error(format_args!("replicas {} and {replica} differ in their state", first.replica)));
         }
     }
     Ok(())
 }
 
+fn flush_name(p: &Parameters) -> &'static str {
+    flags::name(&p.flush, &FlushKind::CHOICES)
+}
+
 fn timer_name(p: &Parameters) -> &'static str {
-    TimerKind::CHOICES.iter().find(|(_, kind)| *kind == p.timer).map_or("", |(name, _)| name)
+    flags::name(&p.timer, &TimerKind::CHOICES)
 }
 
 fn writes_name(p: &Parameters) -> &'static str {
-    Writes::CHOICES.iter().find(|(_, kind)| *kind == p.message_writes).map_or("", |(name, _)| name)
+    flags::name(&p.message_writes, &Writes::CHOICES)
 }
 
 fn report(p: &Parameters, outcome: &Outcome) -> Result<Report, Failure> {
     let mut report = Report::new("batch-curp-ho", env!("CARGO_PKG_VERSION"));
-    report
-        .build("profile", if cfg!(debug_assertions) { "debug" } else { "release" })
-        .build("targetArch", std::env::consts::ARCH)
-        .build("linkage", if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" });
+    report.built();
     effective(p, outcome, &mut report);
     metrics(p, outcome, &mut report);
     let writes = counters(outcome, &mut report);
@@ -396,14 +334,7 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     measured.iter().for_each(|record| *by_key.entry(record.request.key).or_default() += 1);
     report
         .effective("mode", if p.mode == Mode::Open { "open" } else { "closed" })
-        .effective(
-            "flush",
-            match p.rule() {
-                crate::replica::batcher::Flush::Immediate => "immediate",
-                crate::replica::batcher::Flush::Natural => "natural",
-                crate::replica::batcher::Flush::Timed(_) => "timed",
-            },
-        )
+        .effective("flush", flush_name(p))
         .effective("timer", timer_name(p))
         .effective("messageWrites", writes_name(p))
         .effective("batchDelayMicrosAsked", p.batch_delay_micros)
@@ -517,14 +448,6 @@ mod tests {
 
     fn parameters(flags: &[&str]) -> Parameters {
         Parameters::parse(flags.iter().map(|&flag| flag.to_owned())).unwrap()
-    }
-
-    #[test]
-    fn what_does_not_fit_is_refused_with_both_figures() {
-        let needed = parameters(&[]).memory_bytes();
-        assert!(fits(needed, Some(needed)).is_ok() && fits(needed, None).is_ok());
-        let refused = fits(needed, Some(1 << 20)).unwrap_err();
-        assert!(refused.is_usage() && refused.to_string().contains("only 1 MiB of memory are available"), "{refused}");
     }
 
     #[test]

@@ -1,9 +1,7 @@
 //! `batch-rms24 bench`: the figures that the project claims for this workload, measured in one run.
 //!
-//! All arms of a comparison share a machine, a process and the contents of the database, and take turns: forwards in one round, backwards in
-//! the next. Each round gives one ratio; a figure is the median of the rounds' ratios with a 95 % interval from order statistics, so a slow
-//! spell that hits a whole round cancels, and one that hits a single arm is one round of many. Every answer is compared with the
-//! database: a wrong one yields no number.
+//! All arms of a comparison share a machine, a process and the contents of the database; [`figures`] says how they take turns. Every answer
+//! is compared with the database: a wrong one yields no number.
 //!
 //! | figure | what over what |
 //! |---|---|
@@ -21,19 +19,17 @@
 //! | `rms24.stalls.nodelay`, `rms24.stalls.single_write` | the same with one thing repaired |
 //! | `rms24.stalls.two_writes_ms` | milliseconds of an exchange with the document's sockets |
 
-use std::convert::Infallible;
-use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use assay_harness::figures::{self, Estimate, Times, WARMUP_ROUNDS};
-use assay_harness::{FlagError, Flags, Phases, Stopwatch};
+use assay_harness::figures::{self, Estimate, Printer, Times, WARMUP_ROUNDS};
+use assay_harness::{Failure, FlagError, Flags, Phases, machine};
 
-use crate::client::{Client, Link};
+use crate::client::{Broken, Client, Link, STALL};
 use crate::geometry::Geometry;
 use crate::offline;
 use crate::reference;
-use crate::run::{self, Failure, Parameters, Serving, Setup, check_memory};
+use crate::run::{self, Parameters, SIZES, Serving, Setup, wrong};
 use crate::search::Strategy;
 
 /// What `bench` can be told.
@@ -72,18 +68,11 @@ impl Settings {
 /// # Errors
 ///
 /// When memory is short, standard output is gone, or an answer is wrong.
-pub fn bench(settings: &Settings, program: &Path, out: &mut impl Write) -> Result<(), Failure> {
-    let mut print = |figure: &str, unit: &str, estimate: Estimate| {
-        figures::print(out, figure, unit, estimate).map_err(Failure::System)
-    };
-    build_query(settings, &mut print)?;
-    online(settings, program, &mut print)?;
-    batching(settings, program, &mut print)?;
-    stalls(settings, program, &mut print)
-}
-
-fn progress(message: std::fmt::Arguments<'_>) {
-    eprintln!("batch-rms24 bench: {message}");
+pub fn bench(settings: &Settings, program: &Path, out: &mut Printer<'_>) -> Result<(), Failure> {
+    build_query(settings, out)?;
+    online(settings, program, out)?;
+    batching(settings, program, out)?;
+    stalls(settings, program, out)
 }
 
 /// The parameters of an arm, as they would be on a command line.
@@ -95,10 +84,7 @@ fn flags(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Prints a figure: its name, its unit, its value.
-type Print<'a> = &'a mut dyn FnMut(&str, &str, Estimate) -> Result<(), Failure>;
-
-fn build_query(settings: &Settings, print: Print<'_>) -> Result<(), Failure> {
+fn build_query(settings: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
     /// Entries that take turns, so that none runs out of hints: about `lambda / 2` contain each.
     const INDICES: usize = 4;
     let rounds = settings.rounds;
@@ -110,8 +96,8 @@ fn build_query(settings: &Settings, print: Print<'_>) -> Result<(), Failure> {
             arm(&flags(&format!("--scope=build-query --entries={entries} --strategy={name} --dummy={dummy}")))
         })
         .collect();
-    check_memory(arms.iter().map(Parameters::memory_bytes).sum())?;
-    progress(format_args!("building queries with {} hints: {rounds} rounds", arms[0].geometry.hints()));
+    machine::check_memory(arms.iter().map(Parameters::memory_bytes).sum(), SIZES)?;
+    out.progress(format_args!("building queries with {} hints: {rounds} rounds", arms[0].geometry.hints()));
     let indices: Vec<u32> = (0..INDICES as u32).collect();
     let setups: Vec<Setup> = arms.iter().map(Setup::new).collect::<Result<_, _>>()?;
     let mut benches: Vec<_> = arms
@@ -122,37 +108,32 @@ fn build_query(settings: &Settings, print: Print<'_>) -> Result<(), Failure> {
         })
         .collect();
     let mut turn = 0;
-    let mut missing = None;
-    let times = take_turns(rounds, arms.len(), |arm| {
+    let times = figures::time_turns(rounds, arms.len(), |arm| {
         let index = indices[turn / arms.len() % INDICES];
         turn += 1;
         let (builder, hints, built) = &mut benches[arm];
-        match std::hint::black_box(builder.build(&setups[arm].prf, hints, index)) {
-            Some(query) => built.push(query),
-            None => missing = Some(index),
-        }
-    });
-    if let Some(index) = missing {
-        return Err(Failure::Broken(crate::client::Broken::NoHint { index }));
-    }
+        let query = std::hint::black_box(builder.build(&setups[arm].prf, hints, index));
+        built.push(query.ok_or(Broken::NoHint { index })?);
+        Ok::<_, Failure>(())
+    })?;
     // One query of every arm, checked by definition.
     for ((p, setup), (_, _, built)) in arms.iter().zip(&setups).zip(&benches) {
         for query in built.iter().take(1) {
             let expected: Vec<u64> =
                 (0..p.geometry.entry_words()).map(|word| p.entries().word(query.index, word)).collect();
             if reference::answer(&setup.prf, p.entries(), query) != expected {
-                return Err(Failure::Wrong { index: query.index });
+                return Err(wrong(query.index));
             }
         }
     }
     let [double, offset_first, early_exit, uniform, packed] = [0, 1, 2, 3, 4];
-    print("rms24.build_query.speedup", "x", times.ratio(double, packed))?;
-    print("rms24.build_query.speedup_uniform", "x", times.ratio(double, uniform))?;
-    print("rms24.build_query.speedup.offset_first", "x", times.ratio(double, offset_first))?;
-    print("rms24.build_query.speedup.early_exit", "x", times.ratio(double, early_exit))?;
+    out.print("rms24.build_query.speedup", "x", times.ratio(double, packed))?;
+    out.print("rms24.build_query.speedup_uniform", "x", times.ratio(double, uniform))?;
+    out.print("rms24.build_query.speedup.offset_first", "x", times.ratio(double, offset_first))?;
+    out.print("rms24.build_query.speedup.early_exit", "x", times.ratio(double, early_exit))?;
     for (arm, (name, _)) in Strategy::CHOICES.iter().enumerate() {
         let name = format!("rms24.build_query.ms.{}", name.replace('-', "_"));
-        print(&name, "ms", Estimate::median(times.0[arm].iter().map(|seconds| seconds * 1e3).collect()))?;
+        out.print(&name, "ms", times.median(arm, 1e3))?;
     }
     Ok(())
 }
@@ -161,7 +142,7 @@ fn build_query(settings: &Settings, print: Print<'_>) -> Result<(), Failure> {
 const REPAIRED: &str =
     "--dummy=complement --framing=single-write --nodelay=true --flush=full --answering=prefetch --indices=uniform";
 
-fn online(settings: &Settings, program: &Path, print: Print<'_>) -> Result<(), Failure> {
+fn online(settings: &Settings, program: &Path, out: &mut Printer<'_>) -> Result<(), Failure> {
     /// Queries of a round.
     const QUERIES: usize = 100;
     let rounds = settings.rounds;
@@ -178,11 +159,11 @@ fn online(settings: &Settings, program: &Path, print: Print<'_>) -> Result<(), F
         arm("--encoding=pairs --transport=memory"),
     ];
     // Three databases, and the hints once more for each arm.
-    check_memory(arms.iter().map(Parameters::memory_bytes).sum())?;
-    progress(format_args!("hints for {} entries", settings.online_entries));
+    machine::check_memory(arms.iter().map(Parameters::memory_bytes).sum(), SIZES)?;
+    out.progress(format_args!("hints for {} entries", settings.online_entries));
     let setup = Setup::new(&arms[0])?;
     let (state, _) = setup.state(&arms[0]);
-    progress(format_args!("whole queries: {rounds} rounds of {QUERIES}"));
+    out.progress(format_args!("whole queries: {rounds} rounds of {QUERIES}"));
     let serving = arms.iter().map(|p| Serving::start(p, program)).collect::<Result<Vec<_>, _>>()?;
     let indices = arms[0].indices.take(asked, arms[0].geometry.entries(), arms[0].seed);
     let mut clients = Vec::new();
@@ -192,13 +173,12 @@ fn online(settings: &Settings, program: &Path, print: Print<'_>) -> Result<(), F
     let times = run_rounds(&mut clients, rounds, QUERIES, &indices)?;
     verify(&arms[0], &clients, &indices)?;
     for (arm, name) in ["online_ms", "online_loopback_ms", "online_pairs_ms"].iter().enumerate() {
-        let per_query = times.0[arm].iter().map(|seconds| seconds * 1e3 / QUERIES as f64).collect();
-        print(&format!("rms24.2p24.{name}"), "ms", Estimate::median(per_query))?;
+        out.print(format_args!("rms24.2p24.{name}"), "ms", times.median(arm, 1e3 / QUERIES as f64))?;
     }
     Ok(())
 }
 
-fn batching(settings: &Settings, program: &Path, print: Print<'_>) -> Result<(), Failure> {
+fn batching(settings: &Settings, program: &Path, out: &mut Printer<'_>) -> Result<(), Failure> {
     /// Queries of a round: one full batch of 16 questions.
     const QUERIES: usize = 8;
     let rounds = settings.rounds;
@@ -210,15 +190,15 @@ fn batching(settings: &Settings, program: &Path, print: Print<'_>) -> Result<(),
         ("delayed_ack", "--strategy=chacha-double --nodelay=false".to_owned()),
         ("packed", format!("--strategy=aes-packed --encoding=pairs {REPAIRED}")),
     ] {
-        progress(format_args!("batches of 1 and 16, {name}: {rounds} rounds"));
+        out.progress(format_args!("batches of 1 and 16, {name}: {rounds} rounds"));
         let arms = [1, 16].map(|batch| arm(&flags(&format!("{common} {flags_of_both} --batch-size={batch}"))));
         let times = over_loopback(&arms, rounds, QUERIES, program)?.0;
-        print(&format!("rms24.batching.{name}.gain"), "x", times.ratio(0, 1))?;
+        out.print(format_args!("rms24.batching.{name}.gain"), "x", times.ratio(0, 1))?;
     }
     Ok(())
 }
 
-fn stalls(settings: &Settings, program: &Path, print: Print<'_>) -> Result<(), Failure> {
+fn stalls(settings: &Settings, program: &Path, out: &mut Printer<'_>) -> Result<(), Failure> {
     /// Queries of a round, two exchanges each.
     const QUERIES: usize = 4;
     let rounds = settings.rounds;
@@ -228,19 +208,19 @@ fn stalls(settings: &Settings, program: &Path, print: Print<'_>) -> Result<(), F
         "--entries={entries} --backup-hints={asked} --queries={asked} --warmup-queries=0 --strategy=aes-packed --dummy=complement \
          --flush=full"
     );
-    progress(format_args!("stalls: {rounds} rounds of {QUERIES} queries"));
+    out.progress(format_args!("stalls: {rounds} rounds of {QUERIES} queries"));
     let arms = ["--framing=two-writes", "--framing=two-writes --nodelay=true", "--framing=single-write"]
         .map(|rest| arm(&flags(&format!("{common} {rest}"))));
     let exchanges = over_loopback(&arms, rounds, QUERIES, program)?.1;
     for (arm, name) in ["two_writes", "nodelay", "single_write"].iter().enumerate() {
         let shares = exchanges[arm].chunks(2 * QUERIES).map(|round| {
-            let stalled = round.iter().filter(|seconds| **seconds > crate::client::STALL.as_secs_f64()).count();
+            let stalled = round.iter().filter(|seconds| **seconds > STALL.as_secs_f64()).count();
             stalled as f64 / round.len() as f64
         });
-        print(&format!("rms24.stalls.{name}"), "1", Estimate::median(shares.collect()))?;
+        out.print(format_args!("rms24.stalls.{name}"), "1", Estimate::median(shares.collect()))?;
     }
     let milliseconds = exchanges[0].iter().map(|seconds| seconds * 1e3).collect();
-    print("rms24.stalls.two_writes_ms", "ms", Estimate::median(milliseconds))
+    out.print("rms24.stalls.two_writes_ms", "ms", Estimate::median(milliseconds))
 }
 
 /// Arms that share the hints and a server process. Returns the times of all rounds, and of all exchanges of every arm.
@@ -250,7 +230,7 @@ fn over_loopback(
     queries: usize,
     program: &Path,
 ) -> Result<(Times, Vec<Vec<f64>>), Failure> {
-    check_memory(arms.iter().map(Parameters::memory_bytes).sum())?;
+    machine::check_memory(arms.iter().map(Parameters::memory_bytes).sum(), SIZES)?;
     let setup = Setup::new(&arms[0])?;
     let (state, _) = setup.state(&arms[0]);
     let serving = Serving::start(&arms[0], program)?;
@@ -275,16 +255,12 @@ fn run_rounds(
     queries: usize,
     indices: &[u32],
 ) -> Result<Times, Failure> {
-    let mut broken = None;
     let mut next = vec![0; clients.len()];
-    let times = take_turns(rounds, clients.len(), |arm| {
+    figures::time_turns(rounds, clients.len(), |arm| {
         let due = &indices[next[arm]..next[arm] + queries];
         next[arm] += queries;
-        if broken.is_none() {
-            broken = run::run_queries(&mut clients[arm], due, Instant::now(), &mut Phases::new()).err();
-        }
-    });
-    broken.map_or(Ok(times), Err)
+        run::run_queries(&mut clients[arm], due, Instant::now(), &mut Phases::new())
+    })
 }
 
 /// Every answer of every arm is the entry that was asked for.
@@ -295,19 +271,9 @@ fn verify(p: &Parameters, clients: &[Client<'_, Link<'_>>], indices: &[u32]) -> 
         assert_eq!(answers.len(), indices.len(), "every query has an answer");
         for (index, answer) in indices.iter().zip(answers) {
             if (0..words).any(|word| answer[word] != p.entries().word(*index, word)) {
-                return Err(Failure::Wrong { index: *index });
+                return Err(wrong(*index));
             }
         }
     }
     Ok(())
-}
-
-fn take_turns(rounds: usize, arms: usize, mut run: impl FnMut(usize)) -> Times {
-    let timed = |arm: usize| {
-        let watch = Stopwatch::start();
-        run(arm);
-        Ok::<_, Infallible>(watch.seconds())
-    };
-    let Ok(times) = figures::take_turns(rounds, arms, timed);
-    times
 }

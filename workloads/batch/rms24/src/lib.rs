@@ -11,7 +11,7 @@
 //! * [`search`], [`query`]: finding a hint and asking about it, in five ways.
 //! * [`wire`], [`server`], [`client`]: the protocol.
 //! * [`reference`](mod@reference): the scheme by definition.
-//! * [`run`], [`serve`] and [`figures`]: the three commands; [`child`], [`ceilings`], [`workload`], [`texts`]: what they need.
+//! * [`run`], [`serve`] and [`figures`]: the three commands; [`child`], [`ceilings`], [`workload`]: what they need.
 
 pub mod ceilings;
 pub mod child;
@@ -30,6 +30,5 @@ pub mod search;
 pub mod serve;
 pub mod server;
 pub mod state;
-pub mod texts;
 pub mod wire;
 pub mod workload;

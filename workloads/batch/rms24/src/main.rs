@@ -4,10 +4,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use assay_harness::program::{self, Arguments, Failed};
-use batch_rms24::figures;
-use batch_rms24::run::{self, Failure, Parameters};
-use batch_rms24::serve;
+use assay_harness::{Failure, program};
+use batch_rms24::run::{self, Parameters};
+use batch_rms24::{figures, serve};
 
 const HELP: &str = "usage: batch-rms24 run [--name=value ...]    one trial; prints its result as JSON
        batch-rms24 serve [--name=value ...]  the server; prints its address as JSON and serves until it is ended
@@ -18,36 +17,16 @@ See workloads/batch/rms24/README.md for the parameters.";
 const ROLE: &str = "ASSAY_ROLE_SERVER";
 
 fn main() -> ExitCode {
-    program::main(HELP, |command, arguments| match command {
-        "run" => Some(command_run(arguments)),
-        "serve" => Some(command_serve(arguments)),
-        "bench" => Some(command_bench(arguments)),
-        _ => None,
-    })
-}
-
-fn command_run(arguments: Arguments) -> Result<(), Failed> {
-    let parameters = Parameters::parse(arguments, std::env::var(ROLE).ok());
-    let parameters = parameters.map_err(Failed::usage)?;
-    let report = run::run(&parameters, &program()?).map_err(failed)?;
-    report.print().map_err(Failed::error)
-}
-
-fn command_serve(arguments: Arguments) -> Result<(), Failed> {
-    let settings = serve::Settings::parse(arguments).map_err(Failed::usage)?;
-    serve::serve(&settings).map_err(failed)
-}
-
-fn command_bench(arguments: Arguments) -> Result<(), Failed> {
-    let settings = figures::Settings::parse(arguments).map_err(Failed::usage)?;
-    figures::bench(&settings, &program()?, &mut std::io::stdout().lock()).map_err(failed)
+    program::kernel(
+        env!("CARGO_PKG_NAME"),
+        HELP,
+        |arguments| run::run(&Parameters::parse(arguments, std::env::var(ROLE).ok())?, &program()?),
+        |arguments, out| figures::bench(&figures::Settings::parse(arguments)?, &program()?, out),
+        &[("serve", &|arguments| serve::serve(&serve::Settings::parse(arguments)?))],
+    )
 }
 
 /// The program to start as a server: this one.
-fn program() -> Result<PathBuf, Failed> {
-    std::env::current_exe().map_err(|error| Failed::error(format!("this program's own path: {error}")))
-}
-
-fn failed(failure: Failure) -> Failed {
-    Failed::of(failure.is_usage(), failure)
+fn program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| Failure::error(format_args!("this program's own path: {error}")))
 }

@@ -4,14 +4,13 @@ use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use assay_harness::{FlagError, Flags};
+use assay_harness::{Failure, FlagError, Flags, machine};
 
 use crate::child::Announcement;
 use crate::database::{Database, Entries};
 use crate::geometry::Geometry;
-use crate::run::{BATCH, ENTRIES, Failure, check_memory, entry_size};
+use crate::run::{BATCH, ENTRIES, SIZES, entry_size};
 use crate::server::{Server, tcp};
-use crate::texts;
 
 /// What the server can be told.
 #[derive(Debug, Clone, Copy)]
@@ -28,12 +27,11 @@ impl Settings {
     ///
     /// When one is unknown, of the wrong form or out of bounds.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
-        let mut arguments: Vec<String> = arguments.into_iter().collect();
-        let listen = texts::take(&mut arguments, "listen")?.unwrap_or_else(|| "127.0.0.1:0".to_owned());
+        let mut flags = Flags::parse(arguments)?;
+        let listen = flags.optional("listen").unwrap_or_else(|| "127.0.0.1:0".to_owned());
         let listen = listen.parse().map_err(|_| {
             FlagError::new("listen", format_args!("{listen:?}"), "an address and a port are needed, e.g. 127.0.0.1:0")
         })?;
-        let mut flags = Flags::parse(arguments)?;
         let entries = flags.integer("entries", 1 << 16, ENTRIES)?;
         let geometry = Geometry::new(entries, entry_size(&mut flags)?, 1);
         let seed = flags.integer("seed", 1, 0..=u64::MAX)?;
@@ -50,18 +48,18 @@ impl Settings {
 /// When memory is short or the address cannot be listened on.
 pub fn serve(settings: &Settings) -> Result<(), Failure> {
     let geometry = settings.entries.geometry();
-    check_memory(Database::bytes(geometry) + (8 << 20))?;
+    machine::check_memory(Database::bytes(geometry) + (8 << 20), SIZES)?;
     let server = Arc::new(Server::new(Database::new(settings.entries), settings.batch_limit));
-    let listener = TcpListener::bind(settings.listen).map_err(Failure::System)?;
+    let listener = TcpListener::bind(settings.listen)?;
     let announcement = Announcement {
-        address: listener.local_addr().map_err(Failure::System)?,
+        address: listener.local_addr()?,
         entries: geometry.entries(),
         entry_size: geometry.entry_size(),
         batch_limit: settings.batch_limit,
     };
-    let line = serde_json::to_string(&announcement).map_err(|error| Failure::System(error.into()))?;
+    let line = serde_json::to_string(&announcement).map_err(Failure::error)?;
     let mut out = io::stdout().lock();
-    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Failure::System)?;
+    writeln!(out, "{line}").and_then(|()| out.flush())?;
     drop(out);
-    tcp::serve(&server, &listener).map_err(Failure::System)
+    Ok(tcp::serve(&server, &listener)?)
 }

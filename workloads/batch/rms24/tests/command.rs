@@ -188,7 +188,7 @@ fn what_does_not_fit_into_memory_is_refused_before_it_is_allocated() {
         let output = program(&[command, "--entries=2147483648", "--entry-size=256"]);
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{message}");
-        assert!(message.contains("--entries, --entry-size: this takes") && message.contains("MiB"), "{message}");
+        assert!(message.contains("--entries, --entry-size: the trial takes") && message.contains("MiB"), "{message}");
     }
 }
 

@@ -24,15 +24,15 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod isa;
 mod portable;
 
 #[cfg(target_arch = "x86_64")]
 pub use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub use avx512::Avx512;
+pub use isa::{Isa, Path};
 pub use portable::Portable;
-
-use std::fmt;
 
 /// Vector operations of one instruction set. A value of the type proves that the CPU has it.
 pub trait Simd: Copy + Send + Sync + 'static {
@@ -100,117 +100,6 @@ pub trait Kernel {
     /// Computes it with the instructions of `simd`.
     fn run<S: Simd>(self, simd: S) -> Self::Output;
 }
-
-/// A wish for an instruction set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Path {
-    /// The widest the CPU has.
-    Auto,
-    /// What the compiler makes of plain integers for the baseline of the architecture.
-    Portable,
-    /// AVX2.
-    Avx2,
-    /// AVX-512 with the F, BW, DQ and VL extensions.
-    Avx512,
-}
-
-impl Path {
-    /// Every wish, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 4] =
-        [("auto", Self::Auto), ("portable", Self::Portable), ("avx2", Self::Avx2), ("avx512", Self::Avx512)];
-}
-
-/// An instruction set that this CPU has.
-#[derive(Debug, Clone, Copy)]
-pub enum Isa {
-    /// Plain integers.
-    Portable(Portable),
-    /// AVX2.
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Avx2),
-    /// AVX-512.
-    #[cfg(target_arch = "x86_64")]
-    Avx512(Avx512),
-}
-
-impl Isa {
-    /// The instruction set that `path` asks for.
-    ///
-    /// # Errors
-    ///
-    /// When the CPU does not have it.
-    pub fn select(path: Path) -> Result<Self, Unavailable> {
-        let unavailable = |name| Unavailable { name, has: Self::available().iter().map(Self::name).collect() };
-        let find = |name| Self::available().into_iter().find(|isa| isa.name() == name).ok_or_else(|| unavailable(name));
-        match path {
-            Path::Auto => Ok(Self::available().into_iter().next_back().unwrap_or(Self::Portable(Portable))),
-            Path::Portable => find("portable"),
-            Path::Avx2 => find("avx2"),
-            Path::Avx512 => find("avx512"),
-        }
-    }
-
-    /// Every instruction set that this CPU has, the narrowest first.
-    #[must_use]
-    pub fn available() -> Vec<Self> {
-        let mut all = vec![Self::Portable(Portable)];
-        #[cfg(target_arch = "x86_64")]
-        all.extend(Avx2::detect().map(Self::Avx2));
-        #[cfg(target_arch = "x86_64")]
-        all.extend(Avx512::detect().map(Self::Avx512));
-        all
-    }
-
-    /// Its name on a command line and in a result.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Portable(_) => "portable",
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(_) => "avx2",
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512(_) => "avx512",
-        }
-    }
-
-    /// The CPU features whose instructions are used, beyond the architecture's baseline.
-    #[must_use]
-    pub fn features(&self) -> &'static str {
-        match self {
-            Self::Portable(_) => "",
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(_) => "avx2",
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512(_) => "avx512f,avx512bw,avx512dq,avx512vl",
-        }
-    }
-
-    /// Runs `kernel` with these instructions.
-    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
-        match self {
-            Self::Portable(simd) => kernel.run(simd),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(simd) => simd.run(kernel),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512(simd) => simd.run(kernel),
-        }
-    }
-}
-
-/// The CPU does not have the instruction set that was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unavailable {
-    name: &'static str,
-    has: Vec<&'static str>,
-}
-
-impl fmt::Display for Unavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "this CPU does not have {}; it has {}", self.name, self.has.join(", "))
-    }
-}
-
-impl std::error::Error for Unavailable {}
 
 #[cfg(test)]
 mod tests {

@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use assay_harness::{FlagError, Flags, Phases};
+use assay_harness::{Failure, FlagError, Flags, Phases, machine};
 
 use crate::crash::{Crash, Moment};
 use crate::dataset::Data;
 use crate::error::Error;
-use crate::options::{Options, SIZE, take_path};
-use crate::run::{Failure, check_memory};
+use crate::options::{Options, SIZE};
+use crate::run::SIZES;
 use crate::{sqlite, verify};
 
 /// What is built.
@@ -28,10 +28,9 @@ impl Parameters {
     ///
     /// When one is missing, unknown, of the wrong form or out of bounds.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
-        let mut arguments: Vec<String> = arguments.into_iter().collect();
-        let index = take_path(&mut arguments, "index")?;
-        let index = index.ok_or_else(|| FlagError::new("index", "", "the file to build is needed"))?;
         let mut flags = Flags::parse(arguments)?;
+        let index = flags.optional("index").map(PathBuf::from);
+        let index = index.ok_or_else(|| FlagError::new("index", "", "the file to build is needed"))?;
         let moments: Vec<_> =
             [("never", None)].into_iter().chain(Moment::CHOICES.map(|(name, moment)| (name, Some(moment)))).collect();
         let options = Options::take(&mut flags)?;
@@ -48,11 +47,12 @@ impl Parameters {
 ///
 /// # Errors
 ///
-/// See [`Failure`]; also when the file is an index of something else.
+/// When the parameters do not fit the machine, SQLite refuses, or the file is an index of something else.
 pub fn build(p: &Parameters, out: &mut impl Write) -> Result<(), Failure> {
-    let distance = p.options.distance().map_err(Failure::Path)?;
+    let distance = p.options.distance()?;
     let vector = 4 * p.options.dims as u64;
-    check_memory(p.size as u64 * (2 * vector + 200) + 64 * p.options.block_size as u64 + (64 << 20))?;
+    let needed = p.size as u64 * (2 * vector + 200) + 64 * p.options.block_size as u64 + (64 << 20);
+    machine::check_memory(needed, SIZES)?;
     let data = Data::generate(p.options.dataset, p.options.dims, p.options.seed, p.size, 0, 0);
     let is_new = !p.index.exists();
     let named = |error: Error| match error {

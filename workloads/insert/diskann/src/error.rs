@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use assay_harness::Failure;
+
 /// What went wrong.
 #[derive(Debug)]
 pub enum Error {
@@ -25,6 +27,12 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::error(error)
+    }
+}
 
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {

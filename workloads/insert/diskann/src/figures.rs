@@ -1,11 +1,10 @@
 //! `insert-diskann bench`: the figures that the project claims for this kernel, measured in one run.
 //!
-//! Each arm has its own index of 10,000 vectors (`--size`), prepared beforehand, and its own copy of it on the same file system. Then the arms
-//! take turns, forwards in one round and backwards in the next: in each round every arm inserts the same next 128 vectors
-//! (`--round-inserts`), each in a transaction of its own. Timed is the wall time of those inserts from the call to the return of the last,
-//! commits included; our log is folded every 128 inserts, so each round has one fold, and no arm leaves work to a later round. A round
-//! gives one ratio; a figure is the median of the rounds' ratios with a 95 % interval from order statistics. Recall is measured
-//! afterwards, on the indexes that came out, with an interval by bootstrap over queries.
+//! Each arm has its own index of 10,000 vectors (`--size`), prepared beforehand, and its own copy of it on the same file system.
+//! [`figures`] says how arms take turns: in each round every arm inserts the same next 128 vectors (`--round-inserts`), each in a transaction
+//! of its own. Timed is the wall time of those inserts from the call to the return of the last, commits included; our log is folded every
+//! 128 inserts, so each round has one fold, and no arm leaves work to a later round. Recall is measured afterwards, on the indexes that
+//! came out, with an interval by bootstrap over queries.
 //!
 //! The copies grow by as many vectors as are inserted, so with 20 rounds an insert meets 10,000 to 12,560 vectors.
 //!
@@ -23,11 +22,10 @@
 //! | `diskann.peer.insert10k.us` | time of an insert into `hnsw_rs` in memory (16 neighbours, list of 128), in the rounds of the first figure: nothing is stored |
 //! | `diskann.peer.recall10` | its recall with a list of 64 |
 
-use std::io::Write;
 use std::path::PathBuf;
 
-use assay_harness::figures::{self, Estimate};
-use assay_harness::{FlagError, Flags, Phases, Stopwatch};
+use assay_harness::figures::{self, Estimate, Printer, Times};
+use assay_harness::{Failure, FlagError, Flags, Phases, Stopwatch, machine};
 
 use crate::ceiling;
 use crate::crash::Crash;
@@ -35,9 +33,9 @@ use crate::dataset::{Data, Kind};
 use crate::distance::{Distance, Path};
 use crate::estimate::mean;
 use crate::index::{Index, phase};
-use crate::options::{Options, take_path};
+use crate::options::Options;
 use crate::prepare::{Cache, WorkFolder};
-use crate::run::{Failure, check_disk, check_memory, judge_index};
+use crate::run::{SIZES, check_disk, judge_index, lost};
 use crate::sqlite::{self, Synchronous};
 use crate::strategy::Strategy;
 use crate::verify;
@@ -61,8 +59,6 @@ impl Settings {
     ///
     /// When one is unknown, of the wrong form or out of bounds.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
-        let mut arguments: Vec<String> = arguments.into_iter().collect();
-        let cache = take_path(&mut arguments, "cache")?;
         let mut flags = Flags::parse(arguments)?;
         let settings = Self {
             size: flags.integer("size", 10_000, 100..=1_000_000)? as usize,
@@ -71,7 +67,7 @@ impl Settings {
             queries: flags.integer("queries", 200, 10..=10_000)? as usize,
             search_list: flags.integer("search-list", 64, 10..=2000)? as usize,
             path: flags.choice("path", Path::Auto, &Path::CHOICES)?,
-            cache,
+            cache: flags.optional("cache").map(PathBuf::from),
         };
         flags.finish()?;
         Ok(settings)
@@ -104,42 +100,36 @@ const WARMUP_ROUNDS: usize = 1;
 /// # Errors
 ///
 /// When the path is not available, memory or disk are short, an index turns out wrong, or standard output is gone.
-pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
+pub fn bench(settings: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
     let s = settings;
-    Distance::select(s.path).map_err(Failure::Path)?;
+    Distance::select(s.path)?;
     let cache = Cache::open(s.cache.clone())?;
     let baseline = s.options(Strategy::Baseline, Kind::Uniform, Synchronous::Normal)?;
     // Blocks of the largest arm while it is prepared; three copies of it on disk, and two prepared data sets.
-    check_memory(s.vectors() as u64 * (baseline.block_size as u64 + 4096) + (256 << 20))?;
+    machine::check_memory(s.vectors() as u64 * (baseline.block_size as u64 + 4096) + (256 << 20), SIZES)?;
     check_disk(5 * s.vectors() as u64 * baseline.node_bytes() + (256 << 20), &cache)?;
-    let mut print = |figure: &str, unit: &str, estimate: Estimate| figures::print(out, figure, unit, estimate);
     let all = [Strategy::Baseline, Strategy::Seek, Strategy::Ours];
 
-    let outcome = compare(s, &cache, &all, Kind::Clustered, Synchronous::Normal, Beside::Peer)?;
-    outcome.print_times("", &all, &mut print)?;
+    let outcome = compare(out, s, &cache, &all, Kind::Clustered, Synchronous::Normal, Beside::Peer)?;
+    outcome.print_times("", &all, out)?;
     for (strategy, name) in [(0, "baseline"), (1, "seek")] {
-        print(&format!("diskann.random_start.us.{name}"), "us", outcome.random_starts(strategy))?;
+        out.print(format_args!("diskann.random_start.us.{name}"), "us", outcome.us(&outcome.random_start, strategy))?;
     }
-    outcome.print_recalls("", &mut print)?;
+    outcome.print_recalls("", out)?;
     #[cfg(feature = "peer")]
     {
-        print("diskann.peer.insert10k.us", "us", outcome.us(outcome.beside()))?;
-        print("diskann.peer.recall10", "1", mean(&outcome.recalls[outcome.beside()]))?;
+        out.print("diskann.peer.insert10k.us", "us", outcome.us(&outcome.times, outcome.beside()))?;
+        out.print("diskann.peer.recall10", "1", mean(&outcome.recalls[outcome.beside()]))?;
     }
 
-    let outcome = compare(s, &cache, &all, Kind::Uniform, Synchronous::Off, Beside::Nothing)?;
-    outcome.print_times("uniform.", &all, &mut print)?;
-    outcome.print_recalls("uniform.", &mut print)?;
+    let outcome = compare(out, s, &cache, &all, Kind::Uniform, Synchronous::Off, Beside::Nothing)?;
+    outcome.print_times("uniform.", &all, out)?;
+    outcome.print_recalls("uniform.", out)?;
 
     let two = [Strategy::Baseline, Strategy::Ours];
-    let outcome = compare(s, &cache, &two, Kind::Clustered, Synchronous::Full, Beside::Syncs)?;
-    outcome.print_times("full.", &two, &mut print)?;
-    print("diskann.full.sync_us", "us", Estimate::median(outcome.syncs.clone()))?;
-    Ok(())
-}
-
-fn progress(message: std::fmt::Arguments<'_>) {
-    eprintln!("insert-diskann bench: {message}");
+    let outcome = compare(out, s, &cache, &two, Kind::Clustered, Synchronous::Full, Beside::Syncs)?;
+    outcome.print_times("full.", &two, out)?;
+    out.print("diskann.full.sync_us", "us", Estimate::median(outcome.syncs))
 }
 
 /// What is measured beside the strategies.
@@ -156,9 +146,9 @@ enum Beside {
 struct Outcome {
     round_inserts: usize,
     /// Seconds of every arm in every round.
-    seconds: Vec<Vec<f64>>,
+    times: Times,
     /// Seconds that every arm spent looking for a start, in every round.
-    random_start: Vec<Vec<f64>>,
+    random_start: Times,
     /// Recall of every query, for every arm.
     recalls: Vec<Vec<f64>>,
     /// Microseconds of a wait for the disk, in every round.
@@ -172,6 +162,7 @@ struct Arm<'c> {
 }
 
 fn compare(
+    out: &Printer<'_>,
     s: &Settings,
     cache: &Cache,
     strategies: &[Strategy],
@@ -179,14 +170,14 @@ fn compare(
     synchronous: Synchronous,
     beside: Beside,
 ) -> Result<Outcome, Failure> {
-    progress(format_args!("{} vectors, {}: preparing", s.size, dataset.name()));
+    out.progress(format_args!("{} vectors, {}: preparing", s.size, dataset.name()));
     let options: Vec<Options> =
         strategies.iter().map(|strategy| s.options(*strategy, dataset, synchronous)).collect::<Result<_, _>>()?;
     let data = Data::generate(dataset, options[0].dims, options[0].seed, s.size, s.vectors() - s.size, s.queries);
     let mut copies: Vec<WorkFolder> = Vec::new();
     for options in &options {
         let (prepared, origin) = cache.prepare(options, s.size, &data.vectors, || Ok::<(), Failure>(()))?;
-        progress(format_args!("index of {}: {origin}", options.strategy.name()));
+        out.progress(format_args!("index of {}: {origin}", options.strategy.name()));
         copies.push(cache.copy(&prepared)?);
     }
     let connections =
@@ -194,7 +185,7 @@ fn compare(
     let connections: Vec<_> = connections.collect::<Result<_, _>>()?;
     let mut arms: Vec<Arm<'_>> = Vec::new();
     for (options, connection) in options.iter().zip(&connections) {
-        let distance = options.distance().map_err(Failure::Path)?;
+        let distance = options.distance()?;
         let index = options.open(connection, distance, Crash::default())?;
         arms.push(Arm { index, phases: Phases::new() });
     }
@@ -209,11 +200,11 @@ fn compare(
     #[cfg(not(feature = "peer"))]
     let turns = arms.len();
 
-    progress(format_args!("{} rounds of {} inserts, {synchronous:?}", s.rounds, s.round_inserts));
+    out.progress(format_args!("{} rounds of {} inserts, {synchronous:?}", s.rounds, s.round_inserts));
     let mut outcome = Outcome {
         round_inserts: s.round_inserts,
-        seconds: vec![Vec::new(); turns],
-        random_start: vec![Vec::new(); arms.len()],
+        times: Times(vec![Vec::new(); turns]),
+        random_start: Times(vec![Vec::new(); arms.len()]),
         recalls: Vec::new(),
         syncs: Vec::new(),
     };
@@ -234,10 +225,10 @@ fn compare(
             }
             let seconds = watch.seconds();
             if round >= WARMUP_ROUNDS {
-                outcome.seconds[arm].push(seconds);
+                outcome.times.0[arm].push(seconds);
             }
         }
-        for (arm, starts) in arms.iter_mut().zip(&mut outcome.random_start) {
+        for (arm, starts) in arms.iter_mut().zip(&mut outcome.random_start.0) {
             arm.phases.end_iteration();
             let random_start = arm.phases.iter().find(|(name, _)| *name == phase::RANDOM_START);
             let seconds = random_start.and_then(|(_, seconds)| seconds.last().copied()).unwrap_or(0.0);
@@ -250,12 +241,12 @@ fn compare(
         }
     }
 
-    progress(format_args!("checking the indexes, {} queries", s.queries));
+    out.progress(format_args!("checking the indexes, {} queries", s.queries));
     for (arm, connection) in arms.iter_mut().zip(&connections) {
         // A wrong index yields no figure.
         let summary = verify::check(connection)?;
         if summary.nodes != data.len() as u64 {
-            return Err(Failure::Lost { expected: data.len() as u64, found: summary.nodes });
+            return Err(lost(data.len() as u64, summary.nodes));
         }
         outcome.recalls.push(judge_index(arm.index.as_mut(), &data, s.search_list)?.recalls);
     }
@@ -281,62 +272,39 @@ impl Outcome {
     /// The arm beside the strategies.
     #[cfg(feature = "peer")]
     fn beside(&self) -> usize {
-        self.seconds.len() - 1
+        self.times.0.len() - 1
     }
 
     /// The arm of ours, the last of the strategies.
     fn ours(&self) -> usize {
-        self.random_start.len() - 1
+        self.random_start.0.len() - 1
     }
 
-    fn ratio(&self, numerator: usize, denominator: usize) -> Estimate {
-        let (n, d) = (&self.seconds[numerator], &self.seconds[denominator]);
-        Estimate::median(n.iter().zip(d).map(|(n, d)| n / d).collect())
+    /// Microseconds that an insert takes of an arm's `times`.
+    fn us(&self, times: &Times, arm: usize) -> Estimate {
+        times.median(arm, 1e6 / self.round_inserts as f64)
     }
 
-    fn per_insert(&self, seconds: &[f64]) -> Estimate {
-        Estimate::median(seconds.iter().map(|seconds| seconds * 1e6 / self.round_inserts as f64).collect())
-    }
-
-    /// Microseconds of an insert.
-    fn us(&self, arm: usize) -> Estimate {
-        self.per_insert(&self.seconds[arm])
-    }
-
-    /// Microseconds that an insert takes to find its start.
-    fn random_starts(&self, arm: usize) -> Estimate {
-        self.per_insert(&self.random_start[arm])
-    }
-
-    fn print_times(
-        &self,
-        prefix: &str,
-        strategies: &[Strategy],
-        print: &mut impl FnMut(&str, &str, Estimate) -> std::io::Result<()>,
-    ) -> std::io::Result<()> {
+    fn print_times(&self, prefix: &str, strategies: &[Strategy], out: &mut Printer<'_>) -> Result<(), Failure> {
         let insert = format!("diskann.{prefix}insert10k");
         for (arm, strategy) in strategies.iter().enumerate() {
             // Ours is what the figure without a name is about.
             let name = if arm == self.ours() { String::new() } else { format!(".{}", strategy.name()) };
             if *strategy != Strategy::Baseline {
-                print(&format!("{insert}.speedup{name}"), "x", self.ratio(0, arm))?;
+                out.print(format_args!("{insert}.speedup{name}"), "x", self.times.ratio(0, arm))?;
             }
-            print(&format!("{insert}.us{name}"), "us", self.us(arm))?;
+            out.print(format_args!("{insert}.us{name}"), "us", self.us(&self.times, arm))?;
         }
         Ok(())
     }
 
-    fn print_recalls(
-        &self,
-        prefix: &str,
-        print: &mut impl FnMut(&str, &str, Estimate) -> std::io::Result<()>,
-    ) -> std::io::Result<()> {
+    fn print_recalls(&self, prefix: &str, out: &mut Printer<'_>) -> Result<(), Failure> {
         let (baseline, ours) = (&self.recalls[0], &self.recalls[self.ours()]);
         let recall = format!("diskann.{prefix}recall10");
-        print(&recall, "1", mean(ours))?;
-        print(&format!("{recall}.baseline"), "1", mean(baseline))?;
+        out.print(&recall, "1", mean(ours))?;
+        out.print(format_args!("{recall}.baseline"), "1", mean(baseline))?;
         let gains: Vec<f64> = ours.iter().zip(baseline).map(|(ours, baseline)| ours - baseline).collect();
-        print(&format!("{recall}.gain"), "1", mean(&gains))
+        out.print(format_args!("{recall}.gain"), "1", mean(&gains))
     }
 }
 
@@ -357,7 +325,7 @@ mod tests {
             cache: Some(folder.clone()),
         };
         let mut out = Vec::new();
-        bench(&settings, &mut out).unwrap();
+        bench(&settings, &mut Printer::new("insert-diskann", &mut out)).unwrap();
         let text = String::from_utf8(out).unwrap();
         for line in text.lines() {
             let figure: serde_json::Value = serde_json::from_str(line).unwrap();

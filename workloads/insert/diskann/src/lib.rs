@@ -12,7 +12,7 @@
 //! * [`index`]: what the two have in common; [`start`]: where a walk begins.
 //! * [`sqlite`]: how a database file is opened; [`prepare`]: index files made once and checked before use.
 //! * [`crash`]: the moments at which a test kills the process.
-//! * [`run`], [`build`], [`verify`] and [`figures`]: the four commands.
+//! * [`run`], [`build`], [`verify`] and [`figures`]: the four commands; [`findings`]: what checking gives.
 
 pub mod beam;
 pub mod blocks;
@@ -26,6 +26,7 @@ pub mod error;
 pub mod estimate;
 pub mod exact;
 pub mod figures;
+pub mod findings;
 pub mod index;
 pub mod options;
 #[cfg(feature = "peer")]

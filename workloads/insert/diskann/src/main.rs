@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use assay_harness::program::{self, Arguments, Failed};
+use assay_harness::program::{self, Arguments};
+use assay_harness::{Failure, Flags};
 use insert_diskann::figures::{self, Settings};
-use insert_diskann::options::take_path;
-use insert_diskann::run::{self, Failure, Parameters};
+use insert_diskann::run::{self, Parameters};
 use insert_diskann::{build, verify};
 
 const HELP: &str = "usage: insert-diskann run [--name=value ...]               one trial; prints its result as JSON
@@ -16,46 +16,25 @@ const HELP: &str = "usage: insert-diskann run [--name=value ...]               o
 See workloads/insert/diskann/README.md for the parameters.";
 
 fn main() -> ExitCode {
-    program::main(HELP, |command, arguments| match command {
-        "run" => Some(command_run(arguments)),
-        "bench" => Some(command_bench(arguments)),
-        "build" => Some(command_build(arguments)),
-        "verify" => Some(command_verify(arguments)),
-        _ => None,
-    })
+    program::kernel(
+        env!("CARGO_PKG_NAME"),
+        HELP,
+        |arguments| run::run(&Parameters::parse(arguments)?),
+        |arguments, out| figures::bench(&Settings::parse(arguments)?, out),
+        &[
+            ("build", &|arguments| build::build(&build::Parameters::parse(arguments)?, &mut std::io::stdout().lock())),
+            ("verify", &command_verify),
+        ],
+    )
 }
 
-fn command_run(arguments: Arguments) -> Result<(), Failed> {
-    let parameters = Parameters::parse(arguments).map_err(Failed::usage)?;
-    let report = run::run(&parameters).map_err(failed)?;
-    report.print().map_err(Failed::error)
-}
-
-fn command_bench(arguments: Arguments) -> Result<(), Failed> {
-    let settings = Settings::parse(arguments).map_err(Failed::usage)?;
-    figures::bench(&settings, &mut std::io::stdout().lock()).map_err(failed)
-}
-
-fn command_build(arguments: Arguments) -> Result<(), Failed> {
-    let parameters = build::Parameters::parse(arguments).map_err(Failed::usage)?;
-    build::build(&parameters, &mut std::io::stdout().lock()).map_err(failed)
-}
-
-fn command_verify(arguments: Arguments) -> Result<(), Failed> {
-    let mut arguments: Vec<String> = arguments.collect();
-    let index: Option<PathBuf> = take_path(&mut arguments, "index").map_err(Failed::usage)?;
-    match (index, arguments.first()) {
-        (_, Some(unknown)) => Err(Failed::usage(format!("{unknown:?}: verify takes --index=FILE and nothing else"))),
-        (None, None) => Err(Failed::usage("--index=: the file to verify is needed")),
-        (Some(path), None) => {
-            let summary =
-                verify::check_file(&path).map_err(|error| Failed::error(format!("{}: {error}", path.display())))?;
-            println!("{}", serde_json::to_string(&summary).map_err(Failed::error)?);
-            Ok(())
-        }
-    }
-}
-
-fn failed(failure: Failure) -> Failed {
-    Failed::of(failure.is_usage(), failure)
+fn command_verify(arguments: Arguments) -> Result<(), Failure> {
+    let mut flags = Flags::parse(arguments)?;
+    let path = flags.optional("index").map(PathBuf::from);
+    flags.finish()?;
+    let path = path.ok_or_else(|| Failure::usage("--index=: the file to verify is needed"))?;
+    let summary = verify::check_file(&path);
+    let summary = summary.map_err(|error| Failure::error(format_args!("{}: {error}", path.display())))?;
+    println!("{}", serde_json::to_string(&summary).map_err(Failure::error)?);
+    Ok(())
 }

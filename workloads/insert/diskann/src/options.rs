@@ -1,14 +1,14 @@
 //! The flags that several commands share.
 
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
 
+use assay_harness::path::Unavailable;
 use assay_harness::{FlagError, Flags};
 
 use crate::blocks::layout::Layout;
 use crate::crash::Crash;
 use crate::dataset::{self, Kind};
-use crate::distance::{Distance, Path, Unavailable};
+use crate::distance::{Distance, Path};
 use crate::error::{Error, Result};
 use crate::index::{BackEdges, Index, NodeCache};
 use crate::sqlite::{Journal, Synchronous, Tuning};
@@ -36,32 +36,6 @@ const PAGE_SIZES: [(&str, u32); 8] = [
     ("32768", 32_768),
     ("65536", 65_536),
 ];
-
-/// Takes `--name=value` with a path out of `arguments`. An empty value is none, so that a platform's parameter can have a default.
-///
-/// # Errors
-///
-/// When it is given twice.
-pub fn take_path(arguments: &mut Vec<String>, name: &str) -> std::result::Result<Option<PathBuf>, FlagError> {
-    let prefix = format!("--{name}=");
-    let mut found = None;
-    let mut twice = None;
-    arguments.retain(|argument| match argument.strip_prefix(&prefix) {
-        Some(value) if found.is_none() => {
-            found = Some(value.to_owned());
-            false
-        }
-        Some(value) => {
-            twice = Some(value.to_owned());
-            false
-        }
-        None => true,
-    });
-    match twice {
-        Some(value) => Err(FlagError::new(name, value, "the flag is given twice")),
-        None => Ok(found.filter(|value| !value.is_empty()).map(PathBuf::from)),
-    }
-}
 
 /// A choice that a strategy makes unless a flag does.
 fn preset<T: Copy>(
@@ -275,15 +249,5 @@ mod tests {
         ] {
             assert_eq!(options(&[bad]).unwrap_err().to_string(), message);
         }
-    }
-
-    #[test]
-    fn a_path_is_taken_once_and_an_empty_one_is_none() {
-        let mut arguments: Vec<String> = ["--cache=/a=b", "--size=3"].map(str::to_owned).into();
-        assert_eq!(take_path(&mut arguments, "cache").unwrap(), Some(PathBuf::from("/a=b")));
-        assert_eq!(arguments, ["--size=3"]);
-        assert_eq!(take_path(&mut vec!["--cache=".to_owned()], "cache").unwrap(), None);
-        let twice = take_path(&mut vec!["--cache=a".to_owned(), "--cache=b".to_owned()], "cache").unwrap_err();
-        assert_eq!(twice.to_string(), "--cache=b: the flag is given twice");
     }
 }

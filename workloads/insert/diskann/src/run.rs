@@ -1,26 +1,24 @@
 //! `insert-diskann run`: one trial, one result.
 
-use std::fmt;
-use std::io;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use assay_harness::report::Fact;
-use assay_harness::{Digest, FlagError, Flags, Phases, Quantity, Report, Stopwatch, Unit, machine};
+use assay_harness::{Digest, Failure, FlagError, Flags, Phases, Quantity, Report, Stopwatch, Unit, flags, machine};
 
 use crate::ceiling;
 use crate::crash::Crash;
 use crate::dataset::Data;
-use crate::distance::{Distance, Unavailable};
-use crate::error::Error;
+use crate::distance::Distance;
 use crate::exact::{self, K};
-use crate::index::{Index, NodeCache, Stored, Work};
-use crate::options::{Options, SIZE, take_path};
+use crate::findings::Summary;
+use crate::index::{BackEdges, Index, NodeCache, Stored, Work};
+use crate::options::{Options, SIZE};
 use crate::prepare::{Cache, Origin};
 use crate::sqlite::{self, Effective, Synchronous};
 use crate::strategy::LayoutKind;
 use crate::system::{self, Traffic};
-use crate::verify::{self, Summary};
+use crate::verify;
 
 const INSERTS: RangeInclusive<u64> = 1..=100_000;
 const WARMUP_INSERTS: RangeInclusive<u64> = 0..=10_000;
@@ -54,8 +52,6 @@ impl Parameters {
     ///
     /// When one is unknown, of the wrong form or out of bounds.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
-        let mut arguments: Vec<String> = arguments.into_iter().collect();
-        let cache = take_path(&mut arguments, "cache")?;
         let mut flags = Flags::parse(arguments)?;
         let parameters = Self {
             options: Options::take(&mut flags)?,
@@ -65,7 +61,7 @@ impl Parameters {
             search_list: flags.integer("search-list", 64, K as u64..=2000)? as usize,
             queries: flags.integer("queries", 100, QUERIES)? as usize,
             ceilings: flags.boolean("ceilings", true)?,
-            cache,
+            cache: flags.optional("cache").map(PathBuf::from),
         };
         flags.finish()?;
         Ok(parameters)
@@ -108,102 +104,18 @@ impl Parameters {
     }
 }
 
-/// Why a trial gave no result.
-#[derive(Debug)]
-pub enum Failure {
-    /// The CPU lacks the path that was asked for.
-    Path(Unavailable),
-    /// It would not fit into memory, or onto the disk.
-    TooLarge {
-        /// What it takes, in bytes.
-        needed: u64,
-        /// What there is, in bytes.
-        available: u64,
-        /// Of what.
-        of: String,
-    },
-    /// The index did not do what it should.
-    Index(Error),
-    /// Exact search in the stored vectors does not find the true neighbours.
-    Control(f64),
-    /// The index does not hold what was put into it.
-    Lost {
-        /// Vectors that should be there.
-        expected: u64,
-        /// Vectors that are.
-        found: u64,
-    },
-}
+/// The flags that decide how much room a trial takes.
+pub(crate) const SIZES: &str = "--size, --inserts, --dims, --block-size";
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Path(unavailable) => write!(f, "--path: {unavailable}"),
-            Self::TooLarge { needed, available, of } => {
-                let mib = |bytes: &u64| bytes.div_ceil(1 << 20);
-                let (needed, available) = (mib(needed), mib(available));
-                write!(
-                    f,
-                    "--size, --inserts, --dims, --block-size: the trial takes {needed} MiB, but only {available} MiB of {of} are available"
-                )
-            }
-            Self::Index(error) => error.fmt(f),
-            Self::Control(recall) => {
-                write!(
-                    f,
-                    "exact search in the stored vectors has a recall of {recall} and not 1: no recall of this trial can be trusted"
-                )
-            }
-            Self::Lost { expected, found } => write!(f, "the index holds {found} vectors and not {expected}"),
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Index(error)
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Index(Error::System(error))
-    }
-}
-
-impl From<rusqlite::Error> for Failure {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Index(Error::Sqlite(error))
-    }
-}
-
-impl Failure {
-    /// Whether the parameters are to blame, and not the machine or the program.
-    #[must_use]
-    pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Path(_) | Self::TooLarge { .. })
-    }
-}
-
-/// Refuses what does not fit into memory.
-pub(crate) fn check_memory(needed: u64) -> Result<(), Failure> {
-    match machine::available_memory_bytes() {
-        Some(available) if needed > available => Err(Failure::TooLarge { needed, available, of: "memory".to_owned() }),
-        _ => Ok(()),
-    }
+/// An index that does not hold what was put into it.
+pub(crate) fn lost(expected: u64, found: u64) -> Failure {
+    Failure::error(format_args!("the index holds {found} vectors and not {expected}"))
 }
 
 /// Refuses what does not fit onto the disk.
 pub(crate) fn check_disk(needed: u64, cache: &Cache) -> Result<(), Failure> {
-    match system::free_bytes(cache.folder()) {
-        Ok(available) if needed > available => {
-            let of = format!("disk in --cache={}", cache.folder().display());
-            Err(Failure::TooLarge { needed, available, of })
-        }
-        _ => Ok(()),
-    }
+    let of = format!("disk in --cache={}", cache.folder().display());
+    machine::check_room(needed, system::free_bytes(cache.folder()).ok(), &of, SIZES)
 }
 
 /// What a trial found out.
@@ -221,12 +133,12 @@ struct Measured {
 ///
 /// # Errors
 ///
-/// See [`Failure`].
+/// When the parameters do not fit the machine, the index does not do what it should, or no recall of it can be trusted.
 pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     // Setup.
     let p = parameters;
-    let distance = p.options.distance().map_err(Failure::Path)?;
-    check_memory(p.memory_bytes())?;
+    let distance = p.options.distance()?;
+    machine::check_memory(p.memory_bytes(), SIZES)?;
     let cache = Cache::open(p.cache.clone())?;
     check_disk(p.disk_bytes(), &cache)?;
     let data = Data::generate(
@@ -237,7 +149,7 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
         p.warmup_inserts + p.inserts,
         p.queries,
     );
-    let making = || check_memory(p.memory_bytes() + p.making_bytes());
+    let making = || machine::check_memory(p.memory_bytes() + p.making_bytes(), SIZES);
     let (prepared, origin) = cache.prepare(&p.options, p.size, &data.vectors, making)?;
     if let Origin::Remade(why) = &origin {
         eprintln!("insert-diskann: {}: {why}; it was made anew", prepared.display());
@@ -257,7 +169,7 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     let summary = verify::check(&connection)?;
     let expected = data.len() as u64;
     if summary.nodes != expected || index.len() != expected {
-        return Err(Failure::Lost { expected, found: summary.nodes });
+        return Err(lost(expected, summary.nodes));
     }
     let judged = judge(p, index.as_mut(), &data)?;
 
@@ -354,7 +266,9 @@ pub(crate) fn judge_index(index: &mut dyn Index, data: &Data, search_list: usize
     }
     let control = exact::recall(&truth, &control).unwrap_or(0.0);
     if control != 1.0 {
-        return Err(Failure::Control(control));
+        return Err(Failure::error(format_args!(
+            "exact search in the stored vectors has a recall of {control} and not 1: no recall of this trial can be trusted"
+        )));
     }
 
     let mut latencies = Vec::with_capacity(queries.len());
@@ -376,17 +290,13 @@ fn report(p: &Parameters, measured: &Measured, sqlite: &Effective, summary: &Sum
     let o = &p.options;
     let (work, inserts) = (&measured.work, p.inserts as f64);
     let mut report = Report::new("insert-diskann", env!("CARGO_PKG_VERSION"));
-    report
-        .build("profile", if cfg!(debug_assertions) { "debug" } else { "release" })
-        .build("targetArch", std::env::consts::ARCH)
-        .build("linkage", if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" })
-        .build("sqlite", rusqlite::version());
+    report.built().build("sqlite", rusqlite::version());
     report
         .effective("strategy", o.strategy.name())
         .effective("layout", summary.layout)
         .effective("randomStart", o.factors.start.name())
-        .effective("nodeCache", name(o.factors.node_cache, &NodeCache::CHOICES))
-        .effective("backEdges", name(o.factors.back_edges, &crate::index::BackEdges::CHOICES))
+        .effective("nodeCache", flags::name(&o.factors.node_cache, &NodeCache::CHOICES))
+        .effective("backEdges", flags::name(&o.factors.back_edges, &BackEdges::CHOICES))
         .effective("path", distance.name())
         .effective("dataset", o.dataset.name())
         .effective("mostEdges", summary.most_edges)
@@ -428,10 +338,6 @@ fn report(p: &Parameters, measured: &Measured, sqlite: &Effective, summary: &Sum
             .counter("readCalls", Quantity::count(after.reads - before.reads));
     }
     report
-}
-
-fn name<T: PartialEq>(value: T, choices: &[(&'static str, T)]) -> &'static str {
-    choices.iter().find(|(_, choice)| *choice == value).map_or("", |(name, _)| name)
 }
 
 /// A share, zero of nothing.
@@ -491,7 +397,6 @@ mod tests {
         let judged = judge_index(&mut Shifted(&data, 0), &data, 64).unwrap();
         assert_eq!((judged.recall, judged.control, judged.recalls.len()), (1.0, 1.0, 10));
         let failure = judge_index(&mut Shifted(&data, 1), &data, 64).err().unwrap();
-        assert!(matches!(failure, Failure::Control(recall) if recall < 1.0), "{failure}");
         assert!(failure.to_string().contains("no recall of this trial can be trusted") && !failure.is_usage());
     }
 

@@ -1,5 +1,6 @@
 //! Where a walk begins: at a random vector, found in two ways, or always at the same one.
 
+use assay_harness::flags;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Result;
@@ -23,7 +24,7 @@ impl Start {
     /// Its name on a command line and in a result.
     #[must_use]
     pub fn name(self) -> &'static str {
-        Self::CHOICES.iter().find(|(_, start)| *start == self).map_or("", |(name, _)| name)
+        flags::name(&self, &Self::CHOICES)
     }
 }
 

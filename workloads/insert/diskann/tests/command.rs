@@ -206,7 +206,7 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["build", "--size=10"], "the file to build is needed"),
         (&["build", "--index=x", "--crash=now"], "one of never, search"),
         (&["verify"], "the file to verify is needed"),
-        (&["verify", "--index=x", "--deep=true"], "and nothing else"),
+        (&["verify", "--index=x", "--deep=true"], "--deep is unknown; known are --index"),
         (&["walk"], "usage"),
         (&[], "usage"),
     ] {

@@ -1,17 +1,16 @@
 //! `insert-mork run`: one trial, one result.
 
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 
 use assay_harness::report::Fact;
-use assay_harness::{FlagError, Flags, Phases, Quantity, Report, Unit, ceiling, machine};
+use assay_harness::{Failure, FlagError, Flags, Phases, Quantity, Report, Unit, ceiling, machine};
 
 use crate::ceiling::encode_rate;
 use crate::counting::{self, Allocations};
 use crate::environment::{Insertion, Items, Rejected};
 use crate::laps;
-use crate::scratch::{self, NoRoom, Scratch};
+use crate::scratch::{self, Scratch};
 use crate::subject::{Document, Measured, Part, StoreKind, Subject, Variant};
 use crate::usage::{self, Usage};
 use crate::workload::{self, Kind, Order, Shape, Workload};
@@ -185,80 +184,17 @@ impl Parameters {
     }
 }
 
-/// Why a trial gave no result.
-#[derive(Debug)]
-pub enum Failure {
-    /// It would not fit into memory.
-    TooLarge {
-        /// What it takes, in bytes.
-        needed: u64,
-        /// What there is, in bytes.
-        available: u64,
-    },
-    /// There is no room for the original's scratch buffer.
-    Scratch(NoRoom),
-    /// An item could not be added.
-    Rejected(Rejected),
-    /// Two iterations gave different numbers of paths.
-    Unstable {
-        /// The iteration that differed from the first.
-        iteration: usize,
-    },
-    /// What was measured does something else than the slow reference.
-    Wrong(&'static str),
-    /// Standard output is gone.
-    System(std::io::Error),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLarge { needed, available } => {
-                let mib = |bytes: &u64| bytes.div_ceil(1 << 20);
-                let (needed, available) = (mib(needed), mib(available));
-                write!(f, "--items: the trial takes {needed} MiB, but only {available} MiB of memory are available")
-            }
-            Self::Scratch(no_room) => no_room.fmt(f),
-            Self::Rejected(why) => why.fmt(f),
-            Self::Unstable { iteration } => {
-                write!(f, "iteration {iteration} gave another number of paths than the first")
-            }
-            Self::Wrong(what) => write!(f, "{what} differs from the slow reference"),
-            Self::System(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
-
-impl From<Rejected> for Failure {
-    fn from(why: Rejected) -> Self {
-        Self::Rejected(why)
-    }
-}
-
-impl Failure {
-    /// Whether the parameters are to blame, and not the machine or the program.
-    #[must_use]
-    pub fn is_usage(&self) -> bool {
-        matches!(self, Self::TooLarge { .. } | Self::Scratch(_))
-    }
-}
-
 /// Refuses what does not fit.
 pub(crate) fn check_room(needed: u64, scratch: Scratch) -> Result<(), Failure> {
-    match machine::available_memory_bytes() {
-        Some(available) if needed > available => return Err(Failure::TooLarge { needed, available }),
-        _ => {}
-    }
-    scratch::check(scratch).map_err(Failure::Scratch)
+    machine::check_memory(needed, "--items")?;
+    Ok(scratch::check(scratch)?)
 }
 
 /// Runs one trial.
 ///
 /// # Errors
 ///
-/// See [`Failure`].
+/// When there is no room, an item cannot be added, or what is measured does something else than before or than the slow reference.
 pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     let p = parameters;
     check_room(p.memory_bytes(), p.subject.scratch)?;
@@ -280,7 +216,9 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
         latencies.push(done.seconds);
         phases.end_iteration();
         if *first.get_or_insert(done.outcome) != done.outcome {
-            return Err(Failure::Unstable { iteration });
+            return Err(Failure::error(format_args!(
+                "iteration {iteration} gave another number of paths than the first"
+            )));
         }
     }
     let after = Usage::now();
@@ -319,12 +257,9 @@ fn report(
     let faults = (after.minor_faults - before.minor_faults) as f64;
 
     let mut report = Report::new("insert-mork", env!("CARGO_PKG_VERSION"));
-    report
-        .build("profile", if cfg!(debug_assertions) { "debug" } else { "release" })
-        .build("targetArch", std::env::consts::ARCH)
-        .build("linkage", if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" });
     let s = p.subject;
     report
+        .built()
         .effective("variant", s.variant.name())
         .effective("store", s.store.name())
         .effective("insertion", s.insertion.name())
@@ -461,7 +396,8 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        assert!(matches!(check_room(u64::MAX, Scratch::Reused), Err(Failure::TooLarge { .. })));
+        let refused = check_room(u64::MAX, Scratch::Reused).unwrap_err();
+        assert!(refused.is_usage() && refused.to_string().starts_with("--items: the trial takes"), "{refused}");
         assert!(check_room(1, Scratch::Reused).is_ok());
     }
 }

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use assay_harness::Failure;
+
 /// Bytes of the original's buffer.
 pub const HUGE: usize = 1 << 32;
 /// Bytes of the buffer that a later version of the original zeroes for each call.
@@ -119,6 +121,12 @@ impl fmt::Display for NoRoom {
             Self::Refused => f.write_str("the system refused it"),
         }?;
         f.write_str("; --scratch=reused needs none")
+    }
+}
+
+impl From<NoRoom> for Failure {
+    fn from(no_room: NoRoom) -> Self {
+        Self::usage(no_room)
     }
 }
 

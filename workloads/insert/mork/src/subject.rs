@@ -3,13 +3,12 @@
 use std::hint::black_box;
 use std::num::NonZeroUsize;
 
-use assay_harness::{Phases, Quantity, Report, Stopwatch, Unit};
+use assay_harness::{Failure, Phases, Quantity, Report, Stopwatch, Unit};
 use pathmap::PathMap;
 
 use crate::encoding::{Encoder, Parser, Unencodable, decode};
 use crate::environment::{Copying, Dump, Environment, InPlace, Insertion, Items, Rejected, Route, RuleBook, SharedMap};
 use crate::laps::{Laps, Phase, Timed, Untimed};
-use crate::run::Failure;
 use crate::scratch::{Scratch, Supply};
 use crate::store::{Reference, Trie};
 use crate::text::to_text;
@@ -245,7 +244,7 @@ impl<'a> Measured<'a> {
             _ => content == dump,
         };
         if !same {
-            return Err(Failure::Wrong("the content of the environment"));
+            return Err(differs("the content of the environment"));
         }
         checked.dump = dump;
         Ok(checked)
@@ -375,6 +374,10 @@ fn paths(items: &Items) -> Result<Vec<Vec<u8>>, Unencodable> {
     Ok(paths)
 }
 
+fn differs(what: &str) -> Failure {
+    Failure::error(format_args!("{what} differs from the slow reference"))
+}
+
 /// Checks the two ways to bytes against each other, and that the bytes read back.
 fn check_bytes(items: &Items) -> Result<(), Failure> {
     let mut expressions = items.expressions();
@@ -389,7 +392,7 @@ fn check_bytes(items: &Items) -> Result<(), Failure> {
         }
     })
     .map_err(Rejected::from)?;
-    wrong.map_or(Ok(()), |what| Err(Failure::Wrong(what)))
+    wrong.map_or(Ok(()), |what| Err(differs(what)))
 }
 
 /// The components of the document's table, each run alone.

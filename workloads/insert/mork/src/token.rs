@@ -1,8 +1,6 @@
-//! Tokens: how a value that is not an expression is written, and what a token reads as.
+//! Tokens: how a value that is not an expression is written, and what a token holds.
 //!
 //! Text and bytes share the tokens: a symbol's bytes are its token's text.
-
-use crate::value::Value;
 
 /// The name of the variable that an atom is, without its sigil: empty for `_` and for `$` alone, which stand for a
 /// variable that occurs nowhere else.
@@ -58,7 +56,7 @@ pub fn write_quoted(text: &str, quote: u8, out: &mut Vec<u8>) {
 }
 
 /// The text within the quotes of a token.
-fn read_quoted(token: &[u8], quote: u8) -> Option<String> {
+pub(crate) fn read_quoted(token: &[u8], quote: u8) -> Option<String> {
     let inner = token.strip_prefix(&[quote])?.strip_suffix(&[quote])?;
     let mut text = Vec::with_capacity(inner.len());
     let mut bytes = inner.iter();
@@ -78,31 +76,10 @@ pub fn float(number: f64) -> String {
     format!("{number:?}")
 }
 
-/// What a token reads as; a variable reads as an atom. `None` for what is no token.
-#[must_use]
-pub fn read(token: &[u8]) -> Option<Value> {
-    match token {
-        [] => return None,
-        b"true" => return Some(Value::Bool(true)),
-        b"false" => return Some(Value::Bool(false)),
-        [TEXT_QUOTE, ..] => return read_quoted(token, TEXT_QUOTE).map(Value::String),
-        [URI_QUOTE, ..] => return read_quoted(token, URI_QUOTE).map(Value::Uri),
-        _ => {}
-    }
-    let text = std::str::from_utf8(token).ok().filter(|text| is_atom(text))?;
-    // Only what the writers write: "+1", "1_0" or "1." are names.
-    if let Some(number) = text.parse::<i64>().ok().filter(|number| itoa::Buffer::new().format(*number) == text) {
-        return Some(Value::Long(number));
-    }
-    if let Some(number) = text.parse::<f64>().ok().filter(|number| float(*number) == text) {
-        return Some(Value::Float(number));
-    }
-    Some(Value::Atom(text.to_owned()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Value;
 
     #[test]
     fn variables_have_a_sigil_and_a_name() {
@@ -137,18 +114,18 @@ mod tests {
             ("`http://x`", Value::Uri("http://x".into())),
             ("value-1", Value::atom("value-1")),
         ] {
-            assert_eq!(read(token.as_bytes()), Some(value), "{token}");
+            assert_eq!(Value::read(token.as_bytes()), Some(value), "{token}");
         }
         for broken in [r#"""#, r#""a"b""#, r#""a\"#, "a b", "a(b", ""] {
-            assert_eq!(read(broken.as_bytes()), None, "{broken}");
+            assert_eq!(Value::read(broken.as_bytes()), None, "{broken}");
         }
-        assert_eq!(read(&[b'"', 0xff, b'"']), None);
+        assert_eq!(Value::read(&[b'"', 0xff, b'"']), None);
     }
 
     #[test]
     fn quoting_is_undone_by_reading() {
         let mut out = Vec::new();
         write_quoted(r#"say "\`" twice"#, TEXT_QUOTE, &mut out);
-        assert_eq!(read(&out), Some(Value::String(r#"say "\`" twice"#.into())));
+        assert_eq!(Value::read(&out), Some(Value::String(r#"say "\`" twice"#.into())));
     }
 }

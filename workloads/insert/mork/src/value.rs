@@ -63,7 +63,7 @@ impl Value {
         match self {
             Self::Atom(name) => match token::variable(name) {
                 Some(name) => Self::Atom(variable_name(names.level(name).0)),
-                None => token::read(name.as_bytes()).unwrap_or_else(|| self.clone()),
+                None => Self::read(name.as_bytes()).unwrap_or_else(|| self.clone()),
             },
             Self::SExpr(items) => {
                 let items: Vec<Self> = items.iter().map(|item| item.canonical_in(names)).collect();
@@ -73,6 +73,28 @@ impl Value {
             Self::Type(value) => Self::Type(Box::new(value.canonical_in(names))),
             Self::Bool(_) | Self::Long(_) | Self::Float(_) | Self::String(_) | Self::Uri(_) | Self::Nil => self.clone(),
         }
+    }
+
+    /// What a token reads as; a variable reads as an atom. `None` for what is no token.
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [] => return None,
+            b"true" => return Some(Self::Bool(true)),
+            b"false" => return Some(Self::Bool(false)),
+            [token::TEXT_QUOTE, ..] => return token::read_quoted(bytes, token::TEXT_QUOTE).map(Self::String),
+            [token::URI_QUOTE, ..] => return token::read_quoted(bytes, token::URI_QUOTE).map(Self::Uri),
+            _ => {}
+        }
+        let text = std::str::from_utf8(bytes).ok().filter(|text| token::is_atom(text))?;
+        // Only what the writers write: "+1", "1_0" or "1." are names.
+        if let Some(number) = text.parse::<i64>().ok().filter(|number| itoa::Buffer::new().format(*number) == text) {
+            return Some(Self::Long(number));
+        }
+        if let Some(number) = text.parse::<f64>().ok().filter(|number| token::float(*number) == text) {
+            return Some(Self::Float(number));
+        }
+        Some(Self::Atom(text.to_owned()))
     }
 
     /// What an expression of these items reads as.

@@ -1,8 +1,6 @@
 //! `scan-pir bench`: the figures that the project claims for this kernel, measured in one run.
 //!
-//! All arms of a comparison share the matrix, the queries and the thread, and take turns: forwards in one round, backwards in the
-//! next. Each round gives one ratio; a figure is the median of the rounds' ratios with a 95 % interval from order statistics, so a slow
-//! spell of the machine that hits a whole round cancels, and one that hits a single arm is one round of many.
+//! All arms of a comparison share the matrix, the queries and the thread; [`figures`] says how they take turns.
 //!
 //! | figure | numerator over denominator |
 //! |---|---|
@@ -15,18 +13,17 @@
 //! | `pir.q8.dpf_over_scan` | `fused-m4r` from DPF keys to answers over the same with the bits given |
 //! | `pir.q1.p95.ratio` | 95th percentile of `fused-m4r` over that of `loop`, both from toy keys to answers; the interval is a bootstrap over rounds |
 
-use std::convert::Infallible;
-use std::io::Write;
+use std::hint::black_box;
 
-use assay_harness::figures::{self, Estimate, Times};
+use assay_harness::figures::{self, Estimate, Printer, Times};
 use assay_harness::simd::{Isa, Path};
-use assay_harness::{FlagError, Flags, Phases, Stopwatch, ceiling};
+use assay_harness::{Failure, FlagError, Flags, Phases, ceiling, machine};
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use crate::keys::{KeyKind, Keys};
 use crate::matrix::Matrix;
-use crate::run::{Failure, check_memory};
+use crate::run::SIZES;
 use crate::scan::{self, Bits, Plan, Strategy};
 use crate::selection::Selection;
 use crate::workload;
@@ -69,55 +66,51 @@ impl Settings {
 /// # Errors
 ///
 /// When the path is not available, memory is short, standard output is gone, or two arms disagree.
-pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
+pub fn bench(settings: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
     let s = settings;
-    let isa = Isa::select(s.path).map_err(Failure::Path)?;
+    let isa = Isa::select(s.path)?;
     // The matrix, and the bits of 96 keys several times over.
-    check_memory(s.rows as u64 * s.row_size as u64 + 4 * Selection::bytes(96, s.rows) as u64 + (16 << 20))?;
-    let matrix = Matrix::generate(s.rows, s.row_size, workload::SEED).map_err(Failure::System)?;
+    let needed = s.rows as u64 * s.row_size as u64 + 4 * Selection::bytes(96, s.rows) as u64 + (16 << 20);
+    machine::check_memory(needed, SIZES)?;
+    let matrix = Matrix::generate(s.rows, s.row_size, workload::SEED)?;
     let bench = Bench { matrix, isa };
-    let mut print = |figure: &str, unit: &str, estimate: Estimate| {
-        figures::print(out, figure, unit, estimate).map_err(Failure::System)
-    };
 
     for queries in [8, 32] {
-        progress(format_args!("Q={queries}, toy keys: {} rounds", s.rounds));
+        out.progress(format_args!("Q={queries}, toy keys: {} rounds", s.rounds));
         let times = bench.batch(queries, s.rounds)?;
-        let name = |rest: &str| format!("pir.q{queries}.{rest}");
-        print(&name("speedup.fused_m4r"), "x", times.ratio(LOOP, M4R))?;
-        print(&name("speedup.fused_tiled"), "x", times.ratio(LOOP, TILED))?;
-        print(&name("speedup.fused_naive"), "x", times.ratio(LOOP, NAIVE))?;
-        print(&name("scan_speedup.fused_m4r"), "x", times.ratio(LOOP, M4R_SCAN))?;
-        print(&name("scan_speedup_like_for_like.fused_m4r"), "x", times.ratio(LOOP_SCAN, M4R_SCAN))?;
+        let mut print = |name: &str, unit: &str, estimate: Estimate| {
+            out.print(format_args!("pir.q{queries}.{name}"), unit, estimate)
+        };
+        print("speedup.fused_m4r", "x", times.ratio(LOOP, M4R))?;
+        print("speedup.fused_tiled", "x", times.ratio(LOOP, TILED))?;
+        print("speedup.fused_naive", "x", times.ratio(LOOP, NAIVE))?;
+        print("scan_speedup.fused_m4r", "x", times.ratio(LOOP, M4R_SCAN))?;
+        print("scan_speedup_like_for_like.fused_m4r", "x", times.ratio(LOOP_SCAN, M4R_SCAN))?;
         let per_query = |arm: usize| times.median(arm, 1e3 / queries as f64);
-        print(&name("ms_per_query.loop"), "ms", per_query(LOOP))?;
-        print(&name("ms_per_query.fused_m4r"), "ms", per_query(M4R))?;
+        print("ms_per_query.loop", "ms", per_query(LOOP))?;
+        print("ms_per_query.fused_m4r", "ms", per_query(M4R))?;
         if times.0.len() > GFNI {
-            print(&name("speedup.fused_gfni"), "x", times.ratio(LOOP, GFNI))?;
-            print(&name("scan_speedup.fused_gfni"), "x", times.ratio(LOOP, GFNI_SCAN))?;
-            print(&name("scan_speedup_like_for_like.fused_gfni"), "x", times.ratio(LOOP_SCAN, GFNI_SCAN))?;
-            print(&name("ms_per_query.fused_gfni"), "ms", per_query(GFNI))?;
+            print("speedup.fused_gfni", "x", times.ratio(LOOP, GFNI))?;
+            print("scan_speedup.fused_gfni", "x", times.ratio(LOOP, GFNI_SCAN))?;
+            print("scan_speedup_like_for_like.fused_gfni", "x", times.ratio(LOOP_SCAN, GFNI_SCAN))?;
+            print("ms_per_query.fused_gfni", "ms", per_query(GFNI))?;
         }
     }
 
-    progress(format_args!("Q=1 beside the read ceiling: {} rounds", s.tail_rounds));
-    let times = bench.read_share(s.tail_rounds);
-    print("pir.q1.share_of_read_ceiling", "1", times.ratio(0, 1))?;
+    out.progress(format_args!("Q=1 beside the read ceiling: {} rounds", s.tail_rounds));
+    let times = bench.read_share(s.tail_rounds)?;
+    out.print("pir.q1.share_of_read_ceiling", "1", times.ratio(0, 1))?;
     let bytes = bench.matrix.bytes() as f64;
-    print("pir.read_ceiling", "GB/s", Estimate::median(times.0[0].iter().map(|t| bytes / t / 1e9).collect()))?;
+    out.print("pir.read_ceiling", "GB/s", Estimate::median(times.0[0].iter().map(|t| bytes / t / 1e9).collect()))?;
 
-    progress(format_args!("distributed point functions: {} rounds", s.rounds));
-    let times = bench.dpf(s.rounds);
-    print("pir.dpf.expand_us_per_key", "us", times.median(0, 1e6 / DPF_KEYS as f64))?;
-    print("pir.q8.dpf_over_scan", "x", times.ratio(1, 2))?;
+    out.progress(format_args!("distributed point functions: {} rounds", s.rounds));
+    let times = bench.dpf(s.rounds)?;
+    out.print("pir.dpf.expand_us_per_key", "us", times.median(0, 1e6 / DPF_KEYS as f64))?;
+    out.print("pir.q8.dpf_over_scan", "x", times.ratio(1, 2))?;
 
-    progress(format_args!("Q=1 tail: {} rounds", s.tail_rounds));
-    let times = bench.tail(s.tail_rounds);
-    print("pir.q1.p95.ratio", "x", p95_ratio(&times, 1, 0))
-}
-
-fn progress(message: std::fmt::Arguments<'_>) {
-    eprintln!("scan-pir bench: {message}");
+    out.progress(format_args!("Q=1 tail: {} rounds", s.tail_rounds));
+    let times = bench.tail(s.tail_rounds)?;
+    out.print("pir.q1.p95.ratio", "x", p95_ratio(&times, 1, 0))
 }
 
 /// The arms of [`Bench::batch`].
@@ -172,67 +165,56 @@ impl Bench {
         // A wrong answer yields no number.
         let expected = self.answer(arms[0].0, arms[0].1);
         if let Some(arm) = arms.iter().position(|(bits, strategy)| self.answer(*bits, *strategy) != expected) {
-            return Err(Failure::Unstable { iteration: arm });
+            return Err(Failure::error(format_args!("arm {arm} gave other answers than the first")));
         }
-        Ok(take_turns(rounds, arms.len(), |arm| {
-            std::hint::black_box(self.answer(arms[arm].0, arms[arm].1));
-        }))
+        figures::time_turns(rounds, arms.len(), |arm| {
+            black_box(self.answer(arms[arm].0, arms[arm].1));
+            Ok(())
+        })
     }
 
     /// The plain read, then the scan.
-    fn read_share(&self, rounds: usize) -> Times {
+    fn read_share(&self, rounds: usize) -> Result<Times, Failure> {
         let keys = self.keys(KeyKind::Toy, 1);
         let selection = scan::expand(&keys, self.matrix.rows(), self.plan(Strategy::FusedM4r));
         let parts: Vec<&[u8]> = self.matrix.parts(0..self.matrix.rows()).map(|part| part.bytes).collect();
-        take_turns(rounds, 2, |arm| match arm {
-            0 => {
-                std::hint::black_box(ceiling::read_bandwidth(&parts, 1));
+        figures::time_turns(rounds, 2, |arm| {
+            match arm {
+                0 => drop(black_box(ceiling::read_bandwidth(&parts, 1))),
+                _ => drop(black_box(self.answer(Bits::Given(&selection), Strategy::FusedM4r))),
             }
-            _ => {
-                std::hint::black_box(self.answer(Bits::Given(&selection), Strategy::FusedM4r));
-            }
+            Ok(())
         })
     }
 
     /// The expansion, the whole, the scan.
-    fn dpf(&self, rounds: usize) -> Times {
+    fn dpf(&self, rounds: usize) -> Result<Times, Failure> {
         let keys = self.keys(KeyKind::Dpf, DPF_KEYS / scan::KEYS_PER_QUERY);
         let plan = self.plan(Strategy::FusedM4r);
         let mut selection = scan::expand(&keys, self.matrix.rows(), plan);
         let given = selection.clone();
-        take_turns(rounds, 3, |arm| match arm {
-            0 => {
-                for (key, words) in selection.keys_mut().enumerate() {
-                    keys.expand(key, plan.isa(), self.matrix.rows(), words);
+        figures::time_turns(rounds, 3, |arm| {
+            match arm {
+                0 => {
+                    let each = selection.keys_mut().enumerate();
+                    each.for_each(|(key, words)| keys.expand(key, plan.isa(), self.matrix.rows(), words));
                 }
+                1 => drop(black_box(self.answer(Bits::Keys(&keys), Strategy::FusedM4r))),
+                _ => drop(black_box(self.answer(Bits::Given(&given), Strategy::FusedM4r))),
             }
-            1 => {
-                std::hint::black_box(self.answer(Bits::Keys(&keys), Strategy::FusedM4r));
-            }
-            _ => {
-                std::hint::black_box(self.answer(Bits::Given(&given), Strategy::FusedM4r));
-            }
+            Ok(())
         })
     }
 
     /// `loop`, then `fused-m4r`.
-    fn tail(&self, rounds: usize) -> Times {
+    fn tail(&self, rounds: usize) -> Result<Times, Failure> {
         let keys = self.keys(KeyKind::Toy, 1);
-        take_turns(rounds, 2, |arm| {
+        figures::time_turns(rounds, 2, |arm| {
             let strategy = if arm == 0 { Strategy::Loop } else { Strategy::FusedM4r };
-            std::hint::black_box(self.answer(Bits::Keys(&keys), strategy));
+            black_box(self.answer(Bits::Keys(&keys), strategy));
+            Ok(())
         })
     }
-}
-
-fn take_turns(rounds: usize, arms: usize, mut run: impl FnMut(usize)) -> Times {
-    let timed = |arm: usize| {
-        let watch = Stopwatch::start();
-        run(arm);
-        Ok::<_, Infallible>(watch.seconds())
-    };
-    let Ok(times) = figures::take_turns(rounds, arms, timed);
-    times
 }
 
 /// The ratio of two arms' 95th percentiles, with a bootstrap over rounds.
@@ -276,7 +258,7 @@ mod tests {
     fn every_figure_is_one_line_with_an_interval_around_its_value() {
         let settings = Settings { rows: 600, row_size: 64, rounds: 6, tail_rounds: 200, path: Path::Auto };
         let mut out = Vec::new();
-        bench(&settings, &mut out).unwrap();
+        bench(&settings, &mut Printer::new("scan-pir", &mut out)).unwrap();
         let text = String::from_utf8(out).unwrap();
         for line in text.lines() {
             let figure: serde_json::Value = serde_json::from_str(line).unwrap();

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::{io, ptr, slice};
 
 use crate::lcg;
-use crate::server::Update;
 
 /// Chunks are as close to this many bytes as whole groups of rows allow; the document's benchmark uses 4 MiB.
 const CHUNK_BYTES: usize = 4 << 20;
@@ -16,6 +15,15 @@ const CHUNK_BYTES: usize = 4 << 20;
 /// Every chunk, tile and thread starts at a row that is a multiple of this, so that no two of them share a word of selection bits
 /// or a leaf of a distributed point function.
 pub const ROW_GROUP: usize = 256;
+
+/// A pending change of one row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Update {
+    /// The row.
+    pub row: usize,
+    /// What is XORed to it; as long as a row.
+    pub difference: Vec<u8>,
+}
 
 /// Rows of equal size.
 #[derive(Debug, Clone)]

@@ -1,16 +1,15 @@
 //! `scan-pir run`: one trial, one result.
 
-use std::fmt;
 use std::ops::RangeInclusive;
 
 use assay_harness::report::Fact;
-use assay_harness::simd::{Isa, Path, Unavailable};
-use assay_harness::{Digest, FlagError, Flags, Phases, Quantity, Report, Stopwatch, Unit, ceiling, machine};
+use assay_harness::simd::{Isa, Path};
+use assay_harness::{Digest, Failure, FlagError, Flags, Phases, Quantity, Report, Stopwatch, Unit, ceiling, machine};
 
 use crate::keys::dpf::Prg;
 use crate::keys::{KeyKind, Keys};
 use crate::matrix::Matrix;
-use crate::scan::{self, Answers, KEYS_PER_QUERY, Plan, Strategy, Unsupported, m4r};
+use crate::scan::{self, Answers, KEYS_PER_QUERY, Plan, Strategy, m4r};
 use crate::selection::Selection;
 use crate::server::{MAX_BATCH, Refused, Server};
 use crate::workload;
@@ -123,68 +122,8 @@ impl Parameters {
     }
 }
 
-/// Why a trial gave no result.
-#[derive(Debug)]
-pub enum Failure {
-    /// The CPU lacks the path that was asked for.
-    Path(Unavailable),
-    /// The strategy cannot be carried out on this path.
-    Strategy(Unsupported),
-    /// It would not fit into memory.
-    TooLarge {
-        /// What it takes, in bytes.
-        needed: u64,
-        /// What there is, in bytes.
-        available: u64,
-    },
-    /// The system refused.
-    System(std::io::Error),
-    /// A batch got no answer.
-    Refused(Refused),
-    /// Two iterations gave different answers.
-    Unstable {
-        /// The iteration that differed from the first.
-        iteration: usize,
-    },
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Path(unavailable) => write!(f, "--path: {unavailable}"),
-            Self::Strategy(unsupported) => unsupported.fmt(f),
-            Self::TooLarge { needed, available } => {
-                let mib = |bytes: &u64| bytes.div_ceil(1 << 20);
-                let (needed, available) = (mib(needed), mib(available));
-                write!(
-                    f,
-                    "--rows, --row-size: the trial takes {needed} MiB, but only {available} MiB of memory are available"
-                )
-            }
-            Self::System(error) => error.fmt(f),
-            Self::Refused(refused) => refused.fmt(f),
-            Self::Unstable { iteration } => write!(f, "iteration {iteration} gave other answers than the first"),
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
-
-impl Failure {
-    /// Whether the parameters are to blame, and not the machine or the program.
-    #[must_use]
-    pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Path(_) | Self::Strategy(_) | Self::TooLarge { .. })
-    }
-}
-
-/// Refuses what does not fit into memory.
-pub(crate) fn check_memory(needed: u64) -> Result<(), Failure> {
-    match machine::available_memory_bytes() {
-        Some(available) if needed > available => Err(Failure::TooLarge { needed, available }),
-        _ => Ok(()),
-    }
-}
+/// The flags that decide how much memory a trial takes.
+pub(crate) const SIZES: &str = "--rows, --row-size";
 
 /// Passes of the read probe; the first also pays for what the passes before it left in the cache.
 const READ_PASSES: usize = 3;
@@ -193,20 +132,20 @@ const READ_PASSES: usize = 3;
 ///
 /// # Errors
 ///
-/// See [`Failure`].
+/// When the parameters do not fit the machine, or a batch gets no answer, or another one than before.
 pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     // Setup.
     let p = parameters;
-    let isa = Isa::select(p.path).map_err(Failure::Path)?;
-    check_memory(p.memory_bytes())?;
-    let plan = Plan::new(p.strategy, isa, p.threads).map_err(Failure::Strategy)?;
+    let isa = Isa::select(p.path)?;
+    machine::check_memory(p.memory_bytes(), SIZES)?;
+    let plan = Plan::new(p.strategy, isa, p.threads)?;
     let batch = workload::queries(p.key, p.rows, p.batch_size, p.seed);
-    let server = Server::new(Matrix::generate(p.rows, p.row_size, p.seed).map_err(Failure::System)?, p.key, plan);
+    let server = Server::new(Matrix::generate(p.rows, p.row_size, p.seed)?, p.key, plan);
     for update in workload::updates(p.delta_entries, p.rows, p.row_size) {
         server.update(update);
     }
     let keys = Keys::parse(p.key, p.rows, batch.iter().flatten().map(Vec::as_slice));
-    let keys = keys.map_err(|bad| Failure::Refused(Refused::Key(bad)))?;
+    let keys = keys.map_err(Refused::Key)?;
     let selection = scan::expand(&keys, p.rows, plan);
     let density = selection.density();
     let selection = (p.scope == Scope::ScanOnly).then_some(selection);
@@ -217,7 +156,7 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
             Some(selection) => server.answer_given(selection, phases),
             None => server.answer(&batch, phases),
         };
-        Ok(std::hint::black_box(answered.map_err(Failure::Refused)?.0))
+        Ok(std::hint::black_box(answered?.0))
     };
 
     let mut phases = Phases::new();
@@ -237,7 +176,9 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
         phases.end_iteration();
         // Verification, outside an iteration's time but inside the whole: a comparison of a few kilobytes.
         match &first {
-            Some(first) if *first != answers => return Err(Failure::Unstable { iteration }),
+            Some(first) if *first != answers => {
+                return Err(Failure::error(format_args!("iteration {iteration} gave other answers than the first")));
+            }
             Some(_) => {}
             None => first = Some(answers),
         }
@@ -259,11 +200,7 @@ fn report(p: &Parameters, plan: Plan, matrix: &Matrix, latencies: &[f64], phases
     let bytes_read = batches * p.strategy.matrix_reads(p.batch_size) as u64 * p.matrix_bytes();
 
     let mut report = Report::new("scan-pir", env!("CARGO_PKG_VERSION"));
-    report
-        .build("profile", if cfg!(debug_assertions) { "debug" } else { "release" })
-        .build("targetArch", std::env::consts::ARCH)
-        .build("targetFeatures", compiled_features())
-        .build("linkage", if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" });
+    report.built().build("targetFeatures", compiled_features());
     report
         .effective("strategy", p.strategy.name())
         .effective("key", p.key.name())
@@ -374,7 +311,8 @@ mod tests {
     fn what_does_not_fit_into_memory_is_refused_before_it_is_allocated() {
         let parameters = parse(&["--rows=67108864", "--row-size=4096"]).unwrap();
         if machine::available_memory_bytes().is_some_and(|available| available < parameters.matrix_bytes()) {
-            assert!(matches!(run(&parameters), Err(Failure::TooLarge { .. })));
+            let refused = run(&parameters).unwrap_err();
+            assert!(refused.is_usage() && refused.to_string().starts_with(SIZES), "{refused}");
         }
     }
 }

@@ -20,10 +20,10 @@ use std::io;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use assay_harness::Phases;
+use assay_harness::{Failure, Phases};
 
 use crate::keys::{BadKey, KeyKind, Keys};
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, Update};
 use crate::scan::{self, Answers, Bits, Expanded, KEYS_PER_QUERY, Plan, RowBits, xor_into};
 use crate::selection::Selection;
 
@@ -37,15 +37,6 @@ pub const DELTA: &str = "delta";
 
 /// The keys of one query, as they come over the wire.
 pub type Query = [Vec<u8>; KEYS_PER_QUERY];
-
-/// A pending change of one row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Update {
-    /// The row.
-    pub row: usize,
-    /// What is XORed to it; as long as a row.
-    pub difference: Vec<u8>,
-}
 
 /// The matrix of one epoch.
 #[derive(Debug)]
@@ -97,6 +88,12 @@ impl fmt::Display for Refused {
 }
 
 impl std::error::Error for Refused {}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        Self::error(refused)
+    }
+}
 
 impl Server {
     /// A server in epoch 1, without pending updates, that answers as `plan` says.

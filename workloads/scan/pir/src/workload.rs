@@ -4,7 +4,8 @@ use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use crate::keys::{DpfKey, KeyKind, ToyKey};
-use crate::server::{Query, Update};
+use crate::matrix::Update;
+use crate::server::Query;
 
 /// Seed of the matrix in the document's benchmark.
 pub const SEED: u64 = 0x0bad_5eed;

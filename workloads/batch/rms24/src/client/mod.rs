@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-use assay_harness::{Phases, Stopwatch};
+use assay_harness::{Failure, Phases, Stopwatch};
 
 use crate::geometry::Geometry;
 use crate::hints::Hint;
@@ -48,6 +48,12 @@ impl fmt::Display for Broken {
 }
 
 impl std::error::Error for Broken {}
+
+impl From<Broken> for Failure {
+    fn from(broken: Broken) -> Self {
+        Self::error(broken)
+    }
+}
 
 impl From<std::io::Error> for Broken {
     fn from(error: std::io::Error) -> Self {

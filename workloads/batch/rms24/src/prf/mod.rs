@@ -4,9 +4,11 @@
 //! that says which entry of the block it would be.
 
 mod aes;
+mod any;
 mod chacha;
 
-pub use aes::{AesPath, AesPrf, Lanes, Unavailable, Wish};
+pub use aes::{AesPath, AesPrf, Lanes, Wish};
+pub use any::{AnyPrf, PrfKind};
 pub use chacha::ChaChaPrf;
 
 /// A client's secret: everything random about its hints follows from it.
@@ -40,68 +42,4 @@ pub trait Prf: Sync {
 
     /// The offsets of all blocks of a hint, at the best rate there is.
     fn offsets(&self, hint: u32, values: &mut [u32]);
-}
-
-/// Which function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PrfKind {
-    /// ChaCha12, as the document's program.
-    ChaCha,
-    /// AES-128.
-    Aes,
-}
-
-/// One of the functions.
-#[expect(clippy::large_enum_variant, reason = "a client has one of them")]
-#[derive(Debug, Clone)]
-pub enum AnyPrf {
-    /// ChaCha12.
-    ChaCha(ChaChaPrf),
-    /// AES-128.
-    Aes(AesPrf),
-}
-
-impl AnyPrf {
-    /// The function of a secret, for blocks of `block_size` entries.
-    #[must_use]
-    pub fn new(kind: PrfKind, secret: &Secret, block_size: u32, path: AesPath) -> Self {
-        match kind {
-            PrfKind::ChaCha => Self::ChaCha(ChaChaPrf::new(secret, block_size)),
-            PrfKind::Aes => Self::Aes(AesPrf::new(secret, block_size, path)),
-        }
-    }
-
-    /// Which it is.
-    #[must_use]
-    pub fn kind(&self) -> PrfKind {
-        match self {
-            Self::ChaCha(_) => PrfKind::ChaCha,
-            Self::Aes(_) => PrfKind::Aes,
-        }
-    }
-
-    fn inner(&self) -> &dyn Prf {
-        match self {
-            Self::ChaCha(prf) => prf,
-            Self::Aes(prf) => prf,
-        }
-    }
-}
-
-impl Prf for AnyPrf {
-    fn select(&self, hint: u32, block: u32) -> u32 {
-        self.inner().select(hint, block)
-    }
-
-    fn offset(&self, hint: u32, block: u32) -> u32 {
-        self.inner().offset(hint, block)
-    }
-
-    fn selects(&self, hint: u32, values: &mut [u32]) {
-        self.inner().selects(hint, values);
-    }
-
-    fn offsets(&self, hint: u32, values: &mut [u32]) {
-        self.inner().offsets(hint, values);
-    }
 }

@@ -5,9 +5,11 @@
 //! entry. The real half never has the wanted entry's block, so the server must be given more than that: the *dummy* half.
 
 mod dummy;
+mod question;
 mod subset;
 
 pub use dummy::Dummy;
+pub use question::Question;
 pub use subset::{Expansion, Subset};
 
 use rand_chacha::ChaCha12Rng;
@@ -17,20 +19,6 @@ use crate::hints::{Hint, Hints, NO_EXTRA};
 use crate::offline::below;
 use crate::prf::AnyPrf;
 use crate::search::{self, Found, Strategy};
-
-/// One question to the server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Question {
-    /// The sum of these entries.
-    Pairs(Vec<Place>),
-    /// Two sums: over the blocks whose bit is set and over the others. Both halves share their offsets, in the order of blocks.
-    Halves {
-        /// A bit per block.
-        mask: Vec<u8>,
-        /// An offset for every block of a half.
-        offsets: Vec<u16>,
-    },
-}
 
 /// How a question is put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

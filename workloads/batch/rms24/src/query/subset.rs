@@ -1,6 +1,6 @@
 //! One entry in each of some blocks, as a bit and an offset for every block.
 
-use super::Question;
+use super::question::Question;
 use crate::geometry::{Geometry, Place};
 use crate::prf::{AnyPrf, Prf};
 use crate::search::Strategy;

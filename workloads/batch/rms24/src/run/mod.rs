@@ -2,180 +2,50 @@
 
 mod parameters;
 mod report;
+mod setup;
 
-use std::fmt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assay_harness::{Digest, Phases, Report, Stopwatch, machine};
-use rand_chacha::ChaCha12Rng;
-use rand_chacha::rand_core::SeedableRng;
+use assay_harness::{Digest, Failure, Phases, Report, Stopwatch, machine};
 
 use crate::child::ServerProcess;
 use crate::client::{Broken, Client, Link, Memory, Tally, Tcp, Transport};
 use crate::database::Database;
 use crate::offline::{self, State};
-use crate::prf::{AesPath, AnyPrf, Secret, Unavailable};
 use crate::query::Builder;
 use crate::reference;
 use crate::server::Server;
-use crate::state::{Owner, Unusable};
 use crate::wire::{Hello, Ready};
 
 pub(crate) use parameters::{BATCH, ENTRIES, entry_size};
 pub use parameters::{Parameters, Scope, Way};
+pub(crate) use setup::Setup;
 
 /// A run that takes longer has gone wrong.
 const LIMIT: Duration = Duration::from_secs(100);
 
-/// Why a trial gave no result.
-#[derive(Debug)]
-pub enum Failure {
-    /// The CPU lacks the path that was asked for.
-    Path(Unavailable),
-    /// It would not fit into memory.
-    TooLarge {
-        /// What it takes, in bytes.
-        needed: u64,
-        /// What there is, in bytes.
-        available: u64,
-    },
-    /// The run ended early.
-    Broken(Broken),
-    /// The system refused.
-    System(std::io::Error),
-    /// An answer is not the database's entry.
-    Wrong {
-        /// The entry asked for.
-        index: u32,
-    },
-    /// A hint was used twice: a server could tell which entries were asked for.
-    Reused {
-        /// The hint's number.
-        hint: u32,
-    },
-    /// It took too long.
-    Late {
-        /// Queries done by then.
-        queries: usize,
-    },
+/// The flags that decide how much memory a trial takes.
+pub(crate) const SIZES: &str = "--entries, --entry-size";
+
+/// A query whose answer is not the database's entry.
+pub(crate) fn wrong(index: u32) -> Failure {
+    Failure::error(format_args!("the answer to the query for entry {index} is not that entry"))
 }
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Path(unavailable) => write!(f, "--path: {unavailable}"),
-            Self::TooLarge { needed, available } => {
-                let mib = |bytes: &u64| bytes.div_ceil(1 << 20);
-                let (needed, available) = (mib(needed), mib(available));
-                write!(
-                    f,
-                    "--entries, --entry-size: this takes {needed} MiB, but only {available} MiB of memory are available"
-                )
-            }
-            Self::Broken(broken) => broken.fmt(f),
-            Self::System(error) => error.fmt(f),
-            Self::Wrong { index } => write!(f, "the answer to the query for entry {index} is not that entry"),
-            Self::Reused { hint } => write!(f, "hint {hint} was used twice"),
-            Self::Late { queries } => {
-                write!(f, "the run was given up after {} s and {queries} queries", LIMIT.as_secs())
-            }
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
-
-impl From<Broken> for Failure {
-    fn from(broken: Broken) -> Self {
-        Self::Broken(broken)
-    }
-}
-
-impl Failure {
-    /// Whether the parameters are to blame, and not the machine or the program.
-    #[must_use]
-    pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Path(_) | Self::TooLarge { .. })
-    }
-}
-
-/// Refuses what does not fit into memory.
-pub(crate) fn check_memory(needed: u64) -> Result<(), Failure> {
-    match machine::available_memory_bytes() {
-        Some(available) if needed > available => Err(Failure::TooLarge { needed, available }),
-        _ => Ok(()),
-    }
-}
-
-/// Where the hints came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// Computed; no cache was asked for.
-    Computed,
-    /// Read from the cache.
-    Loaded,
-    /// Computed, because the cache could not be used.
-    Rebuilt(Unusable),
-    /// Computed, and the cache could not be written.
-    Unsaved(String),
-}
-
-/// What stays the same through a trial.
-pub(crate) struct Setup {
-    pub(crate) path: AesPath,
-    pub(crate) secret: Secret,
-    pub(crate) prf: AnyPrf,
-}
-
-impl Setup {
-    pub(crate) fn new(p: &Parameters) -> Result<Self, Failure> {
-        let path = AesPath::select(p.path).map_err(Failure::Path)?;
-        let secret = Secret::from_seed(p.seed);
-        let prf = AnyPrf::new(p.plan.strategy.prf(), &secret, p.geometry.block_size(), path);
-        Ok(Self { path, secret, prf })
-    }
-
-    pub(crate) fn builder(&self, p: &Parameters) -> Builder {
-        Builder::new(p.plan, p.geometry, ChaCha12Rng::from_seed(self.secret.key("online choices")))
-    }
-
-    /// The offline phase, or its outcome from the cache.
-    pub(crate) fn state(&self, p: &Parameters) -> (State, Source) {
-        let compute = || {
-            let way = offline::Way::of(&self.prf);
-            offline::generate(&self.prf, &self.secret, p.entries(), p.backup_hints, way, p.setup_threads)
-        };
-        let Some(folder) = &p.state else { return (compute(), Source::Computed) };
-        let owner = Owner { prf: self.prf.kind(), secret: &self.secret, entries: p.entries(), backups: p.backup_hints };
-        let path = folder.join(owner.file_name());
-        let problem = match owner.load(&path) {
-            Ok(state) => return (state, Source::Loaded),
-            Err(problem) => problem,
-        };
-        if problem != Unusable::Absent {
-            eprintln!("batch-rms24: the cached state {} is {problem}; it is computed anew", path.display());
-        }
-        let state = compute();
-        let source = match owner.save(&path, &state) {
-            Ok(()) => Source::Rebuilt(problem),
-            Err(error) => {
-                eprintln!("batch-rms24: the state cannot be cached in {}: {error}", path.display());
-                Source::Unsaved(error.to_string())
-            }
-        };
-        (state, source)
-    }
+/// A run that took too long.
+fn late(queries: usize) -> Failure {
+    Failure::error(format_args!("the run was given up after {} s and {queries} queries", LIMIT.as_secs()))
 }
 
 /// Runs one trial. `program` is the one to start as a server.
 ///
 /// # Errors
 ///
-/// See [`Failure`].
+/// When the parameters do not fit the machine, the server does not do its part, or an answer is wrong.
 pub fn run(p: &Parameters, program: &Path) -> Result<Report, Failure> {
     let setup = Setup::new(p)?;
-    check_memory(p.memory_bytes())?;
+    machine::check_memory(p.memory_bytes(), SIZES)?;
     match p.scope {
         Scope::Protocol => protocol(p, &setup, program),
         Scope::BuildQuery => build_query(p, &setup),
@@ -233,7 +103,7 @@ impl Serving {
                     format!("--seed={}", p.seed),
                     format!("--batch-limit={}", p.server_batch_limit),
                 ];
-                ServerProcess::start(program, &flags).map(Self::Child).map_err(Failure::System)
+                Ok(Self::Child(ServerProcess::start(program, &flags)?))
             }
         }
     }
@@ -275,7 +145,7 @@ fn protocol(p: &Parameters, setup: &Setup, program: &Path) -> Result<Report, Fai
     for (index, answer) in measured.iter().zip(tally.answers.chunks_exact(words)) {
         let bytes: Vec<u8> = answer.iter().flat_map(|word| word.to_le_bytes()).collect();
         if bytes != p.entries().bytes(*index) {
-            return Err(Failure::Wrong { index: *index });
+            return Err(wrong(*index));
         }
         digest.add(&bytes);
     }
@@ -308,7 +178,7 @@ pub(crate) fn run_queries<T: Transport>(
 ) -> Result<(), Failure> {
     for (done, index) in indices.iter().enumerate() {
         if start.elapsed() > LIMIT {
-            return Err(Failure::Late { queries: done });
+            return Err(late(done));
         }
         client.query(*index, phases)?;
         // What is left in the last batch belongs to the last query.
@@ -325,7 +195,7 @@ fn check_used_once(tally: &Tally) -> Result<(), Failure> {
     let mut used = tally.used.clone();
     used.sort_unstable();
     match used.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(Failure::Reused { hint: pair[0] }),
+        Some(pair) => Err(Failure::error(format_args!("hint {} was used twice", pair[0]))),
         None => Ok(()),
     }
 }
@@ -341,7 +211,7 @@ fn build_query(p: &Parameters, setup: &Setup) -> Result<Report, Failure> {
         let watch = Stopwatch::start();
         let built = builder.build(&setup.prf, &mut hints, index);
         let seconds = watch.seconds();
-        built.map(|built| (built, seconds)).ok_or(Failure::Broken(Broken::NoHint { index }))
+        built.map(|built| (built, seconds)).ok_or(Broken::NoHint { index })
     };
     let start = Instant::now();
     let mut used = Vec::new();
@@ -353,7 +223,7 @@ fn build_query(p: &Parameters, setup: &Setup) -> Result<Report, Failure> {
     let (mut tally, mut phases, mut all) = (Tally::default(), Phases::new(), Vec::new());
     for (done, index) in measured.iter().enumerate() {
         if start.elapsed() > LIMIT {
-            return Err(Failure::Late { queries: done });
+            return Err(late(done));
         }
         let (built, seconds) = build(&mut builder, *index)?;
         tally.builds.push(seconds);
@@ -372,7 +242,7 @@ fn build_query(p: &Parameters, setup: &Setup) -> Result<Report, Failure> {
         let answer = reference::answer(&setup.prf, p.entries(), built);
         let bytes: Vec<u8> = answer.iter().flat_map(|word| word.to_le_bytes()).collect();
         if bytes != p.entries().bytes(built.index) {
-            return Err(Failure::Wrong { index: built.index });
+            return Err(wrong(built.index));
         }
         digest.add(&bytes);
     }

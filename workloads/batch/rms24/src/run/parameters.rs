@@ -13,7 +13,6 @@ use crate::geometry::Geometry;
 use crate::prf::{PrfKind, Wish};
 use crate::query::{Dummy, Encoding, Plan};
 use crate::search::Strategy;
-use crate::texts;
 use crate::wire::framing::Framing;
 use crate::wire::{Answering, Wishes};
 use crate::workload::Indices;
@@ -126,11 +125,9 @@ impl Parameters {
     ///
     /// When one is unknown, of the wrong form or out of bounds, or two do not go together.
     pub fn parse(arguments: impl IntoIterator<Item = String>, role: Option<String>) -> Result<Self, FlagError> {
-        let mut arguments: Vec<String> = arguments.into_iter().collect();
-        let state = texts::take(&mut arguments, "state")?.map(PathBuf::from);
-        let server = texts::take(&mut arguments, "server")?.or(role.filter(|role| !role.is_empty()));
         let mut flags = Flags::parse(arguments)?;
         let f = &mut flags;
+        let server = f.optional("server").or(role.filter(|role| !role.is_empty()));
         let entries = f.integer("entries", 1 << 16, ENTRIES)?;
         let entry_size = entry_size(f)?;
         let lambda = f.integer("lambda", 80, LAMBDA)? as u32;
@@ -158,7 +155,7 @@ impl Parameters {
             server: None,
             backup_hints: f.integer("backup-hints", 1024, BACKUP_HINTS)? as u32,
             setup_threads: f.integer("setup-threads", 1, THREADS)? as usize,
-            state,
+            state: f.optional("state").map(PathBuf::from),
             seed: f.integer("seed", 1, 0..=u64::MAX)?,
             ceilings: f.boolean("ceilings", true)?,
         };
@@ -264,7 +261,7 @@ mod tests {
             (&["--queries=1025"], "--backup-hints=1024: 1026 queries use up as many hints: at least 1026 are needed"),
             (&["--encoding=halves"], "--encoding=halves: both halves share their blocks: --dummy=complement is needed"),
             (&["--server=nowhere"], "--server=\"nowhere\": an address and a port are needed, e.g. 127.0.0.1:4000"),
-            (&["--state=a", "--state=b"], "--state=b: it is given twice"),
+            (&["--state=a", "--state=b"], "--state is given twice"),
         ] {
             assert_eq!(parse(bad).unwrap_err().to_string(), message);
         }

@@ -2,7 +2,8 @@
 
 use assay_harness::{Digest, Phases, Quantity, Report, Unit, ceiling, machine};
 
-use super::{Parameters, Setup, Source};
+use super::parameters::Parameters;
+use super::setup::{Setup, Source};
 use crate::ceilings;
 use crate::client::Tally;
 use crate::database::Database;
@@ -88,10 +89,7 @@ fn common(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>) -> Report {
     let queries = p.queries as f64;
     let mut report = Report::new("batch-rms24", env!("CARGO_PKG_VERSION"));
     report
-        .build("profile", if cfg!(debug_assertions) { "debug" } else { "release" })
-        .build("targetArch", std::env::consts::ARCH)
-        .build("linkage", if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" });
-    report
+        .built()
         .effective("scope", p.scope.name())
         .effective("strategy", p.plan.strategy.name())
         .effective("uniformChoice", p.plan.strategy.is_uniform())

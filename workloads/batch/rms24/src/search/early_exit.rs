@@ -1,6 +1,7 @@
 //! From some slot on, around all of them, until a hint contains the entry: two block sizes of hints on average.
 
-use super::{Found, offset_first};
+use super::found::Found;
+use super::offset_first;
 use crate::hints::Hints;
 use crate::prf::ChaChaPrf;
 

@@ -11,6 +11,7 @@
 
 mod double;
 mod early_exit;
+mod found;
 mod offset_first;
 pub mod packed;
 
@@ -19,6 +20,8 @@ use rand_chacha::ChaCha12Rng;
 use crate::hints::Hints;
 use crate::offline::below;
 use crate::prf::{AnyPrf, PrfKind};
+
+pub use found::Found;
 
 /// How a hint is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,15 +68,6 @@ impl Strategy {
     pub fn is_uniform(self) -> bool {
         matches!(self, Self::ChaChaDouble | Self::ChaChaOffsetFirst | Self::AesUniform)
     }
-}
-
-/// The outcome of a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
-    /// The slot of a hint that contains the entry.
-    pub slot: Option<u32>,
-    /// How many slots were looked at.
-    pub examined: u32,
 }
 
 /// Finds a hint that contains the entry `index`.

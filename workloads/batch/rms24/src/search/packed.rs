@@ -1,7 +1,7 @@
 //! One AES call asks four or eight hints at a time. A chunk of hints is looked at as a whole first: only if something in it could
 //! contain the entry, which for the document's blocks is one chunk in 170, are its hints looked at one by one.
 
-use super::Found;
+use super::found::Found;
 use crate::geometry::Place;
 use crate::hints::{GROUP, Hints};
 use crate::prf::{AesPrf, Lanes, Prf};

@@ -9,7 +9,7 @@ use super::index::{Blocks, metadata};
 use super::layout::Block;
 use super::{COLUMN, TABLE};
 use crate::error::{Error, Result};
-use crate::verify::{Findings, Summary};
+use crate::findings::{Findings, Summary};
 
 /// How much a stored distance may differ from a computed one, relatively: paths add in different orders.
 const ROUNDING: f64 = 1e-4;

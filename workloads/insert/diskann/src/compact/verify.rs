@@ -7,7 +7,7 @@ use super::graph::Graph;
 use super::record::Record;
 use super::table::{self, Table};
 use crate::error::{Error, Result};
-use crate::verify::{Findings, Summary};
+use crate::findings::{Findings, Summary};
 
 /// Reads the whole index and says what is wrong with it.
 ///

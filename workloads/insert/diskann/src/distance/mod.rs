@@ -10,7 +10,7 @@ mod avx512;
 mod lanes;
 mod scalar;
 
-use std::fmt;
+use assay_harness::path::{self, Unavailable};
 
 /// A wish for a way to compute distances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,16 +57,7 @@ impl Distance {
     ///
     /// When the CPU does not have it.
     pub fn select(path: Path) -> Result<Self, Unavailable> {
-        let available = Self::available();
-        let name = match path {
-            Path::Auto => return Ok(available.last().copied().unwrap_or(Self::PORTABLE)),
-            Path::Scalar => "scalar",
-            Path::Portable => "portable",
-            Path::Avx2 => "avx2",
-            Path::Avx512 => "avx512",
-        };
-        let has = || available.iter().map(|way| way.name).collect();
-        available.iter().find(|way| way.name == name).copied().ok_or_else(|| Unavailable { name, has: has() })
+        path::select(path, &Path::CHOICES, &Self::available(), Self::name)
     }
 
     /// Every way that this CPU has, the fastest last.
@@ -136,18 +127,3 @@ impl Meter {
         self.distance
     }
 }
-
-/// The CPU does not have the instructions that were asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unavailable {
-    name: &'static str,
-    has: Vec<&'static str>,
-}
-
-impl fmt::Display for Unavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "this CPU does not have {}; it has {}", self.name, self.has.join(", "))
-    }
-}
-
-impl std::error::Error for Unavailable {}

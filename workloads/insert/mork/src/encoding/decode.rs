@@ -55,7 +55,7 @@ impl Decoder<'_> {
             Tag::Symbol(length) => {
                 let symbol = self.path.get(self.at..self.at + length).ok_or(error("the path ends within a symbol"))?;
                 self.at += length;
-                let value = token::read(symbol).ok_or(error("the symbol is no token"))?;
+                let value = Value::read(symbol).ok_or(error("the symbol is no token"))?;
                 match &value {
                     Value::Atom(name) if token::variable(name).is_some() => {
                         Err(error("a symbol is written as a variable"))

@@ -12,6 +12,8 @@ pub(crate) use rule_book::RuleBook;
 
 use std::fmt;
 
+use assay_harness::Failure;
+
 use crate::encoding::Unencodable;
 use crate::laps::Laps;
 use crate::store::Full;
@@ -97,6 +99,12 @@ impl fmt::Display for Rejected {
 }
 
 impl std::error::Error for Rejected {}
+
+impl From<Rejected> for Failure {
+    fn from(rejected: Rejected) -> Self {
+        Self::error(rejected)
+    }
+}
 
 impl From<Unencodable> for Rejected {
     fn from(why: Unencodable) -> Self {

@@ -1,9 +1,8 @@
 //! `insert-mork bench`: the figures that the project claims for this kernel, measured in one run.
 //!
-//! All arms of a comparison share the items and the thread, and take turns: forwards in one round, backwards in the
-//! next. Each round gives one ratio; a figure is the median of the rounds' ratios with a 95 % interval from order
-//! statistics. A turn of a fast arm is repeated until it takes some milliseconds. Before anything is timed, every arm's
-//! outcome is compared with the slow reference.
+//! All arms of a comparison share the items and the thread; [`assay_harness::figures`] says how they take turns. A turn
+//! of a fast arm is repeated until it takes some milliseconds. Before anything is timed, every arm's outcome is compared
+//! with the slow reference.
 //!
 //! Times are for all items of a fresh environment, from the first to the last, over their number. As in the document
 //! they include making and dropping the environment, except where a name ends with `.insertion_only`. N is the number
@@ -29,14 +28,14 @@
 
 mod turns;
 
-use std::io::Write;
+use std::fmt::Display;
 use std::num::NonZeroUsize;
 
-use assay_harness::figures::{self, Estimate, Times};
-use assay_harness::{FlagError, Flags, Phases};
+use assay_harness::figures::{Printer, Times};
+use assay_harness::{Failure, FlagError, Flags, Phases};
 
 use crate::environment::{Insertion, Items, Rejected};
-use crate::run::{Failure, check_room};
+use crate::run::check_room;
 use crate::scratch::Scratch;
 use crate::subject::{Measured, Part, StoreKind, Subject, Variant};
 use crate::workload::{Kind, Order, SEED, Shape, Workload};
@@ -74,21 +73,15 @@ impl Settings {
 /// # Errors
 ///
 /// When memory is short, standard output is gone, or an arm does something else than the reference.
-pub fn bench(settings: &Settings, out: &mut impl Write) -> Result<(), Failure> {
+pub fn bench(settings: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
     let s = settings;
     // Values, paths, and two environments of the larger size at a time.
     check_room(s.many as u64 * 2000 + (64 << 20), s.scratch)?;
-    let mut print = |figure: &str, unit: &str, estimate: Estimate| {
-        figures::print(out, figure, unit, estimate).map_err(Failure::System)
-    };
-    few(s, &mut print)?;
-    repeated(s, &mut print)?;
-    many(s, &mut print)?;
-    rules(s, &mut print)
+    few(s, out)?;
+    repeated(s, out)?;
+    many(s, out)?;
+    rules(s, out)
 }
-
-/// Takes a figure's name, unit and estimate.
-type Print<'a> = &'a mut dyn FnMut(&str, &str, Estimate) -> Result<(), Failure>;
 
 /// One arm: what is measured, which part of it, and whether construction is included.
 type Arm<'a> = (Subject, Part, bool, &'a Items);
@@ -116,7 +109,7 @@ fn items(kind: Kind, items: usize, repeated_share: u64, order: Order) -> Items {
 }
 
 /// All variants and the baseline's parts, with the document's number of facts.
-fn few(s: &Settings, print: Print<'_>) -> Result<(), Failure> {
+fn few(s: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
     let facts = items(Kind::Facts, s.few, 0, Order::Sequential);
     let shuffled = items(Kind::Facts, s.few, 0, Order::Shuffled);
     let (baseline, direct) = (baseline(s), direct(s));
@@ -158,44 +151,44 @@ fn few(s: &Settings, print: Print<'_>) -> Result<(), Failure> {
         rest @ ..,
     ] = std::array::from_fn::<usize, 17, _>(|arm| arm);
     let [serialise, parse, scratch, insert, encode] = rest;
-    let times = take_turns(&format!("{} facts", s.few), s.rounds, &arms)?;
+    let times = take_turns(out, format_args!("{} facts", s.few), s.rounds, &arms)?;
     let n = s.few as f64;
-    print("mork.c.ns_per_fact", "ns", times.median(c, 1e9 / (n)))?;
-    print("mork.c.ns_per_fact.n1000", "ns", times.median(c, 1e9 / (n)))?;
-    print("mork.c.ns_per_fact.n1000.insertion_only", "ns", times.median(c_only, 1e9 / (n)))?;
-    print("mork.c.ns_per_fact.n1000.shuffled", "ns", times.median(c_shuffled, 1e9 / (n)))?;
-    print("mork.c.speedup", "x", times.ratio(base, c))?;
-    print("mork.bulk_over_individual", "x", times.ratio(c, c_bulk))?;
-    print("mork.bulk_over_individual.shuffled", "x", times.ratio(c_shuffled, c_bulk_shuffled))?;
-    print("mork.baseline.ns_per_fact", "ns", times.median(base, 1e9 / (n)))?;
-    print("mork.baseline.bulk_over_individual", "x", times.ratio(base, base_bulk))?;
-    print("mork.b.speedup", "x", times.ratio(base, b))?;
-    print("mork.b.speedup.scratch_4gib", "x", times.ratio(base, b_huge))?;
-    print("mork.scratch_reused.speedup", "x", times.ratio(base, reused))?;
-    print("mork.c.pathmap.speedup", "x", times.ratio(base, c_pathmap))?;
-    print("mork.c.over_btree", "x", times.ratio(c_btree, c))?;
+    out.print("mork.c.ns_per_fact", "ns", times.median(c, 1e9 / (n)))?;
+    out.print("mork.c.ns_per_fact.n1000", "ns", times.median(c, 1e9 / (n)))?;
+    out.print("mork.c.ns_per_fact.n1000.insertion_only", "ns", times.median(c_only, 1e9 / (n)))?;
+    out.print("mork.c.ns_per_fact.n1000.shuffled", "ns", times.median(c_shuffled, 1e9 / (n)))?;
+    out.print("mork.c.speedup", "x", times.ratio(base, c))?;
+    out.print("mork.bulk_over_individual", "x", times.ratio(c, c_bulk))?;
+    out.print("mork.bulk_over_individual.shuffled", "x", times.ratio(c_shuffled, c_bulk_shuffled))?;
+    out.print("mork.baseline.ns_per_fact", "ns", times.median(base, 1e9 / (n)))?;
+    out.print("mork.baseline.bulk_over_individual", "x", times.ratio(base, base_bulk))?;
+    out.print("mork.b.speedup", "x", times.ratio(base, b))?;
+    out.print("mork.b.speedup.scratch_4gib", "x", times.ratio(base, b_huge))?;
+    out.print("mork.scratch_reused.speedup", "x", times.ratio(base, reused))?;
+    out.print("mork.c.pathmap.speedup", "x", times.ratio(base, c_pathmap))?;
+    out.print("mork.c.over_btree", "x", times.ratio(c_btree, c))?;
     for (name, part) in [("serialise", serialise), ("parse", parse), ("scratch", scratch), ("insert", insert)] {
-        print(&format!("mork.share.{name}"), "1", times.ratio(part, base))?;
+        out.print(format_args!("mork.share.{name}"), "1", times.ratio(part, base))?;
     }
-    print("mork.c.share_of_encode_ceiling", "1", times.ratio(encode, c))
+    out.print("mork.c.share_of_encode_ceiling", "1", times.ratio(encode, c))
 }
 
 /// The cache, by how many of the facts it has seen before.
-fn repeated(s: &Settings, print: Print<'_>) -> Result<(), Failure> {
+fn repeated(s: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
     let shares = [0, 50, 99];
     let facts = shares.map(|share| items(Kind::Facts, s.few, share, Order::Sequential));
     let cache = Subject { variant: Variant::Cache, ..baseline(s) };
     let arms: Vec<Arm<'_>> =
         facts.iter().flat_map(|facts| [baseline(s), cache].map(|subject| (subject, Part::All, true, facts))).collect();
-    let times = take_turns("repeated facts", s.rounds, &arms)?;
+    let times = take_turns(out, "repeated facts", s.rounds, &arms)?;
     for (i, share) in shares.iter().enumerate() {
-        print(&format!("mork.a.speedup.r{share}"), "x", times.ratio(2 * i, 2 * i + 1))?;
+        out.print(format_args!("mork.a.speedup.r{share}"), "x", times.ratio(2 * i, 2 * i + 1))?;
     }
     Ok(())
 }
 
 /// A hundred times as many facts as in the document.
-fn many(s: &Settings, print: Print<'_>) -> Result<(), Failure> {
+fn many(s: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
     let facts = items(Kind::Facts, s.many, 0, Order::Sequential);
     let shuffled = items(Kind::Facts, s.many, 0, Order::Shuffled);
     let direct = direct(s);
@@ -209,28 +202,28 @@ fn many(s: &Settings, print: Print<'_>) -> Result<(), Failure> {
         (Subject { store: StoreKind::Btree, ..direct }, Part::All, true, &facts),
     ];
     let [base, c, c_bulk, c_only, c_shuffled, c_bulk_shuffled, btree] = std::array::from_fn::<usize, 7, _>(|arm| arm);
-    let times = take_turns(&format!("{} facts", s.many), s.rounds, &arms)?;
+    let times = take_turns(out, format_args!("{} facts", s.many), s.rounds, &arms)?;
     let n = s.many as f64;
-    print("mork.c.ns_per_fact.n100000", "ns", times.median(c, 1e9 / (n)))?;
-    print("mork.c.ns_per_fact.n100000.insertion_only", "ns", times.median(c_only, 1e9 / (n)))?;
-    print("mork.c.ns_per_fact.n100000.shuffled", "ns", times.median(c_shuffled, 1e9 / (n)))?;
-    print("mork.c.speedup.n100000", "x", times.ratio(base, c))?;
-    print("mork.bulk_over_individual.n100000", "x", times.ratio(c, c_bulk))?;
-    print("mork.bulk_over_individual.n100000.shuffled", "x", times.ratio(c_shuffled, c_bulk_shuffled))?;
-    print("mork.c.over_btree.n100000", "x", times.ratio(btree, c))
+    out.print("mork.c.ns_per_fact.n100000", "ns", times.median(c, 1e9 / (n)))?;
+    out.print("mork.c.ns_per_fact.n100000.insertion_only", "ns", times.median(c_only, 1e9 / (n)))?;
+    out.print("mork.c.ns_per_fact.n100000.shuffled", "ns", times.median(c_shuffled, 1e9 / (n)))?;
+    out.print("mork.c.speedup.n100000", "x", times.ratio(base, c))?;
+    out.print("mork.bulk_over_individual.n100000", "x", times.ratio(c, c_bulk))?;
+    out.print("mork.bulk_over_individual.n100000.shuffled", "x", times.ratio(c_shuffled, c_bulk_shuffled))?;
+    out.print("mork.c.over_btree.n100000", "x", times.ratio(btree, c))
 }
 
-fn rules(s: &Settings, print: Print<'_>) -> Result<(), Failure> {
+fn rules(s: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
     let rules = items(Kind::Rules, s.few, 0, Order::Sequential);
     let arms = [baseline(s), direct(s)].map(|subject| (subject, Part::All, true, &rules));
-    let times = take_turns(&format!("{} rules", s.few), s.rounds, &arms)?;
-    print("mork.c.ns_per_rule", "ns", times.median(1, 1e9 / (s.few as f64)))?;
-    print("mork.c.rule_speedup", "x", times.ratio(0, 1))
+    let times = take_turns(out, format_args!("{} rules", s.few), s.rounds, &arms)?;
+    out.print("mork.c.ns_per_rule", "ns", times.median(1, 1e9 / (s.few as f64)))?;
+    out.print("mork.c.rule_speedup", "x", times.ratio(0, 1))
 }
 
 /// Checks every arm against the reference, then lets all take turns.
-fn take_turns(what: &str, rounds: usize, arms: &[Arm<'_>]) -> Result<Times, Failure> {
-    eprintln!("insert-mork bench: {what}: {} arms, {rounds} rounds", arms.len());
+fn take_turns(out: &Printer<'_>, what: impl Display, rounds: usize, arms: &[Arm<'_>]) -> Result<Times, Failure> {
+    out.progress(format_args!("{what}: {} arms, {rounds} rounds", arms.len()));
     let measured = arms.iter().map(|(subject, part, construction, items)| {
         let measured = Measured::new(*subject, *part, *construction, items)?;
         Ok(measured)
@@ -253,7 +246,7 @@ mod tests {
     fn every_figure_is_one_line_with_an_interval_around_its_value() {
         let settings = Settings { few: 20, many: 40, rounds: 6, scratch: Scratch::Small };
         let mut out = Vec::new();
-        bench(&settings, &mut out).unwrap();
+        bench(&settings, &mut Printer::new("insert-mork", &mut out)).unwrap();
         let text = String::from_utf8(out).unwrap();
         let mut names = Vec::new();
         for line in text.lines() {

@@ -1,12 +1,12 @@
 //! What a client sends to a server: a bit for every row, in few bytes.
 
+mod bad_key;
 pub mod dpf;
 pub mod toy;
 
-use std::fmt;
-
 use assay_harness::simd::Isa;
 
+pub use bad_key::BadKey;
 pub use dpf::DpfKey;
 pub use toy::ToyKey;
 
@@ -78,20 +78,3 @@ impl Keys {
         }
     }
 }
-
-/// Bytes that are not a key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BadKey {
-    /// The length a key has.
-    pub expected: usize,
-    /// The length that was found.
-    pub found: usize,
-}
-
-impl fmt::Display for BadKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a key has {} bytes, not {}", self.expected, self.found)
-    }
-}
-
-impl std::error::Error for BadKey {}

@@ -35,7 +35,7 @@
 
 use assay_harness::simd::{Isa, Kernel, Simd};
 
-use super::BadKey;
+use super::bad_key::BadKey;
 use crate::selection::clear_beyond;
 
 /// Rounds of the PRF.

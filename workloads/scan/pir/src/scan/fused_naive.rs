@@ -13,8 +13,9 @@
 
 use std::ops::Range;
 
+use super::answers::{Answers, KEYS_PER_QUERY, xor_into};
+use super::bits::RowBits;
 use super::per_query::{BLOCK, mask_byte, xor_masked};
-use super::{Answers, KEYS_PER_QUERY, RowBits, xor_into};
 use crate::matrix::Matrix;
 
 /// Adds the selected rows in `rows` to the answers, row by row.

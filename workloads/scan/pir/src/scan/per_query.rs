@@ -13,7 +13,8 @@
 
 use std::ops::Range;
 
-use super::{Answers, KEYS_PER_QUERY, RowBits};
+use super::answers::{Answers, KEYS_PER_QUERY, xor_into};
+use super::bits::RowBits;
 use crate::matrix::Matrix;
 
 /// Bytes that are masked and added at a time.
@@ -27,7 +28,7 @@ pub fn scan<B: RowBits>(matrix: &Matrix, rows: Range<usize>, keys: &[B], answers
         let mut sums = [(); KEYS_PER_QUERY].map(|()| vec![0_u8; row_size]);
         scan_query(matrix, rows.clone(), keys, &mut sums);
         for (answer, sum) in answers.chunks_exact_mut(row_size).zip(&sums) {
-            super::xor_into(answer, sum);
+            xor_into(answer, sum);
         }
     }
 }

@@ -18,7 +18,8 @@ mod portable;
 #[cfg(target_arch = "x86_64")]
 mod vaes512;
 
-use std::fmt;
+use assay_harness::flags;
+use assay_harness::path::{self, Unavailable};
 
 use super::{Prf, Secret};
 
@@ -216,7 +217,7 @@ impl Wish {
     /// Its name on a command line and in a result.
     #[must_use]
     pub fn name(self) -> &'static str {
-        Self::CHOICES.iter().find(|(_, wish)| *wish == self).map_or("", |(name, _)| name)
+        flags::name(&self, &Self::CHOICES)
     }
 }
 
@@ -227,12 +228,7 @@ impl AesPath {
     ///
     /// When the CPU does not have it.
     pub fn select(wish: Wish) -> Result<Self, Unavailable> {
-        let available = Self::available();
-        let found = match wish {
-            Wish::Auto => available.last(),
-            wish => available.iter().find(|path| path.0 == wish),
-        };
-        found.copied().ok_or_else(|| Unavailable { wish, has: available.iter().map(|path| path.name()).collect() })
+        path::select(wish, &Wish::CHOICES, &Self::available(), |path| path.name())
     }
 
     /// Every way that this CPU has, the slowest first.
@@ -265,21 +261,6 @@ impl AesPath {
         Cipher::Portable(portable::Portable::new(key))
     }
 }
-
-/// The CPU does not have the way that was asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unavailable {
-    wish: Wish,
-    has: Vec<&'static str>,
-}
-
-impl fmt::Display for Unavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "this CPU does not have {}; it has {}", self.wish.name(), self.has.join(", "))
-    }
-}
-
-impl std::error::Error for Unavailable {}
 
 #[cfg(test)]
 mod tests {

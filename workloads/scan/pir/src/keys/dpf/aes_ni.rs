@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use assay_harness::aes::{self, ROUND_KEYS, integer, vector};
 
-use super::{CONTROL, Correction, FIXED_KEYS};
+use super::node::{CONTROL, Correction, FIXED_KEYS};
 
 /// Nodes in flight; each gives two blocks.
 const NODES: usize = 4;

@@ -27,27 +27,17 @@
 
 #[cfg(target_arch = "x86_64")]
 mod aes_ni;
+mod node;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod vaes512;
 
 use assay_harness::simd::Isa;
 
-use super::BadKey;
+use self::node::{CONTROL, Correction};
+use super::bad_key::BadKey;
 use crate::matrix::ROW_GROUP;
 use crate::selection::clear_beyond;
-
-/// The two fixed keys of the generator. Any two different ones do; these are the first digits of pi and of e.
-const FIXED_KEYS: [[u8; 16]; 2] = [
-    0x243f_6a88_85a3_08d3_1319_8a2e_0370_7344_u128.to_be_bytes(),
-    0xb7e1_5162_8aed_2a6a_bf71_5880_9cf4_f3c7_u128.to_be_bytes(),
-];
-
-/// The bit of a node that is its control bit.
-const CONTROL: u128 = 1;
-
-/// What is added to the left and the right child of a node whose control bit is set.
-type Correction = [u128; 2];
 
 /// One server's key.
 #[derive(Debug, Clone, PartialEq, Eq)]

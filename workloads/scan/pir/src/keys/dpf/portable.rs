@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 
-use super::{CONTROL, Correction, FIXED_KEYS};
+use super::node::{CONTROL, Correction, FIXED_KEYS};
 
 static CIPHERS: LazyLock<[Aes128; 2]> = LazyLock::new(|| FIXED_KEYS.map(|key| Aes128::new(&Array(key))));
 

@@ -4,8 +4,8 @@ use std::arch::x86_64::*;
 
 use assay_harness::aes::ROUND_KEYS;
 
-use super::Correction;
 use super::aes_ni::AesNi;
+use super::node::{CONTROL, Correction};
 
 /// Nodes in a vector.
 const LANES: usize = 4;
@@ -64,7 +64,7 @@ fn children_of<const N: usize>(
     nodes: [__m512i; N],
     correction: [__m512i; 2],
 ) -> [[__m512i; 2]; N] {
-    let control = broadcast(super::CONTROL);
+    let control = broadcast(CONTROL);
     let seeds = nodes.map(|node| _mm512_andnot_si512(control, node));
     let mut blocks: [[__m512i; 2]; N] =
         std::array::from_fn(|i| std::array::from_fn(|side| _mm512_xor_si512(seeds[i], keys[side][0])));

@@ -1,0 +1,98 @@
+//! The instruction sets that a CPU may have, and the choice of one.
+
+use super::Kernel;
+#[cfg(target_arch = "x86_64")]
+use super::avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+use super::avx512::Avx512;
+use super::portable::Portable;
+use crate::path::{self, Unavailable};
+
+/// A wish for an instruction set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Path {
+    /// The widest the CPU has.
+    Auto,
+    /// What the compiler makes of plain integers for the baseline of the architecture.
+    Portable,
+    /// AVX2.
+    Avx2,
+    /// AVX-512 with the F, BW, DQ and VL extensions.
+    Avx512,
+}
+
+impl Path {
+    /// Every wish, by the name it has on a command line.
+    pub const CHOICES: [(&'static str, Self); 4] =
+        [("auto", Self::Auto), ("portable", Self::Portable), ("avx2", Self::Avx2), ("avx512", Self::Avx512)];
+}
+
+/// An instruction set that this CPU has.
+#[derive(Debug, Clone, Copy)]
+pub enum Isa {
+    /// Plain integers.
+    Portable(Portable),
+    /// AVX2.
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    /// AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+}
+
+impl Isa {
+    /// The instruction set that `path` asks for.
+    ///
+    /// # Errors
+    ///
+    /// When the CPU does not have it.
+    pub fn select(path: Path) -> Result<Self, Unavailable> {
+        path::select(path, &Path::CHOICES, &Self::available(), Self::name)
+    }
+
+    /// Every instruction set that this CPU has, the narrowest first.
+    #[must_use]
+    pub fn available() -> Vec<Self> {
+        let mut all = vec![Self::Portable(Portable)];
+        #[cfg(target_arch = "x86_64")]
+        all.extend(Avx2::detect().map(Self::Avx2));
+        #[cfg(target_arch = "x86_64")]
+        all.extend(Avx512::detect().map(Self::Avx512));
+        all
+    }
+
+    /// Its name on a command line and in a result.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Portable(_) => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => "avx512",
+        }
+    }
+
+    /// The CPU features whose instructions are used, beyond the architecture's baseline.
+    #[must_use]
+    pub fn features(&self) -> &'static str {
+        match self {
+            Self::Portable(_) => "",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => "avx512f,avx512bw,avx512dq,avx512vl",
+        }
+    }
+
+    /// Runs `kernel` with these instructions.
+    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        match self {
+            Self::Portable(simd) => kernel.run(simd),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(simd) => simd.run(kernel),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(simd) => simd.run(kernel),
+        }
+    }
+}
