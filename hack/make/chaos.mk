@@ -19,7 +19,7 @@ attack: ## What a tenant's specs and a hostile image may try, one test for each 
 
 .PHONY: fuzz
 fuzz: ## Go fuzzing of specs, ledgers and reports, FUZZTIME each. What fails is kept in testdata/fuzz, and is a test from then on.
-	@for f in $(FUZZ); do (cd operator && go test ./$${f%%:*} -run '^$$' -fuzz "^$${f##*:}$$" -fuzztime $(FUZZTIME)) || exit 1; done
+	@for f in $(FUZZ); do (cd operator && go test ./$${f%%:*} -run '^$$' -fuzz "^$${f##*:}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x) || exit 1; done
 
 .PHONY: test-chaos
 test-chaos: ## The checks of the fault suite, on ledgers broken by hand.

@@ -60,6 +60,7 @@ type wave struct {
 type analysis struct {
 	Excluded []struct {
 		Attempt string `json:"attempt"`
+		Reason  string `json:"reason"`
 	} `json:"excluded"`
 	Trials struct{ Planned, Used, Failed, Invalid, Missing int } `json:"trials"`
 }
@@ -92,7 +93,9 @@ func Check(ledgers []Ledger, seen Seen) Findings {
 	return found
 }
 
-func isAttempt(key string) bool { return strings.HasPrefix(key, "attempts/") || strings.Contains(key, "/attempts/") }
+func isAttempt(key string) bool {
+	return strings.HasPrefix(key, "attempts/") || strings.Contains(key, "/attempts/")
+}
 
 func (l Ledger) attempts(found *Findings) []attempt {
 	var out []attempt
@@ -143,13 +146,15 @@ func (l Ledger) count(attempts []attempt, found *Findings) {
 		found.Stuck = append(found.Stuck, fmt.Sprintf("%s: its analysis cannot be read: %v", l.Run, err))
 		return
 	}
-	excluded := map[string]bool{}
+	excluded := map[string]string{}
 	for _, exclusion := range judged.Excluded {
-		excluded[exclusion.Attempt] = true
+		excluded[exclusion.Attempt] = exclusion.Reason
 	}
 	counted := map[string]int{}
 	for _, one := range attempts {
-		if one.Outcome != "NotStarted" && !excluded[one.ID] && planned[one.Trial] {
+		reason, out := excluded[one.ID]
+		// One that failed is in no figure, and counts as a trial that failed.
+		if failed := strings.HasPrefix(reason, one.Outcome+":"); one.Outcome != "NotStarted" && (!out || failed) && planned[one.Trial] {
 			counted[one.Trial]++
 		}
 	}

@@ -141,7 +141,10 @@ func TestWhatIsAllowedIsNoFinding(t *testing.T) {
 		},
 		"an analysis that was made again": func(first *Ledger, seen Seen) { seen.Add(first.Run+"/analysis/000/analysis.json", "again") },
 		"a trial that failed": func(first *Ledger, _ Seen) {
-			first.Objects["analysis/000/analysis.json"] = []byte(`{"trials": {"planned": 4, "used": 3, "failed": 1}}`)
+			const key = "attempts/w000-b0001/pod/w000-b0001-s00001.json"
+			first.Objects[key] = []byte(strings.Replace(string(first.Objects[key]), "Succeeded", "Failed", 1))
+			first.Objects["analysis/000/analysis.json"] = []byte(`{"trials": {"planned": 4, "used": 3, "failed": 1},
+				"excluded": [{"attempt": "pod/w000-b0001-s00001", "reason": "Failed: exit status 1"}]}`)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,14 +50,20 @@ var makes = []struct {
 	{Kind{Name: "store-full", Least: 5 * time.Second, Most: 15 * time.Second}, func(w *world, _ uint64) Fault { return &full{w: w} }},
 	{Kind{Name: "store-away", Least: 5 * time.Second, Most: 25 * time.Second}, func(w *world, draw uint64) Fault { return &away{w: w, draw: draw} }},
 	{Kind{Name: "api-server-frozen", Least: 5 * time.Second, Most: 15 * time.Second}, frozen(program("kube-apiserver"))},
-	{Kind{Name: "pod-deleted"}, func(w *world, draw uint64) Fault { return atOnce(func(ctx context.Context) error { return deletePod(ctx, w, draw) }) }},
-	{Kind{Name: "pod-evicted"}, func(w *world, draw uint64) Fault { return atOnce(func(ctx context.Context) error { return evictPod(ctx, w, draw) }) }},
+	{Kind{Name: "pod-deleted"}, func(w *world, draw uint64) Fault {
+		return atOnce(func(ctx context.Context) error { return deletePod(ctx, w, draw) })
+	}},
+	{Kind{Name: "pod-evicted"}, func(w *world, draw uint64) Fault {
+		return atOnce(func(ctx context.Context) error { return evictPod(ctx, w, draw) })
+	}},
 	{Kind{Name: "workflow-deleted"}, func(w *world, draw uint64) Fault {
 		return atOnce(func(ctx context.Context) error { return deleteWorkflow(ctx, w, draw) })
 	}},
 	{Kind{Name: "trial-out-of-memory", Least: 2 * time.Second, Most: 5 * time.Second}, func(w *world, draw uint64) Fault { return &outOfMemory{w: w, draw: draw} }},
 	{Kind{Name: "node-not-ready", Least: 55 * time.Second, Most: 80 * time.Second, Long: true}, frozen(program("kubelet"))},
-	{Kind{Name: "node-rebooted", Least: time.Second, Most: 5 * time.Second, Long: true}, killedAndStarted(everything)},
+	{Kind{Name: "node-rebooted", Least: time.Second, Most: 5 * time.Second, Long: true}, func(w *world, draw uint64) Fault {
+		return &reboot{killing{w, draw, everything, true}}
+	}},
 }
 
 // victim finds the processes of a fault.
@@ -77,22 +83,29 @@ func program(name string) victim {
 	return func(_ context.Context, w *world, _ uint64) ([]process, error) { return w.node.component(name) }
 }
 
+// inBlock is a container of a block that runs. It is waited for, as a pod outlives its containers for a moment.
 func inBlock(name string) victim {
-	return func(ctx context.Context, w *world, draw uint64) ([]process, error) {
-		pod, err := w.block(ctx, draw)
-		if err != nil {
-			return nil, err
-		}
-		return w.node.container(container(pod, name))
+	return func(ctx context.Context, w *world, draw uint64) (found []process, err error) {
+		err = wait(ctx, time.Minute, "the container "+name+" of a block runs", func(ctx context.Context) error {
+			pod, err := w.block(ctx, draw)
+			if err == nil {
+				found, err = w.node.container(container(pod, name))
+			}
+			return err
+		})
+		return found, err
 	}
 }
 
-func shim(ctx context.Context, w *world, draw uint64) ([]process, error) {
-	inside, err := inBlock("main")(ctx, w, draw)
-	if err != nil {
-		return nil, err
-	}
-	return w.node.shimOf(inside)
+func shim(ctx context.Context, w *world, draw uint64) (found []process, err error) {
+	err = wait(ctx, time.Minute, "the shim of a block runs", func(ctx context.Context) error {
+		inside, err := inBlock("main")(ctx, w, draw)
+		if err == nil {
+			found, err = w.node.shimOf(inside)
+		}
+		return err
+	})
+	return found, err
 }
 
 func everything(_ context.Context, w *world, _ uint64) ([]process, error) {
@@ -128,6 +141,17 @@ func (f *killing) Heal(ctx context.Context) error {
 		return nil
 	}
 	return f.w.repair(ctx)
+}
+
+// reboot ends all processes of the node.
+type reboot struct{ killing }
+
+func (f *reboot) Heal(ctx context.Context) error {
+	// A kubelet that was killed while it wrote this refuses to start, and says to remove it; what is tested here is not the kubelet.
+	if err := os.Remove(filepath.Join(f.w.node.state, "kubelet", "cpu_manager_state")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return f.killing.Heal(ctx)
 }
 
 // freezing stops processes, which stay where they are and answer nobody.
