@@ -65,7 +65,7 @@ var attacks = []attack{
 		refusedToleration(corev1.Toleration{Key: leaseTaint, Operator: corev1.TolerationOpExists}, leaseTaint)},
 	{"a toleration of everything", "Of nodes it changes the taint of a lease and nothing else", "the same",
 		refusedToleration(corev1.Toleration{Operator: corev1.TolerationOpExists}, "key")},
-	{"160,000 cells", "An experiment is counted before it is expanded", "operator/internal/experiment/limits.go and the rules of spec.sweep in the CRD", tooManyCells},
+	{"160,000 cells", "A run that asks for too much, or that nobody can read, is refused before it takes anything", "operator/internal/experiment/limits.go and the rules of spec.sweep in the CRD", tooManyCells},
 	{"a ConfigMap in the way of a run's plan", "The operator writes only where runs are, and reads nothing else but nodes",
 		"the check of owners in operator/internal/apply", configMapInTheWay},
 	{"a hijacked operator labels a node", "Of nodes it changes the taint of a lease and nothing else", "ValidatingAdmissionPolicy assay-operator-nodes", hijackedNode(
