@@ -118,8 +118,9 @@ func (l Ledger) attempts(found *Findings) []attempt {
 func (l Ledger) count(attempts []attempt, found *Findings) {
 	planned, last := map[string]bool{}, ""
 	for _, key := range slices.Sorted(maps.Keys(l.Objects)) {
-		number, isWave := strings.CutPrefix(key, "waves/")
-		if number, isWave = strings.CutSuffix(number, "/wave.json"); !isWave {
+		rest, below := strings.CutPrefix(key, "waves/")
+		number, isWave := strings.CutSuffix(rest, "/wave.json")
+		if !below || !isWave {
 			continue
 		}
 		last = number
