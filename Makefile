@@ -17,6 +17,7 @@ include hack/make/cluster.mk
 include hack/make/bench.mk
 include hack/make/examples.mk
 include hack/make/dashboards.mk
+include hack/make/chaos.mk
 
 .PHONY: help
 help: ## Show this help.

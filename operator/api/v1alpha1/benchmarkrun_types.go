@@ -355,6 +355,8 @@ type Placement struct {
 	// memory each block gets.
 	// +optional
 	// +kubebuilder:default="1Gi"
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Memory resource.Quantity `json:"memory,omitempty"`
 
 	// exclusive is what a block has to itself.
@@ -462,10 +464,14 @@ type SearchAxis struct {
 
 	// low is the lowest load tried, above zero.
 	// +required
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Low resource.Quantity `json:"low"`
 
 	// high is the highest load tried.
 	// +required
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	High resource.Quantity `json:"high"`
 
 	// resolution is the step between neighbouring loads, relative: "5%" tries low, low*1.05 and so on.
@@ -650,6 +656,9 @@ type Budget struct {
 	// reached from what was measured.
 	// +optional
 	// +kubebuilder:default="2h"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be a time such as 90s or 2h30m, not negative"
 	WallClock metav1.Duration `json:"wallClock,omitempty"`
 
 	// trials in all, warm-ups included.

@@ -40,10 +40,14 @@ type Parameter struct {
 
 	// minimum is the smallest value allowed, inclusive.
 	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Minimum *resource.Quantity `json:"minimum,omitempty"`
 
 	// maximum is the largest value allowed, inclusive.
 	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	Maximum *resource.Quantity `json:"maximum,omitempty"`
 
 	// enum lists the values allowed; empty allows any value of the type.
@@ -228,6 +232,9 @@ type BenchmarkTemplateSpec struct {
 	// trialTimeout is how long one trial may run before it is killed and recorded as TimedOut.
 	// +optional
 	// +kubebuilder:default="5m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be a time such as 90s or 2h30m, not negative"
 	TrialTimeout metav1.Duration `json:"trialTimeout,omitempty"`
 }
 

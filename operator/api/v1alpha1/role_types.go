@@ -24,6 +24,9 @@ type Readiness struct {
 	// timeout is how long that may take, from the role's launch, before the trial is Failed.
 	// +optional
 	// +kubebuilder:default="30s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be a time such as 90s or 2h30m, not negative"
 	Timeout metav1.Duration `json:"timeout,omitempty"`
 }
 
@@ -65,5 +68,8 @@ type Role struct {
 	// stopGracePeriod is how long the role may take to end after SIGTERM, once the trial is over, before it is killed.
 	// +optional
 	// +kubebuilder:default="5s"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="must be a time such as 90s or 2h30m, not negative"
 	StopGracePeriod metav1.Duration `json:"stopGracePeriod,omitempty"`
 }

@@ -1,0 +1,310 @@
+// Package fuzz holds the fuzz targets of what reads other people's input: specs, ledgers, and what reports show. Their corpora run as
+// plain tests with every go test; make fuzz looks for more.
+package fuzz
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/report/html"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+// mostPlanned keeps a plan small enough to make thousands of times.
+const mostPlanned = 20_000
+
+// specs is what an author writes.
+type specs struct {
+	Template assayv1alpha1.BenchmarkTemplateSpec `json:"template"`
+	Spec     assayv1alpha1.BenchmarkRunSpec      `json:"spec"`
+}
+
+func scan(t testing.TB) *experiment.Experiment {
+	t.Helper()
+	exp, err := simulate.Scan(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exp
+}
+
+func marshal(t testing.TB, value any) []byte {
+	t.Helper()
+	raw, err := json.Marshal(value)
+	if err != nil {
+		t.Fatalf("%T cannot be written: %v", value, err)
+	}
+	return raw
+}
+
+// Whatever an author writes is refused by field, or gives an experiment that can be written, read and planned.
+func FuzzSpec(f *testing.F) {
+	exp := scan(f)
+	f.Add(marshal(f, specs{exp.Template, exp.Spec}))
+	f.Add([]byte(`{"template": {"image": "a", "metrics": []}, "spec": {"arms": [{"name": "a", "baseline": true}]}}`))
+	f.Add([]byte(`{"template": {"parameters": [{"name": "a", "type": "Integer", "minimum": "1e400"}]}, "spec": {"sweep": {"axes": [{"name": "a", "values": ["1"]}]}}}`))
+	f.Add([]byte(`{"spec": {"search": {"axis": "a", "from": "1", "to": "1e9", "step": "1"}, "arms": [{}, {}]}}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var asked specs
+		if json.Unmarshal(raw, &asked) != nil {
+			return
+		}
+		exp, err := experiment.Freeze(record.Run{Namespace: "n", Name: "r", UID: "u"}, asked.Spec, asked.Template)
+		if err != nil {
+			var invalid *experiment.Invalid
+			if !errors.As(err, &invalid) || len(invalid.Problems) == 0 {
+				t.Fatalf("an error that names no field: %v", err)
+			}
+			for _, problem := range invalid.Problems {
+				if problem.Field == "" || problem.Message == "" {
+					t.Errorf("a problem without a field or a message: %+v", problem)
+				}
+			}
+			return
+		}
+		if digest, err := exp.ComputeDigest(); err != nil || digest != exp.Digest {
+			t.Errorf("digest %s, and again %s (%v)", exp.Digest, digest, err)
+		}
+		if experiment.TrialsPerBlock(&exp.Spec, exp.CellsPerBlock()) > mostPlanned {
+			return
+		}
+		wave, err := plan.BuildWave(exp, 0, 0, 1, []plan.Lane{{Node: "node", Token: 1}})
+		if err != nil {
+			return
+		}
+		if _, err := record.ParseWave(marshal(t, wave)); err != nil {
+			t.Errorf("the plan of an accepted experiment cannot be read: %v", err)
+		}
+	})
+}
+
+// objects is a ledger in memory.
+type objects map[string][]byte
+
+func (o objects) Get(_ context.Context, key string) ([]byte, error) {
+	if data, ok := o[key]; ok {
+		return data, nil
+	}
+	return nil, ledger.ErrNotFound
+}
+
+func (o objects) Create(_ context.Context, key string, data []byte) error {
+	o[key] = data
+	return nil
+}
+
+func (o objects) Replace(_ context.Context, key string, data []byte) error {
+	o[key] = data
+	return nil
+}
+
+func (o objects) List(_ context.Context, prefix string) ([]string, error) {
+	var keys []string
+	for key := range o {
+		if strings.HasPrefix(key, prefix) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+func (o objects) Check(context.Context) error { return nil }
+
+func (o objects) URL() string { return "memory:" }
+
+// handwritten is the smallest complete ledger, beside a plan and a lease for it that a simulated one has.
+func handwritten(t testing.TB) objects {
+	t.Helper()
+	folder := filepath.Join("..", "analysis", "testdata", "handwritten")
+	found := objects{}
+	for _, pattern := range []string{"experiment.json", "attempts/*/*/*.json"} {
+		paths, err := filepath.Glob(filepath.Join(folder, pattern))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("%s: %v %v", pattern, paths, err)
+		}
+		for _, path := range paths {
+			key, err := filepath.Rel(folder, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found[filepath.ToSlash(key)], err = os.ReadFile(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return found
+}
+
+// sealed gives an experiment the digest that belongs to it, and its attempts too: a ledger whose digest is wrong is refused, and
+// nothing behind that would be tried.
+func sealed(found objects) {
+	var exp experiment.Experiment
+	if json.Unmarshal(found["experiment.json"], &exp) != nil {
+		return
+	}
+	before := exp.Digest
+	digest, err := exp.ComputeDigest()
+	if err != nil || before == "" {
+		return
+	}
+	for key, data := range found {
+		found[key] = bytes.ReplaceAll(data, []byte(`"`+before+`"`), []byte(`"`+digest+`"`))
+	}
+}
+
+// Whatever a ledger holds is refused, named, or judged, and the judgement can be written and shown.
+func FuzzLedger(f *testing.F) {
+	base := handwritten(f)
+	keys := slices.Sorted(maps.Keys(base))
+	for i, key := range keys {
+		f.Add(uint8(i), base[key])
+	}
+	exp := scan(f)
+	wave, err := simulate.Wave(exp, 0, 0, 3)
+	if err != nil {
+		f.Fatal(err)
+	}
+	// Beside the objects that it replaces there are those that it adds.
+	added := []string{ledger.WaveKey(0), "leases/node-1.json", "leases/node-1.end.json", ledger.SealKey(0), "started/w000-b0000/laptop/w000-b0000-s00000.json"}
+	f.Add(uint8(len(keys)), marshal(f, wave))
+	f.Add(uint8(len(keys)+1), []byte(`{"run": {"namespace": "n", "name": "r", "uid": "u"}, "node": "node", "token": 1, "acquiredAt": "2026-01-01T00:00:00Z"}`))
+	f.Add(uint8(len(keys)+3), []byte(strings.Repeat("0", 64)+"  attempts/w000-b0000/laptop/w000-b0000-s00000.json\n"))
+	keys = append(keys, added...)
+	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
+		found := maps.Clone(base)
+		found[keys[int(which)%len(keys)]] = data
+		sealed(found)
+		ctx := t.Context()
+		exp, err := ledger.ReadExperiment(ctx, found)
+		if err != nil {
+			return
+		}
+		evidence, err := ledger.ReadEvidence(ctx, found, 0)
+		if err != nil {
+			return
+		}
+		judged := analysis.Analyze(exp, evidence, 0)
+		marshal(t, judged)
+		if _, err := html.Render(exp, judged, evidence); err != nil {
+			t.Errorf("no report: %v", err)
+		}
+		report.Markdown(exp, judged)
+		report.CSV(exp, judged)
+		if judged.Trials.Used+judged.Trials.Failed+judged.Trials.Invalid+judged.Trials.Missing+judged.Trials.Warmups != judged.Trials.Planned {
+			t.Errorf("%+v: every trial is one of them", judged.Trials)
+		}
+	})
+}
+
+// tags is what a browser takes for markup.
+var tags = regexp.MustCompile(`<[a-zA-Z/!?][^\s>]*`)
+
+// harmless keeps the size of a text, by which charts are laid out, and takes from it what markup is made of.
+var harmless = strings.NewReplacer("<", "x", ">", "x", "&", "x", `"`, "x", "'", "x")
+
+// withoutCode leaves out what Markdown shows as it is: from a run of backticks to the next one of the same length
+// (CommonMark 0.31, 6.1).
+func withoutCode(markdown string) string {
+	var out strings.Builder
+	for {
+		before, rest, found := strings.Cut(markdown, "`")
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		more := len(rest) - len(strings.TrimLeft(rest, "`"))
+		rest = rest[more:]
+		markdown = rest
+		for at := 0; ; {
+			next := strings.IndexByte(rest[at:], '`')
+			if next < 0 {
+				break
+			}
+			at += next
+			run := len(rest[at:]) - len(strings.TrimLeft(rest[at:], "`"))
+			at += run
+			if run == more+1 {
+				markdown = rest[at:]
+				break
+			}
+		}
+	}
+}
+
+// Names, values and messages reach a report as text: with any of them it has the tags that it has with a harmless one.
+func FuzzReport(f *testing.F) {
+	exp := scan(f)
+	wave, err := simulate.Wave(exp, 0, 0, 4)
+	if err != nil {
+		f.Fatal(err)
+	}
+	attempts := simulate.Machine{Seed: 7, Noise: simulate.Noise{Block: 0.03, Trial: 0.005}, Seconds: simulate.ScanSeconds}.Run(exp, wave)
+	last := &attempts[len(attempts)-1]
+	last.Outcome, last.Result, last.Message, last.StderrTail = record.Failed, nil, "spoken", "spoken"
+	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}
+	found := analysis.Analyze(exp, evidence, 0)
+	found.Warnings = append(found.Warnings, "spoken")
+	story := struct {
+		Exp      *experiment.Experiment
+		Found    *analysis.Analysis
+		Evidence record.Evidence
+	}{exp, found, evidence}
+	raw := marshal(f, story)
+	// What comes from outside, each everywhere that it is.
+	words := []string{"fused-m4r", "batchSize", "throughput", "queries/s", "gain-at-8", "assay.dev/pir-scan:0.1.0", "pir-batch-scan", "benchmarks", "spoken"}
+	for i := range words {
+		f.Add(uint8(i), `<script>alert("x")</script>`)
+		f.Add(uint8(i), `'"><img src=x onerror=alert(1)>`)
+		f.Add(uint8(i), "a|b\n# c\r\n[d](javascript:e) `f` <!-- g")
+	}
+	f.Fuzz(func(t *testing.T, which uint8, text string) {
+		show := func(text string) (string, string) {
+			quoted := bytes.Trim(marshal(t, text), `"`)
+			told := story
+			told.Exp, told.Found = nil, nil
+			word := words[int(which)%len(words)]
+			if json.Unmarshal(bytes.ReplaceAll(raw, []byte(word), quoted), &told) != nil {
+				t.Skip("the word cannot stand here")
+			}
+			page, err := html.Render(told.Exp, told.Found, told.Evidence)
+			if err != nil {
+				t.Fatalf("no report: %v", err)
+			}
+			return string(page), withoutCode(string(report.Markdown(told.Exp, told.Found)))
+		}
+		plainPage, plainText := show(harmless.Replace(text))
+		page, markdown := show(text)
+		if want, got := tags.FindAllString(plainPage, -1), tags.FindAllString(page, -1); !slices.Equal(want, got) {
+			t.Errorf("%q for %q: %d tags, want %d: %q", text, words[int(which)%len(words)], len(got), len(want), difference(want, got))
+		}
+		if want, got := tags.FindAllString(plainText, -1), tags.FindAllString(markdown, -1); !slices.Equal(want, got) {
+			t.Errorf("%q for %q in Markdown: %q", text, words[int(which)%len(words)], difference(want, got))
+		}
+	})
+}
+
+func difference(want, got []string) string {
+	for i := range got {
+		if i >= len(want) || got[i] != want[i] {
+			return got[i]
+		}
+	}
+	return "less"
+}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Ledger is all that is left of a run: its objects by key, relative to the run's prefix.
+type Ledger struct {
+	// Run is the prefix, which holds namespace, name and uid.
+	Run     string
+	Objects map[string][]byte
+	// Ended is what the run itself says of its end. It is looked at only where the ledger holds no analysis of the newest wave:
+	// a run that failed says why in its conditions.
+	Ended string
+}
+
+// Seen are the versions of every object that anybody saw, by its whole key.
+type Seen map[string]map[string]bool
+
+// Add remembers one sight of an object.
+func (s Seen) Add(key, version string) {
+	if s[key] == nil {
+		s[key] = map[string]bool{}
+	}
+	s[key][version] = true
+}
+
+// Findings are what went wrong, one line each, by figure.
+type Findings struct {
+	Lost, Doubled, Overlaps, Stuck, Overwritten []string
+	// Trials is how many were looked at, Runs how many, Blocks how many executions of blocks, Objects how many attempts.
+	Trials, Runs, Blocks, Objects int
+}
+
+// attempt is what the checks need of one. The checks read the documented format and share no code with what wrote it.
+type attempt struct {
+	ID    string `json:"id"`
+	Trial string `json:"trial"`
+	Block string `json:"block"`
+	Lease *struct {
+		Node string `json:"node"`
+	} `json:"lease"`
+	StartedAt       time.Time `json:"startedAt"`
+	DurationSeconds float64   `json:"durationSeconds"`
+	Outcome         string    `json:"outcome"`
+}
+
+type wave struct {
+	Blocks []struct {
+		ID    string `json:"id"`
+		Order []int  `json:"order"`
+	} `json:"blocks"`
+}
+
+type analysis struct {
+	Excluded []struct {
+		Attempt string `json:"attempt"`
+		Reason  string `json:"reason"`
+	} `json:"excluded"`
+	Trials struct{ Planned, Used, Failed, Invalid, Missing int } `json:"trials"`
+}
+
+// Check judges runs by what they left, whatever happened to them.
+func Check(ledgers []Ledger, seen Seen) Findings {
+	var found Findings
+	var spans []span
+	final := Seen{}
+	for _, ledger := range ledgers {
+		found.Runs++
+		attempts := ledger.attempts(&found)
+		ledger.count(attempts, &found)
+		spans = append(spans, spansOf(ledger.Run, attempts)...)
+		for key := range ledger.Objects {
+			final.Add(ledger.Run+"/"+key, "")
+		}
+	}
+	found.Blocks = len(spans)
+	found.Overlaps = overlaps(spans)
+	for _, key := range slices.Sorted(maps.Keys(seen)) {
+		switch {
+		case !isAttempt(key):
+		case len(seen[key]) > 1:
+			found.Overwritten = append(found.Overwritten, fmt.Sprintf("%s was seen with %d contents", key, len(seen[key])))
+		case final[key] == nil:
+			found.Overwritten = append(found.Overwritten, key+" was seen and is gone")
+		}
+	}
+	return found
+}
+
+func isAttempt(key string) bool {
+	return strings.HasPrefix(key, "attempts/") || strings.Contains(key, "/attempts/")
+}
+
+func (l Ledger) attempts(found *Findings) []attempt {
+	var out []attempt
+	for _, key := range slices.Sorted(maps.Keys(l.Objects)) {
+		if !isAttempt(key) {
+			continue
+		}
+		found.Objects++
+		var read attempt
+		if err := json.Unmarshal(l.Objects[key], &read); err != nil || read.Trial == "" {
+			found.Lost = append(found.Lost, fmt.Sprintf("%s/%s cannot be read: %v", l.Run, key, err))
+			continue
+		}
+		out = append(out, read)
+	}
+	return out
+}
+
+// count finds the run's end, and of a run that reached a verdict what became of every trial that was planned.
+func (l Ledger) count(attempts []attempt, found *Findings) {
+	planned, last := map[string]bool{}, ""
+	for _, key := range slices.Sorted(maps.Keys(l.Objects)) {
+		rest, below := strings.CutPrefix(key, "waves/")
+		number, isWave := strings.CutSuffix(rest, "/wave.json")
+		if !below || !isWave {
+			continue
+		}
+		last = number
+		var read wave
+		if err := json.Unmarshal(l.Objects[key], &read); err != nil {
+			found.Lost = append(found.Lost, fmt.Sprintf("%s/%s cannot be read: %v", l.Run, key, err))
+			continue
+		}
+		for _, block := range read.Blocks {
+			for slot := range block.Order {
+				planned[fmt.Sprintf("%s-s%05d", block.ID, slot)] = true
+			}
+		}
+	}
+	raw, analysed := l.Objects["analysis/"+last+"/analysis.json"]
+	if last == "" || !analysed {
+		if l.Ended == "" {
+			found.Stuck = append(found.Stuck, l.Run+" has no analysis of its newest wave and does not say why")
+		}
+		return
+	}
+	var judged analysis
+	if err := json.Unmarshal(raw, &judged); err != nil {
+		found.Stuck = append(found.Stuck, fmt.Sprintf("%s: its analysis cannot be read: %v", l.Run, err))
+		return
+	}
+	excluded := map[string]string{}
+	for _, exclusion := range judged.Excluded {
+		excluded[exclusion.Attempt] = exclusion.Reason
+	}
+	counted := map[string]int{}
+	for _, one := range attempts {
+		reason, out := excluded[one.ID]
+		// One that failed is in no figure, and counts as a trial that failed.
+		if failed := strings.HasPrefix(reason, one.Outcome+":"); one.Outcome != "NotStarted" && (!out || failed) && planned[one.Trial] {
+			counted[one.Trial]++
+		}
+	}
+	found.Trials += len(planned)
+	for _, trial := range slices.Sorted(maps.Keys(planned)) {
+		switch counts := counted[trial]; {
+		case counts == 0:
+			found.Lost = append(found.Lost, fmt.Sprintf("%s: no attempt of trial %s counts", l.Run, trial))
+		case counts > 1:
+			found.Doubled = append(found.Doubled, fmt.Sprintf("%s: %d attempts of trial %s count", l.Run, counts, trial))
+		}
+	}
+	trials := judged.Trials
+	sum := trials.Used + trials.Failed + trials.Invalid + trials.Missing
+	if short := trials.Planned - sum; short > 0 {
+		found.Lost = append(found.Lost, fmt.Sprintf("%s: its analysis accounts for %d of %d trials", l.Run, sum, trials.Planned))
+	} else if short < 0 {
+		found.Doubled = append(found.Doubled, fmt.Sprintf("%s: its analysis accounts for %d trials, and %d were planned", l.Run, sum, trials.Planned))
+	}
+}
+
+// span is when a run's execution of a block measured on a node.
+type span struct {
+	run, block, node string
+	from, to         time.Time
+}
+
+// spansOf are the executions of blocks, by the attempts that ran something on a node that the run had alone.
+func spansOf(run string, attempts []attempt) []span {
+	found := map[string]*span{}
+	for _, one := range attempts {
+		if one.Lease == nil || one.Outcome == "NotStarted" {
+			continue
+		}
+		executor := strings.TrimSuffix(one.ID, "/"+one.Trial)
+		to := one.StartedAt.Add(time.Duration(one.DurationSeconds * float64(time.Second)))
+		key := one.Block + " " + executor + " " + one.Lease.Node
+		known := found[key]
+		if known == nil {
+			found[key] = &span{run, one.Block + "/" + executor, one.Lease.Node, one.StartedAt, to}
+			continue
+		}
+		if one.StartedAt.Before(known.from) {
+			known.from = one.StartedAt
+		}
+		if to.After(known.to) {
+			known.to = to
+		}
+	}
+	var out []span
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, *found[key])
+	}
+	return out
+}
+
+// overlaps are the pairs of blocks that measured on one node at one time, of two runs or of one.
+func overlaps(spans []span) []string {
+	var out []string
+	for i, a := range spans {
+		for _, b := range spans[i+1:] {
+			if a.node == b.node && a.from.Before(b.to) && b.from.Before(a.to) {
+				out = append(out, fmt.Sprintf("%s of %s and %s of %s were both on %s at %s", a.block, a.run, b.block, b.run, a.node, latest(a.from, b.from)))
+			}
+		}
+	}
+	return out
+}
+
+func latest(a, b time.Time) string {
+	if a.Before(b) {
+		a = b
+	}
+	return a.Format(time.RFC3339Nano)
+}
+
+// Figure is a line of what the suite prints.
+type Figure struct {
+	Figure  string  `json:"figure"`
+	Value   float64 `json:"value"`
+	Unit    string  `json:"unit"`
+	Low     float64 `json:"low"`
+	High    float64 `json:"high"`
+	Samples int     `json:"samples"`
+}
+
+// Figures of the findings. They are counts, and so are their own intervals.
+func (f Findings) Figures(faults int) []Figure {
+	count := func(name string, value, samples int) Figure {
+		return Figure{name, float64(value), "1", float64(value), float64(value), samples}
+	}
+	return []Figure{
+		count("chaos.faults", faults, faults),
+		count("chaos.lost", len(f.Lost), f.Trials),
+		count("chaos.doubled", len(f.Doubled), f.Trials),
+		count("chaos.overlaps", len(f.Overlaps), f.Blocks),
+		count("chaos.stuck", len(f.Stuck), f.Runs),
+		count("chaos.overwritten", len(f.Overwritten), f.Objects),
+	}
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+const uid = "/00000000-0000-0000-0000-000000000001"
+
+// sound is what two runs leave that took turns on a node, and everything that was seen of it meanwhile.
+func sound() ([]Ledger, Seen) {
+	began := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	var ledgers []Ledger
+	seen := Seen{}
+	for r, name := range []string{"first", "second"} {
+		ledger := Ledger{Run: "runs/default/" + name + uid, Objects: map[string][]byte{
+			"experiment.json":            []byte(`{}`),
+			"waves/000/wave.json":        []byte(`{"blocks": [{"id": "w000-b0000", "order": [0, 1]}, {"id": "w000-b0001", "order": [1, 0]}]}`),
+			"analysis/000/analysis.json": []byte(`{"trials": {"planned": 4, "used": 4}}`),
+		}}
+		for b := range 2 {
+			for s := range 2 {
+				at := began.Add(time.Duration(r)*time.Minute + time.Duration(b)*10*time.Second + time.Duration(s)*3*time.Second)
+				key, object := attemptOf(b, s, "pod", at)
+				ledger.Objects[key] = object
+			}
+		}
+		for key, object := range ledger.Objects {
+			seen.Add(ledger.Run+"/"+key, string(object))
+		}
+		ledgers = append(ledgers, ledger)
+	}
+	return ledgers, seen
+}
+
+func attemptOf(block, slot int, executor string, at time.Time) (key string, object []byte) {
+	id := fmt.Sprintf("w000-b%04d", block)
+	trial := fmt.Sprintf("%s-s%05d", id, slot)
+	return "attempts/" + id + "/" + executor + "/" + trial + ".json", fmt.Appendf(nil,
+		`{"id": "%s/%s", "trial": "%s", "block": "%s", "lease": {"node": "node", "token": 1}, "startedAt": "%s", "durationSeconds": 2, "outcome": "Succeeded"}`,
+		executor, trial, trial, id, at.Format(time.RFC3339Nano))
+}
+
+func TestSoundLedgersHaveNoFinding(t *testing.T) {
+	found := Check(sound())
+	for _, figure := range found.Figures(5) {
+		if want := map[bool]float64{true: 5}[figure.Figure == "chaos.faults"]; figure.Value != want {
+			t.Errorf("%s is %g: %+v", figure.Figure, figure.Value, found)
+		}
+		if figure.Samples == 0 {
+			t.Errorf("%s rests on nothing", figure.Figure)
+		}
+	}
+	if found.Trials != 8 || found.Runs != 2 || found.Blocks != 4 || found.Objects != 8 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// Every break is what one fault of the platform would leave, and moves one figure.
+func TestBrokenLedgersAreNamed(t *testing.T) {
+	const last = "attempts/w000-b0001/pod/w000-b0001-s00001.json"
+	cases := map[string]struct {
+		spoil  func(first *Ledger, seen Seen)
+		figure string
+		says   string
+	}{
+		"an attempt that never came": {func(first *Ledger, seen Seen) {
+			delete(first.Objects, last)
+			delete(seen, first.Run+"/"+last)
+		}, "chaos.lost", "no attempt of trial w000-b0001-s00001"},
+		"an attempt that only says that it did not start": {func(first *Ledger, _ Seen) {
+			first.Objects[last] = []byte(strings.Replace(string(first.Objects[last]), "Succeeded", "NotStarted", 1))
+		}, "chaos.lost", "no attempt of trial w000-b0001-s00001"},
+		"an attempt that was left out and not made up for": {func(first *Ledger, _ Seen) {
+			first.Objects["analysis/000/analysis.json"] = []byte(`{"trials": {"planned": 4, "used": 3, "missing": 1}, "excluded": [{"attempt": "pod/w000-b0001-s00001"}]}`)
+		}, "chaos.lost", "no attempt of trial w000-b0001-s00001"},
+		"an attempt that was cut short": {func(first *Ledger, _ Seen) {
+			first.Objects["attempts/w000-b0001/pod/x.json"] = first.Objects[last][:20]
+		}, "chaos.lost", "cannot be read"},
+		"an analysis that accounts for too few": {func(first *Ledger, _ Seen) {
+			first.Objects["analysis/000/analysis.json"] = []byte(`{"trials": {"planned": 4, "used": 3}}`)
+		}, "chaos.lost", "accounts for 3 of 4"},
+		"an analysis that accounts for too many": {func(first *Ledger, _ Seen) {
+			first.Objects["analysis/000/analysis.json"] = []byte(`{"trials": {"planned": 4, "used": 5}}`)
+		}, "chaos.doubled", "accounts for 5 trials"},
+		"two executions of a trial that both count": {func(first *Ledger, _ Seen) {
+			key, object := attemptOf(1, 1, "pod-again", time.Date(2026, 1, 1, 12, 0, 20, 0, time.UTC))
+			first.Objects[key] = object
+		}, "chaos.doubled", "2 attempts of trial w000-b0001-s00001"},
+		"two runs on a node at once": {func(first *Ledger, _ Seen) {
+			key, object := attemptOf(1, 1, "pod", time.Date(2026, 1, 1, 12, 1, 1, 0, time.UTC))
+			first.Objects[key] = object
+		}, "chaos.overlaps", "w000-b0001/pod of runs/default/first" + uid + " and w000-b0000/pod of runs/default/second"},
+		"a run that neither ended nor says why": {func(first *Ledger, _ Seen) {
+			delete(first.Objects, "analysis/000/analysis.json")
+		}, "chaos.stuck", "no analysis of its newest wave"},
+		"a run that was judged and went on": {func(first *Ledger, _ Seen) {
+			first.Objects["waves/001/wave.json"] = []byte(`{"blocks": []}`)
+		}, "chaos.stuck", "no analysis of its newest wave"},
+		"an attempt with two contents": {func(first *Ledger, seen Seen) {
+			seen.Add(first.Run+"/"+last, "another")
+		}, "chaos.overwritten", "was seen with 2 contents"},
+		"an attempt that was there and is gone": {func(first *Ledger, seen Seen) {
+			seen.Add(first.Run+"/attempts/w000-b0001/lost-pod/w000-b0001-s00001.json", "x")
+		}, "chaos.overwritten", "is gone"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ledgers, seen := sound()
+			tc.spoil(&ledgers[0], seen)
+			found := Check(ledgers, seen)
+			said := map[string][]string{
+				"chaos.lost": found.Lost, "chaos.doubled": found.Doubled, "chaos.overlaps": found.Overlaps,
+				"chaos.stuck": found.Stuck, "chaos.overwritten": found.Overwritten,
+			}
+			for _, figure := range found.Figures(0) {
+				want := map[bool]float64{true: 1}[figure.Figure == tc.figure]
+				if figure.Value != want {
+					t.Errorf("%s is %g, want %g: %v", figure.Figure, figure.Value, want, said[figure.Figure])
+				}
+			}
+			if !strings.Contains(strings.Join(said[tc.figure], "\n"), tc.says) {
+				t.Errorf("%s says %q, want %q", tc.figure, said[tc.figure], tc.says)
+			}
+		})
+	}
+}
+
+func TestWhatIsAllowedIsNoFinding(t *testing.T) {
+	for name, change := range map[string]func(first *Ledger, seen Seen){
+		"a run that failed and says why": func(first *Ledger, _ Seen) {
+			delete(first.Objects, "analysis/000/analysis.json")
+			first.Ended = "Failed: WorkflowFailed"
+		},
+		"an execution that was superseded": func(first *Ledger, _ Seen) {
+			key, object := attemptOf(1, 1, "pod-killed", time.Date(2026, 1, 1, 12, 0, 5, 0, time.UTC))
+			first.Objects[key] = object
+			first.Objects["analysis/000/analysis.json"] = []byte(`{"trials": {"planned": 4, "used": 4}, "excluded": [{"attempt": "pod-killed/w000-b0001-s00001"}]}`)
+		},
+		"an analysis that was made again": func(first *Ledger, seen Seen) { seen.Add(first.Run+"/analysis/000/analysis.json", "again") },
+		"a trial that failed": func(first *Ledger, _ Seen) {
+			const key = "attempts/w000-b0001/pod/w000-b0001-s00001.json"
+			first.Objects[key] = []byte(strings.Replace(string(first.Objects[key]), "Succeeded", "Failed", 1))
+			first.Objects["analysis/000/analysis.json"] = []byte(`{"trials": {"planned": 4, "used": 3, "failed": 1},
+				"excluded": [{"attempt": "pod/w000-b0001-s00001", "reason": "Failed: exit status 1"}]}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ledgers, seen := sound()
+			change(&ledgers[0], seen)
+			for _, figure := range Check(ledgers, seen).Figures(0) {
+				if figure.Value != 0 {
+					t.Errorf("%s is %g", figure.Figure, figure.Value)
+				}
+			}
+		})
+	}
+}

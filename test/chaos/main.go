@@ -1,0 +1,328 @@
+// Command chaos hurts an embedded cluster with Assay on it in every way it knows, by a schedule that a seed makes, while small
+// runs measure. At the end it reads the ledgers, and nothing else, and prints how many trials were lost or counted twice, how
+// many blocks were on one node at once, how many runs hang, and how many attempts were written over.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/go-logr/logr"
+	"github.com/minio/minio-go/v7"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// atOnceRuns is how many runs there are at a time: one that measures and one that waits for its node.
+const atOnceRuns = 2
+
+func main() {
+	var (
+		seed     = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the schedule; the same seed gives the same faults")
+		faults   = flag.Int("faults", 200, "how many")
+		duration = flag.Duration("duration", time.Hour, "no fault begins later than this")
+		pause    = flag.Duration("pause", 5*time.Second, "between two faults, on average")
+		settle   = flag.Duration("settle", 8*time.Minute, "how long runs may take to end after the last fault")
+		short    = flag.Bool("short", false, "leave out the kinds that take minutes")
+		only     = flag.String("kinds", "", "names of kinds, joined by commas; default: all")
+		out      = flag.String("out", "", "folder for the ledgers and what was found")
+		list     = flag.Bool("list", false, "print the schedule and hurt nothing")
+	)
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	kinds, err := chosen(*only, *short)
+	if err == nil && *list {
+		err = json.NewEncoder(os.Stdout).Encode(Schedule(*seed, kinds, *faults, *pause))
+		kinds = nil
+	}
+	if err == nil && kinds != nil {
+		err = run(ctx, *seed, kinds, *faults, *duration, *pause, *settle, *out)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "chaos:", err)
+		os.Exit(1)
+	}
+}
+
+// chosen are the kinds asked for.
+func chosen(only string, short bool) ([]Kind, error) {
+	known := map[string]Kind{}
+	var kinds []Kind
+	for _, made := range makes {
+		known[made.Name] = made.Kind
+		if !short || !made.Long {
+			kinds = append(kinds, made.Kind)
+		}
+	}
+	if only == "" {
+		return kinds, nil
+	}
+	kinds = nil
+	for name := range strings.SplitSeq(only, ",") {
+		kind, ok := known[name]
+		if !ok {
+			return nil, fmt.Errorf("-kinds: %q is no kind of fault; there are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+		kinds = append(kinds, kind)
+	}
+	return kinds, nil
+}
+
+func connect() (*world, error) {
+	log.SetLogger(logr.Discard())
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), assayv1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	// A frozen API server answers nobody.
+	config.Timeout = 20 * time.Second
+	kube, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, err
+	}
+	w := &world{kube: kube, node: node{name: "assay-cluster", state: "/var/lib/assay-cluster", tool: "bin/cluster"}}
+	for variable, to := range map[string]*string{"ASSAY_CLUSTER_NAME": &w.node.name, "ASSAY_CLUSTER_STATE": &w.node.state, "ASSAY_CLUSTER_TOOL": &w.node.tool} {
+		if value := os.Getenv(variable); value != "" {
+			*to = value
+		}
+	}
+	return w, nil
+}
+
+func run(ctx context.Context, seed uint64, kinds []Kind, faults int, duration, pause, settle time.Duration, out string) error {
+	w, err := connect()
+	if err != nil {
+		return err
+	}
+	if err := w.boundStore(ctx); err != nil {
+		return err
+	}
+	store, err := openObjects(ctx, w)
+	if err != nil {
+		return err
+	}
+	if err := wait(ctx, 2*time.Minute, "the bucket exists", func(ctx context.Context) error {
+		if exists, err := store.client.BucketExists(ctx, bucket); err != nil || exists {
+			return err
+		}
+		return store.client.MakeBucket(ctx, bucket, minio.MakeBucketOptions{})
+	}); err != nil {
+		return err
+	}
+	prefix := "runs/" + namespace + "/" + runPrefix
+	say("seed %d: %d faults of %d kinds within %s", seed, faults, len(kinds), duration)
+
+	background, stop := context.WithCancel(ctx)
+	defer stop()
+	submitting, enough := context.WithCancel(background)
+	var workers sync.WaitGroup
+	seen, looks := Seen{}, 0
+	workers.Go(func() { submit(submitting, w) })
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
+		every(background, 2*time.Second, func(ctx context.Context) {
+			if store.look(ctx, prefix, seen) == nil {
+				looks++
+			}
+		})
+	})
+
+	injected := hurt(ctx, w, Schedule(seed, kinds, faults, pause), duration)
+	enough()
+	workers.Wait()
+	say("%d faults injected; the runs that are left may end", total(injected))
+	healed := errors.Join(w.repair(ctx), w.ready(ctx))
+	if err := wait(ctx, settle, "every run has ended", func(ctx context.Context) error { return allEnded(ctx, w) }); err != nil {
+		say("%v", err)
+	}
+	stop()
+	watcher.Wait()
+	found, err := judge(ctx, w, store, prefix, seen, out)
+	if err != nil {
+		return errors.Join(healed, err)
+	}
+	say("%d runs, %d trials, %d attempts, listed %d times; faults: %v", found.Runs, found.Trials, found.Objects, looks, injected)
+	var wrong []string
+	for _, lines := range [][]string{found.Lost, found.Doubled, found.Overlaps, found.Stuck, found.Overwritten} {
+		wrong = append(wrong, lines...)
+	}
+	for _, line := range wrong {
+		say("FOUND %s", line)
+	}
+	encoder := json.NewEncoder(os.Stdout)
+	for _, figure := range found.Figures(total(injected)) {
+		if err := encoder.Encode(figure); err != nil {
+			return err
+		}
+	}
+	if len(wrong) > 0 {
+		return errors.Join(healed, fmt.Errorf("%d findings; seed %d makes the same schedule again", len(wrong), seed))
+	}
+	if total(injected) == 0 || found.Trials == 0 {
+		return errors.Join(healed, fmt.Errorf("%d faults and %d trials show nothing", total(injected), found.Trials))
+	}
+	return healed
+}
+
+func total(injected map[string]int) (sum int) {
+	for _, count := range injected {
+		sum += count
+	}
+	return sum
+}
+
+// every does something again and again until it is told to stop.
+func every(ctx context.Context, interval time.Duration, do func(context.Context)) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+			do(limited)
+			cancel()
+		}
+	}
+}
+
+// submit keeps a bounded number of runs going.
+func submit(ctx context.Context, w *world) {
+	next := 0
+	every(ctx, time.Second, func(ctx context.Context) {
+		var runs assayv1alpha1.BenchmarkRunList
+		if w.kube.List(ctx, &runs, client.InNamespace(namespace)) != nil {
+			return
+		}
+		going := 0
+		for i := range runs.Items {
+			if strings.HasPrefix(runs.Items[i].Name, runPrefix) && ended(&runs.Items[i]) == "" {
+				going++
+			}
+		}
+		if going >= atOnceRuns {
+			return
+		}
+		// A frozen API server may have made it all the same.
+		if err := w.kube.Create(ctx, smallRun(fmt.Sprintf("%s%04d", runPrefix, next))); err == nil || apierrors.IsAlreadyExists(err) {
+			next++
+		}
+	})
+}
+
+// hurt injects what the schedule says, and counts what came about.
+func hurt(ctx context.Context, w *world, events []Event, duration time.Duration) map[string]int {
+	makeOf := map[string]func(*world, uint64) Fault{}
+	for _, made := range makes {
+		makeOf[made.Name] = made.make
+	}
+	injected, began := map[string]int{}, time.Now()
+	for _, event := range events {
+		pause(ctx, event.After)
+		if ctx.Err() != nil || time.Since(began) > duration {
+			break
+		}
+		fault := makeOf[event.Kind](w, event.Draw)
+		err := fault.Inject(ctx)
+		if err == nil {
+			injected[event.Kind]++
+			say("%s for %s", event.Kind, event.Hold.Round(time.Millisecond))
+			pause(ctx, event.Hold)
+		} else {
+			say("%s was not injected: %v", event.Kind, err)
+		}
+		// Not under ctx: what was stopped has to go on when the suite is stopped.
+		if err := fault.Heal(context.WithoutCancel(ctx)); err != nil {
+			say("%s is not healed: %v", event.Kind, err)
+		}
+	}
+	return injected
+}
+
+func pause(ctx context.Context, duration time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(duration):
+	}
+}
+
+func allEnded(ctx context.Context, w *world) error {
+	var runs assayv1alpha1.BenchmarkRunList
+	if err := w.kube.List(ctx, &runs, client.InNamespace(namespace)); err != nil {
+		return err
+	}
+	for i := range runs.Items {
+		if strings.HasPrefix(runs.Items[i].Name, runPrefix) && ended(&runs.Items[i]) == "" {
+			return fmt.Errorf("%s: %s", runs.Items[i].Name, runs.Items[i].Status.Progress)
+		}
+	}
+	return nil
+}
+
+// judge reads the ledgers and checks them.
+func judge(ctx context.Context, w *world, store *objects, prefix string, seen Seen, out string) (Findings, error) {
+	if err := store.look(ctx, prefix, seen); err != nil {
+		return Findings{}, err
+	}
+	byRun, err := store.ledgers(ctx, prefix)
+	if err != nil {
+		return Findings{}, err
+	}
+	var runs assayv1alpha1.BenchmarkRunList
+	if err := w.kube.List(ctx, &runs, client.InNamespace(namespace)); err != nil {
+		return Findings{}, err
+	}
+	for i := range runs.Items {
+		one := &runs.Items[i]
+		if !strings.HasPrefix(one.Name, runPrefix) {
+			continue
+		}
+		key := fmt.Sprintf("runs/%s/%s/%s", one.Namespace, one.Name, one.UID)
+		if byRun[key] == nil {
+			byRun[key] = &Ledger{Run: key, Objects: map[string][]byte{}}
+		}
+		byRun[key].Ended = ended(one)
+	}
+	var ledgers []Ledger
+	for _, key := range slices.Sorted(maps.Keys(byRun)) {
+		ledgers = append(ledgers, *byRun[key])
+		if out == "" {
+			continue
+		}
+		for name, object := range byRun[key].Objects {
+			path := filepath.Join(out, key, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				return Findings{}, err
+			}
+			if err := os.WriteFile(path, object, 0o644); err != nil {
+				return Findings{}, err
+			}
+		}
+	}
+	return Check(ledgers, seen), nil
+}
