@@ -452,7 +452,7 @@ type Environment struct {
 }
 
 // SearchAxis is the load that is searched.
-// +kubebuilder:validation:XValidation:rule="quantity(self.low).compareTo(quantity(self.high)) < 0",message="low must be below high"
+// +kubebuilder:validation:XValidation:rule="quantity(string(self.low)).compareTo(quantity(string(self.high))) < 0",message="low must be below high"
 type SearchAxis struct {
 	// axis is the numeric parameter searched. It is no sweep axis.
 	// +required
@@ -650,6 +650,7 @@ type Budget struct {
 	// reached from what was measured.
 	// +optional
 	// +kubebuilder:default="2h"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="a duration is a number with its unit, such as 90s, 5m or 1h30m"
 	WallClock metav1.Duration `json:"wallClock,omitempty"`
 
 	// trials in all, warm-ups included.

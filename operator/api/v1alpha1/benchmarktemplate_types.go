@@ -228,6 +228,7 @@ type BenchmarkTemplateSpec struct {
 	// trialTimeout is how long one trial may run before it is killed and recorded as TimedOut.
 	// +optional
 	// +kubebuilder:default="5m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="a duration is a number with its unit, such as 90s, 5m or 1h30m"
 	TrialTimeout metav1.Duration `json:"trialTimeout,omitempty"`
 }
 

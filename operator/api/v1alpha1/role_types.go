@@ -24,6 +24,7 @@ type Readiness struct {
 	// timeout is how long that may take, from the role's launch, before the trial is Failed.
 	// +optional
 	// +kubebuilder:default="30s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="a duration is a number with its unit, such as 90s, 5m or 1h30m"
 	Timeout metav1.Duration `json:"timeout,omitempty"`
 }
 
@@ -65,5 +66,6 @@ type Role struct {
 	// stopGracePeriod is how long the role may take to end after SIGTERM, once the trial is over, before it is killed.
 	// +optional
 	// +kubebuilder:default="5s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="a duration is a number with its unit, such as 90s, 5m or 1h30m"
 	StopGracePeriod metav1.Duration `json:"stopGracePeriod,omitempty"`
 }
