@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 
 	"go.yaml.in/yaml/v3"
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -91,6 +92,8 @@ func (r *reading) mapping(node *yaml.Node, schema *structural.Structural, path s
 	for _, value := range merged {
 		r.merge(value, schema, path, out)
 	}
+	// The API server takes a field without a value as one that is not there, and gives it its default.
+	maps.DeleteFunc(out, func(_ string, value any) bool { return value == nil })
 	return out
 }
 

@@ -156,7 +156,7 @@ func TestTextThatIsNotQuotedIsReadAsItIsWritten(t *testing.T) {
 
 // Elsewhere a word means what it means to kubectl.
 func TestWordsMeanWhatTheyMeanToKubectl(t *testing.T) {
-	document := strings.NewReplacer("baseline: true", "baseline: yes", "min: 4", "min: 4, max: 1e1", "blocks:", "seed: 9007199254740993, stop: ~, blocks:").Replace(fullRun)
+	document := strings.NewReplacer("baseline: true", "baseline: yes", "min: 4", "min: 4, max: 1e1", "  gates:", "  budget: {wallClock: ~}\n  gates:", "blocks:", "seed: 9007199254740993, stop: ~, blocks:").Replace(fullRun)
 	set, err := Read(write(t, document))
 	if err != nil {
 		t.Fatal(err)

@@ -33,9 +33,7 @@ func TestFilesAreTakenAndRefusedAsByTheAPIServer(t *testing.T) {
 	}
 	take := func(object client.Object) error {
 		object.SetNamespace(namespace.Name)
-		return admin.Create(t.Context(), object, &client.CreateOptions{
-			Raw: &metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: []string{metav1.DryRunAll}},
-		})
+		return admin.Create(t.Context(), object, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
 	}
 	samples := sampleDocuments(t)
 	file := filepath.Join(t.TempDir(), "file.yaml")
