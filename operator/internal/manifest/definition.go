@@ -42,8 +42,10 @@ type definition struct {
 }
 
 var (
-	textSchema     = structural.Structural{Generic: structural.Generic{Type: "string"}}
-	textsSchema    = structural.Structural{Generic: structural.Generic{Type: "object"}, AdditionalProperties: &structural.StructuralOrBool{Structural: &textSchema}}
+	textSchema  = structural.Structural{Generic: structural.Generic{Type: "string"}}
+	textsSchema = structural.Structural{
+		Generic: structural.Generic{Type: "object"}, AdditionalProperties: &structural.StructuralOrBool{Structural: &textSchema},
+	}
 	metadataSchema = structural.Structural{Generic: structural.Generic{Type: "object"}, Properties: map[string]structural.Structural{
 		"name": textSchema, "generateName": textSchema, "namespace": textSchema, "labels": textsSchema, "annotations": textsSchema,
 	}}
@@ -74,7 +76,8 @@ func define(file string) (*definition, error) {
 	}
 	served := slices.IndexFunc(custom.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
 	var written apiextensions.CustomResourceValidation
-	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(custom.Spec.Versions[served].Schema, &written, nil); err != nil {
+	convert := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation
+	if err := convert(custom.Spec.Versions[served].Schema, &written, nil); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	out := &definition{}
@@ -105,7 +108,8 @@ func (d *definition) check(object map[string]any) []Problem {
 	if err != nil {
 		return []Problem{metadataProblem(err)}
 	}
-	unknown = append(unknown, pruning.PruneWithOptions(object, d.schema, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})...)
+	track := structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+	unknown = append(unknown, pruning.PruneWithOptions(object, d.schema, true, track)...)
 	var out []Problem
 	for _, path := range unknown {
 		out = append(out, Problem{Field: path, Message: d.unknownField(path), key: true})
@@ -149,7 +153,10 @@ func hidesRules(err *field.Error) bool {
 func metadataProblem(err error) Problem {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return Problem{Field: strings.TrimSuffix("metadata."+wrong.Field, "."), Message: fmt.Sprintf("is a %s, and %s belongs here", wrong.Value, wanted(wrong.Type))}
+		return Problem{
+			Field:   strings.TrimSuffix("metadata."+wrong.Field, "."),
+			Message: fmt.Sprintf("is %s, and %s belongs here", called(wrong.Value), wanted(wrong.Type)),
+		}
 	}
 	return Problem{Field: "metadata", Message: err.Error()}
 }
@@ -170,7 +177,8 @@ func (d *definition) describe(err *field.Error) string {
 	switch err.Type {
 	case field.ErrorTypeNotSupported:
 		allowed := d.allowed(err.Field)
-		return fmt.Sprintf("%s is not allowed: one of %s%s", found(err.BadValue), strings.Join(allowed, ", "), meant(fmt.Sprint(err.BadValue), allowed))
+		hint := meant(fmt.Sprint(err.BadValue), allowed)
+		return fmt.Sprintf("%s is not allowed: one of %s%s", found(err.BadValue), strings.Join(allowed, ", "), hint)
 	case field.ErrorTypeRequired:
 		message := "is missing"
 		if allowed := d.allowed(err.Field); len(allowed) > 0 {

@@ -25,7 +25,8 @@ func (r *reading) add(node *yaml.Node, field, format string, args ...any) {
 	r.problems = append(r.problems, Problem{Line: node.Line, Column: node.Column, Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// value of a node. Where the schema has a string, an unquoted scalar is the text as it is written; elsewhere it is what kubectl makes of it.
+// value of a node. Where the schema has a string, an unquoted scalar is the text as it is written; elsewhere it is what kubectl makes
+// of it.
 func (r *reading) value(node *yaml.Node, schema *structural.Structural, path string) any {
 	if r.values++; r.values > maxValues {
 		if r.values == maxValues+1 {

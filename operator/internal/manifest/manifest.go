@@ -102,7 +102,8 @@ func (s *Set) addDocument(file string, root *yaml.Node) []Problem {
 		return []Problem{{Field: "apiVersion", Message: fmt.Sprintf("apiVersion is %q: only %s can be read", apiVersion, only)}}
 	}
 	if !slices.Contains(kinds, kind) {
-		return []Problem{{Field: "kind", Message: fmt.Sprintf("kind is %q: only %s can be read%s", kind, strings.Join(kinds, " and "), meant(kind, kinds))}}
+		message := fmt.Sprintf("kind is %q: only %s can be read%s", kind, strings.Join(kinds, " and "), meant(kind, kinds))
+		return []Problem{{Field: "kind", Message: message}}
 	}
 	definition := definitions[kind]()
 	reader := reading{within: map[*yaml.Node]bool{}}

@@ -77,7 +77,7 @@ func TestReadRefuses(t *testing.T) {
 		"a rule over several fields":                  {run("baseline: true", "baseline: false"), ":5:1: spec: exactly one arm must have baseline: true"},
 		"a rule over the object":                      {run("name: r", "name: "+strings.Repeat("r", 53)), "a run's name has at most 52 characters"},
 		"a name that no object can have":              {run("name: r", "name: r_r"), `:4:18: metadata.name: "r_r": a lowercase RFC 1123 subdomain`},
-		"labels that are a list":                      {run("name: r", "name: r, labels: [a]"), "metadata.labels: is a array, and a mapping belongs here"},
+		"labels that are a list":                      {run("name: r", "name: r, labels: [a]"), "metadata.labels: is a list, and a mapping belongs here"},
 		"a key that is written twice":                 {run("arms:", "parity: Run\n  parity: Run\n  arms:"), ":15:3: spec.parity: is written twice: line 14 has it too; keep one"},
 		"a parameter without a value":                 {run("n: n", "n:"), `spec.parameters.n: has no value: write one, or ""`},
 		"a duration without a unit":                   {run("design:", "budget: {wallClock: 60}\n  design:"), "spec.budget.wallClock: "},
