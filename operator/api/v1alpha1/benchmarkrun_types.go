@@ -454,7 +454,7 @@ type Environment struct {
 }
 
 // SearchAxis is the load that is searched.
-// +kubebuilder:validation:XValidation:rule="quantity(self.low).compareTo(quantity(self.high)) < 0",message="low must be below high"
+// +kubebuilder:validation:XValidation:rule="quantity(string(self.low)).compareTo(quantity(string(self.high))) < 0",message="low must be below high"
 type SearchAxis struct {
 	// axis is the numeric parameter searched. It is no sweep axis.
 	// +required

@@ -1,19 +1,20 @@
-// Package manifest reads the runs and templates a person wrote, as strictly as the API server would.
+// Package manifest reads the runs and templates a person wrote, and refuses what the API server would, with file, line and column.
 package manifest
 
 import (
-	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
@@ -37,8 +38,8 @@ func Read(paths ...string) (*Set, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := set.add(raw); err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
+			if err := set.add(file, raw); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -68,62 +69,74 @@ func expand(path string) ([]string, error) {
 	return files, err
 }
 
-func (s *Set) add(raw []byte) error {
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(raw)))
-	for number := 1; ; number++ {
-		document, err := documents.Read()
+func (s *Set) add(file string, raw []byte) error {
+	documents := yaml.NewDecoder(bytes.NewReader(raw))
+	for {
+		var document yaml.Node
+		err := documents.Decode(&document)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("document %d: %w", number, err)
+			return unreadable(file, raw, err)
 		}
-		if err := s.addDocument(document); err != nil {
-			return fmt.Errorf("document %d: %w", number, err)
+		root := document.Content[0]
+		if root.Tag == "!!null" {
+			continue // Only comments.
+		}
+		if problems := s.addDocument(file, root); len(problems) > 0 {
+			return located(file, root, problems)
 		}
 	}
 }
 
-func (s *Set) addDocument(document []byte) error {
-	var kind struct {
-		APIVersion string `json:"apiVersion"`
-		Kind       string `json:"kind"`
+// kinds are those that can be read.
+var kinds = slices.Sorted(maps.Keys(definitions))
+
+func (s *Set) addDocument(file string, root *yaml.Node) []Problem {
+	if root.Kind != yaml.MappingNode {
+		return []Problem{{Message: "the document is no mapping: it begins with apiVersion and kind"}}
 	}
-	if err := yaml.Unmarshal(document, &kind); err != nil {
-		return err
+	apiVersion, kind := scalarAt(root, "apiVersion"), scalarAt(root, "kind")
+	if only := assayv1alpha1.GroupVersion.String(); apiVersion != only {
+		return []Problem{{Field: "apiVersion", Message: fmt.Sprintf("apiVersion is %q: only %s can be read", apiVersion, only)}}
 	}
-	if kind.Kind == "" && len(bytes.TrimSpace(stripComments(document))) == 0 {
-		return nil
+	if !slices.Contains(kinds, kind) {
+		message := fmt.Sprintf("kind is %q: only %s can be read%s", kind, strings.Join(kinds, " and "), meant(kind, kinds))
+		return []Problem{{Field: "kind", Message: message}}
 	}
-	if kind.APIVersion != assayv1alpha1.GroupVersion.String() {
-		return fmt.Errorf("apiVersion is %q: only %s can be read", kind.APIVersion, assayv1alpha1.GroupVersion)
+	definition := definitions[kind]()
+	reader := reading{within: map[*yaml.Node]bool{}}
+	object, _ := reader.value(root, definition.read, "").(map[string]any)
+	if len(reader.problems) > 0 {
+		return reader.problems
 	}
-	switch kind.Kind {
+	written, err := json.Marshal(object)
+	if err != nil {
+		return []Problem{{Message: err.Error()}}
+	}
+	if problems := definition.check(object); len(problems) > 0 {
+		return problems
+	}
+	switch kind {
 	case "BenchmarkRun":
 		var run assayv1alpha1.BenchmarkRun
-		if err := decode(document, &run); err != nil {
-			return fmt.Errorf("BenchmarkRun: %w", err)
+		if err := decode(written, &run); err != nil {
+			return []Problem{{Message: err.Error()}}
 		}
 		s.Runs = append(s.Runs, run)
 	case "BenchmarkTemplate":
 		var template assayv1alpha1.BenchmarkTemplate
-		if err := decode(document, &template); err != nil {
-			return fmt.Errorf("BenchmarkTemplate: %w", err)
+		if err := decode(written, &template); err != nil {
+			return []Problem{{Message: err.Error()}}
 		}
 		s.Templates = append(s.Templates, template)
-	default:
-		return fmt.Errorf("kind is %q: only BenchmarkRun and BenchmarkTemplate can be read", kind.Kind)
 	}
 	return nil
 }
 
-// decode refuses what the API server refuses: unknown fields, and numbers where a string belongs, which a plain YAML
-// decoder would turn into one.
-func decode(document []byte, into any) error {
-	raw, err := yaml.YAMLToJSONStrict(document)
-	if err != nil {
-		return err
-	}
+// decode takes what the API server takes. The API server would not refuse what fails here: see TestFilesAreTakenAndRefusedAsByTheAPIServer.
+func decode(raw []byte, into any) error {
 	unknown, err := kjson.UnmarshalStrict(raw, into)
 	return errors.Join(append(unknown, err)...)
 }
@@ -146,15 +159,4 @@ func (s *Set) Template(run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.Benchmar
 		known = append(known, s.Templates[i].Name)
 	}
 	return nil, fmt.Errorf("BenchmarkRun %s: spec.templateRef.name: no BenchmarkTemplate %q among those read (%v): name its file with --templates", run.Name, run.Spec.TemplateRef.Name, known)
-}
-
-func stripComments(document []byte) []byte {
-	var out []byte
-	for line := range bytes.Lines(document) {
-		trimmed := bytes.TrimSpace(line)
-		if !bytes.HasPrefix(trimmed, []byte("#")) && !bytes.Equal(trimmed, []byte("---")) {
-			out = append(out, line...)
-		}
-	}
-	return out
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -47,23 +50,131 @@ func TestReadTakesSeveralDocumentsAndSkipsEmptyOnes(t *testing.T) {
 	}
 }
 
+// Every mistake is told with file, line and column, what is allowed and what was probably meant.
 func TestReadRefuses(t *testing.T) {
+	run := func(old, replacement string) string { return strings.Replace(fullRun, old, replacement, 1) }
+	template := func(old, replacement string) string { return strings.Replace(fullTemplate, old, replacement, 1) }
 	cases := map[string]struct{ document, says string }{
-		"a field that does not exist":      {strings.Replace(runDocument, "arms:", "arm:", 1), `unknown field "spec.arm"`},
-		"another API version":              {strings.Replace(runDocument, "v1alpha1", "v1", 1), "only assay.dev/v1alpha1 can be read"},
-		"another kind":                     {strings.Replace(runDocument, "BenchmarkRun", "Pod", 1), `kind is "Pod"`},
-		"a value that is no string":        {strings.Replace(runDocument, "arms: [{name: a}]", "arms: [{name: a}], parameters: {rows: 5}", 1), "cannot unmarshal number"},
-		"something that is no YAML":        {"{", "document 1"},
-		"a document that is not a mapping": {"- 1\n- 2\n", "document 1"},
+		"a field that does not exist":                 {run("arms:", "arm:"), ":14:3: spec.arm: there is no such field: one of arms, budget,"},
+		"a field that is misspelt in a list":          {run("baseline", "basline"), ":15:15: spec.arms[0].basline: there is no such field: one of baseline, builds, image, name, parameters; did you mean baseline?"},
+		"a field of the metadata that does not exist": {run("name: r", "name: r, lables: {}"), ":4:21: metadata.lables: there is no such field"},
+		"a field in the status that does not exist":   {fullRun + "status: {phrase: Running}\n", ":20:10: status.phrase: there is no such field"},
+		"another API version":                         {run("v1alpha1", "v1"), `:2:13: apiVersion: apiVersion is "assay.dev/v1": only assay.dev/v1alpha1 can be read`},
+		"another kind":                                {run("BenchmarkRun", "BenchmarkRn"), `:3:7: kind: kind is "BenchmarkRn": only BenchmarkRun and BenchmarkTemplate can be read; did you mean BenchmarkRun?`},
+		"something that is no YAML":                   {"{", ":1:1: this is no YAML: did not find"},
+		"a document that is not a mapping":            {"- 1\n- 2\n", ":1:1: the document is no mapping"},
+		"a second document, counted in the file":      {fullRun + "---\nkind: Pod\n", `:21:1: apiVersion: apiVersion is ""`},
+		"an operator that is misspelt":                {run("RatioAtLeast", "RatioAtLest"), `:19:30: spec.gates[0].op: "RatioAtLest" is not allowed: one of RatioAtLeast, RatioAtMost, AtLeast, AtMost, ParityEqual, Completes; did you mean RatioAtLeast?`},
+		"a format that is misspelt":                   {template("Hyperfine", "Hyperfin"), `spec.output.format: "Hyperfin" is not allowed: one of AssayResult, GoBench, Criterion, GoogleBenchmark, Hyperfine, PytestBenchmark, K6, CSV, None; did you mean Hyperfine?`},
+		"half a word":                                 {template("LowerIsBetter", "lower"), `spec.metrics[0].direction: "lower" is not allowed: one of HigherIsBetter, LowerIsBetter; did you mean LowerIsBetter?`},
+		"a word that resembles none":                  {template("LowerIsBetter", "best"), "one of HigherIsBetter, LowerIsBetter\n"},
+		"a field that is missing":                     {run("op: RatioAtLeast, ", ""), ":19:5: spec.gates[0].op: is missing: one of RatioAtLeast, "},
+		"text where a number belongs":                 {run("min: 4", `min: "4"`), ":17:26: spec.design.blocks.min: is a string, and an integer belongs here"},
+		"a list where a mapping belongs":              {run("{blocks: {min: 4}}", "[]"), "spec.design: is a list, and a mapping belongs here"},
+		"a number out of bounds":                      {run("min: 4", "min: -4"), ":17:26: spec.design.blocks.min: -4: should be greater than or equal to 2"},
+		"a text that fits no pattern":                 {run("name: a,", "name: A_,"), `spec.arms[0].name: "A_": should match '^[a-z0-9]`},
+		"a name that is here twice":                   {run("name: b", "name: a"), `:16:5: spec.arms[1]: {"name":"a"} is here twice: remove one, or rename it`},
+		"a rule over several fields":                  {run("baseline: true", "baseline: false"), ":5:1: spec: exactly one arm must have baseline: true"},
+		"a rule over the object":                      {run("name: r", "name: "+strings.Repeat("r", 53)), "a run's name has at most 52 characters"},
+		"a name that no object can have":              {run("name: r", "name: r_r"), `:4:18: metadata.name: "r_r": a lowercase RFC 1123 subdomain`},
+		"labels that are a list":                      {run("name: r", "name: r, labels: [a]"), "metadata.labels: is a list, and a mapping belongs here"},
+		"a key that is written twice":                 {run("arms:", "parity: Run\n  parity: Run\n  arms:"), ":15:3: spec.parity: is written twice: line 14 has it too; keep one"},
+		"a parameter without a value":                 {run("n: n", "n:"), `spec.parameters.n: has no value: write one, or ""`},
+		"a duration without a unit":                   {run("design:", "budget: {wallClock: 60}\n  design:"), "spec.budget.wallClock: "},
+		"a document that holds itself":                {run("parameters:", "sweep: &a {include: [*a]}\n  parameters:"), "anchor a holds itself"},
+		"a document that grows without end": {run("parameters:", "sweep:\n    a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n    b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\n    c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\n"+
+			"    d: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\n    e: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]\n    f: [*e, *e, *e]\n  parameters:"), "repeats its anchors so often"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, tc.document)
 			_, err := Read(path)
-			if err == nil || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), path) {
-				t.Errorf("got %v, want %q and the file's name", err, tc.says)
+			if err == nil || !strings.Contains(err.Error()+"\n", tc.says) || !strings.HasPrefix(err.Error(), path+":") {
+				t.Errorf("got %v\nwant %q and the file's name", err, tc.says)
 			}
 		})
+	}
+}
+
+const fullRun = `
+apiVersion: assay.dev/v1alpha1
+kind: BenchmarkRun
+metadata: {name: r}
+spec:
+  templateRef: {name: t}
+  parameters:
+    n: n
+    rows: 5
+    hex: 0x10
+    octal: 010
+    power: 1e3
+    date: 2026-01-02
+  arms:
+  - {name: a, baseline: true}
+  - {name: b}
+  design: {blocks: {min: 4}}
+  gates:
+  - {name: g, metric: m, op: RatioAtLeast, bound: 0.90}
+`
+
+const fullTemplate = `
+apiVersion: assay.dev/v1alpha1
+kind: BenchmarkTemplate
+metadata: {name: t}
+spec:
+  image: i
+  command: [/c, 1]
+  output: {format: Hyperfine}
+  parity: None
+  parameters: [{name: share, type: Number, default: 0.50, minimum: 0.25, maximum: 8}]
+  metrics: [{name: m, unit: s, direction: LowerIsBetter}]
+`
+
+// People write numbers where numbers are meant, and the text they wrote is what the run gets.
+func TestTextThatIsNotQuotedIsReadAsItIsWritten(t *testing.T) {
+	document := strings.Replace(fullRun, "  arms:", "  sweep: {axes: [{name: size, values: [1, 8, 0.10, 1_000, yes, null, .inf, 0o7]}]}\n  arms:", 1)
+	set, err := Read(write(t, document+"---"+fullTemplate))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := set.Runs[0].Spec
+	want := assayv1alpha1.ParameterValues{"n": "n", "rows": "5", "hex": "0x10", "octal": "010", "power": "1e3", "date": "2026-01-02"}
+	if diff := cmp.Diff(want, run.Parameters); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"1", "8", "0.10", "1_000", "yes", "null", ".inf", "0o7"}, run.Sweep.Axes[0].Values); diff != "" {
+		t.Error(diff)
+	}
+	if run.Gates[0].Bound != "0.90" || run.Design.Blocks.Min != 4 {
+		t.Errorf("bound %q, min %d", run.Gates[0].Bound, run.Design.Blocks.Min)
+	}
+	parameter := set.Templates[0].Spec.Parameters[0]
+	if *parameter.Default != "0.50" || parameter.Minimum.String() != "250m" || parameter.Maximum.Value() != 8 || set.Templates[0].Spec.Command[1] != "1" {
+		t.Errorf("parameter %+v, command %q", parameter, set.Templates[0].Spec.Command)
+	}
+}
+
+// Elsewhere a word means what it means to kubectl.
+func TestWordsMeanWhatTheyMeanToKubectl(t *testing.T) {
+	document := strings.NewReplacer("baseline: true", "baseline: yes", "min: 4", "min: 4, max: 1e1", "  gates:", "  budget: {wallClock: ~}\n  gates:", "blocks:", "seed: 9007199254740993, stop: ~, blocks:").Replace(fullRun)
+	set, err := Read(write(t, document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := set.Runs[0].Spec
+	if !spec.Arms[0].Baseline || spec.Design.Blocks.Max != 10 || spec.Design.Seed != 9007199254740993 {
+		t.Errorf("arms %+v, design %+v", spec.Arms, spec.Design)
+	}
+}
+
+func TestAnchorsAndMergesAreFollowed(t *testing.T) {
+	document := strings.NewReplacer("{name: a, baseline: true}", "&a {name: a, baseline: true, parameters: {x: 1}}", "{name: b}", "{<<: *a, name: b, baseline: false}").Replace(fullRun)
+	set, err := Read(write(t, document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if arm := set.Runs[0].Spec.Arms[1]; arm.Name != "b" || arm.Baseline || arm.Parameters["x"] != "1" {
+		t.Errorf("arm %+v", arm)
 	}
 }
 

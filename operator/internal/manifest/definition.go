@@ -1,0 +1,295 @@
+package manifest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	schemavalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	metavalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"sigs.k8s.io/yaml"
+
+	"assay.dev/assay/operator/config/crd"
+)
+
+// definition checks objects of one kind by its CustomResourceDefinition, with the libraries of the API server.
+type definition struct {
+	schema *structural.Structural
+	// read is the schema with metadata, which the API server knows without being told.
+	read      *structural.Structural
+	validator schemavalidation.SchemaValidator
+	rules     *cel.Validator
+}
+
+var (
+	textSchema  = structural.Structural{Generic: structural.Generic{Type: "string"}}
+	textsSchema = structural.Structural{
+		Generic: structural.Generic{Type: "object"}, AdditionalProperties: &structural.StructuralOrBool{Structural: &textSchema},
+	}
+	metadataSchema = structural.Structural{Generic: structural.Generic{Type: "object"}, Properties: map[string]structural.Structural{
+		"name": textSchema, "generateName": textSchema, "namespace": textSchema, "labels": textsSchema, "annotations": textsSchema,
+	}}
+)
+
+// definitions are compiled when the first file of the kind is read: most commands read none.
+var definitions = map[string]func() *definition{
+	"BenchmarkRun":      sync.OnceValue(func() *definition { return mustDefine("assay.dev_benchmarkruns.yaml") }),
+	"BenchmarkTemplate": sync.OnceValue(func() *definition { return mustDefine("assay.dev_benchmarktemplates.yaml") }),
+}
+
+func mustDefine(file string) *definition {
+	defined, err := define(file)
+	if err != nil {
+		panic(err) // The file is part of the program.
+	}
+	return defined
+}
+
+func define(file string) (*definition, error) {
+	raw, err := crd.Files.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var custom apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(raw, &custom); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	served := slices.IndexFunc(custom.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
+	var written apiextensions.CustomResourceValidation
+	convert := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation
+	if err := convert(custom.Spec.Versions[served].Schema, &written, nil); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	out := &definition{}
+	if out.schema, err = structural.NewStructural(written.OpenAPIV3Schema); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if err := defaulting.PruneDefaults(out.schema); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if out.validator, _, err = schemavalidation.NewSchemaValidator(written.OpenAPIV3Schema); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	withMetadata := *out.schema
+	withMetadata.Properties = maps.Clone(out.schema.Properties)
+	withMetadata.Properties["metadata"] = metadataSchema
+	out.read = &withMetadata
+	out.rules = cel.NewValidator(out.schema, true, celconfig.PerCallLimit)
+	return out, nil
+}
+
+// standIn takes the place of what only the API server gives: a name after metadata.generateName, and a namespace.
+const standIn = "xxxxx"
+
+// check finds what the API server would refuse, in its order: unknown fields, metadata, schema and lists, and where those hold, the
+// rules. It changes the object as the API server does.
+func (d *definition) check(object map[string]any) []Problem {
+	metadata, found, unknown, err := objectmeta.GetObjectMetaWithOptions(object, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	if err != nil {
+		return []Problem{metadataProblem(err)}
+	}
+	track := structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+	unknown = append(unknown, pruning.PruneWithOptions(object, d.schema, true, track)...)
+	var out []Problem
+	for _, path := range unknown {
+		out = append(out, Problem{Field: path, Message: d.unknownField(path), key: true})
+	}
+	defaulting.PruneNonNullableNullsWithoutDefaults(object, d.schema)
+	defaulting.Default(object, d.schema)
+	delete(object, "status") // The API server takes none from who creates an object.
+	if !found {
+		metadata = &metav1.ObjectMeta{}
+	}
+	metadata.Namespace = cmp.Or(metadata.Namespace, standIn)
+	metadata.Name = cmp.Or(metadata.Name, metadata.GenerateName+standIn)
+	if err := objectmeta.SetObjectMeta(object, metadata); err != nil {
+		return append(out, Problem{Field: "metadata", Message: err.Error()})
+	}
+	whole := &unstructured.Unstructured{Object: object}
+	errs := metavalidation.ValidateObjectMetaAccessor(whole, true, metavalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs = append(errs, schemavalidation.ValidateCustomResource(nil, object, d.validator)...)
+	errs = append(errs, objectmeta.Validate(nil, object, d.schema, false)...)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, d.schema, object)...)
+	if !slices.ContainsFunc(errs, hidesRules) {
+		broken, _ := d.rules.Validate(context.Background(), nil, d.schema, object, nil, celconfig.RuntimeCELCostBudget)
+		errs = append(errs, broken...)
+	}
+	for _, err := range errs {
+		out = append(out, Problem{Field: err.Field, Message: d.describe(err)})
+	}
+	return out
+}
+
+// hidesRules reports whether the API server leaves out the rules because of an error.
+func hidesRules(err *field.Error) bool {
+	switch err.Type {
+	case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+		return true
+	default:
+		return false
+	}
+}
+
+func metadataProblem(err error) Problem {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return Problem{
+			Field:   strings.TrimSuffix("metadata."+wrong.Field, "."),
+			Message: fmt.Sprintf("is %s, and %s belongs here", called(wrong.Value), wanted(wrong.Type)),
+		}
+	}
+	return Problem{Field: "metadata", Message: err.Error()}
+}
+
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Map, reflect.Struct:
+		return "a mapping"
+	case reflect.Slice:
+		return "a list"
+	default:
+		return "a " + t.Kind().String()
+	}
+}
+
+// describe says what was found, what is allowed and what was probably meant.
+func (d *definition) describe(err *field.Error) string {
+	switch err.Type {
+	case field.ErrorTypeNotSupported:
+		allowed := d.allowed(err.Field)
+		hint := meant(fmt.Sprint(err.BadValue), allowed)
+		return fmt.Sprintf("%s is not allowed: one of %s%s", found(err.BadValue), strings.Join(allowed, ", "), hint)
+	case field.ErrorTypeRequired:
+		message := "is missing"
+		if allowed := d.allowed(err.Field); len(allowed) > 0 {
+			message += ": one of " + strings.Join(allowed, ", ")
+		}
+		return message
+	case field.ErrorTypeTypeInvalid:
+		if schema := at(d.schema, err.Field); schema != nil && schema.Type != "" {
+			// The detail names the kind of what was found, and the value it gives is empty.
+			_, kind, _ := strings.Cut(err.Detail, ": ")
+			return fmt.Sprintf("is %s, and %s belongs here", called(strings.Trim(kind, `"`)), called(schema.Type))
+		}
+	case field.ErrorTypeDuplicate:
+		return fmt.Sprintf("%s is here twice: remove one, or rename it", found(err.BadValue))
+	}
+	// The validator of schemas repeats the path.
+	detail := err.Detail
+	if _, rest, cut := strings.Cut(detail, " in body "); cut {
+		detail = rest
+	}
+	if text, scalar := err.BadValue.(string); scalar && text != "" && text != "object" && text != "array" && text != "string" {
+		return fmt.Sprintf("%q: %s", text, detail)
+	}
+	if number, scalar := err.BadValue.(int64); scalar {
+		return fmt.Sprintf("%d: %s", number, detail)
+	}
+	return cmp.Or(detail, err.ErrorBody())
+}
+
+func found(value any) string {
+	if text, ok := value.(string); ok {
+		return strconv.Quote(text)
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(raw)
+}
+
+// called is what people who write YAML call a type of a schema.
+func called(schemaType string) string {
+	switch schemaType {
+	case "object":
+		return "a mapping"
+	case "array":
+		return "a list"
+	case "integer":
+		return "an integer"
+	case "null":
+		return "nothing"
+	default:
+		return "a " + schemaType
+	}
+}
+
+// allowed are the values that the schema lists for a field.
+func (d *definition) allowed(path string) []string {
+	schema := at(d.schema, path)
+	if schema == nil || schema.ValueValidation == nil {
+		return nil
+	}
+	var out []string
+	for _, value := range schema.ValueValidation.Enum {
+		out = append(out, fmt.Sprint(value.Object))
+	}
+	return out
+}
+
+// unknownField says which fields there are beside one that is not.
+func (d *definition) unknownField(path string) string {
+	steps := split(path)
+	last := steps[len(steps)-1]
+	if steps[0] == "metadata" {
+		return "there is no such field"
+	}
+	var known []string
+	if schema := follow(d.schema, steps[:len(steps)-1]); schema != nil {
+		known = slices.Sorted(maps.Keys(schema.Properties))
+	}
+	if len(known) == 0 {
+		return "there is no such field"
+	}
+	return fmt.Sprintf("there is no such field: one of %s%s", strings.Join(known, ", "), meant(last, known))
+}
+
+func at(schema *structural.Structural, path string) *structural.Structural {
+	return follow(schema, split(path))
+}
+
+// follow goes down a schema. It is nil where the schema says nothing.
+func follow(schema *structural.Structural, steps []string) *structural.Structural {
+	for _, step := range steps {
+		schema = below(schema, step)
+	}
+	return schema
+}
+
+// below is the schema of a key or of an item.
+func below(schema *structural.Structural, step string) *structural.Structural {
+	if schema == nil {
+		return nil
+	}
+	if property, ok := schema.Properties[step]; ok {
+		return &property
+	}
+	if schema.Items != nil {
+		return schema.Items
+	}
+	if schema.AdditionalProperties != nil {
+		return schema.AdditionalProperties.Structural
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+
+	"go.yaml.in/yaml/v3"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	kjson "sigs.k8s.io/json"
+	kyaml "sigs.k8s.io/yaml"
+)
+
+// maxValues bounds what the aliases of a document may repeat.
+const maxValues = 200_000
+
+// reading turns the nodes of a document into the values that the API server gets.
+type reading struct {
+	problems []Problem
+	values   int
+	// within are the anchors whose value is being read through an alias.
+	within map[*yaml.Node]bool
+}
+
+func (r *reading) add(node *yaml.Node, field, format string, args ...any) {
+	r.problems = append(r.problems, Problem{Line: node.Line, Column: node.Column, Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// value of a node. Where the schema has a string, an unquoted scalar is the text as it is written; elsewhere it is what kubectl makes
+// of it.
+func (r *reading) value(node *yaml.Node, schema *structural.Structural, path string) any {
+	if r.values++; r.values > maxValues {
+		if r.values == maxValues+1 {
+			r.add(node, path, "the document repeats its anchors so often that it has more than %d values: write out what is meant", maxValues)
+		}
+		return nil
+	}
+	switch node.Kind {
+	case yaml.AliasNode:
+		if r.within[node.Alias] {
+			r.add(node, path, "anchor %s holds itself: write out what is meant", node.Value)
+			return nil
+		}
+		r.within[node.Alias] = true
+		defer delete(r.within, node.Alias)
+		return r.value(node.Alias, schema, path)
+	case yaml.MappingNode:
+		return r.mapping(node, schema, path)
+	case yaml.SequenceNode:
+		out := make([]any, 0, len(node.Content))
+		for i, item := range node.Content {
+			out = append(out, r.element(item, schema, "", fmt.Sprintf("%s[%d]", path, i)))
+		}
+		return out
+	default:
+		return r.scalar(node, schema, path)
+	}
+}
+
+// element is the value of a key or an item. Among texts, such as parameters, null is a text too: nothing there is optional.
+func (r *reading) element(node *yaml.Node, parent *structural.Structural, key, path string) any {
+	if inText(parent) && node.Kind == yaml.ScalarNode && node.Style == 0 && absent(node.Value) {
+		return node.Value
+	}
+	return r.value(node, below(parent, key), path)
+}
+
+func (r *reading) mapping(node *yaml.Node, schema *structural.Structural, path string) any {
+	out := map[string]any{}
+	written := map[string]*yaml.Node{}
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if key.Tag == "!!merge" {
+			merged = append(merged, value)
+			continue
+		}
+		if key.Kind != yaml.ScalarNode {
+			r.add(key, path, "a key of a mapping is a word: quote it if it holds braces")
+			continue
+		}
+		child := join(path, key.Value)
+		if first := written[key.Value]; first != nil {
+			r.add(key, child, "is written twice: line %d has it too; keep one", first.Line)
+			continue
+		}
+		written[key.Value] = key
+		if inText(schema) && empty(value) {
+			r.add(key, child, `has no value: write one, or "" for a text without letters`)
+			continue
+		}
+		out[key.Value] = r.element(value, schema, key.Value, child)
+	}
+	for _, value := range merged {
+		r.merge(value, schema, path, out)
+	}
+	// The API server takes a field without a value as one that is not there, and gives it its default.
+	maps.DeleteFunc(out, func(_ string, value any) bool { return value == nil })
+	return out
+}
+
+// merge adds what << refers to. What is written beside it comes first.
+func (r *reading) merge(node *yaml.Node, schema *structural.Structural, path string, into map[string]any) {
+	if node.Kind == yaml.SequenceNode {
+		for _, item := range node.Content {
+			r.merge(item, schema, path, into)
+		}
+		return
+	}
+	from, ok := r.value(node, schema, path).(map[string]any)
+	if !ok {
+		r.add(node, path, "<< takes a mapping, or a list of them")
+	}
+	for key, value := range from {
+		if _, there := into[key]; !there {
+			into[key] = value
+		}
+	}
+}
+
+// scalar reads text where text belongs. Anywhere else kubectl's own library decides, which knows YAML 1.1: yes is true.
+func (r *reading) scalar(node *yaml.Node, schema *structural.Structural, path string) any {
+	if node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 && node.Style&yaml.TaggedStyle == 0 {
+		return node.Value
+	}
+	text := node.Value
+	if node.Style&yaml.TaggedStyle != 0 {
+		raw, err := yaml.Marshal(node)
+		if err != nil {
+			r.add(node, path, "%s", err)
+			return nil
+		}
+		text = string(raw)
+	} else if isString(schema) && !empty(node) && !absent(node.Value) {
+		return node.Value
+	}
+	var out any
+	raw, err := kyaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(raw, &out)
+	}
+	if err != nil {
+		r.add(node, path, "%q is no value: %s", node.Value, err)
+		return nil
+	}
+	if _, fraction := out.(float64); fraction && schema != nil && schema.XIntOrString {
+		return node.Value // A quantity such as 0.5.
+	}
+	return out
+}
+
+// isString reports whether a schema takes text and nothing else.
+func isString(schema *structural.Structural) bool { return schema != nil && schema.Type == "string" }
+
+// inText reports whether a schema is that of a list or a mapping of texts whose keys are anybody's.
+func inText(schema *structural.Structural) bool {
+	if schema == nil {
+		return false
+	}
+	return isString(schema.Items) || schema.AdditionalProperties != nil && isString(schema.AdditionalProperties.Structural)
+}
+
+// empty reports whether nothing is written.
+func empty(node *yaml.Node) bool {
+	return node.Kind == yaml.ScalarNode && node.Style == 0 && node.Value == ""
+}
+
+// absent reports whether a word is YAML's for no value. The API server takes a field with it as one that is not there.
+func absent(word string) bool {
+	return word == "~" || word == "null" || word == "Null" || word == "NULL"
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
