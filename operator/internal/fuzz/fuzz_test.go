@@ -125,6 +125,12 @@ func (o objects) List(_ context.Context, prefix string) ([]string, error) {
 	return keys, nil
 }
 
+// Page is all that is left.
+func (o objects) Page(ctx context.Context, prefix, after string) ([]string, bool, error) {
+	keys, err := o.List(ctx, prefix)
+	return slices.DeleteFunc(keys, func(key string) bool { return key <= after }), false, err
+}
+
 func (o objects) Check(context.Context) error { return nil }
 
 func (o objects) URL() string { return "memory:" }

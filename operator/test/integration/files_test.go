@@ -42,7 +42,7 @@ func TestFilesAreTakenAndRefusedAsByTheAPIServer(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 18))
 		document := samples[random.IntN(len(samples))]()
 		for range 1 + random.IntN(2) {
-			mutate(random, document)
+			mistake(random, document)
 		}
 		raw, err := yaml.Marshal(document)
 		if err != nil {
@@ -159,8 +159,8 @@ var replacements = []string{
 	`"` + strings.Repeat("long", 100) + `"`,
 }
 
-// mutate makes one mistake somewhere in the spec.
-func mutate(random *rand.Rand, document *yaml.Node) {
+// mistake makes one somewhere in the spec.
+func mistake(random *rand.Rand, document *yaml.Node) {
 	var all []*yaml.Node
 	var collect func(*yaml.Node)
 	collect = func(node *yaml.Node) {
