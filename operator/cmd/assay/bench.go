@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,6 +91,9 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 	if err != nil {
 		return err
 	}
+	if _, err := os.Stat(o.save); o.save != "" && err == nil {
+		return kept(o.save)
+	}
 	screen := newLive(stderr)
 	screen.say("trying each command (%s)", strings.Join(question.Names, ", "))
 	took, err := tryOut(ctx, here, question)
@@ -97,7 +101,7 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 	if err != nil {
 		return err
 	}
-	if question.Blocks = o.blocks; o.blocks == 0 {
+	if o.blocks == 0 {
 		if question.Blocks, err = bench.Blocks(o.budget, took); err != nil {
 			return &exitCode{exitUsage, err}
 		}
@@ -140,7 +144,7 @@ func (o *benchOptions) question(args []string) (*bench.Question, error) {
 		return nil, fmt.Errorf("--budget: %s; write a time such as 1m", o.budget)
 	}
 	question := &bench.Question{
-		Run: "bench", Names: o.names, Figures: o.figures, Requirements: o.require, Blocks: bench.LeastBlocks, Warmup: o.warmup, CPUs: o.cpus,
+		Run: "bench", Names: o.names, Figures: o.figures, Requirements: o.require, Blocks: cmp.Or(o.blocks, bench.LeastBlocks), Warmup: o.warmup, CPUs: o.cpus,
 		Budget: o.budget, OnViolation: policy,
 	}
 	if question.Figures.Format, err = bench.ParseFormat(o.format); err != nil {
@@ -251,7 +255,7 @@ func (o *benchOptions) write(question *bench.Question, stderr io.Writer) error {
 func create(path string, data []byte, stderr io.Writer) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
-		return &exitCode{exitUsage, fmt.Errorf("%s exists and is kept: name another file, or remove it", path)}
+		return kept(path)
 	}
 	if err != nil {
 		return err
@@ -262,6 +266,10 @@ func create(path string, data []byte, stderr io.Writer) error {
 	}
 	_, err = fmt.Fprintf(stderr, "wrote %s; %s run --local %s runs it\n", path, program, path)
 	return err
+}
+
+func kept(path string) error {
+	return &exitCode{exitUsage, fmt.Errorf("%s exists and is kept: name another file, or remove it", path)}
 }
 
 // sentences are the answers in words.
