@@ -233,6 +233,9 @@ func tryOut(ctx context.Context, here *localRun, question *bench.Question) (time
 		if tail := strings.TrimSpace(attempt.StderrTail); tail != "" {
 			text += "; it wrote to standard error:\n" + tail
 		}
+		if question.Figures.Format != assayv1alpha1.NoOutput {
+			text += "; here from.benchmark is --benchmark, and from.field is --metric"
+		}
 		return 0, &exitCode{exitUsage, fmt.Errorf("command %q (%s): a trial %s: %s", strings.Join(attempt.Argv, " "), attempt.Arm, strings.ToLower(string(attempt.Outcome)), text)}
 	}
 	return took, nil
