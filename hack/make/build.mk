@@ -20,6 +20,12 @@ build-rust:
 	@$(CARGO_RELEASE) -p assay-runner -p assay-neighbour $(KERNELS:%=-p %)
 	@cp -f $(patsubst %,workloads/target/x86_64-unknown-linux-gnu/release/%,assay-runner assay-neighbour assay-hostile $(KERNELS)) bin/
 
+.PHONY: bin/assay-runner
+bin/assay-runner:
+	@mkdir -p bin
+	@$(CARGO_RELEASE) -p assay-runner
+	@cp -f workloads/target/x86_64-unknown-linux-gnu/release/assay-runner bin/
+
 .PHONY: bin/cluster
 bin/cluster:
 	@cd cluster && $(GO_BUILD) -o ../bin/cluster ./cmd/cluster

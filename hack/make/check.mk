@@ -41,7 +41,7 @@ test-rust: ## Rust tests.
 	@cargo test --manifest-path workloads/Cargo.toml --locked --workspace
 
 .PHONY: test-go
-test-go: bin/cluster ## Go tests, with a real kube-apiserver, etcd and MinIO.
+test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, etcd and MinIO.
 	@assets=$$(bin/cluster build --print-dir etcd kube-apiserver kubectl minio) && export KUBEBUILDER_ASSETS="$$assets" && \
 	  for m in operator cluster charts/test test/docs; do echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 15m ./...) || exit 1; done
 

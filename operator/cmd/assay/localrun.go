@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -22,6 +23,8 @@ type localRun struct {
 	programs   local.Programs
 	executor   *local.Executor
 	log        io.Writer
+	// after is told of every block that is done; nil is told of none.
+	after func(ctx context.Context, done, total int, remaining time.Duration)
 
 	store  ledger.Store
 	waves  []record.Wave
@@ -73,6 +76,31 @@ func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
 	}
 }
 
+// pilot runs the first step of the run, with so many blocks, in a folder of its own that is gone afterwards. It is no part of the run.
+func (r *localRun) pilot(ctx context.Context, blocks int) (found *analyzed, took time.Duration, err error) {
+	folder, err := os.MkdirTemp("", "assay-pilot-")
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	executor := *r.executor
+	executor.Folder, executor.Name, executor.Log = folder, "pilot", io.Discard
+	pilot := &localRun{experiment: r.experiment, programs: r.programs, log: io.Discard, executor: &executor}
+	step := plan.Next(r.experiment, nil, plan.Findings{})
+	step.Blocks = blocks
+	wave, err := pilot.plan(ctx, step)
+	if err != nil {
+		return nil, 0, err
+	}
+	began := time.Now()
+	if err := executor.Run(ctx, wave, nil); err != nil {
+		return nil, 0, err
+	}
+	took = time.Since(began)
+	found, err = analyzeLedger(ctx, pilot.store, wave.Wave)
+	return found, took, err
+}
+
 // plan lays out a wave and writes it to the ledger, which the first one starts.
 func (r *localRun) plan(ctx context.Context, step plan.Step) (*record.Wave, error) {
 	wave, err := plan.BuildFitting(r.experiment, len(r.waves), r.blocks, step, []plan.Lane{{}}, nil)
@@ -113,6 +141,9 @@ func (r *localRun) execute(ctx context.Context, wave *record.Wave, why string) (
 		done, ran = done+1, ran+block.Trials()
 		remaining := time.Duration(float64(time.Since(started)) / float64(ran) * float64(trials-ran))
 		fmt.Fprintf(r.log, "%s: block %s done, %d/%d trials, remaining about %s\n", name, block.ID, ran, trials, remaining.Round(time.Second))
+		if r.after != nil {
+			r.after(context.WithoutCancel(ctx), done, total, remaining)
+		}
 	})
 	switch {
 	case err == nil:

@@ -106,7 +106,7 @@ func newRootCommand() *cobra.Command {
 			root.AddCommand(command)
 		}
 	}
-	add(experiments, newPlanCommand(flags), newRunCommand(flags), newGetCommand(flags), newWatchCommand(flags), newLogsCommand(flags), newCancelCommand(flags))
+	add(experiments, newBenchCommand(), newInitCommand(), newPlanCommand(flags), newRunCommand(flags), newGetCommand(flags), newWatchCommand(flags), newLogsCommand(flags), newCancelCommand(flags))
 	add(answers, newReportCommand(flags), newResultsCommand(flags), newCompareCommand(flags), newGateCommand(flags), newAnalyzeCommand())
 	add(installation, newPreflightCommand(flags), newDoctorCommand(flags), newLedgerCommand(), newVersionCommand())
 	root.AddCommand(newOptionsCommand(), newReferenceCommand(), newKeepCommand())

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +16,6 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -83,7 +81,7 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			}
 			told := tell(frozen, wave)
 			if measure {
-				if err := told.measure(cmd.Context(), frozen, pilot, binDirs, arms); err != nil {
+				if err := told.measure(cmd.Context(), run, template, pilot, binDirs, arms); err != nil {
 					return err
 				}
 			}
@@ -100,7 +98,7 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	_ = command.RegisterFlagCompletionFunc("filename", completeManifests)
 	flags.BoolVar(&measure, "measure", false, "run a pilot on this machine to tell how long the run takes, and how many blocks every gate needs")
 	flags.IntVar(&pilot, "pilot-blocks", 5, "blocks of the pilot; from 3 on the spread can be told, from 10 on well")
-	flags.StringArrayVar(&templates, "templates", nil, "file or folder with BenchmarkTemplates; may be repeated (default: charts/assay/files/benchmarktemplates, if there; else the cluster's)")
+	flags.StringArrayVar(&templates, "templates", nil, "file or folder with BenchmarkTemplates; may be repeated (default: those that Assay ships, then the cluster's)")
 	bindArmBinary(flags, &arms)
 	flags.StringArrayVar(&binDirs, "bin-dir", nil, "folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
 	return command
@@ -218,48 +216,21 @@ func seconds(s float64) time.Duration {
 	return time.Duration(s * float64(time.Second)).Round(100 * time.Millisecond)
 }
 
-// measure runs a pilot in a folder of its own, which is gone afterwards: the first step of the run, with so many blocks.
-func (p *planned) measure(ctx context.Context, frozen *experiment.Experiment, blocks int, binDirs, arms []string) error {
+// measure runs a pilot.
+func (p *planned) measure(ctx context.Context, run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.BenchmarkTemplateSpec, blocks int, binDirs, arms []string) error {
 	if blocks < 1 {
 		return &exitCode{exitUsage, fmt.Errorf("--pilot-blocks: %d; a pilot has at least 1 block", blocks)}
 	}
-	binDirs, err := binFolders(binDirs)
+	here, err := prepareLocal(run, template, "the pilot", localOptions{binDirs: binDirs, arms: arms, pin: true}, io.Discard)
 	if err != nil {
 		return err
 	}
-	armPrograms, err := local.ParseArmPrograms(arms)
-	if err != nil {
-		return &exitCode{exitUsage, err}
-	}
-	runner, err := local.FindProgram("assay-runner", binDirs)
-	if err != nil {
-		return &exitCode{exitUsage, err}
-	}
-	folder, err := os.MkdirTemp("", "assay-plan-")
+	found, took, err := here.pilot(ctx, blocks)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	here := &localRun{
-		experiment: frozen, programs: local.Programs{Folders: binDirs, Arms: armPrograms}, log: io.Discard,
-		executor: &local.Executor{Runner: runner, Folder: folder, Name: "plan", CPUs: int(frozen.Spec.Placement.CPUs), Log: io.Discard},
-	}
-	step := plan.Next(frozen, nil, plan.Findings{})
-	step.Blocks = blocks
-	wave, err := here.plan(ctx, step)
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	if err := here.executor.Run(ctx, wave, nil); err != nil {
-		return err
-	}
-	perBlock := time.Since(began).Seconds() / float64(blocks)
-	found, err := judge(ctx, here.store, wave.Wave)
-	if err != nil {
-		return err
-	}
+	perBlock := took.Seconds() / float64(blocks)
 	least := perBlock * float64(p.MinBlocks)
-	p.Pilot, p.BlockSeconds, p.MinSeconds, p.Precision = blocks, &perBlock, &least, analysis.Precisions(frozen, found.Gates)
+	p.Pilot, p.BlockSeconds, p.MinSeconds, p.Precision = blocks, &perBlock, &least, analysis.Precisions(here.experiment, found.analysis.Gates)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -76,7 +77,7 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	addOutput(command, &form, "text", "name", "json", "yaml")
 	flags.BoolVarP(&follow, "watch", "w", false, "follow the run to its end")
 	flags.BoolVar(&here, "local", false, "run on this machine, without a cluster")
-	flags.StringArrayVar(&options.templates, "templates", nil, "with --local: file or folder with BenchmarkTemplates; may be repeated (default: charts/assay/files/benchmarktemplates, if there; else the cluster's)")
+	flags.StringArrayVar(&options.templates, "templates", nil, "with --local: file or folder with BenchmarkTemplates; may be repeated (default: those that Assay ships, then the cluster's)")
 	flags.StringArrayVar(&options.binDirs, "bin-dir", nil, "with --local: folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
 	bindArmBinary(flags, &options.arms)
 	flags.StringVar(&options.out, "out", "", "with --local: folder for the ledger (default: assay-ledger/NAME-TIME)")
@@ -111,60 +112,84 @@ func runLocal(ctx context.Context, connection *genericclioptions.ConfigFlags, fi
 	if err != nil {
 		return &exitCode{exitUsage, err}
 	}
-	started := time.Now()
-	identity := record.Run{Namespace: "local", Name: run.Name, UID: uuid.NewString()}
-	frozen, err := experiment.Freeze(identity, run.Spec, *template)
-	if err != nil {
-		return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: %w", run.Name, file, err)}
-	}
-	for _, warning := range experiment.EnvironmentWarnings(&frozen.Spec) {
-		fmt.Fprintln(stderr, "warning: "+warning)
-	}
-
-	binDirs, err := binFolders(options.binDirs)
+	here, err := prepareLocal(run, template, file, options, stderr)
 	if err != nil {
 		return err
-	}
-	armPrograms, err := local.ParseArmPrograms(options.arms)
-	if err != nil {
-		return &exitCode{exitUsage, err}
-	}
-	runner, err := local.FindProgram("assay-runner", binDirs)
-	if err != nil {
-		return &exitCode{exitUsage, err}
-	}
-	folder := options.out
-	if folder == "" {
-		folder = filepath.Join("assay-ledger", run.Name+"-"+started.Format("20060102-150405"))
-	}
-	if folder, err = filepath.Abs(folder); err != nil {
-		return err
-	}
-	cpus := 0
-	if options.pin {
-		cpus = int(frozen.Spec.Placement.CPUs)
-	}
-	here := &localRun{
-		experiment: frozen, programs: local.Programs{Folders: binDirs, Arms: armPrograms}, log: stderr,
-		executor: &local.Executor{Runner: runner, Folder: folder, Name: "local-" + identity.UID[:8], CPUs: cpus, Log: stderr},
 	}
 	result, err := here.run(ctx)
 	if err != nil {
 		return err
 	}
+	return here.tell(result, form, "", stdout)
+}
+
+// prepareLocal checks a run, and finds what it needs on this machine.
+func prepareLocal(run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.BenchmarkTemplateSpec, from string, options localOptions, log io.Writer) (*localRun, error) {
+	identity := record.Run{Namespace: "local", Name: run.Name, UID: uuid.NewString()}
+	frozen, err := experiment.Freeze(identity, run.Spec, *template)
+	if err != nil {
+		return nil, &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: %w", run.Name, from, err)}
+	}
+	for _, warning := range experiment.EnvironmentWarnings(&frozen.Spec) {
+		fmt.Fprintln(log, "warning: "+warning)
+	}
+	binDirs, err := binFolders(options.binDirs)
+	if err != nil {
+		return nil, err
+	}
+	armPrograms, err := local.ParseArmPrograms(options.arms)
+	if err != nil {
+		return nil, &exitCode{exitUsage, err}
+	}
+	runner, err := findRunner(binDirs)
+	if err != nil {
+		return nil, err
+	}
+	folder := options.out
+	if folder == "" {
+		folder = filepath.Join("assay-ledger", run.Name+"-"+time.Now().Format("20060102-150405"))
+	}
+	if folder, err = filepath.Abs(folder); err != nil {
+		return nil, err
+	}
+	cpus := 0
+	if options.pin {
+		cpus = int(frozen.Spec.Placement.CPUs)
+	}
+	return &localRun{
+		experiment: frozen, programs: local.Programs{Folders: binDirs, Arms: armPrograms}, log: log,
+		executor: &local.Executor{Runner: runner, Folder: folder, Name: "local-" + identity.UID[:8], CPUs: cpus, Log: log},
+	}, nil
+}
+
+// tell prints what a run on this machine found, with a summary below its verdict, and where it lies.
+func (r *localRun) tell(result *analysis.Analysis, form, summary string, stdout io.Writer) error {
+	folder, hasGates := r.executor.Folder, len(r.experiment.Spec.Gates) > 0
 	if done, err := printStructured(stdout, form, result); done {
-		return errors.Join(err, verdictError(result.Verdict, len(frozen.Spec.Gates) > 0))
+		return errors.Join(err, verdictError(result.Verdict, hasGates))
 	}
 	fmt.Fprintln(stdout)
-	if err := report.Terminal(stdout, frozen, result); err != nil {
+	if err := report.Terminal(stdout, r.experiment, result); err != nil {
 		return err
 	}
-	if here.note != "" {
-		fmt.Fprintf(stdout, "note: %s\n", here.note)
+	fmt.Fprint(stdout, summary)
+	if r.note != "" {
+		fmt.Fprintf(stdout, "note: %s\n", r.note)
 	}
 	fmt.Fprintf(stdout, "\nledger  %s\nreport  %s\ntable   %s\n", folder,
 		filepath.Join(folder, filepath.FromSlash(ledger.ReportKey(result.Wave))), filepath.Join(folder, filepath.FromSlash(ledger.TableKey(result.Wave))))
-	return verdictError(result.Verdict, len(frozen.Spec.Gates) > 0)
+	return verdictError(result.Verdict, hasGates)
+}
+
+// findRunner finds what executes trials: it is built beside this program.
+func findRunner(folders []string) (string, error) {
+	const name = "assay-runner"
+	path, err := local.FindProgram(name, folders)
+	if err != nil {
+		return "", &exitCode{exitUsage, fmt.Errorf("%s, which executes the trials, is neither in %s nor in PATH: put it beside %s, or name its folder with --bin-dir (in a checkout make build makes both)",
+			name, strings.Join(folders, ", "), program)}
+	}
+	return path, nil
 }
 
 // verdictError is nil when the run answered its question.
@@ -183,17 +208,19 @@ func verdictError(verdict assayv1alpha1.Verdict, hasGates bool) error {
 
 // readRun reads the run in a file with its template: from the file, from other files, or from the cluster if there is one.
 func readRun(ctx context.Context, connection *genericclioptions.ConfigFlags, file string, templates []string) (*assayv1alpha1.BenchmarkRun, *assayv1alpha1.BenchmarkTemplateSpec, error) {
-	if len(templates) == 0 {
-		if _, err := os.Stat("charts/assay/files/benchmarktemplates"); err == nil {
-			templates = []string{"charts/assay/files/benchmarktemplates"}
-		}
-	}
 	set, err := manifest.Read(append([]string{file}, templates...)...)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(set.Runs) != 1 {
 		return nil, nil, fmt.Errorf("%s holds %d BenchmarkRuns: it must hold one", file, len(set.Runs))
+	}
+	if len(templates) == 0 {
+		shipped, err := manifest.Shipped()
+		if err != nil {
+			return nil, nil, err
+		}
+		set.Templates = append(set.Templates, shipped...)
 	}
 	run := &set.Runs[0]
 	template, err := set.Template(run)

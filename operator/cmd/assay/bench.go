@@ -1,0 +1,286 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/bench"
+	"assay.dev/assay/operator/internal/local"
+	"assay.dev/assay/operator/internal/record"
+)
+
+type benchOptions struct {
+	localOptions
+	names, candidates, require []string
+	baseline, format, noise    string
+	save                       string
+	shell                      bool
+	budget                     time.Duration
+	blocks, warmup, cpus       int
+	figures                    bench.Figures
+}
+
+func newBenchCommand() *cobra.Command {
+	var options benchOptions
+	var form string
+	command := &cobra.Command{
+		Use:   "bench 'COMMAND' 'COMMAND'...",
+		Short: "Compare command lines on this machine, in about a minute",
+		Long: "Compare command lines on this machine: the first is the baseline, and of each other it is told whether it is faster, and what CPU time and memory it takes. " +
+			"It is an experiment like any other, without a file: trials are interleaved, pinned to CPUs and judged by intervals, and there is a ledger with a report; " +
+			"--save writes the BenchmarkRun.\n\n" +
+			"A command is split into words as a shell splits it, and started without one. One block of the trials runs first and tells how many fit into --budget.\n\n" +
+			"For programs that report figures of their own --format says in which form. A test binary of Go, Criterion or Google Benchmark that is named without arguments gets " +
+			"those that run its benchmarks; --benchmark picks one.\n\n" +
+			"Exit codes: 0 it is certain which is faster, or that every --require holds or does not; 3 it is not (Inconclusive or Invalid); 2 the commands or flags are wrong; 1 it failed.",
+		Example: "  assay bench 'gzip -6 -c numbers.txt' 'gzip -9 -c numbers.txt'\n  assay bench --shell 'sort a | uniq' 'sort -u a'\n" +
+			"  assay bench ./old ./new --require 'wallTime<=0.9x' --require 'peakMemory<=1.05x'\n" +
+			"  assay bench --format Go --baseline ./old.test --candidate ./new.test --benchmark BenchmarkEncode\n" +
+			"  assay bench ./old ./new --save run.yaml",
+		Args: usage(cobra.ArbitraryArgs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkForm(form, "text", "json", "yaml"); err != nil {
+				return err
+			}
+			return options.run(cmd.Context(), args, form, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := command.Flags()
+	addOutput(command, &form, "text", "json", "yaml")
+	flags.StringVar(&options.baseline, "baseline", "", "the command that the others are compared with, in place of the first argument")
+	flags.StringArrayVar(&options.candidates, "candidate", nil, "a command that is compared with the baseline; may be repeated")
+	flags.StringSliceVar(&options.names, "name", nil, "names of the commands, the baseline's first, as OLD,NEW (default: what differs between them)")
+	flags.BoolVar(&options.shell, "shell", false, "run every command by /bin/sh -c; its start is part of what is measured")
+	flags.DurationVar(&options.budget, "budget", time.Minute, "how long the comparison may take")
+	flags.IntVar(&options.blocks, "blocks", 0, "blocks to run in place of as many as fit into the budget; every block has two trials of each command")
+	flags.IntVar(&options.warmup, "warmup", 0, "trials of each command at the beginning of every block that do not count")
+	flags.IntVar(&options.cpus, "cpus", max(1, runtime.NumCPU()-1), "CPUs that the trials are pinned to (default: all of this machine but one, at least 1)")
+	flags.Lookup("cpus").DefValue = "0" // It is told in words: the reference is the same on every machine.
+	flags.StringVar(&options.noise, "noise", string(assayv1alpha1.ViolationWarn), "what becomes of trials in whose time others used their CPUs: Warn uses them and says so, Retry runs others in their place, Invalid leaves them out")
+	flags.StringArrayVar(&options.require, "require", nil, "what has to hold of every candidate, as METRIC<=BOUND or METRIC>=BOUND, with an x for a multiple of the baseline's; may be repeated (default: it is faster)")
+	flags.StringVar(&options.format, "format", string(assayv1alpha1.NoOutput), "form of the figures that the commands report: Go, "+strings.Join(bench.FormatNames(), ", "))
+	flags.StringVar(&options.figures.Benchmark, "benchmark", "", "with --format: the benchmark, as the tool writes its name (default: the only one)")
+	flags.StringVar(&options.figures.Metric, "metric", "", "with --format: the figure, in the tool's words, such as allocs/op (default: the tool's usual time)")
+	flags.BoolVar(&options.figures.HigherIsBetter, "higher-is-better", false, "with --format: more of the figure is better")
+	flags.StringVar(&options.figures.Path, "figures", "", "with --format: file that the commands write their figures to (default: standard output)")
+	flags.StringVar(&options.save, "save", "", "file to write the BenchmarkRun to, for assay run")
+	flags.StringVar(&options.out, "out", "", "folder for the ledger (default: assay-ledger/bench-TIME)")
+	flags.StringArrayVar(&options.binDirs, "bin-dir", nil, "folder with assay-runner; may be repeated (default: the folder of assay itself)")
+	return command
+}
+
+func (o *benchOptions) run(ctx context.Context, args []string, form string, stdout, stderr io.Writer) error {
+	question, err := o.question(args)
+	if err != nil {
+		return &exitCode{exitUsage, err}
+	}
+	here, err := o.prepare(question, stderr)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(o.save); o.save != "" && err == nil {
+		return kept(o.save)
+	}
+	screen := newLive(stderr)
+	screen.say("trying each command (%s)", strings.Join(question.Names, ", "))
+	took, err := tryOut(ctx, here, question)
+	screen.clear()
+	if err != nil {
+		return err
+	}
+	if o.blocks == 0 {
+		if question.Blocks, err = bench.Blocks(o.budget, took); err != nil {
+			return &exitCode{exitUsage, err}
+		}
+	} else {
+		question.Budget = max(o.budget, bench.Room(o.blocks, took))
+	}
+	if here, err = o.prepare(question, io.Discard); err != nil {
+		return err
+	}
+	if o.save != "" {
+		if err := o.write(question, stderr); err != nil {
+			return err
+		}
+	}
+	var log strings.Builder
+	here.log, here.executor.Log = &log, &log
+	here.after = screen.follow(here)
+	result, err := here.run(ctx)
+	screen.clear()
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, log.String())
+	}
+	return here.tell(result, form, sentences(here, result), stdout)
+}
+
+// question is what the command line asks.
+func (o *benchOptions) question(args []string) (*bench.Question, error) {
+	lines, err := bench.Commands(args, o.baseline, o.candidates)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := policyOf(o.noise)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case o.blocks < 0:
+		return nil, fmt.Errorf("--blocks: %d; write how many, or 0 for as many as fit into the budget", o.blocks)
+	case o.budget <= 0:
+		return nil, fmt.Errorf("--budget: %s; write a time such as 1m", o.budget)
+	}
+	question := &bench.Question{
+		Run: "bench", Names: o.names, Figures: o.figures, Requirements: o.require, Blocks: cmp.Or(o.blocks, bench.LeastBlocks), Warmup: o.warmup, CPUs: o.cpus,
+		Budget: o.budget, OnViolation: policy,
+	}
+	if question.Figures.Format, err = bench.ParseFormat(o.format); err != nil {
+		return nil, err
+	}
+	var typed [][]string
+	for _, line := range lines {
+		if o.shell {
+			typed = append(typed, strings.Fields(line))
+			question.Commands = append(question.Commands, []string{"/bin/sh", "-c", line})
+			continue
+		}
+		words, err := bench.Words(line)
+		if err != nil {
+			return nil, err
+		}
+		path, err := programPath(words[0])
+		if err != nil {
+			return nil, fmt.Errorf("command %q: %w", line, err)
+		}
+		typed = append(typed, words)
+		question.Commands = append(question.Commands, append([]string{path}, words[1:]...))
+	}
+	if len(question.Names) == 0 {
+		question.Names = bench.Names(typed)
+	}
+	return question, nil
+}
+
+func policyOf(text string) (assayv1alpha1.ViolationPolicy, error) {
+	known := []assayv1alpha1.ViolationPolicy{assayv1alpha1.ViolationWarn, assayv1alpha1.ViolationRetry, assayv1alpha1.ViolationInvalid}
+	for _, policy := range known {
+		if strings.EqualFold(text, string(policy)) {
+			return policy, nil
+		}
+	}
+	return "", fmt.Errorf("--noise is %q: use Warn, Retry or Invalid", text)
+}
+
+// programPath is where the program of a command is: what a shell would start, or a program in this folder.
+func programPath(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		info, statErr := os.Stat(name)
+		if statErr != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+			return "", fmt.Errorf("program %q is neither in PATH nor a program in this folder: build it, or write its path (what a shell has itself needs --shell)", name)
+		}
+		path = name
+	}
+	return filepath.Abs(path)
+}
+
+// prepare is the run as assay run --local would do it.
+func (o *benchOptions) prepare(question *bench.Question, log io.Writer) (*localRun, error) {
+	run, err := question.BenchmarkRun()
+	if err != nil {
+		return nil, &exitCode{exitUsage, err}
+	}
+	options := o.localOptions
+	options.pin = true
+	return prepareLocal(run, run.Spec.Template, "the question", options, log)
+}
+
+// tryOut runs a block, tells how long it takes, and reports a command that does not work.
+func tryOut(ctx context.Context, here *localRun, question *bench.Question) (time.Duration, error) {
+	if err := local.Hide(); err != nil {
+		return 0, err
+	}
+	budget, cancel := context.WithTimeout(ctx, question.Budget)
+	defer cancel()
+	found, took, err := here.pilot(budget, 1)
+	switch {
+	case ctx.Err() != nil:
+		return 0, ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		return 0, &exitCode{exitUsage, fmt.Errorf("the program is too slow for --budget %s: two trials of each command took longer, and a verdict takes %d times as many: give more, at least --budget %s",
+			question.Budget, bench.LeastBlocks+1, bench.Enough(question.Budget))}
+	case err != nil:
+		return 0, err
+	}
+	for _, attempt := range found.evidence.Attempts {
+		if attempt.Outcome == record.Succeeded {
+			continue
+		}
+		text := strings.TrimSpace(attempt.Message)
+		if tail := strings.TrimSpace(attempt.StderrTail); tail != "" {
+			text += "; it wrote to standard error:\n" + tail
+		}
+		if question.Figures.Format != assayv1alpha1.NoOutput {
+			text += "; here from.benchmark is --benchmark, and from.field is --metric"
+		}
+		return 0, &exitCode{exitUsage, fmt.Errorf("command %q (%s): a trial %s: %s", strings.Join(attempt.Argv, " "), attempt.Arm, strings.ToLower(string(attempt.Outcome)), text)}
+	}
+	return took, nil
+}
+
+// write saves the run. A file that is there is kept.
+func (o *benchOptions) write(question *bench.Question, stderr io.Writer) error {
+	run, err := question.BenchmarkRun()
+	if err != nil {
+		return err
+	}
+	raw, err := bench.Document(run)
+	if err != nil {
+		return err
+	}
+	return create(o.save, raw, stderr)
+}
+
+// create writes a file that is not there yet.
+func create(path string, data []byte, stderr io.Writer) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return kept(path)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stderr, "wrote %s; %s run --local %s runs it\n", path, program, path)
+	return err
+}
+
+func kept(path string) error {
+	return &exitCode{exitUsage, fmt.Errorf("%s exists and is kept: name another file, or remove it", path)}
+}
+
+// sentences are the answers in words.
+func sentences(here *localRun, result *analysis.Analysis) string {
+	var out strings.Builder
+	out.WriteByte('\n')
+	for _, candidate := range here.experiment.Candidates() {
+		fmt.Fprintln(&out, bench.Sentence(here.experiment, result, candidate))
+	}
+	return out.String()
+}

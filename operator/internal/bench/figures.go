@@ -1,0 +1,151 @@
+package bench
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// Figures is what a program reports of itself, and where.
+type Figures struct {
+	// Format of the output; None measures the process only.
+	Format assayv1alpha1.OutputFormat
+	// Path of the file with the figures; empty is standard output, or what the format's usual arguments write.
+	Path string
+	// Benchmark is the name as the tool writes it; empty is the only one there is.
+	Benchmark string
+	// Metric is the figure in the tool's words; empty is what the format usually has, a time.
+	Metric string
+	// HigherIsBetter turns the direction of a figure that the table below does not know.
+	HigherIsBetter bool
+}
+
+// formats that a command line can have; an AssayResult needs a template that says what is in it.
+var formats = []assayv1alpha1.OutputFormat{
+	assayv1alpha1.NoOutput, assayv1alpha1.GoBenchOutput, assayv1alpha1.CriterionOutput, assayv1alpha1.GoogleBenchmarkOutput,
+	assayv1alpha1.HyperfineOutput, assayv1alpha1.PytestBenchmarkOutput, assayv1alpha1.K6Output, assayv1alpha1.CSVOutput,
+}
+
+// FormatNames are the words of --format.
+func FormatNames() []string {
+	out := make([]string, 0, len(formats))
+	for _, format := range formats {
+		out = append(out, string(format))
+	}
+	return out
+}
+
+// ParseFormat reads a format whatever its case; Go is short for GoBench.
+func ParseFormat(text string) (assayv1alpha1.OutputFormat, error) {
+	if strings.EqualFold(text, "Go") {
+		return assayv1alpha1.GoBenchOutput, nil
+	}
+	for _, format := range formats {
+		if strings.EqualFold(text, string(format)) {
+			return format, nil
+		}
+	}
+	return "", fmt.Errorf("--format is %q: use Go, or %s", text, strings.Join(FormatNames(), ", "))
+}
+
+// check reports figures that could not be found.
+func (f *Figures) check() error {
+	if f.Format == assayv1alpha1.NoOutput {
+		if f.Path != "" || f.Benchmark != "" || f.Metric != "" || f.HigherIsBetter {
+			return fmt.Errorf("--figures, --benchmark, --metric and --higher-is-better are for programs that report figures: say in which form with --format")
+		}
+		return nil
+	}
+	if f.Metric == "" && (f.Format == assayv1alpha1.CSVOutput || f.Format == assayv1alpha1.K6Output) {
+		return fmt.Errorf("--format %s has no usual figure: name one with --metric", f.Format)
+	}
+	return nil
+}
+
+// usual are the arguments that make a test binary that is named without any print its figures.
+func (f *Figures) usual() []string {
+	switch f.Format {
+	case assayv1alpha1.GoBenchOutput:
+		var levels []string
+		for level := range strings.SplitSeq(f.Benchmark, "/") {
+			levels = append(levels, "^"+regexp.QuoteMeta(level)+"$")
+		}
+		which := strings.Join(levels, "/")
+		if f.Benchmark == "" {
+			which = "."
+		}
+		return []string{"-test.run=^$", "-test.bench=" + which, "-test.benchtime=50ms", "-test.benchmem"}
+	case assayv1alpha1.CriterionOutput:
+		return append([]string{"--bench", "--noplot", "--warm-up-time=0.1", "--measurement-time=0.5", "--sample-size=20"}, f.filter("")...)
+	case assayv1alpha1.GoogleBenchmarkOutput:
+		return append([]string{"--benchmark_format=json"}, f.filter("--benchmark_filter=")...)
+	default:
+		return nil
+	}
+}
+
+func (f *Figures) filter(flag string) []string {
+	if f.Benchmark == "" {
+		return nil
+	}
+	return []string{flag + "^" + regexp.QuoteMeta(f.Benchmark) + "$"}
+}
+
+// units of the figures that are no times; the rest of GoBench has its field as unit. Figures of other kinds are plain numbers.
+var units = map[string]string{
+	"B/op": "By", "allocs/op": "allocs", "MB/s": "By/s", "memory_usage_byte": "By", "bytes_per_second": "By/s", "items_per_second": "items/s",
+	"throughput": "elements/s", "ops": "operations/s",
+}
+
+var times = []string{
+	"", "ns/op", "sample", "real_time", "cpu_time", "times", "data", "mean", "median", "slope", "std_dev", "median_abs_dev", "stddev", "min", "max", "user",
+	"system", "iqr", "q1", "q3",
+}
+
+var notMetricName = regexp.MustCompile(`[^A-Za-z0-9]+`)
+
+// metric is the template's, nil without figures.
+func (f *Figures) metric() *assayv1alpha1.Metric {
+	if f.Format == assayv1alpha1.NoOutput {
+		return nil
+	}
+	out := &assayv1alpha1.Metric{Name: "time", Unit: "1", Direction: assayv1alpha1.LowerIsBetter}
+	switch unit := units[f.Metric]; {
+	case unit != "":
+		out.Unit = unit
+	case slices.Contains(times, f.Metric) && f.Format != assayv1alpha1.CSVOutput && f.Format != assayv1alpha1.K6Output:
+		out.Unit = "s"
+	case f.Format == assayv1alpha1.GoBenchOutput:
+		out.Unit = f.Metric
+	}
+	if f.HigherIsBetter || strings.HasSuffix(out.Unit, "/s") {
+		out.Direction = assayv1alpha1.HigherIsBetter
+	}
+	if f.Metric != "" {
+		out.Name = camel(f.Metric)
+	}
+	if f.Metric != "" || f.Benchmark != "" {
+		out.From = &assayv1alpha1.MetricSource{Benchmark: f.Benchmark, Field: f.Metric}
+	}
+	return out
+}
+
+// camel turns a tool's word into a metric's name: ns/op becomes nsOp.
+func camel(text string) string {
+	var out strings.Builder
+	for i, word := range strings.Fields(notMetricName.ReplaceAllString(text, " ")) {
+		if i == 0 {
+			word = strings.ToLower(word[:1]) + word[1:]
+		} else {
+			word = strings.ToUpper(word[:1]) + word[1:]
+		}
+		out.WriteString(word)
+	}
+	if name := out.String(); name != "" && name[0] >= 'a' {
+		return name
+	}
+	return "figure" + out.String()
+}

@@ -1,0 +1,102 @@
+package bench
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+func TestAQuestionFreezesIntoTheCommandsThatWereTyped(t *testing.T) {
+	goUsual := []string{"-test.run=^$", "-test.bench=^BenchmarkA$/^b\\.c$", "-test.benchtime=50ms", "-test.benchmem"}
+	for name, tc := range map[string]struct {
+		commands [][]string
+		figures  Figures
+		require  []string
+		argv     [][]string
+		gate     string
+	}{
+		"words that differ": {
+			commands: [][]string{{"/f", "-n", "$(x)"}, {"/g", "-n", "$(x)"}}, argv: [][]string{{"/f", "-n", "$(x)"}, {"/g", "-n", "$(x)"}},
+			gate: "faster process.wallTime RatioAtMost 1",
+		},
+		"numbers of words that differ": {
+			commands: [][]string{{"/f", "it's"}, {"/f"}}, argv: [][]string{{"/usr/bin/env", "-S", `'/f' 'it\'s'`}, {"/usr/bin/env", "-S", "'/f'"}},
+			gate: "faster process.wallTime RatioAtMost 1",
+		},
+		"test binaries of Go": {
+			commands: [][]string{{"/old.test"}, {"/new.test"}}, figures: Figures{Format: assayv1alpha1.GoBenchOutput, Benchmark: "BenchmarkA/b.c"},
+			argv: [][]string{append([]string{"/old.test"}, goUsual...), append([]string{"/new.test"}, goUsual...)}, gate: "faster time RatioAtMost 1",
+		},
+		"a figure of which more is better": {
+			commands: [][]string{{"/a"}, {"/b"}}, figures: Figures{Format: assayv1alpha1.GoogleBenchmarkOutput, Metric: "items_per_second"},
+			argv: [][]string{{"/a", "--benchmark_format=json"}, {"/b", "--benchmark_format=json"}}, gate: "faster itemsPerSecond RatioAtLeast 1",
+		},
+		"a table, and a requirement of its column": {
+			commands: [][]string{{"/a"}, {"/b"}}, figures: Figures{Format: assayv1alpha1.CSVOutput, Metric: "p_50"}, require: []string{"p50 <= 3"},
+			argv: [][]string{{"/a"}, {"/b"}}, gate: "require-1 p50 AtMost 3",
+		},
+		"a requirement of what the runner reads": {
+			commands: [][]string{{"/a"}, {"/b"}}, require: []string{"peakMemory<=200Mi"}, argv: [][]string{{"/a"}, {"/b"}},
+			gate: "require-1 process.peakMemory AtMost 200Mi",
+		},
+		"a multiple of the baseline's": {
+			commands: [][]string{{"/a"}, {"/b"}}, require: []string{"wallTime <= 0.9x"}, argv: [][]string{{"/a"}, {"/b"}},
+			gate: "require-1 process.wallTime RatioAtMost 0.9",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.figures.Format == "" {
+				tc.figures.Format = assayv1alpha1.NoOutput
+			}
+			question := Question{
+				Run: "bench", Commands: tc.commands, Names: []string{"old", "new"}, Figures: tc.figures, Requirements: tc.require, Blocks: 10, CPUs: 1,
+				Budget: time.Minute, OnViolation: assayv1alpha1.ViolationRetry,
+			}
+			run, err := question.BenchmarkRun()
+			if err != nil {
+				t.Fatal(err)
+			}
+			frozen, err := experiment.Freeze(record.Run{Name: "bench"}, run.Spec, *run.Spec.Template)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, cell := range frozen.Cells {
+				if !slices.Equal(cell.Argv, tc.argv[i]) {
+					t.Errorf("%q, want %q", cell.Argv, tc.argv[i])
+				}
+			}
+			gate := run.Spec.Gates[0]
+			if got := strings.Join([]string{gate.Name, gate.Metric, string(gate.Op), gate.Bound}, " "); got != tc.gate {
+				t.Errorf("gate %q, want %q", got, tc.gate)
+			}
+		})
+	}
+}
+
+func TestEveryFormatIsRefusedOrFreezes(t *testing.T) {
+	for _, name := range FormatNames() {
+		format, err := ParseFormat(strings.ToLower(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		question := Question{
+			Run: "bench", Commands: [][]string{{"/a"}, {"/b"}}, Names: []string{"a", "b"}, Figures: Figures{Format: format}, Blocks: 10, CPUs: 1,
+			Budget: time.Minute, OnViolation: assayv1alpha1.ViolationWarn,
+		}
+		run, err := question.BenchmarkRun()
+		if err != nil {
+			if !strings.Contains(err.Error(), "--metric") {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		if _, err := experiment.Freeze(record.Run{Name: "bench"}, run.Spec, *run.Spec.Template); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

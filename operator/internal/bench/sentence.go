@@ -1,0 +1,97 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// people say what the runner reads of a process in these words.
+var people = map[string]string{
+	"process.wallTime": "wall time", "process.cpuTime": "CPU time", "process.peakMemory": "memory",
+}
+
+// Sentence says how a candidate compares with the baseline: by the metric that it is asked about, then by what its process took.
+func Sentence(exp *experiment.Experiment, found *analysis.Analysis, candidate string) string {
+	asked := judged(exp, found, candidate)
+	text := candidate + " " + comparison(exp, asked) + doubt(asked)
+	var beside []string
+	for i := range found.Ratios {
+		ratio := &found.Ratios[i]
+		if word := people[ratio.Metric]; ratio.Candidate == candidate && ratio.Metric != asked.Metric && word != "" {
+			beside = append(beside, word+" "+analysis.Describe(&ratio.Estimate))
+		}
+	}
+	if len(beside) > 0 {
+		text += "; " + strings.Join(beside, ", ")
+	}
+	return text
+}
+
+// Short is how a candidate compares so far.
+func Short(exp *experiment.Experiment, found *analysis.Analysis, candidate string) string {
+	return candidate + " " + comparison(exp, judged(exp, found, candidate))
+}
+
+// judged is the gate that says whether a candidate is faster. Where others are asked for, it is what its first metric is.
+func judged(exp *experiment.Experiment, found *analysis.Analysis, candidate string) *analysis.GateResult {
+	for i := range found.Gates {
+		if gate := &found.Gates[i]; gate.Gate == Faster && gate.Candidate == candidate {
+			return gate
+		}
+	}
+	metric := exp.Metrics()[0].Name
+	out := &analysis.GateResult{Metric: metric}
+	i := slices.IndexFunc(found.Ratios, func(r analysis.RatioResult) bool { return r.Candidate == candidate && r.Metric == metric })
+	if i >= 0 {
+		out.Estimate, out.Confidence = &found.Ratios[i].Estimate, found.Confidence
+	}
+	return out
+}
+
+// comparison is what an interval says: that it is on one side of 1, or that it is not.
+func comparison(exp *experiment.Experiment, of *analysis.GateResult) string {
+	e, metric := of.Estimate, exp.Metric(of.Metric)
+	what := of.Metric
+	if word := people[what]; word != "" {
+		what = word
+	}
+	if e == nil {
+		return "has no comparison of " + what + " yet"
+	}
+	baseline := exp.Arms[exp.Baseline()].Name
+	if e.Low == nil || e.High == nil {
+		return fmt.Sprintf("has %s of %s's %s, and no interval yet", analysis.Describe(e), baseline, what)
+	}
+	if *e.Low <= 1 && *e.High >= 1 {
+		return fmt.Sprintf("does not differ from %s beyond doubt: %s of its %s", baseline, analysis.Describe(e), what)
+	}
+	if metric.Unit != "s" {
+		return fmt.Sprintf("has %s of %s's %s", analysis.Describe(e), baseline, what)
+	}
+	word, shown := "slower", *e
+	if *e.High < 1 {
+		low, high := 1 / *e.High, 1 / *e.Low
+		word, shown.Value, shown.Low, shown.High = "faster", 1/e.Value, &low, &high
+	}
+	ratio, interval, _ := strings.Cut(analysis.Describe(&shown), " ")
+	return fmt.Sprintf("is %s %s than %s %s (%s)", ratio, word, baseline, interval, what)
+}
+
+// doubt is how certain the comparison is.
+func doubt(of *analysis.GateResult) string {
+	switch {
+	case of.Outcome == assayv1alpha1.VerdictGo || of.Outcome == assayv1alpha1.VerdictNoGo:
+		return fmt.Sprintf(", certain at %.4g %%", 100*of.Confidence)
+	case of.Outcome == assayv1alpha1.VerdictInconclusive && of.MoreBlocks != nil:
+		return fmt.Sprintf(", not certain: about %d more blocks may tell (--budget)", *of.MoreBlocks)
+	case of.Outcome == assayv1alpha1.VerdictInconclusive, of.Outcome == assayv1alpha1.VerdictInvalid:
+		return ", not certain"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,127 @@
+// Package bench turns two command lines, or more, into a BenchmarkRun, and its analysis into a sentence (pure).
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Words splits a command line as a POSIX shell does, and refuses what only a shell could do: trials are started without one, so that
+// its start is no part of what is measured.
+func Words(line string) ([]string, error) {
+	words, err := words(line)
+	if err != nil {
+		return nil, fmt.Errorf("command %q: %w", line, err)
+	}
+	return words, nil
+}
+
+func words(line string) ([]string, error) {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
+	if err != nil {
+		return nil, fmt.Errorf("%w: quote what belongs into one argument", err)
+	}
+	switch len(file.Stmts) {
+	case 0:
+		return nil, errors.New("it is empty: name a program and its arguments")
+	case 1:
+	default:
+		return nil, needsShell("several commands in a row")
+	}
+	statement := file.Stmts[0]
+	call, ok := statement.Cmd.(*syntax.CallExpr)
+	switch {
+	case len(statement.Redirs) > 0:
+		return nil, needsShell("a redirection")
+	case statement.Background:
+		return nil, needsShell("a command in the background")
+	case statement.Negated:
+		return nil, needsShell("a negated exit code")
+	case !ok:
+		return nil, needsShell("a pipe, a list or a group of commands")
+	case len(call.Assigns) > 0:
+		return nil, fmt.Errorf("%w; or write env NAME=VALUE PROGRAM", needsShell("an assignment"))
+	}
+	out := make([]string, 0, len(call.Args))
+	for _, word := range call.Args {
+		if what := special(word.Parts); what != "" {
+			return nil, needsShell(what)
+		}
+		out = append(out, text(word.Parts, ""))
+	}
+	return out, nil
+}
+
+func needsShell(what string) error {
+	return fmt.Errorf("%s needs a shell: give --shell, and /bin/sh runs every command; or quote it, if it is meant literally", what)
+}
+
+// special names what in a word a shell would replace.
+func special(parts []syntax.WordPart) string {
+	for i, part := range parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			if i == 0 && strings.HasPrefix(part.Value, "~") {
+				return "a home folder (~)"
+			}
+			if pattern(part.Value) {
+				return "a pattern of file names (*, ? or [)"
+			}
+		case *syntax.SglQuoted:
+		case *syntax.DblQuoted:
+			for _, inside := range part.Parts {
+				if _, ok := inside.(*syntax.Lit); !ok {
+					return "a variable or a substitution ($ or `)"
+				}
+			}
+		default:
+			return "a variable or a substitution ($ or `)"
+		}
+	}
+	return ""
+}
+
+// pattern reports whether unquoted text has a character of a file name pattern that no backslash escapes.
+func pattern(text string) bool {
+	escaped := false
+	for _, r := range text {
+		switch {
+		case escaped:
+			escaped = false
+		case r == '\\':
+			escaped = true
+		case strings.ContainsRune("*?[", r):
+			return true
+		}
+	}
+	return false
+}
+
+// text is what a word is without its quotes. Inside double quotes a backslash escapes only what it has to, and elsewhere everything.
+func text(parts []syntax.WordPart, escapable string) string {
+	var out strings.Builder
+	for _, part := range parts {
+		switch part := part.(type) {
+		case *syntax.SglQuoted:
+			out.WriteString(part.Value)
+		case *syntax.DblQuoted:
+			out.WriteString(text(part.Parts, "$`\"\\"))
+		case *syntax.Lit:
+			for rest := part.Value; rest != ""; {
+				before, after, escaped := strings.Cut(rest, `\`)
+				out.WriteString(before)
+				if escaped && after != "" && escapable != "" && !strings.ContainsRune(escapable, rune(after[0])) {
+					out.WriteByte('\\')
+				}
+				if rest = after; escaped && after != "" {
+					out.WriteByte(after[0])
+					rest = after[1:]
+				}
+			}
+		}
+	}
+	return out.String()
+}
