@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"embed"
-	"fmt"
 	"io/fs"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -24,10 +23,7 @@ func Shipped() ([]assayv1alpha1.BenchmarkTemplate, error) {
 		if err != nil {
 			return err
 		}
-		if err := set.add(raw); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		return nil
+		return set.add(path, raw)
 	})
 	return set.Templates, err
 }
