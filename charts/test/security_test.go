@@ -178,15 +178,17 @@ func TestGeneratedCredentialsAreNeverTheSameTwiceUnlessTheyAreMadeOfSomething(t 
 		return fmt.Sprintf("%s", into[corev1.Secret](t, render(t, values).find(t, secret)).Data)
 	}
 	for _, secret := range []string{"Secret/assay-system/assay-minio-root", "Secret/assay-system/assay-ledger-users", "Secret/default/assay-ledger"} {
-		if read("", secret) == read("", secret) {
+		if first, second := read("", secret), read("", secret); first == second {
 			t.Errorf("two installs have the same %s", secret)
 		}
 	}
 	const seeded, other = `{minio: {auth: {userKeySeed: 0123456789abcdef0123456789abcdef}}}`, `{minio: {auth: {userKeySeed: 0123456789abcdef0123456789abcdeg}}}`
-	if read(seeded, "Secret/default/assay-ledger") != read(seeded, "Secret/default/assay-ledger") {
+	const keys = "Secret/default/assay-ledger"
+	first, again := read(seeded, keys), read(seeded, keys)
+	if first != again {
 		t.Error("a chart that is rendered twice with a seed has other keys")
 	}
-	if read(seeded, "Secret/default/assay-ledger") == read(other, "Secret/default/assay-ledger") {
+	if first == read(other, keys) {
 		t.Error("another seed makes the same keys")
 	}
 }
