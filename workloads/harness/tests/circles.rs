@@ -125,7 +125,7 @@ fn absolute(module: &[String], modules: &BTreeSet<Place>, path: &[String]) -> Op
     let from = match path[0].as_str() {
         "crate" => &[],
         "super" => &module[..module.len().checked_sub(up)?],
-        "self" => &module[..],
+        "self" => module,
         _ => return modules.contains(&[module, &path[..1]].concat()).then(|| [module, path].concat()),
     };
     Some([from, &path[up.max(1)..]].concat())
