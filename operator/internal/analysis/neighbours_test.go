@@ -31,7 +31,7 @@ func TestWhatContradictsThePlanOrTheOrderOfABlockDecidesNothing(t *testing.T) {
 		"times that all begin at once": {each("", func(_ int, a *record.Attempt) { a.StartedAt = time.Unix(1, 0) }), goes, ""},
 		"times that run backwards": {
 			each("", func(i int, a *record.Attempt) { a.StartedAt = a.StartedAt.Add(-time.Duration(i) * time.Second) }), inconclusive,
-			"the trials of 10 of 10 blocks were no neighbours (w000-b0000: slot 0 began at 2026-11-21T08:01:00Z and slot 1 at 2026-11-21T08:00:59Z)",
+			"the trials of 10 of 10 blocks were no neighbours (w000-b0000: slot 1 began at 2026-11-21T08:01:00.006Z and slot 2 at 2026-11-21T08:00:59.95Z)",
 		},
 		"a baseline of another day":        {each("old", func(_ int, a *record.Attempt) { a.StartedAt = a.StartedAt.AddDate(0, 0, -7) }), inconclusive, "were no neighbours"},
 		"a candidate of another century":   {each("new", func(_ int, a *record.Attempt) { a.StartedAt = a.StartedAt.AddDate(100, 0, 0) }), inconclusive, "were no neighbours"},
@@ -70,6 +70,36 @@ func TestAPlanNamesTheArmsOfItsExperiment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := contradictsArms(known, c.plan); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
 				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// Warnings name what a ledger says of its own making that cannot be, or that the run did not ask for.
+func TestTimesThatOverlapAndTooFewBlocksAreSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*simulatedRun)
+		want  string
+	}{
+		"nothing": {func(*simulatedRun) {}, ""},
+		"trials that began before the one before had ended": {func(l *simulatedRun) {
+			for i := range l.attempts {
+				l.attempts[i].DurationSeconds = 5000
+			}
+		}, "trials of 10 blocks ran at the same time by their own clock (w000-b0000: slot 1 began 5e+03 s before slot 0 ended)"},
+		"trials a clock's adjustment apart": {func(l *simulatedRun) {
+			for i := range l.attempts {
+				l.attempts[i].DurationSeconds += 0.05
+			}
+		}, ""},
+		"fewer blocks than asked for": {func(l *simulatedRun) { l.exp.Spec.Design.Blocks.Min = 40 }, "the figures rest on 10 blocks, and spec.design.blocks.min asks for at least 40"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := pair(t, 0.94, nil)
+			c.spoil(l)
+			said := strings.Join(l.analyze().Warnings, "\n")
+			if c.want == "" && (strings.Contains(said, "at the same time") || strings.Contains(said, "blocks.min")) || !strings.Contains(said, c.want) {
+				t.Errorf("warnings:\n%s\nwant %q", said, c.want)
 			}
 		})
 	}

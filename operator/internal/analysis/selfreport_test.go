@@ -94,7 +94,7 @@ func TestReportedTimesAreSetAgainstWhatTheRunnerRead(t *testing.T) {
 				attempt.Roles = []record.RoleSeen{{Name: "server", Resources: ptr.To(resources(c.role))}}
 			}
 			d := &data{exp: exp, trials: map[cell][]*record.Attempt{{0, 0}: {attempt}}}
-			got := append(selfReportWarnings(d), strictWarnings(d)...)
+			got := append(selfReportWarnings(d), strictWarnings(d, &selection{})...)
 			got = slices.DeleteFunc(got, func(w string) bool { return strings.Contains(w, "gateConfidence") })
 			if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
 				t.Errorf("%q, want one warning with %q", got, c.want)

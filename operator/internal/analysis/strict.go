@@ -56,11 +56,28 @@ func missingWave(d *data, _ *judgement, _ *GateResult) string {
 }
 
 // strictWarnings name what a ledger leaves out or contradicts and can be judged without.
-func strictWarnings(d *data) []string {
+func strictWarnings(d *data, chosen *selection) []string {
 	var out []string
+	if overlap := simultaneous(chosen.used); overlap != "" {
+		out = append(out, overlap)
+	}
+	if ran, least := len(screened(chosen)), int(d.exp.Spec.Design.Blocks.Min); ran > 0 && ran < least && d.exp.Spec.Search == nil {
+		out = append(out, fmt.Sprintf("the figures rest on %d blocks, and spec.design.blocks.min asks for at least %d", ran, least))
+	}
 	if d.exp.Spec.Design.GateConfidence == "" {
 		out = append(out, fmt.Sprintf("experiment.json: spec.design.gateConfidence is absent: gates are judged at spec.design.confidence, %g, as in runs older than the field",
 			d.confidence))
 	}
 	return out
+}
+
+// screened are the blocks that trials are used of, without those that confirm.
+func screened(chosen *selection) map[string]bool {
+	blocks := map[string]bool{}
+	for _, attempt := range chosen.used {
+		if chosen.purposes[attempt.Block] != record.Confirm {
+			blocks[attempt.Block] = true
+		}
+	}
+	return blocks
 }

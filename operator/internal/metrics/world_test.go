@@ -183,7 +183,6 @@ func measure(t *testing.T, name string, exp *experiment.Experiment, blocks int) 
 	must(t, err)
 	attempts := simulate.Machine{Seed: 3, Samples: 30, Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Trial: 0.01}}.Run(exp, wave)
 	for i := range attempts {
-		attempts[i].DurationSeconds = 0.75 // Of the second after which the next one begins.
 		if attempts[i].Block == "w000-b0003" {
 			simulate.Neighbour{Slowdown: 1.2, Canary: 1.5, OtherWork: 0.3}.Disturb(&attempts[i])
 		}

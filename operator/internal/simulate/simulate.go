@@ -130,7 +130,7 @@ func (m Machine) Run(exp *experiment.Experiment, waves ...*record.Wave) []record
 				for _, sample := range attempt.Result.Metrics["latency"].Samples {
 					attempt.DurationSeconds += sample
 				}
-				clock = clock.Add(time.Second)
+				clock = clock.Add(time.Second + time.Duration(attempt.DurationSeconds*float64(time.Second))).Round(time.Millisecond)
 				out = append(out, attempt)
 			}
 		}

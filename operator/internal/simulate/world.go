@@ -185,6 +185,7 @@ func (w *World) Run(exp *experiment.Experiment, wave *record.Wave) []record.Atte
 		w.blocks++
 		shared := s.Block*w.random.NormFloat64() + w.speed[node]
 		own := w.candidate()
+		clock := worldStart.Add(time.Duration(w.blocks) * time.Minute)
 		for slot, index := range block.Order {
 			c := wave.Cells[index]
 			w.drift = correlation*w.drift + math.Sqrt(1-correlation*correlation)*s.Drift*w.random.NormFloat64()
@@ -204,7 +205,7 @@ func (w *World) Run(exp *experiment.Experiment, wave *record.Wave) []record.Atte
 			out = append(out, record.Attempt{
 				Schema: record.AttemptSchema, ID: "simulated/" + trial, Trial: trial, Run: exp.Run, Experiment: exp.Digest,
 				Wave: wave.Wave, Block: block.ID, Slot: slot, Point: wave.Points[c.Point].Key, Arm: wave.Arms[c.Arm].Name, Build: c.Build, Lease: block.Lease,
-				StartedAt: worldStart.Add(time.Duration(w.blocks) * time.Minute), DurationSeconds: seconds, Outcome: record.Succeeded, ExitCode: ptr.To(0),
+				StartedAt: clock, DurationSeconds: seconds, Outcome: record.Succeeded, ExitCode: ptr.To(0),
 				Argv: c.Argv, Parameters: c.Parameters, Environment: worldEnvironment, Isolation: record.Isolation{Level: "ExclusiveCPUs"},
 				Result: &record.Result{
 					Schema: record.ResultSchema, Workload: record.WorkloadID{Name: "simulated", Version: "0.1.0"},
@@ -213,6 +214,7 @@ func (w *World) Run(exp *experiment.Experiment, wave *record.Wave) []record.Atte
 				// The bytes are never looked at, so their sum stands for nothing.
 				Source: record.Source{Key: "attempts/" + block.ID + "/simulated/" + trial + ".json", SHA256: "simulated"},
 			})
+			clock = clock.Add(time.Duration(seconds * float64(time.Second)))
 		}
 	}
 	return out
