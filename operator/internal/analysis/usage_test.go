@@ -21,7 +21,7 @@ func TestUsageSaysWhatTheMeasuringWasLike(t *testing.T) {
 		"a trial of 0.2 s every second: 0.8 s for each are nobody's, but for the last of a block": {
 			tamper: func(l *simulatedRun) {
 				for i := range l.attempts {
-					l.attempts[i].DurationSeconds = 0.2
+					l.attempts[i].StartedAt, l.attempts[i].DurationSeconds = time.Unix(int64(i), 0), 0.2
 				}
 			},
 			check: func(t *testing.T, u *Usage) {
