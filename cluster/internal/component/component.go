@@ -197,7 +197,7 @@ func (s Settings) proxy() Component {
 	}
 }
 
-// policiesHealth is where the enforcer of network policies tells whether the kernel has the rules that the API asks for.
+// policiesHealth is where the enforcer of network policies reports whether the kernel has the rules that the API asks for.
 const policiesHealth = "127.0.0.1:10260"
 
 func (s Settings) policies() Component {

@@ -139,7 +139,7 @@ func (r *reading) scalar(node *yaml.Node, schema *structural.Structural, path st
 		err = kjson.UnmarshalCaseSensitivePreserveInts(raw, &out)
 	}
 	if err != nil {
-		r.add(node, path, "%q is no value: %s", node.Value, err)
+		r.add(node, path, "invalid value %q: %s", node.Value, err)
 		return nil
 	}
 	if _, fraction := out.(float64); fraction && schema != nil && schema.XIntOrString {

@@ -95,7 +95,7 @@ var kinds = slices.Sorted(maps.Keys(definitions))
 
 func (s *Set) addDocument(file string, root *yaml.Node) []Problem {
 	if root.Kind != yaml.MappingNode {
-		return []Problem{{Message: "the document is no mapping: it begins with apiVersion and kind"}}
+		return []Problem{{Message: "invalid document: not a mapping; it begins with apiVersion and kind"}}
 	}
 	apiVersion, kind := scalarAt(root, "apiVersion"), scalarAt(root, "kind")
 	if only := assayv1alpha1.GroupVersion.String(); apiVersion != only {

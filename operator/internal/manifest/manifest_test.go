@@ -62,7 +62,7 @@ func TestReadRefuses(t *testing.T) {
 		"another API version":                         {run("v1alpha1", "v1"), `:2:13: apiVersion: apiVersion is "assay.dev/v1": only assay.dev/v1alpha1 can be read`},
 		"another kind":                                {run("BenchmarkRun", "BenchmarkRn"), `:3:7: kind: kind is "BenchmarkRn": only BenchmarkRun and BenchmarkTemplate can be read; did you mean BenchmarkRun?`},
 		"something that is no YAML":                   {"{", ":1:1: this is no YAML: did not find"},
-		"a document that is not a mapping":            {"- 1\n- 2\n", ":1:1: the document is no mapping"},
+		"a document that is not a mapping":            {"- 1\n- 2\n", ":1:1: invalid document: not a mapping"},
 		"a second document, counted in the file":      {fullRun + "---\nkind: Pod\n", `:21:1: apiVersion: apiVersion is ""`},
 		"an operator that is misspelt":                {run("RatioAtLeast", "RatioAtLest"), `:19:30: spec.gates[0].op: "RatioAtLest" is not allowed: one of RatioAtLeast, RatioAtMost, AtLeast, AtMost, ParityEqual, Completes; did you mean RatioAtLeast?`},
 		"a format that is misspelt":                   {template("Hyperfine", "Hyperfin"), `spec.output.format: "Hyperfin" is not allowed: one of AssayResult, GoBench, Criterion, GoogleBenchmark, Hyperfine, PytestBenchmark, K6, CSV, None; did you mean Hyperfine?`},

@@ -127,7 +127,7 @@ func newestAnalysis(ctx context.Context, store ledger.Store, run *assayv1alpha1.
 		}
 		var found analysis.Analysis
 		if err := json.Unmarshal(raw, &found); err != nil {
-			return nil, fmt.Errorf("%s is no analysis: %w", ledger.AnalysisKey(wave), err)
+			return nil, fmt.Errorf("invalid analysis %s: %w", ledger.AnalysisKey(wave), err)
 		}
 		return &found, nil
 	}

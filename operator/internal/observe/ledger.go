@@ -151,7 +151,7 @@ func getAnalysis(ctx context.Context, store ledger.Store, wave int, known *remem
 	}
 	var found analysis.Analysis
 	if err := json.Unmarshal(raw, &found); err != nil {
-		return nil, fmt.Errorf("%s is no analysis: %w; delete it and it is made again", ledger.AnalysisKey(wave), err)
+		return nil, fmt.Errorf("invalid analysis %s: %w; delete it and it is made again", ledger.AnalysisKey(wave), err)
 	}
 	known.judgedBytes = len(raw)
 	return &found, nil
