@@ -22,16 +22,17 @@ import (
 )
 
 const (
-	// victimSeconds and hostileSeconds are what the two arms report: the truth is twice as slow.
-	victimSeconds, hostileSeconds = 0.001, 0.002
+	// victimSeconds and hostileSeconds are what the two arms report: the truth is twice as slow. Their digits are those of a fine
+	// clock: one and two milliseconds could be told by a clock of one, which cannot tell how much slower.
+	victimSeconds, hostileSeconds = 0.00102347, 0.00204691
 	// nobody attacks, and nobody is attacked: root could do everything.
 	nobody = 65532
 	// patience is how long one run may take: one that hangs has been attacked successfully.
 	patience = 2 * time.Minute
 )
 
-// attackedRun compares a program that says how long it took with one that says twice as much and attacks. FOLDER and ATTACK are
-// replaced.
+// attackedRun compares a program that says how long it took with one that says twice as much and attacks. Words in
+// capitals are replaced.
 const attackedRun = `
 apiVersion: assay.dev/v1alpha1
 kind: BenchmarkRun
@@ -45,8 +46,8 @@ spec:
     parameters: [{name: value, type: Number}, {name: attack}]
     metrics: [{name: latency, unit: s, direction: LowerIsBetter, statistic: value}]
   arms:
-  - {name: victim, baseline: true, parameters: {value: "0.001", attack: none}}
-  - {name: hostile, parameters: {value: "0.002", attack: ATTACK}}
+  - {name: victim, baseline: true, parameters: {value: "VICTIM", attack: none}}
+  - {name: hostile, parameters: {value: "HOSTILE", attack: ATTACK}}
   design: {blocks: {min: 3, max: 3}}
   environment: {onViolation: Warn}
   gates: [{name: not-slower, metric: latency, op: RatioAtMost, bound: "1.05"}]
@@ -61,7 +62,10 @@ func newAttacksCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return json.NewEncoder(cmd.OutOrStdout()).Encode(figure)
+			if err := json.NewEncoder(cmd.OutOrStdout()).Encode(figure); err != nil || figure.Value == 0 {
+				return err
+			}
+			return fmt.Errorf("%g of %d attacks changed an attempt or the verdict, and none may", figure.Value, figure.Samples)
 		},
 	}
 	command.Flags().StringVar(&binDir, "bin-dir", "bin", "folder with assay, assay-runner and assay-hostile")
@@ -106,7 +110,7 @@ func attackOnce(ctx context.Context, binDir, name string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	text := strings.NewReplacer("FOLDER", folder, "ATTACK", name).Replace(attackedRun)
+	text := strings.NewReplacer("FOLDER", folder, "ATTACK", name, "VICTIM", fmt.Sprint(victimSeconds), "HOSTILE", fmt.Sprint(hostileSeconds)).Replace(attackedRun)
 	if err := errors.Join(
 		os.WriteFile(filepath.Join(folder, "run.yaml"), []byte(text), 0o644),
 		place(binDir, folder, "assay"), place(binDir, folder, "assay-runner"),

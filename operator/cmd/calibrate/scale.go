@@ -2,16 +2,21 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
+
+	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/workflow"
 )
 
 // size is how many attempts a ledger has, in words and as a number.
@@ -33,20 +38,54 @@ func analyzeCost(ctx context.Context, binDir string, of size, times int) ([]cali
 	seconds := calibrate.Figure{Figure: "analyze." + of.name + "_attempts_s", Unit: "s", Samples: times}
 	memory := calibrate.Figure{Figure: "analyze." + of.name + "_mib", Unit: "MiB", Samples: times}
 	for i := range times {
-		command := exec.CommandContext(ctx, filepath.Join(binDir, "assay"), "analyze", "--ledger", ledger.FolderURL(folder))
-		command.Env = append(os.Environ(), "GOMAXPROCS=1", "GOMEMLIMIT=384MiB") // As in the pod of the analysis.
-		command.Stderr = os.Stderr
-		if err := command.Run(); err != nil {
-			return nil, fmt.Errorf("assay analyze: %w", err)
+		took, err := run(ctx, filepath.Join(binDir, "assay"), "analyze", "--ledger", ledger.FolderURL(folder))
+		if err != nil {
+			return nil, err
 		}
-		usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage)
-		if !ok {
-			return nil, fmt.Errorf("this system does not tell what a process used")
-		}
-		widen(&seconds, i, command.ProcessState.UserTime().Seconds()+command.ProcessState.SystemTime().Seconds())
-		widen(&memory, i, float64(usage.Maxrss)/1024)
+		widen(&seconds, i, took.Seconds)
+		widen(&memory, i, took.MiB)
 	}
 	return []calibrate.Figure{seconds, memory}, nil
+}
+
+// cost of a process.
+type cost struct{ Seconds, MiB float64 }
+
+// run runs a program by a process of its own: until it becomes the program, a new process has the memory of the one that
+// starts it, and this one has simulated thousands of runs.
+func run(ctx context.Context, argv ...string) (cost, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return cost{}, err
+	}
+	command := exec.CommandContext(ctx, self, append([]string{"cost", "--"}, argv...)...)
+	command.Env = append(os.Environ(), "GOMAXPROCS=1", "GOMEMLIMIT="+workflow.AnalysisHeap) // As in the pod of the analysis.
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		return cost{}, fmt.Errorf("%s: %w", strings.Join(argv, " "), err)
+	}
+	var took cost
+	return took, json.Unmarshal(out, &took)
+}
+
+func newCostCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "cost -- PROGRAM [ARGUMENT...]", Short: "Print the CPU seconds and the peak memory of a program", Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			command := exec.CommandContext(cmd.Context(), args[0], args[1:]...)
+			command.Stderr = cmd.ErrOrStderr()
+			if err := command.Run(); err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage)
+			if !ok {
+				return fmt.Errorf("this system does not tell what a process used")
+			}
+			cpu := command.ProcessState.UserTime() + command.ProcessState.SystemTime()
+			return json.NewEncoder(cmd.OutOrStdout()).Encode(cost{cpu.Seconds(), float64(usage.Maxrss) / 1024})
+		},
+	}
 }
 
 // widen adds a measurement to a figure, whose ends are the smallest and the largest one and whose value is their mean.

@@ -281,7 +281,7 @@ func TestVerdicts(t *testing.T) {
 			edit: gates(gainAt8("1.5")),
 			tamper: func(l *simulatedRun) {
 				l.each("fused-m4r", func(a *record.Attempt) {
-					a.Result.Metrics["throughput"] = record.Metric{Unit: "queries/s", Value: ptr.To(0.0)}
+					a.Result.Metrics["throughput"] = &record.Metric{Unit: "queries/s", Value: ptr.To(0.0)}
 				})
 			},
 			verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo}, reason: "value of metric throughput is 0, and the ratio",
@@ -290,7 +290,7 @@ func TestVerdicts(t *testing.T) {
 			edit: gates(gainAt8("1.5")),
 			tamper: func(l *simulatedRun) {
 				l.each("fused-m4r", func(a *record.Attempt) {
-					a.Result.Metrics["latency"] = record.Metric{Unit: "ms", Samples: []float64{1}}
+					a.Result.Metrics["latency"] = &record.Metric{Unit: "ms", Samples: []float64{1}}
 				})
 			},
 			verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo}, reason: `metric latency is in "ms"`, warning: "reporting something that cannot be used",
@@ -600,7 +600,7 @@ func TestSelection(t *testing.T) {
 		},
 		"a histogram that cannot be decoded is left out": {
 			tamper: func(l *simulatedRun) {
-				l.lastOf("loop").Result.Metrics["latency"] = record.Metric{Unit: "s", Histogram: &record.Histogram{Encoding: "hdr-v2-deflate-base64", Scale: 1e-9, Count: 3, Data: "AAAA"}}
+				l.lastOf("loop").Result.Metrics["latency"] = &record.Metric{Unit: "s", Histogram: &record.Histogram{Encoding: "hdr-v2-deflate-base64", Scale: 1e-9, Count: 3, Data: "AAAA"}}
 			},
 			trials:   Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
 			excluded: 1, reason: "histogram",

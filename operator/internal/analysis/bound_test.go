@@ -34,7 +34,7 @@ func TestAFigureExactlyAtItsBoundHolds(t *testing.T) {
 				if l.attempts[i].Arm == "new" {
 					value = candidate
 				}
-				l.attempts[i].Result.Metrics = map[string]record.Metric{"time": {Unit: "By", Value: ptr.To(value)}}
+				l.attempts[i].Result.Metrics = map[string]*record.Metric{"time": {Unit: "By", Value: ptr.To(value)}}
 			}
 			l.exp.Template.Metrics[0].Unit = "By"
 			if got := l.analyze(); got.Gates[0].Outcome != goes {
@@ -54,7 +54,7 @@ func TestABoundOnAMeanIsHeldAgainstTheArithmeticMean(t *testing.T) {
 		if l.attempts[i].Slot == 0 && i/4%5 == 0 || l.attempts[i].Slot == 1 && i/4%5 == 0 {
 			value = 0.25
 		}
-		l.attempts[i].Result.Metrics = map[string]record.Metric{"time": {Unit: "s", Value: ptr.To(value)}}
+		l.attempts[i].Result.Metrics = map[string]*record.Metric{"time": {Unit: "s", Value: ptr.To(value)}}
 	}
 	got := l.analyze()
 	if gate := got.Gates[0]; gate.Outcome == goes || math.Abs(gate.Estimate.Value-0.034) > 1e-9 {

@@ -41,7 +41,7 @@ func pairOfBuilds(t testing.TB, old, new, blocks int, seed uint64, noise float64
 	for i := range l.attempts {
 		a := &l.attempts[i]
 		value := *a.Result.Metrics["time"].Value * math.Exp(accident(a.Arm, a.Build))
-		a.Result.Metrics["time"] = record.Metric{Unit: "s", Value: &value}
+		a.Result.Metrics["time"] = &record.Metric{Unit: "s", Value: &value}
 	}
 	return l
 }

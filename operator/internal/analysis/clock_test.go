@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 )
@@ -29,7 +30,7 @@ func judged(t *testing.T, scenario simulate.Scenario, edit func(*runSpec), times
 	attempts := simulate.NewWorld(scenario, 0, 1, 1).Run(exp, wave)
 	for i := range attempts {
 		if times != nil {
-			attempts[i].Result.Metrics["time"] = record.Metric{Unit: "s", Value: ptr.To(times(attempts[i].Arm, i))}
+			attempts[i].Result.Metrics["time"] = &record.Metric{Unit: "s", Value: ptr.To(times(attempts[i].Arm, i))}
 		}
 	}
 	return Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
@@ -166,5 +167,16 @@ func TestBlocksThatFollowEachOtherWidenTheInterval(t *testing.T) {
 				t.Errorf("autocorrelation %.2f", *series.Autocorrelation)
 			}
 		})
+	}
+}
+
+// TestACoarseClockIsNamed has a program that is twice as slow by a clock with steps of its own time: no block would tell.
+func TestACoarseClockIsNamed(t *testing.T) {
+	gate := assayv1alpha1.Gate{Name: "not-slower", Metric: "time", Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
+	found := judged(t, simulate.Scenario{Trial: 0.01}, func(spec *runSpec) { spec.Gates = []assayv1alpha1.Gate{gate} }, func(arm string, _ int) float64 {
+		return map[string]float64{"old": 0.001, "new": 0.002}[arm]
+	})
+	if result := found.Gates[0]; result.Outcome != assayv1alpha1.VerdictInconclusive || !strings.Contains(result.Message, "its clock has steps of 1 times the value") {
+		t.Errorf("%s: %s", result.Outcome, result.Message)
 	}
 }

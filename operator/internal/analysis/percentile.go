@@ -47,7 +47,7 @@ func (d *data) newPool(q quantity, blocks map[string]int) *pool {
 		count int64
 		block int32
 	}
-	var samples []sample
+	samples := make([]sample, 0, d.countSamples(q))
 	single := true
 	add := func(value float64, count int64, block int) {
 		samples = append(samples, sample{value, count, int32(block)})
@@ -79,7 +79,10 @@ func (d *data) newPool(q quantity, blocks map[string]int) *pool {
 		}
 	})
 	slices.SortFunc(samples, func(a, b sample) int {
-		return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.block, b.block), cmp.Compare(a.count, b.count))
+		if c := cmp.Compare(a.value, b.value); c != 0 {
+			return c // Most often: millions of samples are compared, and few are equal.
+		}
+		return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.count, b.count))
 	})
 
 	p := &pool{stride: max(64, len(samples)/poolMarks), totals: make([]int64, len(blocks))}
@@ -98,6 +101,17 @@ func (d *data) newPool(q quantity, blocks map[string]int) *pool {
 		p.totals[s.block] += s.count
 	}
 	return p
+}
+
+// countSamples is about how many samples a pool will have.
+func (d *data) countSamples(q quantity) int {
+	count := 0
+	for _, attempt := range d.trials[q.cell] {
+		if metric, ok := attempt.Metric(q.metric); ok {
+			count += max(1, len(metric.Samples), len(d.histograms[metric.Histogram]))
+		}
+	}
+	return count
 }
 
 // positive tells that the percentile is positive under any weighting of the blocks: it is in each of them.

@@ -1,10 +1,12 @@
 package analysis
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"path"
 	"slices"
@@ -44,19 +46,18 @@ func sourceOf(attempt *record.Attempt) record.Source {
 	return record.Source{Key: path.Join("attempts", attempt.Block, attempt.ID) + ".json", SHA256: hex.EncodeToString(sum[:])}
 }
 
-// lines are what sha256sum prints for the objects, sorted by key, so that anyone can check them with standard tools.
-func (c checksums) lines() []byte {
-	var out []byte
+// write prints what sha256sum does for the objects, sorted by key, so that anyone can check them with standard tools.
+func (c checksums) write(to io.Writer) {
 	for _, key := range slices.Sorted(maps.Keys(c)) {
-		out = fmt.Appendf(out, "%s  %s\n", c[key], key)
+		fmt.Fprintf(to, "%s  %s\n", c[key], key)
 	}
-	return out
 }
 
-// digest is the sha256 of the lines.
+// digest is the sha256 of what write prints.
 func (c checksums) digest() string {
-	sum := sha256.Sum256(c.lines())
-	return "sha256:" + hex.EncodeToString(sum[:])
+	sum := sha256.New()
+	c.write(sum)
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
 }
 
 // Seal lists the attempts up to a wave as sha256sum does. What an earlier analysis found stays as it was then, or analysing
@@ -64,7 +65,9 @@ func (c checksums) digest() string {
 func Seal(evidence record.Evidence, wave int) []byte {
 	found := sums(upTo(evidence.Attempts, wave), evidence.Problems)
 	maps.Copy(found, evidence.Sealed)
-	return found.lines()
+	var out bytes.Buffer
+	found.write(&out)
+	return out.Bytes()
 }
 
 // rejectAltered drops the attempts whose objects are not what an earlier analysis read, and names those that are gone. An

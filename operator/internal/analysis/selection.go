@@ -339,29 +339,29 @@ func (s *selection) rejectOtherEnvironments(attempts []*record.Attempt) []*recor
 		count int
 	}
 	groups := map[string]*group{}
-	keys := make([]string, len(attempts))
+	of := make([]*group, len(attempts))
 	for i, attempt := range attempts {
 		raw, err := json.Marshal(attempt.Environment.Hard)
 		if err != nil {
 			raw = nil
 		}
-		keys[i] = string(raw)
-		if groups[keys[i]] == nil {
-			groups[keys[i]] = &group{hard: attempt.Environment.Hard}
+		if groups[string(raw)] == nil {
+			groups[string(raw)] = &group{hard: attempt.Environment.Hard}
 		}
-		groups[keys[i]].count++
+		of[i] = groups[string(raw)]
+		of[i].count++
 	}
 	if len(groups) == 0 {
 		return nil
 	}
 	// The majority; with equal numbers the text that sorts first, so that the choice never depends on order.
-	majority := slices.MinFunc(slices.Sorted(maps.Keys(groups)), func(a, b string) int {
+	majority := groups[slices.MinFunc(slices.Sorted(maps.Keys(groups)), func(a, b string) int {
 		return cmp.Or(cmp.Compare(groups[b].count, groups[a].count), cmp.Compare(a, b))
-	})
-	s.hard = groups[majority].hard
+	})]
+	s.hard = majority.hard
 	out := attempts[:0:0]
 	for i, attempt := range attempts {
-		if keys[i] != majority {
+		if of[i] != majority {
 			s.rejectAttempt(attempt, environment, "its environment cannot be compared with that of most attempts: %s", differences(attempt.Environment.Hard, s.hard))
 			continue
 		}

@@ -18,10 +18,10 @@ func TestWhatAProgramSaysIsSetAgainstTheClock(t *testing.T) {
 		Template: assayv1alpha1.BenchmarkTemplateSpec{Metrics: []assayv1alpha1.Metric{{Name: "latency", Unit: "ms"}}},
 	}
 	trial := func(wall float64, samples ...float64) *record.Attempt {
-		return &record.Attempt{ID: "pod/t", DurationSeconds: wall, Result: &record.Result{Metrics: map[string]record.Metric{"latency": {Unit: "ms", Samples: samples}}}}
+		return &record.Attempt{ID: "pod/t", DurationSeconds: wall, Result: &record.Result{Metrics: map[string]*record.Metric{"latency": {Unit: "ms", Samples: samples}}}}
 	}
 	value := func(wall, value float64) *record.Attempt {
-		return &record.Attempt{ID: "pod/t", DurationSeconds: wall, Result: &record.Result{Metrics: map[string]record.Metric{"latency": {Unit: "ms", Value: ptr.To(value)}}}}
+		return &record.Attempt{ID: "pod/t", DurationSeconds: wall, Result: &record.Result{Metrics: map[string]*record.Metric{"latency": {Unit: "ms", Value: ptr.To(value)}}}}
 	}
 	cases := map[string]struct {
 		baseline, candidate *record.Attempt
@@ -88,7 +88,7 @@ func TestReportedTimesAreSetAgainstWhatTheRunnerRead(t *testing.T) {
 				Template: assayv1alpha1.BenchmarkTemplateSpec{Metrics: []assayv1alpha1.Metric{{Name: c.metric, Unit: "s"}}},
 			}
 			attempt := &record.Attempt{ID: "pod/t", DurationSeconds: 1, Resources: resources(c.cpu), Result: &record.Result{
-				Effective: c.effective, Metrics: map[string]record.Metric{c.metric: {Unit: "s", Samples: c.samples}},
+				Effective: c.effective, Metrics: map[string]*record.Metric{c.metric: {Unit: "s", Samples: c.samples}},
 			}}
 			if c.role != nil {
 				attempt.Roles = []record.RoleSeen{{Name: "server", Resources: ptr.To(resources(c.role))}}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/dsp/fourier"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -197,14 +198,12 @@ func skewnessError(n float64) float64 {
 // independent blocks rests on; where blocks depend on each other the slowest ones are the least wrong (equal-weighted cosines:
 // Lazarus, Lewis, Stock and Watson 2018, Journal of Business & Economic Statistics 36:541).
 func cosineVariances(series []float64) []float64 {
-	n := float64(len(series))
+	// Each is 4 sum(value[i] cos(pi j (i + 1/2) / n)).
+	sums := fourier.NewQuarterWaveFFT(len(series)).CosSequence(nil, series)
 	out := make([]float64, len(series)-1)
 	for j := range out {
-		var c float64
-		for i, value := range series {
-			c += value * cosine(j+1, i, n)
-		}
-		out[j] = 2 * c * c / n
+		c := sums[j+1] / 4
+		out[j] = 2 * c * c / float64(len(series))
 	}
 	return out
 }

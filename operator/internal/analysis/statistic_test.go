@@ -67,7 +67,7 @@ func TestPercentilesOfAPoolAreThoseOfItsSamples(t *testing.T) {
 			for range 1 + random.IntN(300) {
 				perBlock[block] = append(perBlock[block], math.Floor(random.ExpFloat64()*50))
 			}
-			d.trials[cell{}] = append(d.trials[cell{}], &record.Attempt{Block: name, Result: &record.Result{Metrics: map[string]record.Metric{"m": {Samples: perBlock[block]}}}})
+			d.trials[cell{}] = append(d.trials[cell{}], &record.Attempt{Block: name, Result: &record.Result{Metrics: map[string]*record.Metric{"m": {Samples: perBlock[block]}}}})
 		}
 		p := d.newPool(quantity{metric: "m"}, number(d.blocksWith(cell{}, "m")))
 		weights := make([]int64, blocks)
@@ -113,7 +113,7 @@ func TestHistogramsGiveTheSameAnswersAsSamples(t *testing.T) {
 	samples := l.analyze()
 	for i := range l.attempts {
 		metrics := l.attempts[i].Result.Metrics
-		metrics["latency"] = record.Metric{Unit: "s", Histogram: asHistogram(t, metrics["latency"].Samples)}
+		metrics["latency"] = &record.Metric{Unit: "s", Histogram: asHistogram(t, metrics["latency"].Samples)}
 	}
 	histograms := l.analyze()
 	if len(histograms.Excluded) > 0 {

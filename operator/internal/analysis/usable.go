@@ -145,7 +145,7 @@ func (s *selection) checkResult(exp *experiment.Experiment, result *record.Resul
 			s.histograms[reported.Histogram] = bars
 		}
 		reason := ""
-		s.eachValue(reported, func(value float64) {
+		s.eachValue(*reported, func(value float64) {
 			if reason == "" {
 				reason = meaningless(value, metric.Unit)
 			}
@@ -199,12 +199,12 @@ func (s *selection) checkNeed(result *record.Result, n need) string {
 		return fmt.Sprintf("metric %s is absent and a gate needs it", n.metric)
 	}
 	if share, percentile := percentiles[n.statistic]; percentile {
-		if n.positive && !s.positivePercentile(metric, share) {
+		if n.positive && !s.positivePercentile(*metric, share) {
 			return fmt.Sprintf("%s of metric %s is not positive, and the ratio that a gate takes of it needs a positive one", n.statistic, n.metric)
 		}
 		return ""
 	}
-	value, ok := (&data{histograms: s.histograms}).trialStatistic(metric, n.statistic)
+	value, ok := (&data{histograms: s.histograms}).trialStatistic(*metric, n.statistic)
 	if !ok {
 		return fmt.Sprintf("metric %s has no %s, which a gate needs", n.metric, n.statistic)
 	}

@@ -199,7 +199,7 @@ func TestBenchstatReadsWhatWasMeasured(t *testing.T) {
 			continue
 		}
 		seconds, ok := first.Value("latency-sec")
-		statistics, samples, err := analysis.TrialStatistics(attempt.Result.Metrics["latency"])
+		statistics, samples, err := analysis.TrialStatistics(*attempt.Result.Metrics["latency"])
 		if err != nil || !ok || seconds != statistics[0].Value || first.Iters != int(samples) {
 			t.Errorf("the first line has %v s of %d samples, want %v of %d", seconds, first.Iters, statistics[0].Value, samples)
 		}

@@ -139,21 +139,15 @@ func ReadAttempts(ctx context.Context, store Store, through int) ([]record.Attem
 		return nil, nil, err
 	}
 	keys = keep(keys, attemptKey, 2, through)
-	shared := newInterner()
-	return readAll(ctx, store, keys, func(key string, raw []byte) (*record.Attempt, string) {
-		attempt, reason := parseAttempt(key, raw)
-		if attempt != nil {
-			shared.intern(attempt)
-		}
-		return attempt, reason
-	})
+	sharing := record.NewSharing()
+	return readAll(ctx, store, keys, func(key string, raw []byte) (*record.Attempt, string) { return parseAttempt(sharing, key, raw) })
 }
 
-func parseAttempt(key string, raw []byte) (*record.Attempt, string) {
+func parseAttempt(sharing *record.Sharing, key string, raw []byte) (*record.Attempt, string) {
 	if !attemptKey.MatchString(key) {
 		return nil, "it is no attempt: the key is not attempts/<block>/<executor>/<trial>.json"
 	}
-	attempt, err := record.ParseAttempt(raw)
+	attempt, err := sharing.ParseAttempt(raw)
 	if err != nil {
 		return nil, err.Error()
 	}
@@ -165,6 +159,7 @@ func parseAttempt(key string, raw []byte) (*record.Attempt, string) {
 		attempt.Output[i].Text = ""
 	}
 	if attempt.Result != nil {
+		attempt.Result.Phases = slices.Clip(slices.Clone(attempt.Result.Phases)) // The decoder leaves room for more.
 		for i := range attempt.Result.Phases {
 			attempt.Result.Phases[i].Summarize()
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -259,9 +260,14 @@ func real(value any) (*float64, error) {
 
 func whole(value any) (int, error) { return strconv.Atoi(fmt.Sprint(value)) }
 
+// decoders are used again: a ledger has a hundred thousand objects.
+var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
+
 // accepts reports whether raw is one JSON value that the schema surely allows.
 func (a *acceptor) accepts(raw []byte) bool {
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	decoder := decoders.Get().(*jsontext.Decoder)
+	defer decoders.Put(decoder)
+	decoder.Reset(bytes.NewBuffer(raw))
 	if !a.next(decoder) {
 		return false
 	}

@@ -63,11 +63,11 @@ var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema {
 })
 
 // ParseAttempt reads one attempt. The error says which field is wrong.
-func ParseAttempt(raw []byte) (*Attempt, error) { return parse[Attempt]("attempt", raw) }
+func ParseAttempt(raw []byte) (*Attempt, error) { return parse[Attempt]("attempt", raw, strict) }
 
 // ParseWave reads the plan of one wave. The error says which field is wrong.
 func ParseWave(raw []byte) (*Wave, error) {
-	wave, err := parse[Wave]("wave", raw)
+	wave, err := parse[Wave]("wave", raw, strict)
 	if err == nil {
 		if err = wave.check(); err != nil {
 			err = fmt.Errorf("wave contradicts itself: %w", err)
@@ -102,22 +102,26 @@ func (w *Wave) check() error {
 }
 
 // ParseResult reads what one process printed. The error says which field is wrong.
-func ParseResult(raw []byte) (*Result, error) { return parse[Result]("result", raw) }
+func ParseResult(raw []byte) (*Result, error) { return parse[Result]("result", raw, strict) }
 
 // parse checks the bytes against the schema and decodes them strictly: no unknown or repeated field, names in their exact
 // case. The schema is the format; the strict decoding catches what it cannot express.
-func parse[T any](kind string, raw []byte) (*T, error) {
+func parse[T any](kind string, raw []byte, options json.Options) (*T, error) {
 	if acceptors()[kind].accepts(raw) {
 		var value T
-		if json.Unmarshal(raw, &value, json.RejectUnknownMembers(true), wholeNumbers) == nil {
+		if json.Unmarshal(raw, &value, options) == nil {
 			return &value, nil
 		}
 	}
 	return parseSlowly[T](kind, raw)
 }
 
-// wholeNumbers keeps numbers of any type whole where they are, as the strict decoding does.
-var wholeNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(decoder *jsontext.Decoder, into *any) error {
+// strict decodes what an acceptor has read: it has looked for repeated names and for text that is no UTF-8.
+var strict = json.JoinOptions(json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
+	json.WithUnmarshalers(wholeNumber))
+
+// wholeNumber keeps numbers of any type whole where they are, as the strict decoding does.
+var wholeNumber = json.UnmarshalFromFunc(func(decoder *jsontext.Decoder, into *any) error {
 	if decoder.PeekKind() != '0' {
 		return errors.ErrUnsupported
 	}
@@ -131,7 +135,7 @@ var wholeNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(decoder *js
 	}
 	*into, err = strconv.ParseFloat(string(raw), 64)
 	return err
-}))
+})
 
 // parseSlowly is the reference of parse, and says what is wrong.
 func parseSlowly[T any](kind string, raw []byte) (*T, error) {
@@ -143,12 +147,12 @@ func parseSlowly[T any](kind string, raw []byte) (*T, error) {
 		return nil, fmt.Errorf("%s does not match its schema: %s", kind, explain(err))
 	}
 	var value T
-	strict, err := kjson.UnmarshalStrict(raw, &value)
+	violations, err := kjson.UnmarshalStrict(raw, &value)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be read: %w", kind, err)
 	}
-	if len(strict) > 0 {
-		return nil, fmt.Errorf("%s cannot be read: %w", kind, errors.Join(strict...))
+	if len(violations) > 0 {
+		return nil, fmt.Errorf("%s cannot be read: %w", kind, errors.Join(violations...))
 	}
 	return &value, nil
 }

@@ -73,7 +73,7 @@ func FindProcessQuantity(metric string) (role string, quantity *ProcessQuantity)
 func (a *Attempt) Metric(name string) (Metric, bool) {
 	if a.Result != nil {
 		if reported, ok := a.Result.Metrics[name]; ok {
-			return reported, true
+			return *reported, true
 		}
 	}
 	role, quantity := FindProcessQuantity(name)

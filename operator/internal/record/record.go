@@ -187,7 +187,7 @@ type Result struct {
 	Schema    string              `json:"schema"`
 	Workload  WorkloadID          `json:"workload"`
 	Effective map[string]any      `json:"effective,omitempty"`
-	Metrics   map[string]Metric   `json:"metrics"`
+	Metrics   map[string]*Metric  `json:"metrics"`
 	Phases    []Phase             `json:"phases,omitempty"`
 	Counters  map[string]Quantity `json:"counters,omitempty"`
 	Parity    *Parity             `json:"parity,omitempty"`

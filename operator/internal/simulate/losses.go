@@ -30,7 +30,7 @@ func Losses() []Loss {
 	reporting := func(name string, metric record.Metric) func(*record.Attempt) bool {
 		return func(a *record.Attempt) bool {
 			result := *a.Result
-			result.Metrics = map[string]record.Metric{name: metric}
+			result.Metrics = map[string]*record.Metric{name: &metric}
 			a.Result = &result
 			return true
 		}

@@ -72,8 +72,9 @@ func (n Neighbour) Disturb(attempt *record.Attempt) {
 // slowed is a result in which every time is longer and every rate lower.
 func slowed(result *record.Result, factor float64) *record.Result {
 	out := *result
-	out.Metrics = map[string]record.Metric{}
-	for name, metric := range result.Metrics {
+	out.Metrics = map[string]*record.Metric{}
+	for name, reported := range result.Metrics {
+		metric := *reported
 		by := factor
 		if metric.Unit != "s" {
 			by = 1 / factor
@@ -82,7 +83,7 @@ func slowed(result *record.Result, factor float64) *record.Result {
 		if metric.Value != nil {
 			metric.Value = ptr.To(*metric.Value * by)
 		}
-		out.Metrics[name] = metric
+		out.Metrics[name] = &metric
 	}
 	out.Phases = nil
 	for _, phase := range result.Phases {

@@ -188,7 +188,7 @@ func (m Machine) result(random *rand.Rand, attempt record.Attempt, seconds float
 		Schema:    record.ResultSchema,
 		Workload:  record.WorkloadID{Name: "pir-scan", Version: "0.1.0", Build: map[string]string{"rustc": "1.95.0", "profile": "release"}},
 		Effective: map[string]any{"path": "avx512", "threads": 1.0},
-		Metrics: map[string]record.Metric{
+		Metrics: map[string]*record.Metric{
 			"latency":    {Unit: "s", Samples: latency},
 			"throughput": {Unit: "queries/s", Value: ptr.To(batch * float64(samples) / total)},
 		},

@@ -209,7 +209,7 @@ func (w *World) Run(exp *experiment.Experiment, wave *record.Wave) []record.Atte
 				Argv: c.Argv, Parameters: c.Parameters, Environment: worldEnvironment, Isolation: record.Isolation{Level: "ExclusiveCPUs"},
 				Result: &record.Result{
 					Schema: record.ResultSchema, Workload: record.WorkloadID{Name: "simulated", Version: "0.1.0"},
-					Metrics: map[string]record.Metric{"time": {Unit: "s", Value: ptr.To(seconds)}},
+					Metrics: map[string]*record.Metric{"time": {Unit: "s", Value: ptr.To(seconds)}},
 				},
 				// The bytes are never looked at, so their sum stands for nothing.
 				Source: record.Source{Key: "attempts/" + block.ID + "/simulated/" + trial + ".json", SHA256: "simulated"},

@@ -12,9 +12,9 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 )
 
-// analysisMemory is the limit of the analysis, and analysisHeap what Go's runtime is told to keep within: a large ledger is
+// analysisMemory is the limit of the analysis, and AnalysisHeap what Go's runtime is told to keep within: a large ledger is
 // nearly all of the heap, and without the hint garbage would be let double it.
-const analysisMemory, analysisHeap = "512Mi", "384MiB"
+const analysisMemory, AnalysisHeap = "512Mi", "384MiB"
 
 // analysis is the template that judges the ledger. It is the only container with credentials that Assay itself gives out.
 func analysis(config Config, exp *experiment.Experiment, wave int) Template {
@@ -32,7 +32,7 @@ func analysis(config Config, exp *experiment.Experiment, wave int) Template {
 		Container: &corev1.Container{
 			Image: config.OperatorImage, ImagePullPolicy: config.PullPolicy,
 			Command: []string{"/assay", "analyze", "--ledger", config.Bucket.URL(ledger.RunPrefix(exp.Run)), "--wave", fmt.Sprint(wave), "--write"},
-			Env:     append(config.Bucket.environment(), corev1.EnvVar{Name: "GOMEMLIMIT", Value: analysisHeap}),
+			Env:     append(config.Bucket.environment(), corev1.EnvVar{Name: "GOMEMLIMIT", Value: AnalysisHeap}),
 			Resources: stored(corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
 				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(analysisMemory)},
