@@ -12,9 +12,9 @@ var armEffects = []float64{0, 0.01, 0.02, 0.05}
 
 const (
 	fewestArms, mostArms = 2, 16
-	// stopAt is how narrow the gate's interval has to be for an adaptive run to end. An effect of 2 % is found nine times in ten
-	// where the half width is 2 % less 1.28 standard errors, and the half width is about three of those.
-	stopAt = "1.4%"
+	// stopAt is how narrow the gate's interval has to be for an adaptive run to end. The half width is not quite three standard errors,
+	// so that at 1.2 % an effect of 2 % lies nearly two of them beyond it: it is found 19 times in 20 where the blocks suffice.
+	stopAt = "1.2%"
 )
 
 // manyArms gives a run of spin so many arms: the baseline, candidates with known slowdowns, and from three arms on a null arm. It returns

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/calibrate"
 )
 
-// figureOptions are how much is run for the figures. The defaults take about a quarter of an hour on two CPUs.
+// figureOptions are how much is run for the figures. The defaults take about three quarters of an hour on two CPUs.
 type figureOptions struct {
 	simulated simulateOptions
 	real      realOptions
@@ -146,7 +146,7 @@ func newFiguresCommand() *cobra.Command {
 	flags.StringSliceVar(&only, "only", nil, "only these figures (default: all)")
 	flags.IntVar(&o.selfNoise, "selfnoise-runs", 10000, "simulated runs of candidates that disturb their own trials")
 	flags.IntVar(&o.powerRuns, "power-runs", 30, "real runs of a candidate that is 2 % slower")
-	flags.Int32Var(&o.powerBlocks, "power-blocks", 60, "blocks that each of them may take")
+	flags.Int32Var(&o.powerBlocks, "power-blocks", 200, "blocks that each of them may take")
 	flags.IntVar(&o.armsRuns, "arms-runs", 5, "real runs with six arms")
 	flags.IntVar(&o.real.runs, "real-runs", 5, "runs beside every neighbour")
 	flags.StringSliceVar(&o.real.workloads, "workload", []string{"spin"}, "programs to run beside a neighbour")
