@@ -11,6 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/simulate"
 )
 
@@ -59,7 +60,7 @@ func widen(figure *calibrate.Figure, i int, value float64) {
 }
 
 func writeLedger(folder string, atLeast int) error {
-	exp, err := simulate.Scan(nil)
+	exp, err := specimen.Scan(nil)
 	if err != nil {
 		return err
 	}

@@ -16,12 +16,13 @@ import (
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/search"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 // searchExperiment searches rates from 100 to 1600 in doublings under a median latency of at most 4 ms.
 func searchExperiment(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec)) *experiment.Experiment {
 	t.Helper()
-	exp, err := simulate.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
 		template.Parameters = append(template.Parameters, assayv1alpha1.Parameter{Name: "rate", Type: assayv1alpha1.IntegerParameter})
 		spec.Parameters = assayv1alpha1.ParameterValues{"batchSize": "1"}
 		spec.Sweep, spec.Gates, spec.Predictions = nil, nil, nil
@@ -234,7 +235,7 @@ func TestBlocksThatMayRunAgain(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			exp, err := simulate.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+			exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				spec.Design.Blocks.Min = 4
 				if tc.policy != "" {
 					spec.Environment = &assayv1alpha1.Environment{OnViolation: tc.policy}

@@ -24,6 +24,7 @@ import (
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/html"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 // mostPlanned keeps a plan small enough to make thousands of times.
@@ -37,7 +38,7 @@ type specs struct {
 
 func scan(t testing.TB) *experiment.Experiment {
 	t.Helper()
-	exp, err := simulate.Scan(nil)
+	exp, err := specimen.Scan(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func FuzzSpec(f *testing.F) {
 		if digest, err := exp.ComputeDigest(); err != nil || digest != exp.Digest {
 			t.Errorf("digest %s, and again %s (%v)", exp.Digest, digest, err)
 		}
-		if experiment.TrialsPerBlock(&exp.Spec, exp.CellsPerBlock()) > mostPlanned {
+		if exp.Plan.Design.TrialsPerBlock(exp.CellsPerBlock()) > mostPlanned {
 			return
 		}
 		wave, err := plan.BuildWave(exp, 0, 0, 1, []plan.Lane{{Node: "node", Token: 1}})

@@ -2,14 +2,13 @@ package ledger
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -17,43 +16,72 @@ import (
 // something else than it says, is an error that names the field. Absent words stay allowed where an absent one has a meaning, as in
 // ledgers older than a field.
 
-// checkWords finds words that mean nothing.
-func checkWords(e *experiment.Experiment) error {
-	statistics := []assayv1alpha1.Statistic{
-		assayv1alpha1.StatisticValue, assayv1alpha1.StatisticMean, assayv1alpha1.StatisticMedian, assayv1alpha1.StatisticMin, assayv1alpha1.StatisticMax,
-		assayv1alpha1.StatisticP50, assayv1alpha1.StatisticP90, assayv1alpha1.StatisticP95, assayv1alpha1.StatisticP99,
+// names are what the fields of a plan are called where they were written.
+type names struct{ spec, template, violation string }
+
+// check finds what freezing an experiment would have refused or filled in. An experiment written by hand says it itself: a gate that
+// silently decided nothing would be worse than an error.
+func check(e *experiment.Experiment) error {
+	of := names{"spec", "template", "spec.environment.onViolation"}
+	if e.API != experiment.API {
+		of = names{"plan", "plan", "plan.onViolation"}
 	}
-	errs := []error{
-		word("template.parity", e.Template.Parity, "", assayv1alpha1.ParityRequired, assayv1alpha1.ParityNone),
-		word("spec.parity", e.Spec.Parity, "", assayv1alpha1.ParityPerArm),
-		word("spec.design.order", e.Spec.Design.Order, "", assayv1alpha1.OrderABBA, assayv1alpha1.OrderRandom, assayv1alpha1.OrderSequential),
-		word("spec.placement.exclusive", e.Spec.Placement.Exclusive, "", assayv1alpha1.ExclusiveNode, assayv1alpha1.ExclusiveCPUs, assayv1alpha1.ExclusiveNone),
+	return cmp.Or(of.checkFilledIn(e), of.checkWords(&e.Plan), of.checkReferences(e), of.checkNumbers(&e.Plan))
+}
+
+// checkFilledIn finds what freezing an experiment would have filled in.
+func (n names) checkFilledIn(e *experiment.Experiment) error {
+	if e.Plan.Design.Seed == 0 {
+		return fmt.Errorf("%s.design.seed is missing: write the number that orders and intervals were drawn by, or 1", n.spec)
 	}
-	if e.Spec.Environment != nil {
-		errs = append(errs, word("spec.environment.onViolation", e.Spec.Environment.OnViolation, "",
-			assayv1alpha1.ViolationRetry, assayv1alpha1.ViolationInvalid, assayv1alpha1.ViolationWarn))
-	}
-	for i, metric := range e.Template.Metrics {
-		field := fmt.Sprintf("template.metrics[%d]", i)
-		errs = append(errs,
-			word(field+".direction", metric.Direction, assayv1alpha1.LowerIsBetter, assayv1alpha1.HigherIsBetter),
-			word(field+".statistic", metric.Statistic, statistics...))
-		if e.Metric(metric.Name) != &e.Template.Metrics[i] {
-			errs = append(errs, fmt.Errorf("%s.name %q is there twice: every metric has a name of its own", field, metric.Name))
+	if search := e.Plan.Search; search != nil {
+		for i, point := range e.Points {
+			if point.Parameters[search.Axis] == "" {
+				return fmt.Errorf("points[%d] has no value of %s, the axis of %s.search: every point of a search is a load, from the lowest", i, search.Axis, n.spec)
+			}
 		}
 	}
-	for i, gate := range e.Spec.Gates {
-		field := fmt.Sprintf("spec.gates[%d]", i)
+	for i, metric := range e.Plan.Metrics {
+		if metric.Statistic == "" {
+			return fmt.Errorf("%s.metrics[%d].statistic is missing: write median, or value for one number per trial", n.template, i)
+		}
+	}
+	return nil
+}
+
+// checkWords finds words that mean nothing.
+func (n names) checkWords(p *experiment.Plan) error {
+	statistics := []experiment.Statistic{
+		experiment.StatisticValue, experiment.StatisticMean, experiment.StatisticMedian, experiment.StatisticMin, experiment.StatisticMax,
+		experiment.StatisticP50, experiment.StatisticP90, experiment.StatisticP95, experiment.StatisticP99,
+	}
+	errs := []error{
+		word(n.spec+".parity", p.Parity, experiment.ParityOfAll, experiment.ParityPerArm, experiment.ParityNone),
+		word(n.spec+".design.order", p.Design.Order, "", experiment.OrderABBA, experiment.OrderRandom, experiment.OrderSequential),
+		word(n.spec+".placement.exclusive", p.Placement.Exclusive, "", experiment.ExclusiveNode, experiment.ExclusiveCPUs, experiment.ExclusiveNone),
+		word(n.violation, p.OnViolation, noise.Retry, noise.Invalid, noise.Warn),
+	}
+	for i, metric := range p.Metrics {
+		field := fmt.Sprintf("%s.metrics[%d]", n.template, i)
 		errs = append(errs,
-			word(field+".severity", gate.Severity, assayv1alpha1.Blocking, assayv1alpha1.Advisory),
-			word(field+".op", gate.Op, assayv1alpha1.RatioAtLeast, assayv1alpha1.RatioAtMost, assayv1alpha1.AtLeast, assayv1alpha1.AtMost,
-				assayv1alpha1.ParityEqual, assayv1alpha1.Completes),
+			word(field+".direction", metric.Direction, experiment.LowerIsBetter, experiment.HigherIsBetter),
+			word(field+".statistic", metric.Statistic, statistics...))
+	}
+	if i := repeated(p.Metrics, func(metric experiment.Metric) string { return metric.Name }); i >= 0 {
+		errs = append(errs, fmt.Errorf("%s.metrics[%d].name %q is there twice: every metric has a name of its own", n.template, i, p.Metrics[i].Name))
+	}
+	for i, gate := range p.Gates {
+		field := fmt.Sprintf("%s.gates[%d]", n.spec, i)
+		errs = append(errs,
+			word(field+".severity", gate.Severity, experiment.Blocking, experiment.Advisory),
+			word(field+".op", gate.Op, experiment.RatioAtLeast, experiment.RatioAtMost, experiment.AtLeast, experiment.AtMost,
+				experiment.ParityEqual, experiment.Completes),
 			word(field+".statistic", gate.Statistic, append(statistics, "")...))
 	}
-	if e.Spec.Search != nil {
-		for i, constraint := range e.Spec.Search.SubjectTo {
-			field := fmt.Sprintf("spec.search.subjectTo[%d]", i)
-			errs = append(errs, word(field+".op", constraint.Op, assayv1alpha1.AtLeast, assayv1alpha1.AtMost),
+	if p.Search != nil {
+		for i, constraint := range p.Search.SubjectTo {
+			field := fmt.Sprintf("%s.search.subjectTo[%d]", n.spec, i)
+			errs = append(errs, word(field+".op", constraint.Op, experiment.AtLeast, experiment.AtMost),
 				word(field+".statistic", constraint.Statistic, append(statistics, "")...))
 		}
 	}
@@ -74,7 +102,7 @@ func word[T ~string](field string, found T, allowed ...T) error {
 }
 
 // checkReferences finds gates, cells and names that point nowhere, or at two things.
-func checkReferences(e *experiment.Experiment) error {
+func (n names) checkReferences(e *experiment.Experiment) error {
 	if i := repeated(e.Arms, func(arm record.Arm) string { return arm.Name }); i >= 0 {
 		return fmt.Errorf("arms[%d].name %q is there twice: every arm has a name of its own", i, e.Arms[i].Name)
 	}
@@ -90,8 +118,8 @@ func checkReferences(e *experiment.Experiment) error {
 	if i := repeated(e.Points, func(point record.Point) string { return point.Key }); i >= 0 {
 		return fmt.Errorf("points[%d].key %q is there twice: every point has a key of its own", i, e.Points[i].Key)
 	}
-	if i := repeated(e.Spec.Gates, func(gate assayv1alpha1.Gate) string { return gate.Name }); i >= 0 {
-		return fmt.Errorf("spec.gates[%d].name %q is there twice: every gate has a name of its own", i, e.Spec.Gates[i].Name)
+	if i := repeated(e.Plan.Gates, func(gate experiment.Gate) string { return gate.Name }); i >= 0 {
+		return fmt.Errorf("%s.gates[%d].name %q is there twice: every gate has a name of its own", n.spec, i, e.Plan.Gates[i].Name)
 	}
 	for i, c := range e.Cells {
 		if c.Point < 0 || c.Point >= len(e.Points) || c.Arm < 0 || c.Arm >= len(e.Arms) {
@@ -104,26 +132,37 @@ func checkReferences(e *experiment.Experiment) error {
 	if wanted := len(e.Points) * len(e.Arms); len(e.Cells) != wanted {
 		return fmt.Errorf("cells has %d and %d points of %d arms have %d: write one for every arm at every point", len(e.Cells), len(e.Points), len(e.Arms), wanted)
 	}
-	for i, gate := range e.Spec.Gates {
-		field, judged := fmt.Sprintf("spec.gates[%d]", i), e.Candidates()
-		if gate.Op == assayv1alpha1.Completes {
+	for i, gate := range e.Plan.Gates {
+		field, judged := fmt.Sprintf("%s.gates[%d]", n.spec, i), e.Candidates()
+		if gate.Op == experiment.Completes {
 			judged = nil
 			for _, arm := range e.Arms {
 				judged = append(judged, arm.Name)
 			}
-			if _, err := experiment.ParseShare(gate.Bound); err != nil {
-				return fmt.Errorf("%s.%w", field, err)
-			}
-		} else if gate.Op != assayv1alpha1.ParityEqual {
-			if e.Metric(gate.Metric) == nil {
-				return fmt.Errorf("%s.metric is %q and the template has no such metric: a gate needs one", field, gate.Metric)
-			}
+		}
+		if gate.Op.Timed() && e.Metric(gate.Metric) == nil {
+			return fmt.Errorf("%s.metric is %q and the template has no such metric: a gate needs one", field, gate.Metric)
 		}
 		if gate.Candidate != "" && !slices.Contains(judged, gate.Candidate) {
 			return fmt.Errorf("%s.candidate is %q: it can be %s", field, gate.Candidate, strings.Join(judged, ", "))
 		}
 		if !slices.ContainsFunc(e.Points, func(point record.Point) bool { return experiment.Matches(gate.At, point.Parameters) }) {
 			return fmt.Errorf("%s.at is %v and selects no point: the gate would decide nothing", field, gate.At)
+		}
+	}
+	for i, prediction := range e.Plan.Predictions {
+		if e.Metric(prediction.Metric) == nil {
+			return fmt.Errorf("%s.predictions[%d].metric is %q and the template has no such metric: a prediction needs one", n.spec, i, prediction.Metric)
+		}
+	}
+	if search := e.Plan.Search; search != nil {
+		if e.Metric(search.Maximize) == nil {
+			return fmt.Errorf("%s.search.maximize is %q and the template has no such metric: a search needs one", n.spec, search.Maximize)
+		}
+		for i, constraint := range search.SubjectTo {
+			if e.Metric(constraint.Metric) == nil {
+				return fmt.Errorf("%s.search.subjectTo[%d].metric is %q and the template has no such metric: a constraint needs one", n.spec, i, constraint.Metric)
+			}
 		}
 	}
 	return nil
@@ -141,32 +180,40 @@ func repeated[T any](of []T, name func(T) string) int {
 	return -1
 }
 
-// checkNumbers finds the design's numbers that would silently become others.
-func checkNumbers(e *experiment.Experiment) error {
-	design := e.Spec.Design
-	confidence, err := readConfidence("spec.design.confidence", design.Confidence)
-	if err != nil {
-		return err
+// checkNumbers finds numbers that a plan cannot have. One that was read from a spec has none of them.
+func (n names) checkNumbers(p *experiment.Plan) error {
+	var errs []error
+	number := func(field string, value, low, high float64) {
+		if !(value >= low && value <= high) {
+			errs = append(errs, fmt.Errorf("%s.%s is %g: write a number from %g to %g", n.spec, field, value, low, high))
+		}
 	}
-	if design.Seed == 0 {
-		return errors.New("spec.design.seed is missing: write the number that orders and intervals were drawn by, or 1")
+	below1 := math.Nextafter(1, 0)
+	number("design.confidence", p.Design.Confidence, 0.5, below1)
+	number("design.gateConfidence", p.Design.ConfidenceOfGates(), p.Design.Confidence, below1)
+	bound := func(field string, c experiment.Condition) {
+		most := math.MaxFloat64
+		least := -most
+		switch {
+		case c.Op == experiment.ParityEqual:
+			return
+		case c.Bound == nil:
+			errs = append(errs, fmt.Errorf("%s.%s is missing: %s compares with one", n.spec, field, c.Op))
+			return
+		case c.Op == experiment.Completes:
+			least, most = math.SmallestNonzeroFloat64, 1
+		case c.Op.Relative():
+			least = math.SmallestNonzeroFloat64
+		}
+		number(field, *c.Bound, least, most)
 	}
-	// Runs frozen before there was one judge their gates by the intervals they show, which a warning says.
-	if design.GateConfidence == "" {
-		return nil
+	for i, gate := range p.Gates {
+		bound(fmt.Sprintf("gates[%d].bound", i), gate.Condition)
 	}
-	gates, err := readConfidence("spec.design.gateConfidence", design.GateConfidence)
-	if err == nil && gates < confidence {
-		err = fmt.Errorf("spec.design.gateConfidence is %s and spec.design.confidence %s: a verdict would rest on less than the results shown beside it; raise it",
-			design.GateConfidence, design.Confidence)
+	if p.Search != nil {
+		for i, constraint := range p.Search.SubjectTo {
+			bound(fmt.Sprintf("search.subjectTo[%d].bound", i), constraint)
+		}
 	}
-	return err
-}
-
-func readConfidence(field, text string) (float64, error) {
-	value, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(value >= 0.5 && value < 1) {
-		return 0, fmt.Errorf("%s is %q: write a number from 0.5 to below 1", field, text)
-	}
-	return value, nil
+	return cmp.Or(errs...)
 }

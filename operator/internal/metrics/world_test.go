@@ -32,6 +32,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -164,7 +165,7 @@ type measured struct {
 // newRun is one that ended: two points, two arms, four blocks on two nodes, on one of which a neighbour worked for a while.
 func newRun(t *testing.T, name string) *measured {
 	t.Helper()
-	exp, err := simulate.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep.Axes = []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"1", "8"}}}
 		spec.Arms = spec.Arms[:1:1]
 		spec.Arms = append(spec.Arms, assayv1alpha1.Arm{Name: "fused-m4r", Parameters: assayv1alpha1.ParameterValues{"strategy": "fused-m4r"}})
