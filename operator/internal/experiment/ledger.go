@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -49,34 +50,50 @@ type written struct {
 	Cells    []record.Cell                       `json:"cells"`
 }
 
-// Parse reads an experiment.json and checks that it is what its digest says. A plan is read from the spec where there is none. Where
-// there is one it has to be what the spec says, so that nobody is shown one experiment and judged by another; a spec in a version of
-// the API that this program does not know is left alone.
+// Parse reads an experiment.json, and refuses one in which something would silently decide nothing, or is not what its digest says. A
+// plan is read from the spec where there is none. Where there is one it has to be what the spec says, so that nobody is shown one
+// experiment and judged by another; a spec in a version of the API that this program does not know is left alone.
 func Parse(raw []byte) (*Experiment, error) {
 	var form struct{ Plan *json.RawMessage }
 	if err := json.Unmarshal(raw, &form); err != nil {
 		return nil, err
 	}
-	e := &Experiment{}
 	if form.Plan == nil {
 		return parseWritten(raw)
 	}
-	if err := strictly(raw, e); err != nil {
-		return nil, err
-	}
-	if err := e.complete(); err != nil {
-		return nil, err
-	}
-	if e.Plan.Version != PlanVersion {
-		return nil, fmt.Errorf("plan.version is %q and this program reads %q", e.Plan.Version, PlanVersion)
-	}
+	e := &Experiment{}
+	err := strictly(raw, e)
+	var from *written
 	if e.API == API {
-		if err := e.agrees(); err != nil {
-			return nil, err
-		}
+		var err2 error
+		from, err2 = e.written()
+		err = errors.Join(err, err2)
+	}
+	if err != nil {
+		return nil, err
 	}
 	want, err := e.ComputeDigest()
-	return e, errors.Join(err, e.has(want))
+	switch {
+	case err != nil:
+		return nil, err
+	case e.Plan.Version != PlanVersion:
+		return nil, fmt.Errorf("plan.version is %q and this program reads %q", e.Plan.Version, PlanVersion)
+	case from == nil:
+		return e, cmp.Or(e.complete(), inPlan.check(e), e.has(want))
+	}
+	recorded := e.Plan
+	if err := cmp.Or(e.fill(from), e.has(want)); err != nil {
+		return nil, err
+	}
+	says, err := json.Marshal(e.Plan)
+	found, err2 := json.Marshal(recorded)
+	if err := errors.Join(err, err2); err != nil {
+		return nil, err
+	}
+	if string(says) != string(found) {
+		return nil, fmt.Errorf("plan is not what spec and template say: leave plan and api out, and it is read from them, or write %s", says)
+	}
+	return e, nil
 }
 
 func parseWritten(raw []byte) (*Experiment, error) {
@@ -85,19 +102,40 @@ func parseWritten(raw []byte) (*Experiment, error) {
 		return nil, err
 	}
 	e := &Experiment{Schema: from.Schema, Digest: from.Digest, Run: from.Run, API: API, Points: from.Points, Arms: from.Arms, Cells: from.Cells}
-	if err := e.complete(); err != nil {
+	from.Digest = ""
+	want, err := digest(from)
+	if err := cmp.Or(err, e.fill(from), e.has(want)); err != nil {
 		return nil, err
 	}
-	plan, err := from.plan()
+	e.Template, err = json.Marshal(from.Template)
 	if err != nil {
 		return nil, err
 	}
-	e.Plan, from.Digest = *plan, ""
-	want, err := digest(from)
-	var err2, err3 error
-	e.Template, err2 = json.Marshal(from.Template)
-	e.Spec, err3 = json.Marshal(from.Spec)
-	return e, errors.Join(err, err2, err3, e.has(want))
+	e.Spec, err = json.Marshal(from.Spec)
+	return e, err
+}
+
+// written are the spec and the template as people wrote them.
+func (e *Experiment) written() (*written, error) {
+	raw, err := json.Marshal(map[string]json.RawMessage{"template": e.Template, "spec": e.Spec})
+	if err != nil {
+		return nil, err
+	}
+	from := &written{Arms: e.Arms}
+	return from, strictly(raw, from)
+}
+
+// fill reads the plan from what was written, and checks it.
+func (e *Experiment) fill(from *written) error {
+	if err := e.complete(); err != nil {
+		return err
+	}
+	plan, err := from.plan()
+	if err != nil {
+		return err
+	}
+	e.Plan = *plan
+	return inSpec.check(e)
 }
 
 // complete reports what is missing of an experiment whoever wrote it.
@@ -120,27 +158,6 @@ func (e *Experiment) has(digest string) error {
 	return fmt.Errorf("digest is %q and the content has %s: the experiment was changed after it was frozen, or was written by hand and still needs this digest", e.Digest, digest)
 }
 
-// agrees reports whether the plan is what the spec and the template say.
-func (e *Experiment) agrees() error {
-	from := &written{Arms: e.Arms}
-	if err := errors.Join(inside("template", e.Template, &from.Template), inside("spec", e.Spec, &from.Spec)); err != nil {
-		return err
-	}
-	plan, err := from.plan()
-	if err != nil {
-		return err
-	}
-	says, err := json.Marshal(plan)
-	found, err2 := json.Marshal(e.Plan)
-	if err := errors.Join(err, err2); err != nil {
-		return err
-	}
-	if string(says) != string(found) {
-		return fmt.Errorf("plan is not what spec and template say: write %s, or leave plan out, which reads it from them", says)
-	}
-	return nil
-}
-
 // plan reads the words that were written, and checks no more than that each means something and that the arms are those of the spec.
 func (w *written) plan() (*Plan, error) {
 	problems := &Invalid{}
@@ -158,13 +175,6 @@ func (w *written) plan() (*Plan, error) {
 		}
 	}
 	return plan, nil
-}
-
-func inside(field string, raw []byte, into any) error {
-	if err := strictly(raw, into); err != nil {
-		return fmt.Errorf("%s: %w", field, err)
-	}
-	return nil
 }
 
 // strictly refuses fields that are unknown, misspelt or there twice.

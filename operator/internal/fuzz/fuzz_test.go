@@ -57,7 +57,11 @@ func marshal(t testing.TB, value any) []byte {
 // Whatever an author writes is refused by field, or gives an experiment that can be written, read and planned.
 func FuzzSpec(f *testing.F) {
 	exp := scan(f)
-	f.Add(marshal(f, specs{exp.Template, exp.Spec}))
+	spec, template, err := specimen.Written(exp)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(marshal(f, specs{template, spec}))
 	f.Add([]byte(`{"template": {"image": "a", "metrics": []}, "spec": {"arms": [{"name": "a", "baseline": true}]}}`))
 	f.Add([]byte(`{"template": {"parameters": [{"name": "a", "type": "Integer", "minimum": "1e400"}]}, "spec": {"sweep": {"axes": [{"name": "a", "values": ["1"]}]}}}`))
 	f.Add([]byte(`{"spec": {"search": {"axis": "a", "from": "1", "to": "1e9", "step": "1"}, "arms": [{}, {}]}}`))

@@ -33,9 +33,6 @@ func ReadExperiment(ctx context.Context, store Store) (*experiment.Experiment, e
 		return nil, err
 	}
 	frozen, err := experiment.Parse(raw)
-	if err == nil {
-		err = check(frozen)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("%s in %s: %w", ExperimentKey, store.URL(), err)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -65,7 +64,7 @@ func searched(t *testing.T) *world {
 	})
 	must(t, err)
 	m := measure(t, "sought", exp, 4)
-	m.exp.Plan.Search = &assayv1alpha1.Search{Over: assayv1alpha1.SearchAxis{Axis: "rate", Low: resource.MustParse("1k")}}
+	m.exp.Plan.Search = &experiment.Search{Axis: "rate"}
 	m.exp.Points = []record.Point{{Key: "rate=1k", Parameters: map[string]string{"rate": "1k"}}}
 	m.found.Search = []analysis.SearchResult{{
 		Arm: "old", Axis: "rate", Metric: "time", Statistic: "value", FeasibleMax: "12k", InfeasibleMin: "12600", FirstBreach: "none",
@@ -314,8 +313,8 @@ func TestAGateThatCouldNotBeJudgedHasNoFigure(t *testing.T) {
 	w, m := busy(t), newRun(t, "scan")
 	m.found.Wave = 1
 	m.found.Gates = []analysis.GateResult{{
-		Gate: "slo", Candidate: "fused-m4r", Metric: "latency", Statistic: "p99", Op: assayv1alpha1.AtMost, Bound: ptr.To(0.02),
-		Severity: assayv1alpha1.Blocking, Outcome: experiment.VerdictInvalid, Estimate: &analysis.Estimate{Unit: "s", Blocks: 4},
+		Gate: "slo", Candidate: "fused-m4r", Metric: "latency", Statistic: "p99", Op: experiment.AtMost, Bound: ptr.To(0.02),
+		Severity: experiment.Blocking, Outcome: experiment.VerdictInvalid, Estimate: &analysis.Estimate{Unit: "s", Blocks: 4},
 	}}
 	w.metrics.Saw(m.world())
 	if got := w.with("assay_gate_estimate{"); len(got) != 0 {

@@ -189,12 +189,14 @@ func measure(t *testing.T, name string, exp *experiment.Experiment, blocks int) 
 		}
 	}
 	found := analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+	spec, _, err := specimen.Written(exp)
+	must(t, err)
 	run := &assayv1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID(exp.Run.UID), CreationTimestamp: metav1.NewTime(began)},
-		Spec:       exp.Spec,
+		Spec:       spec,
 	}
 	run.Status = assayv1alpha1.BenchmarkRunStatus{
-		Phase: assayv1alpha1.PhaseSucceeded, Verdict: found.Verdict, Best: found.Best, Wave: ptr.To[int32](0),
+		Phase: assayv1alpha1.PhaseSucceeded, Verdict: assayv1alpha1.Verdict(found.Verdict), Best: found.Best, Wave: ptr.To[int32](0),
 		Trials:         assayv1alpha1.TrialCounts{Planned: int32(found.Trials.Planned), Done: int32(found.Trials.Used), Invalid: int32(found.Trials.Invalid)},
 		StartTime:      ptr.To(metav1.NewTime(began.Add(time.Minute))),
 		CompletionTime: ptr.To(metav1.NewTime(began.Add(time.Hour))),

@@ -185,7 +185,7 @@ func TestAWorkflowThatArgoWouldReplaceSomethingInIsNotBuilt(t *testing.T) {
 			}, "spec.templates[block].tolerations[0].key",
 		},
 		"the image of the template": {
-			func(e *experiment.Experiment, _ *record.Wave) { e.Template.Image = "{{workflow.name}}" }, "spec.templates[block].container.image",
+			func(e *experiment.Experiment, _ *record.Wave) { e.Plan.Workload.Image = "{{workflow.name}}" }, "spec.templates[block].container.image",
 		},
 		"the order, in a plan from the ledger": {
 			func(e *experiment.Experiment, _ *record.Wave) { e.Plan.Design.Order = "{{=1}}" }, "metadata.annotations.workflows.argoproj.io/description",

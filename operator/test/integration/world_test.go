@@ -50,7 +50,8 @@ func newWorld(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1a
 
 	exp, err := specimen.Scan(nil)
 	w.must(err)
-	spec, template := exp.Spec, exp.Template
+	spec, template, err := specimen.Written(exp)
+	w.must(err)
 	spec.Design.Blocks = assayv1alpha1.Blocks{Min: 4, Max: 8}
 	spec.Gates = spec.Gates[:2]
 	spec.Placement.NodeSelector = map[string]string{"test": w.namespace}

@@ -1,4 +1,4 @@
-package ledger
+package experiment
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -16,21 +15,22 @@ import (
 // something else than it says, is an error that names the field. Absent words stay allowed where an absent one has a meaning, as in
 // ledgers older than a field.
 
-// names are what the fields of a plan are called where they were written.
-type names struct{ spec, template, violation string }
+// paths are what the fields of a plan are called where they were written.
+type paths struct{ spec, template, violation string }
+
+var (
+	inSpec = paths{"spec", "template", "spec.environment.onViolation"}
+	inPlan = paths{"plan", "plan", "plan.onViolation"}
+)
 
 // check finds what freezing an experiment would have refused or filled in. An experiment written by hand says it itself: a gate that
 // silently decided nothing would be worse than an error.
-func check(e *experiment.Experiment) error {
-	of := names{"spec", "template", "spec.environment.onViolation"}
-	if e.API != experiment.API {
-		of = names{"plan", "plan", "plan.onViolation"}
-	}
-	return cmp.Or(of.checkFilledIn(e), of.checkWords(&e.Plan), of.checkReferences(e), of.checkNumbers(&e.Plan))
+func (n paths) check(e *Experiment) error {
+	return cmp.Or(n.checkFilledIn(e), n.checkWords(&e.Plan), n.checkReferences(e), n.checkNumbers(&e.Plan))
 }
 
 // checkFilledIn finds what freezing an experiment would have filled in.
-func (n names) checkFilledIn(e *experiment.Experiment) error {
+func (n paths) checkFilledIn(e *Experiment) error {
 	if e.Plan.Design.Seed == 0 {
 		return fmt.Errorf("%s.design.seed is missing: write the number that orders and intervals were drawn by, or 1", n.spec)
 	}
@@ -50,38 +50,38 @@ func (n names) checkFilledIn(e *experiment.Experiment) error {
 }
 
 // checkWords finds words that mean nothing.
-func (n names) checkWords(p *experiment.Plan) error {
-	statistics := []experiment.Statistic{
-		experiment.StatisticValue, experiment.StatisticMean, experiment.StatisticMedian, experiment.StatisticMin, experiment.StatisticMax,
-		experiment.StatisticP50, experiment.StatisticP90, experiment.StatisticP95, experiment.StatisticP99,
+func (n paths) checkWords(p *Plan) error {
+	statistics := []Statistic{
+		StatisticValue, StatisticMean, StatisticMedian, StatisticMin, StatisticMax,
+		StatisticP50, StatisticP90, StatisticP95, StatisticP99,
 	}
 	errs := []error{
-		word(n.spec+".parity", p.Parity, experiment.ParityOfAll, experiment.ParityPerArm, experiment.ParityNone),
-		word(n.spec+".design.order", p.Design.Order, "", experiment.OrderABBA, experiment.OrderRandom, experiment.OrderSequential),
-		word(n.spec+".placement.exclusive", p.Placement.Exclusive, "", experiment.ExclusiveNode, experiment.ExclusiveCPUs, experiment.ExclusiveNone),
+		word(n.spec+".parity", p.Parity, ParityOfAll, ParityPerArm, ParityNone),
+		word(n.spec+".design.order", p.Design.Order, "", OrderABBA, OrderRandom, OrderSequential),
+		word(n.spec+".placement.exclusive", p.Placement.Exclusive, "", ExclusiveNode, ExclusiveCPUs, ExclusiveNone),
 		word(n.violation, p.OnViolation, noise.Retry, noise.Invalid, noise.Warn),
 	}
 	for i, metric := range p.Metrics {
 		field := fmt.Sprintf("%s.metrics[%d]", n.template, i)
 		errs = append(errs,
-			word(field+".direction", metric.Direction, experiment.LowerIsBetter, experiment.HigherIsBetter),
+			word(field+".direction", metric.Direction, LowerIsBetter, HigherIsBetter),
 			word(field+".statistic", metric.Statistic, statistics...))
 	}
-	if i := repeated(p.Metrics, func(metric experiment.Metric) string { return metric.Name }); i >= 0 {
+	if i := repeated(p.Metrics, func(metric Metric) string { return metric.Name }); i >= 0 {
 		errs = append(errs, fmt.Errorf("%s.metrics[%d].name %q is there twice: every metric has a name of its own", n.template, i, p.Metrics[i].Name))
 	}
 	for i, gate := range p.Gates {
 		field := fmt.Sprintf("%s.gates[%d]", n.spec, i)
 		errs = append(errs,
-			word(field+".severity", gate.Severity, experiment.Blocking, experiment.Advisory),
-			word(field+".op", gate.Op, experiment.RatioAtLeast, experiment.RatioAtMost, experiment.AtLeast, experiment.AtMost,
-				experiment.ParityEqual, experiment.Completes),
+			word(field+".severity", gate.Severity, Blocking, Advisory),
+			word(field+".op", gate.Op, RatioAtLeast, RatioAtMost, AtLeast, AtMost,
+				ParityEqual, Completes),
 			word(field+".statistic", gate.Statistic, append(statistics, "")...))
 	}
 	if p.Search != nil {
 		for i, constraint := range p.Search.SubjectTo {
 			field := fmt.Sprintf("%s.search.subjectTo[%d]", n.spec, i)
-			errs = append(errs, word(field+".op", constraint.Op, experiment.AtLeast, experiment.AtMost),
+			errs = append(errs, word(field+".op", constraint.Op, AtLeast, AtMost),
 				word(field+".statistic", constraint.Statistic, append(statistics, "")...))
 		}
 	}
@@ -102,7 +102,7 @@ func word[T ~string](field string, found T, allowed ...T) error {
 }
 
 // checkReferences finds gates, cells and names that point nowhere, or at two things.
-func (n names) checkReferences(e *experiment.Experiment) error {
+func (n paths) checkReferences(e *Experiment) error {
 	if i := repeated(e.Arms, func(arm record.Arm) string { return arm.Name }); i >= 0 {
 		return fmt.Errorf("arms[%d].name %q is there twice: every arm has a name of its own", i, e.Arms[i].Name)
 	}
@@ -118,7 +118,7 @@ func (n names) checkReferences(e *experiment.Experiment) error {
 	if i := repeated(e.Points, func(point record.Point) string { return point.Key }); i >= 0 {
 		return fmt.Errorf("points[%d].key %q is there twice: every point has a key of its own", i, e.Points[i].Key)
 	}
-	if i := repeated(e.Plan.Gates, func(gate experiment.Gate) string { return gate.Name }); i >= 0 {
+	if i := repeated(e.Plan.Gates, func(gate Gate) string { return gate.Name }); i >= 0 {
 		return fmt.Errorf("%s.gates[%d].name %q is there twice: every gate has a name of its own", n.spec, i, e.Plan.Gates[i].Name)
 	}
 	for i, c := range e.Cells {
@@ -134,7 +134,7 @@ func (n names) checkReferences(e *experiment.Experiment) error {
 	}
 	for i, gate := range e.Plan.Gates {
 		field, judged := fmt.Sprintf("%s.gates[%d]", n.spec, i), e.Candidates()
-		if gate.Op == experiment.Completes {
+		if gate.Op == Completes {
 			judged = nil
 			for _, arm := range e.Arms {
 				judged = append(judged, arm.Name)
@@ -146,7 +146,7 @@ func (n names) checkReferences(e *experiment.Experiment) error {
 		if gate.Candidate != "" && !slices.Contains(judged, gate.Candidate) {
 			return fmt.Errorf("%s.candidate is %q: it can be %s", field, gate.Candidate, strings.Join(judged, ", "))
 		}
-		if !slices.ContainsFunc(e.Points, func(point record.Point) bool { return experiment.Matches(gate.At, point.Parameters) }) {
+		if !slices.ContainsFunc(e.Points, func(point record.Point) bool { return Matches(gate.At, point.Parameters) }) {
 			return fmt.Errorf("%s.at is %v and selects no point: the gate would decide nothing", field, gate.At)
 		}
 	}
@@ -181,7 +181,7 @@ func repeated[T any](of []T, name func(T) string) int {
 }
 
 // checkNumbers finds numbers that a plan cannot have. One that was read from a spec has none of them.
-func (n names) checkNumbers(p *experiment.Plan) error {
+func (n paths) checkNumbers(p *Plan) error {
 	var errs []error
 	number := func(field string, value, low, high float64) {
 		if !(value >= low && value <= high) {
@@ -191,16 +191,16 @@ func (n names) checkNumbers(p *experiment.Plan) error {
 	below1 := math.Nextafter(1, 0)
 	number("design.confidence", p.Design.Confidence, 0.5, below1)
 	number("design.gateConfidence", p.Design.ConfidenceOfGates(), p.Design.Confidence, below1)
-	bound := func(field string, c experiment.Condition) {
+	bound := func(field string, c Condition) {
 		most := math.MaxFloat64
 		least := -most
 		switch {
-		case c.Op == experiment.ParityEqual:
+		case c.Op == ParityEqual:
 			return
 		case c.Bound == nil:
 			errs = append(errs, fmt.Errorf("%s.%s is missing: %s compares with one", n.spec, field, c.Op))
 			return
-		case c.Op == experiment.Completes:
+		case c.Op == Completes:
 			least, most = math.SmallestNonzeroFloat64, 1
 		case c.Op.Relative():
 			least = math.SmallestNonzeroFloat64
