@@ -197,7 +197,7 @@ func TestASearchFindsTheCapacityOfEveryArm(t *testing.T) {
 	for i, capacity := range []float64{600, 1500} {
 		answer := found.Search[i]
 		low, high := number(t, answer.FeasibleMax), number(t, answer.InfeasibleMin)
-		if !(low <= capacity && capacity < high && high/low < 1.25) || !answer.Confirmed || !answer.Complete || answer.Value == nil || answer.BindingConstraint != "latency median AtMost 4ms" {
+		if !(low <= capacity && capacity < high && high/low < 1.25) || !answer.Confirmed || !answer.Complete || answer.Value == nil || answer.BindingConstraint != "latency median at most 4.000 ms" {
 			t.Errorf("the capacity is %v and the answer %+v", capacity, answer)
 		}
 		if !strings.Contains(stdout, answer.FeasibleMax) || !strings.Contains(stdout, answer.Reason) {

@@ -25,15 +25,19 @@ func Asked(exp *experiment.Experiment, c experiment.Condition) string {
 	if c.Statistic != experiment.StatisticValue {
 		text += " " + string(c.Statistic)
 	}
-	if c.Op == experiment.AtLeast || c.Op == experiment.RatioAtLeast {
-		text += " at least " + bound
-	} else {
-		text += " at most " + bound
-	}
+	text += " " + against(c.Op, bound)
 	if baseline := exp.Baseline(); c.Op.Relative() && baseline >= 0 {
 		text += " of " + exp.Arms[baseline].Name
 	}
 	return text
+}
+
+// against is which side of the bound a figure has to lie on.
+func against(op experiment.Op, bound string) string {
+	if asksAtLeast(op) {
+		return "at least " + bound
+	}
+	return "at most " + bound
 }
 
 // BoundText is the bound in its unit; empty where there is none.

@@ -132,11 +132,11 @@ func judgeTiming(d *data, parity *parityReport, gate experiment.Gate, point int,
 
 // decide compares the whole interval with the bound, never the estimate alone.
 func decide(found inference, bound, confidence float64, result *GateResult) {
-	holds, fails, asked := atLeast(found.low, bound), below(found.high, bound), "at least"
+	holds, fails := atLeast(found.low, bound), below(found.high, bound)
 	if !asksAtLeast(result.Op) {
-		holds, fails, asked = atLeast(bound, found.high), below(bound, found.low), "at most"
+		holds, fails = atLeast(bound, found.high), below(bound, found.low)
 	}
-	text := fmt.Sprintf("%s against %s %s", describe(result.Estimate), asked, formatNumber(bound, result.Estimate.Shown()))
+	text := fmt.Sprintf("%s against %s", describe(result.Estimate), against(result.Op, formatNumber(bound, result.Estimate.Shown())))
 	switch {
 	case holds:
 		result.Outcome, result.Message = experiment.VerdictGo, text+": holds over the whole interval"

@@ -31,7 +31,7 @@ func TestGoldenSearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const constraint = "latency median AtMost 4ms"
+	const constraint = "latency median at most 4.000 ms"
 	level := func(index int, load string, probe, fresh search.Outcome) search.Level {
 		out := search.Level{Index: index, Load: load, Probe: search.Finding{Outcome: probe, Planned: 10, Blocks: 10}}
 		if probe != search.Feasible {
