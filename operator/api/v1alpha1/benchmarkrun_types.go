@@ -831,6 +831,11 @@ type GateStatus struct {
 	// +optional
 	Severity Severity `json:"severity,omitempty"`
 
+	// bound that the estimate is held against, in the same unit: 1.500x, 20.00 ms, 95%. Absent where outputs are compared.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Bound string `json:"bound,omitempty"`
+
 	// estimate of what the gate compares.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/manifest"
@@ -38,7 +37,7 @@ func TestBenchAnswersInWordsAndWritesTheRunThatItWas(t *testing.T) {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
 	}
 	_, found := readLocal(t, out)
-	if found.Verdict != assayv1alpha1.VerdictGo {
+	if found.Verdict != experiment.VerdictGo {
 		t.Errorf("verdict %s", found.Verdict)
 	}
 	for _, want := range []string{"new is 2.", "x faster than old [", "] (wall time), certain at 99.5 %", "memory 1"} {

@@ -15,6 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/export"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 // assay runs a command as a person types it.
@@ -160,13 +161,18 @@ func TestOnesOwnTablesArePrintedByName(t *testing.T) {
 	if err := json.Unmarshal(raw, &frozen); err != nil {
 		t.Fatal(err)
 	}
-	frozen.Spec.Report = &assayv1alpha1.Report{Tables: []assayv1alpha1.ReportTable{
-		{Name: "mine", Title: "Rows", Columns: []assayv1alpha1.ReportColumn{{Title: "rows/s", Metric: "speed"}}},
-	}}
-	if frozen.Digest, err = frozen.ComputeDigest(); err != nil {
+	spec, template, err := specimen.Written(&frozen)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if raw, err = json.Marshal(frozen); err != nil {
+	spec.Report = &assayv1alpha1.Report{Tables: []assayv1alpha1.ReportTable{
+		{Name: "mine", Title: "Rows", Columns: []assayv1alpha1.ReportColumn{{Title: "rows/s", Metric: "speed"}}},
+	}}
+	again, err := experiment.Freeze(frozen.Run, spec, template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err = json.Marshal(again); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, raw, 0o644); err != nil {

@@ -39,7 +39,7 @@ func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
 	if err := local.Hide(); err != nil {
 		return nil, err
 	}
-	budget, cancel := context.WithTimeout(ctx, r.experiment.Spec.Budget.WallClock.Duration)
+	budget, cancel := context.WithTimeout(ctx, r.experiment.Plan.Budget.WallClock.Duration)
 	defer cancel()
 	step := plan.Next(r.experiment, nil, plan.Findings{})
 	for {

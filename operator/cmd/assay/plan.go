@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -105,17 +104,17 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 }
 
 func tell(frozen *experiment.Experiment, first *record.Wave) planned {
-	design, budget := frozen.Spec.Design, frozen.Spec.Budget
+	design, budget := frozen.Plan.Design, frozen.Plan.Budget
 	perBlock := first.Blocks[0].Trials()
 	out := planned{
-		Search: frozen.Spec.Search != nil, Confirming: confirming(frozen),
+		Search: frozen.Plan.Search != nil, Confirming: confirming(frozen),
 		Run: frozen.Run.Name, Points: len(frozen.Points), TrialsPerBlock: perBlock,
-		MinBlocks: len(first.Blocks), MaxBlocks: int(design.Blocks.Max),
-		MinTrials: trialsOf(first), MaxTrials: min(perBlock*(int(design.Blocks.Max)+confirming(frozen)), int(budget.Trials)),
-		TrialBudget: int(budget.Trials), WallClock: budget.WallClock.Duration.String(),
+		MinBlocks: len(first.Blocks), MaxBlocks: design.Blocks.Max,
+		MinTrials: trialsOf(first), MaxTrials: min(perBlock*(design.Blocks.Max+confirming(frozen)), budget.Trials),
+		TrialBudget: budget.Trials, WallClock: budget.WallClock.Duration.String(),
 	}
 	if out.Search {
-		out.MaxTrials = int(budget.Trials)
+		out.MaxTrials = budget.Trials
 	}
 	for _, arm := range frozen.Arms {
 		name := arm.Name
@@ -124,28 +123,22 @@ func tell(frozen *experiment.Experiment, first *record.Wave) planned {
 		}
 		out.Arms = append(out.Arms, name)
 	}
-	for _, gate := range frozen.Spec.Gates {
-		text := string(gate.Op)
-		if gate.Metric != "" {
-			text = strings.TrimSpace(fmt.Sprintf("%s %s %s %s", gate.Metric, gate.Statistic, gate.Op, gate.Bound))
-		}
-		if gate.Op == assayv1alpha1.Completes {
-			text = fmt.Sprintf("%s %s", gate.Op, cmp.Or(gate.Bound, "1"))
-		}
-		out.Gates = append(out.Gates, gate.Name+": "+text)
+	for _, gate := range frozen.Plan.Gates {
+		out.Gates = append(out.Gates, gate.Name+": "+analysis.Asked(frozen, gate.Condition))
 	}
-	if slices.ContainsFunc(frozen.Completions(), func(c experiment.Completion) bool { return c.Implicit }) {
-		out.Gates = append(out.Gates, fmt.Sprintf("%s: %s 1 of every arm (implicit)", experiment.CompletesGate, assayv1alpha1.Completes))
+	all := frozen.Completions()
+	if i := slices.IndexFunc(all, func(c experiment.Completion) bool { return c.Implicit }); i >= 0 {
+		out.Gates = append(out.Gates, fmt.Sprintf("%s: %s (implicit, of every arm)", experiment.CompletesGate, analysis.Asked(frozen, all[i].Gate.Condition)))
 	}
 	return out
 }
 
 // confirming is how many blocks repeat the verdict.
 func confirming(frozen *experiment.Experiment) int {
-	if frozen.Spec.Design.Confirm == nil {
+	if frozen.Plan.Design.Confirm == nil {
 		return 0
 	}
-	return int(frozen.Spec.Design.Confirm.Blocks)
+	return frozen.Plan.Design.Confirm.Blocks
 }
 
 func trialsOf(wave *record.Wave) int {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/dependencies"
@@ -74,7 +75,7 @@ func runPreflight(ctx context.Context, flags *genericclioptions.ConfigFlags, opt
 	var answer *preflight.Answer
 	if spec != nil {
 		asked := preflight.Ask(spec, machines)
-		asked.Notes = append(asked.Notes, experiment.EnvironmentWarnings(spec)...)
+		asked.Notes = append(asked.Notes, experiment.EnvironmentWarnings(ptr.Deref(spec.Environment, assayv1alpha1.Environment{}).Require)...)
 		answer = &asked
 	}
 	done, err := printStructured(out, options.form, preflightAnswer{machines, installed, answer})

@@ -130,7 +130,7 @@ func prepareLocal(run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.Bench
 	if err != nil {
 		return nil, &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: %w", run.Name, from, err)}
 	}
-	for _, warning := range experiment.EnvironmentWarnings(&frozen.Spec) {
+	for _, warning := range experiment.EnvironmentWarnings(frozen.Plan.Requires.Require) {
 		fmt.Fprintln(log, "warning: "+warning)
 	}
 	binDirs, err := binFolders(options.binDirs)
@@ -154,7 +154,7 @@ func prepareLocal(run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.Bench
 	}
 	cpus := 0
 	if options.pin {
-		cpus = int(frozen.Spec.Placement.CPUs)
+		cpus = int(frozen.Plan.Placement.CPUs)
 	}
 	return &localRun{
 		experiment: frozen, programs: local.Programs{Folders: binDirs, Arms: armPrograms}, log: log,
@@ -164,7 +164,7 @@ func prepareLocal(run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.Bench
 
 // tell prints what a run on this machine found, with a summary below its verdict, and where it lies.
 func (r *localRun) tell(result *analysis.Analysis, form, summary string, stdout io.Writer) error {
-	folder, hasGates := r.executor.Folder, len(r.experiment.Spec.Gates) > 0
+	folder, hasGates := r.executor.Folder, len(r.experiment.Plan.Gates) > 0
 	if done, err := printStructured(stdout, form, result); done {
 		return errors.Join(err, verdictError(result.Verdict, hasGates))
 	}
@@ -193,9 +193,9 @@ func findRunner(folders []string) (string, error) {
 }
 
 // verdictError is nil when the run answered its question.
-func verdictError(verdict assayv1alpha1.Verdict, hasGates bool) error {
+func verdictError(verdict experiment.Verdict, hasGates bool) error {
 	switch {
-	case verdict == assayv1alpha1.VerdictGo || verdict == assayv1alpha1.VerdictNoGo:
+	case verdict == experiment.VerdictGo || verdict == experiment.VerdictNoGo:
 		return nil
 	case verdict == "" && !hasGates:
 		return nil

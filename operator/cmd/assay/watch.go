@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/progress"
 )
 
@@ -60,7 +61,7 @@ func watchToTheEnd(ctx context.Context, cluster *cluster, name, form string, out
 	if err := failure(run); err != nil {
 		return err
 	}
-	return verdictError(run.Status.Verdict, len(run.Spec.Gates) > 0)
+	return verdictError(experiment.Verdict(run.Status.Verdict), len(run.Spec.Gates) > 0)
 }
 
 // failure is why the run failed; nil if it did not.

@@ -18,6 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/status"
 	"assay.dev/assay/operator/internal/workflow"
@@ -74,7 +75,7 @@ func large(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTempl
 // planLarge times everything from an accepted spec to what is written: freezing, planning, and the workflow with its plan.
 func planLarge(times int) (calibrate.Figure, error) {
 	figure := calibrate.Figure{Figure: "platform.plan_10k_ms", Unit: "ms", Samples: times}
-	exp, err := simulate.Scan(large)
+	exp, err := specimen.Scan(large)
 	if err != nil {
 		return figure, err
 	}
@@ -83,11 +84,15 @@ func planLarge(times int) (calibrate.Figure, error) {
 		OperatorImage: "assay-operator", RunnerImage: "assay-runner", PullPolicy: corev1.PullIfNotPresent,
 		ServiceAccount: "assay-executor", ExecutorCPU: resource.MustParse("50m"), ExecutorMemory: resource.MustParse("128Mi"),
 	}
+	spec, template, err := specimen.Written(exp)
+	if err != nil {
+		return figure, err
+	}
 	lanes := []plan.Lane{{Node: "node-a", Token: 1}}
 	var milliseconds []float64
 	for range times {
 		began := time.Now()
-		frozen, err := experiment.Freeze(exp.Run, exp.Spec, exp.Template)
+		frozen, err := experiment.Freeze(exp.Run, spec, template)
 		if err != nil {
 			return figure, err
 		}
@@ -126,7 +131,7 @@ func trialsOf(wave *record.Wave) int {
 // leaves many trials out, and every gate judged for every candidate at every point.
 func statusOfLarge() (calibrate.Figure, error) {
 	figure := calibrate.Figure{Figure: "platform.run.status_kib", Unit: "KiB", Samples: 1}
-	exp, err := simulate.Scan(large)
+	exp, err := specimen.Scan(large)
 	if err != nil {
 		return figure, err
 	}
@@ -141,7 +146,11 @@ func statusOfLarge() (calibrate.Figure, error) {
 		}
 	}
 	found := analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
-	run := &assayv1alpha1.BenchmarkRun{Spec: exp.Spec}
+	spec, _, err := specimen.Written(exp)
+	if err != nil {
+		return figure, err
+	}
+	run := &assayv1alpha1.BenchmarkRun{Spec: spec}
 	run.Namespace, run.Name = exp.Run.Namespace, exp.Run.Name
 	world := &observe.World{
 		Observed: plan.Observed{Run: run, Ledger: plan.LedgerState{

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 // The crowd: runs that wait for nodes which all are held, each looked at once in ten seconds, with a queue that is made anew four
@@ -27,28 +27,32 @@ const (
 // decideWaiting is the time that deciding takes in ten seconds while a thousand runs wait.
 func decideWaiting() (calibrate.Figure, error) {
 	figure := calibrate.Figure{Figure: "platform.decide_1000_waiting_s_per_10s", Unit: "s", Samples: waitingRuns}
-	exp, err := simulate.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement.NodeSelector = map[string]string{"bench": "yes"}
 	})
 	if err != nil {
 		return figure, err
 	}
+	spec, template, err := specimen.Written(exp)
+	if err != nil {
+		return figure, err
+	}
 	now := time.Now()
-	seen := plan.Observed{Template: &exp.Template, Ledger: plan.LedgerState{Experiment: exp}}
+	seen := plan.Observed{Template: &template, Ledger: plan.LedgerState{Experiment: exp}}
 	for i := range waitingNodes {
 		name := fmt.Sprintf("node-%03d", i)
-		seen.Nodes = append(seen.Nodes, plan.Node{Name: name, Ready: true, Labels: exp.Spec.Placement.NodeSelector, Allocatable: corev1.ResourceList{
+		seen.Nodes = append(seen.Nodes, plan.Node{Name: name, Ready: true, Labels: exp.Plan.Placement.NodeSelector, Allocatable: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi"),
 		}})
 		seen.Leases = append(seen.Leases, lease.Lease{Node: name}.TakenBy(lease.Holder{Namespace: "other", Name: name, UID: name}, false, time.Minute, now))
 	}
 	var runs []*assayv1alpha1.BenchmarkRun
 	for i := range waitingRuns {
-		run := &assayv1alpha1.BenchmarkRun{Spec: exp.Spec}
+		run := &assayv1alpha1.BenchmarkRun{Spec: spec}
 		run.Namespace, run.Name, run.UID = fmt.Sprintf("team-%d", i%7), fmt.Sprintf("run-%d", i), types.UID(fmt.Sprintf("uid-%d", i))
 		run.CreationTimestamp = metav1.NewTime(now.Add(time.Duration(i-waitingRuns) * time.Second))
 		runs = append(runs, run)
-		seen.Waiting = append(seen.Waiting, plan.WaitingRun{Run: plan.HolderOf(run), Created: run.CreationTimestamp.Time, Placement: run.Spec.Placement})
+		seen.Waiting = append(seen.Waiting, plan.WaitingRun{Run: plan.HolderOf(run), Created: run.CreationTimestamp.Time, Placement: exp.Plan.Placement})
 	}
 	settings := plan.Settings{LedgerRetry: time.Second}
 	began := time.Now()

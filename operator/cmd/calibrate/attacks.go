@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 )
 
@@ -183,9 +183,9 @@ func judgement(ctx context.Context, folder string) (string, error) {
 		}
 	}
 	switch found.Verdict {
-	case assayv1alpha1.VerdictNoGo:
+	case experiment.VerdictNoGo:
 		return untouched, nil
-	case assayv1alpha1.VerdictGo:
+	case experiment.VerdictGo:
 		return accepted + "the verdict is Go", nil
 	default:
 		return fmt.Sprintf("%s: %d failed, %d missing, %d may not be used of %d trials", found.Verdict, found.Trials.Failed, found.Trials.Missing, found.Trials.Invalid, found.Trials.Planned), nil

@@ -3,8 +3,8 @@ package main
 import (
 	"testing"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 func TestACheckFailsOnlyBeyondDoubt(t *testing.T) {
@@ -22,9 +22,9 @@ func TestACheckFailsOnlyBeyondDoubt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tally := calibrate.RealTally{Runs: make([]calibrate.RealRun, test.runs)}
 			for i := range test.runs {
-				tally.Runs[i].Verdict = assayv1alpha1.VerdictInconclusive
+				tally.Runs[i].Verdict = experiment.VerdictInconclusive
 				if i < test.wrong {
-					tally.Runs[i].Verdict = assayv1alpha1.VerdictGo
+					tally.Runs[i].Verdict = experiment.VerdictGo
 				}
 			}
 			if got := checkReal([]calibrate.RealTally{tally}); (len(got) > 0) != test.fails {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 func TestAnInterruptedCalibrationGoesOnWhereItEnded(t *testing.T) {
@@ -16,7 +16,7 @@ func TestAnInterruptedCalibrationGoesOnWhereItEnded(t *testing.T) {
 	if err != nil || len(tallies) != 2 || len(tallies[0].Runs)+len(tallies[1].Runs) != 0 {
 		t.Fatalf("without a file: %+v, %v", tallies, err)
 	}
-	tallies[1].Runs = []calibrate.RealRun{{Verdict: assayv1alpha1.VerdictNoGo, Seconds: 4}}
+	tallies[1].Runs = []calibrate.RealRun{{Verdict: experiment.VerdictNoGo, Seconds: 4}}
 	if err := o.save(tallies); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/workflow"
 )
@@ -98,7 +99,7 @@ func widen(figure *calibrate.Figure, i int, value float64) {
 }
 
 func writeLedger(folder string, atLeast int) error {
-	exp, err := simulate.Scan(nil)
+	exp, err := specimen.Scan(nil)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -18,7 +17,7 @@ func Analyze(exp *experiment.Experiment, evidence record.Evidence, wave int) *An
 
 	out := &Analysis{
 		Schema: Schema, Run: exp.Run, Experiment: exp.Digest, Wave: wave,
-		Evidence: chosen.digest, Confidence: d.confidence, GateConfidence: d.gateConfidence, Seed: exp.Spec.Design.Seed,
+		Evidence: chosen.digest, Confidence: d.confidence, GateConfidence: d.gateConfidence, Seed: exp.Plan.Design.Seed,
 		Noise: chosen.noise.arms, Trials: chosen.trials, Excluded: chosen.excluded(), Environment: chosen.hard, Isolation: chosen.isolation,
 	}
 	out.Arms = armResults(d, parity)
@@ -47,7 +46,7 @@ func decideRun(out *Analysis, all *data, chosen *selection, parity *parityReport
 	}
 	screened := judge(screening, parity, exp.Candidates())
 	final := screened
-	if exp.Spec.Design.Confirm != nil {
+	if exp.Plan.Design.Confirm != nil {
 		var fresh *judgement
 		if chosen.has(record.Confirm) {
 			fresh = judge(newData(exp, chosen, chosen.only(record.Confirm)), parity, screened.contenders())
@@ -106,7 +105,7 @@ type data struct {
 type quantity struct {
 	cell
 	metric    string
-	statistic assayv1alpha1.Statistic
+	statistic experiment.Statistic
 }
 
 // comparison is a quantity of a candidate over the same quantity of the baseline.
@@ -132,7 +131,7 @@ func newData(exp *experiment.Experiment, chosen *selection, in func(block string
 // dataOf indexes the attempts that count, be it with or without those that noise limits reject.
 func dataOf(exp *experiment.Experiment, chosen *selection, attempts []*record.Attempt, in func(block string) bool) *data {
 	d := &data{
-		exp: exp, confidence: confidence(exp), gateConfidence: gateConfidence(exp),
+		exp: exp, confidence: exp.Plan.Design.Confidence, gateConfidence: exp.Plan.Design.ConfidenceOfGates(),
 		trials: map[cell][]*record.Attempt{}, rejected: map[cell]int{}, measured: map[cell]map[string]bool{}, nodes: map[string]string{},
 		started: map[string]time.Time{}, clocks: map[clockOf]Resolution{},
 		lost: chosen.lost, completed: chosen.completions(nil), timedOut: timedOut{}, gaps: chosen.gaps, apart: chosen.apart, changedArms: chosen.changed, histograms: chosen.histograms,
@@ -154,7 +153,7 @@ func dataOf(exp *experiment.Experiment, chosen *selection, attempts []*record.At
 		if c, ok := chosen.cells[attempt]; ok && (kind == failed || kind == unusable) && (in == nil || in(attempt.Block)) {
 			d.sawMeasured(c, attempt.Block)
 			if attempt.Outcome == record.TimedOut {
-				d.timedOut.add(c, attempt, exp.Template.TrialTimeout.Seconds())
+				d.timedOut.add(c, attempt, exp.Plan.Workload.TimeoutSeconds)
 			}
 		}
 	}
@@ -170,9 +169,9 @@ func (d *data) sawMeasured(c cell, block string) {
 
 // statistics are those of a metric that the results show: its own, those that gates ask for, and p95 where less is better,
 // because a median hides what people wait for.
-func statistics(exp *experiment.Experiment, metric *assayv1alpha1.Metric) []assayv1alpha1.Statistic {
-	out := []assayv1alpha1.Statistic{metric.Statistic}
-	add := func(statistic assayv1alpha1.Statistic) {
+func statistics(exp *experiment.Experiment, metric *experiment.Metric) []experiment.Statistic {
+	out := []experiment.Statistic{metric.Statistic}
+	add := func(statistic experiment.Statistic) {
 		for _, have := range out {
 			if have == statistic {
 				return
@@ -180,13 +179,13 @@ func statistics(exp *experiment.Experiment, metric *assayv1alpha1.Metric) []assa
 		}
 		out = append(out, statistic)
 	}
-	for _, gate := range exp.Spec.Gates {
+	for _, gate := range exp.Plan.Gates {
 		if gate.Metric == metric.Name && gate.Statistic != "" {
 			add(gate.Statistic)
 		}
 	}
-	if metric.Direction == assayv1alpha1.LowerIsBetter {
-		add(assayv1alpha1.StatisticP95)
+	if metric.Direction == experiment.LowerIsBetter {
+		add(experiment.StatisticP95)
 	}
 	return out
 }

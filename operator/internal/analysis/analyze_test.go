@@ -19,6 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -26,14 +27,14 @@ var update = flag.Bool("update", false, "write the golden files")
 type (
 	runSpec      = assayv1alpha1.BenchmarkRunSpec
 	templateSpec = assayv1alpha1.BenchmarkTemplateSpec
-	verdicts     = map[string]assayv1alpha1.Verdict
+	verdicts     = map[string]experiment.Verdict
 )
 
 const (
-	goes         = assayv1alpha1.VerdictGo
-	noGo         = assayv1alpha1.VerdictNoGo
-	inconclusive = assayv1alpha1.VerdictInconclusive
-	invalid      = assayv1alpha1.VerdictInvalid
+	goes         = experiment.VerdictGo
+	noGo         = experiment.VerdictNoGo
+	inconclusive = experiment.VerdictInconclusive
+	invalid      = experiment.VerdictInvalid
 )
 
 var quiet = simulate.Noise{Block: 0.02, Arm: 0.003, Trial: 0.003, Sample: 0.01}
@@ -67,7 +68,7 @@ func (l *simulatedRun) keepOnly(keep func(attempt record.Attempt) bool) {
 // simulated runs the scan experiment on a machine.
 func simulated(t testing.TB, blocks int, machine simulate.Machine, edit func(*runSpec, *templateSpec)) *simulatedRun {
 	t.Helper()
-	exp, err := simulate.Scan(edit)
+	exp, err := specimen.Scan(edit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func TestVerdicts(t *testing.T) {
 		noise   simulate.Noise
 		blocks  int
 		tamper  func(*simulatedRun)
-		verdict assayv1alpha1.Verdict
+		verdict experiment.Verdict
 		best    string
 		bestOf  string
 		arms    verdicts
@@ -426,7 +427,7 @@ func checkInvariants(t *testing.T, got *Analysis) {
 		if gate.Message == "" {
 			t.Errorf("gate %s has no message", gateTitle(gate))
 		}
-		if (gate.Outcome == goes || gate.Outcome == noGo) && gate.Op != assayv1alpha1.ParityEqual && (gate.Estimate == nil || gate.Estimate.Low == nil) {
+		if (gate.Outcome == goes || gate.Outcome == noGo) && gate.Op != experiment.ParityEqual && (gate.Estimate == nil || gate.Estimate.Low == nil) {
 			t.Errorf("gate %s is %s without an interval", gateTitle(gate), gate.Outcome)
 		}
 	}
@@ -703,7 +704,7 @@ func TestABoundIsHeldAgainstTheLevelThatIsShown(t *testing.T) {
 	got := l.analyze()
 	compared := 0
 	for _, gate := range got.Gates {
-		if gate.Op != assayv1alpha1.AtMost {
+		if gate.Op != experiment.AtMost {
 			continue
 		}
 		for _, a := range got.Arms {

@@ -8,11 +8,11 @@ import (
 // axisWarnings name sweep axes that change nothing measurable: in no metric of any arm, between neighbouring values and
 // between the first and the last. Such a knob is not connected, or the sweep does not reach where it matters.
 func axisWarnings(d *data) []string {
-	if d.exp.Spec.Sweep == nil {
+	if d.exp.Plan.Sweep == nil {
 		return nil
 	}
 	var out []string
-	for _, axis := range d.exp.Spec.Sweep.Axes {
+	for _, axis := range d.exp.Plan.Sweep.Axes {
 		pairs := axisPairs(d, axis.Name)
 		metrics := d.exp.Metrics()
 		tests := len(pairs) * len(d.exp.Arms) * len(metrics)
@@ -44,7 +44,7 @@ func axisPairs(d *data, axis string) [][2]int {
 	var names []string
 	for point := range d.exp.Points {
 		name := ""
-		for _, other := range d.exp.Spec.Sweep.Axes {
+		for _, other := range d.exp.Plan.Sweep.Axes {
 			if other.Name != axis {
 				name += fmt.Sprintf("%q,", d.exp.Points[point].Parameters[other.Name])
 			}

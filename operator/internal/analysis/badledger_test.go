@@ -13,6 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 // folderLedger is a simulated run in a folder, ready to be spoilt.
@@ -23,7 +24,7 @@ type folderLedger struct {
 
 func newFolderLedger(t *testing.T) *folderLedger {
 	t.Helper()
-	exp, err := simulate.Scan(gates(gainAt8("1.5")))
+	exp, err := specimen.Scan(gates(gainAt8("1.5")))
 	if err != nil {
 		t.Fatal(err)
 	}

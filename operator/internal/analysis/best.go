@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -25,12 +25,12 @@ func bestCandidates(d *data, found *Analysis) []string {
 	}
 	var contenders []contender
 	for _, candidate := range found.Candidates {
-		if candidate.Verdict != assayv1alpha1.VerdictGo {
+		if candidate.Verdict != experiment.VerdictGo {
 			continue
 		}
 		c := contender{name: candidate.Name, at: quantity{cell: cell{point: -1}}}
 		for _, gate := range found.Gates {
-			if gate.Candidate == candidate.Name && gate.Severity == assayv1alpha1.Blocking && gate.Metric != "" {
+			if gate.Candidate == candidate.Name && gate.Severity == experiment.Blocking && gate.Metric != "" {
 				point := slices.IndexFunc(d.exp.Points, func(p record.Point) bool { return p.Key == gate.Point })
 				c.at = quantity{cell{point, armIndex(d.exp, candidate.Name)}, gate.Metric, cmp.Or(gate.Statistic, d.exp.Metric(gate.Metric).Statistic)}
 				c.gain = d.gain(c.at)
@@ -57,7 +57,7 @@ func bestCandidates(d *data, found *Analysis) []string {
 // gain is a quantity turned so that more is better.
 func (d *data) gain(q quantity) float64 {
 	level := d.level(q).value
-	if metric := d.exp.Metric(q.metric); metric.Direction == assayv1alpha1.LowerIsBetter {
+	if metric := d.exp.Metric(q.metric); metric.Direction == experiment.LowerIsBetter {
 		return -level
 	}
 	return level
@@ -79,7 +79,7 @@ func (d *data) beats(mine, theirs quantity, comparisons float64) bool {
 		return false
 	}
 	low, high := found.ends(1 - (1-d.gateConfidence)/comparisons)
-	if d.exp.Metric(mine.metric).Direction == assayv1alpha1.LowerIsBetter {
+	if d.exp.Metric(mine.metric).Direction == experiment.LowerIsBetter {
 		return high < 0
 	}
 	return low > 0 && !math.IsNaN(low)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -36,7 +37,7 @@ func TestAFigureExactlyAtItsBoundHolds(t *testing.T) {
 				}
 				l.attempts[i].Result.Metrics = map[string]*record.Metric{"time": {Unit: "By", Value: ptr.To(value)}}
 			}
-			l.exp.Template.Metrics[0].Unit = "By"
+			l.exp.Plan.Metrics[0].Unit = "By"
 			if got := l.analyze(); got.Gates[0].Outcome != goes {
 				t.Fatalf("%s %s of %g and %g s: %s: %s", op, bound, old, candidate, got.Gates[0].Outcome, got.Gates[0].Message)
 			}
@@ -64,11 +65,11 @@ func TestABoundOnAMeanIsHeldAgainstTheArithmeticMean(t *testing.T) {
 
 func TestAGateThatRewardsTheWorseDirectionJudgesNothing(t *testing.T) {
 	l := pair(t, 1.2, nil)
-	l.exp.Spec.Gates[0].Op = assayv1alpha1.RatioAtLeast
+	l.exp.Plan.Gates[0].Op = experiment.RatioAtLeast
 	if got := l.analyze(); got.Gates[0].Outcome != invalid || got.Verdict != invalid {
 		t.Errorf("%s: %s", got.Verdict, got.Gates[0].Message)
 	}
-	l.exp.Spec.Gates[0].AllowWorse = true
+	l.exp.Plan.Gates[0].AllowWorse = true
 	if got := l.analyze(); got.Verdict != goes {
 		t.Errorf("one that is meant: %s: %s", got.Verdict, got.Gates[0].Message)
 	}

@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 // listBuilds gives an arm so many builds.
@@ -25,7 +27,7 @@ func listBuilds(arm *assayv1alpha1.Arm, n int) {
 // makes of its time, by arm and build.
 func pairOfBuilds(t testing.TB, old, new, blocks int, seed uint64, noise float64, accident func(arm, build string) float64) *simulatedRun {
 	t.Helper()
-	exp, err := simulate.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) {
+	exp, err := specimen.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) {
 		spec.Design.Blocks.Min = int32(blocks)
 		listBuilds(&spec.Arms[0], old)
 		listBuilds(&spec.Arms[1], new)
@@ -85,7 +87,7 @@ func TestIntervalsHoldAccidentsOfBuilds(t *testing.T) {
 					}
 					return accident(arm, build)
 				}).analyze()
-				if got.Gates[0].Outcome != assayv1alpha1.VerdictInconclusive {
+				if got.Gates[0].Outcome != experiment.VerdictInconclusive {
 					wrong++
 				}
 			}
@@ -113,18 +115,18 @@ func TestBuildsInTheAnalysis(t *testing.T) {
 	}
 	cases := map[string]struct {
 		tamper  func(l *simulatedRun)
-		outcome assayv1alpha1.Verdict
+		outcome experiment.Verdict
 		message string
 		warning string
 	}{
 		"one lucky build of five decides nothing": {
-			outcome: assayv1alpha1.VerdictInconclusive, message: "it rests on 5 builds, so further builds would decide",
+			outcome: experiment.VerdictInconclusive, message: "it rests on 5 builds, so further builds would decide",
 		},
 		"builds that are one program are one build": {
 			tamper: func(l *simulatedRun) {
 				executes(l, func(a *record.Attempt) string { return "blake3:" + a.Arm })
 			},
-			outcome: assayv1alpha1.VerdictInconclusive, message: "further blocks would decide",
+			outcome: experiment.VerdictInconclusive, message: "further blocks would decide",
 			warning: "builds b0, b1, b2, b3, b4 of arm new executed the same program, so that they count as one",
 		},
 		"blocks that mix builds cannot tell them apart": {
@@ -138,13 +140,13 @@ func TestBuildsInTheAnalysis(t *testing.T) {
 				}
 				l.asAttempted()
 			},
-			outcome: assayv1alpha1.VerdictInvalid, message: "here blocks mix them",
+			outcome: experiment.VerdictInvalid, message: "here blocks mix them",
 		},
 		"digests are those of a build": {
 			tamper: func(l *simulatedRun) {
 				executes(l, func(a *record.Attempt) string { return "blake3:" + a.Arm + a.Build })
 			},
-			outcome: assayv1alpha1.VerdictInconclusive, message: "it rests on 5 builds",
+			outcome: experiment.VerdictInconclusive, message: "it rests on 5 builds",
 		},
 		"a build that was built again during the run": {
 			tamper: func(l *simulatedRun) {
@@ -155,7 +157,7 @@ func TestBuildsInTheAnalysis(t *testing.T) {
 					return "blake3:" + a.Arm + a.Build
 				})
 			},
-			outcome: assayv1alpha1.VerdictInvalid, message: "arm new changed during the run: of its build b2 programDigest is blake3:again in",
+			outcome: experiment.VerdictInvalid, message: "arm new changed during the run: of its build b2 programDigest is blake3:again in",
 		},
 	}
 	for name, tc := range cases {

@@ -3,7 +3,7 @@ package analysis
 import (
 	"fmt"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 // caps are the findings that leave a gate at most Inconclusive, in the order in which their reasons are written. Each looks at
@@ -26,12 +26,12 @@ func capGates(d *data, j *judgement) {
 	for i := range j.gates {
 		gate := &j.gates[i]
 		for _, doubt := range caps {
-			if !timed(gate.Op) || !decisive(gate.Outcome) {
+			if !gate.Op.Timed() || !decisive(gate.Outcome) {
 				break
 			}
 			if why := doubt(d, j, gate); why != "" {
 				gate.Message = fmt.Sprintf("%s, but %s, so this is not yet %s", gate.Message, why, gate.Outcome)
-				gate.Outcome = assayv1alpha1.VerdictInconclusive
+				gate.Outcome = experiment.VerdictInconclusive
 			}
 		}
 	}
@@ -40,7 +40,7 @@ func capGates(d *data, j *judgement) {
 // sequentialOrder doubts every decision of a run whose arms kept their places in the block: what the place does to a trial
 // (warming, throttling, a neighbour's rhythm) then looks like the arm, and no number of blocks tells them apart.
 func sequentialOrder(d *data, _ *judgement, _ *GateResult) string {
-	if d.exp.Spec.Design.Order != assayv1alpha1.OrderSequential || len(d.exp.Arms) < 2 {
+	if d.exp.Plan.Design.Order != experiment.OrderSequential || len(d.exp.Arms) < 2 {
 		return ""
 	}
 	return "every block ran the arms in the same order (spec.design.order: Sequential), so that what their place does looks like what they do"

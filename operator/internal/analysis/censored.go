@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -41,8 +41,8 @@ func (d *data) censors(metric string) (higher, lower bool) {
 	if found == nil {
 		return false, false
 	}
-	return found.Direction == assayv1alpha1.LowerIsBetter && found.Unit == "s",
-		found.Direction == assayv1alpha1.HigherIsBetter && strings.HasSuffix(found.Unit, "/s")
+	return found.Direction == experiment.LowerIsBetter && found.Unit == "s",
+		found.Direction == experiment.HigherIsBetter && strings.HasSuffix(found.Unit, "/s")
 }
 
 // eachTimeout visits what the timed-out trials of a quantity's cell are known to have been at best, with the number of samples that
@@ -160,7 +160,7 @@ func (o open) over(baseline open) open {
 
 // settles takes back a decision that a timeout may turn: a bound is no figure. A candidate that timed out never meets a gate by it.
 func (o open) settles(candidate open, atLeast bool, result *GateResult) {
-	holds := result.Outcome == assayv1alpha1.VerdictGo
+	holds := result.Outcome == experiment.VerdictGo
 	unsafe := o.higher
 	if holds == atLeast {
 		unsafe = o.lower
@@ -169,5 +169,5 @@ func (o open) settles(candidate open, atLeast bool, result *GateResult) {
 		return
 	}
 	result.Message = fmt.Sprintf("%s, but trials timed out, of which only a bound is known, so this is not yet %s", result.Message, result.Outcome)
-	result.Outcome = assayv1alpha1.VerdictInconclusive
+	result.Outcome = experiment.VerdictInconclusive
 }

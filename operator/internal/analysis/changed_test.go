@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 )
@@ -85,12 +86,12 @@ func TestAnArmThatChangedDuringTheRunIsInvalid(t *testing.T) {
 				for _, name := range tc.invalid[gate.Candidate] {
 					want = want || name == gate.Gate
 				}
-				if invalid := gate.Outcome == assayv1alpha1.VerdictInvalid; invalid != want || want && !strings.Contains(gate.Message, tc.says) {
+				if invalid := gate.Outcome == experiment.VerdictInvalid; invalid != want || want && !strings.Contains(gate.Message, tc.says) {
 					t.Errorf("%s of %s: %s, %s", gate.Gate, gate.Candidate, gate.Outcome, gate.Message)
 				}
 			}
 			for candidate := range tc.invalid {
-				if c := find(t, got.Candidates, candidate); c.Verdict == assayv1alpha1.VerdictGo {
+				if c := find(t, got.Candidates, candidate); c.Verdict == experiment.VerdictGo {
 					t.Errorf("%s is Go", candidate)
 				}
 			}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -156,7 +156,7 @@ func (d *data) readings(q quantity, rate bool) (out []float64, averaged bool) {
 		}
 	}
 	switch {
-	case q.statistic == assayv1alpha1.StatisticMean || q.statistic == assayv1alpha1.StatisticValue || percentiles[q.statistic] != 0:
+	case q.statistic == experiment.StatisticMean || q.statistic == experiment.StatisticValue || percentiles[q.statistic] != 0:
 		for _, attempt := range d.trials[q.cell] {
 			add(raw(attempt, q.metric))
 		}

@@ -13,16 +13,17 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 // judged runs the pair of arms on a machine whose every trial reads what times says.
 func judged(t *testing.T, scenario simulate.Scenario, edit func(*runSpec), times func(arm string, trial int) float64) *Analysis {
 	t.Helper()
-	exp, err := simulate.Pair(edit)
+	exp, err := specimen.Pair(edit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := int(exp.Spec.Design.Blocks.Min)
+	blocks := int(exp.Plan.Design.Blocks.Min)
 	wave, err := simulate.Wave(exp, 0, 0, blocks)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +135,7 @@ func TestDecisionsThatBlocksCannotCarry(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			world := simulate.NewWorld(c.scenario, math.Log(0.95), 1, 1)
-			exp, err := simulate.Pair(c.edit)
+			exp, err := specimen.Pair(c.edit)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,6 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -95,12 +94,7 @@ func judgeCompletes(d *data) []GateResult {
 		for _, point := range gate.Points {
 			all.add(d.completed[cell{point, gate.Arm}])
 		}
-		bound, err := experiment.ParseShare(gate.Gate.Bound)
-		if err != nil {
-			result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, err.Error()
-		} else {
-			all.judge(bound, &result)
-		}
+		all.judge(*gate.Gate.Bound, &result)
 		out = append(out, result)
 	}
 	return out
@@ -132,7 +126,7 @@ func (c *completion) add(other *completion) {
 func (c *completion) judge(bound float64, result *GateResult) {
 	result.Bound = &bound
 	if c.of == 0 {
-		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, "no measured trial ran"
+		result.Outcome, result.Message = experiment.VerdictInvalid, "no measured trial ran"
 		return
 	}
 	// Nobody knows what the trials without an end would have given, so that they count against Go and not for NoGo: the share lies
@@ -149,11 +143,11 @@ func (c *completion) judge(bound float64, result *GateResult) {
 	}
 	switch {
 	case atLeast(share, bound):
-		result.Outcome = assayv1alpha1.VerdictGo
+		result.Outcome = experiment.VerdictGo
 	case below(high, bound):
-		result.Outcome = assayv1alpha1.VerdictNoGo
+		result.Outcome = experiment.VerdictNoGo
 	default:
-		result.Outcome = assayv1alpha1.VerdictInconclusive
+		result.Outcome = experiment.VerdictInconclusive
 		text += "; so few trials do not exclude that the share is reached"
 		if c.unknown > 0 {
 			text += ", as nobody knows how those without an end would have ended"
@@ -175,19 +169,14 @@ func shareLimits(count, of int, confidence float64) (low, high float64) {
 	return low, high
 }
 
-// timed tells the gates on figures, of which each point has a result, from those on outputs and on completing.
-func timed(op assayv1alpha1.GateOperator) bool {
-	return op != assayv1alpha1.ParityEqual && op != assayv1alpha1.Completes
-}
-
 // brokenBaseline says that the baseline, or the null arm, which is the baseline, does not complete: what remains of it may be the
 // easier half.
 func brokenBaseline(d *data, j *judgement, gate *GateResult) string {
-	if !relative(gate.Op) {
+	if !gate.Op.Relative() {
 		return ""
 	}
 	for _, other := range j.gates {
-		if other.Op != assayv1alpha1.Completes || other.Severity != assayv1alpha1.Blocking || other.Outcome == assayv1alpha1.VerdictGo {
+		if other.Op != experiment.Completes || other.Severity != experiment.Blocking || other.Outcome == experiment.VerdictGo {
 			continue
 		}
 		if arm := d.exp.Arms[armIndex(d.exp, other.Candidate)]; arm.Baseline || arm.Null {

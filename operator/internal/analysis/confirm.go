@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 // confirm lets a Go or NoGo stand only if blocks that played no part in reaching it say the same, by the same gates at the
@@ -23,7 +23,7 @@ func confirm(screened, fresh *judgement, parity *parityReport) *judgement {
 		out.controls = fresh.controls
 	}
 	for i, gate := range out.gates {
-		if fresh != nil && slices.Contains(decided, gate.Candidate) && timed(gate.Op) {
+		if fresh != nil && slices.Contains(decided, gate.Candidate) && gate.Op.Timed() {
 			// The same gates, candidates and points were judged, in the same order.
 			out.gates[i] = fresh.gates[i]
 			out.gates[i].Message += fmt.Sprintf("; on the confirming blocks alone, screened %s at %s", gate.Outcome, describe(gate.Estimate))
@@ -37,14 +37,14 @@ func confirm(screened, fresh *judgement, parity *parityReport) *judgement {
 		screenedAs := candidate.Verdict
 		switch {
 		case fresh == nil:
-			candidate.Verdict = assayv1alpha1.VerdictInconclusive
+			candidate.Verdict = experiment.VerdictInconclusive
 			candidate.Reason = fmt.Sprintf("screened %s, not confirmed: no confirming block has run yet; screening said: %s", screenedAs, candidate.Reason)
 		case fresh.candidates[i].Verdict == screenedAs && repeats(screened, fresh, candidate.Name):
 			*candidate = fresh.candidates[i]
 			candidate.Reason += "; screened, and confirmed on fresh blocks"
 		default:
 			*candidate = fresh.candidates[i]
-			candidate.Verdict = assayv1alpha1.VerdictInconclusive
+			candidate.Verdict = experiment.VerdictInconclusive
 			candidate.Reason = fmt.Sprintf("screened %s, not confirmed: on the confirming blocks alone it is %s%s: %s", screenedAs, fresh.candidates[i].Verdict, byOther(screenedAs, fresh.candidates[i].Verdict), candidate.Reason)
 		}
 	}
@@ -57,17 +57,17 @@ func confirm(screened, fresh *judgement, parity *parityReport) *judgement {
 func repeats(screened, fresh *judgement, candidate string) bool {
 	needed := false
 	for i, gate := range screened.gates {
-		if gate.Candidate != candidate || gate.Severity != assayv1alpha1.Blocking || gate.Op == assayv1alpha1.ParityEqual || gate.Outcome != assayv1alpha1.VerdictNoGo {
+		if gate.Candidate != candidate || gate.Severity != experiment.Blocking || gate.Op == experiment.ParityEqual || gate.Outcome != experiment.VerdictNoGo {
 			continue
 		}
-		if needed = true; fresh.gates[i].Outcome == assayv1alpha1.VerdictNoGo {
+		if needed = true; fresh.gates[i].Outcome == experiment.VerdictNoGo {
 			return true
 		}
 	}
 	return !needed
 }
 
-func byOther(screened, fresh assayv1alpha1.Verdict) string {
+func byOther(screened, fresh experiment.Verdict) string {
 	if screened != fresh {
 		return ""
 	}

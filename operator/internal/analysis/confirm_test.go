@@ -4,21 +4,21 @@ import (
 	"strings"
 	"testing"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 // TestAConfirmationRepeatsTheSameGate: that a candidate is NoGo again by another gate confirms nothing.
 func TestAConfirmationRepeatsTheSameGate(t *testing.T) {
-	says := func(verdict assayv1alpha1.Verdict, outcomes ...assayv1alpha1.Verdict) *judgement {
+	says := func(verdict experiment.Verdict, outcomes ...experiment.Verdict) *judgement {
 		out := &judgement{verdict: verdict, candidates: []Candidate{{Name: "new", Verdict: verdict}}}
 		for _, outcome := range outcomes {
-			out.gates = append(out.gates, GateResult{Candidate: "new", Severity: assayv1alpha1.Blocking, Op: assayv1alpha1.RatioAtMost, Outcome: outcome})
+			out.gates = append(out.gates, GateResult{Candidate: "new", Severity: experiment.Blocking, Op: experiment.RatioAtMost, Outcome: outcome})
 		}
 		return out
 	}
 	cases := map[string]struct {
 		screened, fresh *judgement
-		verdict         assayv1alpha1.Verdict
+		verdict         experiment.Verdict
 	}{
 		"the same gate is missed again":               {says(noGo, noGo, goes), says(noGo, noGo, goes), noGo},
 		"one of two missed gates is missed again":     {says(noGo, noGo, noGo), says(noGo, goes, noGo), noGo},

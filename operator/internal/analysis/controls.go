@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 // Controls are comparisons whose answer is known: nothing moves. The null arm is the baseline started from another place, and
@@ -74,7 +74,7 @@ func nullControls(d *data, parity *parityReport) []control {
 	type place struct {
 		point     int
 		metric    string
-		statistic assayv1alpha1.Statistic
+		statistic experiment.Statistic
 	}
 	var out []control
 	for arm := range d.exp.Arms {
@@ -82,9 +82,9 @@ func nullControls(d *data, parity *parityReport) []control {
 			continue
 		}
 		seen := map[place]bool{}
-		visitGates(d.exp, func(gate assayv1alpha1.Gate, _ string, point int) {
+		visitGates(d.exp, func(gate experiment.Gate, _ string, point int) {
 			metric := d.exp.Metric(gate.Metric)
-			if gate.Op == assayv1alpha1.ParityEqual || metric == nil {
+			if gate.Op == experiment.ParityEqual || metric == nil {
 				return
 			}
 			at := place{point, metric.Name, cmp.Or(gate.Statistic, metric.Statistic)}
@@ -113,13 +113,13 @@ func phaseControls(d *data, parity *parityReport) []control {
 	}
 	seen := map[place]bool{}
 	var out []control
-	visitGates(d.exp, func(gate assayv1alpha1.Gate, candidate string, point int) {
+	visitGates(d.exp, func(gate experiment.Gate, candidate string, point int) {
 		at := place{point, candidate}
-		if gate.Op == assayv1alpha1.ParityEqual || seen[at] || parity.refused(candidate) != "" {
+		if gate.Op == experiment.ParityEqual || seen[at] || parity.refused(candidate) != "" {
 			return
 		}
 		seen[at] = true
-		for _, phase := range d.exp.Spec.Design.ControlPhases {
+		for _, phase := range d.exp.Plan.Design.ControlPhases {
 			out = append(out, control{
 				result: ControlResult{Point: d.exp.Points[point].Key, Arm: candidate, Phase: phase},
 				point:  point, found: d.phaseRatio(point, armIndex(d.exp, candidate), phase).at(d.gateConfidence),

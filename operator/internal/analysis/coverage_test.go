@@ -8,8 +8,6 @@ import (
 
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
-
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
 // The simulations check that a 95 % interval really covers the truth about 95 times in 100, for as few blocks as runs have
@@ -69,7 +67,7 @@ func TestCoverageOfTheIntervalOfPercentileRatios(t *testing.T) {
 	const lowest, highest = 0.90, 0.995
 	// The same allowance at the gates' 99.5 %.
 	const lowestOfGates = 0.98
-	statistics := []assayv1alpha1.Statistic{assayv1alpha1.StatisticP50, assayv1alpha1.StatisticP95}
+	statistics := []experiment.Statistic{experiment.StatisticP50, experiment.StatisticP95}
 	for _, noise := range noises[:2] {
 		for _, statistic := range statistics {
 			for _, blocks := range []int{3, 5, 8, 15} {
@@ -108,10 +106,7 @@ func percentileData(random *rand.Rand, draw func(*rand.Rand) float64, blocks, sa
 	exp := &experiment.Experiment{
 		Points: []record.Point{{}},
 		Arms:   []record.Arm{{Name: "a", Baseline: true}, {Name: "b"}},
-		Spec: assayv1alpha1.BenchmarkRunSpec{
-			Arms:   []assayv1alpha1.Arm{{Name: "a", Baseline: true}, {Name: "b"}},
-			Design: assayv1alpha1.Design{Seed: seed, Confidence: "0.95"},
-		},
+		Plan:   experiment.Plan{Design: experiment.Design{Seed: seed, Confidence: 0.95}},
 	}
 	chosen := &selection{cells: map[*record.Attempt]cell{}}
 	for block := range blocks {

@@ -1,8 +1,6 @@
 package analysis
 
-import (
-	"math"
-)
+import "math"
 
 // fisher is the two-sided p-value of Fisher's exact test (1935, Journal of the Royal Statistical Society 98:39): how probable it
 // is that a of so many trials are hit in one arm and b of so many in the other, or something less probable still, if both are hit

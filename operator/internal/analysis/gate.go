@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -15,9 +14,9 @@ type tails struct{ goes, fails float64 }
 
 // visitGates calls visit for every gate, candidate and point that it applies to, in a fixed order; but for those on completing,
 // which look at all their points at once.
-func visitGates(exp *experiment.Experiment, visit func(gate assayv1alpha1.Gate, candidate string, point int)) {
-	for _, gate := range exp.Spec.Gates {
-		if gate.Op == assayv1alpha1.Completes {
+func visitGates(exp *experiment.Experiment, visit func(gate experiment.Gate, candidate string, point int)) {
+	for _, gate := range exp.Plan.Gates {
+		if gate.Op == experiment.Completes {
 			continue
 		}
 		for _, candidate := range exp.Candidates() {
@@ -36,13 +35,13 @@ func visitGates(exp *experiment.Experiment, visit func(gate assayv1alpha1.Gate, 
 // judgeGates gives every gate an outcome for every candidate it applies to, at every point it selects.
 func judgeGates(d *data, parity *parityReport) ([]GateResult, []tails) {
 	out, all := []GateResult{}, []tails{}
-	visitGates(d.exp, func(gate assayv1alpha1.Gate, candidate string, point int) {
+	visitGates(d.exp, func(gate experiment.Gate, candidate string, point int) {
 		result := GateResult{
 			Gate: gate.Name, Candidate: candidate, Point: d.exp.Points[point].Key,
 			Op: gate.Op, Severity: gate.Severity, Metric: gate.Metric, Statistic: gate.Statistic,
 		}
 		p := tails{1, 1}
-		if gate.Op == assayv1alpha1.ParityEqual {
+		if gate.Op == experiment.ParityEqual {
 			judgeParity(d.exp, parity, point, &result)
 		} else {
 			p = judgeTiming(d, parity, gate, point, &result)
@@ -59,17 +58,17 @@ func judgeParity(exp *experiment.Experiment, parity *parityReport, point int, re
 	arm := armIndex(exp, result.Candidate)
 	switch {
 	case !parity.compared:
-		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, "outputs cannot be compared: the template has parity None, or the run PerArm"
+		result.Outcome, result.Message = experiment.VerdictInvalid, "outputs cannot be compared: the template has parity None, or the run PerArm"
 	case parity.baseline != "":
-		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, parity.baseline
+		result.Outcome, result.Message = experiment.VerdictInvalid, parity.baseline
 	case parity.wrong[result.Candidate] != "":
-		result.Outcome, result.Message = assayv1alpha1.VerdictNoGo, parity.wrong[result.Candidate]
+		result.Outcome, result.Message = experiment.VerdictNoGo, parity.wrong[result.Candidate]
 	case !parity.seen[cell{point, arm}]:
-		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, fmt.Sprintf("arm %s gave no output at %s", result.Candidate, pointName(result.Point))
+		result.Outcome, result.Message = experiment.VerdictInvalid, fmt.Sprintf("arm %s gave no output at %s", result.Candidate, pointName(result.Point))
 	case exp.Baseline() >= 0 && !parity.seen[cell{point, exp.Baseline()}]:
-		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, fmt.Sprintf("the baseline gave no output at %s", pointName(result.Point))
+		result.Outcome, result.Message = experiment.VerdictInvalid, fmt.Sprintf("the baseline gave no output at %s", pointName(result.Point))
 	default:
-		result.Outcome, result.Message = assayv1alpha1.VerdictGo, "all outputs agree"
+		result.Outcome, result.Message = experiment.VerdictGo, "all outputs agree"
 	}
 }
 
@@ -78,38 +77,22 @@ func armIndex(exp *experiment.Experiment, name string) int {
 }
 
 // judgeTiming fills in the result and returns the p-values of its decision.
-func judgeTiming(d *data, parity *parityReport, gate assayv1alpha1.Gate, point int, result *GateResult) tails {
+func judgeTiming(d *data, parity *parityReport, gate experiment.Gate, point int, result *GateResult) tails {
 	metric := d.exp.Metric(gate.Metric)
-	if metric == nil {
-		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, fmt.Sprintf("the template has no metric %q", gate.Metric)
+	if why := gate.RewardsWorse(metric); why != "" {
+		result.Outcome, result.Message = experiment.VerdictInvalid, why
 		return tails{1, 1}
 	}
-	if result.Statistic == "" {
-		result.Statistic = metric.Statistic
-	}
-	if why := experiment.RewardsWorse(gate.Op, gate.AllowWorse, metric); why != "" {
-		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, why
-		return tails{1, 1}
-	}
-	relative := relative(gate.Op)
-	unit := metric.Unit
-	if relative {
-		unit = ""
-	}
-	bound, err := experiment.ParseBound(gate.Bound, unit)
-	if err != nil {
-		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, err.Error()
-		return tails{1, 1}
-	}
-	result.Bound = &bound
+	relative, bound := gate.Op.Relative(), *gate.Bound
+	result.Bound = gate.Bound
 	if reason := parity.refused(result.Candidate); reason != "" {
-		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, "not judged: "+reason
+		result.Outcome, result.Message = experiment.VerdictInvalid, "not judged: "+reason
 		return tails{1, 1}
 	}
 
 	arm := armIndex(d.exp, result.Candidate)
 	if reason := d.changed(arm, relative); reason != "" {
-		result.Outcome, result.Message = assayv1alpha1.VerdictInvalid, reason
+		result.Outcome, result.Message = experiment.VerdictInvalid, reason
 		return tails{1, 1}
 	}
 	var found inference
@@ -130,7 +113,7 @@ func judgeTiming(d *data, parity *parityReport, gate assayv1alpha1.Gate, point i
 		result.Estimate = found.ratio()
 	}
 	if !found.hasInterval() || result.Estimate == nil || result.Estimate.Low == nil || result.Estimate.High == nil {
-		result.Outcome = assayv1alpha1.VerdictInvalid
+		result.Outcome = experiment.VerdictInvalid
 		result.Message = "too little valid data: " + found.reason + d.losses(point, arm, relative)
 		return tails{1, 1}
 	}
@@ -138,9 +121,9 @@ func judgeTiming(d *data, parity *parityReport, gate assayv1alpha1.Gate, point i
 	decide(found, bound, d.gateConfidence, result)
 	known.settles(d.openEnds(mine), asksAtLeast(gate.Op), result)
 	switch result.Outcome {
-	case assayv1alpha1.VerdictGo:
+	case experiment.VerdictGo:
 		return tails{found.tail(bound), 1}
-	case assayv1alpha1.VerdictNoGo:
+	case experiment.VerdictNoGo:
 		return tails{1, found.tail(bound)}
 	default:
 		return tails{1, 1}
@@ -149,18 +132,18 @@ func judgeTiming(d *data, parity *parityReport, gate assayv1alpha1.Gate, point i
 
 // decide compares the whole interval with the bound, never the estimate alone.
 func decide(found inference, bound, confidence float64, result *GateResult) {
-	holds, fails, asked := atLeast(found.low, bound), below(found.high, bound), "at least"
+	holds, fails := atLeast(found.low, bound), below(found.high, bound)
 	if !asksAtLeast(result.Op) {
-		holds, fails, asked = atLeast(bound, found.high), below(bound, found.low), "at most"
+		holds, fails = atLeast(bound, found.high), below(bound, found.low)
 	}
-	text := fmt.Sprintf("%s against %s %s", describe(result.Estimate), asked, formatNumber(bound, result.Estimate.Shown()))
+	text := fmt.Sprintf("%s against %s", describe(result.Estimate), against(result.Op, formatNumber(bound, result.Estimate.Shown())))
 	switch {
 	case holds:
-		result.Outcome, result.Message = assayv1alpha1.VerdictGo, text+": holds over the whole interval"
+		result.Outcome, result.Message = experiment.VerdictGo, text+": holds over the whole interval"
 	case fails:
-		result.Outcome, result.Message = assayv1alpha1.VerdictNoGo, text+": missed over the whole interval"
+		result.Outcome, result.Message = experiment.VerdictNoGo, text+": missed over the whole interval"
 	default:
-		result.Outcome = assayv1alpha1.VerdictInconclusive
+		result.Outcome = experiment.VerdictInconclusive
 		result.MoreBlocks = found.moreBlocks(bound, (1-confidence)/2)
 		further := furtherBlocks(result.MoreBlocks)
 		if clock := found.resolution; clock != nil && clock.Widened && result.MoreBlocks == nil {
@@ -176,8 +159,8 @@ func decide(found inference, bound, confidence float64, result *GateResult) {
 	}
 }
 
-func asksAtLeast(op assayv1alpha1.GateOperator) bool {
-	return op == assayv1alpha1.RatioAtLeast || op == assayv1alpha1.AtLeast
+func asksAtLeast(op experiment.Op) bool {
+	return op == experiment.RatioAtLeast || op == experiment.AtLeast
 }
 
 // boundTolerance is how far, relative to itself, a figure may miss its bound by rounding: sums over blocks, logarithms and

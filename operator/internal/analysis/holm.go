@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 // holm corrects for the number of chances a candidate has to fail. It is NoGo as soon as one of its Blocking gates is, so
@@ -17,14 +17,14 @@ import (
 func holm(d *data, results []GateResult, p []tails) {
 	families := map[string][]int{}
 	for i, result := range results {
-		if result.Severity == assayv1alpha1.Blocking && timed(result.Op) && result.Outcome != assayv1alpha1.VerdictInvalid {
+		if result.Severity == experiment.Blocking && result.Op.Timed() && result.Outcome != experiment.VerdictInvalid {
 			families[result.Candidate] = append(families[result.Candidate], i)
 		}
 	}
 	for _, family := range families {
 		stepDown(family, func(i int) float64 { return p[i].fails }, (1-d.gateConfidence)/2, func(i int, level float64) {
-			if results[i].Outcome == assayv1alpha1.VerdictNoGo {
-				results[i].Outcome = assayv1alpha1.VerdictInconclusive
+			if results[i].Outcome == experiment.VerdictNoGo {
+				results[i].Outcome = experiment.VerdictInconclusive
 				results[i].Message += fmt.Sprintf("; but it is one of %d gates, and with so many chances that is not yet NoGo (Holm: p = %.2g, needed %.2g)", len(family), p[i].fails, level)
 			}
 		})
@@ -38,7 +38,7 @@ func holm(d *data, results []GateResult, p []tails) {
 func holmOverCandidates(d *data, j *judgement, p []tails, contenders []string) {
 	weakest := map[string]float64{}
 	for i, result := range j.gates {
-		if result.Severity == assayv1alpha1.Blocking && timed(result.Op) && slices.Contains(contenders, result.Candidate) {
+		if result.Severity == experiment.Blocking && result.Op.Timed() && slices.Contains(contenders, result.Candidate) {
 			weakest[result.Candidate] = max(weakest[result.Candidate], p[i].goes)
 		}
 	}
@@ -50,8 +50,8 @@ func holmOverCandidates(d *data, j *judgement, p []tails, contenders []string) {
 	}
 	value := func(i int) float64 { return weakest[j.candidates[i].Name] }
 	stepDown(family, value, (1-d.gateConfidence)/2, func(i int, level float64) {
-		if candidate := &j.candidates[i]; candidate.Verdict == assayv1alpha1.VerdictGo {
-			candidate.Verdict = assayv1alpha1.VerdictInconclusive
+		if candidate := &j.candidates[i]; candidate.Verdict == experiment.VerdictGo {
+			candidate.Verdict = experiment.VerdictInconclusive
 			candidate.Reason += fmt.Sprintf("; but it is one of %d candidates, and with so many chances that is not yet Go (Holm: p = %.2g, needed %.2g)", len(family), value(i), level)
 		}
 	})

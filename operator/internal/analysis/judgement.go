@@ -3,7 +3,7 @@ package analysis
 import (
 	"slices"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 // judgement is what one set of blocks says.
@@ -11,7 +11,7 @@ type judgement struct {
 	gates      []GateResult
 	controls   []ControlResult
 	candidates []Candidate
-	verdict    assayv1alpha1.Verdict
+	verdict    experiment.Verdict
 	// validBlocks is the fewest blocks with valid trials that any point and arm has.
 	validBlocks int
 	// relativeHalfWidth is the widest of the Blocking gates; nil when one has no interval.
@@ -54,7 +54,7 @@ func relativeHalfWidth(gates []GateResult, parity *parityReport, validBlocks int
 	widest, found := 0.0, false
 	for _, gate := range gates {
 		hopeless := (gate.Estimate == nil || gate.Estimate.Blocks < minBlocks) && validBlocks >= minBlocks
-		if gate.Severity != assayv1alpha1.Blocking || !timed(gate.Op) || hopeless || parity.refused(gate.Candidate) != "" {
+		if gate.Severity != experiment.Blocking || !gate.Op.Timed() || hopeless || parity.refused(gate.Candidate) != "" {
 			continue
 		}
 		if gate.Estimate == nil || gate.Estimate.Low == nil || gate.Estimate.High == nil || gate.Estimate.Value == 0 {
@@ -75,11 +75,11 @@ func (j *judgement) decided(parity *parityReport) []string {
 	var out []string
 	for _, candidate := range j.candidates {
 		byTimes := slices.ContainsFunc(j.gates, func(gate GateResult) bool {
-			return gate.Candidate == candidate.Name && gate.Severity == assayv1alpha1.Blocking && timed(gate.Op)
+			return gate.Candidate == candidate.Name && gate.Severity == experiment.Blocking && gate.Op.Timed()
 		})
 		incomplete := slices.ContainsFunc(j.gates, func(gate GateResult) bool {
-			return gate.Candidate == candidate.Name && gate.Severity == assayv1alpha1.Blocking && gate.Op == assayv1alpha1.Completes &&
-				gate.Outcome == assayv1alpha1.VerdictNoGo
+			return gate.Candidate == candidate.Name && gate.Severity == experiment.Blocking && gate.Op == experiment.Completes &&
+				gate.Outcome == experiment.VerdictNoGo
 		})
 		if byTimes && !incomplete && parity.refused(candidate.Name) == "" && decisive(candidate.Verdict) {
 			out = append(out, candidate.Name)
@@ -88,15 +88,15 @@ func (j *judgement) decided(parity *parityReport) []string {
 	return out
 }
 
-func decisive(verdict assayv1alpha1.Verdict) bool {
-	return verdict == assayv1alpha1.VerdictGo || verdict == assayv1alpha1.VerdictNoGo
+func decisive(verdict experiment.Verdict) bool {
+	return verdict == experiment.VerdictGo || verdict == experiment.VerdictNoGo
 }
 
 // contenders are the candidates that the screening found Go.
 func (j *judgement) contenders() []string {
 	var out []string
 	for _, candidate := range j.candidates {
-		if candidate.Verdict == assayv1alpha1.VerdictGo {
+		if candidate.Verdict == experiment.VerdictGo {
 			out = append(out, candidate.Name)
 		}
 	}

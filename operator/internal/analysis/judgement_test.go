@@ -14,6 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 // phase is a wave with its purpose, its blocks and its own truth.
@@ -26,7 +27,7 @@ type phase struct {
 // inWaves runs the scan experiment in several waves.
 func inWaves(t *testing.T, noise simulate.Noise, edit func(*runSpec, *templateSpec), phases ...phase) *simulatedRun {
 	t.Helper()
-	exp, err := simulate.Scan(edit)
+	exp, err := specimen.Scan(edit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func TestConfirmation(t *testing.T) {
 		edit              func(*runSpec, *templateSpec)
 		phases            []phase
 		tamper            func(*simulatedRun)
-		verdict, screened assayv1alpha1.Verdict
+		verdict, screened experiment.Verdict
 		blocks, confirmed int
 		reason            string
 	}{
@@ -187,7 +188,7 @@ func TestControls(t *testing.T) {
 		edit    func(*runSpec, *templateSpec)
 		seconds func(record.Point, string) float64
 		tamper  func(*simulatedRun)
-		verdict assayv1alpha1.Verdict
+		verdict experiment.Verdict
 		arms    verdicts
 		reason  string
 		warning string
@@ -301,7 +302,7 @@ func TestTheNullArmIsShownBesideTheCandidatesAndNeverJudged(t *testing.T) {
 		t.Error("no ratio of the null arm")
 	}
 	for _, gate := range got.Gates {
-		if gate.Candidate == "null" && gate.Op != assayv1alpha1.Completes {
+		if gate.Candidate == "null" && gate.Op != experiment.Completes {
 			t.Errorf("a gate was applied to the null arm: %+v", gate)
 		}
 	}
@@ -359,7 +360,7 @@ func TestGateConfidence(t *testing.T) {
 		t.Errorf("relative half width %v, and this gate's is %v", got.RelativeHalfWidth, want)
 	}
 
-	l.exp.Spec.Design.GateConfidence = ""
+	l.exp.Plan.Design.GateConfidence = 0
 	old := l.analyze()
 	if diff := cmp.Diff(ratio, *old.Gates[0].Estimate); diff != "" || old.GateConfidence != 0.95 {
 		t.Errorf("a run frozen without a gate confidence is judged at %v, not as it was then (-then +now):\n%s", old.GateConfidence, diff)
@@ -437,7 +438,7 @@ func TestNodes(t *testing.T) {
 		blocks  int
 		differ  bool
 		perNode int
-		outcome assayv1alpha1.Verdict
+		outcome experiment.Verdict
 		warning string
 	}{
 		"one node says nothing of nodes":                                 {nodes: []string{"a"}, blocks: 12, outcome: goes},

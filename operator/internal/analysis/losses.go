@@ -217,7 +217,7 @@ func unplanned(exp *experiment.Experiment, fates map[string]trialFate) map[strin
 			for arm := range exp.Arms {
 				there += cells[cell{point, arm}]
 			}
-			if there == 0 && exp.Spec.Search != nil {
+			if there == 0 && exp.Plan.Search != nil {
 				continue // A block of a search tries some of the loads.
 			}
 			for arm := range exp.Arms {

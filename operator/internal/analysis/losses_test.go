@@ -11,14 +11,16 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 // pair is a run of two arms of 20 trials each, in which the candidate's time is the baseline's times a factor.
 func pair(t testing.TB, factor float64, edit func(*runSpec)) *simulatedRun {
 	t.Helper()
-	exp, err := simulate.Pair(edit)
+	exp, err := specimen.Pair(edit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,7 @@ func TestLossesNeverHelp(t *testing.T) {
 		edit    func(*runSpec)
 		lost    []lost
 		noPlan  bool
-		want    assayv1alpha1.Verdict
+		want    experiment.Verdict
 		reason  string
 		warning string
 	}{
@@ -141,7 +143,7 @@ func TestEveryArmHasOneRowOfCompleting(t *testing.T) {
 	got := simulated(t, 4, simulate.Machine{Seed: 1, Noise: quiet}, gates(gainAt8("1.5"))).analyze()
 	var rows []string
 	for _, gate := range got.Gates {
-		if gate.Op == assayv1alpha1.Completes {
+		if gate.Op == experiment.Completes {
 			rows = append(rows, gate.Candidate+" "+gate.Point+" "+string(gate.Severity)+" "+string(gate.Outcome))
 		}
 	}
@@ -184,7 +186,7 @@ func TestPercentilesOfSamplesSomeOfWhichAreZeroOrCensored(t *testing.T) {
 		factor    float64
 		statistic assayv1alpha1.Statistic
 		spoil     func(*simulatedRun)
-		want      assayv1alpha1.Verdict
+		want      experiment.Verdict
 	}{
 		"a zero among 30 samples leaves a fast candidate Go":         {1.2, assayv1alpha1.StatisticP95, zeros, goes},
 		"and a slow one NoGo":                                        {1 / 1.2, assayv1alpha1.StatisticP95, zeros, noGo},
@@ -204,7 +206,7 @@ func TestPercentilesOfSamplesSomeOfWhichAreZeroOrCensored(t *testing.T) {
 }
 
 func TestATimeoutIsTheWorstOfARate(t *testing.T) {
-	for count, want := range map[int]assayv1alpha1.Verdict{0: goes, 1: inconclusive, 13: noGo} {
+	for count, want := range map[int]experiment.Verdict{0: goes, 1: inconclusive, 13: noGo} {
 		l := simulated(t, 12, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.2)}, func(spec *runSpec, template *templateSpec) {
 			gates(gainAt8("1.1"), assayv1alpha1.Gate{Name: "done", Op: assayv1alpha1.Completes, Severity: assayv1alpha1.Advisory})(spec, template)
 		})

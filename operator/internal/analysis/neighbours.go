@@ -85,7 +85,7 @@ const timeFormat = "2006-01-02T15:04:05.999Z07:00"
 
 // apart doubts gates of blocks whose trials were no neighbours.
 func apart(d *data, _ *judgement, gate *GateResult) string {
-	if !relative(gate.Op) {
+	if !gate.Op.Relative() {
 		return ""
 	}
 	return d.apart

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -24,7 +24,7 @@ func TestWhatContradictsThePlanOrTheOrderOfABlockDecidesNothing(t *testing.T) {
 	}
 	cases := map[string]struct {
 		spoil  func(*simulatedRun)
-		want   assayv1alpha1.Verdict
+		want   experiment.Verdict
 		reason string
 	}{
 		"nothing":                      {func(*simulatedRun) {}, goes, ""},
@@ -92,7 +92,7 @@ func TestTimesThatOverlapAndTooFewBlocksAreSaid(t *testing.T) {
 				l.attempts[i].DurationSeconds += 0.05
 			}
 		}, ""},
-		"fewer blocks than asked for": {func(l *simulatedRun) { l.exp.Spec.Design.Blocks.Min = 40 }, "the figures rest on 10 blocks, and spec.design.blocks.min asks for at least 40"},
+		"fewer blocks than asked for": {func(l *simulatedRun) { l.exp.Plan.Design.Blocks.Min = 40 }, "the figures rest on 10 blocks, and spec.design.blocks.min asks for at least 40"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := pair(t, 0.94, nil)

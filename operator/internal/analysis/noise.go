@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/record"
@@ -12,7 +11,7 @@ import (
 
 // noiseFindings is what the limits said of the trials that would otherwise be used.
 type noiseFindings struct {
-	policy assayv1alpha1.ViolationPolicy
+	policy noise.Policy
 	trials int
 	// arms counts by arm, in the experiment's order, and beyond over all of them.
 	arms   []ArmNoise
@@ -27,10 +26,10 @@ type noiseFindings struct {
 // of what is left of it there. What a trial may have done to itself is counted and drops nothing (noise.Kind.Rejects). Seen are all
 // attempts of the experiment; they tell how fast the machine is when it is quiet.
 func (s *selection) rejectNoisy(exp *experiment.Experiment, seen, attempts []*record.Attempt) []*record.Attempt {
-	limits := noise.LimitsOf(&exp.Spec)
+	limits := exp.Plan.Noise
 	reference := noise.NewReference(seen)
 	found := noiseFindings{
-		policy: noise.PolicyOf(&exp.Spec), trials: len(attempts), beyond: map[noise.Kind]int{}, unread: map[noise.Kind]int{},
+		policy: exp.Plan.OnViolation, trials: len(attempts), beyond: map[noise.Kind]int{}, unread: map[noise.Kind]int{},
 	}
 	for _, arm := range exp.Arms {
 		found.arms = append(found.arms, ArmNoise{Arm: arm.Name, Beyond: map[noise.Kind]int{}})
@@ -54,7 +53,7 @@ func (s *selection) rejectNoisy(exp *experiment.Experiment, seen, attempts []*re
 		switch {
 		case len(others) == 0:
 			out = append(out, attempt)
-		case found.policy == assayv1alpha1.ViolationWarn:
+		case found.policy == noise.Warn:
 			found.passed++
 			out = append(out, attempt)
 		default:

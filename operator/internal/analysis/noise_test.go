@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 )
@@ -47,7 +48,7 @@ func TestANeighbour(t *testing.T) {
 	cases := map[string]struct {
 		edit    func(*runSpec, *templateSpec)
 		tamper  func(*simulatedRun)
-		verdict assayv1alpha1.Verdict
+		verdict experiment.Verdict
 		invalid int
 		says    string // Part of some exclusion.
 		warns   string // Part of some warning.

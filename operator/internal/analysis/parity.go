@@ -3,7 +3,6 @@ package analysis
 import (
 	"fmt"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -35,12 +34,12 @@ type output struct {
 }
 
 func checkParity(exp *experiment.Experiment, attempts []*record.Attempt) *parityReport {
-	report := &parityReport{wrong: map[string]string{}, seen: map[cell]bool{}, compared: exp.Template.Parity != assayv1alpha1.ParityNone}
+	report := &parityReport{wrong: map[string]string{}, seen: map[cell]bool{}, compared: exp.Plan.Parity != experiment.ParityNone}
 	if !report.compared {
 		return report
 	}
 	// An arm with inputs of its own is still held to its own outputs.
-	report.compared = exp.Spec.Parity != assayv1alpha1.ParityPerArm
+	report.compared = exp.Plan.Parity != experiment.ParityPerArm
 	points, arms := indexes(exp)
 	outputs := map[cell]output{}
 	split := map[cell]string{}

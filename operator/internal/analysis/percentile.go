@@ -12,7 +12,6 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 )
 
@@ -172,7 +171,7 @@ func (p *pool) size() int {
 }
 
 // enoughSamples reports whether a percentile of an arm at a point exists.
-func (d *data) enoughSamples(c cell, metric string, statistic assayv1alpha1.Statistic) bool {
+func (d *data) enoughSamples(c cell, metric string, statistic experiment.Statistic) bool {
 	return d.samples(c, metric) >= experiment.MinSamples(statistic)
 }
 
@@ -287,7 +286,7 @@ func (d *data) bootstrap(q quantity, out inference, units [][]int, statistic fun
 		return out
 	}
 
-	random := rand.New(rand.NewPCG(uint64(d.exp.Spec.Design.Seed), d.stream(q)))
+	random := rand.New(rand.NewPCG(uint64(d.exp.Plan.Design.Seed), d.stream(q)))
 	drawn := make([]float64, resamples)
 	for i := range drawn {
 		clear(weights)

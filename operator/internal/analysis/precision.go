@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 )
 
@@ -26,15 +25,12 @@ type Precision struct {
 // it to a decision at the distance that was seen.
 func Precisions(exp *experiment.Experiment, gates []GateResult) []Precision {
 	var wanted *float64
-	if stop := exp.Spec.Design.Stop; stop != nil {
-		// Checked when the run was accepted.
-		if share, err := experiment.ParsePercent(stop.RelativeHalfWidth); err == nil {
-			wanted = &share
-		}
+	if stop := exp.Plan.Design.Stop; stop != nil {
+		wanted = &stop.RelativeHalfWidth
 	}
 	var out []Precision
 	for i := range gates {
-		if gate := &gates[i]; timed(gate.Op) {
+		if gate := &gates[i]; gate.Op.Timed() {
 			out = append(out, gate.precision(wanted))
 		}
 	}
@@ -73,7 +69,7 @@ func (g *GateResult) precision(wanted *float64) Precision {
 func Expected(exp *experiment.Experiment, gates []GateResult) *int {
 	var blocking []GateResult
 	for _, gate := range gates {
-		if gate.Severity == assayv1alpha1.Blocking {
+		if gate.Severity == experiment.Blocking {
 			blocking = append(blocking, gate)
 		}
 	}
@@ -104,8 +100,8 @@ func ExpectedText(exp *experiment.Experiment, found *Analysis) string {
 		return ""
 	}
 	what := "a decision at the distance seen"
-	if stop := exp.Spec.Design.Stop; stop != nil {
-		what = "half widths of " + stop.RelativeHalfWidth
+	if stop := exp.Plan.Design.Stop; stop != nil {
+		what = "half widths of " + percent(stop.RelativeHalfWidth)
 	}
 	more := max(0, *needed-found.ValidBlocks)
 	text := fmt.Sprintf("%s: about %d blocks in all, %d more", what, *needed, more)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 )
@@ -40,26 +41,26 @@ func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
 	cases := map[string]struct {
 		gate assayv1alpha1.Gate
 		lose func(attempt *record.Attempt)
-		want assayv1alpha1.Verdict
+		want experiment.Verdict
 		says string
 	}{
-		"wall time":                    {gate("process.wallTime", assayv1alpha1.RatioAtMost, "1.5"), nil, assayv1alpha1.VerdictNoGo, "2.000x"},
-		"CPU time is that of both":     {gate("process.cpuTime", assayv1alpha1.AtMost, "1s"), nil, assayv1alpha1.VerdictNoGo, "1.2"},
-		"user time":                    {gate("process.userTime", assayv1alpha1.RatioAtMost, "2.2"), nil, assayv1alpha1.VerdictGo, "2.000x"},
-		"system time":                  {gate("process.systemTime", assayv1alpha1.RatioAtMost, "1.5"), nil, assayv1alpha1.VerdictNoGo, "2.000x"},
-		"peak memory":                  {gate("process.peakMemory", assayv1alpha1.AtMost, "150Mi"), nil, assayv1alpha1.VerdictNoGo, "MB"},
-		"minor faults":                 {gate("process.minorFaults", assayv1alpha1.RatioAtMost, "1.5"), nil, assayv1alpha1.VerdictNoGo, "2.000x"},
-		"voluntary context switches":   {gate("process.voluntaryContextSwitches", assayv1alpha1.RatioAtMost, "1.5"), nil, assayv1alpha1.VerdictNoGo, "2.000x"},
-		"involuntary context switches": {gate("process.involuntaryContextSwitches", assayv1alpha1.RatioAtMost, "1.5"), nil, assayv1alpha1.VerdictNoGo, "2.000x"},
-		"a count of zero has no ratio": {gate("process.majorFaults", assayv1alpha1.RatioAtMost, "1.5"), nil, assayv1alpha1.VerdictInvalid, "in 32 of 32 trials), and a ratio needs positive ones: judge the figure itself, with AtMost"},
-		"a count of zero is a figure":  {gate("process.majorFaults", assayv1alpha1.AtMost, "3"), nil, assayv1alpha1.VerdictGo, "at most"},
+		"wall time":                    {gate("process.wallTime", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictNoGo, "2.000x"},
+		"CPU time is that of both":     {gate("process.cpuTime", assayv1alpha1.AtMost, "1s"), nil, experiment.VerdictNoGo, "1.2"},
+		"user time":                    {gate("process.userTime", assayv1alpha1.RatioAtMost, "2.2"), nil, experiment.VerdictGo, "2.000x"},
+		"system time":                  {gate("process.systemTime", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictNoGo, "2.000x"},
+		"peak memory":                  {gate("process.peakMemory", assayv1alpha1.AtMost, "150Mi"), nil, experiment.VerdictNoGo, "MB"},
+		"minor faults":                 {gate("process.minorFaults", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictNoGo, "2.000x"},
+		"voluntary context switches":   {gate("process.voluntaryContextSwitches", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictNoGo, "2.000x"},
+		"involuntary context switches": {gate("process.involuntaryContextSwitches", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictNoGo, "2.000x"},
+		"a count of zero has no ratio": {gate("process.majorFaults", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictInvalid, "in 32 of 32 trials), and a ratio needs positive ones: judge the figure itself, with AtMost"},
+		"a count of zero is a figure":  {gate("process.majorFaults", assayv1alpha1.AtMost, "3"), nil, experiment.VerdictGo, "at most"},
 		"what was not read is absent, and not zero": {
 			gate("process.peakMemory", assayv1alpha1.AtMost, "150Mi"), func(a *record.Attempt) { a.Resources.MaxRSSBytes = nil },
-			assayv1alpha1.VerdictInvalid, "has no value in any of the 16 trials of arm fused-m4r",
+			experiment.VerdictInvalid, "has no value in any of the 16 trials of arm fused-m4r",
 		},
 		"half of the CPU time is none": {
 			gate("process.cpuTime", assayv1alpha1.AtMost, "1s"), func(a *record.Attempt) { a.Resources.SystemSeconds = nil },
-			assayv1alpha1.VerdictInvalid, "has no value in any of the 16 trials of arm fused-m4r",
+			experiment.VerdictInvalid, "has no value in any of the 16 trials of arm fused-m4r",
 		},
 	}
 	for name, tc := range cases {
@@ -104,7 +105,7 @@ func TestAServersProcessIsJudgedToo(t *testing.T) {
 			}
 		})
 	}
-	if g := l.analyze().Gates[0]; g.Outcome != assayv1alpha1.VerdictNoGo || !strings.Contains(g.Message, "3.000x") {
+	if g := l.analyze().Gates[0]; g.Outcome != experiment.VerdictNoGo || !strings.Contains(g.Message, "3.000x") {
 		t.Errorf("%s: %s", g.Outcome, g.Message)
 	}
 }

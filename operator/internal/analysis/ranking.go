@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 // A ranking that holds at one size of the problem and turns round at another is the commonest way for a benchmark to mislead:
@@ -71,7 +71,7 @@ func armRankingWarnings(d *data, parity *parityReport) []string {
 			for _, metric := range metrics {
 				statistic := metric.Statistic
 				if percentiles[statistic] != 0 {
-					statistic = assayv1alpha1.StatisticMedian
+					statistic = experiment.StatisticMedian
 				}
 				ahead, behind, turns := turn(d.leads(tests, func(point int) (mine, theirs map[string][]float64) {
 					return d.perBlock(quantity{cell{point, second}, metric.Name, statistic}), d.perBlock(quantity{cell{point, first}, metric.Name, statistic})

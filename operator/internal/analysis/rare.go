@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 )
 
@@ -19,34 +18,23 @@ func unseenShare(n int, level float64) float64 { return 1 - math.Pow(level, 1/fl
 // rarely moves the candidate's bad end by what the declared slowdown can do in blocks that were not seen. A slowdown of S makes
 // a time 1+S times as long and a rate 1+S times as low. A mean takes the share of blocks of it; a percentile may lie in the
 // slow blocks altogether and takes all of it.
-func (d *data) rarely(found inference, metric *assayv1alpha1.Metric, relative bool, statistic assayv1alpha1.Statistic) inference {
-	slowdown := d.rareSlowdown()
+func (d *data) rarely(found inference, metric *experiment.Metric, relative bool, statistic experiment.Statistic) inference {
+	slowdown := d.exp.Plan.Design.RareSlowdown
 	if slowdown == 0 || !found.hasInterval() {
 		return found
 	}
 	share := unseenShare(found.blocks, 1-d.gateConfidence)
-	if percentiles[statistic] != 0 || statistic == assayv1alpha1.StatisticMax {
+	if percentiles[statistic] != 0 || statistic == experiment.StatisticMax {
 		share = 1
 	}
 	shift := share * math.Log1p(slowdown)
 	if !found.logarithmic {
 		shift = share * slowdown * math.Abs(found.value)
 	}
-	if metric.Direction == assayv1alpha1.LowerIsBetter {
+	if metric.Direction == experiment.LowerIsBetter {
 		return found.moved(0, shift)
 	}
 	return found.moved(shift, 0)
-}
-
-func (d *data) rareSlowdown() float64 {
-	if d.exp.Spec.Design.RareSlowdown == "" {
-		return 0
-	}
-	share, err := experiment.ParsePercent(d.exp.Spec.Design.RareSlowdown)
-	if err != nil {
-		return 0 // Refused when the run was accepted.
-	}
-	return share
 }
 
 // unseen says what so many blocks cannot have seen.
@@ -60,8 +48,8 @@ func (d *data) unseen(blocks int) string {
 	text += fmt.Sprintf(": what happens in %.2g %% of the blocks is in none of them in %.2g %% of runs, and what happens in %.2g %% still in %.2g %%; blocks 20 %% slower that often make a mean %.2g %% and %.2g %% slower",
 		100*rare, 100*math.Pow(1-rare, float64(blocks)), 100*share, 100*level,
 		100*math.Expm1(rare*math.Log1p(slowdown)), 100*math.Expm1(share*math.Log1p(slowdown)))
-	if declared := d.rareSlowdown(); declared > 0 {
-		return text + fmt.Sprintf("; gates allow for blocks %s slower (spec.design.rareSlowdown)", d.exp.Spec.Design.RareSlowdown)
+	if declared := d.exp.Plan.Design.RareSlowdown; declared > 0 {
+		return text + fmt.Sprintf("; gates allow for blocks %s slower (spec.design.rareSlowdown)", percent(declared))
 	}
 	return text + "; gates do not allow for it (spec.design.rareSlowdown)"
 }

@@ -5,13 +5,12 @@ import (
 	"math"
 	"slices"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 )
 
 // ratio is a candidate's quantity over the baseline's. Trials are compared only within their block: what a block does to
 // both arms cancels.
-func (d *data) ratio(point, candidate int, metric string, statistic assayv1alpha1.Statistic) inference {
+func (d *data) ratio(point, candidate int, metric string, statistic experiment.Statistic) inference {
 	baseline := d.exp.Baseline()
 	if baseline < 0 {
 		return inference{reason: "the run has no baseline"}

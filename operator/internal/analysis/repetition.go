@@ -3,7 +3,6 @@ package analysis
 import (
 	"path"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/record"
@@ -76,7 +75,7 @@ func (s *selection) settled(d *data) map[cell]map[string]bool {
 			add(c, block)
 		}
 	}
-	if noise.PolicyOf(&d.exp.Spec) == assayv1alpha1.ViolationRetry {
+	if d.exp.Plan.OnViolation == noise.Retry {
 		return out
 	}
 	for attempt, kind := range s.kinds {

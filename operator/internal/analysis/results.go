@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"fmt"
-	"strconv"
 
 	"assay.dev/assay/operator/internal/experiment"
 )
@@ -128,12 +127,8 @@ func (d *data) phases(c cell) ([]string, map[string]*phaseSeries) {
 // comparePredictions sets what the author expected beside what was measured.
 func comparePredictions(d *data, parity *parityReport) []PredictionResult {
 	var out []PredictionResult
-	for _, prediction := range d.exp.Spec.Predictions {
-		predicted, err := strconv.ParseFloat(prediction.Ratio, 64)
-		metric := d.exp.Metric(prediction.Metric)
-		if err != nil || predicted <= 0 || metric == nil {
-			continue // Refused when the run was accepted.
-		}
+	for _, prediction := range d.exp.Plan.Predictions {
+		predicted, metric := prediction.Ratio, d.exp.Metric(prediction.Metric)
 		for _, candidate := range d.exp.Candidates() {
 			if prediction.Candidate != "" && prediction.Candidate != candidate {
 				continue

@@ -14,6 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 // ledgerOfTenThousand names, in the child process, the ledger to judge.
@@ -54,7 +55,7 @@ func TestTenThousandAttempts(t *testing.T) {
 // writeLedger simulates a ledger with at least so many attempts.
 func writeLedger(t *testing.T, folder string, atLeast int) int {
 	t.Helper()
-	exp, err := simulate.Scan(nil)
+	exp, err := specimen.Scan(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

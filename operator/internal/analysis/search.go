@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/search"
@@ -14,9 +13,9 @@ import (
 type SearchResult struct {
 	Arm string `json:"arm"`
 	// Axis is the load, and Metric with Statistic what is maximized.
-	Axis      string                  `json:"axis"`
-	Metric    string                  `json:"metric"`
-	Statistic assayv1alpha1.Statistic `json:"statistic"`
+	Axis      string               `json:"axis"`
+	Metric    string               `json:"metric"`
+	Statistic experiment.Statistic `json:"statistic"`
 	// FeasibleMax is the highest load shown to meet every constraint below the first that was shown to break one, which is
 	// InfeasibleMin. FirstBreach is the lowest load at which an estimate missed a bound, shown or not.
 	FeasibleMax       string `json:"feasibleMax,omitempty"`
@@ -45,7 +44,7 @@ type LoadInterval struct {
 // searched and blocks that confirm are never mixed.
 func searchResults(all *data, chosen *selection, parity *parityReport, waves []record.Wave) []SearchResult {
 	exp := all.exp
-	if exp.Spec.Search == nil {
+	if exp.Plan.Search == nil {
 		return nil
 	}
 	probing := newData(exp, chosen, chosen.only(record.Search))
@@ -60,11 +59,8 @@ func searchResults(all *data, chosen *selection, parity *parityReport, waves []r
 	var out []SearchResult
 	for arm := range exp.Arms {
 		name := exp.Arms[arm].Name
-		result := SearchResult{Arm: name, Axis: exp.Spec.Search.Over.Axis, Metric: exp.Spec.Search.Maximize, Levels: []search.Level{}}
+		result := SearchResult{Arm: name, Axis: exp.Plan.Search.Axis, Metric: exp.Plan.Search.Maximize, Levels: []search.Level{}}
 		metric := exp.Metric(result.Metric)
-		if metric == nil {
-			continue // Refused when the run was accepted.
-		}
 		result.Statistic = metric.Statistic
 		for point := range exp.Points {
 			c := cell{point, arm}
@@ -122,12 +118,12 @@ func (d *data) judgeLoad(c cell, planned int, completed *completion) search.Find
 	if completed != nil && completed.unknown > 0 {
 		out.Outcome, out.Constraint = search.Uncertain, fmt.Sprintf("completing: trial %s was %s", completed.unended, lostUnended)
 	}
-	for _, constraint := range d.exp.Spec.Search.SubjectTo {
+	for _, constraint := range d.exp.Plan.Search.SubjectTo {
 		outcome, breached := d.judgeConstraintTwice(c, constraint)
 		out.Breached = out.Breached || breached
 		// One that is missed decides; of the others, the first that cannot be told is worth naming.
 		if outcome == search.Infeasible || outcome == search.Uncertain && out.Outcome == search.Feasible {
-			out.Outcome, out.Constraint = outcome, experiment.Constraint(constraint, d.exp.Metric(constraint.Metric))
+			out.Outcome, out.Constraint = outcome, Asked(d.exp, constraint)
 		}
 		if outcome == search.Infeasible {
 			break
@@ -137,23 +133,19 @@ func (d *data) judgeLoad(c cell, planned int, completed *completion) search.Find
 }
 
 // judgeConstraint compares the whole interval with the bound, as a gate does; breached tells that the estimate misses it.
-func (d *data) judgeConstraint(c cell, constraint assayv1alpha1.Constraint) (outcome search.Outcome, breached bool) {
+func (d *data) judgeConstraint(c cell, constraint experiment.Condition) (outcome search.Outcome, breached bool) {
 	metric := d.exp.Metric(constraint.Metric)
-	if metric == nil || experiment.RewardsWorse(constraint.Op, constraint.AllowWorse, metric) != "" {
+	if constraint.RewardsWorse(metric) != "" {
 		return search.Uncertain, false
 	}
-	bound, err := experiment.ParseBound(constraint.Bound, metric.Unit)
-	if err != nil {
-		return search.Uncertain, false
-	}
-	statistic := experiment.ConstraintStatistic(constraint, metric)
+	bound, statistic := *constraint.Bound, constraint.Statistic
 	found := d.level(quantity{c, constraint.Metric, statistic})
 	if !found.hasInterval() || !d.enoughSamples(c, constraint.Metric, statistic) {
 		return search.Uncertain, false
 	}
 	found = found.at(d.gateConfidence)
 	holds, fails, breached := atLeast(bound, found.high), below(bound, found.low), below(bound, found.value)
-	if constraint.Op == assayv1alpha1.AtLeast {
+	if constraint.Op == experiment.AtLeast {
 		holds, fails, breached = atLeast(found.low, bound), below(found.high, bound), below(found.value, bound)
 	}
 	switch {

@@ -16,12 +16,13 @@ import (
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/search"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 // searchExperiment searches rates from 100 to 1600 in doublings under a median latency of at most 4 ms.
 func searchExperiment(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec)) *experiment.Experiment {
 	t.Helper()
-	exp, err := simulate.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
 		template.Parameters = append(template.Parameters, assayv1alpha1.Parameter{Name: "rate", Type: assayv1alpha1.IntegerParameter})
 		spec.Parameters = assayv1alpha1.ParameterValues{"batchSize": "1"}
 		spec.Sweep, spec.Gates, spec.Predictions = nil, nil, nil
@@ -106,22 +107,22 @@ func TestSearch(t *testing.T) {
 		"every arm has its own capacity, the null arm the baseline's": {
 			func(s *assayv1alpha1.BenchmarkRunSpec) { s.Design.NullArm = true }, nil,
 			map[string]answer{
-				"loop":      {"200", "400", "latency median AtMost 4ms", "200 meets every constraint and 400 breaks latency median AtMost 4ms; confirmed on fresh blocks"},
-				"fused-m4r": {"400", "800", "latency median AtMost 4ms", "confirmed"},
-				"null":      {"200", "400", "latency median AtMost 4ms", "confirmed"},
+				"loop":      {"200", "400", "latency median at most 4.000 ms", "200 meets every constraint and 400 breaks latency median at most 4.000 ms; confirmed on fresh blocks"},
+				"fused-m4r": {"400", "800", "latency median at most 4.000 ms", "confirmed"},
+				"null":      {"200", "400", "latency median at most 4.000 ms", "confirmed"},
 			},
 		},
 		"what must be at least": {
 			func(s *assayv1alpha1.BenchmarkRunSpec) {
 				s.Search.SubjectTo = []assayv1alpha1.Constraint{{Metric: "throughput", Op: assayv1alpha1.AtLeast, Bound: "250"}}
 			}, nil,
-			map[string]answer{"loop": {"200", "400", "throughput value AtLeast 250", ""}, "fused-m4r": {"400", "800", "throughput value AtLeast 250", ""}},
+			map[string]answer{"loop": {"200", "400", "throughput at least 250.0 queries/s", ""}, "fused-m4r": {"400", "800", "throughput at least 250.0 queries/s", ""}},
 		},
 		"the tightest of two constraints binds": {
 			func(s *assayv1alpha1.BenchmarkRunSpec) {
 				s.Search.SubjectTo = append(s.Search.SubjectTo, assayv1alpha1.Constraint{Metric: "latency", Statistic: assayv1alpha1.StatisticMax, Op: assayv1alpha1.AtMost, Bound: "2ms"})
 			}, nil,
-			map[string]answer{"loop": {"100", "200", "latency max AtMost 2ms", ""}, "fused-m4r": {"200", "400", "latency max AtMost 2ms", ""}},
+			map[string]answer{"loop": {"100", "200", "latency max at most 2.000 ms", ""}, "fused-m4r": {"200", "400", "latency max at most 2.000 ms", ""}},
 		},
 		"a load that some trials do not complete is broken, and not Invalid": {
 			nil, func(a *record.Attempt) {
@@ -129,7 +130,7 @@ func TestSearch(t *testing.T) {
 					a.Outcome, a.Result, a.ExitCode, a.Message = record.TimedOut, nil, nil, "it took longer than 5m"
 				}
 			},
-			map[string]answer{"loop": {"200", "400", "latency median AtMost 4ms", ""}, "fused-m4r": {"200", "400", "completing: trial w", "breaks completing: trial"}},
+			map[string]answer{"loop": {"200", "400", "latency median at most 4.000 ms", ""}, "fused-m4r": {"200", "400", "completing: trial w", "breaks completing: trial"}},
 		},
 		"a load whose blocks were all lost is no breach": {
 			nil, func(a *record.Attempt) {
@@ -137,11 +138,11 @@ func TestSearch(t *testing.T) {
 					a.Outcome, a.Result, a.ExitCode, a.Message = record.NotStarted, nil, nil, "the node was drained"
 				}
 			},
-			map[string]answer{"loop": {"100", "400", "latency median AtMost 4ms", "200 cannot be told after 0 blocks"}, "fused-m4r": {"400", "800", "latency median AtMost 4ms", ""}},
+			map[string]answer{"loop": {"100", "400", "latency median at most 4.000 ms", "200 cannot be told after 0 blocks"}, "fused-m4r": {"400", "800", "latency median at most 4.000 ms", ""}},
 		},
 		"a load right at the bound is neither": {
 			func(s *assayv1alpha1.BenchmarkRunSpec) { s.Search.SubjectTo[0].Bound = "2.667ms" }, nil,
-			map[string]answer{"loop": {"100", "400", "latency median AtMost 2.667ms", "200 cannot be told after 12 blocks"}, "fused-m4r": {"400", "800", "", ""}},
+			map[string]answer{"loop": {"100", "400", "latency median at most 2.667 ms", "200 cannot be told after 12 blocks"}, "fused-m4r": {"400", "800", "", ""}},
 		},
 		"a wrong output has no capacity": {
 			nil, func(a *record.Attempt) {
@@ -149,7 +150,7 @@ func TestSearch(t *testing.T) {
 					a.Result.Parity.Digest = strings.Repeat("f", 64)
 				}
 			},
-			map[string]answer{"loop": {"200", "400", "latency median AtMost 4ms", ""}, "fused-m4r": {"", "", "", "not judged: "}},
+			map[string]answer{"loop": {"200", "400", "latency median at most 4.000 ms", ""}, "fused-m4r": {"", "", "", "not judged: "}},
 		},
 	}
 	for name, tc := range cases {
@@ -234,7 +235,7 @@ func TestBlocksThatMayRunAgain(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			exp, err := simulate.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+			exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				spec.Design.Blocks.Min = 4
 				if tc.policy != "" {
 					spec.Environment = &assayv1alpha1.Environment{OnViolation: tc.policy}

@@ -33,7 +33,7 @@ var cpuTime = regexp.MustCompile(`^cpu([A-Z0-9]|$)|Cpu([A-Z0-9]|$)|CPU`)
 func selfReportWarnings(d *data) []string {
 	var out []string
 	for arm, named := range d.exp.Arms {
-		for _, metric := range d.exp.Template.Metrics {
+		for _, metric := range d.exp.Plan.Metrics {
 			scale, ok := timeUnits[metric.Unit]
 			if !ok {
 				continue

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -15,7 +14,7 @@ import (
 func TestWhatAProgramSaysIsSetAgainstTheClock(t *testing.T) {
 	exp := &experiment.Experiment{
 		Points: []record.Point{{}}, Arms: []record.Arm{{Name: "loop", Baseline: true}, {Name: "new"}},
-		Template: assayv1alpha1.BenchmarkTemplateSpec{Metrics: []assayv1alpha1.Metric{{Name: "latency", Unit: "ms"}}},
+		Plan: experiment.Plan{Metrics: []experiment.Metric{{Name: "latency", Unit: "ms"}}},
 	}
 	trial := func(wall float64, samples ...float64) *record.Attempt {
 		return &record.Attempt{ID: "pod/t", DurationSeconds: wall, Result: &record.Result{Metrics: map[string]*record.Metric{"latency": {Unit: "ms", Samples: samples}}}}
@@ -85,7 +84,7 @@ func TestReportedTimesAreSetAgainstWhatTheRunnerRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			exp := &experiment.Experiment{
 				Points: []record.Point{{}}, Arms: []record.Arm{{Name: "new"}},
-				Template: assayv1alpha1.BenchmarkTemplateSpec{Metrics: []assayv1alpha1.Metric{{Name: c.metric, Unit: "s"}}},
+				Plan: experiment.Plan{Metrics: []experiment.Metric{{Name: c.metric, Unit: "s"}}},
 			}
 			attempt := &record.Attempt{ID: "pod/t", DurationSeconds: 1, Resources: resources(c.cpu), Result: &record.Result{
 				Effective: c.effective, Metrics: map[string]*record.Metric{c.metric: {Unit: "s", Samples: c.samples}},

@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -133,7 +132,7 @@ func (d *data) serially(found inference, values map[string]float64, within sprea
 		shape.Unexplained = finite(slow / within.variance)
 	}
 	center, se := found.scale(found.value), math.Sqrt(square/(n-1)/n)
-	if rho := d.blockCorrelation(); rho > 0 {
+	if rho := d.exp.Plan.Design.BlockCorrelation; rho > 0 {
 		declared := declaredCosines(len(series), rho, d.gateConfidence)
 		shape.Dependent = true
 		found = found.including(studentAround(center, math.Sqrt(declared.inflation*mean(cosines[:declared.cosines])/n), declared.df, found))
@@ -212,15 +211,6 @@ func cosine(j, i int, n float64) float64 {
 	return math.Cos(math.Pi * float64(j) * (float64(i) + 0.5) / n)
 }
 
-// blockCorrelation is how strongly neighbouring blocks of an arm may depend on each other as the design says; 0 if it does not.
-func (d *data) blockCorrelation() float64 {
-	rho, err := experiment.ParseCorrelation(d.exp.Spec.Design.BlockCorrelation)
-	if err != nil {
-		return 0 // Refused when the run was accepted.
-	}
-	return rho
-}
-
 // cosineChoice is how many cosines carry an interval, by how much their mean falls short of the variance of the mean, and the
 // degrees of freedom that it has.
 type cosineChoice struct {
@@ -279,8 +269,8 @@ func dependentPercentile(d *data, _ *judgement, gate *GateResult) string {
 	if percentiles[gate.Statistic] == 0 {
 		return ""
 	}
-	if d.blockCorrelation() > 0 {
-		return fmt.Sprintf("%s cannot allow for the correlation of %s that spec.design.blockCorrelation declares: judge a mean or median", gate.Statistic, d.exp.Spec.Design.BlockCorrelation)
+	if d.exp.Plan.Design.BlockCorrelation > 0 {
+		return fmt.Sprintf("%s cannot allow for the correlation of %g that spec.design.blockCorrelation declares: judge a mean or median", gate.Statistic, d.exp.Plan.Design.BlockCorrelation)
 	}
 	if series := d.seriesOf(gate); series != nil && series.Dependent {
 		return fmt.Sprintf("the medians of its blocks depend on each other and %s cannot allow for that: judge a mean or median", gate.Statistic)
@@ -295,8 +285,8 @@ func (d *data) seriesOf(gate *GateResult) *BlockSeries {
 	if point < 0 || arm < 0 {
 		return nil
 	}
-	if gate.Op == assayv1alpha1.RatioAtLeast || gate.Op == assayv1alpha1.RatioAtMost {
-		return d.ratio(point, arm, gate.Metric, assayv1alpha1.StatisticMedian).series
+	if gate.Op.Relative() {
+		return d.ratio(point, arm, gate.Metric, experiment.StatisticMedian).series
 	}
-	return d.level(quantity{cell{point, arm}, gate.Metric, assayv1alpha1.StatisticMedian}).series
+	return d.level(quantity{cell{point, arm}, gate.Metric, experiment.StatisticMedian}).series
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -37,12 +37,12 @@ func decodeHistogram(histogram *record.Histogram) ([]bar, error) {
 }
 
 // percentiles are the statistics of merged samples: never of one trial, never averaged.
-var percentiles = map[assayv1alpha1.Statistic]float64{
-	assayv1alpha1.StatisticP50: 0.50, assayv1alpha1.StatisticP90: 0.90, assayv1alpha1.StatisticP95: 0.95, assayv1alpha1.StatisticP99: 0.99,
+var percentiles = map[experiment.Statistic]float64{
+	experiment.StatisticP50: 0.50, experiment.StatisticP90: 0.90, experiment.StatisticP95: 0.95, experiment.StatisticP99: 0.99,
 }
 
 // trialStatistic is a trial's one number, or false when the metric as reported has none.
-func (d *data) trialStatistic(metric record.Metric, statistic assayv1alpha1.Statistic) (float64, bool) {
+func (d *data) trialStatistic(metric record.Metric, statistic experiment.Statistic) (float64, bool) {
 	if metric.Value != nil {
 		return *metric.Value, true
 	}
@@ -52,27 +52,27 @@ func (d *data) trialStatistic(metric record.Metric, statistic assayv1alpha1.Stat
 	return sampleStatistic(metric.Samples, statistic)
 }
 
-func sampleStatistic(samples []float64, statistic assayv1alpha1.Statistic) (float64, bool) {
+func sampleStatistic(samples []float64, statistic experiment.Statistic) (float64, bool) {
 	if len(samples) == 0 {
 		return 0, false
 	}
 	switch statistic {
-	case assayv1alpha1.StatisticValue:
+	case experiment.StatisticValue:
 		return samples[0], len(samples) == 1
-	case assayv1alpha1.StatisticMean:
+	case experiment.StatisticMean:
 		return mean(samples), true
-	case assayv1alpha1.StatisticMin:
+	case experiment.StatisticMin:
 		return slices.Min(samples), true
-	case assayv1alpha1.StatisticMax:
+	case experiment.StatisticMax:
 		return slices.Max(samples), true
-	case assayv1alpha1.StatisticMedian:
+	case experiment.StatisticMedian:
 		return median(samples), true
 	default:
 		return 0, false
 	}
 }
 
-func barStatistic(bars []bar, statistic assayv1alpha1.Statistic) (float64, bool) {
+func barStatistic(bars []bar, statistic experiment.Statistic) (float64, bool) {
 	if len(bars) == 0 {
 		return 0, false
 	}
@@ -82,13 +82,13 @@ func barStatistic(bars []bar, statistic assayv1alpha1.Statistic) (float64, bool)
 		sum += b.value * float64(b.count)
 	}
 	switch statistic {
-	case assayv1alpha1.StatisticMean:
+	case experiment.StatisticMean:
 		return sum / total, true
-	case assayv1alpha1.StatisticMin:
+	case experiment.StatisticMin:
 		return bars[0].value, true
-	case assayv1alpha1.StatisticMax:
+	case experiment.StatisticMax:
 		return bars[len(bars)-1].value, true
-	case assayv1alpha1.StatisticMedian:
+	case experiment.StatisticMedian:
 		var below float64
 		for _, b := range bars {
 			if below += float64(b.count); below >= total/2 {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 )
@@ -24,7 +25,7 @@ func TestTrialStatistic(t *testing.T) {
 	value := record.Metric{Value: ptr.To(5.0)}
 	cases := map[string]struct {
 		metric    record.Metric
-		statistic assayv1alpha1.Statistic
+		statistic experiment.Statistic
 		want      float64
 		none      bool
 	}{

@@ -61,10 +61,10 @@ func strictWarnings(d *data, chosen *selection) []string {
 	if overlap := simultaneous(chosen.used); overlap != "" {
 		out = append(out, overlap)
 	}
-	if ran, least := len(screened(chosen)), int(d.exp.Spec.Design.Blocks.Min); ran > 0 && ran < least && d.exp.Spec.Search == nil {
+	if ran, least := len(screened(chosen)), d.exp.Plan.Design.Blocks.Min; ran > 0 && ran < least && d.exp.Plan.Search == nil {
 		out = append(out, fmt.Sprintf("the figures rest on %d blocks, and spec.design.blocks.min asks for at least %d", ran, least))
 	}
-	if d.exp.Spec.Design.GateConfidence == "" {
+	if d.exp.Plan.Design.GateConfidence == 0 {
 		out = append(out, fmt.Sprintf("experiment.json: spec.design.gateConfidence is absent: gates are judged at spec.design.confidence, %g, as in runs older than the field",
 			d.confidence))
 	}

@@ -3,7 +3,7 @@ package analysis
 import (
 	"fmt"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/search"
 )
 
@@ -16,9 +16,9 @@ const unevenLevel = 0.05
 
 // Twice is what a gate says with the trials that noise limits reject.
 type Twice struct {
-	Outcome assayv1alpha1.Verdict `json:"outcome"`
+	Outcome experiment.Verdict `json:"outcome"`
 	// Without is what the gate says without them, before a finding takes its decision.
-	Without assayv1alpha1.Verdict `json:"without"`
+	Without experiment.Verdict `json:"without"`
 	// Estimate with its interval, at the gate's confidence.
 	Estimate *Estimate `json:"estimate,omitempty"`
 	// Rejected are the trials that this rests on and the gate does not, of the gate's arms at its point.
@@ -33,7 +33,7 @@ func judgeTwice(d *data, parity *parityReport, gates []GateResult) {
 	again, p := judgeGates(d.everything, parity)
 	holm(d.everything, again, p)
 	for i := range gates {
-		if timed(gates[i].Op) {
+		if gates[i].Op.Timed() {
 			// The same gates, candidates and points were judged, in the same order.
 			gates[i].WithRejected = &Twice{again[i].Outcome, gates[i].Outcome, again[i].Estimate, d.rejectedOf(&gates[i])}
 		}
@@ -43,7 +43,7 @@ func judgeTwice(d *data, parity *parityReport, gates []GateResult) {
 // gateArms are the arms that a gate rests on: its candidate, and the baseline if it compares.
 func (d *data) gateArms(gate *GateResult) []int {
 	arms := []int{armIndex(d.exp, gate.Candidate)}
-	if relative(gate.Op) {
+	if gate.Op.Relative() {
 		arms = append(arms, d.exp.Baseline())
 	}
 	return arms
@@ -80,8 +80,8 @@ func rejectionDecides(_ *data, _ *judgement, gate *GateResult) string {
 	low, high := recentred(gate.Estimate, again.Estimate.Value)
 	bound := *gate.Bound
 	above, below := low > bound, high < bound
-	atLeast := gate.Op == assayv1alpha1.RatioAtLeast || gate.Op == assayv1alpha1.AtLeast
-	if keeps := above && atLeast == (gate.Outcome == assayv1alpha1.VerdictGo) || below && atLeast != (gate.Outcome == assayv1alpha1.VerdictGo); keeps {
+	atLeast := gate.Op == experiment.RatioAtLeast || gate.Op == experiment.AtLeast
+	if keeps := above && atLeast == (gate.Outcome == experiment.VerdictGo) || below && atLeast != (gate.Outcome == experiment.VerdictGo); keeps {
 		return ""
 	}
 	return with + ", and leaving them out must not be what decides"
@@ -133,7 +133,7 @@ func rejectedUnevenly(d *data, _ *judgement, gate *GateResult) string {
 
 // judgeConstraintTwice is judgeConstraint for a load of a search: with the rejected trials, too, the estimate must lie on the side that
 // the trials used decide for.
-func (d *data) judgeConstraintTwice(c cell, constraint assayv1alpha1.Constraint) (outcome search.Outcome, breached bool) {
+func (d *data) judgeConstraintTwice(c cell, constraint experiment.Condition) (outcome search.Outcome, breached bool) {
 	outcome, breached = d.judgeConstraint(c, constraint)
 	if d.rejected[c] == 0 || outcome == search.Uncertain {
 		return outcome, breached

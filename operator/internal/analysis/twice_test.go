@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 )
@@ -16,8 +17,8 @@ func TestARejectionMayMakeAGatePreciseAndNotMoveIt(t *testing.T) {
 		return &Estimate{Value: value, Ratio: true, Low: ptr.To(low), High: ptr.To(high), Blocks: 10}
 	}
 	cases := map[string]struct {
-		op      assayv1alpha1.GateOperator
-		outcome assayv1alpha1.Verdict
+		op      experiment.Op
+		outcome experiment.Verdict
 		without *Estimate
 		again   *Twice
 		says    string
@@ -48,7 +49,7 @@ func TestARejectionMayMakeAGatePreciseAndNotMoveIt(t *testing.T) {
 			outcome: noGo, without: estimate(0.92, 0.94, 0.96), again: &Twice{Outcome: inconclusive, Estimate: estimate(0.85, 0.94, 1.03)},
 		},
 		"at most: a time that grows with them": {
-			op: assayv1alpha1.RatioAtMost, outcome: goes, without: estimate(0.94, 0.95, 0.96),
+			op: experiment.RatioAtMost, outcome: goes, without: estimate(0.94, 0.95, 0.96),
 			again: &Twice{Outcome: inconclusive, Estimate: estimate(0.95, 1.05, 1.15)}, says: "must not be what decides",
 		},
 		"with them there is no interval at all": {
@@ -59,7 +60,7 @@ func TestARejectionMayMakeAGatePreciseAndNotMoveIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			gate := &GateResult{Op: tc.op, Bound: ptr.To(1.0), Outcome: tc.outcome, Estimate: tc.without, WithRejected: tc.again}
 			if gate.Op == "" {
-				gate.Op = assayv1alpha1.RatioAtLeast
+				gate.Op = experiment.RatioAtLeast
 			}
 			if got := rejectionDecides(nil, nil, gate); (tc.says == "") != (got == "") || !strings.Contains(got, tc.says) {
 				t.Errorf("says %q, want %q", got, tc.says)
@@ -81,7 +82,7 @@ func TestWithRejectedIsTheRunWithoutLimits(t *testing.T) {
 	tamper(open)
 	with, all := run.analyze(), open.analyze()
 	for i, gate := range with.Gates {
-		if !timed(gate.Op) {
+		if !gate.Op.Timed() {
 			continue
 		}
 		again := gate.WithRejected

@@ -5,7 +5,7 @@ package analysis
 import (
 	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -26,13 +26,13 @@ type Analysis struct {
 	GateConfidence float64 `json:"gateConfidence"`
 	Seed           int64   `json:"seed"`
 	// Verdict is what the run ends with if it ends here. With design.confirm it is Go or NoGo only once confirmed.
-	Verdict assayv1alpha1.Verdict `json:"verdict,omitempty"`
+	Verdict experiment.Verdict `json:"verdict,omitempty"`
 	// Best is the Go candidate that gains most, if it does so beyond doubt; else BestOf are those that may be the best.
 	Best   string   `json:"best,omitempty"`
 	BestOf []string `json:"bestOf,omitempty"`
 	// Screened is what the screening blocks alone say; only with design.confirm, and only when they say Go or NoGo by times, so
 	// that there is something to confirm. Until it is confirmed, Verdict is Inconclusive.
-	Screened assayv1alpha1.Verdict `json:"screened,omitempty"`
+	Screened experiment.Verdict `json:"screened,omitempty"`
 	// ValidBlocks is the fewest blocks with valid trials that any point and arm has, in screening waves. Trials that failed
 	// count, as they are no reason to measure again; those lost to noise or to the infrastructure do not.
 	ValidBlocks int `json:"validBlocks"`
@@ -79,8 +79,8 @@ type Analysis struct {
 
 // Candidate is the verdict on one arm.
 type Candidate struct {
-	Name    string                `json:"name"`
-	Verdict assayv1alpha1.Verdict `json:"verdict,omitempty"`
+	Name    string             `json:"name"`
+	Verdict experiment.Verdict `json:"verdict,omitempty"`
 	// Gain is the ratio of the first blocking ratio gate, if there is one.
 	Gain   *Estimate `json:"gain,omitempty"`
 	Reason string    `json:"reason"`
@@ -103,15 +103,15 @@ type Estimate struct {
 
 // GateResult is the outcome of one gate for one candidate at one point.
 type GateResult struct {
-	Gate      string                     `json:"gate"`
-	Candidate string                     `json:"candidate"`
-	Point     string                     `json:"point,omitempty"`
-	Metric    string                     `json:"metric,omitempty"`
-	Statistic assayv1alpha1.Statistic    `json:"statistic,omitempty"`
-	Op        assayv1alpha1.GateOperator `json:"op"`
-	Bound     *float64                   `json:"bound,omitempty"`
-	Severity  assayv1alpha1.Severity     `json:"severity"`
-	Outcome   assayv1alpha1.Verdict      `json:"outcome"`
+	Gate      string               `json:"gate"`
+	Candidate string               `json:"candidate"`
+	Point     string               `json:"point,omitempty"`
+	Metric    string               `json:"metric,omitempty"`
+	Statistic experiment.Statistic `json:"statistic,omitempty"`
+	Op        experiment.Op        `json:"op"`
+	Bound     *float64             `json:"bound,omitempty"`
+	Severity  experiment.Severity  `json:"severity"`
+	Outcome   experiment.Verdict   `json:"outcome"`
 	// Estimate with its interval at Confidence, which is the gates' and not the results'.
 	Estimate   *Estimate `json:"estimate,omitempty"`
 	Confidence float64   `json:"confidence,omitempty"`
@@ -129,11 +129,11 @@ type GateResult struct {
 
 // ArmResult is one metric of one arm at one point.
 type ArmResult struct {
-	Point     string                  `json:"point"`
-	Arm       string                  `json:"arm"`
-	Metric    string                  `json:"metric"`
-	Statistic assayv1alpha1.Statistic `json:"statistic"`
-	Estimate  Estimate                `json:"estimate"`
+	Point     string               `json:"point"`
+	Arm       string               `json:"arm"`
+	Metric    string               `json:"metric"`
+	Statistic experiment.Statistic `json:"statistic"`
+	Estimate  Estimate             `json:"estimate"`
 	// ShareOfCeiling is what was achieved of the physical limit measured in the same process: 0.8 is 80 %.
 	ShareOfCeiling *float64 `json:"shareOfCeiling,omitempty"`
 	Ceiling        string   `json:"ceiling,omitempty"`
@@ -141,11 +141,11 @@ type ArmResult struct {
 
 // RatioResult compares a candidate with the baseline at one point: candidate over baseline.
 type RatioResult struct {
-	Point     string                  `json:"point"`
-	Candidate string                  `json:"candidate"`
-	Metric    string                  `json:"metric"`
-	Statistic assayv1alpha1.Statistic `json:"statistic"`
-	Estimate  Estimate                `json:"estimate"`
+	Point     string               `json:"point"`
+	Candidate string               `json:"candidate"`
+	Metric    string               `json:"metric"`
+	Statistic experiment.Statistic `json:"statistic"`
+	Estimate  Estimate             `json:"estimate"`
 	// MinimumDetectableEffect is relative: 0.01 is one per cent.
 	MinimumDetectableEffect *float64 `json:"minimumDetectableEffect,omitempty"`
 	// PerBlock are the block-paired ratios, by block id.
@@ -172,10 +172,10 @@ type NodeResult struct {
 type ControlResult struct {
 	Point string `json:"point"`
 	// Arm is the null arm, or the candidate whose control phase this is.
-	Arm       string                  `json:"arm"`
-	Metric    string                  `json:"metric,omitempty"`
-	Statistic assayv1alpha1.Statistic `json:"statistic,omitempty"`
-	Phase     string                  `json:"phase,omitempty"`
+	Arm       string               `json:"arm"`
+	Metric    string               `json:"metric,omitempty"`
+	Statistic experiment.Statistic `json:"statistic,omitempty"`
+	Phase     string               `json:"phase,omitempty"`
 	// Estimate is the ratio to the baseline with its interval at the gates' confidence.
 	Estimate *Estimate `json:"estimate,omitempty"`
 	// Moved is what makes the gates there Inconclusive: it differs from 1 also when corrected for the number of controls.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
@@ -35,8 +36,8 @@ func TestTrialsThatNeverEndedAreLossesOfTheirArm(t *testing.T) {
 		count    int
 		repeated bool
 		tamper   func(*record.Started)
-		want     assayv1alpha1.Verdict
-		complete assayv1alpha1.Verdict // Of the candidate's completes gate; empty is Go.
+		want     experiment.Verdict
+		complete experiment.Verdict // Of the candidate's completes gate; empty is Go.
 		reason   string
 	}{
 		"one of the candidate's leaves open whether it completes": {
@@ -81,7 +82,7 @@ func TestTrialsThatNeverEndedAreLossesOfTheirArm(t *testing.T) {
 			if c.complete == "" {
 				c.complete = goes
 			}
-			at := slices.IndexFunc(got.Gates, func(g GateResult) bool { return g.Op == assayv1alpha1.Completes && g.Candidate == "new" })
+			at := slices.IndexFunc(got.Gates, func(g GateResult) bool { return g.Op == experiment.Completes && g.Candidate == "new" })
 			if got.Gates[at].Outcome != c.complete {
 				t.Errorf("completes is %s: %s", got.Gates[at].Outcome, got.Gates[at].Message)
 			}
@@ -98,7 +99,7 @@ func TestTrialsThatNeverEndedAreLossesOfTheirArm(t *testing.T) {
 }
 
 func TestAMarkerNeverHelpsItsArm(t *testing.T) {
-	rank := map[assayv1alpha1.Verdict]int{noGo: 0, invalid: 1, inconclusive: 2, goes: 3}
+	rank := map[experiment.Verdict]int{noGo: 0, invalid: 1, inconclusive: 2, goes: 3}
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 40 {
 		l := pair(t, 0.9+0.2*random.Float64(), nil)
@@ -113,7 +114,7 @@ func TestAMarkerNeverHelpsItsArm(t *testing.T) {
 
 func TestASearchCannotTellALoadWhoseTrialNeverEnded(t *testing.T) {
 	d := &data{measured: map[cell]map[string]bool{}, exp: pair(t, 1, nil).exp}
-	d.exp.Spec.Search = &assayv1alpha1.Search{}
+	d.exp.Plan.Search = &experiment.Search{}
 	if got := d.judgeLoad(cell{}, 4, &completion{of: 4, done: 3, unknown: 1, unended: "w000-b0000-s00001"}); got.Outcome != "Uncertain" || !strings.Contains(got.Constraint, "begun and never ended") {
 		t.Errorf("%+v", got)
 	}

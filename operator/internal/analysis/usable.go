@@ -1,12 +1,10 @@
 package analysis
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -23,7 +21,7 @@ const (
 // need is a statistic of a metric that a gate looks at in a cell.
 type need struct {
 	metric    string
-	statistic assayv1alpha1.Statistic
+	statistic experiment.Statistic
 	// positive tells that the gate takes a ratio of it.
 	positive bool
 }
@@ -31,34 +29,30 @@ type need struct {
 // needs are what the gates and constraints look at, by cell. A ratio needs both of its arms, and the null arm beside them.
 func needs(exp *experiment.Experiment) map[cell][]need {
 	out := map[cell][]need{}
-	add := func(c cell, metric string, statistic assayv1alpha1.Statistic, positive bool) {
+	add := func(c cell, of experiment.Condition, positive bool) {
 		// What the runner reads of a process is nothing that a program could leave out.
-		if found := exp.Metric(metric); found != nil && !strings.HasPrefix(metric, record.ProcessPrefix) {
-			out[c] = append(out[c], need{metric, cmp.Or(statistic, found.Statistic), positive})
+		if of.Metric != "" && !strings.HasPrefix(of.Metric, record.ProcessPrefix) {
+			out[c] = append(out[c], need{of.Metric, of.Statistic, positive})
 		}
 	}
-	visitGates(exp, func(gate assayv1alpha1.Gate, candidate string, point int) {
-		add(cell{point, armIndex(exp, candidate)}, gate.Metric, gate.Statistic, relative(gate.Op))
+	visitGates(exp, func(gate experiment.Gate, candidate string, point int) {
+		add(cell{point, armIndex(exp, candidate)}, gate.Condition, gate.Op.Relative())
 		for arm := range exp.Arms {
-			if relative(gate.Op) && (exp.Arms[arm].Baseline || exp.Arms[arm].Null) {
-				add(cell{point, arm}, gate.Metric, gate.Statistic, true)
+			if gate.Op.Relative() && (exp.Arms[arm].Baseline || exp.Arms[arm].Null) {
+				add(cell{point, arm}, gate.Condition, true)
 			}
 		}
 	})
-	if exp.Spec.Search != nil {
-		for _, constraint := range exp.Spec.Search.SubjectTo {
+	if exp.Plan.Search != nil {
+		for _, constraint := range exp.Plan.Search.SubjectTo {
 			for point := range exp.Points {
 				for arm := range exp.Arms {
-					add(cell{point, arm}, constraint.Metric, constraint.Statistic, false)
+					add(cell{point, arm}, constraint, false)
 				}
 			}
 		}
 	}
 	return out
-}
-
-func relative(op assayv1alpha1.GateOperator) bool {
-	return op == assayv1alpha1.RatioAtLeast || op == assayv1alpha1.RatioAtMost
 }
 
 // rejectUnusable drops attempts that contradict themselves, or whose result contradicts the template or gives a gate nothing.
@@ -69,7 +63,7 @@ func (s *selection) rejectUnusable(exp *experiment.Experiment, attempts []*recor
 		reason := succeededAgainst(attempt)
 		switch {
 		case reason != "":
-		case attempt.Result == nil && exp.Template.Output.Format == assayv1alpha1.NoOutput: // Its program reports nothing.
+		case attempt.Result == nil && exp.Plan.Workload.Output.Format == experiment.NoOutput: // Its program reports nothing.
 		case attempt.Result == nil:
 			reason = "it succeeded and holds no result"
 		default:
@@ -123,10 +117,10 @@ func started(attempt *record.Attempt) bool {
 }
 
 func (s *selection) checkResult(exp *experiment.Experiment, result *record.Result) string {
-	if exp.Template.Parity == assayv1alpha1.ParityRequired && result.Parity == nil {
+	if exp.Plan.Workload.ParityRequired && result.Parity == nil {
 		return "its result has no parity digest and the template requires one"
 	}
-	for _, metric := range exp.Template.Metrics {
+	for _, metric := range exp.Plan.Metrics {
 		reported, ok := result.Metrics[metric.Name]
 		if !ok {
 			if metric.Optional {

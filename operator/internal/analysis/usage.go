@@ -153,7 +153,7 @@ func (u *Usage) nodes(exp *experiment.Experiment, chosen *selection, own []*reco
 			judged[node] = append(judged[node], attempt)
 		}
 	}
-	limits, reference := noise.LimitsOf(&exp.Spec), noise.NewReference(own)
+	limits, reference := exp.Plan.Noise, noise.NewReference(own)
 	for _, node := range slices.Sorted(maps.Keys(judged)) {
 		attempts := judged[node]
 		slices.SortStableFunc(attempts, func(a, b *record.Attempt) int {

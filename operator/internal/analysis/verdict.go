@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 )
 
@@ -13,18 +12,18 @@ func judgeCandidates(exp *experiment.Experiment, gates []GateResult, parity *par
 	out := []Candidate{}
 	for _, name := range exp.Candidates() {
 		candidate := Candidate{Name: name}
-		byOutcome := map[assayv1alpha1.Verdict][]GateResult{}
+		byOutcome := map[experiment.Verdict][]GateResult{}
 		blocking, hasGain := 0, false
 		for _, gate := range gates {
-			if gate.Candidate != name || gate.Severity != assayv1alpha1.Blocking {
+			if gate.Candidate != name || gate.Severity != experiment.Blocking {
 				continue
 			}
 			// The gate that every run has decides nothing by itself, or a run that asks for nothing would have a verdict.
-			if gate.Op != assayv1alpha1.Completes || named(exp, gate.Gate) {
+			if gate.Op != experiment.Completes || named(exp, gate.Gate) {
 				blocking++
 			}
 			byOutcome[gate.Outcome] = append(byOutcome[gate.Outcome], gate)
-			if relative(gate.Op) && !hasGain {
+			if gate.Op.Relative() && !hasGain {
 				candidate.Gain, hasGain = gate.Estimate, true
 			}
 		}
@@ -32,9 +31,9 @@ func judgeCandidates(exp *experiment.Experiment, gates []GateResult, parity *par
 		case blocking == 0:
 			candidate.Reason = "no blocking gate applies to it"
 		case parity.baseline != "":
-			candidate.Verdict, candidate.Reason = assayv1alpha1.VerdictInvalid, "nothing can be compared with the baseline: "+parity.baseline
+			candidate.Verdict, candidate.Reason = experiment.VerdictInvalid, "nothing can be compared with the baseline: "+parity.baseline
 		case parity.wrong[name] != "":
-			candidate.Verdict, candidate.Reason = assayv1alpha1.VerdictNoGo, parity.wrong[name]
+			candidate.Verdict, candidate.Reason = experiment.VerdictNoGo, parity.wrong[name]
 		default:
 			candidate.Verdict, candidate.Reason = weakest(byOutcome, blocking)
 		}
@@ -44,12 +43,12 @@ func judgeCandidates(exp *experiment.Experiment, gates []GateResult, parity *par
 }
 
 func named(exp *experiment.Experiment, gate string) bool {
-	return slices.ContainsFunc(exp.Spec.Gates, func(g assayv1alpha1.Gate) bool { return g.Name == gate })
+	return slices.ContainsFunc(exp.Plan.Gates, func(g experiment.Gate) bool { return g.Name == gate })
 }
 
 // weakest takes the outcome that stands in the way, and the first gate that has it as the reason.
-func weakest(byOutcome map[assayv1alpha1.Verdict][]GateResult, blocking int) (assayv1alpha1.Verdict, string) {
-	for _, verdict := range []assayv1alpha1.Verdict{assayv1alpha1.VerdictNoGo, assayv1alpha1.VerdictInvalid, assayv1alpha1.VerdictInconclusive} {
+func weakest(byOutcome map[experiment.Verdict][]GateResult, blocking int) (experiment.Verdict, string) {
+	for _, verdict := range []experiment.Verdict{experiment.VerdictNoGo, experiment.VerdictInvalid, experiment.VerdictInconclusive} {
 		gates := byOutcome[verdict]
 		if len(gates) == 0 {
 			continue
@@ -63,9 +62,9 @@ func weakest(byOutcome map[assayv1alpha1.Verdict][]GateResult, blocking int) (as
 		return verdict, reason
 	}
 	if blocking == 1 {
-		return assayv1alpha1.VerdictGo, "its blocking gate holds"
+		return experiment.VerdictGo, "its blocking gate holds"
 	}
-	return assayv1alpha1.VerdictGo, fmt.Sprintf("all %d blocking gates hold", blocking)
+	return experiment.VerdictGo, fmt.Sprintf("all %d blocking gates hold", blocking)
 }
 
 func gateTitle(gate GateResult) string {
@@ -78,8 +77,8 @@ func gateTitle(gate GateResult) string {
 
 // judgeRun is Go if some candidate is, NoGo if all are, and otherwise the weakest answer among them. Without a gate that
 // decides there is no verdict.
-func judgeRun(candidates []Candidate) assayv1alpha1.Verdict {
-	count := map[assayv1alpha1.Verdict]int{}
+func judgeRun(candidates []Candidate) experiment.Verdict {
+	count := map[experiment.Verdict]int{}
 	judged := 0
 	for _, candidate := range candidates {
 		if candidate.Verdict != "" {
@@ -90,13 +89,13 @@ func judgeRun(candidates []Candidate) assayv1alpha1.Verdict {
 	switch {
 	case judged == 0:
 		return ""
-	case count[assayv1alpha1.VerdictGo] > 0:
-		return assayv1alpha1.VerdictGo
-	case count[assayv1alpha1.VerdictNoGo] == judged:
-		return assayv1alpha1.VerdictNoGo
-	case count[assayv1alpha1.VerdictInvalid] > 0:
-		return assayv1alpha1.VerdictInvalid
+	case count[experiment.VerdictGo] > 0:
+		return experiment.VerdictGo
+	case count[experiment.VerdictNoGo] == judged:
+		return experiment.VerdictNoGo
+	case count[experiment.VerdictInvalid] > 0:
+		return experiment.VerdictInvalid
 	default:
-		return assayv1alpha1.VerdictInconclusive
+		return experiment.VerdictInconclusive
 	}
 }

@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/noise"
 )
 
 // warnings are what a careful reviewer would raise. Each is one sentence that names what it speaks of.
@@ -18,7 +16,7 @@ func warnings(d *data, chosen *selection, parity *parityReport, found *Analysis)
 	out = append(out, parityWarnings(d, parity)...)
 	out = append(out, exclusionWarnings(chosen)...)
 	out = append(out, noiseWarnings(d.exp, chosen.noise)...)
-	out = append(out, experiment.EnvironmentWarnings(&d.exp.Spec)...)
+	out = append(out, experiment.EnvironmentWarnings(d.exp.Plan.Requires.Require)...)
 	out = append(out, lossWarnings(d)...)
 	out = append(out, strictWarnings(d, chosen)...)
 	out = append(out, isolationWarnings(d, found.Isolation)...)
@@ -40,7 +38,7 @@ func parityWarnings(d *data, parity *parityReport) []string {
 	if parity.baseline != "" {
 		out = append(out, "outputs differ: "+parity.baseline)
 	}
-	if d.exp.Spec.Parity == assayv1alpha1.ParityPerArm {
+	if d.exp.Plan.Parity == experiment.ParityPerArm {
 		out = append(out, "the arms have different inputs (spec.parity: PerArm): their outputs were not compared with each other")
 	}
 	for _, name := range d.exp.Candidates() {
@@ -67,7 +65,7 @@ func exclusionWarnings(chosen *selection) []string {
 }
 
 func isolationWarnings(d *data, levels map[string]int) []string {
-	if !noise.AsksExclusiveCPUs(&d.exp.Spec) {
+	if !d.exp.Plan.Placement.AsksExclusiveCPUs() {
 		return nil
 	}
 	var parts []string
@@ -150,7 +148,7 @@ func phaseWarnings(d *data) []string {
 		for point := range d.exp.Points {
 			c := cell{point, arm}
 			names, series := d.phases(c)
-			whole := d.perBlock(quantity{c, metric, assayv1alpha1.StatisticMean})
+			whole := d.perBlock(quantity{c, metric, experiment.StatisticMean})
 			if len(names) == 0 || len(whole) == 0 {
 				continue
 			}
@@ -184,7 +182,7 @@ func overBlocks(blocks map[string][]float64) float64 {
 // latencyMetric is the metric that phases are parts of: the one called latency, else the only one in seconds.
 func latencyMetric(d *data) string {
 	only := ""
-	for _, metric := range d.exp.Template.Metrics {
+	for _, metric := range d.exp.Plan.Metrics {
 		if metric.Unit != "s" {
 			continue
 		}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 )
@@ -85,11 +84,11 @@ func comparison(exp *experiment.Experiment, of *analysis.GateResult) string {
 // doubt is how certain the comparison is.
 func doubt(of *analysis.GateResult) string {
 	switch {
-	case of.Outcome == assayv1alpha1.VerdictGo || of.Outcome == assayv1alpha1.VerdictNoGo:
+	case of.Outcome == experiment.VerdictGo || of.Outcome == experiment.VerdictNoGo:
 		return fmt.Sprintf(", certain at %.4g %%", 100*of.Confidence)
-	case of.Outcome == assayv1alpha1.VerdictInconclusive && of.MoreBlocks != nil:
+	case of.Outcome == experiment.VerdictInconclusive && of.MoreBlocks != nil:
 		return fmt.Sprintf(", not certain: about %d more blocks may tell (--budget)", *of.MoreBlocks)
-	case of.Outcome == assayv1alpha1.VerdictInconclusive, of.Outcome == assayv1alpha1.VerdictInvalid:
+	case of.Outcome == experiment.VerdictInconclusive, of.Outcome == experiment.VerdictInvalid:
 		return ", not certain"
 	default:
 		return ""

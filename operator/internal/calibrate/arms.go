@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 // blocks is how many blocks a run took on average, and how many it might.
@@ -28,7 +28,7 @@ func (t RealTally) blocks() string {
 func (t RealTally) power() Share {
 	found := 0
 	for _, run := range t.Runs {
-		if run.Verdict == assayv1alpha1.VerdictNoGo {
+		if run.Verdict == experiment.VerdictNoGo {
 			found++
 		}
 	}

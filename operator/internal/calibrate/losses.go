@@ -7,7 +7,9 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/simulate"
 )
 
@@ -27,7 +29,7 @@ func Censored(runs int, seed uint64, seen func(string)) (Share, error) {
 	for run := range runs {
 		way := ways[run%len(ways)]
 		random := rand.New(rand.NewPCG(seed, stream(way.Name, 0, run)))
-		exp, err := simulate.Pair(designs[run/len(ways)%len(designs)])
+		exp, err := specimen.Pair(designs[run/len(ways)%len(designs)])
 		if err != nil {
 			return Share{}, err
 		}
@@ -42,7 +44,7 @@ func Censored(runs int, seed uint64, seen func(string)) (Share, error) {
 		lost := int(math.Ceil(float64(trials) * (0.4 + 0.4*random.Float64())))
 		attempts = way.Spoil(random, attempts, "new", lost)
 		found := analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
-		if found.Verdict == assayv1alpha1.VerdictGo {
+		if found.Verdict == experiment.VerdictGo {
 			wrong++
 			seen(fmt.Sprintf("run %d: %d of %d trials lost (%s), %.1f %% faster in the others: %s", run, lost, trials, way.Name, 100*faster, found.Candidates[0].Reason))
 		}

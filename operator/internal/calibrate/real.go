@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -16,7 +16,7 @@ type Busy struct{ From, To time.Time }
 
 // RealRun is what came of one run on a real machine.
 type RealRun struct {
-	Verdict assayv1alpha1.Verdict `json:"verdict"`
+	Verdict experiment.Verdict `json:"verdict"`
 	// Ratio of the gate, with its interval at the gates' confidence.
 	Ratio *analysis.Estimate `json:"ratio,omitempty"`
 	// Covered tells that the results' interval holds the truth.
@@ -38,9 +38,9 @@ type RealRun struct {
 
 // RealArm is what a run says of one candidate.
 type RealArm struct {
-	Effect  float64               `json:"effect"`
-	Verdict assayv1alpha1.Verdict `json:"verdict"`
-	Covered bool                  `json:"covered"`
+	Effect  float64            `json:"effect"`
+	Verdict experiment.Verdict `json:"verdict"`
+	Covered bool               `json:"covered"`
 	// OverAll is the half width of its gate over that of the same ledger with nothing rejected; nil without an interval.
 	OverAll *float64 `json:"overAll,omitempty"`
 }
@@ -65,11 +65,11 @@ func (t RealTally) Counts() (falseGo, falseNoGo, right int) {
 		}
 		for _, arm := range arms {
 			switch {
-			case arm.Verdict == assayv1alpha1.VerdictGo:
+			case arm.Verdict == experiment.VerdictGo:
 				falseGo++
-			case arm.Verdict == assayv1alpha1.VerdictNoGo && arm.Effect == 0:
+			case arm.Verdict == experiment.VerdictNoGo && arm.Effect == 0:
 				falseNoGo++
-			case arm.Verdict == assayv1alpha1.VerdictNoGo:
+			case arm.Verdict == experiment.VerdictNoGo:
 				right++
 			}
 		}
@@ -127,7 +127,7 @@ func covers(found *analysis.Analysis, gate analysis.GateResult, effect float64) 
 	return false
 }
 
-func verdictOf(found *analysis.Analysis, candidate string) assayv1alpha1.Verdict {
+func verdictOf(found *analysis.Analysis, candidate string) experiment.Verdict {
 	for _, c := range found.Candidates {
 		if c.Name == candidate {
 			return c.Verdict
@@ -188,7 +188,7 @@ func RealTable(tallies []RealTally) string {
 			continue
 		}
 		falseGo, falseNoGo, _ := t.Counts()
-		verdicts := map[assayv1alpha1.Verdict]int{}
+		verdicts := map[experiment.Verdict]int{}
 		var covered, disturbed, flagged, quiet, alarms int
 		var widths []float64
 		for _, run := range t.Runs {
@@ -214,7 +214,7 @@ func RealTable(tallies []RealTally) string {
 			neighbour, found = t.Neighbour, NewShare(flagged, disturbed).String()
 		}
 		fmt.Fprintf(&out, "| %s | %g %% | %s | %d | %d | %d | %d | %d | %s | %s | %s | %s | %s | %s |\n", t.Workload, 100*t.Effect, neighbour, len(t.Runs),
-			verdicts[assayv1alpha1.VerdictGo], verdicts[assayv1alpha1.VerdictNoGo], verdicts[assayv1alpha1.VerdictInconclusive], verdicts[assayv1alpha1.VerdictInvalid],
+			verdicts[experiment.VerdictGo], verdicts[experiment.VerdictNoGo], verdicts[experiment.VerdictInconclusive], verdicts[experiment.VerdictInvalid],
 			NewShare(falseGo+falseNoGo, len(t.Runs)), NewShare(covered, len(t.Runs)), width, found, NewShare(alarms, quiet), t.blocks())
 		if t.Effect == 0 {
 			same += len(t.Runs)

@@ -10,6 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/simulate"
 )
 
@@ -77,7 +78,7 @@ func AttackBySelfNoise(runs int, seed uint64) (SelfNoise, error) {
 			}
 		})
 		out.Runs++
-		if found.Verdict == assayv1alpha1.VerdictGo {
+		if found.Verdict == experiment.VerdictGo {
 			out.FalseGo++
 		}
 	}
@@ -106,9 +107,9 @@ func BesideNeighbours(runs int, seed uint64, blocks int32, share, slowdown, gain
 		})
 		out.Runs++
 		switch found.Verdict {
-		case assayv1alpha1.VerdictGo:
+		case experiment.VerdictGo:
 			out.Right++
-		case assayv1alpha1.VerdictNoGo:
+		case experiment.VerdictNoGo:
 			out.Wrong++
 		}
 	}
@@ -122,7 +123,7 @@ type rejectionRun struct {
 }
 
 func newRejectionRun(blocks int32) (*rejectionRun, error) {
-	exp, err := simulate.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Design.Blocks.Min = blocks })
+	exp, err := specimen.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Design.Blocks.Min = blocks })
 	if err != nil {
 		return nil, err
 	}

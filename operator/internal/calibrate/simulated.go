@@ -12,12 +12,12 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/simulate"
 )
 
@@ -58,11 +58,11 @@ func (t *Tally) add(o outcome) {
 		t.PlainCovered++
 	}
 	switch {
-	case o.verdict == assayv1alpha1.VerdictGo && o.truth >= 0:
+	case o.verdict == experiment.VerdictGo && o.truth >= 0:
 		t.FalseGo++
-	case o.verdict == assayv1alpha1.VerdictNoGo && o.truth <= 0:
+	case o.verdict == experiment.VerdictNoGo && o.truth <= 0:
 		t.FalseNoGo++
-	case o.verdict == assayv1alpha1.VerdictGo || o.verdict == assayv1alpha1.VerdictNoGo:
+	case o.verdict == experiment.VerdictGo || o.verdict == experiment.VerdictNoGo:
 		t.Right++
 	}
 }
@@ -70,7 +70,7 @@ func (t *Tally) add(o outcome) {
 // outcome is what came of one run.
 type outcome struct {
 	truth                float64 // The logarithm of the true ratio; above 0 the candidate is slower.
-	verdict              assayv1alpha1.Verdict
+	verdict              experiment.Verdict
 	hasInterval, covered bool
 	plainCovered         bool
 	blocks               int
@@ -79,7 +79,7 @@ type outcome struct {
 // Simulate runs a scenario many times with every effect, through the real planner and the real analysis. The same seed gives
 // the same counts, however many workers there are.
 func Simulate(scenario simulate.Scenario, runs int, seed uint64, workers int) ([]Tally, error) {
-	exp, err := simulate.Pair(scenario.Design)
+	exp, err := specimen.Of(scenario)
 	if err != nil {
 		return nil, fmt.Errorf("scenario %s: %w", scenario.Name, err)
 	}
@@ -160,7 +160,7 @@ func one(exp *experiment.Experiment, lanes []plan.Lane, first *record.Wave, worl
 func conclude(found *analysis.Analysis, truth float64, blocks int) outcome {
 	out := outcome{truth: truth, verdict: found.Verdict, blocks: blocks}
 	for _, ratio := range found.Ratios {
-		if ratio.Candidate == "new" && ratio.Statistic == assayv1alpha1.StatisticValue && ratio.Estimate.Low != nil && ratio.Estimate.High != nil {
+		if ratio.Candidate == "new" && ratio.Statistic == experiment.StatisticValue && ratio.Estimate.Low != nil && ratio.Estimate.High != nil {
 			out.hasInterval = true
 			out.covered = *ratio.Estimate.Low <= math.Exp(truth) && math.Exp(truth) <= *ratio.Estimate.High
 			out.plainCovered = plainlyCovers(ratio.PerBlock, truth)

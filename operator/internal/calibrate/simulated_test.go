@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/simulate"
 )
 
@@ -116,7 +116,7 @@ func TestShapesHaveTheMeanAndSpreadTheyClaim(t *testing.T) {
 
 func TestWithoutATrueDifferenceEveryGoAndNoGoIsWrong(t *testing.T) {
 	var same, slower Tally
-	for _, verdict := range []assayv1alpha1.Verdict{"Go", "Go", "NoGo", "Inconclusive", "Invalid"} {
+	for _, verdict := range []experiment.Verdict{"Go", "Go", "NoGo", "Inconclusive", "Invalid"} {
 		same.add(outcome{verdict: verdict})
 		slower.add(outcome{truth: 0.02, verdict: verdict})
 	}

@@ -11,19 +11,18 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 )
 
 // Row is one figure in both runs, and the second over the first.
 type Row struct {
-	Point     string                  `json:"point"`
-	Arm       string                  `json:"arm"`
-	Metric    string                  `json:"metric"`
-	Statistic assayv1alpha1.Statistic `json:"statistic"`
-	A         analysis.Estimate       `json:"a"`
-	B         analysis.Estimate       `json:"b"`
+	Point     string               `json:"point"`
+	Arm       string               `json:"arm"`
+	Metric    string               `json:"metric"`
+	Statistic experiment.Statistic `json:"statistic"`
+	A         analysis.Estimate    `json:"a"`
+	B         analysis.Estimate    `json:"b"`
 	// Ratio is B over A, with Welch's interval on logarithms; nil where it cannot be computed.
 	Ratio *analysis.Estimate `json:"ratio,omitempty"`
 }
@@ -58,7 +57,7 @@ type Difference struct {
 
 type figure struct {
 	point, arm, metric string
-	statistic          assayv1alpha1.Statistic
+	statistic          experiment.Statistic
 }
 
 func (f figure) String() string {

@@ -50,7 +50,7 @@ func expandCells(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 				cells = append(cells, record.Cell{
 					Point: p, Arm: a, Build: build.Name, Image: build.Image,
 					Argv:       command,
-					Ports:      ports(Command(template)),
+					Ports:      ports(resultCommand(template)),
 					Roles:      roleCommands(template, values),
 					Env:        environment(template, values),
 					Parameters: values,
@@ -139,7 +139,7 @@ func checkNames(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Be
 // argv replaces $(name) inside the elements of the command whose output is the result, and appends the parameters that no
 // command names.
 func argv(template *assayv1alpha1.BenchmarkTemplateSpec, values map[string]string) []string {
-	out := substitute(Command(template), values)
+	out := substitute(resultCommand(template), values)
 	for _, parameter := range template.Parameters {
 		if value, ok := values[parameter.Name]; ok && !named(template, parameter.Name) {
 			out = append(out, arguments(parameter, value)...)

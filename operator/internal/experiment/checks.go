@@ -66,32 +66,19 @@ func checkArms(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	}
 }
 
-// TrialsPerBlock is how many processes one block launches, warm-ups included, given the number of cells.
-func TrialsPerBlock(spec *assayv1alpha1.BenchmarkRunSpec, cells int) int {
-	return cells * (SlotsPerCell(spec.Design.Order) + int(spec.Design.WarmupTrials))
-}
-
-// SlotsPerCell is how often a block launches every cell as a measured trial.
-func SlotsPerCell(order assayv1alpha1.Order) int {
-	if order == assayv1alpha1.OrderABBA {
-		return 2
-	}
-	return 1
-}
-
-func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, points []record.Point, cells []record.Cell, problems *Invalid) {
-	if spec.Parity == assayv1alpha1.ParityPerArm && template.Parity == assayv1alpha1.ParityNone {
+func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []record.Point, cells []record.Cell, problems *Invalid) {
+	if spec.Parity == assayv1alpha1.ParityPerArm && plan.Parity == ParityNone {
 		problems.add("spec.parity", "PerArm compares an arm's outputs with each other and the template has parity: None: remove spec.parity")
 	}
 	names := map[string]bool{}
-	for i, gate := range spec.Gates {
+	for i, gate := range plan.Gates {
 		field := fmt.Sprintf("spec.gates[%d]", i)
 		if names[gate.Name] {
 			problems.add(field+".name", "gate %q is named twice", gate.Name)
 		}
 		names[gate.Name] = true
 		selected := checkAt(spec.Sweep, gate.At, points, field, problems)
-		if gate.Op == assayv1alpha1.Completes {
+		if gate.Op == Completes {
 			checkCompletes(spec, gate, field, problems)
 			continue
 		}
@@ -99,12 +86,12 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Be
 			problems.add(field+".name", "%q is the name of the gate that every run has: give this one another name, or op Completes", CompletesGate)
 		}
 		checkCandidate(spec, gate.Candidate, field, problems)
-		needsBaseline := gate.Op != assayv1alpha1.AtLeast && gate.Op != assayv1alpha1.AtMost
+		needsBaseline := gate.Op != AtLeast && gate.Op != AtMost
 		if needsBaseline && len(spec.Arms) == 1 {
 			problems.add(field+".op", "%s compares with a baseline and the run has one arm: add an arm, or use AtLeast or AtMost", gate.Op)
 		}
-		if gate.Op == assayv1alpha1.ParityEqual {
-			if template.Parity == assayv1alpha1.ParityNone {
+		if gate.Op == ParityEqual {
+			if plan.Parity == ParityNone {
 				problems.add(field+".op", "ParityEqual needs outputs that can be compared and the template has parity: None")
 			}
 			if spec.Parity == assayv1alpha1.ParityPerArm {
@@ -112,16 +99,15 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Be
 			}
 			continue
 		}
-		metric := findMetric(template, gate.Metric)
+		metric := plan.metric(gate.Metric)
 		if metric == nil {
-			problems.add(field+".metric", "the template has no metric %q; it has %s", gate.Metric, metricNames(template))
+			problems.add(field+".metric", "the template has no metric %q; it has %s", gate.Metric, plan.metricNames())
 			continue
 		}
-		checkBound(gate, metric, field, problems)
-		if why := RewardsWorse(gate.Op, gate.AllowWorse, metric); why != "" {
+		if why := gate.RewardsWorse(metric); why != "" {
 			problems.add(field+".op", "%s", why)
 		}
-		checkSamples(spec, gate, metric, selected, cells, field, problems)
+		checkSamples(spec, plan, gate.Condition, selected, cells, field+".statistic", "", problems)
 	}
 }
 
@@ -145,69 +131,40 @@ func checkAt(sweep *assayv1alpha1.Sweep, at assayv1alpha1.ParameterValues, point
 }
 
 func checkCandidate(spec *assayv1alpha1.BenchmarkRunSpec, candidate, field string, problems *Invalid) {
-	if candidate == "" || slices.Contains(candidates(spec), candidate) {
-		return
-	}
-	problems.add(field+".candidate", "%q is no candidate arm; candidates are %s", candidate, strings.Join(candidates(spec), ", "))
-}
-
-func checkBound(gate assayv1alpha1.Gate, metric *assayv1alpha1.Metric, field string, problems *Invalid) {
-	unit := metric.Unit
-	if gate.Op == assayv1alpha1.RatioAtLeast || gate.Op == assayv1alpha1.RatioAtMost {
-		unit = ""
-	}
-	bound, err := ParseBound(gate.Bound, unit)
-	if err != nil {
-		problems.add(field+".bound", "%s", err)
-		return
-	}
-	if unit == "" && bound <= 0 {
-		problems.add(field+".bound", "a ratio of %s can never be missed or met: write a number above 0", gate.Bound)
+	if all := candidates(arms(spec)); candidate != "" && !slices.Contains(all, candidate) {
+		problems.add(field+".candidate", "%q is no candidate arm; candidates are %s", candidate, strings.Join(all, ", "))
 	}
 }
 
-// checkSamples refuses a percentile that could never have enough samples within the run.
-func checkSamples(spec *assayv1alpha1.BenchmarkRunSpec, gate assayv1alpha1.Gate, metric *assayv1alpha1.Metric, selected []int, cells []record.Cell, field string, problems *Invalid) {
-	statistic := gate.Statistic
-	if statistic == "" {
-		statistic = metric.Statistic
-	}
-	need := MinSamples(statistic)
+// checkSamples refuses a percentile that could never have enough samples within the run; at says where, with a blank before it.
+func checkSamples(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, of Condition, points []int, cells []record.Cell, field, at string, problems *Invalid) {
+	metric := plan.metric(of.Metric)
+	need := MinSamples(of.Statistic)
 	if need == 0 || metric.SamplesFrom == "" {
 		return
 	}
-	trials := int(spec.Design.Blocks.Min) * SlotsPerCell(spec.Design.Order)
-	wanted := map[int]bool{}
-	for _, point := range selected {
-		wanted[point] = true
-	}
+	trials := plan.Design.Blocks.Min * plan.Design.SlotsPerCell()
 	for _, cell := range cells {
-		if !wanted[cell.Point] {
-			continue
-		}
 		perTrial, err := strconv.Atoi(cell.Parameters[metric.SamplesFrom])
-		if err != nil {
-			continue // Reported as a wrong value already.
+		if err != nil || !slices.Contains(points, cell.Point) {
+			continue // One that is no number is reported as a wrong value already.
 		}
 		if have := perTrial * trials; have < need {
-			problems.add(field+".statistic", "%s of %s needs at least %d samples and arm %q gets %d (%d trials of %s=%d): raise %s or spec.design.blocks.min",
-				statistic, metric.Name, need, armName(spec, cell.Arm), have, trials, metric.SamplesFrom, perTrial, metric.SamplesFrom)
+			problems.add(field, "%s of %s needs at least %d samples and arm %q gets %d%s (%d trials of %s=%d): raise %s or spec.design.blocks.min",
+				of.Statistic, metric.Name, need, armName(spec, cell.Arm), have, at, trials, metric.SamplesFrom, perTrial, metric.SamplesFrom)
 			return
 		}
 	}
 }
 
-func checkPredictions(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, points []record.Point, problems *Invalid) {
-	for i, prediction := range spec.Predictions {
+func checkPredictions(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []record.Point, problems *Invalid) {
+	for i, prediction := range plan.Predictions {
 		field := fmt.Sprintf("spec.predictions[%d]", i)
-		if findMetric(template, prediction.Metric) == nil {
-			problems.add(field+".metric", "the template has no metric %q; it has %s", prediction.Metric, metricNames(template))
+		if plan.metric(prediction.Metric) == nil {
+			problems.add(field+".metric", "the template has no metric %q; it has %s", prediction.Metric, plan.metricNames())
 		}
 		checkAt(spec.Sweep, prediction.At, points, field, problems)
 		checkCandidate(spec, prediction.Candidate, field, problems)
-		if ratio, err := strconv.ParseFloat(prediction.Ratio, 64); err != nil || ratio <= 0 {
-			problems.add(field+".ratio", "value %q is no positive number: write it as 1.5", prediction.Ratio)
-		}
 		if len(spec.Arms) == 1 {
 			problems.add(field, "a prediction is a ratio to the baseline and the run has one arm")
 		}
@@ -223,29 +180,12 @@ func findParameter(template *assayv1alpha1.BenchmarkTemplateSpec, name string) *
 	return nil
 }
 
-func findMetric(template *assayv1alpha1.BenchmarkTemplateSpec, name string) *assayv1alpha1.Metric {
-	for i := range template.Metrics {
-		if template.Metrics[i].Name == name {
-			return &template.Metrics[i]
-		}
-	}
-	return processMetric(template, name)
-}
-
 func parameterNames(template *assayv1alpha1.BenchmarkTemplateSpec) string {
 	names := make([]string, 0, len(template.Parameters))
 	for _, parameter := range template.Parameters {
 		names = append(names, parameter.Name)
 	}
 	return strings.Join(names, ", ")
-}
-
-func metricNames(template *assayv1alpha1.BenchmarkTemplateSpec) string {
-	names := make([]string, 0, len(template.Metrics))
-	for _, metric := range template.Metrics {
-		names = append(names, metric.Name)
-	}
-	return strings.Join(append(names, processMetricNames(template)...), ", ")
 }
 
 func formatValues(values assayv1alpha1.ParameterValues) string {

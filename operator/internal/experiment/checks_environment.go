@@ -6,23 +6,16 @@ import (
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/noise"
 	"assay.dev/assay/operator/internal/record"
 )
 
-// checkEnvironment refuses limits that mean nothing and demands that no block could ever meet.
+// checkEnvironment refuses demands that no block could ever meet.
 func checkEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
-	if spec.Placement.RequireStaticCPUManager && !noise.AsksExclusiveCPUs(spec) {
+	if spec.Placement.RequireStaticCPUManager && !PlacementOf(spec.Placement).AsksExclusiveCPUs() {
 		problems.add("spec.placement.requireStaticCPUManager", "the block must have CPUs of its own, and exclusive: %s asks for none: write exclusive: CPUs", spec.Placement.Exclusive)
 	}
 	if spec.Environment == nil {
 		return
-	}
-	invalid := noise.Invalid(spec.Environment.Noise)
-	for _, kind := range noise.Kinds {
-		if err := invalid[kind]; err != nil {
-			problems.add("spec.environment.noise."+string(kind), "%s", err)
-		}
 	}
 	for key, value := range sorted(spec.Environment.Require) {
 		field := "spec.environment.require." + key
@@ -39,12 +32,9 @@ func checkEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 
 // EnvironmentWarnings name what the run requires and this release's runner never reports. Another release may, so that it is
 // no error here; with this one no trial would ever start.
-func EnvironmentWarnings(spec *assayv1alpha1.BenchmarkRunSpec) []string {
-	if spec.Environment == nil {
-		return nil
-	}
+func EnvironmentWarnings(require map[string]string) []string {
 	var out []string
-	for key := range sorted(spec.Environment.Require) {
+	for key := range sorted(require) {
 		if key == "" || slices.Contains(record.HardKeys, key) || slices.Contains(record.SoftKeys, key) {
 			continue
 		}

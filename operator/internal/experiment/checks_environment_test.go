@@ -1,8 +1,11 @@
 package experiment
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
@@ -51,9 +54,11 @@ func TestAnEnvironmentThatCannotBeIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := &assayv1alpha1.BenchmarkRunSpec{Environment: tc.environment, Placement: tc.placement}
 			problems := &Invalid{}
+			read(spec, &assayv1alpha1.BenchmarkTemplateSpec{}, problems)
+			problems.Problems = slices.DeleteFunc(problems.Problems, func(p Problem) bool { return p.Field == "spec.design.confidence" })
 			checkEnvironment(spec, problems)
 			assertSays(t, "error", errorText(problems.orNil()), tc.says)
-			assertSays(t, "warning", strings.Join(EnvironmentWarnings(spec), "\n"), tc.warns)
+			assertSays(t, "warning", strings.Join(EnvironmentWarnings(ptr.Deref(spec.Environment, assayv1alpha1.Environment{}).Require), "\n"), tc.warns)
 		})
 	}
 }

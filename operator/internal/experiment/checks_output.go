@@ -65,15 +65,13 @@ func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invali
 }
 
 // hasSamples reports whether the tool gives the samples of a metric, of which percentiles can be computed.
-func hasSamples(output assayv1alpha1.Output, metric *assayv1alpha1.Metric) bool {
-	if strings.HasPrefix(metric.Name, record.ProcessPrefix) {
-		return true // One per trial, whatever the tool writes.
+func hasSamples(output record.Output, metric string) bool {
+	i := slices.IndexFunc(output.Metrics, func(of record.MetricSource) bool { return of.Name == metric })
+	if i < 0 {
+		return true // One per trial, whatever the tool writes; or what a program says itself.
 	}
-	from := assayv1alpha1.MetricSource{}
-	if metric.From != nil {
-		from = *metric.From
-	}
-	switch output.Format {
+	from, format := output.Metrics[i], assayv1alpha1.OutputFormat(output.Format)
+	switch format {
 	case assayv1alpha1.CriterionOutput:
 		if output.Path == "" {
 			return false // It prints medians.
@@ -81,22 +79,20 @@ func hasSamples(output assayv1alpha1.Output, metric *assayv1alpha1.Metric) bool 
 	case assayv1alpha1.GoogleBenchmarkOutput:
 		return !slices.ContainsFunc(aggregates, func(ending string) bool { return strings.HasSuffix(from.Benchmark, ending) })
 	}
-	fields, listed := sampleFields[output.Format]
+	fields, listed := sampleFields[format]
 	return !listed || slices.Contains(fields, from.Field)
 }
 
 // checkSummaries refuses percentiles of figures that are one number per trial: a percentile of summaries is none of what was
 // summarised.
-func checkSummaries(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
+func checkSummaries(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, problems *Invalid) {
 	check := func(field, name string, statistic assayv1alpha1.Statistic) {
-		metric := findMetric(template, name)
-		if metric == nil || hasSamples(template.Output, metric) || !strings.HasPrefix(string(statistic), "p") {
-			return
+		if output := plan.Workload.Output; strings.HasPrefix(string(statistic), "p") && !hasSamples(output, name) {
+			problems.add(field, "%s of metric %q cannot be computed, because %s gives one figure per trial and no samples: take the tool's own percentile in from.field, with statistic value", statistic, name, output.Format)
 		}
-		problems.add(field, "%s of metric %q cannot be computed, because %s gives one figure per trial and no samples: take the tool's own percentile in from.field, with statistic value", statistic, name, template.Output.Format)
 	}
-	for i, metric := range template.Metrics {
-		check(fmt.Sprintf("template.metrics[%d].statistic", i), metric.Name, metric.Statistic)
+	for i, metric := range plan.Metrics {
+		check(fmt.Sprintf("template.metrics[%d].statistic", i), metric.Name, assayv1alpha1.Statistic(metric.Statistic))
 	}
 	for i, gate := range spec.Gates {
 		check(fmt.Sprintf("spec.gates[%d].statistic", i), gate.Metric, gate.Statistic)

@@ -9,13 +9,9 @@ import (
 )
 
 // checkReport refuses a table that would have a column or a row of nothing: it is read when the machine time is spent.
-func checkReport(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, points []record.Point, problems *Invalid) {
-	if spec.Report == nil {
-		return
-	}
+func checkReport(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []record.Point, problems *Invalid) {
 	names := map[string]bool{}
-	for i := range spec.Report.Tables {
-		table := &spec.Report.Tables[i]
+	for i, table := range plan.Tables {
 		field := fmt.Sprintf("spec.report.tables[%d]", i)
 		if names[table.Name] {
 			problems.add(field+".name", "table %q is named twice", table.Name)
@@ -28,19 +24,16 @@ func checkReport(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 				problems.add(fmt.Sprintf("%s.arms[%d]", field, j), "the run has no arm %q", name)
 			}
 		}
-		if metric := findMetric(template, table.Total); table.Total != "" && (metric == nil || metric.Unit != "s") {
-			problems.add(field+".total", "the template has no metric %q in seconds; it has %s", table.Total, metricNames(template))
+		if metric := plan.metric(table.Total); table.Total != "" && (metric == nil || metric.Unit != "s") {
+			problems.add(field+".total", "the template has no metric %q in seconds; it has %s", table.Total, plan.metricNames())
 		}
 		for j, column := range table.Columns {
-			checkColumn(spec, template, column, fmt.Sprintf("%s.columns[%d]", field, j), problems)
+			checkColumn(spec, plan, column, fmt.Sprintf("%s.columns[%d]", field, j), problems)
 		}
 	}
 }
 
-func checkColumn(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, column assayv1alpha1.ReportColumn, field string, problems *Invalid) {
-	if _, ok := Scale(column.Scale); !ok {
-		problems.add(field+".scale", "%q is no scale: write n, u, m, k, M, G, T, Ki, Mi, Gi or Ti", column.Scale)
-	}
+func checkColumn(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, column Column, field string, problems *Invalid) {
 	if (column.Metric == "") == (column.Phase == "") {
 		problems.add(field, "a column shows either a metric or a phase")
 		return
@@ -48,12 +41,12 @@ func checkColumn(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	if column.Phase != "" {
 		return // Which phases there are is known only when the program has run.
 	}
-	metric := findMetric(template, column.Metric)
+	metric := plan.metric(column.Metric)
 	switch {
 	case metric == nil:
-		problems.add(field+".metric", "the template has no metric %q; it has %s", column.Metric, metricNames(template))
-	case column.Statistic == "" || column.Statistic == metric.Statistic:
-	case !slices.ContainsFunc(spec.Gates, func(gate assayv1alpha1.Gate) bool {
+		problems.add(field+".metric", "the template has no metric %q; it has %s", column.Metric, plan.metricNames())
+	case column.Statistic == metric.Statistic:
+	case !slices.ContainsFunc(plan.Gates, func(gate Gate) bool {
 		return gate.Metric == column.Metric && gate.Statistic == column.Statistic
 	}):
 		problems.add(field+".statistic", "%s of %s is not computed, because no gate asks for it: add a gate, with severity Advisory if it shall decide nothing", column.Statistic, column.Metric)

@@ -3,7 +3,6 @@ package experiment
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
@@ -15,8 +14,8 @@ const minLoads = 7
 // minSearchBlocks is how few blocks can carry an interval.
 const minSearchBlocks = 3
 
-func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, cells []record.Cell, problems *Invalid) {
-	search := spec.Search
+func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []record.Point, cells []record.Cell, problems *Invalid) {
+	search := plan.Search
 	if search == nil {
 		return
 	}
@@ -25,31 +24,28 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	if spec.Design.Blocks.Min < minSearchBlocks {
 		problems.add("spec.design.blocks.min", "a search tries every load in that many blocks, and %d are too few for an interval: use at least %d", spec.Design.Blocks.Min, minSearchBlocks)
 	}
-	if findMetric(template, search.Maximize) == nil {
-		problems.add("spec.search.maximize", "the template has no metric %q; it has %s", search.Maximize, metricNames(template))
+	if plan.metric(search.Maximize) == nil {
+		problems.add("spec.search.maximize", "the template has no metric %q; it has %s", search.Maximize, plan.metricNames())
 	}
 	if len(search.SubjectTo) == 0 {
 		problems.add("spec.search.subjectTo", "without a constraint every load is feasible: name one")
 	}
 	for i, constraint := range search.SubjectTo {
 		field := fmt.Sprintf("spec.search.subjectTo[%d]", i)
-		metric := findMetric(template, constraint.Metric)
+		metric := plan.metric(constraint.Metric)
 		if metric == nil {
-			problems.add(field+".metric", "the template has no metric %q; it has %s", constraint.Metric, metricNames(template))
+			problems.add(field+".metric", "the template has no metric %q; it has %s", constraint.Metric, plan.metricNames())
 			continue
 		}
-		if constraint.Op != assayv1alpha1.AtLeast && constraint.Op != assayv1alpha1.AtMost {
+		if constraint.Op != AtLeast && constraint.Op != AtMost {
 			problems.add(field+".op", "%s is no constraint of a load: use AtLeast or AtMost", constraint.Op)
 		}
-		if _, err := ParseBound(constraint.Bound, metric.Unit); err != nil {
-			problems.add(field+".bound", "%s", err)
-		}
-		if why := RewardsWorse(constraint.Op, constraint.AllowWorse, metric); why != "" {
+		if why := constraint.RewardsWorse(metric); why != "" {
 			problems.add(field+".op", "%s", why)
 		}
-		checkConstraintSamples(spec, constraint, metric, cells, field, problems)
+		checkSamples(spec, plan, constraint, checkAt(nil, nil, points, field, problems), cells, field+".statistic", " at a load", problems)
 	}
-	checkConstraintContradictions(search.SubjectTo, template, problems)
+	checkConstraintContradictions(spec.Search, search.SubjectTo, problems)
 }
 
 // checkAlone refuses what a search has no answer for.
@@ -90,42 +86,12 @@ func checkAxisAlone(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	}
 }
 
-// checkConstraintSamples refuses a percentile that could never have enough samples at a load.
-func checkConstraintSamples(spec *assayv1alpha1.BenchmarkRunSpec, constraint assayv1alpha1.Constraint, metric *assayv1alpha1.Metric, cells []record.Cell, field string, problems *Invalid) {
-	statistic := ConstraintStatistic(constraint, metric)
-	need := MinSamples(statistic)
-	if need == 0 || metric.SamplesFrom == "" {
-		return
-	}
-	trials := int(spec.Design.Blocks.Min) * SlotsPerCell(spec.Design.Order)
-	for _, cell := range cells {
-		perTrial, err := strconv.Atoi(cell.Parameters[metric.SamplesFrom])
-		if err != nil {
-			continue // Reported as a wrong value already.
-		}
-		if have := perTrial * trials; have < need {
-			problems.add(field+".statistic", "%s of %s needs at least %d samples and arm %q gets %d at a load (%d trials of %s=%d): raise %s or spec.design.blocks.min",
-				statistic, metric.Name, need, armName(spec, cell.Arm), have, trials, metric.SamplesFrom, perTrial, metric.SamplesFrom)
-			return
-		}
-	}
-}
-
-func checkConstraintContradictions(all []assayv1alpha1.Constraint, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
+func checkConstraintContradictions(spec *assayv1alpha1.Search, all []Condition, problems *Invalid) {
 	for i, least := range all {
-		metric := findMetric(template, least.Metric)
-		if least.Op != assayv1alpha1.AtLeast || metric == nil {
-			continue
-		}
 		for j, most := range all {
-			if most.Op != assayv1alpha1.AtMost || most.Metric != least.Metric || ConstraintStatistic(most, metric) != ConstraintStatistic(least, metric) {
-				continue
-			}
-			low, err := ParseBound(least.Bound, metric.Unit)
-			high, err2 := ParseBound(most.Bound, metric.Unit)
-			if err == nil && err2 == nil && low >= high {
+			if least.excludes(most) {
 				problems.add(fmt.Sprintf("spec.search.subjectTo[%d]", i), "it asks for at least %s and spec.search.subjectTo[%d] for at most %s of the same %s: no load meets both; change one",
-					least.Bound, j, most.Bound, least.Metric)
+					spec.SubjectTo[i].Bound, j, spec.SubjectTo[j].Bound, least.Metric)
 			}
 		}
 	}

@@ -1,10 +1,10 @@
 package experiment
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
@@ -14,7 +14,7 @@ const CompletesGate = "completes"
 
 // Completion is a gate of op Completes for one arm: the share of its trials at these points that gave a usable result.
 type Completion struct {
-	Gate assayv1alpha1.Gate
+	Gate Gate
 	Arm  int
 	// Points are indices into the experiment's.
 	Points []int
@@ -27,12 +27,12 @@ type Completion struct {
 // frozen before the gate existed is judged like any other. A run without gates has no verdict and none of them.
 func (e *Experiment) Completions() []Completion {
 	var out []Completion
-	if len(e.Spec.Gates) == 0 {
+	if len(e.Plan.Gates) == 0 {
 		return nil
 	}
 	named := map[[2]int]bool{}
-	for _, gate := range e.Spec.Gates {
-		if gate.Op != assayv1alpha1.Completes {
+	for _, gate := range e.Plan.Gates {
+		if gate.Op != Completes {
 			continue
 		}
 		for arm := range e.Arms {
@@ -49,7 +49,7 @@ func (e *Experiment) Completions() []Completion {
 			out = append(out, one)
 		}
 	}
-	implicit := assayv1alpha1.Gate{Name: CompletesGate, Op: assayv1alpha1.Completes, Bound: "1", Severity: assayv1alpha1.Blocking}
+	implicit := Gate{Name: CompletesGate, Condition: Condition{Op: Completes, Bound: ptr.To(1.0)}, Severity: Blocking}
 	for arm := range e.Arms {
 		one := Completion{Gate: implicit, Arm: arm, Implicit: true}
 		for point := range e.Points {
@@ -64,26 +64,8 @@ func (e *Experiment) Completions() []Completion {
 	return out
 }
 
-// ParseShare reads the bound of a Completes gate: a share such as "0.95" or "95%", above 0 and up to 1. Empty is 1.
-func ParseShare(text string) (float64, error) {
-	share, err := 1.0, error(nil)
-	if digits, percent := strings.CutSuffix(text, "%"); percent {
-		// As a decimal, so that "95%" is the same number as "0.95".
-		share, err = strconv.ParseFloat(digits+"e-2", 64)
-	} else if text != "" {
-		share, err = strconv.ParseFloat(text, 64)
-	}
-	if err != nil || !(share > 0 && share <= 1) {
-		return 0, fmt.Errorf("bound %q is no share of the trials: write it as 0.95 or 95%%, above 0 and up to 1", text)
-	}
-	return share, nil
-}
-
 // checkCompletes checks what is particular to a gate of op Completes.
-func checkCompletes(spec *assayv1alpha1.BenchmarkRunSpec, gate assayv1alpha1.Gate, field string, problems *Invalid) {
-	if _, err := ParseShare(gate.Bound); err != nil {
-		problems.add(field+".bound", "%s", err)
-	}
+func checkCompletes(spec *assayv1alpha1.BenchmarkRunSpec, gate Gate, field string, problems *Invalid) {
 	var names []string
 	for _, arm := range arms(spec) {
 		names = append(names, arm.Name)

@@ -3,10 +3,8 @@
 package experiment
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"slices"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -16,14 +14,23 @@ import (
 // Schema identifies the frozen experiment in the ledger.
 const Schema = "assay.dev/experiment/v1alpha1"
 
+// API is the version of the API that Freeze reads.
+const API = "assay.dev/v1alpha1"
+
 // Experiment is a run and its template as they were when the run was accepted. It is the ledger's experiment.json; nothing
 // that decides the verdict is read from anywhere else.
 type Experiment struct {
-	Schema   string                              `json:"schema"`
-	Digest   string                              `json:"digest"`
-	Run      record.Run                          `json:"run"`
-	Template assayv1alpha1.BenchmarkTemplateSpec `json:"template"`
-	Spec     assayv1alpha1.BenchmarkRunSpec      `json:"spec"`
+	Schema string     `json:"schema"`
+	Digest string     `json:"digest"`
+	Run    record.Run `json:"run"`
+
+	// Template and Spec are what people wrote, in the form of a version of the API. They are where Plan comes from, and nothing
+	// is decided by them.
+	API      string          `json:"api"`
+	Template json.RawMessage `json:"template"`
+	Spec     json.RawMessage `json:"spec"`
+
+	Plan Plan `json:"plan"`
 
 	// Points and Cells follow from the spec; they are written down so that a reader of the ledger needs no planner.
 	Points []record.Point `json:"points"`
@@ -42,47 +49,36 @@ func Freeze(run record.Run, spec assayv1alpha1.BenchmarkRunSpec, template assayv
 	if !withinLimits(&spec, &template, problems) {
 		return nil, problems
 	}
+	plan := read(&spec, &template, problems)
 	checkTemplate(&template, problems)
 	checkArms(&spec, problems)
 	points := expandPoints(&spec, &template, problems)
 	cells := expandCells(&spec, &template, points, problems)
 	checkBuilds(&spec, &template, problems)
 	checkImages(&spec, &template, cells, problems)
-	checkDesign(&spec, problems)
+	checkDesign(&spec, plan, problems)
 	checkEnvironment(&spec, problems)
 	checkPlacement(&spec, problems)
-	checkBudget(&spec, len(points)*len(arms(&spec)), problems)
-	checkGates(&spec, &template, points, cells, problems)
-	checkReport(&spec, &template, points, problems)
-	checkContradictions(&spec, &template, points, problems)
-	checkSummaries(&spec, &template, problems)
-	checkSearch(&spec, &template, cells, problems)
-	checkPredictions(&spec, &template, points, problems)
+	checkBudget(&spec, plan, len(points)*len(arms(&spec)), problems)
+	checkGates(&spec, plan, points, cells, problems)
+	checkReport(&spec, plan, points, problems)
+	checkContradictions(&spec, plan, points, problems)
+	checkSummaries(&spec, plan, problems)
+	checkSearch(&spec, plan, points, cells, problems)
+	checkPredictions(&spec, plan, points, problems)
 	if err := problems.orNil(); err != nil {
 		return nil, err
 	}
 
 	frozen := &Experiment{
-		Schema: Schema, Run: run, Template: template, Spec: spec,
+		Schema: Schema, Run: run, API: API, Plan: *plan,
 		Points: points, Arms: withImages(arms(&spec), &spec, &template), Cells: cells,
 	}
-	digest, err := frozen.ComputeDigest()
-	if err != nil {
-		return nil, err
-	}
-	frozen.Digest = digest
-	return frozen, nil
-}
-
-// ComputeDigest is the sha256 of the experiment's JSON without the digest itself.
-func (e Experiment) ComputeDigest() (string, error) {
-	e.Digest = ""
-	raw, err := json.Marshal(e)
-	if err != nil {
-		return "", fmt.Errorf("digest of experiment %s/%s: %w", e.Run.Namespace, e.Run.Name, err)
-	}
-	sum := sha256.Sum256(raw)
-	return "sha256:" + hex.EncodeToString(sum[:]), nil
+	var err, err2, err3 error
+	frozen.Template, err = json.Marshal(template)
+	frozen.Spec, err2 = json.Marshal(spec)
+	frozen.Digest, err3 = frozen.ComputeDigest()
+	return frozen, errors.Join(err, err2, err3)
 }
 
 // Baseline is the index of the arm that the others are compared with, or -1 when there is a single arm.
@@ -96,10 +92,10 @@ func (e *Experiment) Baseline() int {
 }
 
 // Candidates are the names of the arms judged: every arm but the baseline, or the only one.
-func (e *Experiment) Candidates() []string { return candidates(&e.Spec) }
+func (e *Experiment) Candidates() []string { return candidates(e.Arms) }
 
 // Metric finds a metric by name: one of the template, or of what the runner reads of every process.
-func (e *Experiment) Metric(name string) *assayv1alpha1.Metric { return findMetric(&e.Template, name) }
+func (e *Experiment) Metric(name string) *Metric { return e.Plan.metric(name) }
 
 // NullArm is the name of the arm that repeats the baseline.
 const NullArm = "null"
@@ -132,10 +128,10 @@ func armName(spec *assayv1alpha1.BenchmarkRunSpec, arm int) string {
 	return NullArm
 }
 
-func candidates(spec *assayv1alpha1.BenchmarkRunSpec) []string {
+func candidates(arms []record.Arm) []string {
 	var out []string
-	for _, arm := range spec.Arms {
-		if !arm.Baseline || len(spec.Arms) == 1 {
+	for _, arm := range arms {
+		if !arm.Baseline && !arm.Null {
 			out = append(out, arm.Name)
 		}
 	}

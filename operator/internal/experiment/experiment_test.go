@@ -390,13 +390,13 @@ func TestDigest(t *testing.T) {
 
 func TestParseBound(t *testing.T) {
 	for bound, want := range map[string]float64{"1.5": 1.5, "2ms": 0.002, "40us": 40e-6, "3s": 3, "7ns": 7e-9, "5m": 0.005} {
-		if got, err := ParseBound(bound, "s"); err != nil || got < want*(1-1e-12) || got > want*(1+1e-12) {
-			t.Errorf("ParseBound(%q, s) = %v, %v; want %v", bound, got, err, want)
+		if got, err := parseBound(bound, "s"); err != nil || got < want*(1-1e-12) || got > want*(1+1e-12) {
+			t.Errorf("parseBound(%q, s) = %v, %v; want %v", bound, got, err, want)
 		}
 	}
 	for bound, want := range map[string]float64{"23k": 23000, "1Gi": 1 << 30, "2M": 2e6} {
-		if got, err := ParseBound(bound, "By/s"); err != nil || got != want {
-			t.Errorf("ParseBound(%q, By/s) = %v, %v; want %v", bound, got, err, want)
+		if got, err := parseBound(bound, "By/s"); err != nil || got != want {
+			t.Errorf("parseBound(%q, By/s) = %v, %v; want %v", bound, got, err, want)
 		}
 	}
 }

@@ -107,9 +107,8 @@ func TestSamplesThatAPercentileNeeds(t *testing.T) {
 			t.Errorf("p%g with %d overruns: %d, want %d", 100*c.share, c.overruns, got, c.min)
 		}
 	}
-	for statistic, want := range map[assayv1alpha1.Statistic]int{
-		assayv1alpha1.StatisticP50: 11, assayv1alpha1.StatisticP90: 100, assayv1alpha1.StatisticP95: 200, assayv1alpha1.StatisticP99: 1000,
-		assayv1alpha1.StatisticMedian: 0,
+	for statistic, want := range map[Statistic]int{
+		StatisticP50: 11, StatisticP90: 100, StatisticP95: 200, StatisticP99: 1000, StatisticMedian: 0,
 	} {
 		if got := MinSamples(statistic); got != want {
 			t.Errorf("%s needs %d samples, want %d", statistic, got, want)
@@ -123,7 +122,7 @@ func TestABoundIsTheNumberThatItsDecimalIs(t *testing.T) {
 		digits := strconv.Itoa(random.IntN(1e6)) + "." + strconv.Itoa(random.IntN(1e4))
 		for suffix, exponent := range map[string]string{"ms": "e-3", "us": "e-6", "ns": "e-9", "s": "", "m": "e-3", "k": "e3", "G": "e9"} {
 			want, err := strconv.ParseFloat(digits+exponent, 64)
-			if got, err2 := ParseBound(digits+suffix, "s"); err != nil || err2 != nil || got != want {
+			if got, err2 := parseBound(digits+suffix, "s"); err != nil || err2 != nil || got != want {
 				t.Fatalf("%s%s is %v, want %v (%v, %v)", digits, suffix, got, want, err, err2)
 			}
 		}

@@ -46,7 +46,7 @@ func (e *Experiment) ImageNames() string {
 		}
 	}
 	if len(parts) == 0 {
-		return e.Template.Image
+		return e.Plan.Workload.Image
 	}
 	return strings.Join(parts, ", ")
 }
@@ -113,8 +113,8 @@ func covered(files []string, file string) bool {
 
 // Files are what is copied out of an arm's image: what the template names, else the programs of its cells.
 func (e *Experiment) Files(image string) []string {
-	if len(e.Template.Files) > 0 {
-		return e.Template.Files
+	if len(e.Plan.Files) > 0 {
+		return e.Plan.Files
 	}
 	var out []string
 	for _, cell := range e.Cells {

@@ -177,9 +177,9 @@ func TestTheCountIsThatOfWhatIsBuilt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		counter := newCounter(&exp.Spec, &exp.Template)
+		counter := newCounter(&spec, &template)
 		points := 0
-		for values := range pointsOf(&exp.Spec) {
+		for values := range pointsOf(&spec) {
 			points++
 			counter.point(values)
 		}

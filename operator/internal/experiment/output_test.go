@@ -121,7 +121,7 @@ func TestFiguresWithSamplesHavePercentiles(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := hasSamples(tc.output, &assayv1alpha1.Metric{From: &tc.from}); got != tc.want {
+			if got := hasSamples(readOutput(&assayv1alpha1.BenchmarkTemplateSpec{Output: tc.output, Metrics: []assayv1alpha1.Metric{{Name: "time", From: &tc.from}}}), "time"); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})

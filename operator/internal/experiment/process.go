@@ -15,26 +15,42 @@ import (
 // shownAlways are shown of a template that has no metrics of its own.
 var shownAlways = []string{"process.wallTime", "process.cpuTime", "process.peakMemory"}
 
+// metric finds a metric by name: one of the template, or of what the runner reads of every process.
+func (p *Plan) metric(name string) *Metric {
+	for i := range p.Metrics {
+		if p.Metrics[i].Name == name {
+			return &p.Metrics[i]
+		}
+	}
+	return p.processMetric(name)
+}
+
+func (p *Plan) metricNames() string {
+	names := make([]string, 0, len(p.Metrics))
+	for _, metric := range p.Metrics {
+		names = append(names, metric.Name)
+	}
+	return strings.Join(append(names, p.processMetricNames()...), ", ")
+}
+
 // processMetric is a metric that the runner reads; nil if it reads none of that name of the template's processes.
-func processMetric(template *assayv1alpha1.BenchmarkTemplateSpec, name string) *assayv1alpha1.Metric {
+func (p *Plan) processMetric(name string) *Metric {
 	role, quantity := record.FindProcessQuantity(name)
-	if quantity == nil || role != "" && !slices.ContainsFunc(template.Roles, func(r assayv1alpha1.Role) bool { return r.Name == role && !r.Result }) {
+	if quantity == nil || role != "" && !slices.ContainsFunc(p.Workload.Roles, func(r record.Role) bool { return r.Name == role && !r.Result }) {
 		return nil
 	}
-	return &assayv1alpha1.Metric{
-		Name: name, Unit: quantity.Unit, Direction: assayv1alpha1.LowerIsBetter, Statistic: assayv1alpha1.StatisticValue, Description: quantity.Description,
-	}
+	return &Metric{Name: name, Unit: quantity.Unit, Direction: LowerIsBetter, Statistic: StatisticValue}
 }
 
 // processMetricNames are those of the template's processes.
-func processMetricNames(template *assayv1alpha1.BenchmarkTemplateSpec) []string {
+func (p *Plan) processMetricNames() []string {
 	var out []string
 	for _, quantity := range record.ProcessQuantities {
 		if quantity.OfResult {
 			out = append(out, record.ProcessPrefix+quantity.Name)
 		}
 	}
-	for _, role := range template.Roles {
+	for _, role := range p.Workload.Roles {
 		for _, quantity := range record.ProcessQuantities {
 			if quantity.OfRoles && !role.Result {
 				out = append(out, record.ProcessPrefix+role.Name+"."+quantity.Name)
@@ -45,41 +61,40 @@ func processMetricNames(template *assayv1alpha1.BenchmarkTemplateSpec) []string 
 }
 
 // Metrics are those that results show: the template's, and of what the runner reads those that the run names.
-func (e *Experiment) Metrics() []*assayv1alpha1.Metric {
-	out := make([]*assayv1alpha1.Metric, 0, len(e.Template.Metrics))
-	for i := range e.Template.Metrics {
-		out = append(out, &e.Template.Metrics[i])
+func (e *Experiment) Metrics() []*Metric {
+	p := &e.Plan
+	out := make([]*Metric, 0, len(p.Metrics))
+	for i := range p.Metrics {
+		out = append(out, &p.Metrics[i])
 	}
-	named := namedMetrics(&e.Spec)
-	for _, name := range processMetricNames(&e.Template) {
-		if slices.Contains(named, name) || len(e.Template.Metrics) == 0 && slices.Contains(shownAlways, name) {
-			out = append(out, processMetric(&e.Template, name))
+	named := p.namedMetrics()
+	for _, name := range p.processMetricNames() {
+		if slices.Contains(named, name) || len(p.Metrics) == 0 && slices.Contains(shownAlways, name) {
+			out = append(out, p.processMetric(name))
 		}
 	}
 	return out
 }
 
 // namedMetrics are those that something in the run asks for.
-func namedMetrics(spec *assayv1alpha1.BenchmarkRunSpec) []string {
+func (p *Plan) namedMetrics() []string {
 	var out []string
-	for _, gate := range spec.Gates {
+	for _, gate := range p.Gates {
 		out = append(out, gate.Metric)
 	}
-	for _, prediction := range spec.Predictions {
+	for _, prediction := range p.Predictions {
 		out = append(out, prediction.Metric)
 	}
-	if spec.Search != nil {
-		out = append(out, spec.Search.Maximize)
-		for _, constraint := range spec.Search.SubjectTo {
+	if p.Search != nil {
+		out = append(out, p.Search.Maximize)
+		for _, constraint := range p.Search.SubjectTo {
 			out = append(out, constraint.Metric)
 		}
 	}
-	if spec.Report != nil {
-		for _, table := range spec.Report.Tables {
-			out = append(out, table.Total)
-			for _, column := range table.Columns {
-				out = append(out, column.Metric)
-			}
+	for _, table := range p.Tables {
+		out = append(out, table.Total)
+		for _, column := range table.Columns {
+			out = append(out, column.Metric)
 		}
 	}
 	return out

@@ -7,7 +7,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-func names(metrics []*assayv1alpha1.Metric) []string {
+func names(metrics []*Metric) []string {
 	var out []string
 	for _, metric := range metrics {
 		out = append(out, metric.Name)

@@ -34,8 +34,8 @@ func commands(template *assayv1alpha1.BenchmarkTemplateSpec) []commandOf {
 	return out
 }
 
-// Command is the command of the process whose output is the result.
-func Command(template *assayv1alpha1.BenchmarkTemplateSpec) []string {
+// resultCommand is the command of the process whose output is the result.
+func resultCommand(template *assayv1alpha1.BenchmarkTemplateSpec) []string {
 	all := commands(template)
 	return all[len(all)-1].elements
 }

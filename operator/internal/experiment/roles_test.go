@@ -120,8 +120,8 @@ func TestRolesGetTheirArguments(t *testing.T) {
 	if diff := cmp.Diff([]int{2}, cell.Ports); diff != "" {
 		t.Errorf("elements of the client with ports (-want +got):\n%s", diff)
 	}
-	if ready := frozen.Template.Roles[0].Readiness.Timeout.Duration; ready != 30*time.Second {
-		t.Errorf("readiness waits %s by default, want 30s", ready)
+	if ready := frozen.Plan.Workload.Roles[0].Readiness.TimeoutSeconds; ready != 30 {
+		t.Errorf("readiness waits %g s by default, want 30s", ready)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestIfOneArmHasAnImageAllHave(t *testing.T) {
 	if diff := cmp.Diff([]string{"/scan-fast"}, frozen.Files("example/scan:2")); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	frozen.Template.Files = []string{"/"}
+	frozen.Plan.Files = []string{"/"}
 	if diff := cmp.Diff([]string{"/"}, frozen.Files("example/scan:1")); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}

@@ -1,10 +1,6 @@
 package experiment
 
-import (
-	"math"
-
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-)
+import "math"
 
 // How many merged samples a percentile needs before it exists. Two rules, of which the stricter holds:
 //
@@ -20,12 +16,12 @@ const (
 )
 
 // Percentiles are the statistics of merged samples, as shares.
-var Percentiles = map[assayv1alpha1.Statistic]float64{
-	assayv1alpha1.StatisticP50: 0.50, assayv1alpha1.StatisticP90: 0.90, assayv1alpha1.StatisticP95: 0.95, assayv1alpha1.StatisticP99: 0.99,
+var Percentiles = map[Statistic]float64{
+	StatisticP50: 0.50, StatisticP90: 0.90, StatisticP95: 0.95, StatisticP99: 0.99,
 }
 
-var minSamples = func() map[assayv1alpha1.Statistic]int {
-	out := map[assayv1alpha1.Statistic]int{}
+var minSamples = func() map[Statistic]int {
+	out := map[Statistic]int{}
 	for statistic, share := range Percentiles {
 		out[statistic] = EarlyStopping(share, percentileConfidence, percentileOverruns)
 		if share > 0.5 {
@@ -36,7 +32,7 @@ var minSamples = func() map[assayv1alpha1.Statistic]int {
 }()
 
 // MinSamples is how many samples of an arm at a point a statistic needs, over all its trials; 0 when one is enough.
-func MinSamples(statistic assayv1alpha1.Statistic) int { return minSamples[statistic] }
+func MinSamples(statistic Statistic) int { return minSamples[statistic] }
 
 // EarlyStopping is the smallest number of samples of which so many may exceed a value that is, with the confidence, at least the
 // percentile: the smallest n with P(Binomial(n, 1-share) <= overruns) <= 1 - confidence.

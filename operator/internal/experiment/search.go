@@ -1,11 +1,8 @@
 package experiment
 
 import (
-	"cmp"
-	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
@@ -18,46 +15,33 @@ const maxLevels = 512
 // Search is the search over the experiment's points, each of which is a load; without spec.search it has none.
 func (e *Experiment) Search() search.Search {
 	out := search.Search{}
-	if e.Spec.Search == nil {
+	if e.Plan.Search == nil {
 		return out
 	}
 	for _, point := range e.Points {
-		out.Loads = append(out.Loads, point.Parameters[e.Spec.Search.Over.Axis])
+		out.Loads = append(out.Loads, point.Parameters[e.Plan.Search.Axis])
 	}
-	design := e.Spec.Design
-	out.Rules = search.Rules{Probe: int(design.Blocks.Min), Max: int(design.Blocks.Max), Confirm: int(design.Blocks.Min)}
+	design := e.Plan.Design
+	out.Rules = search.Rules{Probe: design.Blocks.Min, Max: design.Blocks.Max, Confirm: design.Blocks.Min}
 	if design.Confirm != nil {
-		out.Rules.Confirm = int(design.Confirm.Blocks)
+		out.Rules.Confirm = design.Confirm.Blocks
 	}
 	return out
 }
 
 // Axes are the names of the parameters that tell the points apart.
 func (e *Experiment) Axes() []string {
-	if e.Spec.Search != nil {
-		return []string{e.Spec.Search.Over.Axis}
+	if e.Plan.Search != nil {
+		return []string{e.Plan.Search.Axis}
 	}
-	if e.Spec.Sweep == nil {
+	if e.Plan.Sweep == nil {
 		return nil
 	}
 	var out []string
-	for _, axis := range e.Spec.Sweep.Axes {
+	for _, axis := range e.Plan.Sweep.Axes {
 		out = append(out, axis.Name)
 	}
 	return out
-}
-
-// Constraint is what a constraint is called: latency p99 AtMost 2ms.
-func Constraint(c assayv1alpha1.Constraint, metric *assayv1alpha1.Metric) string {
-	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s", c.Metric, ConstraintStatistic(c, metric), c.Op, c.Bound)), " ")
-}
-
-// ConstraintStatistic is the constraint's statistic, or the metric's own.
-func ConstraintStatistic(c assayv1alpha1.Constraint, metric *assayv1alpha1.Metric) assayv1alpha1.Statistic {
-	if metric == nil {
-		return c.Statistic
-	}
-	return cmp.Or(c.Statistic, metric.Statistic)
 }
 
 // expandLoads returns one point per load of the grid low, low*(1+resolution), … and, last, high.
@@ -65,7 +49,7 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	over := spec.Search.Over
 	field := "spec.search.over"
 	low, high := over.Low.AsApproximateFloat64(), over.High.AsApproximateFloat64()
-	step, err := ParsePercent(over.Resolution)
+	step, err := parsePercent(over.Resolution)
 	before := len(problems.Problems)
 	switch {
 	case err != nil || step <= 0:
@@ -144,14 +128,4 @@ func formatLoad(load float64, kind assayv1alpha1.ParameterType) string {
 		rounded = load
 	}
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
-}
-
-// ParsePercent reads a share such as "5%".
-func ParsePercent(text string) (float64, error) {
-	digits, ok := strings.CutSuffix(text, "%")
-	number, err := strconv.ParseFloat(digits, 64)
-	if err != nil || !ok {
-		return 0, fmt.Errorf("value %q is no share: write it as 5%%", text)
-	}
-	return number / 100, nil
 }

@@ -67,8 +67,8 @@ var (
 // durations are the suffixes of a bound on a metric in seconds.
 var durations = map[string]int{"ns": -9, "us": -6, "ms": -3, "s": 0}
 
-// ParseBound turns a gate's bound into a number of the metric's unit. A ratio has unit "".
-func ParseBound(bound, unit string) (float64, error) {
+// parseBound turns a gate's bound into a number of the metric's unit. A ratio has unit "".
+func parseBound(bound, unit string) (float64, error) {
 	digits := strings.TrimRight(bound, "numkMGTKis")
 	suffix := bound[len(digits):]
 	number, err := strconv.ParseFloat(digits, 64)
@@ -96,8 +96,8 @@ func ParseBound(bound, unit string) (float64, error) {
 	return strconv.ParseFloat(fmt.Sprintf("%se%d", digits, exponent), 64)
 }
 
-// Scale is how much of a metric's unit one of a scaled unit is; "" is the unit itself.
-func Scale(suffix string) (float64, bool) {
+// scaleOf is how much of a metric's unit one of a scaled unit is; "" is the unit itself.
+func scaleOf(suffix string) (float64, bool) {
 	if exponent, ok := decimals[suffix]; ok {
 		return math.Pow10(exponent), true
 	}

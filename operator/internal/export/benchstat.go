@@ -10,7 +10,6 @@ import (
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchunit"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
@@ -66,11 +65,11 @@ func oneNumber(exp *experiment.Experiment, name string, reported record.Metric) 
 	if err != nil || len(statistics) == 0 {
 		return 0, 0, false
 	}
-	own := assayv1alpha1.StatisticMedian
+	own := experiment.StatisticMedian
 	if metric := exp.Metric(name); metric != nil {
 		own = metric.Statistic
 	}
-	for _, wanted := range []assayv1alpha1.Statistic{own, assayv1alpha1.StatisticMedian, assayv1alpha1.StatisticValue} {
+	for _, wanted := range []experiment.Statistic{own, experiment.StatisticMedian, experiment.StatisticValue} {
 		for _, statistic := range statistics {
 			if statistic.Statistic == wanted {
 				return statistic.Value, samples, true
@@ -123,10 +122,7 @@ var architectures = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
 // benchmarkName ends in the number of CPUs, as go test's names do: without it the 512 of an arm called avx-512 would be
 // taken for one.
 func benchmarkName(exp *experiment.Experiment, attempt *record.Attempt) benchfmt.Name {
-	name := exp.Run.Name
-	if exp.Spec.TemplateRef != nil {
-		name = exp.Spec.TemplateRef.Name
-	}
+	name := cmp.Or(exp.Plan.Template, exp.Run.Name)
 	var out strings.Builder
 	for part := range strings.SplitSeq(name, "-") {
 		if part != "" {
@@ -140,7 +136,7 @@ func benchmarkName(exp *experiment.Experiment, attempt *record.Attempt) benchfmt
 			}
 		}
 	}
-	fmt.Fprintf(&out, "/arm=%s-%d", escape(attempt.Arm, "/"), max(1, exp.Spec.Placement.CPUs))
+	fmt.Fprintf(&out, "/arm=%s-%d", escape(attempt.Arm, "/"), max(1, exp.Plan.Placement.CPUs))
 	return benchfmt.Name(out.String())
 }
 

@@ -18,6 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 type story struct {
@@ -29,7 +30,7 @@ type story struct {
 // simulated is a run of two blocks on the simulated machine; tamper changes what it left.
 func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec), tamper func([]record.Attempt)) story {
 	t.Helper()
-	exp, err := simulate.Scan(edit)
+	exp, err := specimen.Scan(edit)
 	if err != nil {
 		t.Fatal(err)
 	}

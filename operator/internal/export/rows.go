@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
@@ -168,7 +167,7 @@ func direction(exp *experiment.Experiment, name string) string {
 	switch {
 	case metric == nil:
 		return ""
-	case metric.Direction == assayv1alpha1.HigherIsBetter:
+	case metric.Direction == experiment.HigherIsBetter:
 		return "higher"
 	default:
 		return "lower"

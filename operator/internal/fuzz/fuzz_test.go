@@ -24,6 +24,7 @@ import (
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/html"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 // mostPlanned keeps a plan small enough to make thousands of times.
@@ -37,7 +38,7 @@ type specs struct {
 
 func scan(t testing.TB) *experiment.Experiment {
 	t.Helper()
-	exp, err := simulate.Scan(nil)
+	exp, err := specimen.Scan(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,11 @@ func marshal(t testing.TB, value any) []byte {
 // Whatever an author writes is refused by field, or gives an experiment that can be written, read and planned.
 func FuzzSpec(f *testing.F) {
 	exp := scan(f)
-	f.Add(marshal(f, specs{exp.Template, exp.Spec}))
+	spec, template, err := specimen.Written(exp)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(marshal(f, specs{template, spec}))
 	f.Add([]byte(`{"template": {"image": "a", "metrics": []}, "spec": {"arms": [{"name": "a", "baseline": true}]}}`))
 	f.Add([]byte(`{"template": {"parameters": [{"name": "a", "type": "Integer", "minimum": "1e400"}]}, "spec": {"sweep": {"axes": [{"name": "a", "values": ["1"]}]}}}`))
 	f.Add([]byte(`{"spec": {"search": {"axis": "a", "from": "1", "to": "1e9", "step": "1"}, "arms": [{}, {}]}}`))
@@ -81,7 +86,7 @@ func FuzzSpec(f *testing.F) {
 		if digest, err := exp.ComputeDigest(); err != nil || digest != exp.Digest {
 			t.Errorf("digest %s, and again %s (%v)", exp.Digest, digest, err)
 		}
-		if experiment.TrialsPerBlock(&exp.Spec, exp.CellsPerBlock()) > mostPlanned {
+		if exp.Plan.Design.TrialsPerBlock(exp.CellsPerBlock()) > mostPlanned {
 			return
 		}
 		wave, err := plan.BuildWave(exp, 0, 0, 1, []plan.Lane{{Node: "node", Token: 1}})

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"sync"
 
-	kjson "sigs.k8s.io/json"
-
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -34,80 +32,11 @@ func ReadExperiment(ctx context.Context, store Store) (*experiment.Experiment, e
 	if err != nil {
 		return nil, err
 	}
-	var frozen experiment.Experiment
-	strict, err := kjson.UnmarshalStrict(raw, &frozen)
-	if err == nil {
-		err = errors.Join(strict...)
-	}
+	frozen, err := experiment.Parse(raw)
 	if err != nil {
 		return nil, fmt.Errorf("%s in %s: %w", ExperimentKey, store.URL(), err)
 	}
-	if err := checkExperiment(&frozen); err != nil {
-		return nil, fmt.Errorf("%s in %s: %w", ExperimentKey, store.URL(), err)
-	}
-	return &frozen, nil
-}
-
-func checkExperiment(frozen *experiment.Experiment) error {
-	if frozen.Schema != experiment.Schema {
-		return fmt.Errorf("schema is %q and this program reads %q", frozen.Schema, experiment.Schema)
-	}
-	if frozen.Run.Name == "" || frozen.Run.UID == "" {
-		return errors.New("run.name and run.uid are required")
-	}
-	if len(frozen.Points) == 0 || len(frozen.Arms) == 0 || len(frozen.Cells) == 0 {
-		return errors.New("points, arms and cells must not be empty")
-	}
-	if err := checkNumbers(frozen); err != nil {
-		return err
-	}
-	if err := checkFilledIn(frozen); err != nil {
-		return err
-	}
-	digest, err := frozen.ComputeDigest()
-	if err != nil {
-		return err
-	}
-	if frozen.Digest != digest {
-		return fmt.Errorf("digest is %q and the content has %s: the experiment was changed after it was frozen, or was written by hand and still needs this digest", frozen.Digest, digest)
-	}
-	return nil
-}
-
-// checkFilledIn finds what freezing an experiment would have filled in. An experiment written by hand says it itself: a
-// gate that silently decided nothing would be worse than an error.
-func checkFilledIn(frozen *experiment.Experiment) error {
-	wanted := len(frozen.Spec.Arms)
-	if frozen.Spec.Design.NullArm {
-		wanted++
-	}
-	if len(frozen.Arms) != wanted {
-		return fmt.Errorf("arms has %d arms and spec.arms has %d: they must be the same, and with design.nullArm one arm more", len(frozen.Arms), len(frozen.Spec.Arms))
-	}
-	if last := frozen.Arms[wanted-1]; last.Null != frozen.Spec.Design.NullArm {
-		return fmt.Errorf("arms[%d] is %+v and spec.design.nullArm is %v: with it the last arm has null true, and no other one ever has", wanted-1, last, frozen.Spec.Design.NullArm)
-	}
-	for i, arm := range frozen.Spec.Arms {
-		if frozen.Arms[i].Name != arm.Name || frozen.Arms[i].Baseline != (arm.Baseline && len(frozen.Spec.Arms) > 1) {
-			return fmt.Errorf("arms[%d] is %+v and spec.arms[%d] is named %q with baseline %v: they must be the same", i, frozen.Arms[i], i, arm.Name, arm.Baseline)
-		}
-	}
-	if frozen.Spec.Search != nil {
-		for i, point := range frozen.Points {
-			if axis := frozen.Spec.Search.Over.Axis; point.Parameters[axis] == "" {
-				return fmt.Errorf("points[%d] has no value of %s, the axis of spec.search: every point of a search is a load, from the lowest", i, axis)
-			}
-		}
-	}
-	for i, metric := range frozen.Template.Metrics {
-		if metric.Statistic == "" {
-			return fmt.Errorf("template.metrics[%d].statistic is missing: write median, or value for one number per trial", i)
-		}
-	}
-	if err := checkWords(frozen); err != nil {
-		return err
-	}
-	return checkReferences(frozen)
+	return frozen, nil
 }
 
 // ReadWaves reads the plans of the waves up to and including through; a negative through means all of them.

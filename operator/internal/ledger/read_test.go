@@ -16,6 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 // written is a simulated ledger of two waves in a store.
@@ -27,7 +28,7 @@ type written struct {
 
 func fill(t *testing.T, store Store) written {
 	t.Helper()
-	exp, err := simulate.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep = nil
 		spec.Parameters = assayv1alpha1.ParameterValues{"batchSize": "1"}
 		spec.Gates, spec.Predictions = spec.Gates[:1], nil

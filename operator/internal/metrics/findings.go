@@ -160,7 +160,7 @@ func (b *builder) gates(gates []analysis.GateResult) {
 	// Blocking ones first, as they decide.
 	gates = slices.Clone(gates)
 	slices.SortStableFunc(gates, func(x, y analysis.GateResult) int {
-		return cmp.Compare(truth(x.Severity != assayv1alpha1.Blocking), truth(y.Severity != assayv1alpha1.Blocking))
+		return cmp.Compare(truth(x.Severity != experiment.Blocking), truth(y.Severity != experiment.Blocking))
 	})
 	for _, gate := range gates {
 		unit := ""
@@ -169,7 +169,7 @@ func (b *builder) gates(gates []analysis.GateResult) {
 			unit = gate.Estimate.Unit
 		}
 		// A gate that could not be judged has no figure, only the bound that it would have been held against.
-		if gate.Estimate != nil && gate.Outcome != assayv1alpha1.VerdictInvalid {
+		if gate.Estimate != nil && gate.Outcome != experiment.VerdictInvalid {
 			parts = []part{
 				{"assay_gate_estimate", &gate.Estimate.Value}, {"assay_gate_low", gate.Estimate.Low}, {"assay_gate_high", gate.Estimate.High},
 				{"assay_gate_bound", gate.Bound},
@@ -207,13 +207,13 @@ func (b *builder) arms(arms []analysis.ArmResult) {
 // axes says where the points lie, for the axes that are numbers.
 func (b *builder) axes(exp *experiment.Experiment) {
 	var names []string
-	if exp.Spec.Sweep != nil {
-		for _, axis := range exp.Spec.Sweep.Axes {
+	if exp.Plan.Sweep != nil {
+		for _, axis := range exp.Plan.Sweep.Axes {
 			names = append(names, axis.Name)
 		}
 	}
-	if exp.Spec.Search != nil {
-		names = append(names, exp.Spec.Search.Over.Axis)
+	if exp.Plan.Search != nil {
+		names = append(names, exp.Plan.Search.Axis)
 	}
 	for _, point := range exp.Points {
 		for _, name := range names {

@@ -16,20 +16,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/metrics/catalog"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -58,13 +58,13 @@ func busy(t *testing.T) *world {
 // searched is a cluster with a run that searches.
 func searched(t *testing.T) *world {
 	t.Helper()
-	exp, err := simulate.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) {
+	exp, err := specimen.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) {
 		spec.Gates = nil
 		spec.Predictions = []assayv1alpha1.Prediction{{Metric: "time", Ratio: "0.9"}}
 	})
 	must(t, err)
 	m := measure(t, "sought", exp, 4)
-	m.exp.Spec.Search = &assayv1alpha1.Search{Over: assayv1alpha1.SearchAxis{Axis: "rate", Low: resource.MustParse("1k")}}
+	m.exp.Plan.Search = &experiment.Search{Axis: "rate"}
 	m.exp.Points = []record.Point{{Key: "rate=1k", Parameters: map[string]string{"rate": "1k"}}}
 	m.found.Search = []analysis.SearchResult{{
 		Arm: "old", Axis: "rate", Metric: "time", Statistic: "value", FeasibleMax: "12k", InfeasibleMin: "12600", FirstBreach: "none",
@@ -313,8 +313,8 @@ func TestAGateThatCouldNotBeJudgedHasNoFigure(t *testing.T) {
 	w, m := busy(t), newRun(t, "scan")
 	m.found.Wave = 1
 	m.found.Gates = []analysis.GateResult{{
-		Gate: "slo", Candidate: "fused-m4r", Metric: "latency", Statistic: "p99", Op: assayv1alpha1.AtMost, Bound: ptr.To(0.02),
-		Severity: assayv1alpha1.Blocking, Outcome: assayv1alpha1.VerdictInvalid, Estimate: &analysis.Estimate{Unit: "s", Blocks: 4},
+		Gate: "slo", Candidate: "fused-m4r", Metric: "latency", Statistic: "p99", Op: experiment.AtMost, Bound: ptr.To(0.02),
+		Severity: experiment.Blocking, Outcome: experiment.VerdictInvalid, Estimate: &analysis.Estimate{Unit: "s", Blocks: 4},
 	}}
 	w.metrics.Saw(m.world())
 	if got := w.with("assay_gate_estimate{"); len(got) != 0 {
@@ -455,7 +455,7 @@ func BenchmarkScrape(b *testing.B) {
 		e := analysis.Estimate{Value: float64(i), Unit: "s", Low: ptr.To(1.0), High: ptr.To(2.0), Blocks: 3}
 		found.Arms = append(found.Arms, analysis.ArmResult{Point: fmt.Sprintf("batchSize=%d", i), Arm: "fused-m4r", Metric: "latency", Statistic: "p95", Estimate: e})
 	}
-	exp, err := simulate.Scan(nil)
+	exp, err := specimen.Scan(nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -91,9 +92,4 @@ func (m *Metrics) ended(namespace string, found *analysis.Analysis) {
 	}
 }
 
-func verdict(value assayv1alpha1.Verdict) string {
-	if value == "" {
-		return none
-	}
-	return string(value)
-}
+func verdict[T ~string](value T) string { return cmp.Or(string(value), none) }

@@ -32,6 +32,7 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -164,7 +165,7 @@ type measured struct {
 // newRun is one that ended: two points, two arms, four blocks on two nodes, on one of which a neighbour worked for a while.
 func newRun(t *testing.T, name string) *measured {
 	t.Helper()
-	exp, err := simulate.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep.Axes = []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"1", "8"}}}
 		spec.Arms = spec.Arms[:1:1]
 		spec.Arms = append(spec.Arms, assayv1alpha1.Arm{Name: "fused-m4r", Parameters: assayv1alpha1.ParameterValues{"strategy": "fused-m4r"}})
@@ -188,12 +189,14 @@ func measure(t *testing.T, name string, exp *experiment.Experiment, blocks int) 
 		}
 	}
 	found := analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+	spec, _, err := specimen.Written(exp)
+	must(t, err)
 	run := &assayv1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID(exp.Run.UID), CreationTimestamp: metav1.NewTime(began)},
-		Spec:       exp.Spec,
+		Spec:       spec,
 	}
 	run.Status = assayv1alpha1.BenchmarkRunStatus{
-		Phase: assayv1alpha1.PhaseSucceeded, Verdict: found.Verdict, Best: found.Best, Wave: ptr.To[int32](0),
+		Phase: assayv1alpha1.PhaseSucceeded, Verdict: assayv1alpha1.Verdict(found.Verdict), Best: found.Best, Wave: ptr.To[int32](0),
 		Trials:         assayv1alpha1.TrialCounts{Planned: int32(found.Trials.Planned), Done: int32(found.Trials.Used), Invalid: int32(found.Trials.Invalid)},
 		StartTime:      ptr.To(metav1.NewTime(began.Add(time.Minute))),
 		CompletionTime: ptr.To(metav1.NewTime(began.Add(time.Hour))),

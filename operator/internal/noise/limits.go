@@ -2,11 +2,8 @@ package noise
 
 import (
 	"fmt"
-	"iter"
 	"strconv"
 	"strings"
-
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
 // Kind is one of the limits, called as in spec.environment.noise.
@@ -40,54 +37,38 @@ var defaults = Limits{
 	PressureMemory: defaultPressureMemory, PressureIO: defaultPressureIO,
 }
 
-// LimitsOf are the limits of a run. With exclusive CPUs a quota must not stop a trial at all, unless the run says otherwise.
-// What cannot be parsed takes the default: a run with such a limit is refused before it starts.
-func LimitsOf(spec *assayv1alpha1.BenchmarkRunSpec) Limits {
-	out := Limits{}
-	for kind, text := range fields(given(spec)) {
-		limit := defaults[kind]
-		if kind == Throttled && text == "" && AsksExclusiveCPUs(spec) {
+// Policy is what happens to trials that ran beyond a limit that leaves them out.
+type Policy string
+
+// Policies.
+const (
+	// Retry leaves them out and runs further blocks in their place.
+	Retry Policy = "Retry"
+	// Invalid leaves them out.
+	Invalid Policy = "Invalid"
+	// Warn uses them and says so.
+	Warn Policy = "Warn"
+)
+
+// Read are the limits of a run that names these; a kind without a text takes its default. With exclusive CPUs a quota must not stop
+// a trial at all, unless the run says otherwise. What means nothing is an error of its kind, with what to write instead.
+func Read(named map[Kind]string, exclusive bool) (Limits, map[Kind]error) {
+	out, wrong := Limits{}, map[Kind]error{}
+	for _, kind := range Kinds {
+		limit, off, err := defaults[kind], false, error(nil)
+		if text := named[kind]; text != "" {
+			limit, off, err = ParseLimit(kind, text)
+		} else if kind == Throttled && exclusive {
 			limit = 0
 		}
-		if text != "" {
-			parsed, off, err := ParseLimit(kind, text)
-			if off {
-				continue
-			}
-			if err == nil {
-				limit = parsed
-			}
+		if err != nil {
+			wrong[kind] = err
 		}
-		out[kind] = limit
-	}
-	return out
-}
-
-// PolicyOf is what happens to trials beyond a limit.
-func PolicyOf(spec *assayv1alpha1.BenchmarkRunSpec) assayv1alpha1.ViolationPolicy {
-	if spec.Environment == nil || spec.Environment.OnViolation == "" {
-		return assayv1alpha1.ViolationRetry
-	}
-	return spec.Environment.OnViolation
-}
-
-// AsksExclusiveCPUs is whether the run wants CPUs that nobody else uses.
-func AsksExclusiveCPUs(spec *assayv1alpha1.BenchmarkRunSpec) bool {
-	return spec.Placement.Exclusive == assayv1alpha1.ExclusiveCPUs || spec.Placement.Exclusive == assayv1alpha1.ExclusiveNode
-}
-
-// Invalid are the limits of a spec that mean nothing, by kind, with what is wrong and what to write instead.
-func Invalid(limits assayv1alpha1.NoiseLimits) map[Kind]error {
-	out := map[Kind]error{}
-	for kind, text := range fields(limits) {
-		if text == "" {
-			continue
-		}
-		if _, _, err := ParseLimit(kind, text); err != nil {
-			out[kind] = err
+		if !off {
+			out[kind] = limit
 		}
 	}
-	return out
+	return out, wrong
 }
 
 // ParseLimit reads a share such as "2%", or "off".
@@ -110,27 +91,6 @@ func ParseLimit(kind Kind, text string) (limit float64, off bool, err error) {
 		return 0, false, fmt.Errorf("value %q can never be exceeded, since it is a share of the time: write off for no limit", text)
 	}
 	return limit, false, nil
-}
-
-func given(spec *assayv1alpha1.BenchmarkRunSpec) assayv1alpha1.NoiseLimits {
-	if spec.Environment == nil {
-		return assayv1alpha1.NoiseLimits{}
-	}
-	return spec.Environment.Noise
-}
-
-func fields(limits assayv1alpha1.NoiseLimits) iter.Seq2[Kind, string] {
-	text := map[Kind]string{
-		Steal: limits.Steal, OtherWork: limits.OtherWork, Throttled: limits.Throttled, Canary: limits.Canary, Spin: limits.Spin,
-		PressureMemory: limits.PressureMemory, PressureIO: limits.PressureIO,
-	}
-	return func(yield func(Kind, string) bool) {
-		for _, kind := range Kinds {
-			if !yield(kind, text[kind]) {
-				return
-			}
-		}
-	}
 }
 
 // Default is the limit of a run that names none.

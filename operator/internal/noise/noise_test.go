@@ -2,13 +2,13 @@ package noise
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -147,7 +147,7 @@ func TestATrialIsJudgedByWhatWasReadAroundIt(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			subject := attempt(tc.edit)
-			limits := LimitsOf(&assayv1alpha1.BenchmarkRunSpec{})
+			limits := maps.Clone(defaults)
 			delete(limits, tc.without)
 			violations, unread := NewReference(quietRun(subject)).Judge(limits, subject)
 			if len(violations) != len(tc.says) {
@@ -218,34 +218,28 @@ func TestANodeIsTheSameInAllItsPods(t *testing.T) {
 
 func TestLimitsOfARun(t *testing.T) {
 	cases := map[string]struct {
-		spec assayv1alpha1.BenchmarkRunSpec
-		kind Kind
-		want string
+		named     map[Kind]string
+		exclusive bool
+		kind      Kind
+		want      string
 	}{
-		"none given":          {assayv1alpha1.BenchmarkRunSpec{}, Canary, "0.35"},
-		"given":               {assayv1alpha1.BenchmarkRunSpec{Environment: &assayv1alpha1.Environment{Noise: assayv1alpha1.NoiseLimits{Canary: "7.5%"}}}, Canary, "0.075"},
-		"another one given":   {assayv1alpha1.BenchmarkRunSpec{Environment: &assayv1alpha1.Environment{Noise: assayv1alpha1.NoiseLimits{Spin: "7.5%"}}}, Canary, "0.35"},
-		"off":                 {assayv1alpha1.BenchmarkRunSpec{Environment: &assayv1alpha1.Environment{Noise: assayv1alpha1.NoiseLimits{Canary: "off"}}}, Canary, "none"},
-		"throttling, shared":  {assayv1alpha1.BenchmarkRunSpec{Placement: assayv1alpha1.Placement{Exclusive: assayv1alpha1.ExclusiveNone}}, Throttled, "0.01"},
-		"throttling, own CPU": {assayv1alpha1.BenchmarkRunSpec{Placement: assayv1alpha1.Placement{Exclusive: assayv1alpha1.ExclusiveCPUs}}, Throttled, "0"},
-		"throttling, own node": {
-			assayv1alpha1.BenchmarkRunSpec{Placement: assayv1alpha1.Placement{Exclusive: assayv1alpha1.ExclusiveNode}}, Throttled, "0",
-		},
-		"throttling, own CPU, and told to let some pass": {
-			assayv1alpha1.BenchmarkRunSpec{
-				Placement:   assayv1alpha1.Placement{Exclusive: assayv1alpha1.ExclusiveCPUs},
-				Environment: &assayv1alpha1.Environment{Noise: assayv1alpha1.NoiseLimits{Throttled: "5%"}},
-			}, Throttled, "0.05",
-		},
+		"none given":          {nil, false, Canary, "0.35"},
+		"given":               {map[Kind]string{Canary: "7.5%"}, false, Canary, "0.075"},
+		"another one given":   {map[Kind]string{Spin: "7.5%"}, false, Canary, "0.35"},
+		"off":                 {map[Kind]string{Canary: "off"}, false, Canary, "none"},
+		"throttling, shared":  {nil, false, Throttled, "0.01"},
+		"throttling, own CPU": {nil, true, Throttled, "0"},
+		"throttling, own CPU, and told to let some pass": {map[Kind]string{Throttled: "5%"}, true, Throttled, "0.05"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			limits, wrong := Read(tc.named, tc.exclusive)
 			got := "none"
-			if limit, ok := LimitsOf(&tc.spec)[tc.kind]; ok {
+			if limit, ok := limits[tc.kind]; ok {
 				got = fmt.Sprint(limit)
 			}
-			if got != tc.want {
-				t.Errorf("got %s, want %s", got, tc.want)
+			if got != tc.want || len(wrong) > 0 {
+				t.Errorf("got %s, want %s (%v)", got, tc.want, wrong)
 			}
 		})
 	}
@@ -253,19 +247,19 @@ func TestLimitsOfARun(t *testing.T) {
 
 func TestALimitThatMeansNothingSaysWhatToWrite(t *testing.T) {
 	cases := map[string]struct {
-		limits assayv1alpha1.NoiseLimits
+		limits map[Kind]string
 		says   map[Kind]string
 	}{
-		"good ones":                       {assayv1alpha1.NoiseLimits{Steal: "0%", Canary: "10%", Spin: "off", PressureIO: "100%"}, map[Kind]string{}},
-		"a share above the whole":         {assayv1alpha1.NoiseLimits{OtherWork: "150%"}, map[Kind]string{OtherWork: "can never be exceeded"}},
-		"a slowdown of nothing":           {assayv1alpha1.NoiseLimits{Canary: "0%"}, map[Kind]string{Canary: "leaves no room"}},
-		"a slowdown beyond all bounds":    {assayv1alpha1.NoiseLimits{Spin: "2000%"}, map[Kind]string{Spin: "write off"}},
-		"a number without a unit":         {assayv1alpha1.NoiseLimits{Steal: "2"}, map[Kind]string{Steal: "neither a share"}},
-		"several are reported one by one": {assayv1alpha1.NoiseLimits{Steal: "-1%", Throttled: "x%"}, map[Kind]string{Steal: "neither", Throttled: "neither"}},
+		"good ones":                       {map[Kind]string{Steal: "0%", Canary: "10%", Spin: "off", PressureIO: "100%"}, map[Kind]string{}},
+		"a share above the whole":         {map[Kind]string{OtherWork: "150%"}, map[Kind]string{OtherWork: "can never be exceeded"}},
+		"a slowdown of nothing":           {map[Kind]string{Canary: "0%"}, map[Kind]string{Canary: "leaves no room"}},
+		"a slowdown beyond all bounds":    {map[Kind]string{Spin: "2000%"}, map[Kind]string{Spin: "write off"}},
+		"a number without a unit":         {map[Kind]string{Steal: "2"}, map[Kind]string{Steal: "neither a share"}},
+		"several are reported one by one": {map[Kind]string{Steal: "-1%", Throttled: "x%"}, map[Kind]string{Steal: "neither", Throttled: "neither"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := Invalid(tc.limits)
+			_, got := Read(tc.limits, false)
 			if len(got) != len(tc.says) {
 				t.Fatalf("got %v, want %v", got, tc.says)
 			}

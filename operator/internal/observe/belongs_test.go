@@ -6,7 +6,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 func TestAnExperimentThatSomebodyElsePutIntoTheLedgerIsNotFollowed(t *testing.T) {
@@ -17,16 +17,21 @@ func TestAnExperimentThatSomebodyElsePutIntoTheLedgerIsNotFollowed(t *testing.T)
 		"its own":                         {func(*experiment.Experiment) {}, ""},
 		"that of another namespace":       {func(e *experiment.Experiment) { e.Run.Namespace = "kube-system" }, "it is of run kube-system/pir-batch-scan"},
 		"that of a run of the same name":  {func(e *experiment.Experiment) { e.Run.UID = "another" }, "with uid another"},
-		"with nodes that were not asked":  {func(e *experiment.Experiment) { e.Spec.Placement.MaxNodes = 100 }, "spec.placement is not the run's"},
-		"with a node for itself, unasked": {func(e *experiment.Experiment) { e.Spec.Placement.Exclusive = "Node" }, "spec.placement is not the run's"},
+		"with nodes that were not asked":  {func(e *experiment.Experiment) { e.Plan.Placement.MaxNodes = 100 }, "spec.placement is not the run's"},
+		"with CPUs asked for":             {func(e *experiment.Experiment) { e.Plan.Requires.Isolation = "ExclusiveCPUs" }, "spec.placement is not the run's"},
+		"with a node for itself, unasked": {func(e *experiment.Experiment) { e.Plan.Placement.Exclusive = "Node" }, "spec.placement is not the run's"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			exp, err := simulate.Scan(nil)
+			exp, err := specimen.Scan(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			run := &assayv1alpha1.BenchmarkRun{Spec: *exp.Spec.DeepCopy()}
+			spec, _, err := specimen.Written(exp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run := &assayv1alpha1.BenchmarkRun{Spec: spec}
 			run.Namespace, run.Name, run.UID = exp.Run.Namespace, exp.Run.Name, "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11"
 			tc.edit(exp)
 			err = belongs(run, exp)

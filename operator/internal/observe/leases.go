@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/workflow"
@@ -89,7 +90,7 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 		return err
 	}
 	me := plan.HolderOf(world.Run)
-	if plan.Leased(world.Run.Spec.Placement) {
+	if plan.Leased(experiment.PlacementOf(world.Run.Spec.Placement)) {
 		for _, node := range o.own(world, found) {
 			if version, ok := o.memory.lease(node); ok && version == versions[node] {
 				continue
@@ -178,7 +179,7 @@ func (o *Observer) waiting(ctx context.Context, world *World) error {
 		}
 		if run := &runs.Items[i]; WaitsForLease(run) {
 			world.Waiting = append(world.Waiting, plan.WaitingRun{
-				Run: plan.HolderOf(run), Created: run.CreationTimestamp.Time, Placement: run.Spec.Placement,
+				Run: plan.HolderOf(run), Created: run.CreationTimestamp.Time, Placement: experiment.PlacementOf(run.Spec.Placement),
 			})
 		}
 	}

@@ -107,7 +107,8 @@ func belongs(run *assayv1alpha1.BenchmarkRun, frozen *experiment.Experiment) err
 	if want := (record.Run{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)}); frozen.Run != want {
 		return fmt.Errorf("it is of run %s/%s with uid %s: remove it and create a new run", frozen.Run.Namespace, frozen.Run.Name, frozen.Run.UID)
 	}
-	if !equality.Semantic.DeepEqual(frozen.Spec.Placement, run.Spec.Placement) {
+	same := equality.Semantic.DeepEqual(frozen.Plan.Placement, experiment.PlacementOf(run.Spec.Placement))
+	if !same || (frozen.Plan.Requires.Isolation != "") != run.Spec.Placement.RequireStaticCPUManager {
 		return errors.New("its spec.placement is not the run's: somebody else wrote it; remove it and create a new run")
 	}
 	return nil

@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 func TestWhyNamesWhatDecided(t *testing.T) {
-	slow := analysis.Candidate{Name: "slow", Verdict: assayv1alpha1.VerdictNoGo, Reason: "gain: missed"}
-	fast := analysis.Candidate{Name: "fast", Verdict: assayv1alpha1.VerdictGo, Reason: "all gates hold"}
+	slow := analysis.Candidate{Name: "slow", Verdict: experiment.VerdictNoGo, Reason: "gain: missed"}
+	fast := analysis.Candidate{Name: "fast", Verdict: experiment.VerdictGo, Reason: "all gates hold"}
 	cases := map[string]struct {
 		found analysis.Analysis
 		want  string

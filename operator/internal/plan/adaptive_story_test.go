@@ -17,7 +17,7 @@ import (
 
 // analysisFinds is the analysis of a wave all of whose blocks ran: how many are valid in all and how wide the widest
 // interval is.
-func (w *world) analysisFinds(verdict assayv1alpha1.Verdict, valid int, halfWidth float64) {
+func (w *world) analysisFinds(verdict experiment.Verdict, valid int, halfWidth float64) {
 	what := fmt.Sprintf("%s from %d valid blocks, ±%.1f %%", verdict, valid, 100*halfWidth)
 	w.found(what, Findings{}, func(f *Findings) {
 		w.Ledger.Verdict = verdict
@@ -54,9 +54,9 @@ func confirming(spec *assayv1alpha1.BenchmarkRunSpec) {
 }
 
 // screened is the analysis of a screening that has something to confirm.
-func (w *world) screened(verdict assayv1alpha1.Verdict) {
+func (w *world) screened(verdict experiment.Verdict) {
 	w.found("screened "+string(verdict), Findings{Screened: verdict, Valid: 4}, func(*Findings) {
-		w.Ledger.Verdict, w.Ledger.Why = assayv1alpha1.VerdictInconclusive, "fused: screened "+string(verdict)+", not confirmed"
+		w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened "+string(verdict)+", not confirmed"
 	})
 }
 
@@ -68,20 +68,20 @@ func TestAdaptiveStories(t *testing.T) {
 		"blocks lost to noise are replaced": {nil, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.found("one of 4 blocks is noisy", Findings{Valid: 3, Lost: 1}, func(*Findings) { w.Ledger.Verdict = assayv1alpha1.VerdictInconclusive })
+			w.found("one of 4 blocks is noisy", Findings{Valid: 3, Lost: 1}, func(*Findings) { w.Ledger.Verdict = experiment.VerdictInconclusive })
 			w.runs(1)
-			w.found("4 blocks are valid", Findings{Valid: 4, Lost: 1}, func(*Findings) { w.Ledger.Verdict = assayv1alpha1.VerdictGo })
+			w.found("4 blocks are valid", Findings{Valid: 4, Lost: 1}, func(*Findings) { w.Ledger.Verdict = experiment.VerdictGo })
 		}},
 		"blocks that the program fails are not replaced": {nil, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.found("the candidate crashed in 2 blocks", Findings{Valid: 2}, func(*Findings) { w.Ledger.Verdict = assayv1alpha1.VerdictInvalid })
+			w.found("the candidate crashed in 2 blocks", Findings{Valid: 2}, func(*Findings) { w.Ledger.Verdict = experiment.VerdictInvalid })
 		}},
 		"a machine that is never quiet": {nil, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
 			for wave := 1; wave <= 4; wave++ {
-				w.found("every block so far is noisy", Findings{Lost: 4 * wave}, func(*Findings) { w.Ledger.Verdict = assayv1alpha1.VerdictInvalid })
+				w.found("every block so far is noisy", Findings{Lost: 4 * wave}, func(*Findings) { w.Ledger.Verdict = experiment.VerdictInvalid })
 				if Ended(w.Run) {
 					return
 				}
@@ -91,106 +91,106 @@ func TestAdaptiveStories(t *testing.T) {
 		"precision reached": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%")}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictGo, 10, 0.03)
+			w.analysisFinds(experiment.VerdictGo, 10, 0.03)
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictGo, 14, 0.012)
+			w.analysisFinds(experiment.VerdictGo, 14, 0.012)
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictGo, 18, 0.0099)
+			w.analysisFinds(experiment.VerdictGo, 18, 0.0099)
 		}},
 		"blocks.max reached first": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(16, "1%")}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 10, 0.05)
+			w.analysisFinds(experiment.VerdictInconclusive, 10, 0.05)
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 14, 0.04)
+			w.analysisFinds(experiment.VerdictInconclusive, 14, 0.04)
 			w.runs(2)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 16, 0.03)
+			w.analysisFinds(experiment.VerdictInconclusive, 16, 0.03)
 		}},
 		"the budget of trials ends first": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%"), func(spec *assayv1alpha1.BenchmarkRunSpec) {
 			spec.Budget.Trials = 103
 		}}, func(w *world) {
 			w.happens("the run is created with a budget of 103 trials, 8 to a block", func() {})
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 10, 0.05)
+			w.analysisFinds(experiment.VerdictInconclusive, 10, 0.05)
 			w.runs(2)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 12, 0.04)
+			w.analysisFinds(experiment.VerdictInconclusive, 12, 0.04)
 		}},
 		"the wall clock ends between waves": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%")}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(119)
 			w.after(time.Minute)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 10, 0.03)
+			w.analysisFinds(experiment.VerdictInconclusive, 10, 0.03)
 		}},
 		"a Go that fresh blocks confirm on another node": {[]func(*assayv1alpha1.BenchmarkRunSpec){confirming}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.screened(assayv1alpha1.VerdictGo)
+			w.screened(experiment.VerdictGo)
 			w.runs(3)
-			w.found("confirmed", Findings{Screened: assayv1alpha1.VerdictGo, Valid: 4, ConfirmValid: 3}, func(*Findings) {
-				w.Ledger.Verdict, w.Ledger.Why = assayv1alpha1.VerdictGo, "fused: confirmed on fresh blocks"
+			w.found("confirmed", Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 3}, func(*Findings) {
+				w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictGo, "fused: confirmed on fresh blocks"
 			})
 		}},
 		"a Go that fresh blocks do not confirm": {[]func(*assayv1alpha1.BenchmarkRunSpec){confirming}, func(w *world) {
 			w.Nodes = w.Nodes[:1]
 			w.happens("the run is created on a cluster with one node", func() {})
 			w.runs(4)
-			w.screened(assayv1alpha1.VerdictGo)
+			w.screened(experiment.VerdictGo)
 			w.runs(3)
-			w.found("a confirming block is noisy", Findings{Screened: assayv1alpha1.VerdictGo, Valid: 4, ConfirmValid: 2, ConfirmLost: 1}, func(*Findings) {
-				w.Ledger.Verdict, w.Ledger.Why = assayv1alpha1.VerdictInconclusive, "fused: screened Go, not confirmed"
+			w.found("a confirming block is noisy", Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 2, ConfirmLost: 1}, func(*Findings) {
+				w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened Go, not confirmed"
 			})
 			w.runs(1)
-			w.found("not confirmed", Findings{Screened: assayv1alpha1.VerdictGo, Valid: 4, ConfirmValid: 3, ConfirmLost: 1}, func(*Findings) {
-				w.Ledger.Verdict, w.Ledger.Why = assayv1alpha1.VerdictInconclusive, "fused: screened Go, not confirmed"
+			w.found("not confirmed", Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 3, ConfirmLost: 1}, func(*Findings) {
+				w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened Go, not confirmed"
 			})
 		}},
 		"an Inconclusive has nothing to confirm": {[]func(*assayv1alpha1.BenchmarkRunSpec){confirming}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 4, 0.05)
+			w.analysisFinds(experiment.VerdictInconclusive, 4, 0.05)
 		}},
 		"cancel in the second wave": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%")}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 10, 0.03)
+			w.analysisFinds(experiment.VerdictInconclusive, 10, 0.03)
 			w.after(time.Minute).blocksDone(1)
 			w.happens("cancel is set to true", func() { w.Run.Spec.Cancel = ptr.To(true) })
-			w.after(10*time.Second).analysisFinds(assayv1alpha1.VerdictInconclusive, 11, 0.02)
+			w.after(10*time.Second).analysisFinds(experiment.VerdictInconclusive, 11, 0.02)
 		}},
 		"cancel between waves": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%")}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
 			w.happens("suspend is set to true", func() { w.Run.Spec.Suspend = ptr.To(true) })
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 10, 0.03)
+			w.analysisFinds(experiment.VerdictInconclusive, 10, 0.03)
 			w.happens("cancel is set to true", func() { w.Run.Spec.Cancel = ptr.To(true) })
 		}},
 		"suspended between waves": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%")}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
 			w.happens("suspend is set to true", func() { w.Run.Spec.Suspend = ptr.To(true) })
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 10, 0.014)
+			w.analysisFinds(experiment.VerdictInconclusive, 10, 0.014)
 			w.after(time.Hour).happens("suspend is set to false", func() { w.Run.Spec.Suspend = ptr.To(false) })
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictGo, 14, 0.01)
+			w.analysisFinds(experiment.VerdictGo, 14, 0.01)
 		}},
 		"another operator between waves": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%")}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 10, 0.014)
+			w.analysisFinds(experiment.VerdictInconclusive, 10, 0.014)
 			w.restart()
 			w.runs(4)
 			w.restart()
-			w.analysisFinds(assayv1alpha1.VerdictGo, 14, 0.01)
+			w.analysisFinds(experiment.VerdictGo, 14, 0.01)
 		}},
 		"a node that goes away in the second wave": {[]func(*assayv1alpha1.BenchmarkRunSpec){adaptive(40, "1%")}, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictInconclusive, 10, 0.014)
+			w.analysisFinds(experiment.VerdictInconclusive, 10, 0.014)
 			w.after(time.Minute).blocksDone(1)
 			w.happens("node-a is gone", func() { w.Nodes = w.Nodes[1:] })
-			w.after(10*time.Second).analysisFinds(assayv1alpha1.VerdictInconclusive, 11, 0.013)
+			w.after(10*time.Second).analysisFinds(experiment.VerdictInconclusive, 11, 0.013)
 			w.runs(4)
-			w.analysisFinds(assayv1alpha1.VerdictGo, 15, 0.01)
+			w.analysisFinds(experiment.VerdictGo, 15, 0.01)
 		}},
 		"a search to its answer": {[]func(*assayv1alpha1.BenchmarkRunSpec){searching}, func(w *world) {
 			w.Template.Parameters = append(w.Template.Parameters, assayv1alpha1.Parameter{Name: "rate", Type: assayv1alpha1.IntegerParameter})

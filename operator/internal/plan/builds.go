@@ -3,7 +3,6 @@ package plan
 import (
 	"math/rand/v2"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -25,7 +24,7 @@ func takingTurns(exp *experiment.Experiment, wave, block int, cells []record.Cel
 	out := make([]int, 0, len(part))
 	for _, i := range part {
 		at := place{cells[i].Point, cells[i].Arm}
-		if builds := of[at]; i == builds[turn(exp.Spec.Design.Seed, wave, block, len(builds))] {
+		if builds := of[at]; i == builds[turn(exp.Plan.Design.Seed, wave, block, len(builds))] {
 			out = append(out, i)
 		}
 	}
@@ -39,12 +38,4 @@ func turn(seed int64, wave, block, builds int) int {
 	}
 	round := uint64(wave)<<32 | uint64(block/builds)
 	return rand.New(rand.NewPCG(uint64(seed)^buildsStream, round)).Perm(builds)[block%builds]
-}
-
-// layoutSeed draws the layouts of the trials; nil where they are left as they are.
-func layoutSeed(exp *experiment.Experiment) *int64 {
-	if exp.Spec.Design.Layout == assayv1alpha1.LayoutFixed {
-		return nil
-	}
-	return &exp.Spec.Design.Seed
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -28,7 +29,7 @@ const againMessage = ": what was measured will be analysed, and the missing bloc
 // takeLanes finds nodes for a wave and takes their leases. It returns the lanes once the run may start on them, or what
 // happens first. A run takes what it can get, and waits only while it has nothing: so two runs never wait for each other.
 func (p *planner) takeLanes(blocks int, avoid []string) ([]Lane, *Decision) {
-	placement := p.Ledger.Experiment.Spec.Placement
+	placement := p.Ledger.Experiment.Plan.Placement
 	usable, problem := usableNodes(placement, p.settings.Overhead, p.settings.Policy, p.Nodes)
 	if problem != "" {
 		return nil, p.letGo(nil, waiting(assayv1alpha1.ReasonNoNodeMatches, problem, 0))
@@ -56,7 +57,7 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]Lane, *Decision) {
 	me := p.waiter(usable, keep, wants)
 	if granted := p.queue().Grant(p.takeable(me.Nodes), me); len(granted) > 0 {
 		return nil, &Decision{
-			Action: AcquireLeases{granted, placement.Exclusive == assayv1alpha1.ExclusiveNode}, Continues: true, After: AtOnce,
+			Action: AcquireLeases{granted, placement.Exclusive == experiment.ExclusiveNode}, Continues: true, After: AtOnce,
 			Reason: assayv1alpha1.ReasonWaitingForLease, Message: "taking " + strings.Join(granted, ", "),
 		}
 	}
@@ -104,11 +105,11 @@ func (p *planner) waiter(usable, keep []string, wants int) lease.Waiter {
 }
 
 // leasedLanes are the lanes on nodes that the run holds, once those bear its taint.
-func (p *planner) leasedLanes(nodes []string, placement assayv1alpha1.Placement) ([]Lane, *Decision) {
+func (p *planner) leasedLanes(nodes []string, placement experiment.Placement) ([]Lane, *Decision) {
 	var lanes []Lane
 	for _, name := range nodes {
 		node := p.node(name)
-		if placement.Exclusive == assayv1alpha1.ExclusiveNode && !lease.Tainted(node.Taints, string(p.Run.UID)) {
+		if placement.Exclusive == experiment.ExclusiveNode && !lease.Tainted(node.Taints, string(p.Run.UID)) {
 			return nil, waiting(assayv1alpha1.ReasonWaitingForLease, fmt.Sprintf("node %s is the run's and is being tainted", name), lookAtPods)
 		}
 		lanes = append(lanes, Lane{Node: name, Token: p.leaseOf(name).Token})

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -87,7 +88,7 @@ func (w *world) open(wave *record.Wave) {
 // other is a run beside the one of the story; younger ones were created after it.
 func (w *world) other(name string, created time.Duration) WaitingRun {
 	return WaitingRun{
-		Run: lease.Holder{Namespace: "lab", Name: name, UID: "0000-" + name}, Created: w.began.Add(created), Placement: w.Run.Spec.Placement,
+		Run: lease.Holder{Namespace: "lab", Name: name, UID: "0000-" + name}, Created: w.began.Add(created), Placement: experiment.PlacementOf(w.Run.Spec.Placement),
 	}
 }
 
@@ -126,7 +127,7 @@ func TestLeaseStories(t *testing.T) {
 		"a node is taken, kept and given back": func(w *world) {
 			created(w)
 			w.after(time.Minute).blocksDone(4)
-			w.analysis(assayv1alpha1.VerdictGo)
+			w.analysis(experiment.VerdictGo)
 			w.workflowEnds()
 		},
 		"a node that another run holds": func(w *world) {
@@ -163,7 +164,7 @@ func TestLeaseStories(t *testing.T) {
 			w.Run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveNode
 			created(w)
 			w.after(time.Minute).blocksDone(4)
-			w.analysis(assayv1alpha1.VerdictGo)
+			w.analysis(experiment.VerdictGo)
 			w.workflowEnds()
 		},
 		"a run without a lease keeps off a node that another has for itself": func(w *world) {
@@ -179,7 +180,7 @@ func TestLeaseStories(t *testing.T) {
 			w.after(time.Minute).blocksDone(1)
 			w.happens("suspend is set to true while a block runs", func() { w.Run.Spec.Suspend = ptr.To(true) })
 			w.after(time.Minute).happens("the block ends", func() { w.Pods.Blocks = nil })
-			w.after(time.Minute).analysis(assayv1alpha1.VerdictInconclusive)
+			w.after(time.Minute).analysis(experiment.VerdictInconclusive)
 			w.workflowEnds()
 			w.happens("another run takes the node", func() { w.takes("second", "node-a") })
 			w.after(30*time.Second).happens("suspend is set to false", func() { w.Run.Spec.Suspend = ptr.To(false) })
@@ -193,7 +194,7 @@ func TestLeaseStories(t *testing.T) {
 				w.Ledger.DoneBlocks, w.Ledger.Done, w.Ledger.Open = 2, 2*w.Ledger.Newest.Blocks[0].Trials(), w.Ledger.Open[1:]
 				w.Pods.Blocks = map[string]int{"": 1}
 			})
-			w.analysis(assayv1alpha1.VerdictInconclusive)
+			w.analysis(experiment.VerdictInconclusive)
 			w.workflowEnds()
 		},
 		"the only node is cordoned": func(w *world) {
@@ -201,7 +202,7 @@ func TestLeaseStories(t *testing.T) {
 			created(w)
 			w.after(time.Minute).blocksDone(1)
 			w.happens("node-a is cordoned", func() { w.cordon("node-a", true) })
-			w.analysis(assayv1alpha1.VerdictInconclusive)
+			w.analysis(experiment.VerdictInconclusive)
 			w.workflowEnds()
 			w.after(time.Hour).happens("node-a is uncordoned", func() { w.cordon("node-a", false) })
 		},
@@ -212,7 +213,7 @@ func TestLeaseStories(t *testing.T) {
 			w.after(20*time.Second).happens("it is ready again", func() { w.ready("node-a", true) })
 			w.after(time.Minute).happens("node-a is not ready again", func() { w.ready("node-a", false) })
 			w.after(40*time.Second).happens("it still is not", func() {})
-			w.analysis(assayv1alpha1.VerdictInvalid)
+			w.analysis(experiment.VerdictInvalid)
 			w.happens("Argo says that the workflow ended; the pod is still listed", func() { w.Wave.Ended = true })
 			w.after(time.Hour).happens("an hour later the pod is gone", func() { w.Pods.Blocks = nil })
 		},
@@ -222,7 +223,7 @@ func TestLeaseStories(t *testing.T) {
 			w.Pods.Blocks = map[string]int{"node-a": 1}
 			w.after(time.Minute).happens("node-a is not ready", func() { w.ready("node-a", false) })
 			w.after(40*time.Second).happens("it still is not", func() {})
-			w.analysis(assayv1alpha1.VerdictInvalid)
+			w.analysis(experiment.VerdictInvalid)
 			w.happens("Argo says that the workflow ended; the pod is still listed", func() { w.Wave.Ended = true })
 			w.after(time.Minute).happens("node-a is ready again, and its pod runs on", func() { w.ready("node-a", true) })
 			w.after(time.Minute).happens("the pod has ended", func() { w.Pods.Blocks = nil })
@@ -254,7 +255,7 @@ func TestLeaseStories(t *testing.T) {
 				w.Wave = nil
 				w.takes("second", "node-a")
 			})
-			w.analysis(assayv1alpha1.VerdictInvalid)
+			w.analysis(experiment.VerdictInvalid)
 		},
 		"a run that is deleted releases before it goes": func(w *world) {
 			created(w)

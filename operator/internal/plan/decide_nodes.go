@@ -12,12 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/policy"
 )
 
 // usableNodes are the nodes, by name, on which a block can run, whoever holds them; or what is missing.
-func usableNodes(placement assayv1alpha1.Placement, overhead corev1.ResourceList, allowed *policy.Policy, nodes []Node) ([]string, string) {
+func usableNodes(placement experiment.Placement, overhead corev1.ResourceList, allowed *policy.Policy, nodes []Node) ([]string, string) {
 	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	need := demand(placement, overhead)
 	var usable, refusals []string
@@ -54,7 +55,7 @@ func usableNodes(placement assayv1alpha1.Placement, overhead corev1.ResourceList
 }
 
 // demand is what a block's pod requests in all.
-func demand(placement assayv1alpha1.Placement, overhead corev1.ResourceList) corev1.ResourceList {
+func demand(placement experiment.Placement, overhead corev1.ResourceList) corev1.ResourceList {
 	cpu, memory := *resource.NewQuantity(int64(placement.CPUs), resource.DecimalSI), placement.Memory.DeepCopy()
 	cpu.Add(overhead[corev1.ResourceCPU])
 	memory.Add(overhead[corev1.ResourceMemory])
@@ -71,7 +72,7 @@ func hasLabels(node Node, selector map[string]string) bool {
 }
 
 // refuse says why a node cannot run a block, or nothing.
-func refuse(node Node, placement assayv1alpha1.Placement, need corev1.ResourceList) string {
+func refuse(node Node, placement experiment.Placement, need corev1.ResourceList) string {
 	switch {
 	case !node.Ready:
 		return "is not ready"

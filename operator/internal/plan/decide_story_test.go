@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 var update = flag.Bool("update", false, "write the golden stories anew")
@@ -238,7 +239,7 @@ func (w *world) blocksDone(blocks int) {
 	})
 }
 
-func (w *world) analysis(verdict assayv1alpha1.Verdict) {
+func (w *world) analysis(verdict experiment.Verdict) {
 	w.found(string(verdict), Findings{}, func(f *Findings) {
 		w.Ledger.Verdict = verdict
 		f.Valid = w.Ledger.Blocks - len(w.Ledger.Open)
@@ -263,7 +264,7 @@ func TestStories(t *testing.T) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(3)
 			w.after(time.Minute).blocksDone(1)
-			w.after(10 * time.Second).analysis(assayv1alpha1.VerdictGo)
+			w.after(10 * time.Second).analysis(experiment.VerdictGo)
 			w.happens("Argo says that the workflow ended", func() { w.Wave.Ended = true })
 		},
 		"an experiment with two mistakes": func(w *world) {
@@ -303,7 +304,7 @@ func TestStories(t *testing.T) {
 			w.after(time.Minute).happens("the store goes away", away(assayv1alpha1.ReasonLedgerUnreachable, "no answer from http://minio:9000"))
 			w.after(time.Minute).happens("the store comes back", back)
 			w.after(time.Minute).blocksDone(4)
-			w.analysis(assayv1alpha1.VerdictNoGo)
+			w.analysis("NoGo")
 		},
 		"Argo comes later, and goes away for a while": func(w *world) {
 			missing := ArgoState{Problem: assayv1alpha1.ReasonArgoMissing, Message: "the cluster has no Argo Workflows: install it", Absent: true}
@@ -317,7 +318,7 @@ func TestStories(t *testing.T) {
 			w.happens("somebody deletes Argo's CRDs, and every workflow with them", func() { w.Argo, w.Wave = missing, nil })
 			w.after(time.Minute).happens("they are installed again", func() { w.Argo = ArgoState{} })
 			w.after(time.Minute).blocksDone(4)
-			w.analysis(assayv1alpha1.VerdictNoGo)
+			w.analysis(experiment.VerdictNoGo)
 		},
 		"cancelled before Argo came": func(w *world) {
 			w.Argo = ArgoState{Problem: assayv1alpha1.ReasonArgoMissing, Message: "the cluster has no Argo Workflows: install it", Absent: true}
@@ -343,7 +344,7 @@ func TestStories(t *testing.T) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(2)
 			w.happens("cancel is set to true", func() { w.Run.Spec.Cancel = ptr.To(true) })
-			w.after(10 * time.Second).analysis(assayv1alpha1.VerdictInconclusive)
+			w.after(10 * time.Second).analysis(experiment.VerdictInconclusive)
 		},
 		"cancel a suspended run whose store is away": func(w *world) {
 			w.happens("the run is created", func() {})
@@ -361,7 +362,7 @@ func TestStories(t *testing.T) {
 			w.happens("the run is created", func() {})
 			w.after(time.Hour).blocksDone(2)
 			w.after(time.Hour).happens("two hours are over", func() {})
-			w.after(10 * time.Second).analysis(assayv1alpha1.VerdictInconclusive)
+			w.after(10 * time.Second).analysis(experiment.VerdictInconclusive)
 		},
 		"an image that cannot be pulled": func(w *world) {
 			w.happens("the run is created", func() {})
@@ -390,7 +391,7 @@ func TestStories(t *testing.T) {
 			w.after(time.Minute).blocksDone(4)
 			w.happens("the workflow ends without an analysis", func() { w.Wave.Ended, w.Wave.Message = true, "exit handler: OOMKilled" })
 			w.after(time.Minute).happens("that ends without one too", func() { w.Analyses[0].Ended = true })
-			w.after(time.Minute).analysis(assayv1alpha1.VerdictGo)
+			w.after(time.Minute).analysis(experiment.VerdictGo)
 		},
 		"an analysis that never works": func(w *world) {
 			w.happens("the run is created", func() {})
@@ -436,7 +437,7 @@ func TestStories(t *testing.T) {
 			w.Run.Spec.TTLSecondsAfterFinished = ptr.To[int32](3600)
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(4)
-			w.analysis(assayv1alpha1.VerdictGo)
+			w.analysis(experiment.VerdictGo)
 			w.after(59*time.Minute).happens("an hour is almost over", func() {})
 			w.after(time.Minute).happens("an hour is over", func() {})
 		},

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -36,11 +37,11 @@ func (p *planner) analysed() *Decision {
 		if !step.Done && step.Why != "" {
 			ending.Message += "; " + step.Why
 		}
-	case p.Ledger.Experiment.Spec.Search != nil:
+	case p.Ledger.Experiment.Plan.Search != nil:
 		ending.Reason, ending.Message = assayv1alpha1.ReasonSearchEnded, because("the search ended", p.Ledger.Why)
 	case len(p.Run.Spec.Gates) == 0:
 		ending.Reason, ending.Message = assayv1alpha1.ReasonNoVerdict, "the run has no gates: results, and no verdict"
-	case p.Ledger.Verdict == assayv1alpha1.VerdictInvalid:
+	case p.Ledger.Verdict == experiment.VerdictInvalid:
 		ending.Reason = assayv1alpha1.ReasonTooFewTrials
 		ending.Message = because("too little valid data is left to judge", p.Ledger.Why) +
 			"; the report lists what was excluded and why: repair the workload, its arguments or its timeout, and create a new run"

@@ -5,14 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
 func TestAStepIsCutToWhatFits(t *testing.T) {
 	exp := &experiment.Experiment{Cells: []record.Cell{{}}, Points: []record.Point{{}}, Arms: []record.Arm{{Name: "only"}}}
-	exp.Spec.Design.Seed = 1
+	exp.Plan.Design.Seed = 1
 	limit := func(fixed, perBlock, allowed int) Fits {
 		return func(_ *experiment.Experiment, wave *record.Wave, _ []Lane) error {
 			if found := fixed + perBlock*len(wave.Blocks); found > allowed {
@@ -56,8 +55,8 @@ func TestAStepIsCutToWhatFits(t *testing.T) {
 // The formats and the order of names have room for four digits: a block more would be a run whose ledger nobody can read.
 func TestBlocksAndWavesAreNeverMoreThanTheirNamesHaveDigitsFor(t *testing.T) {
 	exp := &experiment.Experiment{Cells: []record.Cell{{}}, Points: []record.Point{{}}, Arms: []record.Arm{{Name: "only"}}}
-	exp.Spec.Design.Blocks = assayv1alpha1.Blocks{Min: 100000, Max: 100000}
-	exp.Spec.Budget.Trials = 1 << 30
+	exp.Plan.Design.Blocks = experiment.Blocks{Min: 100000, Max: 100000}
+	exp.Plan.Budget.Trials = 1 << 30
 	var waves []record.Wave
 	planned := 0
 	for {

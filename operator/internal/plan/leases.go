@@ -7,6 +7,7 @@ import (
 	"time"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -15,7 +16,7 @@ import (
 type WaitingRun struct {
 	Run       lease.Holder
 	Created   time.Time
-	Placement assayv1alpha1.Placement
+	Placement experiment.Placement
 }
 
 // HolderOf is the run as the holder of a lease.
@@ -24,8 +25,8 @@ func HolderOf(run *assayv1alpha1.BenchmarkRun) lease.Holder {
 }
 
 // Leased reports whether blocks of the placement run only on nodes that the run holds.
-func Leased(placement assayv1alpha1.Placement) bool {
-	return placement.Exclusive != assayv1alpha1.ExclusiveNone
+func Leased(placement experiment.Placement) bool {
+	return placement.Exclusive != experiment.ExclusiveNone
 }
 
 // AcquireLeases takes nodes for the run. Whole takes them for itself: nothing else is scheduled there.

@@ -63,7 +63,7 @@ type LedgerState struct {
 	Open []string
 	// Analysed tells that the newest wave has its analysis, and Verdict what it says.
 	Analysed bool
-	Verdict  assayv1alpha1.Verdict
+	Verdict  experiment.Verdict
 	// Why is what decided, in words: the reason of the candidate that decided, and the first failure among the trials.
 	Why string
 	// Findings is what the analysis says for the next plan; only once Analysed.

@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/policy"
 )
 
 func TestWhatTheAdministratorDoesNotAllowDoesNotStart(t *testing.T) {
 	node := Node{Name: "node-a", Ready: true, Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi")}}
-	accepted := testExperiment(2, 2, assayv1alpha1.OrderABBA, 0)
-	accepted.Spec.Design.Blocks, accepted.Spec.Budget.Trials = assayv1alpha1.Blocks{Min: 3, Max: 3}, 1000
+	accepted := testExperiment(2, 2, experiment.OrderABBA, 0)
+	accepted.Plan.Design.Blocks, accepted.Plan.Budget.Trials = experiment.Blocks{Min: 3, Max: 3}, 1000
 	cases := map[string]struct {
 		policy   string
 		accepted bool
@@ -40,13 +41,13 @@ func TestWhatTheAdministratorDoesNotAllowDoesNotStart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			run := &assayv1alpha1.BenchmarkRun{Spec: accepted.Spec}
+			run := &assayv1alpha1.BenchmarkRun{}
 			run.Namespace, run.Name, run.UID = "lab", "scan", "u"
 			run.Spec.Placement = assayv1alpha1.Placement{CPUs: 1, MaxNodes: 1, Exclusive: assayv1alpha1.ExclusiveNode, Memory: resource.MustParse("1Gi")}
-			o := Observed{Run: run, Template: &accepted.Template, Nodes: []Node{node}, UnderWay: tc.underWay}
+			o := Observed{Run: run, Template: &assayv1alpha1.BenchmarkTemplateSpec{}, Nodes: []Node{node}, UnderWay: tc.underWay}
 			if tc.accepted {
 				exp := *accepted
-				exp.Spec.Placement = run.Spec.Placement
+				exp.Plan.Placement = experiment.PlacementOf(run.Spec.Placement)
 				o.Ledger.Experiment = &exp
 			}
 			got := Decide(o, Settings{Policy: allowed}, time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC))

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 )
 
@@ -27,7 +27,7 @@ func crowd(runs, nodes int) *Observed {
 		uid := fmt.Sprintf("uid-%04d", i)
 		out.Waiting = append(out.Waiting, WaitingRun{
 			Run: lease.Holder{Namespace: fmt.Sprintf("team-%d", i%7), Name: uid, UID: uid}, Created: now.Add(time.Duration(i) * time.Second),
-			Placement: assayv1alpha1.Placement{CPUs: 1, Memory: resource.MustParse("1Gi"), MaxNodes: 1, NodeSelector: map[string]string{"bench": "yes"}},
+			Placement: experiment.Placement{CPUs: 1, Memory: resource.MustParse("1Gi"), MaxNodes: 1, NodeSelector: map[string]string{"bench": "yes"}},
 		})
 	}
 	return out

@@ -3,25 +3,24 @@ package plan
 import (
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
 func TestAWaveCarriesRolesAndImages(t *testing.T) {
-	exp := testExperiment(1, 3, assayv1alpha1.OrderABBA, 0)
-	exp.Template.Command = nil
-	exp.Template.Output.Format, exp.Template.TrialTimeout = assayv1alpha1.AssayResult, metav1.Duration{Duration: time.Minute}
-	exp.Template.Roles = []assayv1alpha1.Role{
-		{Name: "server", CPUs: 1, StopGracePeriod: metav1.Duration{Duration: 2 * time.Second}, Readiness: &assayv1alpha1.Readiness{Port: true, Timeout: metav1.Duration{Duration: time.Minute}}},
-		{Name: "cache", Readiness: &assayv1alpha1.Readiness{File: "/tmp/up", Timeout: metav1.Duration{Duration: time.Second}}},
-		{Name: "logger", Readiness: &assayv1alpha1.Readiness{Line: "up", Timeout: metav1.Duration{Duration: time.Second}}},
-		{Name: "client", CPUs: 1, Result: true},
+	exp := testExperiment(1, 3, experiment.OrderABBA, 0)
+	exp.Plan.Workload.Output.Format, exp.Plan.Workload.TimeoutSeconds = "AssayResult", 60
+	grace, none := 2.0, 0.0
+	roles := []record.Role{
+		{Name: "server", CPUs: 1, StopGraceSeconds: &grace, Readiness: &record.RoleReadiness{On: "Port", TimeoutSeconds: 60}},
+		{Name: "cache", StopGraceSeconds: &none, Readiness: &record.RoleReadiness{On: "File", Text: "/tmp/up", TimeoutSeconds: 1}},
+		{Name: "logger", StopGraceSeconds: &none, Readiness: &record.RoleReadiness{On: "Line", Text: "up", TimeoutSeconds: 1}},
+		{Name: "client", Result: true, CPUs: 1},
 	}
+	exp.Plan.Workload.Roles = roles
 	for i, image := range []string{"lab/kv:1", "lab/kv:2", "lab/kv:1"} {
 		exp.Arms[i].Image = image
 	}
@@ -41,13 +40,6 @@ func TestAWaveCarriesRolesAndImages(t *testing.T) {
 	read, err := record.ParseWave(raw)
 	if err != nil {
 		t.Fatalf("what is planned is no wave: %v", err)
-	}
-	grace, none := 2.0, 0.0
-	roles := []record.Role{
-		{Name: "server", CPUs: 1, StopGraceSeconds: &grace, Readiness: &record.RoleReadiness{On: "Port", TimeoutSeconds: 60}},
-		{Name: "cache", StopGraceSeconds: &none, Readiness: &record.RoleReadiness{On: "File", Text: "/tmp/up", TimeoutSeconds: 1}},
-		{Name: "logger", StopGraceSeconds: &none, Readiness: &record.RoleReadiness{On: "Line", Text: "up", TimeoutSeconds: 1}},
-		{Name: "client", Result: true, CPUs: 1},
 	}
 	if diff := cmp.Diff(roles, read.Workload.Roles); diff != "" {
 		t.Errorf("roles (-want +got):\n%s", diff)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -14,7 +13,7 @@ import (
 // Findings is what the newest analysis says about the repetition. The zero value stands for no analysis yet.
 type Findings struct {
 	// Screened is what the screening blocks alone say.
-	Screened assayv1alpha1.Verdict
+	Screened experiment.Verdict
 	// Valid is the fewest valid blocks of any point and arm in screening waves, Lost the blocks of these waves in which a
 	// trial was lost to noise or infrastructure, and not to the program.
 	Valid, Lost int
@@ -58,8 +57,8 @@ func Next(exp *experiment.Experiment, waves []record.Wave, found Findings) Step 
 
 func next(exp *experiment.Experiment, waves []record.Wave, found Findings) Step {
 	t := &target{exp: exp, found: found, tally: count(waves, found.Unrun)}
-	if idle := t.tally.idle; idle > t.retries() {
-		return Step{Done: true, Why: fmt.Sprintf("no block ran in the last %d waves, and retry.limit is %d", idle, t.retries())}
+	if idle := t.tally.idle; idle > t.exp.Plan.Retries {
+		return Step{Done: true, Why: fmt.Sprintf("no block ran in the last %d waves, and retry.limit is %d", idle, t.exp.Plan.Retries)}
 	}
 	step := t.next(waves)
 	step.Earlier = begun(waves)
@@ -67,7 +66,7 @@ func next(exp *experiment.Experiment, waves []record.Wave, found Findings) Step 
 }
 
 func (t *target) next(waves []record.Wave) Step {
-	if t.exp.Spec.Search != nil {
+	if t.exp.Plan.Search != nil {
 		return t.search()
 	}
 	step := t.screen()
@@ -143,14 +142,14 @@ func (t *target) screen() Step {
 }
 
 func (t *target) screenFurther() Step {
-	design := t.exp.Spec.Design
+	design := t.exp.Plan.Design
 	planned := t.tally.blocks[record.Screen]
 	if planned == 0 {
-		return t.within(Step{Purpose: record.Screen, Blocks: int(design.Blocks.Min)}, 0)
+		return t.within(Step{Purpose: record.Screen, Blocks: design.Blocks.Min}, 0)
 	}
-	step, short := t.replace(record.Screen, int(design.Blocks.Min), t.found.Valid, t.found.Lost)
+	step, short := t.replace(record.Screen, design.Blocks.Min, t.found.Valid, t.found.Lost)
 	if step != nil {
-		if room := int(design.Blocks.Max) - planned; room > 0 {
+		if room := design.Blocks.Max - planned; room > 0 {
 			step.Blocks = min(step.Blocks, room)
 			return t.within(*step, t.reserved())
 		}
@@ -169,22 +168,14 @@ func (t *target) replace(purpose record.Purpose, wanted, valid, lost int) (step 
 	// counts its growth as such too, and its own rule asks for what is missing then.
 	unrun := wanted - t.tally.blocks[purpose]
 	missing := min(wanted-valid, unrun+lost)
-	if t.tally.waves[purpose] > t.retries() && missing > max(unrun, 0) {
-		short = fmt.Sprintf("%s lost to noise or infrastructure, and retry.limit of %d waves in their place is used up", blocks(missing), t.retries())
+	if t.tally.waves[purpose] > t.exp.Plan.Retries && missing > max(unrun, 0) {
+		short = fmt.Sprintf("%s lost to noise or infrastructure, and retry.limit of %d waves in their place is used up", blocks(missing), t.exp.Plan.Retries)
 		missing = unrun
 	}
 	if missing <= 0 {
 		return nil, short
 	}
 	return &Step{Purpose: purpose, Blocks: missing, Why: fmt.Sprintf("in place of %s lost to noise or infrastructure", blocks(missing))}, short
-}
-
-// retries is how many waves may make up for what was lost.
-func (t *target) retries() int {
-	if t.exp.Spec.Retry.Limit == nil {
-		return 0
-	}
-	return int(*t.exp.Spec.Retry.Limit)
 }
 
 // growth keeps one lucky or unlucky wave from planning too much: the half width that is known is itself an estimate.
@@ -196,19 +187,15 @@ const (
 // narrow asks for as many blocks as it takes until the interval is as narrow as asked: its width shrinks with the square
 // root of their number.
 func (t *target) narrow(planned int) Step {
-	design := t.exp.Spec.Design
-	asked, err := experiment.ParsePercent(design.Stop.RelativeHalfWidth)
-	if err != nil {
-		return Step{Done: true, Why: err.Error()} // Refused when the run was accepted.
-	}
-	valid, more := t.found.Valid, 0
+	design := t.exp.Plan.Design
+	asked, valid, more := design.Stop.RelativeHalfWidth, t.found.Valid, 0
 	switch width := t.found.HalfWidth; {
 	case width != nil && *width <= asked:
 		return Step{Done: true}
-	case width == nil && valid >= max(minInterval, int(design.Blocks.Min)):
+	case width == nil && valid >= max(minInterval, design.Blocks.Min):
 		return Step{Done: true, Why: "a Blocking gate has no interval, so there is nothing to make narrower"}
 	case width == nil:
-		more = max(minInterval, int(design.Blocks.Min)) - valid
+		more = max(minInterval, design.Blocks.Min) - valid
 	default:
 		need := int(math.Ceil(float64(valid) * (*width / asked) * (*width / asked)))
 		more = max(growthAtLeast, min(need, growthAtMost*valid)-valid)
@@ -217,7 +204,7 @@ func (t *target) narrow(planned int) Step {
 	if t.found.HalfWidth != nil {
 		have = fmt.Sprintf("the widest interval is ±%s and design.stop asks for ±%s", percent(*t.found.HalfWidth), percent(asked))
 	}
-	room := int(design.Blocks.Max) - planned
+	room := design.Blocks.Max - planned
 	if room <= 0 {
 		return Step{Done: true, Why: fmt.Sprintf("%s after blocks.max of %d%s", have, design.Blocks.Max, t.further(asked))}
 	}
@@ -240,19 +227,19 @@ func (t *target) further(asked float64) string {
 
 // reserved is how many blocks must stay possible for the confirmation.
 func (t *target) reserved() int {
-	if confirm := t.exp.Spec.Design.Confirm; confirm != nil {
-		return int(confirm.Blocks)
+	if confirm := t.exp.Plan.Design.Confirm; confirm != nil {
+		return confirm.Blocks
 	}
 	return 0
 }
 
 // confirm asks for fresh blocks once the screening has an answer. It is nil when there is nothing to confirm.
 func (t *target) confirm(shortOf string) *Step {
-	design := t.exp.Spec.Design
-	if design.Confirm == nil || t.found.Screened != assayv1alpha1.VerdictGo && t.found.Screened != assayv1alpha1.VerdictNoGo {
+	design := t.exp.Plan.Design
+	if design.Confirm == nil || t.found.Screened != experiment.VerdictGo && t.found.Screened != experiment.VerdictNoGo {
 		return nil
 	}
-	wanted := int(design.Confirm.Blocks)
+	wanted := design.Confirm.Blocks
 	var step *Step
 	if t.tally.waves[record.Confirm] == 0 {
 		step = &Step{Purpose: record.Confirm, Blocks: wanted, Why: fmt.Sprintf("screened %s is confirmed on fresh blocks", t.found.Screened)}
@@ -274,8 +261,8 @@ func (t *target) confirm(shortOf string) *Step {
 
 // within cuts a step to what the budget leaves, less the blocks that are spoken for.
 func (t *target) within(step Step, reserved int) Step {
-	perBlock := experiment.TrialsPerBlock(&t.exp.Spec, t.exp.CellsPerBlock())
-	room := (int(t.exp.Spec.Budget.Trials)-t.tally.trials)/perBlock - reserved
+	perBlock := t.exp.Plan.Design.TrialsPerBlock(t.exp.CellsPerBlock())
+	room := (t.exp.Plan.Budget.Trials-t.tally.trials)/perBlock - reserved
 	if room >= step.Blocks {
 		step.Blocks = min(step.Blocks, maxBlocksPerWave)
 		return step
@@ -288,7 +275,7 @@ func (t *target) within(step Step, reserved int) Step {
 }
 
 func (t *target) budgetSpent() string {
-	return fmt.Sprintf("budget.trials of %d allows no further block", t.exp.Spec.Budget.Trials)
+	return fmt.Sprintf("budget.trials of %d allows no further block", t.exp.Plan.Budget.Trials)
 }
 
 func blocks(n int) string {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/search"
 )
@@ -47,8 +46,8 @@ func (t *target) search() Step {
 
 // affordable drops the last blocks of a step until the budget allows it.
 func (t *target) affordable(step Step) Step {
-	room := int(t.exp.Spec.Budget.Trials) - t.tally.trials
-	perCell := experiment.TrialsPerBlock(&t.exp.Spec, 1)
+	room := t.exp.Plan.Budget.Trials - t.tally.trials
+	perCell := t.exp.Plan.Design.TrialsPerBlock(1)
 	out := Step{Purpose: step.Purpose, Cells: map[int]int{}, Why: step.Why}
 	for out.Blocks < maxBlocksPerWave {
 		var part []int

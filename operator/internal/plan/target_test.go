@@ -6,9 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/utils/ptr"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/search"
 )
@@ -32,18 +31,17 @@ func wavesOf(blocks ...int) []record.Wave {
 }
 
 func TestNext(t *testing.T) {
-	type design = assayv1alpha1.Design
-	fixed := func(*assayv1alpha1.BenchmarkRunSpec) {}
-	stop := func(s *assayv1alpha1.BenchmarkRunSpec) { s.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"} }
-	confirm := func(s *assayv1alpha1.BenchmarkRunSpec) { s.Design.Confirm = &assayv1alpha1.Confirm{Blocks: 6} }
-	both := func(s *assayv1alpha1.BenchmarkRunSpec) { stop(s); confirm(s) }
-	noRetry := func(s *assayv1alpha1.BenchmarkRunSpec) { s.Retry.Limit = ptr.To[int32](0) }
-	budget := func(trials int32) func(*assayv1alpha1.BenchmarkRunSpec) {
-		return func(s *assayv1alpha1.BenchmarkRunSpec) { both(s); s.Budget.Trials = trials }
+	fixed := func(*experiment.Plan) {}
+	stop := func(s *experiment.Plan) { s.Design.Stop = &experiment.Stop{RelativeHalfWidth: 0.01} }
+	confirm := func(s *experiment.Plan) { s.Design.Confirm = &experiment.Confirm{Blocks: 6} }
+	both := func(s *experiment.Plan) { stop(s); confirm(s) }
+	noRetry := func(s *experiment.Plan) { s.Retries = 0 }
+	budget := func(trials int) func(*experiment.Plan) {
+		return func(s *experiment.Plan) { both(s); s.Budget.Trials = trials }
 	}
 	width := func(w float64) *float64 { return &w }
 	cases := map[string]struct {
-		edit  func(*assayv1alpha1.BenchmarkRunSpec)
+		edit  func(*experiment.Plan)
 		waves []record.Wave
 		found Findings
 		want  string
@@ -69,26 +67,26 @@ func TestNext(t *testing.T) {
 		"blocks.max is the end, and says what it would take":   {stop, wavesOf(10, 10, 10), Findings{Valid: 30, HalfWidth: width(0.02)}, "done: the widest interval is ±2 % and design.stop asks for ±1 % after blocks.max of 30; about 90 further blocks would do"},
 		"without an interval there is nothing to aim at":       {stop, wavesOf(10), Findings{Valid: 10}, "done: a Blocking gate has no interval"},
 		"unless blocks were lost":                              {stop, wavesOf(10), Findings{Valid: 2, Lost: 8}, "screen 8"},
-		"the verdict plays no part in stopping":                {stop, wavesOf(10), Findings{Screened: assayv1alpha1.VerdictGo, Valid: 10, HalfWidth: width(0.02)}, "screen 10"},
-		"a Go is confirmed":                                    {confirm, wavesOf(10), Findings{Screened: assayv1alpha1.VerdictGo, Valid: 10}, "confirm 6 avoiding node-a: screened Go"},
-		"so is a NoGo":                                         {confirm, wavesOf(10), Findings{Screened: assayv1alpha1.VerdictNoGo, Valid: 10}, "confirm 6 avoiding node-a: screened NoGo"},
+		"the verdict plays no part in stopping":                {stop, wavesOf(10), Findings{Screened: experiment.VerdictGo, Valid: 10, HalfWidth: width(0.02)}, "screen 10"},
+		"a Go is confirmed":                                    {confirm, wavesOf(10), Findings{Screened: experiment.VerdictGo, Valid: 10}, "confirm 6 avoiding node-a: screened Go"},
+		"so is a NoGo":                                         {confirm, wavesOf(10), Findings{Screened: experiment.VerdictNoGo, Valid: 10}, "confirm 6 avoiding node-a: screened NoGo"},
 		"nothing else is":                                      {confirm, wavesOf(10), Findings{Valid: 10}, "done"},
-		"once":                                                 {confirm, wavesOf(10, -6), Findings{Screened: assayv1alpha1.VerdictGo, Valid: 10, ConfirmValid: 6}, "done"},
-		"lost confirming blocks are replaced":                  {confirm, wavesOf(10, -6), Findings{Screened: assayv1alpha1.VerdictGo, Valid: 10, ConfirmValid: 4, ConfirmLost: 2}, "confirm 2 avoiding node-a"},
-		"while it is confirmed the screening rests":            {both, wavesOf(10, -6), Findings{Screened: assayv1alpha1.VerdictGo, Valid: 9, Lost: 1, HalfWidth: width(0.02), ConfirmValid: 6}, "done"},
-		"what the screening lacked is still said":              {both, wavesOf(10, 20, -6), Findings{Screened: assayv1alpha1.VerdictGo, Valid: 30, HalfWidth: width(0.02), ConfirmValid: 6}, "done: the widest interval is ±2 %"},
+		"once":                                                 {confirm, wavesOf(10, -6), Findings{Screened: experiment.VerdictGo, Valid: 10, ConfirmValid: 6}, "done"},
+		"lost confirming blocks are replaced":                  {confirm, wavesOf(10, -6), Findings{Screened: experiment.VerdictGo, Valid: 10, ConfirmValid: 4, ConfirmLost: 2}, "confirm 2 avoiding node-a"},
+		"while it is confirmed the screening rests":            {both, wavesOf(10, -6), Findings{Screened: experiment.VerdictGo, Valid: 9, Lost: 1, HalfWidth: width(0.02), ConfirmValid: 6}, "done"},
+		"what the screening lacked is still said":              {both, wavesOf(10, 20, -6), Findings{Screened: experiment.VerdictGo, Valid: 30, HalfWidth: width(0.02), ConfirmValid: 6}, "done: the widest interval is ±2 %"},
 		"the budget keeps room for the confirmation":           {budget(4 * 20), wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.1)}, "screen 4"},
 		"replacements keep room for it too":                    {budget(4 * 17), wavesOf(10), Findings{Valid: 7, Lost: 3}, "screen 1: in place of 3 blocks"},
 		"and when that is all it keeps, the screening ends":    {budget(4 * 16), wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.1)}, "done: the widest interval is ±10 % and design.stop asks for ±1 % and budget.trials of 64 allows no further block"},
-		"with an answer it is confirmed with what is reserved": {budget(4 * 16), wavesOf(10), Findings{Screened: assayv1alpha1.VerdictGo, Valid: 10, HalfWidth: width(0.1)}, "confirm 6"},
+		"with an answer it is confirmed with what is reserved": {budget(4 * 16), wavesOf(10), Findings{Screened: experiment.VerdictGo, Valid: 10, HalfWidth: width(0.1)}, "confirm 6"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			exp := testExperiment(1, 2, assayv1alpha1.OrderABBA, 0)
-			exp.Spec.Design = design{Order: assayv1alpha1.OrderABBA, Blocks: assayv1alpha1.Blocks{Min: 10, Max: 30}}
-			exp.Spec.Retry.Limit = ptr.To[int32](3)
-			exp.Spec.Budget.Trials = 2000
-			tc.edit(&exp.Spec)
+			exp := testExperiment(1, 2, experiment.OrderABBA, 0)
+			exp.Plan.Design = experiment.Design{Order: experiment.OrderABBA, Blocks: experiment.Blocks{Min: 10, Max: 30}}
+			exp.Plan.Retries = 3
+			exp.Plan.Budget.Trials = 2000
+			tc.edit(&exp.Plan)
 			if len(tc.waves) > 0 {
 				tc.waves[0].Blocks[0].Lease = &record.Lease{Node: "node-a", Token: 1}
 			}
@@ -114,10 +112,10 @@ func describeStep(step Step) string {
 }
 
 func TestASearchWaveHoldsTheLoadsOfEveryArm(t *testing.T) {
-	exp := testExperiment(9, 2, assayv1alpha1.OrderABBA, 1)
-	exp.Spec.Design.Blocks = assayv1alpha1.Blocks{Min: 3, Max: 6}
-	exp.Spec.Search = &assayv1alpha1.Search{Over: assayv1alpha1.SearchAxis{Axis: "rate"}}
-	exp.Spec.Budget.Trials = 2000
+	exp := testExperiment(9, 2, experiment.OrderABBA, 1)
+	exp.Plan.Design.Blocks = experiment.Blocks{Min: 3, Max: 6}
+	exp.Plan.Search = &experiment.Search{Axis: "rate"}
+	exp.Plan.Budget.Trials = 2000
 	for i := range exp.Points {
 		exp.Points[i].Parameters = map[string]string{"rate": fmt.Sprint(i)}
 	}
@@ -150,12 +148,12 @@ func TestASearchWaveHoldsTheLoadsOfEveryArm(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
-	exp.Spec.Budget.Trials = 6
+	exp.Plan.Budget.Trials = 6
 	step = Next(exp, nil, Findings{})
 	if !step.Done || step.Why != "budget.trials of 6 allows no further block" {
 		t.Errorf("a budget that holds no block: %s", describeStep(step))
 	}
-	exp.Spec.Budget.Trials = 3 * 7 * 2 * 2
+	exp.Plan.Budget.Trials = 3 * 7 * 2 * 2
 	if step = Next(exp, nil, Findings{}); step.Blocks != 2 {
 		t.Errorf("a budget of two blocks: %s", describeStep(step))
 	}

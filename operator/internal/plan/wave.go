@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -50,17 +49,11 @@ func BuildStep(exp *experiment.Experiment, number, firstBlock int, step Step, la
 	turn := turns(step.Earlier, lanes, firstBlock)
 	wave := &record.Wave{
 		Schema: record.WaveSchema, Run: exp.Run, Experiment: exp.Digest, Wave: number, Purpose: step.Purpose,
-		Workload: record.Workload{
-			Image:          exp.Template.Image,
-			Output:         output(&exp.Template),
-			ParityRequired: exp.Template.Parity == assayv1alpha1.ParityRequired,
-			TimeoutSeconds: exp.Template.TrialTimeout.Seconds(),
-			LayoutSeed:     layoutSeed(exp),
-			Roles:          roles(exp),
-		},
-		Environment: requirements(exp),
-		Images:      Images(exp),
-		Points:      points, Arms: exp.Arms, Cells: cells,
+		Workload: exp.Plan.Workload, Images: Images(exp),
+		Points: points, Arms: exp.Arms, Cells: cells,
+	}
+	if requires := exp.Plan.Requires; len(requires.Require) > 0 || requires.Isolation != "" {
+		wave.Environment = &requires
 	}
 	for i := range step.Blocks {
 		index := firstBlock + i
@@ -156,7 +149,7 @@ func taking(cells []record.Cell, shares []int, block int) []int {
 
 func warmups(exp *experiment.Experiment, part []int) []int {
 	var out []int
-	for range exp.Spec.Design.WarmupTrials {
+	for range exp.Plan.Design.WarmupTrials {
 		out = append(out, part...)
 	}
 	return out
@@ -165,7 +158,7 @@ func warmups(exp *experiment.Experiment, part []int) []int {
 // order lays out the measured slots of a block: points in an order shuffled for this block, and inside each point the arms
 // in the order the design asks for. The arms of a point stay together, so that they share the machine's state of that minute.
 func order(exp *experiment.Experiment, cells []record.Cell, part []int, block, turn int) []int {
-	random := rand.New(rand.NewPCG(uint64(exp.Spec.Design.Seed), uint64(block)))
+	random := rand.New(rand.NewPCG(uint64(exp.Plan.Design.Seed), uint64(block)))
 	var points [][]int
 	for i, cell := range part {
 		if i == 0 || cells[cell].Point != cells[part[i-1]].Point {
@@ -173,24 +166,24 @@ func order(exp *experiment.Experiment, cells []record.Cell, part []int, block, t
 		}
 		points[len(points)-1] = append(points[len(points)-1], cell)
 	}
-	if exp.Spec.Design.Order != assayv1alpha1.OrderSequential {
+	if exp.Plan.Design.Order != experiment.OrderSequential {
 		random.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
 	}
-	out := make([]int, 0, len(part)*experiment.SlotsPerCell(exp.Spec.Design.Order))
+	out := make([]int, 0, len(part)*exp.Plan.Design.SlotsPerCell())
 	for _, arms := range points {
-		for _, arm := range armOrder(exp.Spec.Design.Order, len(arms), turn, random) {
+		for _, arm := range armOrder(exp.Plan.Design.Order, len(arms), turn, random) {
 			out = append(out, arms[arm])
 		}
 	}
 	return out
 }
 
-func armOrder(order assayv1alpha1.Order, arms, turn int, random *rand.Rand) []int {
+func armOrder(order experiment.Order, arms, turn int, random *rand.Rand) []int {
 	out := make([]int, 0, 2*arms)
 	switch order {
-	case assayv1alpha1.OrderRandom:
+	case experiment.OrderRandom:
 		return append(out, random.Perm(arms)...)
-	case assayv1alpha1.OrderABBA:
+	case experiment.OrderABBA:
 		// The arm that goes first rotates, so that no arm always follows the same neighbour.
 		for i := range arms {
 			out = append(out, (i+turn)%arms)

@@ -8,15 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
-func testExperiment(points, arms int, order assayv1alpha1.Order, warmups int32) *experiment.Experiment {
+func testExperiment(points, arms int, order experiment.Order, warmups int) *experiment.Experiment {
 	exp := &experiment.Experiment{Run: record.Run{Namespace: "default", Name: "scan", UID: "0000-1"}, Digest: "sha256:" + strings.Repeat("0", 64)}
-	exp.Spec.Design = assayv1alpha1.Design{Order: order, Seed: 7, WarmupTrials: warmups}
-	exp.Template.Command = []string{"/scan"}
+	exp.Plan.Design = experiment.Design{Order: order, Seed: 7, WarmupTrials: warmups}
+	exp.Plan.Workload.LayoutSeed = &exp.Plan.Design.Seed
 	for a := range arms {
 		exp.Arms = append(exp.Arms, record.Arm{Name: fmt.Sprint(string(rune('A' + a))), Baseline: a == 0})
 	}
@@ -46,17 +45,17 @@ func story(exp *experiment.Experiment, block record.Block) string {
 
 func TestOrderInsideABlock(t *testing.T) {
 	cases := map[string]struct {
-		order assayv1alpha1.Order
+		order experiment.Order
 		want  []string
 	}{
 		"ABBA mirrors the arms, rotates who goes first and shuffles the points": {
-			assayv1alpha1.OrderABBA, []string{"1:ABCCBA 0:ABCCBA", "0:BCAACB 1:BCAACB", "1:CABBAC 0:CABBAC"},
+			experiment.OrderABBA, []string{"1:ABCCBA 0:ABCCBA", "0:BCAACB 1:BCAACB", "1:CABBAC 0:CABBAC"},
 		},
 		"Random shuffles points and arms": {
-			assayv1alpha1.OrderRandom, []string{"1:CBA 0:BCA", "0:ABC 1:CBA", "1:ABC 0:BCA"},
+			experiment.OrderRandom, []string{"1:CBA 0:BCA", "0:ABC 1:CBA", "1:ABC 0:BCA"},
 		},
 		"Sequential keeps everything as written": {
-			assayv1alpha1.OrderSequential, []string{"0:ABC 1:ABC", "0:ABC 1:ABC", "0:ABC 1:ABC"},
+			experiment.OrderSequential, []string{"0:ABC 1:ABC", "0:ABC 1:ABC", "0:ABC 1:ABC"},
 		},
 	}
 	for name, tc := range cases {
@@ -78,7 +77,7 @@ func TestOrderInsideABlock(t *testing.T) {
 }
 
 func TestEveryBlockIsAFullReplication(t *testing.T) {
-	for _, order := range []assayv1alpha1.Order{assayv1alpha1.OrderABBA, assayv1alpha1.OrderRandom, assayv1alpha1.OrderSequential} {
+	for _, order := range []experiment.Order{experiment.OrderABBA, experiment.OrderRandom, experiment.OrderSequential} {
 		exp := testExperiment(5, 4, order, 2)
 		wave, err := BuildWave(exp, 1, 10, 7, []Lane{{Node: "a"}, {Node: "b"}})
 		if err != nil {
@@ -90,12 +89,12 @@ func TestEveryBlockIsAFullReplication(t *testing.T) {
 				counts[cell]++
 			}
 			for cell := range exp.Cells {
-				if counts[cell] != experiment.SlotsPerCell(order) {
-					t.Errorf("%s block %s: cell %d runs %d times, want %d", order, block.ID, cell, counts[cell], experiment.SlotsPerCell(order))
+				if counts[cell] != exp.Plan.Design.SlotsPerCell() {
+					t.Errorf("%s block %s: cell %d runs %d times, want %d", order, block.ID, cell, counts[cell], exp.Plan.Design.SlotsPerCell())
 				}
 			}
-			if block.Trials() != experiment.TrialsPerBlock(&exp.Spec, len(exp.Cells)) {
-				t.Errorf("%s block %s launches %d trials and the budget counts %d", order, block.ID, block.Trials(), experiment.TrialsPerBlock(&exp.Spec, len(exp.Cells)))
+			if block.Trials() != exp.Plan.Design.TrialsPerBlock(len(exp.Cells)) {
+				t.Errorf("%s block %s launches %d trials and the budget counts %d", order, block.ID, block.Trials(), exp.Plan.Design.TrialsPerBlock(len(exp.Cells)))
 			}
 		}
 	}
@@ -103,8 +102,8 @@ func TestEveryBlockIsAFullReplication(t *testing.T) {
 
 func TestTheSameSeedGivesTheSameWaveAndAnotherDoesNot(t *testing.T) {
 	build := func(seed int64) *record.Wave {
-		exp := testExperiment(6, 3, assayv1alpha1.OrderRandom, 0)
-		exp.Spec.Design.Seed = seed
+		exp := testExperiment(6, 3, experiment.OrderRandom, 0)
+		exp.Plan.Design.Seed = seed
 		wave, err := BuildWave(exp, 0, 0, 4, []Lane{{}})
 		if err != nil {
 			t.Fatal(err)
@@ -120,7 +119,7 @@ func TestTheSameSeedGivesTheSameWaveAndAnotherDoesNot(t *testing.T) {
 }
 
 func TestBlocksGoRoundTheLanesAndKeepCounting(t *testing.T) {
-	wave, err := BuildWave(testExperiment(1, 2, assayv1alpha1.OrderABBA, 0), 2, 5, 3, []Lane{{Node: "a"}, {Node: "b"}})
+	wave, err := BuildWave(testExperiment(1, 2, experiment.OrderABBA, 0), 2, 5, 3, []Lane{{Node: "a"}, {Node: "b"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +134,7 @@ func TestBlocksGoRoundTheLanesAndKeepCounting(t *testing.T) {
 }
 
 func TestAWaveThatDoesNotFitIsRefused(t *testing.T) {
-	exp := testExperiment(1000, 2, assayv1alpha1.OrderABBA, 0)
+	exp := testExperiment(1000, 2, experiment.OrderABBA, 0)
 	for i := range exp.Cells {
 		exp.Cells[i].Argv = []string{"/scan", strings.Repeat("x", 600)}
 	}
@@ -169,7 +168,7 @@ func TestEveryArmGoesFirstEquallyOftenOnEveryNode(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			exp := testExperiment(1, c.arms, assayv1alpha1.OrderABBA, 0)
+			exp := testExperiment(1, c.arms, experiment.OrderABBA, 0)
 			first := map[string]map[int]int{}
 			var waves []record.Wave
 			blocks := 0

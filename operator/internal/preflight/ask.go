@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/noise"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 // Answer is whether a run can have what it asks for.
@@ -27,7 +27,7 @@ func Ask(spec *assayv1alpha1.BenchmarkRunSpec, machines []Machine) Answer {
 	}
 	if spec.Placement.RequireStaticCPUManager {
 		out.demand("placement.requireStaticCPUManager", eligible, exclusive)
-	} else if noise.AsksExclusiveCPUs(spec) {
+	} else if experiment.PlacementOf(spec.Placement).AsksExclusiveCPUs() {
 		out.wish(fmt.Sprintf("placement.exclusive: %s", spec.Placement.Exclusive), eligible, exclusive)
 	}
 	if spec.Environment != nil {

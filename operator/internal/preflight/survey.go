@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/noise"
 )
 
@@ -40,9 +39,8 @@ func FromSurvey(survey *Survey) Machine {
 	m.add(Pressure, yesIf(survey.Noise.PressureCPUSeconds != nil), orAbsent("read from the "+m.environment["pressureOf"], survey.Noise.PressureCPUSeconds != nil),
 		"start the kernel with psi=1")
 	m.equals(NoSwap, "swapTotalBytes", "0", "swapoff -a")
-	limits := noise.LimitsOf(&assayv1alpha1.BenchmarkRunSpec{})
-	m.below(NoSteal, survey.Noise.StealRatio, limits[noise.Steal], "of CPU time taken by the hypervisor", "use dedicated or bare-metal instances")
-	m.below(Quiet, survey.Noise.OtherWorkRatio, limits[noise.OtherWork], "of its CPUs used by others", "stop what else runs, see top")
+	m.below(NoSteal, survey.Noise.StealRatio, noise.Default(noise.Steal), "of CPU time taken by the hypervisor", "use dedicated or bare-metal instances")
+	m.below(Quiet, survey.Noise.OtherWorkRatio, noise.Default(noise.OtherWork), "of its CPUs used by others", "stop what else runs, see top")
 	return m
 }
 

@@ -69,14 +69,14 @@ func Summary(out io.Writer, run *assayv1alpha1.BenchmarkRun) {
 	if len(status.Gates) > 0 {
 		fmt.Fprintln(out)
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "GATE\tCANDIDATE\tPOINT\tOUTCOME\tESTIMATE\tINTERVAL\tBLOCKS\tMDE")
+		fmt.Fprintln(table, "GATE\tCANDIDATE\tPOINT\tOUTCOME\tBOUND\tESTIMATE\tINTERVAL\tBLOCKS\tMDE")
 		for _, gate := range status.Gates {
 			interval := "-"
 			if gate.Interval != nil {
 				interval = "[" + gate.Interval.Low + ", " + gate.Interval.High + "]"
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", gate.Name, gate.Candidate, orNone(gate.Point), gate.Outcome,
-				orNone(gate.Estimate), interval, gate.Blocks, orNone(gate.MinimumDetectableEffect))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", gate.Name, gate.Candidate, orNone(gate.Point), gate.Outcome,
+				orNone(gate.Bound), orNone(gate.Estimate), interval, gate.Blocks, orNone(gate.MinimumDetectableEffect))
 		}
 		_ = table.Flush()
 	}

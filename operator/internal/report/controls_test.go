@@ -9,12 +9,13 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 func TestMarkdownShowsControlsScreeningAndNodes(t *testing.T) {
 	machine := simulate.Scenario{Trial: 0.005, Nodes: 3, NodeSpeed: 0.1}
 	world := simulate.NewWorld(machine, -0.3, 1, 1)
-	exp, err := simulate.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) {
+	exp, err := specimen.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) {
 		spec.Design.NullArm = true
 		spec.Design.ControlPhases = []string{"decode"}
 		spec.Design.Confirm = &assayv1alpha1.Confirm{}

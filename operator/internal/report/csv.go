@@ -26,7 +26,7 @@ func CSV(exp *experiment.Experiment, found *analysis.Analysis) []byte {
 		}
 	}
 	header = append(header, "ceiling", "share_of_ceiling")
-	if exp.Spec.Search != nil {
+	if exp.Plan.Search != nil {
 		header = append(header, "outcome", "fresh_outcome", "constraint")
 	}
 	_ = w.Write(header) // Writing to memory cannot fail.
@@ -53,7 +53,7 @@ func CSV(exp *experiment.Experiment, found *analysis.Analysis) []byte {
 			}
 		}
 		cells = append(cells, ceiling, share)
-		if exp.Spec.Search != nil {
+		if exp.Plan.Search != nil {
 			cells = append(cells, searchCells(v.tried[r])...)
 		}
 		_ = w.Write(cells)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 )
@@ -91,12 +90,12 @@ func code(s string) string {
 
 func (v *view) verdict(out *document) {
 	title := verdictName(v.found.Verdict)
-	if v.exp.Spec.Search != nil {
-		title = "the highest feasible " + v.exp.Spec.Search.Over.Axis
+	if v.exp.Plan.Search != nil {
+		title = "the highest feasible " + v.exp.Plan.Search.Axis
 	}
 	out.line("# %s: %s\n", text(runName(v.exp)), text(title))
 	switch {
-	case v.exp.Spec.Search != nil:
+	case v.exp.Plan.Search != nil:
 		out.line("A search has an answer for every arm, and no verdict.")
 	case v.found.BestText() != "":
 		out.line("Best candidate: **%s**.", text(v.found.BestText()))
@@ -110,7 +109,7 @@ func (v *view) verdict(out *document) {
 	for _, candidate := range v.found.Candidates {
 		rows = append(rows, []string{candidate.Name, verdictName(candidate.Verdict), analysis.Describe(candidate.Gain), candidate.Reason})
 	}
-	if v.exp.Spec.Search == nil {
+	if v.exp.Plan.Search == nil {
 		out.table([]string{"candidate", "verdict", "gain", "why"}, rows)
 	}
 	if v.baseline != "" {
@@ -134,23 +133,20 @@ func (v *view) gates(out *document) {
 	out.heading("Gates")
 	var rows [][]string
 	for _, gate := range v.found.Gates {
-		estimate, blocks, what := "", "", ""
+		estimate, blocks := "", ""
 		if gate.Estimate != nil {
 			estimate, blocks = analysis.Describe(gate.Estimate), fmt.Sprint(gate.Estimate.Blocks)
 		}
-		if gate.Metric != "" {
-			what = statisticName(gate.Metric, gate.Statistic)
-		}
 		name := gate.Gate
-		if gate.Severity == assayv1alpha1.Advisory {
+		if gate.Severity == experiment.Advisory {
 			name += " (advisory)"
 		}
 		share := v.levels[row{gate.Point, gate.Candidate}][column{gate.Metric, gate.Statistic, ""}].ShareOfCeiling
 		rows = append(rows, []string{
-			string(gate.Outcome), name, gate.Candidate, gate.Point, what, gateBound(gate), estimate, blocks, percent(gate.MinimumDetectableEffect), percent(share), gate.Message,
+			string(gate.Outcome), name, gate.Candidate, gate.Point, analysis.Asked(v.exp, gate.Condition()), estimate, blocks, percent(gate.MinimumDetectableEffect), percent(share), gate.Message,
 		})
 	}
-	out.table([]string{"outcome", "gate", "candidate", "point", "metric", "asked", "estimate", "blocks", "min. detectable", "share of ceiling", "message"}, rows)
+	out.table([]string{"outcome", "gate", "candidate", "point", "asked", "estimate", "blocks", "min. detectable", "share of ceiling", "message"}, rows)
 	out.line("\nA gate is Go or NoGo only over its whole interval, which has %g %% confidence here. The minimum detectable effect is the smallest relative change that blocks this many and this noisy find four times in five.", percentOf(v.found.GateConfidence))
 	v.twice(out)
 }

@@ -3,12 +3,10 @@
 package report
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/search"
@@ -33,7 +31,7 @@ type view struct {
 // column is one statistic of one metric.
 type column struct {
 	metric    string
-	statistic assayv1alpha1.Statistic
+	statistic experiment.Statistic
 	unit      string
 }
 
@@ -79,7 +77,7 @@ func (v *view) rows(visit func(parameters map[string]string, r row)) {
 	for _, point := range v.exp.Points {
 		for _, arm := range v.exp.Arms {
 			r := row{point.Key, arm.Name}
-			if _, tried := v.tried[r]; tried || v.exp.Spec.Search == nil {
+			if _, tried := v.tried[r]; tried || v.exp.Plan.Search == nil {
 				visit(point.Parameters, r)
 			}
 		}
@@ -87,8 +85,8 @@ func (v *view) rows(visit func(parameters map[string]string, r row)) {
 }
 
 // statisticName is how headings call a statistic of a metric.
-func statisticName(metric string, statistic assayv1alpha1.Statistic) string {
-	if statistic == assayv1alpha1.StatisticValue {
+func statisticName(metric string, statistic experiment.Statistic) string {
+	if statistic == experiment.StatisticValue {
 		return metric
 	}
 	return metric + " " + string(statistic)
@@ -104,18 +102,7 @@ func percent(share *float64) string {
 // percentOf is a share in per cent, without the digits that binary fractions add.
 func percentOf(share float64) float64 { return math.Round(share*1e8) / 1e6 }
 
-func gateBound(gate analysis.GateResult) string {
-	if gate.Bound == nil {
-		return string(gate.Op)
-	}
-	unit := analysis.Times
-	if gate.Estimate != nil {
-		unit = gate.Estimate.Shown()
-	}
-	return fmt.Sprintf("%s %s", gate.Op, analysis.FormatNumber(*gate.Bound, unit))
-}
-
-func verdictName(verdict assayv1alpha1.Verdict) string {
+func verdictName(verdict experiment.Verdict) string {
 	if verdict == "" {
 		return "no verdict"
 	}

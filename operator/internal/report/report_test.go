@@ -17,13 +17,14 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
 func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec), tamper func([]record.Attempt)) (*experiment.Experiment, *analysis.Analysis) {
 	t.Helper()
-	exp, err := simulate.Scan(edit)
+	exp, err := specimen.Scan(edit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestTerminalPrintsNoControlCharacters(t *testing.T) {
 }
 
 func TestReportsOfEmptyAnalyses(t *testing.T) {
-	exp, err := simulate.Scan(nil)
+	exp, err := specimen.Scan(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
-	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/search"
 )
 
@@ -30,8 +29,8 @@ func (v *view) search(out *document) {
 	}
 	first := v.found.Search[0]
 	var constraints []string
-	for _, c := range v.exp.Spec.Search.SubjectTo {
-		constraints = append(constraints, experiment.Constraint(c, v.exp.Metric(c.Metric)))
+	for _, c := range v.exp.Plan.Search.SubjectTo {
+		constraints = append(constraints, analysis.Asked(v.exp, c))
 	}
 	out.heading("The highest feasible " + text(first.Axis))
 	out.line("Feasible means, over the whole interval at %g %% confidence: %s. Every trial has to complete.\n", percentOf(v.found.GateConfidence), text(strings.Join(constraints, "; ")))

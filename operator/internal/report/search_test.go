@@ -12,12 +12,13 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/search"
-	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 func TestGoldenSearch(t *testing.T) {
-	exp, err := simulate.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
+	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
 		template.Parameters = append(template.Parameters, assayv1alpha1.Parameter{Name: "rate", Type: assayv1alpha1.IntegerParameter})
 		spec.Parameters = assayv1alpha1.ParameterValues{"batchSize": "1"}
 		spec.Sweep, spec.Gates, spec.Predictions = nil, nil, nil
@@ -30,7 +31,7 @@ func TestGoldenSearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const constraint = "latency median AtMost 4ms"
+	const constraint = "latency median at most 4.000 ms"
 	level := func(index int, load string, probe, fresh search.Outcome) search.Level {
 		out := search.Level{Index: index, Load: load, Probe: search.Finding{Outcome: probe, Planned: 10, Blocks: 10}}
 		if probe != search.Feasible {
@@ -44,7 +45,7 @@ func TestGoldenSearch(t *testing.T) {
 	throughput := &analysis.Estimate{Value: 199, Unit: "queries/s", Low: ptr.To(198.0), High: ptr.To(200.0), Blocks: 19}
 	found := &analysis.Analysis{
 		Wave: 3, Confidence: 0.95, GateConfidence: 0.995,
-		Arms: []analysis.ArmResult{{Point: "rate=200", Arm: "loop", Metric: "throughput", Statistic: assayv1alpha1.StatisticValue, Estimate: *throughput}},
+		Arms: []analysis.ArmResult{{Point: "rate=200", Arm: "loop", Metric: "throughput", Statistic: experiment.StatisticValue, Estimate: *throughput}},
 		Search: []analysis.SearchResult{
 			{
 				Arm: "loop", Axis: "rate", Metric: "throughput", FeasibleMax: "200", InfeasibleMin: "400", FirstBreach: "400", BindingConstraint: constraint,

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 // SeriesHeader belongs to the rows of Series, and SeriesNote explains them.
@@ -22,7 +22,7 @@ const SeriesNote = "Autocorrelation is how much a block is like the one that ran
 func Series(found *analysis.Analysis) (says string, rows [][]string) {
 	widened := 0
 	for _, gate := range found.Gates {
-		if gate.Op == assayv1alpha1.ParityEqual || gate.Op == assayv1alpha1.Completes {
+		if gate.Op == experiment.ParityEqual || gate.Op == experiment.Completes {
 			continue
 		}
 		blocks, correlation, skewness, slow, step := "", "", "", "", ""
@@ -71,9 +71,9 @@ func Series(found *analysis.Analysis) (says string, rows [][]string) {
 	return fmt.Sprintf("%d of %d intervals are wider than the spread of their blocks makes them, for what the blocks or the clock showed.", widened, len(rows)), rows
 }
 
-func percentile(statistic assayv1alpha1.Statistic) bool {
+func percentile(statistic experiment.Statistic) bool {
 	switch statistic {
-	case assayv1alpha1.StatisticP50, assayv1alpha1.StatisticP90, assayv1alpha1.StatisticP95, assayv1alpha1.StatisticP99:
+	case experiment.StatisticP50, experiment.StatisticP90, experiment.StatisticP95, experiment.StatisticP99:
 		return true
 	}
 	return false

@@ -6,14 +6,14 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 func TestTheReportSaysWhatTheBlocksOfEveryGateCanTell(t *testing.T) {
 	gate := func(edit func(*analysis.GateResult)) analysis.GateResult {
 		out := analysis.GateResult{
-			Gate: "gain", Candidate: "new", Op: assayv1alpha1.RatioAtMost, Estimate: &analysis.Estimate{Value: 1, Low: ptr.To(0.9), High: ptr.To(1.1), Blocks: 10},
+			Gate: "gain", Candidate: "new", Op: experiment.RatioAtMost, Estimate: &analysis.Estimate{Value: 1, Low: ptr.To(0.9), High: ptr.To(1.1), Blocks: 10},
 			Series: &analysis.BlockSeries{Autocorrelation: ptr.To(-0.123), Skewness: ptr.To(0.5), Unexplained: ptr.To(1.25)},
 		}
 		edit(&out)
@@ -39,11 +39,11 @@ func TestTheReportSaysWhatTheBlocksOfEveryGateCanTell(t *testing.T) {
 		},
 		"few blocks": {gate(func(g *analysis.GateResult) { g.Series = nil }), "gain|new||10|||||as blocks spread, and too few or too much alike to tell more", "No interval"},
 		"a percentile": {
-			gate(func(g *analysis.GateResult) { g.Series, g.Statistic = nil, assayv1alpha1.StatisticP95 }), "gain|new||10|||||drawn from whole blocks", "No interval",
+			gate(func(g *analysis.GateResult) { g.Series, g.Statistic = nil, experiment.StatisticP95 }), "gain|new||10|||||drawn from whole blocks", "No interval",
 		},
 		"no interval":         {gate(func(g *analysis.GateResult) { g.Series, g.Estimate = nil, nil }), "gain|new|||||||not there", "No interval"},
-		"outputs have none":   {gate(func(g *analysis.GateResult) { g.Op = assayv1alpha1.ParityEqual }), "", ""},
-		"completing has none": {gate(func(g *analysis.GateResult) { g.Op = assayv1alpha1.Completes }), "", ""},
+		"outputs have none":   {gate(func(g *analysis.GateResult) { g.Op = experiment.ParityEqual }), "", ""},
+		"completing has none": {gate(func(g *analysis.GateResult) { g.Op = experiment.Completes }), "", ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 )
@@ -51,15 +50,12 @@ func share(part *float64) figure {
 
 // OwnTables are the tables of spec.report.tables, in its order.
 func OwnTables(exp *experiment.Experiment, found *analysis.Analysis) []OwnTable {
-	if exp.Spec.Report == nil {
-		return nil
-	}
 	v := newView(exp, found)
 	var out []OwnTable
-	for i := range exp.Spec.Report.Tables {
-		asked := &exp.Spec.Report.Tables[i]
+	for i := range exp.Plan.Tables {
+		asked := &exp.Plan.Tables[i]
 		table := OwnTable{Name: asked.Name, Title: asked.Title}
-		if asked.Rows == assayv1alpha1.PhaseRows {
+		if asked.Phases {
 			v.phaseRows(asked, &table)
 		} else {
 			v.pointRows(asked, &table)
@@ -70,7 +66,7 @@ func OwnTables(exp *experiment.Experiment, found *analysis.Analysis) []OwnTable 
 }
 
 // each visits the points and arms that a table shows, with the cells that name them.
-func (v *view) each(asked *assayv1alpha1.ReportTable, visit func(names []figure, r row)) {
+func (v *view) each(asked *experiment.Table, visit func(names []figure, r row)) {
 	for _, point := range v.exp.Points {
 		if !experiment.Matches(asked.At, point.Parameters) {
 			continue
@@ -91,7 +87,7 @@ func (v *view) each(asked *assayv1alpha1.ReportTable, visit func(names []figure,
 	}
 }
 
-func (v *view) pointRows(asked *assayv1alpha1.ReportTable, table *OwnTable) {
+func (v *view) pointRows(asked *experiment.Table, table *OwnTable) {
 	table.header = append(slices.Clone(v.axes), "arm")
 	for _, c := range asked.Columns {
 		table.header = append(table.header, c.Title)
@@ -100,21 +96,20 @@ func (v *view) pointRows(asked *assayv1alpha1.ReportTable, table *OwnTable) {
 	v.each(asked, func(names []figure, r row) {
 		cells, ceiling := names, figure{}
 		for _, c := range asked.Columns {
-			scale, _ := experiment.Scale(c.Scale) // Checked when the run was accepted.
 			cell := figure{}
 			switch {
 			case c.Phase != "":
 				if phase := v.phase(r, c.Phase); phase != nil {
-					cell = scaled(phase, scale)
+					cell = scaled(phase, c.Scale)
 				}
 			case c.Compared:
-				if ratio, ok := v.ratios[r][v.own(c)]; ok {
+				if ratio, ok := v.ratios[r][column{c.Metric, c.Statistic, ""}]; ok {
 					cell = scaled(&ratio.Estimate, 1)
 					cell.suffix = "x"
 				}
 			default:
-				if level, ok := v.levels[r][v.own(c)]; ok {
-					cell = scaled(&level.Estimate, scale)
+				if level, ok := v.levels[r][column{c.Metric, c.Statistic, ""}]; ok {
+					cell = scaled(&level.Estimate, c.Scale)
 					if level.ShareOfCeiling != nil && !ceiling.known {
 						ceiling = share(level.ShareOfCeiling)
 					}
@@ -126,15 +121,6 @@ func (v *view) pointRows(asked *assayv1alpha1.ReportTable, table *OwnTable) {
 	})
 }
 
-// own is the key of a column's results: the metric's own statistic unless the column names another.
-func (v *view) own(c assayv1alpha1.ReportColumn) column {
-	statistic := c.Statistic
-	if metric := v.exp.Metric(c.Metric); metric != nil && statistic == "" {
-		statistic = metric.Statistic
-	}
-	return column{c.Metric, statistic, ""}
-}
-
 func (v *view) phase(r row, name string) *analysis.Estimate {
 	for i := range v.found.Phases {
 		if phase := &v.found.Phases[i]; phase.Point == r.point && phase.Arm == r.arm && phase.Phase == name {
@@ -144,12 +130,15 @@ func (v *view) phase(r row, name string) *analysis.Estimate {
 	return nil
 }
 
-func (v *view) phaseRows(asked *assayv1alpha1.ReportTable, table *OwnTable) {
-	scale := map[string]float64{"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[asked.Unit]
+func (v *view) phaseRows(asked *experiment.Table, table *OwnTable) {
+	scale := asked.Scale
 	table.header = append(slices.Clone(v.axes), "arm", "phase", "time ("+asked.Unit+")", "share")
 	v.each(asked, func(names []figure, r row) {
 		total, sum := 0.0, 0.0
-		level, hasTotal := v.levels[r][v.own(assayv1alpha1.ReportColumn{Metric: asked.Total})]
+		level, hasTotal := analysis.ArmResult{}, false
+		if metric := v.exp.Metric(asked.Total); metric != nil {
+			level, hasTotal = v.levels[r][column{asked.Total, metric.Statistic, ""}]
+		}
 		for _, phase := range v.found.Phases {
 			if phase.Point == r.point && phase.Arm == r.arm {
 				sum += phase.Estimate.Value

@@ -8,6 +8,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 func ownTables(t *testing.T, tables ...assayv1alpha1.ReportTable) (*analysis.Analysis, []OwnTable) {
@@ -62,7 +63,7 @@ func TestATableHasTheColumnsTheRunAsksForInTheirScale(t *testing.T) {
 	checked := 0
 	for _, row := range rows {
 		for _, result := range found.Arms {
-			if result.Arm == row["arm"] && at(result.Point, row) && result.Metric == "latency" && result.Statistic == assayv1alpha1.StatisticMedian {
+			if result.Arm == row["arm"] && at(result.Point, row) && result.Metric == "latency" && result.Statistic == experiment.StatisticMedian {
 				near(t, "ms/batch", row["ms/batch"], 1000*result.Estimate.Value)
 				near(t, "the lower end", row["ms/batch low"], 1000**result.Estimate.Low)
 				near(t, "the upper end", row["ms/batch high"], 1000**result.Estimate.High)

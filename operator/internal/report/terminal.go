@@ -11,17 +11,16 @@ import (
 
 	"golang.org/x/term"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 )
 
 // colours of verdicts, on a terminal only.
-var colours = map[assayv1alpha1.Verdict]string{
-	assayv1alpha1.VerdictGo:           "\x1b[32m",
-	assayv1alpha1.VerdictNoGo:         "\x1b[31m",
-	assayv1alpha1.VerdictInconclusive: "\x1b[33m",
-	assayv1alpha1.VerdictInvalid:      "\x1b[35m",
+var colours = map[experiment.Verdict]string{
+	experiment.VerdictGo:           "\x1b[32m",
+	experiment.VerdictNoGo:         "\x1b[31m",
+	experiment.VerdictInconclusive: "\x1b[33m",
+	experiment.VerdictInvalid:      "\x1b[35m",
 }
 
 // Terminal prints the results and the verdicts in a few lines that fit a screen.
@@ -64,7 +63,7 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 		fmt.Fprintf(&out, "%s\n", printable(answerLine(result)))
 	}
 	for _, candidate := range found.Candidates {
-		if exp.Spec.Search != nil {
+		if exp.Plan.Search != nil {
 			break // It has an answer, and no verdict.
 		}
 		fmt.Fprintf(&out, "%s  %s: %s\n", paint(colour, candidate.Verdict), printable(candidate.Name), printable(candidate.Reason))
@@ -75,12 +74,12 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 	for _, line := range twiceLines(found) {
 		fmt.Fprintf(&out, "%s\n", printable(line))
 	}
-	if found.Unseen != "" && exp.Spec.Search == nil {
+	if found.Unseen != "" && exp.Plan.Search == nil {
 		fmt.Fprintf(&out, "not seen: %s\n", printable(found.Unseen))
 	}
 	n := found.Trials
 	fmt.Fprintf(&out, "%d of %d trials used (%d warm-ups, %d failed, %d invalid, %d missing)\n", n.Used, n.Planned, n.Warmups, n.Failed, n.Invalid, n.Missing)
-	if exp.Spec.Search == nil {
+	if exp.Plan.Search == nil {
 		fmt.Fprintf(&out, "verdict: %s", paint(colour, found.Verdict))
 		if best := found.BestText(); best != "" {
 			fmt.Fprintf(&out, ", best: %s", printable(best))
@@ -91,7 +90,7 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 	return err
 }
 
-func paint(colour bool, verdict assayv1alpha1.Verdict) string {
+func paint(colour bool, verdict experiment.Verdict) string {
 	name := verdictName(verdict)
 	if code := colours[verdict]; colour && code != "" {
 		return code + name + "\x1b[0m"

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/noise"
 )
 
@@ -86,7 +86,7 @@ func twiceLines(found *analysis.Analysis) []string {
 	}
 	lines := []string{says}
 	for _, gate := range found.Gates {
-		if again := gate.WithRejected; again != nil && again.Outcome != again.Without && gate.Severity == assayv1alpha1.Blocking {
+		if again := gate.WithRejected; again != nil && again.Outcome != again.Without && gate.Severity == experiment.Blocking {
 			lines = append(lines, fmt.Sprintf("  %s of %s at %s: without them %s %s, with %d of them %s %s", gate.Gate, gate.Candidate, pointOf(gate.Point),
 				again.Without, analysis.Describe(gate.Estimate), again.Rejected, again.Outcome, analysis.Describe(again.Estimate)))
 		}

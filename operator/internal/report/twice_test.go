@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/noise"
 )
 
@@ -15,10 +15,10 @@ func TestTheReportShowsBothVerdictsWhereTrialsAreRejected(t *testing.T) {
 	estimate := func(value, half float64) *analysis.Estimate {
 		return &analysis.Estimate{Value: value, Unit: "1", Ratio: true, Low: ptr.To(value - half), High: ptr.To(value + half), Blocks: 10}
 	}
-	gate := func(with assayv1alpha1.Verdict) analysis.GateResult {
+	gate := func(with experiment.Verdict) analysis.GateResult {
 		return analysis.GateResult{
-			Gate: "gain", Candidate: "new", Severity: assayv1alpha1.Blocking, Outcome: assayv1alpha1.VerdictInconclusive, Estimate: estimate(1.06, 0.01),
-			WithRejected: &analysis.Twice{Outcome: with, Without: assayv1alpha1.VerdictGo, Estimate: estimate(0.93, 0.08), Rejected: 6},
+			Gate: "gain", Candidate: "new", Severity: experiment.Blocking, Outcome: experiment.VerdictInconclusive, Estimate: estimate(1.06, 0.01),
+			WithRejected: &analysis.Twice{Outcome: with, Without: experiment.VerdictGo, Estimate: estimate(0.93, 0.08), Rejected: 6},
 		}
 	}
 	cases := map[string]struct {
@@ -28,9 +28,9 @@ func TestTheReportShowsBothVerdictsWhereTrialsAreRejected(t *testing.T) {
 		line  string
 	}{
 		"nothing rejected, nothing said": {gates: []analysis.GateResult{{Gate: "gain"}}},
-		"both say the same":              {gates: []analysis.GateResult{gate(assayv1alpha1.VerdictGo)}, says: "Every gate says the same"},
+		"both say the same":              {gates: []analysis.GateResult{gate(experiment.VerdictGo)}, says: "Every gate says the same"},
 		"they differ": {
-			gates: []analysis.GateResult{gate(assayv1alpha1.VerdictNoGo), gate(assayv1alpha1.VerdictGo)}, says: "1 of 2 gates say something else", rows: 1,
+			gates: []analysis.GateResult{gate(experiment.VerdictNoGo), gate(experiment.VerdictGo)}, says: "1 of 2 gates say something else", rows: 1,
 			line: "gain of new at the only point: without them Go 1.060x [1.050, 1.070], with 6 of them NoGo 0.9300x [0.8500, 1.010]",
 		},
 	}

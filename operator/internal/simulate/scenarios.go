@@ -1,18 +1,11 @@
 package simulate
 
-import (
-	"fmt"
-
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-)
+import "fmt"
 
 // Scenarios are the machines that the method is calibrated on. A trial has a standard deviation of 1 % everywhere.
 func Scenarios() []Scenario {
 	const cv = 0.01
-	stop := func(spec *assayv1alpha1.BenchmarkRunSpec) {
-		spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"}
-	}
-	nullArm := func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Design.NullArm = true }
+	stop, nullArm := Design{HalfWidth: "1%"}, Design{NullArm: true}
 	out := []Scenario{
 		{Name: "quiet", Claimed: true, Trial: cv, What: "normal noise of trials"},
 		{Name: "blocks", Claimed: true, Trial: cv, Block: 0.05, What: "and blocks 5 % apart"},
@@ -28,9 +21,7 @@ func Scenarios() []Scenario {
 		{Name: "null-arm", Claimed: true, Trial: cv, Design: nullArm, What: "quiet, with a null arm"},
 		{Name: "adaptive", Claimed: true, Trial: cv, Block: 0.05, Design: stop, What: "blocks, and repeated until the half width is 1 %"},
 		{Name: "adaptive-heavy", Claimed: true, Trial: cv, Shape: Heavy, Design: stop, What: "heavy tails, and repeated until the half width is 1 %"},
-		{Name: "confirmed", Claimed: true, Trial: cv, What: "quiet, and every Go or NoGo confirmed on 10 fresh blocks", Design: func(spec *assayv1alpha1.BenchmarkRunSpec) {
-			spec.Design.Confirm = &assayv1alpha1.Confirm{}
-		}},
+		{Name: "confirmed", Claimed: true, Trial: cv, What: "quiet, and every Go or NoGo confirmed on 10 fresh blocks", Design: Design{Confirm: true}},
 		{Name: "cold-start", Trial: cv, First: 0.05, What: "the first trial of every block 5 % slower and no warm-up trial"},
 		{Name: "unequal-skewed", Trial: cv, Shape: Skewed, Candidate: 3, What: "lognormal noise, the candidate three times as noisy"},
 		{Name: "uneven-nodes", Trial: cv, Nodes: 3, NodeRatio: 0.01, What: "three nodes on which the true ratio is 1 % apart"},
@@ -96,10 +87,7 @@ func wanders(blocks int32, persistence, wander float64, declared string) Scenari
 	}
 	return Scenario{
 		Name: fmt.Sprintf("%s-%d-%g-%g", name, blocks, persistence, 100*wander), Claimed: declared != "", Figure: AutocorrFigure, Effects: same,
-		Trial: 0.01, Wander: wander, Persistence: persistence, Design: func(spec *assayv1alpha1.BenchmarkRunSpec) {
-			spec.Design.Blocks = assayv1alpha1.Blocks{Min: blocks, Max: blocks}
-			spec.Design.BlockCorrelation = declared
-		},
+		Trial: 0.01, Wander: wander, Persistence: persistence, Design: Design{Blocks: blocks, BlockCorrelation: declared},
 		What: fmt.Sprintf("the candidate alone drifts from block to block, AR(1) with %g and %g %%, %d blocks, %s", persistence, 100*wander, blocks, more),
 	}
 }
@@ -115,10 +103,7 @@ func rarelySlow() []Scenario {
 		for _, blocks := range []int32{10, 20, 30, 60} {
 			out = append(out, Scenario{
 				Name: fmt.Sprintf("%s-%d", name, blocks), Claimed: declared != "", Figure: RareSlowFigure, Effects: same,
-				Trial: 0.002, Rare: 0.05, Slowdown: 0.2, Design: func(spec *assayv1alpha1.BenchmarkRunSpec) {
-					spec.Design.Blocks = assayv1alpha1.Blocks{Min: blocks, Max: blocks}
-					spec.Design.RareSlowdown = declared
-				},
+				Trial: 0.002, Rare: 0.05, Slowdown: 0.2, Design: Design{Blocks: blocks, RareSlowdown: declared},
 				What: fmt.Sprintf("a noise of 0.2 %% and 5 %% of the candidate's blocks 20 %% slower, the gate at its true mean, %d blocks, %s", blocks, more),
 			})
 		}
@@ -132,9 +117,7 @@ func nodeLevels(cv float64) []Scenario {
 	for _, nodes := range []int{2, 3, 5} {
 		out = append(out, Scenario{
 			Name: fmt.Sprintf("node-levels-%d", nodes), Claimed: true, Figure: NodeLevelsFigure, Effects: same,
-			Trial: cv, Nodes: nodes, NodeSpeed: 0.05, Design: func(spec *assayv1alpha1.BenchmarkRunSpec) {
-				spec.Gates = []assayv1alpha1.Gate{{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "1s"}}
-			},
+			Trial: cv, Nodes: nodes, NodeSpeed: 0.05, Design: Design{AtMost: "1s"},
 			What: fmt.Sprintf("%d nodes whose speeds are 5 %% apart, and a gate on the candidate's time at what nodes take on average", nodes),
 		})
 	}

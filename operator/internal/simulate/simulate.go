@@ -11,55 +11,10 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
-
-// Scan is an experiment in the form of the batch scan study: the axes batchSize and pendingDelta, the arms loop (the
-// baseline), fused-naive and fused-m4r. Edit may change it before it is frozen.
-func Scan(edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)) (*experiment.Experiment, error) {
-	strategy := func(name string) assayv1alpha1.ParameterValues {
-		return assayv1alpha1.ParameterValues{"strategy": name}
-	}
-	template := assayv1alpha1.BenchmarkTemplateSpec{
-		Image: "assay.dev/pir-scan:0.1.0", Command: []string{"/usr/local/bin/pir-scan"},
-		Parameters: []assayv1alpha1.Parameter{
-			{Name: "batchSize", Type: assayv1alpha1.IntegerParameter},
-			{Name: "pendingDelta", Type: assayv1alpha1.IntegerParameter, Default: ptr.To("0")},
-			{Name: "strategy"},
-			{Name: "iterations", Type: assayv1alpha1.IntegerParameter, Default: ptr.To("30")},
-		},
-		Metrics: []assayv1alpha1.Metric{
-			{Name: "latency", Unit: "s", Direction: assayv1alpha1.LowerIsBetter, SamplesFrom: "iterations"},
-			{Name: "throughput", Unit: "queries/s", Direction: assayv1alpha1.HigherIsBetter, Statistic: assayv1alpha1.StatisticValue},
-		},
-	}
-	spec := assayv1alpha1.BenchmarkRunSpec{
-		TemplateRef: &assayv1alpha1.TemplateReference{Name: "pir-scan"},
-		Sweep: &assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{
-			{Name: "batchSize", Values: []string{"1", "8"}}, {Name: "pendingDelta", Values: []string{"0", "1"}},
-		}},
-		Arms: []assayv1alpha1.Arm{
-			{Name: "loop", Baseline: true, Parameters: strategy("loop")},
-			{Name: "fused-naive", Parameters: strategy("fused-naive")},
-			{Name: "fused-m4r", Parameters: strategy("fused-m4r")},
-		},
-		Design: assayv1alpha1.Design{Blocks: assayv1alpha1.Blocks{Min: 8}, WarmupTrials: 1},
-		Gates: []assayv1alpha1.Gate{
-			{Name: "parity", Op: assayv1alpha1.ParityEqual},
-			{Name: "gain-at-8", Metric: "throughput", At: assayv1alpha1.ParameterValues{"batchSize": "8"}, Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"},
-			{Name: "no-q1-regression", Metric: "latency", Statistic: assayv1alpha1.StatisticP95, At: assayv1alpha1.ParameterValues{"batchSize": "1"}, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"},
-			{Name: "slo", Metric: "latency", Op: assayv1alpha1.AtMost, Bound: "20ms", Severity: assayv1alpha1.Advisory},
-		},
-		Predictions: []assayv1alpha1.Prediction{{Metric: "throughput", At: assayv1alpha1.ParameterValues{"batchSize": "8"}, Ratio: "1.5"}},
-	}
-	if edit != nil {
-		edit(&spec, &template)
-	}
-	return experiment.Freeze(record.Run{Namespace: "benchmarks", Name: "pir-batch-scan", UID: "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11"}, spec, template)
-}
 
 // Noise is what the machine adds, as standard deviations of the logarithm of a time.
 type Noise struct {

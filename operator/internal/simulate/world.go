@@ -8,35 +8,10 @@ import (
 
 	"k8s.io/utils/ptr"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
-
-// Pair is the smallest experiment with a verdict: one metric, two arms called old and new, and one gate that asks for any
-// gain at all. With no true difference every Go and every NoGo of it is false. Edit may change it before it is frozen.
-func Pair(edit func(*assayv1alpha1.BenchmarkRunSpec)) (*experiment.Experiment, error) {
-	template := assayv1alpha1.BenchmarkTemplateSpec{
-		Image: "assay.dev/simulated:0.1.0", Command: []string{"/simulated"}, Parity: assayv1alpha1.ParityNone,
-		Parameters: []assayv1alpha1.Parameter{{Name: "version"}},
-		Metrics: []assayv1alpha1.Metric{
-			{Name: "time", Unit: "s", Direction: assayv1alpha1.LowerIsBetter, Statistic: assayv1alpha1.StatisticValue},
-		},
-	}
-	spec := assayv1alpha1.BenchmarkRunSpec{
-		TemplateRef: &assayv1alpha1.TemplateReference{Name: "simulated"},
-		Arms: []assayv1alpha1.Arm{
-			{Name: "old", Baseline: true, Parameters: assayv1alpha1.ParameterValues{"version": "old"}},
-			{Name: "new", Parameters: assayv1alpha1.ParameterValues{"version": "new"}},
-		},
-		Gates: []assayv1alpha1.Gate{{Name: "faster", Metric: "time", Op: assayv1alpha1.RatioAtMost, Bound: "1"}},
-	}
-	if edit != nil {
-		edit(&spec)
-	}
-	return experiment.Freeze(record.Run{Namespace: "calibration", Name: "simulated", UID: "0d9f5c1e-6a57-4b6e-8d8f-3f6f2a9b7c10"}, spec, template)
-}
 
 // Scenario is a kind of machine and how a run is designed on it. Sizes are standard deviations of the logarithm of a trial's
 // time, so 0.01 is one per cent.
@@ -79,8 +54,19 @@ type Scenario struct {
 	Clock   float64
 	Seconds [2]float64
 	Aligned bool
-	// Design changes the default design.
-	Design func(*assayv1alpha1.BenchmarkRunSpec)
+	// Design is how a run on it differs from the smallest one there is.
+	Design Design
+}
+
+// Design is what a run asks for, in the words of its spec; what is empty is left as it is.
+type Design struct {
+	// Blocks of the run, neither fewer nor more.
+	Blocks           int32
+	NullArm, Confirm bool
+	// HalfWidth stops the run; the others are declared.
+	HalfWidth, BlockCorrelation, RareSlowdown string
+	// AtMost makes the gate one on the candidate's own time.
+	AtMost string
 }
 
 // Shape is the distribution of a trial's noise. Every shape has mean 0 and is scaled by Scenario.Trial.

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
@@ -87,7 +88,7 @@ func AcceptanceEvents(before, after *assayv1alpha1.BenchmarkRunStatus, spec *ass
 		return nil
 	}
 	var out []Event
-	for _, warning := range experiment.EnvironmentWarnings(spec) {
+	for _, warning := range experiment.EnvironmentWarnings(ptr.Deref(spec.Environment, assayv1alpha1.Environment{}).Require) {
 		out = append(out, event(corev1.EventTypeWarning, "RequirementUnknown", "%s", warning))
 	}
 	return out

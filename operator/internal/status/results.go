@@ -8,6 +8,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/observe"
 )
 
@@ -28,12 +29,13 @@ func setResults(out *assayv1alpha1.BenchmarkRunStatus, world *observe.World) {
 	if found == nil {
 		return
 	}
-	out.Verdict, out.Best, out.Report = found.Verdict, truncate(found.BestText(), maxBest), world.ReportURL
+	out.Verdict, out.Best, out.Report = assayv1alpha1.Verdict(found.Verdict), truncate(found.BestText(), maxBest), world.ReportURL
 	out.Candidates, out.Gain = candidates(found)
-	out.Gates = gates(found.Gates)
+	exp := world.Ledger.Experiment
+	out.Gates = gates(exp, found.Gates)
 	out.Search = searchAnswers(found.Search)
 	out.Expected = ""
-	if exp := world.Ledger.Experiment; exp != nil && exp.Spec.Search == nil {
+	if exp != nil && exp.Plan.Search == nil {
 		out.Expected = truncate(analysis.ExpectedText(exp, found), maxExpected)
 	}
 	out.Warnings = nil
@@ -47,7 +49,7 @@ func setResults(out *assayv1alpha1.BenchmarkRunStatus, world *observe.World) {
 
 func candidates(found *analysis.Analysis) (out []assayv1alpha1.CandidateStatus, gain string) {
 	for _, c := range found.Candidates {
-		status := assayv1alpha1.CandidateStatus{Name: c.Name, Verdict: c.Verdict}
+		status := assayv1alpha1.CandidateStatus{Name: c.Name, Verdict: assayv1alpha1.Verdict(c.Verdict)}
 		if c.Gain != nil {
 			status.Gain = truncate(analysis.Describe(c.Gain), maxShortText)
 		}
@@ -63,14 +65,17 @@ func candidates(found *analysis.Analysis) (out []assayv1alpha1.CandidateStatus, 
 }
 
 // gates lists those that decide first: blocking before advisory, and among them the outcomes that stand in the way of Go.
-func gates(results []analysis.GateResult) []assayv1alpha1.GateStatus {
+func gates(exp *experiment.Experiment, results []analysis.GateResult) []assayv1alpha1.GateStatus {
 	results = slices.Clone(results)
 	slices.SortStableFunc(results, func(a, b analysis.GateResult) int { return cmp.Compare(rank(a), rank(b)) })
 	var out []assayv1alpha1.GateStatus
 	for _, result := range results[:min(len(results), maxGates)] {
 		status := assayv1alpha1.GateStatus{
 			Name: result.Gate, Candidate: result.Candidate, Point: truncate(result.Point, maxText),
-			Outcome: result.Outcome, Severity: result.Severity, Message: truncate(result.Message, maxText),
+			Outcome: assayv1alpha1.Verdict(result.Outcome), Severity: assayv1alpha1.Severity(result.Severity), Message: truncate(result.Message, maxText),
+		}
+		if exp != nil {
+			status.Bound = truncate(analysis.BoundText(exp, result.Condition()), maxNumber)
 		}
 		if e := result.Estimate; e != nil {
 			status.Blocks = int32(e.Blocks)
@@ -88,10 +93,10 @@ func gates(results []analysis.GateResult) []assayv1alpha1.GateStatus {
 }
 
 func rank(result analysis.GateResult) int {
-	out := slices.Index([]assayv1alpha1.Verdict{
-		assayv1alpha1.VerdictNoGo, assayv1alpha1.VerdictInvalid, assayv1alpha1.VerdictInconclusive, assayv1alpha1.VerdictGo,
+	out := slices.Index([]experiment.Verdict{
+		experiment.VerdictNoGo, experiment.VerdictInvalid, experiment.VerdictInconclusive, experiment.VerdictGo,
 	}, result.Outcome)
-	if result.Severity == assayv1alpha1.Advisory {
+	if result.Severity == experiment.Advisory {
 		out += 10
 	}
 	return out

@@ -164,12 +164,12 @@ func TestResults(t *testing.T) {
 		return &analysis.Estimate{Value: value, Unit: "1", Ratio: true, Low: ptr.To(value * 0.9), High: ptr.To(value * 1.1), Blocks: 4}
 	}
 	world.Analysis = &analysis.Analysis{
-		Verdict: assayv1alpha1.VerdictGo, Best: "fused",
-		Candidates: []analysis.Candidate{{Name: "naive", Verdict: assayv1alpha1.VerdictNoGo, Gain: ratio(0.7)}, {Name: "fused", Verdict: assayv1alpha1.VerdictGo, Gain: ratio(13)}},
+		Verdict: experiment.VerdictGo, Best: "fused",
+		Candidates: []analysis.Candidate{{Name: "naive", Verdict: experiment.VerdictNoGo, Gain: ratio(0.7)}, {Name: "fused", Verdict: experiment.VerdictGo, Gain: ratio(13)}},
 		Gates: []analysis.GateResult{
-			{Gate: "slo", Candidate: "fused", Severity: assayv1alpha1.Advisory, Outcome: assayv1alpha1.VerdictNoGo},
-			{Gate: "gain", Candidate: "fused", Severity: assayv1alpha1.Blocking, Outcome: assayv1alpha1.VerdictGo, Estimate: ratio(13), MinimumDetectableEffect: ptr.To(0.0123)},
-			{Gate: "gain", Candidate: "naive", Severity: assayv1alpha1.Blocking, Outcome: assayv1alpha1.VerdictNoGo, Estimate: ratio(0.7)},
+			{Gate: "slo", Candidate: "fused", Severity: experiment.Advisory, Outcome: experiment.VerdictNoGo},
+			{Gate: "gain", Candidate: "fused", Severity: experiment.Blocking, Outcome: experiment.VerdictGo, Estimate: ratio(13), MinimumDetectableEffect: ptr.To(0.0123)},
+			{Gate: "gain", Candidate: "naive", Severity: experiment.Blocking, Outcome: experiment.VerdictNoGo, Estimate: ratio(0.7)},
 		},
 		Trials: analysis.Trials{Planned: 40, Used: 36, Failed: 3, Invalid: 1},
 	}
@@ -234,14 +234,14 @@ func TestTrialsThatFailedInAnEarlierWaveStayFailed(t *testing.T) {
 func TestTheLargestStatusFits(t *testing.T) {
 	world := testWorld()
 	long := strings.Repeat("ü", 100000)
-	found := &analysis.Analysis{Verdict: assayv1alpha1.VerdictInvalid}
+	found := &analysis.Analysis{Verdict: experiment.VerdictInvalid}
 	for i := range 10000 {
-		found.Gates = append(found.Gates, analysis.GateResult{Gate: "g", Candidate: "c", Point: long, Message: long, Outcome: assayv1alpha1.VerdictInvalid,
+		found.Gates = append(found.Gates, analysis.GateResult{Gate: "g", Candidate: "c", Point: long, Message: long, Outcome: experiment.VerdictInvalid,
 			Estimate: &analysis.Estimate{Value: float64(i), Unit: long, Low: ptr.To(1.0), High: ptr.To(2.0)}})
 		found.Warnings = append(found.Warnings, long)
 	}
 	for i := range 16 {
-		found.Candidates = append(found.Candidates, analysis.Candidate{Name: fmt.Sprintf("c%d", i), Verdict: assayv1alpha1.VerdictInvalid, Gain: &analysis.Estimate{Unit: long}})
+		found.Candidates = append(found.Candidates, analysis.Candidate{Name: fmt.Sprintf("c%d", i), Verdict: experiment.VerdictInvalid, Gain: &analysis.Estimate{Unit: long}})
 	}
 	for i := range 100 {
 		found.Search = append(found.Search, analysis.SearchResult{Arm: fmt.Sprintf("c%d", i), FeasibleMax: long, InfeasibleMin: long, FirstBreach: long, BindingConstraint: long, Reason: long})

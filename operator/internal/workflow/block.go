@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 )
@@ -38,11 +37,11 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 		Inputs:       &Inputs{Parameters: blockInputs()},
 		Affinity:     onNode(nodeReference),
 		Tolerations:  tolerations(exp),
-		PodSpecPatch: blockPatch(config, exp.Spec.Placement),
+		PodSpecPatch: blockPatch(config, exp.Plan.Placement),
 		// A trial that fails is a result and the runner exits 0: a pod that fails was lost to the infrastructure. There is no
 		// maxDuration: it would count from the first start and deny long blocks their retries.
 		RetryStrategy: &RetryStrategy{
-			Limit:       ptr.To(intstr.FromInt32(ptr.Deref(exp.Spec.Retry.Limit, 0))),
+			Limit:       ptr.To(intstr.FromInt32(int32(exp.Plan.Retries))),
 			RetryPolicy: "Always",
 			Backoff:     &Backoff{Duration: "5s", Factor: ptr.To(intstr.FromInt32(2))},
 		},
@@ -55,17 +54,17 @@ func block(config Config, exp *experiment.Experiment, wave int) Template {
 		InitContainers: []corev1.Container{{
 			Name: "install", Image: config.RunnerImage, ImagePullPolicy: config.PullPolicy,
 			Command:         []string{"/assay-runner", "install", "--to", binFolder},
-			Resources:       config.preparing(exp.Spec.Placement),
+			Resources:       config.preparing(exp.Plan.Placement),
 			VolumeMounts:    []corev1.VolumeMount{{Name: "assay-bin", MountPath: binFolder}, noTokenMount},
 			SecurityContext: containerSecurity(true),
 		}},
 		Container: &corev1.Container{
-			Image: exp.Template.Image,
+			Image: exp.Plan.Workload.Image,
 			Command: []string{
 				binFolder + "/assay-runner", "block", "--wave", planFolder + "/" + WaveFile, "--block", blockReference,
 				"--keeper", "unix:" + keeperSocket, "--alone",
 			},
-			Resources: stored(blockResources(exp.Spec.Placement), layerRoom+binRoom+tmpRoom),
+			Resources: stored(blockResources(exp.Plan.Placement), layerRoom+binRoom+tmpRoom),
 			VolumeMounts: []corev1.VolumeMount{
 				{Name: "assay-bin", MountPath: binFolder, ReadOnly: true},
 				{Name: "assay-plan", MountPath: planFolder, ReadOnly: true},
@@ -89,26 +88,26 @@ func onNode(name string) *corev1.Affinity {
 
 // tolerations of the run's pods: those it asks for, and that of its own taint on nodes it has for itself.
 func tolerations(exp *experiment.Experiment) []corev1.Toleration {
-	out := slices.Clone(exp.Spec.Placement.Tolerations)
-	if exp.Spec.Placement.Exclusive == assayv1alpha1.ExclusiveNode {
+	out := slices.Clone(exp.Plan.Placement.Tolerations)
+	if exp.Plan.Placement.Exclusive == experiment.ExclusiveNode {
 		out = append(out, lease.Toleration(exp.Run.UID))
 	}
 	return out
 }
 
-func cpusOf(placement assayv1alpha1.Placement) resource.Quantity {
+func cpusOf(placement experiment.Placement) resource.Quantity {
 	return *resource.NewQuantity(int64(placement.CPUs), resource.DecimalSI)
 }
 
 // blockResources requests what it limits, so that the pod is Guaranteed and the kubelet's static CPU manager gives it CPUs
 // of its own. Without exclusivity there is no CPU limit: the pod shares, and is never throttled.
-func blockResources(placement assayv1alpha1.Placement) corev1.ResourceRequirements {
+func blockResources(placement experiment.Placement) corev1.ResourceRequirements {
 	cpus := cpusOf(placement)
 	out := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: cpus, corev1.ResourceMemory: placement.Memory},
 		Limits:   corev1.ResourceList{corev1.ResourceCPU: cpus, corev1.ResourceMemory: placement.Memory},
 	}
-	if placement.Exclusive == assayv1alpha1.ExclusiveNone {
+	if placement.Exclusive == experiment.ExclusiveNone {
 		delete(out.Limits, corev1.ResourceCPU)
 	}
 	return out

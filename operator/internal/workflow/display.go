@@ -40,7 +40,7 @@ func blockInputs() []Parameter {
 func blockArguments(exp *experiment.Experiment, wave *record.Wave, b record.Block, lane plan.Lane) []Parameter {
 	return []Parameter{
 		value("block", b.ID), value("node", lane.Node), value("display", displayName(exp, wave, b, lane)), value("purpose", string(wave.Why())),
-		value("points", describePoints(exp, wave, b)), value("arms", plain(describeArms(exp))), value("order", string(exp.Spec.Design.Order)),
+		value("points", describePoints(exp, wave, b)), value("arms", plain(describeArms(exp))), value("order", string(exp.Plan.Design.Order)),
 		value("trials", describeTrials(b)), value("sequence", describeSequence(wave, b)),
 	}
 }
@@ -64,7 +64,7 @@ func waveDescription(exp *experiment.Experiment, wave *record.Wave, lanes []plan
 	for _, b := range wave.Blocks {
 		trials += b.Trials()
 	}
-	text := fmt.Sprintf("%d blocks, %d trials, on %d nodes. Arms: %s. Order: %s.", len(wave.Blocks), trials, len(lanes), describeArms(exp), exp.Spec.Design.Order)
+	text := fmt.Sprintf("%d blocks, %d trials, on %d nodes. Arms: %s. Order: %s.", len(wave.Blocks), trials, len(lanes), describeArms(exp), exp.Plan.Design.Order)
 	if axes := exp.Axes(); len(axes) > 0 {
 		text += fmt.Sprintf(" Points: %d of %s.", len(wave.Points), strings.Join(axes, ", "))
 	}
@@ -88,7 +88,7 @@ func displayName(exp *experiment.Experiment, wave *record.Wave, b record.Block, 
 	} else if len(points) == 1 && points[0].Key != "" {
 		parts = append(parts, word(points[0].Key, 16))
 	}
-	parts = append(parts, word(string(exp.Spec.Design.Order), 10))
+	parts = append(parts, word(string(exp.Plan.Design.Order), 10))
 	arms := word(describeArms(exp), longestDisplay)
 	if len(exp.Arms) > 2 || len(arms) > 16 {
 		arms = fmt.Sprintf("%d-arms", len(exp.Arms))

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 // user that everything in a pod runs as, but the keeper.
@@ -54,7 +54,7 @@ func (c Config) Overhead() corev1.ResourceList {
 
 // preparing is what containers have that end before a block begins: what the block itself will have. The pod needs no more for
 // it, and with the executor's share of a CPU each of them would take seconds. Requests are limits, as in the block.
-func (c Config) preparing(placement assayv1alpha1.Placement) corev1.ResourceRequirements {
+func (c Config) preparing(placement experiment.Placement) corev1.ResourceRequirements {
 	list := corev1.ResourceList{corev1.ResourceCPU: cpusOf(placement), corev1.ResourceMemory: placement.Memory}
 	if placement.Memory.Cmp(c.ExecutorMemory) < 0 {
 		list[corev1.ResourceMemory] = c.ExecutorMemory
@@ -85,7 +85,7 @@ func podSpecPatch(config Config) string {
 }
 
 // blockPatch and analysisPatch go on top of it.
-func blockPatch(config Config, placement assayv1alpha1.Placement) string {
+func blockPatch(config Config, placement experiment.Placement) string {
 	// Not a whole PodSpec: its containers would be null, which removes them.
 	return patch(map[string]any{
 		"initContainers":                []corev1.Container{{Name: "init", Resources: config.preparing(placement)}},

@@ -171,24 +171,24 @@ func TestAWorkflowThatArgoWouldReplaceSomethingInIsNotBuilt(t *testing.T) {
 	}{
 		"the effect of a toleration": {
 			func(e *experiment.Experiment, _ *record.Wave) {
-				e.Spec.Placement.Tolerations = []corev1.Toleration{{Key: "a", Effect: "{{=1}}"}}
+				e.Plan.Placement.Tolerations = []corev1.Toleration{{Key: "a", Effect: "{{=1}}"}}
 			}, "spec.templates[block].tolerations[0].effect",
 		},
 		"the operator of a toleration": {
 			func(e *experiment.Experiment, _ *record.Wave) {
-				e.Spec.Placement.Tolerations = []corev1.Toleration{{Key: "a", Operator: "{{=1}}"}}
+				e.Plan.Placement.Tolerations = []corev1.Toleration{{Key: "a", Operator: "{{=1}}"}}
 			}, "spec.templates[block].tolerations[0].operator",
 		},
 		"an opening brace alone": {
 			func(e *experiment.Experiment, _ *record.Wave) {
-				e.Spec.Placement.Tolerations = []corev1.Toleration{{Key: "a{", TolerationSeconds: ptr.To[int64](1)}}
+				e.Plan.Placement.Tolerations = []corev1.Toleration{{Key: "a{", TolerationSeconds: ptr.To[int64](1)}}
 			}, "spec.templates[block].tolerations[0].key",
 		},
 		"the image of the template": {
-			func(e *experiment.Experiment, _ *record.Wave) { e.Template.Image = "{{workflow.name}}" }, "spec.templates[block].container.image",
+			func(e *experiment.Experiment, _ *record.Wave) { e.Plan.Workload.Image = "{{workflow.name}}" }, "spec.templates[block].container.image",
 		},
 		"the order, in a plan from the ledger": {
-			func(e *experiment.Experiment, _ *record.Wave) { e.Spec.Design.Order = "{{=1}}" }, "metadata.annotations.workflows.argoproj.io/description",
+			func(e *experiment.Experiment, _ *record.Wave) { e.Plan.Design.Order = "{{=1}}" }, "metadata.annotations.workflows.argoproj.io/description",
 		},
 		"a known reference where it does not belong": {
 			func(e *experiment.Experiment, _ *record.Wave) { e.Run.Namespace = blockReference }, "metadata.annotations.assay.dev/report",

@@ -9,7 +9,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 // No pod of a run has a volume or a container that may fill a node's disk, Argo's included, and what its volumes hold together fits
@@ -27,7 +27,7 @@ func TestNoPodFillsADisk(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			exp, err := simulate.Scan(edit)
+			exp, err := specimen.Scan(edit)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,7 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -41,7 +41,7 @@ func testConfig(t *testing.T) Config {
 
 func testExperiment(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)) *experiment.Experiment {
 	t.Helper()
-	exp, err := simulate.Scan(edit)
+	exp, err := specimen.Scan(edit)
 	if err != nil {
 		t.Fatal(err)
 	}

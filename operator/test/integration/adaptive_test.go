@@ -150,7 +150,7 @@ func TestASearchEndsWithAnAnswerForEveryArm(t *testing.T) {
 	if waves[0].Why() != record.Search || waves[len(waves)-1].Why() != record.Confirm {
 		t.Errorf("the first wave is to %s and the last to %s", waves[0].Why(), waves[len(waves)-1].Why())
 	}
-	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonSearchEnded, "breaks latency median AtMost 4ms")
+	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonSearchEnded, "breaks latency median at most 4.000 ms")
 	if status.Verdict != "" || len(status.Search) != 2 {
 		t.Fatalf("verdict %q and answers %+v", status.Verdict, status.Search)
 	}

@@ -24,6 +24,7 @@ import (
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -47,9 +48,10 @@ func newWorld(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1a
 	w.must(admin.Create(w.ctx, namespace))
 	w.namespace = namespace.Name
 
-	exp, err := simulate.Scan(nil)
+	exp, err := specimen.Scan(nil)
 	w.must(err)
-	spec, template := exp.Spec, exp.Template
+	spec, template, err := specimen.Written(exp)
+	w.must(err)
 	spec.Design.Blocks = assayv1alpha1.Blocks{Min: 4, Max: 8}
 	spec.Gates = spec.Gates[:2]
 	spec.Placement.NodeSelector = map[string]string{"test": w.namespace}

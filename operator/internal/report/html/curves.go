@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report/chart"
 )
@@ -42,14 +42,14 @@ func (b *builder) axis() (name string, ok bool) {
 func (b *builder) lines(axis string) []line {
 	var out []line
 	at := map[string]int{}
-	zipped := b.exp.Spec.Sweep != nil && b.exp.Spec.Sweep.Mode == assayv1alpha1.ZipSweep
+	zipped := b.exp.Plan.Sweep != nil && b.exp.Plan.Sweep.Zipped
 	measured := map[string]bool{}
 	for _, result := range b.found.Arms {
 		measured[result.Point] = true
 	}
 	for _, point := range b.exp.Points {
 		// A search tries a few of very many loads.
-		if b.exp.Spec.Search != nil && !measured[point.Key] {
+		if b.exp.Plan.Search != nil && !measured[point.Key] {
 			continue
 		}
 		var rest []string
@@ -96,9 +96,9 @@ func places(points []record.Point, axis string) (at []float64, ticks []chart.Tic
 
 // curves shows every metric along the sweep.
 func (b *builder) curves() []template.HTML {
-	return b.alongSweep(func(metric *assayv1alpha1.Metric) (string, chart.Number, []chart.Rule) {
+	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Rule) {
 		return statisticName(metric.Name, metric.Statistic) + " (" + shownUnit(metric.Unit) + ")", numberOf(metric.Unit), nil
-	}, func(metric *assayv1alpha1.Metric, point, arm string) *analysis.Estimate {
+	}, func(metric *experiment.Metric, point, arm string) *analysis.Estimate {
 		for i := range b.found.Arms {
 			r := &b.found.Arms[i]
 			if r.Point == point && r.Arm == arm && r.Metric == metric.Name && r.Statistic == metric.Statistic {
@@ -111,9 +111,9 @@ func (b *builder) curves() []template.HTML {
 
 // ratioCurves shows every candidate over the baseline along the sweep.
 func (b *builder) ratioCurves() []template.HTML {
-	return b.alongSweep(func(metric *assayv1alpha1.Metric) (string, chart.Number, []chart.Rule) {
+	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Rule) {
 		return statisticName(metric.Name, metric.Statistic) + " over " + b.baseline(), numberOf(analysis.Times), b.rules(metric)
-	}, func(metric *assayv1alpha1.Metric, point, arm string) *analysis.Estimate {
+	}, func(metric *experiment.Metric, point, arm string) *analysis.Estimate {
 		for i := range b.found.Ratios {
 			r := &b.found.Ratios[i]
 			if r.Point == point && r.Candidate == arm && r.Metric == metric.Name && r.Statistic == metric.Statistic {
@@ -125,11 +125,11 @@ func (b *builder) ratioCurves() []template.HTML {
 }
 
 // rules are the levels that a ratio is read against: no change, and the bounds of the gates on it.
-func (b *builder) rules(metric *assayv1alpha1.Metric) []chart.Rule {
+func (b *builder) rules(metric *experiment.Metric) []chart.Rule {
 	out := []chart.Rule{{At: 1, Label: "no change"}}
 	seen := map[float64]bool{1: true}
 	for _, g := range b.found.Gates {
-		relative := g.Op == assayv1alpha1.RatioAtLeast || g.Op == assayv1alpha1.RatioAtMost
+		relative := g.Op.Relative()
 		if relative && g.Metric == metric.Name && g.Statistic == metric.Statistic && g.Bound != nil && !seen[*g.Bound] {
 			seen[*g.Bound] = true
 			out = append(out, chart.Rule{At: *g.Bound, Label: g.Gate})
@@ -138,7 +138,7 @@ func (b *builder) rules(metric *assayv1alpha1.Metric) []chart.Rule {
 	return out
 }
 
-func (b *builder) alongSweep(describe func(*assayv1alpha1.Metric) (string, chart.Number, []chart.Rule), of func(metric *assayv1alpha1.Metric, point, arm string) *analysis.Estimate) []template.HTML {
+func (b *builder) alongSweep(describe func(*experiment.Metric) (string, chart.Number, []chart.Rule), of func(metric *experiment.Metric, point, arm string) *analysis.Estimate) []template.HTML {
 	axis, ok := b.axis()
 	if !ok {
 		return nil

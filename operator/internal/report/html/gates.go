@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/report/chart"
 )
 
@@ -15,7 +15,7 @@ func (b *builder) gates() []gate {
 	agreeing := map[[2]string]int{}
 	for _, g := range b.found.Gates {
 		// Outputs that agree at every point are one line, not one for each.
-		if g.Op == assayv1alpha1.ParityEqual && g.Outcome == assayv1alpha1.VerdictGo {
+		if g.Op == experiment.ParityEqual && g.Outcome == experiment.VerdictGo {
 			if at, ok := agreeing[[2]string{g.Gate, g.Candidate}]; ok {
 				out[at].points++
 				out[at].Point = fmt.Sprintf("%d points", out[at].points)
@@ -25,7 +25,7 @@ func (b *builder) gates() []gate {
 		}
 		shown := gate{
 			Outcome: verdictName(g.Outcome), Class: verdictClass(g.Outcome), Name: g.Gate, Candidate: g.Candidate, Point: g.Point,
-			Asked: b.asked(g), Message: g.Message, points: 1, Advisory: g.Severity == assayv1alpha1.Advisory, Plot: intervalPlot(g),
+			Asked: analysis.Asked(b.exp, g.Condition()), Message: g.Message, points: 1, Advisory: g.Severity == experiment.Advisory, Plot: intervalPlot(g),
 			Detectable: percent(g.MinimumDetectableEffect), Share: b.share(g),
 		}
 		if g.Estimate != nil {
@@ -35,33 +35,6 @@ func (b *builder) gates() []gate {
 		out = append(out, shown)
 	}
 	return out
-}
-
-// asked is the gate's condition in words.
-func (b *builder) asked(g analysis.GateResult) string {
-	what := statisticName(g.Metric, g.Statistic)
-	if g.Bound == nil {
-		return "the outputs agree"
-	}
-	unit := analysis.Times
-	if g.Estimate != nil {
-		unit = g.Estimate.Shown()
-	}
-	bound := analysis.FormatNumber(*g.Bound, unit)
-	switch g.Op {
-	case assayv1alpha1.RatioAtLeast:
-		return fmt.Sprintf("%s at least %s of %s", what, bound, b.baseline())
-	case assayv1alpha1.RatioAtMost:
-		return fmt.Sprintf("%s at most %s of %s", what, bound, b.baseline())
-	case assayv1alpha1.AtLeast:
-		return fmt.Sprintf("%s at least %s", what, bound)
-	case assayv1alpha1.AtMost:
-		return fmt.Sprintf("%s at most %s", what, bound)
-	case assayv1alpha1.Completes:
-		return fmt.Sprintf("at least %s of its trials complete", percent(g.Bound))
-	default:
-		return string(g.Op)
-	}
 }
 
 func (b *builder) share(g analysis.GateResult) string {
@@ -77,11 +50,11 @@ func intervalPlot(g analysis.GateResult) (plot chartHTML) {
 	if g.Estimate == nil || g.Estimate.Low == nil || g.Estimate.High == nil || g.Bound == nil {
 		return ""
 	}
-	relative := g.Op == assayv1alpha1.RatioAtLeast || g.Op == assayv1alpha1.RatioAtMost
+	relative := g.Op.Relative()
 	interval := chart.Interval{
 		Title: fmt.Sprintf("%s for %s: %s", g.Gate, g.Candidate, analysis.Describe(g.Estimate)),
 		Value: g.Estimate.Value, Low: *g.Estimate.Low, High: *g.Estimate.High, Bound: *g.Bound,
-		AtLeast: g.Op != assayv1alpha1.RatioAtMost && g.Op != assayv1alpha1.AtMost,
+		AtLeast: g.Op != experiment.RatioAtMost && g.Op != experiment.AtMost,
 		Log:     relative, Class: verdictClass(g.Outcome), Number: numberOf(g.Estimate.Shown()),
 	}
 	if relative {
@@ -127,8 +100,8 @@ func percent(share *float64) string {
 }
 
 // statisticName is how headings call a statistic of a metric.
-func statisticName(metric string, statistic assayv1alpha1.Statistic) string {
-	if statistic == assayv1alpha1.StatisticValue || statistic == "" {
+func statisticName(metric string, statistic experiment.Statistic) string {
+	if statistic == experiment.StatisticValue || statistic == "" {
 		return metric
 	}
 	return metric + " " + string(statistic)

@@ -12,6 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 )
 
 type story struct {
@@ -22,7 +23,7 @@ type story struct {
 
 func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec), tamper func([]record.Attempt)) story {
 	t.Helper()
-	exp, err := simulate.Scan(edit)
+	exp, err := specimen.Scan(edit)
 	if err != nil {
 		t.Fatal(err)
 	}

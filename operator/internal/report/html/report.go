@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
@@ -99,7 +98,7 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 		Warnings: found.Warnings, Layout: found.Layout, Trials: found.Trials,
 		Experiment: found.Experiment, Evidence: found.Evidence, UID: exp.Run.UID, Image: exp.ImageNames(),
 		GateConfidence: fmt.Sprintf("%g %%", 100*found.GateConfidence),
-		Wave:           found.Wave, Seed: found.Seed, Confidence: fmt.Sprintf("%g %%", 100*found.Confidence), Command: experiment.Command(&exp.Template),
+		Wave:           found.Wave, Seed: found.Seed, Confidence: fmt.Sprintf("%g %%", 100*found.Confidence), Command: exp.Plan.Command,
 	}
 	if baseline := exp.Baseline(); baseline >= 0 {
 		r.Baseline = exp.Arms[baseline].Name
@@ -152,8 +151,8 @@ type builder struct {
 
 func (b *builder) answer() string {
 	switch {
-	case b.exp.Spec.Search != nil:
-		return "The highest feasible " + b.exp.Spec.Search.Over.Axis
+	case b.exp.Plan.Search != nil:
+		return "The highest feasible " + b.exp.Plan.Search.Axis
 	case b.found.Best != "":
 		for _, c := range b.found.Candidates {
 			if c.Name == b.found.Best && c.Gain != nil {
@@ -213,7 +212,7 @@ func gain(estimate *analysis.Estimate) string {
 	return analysis.Describe(estimate)
 }
 
-func verdictName(verdict assayv1alpha1.Verdict) string {
+func verdictName(verdict experiment.Verdict) string {
 	if verdict == "" {
 		return "No verdict"
 	}
@@ -221,7 +220,7 @@ func verdictName(verdict assayv1alpha1.Verdict) string {
 }
 
 // verdictClass is the style class of a verdict.
-func verdictClass(verdict assayv1alpha1.Verdict) string {
+func verdictClass(verdict experiment.Verdict) string {
 	if verdict == "" {
 		return "none"
 	}

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report/chart"
 )
@@ -91,8 +91,8 @@ func (b *builder) distributions() []template.HTML {
 	return out
 }
 
-func statisticOfTrials(metric *assayv1alpha1.Metric) string {
-	if metric.Statistic == assayv1alpha1.StatisticValue {
+func statisticOfTrials(metric *experiment.Metric) string {
+	if metric.Statistic == experiment.StatisticValue {
 		return metric.Name + " of every trial"
 	}
 	return metric.Name + ", median of every trial"
@@ -163,7 +163,7 @@ func (b *builder) phases() ([]template.HTML, []key) {
 func (b *builder) results() table {
 	type column struct {
 		metric    string
-		statistic assayv1alpha1.Statistic
+		statistic experiment.Statistic
 	}
 	var columns []column
 	levels, ratios := map[string]analysis.ArmResult{}, map[string]analysis.RatioResult{}
@@ -203,7 +203,7 @@ func (b *builder) results() table {
 				}
 				row = append(row, level, ratio)
 			}
-			if measured || b.exp.Spec.Search == nil {
+			if measured || b.exp.Plan.Search == nil {
 				out.Rows = append(out.Rows, append(row, fmt.Sprint(blocks), ceiling))
 			}
 		}

@@ -1,4 +1,4 @@
-package plan
+package experiment
 
 import (
 	"testing"
@@ -21,11 +21,11 @@ func TestAWaveSaysWhereInAToolsOutputTheMetricsAre(t *testing.T) {
 		{Name: "latency", Unit: "s", Benchmark: "find/binary", Field: "slope", FieldUnit: "ns"},
 		{Name: "usual", Unit: "s"},
 	}}
-	if diff := cmp.Diff(want, output(template)); diff != "" {
+	if diff := cmp.Diff(want, readOutput(template)); diff != "" {
 		t.Error(diff)
 	}
 	template.Output = assayv1alpha1.Output{Format: assayv1alpha1.AssayResult}
-	if got := output(template); got.Metrics != nil {
+	if got := readOutput(template); got.Metrics != nil {
 		t.Errorf("an AssayResult names its metrics itself, and the wave has %v", got.Metrics)
 	}
 }

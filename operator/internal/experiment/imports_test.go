@@ -1,0 +1,37 @@
+package experiment_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What measures, judges and reports reads plans. Were one of these packages to read the API, a new version of it would be a new
+// version of the ledger.
+func TestWhatIsDecidedByPlansKnowsNoAPI(t *testing.T) {
+	for _, folder := range []string{"analysis", "compare", "export", "ledger", "noise", "record", "report", "search", "simulate"} {
+		files := 0
+		err := filepath.WalkDir(filepath.Join("..", folder), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			files++
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+			if err != nil {
+				return err
+			}
+			for _, one := range file.Imports {
+				if strings.HasPrefix(one.Path.Value, `"assay.dev/assay/operator/api/`) {
+					t.Errorf("%s imports %s: what it needs of a run belongs into experiment.Plan", path, one.Path.Value)
+				}
+			}
+			return nil
+		})
+		if err != nil || files == 0 {
+			t.Errorf("%s: %d files read (%v)", folder, files, err)
+		}
+	}
+}

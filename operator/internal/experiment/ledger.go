@@ -1,0 +1,184 @@
+package experiment
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	kjson "sigs.k8s.io/json"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// ComputeDigest is the sha256 of the experiment's JSON without the digest itself. The spec and the template are in it with their
+// keys in order, since nobody who reads a later version of the API could bring them into the order of its fields.
+func (e Experiment) ComputeDigest() (string, error) {
+	e.Digest = ""
+	for _, raw := range []*json.RawMessage{&e.Template, &e.Spec} {
+		var value any
+		err := kjson.UnmarshalCaseSensitivePreserveInts(*raw, &value)
+		if err == nil {
+			*raw, err = json.Marshal(value)
+		}
+		if err != nil {
+			return "", fmt.Errorf("digest of experiment %s/%s: %w", e.Run.Namespace, e.Run.Name, err)
+		}
+	}
+	return digest(e)
+}
+
+func digest(experiment any) (string, error) {
+	raw, err := json.Marshal(experiment)
+	sum := sha256.Sum256(raw)
+	return "sha256:" + hex.EncodeToString(sum[:]), err
+}
+
+// written is what people wrote, in the only version of the API there is; and an experiment without a plan, as all were once and
+// those that are written by hand still may be.
+type written struct {
+	Schema   string                              `json:"schema"`
+	Digest   string                              `json:"digest"`
+	Run      record.Run                          `json:"run"`
+	Template assayv1alpha1.BenchmarkTemplateSpec `json:"template"`
+	Spec     assayv1alpha1.BenchmarkRunSpec      `json:"spec"`
+	Points   []record.Point                      `json:"points"`
+	Arms     []record.Arm                        `json:"arms"`
+	Cells    []record.Cell                       `json:"cells"`
+}
+
+// Parse reads an experiment.json, and refuses one in which something would silently decide nothing, or is not what its digest says. A
+// plan is read from the spec where there is none. Where there is one it has to be what the spec says, so that nobody is shown one
+// experiment and judged by another; a spec in a version of the API that this program does not know is left alone.
+func Parse(raw []byte) (*Experiment, error) {
+	var form struct{ Plan *json.RawMessage }
+	if err := json.Unmarshal(raw, &form); err != nil {
+		return nil, err
+	}
+	if form.Plan == nil {
+		return parseWritten(raw)
+	}
+	e := &Experiment{}
+	err := strictly(raw, e)
+	var from *written
+	if e.API == API {
+		var err2 error
+		from, err2 = e.written()
+		err = errors.Join(err, err2)
+	}
+	if err != nil {
+		return nil, err
+	}
+	want, err := e.ComputeDigest()
+	switch {
+	case err != nil:
+		return nil, err
+	case e.Plan.Version != PlanVersion:
+		return nil, fmt.Errorf("plan.version is %q and this program reads %q", e.Plan.Version, PlanVersion)
+	case from == nil:
+		return e, cmp.Or(e.complete(), inPlan.check(e), e.has(want))
+	}
+	recorded := e.Plan
+	if err := cmp.Or(e.fill(from), e.has(want)); err != nil {
+		return nil, err
+	}
+	says, err := json.Marshal(e.Plan)
+	found, err2 := json.Marshal(recorded)
+	if err := errors.Join(err, err2); err != nil {
+		return nil, err
+	}
+	if string(says) != string(found) {
+		return nil, fmt.Errorf("plan is not what spec and template say: leave plan and api out, and it is read from them, or write %s", says)
+	}
+	return e, nil
+}
+
+func parseWritten(raw []byte) (*Experiment, error) {
+	from := &written{}
+	if err := strictly(raw, from); err != nil {
+		return nil, err
+	}
+	e := &Experiment{Schema: from.Schema, Digest: from.Digest, Run: from.Run, API: API, Points: from.Points, Arms: from.Arms, Cells: from.Cells}
+	from.Digest = ""
+	want, err := digest(from)
+	if err := cmp.Or(err, e.fill(from), e.has(want)); err != nil {
+		return nil, err
+	}
+	e.Template, err = json.Marshal(from.Template)
+	if err != nil {
+		return nil, err
+	}
+	e.Spec, err = json.Marshal(from.Spec)
+	return e, err
+}
+
+// written are the spec and the template as people wrote them.
+func (e *Experiment) written() (*written, error) {
+	raw, err := json.Marshal(map[string]json.RawMessage{"template": e.Template, "spec": e.Spec})
+	if err != nil {
+		return nil, err
+	}
+	from := &written{Arms: e.Arms}
+	return from, strictly(raw, from)
+}
+
+// fill reads the plan from what was written, and checks it.
+func (e *Experiment) fill(from *written) error {
+	if err := e.complete(); err != nil {
+		return err
+	}
+	plan, err := from.plan()
+	if err != nil {
+		return err
+	}
+	e.Plan = *plan
+	return inSpec.check(e)
+}
+
+// complete reports what is missing of an experiment whoever wrote it.
+func (e *Experiment) complete() error {
+	switch {
+	case e.Schema != Schema:
+		return fmt.Errorf("schema is %q and this program reads %q", e.Schema, Schema)
+	case e.Run.Name == "" || e.Run.UID == "":
+		return errors.New("run.name and run.uid are required")
+	case len(e.Points) == 0 || len(e.Arms) == 0 || len(e.Cells) == 0:
+		return errors.New("points, arms and cells must not be empty")
+	}
+	return nil
+}
+
+func (e *Experiment) has(digest string) error {
+	if e.Digest == digest {
+		return nil
+	}
+	return fmt.Errorf("digest is %q and the content has %s: the experiment was changed after it was frozen, or was written by hand and still needs this digest", e.Digest, digest)
+}
+
+// plan reads the words that were written, and checks no more than that each means something and that the arms are those of the spec.
+func (w *written) plan() (*Plan, error) {
+	problems := &Invalid{}
+	plan := read(&w.Spec, &w.Template, problems)
+	if err := problems.orNil(); err != nil {
+		return nil, err
+	}
+	wanted := arms(&w.Spec)
+	if len(w.Arms) != len(wanted) {
+		return nil, fmt.Errorf("arms has %d arms and spec.arms has %d: they must be the same, and with design.nullArm one arm more", len(w.Arms), len(w.Spec.Arms))
+	}
+	for i, arm := range w.Arms {
+		if want := wanted[i]; arm.Name != want.Name || arm.Baseline != want.Baseline || arm.Null != want.Null {
+			return nil, fmt.Errorf("arms[%d] is %+v and spec.arms with design.nullArm %v make it %+v: they must be the same", i, arm, w.Spec.Design.NullArm, want)
+		}
+	}
+	return plan, nil
+}
+
+// strictly refuses fields that are unknown, misspelt or there twice.
+func strictly(raw []byte, into any) error {
+	strict, err := kjson.UnmarshalStrict(raw, into)
+	return errors.Join(append(strict, err)...)
+}

@@ -1,0 +1,114 @@
+package experiment
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// fields are the top-level fields of an experiment.json.
+type fields map[string]json.RawMessage
+
+func (f fields) without(names ...string) fields {
+	for _, name := range names {
+		delete(f, name)
+	}
+	return f
+}
+
+func (f fields) replace(name, from, to string) fields {
+	f[name] = json.RawMessage(strings.Replace(string(f[name]), from, to, 1))
+	return f
+}
+
+// parse reads it, with the digest that the first error asks for.
+func (f fields) parse(t *testing.T) (*Experiment, error) {
+	t.Helper()
+	for range 2 {
+		raw, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := Parse(raw)
+		if err == nil {
+			return e, nil
+		}
+		said := regexp.MustCompile(`the content has (sha256:[0-9a-f]{64})`).FindStringSubmatch(err.Error())
+		if said == nil {
+			return nil, err
+		}
+		f["digest"] = json.RawMessage(`"` + said[1] + `"`)
+	}
+	t.Fatal("the digest that it asked for is not the one it takes")
+	return nil, nil
+}
+
+func TestAnExperimentIsReadFromEveryFormOfTheLedger(t *testing.T) {
+	const bound = `"bound":"1.5"`
+	cases := map[string]struct {
+		edit func(fields) fields
+		says string // Of the error; empty where it is read.
+		want float64
+	}{
+		"as it was frozen":                              {func(f fields) fields { return f }, "", 1.5},
+		"without a plan, as all were once":              {func(f fields) fields { return f.without("api", "plan") }, "", 1.5},
+		"by hand, with another bound":                   {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"2"`) }, "", 2},
+		"by hand, with a bound that is no number":       {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"fast"`) }, `spec.gates[0].bound: bound "fast" is no number`, 0},
+		"by hand, with a ratio of nothing":              {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"0"`) }, "spec.gates[0].bound: a ratio of 0", 0},
+		"a spec that says something else than the plan": {func(f fields) fields { return f.replace("spec", bound, `"bound":"1.1"`) }, "plan is not what spec and template say", 0},
+		"a plan that says something else than the spec": {func(f fields) fields { return f.replace("plan", `"bound":1.5`, `"bound":1.1`) }, "plan is not what spec and template say", 0},
+		"a plan of another version":                     {func(f fields) fields { return f.replace("plan", PlanVersion, "experiment/v9") }, `plan.version is "experiment/v9"`, 0},
+		"a plan with a field that is unknown":           {func(f fields) fields { return f.replace("plan", `"version"`, `"more":1,"version"`) }, `unknown field "plan.more"`, 0},
+		"a spec in a later version of the API":          {func(f fields) fields { return f.later() }, "", 1.5},
+		"and a plan whose op means nothing":             {func(f fields) fields { return f.later().replace("plan", `"op":"RatioAtLeast"`, `"op":"Better"`) }, `plan.gates[0].op is "Better"`, 0},
+		"and a plan without the bound of a gate": {func(f fields) fields {
+			return f.later().replace("plan", `"bound":1.5,`, "").replace("plan", `,"bound":1.5`, "")
+		}, "plan.gates[0].bound is missing", 0},
+		"and a plan with a confidence beyond all bounds": {func(f fields) fields { return f.later().replace("plan", `"confidence":0.95`, `"confidence":95`) }, "plan.design.confidence is 95", 0},
+		"and a plan whose gates are judged at less than is shown": {func(f fields) fields {
+			return f.later().replace("plan", `"gateConfidence":0.995`, `"gateConfidence":0.9`)
+		}, "plan.design.gateConfidence is 0.9", 0},
+		"and a plan whose gate looks at a metric that is not there": {func(f fields) fields { return f.later().replace("plan", `"metric":"throughput"`, `"metric":"speed"`) }, `plan.gates[0].metric is "speed"`, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			spec := testSpec()
+			spec.Gates = []assayv1alpha1.Gate{{Name: "gain", Metric: "throughput", Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"}}
+			frozen, err := Freeze(testRun, spec, testTemplate())
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, err := json.Marshal(frozen)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var f fields
+			if err := json.Unmarshal(raw, &f); err != nil {
+				t.Fatal(err)
+			}
+			got, err := tc.edit(f).parse(t)
+			if (err == nil) != (tc.says == "") || err != nil && !strings.Contains(err.Error(), tc.says) {
+				t.Fatalf("error %v, want %q", err, tc.says)
+			}
+			if err != nil {
+				return
+			}
+			want := frozen.Plan
+			want.Gates[0].Bound = &tc.want
+			if diff := cmp.Diff(want, got.Plan); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// later is in a version of the API that nobody knows yet.
+func (f fields) later() fields {
+	f["api"], f["spec"], f["template"] = json.RawMessage(`"assay.dev/v2"`), json.RawMessage(`{"of":"its own"}`), json.RawMessage(`{}`)
+	return f
+}

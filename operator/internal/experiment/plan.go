@@ -1,0 +1,301 @@
+package experiment
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"assay.dev/assay/operator/internal/noise"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// PlanVersion is the version of the form of Plan. It changes with what a plan means, and not with the kinds that people write.
+const PlanVersion = "experiment/v1"
+
+// Plan is what a run asks for: all its words read, in numbers of base units and with the template's values where it names none. It is
+// all that is decided by, so that whatever judges, reports or simulates knows nothing of the API.
+type Plan struct {
+	Version string `json:"version"`
+	// Template is the name of the run's template; empty for one of its own.
+	Template string `json:"template,omitempty"`
+	// Workload and Requires are told to every block as they are.
+	Workload record.Workload     `json:"workload"`
+	Requires record.Requirements `json:"requires,omitzero"`
+	// Command is that of the process whose output is the result, with $(name) for parameters as the template has it.
+	Command []string `json:"command,omitempty"`
+	// Files are what is copied out of the arms' images; none copies the programs.
+	Files   []string `json:"files,omitempty"`
+	Metrics []Metric `json:"metrics,omitempty"`
+	Parity  Parity   `json:"parity,omitempty"`
+	Sweep   *Sweep   `json:"sweep,omitempty"`
+	Design  Design   `json:"design"`
+	// Noise are the limits in force: a kind that is not among them has none.
+	Noise       noise.Limits `json:"noise"`
+	OnViolation noise.Policy `json:"onViolation"`
+	Placement   Placement    `json:"placement"`
+	Search      *Search      `json:"search,omitempty"`
+	Gates       []Gate       `json:"gates,omitempty"`
+	Predictions []Prediction `json:"predictions,omitempty"`
+	Tables      []Table      `json:"tables,omitempty"`
+	// Retries are how often a block whose pod was lost is run again.
+	Retries int    `json:"retries"`
+	Budget  Budget `json:"budget"`
+}
+
+// Direction tells which way is better.
+type Direction string
+
+// Directions.
+const (
+	HigherIsBetter Direction = "HigherIsBetter"
+	LowerIsBetter  Direction = "LowerIsBetter"
+)
+
+// Statistic is how the samples of one trial (or, for percentiles, of all trials of an arm) become one number.
+type Statistic string
+
+// Statistics.
+const (
+	StatisticValue  Statistic = "value"
+	StatisticMean   Statistic = "mean"
+	StatisticMedian Statistic = "median"
+	StatisticMin    Statistic = "min"
+	StatisticMax    Statistic = "max"
+	StatisticP50    Statistic = "p50"
+	StatisticP90    Statistic = "p90"
+	StatisticP95    Statistic = "p95"
+	StatisticP99    Statistic = "p99"
+)
+
+// Metric is one quantity that a trial reports.
+type Metric struct {
+	Name      string    `json:"name"`
+	Unit      string    `json:"unit"`
+	Direction Direction `json:"direction"`
+	// Statistic is used where nothing else is named.
+	Statistic   Statistic `json:"statistic"`
+	SamplesFrom string    `json:"samplesFrom,omitempty"`
+	Optional    bool      `json:"optional,omitempty"`
+}
+
+// NoOutput is the format of the output of programs that report nothing.
+const NoOutput = "None"
+
+// Parity is which outputs must be equal.
+type Parity string
+
+// Parities.
+const (
+	ParityOfAll  Parity = ""
+	ParityPerArm Parity = "PerArm"
+	ParityNone   Parity = "None"
+)
+
+// Sweep is how the points were made.
+type Sweep struct {
+	Axes []Axis `json:"axes"`
+	// Zipped axes move together.
+	Zipped bool `json:"zipped,omitempty"`
+}
+
+// Axis is a parameter that varies over the points.
+type Axis struct {
+	Name   string   `json:"name"`
+	Values []string `json:"values"`
+}
+
+// Order is how the arms of a point follow each other inside a block.
+type Order string
+
+// Orders.
+const (
+	OrderABBA       Order = "ABBA"
+	OrderRandom     Order = "Random"
+	OrderSequential Order = "Sequential"
+)
+
+// Design is how the experiment is repeated and ordered. Shares are numbers: 0.01 is 1 %.
+type Design struct {
+	Blocks       Blocks  `json:"blocks"`
+	Order        Order   `json:"order,omitempty"`
+	Seed         int64   `json:"seed"`
+	WarmupTrials int     `json:"warmupTrials,omitempty"`
+	Confidence   float64 `json:"confidence"`
+	// GateConfidence is absent in runs older than the field, whose gates are judged at Confidence.
+	GateConfidence   float64  `json:"gateConfidence,omitempty"`
+	NullArm          bool     `json:"nullArm,omitempty"`
+	ControlPhases    []string `json:"controlPhases,omitempty"`
+	RareSlowdown     float64  `json:"rareSlowdown,omitempty"`
+	BlockCorrelation float64  `json:"blockCorrelation,omitempty"`
+	Stop             *Stop    `json:"stop,omitempty"`
+	Confirm          *Confirm `json:"confirm,omitempty"`
+}
+
+// Blocks bounds how often the comparison is repeated.
+type Blocks struct {
+	Min int `json:"min"`
+	Max int `json:"max"`
+}
+
+// Stop adds blocks until intervals are this narrow, relative to their estimates.
+type Stop struct {
+	RelativeHalfWidth float64 `json:"relativeHalfWidth"`
+}
+
+// Confirm repeats a Go or a NoGo on so many fresh blocks.
+type Confirm struct {
+	Blocks int `json:"blocks"`
+}
+
+// Exclusivity is what a block has to itself.
+type Exclusivity string
+
+// Exclusivities.
+const (
+	ExclusiveNode Exclusivity = "Node"
+	ExclusiveCPUs Exclusivity = "CPUs"
+	ExclusiveNone Exclusivity = "None"
+)
+
+// Placement is the nodes that blocks run on and what they get there.
+type Placement struct {
+	NodeSelector map[string]string   `json:"nodeSelector,omitempty"`
+	Tolerations  []corev1.Toleration `json:"tolerations,omitempty"`
+	CPUs         int32               `json:"cpus,omitempty"`
+	Memory       resource.Quantity   `json:"memory,omitempty"`
+	Exclusive    Exclusivity         `json:"exclusive,omitempty"`
+	MaxNodes     int32               `json:"maxNodes,omitempty"`
+}
+
+// AsksExclusiveCPUs reports whether the run wants CPUs that nobody else uses.
+func (p Placement) AsksExclusiveCPUs() bool {
+	return p.Exclusive == ExclusiveCPUs || p.Exclusive == ExclusiveNode
+}
+
+// Search looks, for every arm, for the highest load that meets the conditions. The loads are the points.
+type Search struct {
+	Axis      string      `json:"axis"`
+	Maximize  string      `json:"maximize"`
+	SubjectTo []Condition `json:"subjectTo"`
+}
+
+// Op is how a condition compares.
+type Op string
+
+// Operators.
+const (
+	RatioAtLeast Op = "RatioAtLeast"
+	RatioAtMost  Op = "RatioAtMost"
+	AtLeast      Op = "AtLeast"
+	AtMost       Op = "AtMost"
+	ParityEqual  Op = "ParityEqual"
+	Completes    Op = "Completes"
+)
+
+// Relative reports whether the operator compares with the baseline.
+func (o Op) Relative() bool { return o == RatioAtLeast || o == RatioAtMost }
+
+// Timed tells the operators on figures, of which each point has one, from those on outputs and on completing.
+func (o Op) Timed() bool { return o != ParityEqual && o != Completes }
+
+// Condition holds a quantity against a bound.
+type Condition struct {
+	Metric string `json:"metric,omitempty"`
+	// Statistic is the metric's own where the run names none.
+	Statistic Statistic `json:"statistic,omitempty"`
+	Op        Op        `json:"op"`
+	// Bound is in the metric's unit, a ratio or a share of trials; nil for an operator without one.
+	Bound      *float64 `json:"bound,omitempty"`
+	AllowWorse bool     `json:"allowWorse,omitempty"`
+}
+
+// Severity reports whether a gate decides.
+type Severity string
+
+// Severities.
+const (
+	Blocking Severity = "Blocking"
+	Advisory Severity = "Advisory"
+)
+
+// Gate is one condition under which a candidate is accepted.
+type Gate struct {
+	Name string `json:"name"`
+	Condition
+	At        map[string]string `json:"at,omitempty"`
+	Candidate string            `json:"candidate,omitempty"`
+	Severity  Severity          `json:"severity"`
+}
+
+// Prediction is the ratio to the baseline that the author expects.
+type Prediction struct {
+	Metric    string            `json:"metric"`
+	At        map[string]string `json:"at,omitempty"`
+	Candidate string            `json:"candidate,omitempty"`
+	Ratio     float64           `json:"ratio"`
+}
+
+// Table is one that the run asks for beside the report.
+type Table struct {
+	Name   string            `json:"name"`
+	Title  string            `json:"title,omitempty"`
+	Phases bool              `json:"phases,omitempty"`
+	Arms   []string          `json:"arms,omitempty"`
+	At     map[string]string `json:"at,omitempty"`
+	// Unit of the times of phases, and Scale how many seconds it is.
+	Unit    string   `json:"unit,omitempty"`
+	Scale   float64  `json:"scale,omitempty"`
+	Total   string   `json:"total,omitempty"`
+	Columns []Column `json:"columns,omitempty"`
+}
+
+// Column is one figure of every row of a table, divided by Scale.
+type Column struct {
+	Title     string    `json:"title"`
+	Metric    string    `json:"metric,omitempty"`
+	Statistic Statistic `json:"statistic,omitempty"`
+	Phase     string    `json:"phase,omitempty"`
+	Scale     float64   `json:"scale"`
+	Compared  bool      `json:"compared,omitempty"`
+}
+
+// Budget is what the run may cost.
+type Budget struct {
+	WallClock metav1.Duration `json:"wallClock"`
+	Trials    int             `json:"trials"`
+}
+
+// Verdict is the answer.
+type Verdict string
+
+// Verdicts.
+const (
+	// VerdictGo means every blocking gate holds over the whole of its interval.
+	VerdictGo Verdict = "Go"
+	// VerdictNoGo means a blocking gate fails over the whole of its interval, or the outputs differ.
+	VerdictNoGo Verdict = "NoGo"
+	// VerdictInconclusive means an interval spans its bound.
+	VerdictInconclusive Verdict = "Inconclusive"
+	// VerdictInvalid means too little valid data is left to judge.
+	VerdictInvalid Verdict = "Invalid"
+)
+
+// TrialsPerBlock is how many processes one block launches, warm-ups included, given the number of cells.
+func (d Design) TrialsPerBlock(cells int) int { return cells * (d.SlotsPerCell() + d.WarmupTrials) }
+
+// SlotsPerCell is how often a block launches every cell as a measured trial.
+func (d Design) SlotsPerCell() int {
+	if d.Order == OrderABBA {
+		return 2
+	}
+	return 1
+}
+
+// ConfidenceOfGates is the level of the intervals that gates are judged by. Runs frozen before there was one of its own judged their
+// gates by the intervals they showed, and are judged so for ever.
+func (d Design) ConfidenceOfGates() float64 {
+	if d.GateConfidence == 0 {
+		return d.Confidence
+	}
+	return d.GateConfidence
+}

@@ -1,0 +1,272 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/noise"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// read turns what people write into a plan. It is the one place where words become numbers: what is no number, or one that its field
+// cannot have, is a problem here, and whatever holds for several fields together is checked on the plan.
+func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) *Plan {
+	out := &Plan{
+		Version: PlanVersion,
+		Workload: record.Workload{
+			Image: template.Image, Output: readOutput(template), ParityRequired: template.Parity == assayv1alpha1.ParityRequired,
+			TimeoutSeconds: template.TrialTimeout.Seconds(), Roles: readRoles(template),
+		},
+		Command: resultCommand(template), Files: template.Files,
+		Placement: PlacementOf(spec.Placement),
+		Retries:   int(ptr.Deref(spec.Retry.Limit, 0)),
+		Budget:    Budget{spec.Budget.WallClock, int(spec.Budget.Trials)},
+	}
+	if spec.TemplateRef != nil {
+		out.Template = spec.TemplateRef.Name
+	}
+	for _, metric := range template.Metrics {
+		out.Metrics = append(out.Metrics, Metric{
+			metric.Name, metric.Unit, Direction(metric.Direction), Statistic(metric.Statistic), metric.SamplesFrom, metric.Optional,
+		})
+	}
+	if spec.Sweep != nil {
+		out.Sweep = &Sweep{Zipped: spec.Sweep.Mode == assayv1alpha1.ZipSweep}
+		for _, axis := range spec.Sweep.Axes {
+			out.Sweep.Axes = append(out.Sweep.Axes, Axis(axis))
+		}
+	}
+	out.Parity = readParity(spec, template, problems)
+	out.Design = readDesign(&spec.Design, problems)
+	if spec.Design.Layout != assayv1alpha1.LayoutFixed {
+		out.Workload.LayoutSeed = ptr.To(spec.Design.Seed)
+	}
+	readEnvironment(spec, out, problems)
+	for i, gate := range spec.Gates {
+		condition := out.condition(fmt.Sprintf("spec.gates[%d].bound", i), gate.Metric, gate.Statistic, gate.Op, gate.Bound, gate.AllowWorse, problems)
+		out.Gates = append(out.Gates, Gate{gate.Name, condition, gate.At, gate.Candidate, Severity(gate.Severity)})
+	}
+	if spec.Search != nil {
+		out.Search = &Search{Axis: spec.Search.Over.Axis, Maximize: spec.Search.Maximize}
+		for i, c := range spec.Search.SubjectTo {
+			out.Search.SubjectTo = append(out.Search.SubjectTo,
+				out.condition(fmt.Sprintf("spec.search.subjectTo[%d].bound", i), c.Metric, c.Statistic, c.Op, c.Bound, c.AllowWorse, problems))
+		}
+	}
+	for i, p := range spec.Predictions {
+		ratio, err := strconv.ParseFloat(p.Ratio, 64)
+		if err != nil || !(ratio > 0) {
+			problems.add(fmt.Sprintf("spec.predictions[%d].ratio", i), "value %q is no positive number: write it as 1.5", p.Ratio)
+		}
+		out.Predictions = append(out.Predictions, Prediction{p.Metric, p.At, p.Candidate, ratio})
+	}
+	if spec.Report != nil {
+		for i := range spec.Report.Tables {
+			out.Tables = append(out.Tables, out.table(&spec.Report.Tables[i], fmt.Sprintf("spec.report.tables[%d]", i), problems))
+		}
+	}
+	return out
+}
+
+// PlacementOf is a placement as plans have it.
+func PlacementOf(p assayv1alpha1.Placement) Placement {
+	return Placement{p.NodeSelector, p.Tolerations, p.CPUs, p.Memory, Exclusivity(p.Exclusive), p.MaxNodes}
+}
+
+// readOutput tells the runner where the result is and, when another tool writes it, which of its figures are the metrics.
+func readOutput(template *assayv1alpha1.BenchmarkTemplateSpec) record.Output {
+	out := record.Output{Format: string(template.Output.Format), Path: template.Output.Path}
+	if template.Output.Format == assayv1alpha1.AssayResult || template.Output.Format == assayv1alpha1.NoOutput {
+		return out
+	}
+	for _, metric := range template.Metrics {
+		source := record.MetricSource{Name: metric.Name, Unit: metric.Unit}
+		if from := metric.From; from != nil {
+			source.Benchmark, source.Field, source.FieldUnit = from.Benchmark, from.Field, from.Unit
+		}
+		out.Metrics = append(out.Metrics, source)
+	}
+	return out
+}
+
+// readRoles are the processes of a trial as the runner knows them; none when it is one.
+func readRoles(template *assayv1alpha1.BenchmarkTemplateSpec) []record.Role {
+	var out []record.Role
+	for _, role := range template.Roles {
+		of := record.Role{Name: role.Name, Result: role.Result, CPUs: int(role.CPUs)}
+		if !role.Result {
+			of.StopGraceSeconds = ptr.To(role.StopGracePeriod.Seconds())
+		}
+		if ready := role.Readiness; ready != nil {
+			of.Readiness = &record.RoleReadiness{On: record.ReadyOnPort, TimeoutSeconds: ready.Timeout.Seconds()}
+			switch {
+			case ready.Line != "":
+				of.Readiness.On, of.Readiness.Text = record.ReadyOnLine, ready.Line
+			case ready.File != "":
+				of.Readiness.On, of.Readiness.Text = record.ReadyOnFile, ready.File
+			}
+		}
+		out = append(out, of)
+	}
+	return out
+}
+
+func readParity(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) Parity {
+	if !slices.Contains([]assayv1alpha1.ParityPolicy{"", assayv1alpha1.ParityRequired, assayv1alpha1.ParityNone}, template.Parity) {
+		problems.add("template.parity", "value %q means nothing: write Required or None", template.Parity)
+	}
+	if template.Parity == assayv1alpha1.ParityNone {
+		return ParityNone
+	}
+	return Parity(spec.Parity)
+}
+
+func readDesign(design *assayv1alpha1.Design, problems *Invalid) Design {
+	out := Design{
+		Blocks: Blocks{int(design.Blocks.Min), int(design.Blocks.Max)}, Order: Order(design.Order), Seed: design.Seed,
+		WarmupTrials: int(design.WarmupTrials), NullArm: design.NullArm, ControlPhases: design.ControlPhases,
+	}
+	confidence := func(field, text, example string) float64 {
+		value, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(value >= 0.5 && value < 1) {
+			problems.add(field, "value %q is not between 0.5 and 1: write it as %s", text, example)
+			return 0
+		}
+		return value
+	}
+	out.Confidence = confidence("spec.design.confidence", design.Confidence, "0.95")
+	if design.GateConfidence != "" {
+		out.GateConfidence = confidence("spec.design.gateConfidence", design.GateConfidence, "0.995")
+	}
+	if out.GateConfidence > 0 && out.GateConfidence < out.Confidence {
+		problems.add("spec.design.gateConfidence", "value %s is below spec.design.confidence %s: a verdict would rest on less than the results shown beside it; raise it",
+			design.GateConfidence, design.Confidence)
+	}
+	if design.RareSlowdown != "" {
+		share, err := parsePercent(design.RareSlowdown)
+		if out.RareSlowdown = share; err != nil || !(share > 0 && share <= maxRareSlowdown) {
+			problems.add("spec.design.rareSlowdown", "value %q is not above 0%% and at most %d%%: write a share such as 20%%, or remove it", design.RareSlowdown, 100*maxRareSlowdown)
+		}
+	}
+	if design.BlockCorrelation != "" {
+		value, err := strconv.ParseFloat(design.BlockCorrelation, 64)
+		if out.BlockCorrelation = value; err != nil || !(value >= 0 && value <= maxCorrelation) {
+			problems.add("spec.design.blockCorrelation", "value %q is not between 0 and %g: write it as 0.85, or remove it", design.BlockCorrelation, maxCorrelation)
+		}
+	}
+	if design.Stop != nil {
+		share, err := parsePercent(design.Stop.RelativeHalfWidth)
+		if out.Stop = (&Stop{share}); err != nil || !(share > 0) {
+			problems.add("spec.design.stop.relativeHalfWidth", "value %q can never be reached: write a share above zero such as 1%%", design.Stop.RelativeHalfWidth)
+		}
+	}
+	if design.Confirm != nil {
+		out.Confirm = &Confirm{int(design.Confirm.Blocks)}
+	}
+	return out
+}
+
+func readEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, out *Plan, problems *Invalid) {
+	environment := ptr.Deref(spec.Environment, assayv1alpha1.Environment{})
+	limits := environment.Noise
+	wrong := map[noise.Kind]error{}
+	out.Noise, wrong = noise.Read(map[noise.Kind]string{
+		noise.Steal: limits.Steal, noise.OtherWork: limits.OtherWork, noise.Throttled: limits.Throttled, noise.Canary: limits.Canary,
+		noise.Spin: limits.Spin, noise.PressureMemory: limits.PressureMemory, noise.PressureIO: limits.PressureIO,
+	}, out.Placement.AsksExclusiveCPUs())
+	for _, kind := range noise.Kinds {
+		if err := wrong[kind]; err != nil {
+			problems.add("spec.environment.noise."+string(kind), "%s", err)
+		}
+	}
+	out.OnViolation = cmp.Or(noise.Policy(environment.OnViolation), noise.Retry)
+	out.Requires.Require = environment.Require
+	if spec.Placement.RequireStaticCPUManager {
+		out.Requires.Isolation = exclusiveCPUs
+	}
+}
+
+// exclusiveCPUs is the isolation level that placement.requireStaticCPUManager asks every block to read back.
+const exclusiveCPUs = "ExclusiveCPUs"
+
+// condition reads a gate or a constraint. Without its metric, which is missed elsewhere, no bound has a unit.
+func (p *Plan) condition(field, name string, statistic assayv1alpha1.Statistic, op assayv1alpha1.GateOperator, text string, allowWorse bool, problems *Invalid) Condition {
+	out := Condition{Metric: name, Statistic: Statistic(statistic), Op: Op(op), AllowWorse: allowWorse}
+	metric := p.metric(name)
+	var bound float64
+	var err error
+	switch {
+	case out.Op == ParityEqual:
+		return out
+	case out.Op == Completes:
+		bound, err = parseShare(text)
+	case metric == nil:
+		return out
+	case out.Op.Relative():
+		bound, err = parseBound(text, "")
+		if err == nil && !(bound > 0) {
+			err = fmt.Errorf("a ratio of %s can never be missed or met: write a number above 0", text)
+		}
+	default:
+		bound, err = parseBound(text, metric.Unit)
+	}
+	if metric != nil && out.Op.Timed() {
+		out.Statistic = cmp.Or(out.Statistic, metric.Statistic)
+	}
+	if err != nil {
+		problems.add(field, "%s", err)
+		return out
+	}
+	out.Bound = &bound
+	return out
+}
+
+func (p *Plan) table(asked *assayv1alpha1.ReportTable, field string, problems *Invalid) Table {
+	out := Table{
+		Name: asked.Name, Title: asked.Title, Phases: asked.Rows == assayv1alpha1.PhaseRows, Arms: asked.Arms, At: asked.At, Total: asked.Total,
+		Unit: asked.Unit, Scale: map[string]float64{"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[asked.Unit],
+	}
+	for j, c := range asked.Columns {
+		scale, ok := scaleOf(c.Scale)
+		if !ok {
+			problems.add(fmt.Sprintf("%s.columns[%d].scale", field, j), "%q is no scale: write n, u, m, k, M, G, T, Ki, Mi, Gi or Ti", c.Scale)
+		}
+		column := Column{c.Title, c.Metric, Statistic(c.Statistic), c.Phase, scale, c.Compared}
+		if metric := p.metric(c.Metric); metric != nil {
+			column.Statistic = cmp.Or(column.Statistic, metric.Statistic)
+		}
+		out.Columns = append(out.Columns, column)
+	}
+	return out
+}
+
+// parsePercent reads a share such as "5%".
+func parsePercent(text string) (float64, error) {
+	digits, ok := strings.CutSuffix(text, "%")
+	number, err := strconv.ParseFloat(digits, 64)
+	if err != nil || !ok {
+		return 0, fmt.Errorf("value %q is no share: write it as 5%%", text)
+	}
+	return number / 100, nil
+}
+
+// parseShare reads the bound of a Completes gate: a share such as "0.95" or "95%", above 0 and up to 1. Empty is 1.
+func parseShare(text string) (float64, error) {
+	share, err := 1.0, error(nil)
+	if digits, percent := strings.CutSuffix(text, "%"); percent {
+		// As a decimal, so that "95%" is the same number as "0.95".
+		share, err = strconv.ParseFloat(digits+"e-2", 64)
+	} else if text != "" {
+		share, err = strconv.ParseFloat(text, 64)
+	}
+	if err != nil || !(share > 0 && share <= 1) {
+		return 0, fmt.Errorf("bound %q is no share of the trials: write it as 0.95 or 95%%, above 0 and up to 1", text)
+	}
+	return share, nil
+}

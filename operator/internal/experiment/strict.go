@@ -1,0 +1,219 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/internal/noise"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// A frozen experiment was checked before it ran, and one written by hand by nobody. What would silently decide nothing, or decide
+// something else than it says, is an error that names the field. Absent words stay allowed where an absent one has a meaning, as in
+// ledgers older than a field.
+
+// paths are what the fields of a plan are called where they were written.
+type paths struct{ spec, template, violation string }
+
+var (
+	inSpec = paths{"spec", "template", "spec.environment.onViolation"}
+	inPlan = paths{"plan", "plan", "plan.onViolation"}
+)
+
+// check finds what freezing an experiment would have refused or filled in. An experiment written by hand says it itself: a gate that
+// silently decided nothing would be worse than an error.
+func (n paths) check(e *Experiment) error {
+	return cmp.Or(n.checkFilledIn(e), n.checkWords(&e.Plan), n.checkReferences(e), n.checkNumbers(&e.Plan))
+}
+
+// checkFilledIn finds what freezing an experiment would have filled in.
+func (n paths) checkFilledIn(e *Experiment) error {
+	if e.Plan.Design.Seed == 0 {
+		return fmt.Errorf("%s.design.seed is missing: write the number that orders and intervals were drawn by, or 1", n.spec)
+	}
+	if search := e.Plan.Search; search != nil {
+		for i, point := range e.Points {
+			if point.Parameters[search.Axis] == "" {
+				return fmt.Errorf("points[%d] has no value of %s, the axis of %s.search: every point of a search is a load, from the lowest", i, search.Axis, n.spec)
+			}
+		}
+	}
+	for i, metric := range e.Plan.Metrics {
+		if metric.Statistic == "" {
+			return fmt.Errorf("%s.metrics[%d].statistic is missing: write median, or value for one number per trial", n.template, i)
+		}
+	}
+	return nil
+}
+
+// checkWords finds words that mean nothing.
+func (n paths) checkWords(p *Plan) error {
+	statistics := []Statistic{
+		StatisticValue, StatisticMean, StatisticMedian, StatisticMin, StatisticMax,
+		StatisticP50, StatisticP90, StatisticP95, StatisticP99,
+	}
+	errs := []error{
+		word(n.spec+".parity", p.Parity, ParityOfAll, ParityPerArm, ParityNone),
+		word(n.spec+".design.order", p.Design.Order, "", OrderABBA, OrderRandom, OrderSequential),
+		word(n.spec+".placement.exclusive", p.Placement.Exclusive, "", ExclusiveNode, ExclusiveCPUs, ExclusiveNone),
+		word(n.violation, p.OnViolation, noise.Retry, noise.Invalid, noise.Warn),
+	}
+	for i, metric := range p.Metrics {
+		field := fmt.Sprintf("%s.metrics[%d]", n.template, i)
+		errs = append(errs,
+			word(field+".direction", metric.Direction, LowerIsBetter, HigherIsBetter),
+			word(field+".statistic", metric.Statistic, statistics...))
+	}
+	if i := repeated(p.Metrics, func(metric Metric) string { return metric.Name }); i >= 0 {
+		errs = append(errs, fmt.Errorf("%s.metrics[%d].name %q is there twice: every metric has a name of its own", n.template, i, p.Metrics[i].Name))
+	}
+	for i, gate := range p.Gates {
+		field := fmt.Sprintf("%s.gates[%d]", n.spec, i)
+		errs = append(errs,
+			word(field+".severity", gate.Severity, Blocking, Advisory),
+			word(field+".op", gate.Op, RatioAtLeast, RatioAtMost, AtLeast, AtMost,
+				ParityEqual, Completes),
+			word(field+".statistic", gate.Statistic, append(statistics, "")...))
+	}
+	if p.Search != nil {
+		for i, constraint := range p.Search.SubjectTo {
+			field := fmt.Sprintf("%s.search.subjectTo[%d]", n.spec, i)
+			errs = append(errs, word(field+".op", constraint.Op, AtLeast, AtMost),
+				word(field+".statistic", constraint.Statistic, append(statistics, "")...))
+		}
+	}
+	return cmp.Or(errs...)
+}
+
+func word[T ~string](field string, found T, allowed ...T) error {
+	if slices.Contains(allowed, found) {
+		return nil
+	}
+	var words []string
+	for _, one := range allowed {
+		if one != "" {
+			words = append(words, string(one))
+		}
+	}
+	return fmt.Errorf("%s is %q: write %s", field, found, strings.Join(words, ", "))
+}
+
+// checkReferences finds gates, cells and names that point nowhere, or at two things.
+func (n paths) checkReferences(e *Experiment) error {
+	if i := repeated(e.Arms, func(arm record.Arm) string { return arm.Name }); i >= 0 {
+		return fmt.Errorf("arms[%d].name %q is there twice: every arm has a name of its own", i, e.Arms[i].Name)
+	}
+	baselines := 0
+	for i, arm := range e.Arms {
+		if arm.Baseline {
+			baselines++
+		}
+		if baselines > 1 {
+			return fmt.Errorf("arms[%d].baseline is true and so is an earlier arm's: a run has at most one baseline, and the others are compared with it", i)
+		}
+	}
+	if i := repeated(e.Points, func(point record.Point) string { return point.Key }); i >= 0 {
+		return fmt.Errorf("points[%d].key %q is there twice: every point has a key of its own", i, e.Points[i].Key)
+	}
+	if i := repeated(e.Plan.Gates, func(gate Gate) string { return gate.Name }); i >= 0 {
+		return fmt.Errorf("%s.gates[%d].name %q is there twice: every gate has a name of its own", n.spec, i, e.Plan.Gates[i].Name)
+	}
+	for i, c := range e.Cells {
+		if c.Point < 0 || c.Point >= len(e.Points) || c.Arm < 0 || c.Arm >= len(e.Arms) {
+			return fmt.Errorf("cells[%d] is arm %d at point %d, and there are %d arms and %d points, counted from 0", i, c.Arm, c.Point, len(e.Arms), len(e.Points))
+		}
+	}
+	if i := repeated(e.Cells, func(c record.Cell) string { return fmt.Sprint(c.Point, c.Arm) }); i >= 0 {
+		return fmt.Errorf("cells[%d] is arm %d at point %d, which another one is already", i, e.Cells[i].Arm, e.Cells[i].Point)
+	}
+	if wanted := len(e.Points) * len(e.Arms); len(e.Cells) != wanted {
+		return fmt.Errorf("cells has %d and %d points of %d arms have %d: write one for every arm at every point", len(e.Cells), len(e.Points), len(e.Arms), wanted)
+	}
+	for i, gate := range e.Plan.Gates {
+		field, judged := fmt.Sprintf("%s.gates[%d]", n.spec, i), e.Candidates()
+		if gate.Op == Completes {
+			judged = nil
+			for _, arm := range e.Arms {
+				judged = append(judged, arm.Name)
+			}
+		}
+		if gate.Op.Timed() && e.Metric(gate.Metric) == nil {
+			return fmt.Errorf("%s.metric is %q and the template has no such metric: a gate needs one", field, gate.Metric)
+		}
+		if gate.Candidate != "" && !slices.Contains(judged, gate.Candidate) {
+			return fmt.Errorf("%s.candidate is %q: it can be %s", field, gate.Candidate, strings.Join(judged, ", "))
+		}
+		if !slices.ContainsFunc(e.Points, func(point record.Point) bool { return Matches(gate.At, point.Parameters) }) {
+			return fmt.Errorf("%s.at is %v and selects no point: the gate would decide nothing", field, gate.At)
+		}
+	}
+	for i, prediction := range e.Plan.Predictions {
+		if e.Metric(prediction.Metric) == nil {
+			return fmt.Errorf("%s.predictions[%d].metric is %q and the template has no such metric: a prediction needs one", n.spec, i, prediction.Metric)
+		}
+	}
+	if search := e.Plan.Search; search != nil {
+		if e.Metric(search.Maximize) == nil {
+			return fmt.Errorf("%s.search.maximize is %q and the template has no such metric: a search needs one", n.spec, search.Maximize)
+		}
+		for i, constraint := range search.SubjectTo {
+			if e.Metric(constraint.Metric) == nil {
+				return fmt.Errorf("%s.search.subjectTo[%d].metric is %q and the template has no such metric: a constraint needs one", n.spec, i, constraint.Metric)
+			}
+		}
+	}
+	return nil
+}
+
+// repeated is the index of the first element whose name an earlier one has; -1 when there is none.
+func repeated[T any](of []T, name func(T) string) int {
+	seen := map[string]bool{}
+	for i, one := range of {
+		if seen[name(one)] {
+			return i
+		}
+		seen[name(one)] = true
+	}
+	return -1
+}
+
+// checkNumbers finds numbers that a plan cannot have. One that was read from a spec has none of them.
+func (n paths) checkNumbers(p *Plan) error {
+	var errs []error
+	number := func(field string, value, low, high float64) {
+		if !(value >= low && value <= high) {
+			errs = append(errs, fmt.Errorf("%s.%s is %g: write a number from %g to %g", n.spec, field, value, low, high))
+		}
+	}
+	below1 := math.Nextafter(1, 0)
+	number("design.confidence", p.Design.Confidence, 0.5, below1)
+	number("design.gateConfidence", p.Design.ConfidenceOfGates(), p.Design.Confidence, below1)
+	bound := func(field string, c Condition) {
+		most := math.MaxFloat64
+		least := -most
+		switch {
+		case c.Op == ParityEqual:
+			return
+		case c.Bound == nil:
+			errs = append(errs, fmt.Errorf("%s.%s is missing: %s compares with one", n.spec, field, c.Op))
+			return
+		case c.Op == Completes:
+			least, most = math.SmallestNonzeroFloat64, 1
+		case c.Op.Relative():
+			least = math.SmallestNonzeroFloat64
+		}
+		number(field, *c.Bound, least, most)
+	}
+	for i, gate := range p.Gates {
+		bound(fmt.Sprintf("gates[%d].bound", i), gate.Condition)
+	}
+	if p.Search != nil {
+		for i, constraint := range p.Search.SubjectTo {
+			bound(fmt.Sprintf("search.subjectTo[%d].bound", i), constraint)
+		}
+	}
+	return cmp.Or(errs...)
+}
