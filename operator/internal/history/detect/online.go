@@ -40,16 +40,17 @@ type Suspicion struct {
 	// Raised says that the evidence passed the threshold; Evidence is how much there is.
 	Raised   bool
 	Evidence float64
-	// First is the most likely first point after the change, and Shift how far the level moved there.
-	First int
-	Shift float64
+	// First is the most likely first point after the change, and Shift how far the level moved there. From and To hold all but a twentieth
+	// of the evidence.
+	From, First, To int
+	Shift           float64
 }
 
 // Newest judges the last of the points. They are those of a segment since its last change; only a change at or after the one with index from
 // is looked for: those before were looked for already, and came to nothing.
 func (o Online) Newest(points []Observation, from int) Suspicion {
 	n := len(points)
-	out := Suspicion{First: -1}
+	out := Suspicion{From: -1, First: -1, To: -1}
 	first := max(1, from, n-candidates)
 	if first >= n {
 		return out
@@ -63,16 +64,29 @@ func (o Online) Newest(points []Observation, from int) Suspicion {
 		}
 		all.add(p.Y-points[0].Y, weights[i])
 	}
-	best := math.Inf(-1)
+	best, each := math.Inf(-1), make([]float64, 0, n-first)
 	for k := first; k < n; k++ {
 		evidence, shift := twoLevels(before, all, n)
-		out.Evidence += math.Exp(evidence)
+		each = append(each, math.Exp(evidence))
+		out.Evidence += each[k-first]
 		if evidence > best {
 			best, out.First, out.Shift = evidence, k, shift
 		}
 		before.add(points[k].Y-points[0].Y, weights[k])
 	}
 	out.Raised = out.Evidence >= o.RunLength
+	const aside = 0.025
+	passed := 0.0
+	for i, evidence := range each {
+		if passed <= aside*out.Evidence {
+			out.From = first + i
+		}
+		if passed < (1-aside)*out.Evidence {
+			out.To = first + i
+		}
+		passed += evidence
+	}
+	out.From, out.To = min(out.From, out.First), max(out.To, out.First)
 	return out
 }
 
