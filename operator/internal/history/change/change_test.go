@@ -218,7 +218,7 @@ func TestComputingAgainChangesNothing(t *testing.T) {
 }
 
 func TestWhatAConfirmingRunSays(t *testing.T) {
-	c := Confirmation{Alpha: 0.001, Runs: 2}
+	c := Confirmation{Alpha: 0.001, Runs: 2, Searched: 100}
 	for name, tt := range map[string]struct {
 		suspected float64
 		m         Measured
@@ -240,16 +240,39 @@ func TestWhatAConfirmingRunSays(t *testing.T) {
 			}
 		})
 	}
-	for _, bad := range []Confirmation{{0, 1}, {0.6, 1}, {0.01, 0}} {
+	for _, bad := range []Confirmation{{0, 1, 1}, {0.6, 1, 1}, {0.01, 0, 1}, {0.01, 1, 0}} {
 		if bad.Check() == nil {
 			t.Errorf("%+v was taken", bad)
 		}
 	}
 }
 
+func TestEachConfirmingRunWantsMoreRevisions(t *testing.T) {
+	for name, tt := range map[string]struct {
+		runs, most int
+		want       []int
+	}{
+		"one run asks at once":                    {1, 6, []int{1}},
+		"the last one has all that are wanted":    {4, 6, []int{1, 2, 4, 6}},
+		"no run has more than there may be":       {4, 3, []int{1, 2, 3, 3}},
+		"two runs: the newest one, then all":      {2, 6, []int{1, 6}},
+		"one revision of each side is never more": {3, 1, []int{1, 1, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []int
+			for run := 1; run <= tt.runs; run++ {
+				got = append(got, Confirmation{Runs: tt.runs}.Wants(run, tt.most))
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("%v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestAConfirmingRunIsAsOftenWrongAsPromised(t *testing.T) {
 	const alpha, suspicions = 0.05, 4000
-	c := Confirmation{Alpha: alpha, Runs: 3}
+	c := Confirmation{Alpha: alpha, Runs: 3, Searched: 1}
 	random := rand.New(rand.NewPCG(1, 1))
 	wrong := 0
 	for range suspicions {

@@ -26,6 +26,9 @@ type Confirmation struct {
 	Alpha float64
 	// Runs is how many there may be; the last one decides.
 	Runs int
+	// Searched is how many points the detector looks at for each suspicion. The layout of a build is in all of its runs, so also in the
+	// confirming one, and a suspicion picks the builds in which it is largest.
+	Searched float64
 }
 
 // Check reports what is no promise.
@@ -35,6 +38,8 @@ func (c Confirmation) Check() error {
 		return fmt.Errorf("alpha: found %g; above 0 and below 0.5 is allowed: try 0.001", c.Alpha)
 	case c.Runs < 1:
 		return fmt.Errorf("runs: found %d; at least 1 is needed", c.Runs)
+	case math.IsNaN(c.Searched) || c.Searched < 1:
+		return fmt.Errorf("searched: found %g; at least 1 point is looked at: give the detector's run length", c.Searched)
 	}
 	return nil
 }
@@ -48,19 +53,31 @@ type Measured struct {
 	Old, New int
 }
 
-// Judge the run with this number, from 1. The level is divided among the runs (Dunn 1961), so that asking again buys nothing. A suspicion is
-// refuted when not even half of what was suspected lies in the 95 % interval, and at last when no run confirmed it.
+// Wants is how many new revisions the run with this number, from 1, wants there to be of so many at most: the first asks at once, each
+// other one when there are twice as many, and the last with all of them. What one build hides, several show.
+func (c Confirmation) Wants(run, most int) int {
+	if run >= c.Runs && run > 1 {
+		return most
+	}
+	return min(most, 1<<(run-1))
+}
+
+// Judge the run with this number, from 1. The level is divided among the runs, and for what differs between builds also among the points
+// that were searched (Dunn 1961, Journal of the American Statistical Association 56:52): so asking again buys nothing, and neither does
+// picking. A suspicion is refuted when not even half of what was suspected lies in the 95 % interval, and at last when no run confirmed it.
 func (c Confirmation) Judge(suspected float64, m Measured, run int) Outcome {
-	se := math.Sqrt(m.SE*m.SE + m.Between*(1/float64(m.Old)+1/float64(m.New)))
 	student := distuv.StudentsT{Sigma: 1, Nu: m.DF}
+	between := math.Sqrt(m.Between * (1/float64(m.Old) + 1/float64(m.New)))
+	alpha := c.Alpha / 2 / float64(c.Runs)
+	reach := math.Hypot(student.Quantile(1-alpha)*m.SE, distuv.UnitNormal.Quantile(1-alpha/c.Searched)*between)
 	along := m.LogRatio
 	if suspected < 0 {
 		along = -along
 	}
-	switch reach := student.Quantile(1-c.Alpha/2/float64(c.Runs)) * se; {
+	switch {
 	case along > reach:
 		return Holds
-	case run >= c.Runs || along+student.Quantile(0.975)*se < math.Abs(suspected)/2:
+	case run >= c.Runs || along+student.Quantile(0.975)*math.Hypot(m.SE, between) < math.Abs(suspected)/2:
 		return Refuted
 	default:
 		return Undecided

@@ -211,6 +211,21 @@ func TestTheSpreadOfPointsIsThatBeyondTheirErrors(t *testing.T) {
 	}
 }
 
+func TestAMedianIsThatOfSortedValues(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 500 {
+		values := make([]float64, 1+random.IntN(40))
+		for i := range values {
+			values[i] = float64(random.IntN(10))
+		}
+		sorted := slices.Sorted(slices.Values(values))
+		want := (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+		if got := medianScale(values) / 1.482602218505602; math.Abs(got-want) > 1e-12 {
+			t.Fatalf("%g, want %g of %v", got, want, sorted)
+		}
+	}
+}
+
 func TestPromisesThatCannotBeKeptAreRefused(t *testing.T) {
 	for _, err := range []error{Online{1}.Check(), Online{math.NaN()}.Check(), Offline{0}.Check(), Offline{0.9}.Check(), Offline{math.NaN()}.Check()} {
 		if err == nil {

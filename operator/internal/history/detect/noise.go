@@ -57,6 +57,24 @@ func between(points []Observation, out Noise) float64 {
 	return high
 }
 
+// BetweenAtMost is a variance between points that the true one is above once in ten times: from few points it is not known, and from
+// two it may be anything.
+func BetweenAtMost(points []Observation) float64 {
+	if len(points) > reach {
+		points = points[len(points)-reach:]
+	}
+	if len(points) < 3 {
+		return math.Inf(1)
+	}
+	noise := NoiseOf(points)
+	within := stat.Mean(noise.Within, nil)
+	// The median absolute difference is as good as an estimate from this share of the points (Rousseeuw, Croux 1993, Journal of the American
+	// Statistical Association 88:1273).
+	const efficiency, aside = 0.37, 0.1
+	df := efficiency * float64(len(points)-1)
+	return (within+noise.Between)*df/distuv.ChiSquared{K: df}.Quantile(aside) - within
+}
+
 // differences of neighbours in units of their standard deviation.
 func differences(points []Observation, noise Noise) []float64 {
 	out := make([]float64, len(points)-1)
@@ -80,13 +98,43 @@ func scale(points []Observation, noise Noise) float64 {
 // medianScale makes the median of absolute values a standard deviation, if they are normal.
 func medianScale(absolute []float64) float64 {
 	const normal = 1.482602218505602
-	slices.Sort(absolute)
 	middle := len(absolute) / 2
-	median := absolute[middle]
+	median := selectNth(absolute, middle)
 	if len(absolute)%2 == 0 {
-		median = (median + absolute[middle-1]) / 2
+		median = (median + slices.Max(absolute[:middle])) / 2
 	}
 	return normal * median
+}
+
+// selectNth partitions values so that the one with index n is where sorting would put it, and returns it (Hoare 1961, Communications of
+// the ACM 4:321).
+func selectNth(values []float64, n int) float64 {
+	low, high := 0, len(values)-1
+	for low < high {
+		pivot := values[(low+high)/2]
+		i, j := low, high
+		for i <= j {
+			for values[i] < pivot {
+				i++
+			}
+			for values[j] > pivot {
+				j--
+			}
+			if i <= j {
+				values[i], values[j] = values[j], values[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case n <= j:
+			high = j
+		case n >= i:
+			low = i
+		default:
+			return values[n]
+		}
+	}
+	return values[n]
 }
 
 // moderated are the points' variances. Those of single blocks are drawn towards those of all points as far as they agree (Smyth 2004,

@@ -25,6 +25,8 @@ const (
 	likelyShift = 3.0
 	// candidates is how many of the newest points may be the first after a change. Leaving out the others makes an accident rarer.
 	candidates = 100
+	// reach is how many of the newest points are looked at: a level that is known from a hundred points is known well enough.
+	reach = 200
 )
 
 // Check reports what is no promise.
@@ -49,6 +51,13 @@ type Suspicion struct {
 // Newest judges the last of the points. They are those of a segment since its last change; only a change at or after the one with index from
 // is looked for: those before were looked for already, and came to nothing.
 func (o Online) Newest(points []Observation, from int) Suspicion {
+	if beyond := len(points) - reach; beyond > 0 {
+		out := o.Newest(points[beyond:], from-beyond)
+		if out.First >= 0 {
+			out.From, out.First, out.To = out.From+beyond, out.First+beyond, out.To+beyond
+		}
+		return out
+	}
 	n := len(points)
 	out := Suspicion{From: -1, First: -1, To: -1}
 	first := max(1, from, n-candidates)
