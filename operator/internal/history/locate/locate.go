@@ -35,7 +35,8 @@ const (
 	fewestArms = 3
 	// follow is the probability of a change beyond which a gap is looked into.
 	follow = 0.1
-	// neighbours of a culprit that are measured with it, on each side: one build more or less is an accident of its layout.
+	// neighbours of a culprit that are measured with it, on each side: one build more or less is an accident of its layout. So many
+	// commits are few enough to be told apart by that wave as well.
 	neighbours = 3
 )
 
@@ -136,14 +137,19 @@ func (q Question) Next(done []Measured) Step {
 		return Step{Why: fmt.Sprintf("%d waves were allowed", q.Waves)}
 	}
 	wave := Wave{Revisions: q.inside(spans, skipped, len(done) == 0), Blocks: blocks}
-	if len(wave.Revisions) == 0 || len(done) == q.Waves-1 && len(done) > 0 {
-		wave = Wave{Revisions: q.around(spans, skipped), Blocks: 2 * blocks, Verify: true}
+	if narrow(spans) || len(wave.Revisions) == 0 || len(done) == q.Waves-1 && len(done) > 0 {
+		wave = Wave{Revisions: append(wave.Revisions, q.around(spans, skipped)...), Blocks: 2 * blocks, Verify: true}
 	} else {
 		wave.Revisions = append(wave.Revisions, q.ends(spans)...)
 	}
 	slices.Sort(wave.Revisions)
 	wave.Revisions = slices.Compact(wave.Revisions)
 	return Step{Wave: &wave}
+}
+
+// narrow reports whether the last wave can measure all of every span with its neighbours.
+func narrow(spans []span) bool {
+	return !slices.ContainsFunc(spans, func(s span) bool { return s.at-s.after > neighbours })
 }
 
 // ends of the spans and of the history.
@@ -155,12 +161,12 @@ func (q Question) ends(spans []span) []int {
 	return out
 }
 
-// inside are the revisions between the ends of spans that divide them most evenly. The first wave takes the square root of what there is, so that
-// the second one can take all that is left.
+// inside are the revisions between the ends of spans that divide them most evenly. The first wave takes the square root of what there is, and half
+// as many more because some may not build, so that the second one can take all that is left.
 func (q Question) inside(spans []span, skipped map[int]bool, first bool) []int {
 	budget := max(1, q.Arms-len(q.ends(spans)))
 	if first {
-		budget = min(budget, int(math.Ceil(math.Sqrt(float64(q.Revisions)))))
+		budget = min(budget, int(math.Ceil(1.5*math.Sqrt(float64(q.Revisions)))))
 	}
 	candidates, total := make([][]int, len(spans)), 0
 	for i, s := range spans {
@@ -213,20 +219,19 @@ func (q Question) widened(spans []span) []span {
 	return out
 }
 
-// answer reads the last wave: each span, or the narrowest stretch of gaps about it that is certain to hold a change.
+// answer reads the last wave: the narrowest stretches of gaps, in the spans and beside them, that are certain to hold a change. A stretch
+// that holds one of them says nothing more.
 func (q Question) answer(p *posterior, spans []span) Step {
 	var out Step
-	// The narrowest answers first: a stretch that holds one of them says nothing about a span beside it.
-	for widened := range neighbours {
-		for _, s := range spans {
-			from, to := p.index(s.after), p.index(s.at)
-			if from < 0 || to < 0 {
-				continue
-			}
-			low, high := max(0, from-widened), min(len(p.arms)-1, to+widened)
-			found := Culprit{After: p.arms[low].Revision, At: p.arms[high].Revision, Probability: 1 - p.none(low, high), Shift: p.shift(low, high)}
+	near := q.widened(spans)
+	for width := 1; width < len(p.arms); width++ {
+		for low := 0; low+width < len(p.arms); low++ {
+			high := low + width
+			found := Culprit{After: p.arms[low].Revision, At: p.arms[high].Revision}
+			within := slices.ContainsFunc(near, func(s span) bool { return s.after <= found.After && found.At <= s.at })
 			known := slices.ContainsFunc(out.Culprits, func(c Culprit) bool { return found.After < c.At && c.After < found.At })
-			if found.Probability >= q.Certain && !known {
+			if found.Probability = 1 - p.none(low, high); within && !known && found.Probability >= q.Certain {
+				found.Shift = p.shift(low, high)
 				out.Culprits = append(out.Culprits, found)
 			}
 		}

@@ -61,3 +61,17 @@ func TestEveryYearIsOfNightsAndItsChangesAreApart(t *testing.T) {
 		})
 	}
 }
+
+func TestTheCommitIsFound(t *testing.T) {
+	for _, h := range Histories() {
+		got := Bisect(h, 30, 2, 1)
+		if got.Of != 30 || got.Held < got.Exact {
+			t.Errorf("%+v", got)
+		}
+		switch {
+		case h.Culprits == 0 && got.False > 2, h.Culprits == 1 && h.Shift >= 0.03 && got.Exact < 27:
+			t.Errorf("%+v", got)
+		}
+		t.Logf("%+v", got)
+	}
+}
