@@ -1,0 +1,294 @@
+package change
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var now = time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
+
+func sighting(series string, from, first, to, newest int64) Sighting {
+	return Sighting{Project: "search", Effect: Effect{Series: series, LogRatio: 0.02, SE: 0.003, Worse: true}, From: from, First: first, To: to, Newest: newest, Suspects: true}
+}
+
+// states of a book, for comparing.
+func states(b Book) string {
+	var out []string
+	for _, c := range b.Changes {
+		out = append(out, fmt.Sprintf("%s %d in %d..%d, %d series", c.State, c.First, c.From, c.To, len(c.Effects)))
+	}
+	return strings.Join(out, "; ")
+}
+
+// moved takes the first change of a book to a state.
+func moved(t *testing.T, b Book, to State, person bool) Book {
+	t.Helper()
+	c, err := b.Changes[0].Move(Event{At: now, Who: "ada", Person: person, Why: "as measured", To: to})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Replace(c)
+}
+
+func TestALifeOfAChange(t *testing.T) {
+	one := sighting("time", 10, 11, 12, 12)
+	for name, tt := range map[string]struct {
+		steps  func(t *testing.T, b Book) Book
+		states string
+		asks   int
+		alerts int
+	}{
+		"a suspicion asks for a run and tells nobody": {func(_ *testing.T, b Book) Book { return b }, "Suspected 11 in 10..12, 1 series", 1, 0},
+		"what a run confirms is told": {
+			func(t *testing.T, b Book) Book { return moved(t, b, Confirmed, false) }, "Confirmed 11 in 10..12, 1 series", 0, 1,
+		},
+		"what a run refutes is told to nobody": {
+			func(t *testing.T, b Book) Book { return moved(t, b, Invalid, false) }, "Invalid 11 in 10..12, 1 series", 0, 0,
+		},
+		"several series that move at once are one change": {
+			func(t *testing.T, b Book) Book {
+				return moved(t, b.See([]Sighting{sighting("memory", 11, 11, 14, 14), sighting("p99", 9, 12, 12, 12)}, now), Confirmed, false)
+			}, "Confirmed 12 in 11..12, 3 series", 0, 1,
+		},
+		"series that move one after the other are two": {
+			func(_ *testing.T, b Book) Book { return b.See([]Sighting{sighting("memory", 13, 14, 15, 15)}, now) },
+			"Suspected 11 in 10..12, 1 series; Suspected 14 in 13..15, 1 series", 2, 0,
+		},
+		"another date is the same change": {
+			func(t *testing.T, b Book) Book {
+				return moved(t, b, Confirmed, false).See([]Sighting{sighting("time", 12, 12, 16, 30)}, now)
+			}, "Confirmed 12 in 12..12, 1 series", 0, 1,
+		},
+		"what was told is not told again": {
+			func(t *testing.T, b Book) Book {
+				_, told := moved(t, b, Confirmed, false).Alerts(now)
+				return told.See([]Sighting{sighting("memory", 10, 11, 12, 40), sighting("time", 10, 10, 11, 40)}, now)
+			}, "Confirmed 11 in 10..11, 2 series", 0, 0,
+		},
+		"what a person knows of is not told": {
+			func(t *testing.T, b Book) Book {
+				c, err := moved(t, b, Confirmed, false).Changes[0].Acknowledge(Event{At: now, Who: "ada", Person: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return b.Replace(c).See([]Sighting{sighting("time", 9, 10, 12, 30)}, now)
+			}, "Confirmed 10 in 10..12, 1 series", 0, 0,
+		},
+		"a person's Invalid stands, whatever is seen later": {
+			func(t *testing.T, b Book) Book {
+				return moved(t, b, Invalid, true).See([]Sighting{sighting("time", 10, 11, 12, 30)}, now)
+			}, "Invalid 11 in 10..12, 1 series", 0, 0,
+		},
+		"what a run refuted is asked for again when a later run suspects it": {
+			func(t *testing.T, b Book) Book {
+				return moved(t, b, Invalid, false).See([]Sighting{sighting("time", 10, 11, 12, 30)}, now)
+			}, "Suspected 11 in 10..12, 1 series", 1, 0,
+		},
+		"what a run refuted is not asked for again by computing it again": {
+			func(t *testing.T, b Book) Book {
+				return moved(t, b, Invalid, false).See([]Sighting{one}, now)
+			}, "Invalid 11 in 10..12, 1 series", 0, 0,
+		},
+		"another project's change is its own": {
+			func(_ *testing.T, b Book) Book {
+				other := one
+				other.Project = "store"
+				return b.See([]Sighting{other}, now)
+			}, "Suspected 11 in 10..12, 1 series; Suspected 11 in 10..12, 1 series", 2, 0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := tt.steps(t, Book{}.See([]Sighting{one}, now))
+			if got := states(b); got != tt.states {
+				t.Errorf("%s\nwant %s", got, tt.states)
+			}
+			alerts, told := b.Alerts(now)
+			if again, _ := told.Alerts(now.Add(time.Hour)); len(alerts) != tt.alerts || len(again) != 0 {
+				t.Errorf("%d alerts, then %d", len(alerts), len(again))
+			}
+			if asks := b.Asks(); len(asks) != tt.asks {
+				t.Errorf("asks %+v", asks)
+			} else if tt.asks > 0 && (asks[0].Old != 9 || asks[0].New < 12) {
+				t.Errorf("asks %+v", asks)
+			}
+		})
+	}
+}
+
+func TestAnImprovementIsAChangeToo(t *testing.T) {
+	s := sighting("time", 10, 11, 12, 12)
+	s.Effect.LogRatio, s.Effect.Worse = -0.02, false
+	alerts, _ := moved(t, Book{}.See([]Sighting{s}, now), Confirmed, false).Alerts(now)
+	if len(alerts) != 1 || !alerts[0].Improvement {
+		t.Errorf("%+v", alerts)
+	}
+}
+
+func TestASeriesThatFallsSilentIsToldOfOnItsOwn(t *testing.T) {
+	day := 24 * time.Hour
+	for name, tt := range map[string]struct {
+		last time.Time
+		told bool
+	}{
+		"a point last night":            {now.Add(-day), false},
+		"two nights missed":             {now.Add(-3 * day), false},
+		"three nights missed":           {now.Add(-3*day - time.Hour), true},
+		"a point that is yet to come":   {now.Add(day), false},
+		"nothing since the clock began": {time.Time{}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if alert := Silence("time", tt.last, day, now); (alert != nil) != tt.told {
+				t.Errorf("%+v", alert)
+			}
+		})
+	}
+}
+
+func TestOnlyTheseStatesFollowEachOther(t *testing.T) {
+	all := []State{Suspected, Confirmed, Locating, Located, Fixed, Accepted, Invalid, Infrastructure}
+	for _, from := range all {
+		for _, to := range all {
+			_, err := Change{ID: "c", State: from}.Move(Event{Who: "ada", Person: true, Why: "w", To: to})
+			if allowed := slices.Contains(next[from], to); (err == nil) != allowed {
+				t.Errorf("%s to %s: %v", from, to, err)
+			}
+		}
+	}
+	for want, e := range map[string]Event{
+		"cannot follow Fixed; allowed are Confirmed":                       {Who: "ada", Person: true, Why: "w", To: Located},
+		"both are kept with a change":                                      {Who: "ada", Person: true, To: Confirmed},
+		"Fixed is an end, which only a person takes back; \"run\" is none": {Who: "run", Why: "w", To: Confirmed},
+	} {
+		if _, err := (Change{ID: "c", State: Fixed}).Move(e); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if _, err := (Change{ID: "c"}).Acknowledge(Event{}); err == nil {
+		t.Error("an acknowledgement by nobody was taken")
+	}
+}
+
+func TestComputingAgainChangesNothing(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 3))
+		var sightings []Sighting
+		for range 1 + random.IntN(6) {
+			first := int64(5 + random.IntN(60))
+			sightings = append(sightings, sighting(fmt.Sprint("s", random.IntN(4)), first-int64(random.IntN(3)), first, first+int64(random.IntN(3)), 70))
+		}
+		b := Book{}.See(sightings, now)
+		shuffled := slices.Clone(sightings)
+		random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		if diff := cmp.Diff(b, Book{}.See(shuffled, now)); diff != "" {
+			t.Fatalf("seed %d: the order matters: %s", seed, diff)
+		}
+		for i := range b.Changes {
+			c, err := b.Changes[i].Move(Event{At: now, Who: "run-7", Why: "as measured", To: Confirmed})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b = b.Replace(c)
+		}
+		_, b = b.Alerts(now)
+		// The same dates computed again, some narrower: no new change, no new alert, nothing back in an earlier state.
+		for i := range shuffled {
+			if random.IntN(2) == 0 {
+				shuffled[i].From, shuffled[i].To = shuffled[i].First, shuffled[i].First
+			}
+			shuffled[i].Suspects = false
+		}
+		for range 2 {
+			after := b.See(shuffled[:random.IntN(len(shuffled)+1)], now.Add(time.Hour))
+			if alerts, _ := after.Alerts(now); len(alerts) > 0 && len(after.Changes) == len(b.Changes) {
+				t.Fatalf("seed %d: told again: %+v", seed, alerts)
+			}
+			for i := range b.Changes {
+				if after.Changes[i].ID != b.Changes[i].ID || after.Changes[i].State != Confirmed || after.Changes[i].Alerted == nil {
+					t.Fatalf("seed %d: %+v became %+v", seed, b.Changes[i], after.Changes[i])
+				}
+			}
+		}
+	}
+}
+
+func TestWhatAConfirmingRunSays(t *testing.T) {
+	c := Confirmation{Alpha: 0.001, Runs: 2, Searched: 100}
+	for name, tt := range map[string]struct {
+		suspected float64
+		m         Measured
+		run       int
+		want      Outcome
+	}{
+		"2 % that are there":                                 {0.02, Measured{0.02, 0.002, 19, 0, 1, 1}, 1, Holds},
+		"an improvement that is there":                       {-0.02, Measured{-0.02, 0.002, 19, 0, 1, 1}, 1, Holds},
+		"nothing":                                            {0.02, Measured{0.001, 0.002, 19, 0, 1, 1}, 1, Refuted},
+		"a difference the other way":                         {0.02, Measured{-0.02, 0.002, 19, 0, 1, 1}, 1, Refuted},
+		"something, but not for sure":                        {0.02, Measured{0.006, 0.003, 19, 0, 1, 1}, 1, Undecided},
+		"the last run, still not for sure":                   {0.02, Measured{0.006, 0.003, 19, 0, 1, 1}, 2, Refuted},
+		"no more than builds differ by their layout":         {0.02, Measured{0.01, 0.001, 19, 0.005 * 0.005, 1, 1}, 1, Undecided},
+		"more than builds differ, over several of each side": {0.02, Measured{0.02, 0.001, 19, 0.005 * 0.005, 4, 4}, 1, Holds},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := c.Judge(tt.suspected, tt.m, tt.run); got != tt.want {
+				t.Errorf("%s", got)
+			}
+		})
+	}
+	for _, bad := range []Confirmation{{0, 1, 1}, {0.6, 1, 1}, {0.01, 0, 1}, {0.01, 1, 0}} {
+		if bad.Check() == nil {
+			t.Errorf("%+v was taken", bad)
+		}
+	}
+}
+
+func TestEachConfirmingRunWantsMoreRevisions(t *testing.T) {
+	for name, tt := range map[string]struct {
+		runs, most int
+		want       []int
+	}{
+		"one run asks at once":                    {1, 6, []int{1}},
+		"the last one has all that are wanted":    {4, 6, []int{1, 2, 4, 6}},
+		"no run has more than there may be":       {4, 3, []int{1, 2, 3, 3}},
+		"two runs: the newest one, then all":      {2, 6, []int{1, 6}},
+		"one revision of each side is never more": {3, 1, []int{1, 1, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []int
+			for run := 1; run <= tt.runs; run++ {
+				got = append(got, Confirmation{Runs: tt.runs}.Wants(run, tt.most))
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("%v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAConfirmingRunIsAsOftenWrongAsPromised(t *testing.T) {
+	const alpha, suspicions = 0.05, 4000
+	c := Confirmation{Alpha: alpha, Runs: 3, Searched: 1}
+	random := rand.New(rand.NewPCG(1, 1))
+	wrong := 0
+	for range suspicions {
+		for run := 1; run <= c.Runs; run++ {
+			const between = 0.003
+			m := Measured{LogRatio: 0.002*random.NormFloat64() + between*(random.NormFloat64()-random.NormFloat64()), SE: 0.002, DF: 1e6, Between: between * between, Old: 1, New: 1}
+			outcome := c.Judge(0.02, m, run)
+			if outcome == Holds {
+				wrong++
+			}
+			if outcome != Undecided {
+				break
+			}
+		}
+	}
+	if wrong > alpha*suspicions {
+		t.Errorf("%d of %d", wrong, suspicions)
+	}
+}

@@ -1,0 +1,247 @@
+package detect
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// world draws points as runs of ten blocks give them: a level, what differs from run to run, and what blocks see of it.
+type world struct {
+	se, between float64
+	random      *rand.Rand
+}
+
+func newWorld(seed uint64, between float64) *world {
+	return &world{se: 0.003, between: between, random: rand.New(rand.NewPCG(seed, 7))}
+}
+
+func (w *world) point(level float64) Observation {
+	const blocks = 10
+	var values [blocks]float64
+	own, mean := level+w.between*w.random.NormFloat64(), 0.0
+	for i := range values {
+		values[i] = own + w.se*math.Sqrt(blocks)*w.random.NormFloat64()
+		mean += values[i] / blocks
+	}
+	squares := 0.0
+	for _, v := range values {
+		squares += (v - mean) * (v - mean)
+	}
+	return Observation{Y: mean, SE: math.Sqrt(squares / (blocks - 1) / blocks), DF: blocks - 1}
+}
+
+func (w *world) points(n int, level func(i int) float64) []Observation {
+	out := make([]Observation, n)
+	for i := range out {
+		out[i] = w.point(level(i))
+	}
+	return out
+}
+
+func flat(int) float64 { return 0 }
+
+func jumps(at int, by float64) func(int) float64 {
+	return func(i int) float64 {
+		if i >= at {
+			return by
+		}
+		return 0
+	}
+}
+
+func TestASeriesThatDoesNotChangeIsSuspectedAsRarelyAsPromised(t *testing.T) {
+	for _, between := range []float64{0, 0.003, 0.01} {
+		t.Run(fmt.Sprintf("points differ by %g beyond their errors", between), func(t *testing.T) {
+			const runLength, years, nights = 50, 8, 365
+			alarms := 0
+			for seed := range uint64(years) {
+				points := newWorld(seed, between).points(nights, flat)
+				from := 0
+				for n := 1; n <= nights; n++ {
+					if (Online{runLength}).Newest(points[:n], from).Raised {
+						alarms++
+						from = n
+					}
+				}
+			}
+			// Poisson's upper limit around what is promised.
+			promised := float64(years*nights) / runLength
+			if float64(alarms) > promised+3*math.Sqrt(promised) {
+				t.Errorf("%d suspicions in %d points; at most one in %d is promised", alarms, years*nights, runLength)
+			}
+			t.Logf("%d suspicions in %d points", alarms, years*nights)
+		})
+	}
+}
+
+func TestAChangeIsSuspectedWithinAFewPoints(t *testing.T) {
+	for _, tt := range []struct {
+		between, shift, within float64
+	}{{0, 0.02, 1.1}, {0.003, 0.02, 1.6}, {0, 0.01, 3}, {0, -0.02, 1.1}} {
+		t.Run(fmt.Sprintf("%g %% at a spread of %g", 100*tt.shift, tt.between), func(t *testing.T) {
+			const at, runs = 60, 100
+			sum, early := 0.0, 0
+			for seed := range uint64(runs) {
+				points := newWorld(seed, tt.between).points(at+40, jumps(at, tt.shift))
+				for n := at + 1; n <= len(points); n++ {
+					if s := (Online{100}).Newest(points[:n], at/2); s.Raised || n == len(points) {
+						sum += float64(n - at)
+						if s.First < at-3 || s.Shift*tt.shift < 0 {
+							early++
+						}
+						break
+					}
+				}
+			}
+			if sum/runs > tt.within || early > runs/20 {
+				t.Errorf("%.2f points on average, want at most %.2f; %d suspect another change", sum/runs, tt.within, early)
+			}
+			t.Logf("%.2f points on average", sum/runs)
+		})
+	}
+}
+
+func TestFewOrIdenticalPointsAreNoReasonForASuspicion(t *testing.T) {
+	same := make([]Observation, 50)
+	for i := range same {
+		same[i] = Observation{Y: 1, DF: 9}
+	}
+	for n := range same {
+		if s := (Online{100}).Newest(same[:n], 0); s.Raised {
+			t.Fatalf("%d identical points: %+v", n, s)
+		}
+	}
+	if dated := (Offline{0.01}).Changes(same); len(dated) != 0 {
+		t.Errorf("%+v", dated)
+	}
+	// A count has no noise, so that any change of it is one.
+	for i := 40; i < len(same); i++ {
+		same[i].Y = 1.0001
+	}
+	if s := (Online{100}).Newest(same[:42], 0); !s.Raised || s.First != 40 {
+		t.Errorf("a count that changed: %+v", s)
+	}
+	if dated := (Offline{0.01}).Changes(same); len(dated) != 1 || dated[0].At != 40 {
+		t.Errorf("a count that changed: %+v", dated)
+	}
+}
+
+func TestDatesAreAsOftenWrongAsPromised(t *testing.T) {
+	for _, n := range []int{20, 100, 400} {
+		for _, between := range []float64{0, 0.005} {
+			t.Run(fmt.Sprintf("%d points, %g between them", n, between), func(t *testing.T) {
+				const alpha, series = 0.05, 400
+				wrong := 0
+				for seed := range uint64(series) {
+					w := newWorld(seed, between)
+					points := w.points(n, flat)
+					for i := range points {
+						if i%3 == 0 { // Some nights have a quarter of the blocks.
+							points[i] = (&world{se: 2 * w.se, between: between, random: w.random}).point(0)
+						}
+					}
+					if len((Offline{alpha}).Changes(points)) > 0 {
+						wrong++
+					}
+				}
+				if float64(wrong) > alpha*series+3*math.Sqrt(alpha*series) {
+					t.Errorf("%d of %d series have a change that is none; %g are promised", wrong, series, alpha*series)
+				}
+				t.Logf("%d of %d", wrong, series)
+			})
+		}
+	}
+}
+
+func TestEveryIntervalHoldsAChange(t *testing.T) {
+	levels := func(i int) float64 {
+		switch {
+		case i < 70:
+			return 0
+		case i < 140:
+			return 0.02
+		case i < 160:
+			return 0.05
+		default:
+			return 0.01
+		}
+	}
+	truth := []int{70, 140, 160}
+	missed, off := 0, 0
+	for seed := range uint64(60) {
+		points := newWorld(seed, 0.003).points(250, levels)
+		dated := (Offline{0.01}).Changes(points)
+		if !slices.IsSortedFunc(dated, func(a, b Dated) int { return a.At - b.At }) {
+			t.Fatalf("not in order: %+v", dated)
+		}
+		for _, d := range dated {
+			if d.At < d.From || d.At > d.To {
+				t.Fatalf("%+v", d)
+			}
+			if !slices.ContainsFunc(truth, func(at int) bool { return d.From <= at && at <= d.To }) {
+				off++
+			}
+		}
+		missed += max(0, len(truth)-len(dated))
+		if again := (Offline{0.01}).Changes(points); !slices.Equal(dated, again) {
+			t.Fatalf("%+v and %+v", dated, again)
+		}
+	}
+	if missed > 3 || off > 2 {
+		t.Errorf("%d changes missed and %d intervals without one, in 60 series of 3", missed, off)
+	}
+}
+
+func TestTheSpreadOfPointsIsThatBeyondTheirErrors(t *testing.T) {
+	for _, between := range []float64{0, 0.003, 0.02} {
+		mean, within := 0.0, 0.0
+		const series = 50
+		for seed := range uint64(series) {
+			noise := NoiseOf(newWorld(seed, between).points(200, jumps(100, 0.1)))
+			mean += math.Sqrt(noise.Between) / series
+			within += math.Sqrt(noise.Within[7]) / series
+		}
+		// Points that are believed to be noisier than they are take nothing away from the spread between them.
+		if math.Abs(mean-between) > 0.0008+0.1*between || math.Abs(within-0.003) > 0.0003 {
+			t.Errorf("found %.5f between and %.5f within; %g and 0.003 are true", mean, within, between)
+		}
+	}
+}
+
+func TestAMedianIsThatOfSortedValues(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 500 {
+		values := make([]float64, 1+random.IntN(40))
+		for i := range values {
+			values[i] = float64(random.IntN(10))
+		}
+		sorted := slices.Sorted(slices.Values(values))
+		want := (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+		if got := medianScale(values) / 1.482602218505602; math.Abs(got-want) > 1e-12 {
+			t.Fatalf("%g, want %g of %v", got, want, sorted)
+		}
+	}
+}
+
+func TestPromisesThatCannotBeKeptAreRefused(t *testing.T) {
+	for _, err := range []error{Online{1}.Check(), Online{math.NaN()}.Check(), Offline{0}.Check(), Offline{0.9}.Check(), Offline{math.NaN()}.Check()} {
+		if err == nil {
+			t.Error("taken")
+		}
+	}
+	if (Online{100}).Check() != nil || (Offline{0.01}).Check() != nil {
+		t.Error("refused")
+	}
+}
+
+// BenchmarkASeries judges the newest of 1,000 points, and dates the changes among them.
+func BenchmarkASeries(b *testing.B) {
+	points := newWorld(1, 0.003).points(1000, jumps(700, 0.02))
+	for b.Loop() {
+		_ = Online{100}.Newest(points, 0)
+		_ = Offline{0.01}.Changes(points)
+	}
+}

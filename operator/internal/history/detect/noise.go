@@ -1,0 +1,211 @@
+// Package detect says when a series changed: online, for the newest point, with a promise on how often that is wrong however long it runs,
+// and offline, with an interval for every date and a promise that holds for all of them at once.
+package detect
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mathext"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Observation is a point of a series: a logarithm of a ratio, its standard error and the degrees of freedom of that.
+type Observation struct {
+	Y, SE, DF float64
+}
+
+// Noise is why points that measure the same thing differ.
+type Noise struct {
+	// Within are the variances of the points by their own blocks.
+	Within []float64
+	// Between is the variance of points beyond that: layout of a build, state of a machine, a run's own luck.
+	Between float64
+}
+
+// Variance of a point.
+func (n Noise) Variance(i int) float64 { return n.Within[i] + n.Between }
+
+// NoiseOf estimates it. Changes of the level do not count as noise, because only neighbours are compared, and by their median.
+func NoiseOf(points []Observation) Noise {
+	within, tails := moderated(points)
+	out := Noise{Within: within}
+	if len(points) >= 3 && scale(points, out) > 1 {
+		out.Between = between(points, out)
+	}
+	for i := range within {
+		within[i] *= tails[i]
+	}
+	return out
+}
+
+// between is the variance between points that explains how far apart neighbours are: their scale falls as it grows, and is then 1.
+func between(points []Observation, out Noise) float64 {
+	low, high := 0.0, 0.0
+	for _, x := range differences(points, Noise{Within: make([]float64, len(points)), Between: 0.5}) {
+		high = max(high, x*x)
+	}
+	for range 30 {
+		out.Between = (low + high) / 2
+		if scale(points, out) > 1 {
+			low = out.Between
+		} else {
+			high = out.Between
+		}
+	}
+	return high
+}
+
+// BetweenAtMost is a variance between points that the true one is above once in ten times: from few points it is not known, and from
+// two it may be anything.
+func BetweenAtMost(points []Observation) float64 {
+	if len(points) > reach {
+		points = points[len(points)-reach:]
+	}
+	if len(points) < 3 {
+		return math.Inf(1)
+	}
+	noise := NoiseOf(points)
+	within := stat.Mean(noise.Within, nil)
+	// The median absolute difference is as good as an estimate from this share of the points (Rousseeuw, Croux 1993, Journal of the American
+	// Statistical Association 88:1273).
+	const efficiency, aside = 0.37, 0.1
+	df := efficiency * float64(len(points)-1)
+	return (within+noise.Between)*df/distuv.ChiSquared{K: df}.Quantile(aside) - within
+}
+
+// differences of neighbours in units of their standard deviation.
+func differences(points []Observation, noise Noise) []float64 {
+	out := make([]float64, len(points)-1)
+	for i := range out {
+		if d := math.Abs(points[i+1].Y - points[i].Y); d > 0 {
+			out[i] = d / math.Sqrt(noise.Variance(i)+noise.Variance(i+1))
+		}
+	}
+	return out
+}
+
+// scale is how many times as far apart neighbours are as the noise says, by the median absolute difference: half of the neighbours may be
+// on two sides of a change.
+func scale(points []Observation, noise Noise) float64 {
+	if len(points) < 2 {
+		return 1
+	}
+	return medianScale(differences(points, noise))
+}
+
+// medianScale makes the median of absolute values a standard deviation, if they are normal.
+func medianScale(absolute []float64) float64 {
+	const normal = 1.482602218505602
+	middle := len(absolute) / 2
+	median := selectNth(absolute, middle)
+	if len(absolute)%2 == 0 {
+		median = (median + slices.Max(absolute[:middle])) / 2
+	}
+	return normal * median
+}
+
+// selectNth partitions values so that the one with index n is where sorting would put it, and returns it (Hoare 1961, Communications of
+// the ACM 4:321).
+func selectNth(values []float64, n int) float64 {
+	low, high := 0, len(values)-1
+	for low < high {
+		pivot := values[(low+high)/2]
+		i, j := low, high
+		for i <= j {
+			for values[i] < pivot {
+				i++
+			}
+			for values[j] > pivot {
+				j--
+			}
+			if i <= j {
+				values[i], values[j] = values[j], values[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case n <= j:
+			high = j
+		case n >= i:
+			low = i
+		default:
+			return values[n]
+		}
+	}
+	return values[n]
+}
+
+// moderated are the points' variances. Those of single blocks are drawn towards those of all points as far as they agree (Smyth 2004,
+// Statistical Applications in Genetics and Molecular Biology 3:3): a standard error from ten blocks is itself uncertain by a quarter, and
+// weighting by it as it is would believe those points most whose error came out too small. One that came out larger is believed: a night
+// may have been noisier than the others.
+//
+// Tails say how much larger they have to be taken where one point alone decides.
+func moderated(points []Observation) (out, tails []float64) {
+	out, tails = make([]float64, len(points)), make([]float64, len(points))
+	var logs, trigammas []float64
+	for i, p := range points {
+		out[i], tails[i] = p.SE*p.SE, 1
+		if out[i] > 0 {
+			half := p.DF / 2
+			logs = append(logs, math.Log(ofBlock(p))-mathext.Digamma(half)+math.Log(half))
+			trigammas = append(trigammas, trigamma(half))
+		}
+	}
+	if len(logs) < 2 {
+		return out, tails
+	}
+	mean, variance := stat.MeanVariance(logs, nil)
+	prior, center := math.Inf(1), math.Exp(mean)
+	if excess := variance - stat.Mean(trigammas, nil); excess > 0 {
+		half := trigammaInverse(excess)
+		prior, center = 2*half, math.Exp(mean+mathext.Digamma(half)-math.Log(half))
+	}
+	known := map[float64]float64{}
+	for i, p := range points {
+		drawn := center
+		if !math.IsInf(prior, 1) {
+			drawn = (prior*center + p.DF*ofBlock(p)) / (prior + p.DF)
+		}
+		out[i], tails[i] = max(out[i], drawn/(p.DF+1)), tail(prior+p.DF, known)
+	}
+	return out, tails
+}
+
+// tail is how much more variance a normal point needs to be as far out, once in ten thousand times, as one whose variance is itself estimated
+// with so many degrees of freedom. Where a search goes over thousands of points, that is where it is decided.
+func tail(df float64, known map[float64]float64) float64 {
+	const rare = 1e-4
+	factor, ok := known[df]
+	if !ok {
+		factor = 1
+		if df < 1e4 {
+			out := distuv.StudentsT{Sigma: 1, Nu: df}.Quantile(1-rare) / distuv.UnitNormal.Quantile(1-rare)
+			factor = out * out
+		}
+		known[df] = factor
+	}
+	return factor
+}
+
+// ofBlock is the variance of one block of a point.
+func ofBlock(p Observation) float64 { return p.SE * p.SE * (p.DF + 1) }
+
+// trigamma is the derivative of the digamma function, which is Hurwitz' zeta function of 2.
+func trigamma(x float64) float64 { return mathext.Zeta(2, x) }
+
+// trigammaInverse by bisection: trigamma falls from infinity to 0.
+func trigammaInverse(y float64) float64 {
+	low, high := 1e-8, 1e8
+	for range 100 {
+		middle := math.Sqrt(low * high)
+		if trigamma(middle) > y {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return math.Sqrt(low * high)
+}

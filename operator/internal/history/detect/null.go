@@ -1,0 +1,67 @@
+package detect
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+)
+
+// nullDraws are series without a change, drawn once for each length and always the same.
+const nullDraws = 2000
+
+var (
+	nullLock   sync.Mutex
+	nullMaxima = map[int][]float64{}
+)
+
+// nullQuantile is what the largest standardised mean of any part of a series of n points without a change stays below with probability
+// 1-alpha, in units of the scale that is estimated from the same points. Between the lengths that are drawn the larger one counts.
+func nullQuantile(n int, alpha float64) float64 {
+	below := shortest
+	above := below
+	for above < n {
+		below = above
+		if above += above / 2; above < n {
+			below, above = above, above/3*4
+		}
+	}
+	return max(quantileOf(below, alpha), quantileOf(above, alpha))
+}
+
+func quantileOf(n int, alpha float64) float64 {
+	nullLock.Lock()
+	defer nullLock.Unlock()
+	maxima, ok := nullMaxima[n]
+	if !ok {
+		maxima = drawMaxima(n)
+		nullMaxima[n] = maxima
+	}
+	return maxima[min(len(maxima)-1, int(math.Ceil((1-alpha)*float64(len(maxima)))))]
+}
+
+func drawMaxima(n int) []float64 {
+	random := rand.New(rand.NewPCG(uint64(n), 0x6e756c6c))
+	out := make([]float64, nullDraws)
+	cumulated, absolute := make([]float64, n+1), make([]float64, n-1)
+	for draw := range out {
+		last := 0.0
+		for i := range n {
+			x := random.NormFloat64()
+			if i > 0 {
+				absolute[i-1] = math.Abs(x-last) / math.Sqrt2
+			}
+			cumulated[i+1], last = cumulated[i]+x, x
+		}
+		most := 0.0
+		for length := 1; length <= n; length *= 2 {
+			root := math.Sqrt(float64(length))
+			for s := 0; s+length <= n; s++ {
+				most = max(most, math.Abs(cumulated[s+length]-cumulated[s])/root)
+			}
+		}
+		out[draw] = most / max(medianScale(absolute), 1e-9)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,192 @@
+package locate
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func question(revisions int, shift float64) Question {
+	return Question{Revisions: revisions, Arms: 32, Blocks: 10, Between: 0.002 * 0.002, Shift: shift, Certain: 0.95, Waves: 6}
+}
+
+// answer has waves measured until there is one.
+func answer(t *testing.T, q Question, seed uint64, level func(int) float64, broken func(int) bool) (Step, []Measured) {
+	t.Helper()
+	if err := q.Check(); err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(seed, 11))
+	layout := make([]float64, q.Revisions)
+	for i := range layout {
+		layout[i] = math.Sqrt(q.Between) * random.NormFloat64()
+	}
+	var done []Measured
+	for {
+		step := q.Next(done)
+		if !reflect.DeepEqual(step, q.Next(done)) {
+			t.Fatal("the same results give another step")
+		}
+		if step.Wave == nil {
+			return step, done
+		}
+		if len(done) > q.Waves || !slices.IsSorted(step.Wave.Revisions) || len(step.Wave.Revisions) < 2 {
+			t.Fatalf("wave %d: %+v", len(done), step.Wave)
+		}
+		m := Measured{Wave: *step.Wave}
+		se := 0.01 / math.Sqrt(2*float64(step.Wave.Blocks))
+		for _, r := range step.Wave.Revisions {
+			l := Level{Revision: r, Failed: broken != nil && broken(r)}
+			if !l.Failed {
+				l.Log, l.SE = level(r)+layout[r]+se*random.NormFloat64(), se
+			}
+			m.Levels = append(m.Levels, l)
+		}
+		done = append(done, m)
+	}
+}
+
+// steps are levels that change with each of these revisions.
+func steps(by float64, at ...int) func(int) float64 {
+	return func(r int) float64 {
+		sum := 0.0
+		for _, c := range at {
+			if r >= c {
+				sum += by
+			}
+		}
+		return sum
+	}
+}
+
+func TestWhatASearchFinds(t *testing.T) {
+	for name, tt := range map[string]struct {
+		revisions int
+		at        []int
+		broken    func(int) bool
+		want      [][2]int
+		waves     int
+	}{
+		"the commit that did it": {200, []int{77}, nil, [][2]int{{76, 77}}, 3},
+		"the first commit":       {200, []int{1}, nil, [][2]int{{0, 1}}, 3},
+		"the last commit":        {200, []int{199}, nil, [][2]int{{198, 199}}, 3},
+		"the only commit":        {2, []int{1}, nil, [][2]int{{0, 1}}, 1},
+		"two commits":            {200, []int{40, 150}, nil, [][2]int{{39, 40}, {149, 150}}, 3},
+		"nothing":                {200, nil, nil, nil, 6},
+		"commits that do not build are passed over":     {200, []int{77}, func(r int) bool { return r%5 == 0 }, [][2]int{{76, 77}}, 3},
+		"one of some commits that do not build":         {200, []int{77}, func(r int) bool { return r >= 75 && r <= 79 }, [][2]int{{74, 80}}, 4},
+		"a history of which only the ends can be built": {50, []int{20}, func(r int) bool { return r > 0 && r < 49 }, [][2]int{{0, 49}}, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			step, done := answer(t, question(tt.revisions, 0.05), 1, steps(0.05, tt.at...), tt.broken)
+			var got [][2]int
+			for _, c := range step.Culprits {
+				got = append(got, [2]int{c.After, c.At})
+				if c.Probability < 0.95 || math.Abs(c.Shift-0.05) > 0.01 {
+					t.Errorf("%+v", c)
+				}
+			}
+			if !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("%v (%s), want %v", got, step.Why, tt.want)
+			}
+			if len(done) > tt.waves {
+				t.Errorf("%d waves", len(done))
+			}
+			if n := len(done); len(tt.want) > 0 && !done[n-1].Wave.Verify {
+				t.Error("the answer rests on blocks that the search picked")
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeToldApartIsARange(t *testing.T) {
+	wrong, ranges := 0, 0
+	const searches = 150
+	for seed := range uint64(searches) {
+		at := 1 + int(seed)*199/searches
+		step, _ := answer(t, question(200, 0.01), seed, steps(0.01, at), nil)
+		for _, c := range step.Culprits {
+			if at <= c.After || at > c.At {
+				wrong++
+			}
+			if c.At-c.After > 1 {
+				ranges++
+			}
+		}
+	}
+	if wrong > searches/10 {
+		t.Errorf("%d of %d answers do not hold the culprit, which is five layouts large", wrong, searches)
+	}
+	t.Logf("%d ranges, %d wrong", ranges, wrong)
+}
+
+func TestNothingIsFoundWhereNothingIs(t *testing.T) {
+	found := 0
+	const searches = 200
+	for seed := range uint64(searches) {
+		step, _ := answer(t, question(200, 0.03), seed, steps(0), nil)
+		found += len(step.Culprits)
+	}
+	if found > searches/20 {
+		t.Errorf("%d culprits in %d histories without one", found, searches)
+	}
+}
+
+func TestAProbabilityIsThatOfAllWaysToDivide(t *testing.T) {
+	q := question(40, 0.02)
+	random := rand.New(rand.NewPCG(3, 3))
+	var levels []Level
+	for r := 0; r < 40; r += 8 {
+		levels = append(levels, Level{Revision: r, Log: 0.01 * random.NormFloat64(), SE: 0.004})
+	}
+	p := q.posterior(levels, []span{{0, 39}})
+	// Every way to put changes into the gaps, one by one.
+	n := len(levels)
+	sum := func(forbidden int) float64 {
+		total := 0.0
+		for set := range 1 << (n - 1) {
+			if set&forbidden != 0 {
+				continue
+			}
+			log, first := 0.0, 0
+			for i := 1; i < n; i++ {
+				if set>>(i-1)&1 == 1 {
+					log += p.change[i] + p.segment[first][i-1]
+					first = i
+				} else {
+					log += p.same[i]
+				}
+			}
+			total += math.Exp(log + p.segment[first][n-1])
+		}
+		return total
+	}
+	for low := range n {
+		for high := low + 1; high < n; high++ {
+			forbidden := 0
+			for i := low + 1; i <= high; i++ {
+				forbidden |= 1 << (i - 1)
+			}
+			if want, got := sum(forbidden)/sum(0), p.none(low, high); math.Abs(got-want) > 1e-9 {
+				t.Errorf("%d..%d: %g, want %g", low, high, got, want)
+			}
+		}
+	}
+}
+
+func TestQuestionsThatCannotBeAnsweredAreRefused(t *testing.T) {
+	for want, edit := range map[string]func(*Question){
+		"revisions: found 1": func(q *Question) { q.Revisions = 1 }, "arms: found 2": func(q *Question) { q.Arms = 2 }, "blocks: found 1": func(q *Question) { q.Blocks = 1 },
+		"between: found NaN": func(q *Question) { q.Between = math.NaN() }, "shift: found 0": func(q *Question) { q.Shift = 0 },
+		"certain: found 0.5": func(q *Question) { q.Certain = 0.5 }, "waves: found 0": func(q *Question) { q.Waves = 0 },
+	} {
+		q := question(10, 0.02)
+		edit(&q)
+		if err := q.Check(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package rehearse
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/internal/history/locate"
+)
+
+// History is a kind of history that is searched for its culprits.
+type History struct {
+	Commits, Culprits int
+	// Shift of every culprit, Layout of every build, and the share of commits that do not build.
+	Shift, Layout, Broken float64
+}
+
+// Histories that are rehearsed: 200 commits with none, one and two culprits.
+func Histories() []History {
+	const commits, layout, broken = 200, 0.003, 0.05
+	out := []History{{commits, 0, 0.03, layout, broken}}
+	for _, culprits := range []int{1, 2} {
+		for _, shift := range []float64{0.01, 0.03, 0.1} {
+			out = append(out, History{commits, culprits, shift, layout, broken})
+		}
+	}
+	return out
+}
+
+// Searches counts what came of many histories of one kind.
+type Searches struct {
+	History History
+	Of      int
+	// Exact found every culprit and nothing else, each as one commit, or as the stretch of commits that do not build around it. Held are those
+	// whose answers hold every culprit, and each one: among them are ranges.
+	Exact, Held int
+	// False answers hold no culprit.
+	False int
+	Waves int
+	Arms  int
+}
+
+// MeanWaves of a search.
+func (s Searches) MeanWaves() float64 { return float64(s.Waves) / float64(s.Of) }
+
+// Bisect rehearses so many searches of a kind.
+func Bisect(h History, of, workers int, seed uint64) Searches {
+	each := make([]Searches, of)
+	parallel(of, workers, func(i int) { each[i] = search(h, seed, uint64(i)) })
+	out := Searches{History: h}
+	for _, s := range each {
+		out.Of, out.Exact, out.Held, out.False = out.Of+1, out.Exact+s.Exact, out.Held+s.Held, out.False+s.False
+		out.Waves, out.Arms = out.Waves+s.Waves, out.Arms+s.Arms
+	}
+	return out
+}
+
+// search goes through one history.
+func search(h History, seed, stream uint64) Searches {
+	t := &truth{year: Year{Layout: h.Layout, Drift: 0.05}, random: rand.New(rand.NewPCG(seed, 0x62697365<<20+stream))}
+	at := make([]bool, h.Commits)
+	for n := 0; n < h.Culprits; {
+		if r := 1 + t.random.IntN(h.Commits-1); !at[r] {
+			at[r] = true
+			n++
+		}
+	}
+	level, broken := 0.0, make([]bool, h.Commits)
+	for r := range h.Commits {
+		if at[r] {
+			level += h.Shift
+		}
+		t.level, t.layout = append(t.level, level), append(t.layout, h.Layout*t.random.NormFloat64())
+		broken[r] = r > 0 && r < h.Commits-1 && t.random.Float64() < h.Broken
+	}
+	question := locate.Question{
+		Revisions: h.Commits, Arms: 32, Blocks: blocks, Between: h.Layout * h.Layout, Shift: h.Shift * float64(max(1, h.Culprits)), Certain: 0.95, Waves: 6,
+	}
+	out := Searches{}
+	var done []locate.Measured
+	step := question.Next(nil)
+	for ; step.Wave != nil; step = question.Next(done) {
+		out.Waves, out.Arms = out.Waves+1, out.Arms+len(step.Wave.Revisions)*step.Wave.Blocks/blocks
+		done = append(done, t.wave(step.Wave, broken))
+	}
+	held := 0
+	exact := true
+	for _, c := range step.Culprits {
+		inside, built := 0, 0
+		for r := c.After + 1; r <= c.At; r++ {
+			if at[r] {
+				inside++
+			}
+			if !broken[r] {
+				built++
+			}
+		}
+		if inside == 0 {
+			out.False++
+		}
+		held, exact = held+inside, exact && inside > 0 && built == 1
+	}
+	if held == h.Culprits && out.False == 0 {
+		out.Held = 1
+		if exact {
+			out.Exact = 1
+		}
+	}
+	return out
+}
+
+// wave measures its revisions in blocks.
+func (t *truth) wave(w *locate.Wave, broken []bool) locate.Measured {
+	out := locate.Measured{Wave: *w}
+	var built []int
+	var levels []float64
+	for _, r := range w.Revisions {
+		if broken[r] {
+			out.Levels = append(out.Levels, locate.Level{Revision: r, Failed: true})
+			continue
+		}
+		built, levels = append(built, r), append(levels, t.level[r]+t.layout[r])
+	}
+	measured := t.arms(levels, w.Blocks)
+	n := float64(len(levels))
+	// What a block does to all of its arms goes with its mean, and what is left over the blocks is the error of each arm.
+	means, squares := make([]float64, len(levels)), 0.0
+	for _, arms := range measured {
+		center := 0.0
+		for _, y := range arms {
+			center += y / n
+		}
+		for i := range arms {
+			arms[i] -= center
+			means[i] += arms[i] / float64(w.Blocks)
+		}
+	}
+	for _, arms := range measured {
+		for i, y := range arms {
+			squares += (y - means[i]) * (y - means[i])
+		}
+	}
+	se := math.Sqrt(squares / (n - 1) / float64(w.Blocks-1) / float64(w.Blocks))
+	for i, r := range built {
+		out.Levels = append(out.Levels, locate.Level{Revision: r, Log: means[i], SE: se})
+	}
+	slices.SortFunc(out.Levels, func(a, b locate.Level) int { return a.Revision - b.Revision })
+	return out
+}
+
+// SearchTable shows searches in Markdown.
+func SearchTable(rows []Searches, share func(count, of int) string) string {
+	var out strings.Builder
+	out.WriteString("| culprits | of | histories | every culprit, as one commit | every culprit, some as a range | answers without one | waves | arms in blocks of a night |\n")
+	out.WriteString("| --: | --: | --: | --: | --: | --: | --: | --: |\n")
+	for _, s := range rows {
+		shift := "-"
+		if s.History.Culprits > 0 {
+			shift = fmt.Sprintf("%.0f %%", 100*s.History.Shift)
+		}
+		fmt.Fprintf(&out, "| %d | %s | %d | %s | %s | %d | %.2f | %.0f |\n", s.History.Culprits, shift, s.Of, share(s.Exact, s.Of), share(s.Held, s.Of), s.False,
+			s.MeanWaves(), float64(s.Arms)/float64(s.Of))
+	}
+	return out.String()
+}

@@ -1,0 +1,125 @@
+package rehearse
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os/exec"
+	"strings"
+)
+
+// Peer is another program that finds changes in series. It reads one JSON object of names and values, null where there is none, and prints one
+// of thresholds, each with the indices of the changes it finds in each series.
+type Peer struct{ Command []string }
+
+// Shown is a year as another program gets it.
+type Shown struct {
+	Changed []int
+	Values  []float64
+}
+
+// Point is what a peer does at one of its thresholds.
+type Point struct {
+	Threshold                      string
+	Years, False, Changes, Matched int
+}
+
+// near is how many nights off a peer may date a change.
+const near = 10
+
+// Ask the peer for the changes of some years, at each of its thresholds.
+func (p Peer) Ask(years []Shown) ([]Point, error) {
+	question := map[string][]*float64{}
+	for i, y := range years {
+		values := make([]*float64, len(y.Values))
+		for j, v := range y.Values {
+			if !math.IsNaN(v) {
+				plain := math.Exp(v)
+				values[j] = &plain
+			}
+		}
+		question[fmt.Sprint(i)] = values
+	}
+	asked, err := json.Marshal(question)
+	if err != nil {
+		return nil, err
+	}
+	command := exec.Command(p.Command[0], p.Command[1:]...)
+	command.Stdin = strings.NewReader(string(asked))
+	said, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", strings.Join(p.Command, " "), err)
+	}
+	var answers []struct {
+		Threshold string           `json:"threshold"`
+		Changes   map[string][]int `json:"changes"`
+	}
+	if err := json.Unmarshal(said, &answers); err != nil {
+		return nil, fmt.Errorf("%s: %w", strings.Join(p.Command, " "), err)
+	}
+	var out []Point
+	for _, a := range answers {
+		point := Point{Threshold: a.Threshold, Years: len(years)}
+		for i, y := range years {
+			point.add(y.Changed, a.Changes[fmt.Sprint(i)])
+		}
+		out = append(out, point)
+	}
+	return out, nil
+}
+
+// add counts a year: a change is matched by the first date near it, and every other date is false. Dates are those of the finished year, so that
+// no alert that is given twice, or taken back, counts against the peer.
+func (p *Point) add(changed, dated []int) {
+	p.Changes += len(changed)
+	matched := make([]bool, len(changed))
+dates:
+	for _, at := range dated {
+		for i, truth := range changed {
+			if !matched[i] && max(at-truth, truth-at) <= near {
+				matched[i] = true
+				p.Matched++
+				continue dates
+			}
+		}
+		p.False++
+	}
+}
+
+// AtRecall is the point with the fewest false dates of those that find at least so large a share of the changes; if none does, the one that
+// finds the most.
+func AtRecall(points []Point, recall float64) Point {
+	var best Point
+	for _, p := range points {
+		enough, bestEnough := p.recall() >= recall, best.Years > 0 && best.recall() >= recall
+		switch {
+		case best.Years == 0, enough && !bestEnough, enough && p.False < best.False, !enough && !bestEnough && p.recall() > best.recall():
+			best = p
+		}
+	}
+	return best
+}
+
+func (p Point) recall() float64 {
+	if p.Changes == 0 {
+		return 1
+	}
+	return float64(p.Matched) / float64(p.Changes)
+}
+
+// PeerTable shows what a peer does with the same years.
+func PeerTable(name string, rows map[string][]Point, order []string) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "| %s on | p at most | years | changes found | false dates per 100 years |\n| --- | --: | --: | --: | --: |\n", name)
+	for _, what := range order {
+		for _, p := range rows[what] {
+			found := "-"
+			if p.Changes > 0 {
+				found = fmt.Sprintf("%d of %d", p.Matched, p.Changes)
+			}
+			value, low, high := PerCentury(p.False, p.Years)
+			fmt.Fprintf(&out, "| %s | %s | %d | %s | %.0f [%.0f, %.0f] |\n", what, p.Threshold, p.Years, found, value, low, high)
+		}
+	}
+	return out.String()
+}

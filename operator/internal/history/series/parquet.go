@@ -1,0 +1,167 @@
+package series
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+)
+
+const schema = "assay.dev/history/v1alpha1"
+
+// row is a record as a file has it; docs/history.md describes the columns.
+type row struct {
+	Project   string `parquet:"project,dict"`
+	Benchmark string `parquet:"benchmark,dict"`
+	Arm       string `parquet:"arm,dict"`
+	Point     string `parquet:"point,dict"`
+	Metric    string `parquet:"metric,dict"`
+	Statistic string `parquet:"statistic,dict"`
+
+	Kind     string    `parquet:"kind,dict"`
+	ID       string    `parquet:"id"`
+	Analysis int64     `parquet:"analysis"`
+	Schedule string    `parquet:"schedule,dict"`
+	Sequence int64     `parquet:"sequence"`
+	At       time.Time `parquet:"at,timestamp(microsecond)"`
+	Head     string    `parquet:"head,dict"`
+	Image    string    `parquet:"image,dict"`
+	Anchor   string    `parquet:"anchor,dict"`
+
+	LogRatio *float64 `parquet:"log_ratio,optional"`
+	SE       *float64 `parquet:"se,optional"`
+	DF       *float64 `parquet:"df,optional"`
+	Blocks   *int64   `parquet:"blocks,optional"`
+
+	Predecessor  string   `parquet:"predecessor,dict"`
+	StepLogRatio *float64 `parquet:"step_log_ratio,optional"`
+	StepSE       *float64 `parquet:"step_se,optional"`
+	StepDF       *float64 `parquet:"step_df,optional"`
+	StepBlocks   *int64   `parquet:"step_blocks,optional"`
+
+	Machine  string `parquet:"machine,dict"`
+	Workload string `parquet:"workload,dict"`
+	Ledger   string `parquet:"ledger"`
+	Reason   string `parquet:"reason,dict"`
+}
+
+// Encode writes the records of one series. Equal sets of records give equal bytes.
+func Encode(key Key, records []Record) ([]byte, error) {
+	if err := key.Check(); err != nil {
+		return nil, err
+	}
+	rows := make([]row, 0, len(records))
+	for _, r := range Merge(records, nil) {
+		rows = append(rows, toRow(key, r))
+	}
+	var out bytes.Buffer
+	w := parquet.NewGenericWriter[row](&out,
+		parquet.Compression(&zstd.Codec{}), parquet.CreatedBy("assay", "v1alpha1", "parquet-go"), parquet.KeyValueMetadata("assay.schema", schema))
+	if _, err := w.Write(rows); err != nil {
+		return nil, fmt.Errorf("series %q: parquet: %w", key, err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("series %q: parquet: %w", key, err)
+	}
+	return out.Bytes(), nil
+}
+
+// Decode reads what Encode wrote. A file of another series or schema is refused.
+func Decode(key Key, data []byte) ([]Record, error) {
+	fail := func(err error) ([]Record, error) {
+		return nil, fmt.Errorf("history of series %q: %w: delete the file and make it again from the ledgers", key, err)
+	}
+	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return fail(err)
+	}
+	if found, _ := file.Lookup("assay.schema"); found != schema {
+		return fail(fmt.Errorf("schema: found %q; %q is allowed", found, schema))
+	}
+	rows, err := parquet.Read[row](bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return fail(err)
+	}
+	out := make([]Record, 0, len(rows))
+	for i := range rows {
+		r := &rows[i]
+		if found := (Key{r.Project, r.Benchmark, r.Arm, r.Point, r.Metric, r.Statistic}); found != key {
+			return fail(fmt.Errorf("row %d is of series %q", i, found))
+		}
+		out = append(out, r.record())
+	}
+	return out, nil
+}
+
+// Merge is the union of two sets of records, in the order of the series. Copies are one record; records of one run with different content
+// all stay, and Of decides between them.
+func Merge(a, b []Record) []Record {
+	type named struct {
+		print  string
+		record Record
+	}
+	var all []named
+	for _, records := range [][]Record{a, b} {
+		for _, r := range records {
+			// As a file keeps it: in UTC and microseconds.
+			r.At = r.At.UTC().Truncate(time.Microsecond)
+			all = append(all, named{fingerprint(r), r})
+		}
+	}
+	slices.SortFunc(all, func(x, y named) int {
+		if c := inOrder(x.record, y.record); c != 0 {
+			return c
+		}
+		return slices.Compare([]byte(x.print), []byte(y.print))
+	})
+	all = slices.CompactFunc(all, func(x, y named) bool { return x.print == y.print })
+	out := make([]Record, 0, len(all))
+	for _, n := range all {
+		out = append(out, n.record)
+	}
+	return out
+}
+
+func toRow(key Key, r Record) row {
+	out := row{
+		Project: key.Project, Benchmark: key.Benchmark, Arm: key.Arm, Point: key.Point, Metric: key.Metric, Statistic: key.Statistic,
+		Kind: string(r.Kind), ID: r.ID, Analysis: r.Analysis, Schedule: r.Schedule, Sequence: r.Sequence, At: r.At,
+		Head: r.Head, Image: r.Image, Anchor: r.Anchor, Predecessor: r.Predecessor,
+		Machine: r.Machine, Workload: r.Workload, Ledger: r.Ledger, Reason: r.Reason,
+	}
+	if r.Kind != Gap {
+		out.LogRatio, out.SE, out.DF, out.Blocks = columns(&r.Ratio)
+	}
+	if r.Step != nil {
+		out.StepLogRatio, out.StepSE, out.StepDF, out.StepBlocks = columns(r.Step)
+	}
+	return out
+}
+
+func columns(e *Estimate) (logRatio, se, df *float64, blocks *int64) {
+	n := int64(e.Blocks)
+	return &e.LogRatio, &e.SE, &e.DF, &n
+}
+
+func (r *row) record() Record {
+	out := Record{
+		Kind: Kind(r.Kind), ID: r.ID, Analysis: r.Analysis, Schedule: r.Schedule, Sequence: r.Sequence, At: r.At.UTC(),
+		Head: r.Head, Image: r.Image, Anchor: r.Anchor, Predecessor: r.Predecessor,
+		Machine: r.Machine, Workload: r.Workload, Ledger: r.Ledger, Reason: r.Reason,
+	}
+	if e := fromColumns(r.LogRatio, r.SE, r.DF, r.Blocks); e != nil {
+		out.Ratio = *e
+	}
+	out.Step = fromColumns(r.StepLogRatio, r.StepSE, r.StepDF, r.StepBlocks)
+	return out
+}
+
+func fromColumns(logRatio, se, df *float64, blocks *int64) *Estimate {
+	if logRatio == nil || se == nil || df == nil || blocks == nil {
+		return nil
+	}
+	return &Estimate{LogRatio: *logRatio, SE: *se, DF: *df, Blocks: int(*blocks)}
+}

@@ -1,0 +1,114 @@
+package series
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Kind says what a record tells.
+type Kind string
+
+// Kinds of records.
+const (
+	// Measured is head against the anchor.
+	Measured Kind = "Measured"
+	// Bridge is a new anchor against the one before, measured together.
+	Bridge Kind = "Bridge"
+	// Gap is a run that was due and measured nothing: its tag had vanished, its image could not be pulled, its verdict was Invalid.
+	Gap Kind = "Gap"
+)
+
+// Estimate is a logarithm of a ratio with what it takes to decide on it.
+type Estimate struct {
+	LogRatio float64
+	// SE is its standard error, and DF the degrees of freedom of that.
+	SE, DF float64
+	Blocks int
+}
+
+// Check reports what makes an estimate unusable. A missing one is a gap, never a zero.
+func (e Estimate) Check() error {
+	switch {
+	case math.IsNaN(e.LogRatio) || math.IsInf(e.LogRatio, 0):
+		return fmt.Errorf("logRatio: found %g; a finite number is allowed: record a gap where nothing was measured", e.LogRatio)
+	case math.IsNaN(e.SE) || math.IsInf(e.SE, 0) || e.SE < 0:
+		return fmt.Errorf("se: found %g; a standard error is finite and not below 0", e.SE)
+	case math.IsNaN(e.DF) || math.IsInf(e.DF, 0) || e.DF < 1:
+		return fmt.Errorf("df: found %g; a standard error rests on at least 1 degree of freedom: measure 2 blocks or more", e.DF)
+	case e.Blocks < 2:
+		return fmt.Errorf("blocks: found %d; at least 2 are needed for a standard error", e.Blocks)
+	}
+	return nil
+}
+
+// Record is what one run adds to a series. Records are facts: they are never changed, and a series can be made of them again at any
+// time, in any order.
+type Record struct {
+	Kind Kind
+	// ID is the identity of the run: of two records with one ID one counts.
+	ID string
+	// Revision of the evidence: a run that is analyzed again has the same ID and the next number.
+	Analysis int64
+	// Schedule that had it measured, and the number it gave it: the order of a series. The clock is not, because it jumps.
+	Schedule string
+	Sequence int64
+	At       time.Time
+
+	// Head is the revision that was measured, Image the digest of its image, and Anchor the revision it is compared with.
+	Head, Image, Anchor string
+	// Ratio is head over anchor; of a bridge the new anchor (Head) over the old one (Anchor). A gap has none.
+	Ratio Estimate
+	// Predecessor is the revision measured before head, in the same blocks, and Step is head over it. Nil where there was none.
+	Predecessor string
+	Step        *Estimate
+
+	// Machine is the fingerprint of where it ran, and Workload the digest of what was asked: template, parameters, design.
+	Machine, Workload string
+	// Ledger is the URL of the evidence.
+	Ledger string
+	// Reason of a gap.
+	Reason string
+}
+
+// Check reports why a record cannot be taken.
+func (r *Record) Check() error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("record %q: %s", r.ID, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case r.ID == "":
+		return fail("id is empty: name the run and its uid")
+	case r.Schedule == "":
+		return fail("schedule is empty: name what had it measured")
+	case r.At.IsZero():
+		return fail("at is empty: say when the run ended")
+	case r.Kind == Gap && r.Reason == "":
+		return fail("reason is empty: a gap says why nothing was measured")
+	case r.Kind == Gap:
+		return nil
+	case r.Kind != Measured && r.Kind != Bridge:
+		return fail("kind: found %q; allowed are %s, %s and %s", r.Kind, Measured, Bridge, Gap)
+	case r.Head == "" || r.Anchor == "":
+		return fail("head %q and anchor %q: both revisions are needed", r.Head, r.Anchor)
+	case r.Kind == Bridge && r.Head == r.Anchor:
+		return fail("head and anchor are both %q: a bridge leads from one anchor to another", r.Head)
+	case r.Machine == "" || r.Workload == "":
+		return fail("machine %q and workload %q: both are needed to know with what it can be compared", r.Machine, r.Workload)
+	}
+	if err := r.Ratio.Check(); err != nil {
+		return fail("ratio.%s", err)
+	}
+	if r.Step != nil {
+		if err := r.Step.Check(); err != nil {
+			return fail("step.%s", err)
+		}
+	}
+	return nil
+}
+
+// inOrder is the order of a series. The identity decides where two records have one number, so that the order is always the same.
+func inOrder(a, b Record) int {
+	return cmp.Or(cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Analysis, b.Analysis))
+}

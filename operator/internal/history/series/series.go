@@ -1,0 +1,264 @@
+package series
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Point is a measured revision in its segment.
+type Point struct {
+	ID       string
+	Sequence int64
+	At       time.Time
+	Revision string
+	Image    string
+	// Ratio is the revision over the segment's first anchor: what was measured, with the bridges to there.
+	Ratio Estimate
+	// Step is the revision over its predecessor, measured in the same blocks; nil where it was not.
+	Predecessor string
+	Step        *Estimate
+	// Again is set where the point before it has the same revision: whatever lies between the two is no commit.
+	Again  bool
+	Ledger string
+}
+
+// Segment is a stretch of points that can be compared: one machine, one workload, anchors that bridges connect.
+type Segment struct {
+	Machine, Workload string
+	// Anchor is the first one, which all ratios of the segment are relative to.
+	Anchor string
+	Points []Point
+	// Why it started.
+	Because string
+}
+
+// Problem is something about the records that a reader should know. Nothing is dropped without one.
+type Problem struct {
+	ID   string
+	What string
+}
+
+// Series is what the records of one key say.
+type Series struct {
+	Key      Key
+	Schedule string
+	Segments []Segment
+	Gaps     []Record
+	Problems []Problem
+	// Last is when the newest record that measured something was made.
+	Last time.Time
+}
+
+// Of makes the series of some records. It is a function of the set of records: neither their order nor how often each is given matters.
+func Of(key Key, records []Record) (*Series, error) {
+	if err := key.Check(); err != nil {
+		return nil, err
+	}
+	out := &Series{Key: key}
+	kept := out.distinct(records)
+	kept = out.ofOneSchedule(kept)
+	b := builder{series: out, bridges: map[string][]Record{}}
+	for i := range kept {
+		b.add(kept[i])
+	}
+	return out, nil
+}
+
+// Current is the newest segment, or nil.
+func (s *Series) Current() *Segment {
+	if len(s.Segments) == 0 {
+		return nil
+	}
+	return &s.Segments[len(s.Segments)-1]
+}
+
+func (s *Series) problem(id, format string, args ...any) {
+	s.Problems = append(s.Problems, Problem{id, fmt.Sprintf(format, args...)})
+}
+
+// distinct are the records that can be taken, one of each identity, in the order of the series.
+func (s *Series) distinct(records []Record) []Record {
+	sorted := slices.Clone(records)
+	slices.SortFunc(sorted, func(a, b Record) int {
+		if c := inOrder(a, b); c != 0 {
+			return c
+		}
+		return slices.Compare([]byte(fingerprint(a)), []byte(fingerprint(b)))
+	})
+	newest := map[string]Record{}
+	for i := range sorted {
+		r := sorted[i]
+		if err := r.Check(); err != nil {
+			s.once(r.ID, err.Error()+": it is set aside")
+			continue
+		}
+		known, seen := newest[r.ID]
+		switch {
+		case !seen || r.Analysis > known.Analysis:
+			newest[r.ID] = r
+		case r.Analysis == known.Analysis && fingerprint(r) != fingerprint(known):
+			// Which of the two is right cannot be known, and which came first must not matter.
+			s.once(r.ID, fmt.Sprintf("analysis %d of this run was recorded twice with different content: it is measured only if a newer analysis says so", r.Analysis))
+			known.Kind, known.Reason = Gap, "recorded twice with different content"
+			newest[r.ID] = known
+		}
+	}
+	out := make([]Record, 0, len(newest))
+	for _, r := range newest {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, inOrder)
+	return out
+}
+
+// once tells a problem that several copies of a record have.
+func (s *Series) once(id, what string) {
+	if p := (Problem{id, what}); !slices.Contains(s.Problems, p) {
+		s.Problems = append(s.Problems, p)
+	}
+}
+
+// fingerprint is the content of a record: what two records of one analysis have to agree on.
+func fingerprint(r Record) string {
+	step := "none"
+	if r.Step != nil {
+		step = fmt.Sprint(*r.Step)
+	}
+	r.Step, r.At = nil, r.At.UTC()
+	return fmt.Sprint(r, step)
+}
+
+// ofOneSchedule leaves out the records of any schedule but the first: two schedules would count every revision twice, each with numbers
+// of its own.
+func (s *Series) ofOneSchedule(records []Record) []Record {
+	if len(records) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(records, func(a, b Record) int {
+		if c := a.At.Compare(b.At); c != 0 {
+			return c
+		}
+		return inOrder(a, b)
+	})
+	s.Schedule = first.Schedule
+	return slices.DeleteFunc(records, func(r Record) bool {
+		if r.Schedule != s.Schedule {
+			s.problem(r.ID, "schedule %q measures this series too, which %q began: its record is kept and not counted; "+
+				"give it another benchmark name, or delete one of the two", r.Schedule, s.Schedule)
+			return true
+		}
+		return false
+	})
+}
+
+// builder adds records in their order.
+type builder struct {
+	series *Series
+	// bridges are those of a new anchor.
+	bridges map[string][]Record
+	last    *Record
+}
+
+func (b *builder) add(r Record) {
+	if b.last != nil {
+		if r.At.Before(b.last.At) {
+			b.series.problem(r.ID, "its clock says %s, before %s of the run before it: the numbers of the schedule are the order, %d comes after %d",
+				r.At.UTC().Format(time.RFC3339), b.last.At.UTC().Format(time.RFC3339), r.Sequence, b.last.Sequence)
+		}
+		if r.Sequence == b.last.Sequence {
+			b.series.problem(r.ID, "number %d of the schedule was given twice, also to %q: both count, in the order of their names", r.Sequence, b.last.ID)
+		}
+	}
+	b.last = &r
+	switch r.Kind {
+	case Gap:
+		r.Ratio, r.Step = Estimate{}, nil
+		b.series.Gaps = append(b.series.Gaps, r)
+		return
+	case Bridge:
+		b.bridges[r.Head] = append(b.bridges[r.Head], r)
+		return
+	case Measured:
+	}
+	if r.At.After(b.series.Last) {
+		b.series.Last = r.At
+	}
+	ratio, why := b.place(&r)
+	if why != "" {
+		b.series.Segments = append(b.series.Segments, Segment{Machine: r.Machine, Workload: r.Workload, Anchor: r.Anchor, Because: why})
+	}
+	segment := b.series.Current()
+	point := Point{
+		ID: r.ID, Sequence: r.Sequence, At: r.At, Revision: r.Head, Image: r.Image, Ratio: ratio,
+		Predecessor: r.Predecessor, Step: r.Step, Ledger: r.Ledger,
+	}
+	if n := len(segment.Points); n > 0 {
+		before := segment.Points[n-1]
+		point.Again = before.Revision == r.Head
+		if r.Predecessor != "" && r.Predecessor != before.Revision && !point.Again {
+			b.series.problem(r.ID, "its predecessor is %q and the run before it measured %q: the history was rewritten or a run is missing; "+
+				"the ratio to the anchor still counts", r.Predecessor, before.Revision)
+		}
+	}
+	segment.Points = append(segment.Points, point)
+}
+
+// place is the ratio of a record to the anchor of the current segment, or why it starts another one.
+func (b *builder) place(r *Record) (Estimate, string) {
+	segment := b.series.Current()
+	switch {
+	case segment == nil:
+		return r.Ratio, "the series begins"
+	case r.Machine != segment.Machine:
+		return r.Ratio, fmt.Sprintf("another machine: %s instead of %s", r.Machine, segment.Machine)
+	case r.Workload != segment.Workload:
+		return r.Ratio, fmt.Sprintf("another workload: %s instead of %s", r.Workload, segment.Workload)
+	case r.Anchor == segment.Anchor:
+		return r.Ratio, ""
+	}
+	chained, ok := b.chain(r.Ratio, r.Anchor, segment)
+	if !ok {
+		return r.Ratio, fmt.Sprintf("another anchor: %s, and no bridge leads from it to %s", r.Anchor, segment.Anchor)
+	}
+	return chained, ""
+}
+
+// chain follows bridges from an anchor back to that of the segment. Ratios multiply, so that logarithms add; so do the variances, and the
+// degrees of freedom are Satterthwaite's (1946, Biometrics Bulletin 2:110).
+func (b *builder) chain(ratio Estimate, anchor string, segment *Segment) (Estimate, bool) {
+	seen := map[string]bool{}
+	for anchor != segment.Anchor {
+		if seen[anchor] {
+			return ratio, false
+		}
+		seen[anchor] = true
+		bridge, ok := b.bridge(anchor, segment)
+		if !ok {
+			return ratio, false
+		}
+		ratio, anchor = Chain(ratio, bridge.Ratio), bridge.Anchor
+	}
+	return ratio, true
+}
+
+// bridge is the newest one to an anchor that was measured on the segment's machine with its workload.
+func (b *builder) bridge(to string, segment *Segment) (Record, bool) {
+	for _, r := range slices.Backward(b.bridges[to]) {
+		if r.Machine == segment.Machine && r.Workload == segment.Workload {
+			return r, true
+		}
+	}
+	return Record{}, false
+}
+
+// Chain is the ratio of a to c where first is a over b and then is b over c.
+func Chain(first, then Estimate) Estimate {
+	va, vb := first.SE*first.SE, then.SE*then.SE
+	out := Estimate{LogRatio: first.LogRatio + then.LogRatio, SE: math.Sqrt(va + vb), DF: min(first.DF, then.DF), Blocks: min(first.Blocks, then.Blocks)}
+	if va+vb > 0 {
+		out.DF = (va + vb) * (va + vb) / (va*va/first.DF + vb*vb/then.DF)
+	}
+	return out
+}

@@ -1,0 +1,354 @@
+package series
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var (
+	key   = Key{Project: "search", Benchmark: "index", Metric: "time", Statistic: "median"}
+	start = time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+)
+
+// measured is the record of night n, of revision r<n>.
+func measured(n int, edits ...func(*Record)) Record {
+	r := Record{
+		Kind: Measured, ID: fmt.Sprintf("run-%03d", n), Analysis: 1, Schedule: "nightly", Sequence: int64(n), At: start.AddDate(0, 0, n),
+		Head: fmt.Sprintf("r%d", n), Anchor: "v1", Ratio: Estimate{LogRatio: 0.001 * float64(n), SE: 0.003, DF: 9, Blocks: 10},
+		Machine: "m1", Workload: "w1", Ledger: fmt.Sprintf("file:///ledgers/run-%03d", n),
+	}
+	if n > 0 {
+		r.Predecessor = fmt.Sprintf("r%d", n-1)
+		r.Step = &Estimate{LogRatio: 0.001, SE: 0.003, DF: 9, Blocks: 10}
+	}
+	for _, edit := range edits {
+		edit(&r)
+	}
+	return r
+}
+
+func bridge(n int, head, anchor string, logRatio float64) Record {
+	return measured(n, func(r *Record) {
+		r.Kind, r.Head, r.Anchor, r.Ratio.LogRatio, r.Step, r.Predecessor = Bridge, head, anchor, logRatio, nil, ""
+		r.ID = "bridge-" + r.ID
+	})
+}
+
+func nights(from, to int, edits ...func(*Record)) []Record {
+	var out []Record
+	for n := from; n < to; n++ {
+		out = append(out, measured(n, edits...))
+	}
+	return out
+}
+
+// anchored has the record measured against another anchor, without a predecessor.
+func anchored(anchor string) func(*Record) {
+	return func(r *Record) { r.Anchor, r.Predecessor, r.Step = anchor, "", nil }
+}
+
+func TestWhatRecordsBecome(t *testing.T) {
+	for name, tt := range map[string]struct {
+		records  []Record
+		segments []string // Sequence numbers of the points.
+		because  string   // Of the newest segment.
+		problems []string
+		gaps     int
+	}{
+		"every night is a point":                            {records: nights(0, 4), segments: []string{"0 1 2 3"}},
+		"a record that is given twice counts once":          {records: append(nights(0, 3), nights(1, 3)...), segments: []string{"0 1 2"}},
+		"a run that was analyzed again counts as it is now": {records: append(nights(0, 2), measured(1, func(r *Record) { r.Analysis, r.Ratio.LogRatio = 2, 0.5 })), segments: []string{"0 1"}},
+		"one analysis with two contents counts as a gap until a newer one decides": {
+			records:  append(nights(0, 3), measured(1, func(r *Record) { r.Ratio.LogRatio = 0.5 })),
+			segments: []string{"0 2"}, gaps: 1, problems: []string{
+				"run-001: analysis 1 of this run was recorded twice", `run-002: its predecessor is "r1" and the run before it measured "r0"`,
+			},
+		},
+		"another machine starts a segment": {
+			records:  append(nights(0, 2), nights(2, 4, func(r *Record) { r.Machine = "m2" })...),
+			segments: []string{"0 1", "2 3"}, because: "another machine: m2 instead of m1",
+		},
+		"a template that changes in mid-series starts a segment": {
+			records:  append(nights(0, 2), nights(2, 4, func(r *Record) { r.Workload = "w2" })...),
+			segments: []string{"0 1", "2 3"}, because: "another workload: w2 instead of w1",
+		},
+		"a new anchor without a bridge starts a segment": {
+			records:  append(nights(0, 2), nights(2, 4, anchored("v2"))...),
+			segments: []string{"0 1", "2 3"}, because: "another anchor: v2, and no bridge leads from it to v1",
+		},
+		"a bridge carries on": {
+			records:  append(append(nights(0, 2), bridge(2, "v2", "v1", 0.1)), nights(3, 5, anchored("v2"))...),
+			segments: []string{"0 1 3 4"},
+		},
+		"a bridge on another machine leads nowhere": {
+			records:  append(append(nights(0, 2), func() Record { r := bridge(2, "v2", "v1", 0.1); r.Machine = "m2"; return r }()), nights(3, 5, anchored("v2"))...),
+			segments: []string{"0 1", "3 4"}, because: "another anchor: v2, and no bridge leads from it to v1",
+		},
+		"bridges in a circle lead nowhere": {
+			records:  append(append(nights(0, 2), bridge(2, "v2", "v3", 0.1), bridge(3, "v3", "v2", 0.1)), nights(4, 5, anchored("v3"))...),
+			segments: []string{"0 1", "4"}, because: "another anchor: v3, and no bridge leads from it to v1",
+		},
+		"a clock that jumps back changes no order": {
+			records:  append(nights(0, 2), measured(2, func(r *Record) { r.At = start.Add(time.Hour) })),
+			segments: []string{"0 1 2"}, problems: []string{"run-002: its clock says 2026-01-01T04:00:00Z, before 2026-01-02T03:00:00Z"},
+		},
+		"a tag that vanished is a gap": {
+			records:  append(nights(0, 2), measured(2, func(r *Record) { r.Kind, r.Head, r.Reason = Gap, "", "tag main has vanished" })),
+			segments: []string{"0 1"}, gaps: 1,
+		},
+		"the same revision twice is two points": {
+			records:  append(nights(0, 2), measured(2, func(r *Record) { r.Head, r.Predecessor = "r1", "r0" })),
+			segments: []string{"0 1 2"},
+		},
+		"a rewritten history still counts, and is told": {
+			records:  append(nights(0, 2), measured(2, func(r *Record) { r.Predecessor = "r1'" })),
+			segments: []string{"0 1 2"}, problems: []string{`run-002: its predecessor is "r1'" and the run before it measured "r1"`},
+		},
+		"a second schedule is kept and not counted": {
+			records:  append(nights(0, 2), measured(1, func(r *Record) { r.ID, r.Schedule = "weekly-1", "weekly" })),
+			segments: []string{"0 1"}, problems: []string{`weekly-1: schedule "weekly" measures this series too, which "nightly" began`},
+		},
+		"a number given twice counts twice": {
+			records:  append(nights(0, 2), measured(1, func(r *Record) { r.ID = "run-001b" })),
+			segments: []string{"0 1 1"}, problems: []string{`run-001b: number 1 of the schedule was given twice, also to "run-001"`},
+		},
+		"what is no number is set aside": {
+			records:  append(nights(0, 2), measured(2, func(r *Record) { r.Ratio.LogRatio = math.NaN() })),
+			segments: []string{"0 1"}, problems: []string{`run-002: record "run-002": ratio.logRatio: found NaN`},
+		},
+		"a ratio from one block is set aside": {
+			records:  append(nights(0, 2), measured(2, func(r *Record) { r.Ratio.Blocks, r.Ratio.DF = 1, 0 })),
+			segments: []string{"0 1"}, problems: []string{`run-002: record "run-002": ratio.df: found 0`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Of(key, tt.records)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var segments []string
+			for _, s := range got.Segments {
+				var points []string
+				for _, p := range s.Points {
+					points = append(points, fmt.Sprint(p.Sequence))
+				}
+				segments = append(segments, strings.Join(points, " "))
+			}
+			if diff := cmp.Diff(tt.segments, segments); diff != "" {
+				t.Error(diff)
+			}
+			if tt.because != "" && got.Current().Because != tt.because {
+				t.Errorf("because %q", got.Current().Because)
+			}
+			if len(got.Gaps) != tt.gaps {
+				t.Errorf("%d gaps", len(got.Gaps))
+			}
+			if len(got.Problems) != len(tt.problems) {
+				t.Fatalf("problems: %q", got.Problems)
+			}
+			for i, want := range tt.problems {
+				if said := got.Problems[i].ID + ": " + got.Problems[i].What; !strings.HasPrefix(said, want) {
+					t.Errorf("%q\nwant %q", said, want)
+				}
+			}
+		})
+	}
+}
+
+func TestARatioOverABridgeIsThatToTheFirstAnchor(t *testing.T) {
+	got, err := Of(key, append(append(nights(0, 2), bridge(2, "v2", "v1", 0.1)), measured(3, anchored("v2"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	point := got.Current().Points[2].Ratio
+	want := Estimate{LogRatio: 0.103, SE: 0.003 * math.Sqrt2, DF: 18, Blocks: 10}
+	if math.Abs(point.LogRatio-want.LogRatio) > 1e-12 || math.Abs(point.SE-want.SE) > 1e-12 || math.Abs(point.DF-want.DF) > 1e-9 {
+		t.Errorf("%+v, want %+v", point, want)
+	}
+	if !got.Current().Points[1].At.Equal(start.AddDate(0, 0, 1)) || got.Current().Anchor != "v1" {
+		t.Errorf("%+v", got.Current())
+	}
+}
+
+// messy are records with every kind of trouble.
+func messy(random *rand.Rand) []Record {
+	var out []Record
+	for n := range 5 + random.IntN(20) {
+		r := measured(n)
+		switch random.IntN(12) {
+		case 0:
+			r.Machine = "m2"
+		case 1:
+			r.Schedule = "other"
+		case 2:
+			r.Kind, r.Reason = Gap, "no image"
+		case 3:
+			out = append(out, bridge(n, "v2", "v1", 0.1))
+		case 4:
+			r.Anchor = "v2"
+		case 5:
+			r.Sequence--
+		case 6:
+			r.At = r.At.Add(-72 * time.Hour)
+		case 7:
+			again := r
+			again.Analysis, again.Ratio.LogRatio = int64(1+random.IntN(2)), random.NormFloat64()
+			out = append(out, again)
+		case 8:
+			r.Ratio.SE = math.Inf(1)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func TestOrderAndRepetitionOfRecordsDoNotMatter(t *testing.T) {
+	for seed := range uint64(100) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		records := messy(random)
+		want, err := Of(key, records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := Encode(key, records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shuffled := slices.Clone(records)
+		for range random.IntN(10) {
+			shuffled = append(shuffled, records[random.IntN(len(records))])
+		}
+		random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		// In pieces, through a file each time, as a schedule appends them.
+		var kept []Record
+		for len(shuffled) > 0 {
+			n := 1 + random.IntN(len(shuffled))
+			kept = Merge(kept, shuffled[:n])
+			shuffled = shuffled[n:]
+			data, err := Encode(key, kept)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if kept, err = Decode(key, data); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := Of(key, kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("seed %d: %s", seed, diff)
+		}
+		if again, err := Encode(key, kept); err != nil || !slices.Equal(again, file) {
+			t.Fatalf("seed %d: the files differ: %v", seed, err)
+		}
+		accounted := map[string]bool{}
+		for _, s := range got.Segments {
+			for _, p := range s.Points {
+				if accounted[p.ID] {
+					t.Fatalf("seed %d: %s counts twice", seed, p.ID)
+				}
+				accounted[p.ID] = true
+			}
+		}
+		for _, g := range got.Gaps {
+			accounted[g.ID] = true
+		}
+		for _, p := range got.Problems {
+			accounted[p.ID] = true
+		}
+		for _, r := range records {
+			if !accounted[r.ID] && r.Kind != Bridge {
+				t.Fatalf("seed %d: %s is lost", seed, r.ID)
+			}
+		}
+	}
+}
+
+func TestAFileOfAnotherSeriesIsRefused(t *testing.T) {
+	data, err := Encode(key, nights(0, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := key
+	other.Point = "batchSize=8"
+	if _, err := Decode(other, data); err == nil || !strings.Contains(err.Error(), "row 0 is of series \"search index time.median\"") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Decode(key, data[:len(data)/2]); err == nil || !strings.Contains(err.Error(), "make it again from the ledgers") {
+		t.Errorf("%v", err)
+	}
+	if other.ID() == key.ID() || (Key{Project: "a", Benchmark: "bc"}).ID() == (Key{Project: "ab", Benchmark: "c"}).ID() {
+		t.Error("two keys have one name")
+	}
+}
+
+func TestAKeyNamesWhatItMeasures(t *testing.T) {
+	for field, k := range map[string]Key{
+		"project is empty": {Benchmark: "b", Metric: "m", Statistic: "s"}, "benchmark is empty": {Project: "p", Metric: "m", Statistic: "s"},
+		"metric is empty": {Project: "p", Benchmark: "b", Statistic: "s"}, "statistic is empty": {Project: "p", Benchmark: "b", Metric: "m"},
+	} {
+		if _, err := Of(k, nil); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%v, want %q", err, field)
+		}
+	}
+}
+
+func TestWhatRetentionKeeps(t *testing.T) {
+	day := 24 * time.Hour
+	policy := Retention{Full: 30 * day, Every: 7 * day, Thinned: 200 * day}
+	records := append(nights(0, 300), bridge(5, "v2", "v1", 0))
+	now := start.AddDate(0, 0, 299)
+	stay, gone := policy.Retain(records, now, map[string]bool{"run-020": true})
+	if len(stay)+len(gone) != len(records) {
+		t.Fatalf("%d stay and %d go of %d", len(stay), len(gone), len(records))
+	}
+	count := map[string]int{}
+	for _, r := range stay {
+		age := now.Sub(r.At)
+		switch {
+		case age <= policy.Full:
+			count["full"]++
+		case age <= policy.Thinned:
+			count["thinned"]++
+		default:
+			count[r.ID]++
+		}
+	}
+	if want := map[string]int{"full": 31, "thinned": 24, "run-020": 1, "bridge-run-005": 1}; !cmp.Equal(want, count) {
+		t.Error(cmp.Diff(want, count))
+	}
+	if again, more := policy.Retain(stay, now, map[string]bool{"run-020": true}); len(more) != 0 || !cmp.Equal(again, stay) {
+		t.Errorf("retaining twice takes %d more away", len(more))
+	}
+	later, _ := policy.Retain(stay, now.Add(day), map[string]bool{"run-020": true})
+	direct, _ := policy.Retain(records, now.Add(day), map[string]bool{"run-020": true})
+	if diff := cmp.Diff(direct, later); diff != "" {
+		t.Errorf("retaining every day differs from retaining once: %s", diff)
+	}
+	if all, _ := (Retention{}).Retain(records, now, nil); len(all) != len(records) {
+		t.Errorf("without a policy %d of %d stay", len(all), len(records))
+	}
+}
+
+func TestRetentionsThatContradictThemselvesAreRefused(t *testing.T) {
+	day := 24 * time.Hour
+	for want, p := range map[string]Retention{
+		"none may be below 0": {Full: -day}, "every is 0": {Full: day}, "full has no end": {Thinned: day}, "less than full": {Full: 2 * day, Every: day, Thinned: day},
+	} {
+		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if err := (Retention{Full: day, Every: day, Thinned: 2 * day}).Check(); err != nil {
+		t.Error(err)
+	}
+}
