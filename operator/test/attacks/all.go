@@ -1,5 +1,7 @@
 package attacks
 
+import corev1 "k8s.io/api/core/v1"
+
 // The promises that most attacks are about, in the words of docs/threat-model.md.
 const (
 	storePromise    = "The keys of a run namespace reach the ledgers of that namespace only, and can change neither what was planned nor who had a node, nor delete anything"
@@ -8,11 +10,42 @@ const (
 	replacedPromise = "Keys that are replaced, and those of a namespace that is taken away, are worth nothing"
 	readerPromise   = "Who reads a report needs no key that writes"
 	metricsPromise  = "The bundled store's metrics are for the token of a user who may do nothing else"
+	writerPromise   = "Who may make runs may not write what was measured"
+	nodesPromise    = "Of nodes it changes the taint of a lease and nothing else"
+	secretsPromise  = "It reads no Secret through the API and makes no pod"
+	wherePromise    = "The operator writes only where runs are, and reads nothing else but nodes"
+	rightsPromise   = "It has every right that it uses and no other"
+	wordsPromise    = "What a program prints, its parameters and names arrive as they are, through Argo and into the report"
+	sizePromise     = "A run that asks for too much, or that nobody can read, is refused before it takes anything"
+	limitsPromise   = "What an administrator's policy does not allow to a namespace none of its runs gets, however it is asked for"
 	storeGuard      = "operator/internal/storeusers/policy.go"
 )
 
 // All are the attacks, in the order in which they are tried.
 var All = []Attack{
+	{"a tenant writes its own verdict", writerPromise, "charts/assay/templates/roles.yaml: edit has no benchmarkruns/status", writesAVerdict(tenant), API},
+	{"a tenant makes a run that has its verdict already", writerPromise, "the status subresource of the CRD", bornWithAVerdict, API},
+	{"a tenant changes what others' runs execute", writerPromise, "charts/assay/templates/roles.yaml: edit has no benchmarktemplates", changesATemplate, API},
+	{"what stores a block's results writes a verdict", writerPromise, "charts/assay/templates/runs/executor.yaml", writesAVerdict((*World).executor), API},
+	{"a tenant changes a run after it was accepted", writerPromise, "the rules on changes in the CRD", afterAcceptance, API},
+	{"an effect that Argo's controller evaluates", wordsPromise, "the rules of spec.placement.tolerations in the CRD",
+		toleration(corev1.Toleration{Key: "a", Effect: "{{=sprig.env(\"HOME\")}}"}, "effect"), API},
+	{"a toleration of others' leases", nodesPromise, "the same", toleration(corev1.Toleration{Key: leaseTaint, Operator: corev1.TolerationOpExists}, leaseTaint), API},
+	{"a toleration of everything", nodesPromise, "the same", toleration(corev1.Toleration{Operator: corev1.TolerationOpExists}, "key"), API},
+	{"a tenant opens a node to runs", nodesPromise, "Kubernetes' own role edit", patchesANode(tenant, `{"metadata":{"labels":{"bench":"yes"}}}`), API},
+	{"a hijacked operator labels a node", nodesPromise, "ValidatingAdmissionPolicy assay-operator-nodes",
+		patchesANode((*World).operator, `{"metadata":{"labels":{"hijacked":"yes"}}}`), API},
+	{"a hijacked operator taints a node for others than a lease", nodesPromise, "the same",
+		patchesANode((*World).operator, `{"spec":{"taints":[{"key":"hijacked","effect":"NoExecute"}]}}`), API},
+	{"160,000 cells", sizePromise, "operator/internal/experiment/limits.go and the rules of spec.sweep in the CRD", tooManyCells, API},
+	{"a ConfigMap in the way of a run's plan", wherePromise, "the check of owners in operator/internal/apply", configMapInTheWay, API},
+	{"a hijacked operator writes where no runs are", wherePromise, "a Role for each run namespace", writesElsewhere, Cluster},
+	{"a hijacked operator takes rights", rightsPromise, "operator/config/rbac", takesRights, API},
+	{"a hijacked operator reads a Secret", secretsPromise, "operator/config/rbac", readsSecrets((*World).operator), API},
+	{"what stores a block's results reads a Secret", secretsPromise, "charts/assay/templates/runs/executor.yaml", readsSecrets((*World).executor), API},
+	{"a hijacked operator makes a pod", secretsPromise, "operator/config/rbac", makesAPod, API},
+	{"a run asks for more than the policy allows", limitsPromise, "operator/internal/policy: Refuses", beyondThePolicy, Limited},
+	{"several runs begin at once where one may", limitsPromise, "operator/internal/controller/turns.go", severalAtOnce, Limited},
 	{"another namespace's ledger is read", storePromise, storeGuard, readsAnother, Store},
 	{"another namespace's ledger is listed", storePromise, storeGuard, listsAnother, Store},
 	{"another namespace's ledger is written and deleted", storePromise, storeGuard, writesAnother, Store},

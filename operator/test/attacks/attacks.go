@@ -5,7 +5,6 @@ package attacks
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -37,6 +36,8 @@ type Part int
 const (
 	// API is an API server with the operator and the roles of the release.
 	API Part = iota
+	// Limited is the same where Limits hold for the namespace Limited.
+	Limited
 	// Store is a MinIO with the users of the release.
 	Store
 	// Cluster is all of it, with nodes.
@@ -160,5 +161,3 @@ func refused(t *testing.T, err error, says string) {
 		t.Errorf("error %v, want one that it is invalid and says %q", err, says)
 	}
 }
-
-func problem(format string, values ...any) error { return fmt.Errorf(format, values...) }
