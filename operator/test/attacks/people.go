@@ -8,9 +8,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -216,4 +218,20 @@ func takesRights(t *testing.T, w *World) {
 	forbidden(t, operator.Delete(t.Context(), w.aNode(t), client.DryRunAll))
 	forbidden(t, operator.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "hijacked"}}, client.DryRunAll))
 	forbidden(t, operator.Create(t.Context(), w.Sound(w.Namespace, "hijacked"), client.DryRunAll))
+}
+
+// asksWithoutAToken is what a program in a run's pod can do at the API server, which its pod reaches for Argo's sake.
+func asksWithoutAToken(t *testing.T, w *World) {
+	nobody, err := client.New(rest.AnonymousClientConfig(w.Config), client.Options{Scheme: w.Kube.Scheme(), Mapper: w.Kube.RESTMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range []client.ObjectList{&corev1.SecretList{}, &corev1.PodList{}, &assayv1alpha1.BenchmarkRunList{}} {
+		if err := nobody.List(t.Context(), list, client.InNamespace(w.Namespace)); !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+			t.Errorf("%T: error %v, want one that it is forbidden", list, err)
+		}
+	}
+	if err := nobody.Create(t.Context(), w.Sound(w.Namespace, "attack-nobody"), client.DryRunAll); !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+		t.Errorf("a run: error %v, want one that it is forbidden", err)
+	}
 }

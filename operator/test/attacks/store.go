@@ -88,6 +88,11 @@ func (b *Bucket) list(ctx context.Context, client *minio.Client, prefix string, 
 func (w *World) furnish(t *testing.T) *minio.Client {
 	t.Helper()
 	root := w.Bucket.as(t, w.Bucket.Root)
+	t.Cleanup(func() {
+		for _, prefix := range []string{another, w.own()} {
+			_ = root.RemoveObject(context.Background(), w.Bucket.Name, prefix+"/", minio.RemoveObjectOptions{ForceDelete: true})
+		}
+	})
 	for _, key := range []string{
 		another + "/experiment.json", another + measured, another + judged, w.own() + "/experiment.json", w.own() + "/waves/000/wave.json",
 		w.own() + "/leases/node-1.json", w.own() + measured, w.own() + judged,
