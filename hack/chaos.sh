@@ -52,7 +52,7 @@ attack() {
 
 case "$what" in
   chaos) hurt -faults 200 -duration 2h -out out/chaos && attack ;;
-  smoke) hurt -faults 12 -duration 150s -pause 2s -settle 2m -short -out out/chaos-smoke ;;
+  smoke) hurt -faults 10 -duration 2m -pause 1s -settle 3m -short -out out/chaos-smoke ;;
   attack) attack ;;
   *) echo "$0: $what is none of chaos, smoke, attack" >&2; exit 2 ;;
 esac
