@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Faults and attacks against a cluster of their own. `hack/chaos.sh chaos` hurts it for an hour and attacks it afterwards, `smoke` for
-# a few minutes, `attack` only attacks. CHAOS_ARGS adds to the flags of test/chaos (-seed N repeats a schedule); with
-# CHAOS_CLUSTER=running it takes the embedded cluster that is there, with Assay on it, and leaves it there.
+# a few minutes, `attack` only attacks. Standard output has figures and nothing else. SEED=N repeats a schedule, FAULTS=name,... takes
+# these kinds of faults only, and CHAOS_ARGS adds to the flags of test/chaos; with CHAOS_CLUSTER=running it takes the embedded cluster
+# that is there, with Assay on it, and leaves it there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/lib.sh
@@ -11,8 +12,8 @@ what=${1:?chaos, smoke or attack}
 finish() {
   status=$?
   if [ "${CHAOS_CLUSTER:-}" != running ]; then
-    step "Taking the cluster down"
-    bin/cluster down || status=1
+    step "Taking the cluster down" >&2
+    bin/cluster down >&2 || status=1
   fi
   exit "$status"
 }
@@ -29,9 +30,9 @@ fi
 
 hurt() {
   step "Faults" >&2
-  (cd test/chaos && go build -o ../../bin/chaos .)
+  (cd test/chaos && go build -o ../../bin/chaos .) >&2
   # shellcheck disable=SC2086 # CHAOS_ARGS is a list of arguments.
-  ASSAY_CLUSTER_TOOL=$PWD/bin/cluster bin/chaos "$@" ${CHAOS_ARGS:-}
+  ASSAY_CLUSTER_TOOL=$PWD/bin/cluster bin/chaos "$@" ${SEED:+-seed "$SEED"} ${FAULTS:+-kinds "$FAULTS"} ${CHAOS_ARGS:-}
 }
 
 attack() {
@@ -42,12 +43,16 @@ attack() {
     >out/attack.txt 2>&1 || status=$?
   cat out/attack.txt >&2
   sed -n 's/^.*\({"figure":"security\.[^}]*}\).*$/\1/p' out/attack.txt
+  if ! grep -q '"figure":"security\.' out/attack.txt; then
+    echo "the attacks ended without a figure: see above" >&2
+    status=1
+  fi
   return "$status"
 }
 
 case "$what" in
   chaos) hurt -faults 200 -duration 2h -out out/chaos && attack ;;
-  smoke) hurt -faults 12 -duration 4m -pause 2s -short ;;
+  smoke) hurt -faults 10 -duration 2m -pause 1s -settle 3m -short -out out/chaos-smoke ;;
   attack) attack ;;
   *) echo "$0: $what is none of chaos, smoke, attack" >&2; exit 2 ;;
 esac

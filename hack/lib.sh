@@ -56,6 +56,11 @@ install_assay() {
     echo "The ledger is in an emptyDir: this cluster has no StorageClass."
     HELM_ARGS="--set grafana.mode=external,minio.persistence.enabled=false ${HELM_ARGS:-}"
   fi
+  install_chart
+}
+
+# install_chart installs the chart as HELM_ARGS say.
+install_chart() {
   # shellcheck disable=SC2086 # HELM_ARGS is a list of arguments.
   helm upgrade --install assay charts/assay --namespace assay-system --create-namespace --wait --timeout 5m ${HELM_ARGS:-}
 }

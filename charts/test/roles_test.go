@@ -1,11 +1,15 @@
 package chart
 
 import (
+	"os"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // Whoever has Kubernetes' role view sees runs, with edit makes them, with admin their templates; nobody writes what was measured.
@@ -68,5 +72,35 @@ func TestRunNamespacesThatAreMadeTakeRestrictedPodsOnly(t *testing.T) {
 		if got := object.GetLabels()["pod-security.kubernetes.io/enforce"]; got != "restricted" {
 			t.Errorf("namespace %s enforces %q", object.GetName(), got)
 		}
+	}
+}
+
+// The attacks that need no cluster are tried by people with these roles (operator/test/integration).
+func TestPeoplesRolesAreThoseOfConfig(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(repository, "operator", "config", "rbac", "people_role.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chart := render(t, ``)
+	roles := strings.Split(string(raw), "\n---\n")
+	for _, text := range roles {
+		var want rbacv1.ClusterRole
+		if err := yaml.UnmarshalStrict([]byte(text), &want); err != nil {
+			t.Fatal(err)
+		}
+		got := into[rbacv1.ClusterRole](t, chart.find(t, "ClusterRole/"+want.Name))
+		// Secrets of the bundled store are the release's own.
+		rules := slices.DeleteFunc(got.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Equal(rule.Resources, []string{"secrets"}) })
+		if !reflect.DeepEqual(rules, want.Rules) {
+			t.Errorf("%s: the chart's rules are %+v and config/rbac/people_role.yaml has %+v", want.Name, rules, want.Rules)
+		}
+		for label := range want.Labels {
+			if got.Labels[label] != want.Labels[label] {
+				t.Errorf("%s: the chart's label %s is %q", want.Name, label, got.Labels[label])
+			}
+		}
+	}
+	if len(roles) != 3 {
+		t.Errorf("%d roles, want view, edit and admin", len(roles))
 	}
 }

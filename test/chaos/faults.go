@@ -146,6 +146,17 @@ func (f *killing) Heal(ctx context.Context) error {
 // reboot ends all processes of the node.
 type reboot struct{ killing }
 
+// Inject looks again for what was started while the others died.
+func (f *reboot) Inject(ctx context.Context) error {
+	for range 3 {
+		if err := f.killing.Inject(ctx); err != nil {
+			return err
+		}
+		pause(ctx, 100*time.Millisecond)
+	}
+	return nil
+}
+
 func (f *reboot) Heal(ctx context.Context) error {
 	// A kubelet that was killed while it wrote this refuses to start, and says to remove it; what is tested here is not the kubelet.
 	if err := os.Remove(filepath.Join(f.w.node.state, "kubelet", "cpu_manager_state")); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -1,216 +1,101 @@
 package e2e
 
 import (
+	"bufio"
 	"context"
 	"flag"
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/test/attacks"
 )
 
-var attackSuite = flag.Bool("attack", false, "with the attacks that are end-to-end tests of their own, and the figure")
+var attackSuite = flag.Bool("attack", false, "with the attacks that are tests of their own, and the figure")
 
-// An attack fails its test when it succeeds. It names the promise of docs/threat-model.md that it breaks and the guard that stands
-// against it: taken out, the attack succeeds.
-type attack struct {
-	name, promise, guard string
-	try                  func(t *testing.T)
-}
-
-const (
-	tenantUser   = "attacker"
-	operatorUser = "system:serviceaccount:" + system + ":assay-operator"
-	executorUser = "system:serviceaccount:" + namespace + ":assay-executor"
+// byName are the attacks that take nodes, and tests those that are tests of their own.
+var (
+	byName = map[string]func(*testing.T){
+		"metrics without a token":                                          closed("https:assay-operator:metrics", "/metrics"),
+		"Argo's server without a token":                                    closed("http:assay-argo-server:web", "/api/v1/workflows/"+namespace),
+		"a program looks for credentials and rights in its pod":            credentialsOfAProgram,
+		"a program fills the disk of its node":                             fillsTheDisk,
+		"a pod that is not restricted in a namespace that the chart makes": unrestrictedPod,
+	}
+	tests = map[string]func(*testing.T){
+		"a program reaches what is not its own": TestAPodOfARunReachesTheStoreAndNothingOfOthers,
+		"a hostile candidate":                   TestAHostileCandidateChangesNothing,
+		"a candidate that ends its block":       TestACandidateThatEndsItsBlockFails,
+		"expressions in parameters":             TestAParameterValueArrivesVerbatim,
+	}
 )
-
-var attacks = []attack{
-	{"a tenant writes its own verdict", "Who may make runs may not write what was measured", "charts/assay/templates/roles.yaml: edit has no benchmarkruns/status",
-		func(t *testing.T) {
-			apply(t, unplaceable("attack-status"))
-			forbidden(t, as(t, tenantUser).Status().Patch(t.Context(), getRun(t, "attack-status"), verdictGo()))
-		}},
-	{"a tenant makes a run that has its verdict already", "Who may make runs may not write what was measured", "the status subresource of the CRD",
-		func(t *testing.T) {
-			run := unplaceable("attack-born-go")
-			run.Namespace, run.Status.Verdict, run.Status.Phase = namespace, assayv1alpha1.VerdictGo, assayv1alpha1.PhaseSucceeded
-			remove(t, run.Name)
-			t.Cleanup(func() { remove(t, run.Name) })
-			if err := as(t, tenantUser).Create(t.Context(), run); err != nil {
-				t.Fatal(err)
-			}
-			if found := getRun(t, run.Name).Status; found.Verdict != "" || found.Phase == assayv1alpha1.PhaseSucceeded {
-				t.Errorf("it is %s with the verdict %s", found.Phase, found.Verdict)
-			}
-		}},
-	{"a tenant changes what others' runs execute", "Who may make runs may not write what was measured", "charts/assay/templates/roles.yaml: edit has no benchmarktemplates",
-		func(t *testing.T) {
-			template := &assayv1alpha1.BenchmarkTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pir-scan"}}
-			forbidden(t, as(t, tenantUser).Delete(t.Context(), template))
-		}},
-	{"an effect that Argo's controller evaluates", "What a program prints, its parameters and names arrive as they are, through Argo and into the report",
-		"the rules of spec.placement.tolerations in the CRD", refusedToleration(corev1.Toleration{Key: "a", Effect: "{{=sprig.env(\"HOME\")}}"}, "effect")},
-	{"a toleration of others' leases", "Of nodes it changes the taint of a lease and nothing else", "the same",
-		refusedToleration(corev1.Toleration{Key: leaseTaint, Operator: corev1.TolerationOpExists}, leaseTaint)},
-	{"a toleration of everything", "Of nodes it changes the taint of a lease and nothing else", "the same",
-		refusedToleration(corev1.Toleration{Operator: corev1.TolerationOpExists}, "key")},
-	{"160,000 cells", "A run that asks for too much, or that nobody can read, is refused before it takes anything", "operator/internal/experiment/limits.go and the rules of spec.sweep in the CRD", tooManyCells},
-	{"a ConfigMap in the way of a run's plan", "The operator writes only where runs are, and reads nothing else but nodes",
-		"the check of owners in operator/internal/apply", configMapInTheWay},
-	{"a hijacked operator labels a node", "Of nodes it changes the taint of a lease and nothing else", "ValidatingAdmissionPolicy assay-operator-nodes", hijackedNode(
-		`{"metadata":{"labels":{"hijacked":"yes"}}}`)},
-	{"a hijacked operator taints a node for others than a lease", "Of nodes it changes the taint of a lease and nothing else", "the same", hijackedNode(
-		`{"spec":{"taints":[{"key":"hijacked","effect":"NoExecute"}]}}`)},
-	{"a hijacked operator reads a Secret", "It reads no Secret through the API and makes no pod", "config/rbac", func(t *testing.T) {
-		forbidden(t, as(t, operatorUser).Get(t.Context(), client.ObjectKey{Namespace: system, Name: "assay-ledger"}, &corev1.Secret{}))
-	}},
-	{"a hijacked operator makes a pod", "It reads no Secret through the API and makes no pod", "config/rbac", func(t *testing.T) {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hijacked"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
-		forbidden(t, as(t, operatorUser).Create(t.Context(), pod, client.DryRunAll))
-	}},
-	{"a hijacked operator writes where no runs are", "The operator writes only where runs are, and reads nothing else but nodes", "a Role for each run namespace",
-		func(t *testing.T) {
-			theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "hijacked"}}
-			forbidden(t, as(t, operatorUser).Create(t.Context(), theirs, client.DryRunAll))
-		}},
-	{"what stores a block's results reads a Secret", "It reads no Secret through the API and makes no pod", "charts/assay/templates/runs/executor.yaml", func(t *testing.T) {
-		forbidden(t, as(t, executorUser).Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "assay-ledger"}, &corev1.Secret{}))
-	}},
-	{"what stores a block's results writes a verdict", "Who may make runs may not write what was measured", "charts/assay/templates/runs/executor.yaml", func(t *testing.T) {
-		apply(t, unplaceable("attack-executor"))
-		forbidden(t, as(t, executorUser).Status().Patch(t.Context(), getRun(t, "attack-executor"), verdictGo()))
-	}},
-	{"metrics without a token", "The operator's metrics are for tokens that the cluster allows", "the filter of the operator's metrics server",
-		closed("https:assay-operator:metrics", "/metrics")},
-	{"Argo's server without a token", "Argo's server shows a client what its token may see, and reads no Secret itself", "--auth-mode=client",
-		closed("http:assay-argo-server:web", "/api/v1/workflows/"+namespace)},
-	{"a program looks for credentials and rights in its pod", "Every pod of the release and every part of a block's pod is restricted",
-		"operator/internal/workflow: the pod's security context, its mounts and its environment", credentialsOfAProgram},
-}
-
-// byName are attacks that the other tests of this package are.
-var byName = []attack{
-	{"a hostile candidate", "", "", TestAHostileCandidateChangesNothing},
-	{"a candidate that ends its block", "", "", TestACandidateThatEndsItsBlockFails},
-	{"expressions in parameters", "", "", TestAParameterValueArrivesVerbatim},
-}
 
 func TestAttacks(t *testing.T) {
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: tenantUser},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: tenantUser}},
-	}
-	if err := kube.Create(t.Context(), binding); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = kube.Delete(context.Background(), binding) })
-	// Roles are aggregated and read by the API server a moment after they were made.
-	eventually(t, time.Minute, "the tenant may list runs", func() (bool, string) {
-		err := as(t, tenantUser).List(t.Context(), &assayv1alpha1.BenchmarkRunList{}, client.InNamespace(namespace))
-		return err == nil, fmt.Sprint(err)
-	})
-	all := attacks
-	if *attackSuite {
-		all = append(append([]attack{}, all...), byName...)
-	}
-	succeeded := 0
-	for _, a := range all {
-		if !t.Run(a.name, func(t *testing.T) {
-			t.Logf("promise: %s; guard: %s", a.promise, a.guard)
-			a.try(t)
-		}) {
-			succeeded++
-		}
-	}
-	if *attackSuite {
-		t.Logf(`{"figure":"security.tenant_attacks_succeeded","value":%d,"unit":"1","low":%[1]d,"high":%[1]d,"samples":%d}`, succeeded, len(all))
-	}
-}
-
-// as is a client that is somebody else.
-func as(t *testing.T, user string) client.Client {
-	t.Helper()
-	config, err := ctrl.GetConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	config = rest.CopyConfig(config)
-	config.Impersonate.UserName = user
-	if parts := strings.Split(user, ":"); len(parts) == 4 {
-		config.Impersonate.Groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + parts[2], "system:authenticated"}
-	}
-	out, err := client.New(config, client.Options{Scheme: kube.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-func forbidden(t *testing.T, err error) {
-	t.Helper()
-	// A policy says so in a message of its own, with the code of an invalid object.
-	if !apierrors.IsForbidden(err) && (err == nil || !strings.Contains(err.Error(), "denied request")) {
-		t.Errorf("error %v, want one that it is forbidden", err)
-	}
-}
-
-func verdictGo() client.Patch {
-	return client.RawPatch(types.MergePatchType, []byte(`{"status":{"verdict":"Go"}}`))
-}
-
-// unplaceable is a run that stays where it is.
-func unplaceable(name string) *assayv1alpha1.BenchmarkRun {
-	return with(smallScan(name, 3), func(run *assayv1alpha1.BenchmarkRun) {
-		run.Spec.Placement.NodeSelector = map[string]string{"nowhere": "nowhere"}
-	})
-}
-
-func refusedToleration(toleration corev1.Toleration, says string) func(*testing.T) {
-	return func(t *testing.T) {
-		run := unplaceable("attack-toleration")
-		run.Namespace, run.Spec.Placement.Tolerations = namespace, []corev1.Toleration{toleration}
-		if err := as(t, tenantUser).Create(t.Context(), run, client.DryRunAll); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), says) {
-			t.Errorf("error %v, want one that it is invalid and says %q", err, says)
-		}
-	}
-}
-
-func tooManyCells(t *testing.T) {
-	axis := func(name string, count int) assayv1alpha1.SweepAxis {
-		out := assayv1alpha1.SweepAxis{Name: name}
-		for i := range count {
-			out.Values = append(out.Values, fmt.Sprint(i+1))
-		}
-		return out
-	}
-	big := unplaceable("attack-cells")
-	big.Namespace = namespace
-	big.Spec.Sweep.Axes = []assayv1alpha1.SweepAxis{axis("batchSize", 100), axis("rows", 100), axis("iterations", 8)}
-	if err := as(t, tenantUser).Create(t.Context(), big, client.DryRunAll); !apierrors.IsInvalid(err) {
-		t.Errorf("80,000 combinations of two arms: error %v, want that they are invalid", err)
-	}
-	// With an exclusion only the operator can count.
 	before := restarts(t)
-	big.Spec.Parameters = values{"warmupIterations": "1"}
-	big.Spec.Sweep.Axes = big.Spec.Sweep.Axes[:2]
-	big.Spec.Sweep.Exclude = []values{{"batchSize": "1"}}
-	apply(t, big)
-	untilCondition(t, big.Name, assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, "spec.sweep", time.Minute)
+	world := &attacks.World{
+		Kube: kube, Config: ctrl.GetConfigOrDie(), System: system, Namespace: namespace, Limited: namespace,
+		TenantRoles: []string{"edit"},
+		Sound: func(in, name string) *assayv1alpha1.BenchmarkRun {
+			return with(smallScan(name, 3), func(run *assayv1alpha1.BenchmarkRun) {
+				run.Namespace, run.Spec.Placement.NodeSelector = in, map[string]string{"nowhere": "nowhere"}
+			})
+		},
+	}
+	world.Hire(t)
+	succeeded, tried := 0, 0
+	try := func(list []attacks.Attack) {
+		succeeded, tried = succeeded+attacks.Run(t, world, list), tried+len(list)
+	}
+	try(attacks.Of(attacks.API))
 	if after := restarts(t); after != before {
 		t.Errorf("the operator was started again: %d times, %d before", after, before)
 	}
+	world.Bucket = bucket(t)
+	try(attacks.Of(attacks.Store))
+	var whole []attacks.Attack
+	for _, a := range attacks.Of(attacks.Cluster) {
+		own := byName[a.Name]
+		if own == nil && *attackSuite {
+			own = tests[a.Name]
+		}
+		if own != nil {
+			a.Try = func(t *testing.T, _ *attacks.World) { own(t) }
+		}
+		if a.Try != nil {
+			whole = append(whole, a)
+		}
+	}
+	try(whole)
+	limits(t, `{"namespaces":{"`+namespace+`":`+attacks.Limits+`}}`)
+	try(attacks.Of(attacks.Limited))
+	if *attackSuite {
+		t.Log(attacks.Figure(succeeded, tried))
+	}
+}
+
+// limits gives the release a policy until the test ends.
+func limits(t *testing.T, policy string) {
+	t.Helper()
+	upgrade := func(t *testing.T, policy string) {
+		command(t, "helm", "upgrade", "assay", "charts/assay", "-n", system, "--reuse-values", "--set-json", "policy="+policy, "--wait", "--timeout", "3m")
+		command(t, "kubectl", "-n", system, "rollout", "status", "deploy/assay-operator", "--timeout=2m")
+	}
+	upgrade(t, policy)
+	t.Cleanup(func() { upgrade(t, "{}") })
 }
 
 func restarts(t *testing.T) (count int32) {
@@ -227,29 +112,50 @@ func restarts(t *testing.T) (count int32) {
 	return count
 }
 
-func configMapInTheWay(t *testing.T) {
-	const name = "attack-map"
-	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-w000"}, Data: map[string]string{"precious": "yes"}}
-	if err := as(t, tenantUser).Create(t.Context(), theirs); err != nil {
-		t.Fatal(err)
+// bucket is the release's store, by a port that is forwarded until the test ends.
+func bucket(t *testing.T) *attacks.Bucket {
+	t.Helper()
+	key := func(in, name string) attacks.Key {
+		var secret corev1.Secret
+		if err := kube.Get(t.Context(), client.ObjectKey{Namespace: in, Name: name}, &secret); err != nil {
+			t.Fatal(err)
+		}
+		return attacks.Key{Access: string(secret.Data["accessKey"]), Secret: string(secret.Data["secretKey"])}
 	}
-	t.Cleanup(func() { _ = kube.Delete(context.Background(), theirs) })
-	apply(t, smallScan(name, 3))
-	untilCondition(t, name, assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, theirs.Name, 2*time.Minute)
-	var found corev1.ConfigMap
-	if err := kube.Get(t.Context(), client.ObjectKeyFromObject(theirs), &found); err != nil || len(found.Data) != 1 || found.Data["precious"] != "yes" {
-		t.Errorf("it holds %v (%v)", found.Data, err)
+	out := &attacks.Bucket{
+		Address: forward(t, "svc/assay-minio", "9000"), Name: "assay", Root: key(system, "assay-minio-root"),
+		Run: key(namespace, "assay-ledger"), Read: key(namespace, "assay-ledger-read"), Operator: key(system, "assay-ledger-operator"),
 	}
+	out.Replace = func(t *testing.T) {
+		command(t, "kubectl", "-n", system, "patch", "secret", "assay-ledger-users", "--type=json", "-p", `[{"op":"remove","path":"/data/run.`+namespace+`"}]`)
+		command(t, "helm", "upgrade", "assay", "charts/assay", "-n", system, "--reuse-values", "--wait", "--timeout", "3m")
+	}
+	return out
 }
 
-func hijackedNode(patch string) func(*testing.T) {
-	return func(t *testing.T) {
-		var nodes corev1.NodeList
-		if err := kube.List(t.Context(), &nodes); err != nil || len(nodes.Items) == 0 {
-			t.Fatalf("no nodes: %v", err)
-		}
-		forbidden(t, as(t, operatorUser).Patch(t.Context(), &nodes.Items[0], client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll))
+// forward makes a port of a service one of this machine.
+func forward(t *testing.T, to, port string) string {
+	t.Helper()
+	command := exec.Command("kubectl", "-n", system, "port-forward", to, ":"+port, "--address", "127.0.0.1")
+	out, err := command.StdoutPipe()
+	if err == nil {
+		err = command.Start()
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	_, rest, found := strings.Cut(line, "Forwarding from ")
+	address, _, _ := strings.Cut(rest, " ")
+	if err != nil || !found {
+		t.Fatalf("kubectl port-forward says %q: %v", line, err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	return address
 }
 
 // closed reaches a port through the API server, which passes on no token of the one who asks.
@@ -263,10 +169,10 @@ func closed(service, path string) func(*testing.T) {
 	}
 }
 
-func credentialsOfAProgram(t *testing.T) {
-	const name = "attack-credentials"
+// aBlocksPod is one that a small run has at the moment.
+func aBlocksPod(t *testing.T, name string) (pod corev1.Pod) {
+	t.Helper()
 	apply(t, smallScan(name, 3))
-	var pod corev1.Pod
 	eventually(t, 2*time.Minute, "a block has its pod", func() (bool, string) {
 		for _, found := range podsOf(t, name) {
 			if found.Labels["assay.dev/part"] == "block" {
@@ -276,6 +182,65 @@ func credentialsOfAProgram(t *testing.T) {
 		}
 		return false, conditions(getRun(t, name))
 	})
+	return pod
+}
+
+// fillsTheDisk looks for a place in a pod that nothing bounds: what would be written there is the node's.
+func fillsTheDisk(t *testing.T) {
+	var pods corev1.PodList
+	if err := kube.List(t.Context(), &pods, client.InNamespace(system)); err != nil || len(pods.Items) == 0 {
+		t.Fatalf("no pods of the release: %v", err)
+	}
+	for _, pod := range append(pods.Items, aBlocksPod(t, "attack-disk")) {
+		for _, volume := range pod.Spec.Volumes {
+			if volume.HostPath != nil || volume.EmptyDir != nil && volume.EmptyDir.SizeLimit.IsZero() {
+				t.Errorf("pod %s has the volume %s without a bound", pod.Name, volume.Name)
+			}
+		}
+		for _, container := range append(slices.Clone(pod.Spec.InitContainers), pod.Spec.Containers...) {
+			if container.Resources.Limits.StorageEphemeral().IsZero() {
+				t.Errorf("container %s of pod %s may write what it likes", container.Name, pod.Name)
+			}
+		}
+	}
+}
+
+// unrestrictedPod asks for what Pod Security refuses, in a namespace as the chart makes it.
+func unrestrictedPod(t *testing.T) {
+	const made = "attack-made"
+	manifest := command(t, "helm", "template", "assay", "charts/assay", "-n", system, "--show-only", "templates/runs/namespaces.yaml",
+		"--set", "createRunNamespaces=true,runNamespaces={"+made+"}")
+	file := filepath.Join(t.TempDir(), "namespace.yaml")
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "kubectl", "apply", "-f", file)
+	t.Cleanup(func() { _, _ = try("kubectl", "delete", "-f", file, "--wait=false") })
+	for name, edit := range map[string]func(*corev1.PodSpec){
+		"privileged": func(s *corev1.PodSpec) {
+			s.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true)}
+		},
+		"of the node's files": func(s *corev1.PodSpec) {
+			s.Volumes = []corev1.Volume{{Name: "a", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
+		},
+		"of the node's net": func(s *corev1.PodSpec) { s.HostNetwork = true },
+		"of root":           func(s *corev1.PodSpec) { s.SecurityContext = &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](0)} },
+	} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: made, Name: "attack"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
+		edit(&pod.Spec)
+		eventually(t, time.Minute, "a pod "+name+" is judged", func() (bool, string) {
+			err := kube.Create(t.Context(), pod.DeepCopy(), client.DryRunAll)
+			if err == nil {
+				t.Errorf("a pod %s is taken", name)
+			}
+			// Until its ServiceAccount is there the pod is refused for that.
+			return err == nil || strings.Contains(err.Error(), "violates PodSecurity"), fmt.Sprint(err)
+		})
+	}
+}
+
+func credentialsOfAProgram(t *testing.T) {
+	pod := aBlocksPod(t, "attack-credentials")
 	for _, container := range pod.Spec.Containers {
 		if container.Name != "main" {
 			continue

@@ -22,6 +22,8 @@ const (
 	beyond     = "e2e-beyond"
 	// metadata is where clouds give out the credentials of their nodes.
 	metadata = "169.254.169.254"
+	// outside is an address of nobody (RFC 5737), as one of the internet.
+	outside = "203.0.113.7"
 )
 
 // What a pod of a run may reach, by the policies as the chart ships them and packets as the kernel lets them through: names, the
@@ -32,7 +34,9 @@ func TestAPodOfARunReachesTheStoreAndNothingOfOthers(t *testing.T) {
 	if mode != "" && mode != "embedded" {
 		t.Skipf("CLUSTER=%s: whether policies are enforced is that cluster's affair", mode)
 	}
-	metadataService(t, loadProbe(t))
+	program := loadProbe(t)
+	serveAt(t, program, metadata)
+	serveAt(t, program, outside)
 	ensureNamespace(t, beyond)
 	run := map[string]string{"app.kubernetes.io/managed-by": "assay-operator"}
 	probe(t, beyond, "neighbour", nil)
@@ -53,6 +57,7 @@ func TestAPodOfARunReachesTheStoreAndNothingOfOthers(t *testing.T) {
 	for what, to := range map[string]string{
 		"another namespace's pod": neighbour,
 		"a cloud's metadata":      metadata + ":8080",
+		"the internet":            outside + ":8080",
 		"a pod beside it":         podAddress(t, namespace, client.MatchingLabels{"probe": "as-anybody"}, "web"),
 	} {
 		eventually(t, 20*time.Second, "a pod that is no run's reaches "+what, func() (bool, string) {
@@ -64,6 +69,9 @@ func TestAPodOfARunReachesTheStoreAndNothingOfOthers(t *testing.T) {
 	// Nobody but Prometheus, by the operator's own policy; a run's pod not even as far as there.
 	cutOff(t, "as-anybody", "the operator's metrics", metrics)
 	cutOff(t, "as-a-run", "the operator's metrics", metrics)
+	for component, port := range map[string]string{"argo-server": "web", "argo-controller": "metrics", "prometheus": "web", "minio": "console"} {
+		cutOff(t, "as-a-run", component, podAddress(t, system, client.MatchingLabels{"app.kubernetes.io/component": component}, port))
+	}
 	cutOff(t, "as-anybody", "a run's pod", podAddress(t, namespace, client.MatchingLabels{"probe": "as-a-run"}, "web"))
 	cutOff(t, "as-anybody", "the store", service("assay-minio")+":9000")
 	eventually(t, time.Minute, "Prometheus reads the operator's metrics", func() (bool, string) {
@@ -84,20 +92,20 @@ func loadProbe(t *testing.T) string {
 	return program
 }
 
-// metadataService answers at the address of a cloud's metadata, inside the cluster's network namespace and nowhere else.
-func metadataService(t *testing.T, program string) {
+// serveAt answers at an address, inside the cluster's network namespace and nowhere else.
+func serveAt(t *testing.T, program, address string) {
 	t.Helper()
 	name := os.Getenv("ASSAY_CLUSTER_NAME")
 	if name == "" {
 		name = "assay-cluster"
 	}
 	inside := []string{"--net=/run/netns/" + name}
-	_, _ = try("nsenter", append(inside, "ip", "address", "delete", metadata+"/32", "dev", "lo")...)
-	command(t, "nsenter", append(inside, "ip", "address", "add", metadata+"/32", "dev", "lo")...)
+	_, _ = try("nsenter", append(inside, "ip", "address", "delete", address+"/32", "dev", "lo")...)
+	command(t, "nsenter", append(inside, "ip", "address", "add", address+"/32", "dev", "lo")...)
 	t.Cleanup(func() {
-		_, _ = try("nsenter", append(inside, "ip", "address", "delete", metadata+"/32", "dev", "lo")...)
+		_, _ = try("nsenter", append(inside, "ip", "address", "delete", address+"/32", "dev", "lo")...)
 	})
-	server := exec.Command("nsenter", append(inside, program, "serve", metadata+":8080")...)
+	server := exec.Command("nsenter", append(inside, program, "serve", address+":8080")...)
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -131,8 +131,8 @@ func (c *completion) judge(bound float64, result *GateResult) {
 	}
 	// Nobody knows what the trials without an end would have given, so that they count against Go and not for NoGo: the share lies
 	// between that with all of them failed and that with all of them completed (Manski 1990, American Economic Review 80:319).
-	low, _ := shareLimits(c.done, c.of, result.Confidence)
-	_, high := shareLimits(c.done+c.unknown, c.of, result.Confidence)
+	low, _ := ShareLimits(c.done, c.of, result.Confidence)
+	_, high := ShareLimits(c.done+c.unknown, c.of, result.Confidence)
 	share := float64(c.done) / float64(c.of)
 	result.Estimate = &Estimate{Value: round(share), Unit: "1", Low: finite(low), High: finite(high), Blocks: len(c.blocks), Samples: c.of}
 	text := fmt.Sprintf("%d of %d trials completed against at least %s", c.done, c.of, digits(bound))
@@ -156,8 +156,8 @@ func (c *completion) judge(bound float64, result *GateResult) {
 	result.Message = text
 }
 
-// shareLimits are the exact limits of a share (Clopper and Pearson 1934, Biometrika 26:404).
-func shareLimits(count, of int, confidence float64) (low, high float64) {
+// ShareLimits are the exact limits of a share (Clopper and Pearson 1934, Biometrika 26:404).
+func ShareLimits(count, of int, confidence float64) (low, high float64) {
 	alpha, k, n := 1-confidence, float64(count), float64(of)
 	low, high = 0, 1
 	if count > 0 {

@@ -227,10 +227,10 @@ func TestATimeoutIsTheWorstOfARate(t *testing.T) {
 }
 
 func TestShareLimitsHoldTheirLevel(t *testing.T) {
-	if _, high := shareLimits(19, 20, 0.99); high >= 1 {
+	if _, high := ShareLimits(19, 20, 0.99); high >= 1 {
 		t.Errorf("19 of 20 may be all: %g", high)
 	}
-	if low, high := shareLimits(20, 20, 0.95); high != 1 || math.Abs(low-math.Pow(0.025, 1.0/20)) > 1e-12 {
+	if low, high := ShareLimits(20, 20, 0.95); high != 1 || math.Abs(low-math.Pow(0.025, 1.0/20)) > 1e-12 {
 		t.Errorf("20 of 20: [%g, %g]", low, high)
 	}
 }

@@ -54,6 +54,7 @@ type Reconciler struct {
 	latest     latestRuns
 	expansions expansions
 	queues     queues
+	turns      turns
 }
 
 // Reconcile observes, plans, applies and, whatever came of that, reports.
@@ -75,8 +76,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	observed := r.Clock.Now()
 	r.queues.of(world, r.Settings, observed)
-	decision := plan.Decide(world.Observed, r.Settings, observed)
+	decision, err := r.decide(ctx, world, observed)
 	done()
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("count runs under way: %w", err)
+	}
 	err = r.apply(ctx, run, decision.Action)
 	applied := r.Clock.Now()
 	if errors.Is(err, apply.ErrUnfinished) {

@@ -44,6 +44,9 @@ func checkArms(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	names := map[string]bool{}
 	baselines := 0
 	for i, arm := range spec.Arms {
+		if arm.Name == "" {
+			problems.add(fmt.Sprintf("spec.arms[%d].name", i), "the arm has no name: give it one")
+		}
 		if names[arm.Name] {
 			problems.add(fmt.Sprintf("spec.arms[%d].name", i), "arm %q is named twice", arm.Name)
 		}

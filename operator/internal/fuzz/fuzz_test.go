@@ -1,4 +1,5 @@
-// Package fuzz holds the fuzz targets of what reads other people's input: specs, ledgers, and what reports show. Their corpora run as
+// Package fuzz holds the fuzz targets of what reads other people's input: specs, ledgers, records, policies, and
+// what reports show. Their corpora run as
 // plain tests with every go test; make fuzz looks for more.
 package fuzz
 
@@ -7,7 +8,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,8 +21,10 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/keeper"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/policy"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/html"
@@ -318,4 +323,108 @@ func difference(want, got []string) string {
 		}
 	}
 	return "less"
+}
+
+// fixtures of both languages, good and bad.
+func fixtures(f *testing.F) map[string][]byte {
+	f.Helper()
+	paths, err := filepath.Glob(filepath.Join("..", "..", "..", "workloads", "schema", "fixtures", "*", "*.json"))
+	if err != nil || len(paths) < 20 {
+		f.Fatalf("%d fixtures: %v", len(paths), err)
+	}
+	out := map[string][]byte{}
+	for _, path := range paths {
+		if out[path], err = os.ReadFile(path); err != nil {
+			f.Fatal(err)
+		}
+	}
+	return out
+}
+
+// again reads a record, and what it is written as: both say the same.
+func again[T any](t *testing.T, raw []byte, read func([]byte) (*T, error)) {
+	t.Helper()
+	first, err := read(raw)
+	if err != nil {
+		return
+	}
+	written := marshal(t, first)
+	second, err := read(written)
+	if err != nil {
+		t.Fatalf("what was accepted is refused once written: %v\n%s\n%s", err, raw, written)
+	}
+	if got := marshal(t, second); !bytes.Equal(got, written) {
+		t.Errorf("written twice it says another thing:\n%s\n%s", written, got)
+	}
+}
+
+// Whatever a runner writes as an attempt, a wave or a result is refused, or survives being written and read again.
+func FuzzRecord(f *testing.F) {
+	for _, raw := range fixtures(f) {
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		again(t, raw, record.ParseAttempt)
+		again(t, raw, record.ParseWave)
+		again(t, raw, record.ParseResult)
+	})
+}
+
+// spoken is a runner that says something and hears nothing.
+type spoken struct{ io.Reader }
+
+func (spoken) Write(p []byte) (int, error) { return len(p), nil }
+
+// Whatever a runner says, its keeper writes nothing beside the block and the execution that it keeps.
+func FuzzKeeper(f *testing.F) {
+	const block, executor = "w000-b0000", "pod_1"
+	trials := []string{block + "-s00000", block + "-s00001"}
+	attempt := func(trial string) string {
+		return `{"id":"` + executor + `/` + trial + `","trial":"` + trial + `","block":"` + block + `","arm":"a","point":"p","startedAt":"2026-01-01T00:00:00Z"}`
+	}
+	f.Add([]byte(`{"started":` + attempt(trials[0]) + "}\n" + `{"attempt":` + attempt(trials[0]) + "}\n" + `{"done":true}`))
+	f.Add([]byte(`{"started":` + attempt(trials[1]) + "}\n" + `{"failed":"it did"}`))
+	f.Add([]byte(`{"attempt":` + attempt("../../experiment") + "}\n" + `{"stopped":"SIGTERM"}`))
+	f.Fuzz(func(t *testing.T, said []byte) {
+		found := objects{}
+		k := &keeper.Keeper{Store: found, Block: block, Executor: executor, Trials: trials}
+		_ = k.Serve(t.Context(), spoken{bytes.NewReader(said)})
+		for key := range found {
+			if !slices.ContainsFunc(trials, func(trial string) bool {
+				return key == ledger.AttemptKey(block, executor, trial) || key == ledger.StartedKey(block, executor, trial)
+			}) {
+				t.Errorf("it wrote %s", key)
+			}
+		}
+	})
+}
+
+// Whatever an administrator writes is refused, or limits each namespace as it says: a policy without a limit is never stricter.
+func FuzzPolicy(f *testing.F) {
+	f.Add("{nodeLabel: a=b, default: {maxNodes: 2, maxCpus: 8, maxWallClock: 4h, maxRuns: 1, exclusive: [CPUs]}, namespaces: {team: {maxNodes: 10}}}", "team")
+	f.Add("default: {maxWallClock: -1h}", "")
+	f.Add("namespaces: {a: null, b: {exclusive: []}}", "b")
+	exp := scan(f)
+	f.Fuzz(func(t *testing.T, text, namespace string) {
+		allowed, err := policy.Parse([]byte(text))
+		if err != nil {
+			if err.Error() == "" {
+				t.Error("an error that says nothing")
+			}
+			return
+		}
+		limits := allowed.Of(namespace)
+		bound := limits.MaxNodes != nil || limits.MaxCPUs != nil || limits.MaxWallClock != nil || len(limits.Exclusive) > 0
+		spec := exp.Spec.DeepCopy()
+		if refused := allowed.Refuses(namespace, spec); refused != "" && !bound {
+			t.Errorf("refused without a limit: %s", refused)
+		}
+		spec.Placement.MaxNodes, spec.Placement.CPUs, spec.Budget.WallClock.Duration = math.MaxInt32, math.MaxInt32, math.MaxInt64
+		if refused := allowed.Refuses(namespace, spec); refused == "" && (limits.MaxNodes != nil && *limits.MaxNodes < math.MaxInt32 || limits.MaxWallClock != nil && limits.MaxWallClock.Duration < math.MaxInt64) {
+			t.Errorf("%q allows everything to %q", text, namespace)
+		}
+		if most, full := allowed.Full(namespace, math.MaxInt32); full != (limits.MaxRuns != nil) || full && most != *limits.MaxRuns {
+			t.Errorf("%q is full at %d runs: %v", text, most, full)
+		}
+	})
 }

@@ -174,9 +174,6 @@ func (o *Observer) waiting(ctx context.Context, world *World) error {
 		return err
 	}
 	for i := range runs.Items {
-		if run := &runs.Items[i]; run.Namespace == world.Run.Namespace && run.UID != world.Run.UID && run.Status.Wave != nil && !plan.Ended(run) {
-			world.UnderWay++
-		}
 		if run := &runs.Items[i]; WaitsForLease(run) {
 			world.Waiting = append(world.Waiting, plan.WaitingRun{
 				Run: plan.HolderOf(run), Created: run.CreationTimestamp.Time, Placement: experiment.PlacementOf(run.Spec.Placement),
@@ -185,6 +182,27 @@ func (o *Observer) waiting(ctx context.Context, world *World) error {
 	}
 	slices.SortFunc(world.Waiting, func(a, b plan.WaitingRun) int { return cmp.Compare(a.Run.UID, b.Run.UID) })
 	return nil
+}
+
+// CountUnderWay counts the other runs of the namespace that have begun and not ended, as of now.
+func (o *Observer) CountUnderWay(ctx context.Context, world *World) error {
+	var runs assayv1alpha1.BenchmarkRunList
+	if err := o.Client.List(ctx, &runs, client.InNamespace(world.Run.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	world.UnderWay = 0
+	for i := range runs.Items {
+		if run := &runs.Items[i]; run.UID != world.Run.UID && !plan.Ended(run) && (run.Status.Wave != nil || o.memory.begins(run.UID)) {
+			world.UnderWay++
+		}
+	}
+	return nil
+}
+
+// Begins says whether a run was let begin, so that it is counted before its status tells of it. One that holds a node or has a wave
+// has begun before.
+func (o *Observer) Begins(world *World, begins bool) {
+	o.memory.begin(world.Run.UID, begins || holds(world) || world.Ledger.Newest != nil)
 }
 
 // WaitsForLease reports whether a run is in the queue for nodes.

@@ -25,6 +25,8 @@ type memory struct {
 	mutex sync.Mutex
 	// taken are nodes whose leases were taken for a run, which the cache may not show yet.
 	taken map[types.UID][]string
+	// begun are runs that were let begin, which no status may tell yet.
+	begun map[types.UID]bool
 	// leases are the versions of nodes' leases when they were last read past the cache.
 	leases map[string]string
 }
@@ -80,6 +82,25 @@ func (m *memory) takenBy(run types.UID) []string {
 	return m.taken[run]
 }
 
+func (m *memory) begin(run types.UID, begins bool) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if !begins {
+		delete(m.begun, run)
+		return
+	}
+	if m.begun == nil {
+		m.begun = map[types.UID]bool{}
+	}
+	m.begun[run] = true
+}
+
+func (m *memory) begins(run types.UID) bool {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.begun[run]
+}
+
 func (m *memory) keep(run types.UID, known remembered) {
 	m.runs.Put(run, known, known.planBytes+known.judgedBytes, memoryBytes)
 }
@@ -89,6 +110,7 @@ func (m *memory) forget(run types.UID) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	delete(m.taken, run)
+	delete(m.begun, run)
 }
 
 // read returns the frozen experiment, nil before there is one, and all waves in order.

@@ -33,6 +33,15 @@ type Ending struct {
 	Reason, Message string
 }
 
+// Begins reports whether a run that had not begun does so with an action.
+func Begins(action Action) bool {
+	switch action.(type) {
+	case AcquireLeases, PlanWave:
+		return true
+	}
+	return false
+}
+
 // Action is one thing to write. Its text is what a person reads in logs and stories.
 type Action interface{ fmt.Stringer }
 

@@ -136,6 +136,9 @@ func (p *Policy) Opens(labels map[string]string) bool {
 	return ok && (!valued || value == wanted)
 }
 
+// Counts reports whether the runs of a namespace that are under way are limited.
+func (p *Policy) Counts(namespace string) bool { return p.Of(namespace).MaxRuns != nil }
+
 // Full reports whether a namespace has as many runs under way as it may.
 func (p *Policy) Full(namespace string, underWay int) (most int32, full bool) {
 	limits := p.Of(namespace)

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"embed"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -143,6 +144,9 @@ func parseSlowly[T any](kind string, raw []byte) (*T, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s is truncated or not JSON: %w", kind, err)
 	}
+	if document, err = settle(document); err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", kind, err)
+	}
 	if err := schemas()[kind].Validate(document); err != nil {
 		return nil, fmt.Errorf("%s does not match its schema: %s", kind, explain(err))
 	}
@@ -155,6 +159,35 @@ func parseSlowly[T any](kind string, raw []byte) (*T, error) {
 		return nil, fmt.Errorf("%s cannot be read: %w", kind, errors.Join(violations...))
 	}
 	return &value, nil
+}
+
+// settle gives numbers the range of what they are read into. A schema is compared with as a fraction, and one of 1e-99999999 does not
+// fit into any memory.
+func settle(value any) (any, error) {
+	var err error
+	switch value := value.(type) {
+	case stdjson.Number:
+		near, err := strconv.ParseFloat(value.String(), 64)
+		if err != nil {
+			return nil, fmt.Errorf("invalid number %.40s: allowed are those that 64 bits hold, up to 1.8e308", value)
+		}
+		if near == 0 {
+			return stdjson.Number("0"), nil
+		}
+	case []any:
+		for i := range value {
+			if value[i], err = settle(value[i]); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for name := range value {
+			if value[name], err = settle(value[name]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return value, nil
 }
 
 // explain puts the deepest violations into one line: the field, then what is wrong with it.

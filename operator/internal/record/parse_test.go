@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -145,5 +146,24 @@ func BenchmarkParseAttempt(b *testing.B) {
 		if _, err := ParseAttempt(raw); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// The schemas are compared with as fractions, which an exponent of a few digits makes larger than any memory.
+func TestNumbersBeyondAllMeasureAreRefusedOrNothing(t *testing.T) {
+	for _, raw := range fixtures(t, "valid") {
+		for _, number := range []string{"1e-99999999", "5.6e-099999995", "-1e-400", "1e99999999", "-1e400", "1e400"} {
+			for _, kind := range kinds {
+				text := regexp.MustCompile(`: -?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?`).ReplaceAllLiteral(raw, []byte(": "+number))
+				_, err := parseKind(kind, text)
+				if err == nil && strings.Contains(number, "e9") {
+					t.Errorf("%s is taken as a number of one %s", number, kind)
+				}
+			}
+		}
+	}
+	_, err := ParseResult([]byte(`{"schema": 1e99999999}`))
+	if err == nil || !strings.Contains(err.Error(), "invalid number 1e99999999: allowed are those that 64 bits hold") {
+		t.Errorf("error %v, want one that names the number", err)
 	}
 }

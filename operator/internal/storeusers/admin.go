@@ -24,9 +24,9 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 )
 
-// admin speaks to MinIO's admin API. MinIO's own client for it is under the AGPL, and a program that contains it would be too; what is
+// Admin speaks to MinIO's admin API. MinIO's own client for it is under the AGPL, and a program that contains it would be too; what is
 // needed of the API is four requests.
-type admin struct {
+type Admin struct {
 	client               *http.Client
 	endpoint             *url.URL
 	accessKey, secretKey string
@@ -39,7 +39,8 @@ const (
 	maxAnswer = 64 << 20
 )
 
-func newAdmin(rawURL string, options ledger.Options) (*admin, error) {
+// NewAdmin speaks to the store of a ledger's URL with the credentials of the options.
+func NewAdmin(rawURL string, options ledger.Options) (*Admin, error) {
 	parsed, err := url.Parse(rawURL)
 	if err != nil {
 		return nil, fmt.Errorf("%w %q: %w", ledger.ErrBadURL, rawURL, err)
@@ -52,14 +53,14 @@ func newAdmin(rawURL string, options ledger.Options) (*admin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &admin{
+	return &Admin{
 		client: &http.Client{Transport: transport, Timeout: adminTimeout}, endpoint: endpoint,
 		accessKey: cmp.Or(options.AccessKey, os.Getenv("AWS_ACCESS_KEY_ID")), secretKey: cmp.Or(options.SecretKey, os.Getenv("AWS_SECRET_ACCESS_KEY")),
 	}, nil
 }
 
-// call sends a signed request and returns the body of the answer.
-func (a *admin) call(ctx context.Context, method, what string, query url.Values, body []byte) ([]byte, error) {
+// Call sends a signed request and returns the body of the answer.
+func (a *Admin) Call(ctx context.Context, method, what string, query url.Values, body []byte) ([]byte, error) {
 	tried := fmt.Sprintf("%s at %s", what, a.endpoint)
 	address := a.endpoint.JoinPath(adminPath, what)
 	address.RawQuery = query.Encode()
@@ -78,7 +79,7 @@ func (a *admin) call(ctx context.Context, method, what string, query url.Values,
 	if err != nil {
 		return nil, ledger.Explain(tried, err)
 	}
-	if response.StatusCode != http.StatusOK {
+	if response.StatusCode/100 != 2 {
 		refused := minio.ErrorResponse{StatusCode: response.StatusCode, Code: http.StatusText(response.StatusCode)}
 		_ = json.Unmarshal(answer, &refused) // What cannot be read has its status still.
 		return nil, ledger.Explain(tried, refused)
@@ -86,41 +87,58 @@ func (a *admin) call(ctx context.Context, method, what string, query url.Values,
 	return answer, nil
 }
 
-func (a *admin) putUser(ctx context.Context, accessKey, secretKey string) error {
+func (a *Admin) putUser(ctx context.Context, accessKey, secretKey string) error {
 	body, err := json.Marshal(map[string]string{"secretKey": secretKey, "status": "enabled"})
 	if err != nil {
 		return err
 	}
-	sealed, err := seal(a.secretKey, body)
+	sealed, err := Seal(a.secretKey, body)
 	if err != nil {
 		return err
 	}
-	_, err = a.call(ctx, http.MethodPut, "add-user", url.Values{"accessKey": {accessKey}}, sealed)
+	_, err = a.Call(ctx, http.MethodPut, "add-user", url.Values{"accessKey": {accessKey}}, sealed)
 	return err
 }
 
 // putPolicy gives a user a policy of the same name.
-func (a *admin) putPolicy(ctx context.Context, accessKey string, policy []byte) error {
-	if _, err := a.call(ctx, http.MethodPut, "add-canned-policy", url.Values{"name": {accessKey}}, policy); err != nil {
+func (a *Admin) putPolicy(ctx context.Context, accessKey string, policy []byte) error {
+	if _, err := a.Call(ctx, http.MethodPut, "add-canned-policy", url.Values{"name": {accessKey}}, policy); err != nil {
 		return err
 	}
-	_, err := a.call(ctx, http.MethodPut, "set-user-or-group-policy", url.Values{"policyName": {accessKey}, "userOrGroup": {accessKey}, "isGroup": {"false"}}, nil)
+	_, err := a.Call(ctx, http.MethodPut, "set-user-or-group-policy", url.Values{"policyName": {accessKey}, "userOrGroup": {accessKey}, "isGroup": {"false"}}, nil)
 	return err
 }
 
-// remove takes a user and its policy away.
-func (a *admin) remove(ctx context.Context, accessKey string) error {
-	_, err := a.call(ctx, http.MethodDelete, "remove-user", url.Values{"accessKey": {accessKey}}, nil)
-	if err != nil && !strings.Contains(err.Error(), "XMinioAdminNoSuchUser") {
-		return err
+// replaced reports whether a user is there with another secret key than this one.
+func (a *Admin) replaced(ctx context.Context, accessKey, secretKey string) bool {
+	as := *a
+	as.accessKey, as.secretKey = accessKey, secretKey
+	// Whatever else is wrong shows where the user is made.
+	_, err := as.Call(ctx, http.MethodGet, "accountinfo", nil, nil)
+	return ledger.CauseOf(err) == ledger.CauseSecretKey
+}
+
+// remove takes a user and its policy away, and with them the sessions and accounts that were made with its keys.
+func (a *Admin) remove(ctx context.Context, accessKey string) error {
+	for _, one := range []struct {
+		method, what string
+		query        url.Values
+	}{
+		// A session is signed by the store, and outlives the user that began it.
+		{http.MethodPost, "revoke-tokens/builtin", url.Values{"user": {accessKey}, "fullRevoke": {"true"}}},
+		{http.MethodDelete, "remove-user", url.Values{"accessKey": {accessKey}}},
+	} {
+		if _, err := a.Call(ctx, one.method, one.what, one.query, nil); err != nil && !strings.Contains(err.Error(), "XMinioAdminNoSuchUser") {
+			return err
+		}
 	}
-	_, err = a.call(ctx, http.MethodDelete, "remove-canned-policy", url.Values{"name": {accessKey}}, nil)
+	_, err := a.Call(ctx, http.MethodDelete, "remove-canned-policy", url.Values{"name": {accessKey}}, nil)
 	return err
 }
 
 // policies returns the names of the policies that the store has.
-func (a *admin) policies(ctx context.Context) ([]string, error) {
-	raw, err := a.call(ctx, http.MethodGet, "list-canned-policies", nil, nil)
+func (a *Admin) policies(ctx context.Context) ([]string, error) {
+	raw, err := a.Call(ctx, http.MethodGet, "list-canned-policies", nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +161,8 @@ const (
 	pbkdf2Rounds          = 8192
 )
 
-func seal(password string, data []byte) ([]byte, error) {
+// Seal seals a body under the secret key of who sends it.
+func Seal(password string, data []byte) ([]byte, error) {
 	head := make([]byte, saltBytes+1+nonceBytes)
 	_, _ = rand.Read(head) // It never fails.
 	head[saltBytes] = pbkdf2AES256GCM

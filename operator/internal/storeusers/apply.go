@@ -56,7 +56,7 @@ func Apply(ctx context.Context, rawURL string, options ledger.Options, users map
 	if err != nil {
 		return Done{}, fmt.Errorf("%w %q: %w", ledger.ErrBadURL, rawURL, err)
 	}
-	admin, err := newAdmin(rawURL, options)
+	admin, err := NewAdmin(rawURL, options)
 	if err != nil {
 		return Done{}, err
 	}
@@ -70,6 +70,12 @@ func Apply(ctx context.Context, rawURL string, options ledger.Options, users map
 	done := Done{Users: []string{}, Removed: []string{}}
 	for name, secretKey := range users {
 		access := AccessKey(name)
+		if admin.replaced(ctx, access, secretKey) {
+			// Who knew the key before may have made sessions with it, which only end with their user.
+			if err := admin.remove(ctx, access); err != nil {
+				return Done{}, err
+			}
+		}
 		if err := admin.putUser(ctx, access, secretKey); err != nil {
 			return Done{}, err
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -19,6 +20,7 @@ import (
 
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/storeusers"
+	"assay.dev/assay/operator/test/attacks"
 )
 
 var root = ledger.Options{AccessKey: "root-of-test", SecretKey: "not-a-real-secret", Timeout: 10 * time.Second}
@@ -379,4 +381,29 @@ func TestSecretKeysAreReadFromTheFilesOfAMountedSecret(t *testing.T) {
 	if _, err := storeusers.Read(folder); err == nil || !strings.Contains(err.Error(), "run.team-a: the secret key has 5 characters") {
 		t.Errorf("a short key: %v", err)
 	}
+}
+
+// The attacks on the store that make attack runs against a whole cluster.
+func TestNoAttackOnTheStoreSucceeds(t *testing.T) {
+	address, ledgerURL := prepare(t, "operator", "metrics", "run.team", "read.team", "run.another-team")
+	key := func(name string) attacks.Key {
+		return attacks.Key{Access: storeusers.AccessKey(name), Secret: keys(name)[name]}
+	}
+	world := &attacks.World{Namespace: "team", Bucket: &attacks.Bucket{
+		Address: address, Name: "assay", Root: attacks.Key{Access: root.AccessKey, Secret: root.SecretKey},
+		Run: key("run.team"), Read: key("read.team"), Operator: key("operator"),
+		Replace: func(t *testing.T) {
+			users := keys("operator", "metrics", "run.team", "read.team", "run.another-team")
+			users["run.team"] = "another-secret-key"
+			if _, err := storeusers.Apply(t.Context(), ledgerURL, root, users); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if _, err := storeusers.Apply(context.Background(), ledgerURL, root, keys(slices.Collect(maps.Keys(users))...)); err != nil {
+					t.Error(err)
+				}
+			})
+		},
+	}}
+	attacks.Run(t, world, attacks.Of(attacks.Store))
 }

@@ -39,7 +39,9 @@ import (
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/policy"
 	"assay.dev/assay/operator/internal/workflow"
+	"assay.dev/assay/operator/test/attacks"
 )
 
 // The suite's cluster. Every test has a namespace and nodes of its own.
@@ -143,6 +145,9 @@ func newScheme() *runtime.Scheme {
 // leaseNamespace is where the leases of nodes are.
 const leaseNamespace = "assay-system"
 
+// limitedNamespace is the one that has limits.
+const limitedNamespace = "limited"
+
 // nodeGrace is short, so that a test can wait for it.
 const nodeGrace = time.Second
 
@@ -205,6 +210,10 @@ func startOperatorFor(connection *rest.Config, namespaces ...string) (*runningOp
 	if err != nil {
 		return nil, err
 	}
+	allowed, err := policy.Parse(fmt.Appendf(nil, `{"namespaces": {%q: %s}}`, limitedNamespace, attacks.Limits))
+	if err != nil {
+		return nil, err
+	}
 	checker, err := argo.NewChecker(manager.GetConfig(), manager.GetClient(), workflowConfig(), append(namespaces, leaseNamespace)[0])
 	if err != nil {
 		return nil, err
@@ -227,7 +236,7 @@ func startOperatorFor(connection *rest.Config, namespaces ...string) (*runningOp
 		Recorder: manager.GetEventRecorderFor("assay-operator"),
 		Settings: plan.Settings{ImagePullGrace: imagePullGrace, LedgerRetry: 500 * time.Millisecond, NodeGrace: nodeGrace, Fits: workflowConfig().Fits, Overhead: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi"),
-		}},
+		}, Policy: allowed},
 		Argo:    workflows,
 		Metrics: counts,
 		Clock:   clock.RealClock{},

@@ -5,12 +5,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
 /// Every attack by its name. What it needs to know is in its target.
-pub const ALL: [(&str, Attack); 20] = [
+pub const ALL: [(&str, Attack); 25] = [
     // First: the attacks open descriptors of their own.
     ("inherited", inherited),
     ("trace", trace),
@@ -30,9 +30,17 @@ pub const ALL: [(&str, Attack); 20] = [
     ("pipe", pipe),
     ("link", link),
     ("flood", flood),
+    ("fill", fill),
+    ("folder", folder),
+    ("socket", socket),
+    ("device", device),
+    ("detour", detour),
     ("daemon", daemon),
     ("stop", stop),
 ];
+
+/// Those that leave something else where the result is expected.
+pub const SPOIL: [&str; 8] = ["pipe", "link", "flood", "fill", "folder", "socket", "device", "detour"];
 
 /// An attack. The error says what stood against it; `Ok` says what it got, and only that it got it.
 pub type Attack = fn(&Target<'_>) -> io::Result<String>;
@@ -214,6 +222,36 @@ fn link(target: &Target<'_>) -> io::Result<String> {
 
 fn flood(target: &Target<'_>) -> io::Result<String> {
     File::create(aim(target.output)?)?.set_len(1 << 40).map(|()| "a huge file is where the result is read".to_owned())
+}
+
+fn fill(target: &Target<'_>) -> io::Result<String> {
+    let mut file = File::create(aim(target.output)?)?;
+    (0..64)
+        .try_for_each(|_| file.write_all(&[b'1'; 1 << 20]))
+        .map(|()| "64 MiB are where the result is read".to_owned())
+}
+
+fn folder(target: &Target<'_>) -> io::Result<String> {
+    fs::create_dir(aim(target.output)?).map(|()| "a folder is where the result is read".to_owned())
+}
+
+fn socket(target: &Target<'_>) -> io::Result<String> {
+    UnixListener::bind(aim(target.output)?).map(|_| "a socket is where the result is read".to_owned())
+}
+
+/// The one device that anybody may make (a whiteout, Linux 5.8).
+fn device(target: &Target<'_>) -> io::Result<String> {
+    let path = CString::new(aim(target.output)?.as_os_str().as_bytes())?;
+    // SAFETY: the path is a C string.
+    let made = unsafe { libc::mknod(path.as_ptr(), libc::S_IFCHR | 0o600, 0) };
+    check(made.into(), "a device is where the result is read")
+}
+
+/// Leads to files that the runner may read of itself and nobody else, by the folder in which the result is.
+fn detour(target: &Target<'_>) -> io::Result<String> {
+    let folder = aim(target.output.and_then(Path::parent))?;
+    fs::remove_dir(folder)?;
+    symlink("/proc/self", folder).map(|()| "the runner's own files are where the result is read".to_owned())
 }
 
 /// Leaves a process of another session behind, whose parent has gone.

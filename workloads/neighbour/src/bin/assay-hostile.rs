@@ -55,7 +55,7 @@ fn main() -> std::io::Result<()> {
         r#"{{"schema": "assay.dev/result/v1alpha1", "workload": {{"name": "hostile", "version": "1"}}, "metrics": {{"latency": {{"unit": "s", "value": {}}}}}}}"#,
         cli.value
     );
-    let spoilt = names.clone().any(|name| ["pipe", "link", "flood"].contains(&name));
+    let spoilt = names.clone().any(|name| attacks::SPOIL.contains(&name));
     match target.output {
         Some(file) if !spoilt => std::fs::write(file, &result)?,
         Some(_) => {}

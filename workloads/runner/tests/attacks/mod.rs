@@ -180,11 +180,17 @@ pub(super) fn a_daemon_does_not_outlive_its_trial() {
 }
 
 pub(super) fn what_is_no_file_is_no_result() {
-    for (name, words) in
-        [("pipe", "not a regular file"), ("link", "symbolic links"), ("flood", "more than 8388608 bytes")]
-    {
-        let bench =
-            Bench::hostile(&["attack", name, "result.json"]).with("/workload/output/path", json!("result.json"));
+    for (name, path, words) in [
+        ("pipe", "result.json", "not a regular file"),
+        ("link", "result.json", "symbolic links"),
+        ("flood", "result.json", "more than 8388608 bytes"),
+        ("fill", "result.json", "more than 8388608 bytes"),
+        ("folder", "result.json", "not a regular file"),
+        ("socket", "result.json", "cannot read the result"),
+        ("device", "result.json", "result.json"),
+        ("detour", "own/environ", "cannot read the result"),
+    ] {
+        let bench = Bench::hostile(&["attack", name, path]).with("/workload/output/path", json!(path));
         let start = Instant::now();
         let (kept, output) = bench.besieged(hello());
         assert!(output.status.success(), "{name}: {}", stderr(&output));

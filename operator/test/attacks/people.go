@@ -1,0 +1,237 @@
+package attacks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+const leaseTaint = "assay.dev/leased"
+
+// create makes a run, as who may, and takes it away when the test ends.
+func (w *World) create(t *testing.T, run *assayv1alpha1.BenchmarkRun) error {
+	t.Helper()
+	w.remove(t, run)
+	t.Cleanup(func() { w.remove(t, run) })
+	return w.as(t, Tenant).Create(t.Context(), run)
+}
+
+// remove deletes a run and waits until it is gone.
+func (w *World) remove(t *testing.T, run *assayv1alpha1.BenchmarkRun) {
+	t.Helper()
+	ctx := context.Background() // After the test, too.
+	until(t, "run "+run.Name+" is gone", func() error {
+		err := w.Kube.Delete(ctx, &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: run.Name}})
+		if err == nil {
+			err = fmt.Errorf("it is there")
+		}
+		return client.IgnoreNotFound(err)
+	})
+}
+
+func (w *World) get(t *testing.T, run *assayv1alpha1.BenchmarkRun) *assayv1alpha1.BenchmarkRun {
+	t.Helper()
+	var found assayv1alpha1.BenchmarkRun
+	if err := w.Kube.Get(t.Context(), client.ObjectKeyFromObject(run), &found); err != nil {
+		t.Fatal(err)
+	}
+	return &found
+}
+
+// untilCondition waits until a condition of a run has a status and a reason.
+func (w *World) untilCondition(t *testing.T, run *assayv1alpha1.BenchmarkRun, kind string, status metav1.ConditionStatus, reason string) *metav1.Condition {
+	t.Helper()
+	var found *metav1.Condition
+	until(t, fmt.Sprintf("%s of %s is %s (%s)", kind, run.Name, status, reason), func() error {
+		now := w.get(t, run)
+		if found = meta.FindStatusCondition(now.Status.Conditions, kind); found == nil || found.Status != status || found.Reason != reason {
+			return fmt.Errorf("conditions %+v", now.Status.Conditions)
+		}
+		return nil
+	})
+	return found
+}
+
+func merge(patch string) client.Patch {
+	return client.RawPatch(types.MergePatchType, []byte(patch))
+}
+
+const verdictGo = `{"status":{"verdict":"Go"}}`
+
+// writesAVerdict is somebody who has no business with it.
+func writesAVerdict(who func(*World) string) func(*testing.T, *World) {
+	return func(t *testing.T, w *World) {
+		run := w.Sound(w.Namespace, "attack-status")
+		if err := w.create(t, run); err != nil {
+			t.Fatal(err)
+		}
+		forbidden(t, w.as(t, who(w)).Status().Patch(t.Context(), w.get(t, run), merge(verdictGo)))
+	}
+}
+
+func bornWithAVerdict(t *testing.T, w *World) {
+	run := w.Sound(w.Namespace, "attack-born-go")
+	run.Status.Verdict, run.Status.Phase = assayv1alpha1.VerdictGo, assayv1alpha1.PhaseSucceeded
+	if err := w.create(t, run); err != nil {
+		t.Fatal(err)
+	}
+	if found := w.get(t, run).Status; found.Verdict != "" || found.Phase == assayv1alpha1.PhaseSucceeded {
+		t.Errorf("it is %s with the verdict %s", found.Phase, found.Verdict)
+	}
+}
+
+func changesATemplate(t *testing.T, w *World) {
+	template := &assayv1alpha1.BenchmarkTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "pir-scan"}}
+	tenant := w.as(t, Tenant)
+	forbidden(t, tenant.Delete(t.Context(), template.DeepCopy()))
+	forbidden(t, tenant.Patch(t.Context(), template.DeepCopy(), merge(`{"spec":{"image":"attackers/own"}}`)))
+	forbidden(t, tenant.Create(t.Context(), &assayv1alpha1.BenchmarkTemplate{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "attackers-own"}, Spec: assayv1alpha1.BenchmarkTemplateSpec{Image: "a", Command: []string{"/a"}},
+	}, client.DryRunAll))
+}
+
+func toleration(toleration corev1.Toleration, says string) func(*testing.T, *World) {
+	return func(t *testing.T, w *World) {
+		run := w.Sound(w.Namespace, "attack-toleration")
+		run.Spec.Placement.Tolerations = []corev1.Toleration{toleration}
+		refused(t, w.as(t, Tenant).Create(t.Context(), run, client.DryRunAll), says)
+	}
+}
+
+// numbers are this many values of an axis.
+func numbers(name string, count int) assayv1alpha1.SweepAxis {
+	out := assayv1alpha1.SweepAxis{Name: name}
+	for i := range count {
+		out.Values = append(out.Values, fmt.Sprint(i+1))
+	}
+	return out
+}
+
+func tooManyCells(t *testing.T, w *World) {
+	big := w.Sound(w.Namespace, "attack-cells")
+	big.Spec.Sweep.Axes = []assayv1alpha1.SweepAxis{numbers("batchSize", 100), numbers("rows", 100), numbers("iterations", 8)}
+	refused(t, w.as(t, Tenant).Create(t.Context(), big, client.DryRunAll), "spec.sweep")
+	// With an exclusion only the operator can count.
+	big.Spec.Sweep.Axes = big.Spec.Sweep.Axes[:2]
+	big.Spec.Parameters = nil
+	big.Spec.Sweep.Exclude = []assayv1alpha1.ParameterValues{{"batchSize": "1"}}
+	if err := w.create(t, big); err != nil {
+		t.Fatal(err)
+	}
+	w.untilCondition(t, big, assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonInvalidExperiment)
+}
+
+func configMapInTheWay(t *testing.T, w *World) {
+	run := w.Sound(w.Namespace, "attack-map")
+	run.Spec.Placement.NodeSelector = nil
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: run.Name + "-w000"}, Data: map[string]string{"precious": "yes"}}
+	if err := w.Kube.Create(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Kube.Delete(context.Background(), theirs) })
+	if err := w.create(t, run); err != nil {
+		t.Fatal(err)
+	}
+	w.untilCondition(t, run, assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonWriteFailed)
+	var found corev1.ConfigMap
+	if err := w.Kube.Get(t.Context(), client.ObjectKeyFromObject(theirs), &found); err != nil || len(found.Data) != 1 || found.Data["precious"] != "yes" {
+		t.Errorf("it holds %v (%v)", found.Data, err)
+	}
+}
+
+// afterAcceptance changes a run that is accepted to what the policy, or the gates, would have refused.
+func afterAcceptance(t *testing.T, w *World) {
+	run := w.Sound(w.Namespace, "attack-edit")
+	if err := w.create(t, run); err != nil {
+		t.Fatal(err)
+	}
+	w.untilCondition(t, run, assayv1alpha1.ConditionAccepted, metav1.ConditionTrue, assayv1alpha1.ReasonAccepted)
+	for field, value := range map[string]any{
+		"placement": map[string]any{"maxNodes": 100, "cpus": 1024, "exclusive": "Node"}, "budget": map[string]any{"wallClock": "87600h", "trials": 100000},
+		"retry": map[string]any{"limit": 9}, "gates": []any{}, "design": map[string]any{"seed": 7}, "parameters": map[string]any{"rows": "1"},
+		"arms": []any{map[string]any{"name": "loop", "baseline": true}}, "environment": map[string]any{"onViolation": "Invalid"},
+	} {
+		raw, err := json.Marshal(map[string]any{"spec": map[string]any{field: value}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused(t, w.as(t, Tenant).Patch(t.Context(), w.get(t, run), client.RawPatch(types.MergePatchType, raw), client.DryRunAll), field+" is immutable")
+	}
+}
+
+func (w *World) aNode(t *testing.T) *corev1.Node {
+	t.Helper()
+	var nodes corev1.NodeList
+	if err := w.Kube.List(t.Context(), &nodes); err != nil || len(nodes.Items) == 0 {
+		t.Fatalf("no nodes: %v", err)
+	}
+	return &nodes.Items[0]
+}
+
+// patchesANode is a change of a node by who may not make it.
+func patchesANode(who func(*World) string, patch string) func(*testing.T, *World) {
+	return func(t *testing.T, w *World) {
+		forbidden(t, w.as(t, who(w)).Patch(t.Context(), w.aNode(t), merge(patch), client.DryRunAll))
+	}
+}
+
+func tenant(*World) string { return Tenant }
+
+// readsSecrets of the release and of a namespace with runs.
+func readsSecrets(who func(*World) string) func(*testing.T, *World) {
+	return func(t *testing.T, w *World) {
+		for _, namespace := range []string{w.System, w.Namespace} {
+			forbidden(t, w.as(t, who(w)).Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "assay-ledger"}, &corev1.Secret{}))
+			forbidden(t, w.as(t, who(w)).List(t.Context(), &corev1.SecretList{}, client.InNamespace(namespace)))
+		}
+	}
+}
+
+func makesAPod(t *testing.T, w *World) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "hijacked"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
+	forbidden(t, w.as(t, w.operator()).Create(t.Context(), pod, client.DryRunAll))
+}
+
+func writesElsewhere(t *testing.T, w *World) {
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "hijacked"}}
+	forbidden(t, w.as(t, w.operator()).Create(t.Context(), theirs, client.DryRunAll))
+}
+
+// takesRights is an operator that gives itself more, or takes what it never uses.
+func takesRights(t *testing.T, w *World) {
+	operator := w.as(t, w.operator())
+	admin := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}
+	forbidden(t, operator.Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "hijacked"}, RoleRef: admin}, client.DryRunAll))
+	forbidden(t, operator.Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "hijacked"}, RoleRef: admin}, client.DryRunAll))
+	forbidden(t, operator.Delete(t.Context(), w.aNode(t), client.DryRunAll))
+	forbidden(t, operator.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "hijacked"}}, client.DryRunAll))
+	forbidden(t, operator.Create(t.Context(), w.Sound(w.Namespace, "hijacked"), client.DryRunAll))
+}
+
+// asksWithoutAToken is what a program in a run's pod can do at the API server, which its pod reaches for Argo's sake.
+func asksWithoutAToken(t *testing.T, w *World) {
+	nobody, err := client.New(rest.AnonymousClientConfig(w.Config), client.Options{Scheme: w.Kube.Scheme(), Mapper: w.Kube.RESTMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range []client.ObjectList{&corev1.SecretList{}, &corev1.PodList{}, &assayv1alpha1.BenchmarkRunList{}} {
+		if err := nobody.List(t.Context(), list, client.InNamespace(w.Namespace)); !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+			t.Errorf("%T: error %v, want one that it is forbidden", list, err)
+		}
+	}
+	if err := nobody.Create(t.Context(), w.Sound(w.Namespace, "attack-nobody"), client.DryRunAll); !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+		t.Errorf("a run: error %v, want one that it is forbidden", err)
+	}
+}

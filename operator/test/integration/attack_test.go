@@ -1,0 +1,50 @@
+package integration
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/test/attacks"
+)
+
+// The attacks on the API that make attack tries against a whole cluster.
+func TestNoAttackOnTheAPISucceeds(t *testing.T) {
+	w := newWorld(t, nil)
+	w.must(admin.Create(w.ctx, w.template))
+	w.must(client.IgnoreAlreadyExists(admin.Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: limitedNamespace}})))
+	limited := &assayv1alpha1.BenchmarkTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: limitedNamespace, Name: w.template.Name}, Spec: w.template.Spec}
+	w.must(client.IgnoreAlreadyExists(admin.Create(w.ctx, limited)))
+	for _, name := range []string{"people_role.yaml", "executor_role.yaml"} {
+		roles, err := readConfig(name)
+		w.must(err)
+		for _, role := range roles {
+			if role.GetKind() == "Role" {
+				role.SetNamespace(w.namespace)
+			}
+			w.must(client.IgnoreAlreadyExists(admin.Create(w.ctx, role)))
+		}
+	}
+	w.must(admin.Create(w.ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "assay-executor"}, RoleRef: roleRef("Role", "assay-executor"),
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.namespace, Name: "assay-executor"}},
+	}))
+	world := &attacks.World{
+		Kube: admin, Config: adminConfig, System: leaseNamespace, Namespace: w.namespace, Limited: limitedNamespace,
+		// Nobody aggregates roles here: those that edit holds.
+		TenantRoles: []string{"assay-view", "assay-edit"},
+		Sound: func(namespace, name string) *assayv1alpha1.BenchmarkRun {
+			run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: *w.run.Spec.DeepCopy()}
+			run.Spec.Placement.NodeSelector = map[string]string{"nowhere": "nowhere"}
+			return run
+		},
+	}
+	world.Hire(t)
+	for _, part := range []attacks.Part{attacks.API, attacks.Limited} {
+		attacks.Run(t, world, attacks.Of(part))
+	}
+}
