@@ -94,6 +94,7 @@ type data struct {
 	apart string
 	// changedArms says of arms how their programs changed during the run.
 	changedArms map[int]string
+	strangers   map[int]stranger
 	histograms  map[*record.Histogram][]bar
 
 	series      map[quantity]map[string][]float64
@@ -134,8 +135,9 @@ func dataOf(exp *experiment.Experiment, chosen *selection, attempts []*record.At
 		exp: exp, confidence: exp.Plan.Design.Confidence, gateConfidence: exp.Plan.Design.ConfidenceOfGates(),
 		trials: map[cell][]*record.Attempt{}, rejected: map[cell]int{}, measured: map[cell]map[string]bool{}, nodes: map[string]string{},
 		started: map[string]time.Time{}, clocks: map[clockOf]Resolution{},
-		lost: chosen.lost, completed: chosen.completions(nil), timedOut: timedOut{}, gaps: chosen.gaps, apart: chosen.apart, changedArms: chosen.changed, histograms: chosen.histograms,
-		series: map[quantity]map[string][]float64{}, comparisons: map[comparison]inference{}, levels: map[quantity]inference{},
+		lost: chosen.lost, completed: chosen.completions(nil), timedOut: timedOut{}, gaps: chosen.gaps, apart: chosen.apart, changedArms: chosen.changed, strangers: chosen.strangers,
+		histograms: chosen.histograms,
+		series:     map[quantity]map[string][]float64{}, comparisons: map[comparison]inference{}, levels: map[quantity]inference{},
 	}
 	for _, attempt := range attempts {
 		if in != nil && !in(attempt.Block) {

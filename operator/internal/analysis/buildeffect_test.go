@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -175,6 +176,37 @@ func TestBuildsInTheAnalysis(t *testing.T) {
 			}
 			if name != "blocks that mix builds cannot tell them apart" {
 				checkInvariants(t, got) // There a level has no interval either.
+			}
+		})
+	}
+}
+
+func TestTheTurnsThatBuildsLostAreNamed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		old, new int
+		damage   func(*record.Attempt) bool
+		want     []LostTurn
+	}{
+		"nothing lost": {3, 3, func(*record.Attempt) bool { return true }, nil},
+		"a block of noise": {3, 3, noisyBlock("w000-b0001"),
+			[]LostTurn{{"w000-b0001", "", "old"}, {"w000-b0001", "", "new"}}},
+		"an arm that never started":                  {3, 3, fate("w000-b0002", "new", record.NotStarted), []LostTurn{{"w000-b0002", "", "new"}}},
+		"of an arm that is one build nothing":        {0, 3, noisyBlock("w000-b0001"), []LostTurn{{"w000-b0001", "", "new"}}},
+		"what a program failed at is its turn":       {3, 3, fate("w000-b0002", "new", record.Failed), nil},
+		"a block that left nothing is a block unrun": {3, 3, func(a *record.Attempt) bool { return a.Block != "w000-b0002" }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := pairOfBuilds(t, tc.old, tc.new, 6, 1, 0.001, func(string, string) float64 { return 0 })
+			var left []record.Attempt
+			for i := range l.attempts {
+				if tc.damage(&l.attempts[i]) {
+					left = append(left, l.attempts[i])
+				}
+			}
+			l.attempts = left
+			got := slices.SortedFunc(slices.Values(l.analyze().LostTurns), func(a, b LostTurn) int { return -strings.Compare(a.Arm, b.Arm) })
+			if !slices.Equal(got, tc.want) {
+				t.Errorf("lost turns %v, want %v", got, tc.want)
 			}
 		})
 	}

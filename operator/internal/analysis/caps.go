@@ -14,6 +14,7 @@ var caps = []func(d *data, j *judgement, gate *GateResult) string{
 	lostApart,
 	missingWave,
 	apart,
+	otherWorkload,
 	rejectedUnevenly,
 	rejectionDecides,
 	sequentialOrder,

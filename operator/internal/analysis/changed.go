@@ -26,12 +26,19 @@ func (s *selection) changedArms(genuine []*record.Attempt) map[int]string {
 		if kind := s.kinds[attempt]; kind == superseded || kind == staleLease {
 			continue
 		}
-		for key, value := range programsOf(attempt) {
-			of := what{variant{s.cells[attempt], attempt.Build}, key}
+		add := func(c cell, key, value string) {
+			of := what{variant{c, attempt.Build}, key}
 			if counts[of] == nil {
 				counts[of] = map[string]int{}
 			}
 			counts[of][value]++
+		}
+		for key, value := range programsOf(attempt) {
+			add(s.cells[attempt], key, value)
+		}
+		if name := attempt.Reported().Workload.Name; name != "" {
+			// Which workload an arm is does not depend on the point.
+			add(cell{arm: s.cells[attempt].arm}, "result.workload.name", fmt.Sprintf("%q", name))
 		}
 	}
 	// What changed at one point mostly did at all: their trials are counted together.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/specimen"
@@ -177,7 +178,7 @@ func TestACoarseClockIsNamed(t *testing.T) {
 	found := judged(t, simulate.Scenario{Trial: 0.01}, func(spec *runSpec) { spec.Gates = []assayv1alpha1.Gate{gate} }, func(arm string, _ int) float64 {
 		return map[string]float64{"old": 0.001, "new": 0.002}[arm]
 	})
-	if result := found.Gates[0]; result.Outcome != assayv1alpha1.VerdictInconclusive || !strings.Contains(result.Message, "its clock has steps of 1 times the value") {
+	if result := found.Gates[0]; result.Outcome != experiment.VerdictInconclusive || !strings.Contains(result.Message, "its clock has steps of 1 times the value") {
 		t.Errorf("%s: %s", result.Outcome, result.Message)
 	}
 }

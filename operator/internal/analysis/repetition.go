@@ -19,6 +19,10 @@ func findLostBlocks(out *Analysis, d *data, chosen *selection, evidence record.E
 		// Somebody wrote it, readable or not: attempts/<block>/<executor>/<trial>.json.
 		ran[path.Base(path.Dir(path.Dir(problem.Key)))] = true
 	}
+	several := map[int]bool{}
+	for _, planned := range d.exp.Cells {
+		several[planned.Arm] = several[planned.Arm] || planned.Build != ""
+	}
 	unrun := map[string]bool{}
 	settled := chosen.settled(d)
 	lost := map[record.Purpose]map[cell]int{record.Screen: {}, record.Confirm: {}, record.Search: {}}
@@ -29,6 +33,9 @@ func findLostBlocks(out *Analysis, d *data, chosen *selection, evidence record.E
 			out.Unrun = append(out.Unrun, block)
 		case ran[block] && !settled[c][block]:
 			lost[purpose][c]++
+			if several[c.arm] {
+				out.LostTurns = append(out.LostTurns, LostTurn{block, d.exp.Points[c.point].Key, d.exp.Arms[c.arm].Name})
+			}
 		}
 	})
 	out.LostBlocks, out.ConfirmLostBlocks = most(lost[record.Screen]), most(lost[record.Confirm])

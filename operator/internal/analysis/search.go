@@ -76,7 +76,7 @@ func searchResults(all *data, chosen *selection, parity *parityReport, waves []r
 			result.Levels = append(result.Levels, level)
 		}
 		result.answer(all, rules, arm)
-		if refused := cmp.Or(parity.refused(name), all.changed(arm, false)); refused != "" {
+		if refused := cmp.Or(parity.refused(name), all.changed(arm, false), all.contradictsBaseline(arm)); refused != "" {
 			result = SearchResult{Arm: name, Axis: result.Axis, Metric: result.Metric, Statistic: result.Statistic, Levels: result.Levels, Complete: result.Complete, Reason: "not judged: " + refused}
 		}
 		out = append(out, result)

@@ -144,6 +144,14 @@ func TestSearch(t *testing.T) {
 			func(s *assayv1alpha1.BenchmarkRunSpec) { s.Search.SubjectTo[0].Bound = "2.667ms" }, nil,
 			map[string]answer{"loop": {"100", "400", "latency median at most 2.667 ms", "200 cannot be told after 12 blocks"}, "fused-m4r": {"400", "800", "", ""}},
 		},
+		"an arm of another workload than its baseline is not judged": {
+			nil, func(a *record.Attempt) {
+				if a.Arm == "fused-m4r" {
+					a.Result.Workload.Name = "other"
+				}
+			},
+			map[string]answer{"loop": {"200", "400", "latency median AtMost 4ms", ""}, "fused-m4r": {"", "", "", `not judged: the results of arm fused-m4r are of workload "other"`}},
+		},
 		"a wrong output has no capacity": {
 			nil, func(a *record.Attempt) {
 				if a.Arm == "fused-m4r" {

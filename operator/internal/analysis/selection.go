@@ -60,8 +60,10 @@ type selection struct {
 	lost   map[cell]balance
 	// changed says of arms, by index, how their programs changed during the run.
 	changed map[int]string
-	trials  Trials
-	digest  string
+	// strangers are the arms whose results name another workload than the baseline's.
+	strangers map[int]stranger
+	trials    Trials
+	digest    string
 	// unended are the trials that began and left no attempt of that execution.
 	unended []unended
 	// gaps are the plans that are missing or cannot be read.
@@ -95,6 +97,7 @@ func selectTrials(exp *experiment.Experiment, evidence record.Evidence, wave int
 	s.digest = found.digest()
 	used := s.chooseExecutions(s.rejectStale(evidence.Leases, exp.Run.UID, genuine))
 	s.changed = s.changedArms(genuine)
+	s.strangers = strangers(exp, evidence.Waves, s.workloads(genuine))
 	used = s.rejectUnusable(exp, used)
 	used = s.rejectOtherPrograms(s.rejectOtherEnvironments(used))
 	s.used = s.rejectNoisy(exp, genuine, used)

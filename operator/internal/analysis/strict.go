@@ -57,7 +57,7 @@ func missingWave(d *data, _ *judgement, _ *GateResult) string {
 
 // strictWarnings name what a ledger leaves out or contradicts and can be judged without.
 func strictWarnings(d *data, chosen *selection) []string {
-	var out []string
+	out := workloadWarnings(d)
 	if overlap := simultaneous(chosen.used); overlap != "" {
 		out = append(out, overlap)
 	}

@@ -67,6 +67,9 @@ type Analysis struct {
 	// screening waves; they may run again. ConfirmLostBlocks is the same for confirming waves.
 	LostBlocks        int `json:"lostBlocks,omitempty"`
 	ConfirmLostBlocks int `json:"confirmLostBlocks,omitempty"`
+	// LostTurns are the cells that LostBlocks and ConfirmLostBlocks count, of arms with several builds: the blocks in their place run the
+	// builds that they were to run.
+	LostTurns []LostTurn `json:"lostTurns,omitempty"`
 	// Search is the answer for every arm; only with spec.search.
 	Search []SearchResult `json:"search,omitempty"`
 	// Noise counts by arm the trials beyond a noise limit, in the order of the arms; absent in analyses older than the field.
@@ -75,6 +78,13 @@ type Analysis struct {
 	Unseen string `json:"unseen,omitempty"`
 	// Usage is what the measuring itself was like; absent in analyses older than the field.
 	Usage *Usage `json:"usage,omitempty"`
+}
+
+// LostTurn is a point and arm of a block of which noise or the infrastructure took every trial.
+type LostTurn struct {
+	Block string `json:"block"`
+	Point string `json:"point"`
+	Arm   string `json:"arm"`
 }
 
 // Candidate is the verdict on one arm.

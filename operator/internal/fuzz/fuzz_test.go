@@ -404,7 +404,10 @@ func FuzzPolicy(f *testing.F) {
 	f.Add("{nodeLabel: a=b, default: {maxNodes: 2, maxCpus: 8, maxWallClock: 4h, maxRuns: 1, exclusive: [CPUs]}, namespaces: {team: {maxNodes: 10}}}", "team")
 	f.Add("default: {maxWallClock: -1h}", "")
 	f.Add("namespaces: {a: null, b: {exclusive: []}}", "b")
-	exp := scan(f)
+	written, _, err := specimen.Written(scan(f))
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, text, namespace string) {
 		allowed, err := policy.Parse([]byte(text))
 		if err != nil {
@@ -415,7 +418,7 @@ func FuzzPolicy(f *testing.F) {
 		}
 		limits := allowed.Of(namespace)
 		bound := limits.MaxNodes != nil || limits.MaxCPUs != nil || limits.MaxWallClock != nil || len(limits.Exclusive) > 0
-		spec := exp.Spec.DeepCopy()
+		spec := written.DeepCopy()
 		if refused := allowed.Refuses(namespace, spec); refused != "" && !bound {
 			t.Errorf("refused without a limit: %s", refused)
 		}

@@ -13,6 +13,9 @@ func Findings(found *analysis.Analysis) plan.Findings {
 		Screened: found.Screened, Valid: found.ValidBlocks, Lost: found.LostBlocks, HalfWidth: found.RelativeHalfWidth,
 		ConfirmValid: found.ConfirmBlocks, ConfirmLost: found.ConfirmLostBlocks, Unrun: found.Unrun,
 	}
+	for _, turn := range found.LostTurns {
+		out.LostTurns = append(out.LostTurns, plan.LostTurn(turn))
+	}
 	for _, arm := range found.Search {
 		out.Search = append(out.Search, plan.SearchedArm{Arm: arm.Arm, Levels: arm.Levels})
 	}

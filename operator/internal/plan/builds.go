@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
@@ -10,12 +12,152 @@ import (
 // buildsStream keeps the order of the builds apart from that of the trials, which is drawn from the same seed.
 const buildsStream = 0x6275696c6473
 
-// takingTurns leaves of the cells of a block one build of every arm that has several. Over as many blocks of a wave as an arm has
-// builds each has its turn once, in an order drawn anew every time, so that no build is tied to a place of the wave, to a node
-// or to the arm that begins. Arms with as many builds have them in the same order: the i-th build of one always meets the i-th
-// of the other, and what a pair of builds differs by is one accident that the analysis sees as often as there are builds.
-func takingTurns(exp *experiment.Experiment, wave, block int, cells []record.Cell, part []int) []int {
-	type place struct{ point, arm int }
+// BuildTurn is one of the builds of the arms that have so many, on a node.
+type BuildTurn struct {
+	Builds, Index int
+	Node          string
+}
+
+// LostTurn is a cell of a block, of an arm with several builds, that left nothing to judge.
+type LostTurn struct{ Block, Point, Arm string }
+
+// buildTurns counts the turns that builds had in the blocks of a purpose, by the cells that are left to judge. What was lost was no
+// turn, so that the blocks in its place are of the builds that lost theirs.
+func buildTurns(exp *experiment.Experiment, waves []record.Wave, purpose record.Purpose, found Findings) map[BuildTurn]int {
+	if exp.CellsPerBlock() == len(exp.Cells) {
+		return nil // Every arm is one build.
+	}
+	lost := map[LostTurn]bool{}
+	for _, turn := range found.LostTurns {
+		lost[turn] = true
+	}
+	out := map[BuildTurn]int{}
+	for i := range waves {
+		wave := &waves[i]
+		if wave.Why() != purpose {
+			continue
+		}
+		names := buildNames(wave.Cells)
+		for _, block := range wave.Blocks {
+			if slices.Contains(found.Unrun, block.ID) {
+				continue
+			}
+			for _, index := range slices.Compact(slices.Sorted(slices.Values(block.Order))) {
+				cell := wave.Cells[index]
+				builds := names[place{cell.Point, cell.Arm}]
+				if len(builds) > 1 && !lost[LostTurn{block.ID, wave.Points[cell.Point].Key, wave.Arms[cell.Arm].Name}] {
+					out[BuildTurn{len(builds), slices.Index(builds, cell.Build), nodeOf(block)}]++
+				}
+			}
+		}
+	}
+	return out
+}
+
+// place is an arm at a point, by their numbers.
+type place struct{ point, arm int }
+
+func buildNames(cells []record.Cell) map[place][]string {
+	out := map[place][]string{}
+	for _, cell := range cells {
+		at := place{cell.Point, cell.Arm}
+		out[at] = append(out[at], cell.Build)
+	}
+	return out
+}
+
+func nodeOf(block record.Block) string {
+	if block.Lease == nil {
+		return ""
+	}
+	return block.Lease.Node
+}
+
+// dealt are the builds of a wave's blocks: by how many an arm has, which of them each block runs. Arms with as many builds have them in
+// the same order: the i-th build of one always meets the i-th of the other, and what a pair of builds differs by is one accident that
+// the analysis sees as often as there are builds.
+func dealt(exp *experiment.Experiment, wave int, cells []record.Cell, nodes []string, had map[BuildTurn]int) map[int][]int {
+	places := map[int]int{}
+	for _, builds := range buildNames(cells) {
+		places[len(builds)]++
+	}
+	out := map[int][]int{}
+	for builds, worth := range places {
+		deal := dealing(builds, worth, nodes, had)
+		for block := range nodes {
+			round := uint64(wave)<<32 | uint64(block/builds)
+			deal.next(block, rand.New(rand.NewPCG(uint64(exp.Plan.Design.Seed)^buildsStream, round)).Perm(builds))
+		}
+		deal.spread()
+		out[builds] = deal.of
+	}
+	return out
+}
+
+// deal gives every block of a wave one of so many builds.
+type deal struct {
+	// nodes and of are the node and the build of every block.
+	nodes []string
+	of    []int
+	// worth is how many cells a block runs of its build; total and onNode count those that builds have had.
+	worth  int
+	total  []int
+	onNode map[string][]int
+}
+
+func dealing(builds, worth int, nodes []string, had map[BuildTurn]int) *deal {
+	out := &deal{nodes: nodes, of: make([]int, len(nodes)), worth: worth, total: make([]int, builds), onNode: map[string][]int{}}
+	for _, node := range nodes {
+		out.onNode[node] = make([]int, builds)
+	}
+	for turn, n := range had {
+		if turn.Builds != builds {
+			continue
+		}
+		out.total[turn.Index] += n
+		if here := out.onNode[turn.Node]; here != nil {
+			here[turn.Index] += n
+		}
+	}
+	return out
+}
+
+// next gives a block the build that had the fewest turns, of several the one that had the fewest on its node, and of these the first in
+// the order drawn for the round. So every build is tried as often as any other, and none is tied to a place of the wave.
+func (d *deal) next(block int, drawn []int) {
+	here := d.onNode[d.nodes[block]]
+	build := slices.MinFunc(drawn, func(a, b int) int {
+		return cmp.Or(cmp.Compare(d.total[a], d.total[b]), cmp.Compare(here[a], here[b]))
+	})
+	d.of[block] = build
+	d.total[build] += d.worth
+	here[build] += d.worth
+}
+
+// spread exchanges builds between blocks of two nodes as long as that brings the turns on each closer together, so that no build is
+// tied to a node. Every exchange lowers the sum of squares of all turns on nodes, so that there is an end.
+func (d *deal) spread() {
+	for i := 0; i < len(d.of); i++ {
+		for j := range d.of {
+			a, b := d.of[i], d.of[j]
+			if a == b || d.nodes[i] == d.nodes[j] {
+				continue
+			}
+			here, there := d.onNode[d.nodes[i]], d.onNode[d.nodes[j]]
+			if here[a]-here[b]+there[b]-there[a] <= 2*d.worth {
+				continue
+			}
+			here[a], here[b] = here[a]-d.worth, here[b]+d.worth
+			there[b], there[a] = there[b]-d.worth, there[a]+d.worth
+			d.of[i], d.of[j] = b, a
+			i = -1
+			break
+		}
+	}
+}
+
+// takingTurns leaves of the cells of a block one build of every arm that has several.
+func takingTurns(block int, turns map[int][]int, cells []record.Cell, part []int) []int {
 	of := map[place][]int{}
 	for _, i := range part {
 		at := place{cells[i].Point, cells[i].Arm}
@@ -23,19 +165,9 @@ func takingTurns(exp *experiment.Experiment, wave, block int, cells []record.Cel
 	}
 	out := make([]int, 0, len(part))
 	for _, i := range part {
-		at := place{cells[i].Point, cells[i].Arm}
-		if builds := of[at]; i == builds[turn(exp.Plan.Design.Seed, wave, block, len(builds))] {
+		if builds := of[place{cells[i].Point, cells[i].Arm}]; i == builds[turns[len(builds)][block]] {
 			out = append(out, i)
 		}
 	}
 	return out
-}
-
-// turn is which of so many builds a block of a wave runs.
-func turn(seed int64, wave, block, builds int) int {
-	if builds == 1 {
-		return 0
-	}
-	round := uint64(wave)<<32 | uint64(block/builds)
-	return rand.New(rand.NewPCG(uint64(seed)^buildsStream, round)).Perm(builds)[block%builds]
 }

@@ -2,7 +2,12 @@ package plan
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
@@ -86,6 +91,189 @@ func TestBuildsTakeTurns(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// whatIsLeft is what an analysis finds of the waves where some blocks never ran and some lost what all their trials measured.
+func whatIsLeft(exp *experiment.Experiment, waves []record.Wave, lost, unrun map[string]bool) Findings {
+	var out Findings
+	for i := range waves {
+		for _, block := range waves[i].Blocks {
+			switch {
+			case unrun[block.ID]:
+				out.Unrun = append(out.Unrun, block.ID)
+			case lost[block.ID]:
+				out.Lost++
+				for _, point := range exp.Points {
+					for _, arm := range exp.Arms {
+						out.LostTurns = append(out.LostTurns, LostTurn{block.ID, point.Key, arm.Name})
+					}
+				}
+			default:
+				out.Valid++
+			}
+		}
+	}
+	return out
+}
+
+// turnsHad counts the blocks that every build of every arm has left, and on every node.
+func turnsHad(waves []record.Wave, gone map[string]bool) (overall, onNode map[string]map[string]int) {
+	overall, onNode = map[string]map[string]int{}, map[string]map[string]int{}
+	add := func(to map[string]map[string]int, of, build string) {
+		if to[of] == nil {
+			to[of] = map[string]int{}
+		}
+		to[of][build]++
+	}
+	for i := range waves {
+		for _, block := range waves[i].Blocks {
+			if gone[block.ID] {
+				continue
+			}
+			seen := map[string]bool{}
+			for _, index := range block.Order {
+				c := waves[i].Cells[index]
+				if arm := waves[i].Arms[c.Arm].Name; !seen[arm] {
+					seen[arm] = true
+					add(overall, arm, c.Build)
+					add(onNode, arm+" on "+nodeOf(block), c.Build)
+				}
+			}
+		}
+	}
+	return overall, onNode
+}
+
+// apart is how many turns the build with most has more than the one with fewest.
+func apart(had map[string]int, builds int) int {
+	counts := slices.Collect(maps.Values(had))
+	if len(counts) < builds {
+		counts = append(counts, 0)
+	}
+	return slices.Max(counts) - slices.Min(counts)
+}
+
+func TestWhateverIsLostEveryBuildIsTriedAsOftenAsAnyOther(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		arms := map[string]int{"old": 2 + random.IntN(4), "new": 2 + random.IntN(4)}
+		nodes := make([]Lane, 1+random.IntN(3))
+		for i := range nodes {
+			nodes[i] = Lane{Node: fmt.Sprintf("n%d", i), Token: 1}
+		}
+		exp := withBuilds(t, arms["old"], arms["new"], func(spec *assayv1alpha1.BenchmarkRunSpec) {
+			spec.Design.Seed, spec.Design.NullArm = int64(seed+1), true
+			spec.Design.Blocks = assayv1alpha1.Blocks{Min: int32(arms["old"] * arms["new"]), Max: 1000}
+			spec.Retry.Limit, spec.Budget.Trials = ptr.To[int32](50), 1_000_000
+		})
+		arms["null"] = arms["old"]
+		var waves []record.Wave
+		lost, unrun, gone := map[string]bool{}, map[string]bool{}, map[string]bool{}
+		planned := 0
+		for {
+			step := Next(exp, waves, whatIsLeft(exp, waves, lost, unrun))
+			if step.Done {
+				break
+			}
+			// A node more or less, and not all blocks in one wave.
+			step.Blocks = min(step.Blocks, 1+random.IntN(12))
+			wave, err := BuildStep(exp, len(waves), planned, step, nodes[:1+random.IntN(len(nodes))])
+			if err != nil {
+				t.Fatal(err)
+			}
+			waves, planned = append(waves, *wave), planned+len(wave.Blocks)
+			for i, block := range wave.Blocks {
+				switch {
+				case i == 0 || random.Float64() < 0.7: // No wave of which nothing is left.
+				case random.IntN(2) == 0:
+					lost[block.ID], gone[block.ID] = true, true
+				default:
+					unrun[block.ID], gone[block.ID] = true, true
+				}
+			}
+		}
+		overall, _ := turnsHad(waves, gone)
+		for arm, had := range overall {
+			if n := apart(had, arms[arm]); n > 1 {
+				t.Errorf("seed %d: after %d waves in which %d of %d blocks were lost the builds of %s had %v turns, want no two of them more than one apart",
+					seed, len(waves), len(gone), planned, arm, had)
+			}
+		}
+	}
+}
+
+func TestNoBuildIsTiedToANode(t *testing.T) {
+	for _, builds := range []int{2, 3, 4, 6} {
+		for nodes := 1; nodes <= 4; nodes++ {
+			exp := withBuilds(t, builds, builds, func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Design.Seed = 7 })
+			lanes := make([]Lane, nodes)
+			for i := range lanes {
+				lanes[i] = Lane{Node: fmt.Sprintf("n%d", i), Token: 1}
+			}
+			wave, err := BuildWave(exp, 0, 0, 12, lanes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, onNode := turnsHad([]record.Wave{*wave}, nil)
+			for of, had := range onNode {
+				if n := apart(had, min(builds, 12/nodes)); n > 1 {
+					t.Errorf("%d builds on %d nodes: %s has %v turns, want no two builds more than one apart", builds, nodes, of, had)
+				}
+			}
+		}
+	}
+}
+
+func TestOfACellThatWasLostTheBuildComesAgain(t *testing.T) {
+	exp := withBuilds(t, 4, 0, nil)
+	wave, err := BuildWave(exp, 0, 0, 12, []Lane{{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := func(block record.Block) string {
+		for _, index := range block.Order {
+			if c := wave.Cells[index]; wave.Arms[c.Arm].Name == "old" {
+				return c.Build
+			}
+		}
+		return ""
+	}
+	for _, block := range wave.Blocks {
+		found := Findings{Valid: 11, Lost: 1, LostTurns: []LostTurn{{block.ID, "size=2", "old"}}}
+		again, err := BuildStep(exp, 1, 12, Next(exp, []record.Wave{*wave}, found), []Lane{{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(again.Blocks) != 1 || build(again.Blocks[0]) != build(block) {
+			t.Errorf("in place of %s: %d blocks, the first of build %s; want one of build %s", block.ID, len(again.Blocks), build(again.Blocks[0]), build(block))
+		}
+	}
+}
+
+func TestConfirmingBlocksHaveTurnsOfTheirOwn(t *testing.T) {
+	exp := withBuilds(t, 4, 4, func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Retry.Limit = ptr.To[int32](0) })
+	exp.Plan.Design.Confirm = &experiment.Confirm{Blocks: 4} // Only the planner is asked, which needs no gate.
+	wave, err := BuildWave(exp, 0, 0, 12, []Lane{{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two blocks of one build are lost for good, and what is left has an answer.
+	lost := map[string]bool{wave.Blocks[0].ID: true}
+	for _, block := range wave.Blocks[4:] {
+		if wave.Cells[block.Order[0]].Build == wave.Cells[wave.Blocks[0].Order[0]].Build {
+			lost[block.ID] = true
+		}
+	}
+	found := whatIsLeft(exp, []record.Wave{*wave}, lost, nil)
+	found.Screened = experiment.VerdictGo
+	confirming, err := BuildStep(exp, 1, 12, Next(exp, []record.Wave{*wave}, found), []Lane{{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overall, _ := turnsHad([]record.Wave{*confirming}, nil)
+	if had := overall["new"]; confirming.Why() != record.Confirm || len(had) != 4 || apart(had, 4) != 0 {
+		t.Errorf("%s: the builds have %v turns, want one each in confirming blocks", confirming.Why(), had)
 	}
 }
 

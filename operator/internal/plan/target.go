@@ -24,6 +24,8 @@ type Findings struct {
 	// Unrun are the blocks that left no attempt at all: their node was lost, or the run suspended, before they began. They
 	// count as if they had never been planned.
 	Unrun []string
+	// LostTurns are what Lost and ConfirmLost count, one by one, of arms with several builds.
+	LostTurns []LostTurn
 	// Search is what is known of every arm's loads.
 	Search []SearchedArm
 }
@@ -41,6 +43,8 @@ type Step struct {
 	Avoid []string
 	// Earlier counts the blocks that nodes were given before.
 	Earlier map[string]int
+	// BuildTurns counts the turns that builds had in blocks of this purpose.
+	BuildTurns map[BuildTurn]int
 	// Why says what asked for the blocks or, when Done leaves the design short of what it asked for, what it lacks.
 	Why string
 }
@@ -62,6 +66,7 @@ func next(exp *experiment.Experiment, waves []record.Wave, found Findings) Step 
 	}
 	step := t.next(waves)
 	step.Earlier = begun(waves)
+	step.BuildTurns = buildTurns(exp, waves, step.Purpose, found)
 	return step
 }
 

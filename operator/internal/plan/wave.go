@@ -47,6 +47,11 @@ func BuildStep(exp *experiment.Experiment, number, firstBlock int, step Step, la
 	}
 	points, cells, shares := choose(exp, step)
 	turn := turns(step.Earlier, lanes, firstBlock)
+	nodes := make([]string, step.Blocks)
+	for i := range nodes {
+		nodes[i] = LaneOf(i, lanes).Node
+	}
+	builds := dealt(exp, number, cells, nodes, step.BuildTurns)
 	wave := &record.Wave{
 		Schema: record.WaveSchema, Run: exp.Run, Experiment: exp.Digest, Wave: number, Purpose: step.Purpose,
 		Workload: exp.Plan.Workload, Images: Images(exp),
@@ -57,7 +62,7 @@ func BuildStep(exp *experiment.Experiment, number, firstBlock int, step Step, la
 	}
 	for i := range step.Blocks {
 		index := firstBlock + i
-		part := takingTurns(exp, number, i, cells, taking(cells, shares, i))
+		part := takingTurns(i, builds, cells, taking(cells, shares, i))
 		wave.Blocks = append(wave.Blocks, record.Block{
 			ID:     BlockID(number, index),
 			Lease:  LaneOf(i, lanes).lease(),

@@ -1,0 +1,105 @@
+package analysis
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// A result says which workload it is of. Arms that the plan has run one program are one workload, whatever their parameters: where their
+// results name several, one of them is of something else.
+
+// workloads are the names that the results of every arm have, failed trials' and warm-ups' too.
+func (s *selection) workloads(genuine []*record.Attempt) map[int]map[string]bool {
+	out := map[int]map[string]bool{}
+	for _, attempt := range genuine {
+		if kind := s.kinds[attempt]; kind == superseded || kind == staleLease || attempt.Reported().Workload.Name == "" {
+			continue
+		}
+		arm := s.cells[attempt].arm
+		if out[arm] == nil {
+			out[arm] = map[string]bool{}
+		}
+		out[arm][attempt.Reported().Workload.Name] = true
+	}
+	return out
+}
+
+// stranger is an arm whose results name another workload than the baseline's.
+type stranger struct {
+	says string
+	// planned tells that the plan has both run one program, so that this cannot be.
+	planned bool
+}
+
+func strangers(exp *experiment.Experiment, waves []record.Wave, named map[int]map[string]bool) map[int]stranger {
+	out := map[int]stranger{}
+	baseline := exp.Baseline()
+	for arm := range exp.Arms {
+		// An arm that is of several workloads changed during the run.
+		if baseline < 0 || len(named[arm]) != 1 || len(named[baseline]) != 1 || maps.Equal(named[arm], named[baseline]) {
+			continue
+		}
+		out[arm] = stranger{
+			says: fmt.Sprintf("the results of arm %s are of workload %q and those of %s of %q", exp.Arms[arm].Name, only(named[arm]),
+				exp.Arms[baseline].Name, only(named[baseline])),
+			planned: maps.Equal(plannedPrograms(exp, waves, arm), plannedPrograms(exp, waves, baseline)),
+		}
+	}
+	return out
+}
+
+func only(names map[string]bool) string {
+	for name := range names {
+		return name
+	}
+	return ""
+}
+
+// plannedPrograms are the programs that an arm is to run, each with its image: those of the experiment, and of the plans, which on one
+// machine name them by other paths.
+func plannedPrograms(exp *experiment.Experiment, waves []record.Wave, arm int) map[[2]string]bool {
+	out := map[[2]string]bool{}
+	for _, c := range exp.Cells {
+		if c.Arm == arm && len(c.Argv) > 0 {
+			out[[2]string{exp.Image(c), c.Argv[0]}] = true
+		}
+	}
+	for i := range waves {
+		for _, c := range waves[i].Cells {
+			if c.Arm < len(waves[i].Arms) && waves[i].Arms[c.Arm].Name == exp.Arms[arm].Name && len(c.Argv) > 0 {
+				out[[2]string{"", c.Argv[0]}] = true
+			}
+		}
+	}
+	return out
+}
+
+// otherWorkload doubts every decision on an arm that ran the baseline's program and reports another workload.
+func otherWorkload(d *data, _ *judgement, gate *GateResult) string {
+	return d.contradictsBaseline(slices.IndexFunc(d.exp.Arms, func(a record.Arm) bool { return a.Name == gate.Candidate }))
+}
+
+func (d *data) contradictsBaseline(arm int) string {
+	if found := d.strangers[arm]; found.planned {
+		return found.says + ", and the plan has both run one program"
+	}
+	return ""
+}
+
+// workloadWarnings name arms that are of another workload than the baseline, be that planned or not.
+func workloadWarnings(d *data) []string {
+	var out []string
+	for _, arm := range slices.Sorted(maps.Keys(d.strangers)) {
+		found := d.strangers[arm]
+		if text := d.contradictsBaseline(arm); text != "" {
+			out = append(out, text+": one of them is of something else, so nothing is decided")
+		} else {
+			out = append(out, found.says+": they are compared as programs that do the same")
+		}
+	}
+	return out
+}
