@@ -324,6 +324,36 @@ func TestABlockWaitsWhileTheStoreIsAway(t *testing.T) {
 	}
 }
 
+func TestAnAttemptThatIsOnItsWayWhenTheBlockIsStoppedIsWritten(t *testing.T) {
+	s := newStore()
+	k := keeperOf(s, "pod_1")
+	away, back := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	k.Pause = func(int) time.Duration { once.Do(func() { close(away); <-back }); return time.Microsecond }
+	r := start(t, k)
+	r.started("pod_1", trials[0])
+	s.mutex.Lock()
+	s.away = 3
+	s.mutex.Unlock()
+	// The runner does not wait for an answer once it was told to stop.
+	lines := `{"attempt":` + attemptOf("pod_1", trials[0], "") + "}\n" + `{"stopped":"SIGTERM"}` + "\n"
+	go func() {
+		_, _ = r.conn.Write([]byte(lines))
+		r.conn.Close()
+	}()
+	<-away
+	if keys := s.keys(); len(keys) != 1 {
+		t.Fatalf("the store is away and has %v", keys)
+	}
+	close(back)
+	if err := <-r.done; err != nil {
+		t.Error(err)
+	}
+	if got := s.attempt(t, "pod_1", trials[0]); got["outcome"] != "Succeeded" {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestAnObjectIsWrittenOnce(t *testing.T) {
 	cases := map[string]struct {
 		there string

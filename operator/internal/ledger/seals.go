@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -48,6 +49,27 @@ func ReadSeals(ctx context.Context, store Store, through int) (map[string]string
 		}
 	}
 	return out, problems, nil
+}
+
+// CountUnread is how many attempts of a wave its analysis has not read.
+func CountUnread(ctx context.Context, store Store, wave int) (int, error) {
+	raw, err := store.Get(ctx, SealKey(wave))
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return 0, err
+	}
+	// Of a list that cannot be read, what it has is not known to have been read.
+	read, _ := parseSeal(string(raw))
+	keys, err := store.List(ctx, WaveAttemptsPrefix(wave))
+	if err != nil {
+		return 0, err
+	}
+	count := 0
+	for _, key := range keys {
+		if _, known := read[key]; !known && attemptKey.MatchString(key) {
+			count++
+		}
+	}
+	return count, nil
 }
 
 // parseSeal reads lines of a sum in hex, two spaces and a key.

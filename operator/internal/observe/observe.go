@@ -68,10 +68,16 @@ func (o *Observer) goingOn(ctx context.Context, world *World) error {
 	if err != nil {
 		return fmt.Errorf("list workflows: %w", err)
 	}
+	if err := o.pods(ctx, world); err != nil {
+		return fmt.Errorf("list pods: %w", err)
+	}
 	if err := o.ledger(ctx, world); err != nil {
 		return fmt.Errorf("read ledger: %w", err)
 	}
 	sortWorkflows(world, workflows)
+	if err := o.unread(ctx, world); err != nil {
+		return fmt.Errorf("read ledger: %w", err)
+	}
 	if err := o.leases(ctx, world); err != nil {
 		return fmt.Errorf("read leases: %w", err)
 	}
@@ -83,9 +89,6 @@ func (o *Observer) goingOn(ctx context.Context, world *World) error {
 	}
 	if err := o.nodes(ctx, world); err != nil {
 		return fmt.Errorf("list nodes: %w", err)
-	}
-	if err := o.pods(ctx, world); err != nil {
-		return fmt.Errorf("list pods: %w", err)
 	}
 	return nil
 }

@@ -64,6 +64,8 @@ type LedgerState struct {
 	// Analysed tells that the newest wave has its analysis, and Verdict what it says.
 	Analysed bool
 	Verdict  assayv1alpha1.Verdict
+	// Unread counts attempts of the newest wave that its analysis has not read; only of a wave that was stopped, once its blocks ended.
+	Unread int
 	// Why is what decided, in words: the reason of the candidate that decided, and the first failure among the trials.
 	Why string
 	// Findings is what the analysis says for the next plan; only once Analysed.
