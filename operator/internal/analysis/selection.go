@@ -135,7 +135,7 @@ func upTo(attempts []record.Attempt, wave int) []*record.Attempt {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *record.Attempt) int {
-		return cmp.Or(cmp.Compare(a.Trial, b.Trial), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(record.CompareNames(a.Trial, b.Trial), cmp.Compare(a.ID, b.ID))
 	})
 	return out
 }
@@ -163,12 +163,12 @@ func (s *selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, t
 			continue
 		}
 		if wave.Run.UID != exp.Run.UID || wave.Experiment != exp.Digest {
-			s.reject(fmt.Sprintf("waves/%03d/wave.json", wave.Wave), foreign, "the plan is of run %s and experiment %s", wave.Run.UID, wave.Experiment)
+			s.reject(record.WaveKey(wave.Wave), foreign, "the plan is of run %s and experiment %s", wave.Run.UID, wave.Experiment)
 			continue
 		}
 		out.known = true
 		if why := contradictsArms(exp.Arms, wave.Arms); why != "" {
-			key := fmt.Sprintf("waves/%03d/wave.json", wave.Wave)
+			key := record.WaveKey(wave.Wave)
 			s.gaps = append(s.gaps, key)
 			s.reject(key, foreign, "the plan contradicts the experiment: %s", why)
 		}
@@ -184,12 +184,12 @@ func (s *selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, t
 			out.leases[block.ID], s.purposes[block.ID] = block.Lease, wave.Why()
 			for slot, index := range block.Warmup {
 				if planned, ok := at(block.ID, index, true); ok {
-					out.slots[trialName(block.ID, slot, true)] = planned
+					out.slots[record.TrialName(block.ID, slot, true)] = planned
 				}
 			}
 			for slot, index := range block.Order {
 				if planned, ok := at(block.ID, index, false); ok {
-					out.slots[trialName(block.ID, slot, false)] = planned
+					out.slots[record.TrialName(block.ID, slot, false)] = planned
 				}
 			}
 		}
@@ -206,15 +206,6 @@ func indexes(exp *experiment.Experiment) (points, arms map[string]int) {
 		arms[arm.Name] = i
 	}
 	return points, arms
-}
-
-// trialName is how a trial is called: its block, then its slot.
-func trialName(block string, slot int, warmup bool) string {
-	letter := 's'
-	if warmup {
-		letter = 'w'
-	}
-	return fmt.Sprintf("%s-%c%05d", block, letter, slot)
 }
 
 // executor is the pod or local process that ran an attempt.
@@ -241,9 +232,9 @@ func (s *selection) rejectForeign(exp *experiment.Experiment, planned plan, atte
 			reason = fmt.Sprintf("the experiment has no point %q", attempt.Point)
 		case !knownArm:
 			reason = fmt.Sprintf("the experiment has no arm %q", attempt.Arm)
-		case attempt.Trial != trialName(attempt.Block, attempt.Slot, attempt.Warmup) || executor(attempt) == attempt.ID:
+		case attempt.Trial != record.TrialName(attempt.Block, attempt.Slot, attempt.Warmup) || executor(attempt) == attempt.ID:
 			reason = fmt.Sprintf("id %q, trial %q, block %q, slot %d do not fit together", attempt.ID, attempt.Trial, attempt.Block, attempt.Slot)
-		case !strings.HasPrefix(attempt.Block, fmt.Sprintf("w%03d-", attempt.Wave)):
+		case !strings.HasPrefix(attempt.Block, record.WavePrefix(attempt.Wave)):
 			reason = fmt.Sprintf("it is of wave %d and block %s is not", attempt.Wave, attempt.Block)
 		case seen[attempt.ID]:
 			reason = "another attempt has the same id"
