@@ -15,7 +15,7 @@ import (
 // Which attempts count. A block is the unit that is executed again when a pod is lost, so an execution of a block is taken
 // or left as a whole: mixing two would compare trials that did not run beside each other. Of a block's executions the one
 // in which most measured trials ran counts; with equal numbers the one that started first, then the one whose name sorts
-// first. Whether a trial succeeded plays no part, or repeating a block until it pleases would be a way to win.
+// first. Clocks of two machines say nothing of what came first: of executions on several nodes that on the node which sorts first. Whether a trial succeeded plays no part, or repeating a block until it pleases would be a way to win.
 
 // rejection is why an attempt is not used.
 type rejection string
@@ -278,6 +278,7 @@ func disagreement(planned plan, attempt *record.Attempt, c cell) string {
 func (s *selection) chooseExecutions(attempts []*record.Attempt) []*record.Attempt {
 	type execution struct {
 		name    string
+		node    string
 		ran     int
 		started int64
 	}
@@ -289,7 +290,7 @@ func (s *selection) chooseExecutions(attempts []*record.Attempt) []*record.Attem
 		}
 		e := blocks[attempt.Block][name]
 		if e == nil {
-			e = &execution{name: name, started: attempt.StartedAt.UnixNano()}
+			e = &execution{name: name, node: nodeOf(attempt), started: attempt.StartedAt.UnixNano()}
 			blocks[attempt.Block][name] = e
 		}
 		e.started = min(e.started, attempt.StartedAt.UnixNano())
@@ -300,7 +301,7 @@ func (s *selection) chooseExecutions(attempts []*record.Attempt) []*record.Attem
 	chosen := map[string]string{}
 	for block, executions := range blocks {
 		best := slices.MinFunc(slices.Collect(maps.Values(executions)), func(a, b *execution) int {
-			return cmp.Or(cmp.Compare(b.ran, a.ran), cmp.Compare(a.started, b.started), cmp.Compare(a.name, b.name))
+			return cmp.Or(cmp.Compare(b.ran, a.ran), cmp.Compare(a.node, b.node), cmp.Compare(a.started, b.started), cmp.Compare(a.name, b.name))
 		})
 		chosen[block] = best.name
 	}

@@ -180,6 +180,10 @@ func collectNoise(all []*findings, out chan<- prometheus.Metric) {
 	for name, node := range newest {
 		out <- gauge("assay_node_noise_trials", float64(node.Trials), name)
 		out <- gauge("assay_node_noise_timestamp_seconds", float64(node.Newest.UnixMilli())/1000, name)
+		if node.Clock != nil {
+			out <- gauge("assay_node_clock_ahead_seconds", node.Clock.AheadSeconds, name)
+			out <- gauge("assay_node_clock_uncertainty_seconds", node.Clock.UncertaintySeconds, name)
+		}
 		for _, read := range node.Noise {
 			kind := string(read.Kind)
 			out <- gauge("assay_node_noise_breaches", float64(read.Beyond), name, kind)

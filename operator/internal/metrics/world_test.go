@@ -187,6 +187,9 @@ func measure(t *testing.T, name string, exp *experiment.Experiment, blocks int) 
 			simulate.Neighbour{Slowdown: 1.2, Canary: 1.5, OtherWork: 0.3}.Disturb(&attempts[i])
 		}
 	}
+	for i := range attempts {
+		attempts[i].Kept = &record.Kept{Clock: &record.Clock{AheadSeconds: -0.25, UncertaintySeconds: 0.5}}
+	}
 	found := analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
 	run := &assayv1alpha1.BenchmarkRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID(exp.Run.UID), CreationTimestamp: metav1.NewTime(began)},

@@ -115,6 +115,8 @@ var Groups = []Group{
 			{Name: "assay_node_noise_trials", Type: Gauge, Labels: []string{"node"}, Help: "Trials on the node that were judged", When: onceAnalysed},
 			{Name: "assay_node_noise_breaches", Type: Gauge, Labels: ofNoise, Help: "Of these, trials beyond the limit", When: onceAnalysed},
 			{Name: "assay_node_noise_timestamp_seconds", Type: Gauge, Unit: "s", Labels: []string{"node"}, Help: "When the newest of these trials ended, in Unix time", When: onceAnalysed},
+			{Name: "assay_node_clock_ahead_seconds", Type: Gauge, Unit: "s", Labels: []string{"node"}, Help: "How far the node's clock was ahead of the object store's at most; below zero, behind", When: onceAnalysed},
+			{Name: "assay_node_clock_uncertainty_seconds", Type: Gauge, Unit: "s", Labels: []string{"node"}, Help: "How wrong assay_node_clock_ahead_seconds can be", When: onceAnalysed},
 		},
 	},
 	{
