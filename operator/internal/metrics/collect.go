@@ -40,6 +40,12 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	if up := m.ledgerUp.Load(); up != neverAsked {
 		out <- gauge("assay_ledger_up", truth(up == answers))
 	}
+	if m.stored != nil {
+		for namespace, sizes := range m.stored() {
+			out <- gauge("assay_ledger_stored_bytes", float64(sizes.Bytes), namespace)
+			out <- gauge("assay_ledger_stored_objects", float64(sizes.Objects), namespace)
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	for _, part := range []struct {

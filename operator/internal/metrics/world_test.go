@@ -103,6 +103,7 @@ func (w *world) restart(settings Settings) {
 	w.metrics = New(settings)
 	w.metrics.leading.Store(true)
 	must(w.t, w.metrics.Register(prometheus.NewRegistry(), Sources{
+		Stored: func() map[string]ledger.Sizes { return map[string]ledger.Sizes{"lab": {Bytes: 1 << 30, Objects: 4000}} },
 		Reader: w.client, LeaseNamespace: leaseNamespace, Store: w.store, Clock: testingclock.NewFakeClock(began),
 	}))
 }

@@ -40,6 +40,8 @@ type Observer struct {
 	Store ledger.Store
 	// Argo reports whether there are workflows to list; nil is always.
 	Argo ArgoStates
+	// Stored knows what the ledgers of a namespace hold; nil where nothing bounds that.
+	Stored func(namespace string) (ledger.Sizes, bool)
 
 	memory memory
 }
@@ -89,6 +91,11 @@ func (o *Observer) goingOn(ctx context.Context, world *World) error {
 	}
 	if err := o.nodes(ctx, world); err != nil {
 		return fmt.Errorf("list nodes: %w", err)
+	}
+	if o.Stored != nil {
+		if sizes, known := o.Stored(world.Run.Namespace); known {
+			world.Stored = &plan.Stored{Bytes: sizes.Bytes, Objects: sizes.Objects}
+		}
 	}
 	return nil
 }

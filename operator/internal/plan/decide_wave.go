@@ -242,6 +242,11 @@ func (p *planner) start() *Decision {
 		return p.letGo(nil, waiting(assayv1alpha1.ReasonWaitingForTurn,
 			fmt.Sprintf("namespace %s has %d other runs under way and the administrator allows %d at a time: this one starts when one of them has ended", p.Run.Namespace, p.UnderWay, most), lookAtQueue))
 	}
+	if wave == nil {
+		if full := p.stored(); full != nil {
+			return p.letGo(nil, full)
+		}
+	}
 	if lanes == nil {
 		var first *Decision
 		if lanes, first = p.takeLanes(step.Blocks, step.Avoid); first != nil {

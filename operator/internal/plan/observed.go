@@ -34,8 +34,16 @@ type Observed struct {
 	Waiting []WaitingRun
 	// UnderWay counts the other runs of the namespace that have begun and not ended.
 	UnderWay int
+	// Stored is what the ledgers of the namespace held a while ago; nil when that is not known yet.
+	Stored *Stored
 	// Queue is the queue of those that wait, if it has been computed already; it may be a moment old.
 	Queue *lease.Queue
+}
+
+// Stored is what the ledgers of a namespace hold.
+type Stored struct {
+	Bytes   int64
+	Objects int
 }
 
 // ArgoState is how Argo Workflows stands in the cluster.
