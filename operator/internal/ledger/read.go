@@ -139,14 +139,19 @@ func ReadAttempts(ctx context.Context, store Store, through int) ([]record.Attem
 		return nil, nil, err
 	}
 	keys = keep(keys, attemptKey, through)
+	first, over, err := asWritten(ctx, store, AttemptsPrefix, keys)
+	if err != nil {
+		return nil, nil, err
+	}
 	shared := newInterner()
-	return readAll(ctx, store, keys, func(key string, raw []byte) (*record.Attempt, string) {
+	attempts, problems, err := readAll(ctx, first, keys, func(key string, raw []byte) (*record.Attempt, string) {
 		attempt, reason := parseAttempt(key, raw)
 		if attempt != nil {
 			shared.intern(attempt)
 		}
 		return attempt, reason
 	})
+	return attempts, append(problems, over...), err
 }
 
 func parseAttempt(key string, raw []byte) (*record.Attempt, string) {

@@ -369,6 +369,21 @@ func TestStories(t *testing.T) {
 			})
 			w.after(10 * time.Second).analysis(assayv1alpha1.VerdictInconclusive)
 		},
+		"a workflow that is collected before anybody saw its end": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).happens("all blocks end, and Argo removes the workflow with its analysis", func() {
+				w.Ledger.DoneBlocks, w.Ledger.Done, w.Ledger.Open, w.Wave = 4, w.Ledger.Trials, nil, nil
+			})
+			w.after(time.Minute).happens("Argo removes that of the analysis too", func() { w.Analyses = nil })
+			w.analysis(assayv1alpha1.VerdictGo)
+		},
+		"a workflow that is collected after its analysis": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).happens("all blocks end", func() {
+				w.Ledger.DoneBlocks, w.Ledger.Done, w.Ledger.Open, w.Wave = 4, w.Ledger.Trials, nil, nil
+				w.Ledger.Analysed, w.Ledger.Verdict, w.Ledger.Findings = true, assayv1alpha1.VerdictGo, Findings{Valid: 4}
+			})
+		},
 		"attempts that no analysis can read": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).blocksDone(2)

@@ -183,8 +183,13 @@ func (p *planner) imageNotPulled() *Decision {
 // analysisMissing deals with a wave that is over and left no analysis.
 func (p *planner) analysisMissing() *Decision {
 	stranded := p.stranded()
-	over := p.Wave != nil && p.Wave.Ended || p.Wave == nil && (len(p.Analyses) > 0 || p.overBudget() || Cancelled(p.Run) || stranded)
-	if !over || p.Ledger.Analysed || p.Ledger.Newest == nil {
+	if p.Ledger.Analysed || p.Ledger.Newest == nil {
+		return nil
+	}
+	// Argo, or a person, may remove a workflow before anybody looked at how it ended: what it was for may be done.
+	done := p.Ledger.DoneBlocks == len(p.Ledger.Newest.Blocks)
+	over := p.Wave != nil && p.Wave.Ended || p.Wave == nil && (done || len(p.Analyses) > 0 || p.overBudget() || Cancelled(p.Run) || stranded)
+	if !over {
 		return nil
 	}
 	if decision := p.writing(); decision != nil {
