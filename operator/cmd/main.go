@@ -26,6 +26,8 @@ import (
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/policy"
+	"assay.dev/assay/operator/internal/quota"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -104,6 +106,11 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return err
 	}
+	// Not the guarded store: a listing of everything must not take the turns of passes.
+	meter := &quota.Meter{Store: opened, Clock: clock.RealClock{}}
+	if err := manager.Add(meter); err != nil {
+		return err
+	}
 	page := dependencies.New(store, workflows, scrapes, clock.RealClock{})
 	if err := manager.Add(page.Server(options.pageAddress)); err != nil {
 		return err
@@ -115,6 +122,7 @@ func run(ctx context.Context, options *options) error {
 		Cache: manager.GetClient(), Live: manager.GetAPIReader(),
 		Observer: &observe.Observer{
 			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leases.Namespace, Namespaces: options.namespaces, Store: timed, Argo: workflows,
+			Stored: storedIn(meter, allowed),
 		},
 		Applier:  applier,
 		Recorder: manager.GetEventRecorderFor("assay-operator"),
@@ -137,7 +145,7 @@ func run(ctx context.Context, options *options) error {
 	if err := nodes.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up controller of nodes: %w", err)
 	}
-	sources := metrics.Sources{Reader: manager.GetClient(), LeaseNamespace: leases.Namespace, Store: timed, Clock: clock.RealClock{}}
+	sources := metrics.Sources{Reader: manager.GetClient(), LeaseNamespace: leases.Namespace, Store: timed, Clock: clock.RealClock{}, Stored: meter.All}
 	if err := errors.Join(counts.Register(ctrlmetrics.Registry, sources), manager.Add(counts)); err != nil {
 		return fmt.Errorf("set up metrics: %w", err)
 	}
@@ -146,6 +154,16 @@ func run(ctx context.Context, options *options) error {
 		logger.Error(err, "The ledger is not ready yet", "ledger", options.ledger)
 	}
 	return manager.Start(ctx)
+}
+
+// storedIn asks the meter about namespaces with a bound only, so that it lists no other.
+func storedIn(meter *quota.Meter, allowed *policy.Policy) func(string) (ledger.Sizes, bool) {
+	return func(namespace string) (ledger.Sizes, bool) {
+		if !allowed.BoundsStorage(namespace) {
+			return ledger.Sizes{}, false
+		}
+		return meter.Of(namespace)
+	}
 }
 
 func newManager(options *options, logger logr.Logger, scrapes *dependencies.Scrapes) (ctrl.Manager, error) {

@@ -46,7 +46,7 @@ func newKeepCommand() *cobra.Command {
 }
 
 func keep(ctx context.Context, options keepOptions, log io.Writer) error {
-	trials, err := trialsIn(options.wave, options.block)
+	planned, err := blockIn(options.wave, options.block)
 	if err != nil {
 		return &exitCode{exitUsage, err}
 	}
@@ -62,7 +62,7 @@ func keep(ctx context.Context, options keepOptions, log io.Writer) error {
 		return err
 	}
 	block := &keeper.Keeper{
-		Store: store, Block: options.block, Executor: options.executor, Trials: trials,
+		Store: store, Block: options.block, Executor: options.executor, Trials: keeper.TrialsOf(planned), Lease: planned.Lease,
 		Pause: keeper.Patiently, Kills: keeper.MemoryKills, Log: log,
 	}
 	// Asked to end, it first writes what it was told: the runner has ended then, and the pod's grace period is the limit.
@@ -74,8 +74,8 @@ func keep(ctx context.Context, options keepOptions, log io.Writer) error {
 	return nil
 }
 
-// trialsIn are the names of a block's trials, in the order in which they run.
-func trialsIn(file, id string) ([]string, error) {
+// blockIn is a block as its wave has it.
+func blockIn(file, id string) (*record.Block, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -88,5 +88,5 @@ func trialsIn(file, id string) ([]string, error) {
 	if at < 0 {
 		return nil, fmt.Errorf("%s has no block %q", file, id)
 	}
-	return keeper.TrialsOf(&wave.Blocks[at]), nil
+	return &wave.Blocks[at], nil
 }

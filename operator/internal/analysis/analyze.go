@@ -32,7 +32,7 @@ func Analyze(exp *experiment.Experiment, evidence record.Evidence, wave int) *An
 	}
 	out.Unseen = d.unseen(out.ValidBlocks)
 	out.Layout = layoutNote(d)
-	out.Warnings = slices.Concat(warnings(d, chosen, parity, out), selfReportWarnings(d), unfinishedWarnings(exp, chosen.unended))
+	out.Warnings = slices.Concat(warnings(d, chosen, parity, out), selfReportWarnings(d), unfinishedWarnings(exp, chosen.unended), clockWarnings(clocksOf(chosen.own(evidence, wave))))
 	out.Usage = usageOf(exp, chosen, evidence, wave)
 	return out
 }

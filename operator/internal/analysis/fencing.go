@@ -39,7 +39,15 @@ func (f fences) stale(attempt *record.Attempt) string {
 	if f.known && !f.taken[lease] {
 		return fmt.Sprintf("stale lease: the ledger has no record that the run ever held node %s with token %d", lease.Node, lease.Token)
 	}
-	finished := attempt.StartedAt.Add(time.Duration(attempt.DurationSeconds * float64(time.Second)))
+	if kept := attempt.Kept; kept != nil && kept.Lease != "" {
+		if kept.Lease == record.LeaseEnded {
+			return fmt.Sprintf("stale lease: when the trial had ended, the ledger had the end of the lease of node %s with token %d: "+
+				"somebody else may have been on the node", lease.Node, lease.Token)
+		}
+		return ""
+	}
+	// Nobody looked for the end of the lease: what is left are the clocks of two machines.
+	finished := endOf(attempt).Add(-clockError(attempt))
 	if ended, ok := f.ended[lease]; ok && finished.After(ended) {
 		return fmt.Sprintf("stale lease: it ended at %s and the lease of node %s with token %d at %s: somebody else may have been on the node",
 			finished.UTC().Format(time.RFC3339Nano), lease.Node, lease.Token, ended.UTC().Format(time.RFC3339Nano))

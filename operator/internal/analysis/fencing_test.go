@@ -1,10 +1,14 @@
 package analysis
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
@@ -87,6 +91,77 @@ func TestFencing(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Clocks of some nodes are up to an hour ahead or behind. Where the keeper has looked for the end of the lease, the verdict is the same
+// as with clocks that agree; so it is where it only measured how far the clock is off.
+func TestNoVerdictRestsOnClocksThatAgree(t *testing.T) {
+	for seed := range uint64(30) {
+		random := rand.New(rand.NewPCG(seed, 42))
+		run := simulated(t, 6, simulate.Machine{Seed: seed, Seconds: simulate.ScanSeconds, Noise: quiet}, nil)
+		began := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+		leases := record.Leases{Known: true}
+		ahead := map[string]time.Duration{}
+		for i := range run.waves[0].Blocks {
+			lease := record.Lease{Node: fmt.Sprintf("node-%d", i%3), Token: 7}
+			run.waves[0].Blocks[i].Lease = &lease
+			if _, known := ahead[lease.Node]; !known {
+				ahead[lease.Node] = []time.Duration{0, time.Duration(random.Int64N(int64(2*time.Hour))) - time.Hour}[random.IntN(2)]
+				leases.Taken = append(leases.Taken, record.LeaseTaken{Run: run.exp.Run, Lease: lease, AcquiredAt: began})
+				leases.Ends = append(leases.Ends, record.LeaseEnd{Run: run.exp.Run, Lease: lease, EndedAt: began.Add(time.Hour), Reason: "released"})
+			}
+		}
+		looked := seed%2 == 0
+		judge := func(skewed bool) *Analysis {
+			attempts := slices.Clone(run.attempts)
+			var again []record.Attempt
+			for i := range attempts {
+				a := &attempts[i]
+				block := slices.IndexFunc(run.waves[0].Blocks, func(b record.Block) bool { return b.ID == a.Block })
+				a.Lease, a.Kept = run.waves[0].Blocks[block].Lease, &record.Kept{Clock: &record.Clock{UncertaintySeconds: 0.5}}
+				if looked {
+					a.Kept.Lease = record.LeaseHeld
+				}
+				a.StartedAt = began.Add(time.Duration(i) * time.Second)
+				if skewed {
+					a.Kept.Clock.AheadSeconds = ahead[a.Lease.Node].Seconds()
+					a.StartedAt = a.StartedAt.Add(ahead[a.Lease.Node])
+				}
+				if looked && !a.Warmup {
+					a.Kept.Clock = nil
+				}
+				if looked && block == 1 {
+					// The same block once more, when another run may have been on the node.
+					late := *a
+					late.ID, late.Kept = "late/"+a.Trial, &record.Kept{Lease: record.LeaseEnded}
+					again = append(again, late)
+				}
+			}
+			return Analyze(run.exp, record.Evidence{Waves: run.waves, Attempts: append(attempts, again...), Leases: leases}, 0)
+		}
+		want, got := judge(false), judge(true)
+		off := 0
+		for _, by := range ahead {
+			if by.Abs() > clockLimit+500*time.Millisecond {
+				off++
+			}
+		}
+		named := slices.DeleteFunc(slices.Clone(got.Warnings), func(text string) bool { return !strings.Contains(text, "the clock of node node-") })
+		if got.Verdict != want.Verdict || !cmp.Equal(got.Gates, want.Gates) || !cmp.Equal(got.Trials, want.Trials) || !cmp.Equal(got.Excluded, want.Excluded) {
+			t.Errorf("seed %d, clocks ahead by %v: verdict %s and trials %+v, without %s and %+v", seed, ahead, got.Verdict, got.Trials, want.Verdict, want.Trials)
+		}
+		for _, excluded := range got.Excluded {
+			if !strings.HasPrefix(excluded.Attempt, "late/") || !strings.HasPrefix(excluded.Reason, "stale lease: when the trial had ended") {
+				t.Errorf("seed %d: %s is excluded: %s", seed, excluded.Attempt, excluded.Reason)
+			}
+		}
+		if looked != (len(got.Excluded) > 0) || got.Trials.Used != 6*24 {
+			t.Errorf("seed %d: %d trials are used and %d attempts excluded", seed, got.Trials.Used, len(got.Excluded))
+		}
+		if len(named) != off {
+			t.Errorf("seed %d, clocks ahead by %v: the warnings are %v", seed, ahead, named)
+		}
 	}
 }
 

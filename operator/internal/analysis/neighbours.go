@@ -22,7 +22,7 @@ func notNeighbours(used []*record.Attempt) string {
 		blocks[attempt.Block] = append(blocks[attempt.Block], attempt)
 	}
 	first, strange := "", 0
-	for _, block := range slices.Sorted(maps.Keys(blocks)) {
+	for _, block := range slices.SortedFunc(maps.Keys(blocks), record.CompareNames) {
 		trials := slices.SortedFunc(slices.Values(blocks[block]), func(a, b *record.Attempt) int { return a.Slot - b.Slot })
 		why := ""
 		for i, attempt := range trials[1:] {
@@ -58,7 +58,7 @@ const overlapSlack = 100 * time.Millisecond
 // Trials of a block run one at a time: two at once disturb each other, or the times are not those of the trials.
 func simultaneous(used []*record.Attempt) string {
 	trials := slices.SortedStableFunc(slices.Values(used), func(a, b *record.Attempt) int {
-		return cmp.Or(strings.Compare(a.Block, b.Block), a.Slot-b.Slot)
+		return cmp.Or(record.CompareNames(a.Block, b.Block), a.Slot-b.Slot)
 	})
 	blocks, first := map[string]bool{}, ""
 	for i, attempt := range trials {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
@@ -52,6 +54,57 @@ func TestTenThousandAttempts(t *testing.T) {
 	}
 }
 
+// TestBlocksBeyondFourDigits reads and judges a ledger in which the numbers of blocks become longer than their names ask for, in the
+// middle of a wave. internal/plan plans all 12,000 of such a run.
+func TestBlocksBeyondFourDigits(t *testing.T) {
+	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Sweep, spec.Predictions, spec.Arms, spec.Gates = nil, nil, spec.Arms[:2], spec.Gates[:1]
+		spec.Gates[0].At, spec.Gates[0].Candidate = nil, ""
+		spec.Parameters = assayv1alpha1.ParameterValues{"batchSize": "8", "pendingDelta": "0"}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const first, blocks, perWave = 9500, 1200, 400
+	var waves []*record.Wave
+	var attempts []record.Attempt
+	for i := range blocks / perWave {
+		wave, err := simulate.Wave(exp, i, first+i*perWave, perWave)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b := range wave.Blocks {
+			// One trial of each arm is enough.
+			wave.Blocks[b].Warmup, wave.Blocks[b].Order = nil, []int{0, 1}
+		}
+		waves = append(waves, wave)
+		attempts = append(attempts, simulate.Machine{Seed: uint64(i), Noise: quiet, Seconds: simulate.ScanSeconds, Samples: 2}.Run(exp, wave)...)
+	}
+	folder := t.TempDir()
+	writeObjects(t, folder, exp, waves, attempts)
+	store, err := ledger.Open(t.Context(), ledger.FolderURL(folder), ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	through, err := ledger.LastWave(t.Context(), store)
+	if err != nil || through != blocks/perWave-1 {
+		t.Fatalf("the last wave is %d: %v", through, err)
+	}
+	evidence, err := ledger.ReadEvidence(t.Context(), store, through)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := Analyze(exp, evidence, through)
+	if found.Trials.Used != 2*blocks || len(found.Excluded) != 0 || found.ValidBlocks != blocks {
+		t.Errorf("%d trials of %d valid blocks are used, and excluded are %v", found.Trials.Used, found.ValidBlocks, found.Excluded)
+	}
+	for i := 1; i < len(evidence.Attempts); i++ {
+		if before, after := &evidence.Attempts[i-1], &evidence.Attempts[i]; after.StartedAt.Before(before.StartedAt) && before.Wave == after.Wave {
+			t.Fatalf("%s is read after %s", after.Trial, before.Trial)
+		}
+	}
+}
+
 // writeLedger simulates a ledger with at least so many attempts.
 func writeLedger(t *testing.T, folder string, atLeast int) int {
 	t.Helper()
@@ -65,7 +118,13 @@ func writeLedger(t *testing.T, folder string, atLeast int) int {
 		t.Fatal(err)
 	}
 	attempts := simulate.Machine{Seed: 1, Noise: quiet, Seconds: simulate.ScanSeconds}.Run(exp, wave)
-	objects, err := simulate.Objects(exp, []*record.Wave{wave}, attempts)
+	writeObjects(t, folder, exp, []*record.Wave{wave}, attempts)
+	return len(attempts)
+}
+
+func writeObjects(t *testing.T, folder string, exp *experiment.Experiment, waves []*record.Wave, attempts []record.Attempt) {
+	t.Helper()
+	objects, err := simulate.Objects(exp, waves, attempts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +137,6 @@ func writeLedger(t *testing.T, folder string, atLeast int) int {
 			t.Fatal(err)
 		}
 	}
-	return len(attempts)
 }
 
 func judgeLedger(t *testing.T, url string) {

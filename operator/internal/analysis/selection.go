@@ -15,7 +15,7 @@ import (
 // Which attempts count. A block is the unit that is executed again when a pod is lost, so an execution of a block is taken
 // or left as a whole: mixing two would compare trials that did not run beside each other. Of a block's executions the one
 // in which most measured trials ran counts; with equal numbers the one that started first, then the one whose name sorts
-// first. Whether a trial succeeded plays no part, or repeating a block until it pleases would be a way to win.
+// first. Clocks of two machines say nothing of what came first: of executions on several nodes that on the node which sorts first. Whether a trial succeeded plays no part, or repeating a block until it pleases would be a way to win.
 
 // rejection is why an attempt is not used.
 type rejection string
@@ -138,7 +138,7 @@ func upTo(attempts []record.Attempt, wave int) []*record.Attempt {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *record.Attempt) int {
-		return cmp.Or(cmp.Compare(a.Trial, b.Trial), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(record.CompareNames(a.Trial, b.Trial), cmp.Compare(a.ID, b.ID))
 	})
 	return out
 }
@@ -166,12 +166,12 @@ func (s *selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, t
 			continue
 		}
 		if wave.Run.UID != exp.Run.UID || wave.Experiment != exp.Digest {
-			s.reject(fmt.Sprintf("waves/%03d/wave.json", wave.Wave), foreign, "the plan is of run %s and experiment %s", wave.Run.UID, wave.Experiment)
+			s.reject(record.WaveKey(wave.Wave), foreign, "the plan is of run %s and experiment %s", wave.Run.UID, wave.Experiment)
 			continue
 		}
 		out.known = true
 		if why := contradictsArms(exp.Arms, wave.Arms); why != "" {
-			key := fmt.Sprintf("waves/%03d/wave.json", wave.Wave)
+			key := record.WaveKey(wave.Wave)
 			s.gaps = append(s.gaps, key)
 			s.reject(key, foreign, "the plan contradicts the experiment: %s", why)
 		}
@@ -187,12 +187,12 @@ func (s *selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, t
 			out.leases[block.ID], s.purposes[block.ID] = block.Lease, wave.Why()
 			for slot, index := range block.Warmup {
 				if planned, ok := at(block.ID, index, true); ok {
-					out.slots[trialName(block.ID, slot, true)] = planned
+					out.slots[record.TrialName(block.ID, slot, true)] = planned
 				}
 			}
 			for slot, index := range block.Order {
 				if planned, ok := at(block.ID, index, false); ok {
-					out.slots[trialName(block.ID, slot, false)] = planned
+					out.slots[record.TrialName(block.ID, slot, false)] = planned
 				}
 			}
 		}
@@ -209,15 +209,6 @@ func indexes(exp *experiment.Experiment) (points, arms map[string]int) {
 		arms[arm.Name] = i
 	}
 	return points, arms
-}
-
-// trialName is how a trial is called: its block, then its slot.
-func trialName(block string, slot int, warmup bool) string {
-	letter := 's'
-	if warmup {
-		letter = 'w'
-	}
-	return fmt.Sprintf("%s-%c%05d", block, letter, slot)
 }
 
 // executor is the pod or local process that ran an attempt.
@@ -244,9 +235,9 @@ func (s *selection) rejectForeign(exp *experiment.Experiment, planned plan, atte
 			reason = fmt.Sprintf("the experiment has no point %q", attempt.Point)
 		case !knownArm:
 			reason = fmt.Sprintf("the experiment has no arm %q", attempt.Arm)
-		case attempt.Trial != trialName(attempt.Block, attempt.Slot, attempt.Warmup) || executor(attempt) == attempt.ID:
+		case attempt.Trial != record.TrialName(attempt.Block, attempt.Slot, attempt.Warmup) || executor(attempt) == attempt.ID:
 			reason = fmt.Sprintf("id %q, trial %q, block %q, slot %d do not fit together", attempt.ID, attempt.Trial, attempt.Block, attempt.Slot)
-		case !strings.HasPrefix(attempt.Block, fmt.Sprintf("w%03d-", attempt.Wave)):
+		case !strings.HasPrefix(attempt.Block, record.WavePrefix(attempt.Wave)):
 			reason = fmt.Sprintf("it is of wave %d and block %s is not", attempt.Wave, attempt.Block)
 		case seen[attempt.ID]:
 			reason = "another attempt has the same id"
@@ -290,6 +281,7 @@ func disagreement(planned plan, attempt *record.Attempt, c cell) string {
 func (s *selection) chooseExecutions(attempts []*record.Attempt) []*record.Attempt {
 	type execution struct {
 		name    string
+		node    string
 		ran     int
 		started int64
 	}
@@ -301,7 +293,7 @@ func (s *selection) chooseExecutions(attempts []*record.Attempt) []*record.Attem
 		}
 		e := blocks[attempt.Block][name]
 		if e == nil {
-			e = &execution{name: name, started: attempt.StartedAt.UnixNano()}
+			e = &execution{name: name, node: nodeOf(attempt), started: attempt.StartedAt.UnixNano()}
 			blocks[attempt.Block][name] = e
 		}
 		e.started = min(e.started, attempt.StartedAt.UnixNano())
@@ -312,7 +304,7 @@ func (s *selection) chooseExecutions(attempts []*record.Attempt) []*record.Attem
 	chosen := map[string]string{}
 	for block, executions := range blocks {
 		best := slices.MinFunc(slices.Collect(maps.Values(executions)), func(a, b *execution) int {
-			return cmp.Or(cmp.Compare(b.ran, a.ran), cmp.Compare(a.started, b.started), cmp.Compare(a.name, b.name))
+			return cmp.Or(cmp.Compare(b.ran, a.ran), cmp.Compare(a.node, b.node), cmp.Compare(a.started, b.started), cmp.Compare(a.name, b.name))
 		})
 		chosen[block] = best.name
 	}

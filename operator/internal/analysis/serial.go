@@ -59,7 +59,7 @@ type spread struct{ variance, df float64 }
 // that noise left one trial take part with what the others tell.
 func trialSpread(blocks map[string][]float64, logarithmic bool) spread {
 	var within, df, share float64
-	for _, block := range slices.Sorted(maps.Keys(blocks)) {
+	for _, block := range slices.SortedFunc(maps.Keys(blocks), record.CompareNames) {
 		values := blocks[block]
 		var scaled []float64
 		for _, value := range values {
@@ -93,7 +93,7 @@ func (s spread) plus(other spread) spread {
 // inRunOrder are the values in the order in which their blocks ran, node by node and without what is the node's: how nodes
 // differ is nodes.go's question.
 func (d *data) inRunOrder(values map[string]float64) []float64 {
-	blocks := slices.Sorted(maps.Keys(values))
+	blocks := slices.SortedFunc(maps.Keys(values), record.CompareNames)
 	sum, count := map[string]float64{}, map[string]float64{}
 	for _, block := range blocks {
 		sum[d.nodes[block]] += values[block]

@@ -32,7 +32,7 @@ func (s *selection) findGaps(exp *experiment.Experiment, evidence record.Evidenc
 		}
 	}
 	for wave := range last + 1 {
-		key := fmt.Sprintf("waves/%03d/wave.json", wave)
+		key := record.WaveKey(wave)
 		unread := slices.ContainsFunc(evidence.Problems, func(p record.Problem) bool { return p.Key == key })
 		switch {
 		case unread:

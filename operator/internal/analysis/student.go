@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"assay.dev/assay/operator/internal/record"
 )
 
 // studentInference is the mean of one number per block, with Student's interval.
@@ -66,7 +68,9 @@ func inOrder(byBlock map[string]float64) []float64 {
 }
 
 // inOrderOf are the names of the blocks, sorted.
-func inOrderOf[T any](byBlock map[string]T) []string { return slices.Sorted(maps.Keys(byBlock)) }
+func inOrderOf[T any](byBlock map[string]T) []string {
+	return slices.SortedFunc(maps.Keys(byBlock), record.CompareNames)
+}
 
 func squares(values []float64, center float64) float64 {
 	var sum float64
@@ -103,7 +107,7 @@ func (d *data) level(q quantity) inference {
 // where the blocks depend on each other or are skewed. Paired numbers are differences of arms inside a block.
 func (d *data) overBlocks(values map[string]float64, within spread, logarithmic, paired bool) inference {
 	found := studentInference(values, d.confidence, logarithmic)
-	found = d.acrossNodes(found, slices.Sorted(maps.Keys(values)), paired, func(blocks []string) inference {
+	found = d.acrossNodes(found, slices.SortedFunc(maps.Keys(values), record.CompareNames), paired, func(blocks []string) inference {
 		part := make(map[string]float64, len(blocks))
 		for _, block := range blocks {
 			part[block] = values[block]

@@ -53,6 +53,8 @@ type NodeUsage struct {
 	// Trials are those that were judged by the noise limits, and Newest is when the last of them ended.
 	Trials int       `json:"trials"`
 	Newest time.Time `json:"newest"`
+	// Clock is the reading of the node's clock that is off most; nil where nobody read one.
+	Clock *NodeClock `json:"clock,omitempty"`
 	// Noise has the kinds of which there is a reading or a limit, in the order of the limits.
 	Noise []NodeNoise `json:"noise,omitempty"`
 }
@@ -85,14 +87,14 @@ func (a *Analysis) Fingerprint() string {
 	return hex.EncodeToString(sum[:])[:fingerprintDigits]
 }
 
+// own are the attempts up to a wave that are this experiment's.
+func (s *selection) own(evidence record.Evidence, wave int) []*record.Attempt {
+	return slices.DeleteFunc(upTo(evidence.Attempts, wave), func(attempt *record.Attempt) bool { _, ok := s.cells[attempt]; return !ok })
+}
+
 // usageOf reads it from the attempts up to a wave that are this experiment's own.
 func usageOf(exp *experiment.Experiment, chosen *selection, evidence record.Evidence, wave int) *Usage {
-	var own []*record.Attempt
-	for _, attempt := range upTo(evidence.Attempts, wave) {
-		if _, ok := chosen.cells[attempt]; ok {
-			own = append(own, attempt)
-		}
-	}
+	own := chosen.own(evidence, wave)
 	out := &Usage{Excluded: map[Reason]int{}, Noisy: map[noise.Kind]int{}}
 	for _, rejected := range chosen.rejected {
 		out.Excluded[reasons[rejected.kind]]++
@@ -153,13 +155,14 @@ func (u *Usage) nodes(exp *experiment.Experiment, chosen *selection, own []*reco
 			judged[node] = append(judged[node], attempt)
 		}
 	}
+	clocks := clocksOf(own)
 	limits, reference := exp.Plan.Noise, noise.NewReference(own)
 	for _, node := range slices.Sorted(maps.Keys(judged)) {
 		attempts := judged[node]
 		slices.SortStableFunc(attempts, func(a, b *record.Attempt) int {
 			return cmp.Or(endOf(a).Compare(endOf(b)), cmp.Compare(a.ID, b.ID))
 		})
-		found := NodeUsage{Node: node, Trials: len(attempts), Newest: endOf(attempts[len(attempts)-1]).UTC()}
+		found := NodeUsage{Node: node, Trials: len(attempts), Newest: endOf(attempts[len(attempts)-1]).UTC(), Clock: clocks[node]}
 		beyond := map[noise.Kind]int{}
 		for _, attempt := range attempts {
 			violations, _ := reference.Judge(limits, attempt)

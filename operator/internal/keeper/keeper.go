@@ -16,6 +16,7 @@ import (
 	"io"
 	"maps"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,6 +38,8 @@ type Keeper struct {
 	Block, Executor string
 	// Trials of the block, in their order. No other is kept.
 	Trials []string
+	// Lease that the block runs under; nil without one. Its end is in the ledger before anybody else may have the node.
+	Lease *record.Lease
 	// Pause is how long to wait before a write is tried again, by how often it failed; nil gives up at once.
 	Pause func(failures int) time.Duration
 	// Kills is how many processes of this machine the kernel has killed for memory so far, if that is known.
@@ -47,6 +50,10 @@ type Keeper struct {
 	sums  map[string]string
 	begun map[string]bool
 	kept  map[string]bool
+	// clock is the machine's beside the store's; nil if that is not known.
+	clock *record.Clock
+	// ended means that the lease has ended: nothing more may start.
+	ended bool
 	// underway is the trial that has started and has no attempt yet.
 	underway *underway
 }
@@ -86,6 +93,16 @@ func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 	ended, err := k.before(ctx)
 	if err != nil {
 		return err
+	}
+	if err := k.inForce(ctx); err != nil {
+		return err
+	}
+	if k.ended {
+		return k.noLonger()
+	}
+	if k.clock, err = ledger.SkewOf(ctx, k.Store, time.Now); err != nil {
+		// Nothing rests on it but a warning.
+		k.say("the clock of this machine could not be compared with the store's: %v", err)
 	}
 	if err := answer(runner, map[string]any{"keeper": Protocol, "executor": k.Executor, "ended": ended}); err != nil {
 		return nil // It ended before it began.
@@ -186,6 +203,9 @@ func (k *Keeper) started(ctx context.Context, raw json.RawMessage) (string, erro
 	if k.begun[found.Trial] {
 		return "", fmt.Errorf("trial %s has started already", found.Trial)
 	}
+	if k.ended {
+		return "", k.noLonger()
+	}
 	marker, err := json.Marshal(record.Started{
 		Schema: record.StartedSchema, ID: found.ID, Trial: found.Trial, Block: found.Block, Point: found.Point, Arm: found.Arm, StartedAt: found.StartedAt,
 	})
@@ -208,8 +228,15 @@ func (k *Keeper) attempt(ctx context.Context, raw json.RawMessage) (string, erro
 	if err != nil {
 		return "", err
 	}
+	// Asked after the trial has ended: a lease that has not ended by then was in force for all of it, whatever clocks say.
+	if err := k.inForce(ctx); err != nil {
+		return "", err
+	}
 	key := ledger.AttemptKey(k.Block, k.Executor, found.Trial)
-	data := append(bytes.Clone(raw), '\n')
+	data, err := k.stamped(raw)
+	if err != nil {
+		return "", err
+	}
 	if err := k.write(ctx, key, data); err != nil {
 		return "", err
 	}
@@ -219,6 +246,46 @@ func (k *Keeper) attempt(ctx context.Context, raw json.RawMessage) (string, erro
 	defer k.mutex.Unlock()
 	k.sums[key] = hex.EncodeToString(sum[:])
 	return found.Trial, nil
+}
+
+// inForce notes whether the ledger has the end of the block's lease.
+func (k *Keeper) inForce(ctx context.Context) error {
+	if k.Lease == nil || k.ended {
+		return nil
+	}
+	key := ledger.LeaseEndKey(*k.Lease)
+	return k.persist(ctx, "look for "+key, func() error {
+		_, err := k.Store.Get(ctx, key)
+		if errors.Is(err, ledger.ErrNotFound) {
+			return nil
+		}
+		k.ended = err == nil
+		return err
+	})
+}
+
+func (k *Keeper) noLonger() error {
+	return fmt.Errorf("the lease of node %s with token %d has ended, and another run may be on the node: the block is not run under it", k.Lease.Node, k.Lease.Token)
+}
+
+// stamped is an attempt, which is an object with fields, and what only the keeper knows of it.
+func (k *Keeper) stamped(raw json.RawMessage) ([]byte, error) {
+	data := append(bytes.TrimSpace(bytes.Clone(raw)), '\n')
+	kept := record.Kept{Clock: k.clock}
+	if k.Lease != nil {
+		kept.Lease = record.LeaseHeld
+		if k.ended {
+			kept.Lease = record.LeaseEnded
+		}
+	}
+	if kept == (record.Kept{}) {
+		return data, nil
+	}
+	more, err := json.Marshal(kept)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(data[:len(data)-len("}\n")], []byte(`,"kept":`), more, []byte("}\n")), nil
 }
 
 // abandon records that the trial under way failed: what runs the trials ended with it. To run the block again without a word

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -321,6 +322,100 @@ func TestABlockWaitsWhileTheStoreIsAway(t *testing.T) {
 	}
 	if first, last := Patiently(1), Patiently(1000); first != 500*time.Millisecond || last != 15*time.Second {
 		t.Errorf("pauses from %s to %s", first, last)
+	}
+}
+
+func TestAnAttemptThatIsOnItsWayWhenTheBlockIsStoppedIsWritten(t *testing.T) {
+	s := newStore()
+	k := keeperOf(s, "pod_1")
+	away, back := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	k.Pause = func(int) time.Duration { once.Do(func() { close(away); <-back }); return time.Microsecond }
+	r := start(t, k)
+	r.started("pod_1", trials[0])
+	s.mutex.Lock()
+	s.away = 3
+	s.mutex.Unlock()
+	// The runner does not wait for an answer once it was told to stop.
+	lines := `{"attempt":` + attemptOf("pod_1", trials[0], "") + "}\n" + `{"stopped":"SIGTERM"}` + "\n"
+	go func() {
+		_, _ = r.conn.Write([]byte(lines))
+		r.conn.Close()
+	}()
+	<-away
+	if keys := s.keys(); len(keys) != 1 {
+		t.Fatalf("the store is away and has %v", keys)
+	}
+	close(back)
+	if err := <-r.done; err != nil {
+		t.Error(err)
+	}
+	if got := s.attempt(t, "pod_1", trials[0]); got["outcome"] != "Succeeded" {
+		t.Errorf("got %v", got)
+	}
+}
+
+// A lease is in force for as long as the ledger does not have its end, whatever clocks say.
+func TestTheEndOfALeaseFencesTheBlock(t *testing.T) {
+	lease := record.Lease{Node: "node-a", Token: 7}
+	keeperUnder := func(s *store) *Keeper {
+		k := keeperOf(s, "pod_1")
+		k.Lease = &lease
+		return k
+	}
+	kept := func(s *store, trial string) any { return s.attempt(t, "pod_1", trial)["kept"] }
+
+	s := newStore()
+	r := start(t, keeperUnder(s))
+	r.started("pod_1", trials[0])
+	r.attempt("pod_1", trials[0], "")
+	r.started("pod_1", trials[1])
+	if err := s.Create(t.Context(), ledger.LeaseEndKey(lease), []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.attempt("pod_1", trials[1], ""); got["kept"] != trials[1] {
+		t.Errorf("what was measured is kept: %v", got)
+	}
+	got := r.started("pod_1", trials[2])
+	if text := fmt.Sprint(got["refused"]); !strings.Contains(text, "the lease of node node-a with token 7 has ended") {
+		t.Errorf("a trial under a lease that has ended is answered %v", got)
+	}
+	_ = r.leave()
+	if got, want := fmt.Sprint(kept(s, trials[0]), kept(s, trials[1])), "map[lease:Held] map[lease:Ended]"; got != want {
+		t.Errorf("the attempts say %s, want %s", got, want)
+	}
+	again := keeperUnder(s)
+	again.Executor = "pod_2"
+	if err := again.Serve(t.Context(), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "is not run under it") {
+		t.Errorf("a block that begins under a lease that has ended: %v", err)
+	}
+}
+
+// timed is a store whose clock is another one.
+type timed struct {
+	*store
+	ahead time.Duration
+}
+
+func (s timed) Time(context.Context) (time.Time, error) {
+	return time.Now().Add(-s.ahead).Truncate(time.Second), nil
+}
+
+func TestAnAttemptSaysHowFarTheClockIsOff(t *testing.T) {
+	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour, 1500 * time.Millisecond} {
+		s := timed{newStore(), ahead}
+		k := keeperOf(s, "pod_1")
+		r := start(t, k)
+		r.started("pod_1", trials[0])
+		r.attempt("pod_1", trials[0], "")
+		_ = r.leave()
+		var found record.Attempt
+		if err := json.Unmarshal(s.objects[ledger.AttemptKey(block, "pod_1", trials[0])], &found); err != nil || found.Kept == nil || found.Kept.Clock == nil {
+			t.Fatalf("%v: %+v", err, found.Kept)
+		}
+		if read := found.Kept.Clock; math.Abs(read.AheadSeconds-ahead.Seconds()) > read.UncertaintySeconds || read.UncertaintySeconds > 5 {
+			t.Errorf("a clock that is ahead by %s is read as %+v", ahead, *read)
+		}
 	}
 }
 

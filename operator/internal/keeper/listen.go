@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"strconv"
@@ -58,10 +57,10 @@ func MemoryKills() (int64, bool) {
 func TrialsOf(block *record.Block) []string {
 	out := make([]string, 0, block.Trials())
 	for slot := range block.Warmup {
-		out = append(out, fmt.Sprintf("%s-w%05d", block.ID, slot))
+		out = append(out, record.TrialName(block.ID, slot, true))
 	}
 	for slot := range block.Order {
-		out = append(out, fmt.Sprintf("%s-s%05d", block.ID, slot))
+		out = append(out, record.TrialName(block.ID, slot, false))
 	}
 	return out
 }

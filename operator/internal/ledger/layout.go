@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"fmt"
 	"path"
 
 	"assay.dev/assay/operator/internal/record"
@@ -21,12 +20,13 @@ func RunPrefix(run record.Run) string {
 }
 
 // WaveKey is the plan of a wave.
-func WaveKey(wave int) string { return fmt.Sprintf("waves/%03d/wave.json", wave) }
+func WaveKey(wave int) string { return record.WaveKey(wave) }
 
 // WaveAttemptsPrefix is where the attempts of a wave's blocks begin.
-func WaveAttemptsPrefix(wave int) string { return fmt.Sprintf("%sw%03d-", AttemptsPrefix, wave) }
+func WaveAttemptsPrefix(wave int) string { return AttemptsPrefix + record.WavePrefix(wave) }
 
-// AfterBlock comes after every attempt of a block and before those of the next: 0 is the character after the slash.
+// AfterBlock comes after every attempt of a block and before those of the block whose name sorts next as a text: 0 is the character
+// after the slash.
 func AfterBlock(block string) string { return AttemptsPrefix + block + "0" }
 
 // BlockPrefix is where the attempts of one execution of a block lie.
@@ -48,22 +48,26 @@ func StartedKey(block, executor, trial string) string {
 // ProblemKey is where it is written down that an object could not be written because another one is there.
 func ProblemKey(key string) string { return "problems/" + key }
 
+func analysisKey(wave int, name string) string {
+	return "analysis/" + record.WaveName(wave) + "/" + name
+}
+
 // AnalysisKey is the analysis of everything up to and including a wave.
-func AnalysisKey(wave int) string { return fmt.Sprintf("analysis/%03d/analysis.json", wave) }
+func AnalysisKey(wave int) string { return analysisKey(wave, "analysis.json") }
 
 // ReportKey is the Markdown report beside the analysis.
-func ReportKey(wave int) string { return fmt.Sprintf("analysis/%03d/report.md", wave) }
+func ReportKey(wave int) string { return analysisKey(wave, "report.md") }
 
 // HTMLKey is the report for a browser, beside the analysis.
-func HTMLKey(wave int) string { return fmt.Sprintf("analysis/%03d/report.html", wave) }
+func HTMLKey(wave int) string { return analysisKey(wave, "report.html") }
 
 // TableKey is the CSV table beside the analysis.
-func TableKey(wave int) string { return fmt.Sprintf("analysis/%03d/table.csv", wave) }
+func TableKey(wave int) string { return analysisKey(wave, "table.csv") }
 
 // ParquetKey is the table of all attempts beside the analysis, for other tools.
-func ParquetKey(wave int) string { return fmt.Sprintf("analysis/%03d/attempts.parquet", wave) }
+func ParquetKey(wave int) string { return analysisKey(wave, "attempts.parquet") }
 
 // OwnTableKey is a table that the run asks for in a form of its own, beside the analysis; extension is md or csv.
 func OwnTableKey(wave int, name, extension string) string {
-	return fmt.Sprintf("analysis/%03d/tables/%s.%s", wave, name, extension)
+	return analysisKey(wave, "tables/"+name+"."+extension)
 }

@@ -22,8 +22,8 @@ import (
 const readers = 16
 
 var (
-	waveKey    = regexp.MustCompile(`^waves/([0-9]{3,})/wave\.json$`)
-	attemptKey = regexp.MustCompile(`^attempts/(w([0-9]{3})-b[0-9]{4})/([^/]+)/(w[0-9]{3}-b[0-9]{4}-[sw][0-9]{5})\.json$`)
+	waveKey    = regexp.MustCompile(`^waves/(` + record.WaveForm + `)/wave\.json$`)
+	attemptKey = regexp.MustCompile(`^attempts/(` + record.BlockForm + `)/([^/]+)/(` + record.TrialForm + `)\.json$`)
 )
 
 // ReadExperiment reads the frozen experiment and checks that it is what its digest says.
@@ -45,7 +45,7 @@ func ReadWaves(ctx context.Context, store Store, through int) ([]record.Wave, []
 	if err != nil {
 		return nil, nil, err
 	}
-	keys = keep(keys, waveKey, 1, through)
+	keys = keep(keys, waveKey, through)
 	return readAll(ctx, store, keys, parseWave)
 }
 
@@ -67,9 +67,16 @@ func ReadAttempts(ctx context.Context, store Store, through int) ([]record.Attem
 	if err != nil {
 		return nil, nil, err
 	}
-	keys = keep(keys, attemptKey, 2, through)
+	keys = keep(keys, attemptKey, through)
+	first, over, err := asWritten(ctx, store, AttemptsPrefix, keys)
+	if err != nil {
+		return nil, nil, err
+	}
 	sharing := record.NewSharing()
-	return readAll(ctx, store, keys, func(key string, raw []byte) (*record.Attempt, string) { return parseAttempt(sharing, key, raw) })
+	attempts, problems, err := readAll(ctx, first, keys, func(key string, raw []byte) (*record.Attempt, string) {
+		return parseAttempt(sharing, key, raw)
+	})
+	return attempts, append(problems, over...), err
 }
 
 func parseAttempt(sharing *record.Sharing, key string, raw []byte) (*record.Attempt, string) {
@@ -109,21 +116,30 @@ func lastPart(whole, text string) string {
 	return text
 }
 
-// keep drops the keys of waves after through. Keys of no known form stay: they are reported, not hidden.
-func keep(keys []string, form *regexp.Regexp, group, through int) []string {
-	if through < 0 {
-		return keys
-	}
+// keep drops the keys of waves after through and puts the others in the order of their numbers. Keys of no known form stay: they are
+// reported, not hidden.
+func keep(keys []string, form *regexp.Regexp, through int) []string {
 	out := keys[:0]
 	for _, key := range keys {
-		if match := form.FindStringSubmatch(key); match != nil {
-			if wave, err := strconv.Atoi(match[group]); err == nil && wave > through {
-				continue
-			}
+		if wave, ok := waveOf(form, key); !ok || through < 0 || wave <= through {
+			out = append(out, key)
 		}
-		out = append(out, key)
 	}
+	slices.SortFunc(out, record.CompareNames)
 	return out
+}
+
+// waveOf is the wave that a key of a form is of: its first group is a wave's number, or the name of a block.
+func waveOf(form *regexp.Regexp, key string) (wave int, ok bool) {
+	match := form.FindStringSubmatch(key)
+	if match == nil {
+		return 0, false
+	}
+	if wave, ok = record.WaveOf(match[1]); ok {
+		return wave, true
+	}
+	wave, err := strconv.Atoi(match[1])
+	return wave, err == nil
 }
 
 // ReadEvidence reads everything that a verdict rests on beside the experiment, up to and including a wave; a negative wave
@@ -164,14 +180,8 @@ func LastWave(ctx context.Context, store Store) (int, error) {
 			return 0, err
 		}
 		for _, key := range keys {
-			if match := form.FindStringSubmatch(key); match != nil {
-				group := match[len(match)-1]
-				if prefix == AttemptsPrefix {
-					group = match[2]
-				}
-				if wave, err := strconv.Atoi(group); err == nil {
-					last = max(last, wave)
-				}
+			if wave, ok := waveOf(form, key); ok {
+				last = max(last, wave)
 			}
 		}
 	}
@@ -188,7 +198,7 @@ func CountTrials(ctx context.Context, store Store) (int, error) {
 	trials := map[string]bool{}
 	for _, key := range keys {
 		if match := attemptKey.FindStringSubmatch(key); match != nil {
-			trials[match[4]] = true
+			trials[match[3]] = true
 		}
 	}
 	return len(trials), nil

@@ -97,13 +97,16 @@ func lookupOf(values url.Values) (minio.BucketLookupType, error) {
 	}
 }
 
-func (s *s3) Get(ctx context.Context, key string) ([]byte, error) {
+func (s *s3) Get(ctx context.Context, key string) ([]byte, error) { return s.GetVersion(ctx, key, "") }
+
+// GetVersion implements Versioned; of an empty version it is the newest.
+func (s *s3) GetVersion(ctx context.Context, key, version string) ([]byte, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
 	ctx, cancel := begin(ctx, s.timeout)
 	defer cancel()
-	body, info, _, err := s.core.GetObject(ctx, s.bucket, s.prefix+key, minio.GetObjectOptions{})
+	body, info, _, err := s.core.GetObject(ctx, s.bucket, s.prefix+key, minio.GetObjectOptions{VersionID: version})
 	if err != nil {
 		return nil, s.explain(ctx, "read", key, err)
 	}

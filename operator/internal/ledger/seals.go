@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -10,10 +11,10 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-var sealKey = regexp.MustCompile(`^analysis/([0-9]{3,})/evidence\.sha256$`)
+var sealKey = regexp.MustCompile(`^analysis/(` + record.WaveForm + `)/evidence\.sha256$`)
 
 // SealKey lists the attempt objects that the analysis of a wave read, as sha256sum prints them: sha256sum --check reads it.
-func SealKey(wave int) string { return fmt.Sprintf("analysis/%03d/evidence.sha256", wave) }
+func SealKey(wave int) string { return analysisKey(wave, "evidence.sha256") }
 
 // ReadSeals reads what earlier analyses found the attempts of the waves up to and including through to be; a negative through
 // means all of them. Of an object in several lists the first counts.
@@ -23,7 +24,7 @@ func ReadSeals(ctx context.Context, store Store, through int) (map[string]string
 		return nil, nil, err
 	}
 	var lists []string
-	for _, key := range keep(keys, sealKey, 1, through) {
+	for _, key := range keep(keys, sealKey, through) {
 		if sealKey.MatchString(key) {
 			lists = append(lists, key)
 		}
@@ -48,6 +49,27 @@ func ReadSeals(ctx context.Context, store Store, through int) (map[string]string
 		}
 	}
 	return out, problems, nil
+}
+
+// CountUnread is how many attempts of a wave its analysis has not read.
+func CountUnread(ctx context.Context, store Store, wave int) (int, error) {
+	raw, err := store.Get(ctx, SealKey(wave))
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return 0, err
+	}
+	// Of a list that cannot be read, what it has is not known to have been read.
+	read, _ := parseSeal(string(raw))
+	keys, err := store.List(ctx, WaveAttemptsPrefix(wave))
+	if err != nil {
+		return 0, err
+	}
+	count := 0
+	for _, key := range keys {
+		if _, known := read[key]; !known && attemptKey.MatchString(key) {
+			count++
+		}
+	}
+	return count, nil
 }
 
 // parseSeal reads lines of a sum in hex, two spaces and a key.

@@ -15,7 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-var startedKey = regexp.MustCompile(`^started/(w([0-9]{3})-b[0-9]{4})/([^/]+)/(w[0-9]{3}-b[0-9]{4}-[sw][0-9]{5})\.json$`)
+var startedKey = regexp.MustCompile(`^started/(` + record.BlockForm + `)/([^/]+)/(` + record.TrialForm + `)\.json$`)
 
 // ReadUnfinished reads which trials of the waves up to and including through were begun and left no attempt, and what the
 // keeper could not write because something else was there. A negative through means all waves.
@@ -35,8 +35,8 @@ func ReadUnfinished(ctx context.Context, store Store, through int) ([]record.Sta
 		}
 	}
 	var open []string
-	for _, key := range keep(markers, startedKey, 2, through) {
-		if match := startedKey.FindStringSubmatch(key); match == nil || !finished[AttemptKey(match[1], match[3], match[4])] {
+	for _, key := range keep(markers, startedKey, through) {
+		if match := startedKey.FindStringSubmatch(key); match == nil || !finished[AttemptKey(match[1], match[2], match[3])] {
 			open = append(open, key)
 		}
 	}

@@ -40,6 +40,12 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	if up := m.ledgerUp.Load(); up != neverAsked {
 		out <- gauge("assay_ledger_up", truth(up == answers))
 	}
+	if m.stored != nil {
+		for namespace, sizes := range m.stored() {
+			out <- gauge("assay_ledger_stored_bytes", float64(sizes.Bytes), namespace)
+			out <- gauge("assay_ledger_stored_objects", float64(sizes.Objects), namespace)
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	for _, part := range []struct {
@@ -180,6 +186,10 @@ func collectNoise(all []*findings, out chan<- prometheus.Metric) {
 	for name, node := range newest {
 		out <- gauge("assay_node_noise_trials", float64(node.Trials), name)
 		out <- gauge("assay_node_noise_timestamp_seconds", float64(node.Newest.UnixMilli())/1000, name)
+		if node.Clock != nil {
+			out <- gauge("assay_node_clock_ahead_seconds", node.Clock.AheadSeconds, name)
+			out <- gauge("assay_node_clock_uncertainty_seconds", node.Clock.UncertaintySeconds, name)
+		}
 		for _, read := range node.Noise {
 			kind := string(read.Kind)
 			out <- gauge("assay_node_noise_breaches", float64(read.Beyond), name, kind)

@@ -40,6 +40,7 @@ type Metrics struct {
 	reader         client.Reader
 	leaseNamespace string
 	store          ledger.Store
+	stored         func() map[string]ledger.Sizes
 
 	finished, waves, trials, gates *prometheus.CounterVec
 	leaseWait                      prometheus.Histogram
@@ -99,11 +100,13 @@ type Sources struct {
 	// Store is the root of all ledgers.
 	Store ledger.Store
 	Clock clock.Clock
+	// Stored are the namespaces whose ledgers are summed up; nil is none.
+	Stored func() map[string]ledger.Sizes
 }
 
 // Register shows the metrics. Whoever leads must also Start them.
 func (m *Metrics) Register(registry prometheus.Registerer, sources Sources) error {
-	m.reader, m.leaseNamespace, m.store, m.clock = sources.Reader, sources.LeaseNamespace, sources.Store, sources.Clock
+	m.reader, m.leaseNamespace, m.store, m.clock, m.stored = sources.Reader, sources.LeaseNamespace, sources.Store, sources.Clock, sources.Stored
 	if err := registry.Register(m); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}

@@ -104,6 +104,7 @@ func (w *world) restart(settings Settings) {
 	w.metrics = New(settings)
 	w.metrics.leading.Store(true)
 	must(w.t, w.metrics.Register(prometheus.NewRegistry(), Sources{
+		Stored: func() map[string]ledger.Sizes { return map[string]ledger.Sizes{"lab": {Bytes: 1 << 30, Objects: 4000}} },
 		Reader: w.client, LeaseNamespace: leaseNamespace, Store: w.store, Clock: testingclock.NewFakeClock(began),
 	}))
 }
@@ -187,6 +188,9 @@ func measure(t *testing.T, name string, exp *experiment.Experiment, blocks int) 
 		if attempts[i].Block == "w000-b0003" {
 			simulate.Neighbour{Slowdown: 1.2, Canary: 1.5, OtherWork: 0.3}.Disturb(&attempts[i])
 		}
+	}
+	for i := range attempts {
+		attempts[i].Kept = &record.Kept{Clock: &record.Clock{AheadSeconds: -0.25, UncertaintySeconds: 0.5}}
 	}
 	found := analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
 	spec, _, err := specimen.Written(exp)

@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"regexp"
@@ -32,7 +31,7 @@ const maxGaps = 8
 func (p *progress) count(ctx context.Context, store ledger.Store, newest *record.Wave) (trials int, open []string, err error) {
 	for wave := len(p.earlier); wave < newest.Wave; wave++ {
 		found := newListing()
-		if err := found.list(ctx, store, ledger.WaveAttemptsPrefix(wave), ""); err != nil {
+		if err := found.list(ctx, store, ledger.WaveAttemptsPrefix(wave)); err != nil {
 			return 0, nil, err
 		}
 		// A copy: who holds the older progress still reads it.
@@ -72,31 +71,47 @@ func (p *progress) count(ctx context.Context, store ledger.Store, newest *record
 // unknown lists the attempts of the newest wave's blocks that are not known to have ended. Blocks end about in the order of their
 // names, so that most of them lie behind the last one that ended.
 func (p *progress) unknown(ctx context.Context, store ledger.Store, newest *record.Wave) (listing, error) {
-	var gaps, tail []string
-	after := ""
-	blocks := slices.Clone(newest.Blocks)
-	slices.SortFunc(blocks, func(a, b record.Block) int { return cmp.Compare(a.ID, b.ID) })
-	for _, block := range blocks {
-		if _, known := p.ended[block.ID]; known {
-			gaps, tail = append(gaps, tail...), nil
-			after = ledger.AfterBlock(block.ID)
-			continue
-		}
-		tail = append(tail, block.ID)
+	// A store lists names as texts, where w000-b10000 comes before w000-b9999. Those of one length are in the order of their numbers.
+	groups := map[int][]string{}
+	for _, block := range newest.Blocks {
+		groups[len(block.ID)] = append(groups[len(block.ID)], block.ID)
 	}
 	found := newListing()
-	if len(gaps) > maxGaps {
-		return found, found.list(ctx, store, ledger.WaveAttemptsPrefix(newest.Wave), "")
-	}
-	for _, block := range gaps {
-		if err := found.list(ctx, store, ledger.AttemptsPrefix+block+"/", ""); err != nil {
+	for _, length := range slices.Sorted(maps.Keys(groups)) {
+		slices.Sort(groups[length])
+		if err := p.unknownOf(ctx, store, groups[length], found); err != nil {
 			return found, err
 		}
 	}
-	if len(tail) == 0 {
-		return found, nil
+	return found, nil
+}
+
+// unknownOf lists those of blocks whose names are of one length, in their order.
+func (p *progress) unknownOf(ctx context.Context, store ledger.Store, blocks []string, found listing) error {
+	var gaps, tail []string
+	// Before the first key of the first block, and after the last one of the last.
+	first, last := ledger.AttemptsPrefix+blocks[0], ledger.AfterBlock(blocks[len(blocks)-1])
+	after := first
+	for _, block := range blocks {
+		if _, known := p.ended[block]; known {
+			gaps, tail = append(gaps, tail...), nil
+			after = ledger.AfterBlock(block)
+			continue
+		}
+		tail = append(tail, block)
 	}
-	return found, found.list(ctx, store, ledger.WaveAttemptsPrefix(newest.Wave), after)
+	if len(gaps) > maxGaps {
+		return found.listBetween(ctx, store, first, last)
+	}
+	for _, block := range gaps {
+		if err := found.list(ctx, store, ledger.AttemptsPrefix+block+"/"); err != nil {
+			return err
+		}
+	}
+	if len(tail) == 0 {
+		return nil
+	}
+	return found.listBetween(ctx, store, after, last)
 }
 
 // listing is what keys say of attempts.
@@ -110,8 +125,29 @@ func newListing() listing {
 	return listing{seen: map[string]map[string]bool{}, executions: map[string]map[string]int{}}
 }
 
-func (l listing) list(ctx context.Context, store ledger.Store, prefix, after string) error {
-	keys, err := ledger.ListAfter(ctx, store, prefix, after)
+func (l listing) list(ctx context.Context, store ledger.Store, prefix string) error {
+	keys, err := ledger.ListAfter(ctx, store, prefix, "")
+	l.add(keys)
+	return err
+}
+
+// listBetween lists what comes after a key and before another.
+func (l listing) listBetween(ctx context.Context, store ledger.Store, after, before string) error {
+	for {
+		keys, more, err := store.Page(ctx, ledger.AttemptsPrefix, after)
+		if err != nil {
+			return err
+		}
+		past, _ := slices.BinarySearch(keys, before)
+		l.add(keys[:past])
+		if !more || past < len(keys) || len(keys) == 0 {
+			return nil
+		}
+		after = keys[len(keys)-1]
+	}
+}
+
+func (l listing) add(keys []string) {
 	for _, key := range keys {
 		match := attemptKey.FindStringSubmatch(key)
 		if match == nil {
@@ -124,7 +160,6 @@ func (l listing) list(ctx context.Context, store ledger.Store, prefix, after str
 		l.seen[block][trial] = true
 		l.executions[block][executor]++
 	}
-	return err
 }
 
 // trials counts those with an attempt, however often they were executed.

@@ -55,7 +55,11 @@ func Problem(err error) string {
 func (o *Observer) ledger(ctx context.Context, world *World) error {
 	store := RunStore(o.Store, world.Run)
 	world.LedgerURL = store.URL()
-	err := o.readLedger(ctx, store, world)
+	return away(ctx, world, o.readLedger(ctx, store, world))
+}
+
+// away makes of a ledger that does not answer a part of the world.
+func away(ctx context.Context, world *World, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -65,6 +69,17 @@ func (o *Observer) ledger(ctx context.Context, world *World) error {
 	world.Ledger = plan.LedgerState{Problem: Problem(err), Message: err.Error()}
 	world.Analysis, world.ReportURL = nil, ""
 	return nil
+}
+
+// unread counts what came after the analysis of a wave that was stopped. Until the wave's blocks have ended there may be more, and
+// of a wave that ran to its end Argo waited for all.
+func (o *Observer) unread(ctx context.Context, world *World) error {
+	if !world.Ledger.Analysed || world.Wave == nil || !world.Wave.Stopped {
+		return nil
+	}
+	count, err := ledger.CountUnread(ctx, RunStore(o.Store, world.Run), world.Ledger.Newest.Wave)
+	world.Ledger.Unread = count
+	return away(ctx, world, err)
 }
 
 func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *World) error {

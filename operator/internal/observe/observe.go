@@ -40,6 +40,8 @@ type Observer struct {
 	Store ledger.Store
 	// Argo reports whether there are workflows to list; nil is always.
 	Argo ArgoStates
+	// Stored knows what the ledgers of a namespace hold; nil where nothing bounds that.
+	Stored func(namespace string) (ledger.Sizes, bool)
 
 	memory memory
 }
@@ -68,10 +70,16 @@ func (o *Observer) goingOn(ctx context.Context, world *World) error {
 	if err != nil {
 		return fmt.Errorf("list workflows: %w", err)
 	}
+	if err := o.pods(ctx, world); err != nil {
+		return fmt.Errorf("list pods: %w", err)
+	}
 	if err := o.ledger(ctx, world); err != nil {
 		return fmt.Errorf("read ledger: %w", err)
 	}
 	sortWorkflows(world, workflows)
+	if err := o.unread(ctx, world); err != nil {
+		return fmt.Errorf("read ledger: %w", err)
+	}
 	if err := o.leases(ctx, world); err != nil {
 		return fmt.Errorf("read leases: %w", err)
 	}
@@ -84,8 +92,10 @@ func (o *Observer) goingOn(ctx context.Context, world *World) error {
 	if err := o.nodes(ctx, world); err != nil {
 		return fmt.Errorf("list nodes: %w", err)
 	}
-	if err := o.pods(ctx, world); err != nil {
-		return fmt.Errorf("list pods: %w", err)
+	if o.Stored != nil {
+		if sizes, known := o.Stored(world.Run.Namespace); known {
+			world.Stored = &plan.Stored{Bytes: sizes.Bytes, Objects: sizes.Objects}
+		}
 	}
 	return nil
 }

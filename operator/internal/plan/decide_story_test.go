@@ -346,6 +346,54 @@ func TestStories(t *testing.T) {
 			w.happens("cancel is set to true", func() { w.Run.Spec.Cancel = ptr.To(true) })
 			w.after(10 * time.Second).analysis(experiment.VerdictInconclusive)
 		},
+		"cancel while a block still writes what it measured": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).blocksDone(2)
+			w.happens("cancel is set to true", func() { w.Pods.Blocks, w.Run.Spec.Cancel = map[string]int{"node-a": 1}, ptr.To(true) })
+			w.after(10 * time.Second).analysis(experiment.VerdictInconclusive)
+			w.after(time.Minute).happens("the keeper writes two more attempts and ends", func() { w.Pods.Blocks, w.Ledger.Unread = nil, 2 })
+			w.after(5*time.Second).happens("the second analysis has read them", func() { w.Analyses[0].Ended, w.Ledger.Unread = true, 0 })
+		},
+		"the budget ends while a block writes, and its workflow is deleted": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).blocksDone(2)
+			w.after(2*time.Hour).happens("the budget is used up", func() { w.Pods.Blocks = map[string]int{"node-a": 1} })
+			w.happens("somebody deletes the workflow", func() { w.Wave = nil })
+			w.after(time.Minute).happens("the pod ends", func() { w.Pods.Blocks = nil })
+			w.analysis(experiment.VerdictInconclusive)
+		},
+		"cancel while the node of a block is away": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).blocksDone(2)
+			w.happens("the node goes away and cancel is set to true", func() {
+				w.Nodes[0].Ready, w.Pods.Blocks, w.Run.Spec.Cancel = false, map[string]int{"node-a": 1}, ptr.To(true)
+			})
+			w.after(10 * time.Second).analysis(experiment.VerdictInconclusive)
+		},
+		"a workflow that is collected before anybody saw its end": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).happens("all blocks end, and Argo removes the workflow with its analysis", func() {
+				w.Ledger.DoneBlocks, w.Ledger.Done, w.Ledger.Open, w.Wave = 4, w.Ledger.Trials, nil, nil
+			})
+			w.after(time.Minute).happens("Argo removes that of the analysis too", func() { w.Analyses = nil })
+			w.analysis(experiment.VerdictGo)
+		},
+		"a workflow that is collected after its analysis": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).happens("all blocks end", func() {
+				w.Ledger.DoneBlocks, w.Ledger.Done, w.Ledger.Open, w.Wave = 4, w.Ledger.Trials, nil, nil
+				w.Ledger.Analysed, w.Ledger.Verdict, w.Ledger.Findings = true, experiment.VerdictGo, Findings{Valid: 4}
+			})
+		},
+		"attempts that no analysis can read": func(w *world) {
+			w.happens("the run is created", func() {})
+			w.after(time.Minute).blocksDone(2)
+			w.happens("cancel is set to true", func() { w.Run.Spec.Cancel, w.Ledger.Unread = ptr.To(true), 1 })
+			w.analysis(experiment.VerdictInconclusive)
+			for range maxAnalyses {
+				w.after(time.Minute).happens("the analysis ends, and one is still unread", func() { w.Analyses[len(w.Analyses)-1].Ended = true })
+			}
+		},
 		"cancel a suspended run whose store is away": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.happens("suspend is set to true", func() { w.Run.Spec.Suspend = ptr.To(true) })

@@ -20,6 +20,9 @@ func (p *planner) analysed() *Decision {
 	if !p.Ledger.Analysed {
 		return nil
 	}
+	if decision := p.stillWriting(); decision != nil {
+		return decision
+	}
 	stopped := p.Wave != nil && p.Wave.Stopped
 	again := stopped && p.Wave.Again != ""
 	step := p.next()
@@ -123,16 +126,28 @@ func (p *planner) waveMessage() string {
 }
 
 func (p *planner) stopping() *Decision {
-	reason, message := assayv1alpha1.ReasonWorkflowFailed, fmt.Sprintf("workflow %s was stopped in Argo", p.Wave.Name)
-	switch {
-	case Cancelled(p.Run):
-		reason, message = assayv1alpha1.ReasonCancelled, "stopping"
-	case p.overBudget():
-		reason, message = assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()
-	case p.Wave.Again != "":
+	if p.Wave.Again != "" && !Cancelled(p.Run) && !p.overBudget() {
 		return waiting(assayv1alpha1.ReasonWaitingForNode, p.Wave.Again+againMessage, lookAtPods)
 	}
-	return waiting(reason, message+": what was measured will be analysed", lookAtPods)
+	reason, why := p.whyStopped()
+	return waiting(reason, why+": what was measured will be analysed", lookAtPods)
+}
+
+// whyStopped says why a wave ends before its blocks have.
+func (p *planner) whyStopped() (reason, why string) {
+	switch {
+	case Cancelled(p.Run):
+		return assayv1alpha1.ReasonCancelled, "stopping"
+	case p.overBudget():
+		return assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()
+	case p.Wave == nil:
+		return assayv1alpha1.ReasonWorkflowFailed, "the workflow of the wave was deleted"
+	case p.Wave.Again != "":
+		return assayv1alpha1.ReasonWaitingForNode, "the missing blocks are planned again"
+	case p.Wave.Stopped:
+		return assayv1alpha1.ReasonWorkflowFailed, fmt.Sprintf("workflow %s was stopped in Argo", p.Wave.Name)
+	}
+	return assayv1alpha1.ReasonWorkflowFailed, fmt.Sprintf("workflow %s ended", p.Wave.Name)
 }
 
 // untilDeadline looks again now and then, and when the budget ends.
@@ -169,9 +184,17 @@ func (p *planner) imageNotPulled() *Decision {
 // analysisMissing deals with a wave that is over and left no analysis.
 func (p *planner) analysisMissing() *Decision {
 	stranded := p.stranded()
-	over := p.Wave != nil && p.Wave.Ended || p.Wave == nil && (len(p.Analyses) > 0 || p.overBudget() || Cancelled(p.Run) || stranded)
-	if !over || p.Ledger.Analysed || p.Ledger.Newest == nil {
+	if p.Ledger.Analysed || p.Ledger.Newest == nil {
 		return nil
+	}
+	// Argo, or a person, may remove a workflow before anybody looked at how it ended: what it was for may be done.
+	done := p.Ledger.DoneBlocks == len(p.Ledger.Newest.Blocks)
+	over := p.Wave != nil && p.Wave.Ended || p.Wave == nil && (done || len(p.Analyses) > 0 || p.overBudget() || Cancelled(p.Run) || stranded)
+	if !over {
+		return nil
+	}
+	if decision := p.writing(); decision != nil {
+		return decision
 	}
 	said := ""
 	if p.Wave != nil && p.Wave.Message != "" {
@@ -188,22 +211,12 @@ func (p *planner) analysisMissing() *Decision {
 		}
 		return failed(assayv1alpha1.ReasonWorkflowFailed, "no block left an attempt: read the logs of the failed pods, kubectl logs -l assay.dev/run="+p.Run.Name+said)
 	}
+	if decision := p.analyseAgain(fmt.Sprintf("wave %d ended without an analysis", p.Ledger.Newest.Wave)); decision != nil {
+		return decision
+	}
 	for _, analysis := range p.Analyses {
-		if !analysis.Ended {
-			return &Decision{
-				Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, After: lookAtWave,
-				Message: fmt.Sprintf("workflow %s analyses wave %d again", analysis.Name, p.Ledger.Newest.Wave),
-			}
-		}
 		if analysis.Message != "" {
 			said = "; Argo says: " + analysis.Message
-		}
-	}
-	if try := len(p.Analyses) + 1; try <= maxAnalyses {
-		return &Decision{
-			Action:      Analyze{p.Ledger.Experiment, p.Ledger.Newest.Wave, try},
-			Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, After: lookAtWave,
-			Message: fmt.Sprintf("wave %d ended without an analysis; analysing it again, try %d of %d", p.Ledger.Newest.Wave, try, maxAnalyses),
 		}
 	}
 	return failed(assayv1alpha1.ReasonAnalysisFailed,
@@ -234,6 +247,11 @@ func (p *planner) start() *Decision {
 	if most, full := p.settings.Policy.Full(p.Run.Namespace, p.UnderWay); full && wave == nil {
 		return p.letGo(nil, waiting(assayv1alpha1.ReasonWaitingForTurn,
 			fmt.Sprintf("namespace %s has %d other runs under way and the administrator allows %d at a time: this one starts when one of them has ended", p.Run.Namespace, p.UnderWay, most), lookAtQueue))
+	}
+	if wave == nil {
+		if full := p.stored(); full != nil {
+			return p.letGo(nil, full)
+		}
 	}
 	if lanes == nil {
 		var first *Decision

@@ -40,27 +40,3 @@ func BuildFitting(exp *experiment.Experiment, number, firstBlock int, step Step,
 		step.Blocks = max(1, min(step.Blocks-1, step.Blocks*large.Allowed/max(1, large.Found)))
 	}
 }
-
-// The ids of blocks and the names of waves have as many digits as the formats and the order of their names allow.
-const (
-	maxWaves        = 1000
-	maxBlocksPerRun = 10000
-)
-
-// numbered cuts a step to what can be numbered.
-func numbered(step Step, waves []record.Wave) Step {
-	planned := 0
-	for i := range waves {
-		planned += len(waves[i].Blocks)
-	}
-	switch {
-	case step.Done:
-	case planned >= maxBlocksPerRun:
-		return Step{Done: true, Why: fmt.Sprintf("the run has %d blocks, and no run has more", planned)}
-	case len(waves) >= maxWaves:
-		return Step{Done: true, Why: fmt.Sprintf("the run has %d waves, and no run has more", len(waves))}
-	default:
-		step.Blocks = min(step.Blocks, maxBlocksPerRun-planned)
-	}
-	return step
-}

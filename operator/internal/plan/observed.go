@@ -34,8 +34,16 @@ type Observed struct {
 	Waiting []WaitingRun
 	// UnderWay counts the other runs of the namespace that have begun and not ended.
 	UnderWay int
+	// Stored is what the ledgers of the namespace held a while ago; nil when that is not known yet.
+	Stored *Stored
 	// Queue is the queue of those that wait, if it has been computed already; it may be a moment old.
 	Queue *lease.Queue
+}
+
+// Stored is what the ledgers of a namespace hold.
+type Stored struct {
+	Bytes   int64
+	Objects int
 }
 
 // ArgoState is how Argo Workflows stands in the cluster.
@@ -64,6 +72,8 @@ type LedgerState struct {
 	// Analysed tells that the newest wave has its analysis, and Verdict what it says.
 	Analysed bool
 	Verdict  experiment.Verdict
+	// Unread counts attempts of the newest wave that its analysis has not read; only of a wave that was stopped, once its blocks ended.
+	Unread int
 	// Why is what decided, in words: the reason of the candidate that decided, and the first failure among the trials.
 	Why string
 	// Findings is what the analysis says for the next plan; only once Analysed.

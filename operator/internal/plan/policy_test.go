@@ -21,19 +21,30 @@ func TestWhatTheAdministratorDoesNotAllowDoesNotStart(t *testing.T) {
 		policy   string
 		accepted bool
 		underWay int
+		stored   *Stored
 		reason   string
 		says     []string
 	}{
 		"a whole node": {
-			"default: {exclusive: [CPUs]}", false, 0, assayv1alpha1.ReasonNotAllowed, []string{"spec.placement.exclusive is Node", "may have CPUs"},
+			"default: {exclusive: [CPUs]}", false, 0, nil, assayv1alpha1.ReasonNotAllowed, []string{"spec.placement.exclusive is Node", "may have CPUs"},
 		},
 		"a node that is not opened to runs": {
-			"nodeLabel: bench=yes", true, 0, assayv1alpha1.ReasonNoNodeMatches, []string{"node-a has no label bench=yes", "administrator"},
+			"nodeLabel: bench=yes", true, 0, nil, assayv1alpha1.ReasonNoNodeMatches, []string{"node-a has no label bench=yes", "administrator"},
 		},
 		"one run more than at a time": {
-			"default: {maxRuns: 1}", true, 1, assayv1alpha1.ReasonWaitingForTurn, []string{"1 other runs under way", "allows 1 at a time"},
+			"default: {maxRuns: 1}", true, 1, nil, assayv1alpha1.ReasonWaitingForTurn, []string{"1 other runs under way", "allows 1 at a time"},
 		},
-		"as many as at a time": {"default: {maxRuns: 2}", true, 1, assayv1alpha1.ReasonWaitingForLease, []string{"taking node-a"}},
+		"ledgers that are not summed up yet": {
+			"default: {maxStored: 10Gi}", true, 0, nil, assayv1alpha1.ReasonLedgerFull, []string{"namespace lab", "being summed up"},
+		},
+		"ledgers that hold more than they may": {
+			"{default: {maxStored: 10Gi}, namespaces: {lab: {maxObjects: 1000}}}", true, 0, &Stored{Bytes: 11 << 30, Objects: 1000}, assayv1alpha1.ReasonLedgerFull,
+			[]string{"namespace lab", "11Gi of 10Gi", "1000 of 1000 objects", "remove the ledgers", "runs/lab/NAME/UID/"},
+		},
+		"ledgers that hold a byte less": {
+			"default: {maxStored: 10Gi}", true, 0, &Stored{Bytes: 10<<30 - 1}, assayv1alpha1.ReasonWaitingForLease, []string{"taking node-a"},
+		},
+		"as many as at a time": {"default: {maxRuns: 2}", true, 1, nil, assayv1alpha1.ReasonWaitingForLease, []string{"taking node-a"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +55,7 @@ func TestWhatTheAdministratorDoesNotAllowDoesNotStart(t *testing.T) {
 			run := &assayv1alpha1.BenchmarkRun{}
 			run.Namespace, run.Name, run.UID = "lab", "scan", "u"
 			run.Spec.Placement = assayv1alpha1.Placement{CPUs: 1, MaxNodes: 1, Exclusive: assayv1alpha1.ExclusiveNode, Memory: resource.MustParse("1Gi")}
-			o := Observed{Run: run, Template: &assayv1alpha1.BenchmarkTemplateSpec{}, Nodes: []Node{node}, UnderWay: tc.underWay}
+			o := Observed{Run: run, Template: &assayv1alpha1.BenchmarkTemplateSpec{}, Nodes: []Node{node}, UnderWay: tc.underWay, Stored: tc.stored}
 			if tc.accepted {
 				exp := *accepted
 				exp.Plan.Placement = experiment.PlacementOf(run.Spec.Placement)

@@ -56,7 +56,7 @@ const minInterval = 3
 // rule: the operator, the local executor and the calibration ask the same function. The verdict plays no part in it, but to
 // ask for its confirmation.
 func Next(exp *experiment.Experiment, waves []record.Wave, found Findings) Step {
-	return numbered(next(exp, waves, found), waves)
+	return next(exp, waves, found)
 }
 
 func next(exp *experiment.Experiment, waves []record.Wave, found Findings) Step {

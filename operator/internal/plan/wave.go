@@ -118,7 +118,7 @@ func begun(waves []record.Wave) map[string]int {
 }
 
 // BlockID names a block. Blocks are numbered through all waves of a run.
-func BlockID(wave, index int) string { return fmt.Sprintf("w%03d-b%04d", wave, index) }
+func BlockID(wave, index int) string { return record.BlockName(wave, index) }
 
 // choose takes the cells of a step, with the points they need and the number of blocks each takes part in. No number at all
 // stands for every block.

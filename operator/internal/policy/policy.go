@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -32,6 +33,9 @@ type Limits struct {
 	MaxWallClock *metav1.Duration `json:"maxWallClock,omitempty"`
 	// MaxRuns is how many runs of the namespace may have begun and not ended; further ones wait.
 	MaxRuns *int32 `json:"maxRuns,omitempty"`
+	// MaxStored is how many bytes the ledgers of the namespace may hold, and MaxObjects how many objects, for another run to begin.
+	MaxStored  *resource.Quantity `json:"maxStored,omitempty"`
+	MaxObjects *int32             `json:"maxObjects,omitempty"`
 	// Exclusive are the values that spec.placement.exclusive may have.
 	Exclusive []assayv1alpha1.Exclusivity `json:"exclusive,omitempty"`
 }
@@ -56,13 +60,16 @@ func Parse(raw []byte) (*Policy, error) {
 }
 
 func (l Limits) check(field string) error {
-	for name, value := range map[string]*int32{"maxNodes": l.MaxNodes, "maxCpus": l.MaxCPUs, "maxRuns": l.MaxRuns} {
+	for name, value := range map[string]*int32{"maxNodes": l.MaxNodes, "maxCpus": l.MaxCPUs, "maxRuns": l.MaxRuns, "maxObjects": l.MaxObjects} {
 		if value != nil && *value < 0 {
 			return fmt.Errorf("invalid %s.%s %d: write 0 or more, or leave it out for no limit", field, name, *value)
 		}
 	}
 	if l.MaxWallClock != nil && l.MaxWallClock.Duration <= 0 {
 		return fmt.Errorf("invalid %s.maxWallClock %s: write a time above 0 such as 4h, or leave it out for no limit", field, l.MaxWallClock.Duration)
+	}
+	if l.MaxStored != nil && l.MaxStored.Sign() < 0 {
+		return fmt.Errorf("invalid %s.maxStored %s: write 0 or more such as 50Gi, or leave it out for no limit", field, l.MaxStored)
 	}
 	for _, exclusive := range l.Exclusive {
 		if !slices.Contains(exclusivities, exclusive) {
@@ -89,6 +96,12 @@ func (p *Policy) Of(namespace string) Limits {
 	}
 	if out.MaxRuns == nil {
 		out.MaxRuns = p.Default.MaxRuns
+	}
+	if out.MaxStored == nil {
+		out.MaxStored = p.Default.MaxStored
+	}
+	if out.MaxObjects == nil {
+		out.MaxObjects = p.Default.MaxObjects
 	}
 	if out.Exclusive == nil {
 		out.Exclusive = p.Default.Exclusive
@@ -138,6 +151,28 @@ func (p *Policy) Opens(labels map[string]string) bool {
 
 // Counts reports whether the runs of a namespace that are under way are limited.
 func (p *Policy) Counts(namespace string) bool { return p.Of(namespace).MaxRuns != nil }
+
+// BoundsStorage reports whether the policy limits what the ledgers of a namespace hold.
+func (p *Policy) BoundsStorage(namespace string) bool {
+	limits := p.Of(namespace)
+	return limits.MaxStored != nil || limits.MaxObjects != nil
+}
+
+// OverStored says how a namespace's ledgers hold as much as they may, or more; empty when another run may begin.
+func (p *Policy) OverStored(namespace string, bytes int64, objects int) string {
+	limits := p.Of(namespace)
+	var parts []string
+	if limits.MaxStored != nil && bytes >= limits.MaxStored.Value() {
+		parts = append(parts, fmt.Sprintf("%s of %s", resource.NewQuantity(bytes, resource.BinarySI), limits.MaxStored))
+	}
+	if limits.MaxObjects != nil && objects >= int(*limits.MaxObjects) {
+		parts = append(parts, fmt.Sprintf("%d of %d objects", objects, *limits.MaxObjects))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the ledgers of namespace %s hold %s that the administrator allows", namespace, strings.Join(parts, " and "))
+}
 
 // Full reports whether a namespace has as many runs under way as it may.
 func (p *Policy) Full(namespace string, underWay int) (most int32, full bool) {

@@ -90,7 +90,7 @@ func (w *Wave) check() error {
 			return fmt.Errorf("blocks[%d].id %q is there twice", i, block.ID)
 		}
 		seen[block.ID] = true
-		if prefix := fmt.Sprintf("w%03d-", w.Wave); !strings.HasPrefix(block.ID, prefix) {
+		if prefix := WavePrefix(w.Wave); !strings.HasPrefix(block.ID, prefix) {
 			return fmt.Errorf("blocks[%d].id is %q: blocks of wave %d begin with %s", i, block.ID, w.Wave, prefix)
 		}
 		for slot, index := range slices.Concat(block.Warmup, block.Order) {

@@ -177,6 +177,8 @@ type Attempt struct {
 	Resources      Resources         `json:"resources"`
 	Output         []RawOutput       `json:"output,omitempty"`
 	Roles          []RoleSeen        `json:"roles,omitempty"`
+	// Kept is what the keeper added; nil where there was none, or it had nothing to add.
+	Kept *Kept `json:"kept,omitempty"`
 
 	// Source is the object that the attempt was read from; it is no part of the record.
 	Source Source `json:"-"`

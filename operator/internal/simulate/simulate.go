@@ -68,9 +68,9 @@ func (m Machine) Run(exp *experiment.Experiment, waves ...*record.Wave) []record
 			arms := map[int]float64{}
 			for slot := range block.Trials() {
 				warmup := slot < len(block.Warmup)
-				index, letter, number := 0, 's', slot-len(block.Warmup)
+				index, number := 0, slot-len(block.Warmup)
 				if warmup {
-					index, letter, number = block.Warmup[slot], 'w', slot
+					index, number = block.Warmup[slot], slot
 				} else {
 					index = block.Order[number]
 				}
@@ -78,7 +78,7 @@ func (m Machine) Run(exp *experiment.Experiment, waves ...*record.Wave) []record
 					arms[index] = m.Noise.Arm * m.draw(random)
 				}
 				level := shared + arms[index] + m.Noise.Trial*m.draw(random)
-				attempt := m.attempt(exp, wave, block, index, fmt.Sprintf("%s-%c%05d", block.ID, letter, number), number, warmup)
+				attempt := m.attempt(exp, wave, block, index, record.TrialName(block.ID, number, warmup), number, warmup)
 				attempt.StartedAt = clock
 				seconds := m.Seconds(wave.Points[wave.Cells[index].Point], wave.Arms[wave.Cells[index].Arm].Name) * math.Exp(level)
 				attempt.Result = m.result(random, attempt, seconds, samples)
@@ -171,7 +171,7 @@ func Objects(exp *experiment.Experiment, waves []*record.Wave, attempts []record
 		return nil, err
 	}
 	for _, wave := range waves {
-		if err := add(fmt.Sprintf("waves/%03d/wave.json", wave.Wave), wave); err != nil {
+		if err := add(record.WaveKey(wave.Wave), wave); err != nil {
 			return nil, err
 		}
 	}

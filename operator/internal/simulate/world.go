@@ -187,7 +187,7 @@ func (w *World) Run(exp *experiment.Experiment, wave *record.Wave) []record.Atte
 				level += s.First
 			}
 			seconds := w.read(w.seconds * math.Exp(level+noise))
-			trial := fmt.Sprintf("%s-s%05d", block.ID, slot)
+			trial := record.TrialName(block.ID, slot, false)
 			out = append(out, record.Attempt{
 				Schema: record.AttemptSchema, ID: "simulated/" + trial, Trial: trial, Run: exp.Run, Experiment: exp.Digest,
 				Wave: wave.Wave, Block: block.ID, Slot: slot, Point: wave.Points[c.Point].Key, Arm: wave.Arms[c.Arm].Name, Build: c.Build, Lease: block.Lease,

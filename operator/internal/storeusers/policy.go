@@ -58,13 +58,13 @@ func Policy(bucket, under, name string) ([]byte, error) {
 		statements = []statement{allow([]string{"arn:aws:s3:::*"}, "admin:Prometheus")}
 	case match != nil:
 		own := []string{path.Join("runs", match[2]) + "/*", path.Join("argo", match[2]) + "/*"}
-		list := allow([]string{"arn:aws:s3:::" + bucket}, "s3:ListBucket")
+		list := allow([]string{"arn:aws:s3:::" + bucket}, "s3:ListBucket", "s3:ListBucketVersions")
 		prefixes := make([]string, 0, len(own))
 		for _, key := range own {
 			prefixes = append(prefixes, path.Join(under, key))
 		}
 		list.Condition = map[string]map[string][]string{"StringLike": {"s3:prefix": prefixes}}
-		statements = []statement{list, allow(resource(own...), "s3:GetObject")}
+		statements = []statement{list, allow(resource(own...), "s3:GetObject", "s3:GetObjectVersion")}
 		if match[1] == runs {
 			of := own[0]
 			statements = append(statements,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/storeusers"
 	"assay.dev/assay/operator/test/attacks"
 )
@@ -249,6 +251,44 @@ func TestWhatIsWrittenOverIsKept(t *testing.T) {
 	}
 	if err := client(t, address, as("run.team-a")).SuspendVersioning(t.Context(), "assay"); minio.ToErrorResponse(err).Code != "AccessDenied" {
 		t.Errorf("the namespace's key stops the store from keeping versions: %v", err)
+	}
+}
+
+// Whoever has a namespace's key can write over an attempt. What was measured counts all the same, and that it happened is said.
+func TestAnAttemptThatWasWrittenOverCountsAsItWasFirst(t *testing.T) {
+	address, _ := prepare(t, "run.team-a", "read.team-a")
+	raw, err := os.ReadFile("../../../workloads/schema/fixtures/valid/attempt-succeeded.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured, err := record.ParseAttempt(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := "attempts/" + measured.Block + "/" + measured.ID + ".json"
+	store := open(t, address, "runs/team-a/pir/"+uid, as("run.team-a"))
+	if err := store.Create(t.Context(), key, raw); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, address, "runs/team-a/pir/"+uid, root).Create(t.Context(), ledger.ExperimentKey, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if skew, err := ledger.SkewOf(t.Context(), store, time.Now); err != nil || skew == nil || math.Abs(skew.AheadSeconds) > skew.UncertaintySeconds {
+		t.Errorf("the store is on this machine, and its clock is read as %+v: %v", skew, err)
+	}
+	for _, arm := range []string{"forged", "forged again"} {
+		if err := store.Replace(t.Context(), key, bytes.ReplaceAll(raw, []byte(`"`+measured.Arm+`"`), []byte(`"`+arm+`"`))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, who := range []string{"run.team-a", "read.team-a"} {
+		attempts, problems, err := ledger.ReadAttempts(t.Context(), open(t, address, "runs/team-a/pir/"+uid, as(who)), -1)
+		if err != nil || len(attempts) != 1 || attempts[0].Arm != measured.Arm {
+			t.Fatalf("%s reads %d attempts, %+v: %v", who, len(attempts), attempts, err)
+		}
+		if len(problems) != 1 || !strings.HasPrefix(problems[0].Key, key) || !strings.Contains(problems[0].Reason, "wrote over it: its first version") {
+			t.Errorf("%s is told %+v", who, problems)
+		}
 	}
 }
 

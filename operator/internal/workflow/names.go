@@ -34,7 +34,7 @@ const (
 const WaveFile = "wave.json"
 
 // Name of a wave's Workflow and ConfigMap. Argo takes names of up to 63 characters; a run's name has at most 52.
-func Name(run string, wave int) string { return fmt.Sprintf("%s-w%03d", run, wave) }
+func Name(run string, wave int) string { return run + "-w" + record.WaveName(wave) }
 
 // AnalysisName is the name of a workflow that only analyses a wave again.
 func AnalysisName(run string, wave, try int) string {

@@ -71,6 +71,42 @@ func TestCancelAnalysesWhatWasMeasured(t *testing.T) {
 	}
 }
 
+// Argo marks the blocks of a stopped workflow as failed and analyses at once, while their keepers still write.
+func TestWhatIsStillBeingWrittenWhenARunIsCancelledIsAnalysed(t *testing.T) {
+	for name, end := range map[string]struct {
+		reason string
+		edit   func(*assayv1alpha1.BenchmarkRunSpec)
+		stop   func(*world)
+	}{
+		"cancelled": {assayv1alpha1.ReasonCancelled, func(*assayv1alpha1.BenchmarkRunSpec) {}, func(w *world) {
+			w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Cancel = ptr.To(true) })
+		}},
+		"over its budget": {assayv1alpha1.ReasonBudgetExhausted, func(spec *assayv1alpha1.BenchmarkRunSpec) {
+			spec.Budget.WallClock = metav1.Duration{Duration: 4 * time.Second}
+		}, func(*world) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := started(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) { end.edit(spec) })
+			w.runBlocks(0, 2)
+			pod := w.blockPod("scan-w000-block-2")
+			end.stop(w)
+			w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
+			w.analyze()
+			w.argoSays("scan-w000", "Failed", "stopped with strategy 'Stop'")
+			w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, end.reason, "waiting for 1 block")
+			w.runBlocks(2, 3)
+			w.deletePod(pod)
+			w.until("what came late is analysed", func() error { _, err := w.getWorkflow("scan-w000-a1"); return err })
+			w.analyze()
+			w.argoSays("scan-w000-a1", "Succeeded", "")
+			w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, end.reason)
+			if unread, err := ledger.CountUnread(w.ctx, w.ledger(), 0); err != nil || unread != 0 {
+				t.Errorf("%d attempts are in no analysis: %v", unread, err)
+			}
+		})
+	}
+}
+
 func TestCancelBeforeAnythingRan(t *testing.T) {
 	w := newWorld(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Cancel = ptr.To(true)

@@ -226,6 +226,7 @@ func (w *world) analyze() {
 	w.must(err)
 	raw, err := json.Marshal(analysis.Analyze(exp, evidence, 0))
 	w.must(err)
+	w.must(w.ledger().Replace(w.ctx, ledger.SealKey(0), analysis.Seal(evidence, 0)))
 	w.must(w.ledger().Replace(w.ctx, ledger.AnalysisKey(0), raw))
 }
 
@@ -241,6 +242,16 @@ func (w *world) addPod(name string, status corev1.PodStatus) *corev1.Pod {
 	}
 	w.must(admin.Create(w.ctx, pod))
 	w.setPod(pod, status)
+	return pod
+}
+
+// blockPod is a pod of a block that runs on a node of the run.
+func (w *world) blockPod(name string) *corev1.Pod {
+	w.t.Helper()
+	pod := w.addPod(name, corev1.PodStatus{Phase: corev1.PodRunning})
+	w.must(admin.SubResource("binding").Create(w.ctx, pod, &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}, Target: corev1.ObjectReference{Kind: "Node", Name: w.wave(0).Blocks[0].Lease.Node},
+	}))
 	return pod
 }
 

@@ -383,6 +383,7 @@ impl<'a> Block<'a> {
             resources: Resources::default(),
             output: None,
             roles: None,
+            kept: None,
         }
     }
 

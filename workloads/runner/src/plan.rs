@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use assay_schema::names;
 use assay_schema::roles::{Image, ReadyOn, Role, RoleCommand};
 use assay_schema::wave::{Block, Lease, Requirements, Run, Wave};
 
@@ -211,18 +212,18 @@ fn check_roles(wave: &Wave) -> Result<()> {
 }
 
 fn trials(block: &Block) -> Vec<Trial> {
-    let list = |cells: &[usize], kind: char| -> Vec<Trial> {
+    let list = |cells: &[usize], warmup: bool| -> Vec<Trial> {
         let trial = |(slot, &cell)| Trial {
-            id: format!("{}-{kind}{slot:05}", block.id),
+            id: names::trial(&block.id, slot, warmup),
             slot,
             of: cells.len(),
-            warmup: kind == 'w',
+            warmup,
             cell,
         };
         cells.iter().enumerate().map(trial).collect()
     };
-    let mut trials = list(block.warmup.as_deref().unwrap_or_default(), 'w');
-    trials.extend(list(&block.order, 's'));
+    let mut trials = list(block.warmup.as_deref().unwrap_or_default(), true);
+    trials.extend(list(&block.order, false));
     trials
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Check, Violation};
+use crate::names;
 use crate::output::RawOutput;
 pub use crate::resources::Resources;
 use crate::result::Scalar;
@@ -88,6 +89,40 @@ pub struct Attempt {
     /// The processes of a trial that has several.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
     pub roles: Option<Vec<RoleSeen>>,
+    /// What the keeper adds when it has the attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub kept: Option<Kept>,
+}
+
+/// What the keeper knows of an attempt and the runner does not.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
+pub struct Kept {
+    /// Whether the block's lease was in force after the trial had ended.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub lease: Option<KeptLease>,
+    /// The machine's clock beside that of the store, when the block began.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub clock: Option<Clock>,
+}
+
+/// What the ledger said of a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KeptLease {
+    /// Of no end.
+    Held,
+    /// It had ended.
+    Ended,
+}
+
+/// A clock beside another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", rename_all = "camelCase", deny_unknown_fields)]
+pub struct Clock {
+    /// How far it is ahead; below zero, behind.
+    pub ahead_seconds: f64,
+    /// How wrong that can be.
+    pub uncertainty_seconds: f64,
 }
 
 /// The `schema` field of an attempt.
@@ -227,10 +262,10 @@ pub struct NoiseWindow {
 impl Check for Attempt {
     fn check(&self) -> Result<(), Violation> {
         check::length("id", &self.id, 1, 400)?;
-        check::trial_id("trial", &self.trial)?;
+        names::trial_id("trial", &self.trial)?;
         self.run.check().map_err(|v| v.within("run"))?;
         check::sha256("experiment", &self.experiment)?;
-        check::block_id("block", &self.block)?;
+        names::block_id("block", &self.block)?;
         check::length("point", &self.point, 0, 4096)?;
         check::length("arm", &self.arm, 1, 63)?;
         check::length("build", self.build.as_deref().unwrap_or("-"), 1, 63)?;
@@ -259,6 +294,8 @@ impl Check for Attempt {
                 raw.check().map_err(|v| v.within(&format!("output[{i}]")))?;
             }
         }
+        let clock = self.kept.as_ref().and_then(|kept| kept.clock.as_ref());
+        check::not_negative("kept.clock.uncertaintySeconds", clock.map_or(0.0, |clock| clock.uncertainty_seconds))?;
         roles::all("roles", self.roles.as_ref(), MOST_ROLES)
     }
 }
@@ -296,4 +333,4 @@ impl Check for NoiseWindow {
     }
 }
 
-crate::read::objects!(Attempt, Environment, Isolation, Noise, NoiseWindow);
+crate::read::objects!(Attempt, Clock, Environment, Isolation, Kept, Noise, NoiseWindow);

@@ -64,18 +64,6 @@ pub(crate) fn name(field: &str, value: &str) -> Checked {
     require(fits, field, || format!("{value:?} is not a name: a lower-case letter, then at most 62 letters and digits"))
 }
 
-/// `^w[0-9]{3}-b[0-9]{4}$`
-pub(crate) fn block_id(field: &str, value: &str) -> Checked {
-    require(shaped(value, "w000-b0000"), field, || format!("{value:?} is not a block id such as w000-b0003"))
-}
-
-/// `^w[0-9]{3}-b[0-9]{4}-[sw][0-9]{5}$`
-pub(crate) fn trial_id(field: &str, value: &str) -> Checked {
-    require(shaped(value, "w000-b0000-s00000") || shaped(value, "w000-b0000-w00000"), field, || {
-        format!("{value:?} is not a trial id such as w000-b0003-s00004")
-    })
-}
-
 /// `^sha256:[0-9a-f]{64}$`
 pub(crate) fn sha256(field: &str, value: &str) -> Checked {
     let fits = value.strip_prefix("sha256:").is_some_and(|digits| digits.len() == 64 && digits.bytes().all(lower_hex));
@@ -101,12 +89,6 @@ pub(crate) fn parameters(field: &str, value: &BTreeMap<String, String>) -> Check
 
 pub(crate) fn require(fits: bool, field: &str, problem: impl FnOnce() -> String) -> Checked {
     if fits { Ok(()) } else { Err(Violation::new(field, problem())) }
-}
-
-/// Whether `value` equals `shape`, where a zero stands for any digit.
-fn shaped(value: &str, shape: &str) -> bool {
-    value.len() == shape.len()
-        && value.bytes().zip(shape.bytes()).all(|(v, s)| if s == b'0' { v.is_ascii_digit() } else { v == s })
 }
 
 fn lower_hex(byte: u8) -> bool {

@@ -6,6 +6,7 @@
 //! Reading is strict: [`read`] refuses whatever the schema refuses, and its error says where in the text and in which field.
 
 pub mod attempt;
+pub mod names;
 pub mod output;
 mod resources;
 pub mod result;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::check::{self, Check, Violation};
+use crate::names;
 pub use crate::output::{Format, MetricSource, Output};
 use crate::roles::{self, Image, MOST_ROLES, Role, RoleCommand};
 
@@ -267,7 +268,7 @@ impl Check for Cell {
 
 impl Check for Block {
     fn check(&self) -> Result<(), Violation> {
-        check::block_id("id", &self.id)?;
+        names::block_id("id", &self.id)?;
         if let Some(lease) = &self.lease {
             lease.check().map_err(|v| v.within("lease"))?;
         }

@@ -48,6 +48,8 @@ var Groups = []Group{
 		Bound: "4 operations times about 20 causes",
 		Metrics: []Metric{
 			{Name: "assay_ledger_up", Type: Gauge, Help: "1 if the object store answered when it was last asked, else 0; it is asked twice a minute"},
+			{Name: "assay_ledger_stored_bytes", Type: Gauge, Unit: "B", Labels: []string{"namespace"}, Help: "What the ledgers of the namespace held when they were last summed up, every 10 minutes", When: "the policy bounds what the namespace stores"},
+			{Name: "assay_ledger_stored_objects", Type: Gauge, Labels: []string{"namespace"}, Help: "How many objects these are", When: "the policy bounds what the namespace stores"},
 			{Name: "assay_ledger_operation_seconds", Type: Histogram, Unit: "s", Labels: []string{"operation"}, Help: "Time of one operation of the object store: get, create, replace or list", Buckets: []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}},
 			{Name: "assay_ledger_operation_errors_total", Type: Counter, Labels: []string{"operation", "reason"}, Help: "Operations of the object store that failed, by cause; that an object is absent, or there already, is no failure", When: "an operation failed since the operator started"},
 		},
@@ -115,6 +117,8 @@ var Groups = []Group{
 			{Name: "assay_node_noise_trials", Type: Gauge, Labels: []string{"node"}, Help: "Trials on the node that were judged", When: onceAnalysed},
 			{Name: "assay_node_noise_breaches", Type: Gauge, Labels: ofNoise, Help: "Of these, trials beyond the limit", When: onceAnalysed},
 			{Name: "assay_node_noise_timestamp_seconds", Type: Gauge, Unit: "s", Labels: []string{"node"}, Help: "When the newest of these trials ended, in Unix time", When: onceAnalysed},
+			{Name: "assay_node_clock_ahead_seconds", Type: Gauge, Unit: "s", Labels: []string{"node"}, Help: "How far the node's clock was ahead of the object store's at most; below zero, behind", When: onceAnalysed},
+			{Name: "assay_node_clock_uncertainty_seconds", Type: Gauge, Unit: "s", Labels: []string{"node"}, Help: "How wrong assay_node_clock_ahead_seconds can be", When: onceAnalysed},
 		},
 	},
 	{

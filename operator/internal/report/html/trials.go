@@ -28,7 +28,7 @@ func (b *builder) pairs() []template.HTML {
 				Rules: []chart.Rule{{At: 1, Label: "no change"}, {At: *g.Bound, Label: "bound"}},
 			}
 			arm := slices.IndexFunc(b.exp.Arms, func(a record.Arm) bool { return a.Name == g.Candidate })
-			for i, block := range slices.Sorted(maps.Keys(r.PerBlock)) {
+			for i, block := range slices.SortedFunc(maps.Keys(r.PerBlock), record.CompareNames) {
 				plot.XTicks = append(plot.XTicks, chart.Tick{At: float64(i), Label: fmt.Sprint(i)})
 				// One series a block: blocks are not a sequence that a line could join.
 				plot.Series = append(plot.Series, chart.Series{Index: max(arm, 0), Points: []chart.Point{{

@@ -1,0 +1,139 @@
+// Package quota knows how much the ledgers of a namespace hold, without listing them whenever somebody asks.
+package quota
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+// Every is how often what a namespace holds is summed up anew: it grows by megabytes an hour.
+const Every = 10 * time.Minute
+
+// Meter sums up the ledgers of the namespaces that were asked for, one after the other and one page of a listing at a time.
+type Meter struct {
+	Store ledger.Store
+	Clock clock.Clock
+
+	once  sync.Once
+	asked chan struct{}
+	mutex sync.Mutex
+	known map[string]*reading
+}
+
+type reading struct {
+	sizes ledger.Sizes
+	// at is when it was read last, zero before that; tried is when somebody tried to.
+	at, tried time.Time
+}
+
+func (m *Meter) prepare() {
+	m.once.Do(func() { m.asked, m.known = make(chan struct{}, 1), map[string]*reading{} })
+}
+
+// Of is what the ledgers of a namespace held when they were last summed up; false before the first time, which is soon.
+func (m *Meter) Of(namespace string) (ledger.Sizes, bool) {
+	m.prepare()
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	found := m.known[namespace]
+	if found == nil {
+		found = &reading{}
+		m.known[namespace] = found
+		select {
+		case m.asked <- struct{}{}:
+		default:
+		}
+	}
+	return found.sizes, !found.at.IsZero()
+}
+
+// All are the namespaces that are known.
+func (m *Meter) All() map[string]ledger.Sizes {
+	m.prepare()
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	out := map[string]ledger.Sizes{}
+	for namespace, found := range m.known {
+		if !found.at.IsZero() {
+			out[namespace] = found.sizes
+		}
+	}
+	return out
+}
+
+// Start sums up until the context ends.
+func (m *Meter) Start(ctx context.Context) error {
+	m.prepare()
+	for {
+		next := m.Refresh(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-m.asked:
+		case <-m.Clock.After(next):
+		}
+	}
+}
+
+// Refresh sums up the namespaces whose turn it is, and returns when the next one's is. One that cannot be read keeps what was known.
+func (m *Meter) Refresh(ctx context.Context) time.Duration {
+	m.prepare()
+	next := Every
+	for _, namespace := range m.namespaces() {
+		m.mutex.Lock()
+		tried := m.known[namespace].tried
+		m.mutex.Unlock()
+		if left := tried.Add(Every).Sub(m.Clock.Now()); !tried.IsZero() && left > 0 {
+			next = min(next, left)
+			continue
+		}
+		sizes, err := Sum(ctx, m.Store, "runs/"+namespace+"/")
+		m.mutex.Lock()
+		found := m.known[namespace]
+		found.tried = m.Clock.Now()
+		if err == nil {
+			found.sizes, found.at = sizes, found.tried
+		}
+		m.mutex.Unlock()
+		if err != nil && ctx.Err() == nil {
+			ctrl.LoggerFrom(ctx).Error(err, "What a namespace stores could not be summed up", "namespace", namespace)
+		}
+	}
+	return next
+}
+
+func (m *Meter) namespaces() []string {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return slices.Sorted(maps.Keys(m.known))
+}
+
+// Sum adds up everything below a prefix.
+func Sum(ctx context.Context, store ledger.Store, prefix string) (ledger.Sizes, error) {
+	sizer, ok := store.(ledger.Sizer)
+	if !ok {
+		return ledger.Sizes{}, fmt.Errorf("the store %s does not tell sizes, and a quota needs them", store.URL())
+	}
+	var out ledger.Sizes
+	after := ""
+	for {
+		found, last, more, err := sizer.SizesAfter(ctx, prefix, after)
+		if err != nil {
+			return ledger.Sizes{}, err
+		}
+		out.Objects, out.Bytes = out.Objects+found.Objects, out.Bytes+found.Bytes
+		if !more || last == "" {
+			return out, nil
+		}
+		after = last
+	}
+}

@@ -1,0 +1,82 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	testingclock "k8s.io/utils/clock/testing"
+
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+// paged is a store that tells two objects at a time, each of ten bytes, and counts how often it is asked.
+type paged struct {
+	ledger.Store
+	objects map[string]int
+	asked   int
+	fails   bool
+}
+
+func (p *paged) SizesAfter(_ context.Context, prefix, after string) (ledger.Sizes, string, bool, error) {
+	p.asked++
+	if p.fails {
+		return ledger.Sizes{}, "", false, errors.New("away")
+	}
+	from := 0
+	_, _ = fmt.Sscanf(after, prefix+"%d", &from)
+	count := min(2, p.objects[prefix]-from)
+	return ledger.Sizes{Objects: count, Bytes: int64(10 * count)}, fmt.Sprintf("%s%d", prefix, from+count), from+count < p.objects[prefix], nil
+}
+
+func TestANamespaceIsSummedUpNowAndThenAndNotWheneverSomebodyAsks(t *testing.T) {
+	now := testingclock.NewFakeClock(time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC))
+	store := &paged{objects: map[string]int{"runs/a/": 5, "runs/b/": 0}}
+	meter := &Meter{Store: store, Clock: now}
+	of := func(when, namespace string, want ledger.Sizes, known bool, asked int) {
+		t.Helper()
+		if got, ok := meter.Of(namespace); got != want || ok != known || store.asked != asked {
+			t.Errorf("%s: %+v, known %v, after %d listings; want %+v, %v, %d", when, got, ok, store.asked, want, known, asked)
+		}
+	}
+	of("before the first time", "a", ledger.Sizes{}, false, 0)
+	meter.Refresh(t.Context())
+	of("summed up over three pages", "a", ledger.Sizes{Objects: 5, Bytes: 50}, true, 3)
+	of("another one", "b", ledger.Sizes{}, false, 3)
+	now.Step(time.Minute)
+	if next := meter.Refresh(t.Context()); next != Every-time.Minute {
+		t.Errorf("the next one is due in %s", next)
+	}
+	of("only the new one is listed", "b", ledger.Sizes{}, true, 4)
+	store.objects["runs/a/"] = 6
+	now.Step(Every)
+	store.fails = true
+	meter.Refresh(t.Context())
+	of("a store that is away leaves what was known", "a", ledger.Sizes{Objects: 5, Bytes: 50}, true, 6)
+	store.fails = false
+	meter.Refresh(t.Context())
+	of("it is not asked at once again", "a", ledger.Sizes{Objects: 5, Bytes: 50}, true, 6)
+	now.Step(Every)
+	meter.Refresh(t.Context())
+	of("and then is", "a", ledger.Sizes{Objects: 6, Bytes: 60}, true, 10)
+	if all := meter.All(); len(all) != 2 || all["a"].Bytes != 60 {
+		t.Errorf("all are %v", all)
+	}
+}
+
+func TestAFolderTellsSizes(t *testing.T) {
+	store, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"runs/a/x/1", "runs/a/y/2", "runs/ab/x/1"} {
+		if err := store.Create(t.Context(), key, []byte("12345")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := Sum(t.Context(), store, "runs/a/"); err != nil || got != (ledger.Sizes{Objects: 2, Bytes: 10}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
