@@ -23,7 +23,8 @@ import (
 // kustomized is what a folder of operator/config builds.
 func kustomized(t *testing.T, folder string) *rendered {
 	t.Helper()
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(repository, generate.Config, folder))
+	kustomizer := krusty.MakeKustomizer(krusty.MakeDefaultOptions())
+	built, err := kustomizer.Run(filesys.MakeFsOnDisk(), filepath.Join(repository, generate.Config, folder))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,8 @@ func TestKustomizeInstallsTheOperatorOfTheChart(t *testing.T) {
 	}
 	for _, kind := range []string{"ClusterRole", "Role"} {
 		for _, object := range chart.of(kind) {
-			if component := object.GetLabels()["app.kubernetes.io/component"]; component != "operator" && component != "runs" || isForPeople(object) {
+			component := object.GetLabels()["app.kubernetes.io/component"]
+			if component != "operator" && component != "runs" || isForPeople(object) {
 				continue
 			}
 			want, got := rulesOf(t, object), rulesOf(t, built.find(t, identity(object)))
@@ -103,7 +105,8 @@ func TestMakeInstallsAndDeploys(t *testing.T) {
 	c := startCluster(t)
 	run := func(target string, settings ...string) {
 		t.Helper()
-		command := exec.Command("make", append([]string{"-C", repository, target, "KUBECTL=" + filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl")}, settings...)...)
+		kubectl := "KUBECTL=" + filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl")
+		command := exec.Command("make", append([]string{"-C", repository, target, kubectl}, settings...)...)
 		command.Env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig)
 		if out, err := command.CombinedOutput(); err != nil {
 			t.Fatalf("make %s: %v\n%s", target, err, out)

@@ -1,6 +1,6 @@
 ##@ Check
 
-GO_MODULES := operator cluster charts/test test/e2e test/browser test/docs workloads/batch/curp-ho/checker
+GO_MODULES := operator cluster charts/test test/e2e test/browser test/docs hack/count workloads/batch/curp-ho/checker
 TOOLS := -modfile=$(CURDIR)/hack/tools/go.mod
 # Built once, in about a minute and a half on 2 cores, and kept in Go's build cache.
 GOLANGCI := go tool -modfile=$(CURDIR)/hack/tools/lint.mod golangci-lint-kube-api-linter
@@ -50,7 +50,7 @@ test-rust: ## Rust tests.
 .PHONY: test-go
 test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, etcd and MinIO.
 	@assets=$$(bin/cluster build --print-dir etcd kube-apiserver kubectl minio) && export KUBEBUILDER_ASSETS="$$assets" && \
-	  for m in operator cluster charts/test test/docs; do echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 15m ./...) || exit 1; done
+	  for m in operator cluster charts/test test/docs hack/count; do echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 15m ./...) || exit 1; done
 
 .PHONY: test-rules
 test-rules: bin/cluster ## Prometheus rules: syntax, and the tests in dashboards/rules/tests.
@@ -65,3 +65,11 @@ lint-workflows: bin/cluster ## argo lint of every workflow that is shipped, and 
 	@argo=$$(bin/cluster build --print-dir argo)/argo && \
 	  $$argo lint --offline --no-color $$(grep -rlE '^kind: (ClusterWorkflowTemplate|CronWorkflow|Workflow|WorkflowTemplate)$$' --include='*.yaml' workflows operator/internal/workflow/testdata)
 
+.PHONY: count
+count: ## Lines of code, tests, fixtures, what is generated, of others, and text, by part.
+	@cd hack/count && go run . ../..
+
+.PHONY: mutate
+mutate: ## Change a package in many ways and see whether its tests notice: PKG=internal/lease, below operator/ (minutes).
+	@test -n "$(PKG)" || { echo 'PKG is not set: name a package below operator/, such as PKG=internal/lease'; exit 2; }
+	@cd operator && go tool -modfile=$(CURDIR)/hack/tools/mutate.mod gremlins unleash --workers 1 --timeout-coefficient 8 ./$(PKG)

@@ -497,7 +497,7 @@ type Constraint struct {
 	// op compares.
 	// +required
 	// +kubebuilder:validation:Enum=AtLeast;AtMost
-	Op GateOperator `json:"op"`
+	Op GateOperator `json:"op"` //nolint:kubeapilinter // A second enumeration is meant: of a gate's operators, those without a baseline.
 
 	// bound in the metric's unit, e.g. "2ms".
 	// +required
