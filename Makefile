@@ -13,6 +13,7 @@ export CLUSTER ?=
 include hack/make/build.mk
 include hack/make/check.mk
 include hack/make/audit.mk
+include hack/make/deploy.mk
 include hack/make/cluster.mk
 include hack/make/bench.mk
 include hack/make/examples.mk

@@ -12,6 +12,9 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
+// Generated is the folder of their JSON, from the folder of this package: the chart has it, for it cannot read what is outside.
+const Generated = "../charts/assay/generated/dashboards"
+
 // UIDs of the dashboards, which are part of their addresses.
 const (
 	FleetUID   = "assay-fleet"

@@ -15,7 +15,7 @@ import (
 // generated reads the committed dashboards.
 func generated(t *testing.T) map[string][]byte {
 	t.Helper()
-	names, err := filepath.Glob("generated/*.json")
+	names, err := filepath.Glob(Generated + "/*.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,12 +36,12 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 	got := generated(t)
 	for name, content := range want {
 		if !bytes.Equal(got[name], content) {
-			t.Errorf("generated/%s is not what it is made from: run make generate", name)
+			t.Errorf("%s is not what it is made from: run make generate", name)
 		}
 	}
 	for name := range got {
 		if want[name] == nil {
-			t.Errorf("generated/%s is made from nothing: run make generate", name)
+			t.Errorf("%s is made from nothing: run make generate", name)
 		}
 	}
 	var compact bytes.Buffer

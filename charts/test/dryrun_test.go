@@ -67,7 +67,7 @@ func (c *cluster) installCRDs(t *testing.T) {
 	t.Helper()
 	folder := prometheusOperatorCRDs(t)
 	var files []string
-	for _, pattern := range []string{chartDir + "/crds/*.yaml", chartDir + "/files/argo-crds/*.yaml"} {
+	for _, pattern := range []string{chartDir + "/crds/*.yaml", chartDir + "/third_party/argo-workflows/*.yaml"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -161,7 +161,7 @@ func TestGrafanasPasswordIsInItsSecretOnlyAndNeverTwice(t *testing.T) {
 // The dashboards that are installed are those that were tested, whole.
 func TestInstalledDashboardsAreTheGeneratedOnes(t *testing.T) {
 	data := into[corev1.ConfigMap](t, render(t, "").find(t, grafanaFiles)).Data
-	names, err := filepath.Glob(repository + "/dashboards/generated/*.json")
+	names, err := filepath.Glob(chartDir + "/generated/dashboards/*.json")
 	if err != nil || len(names) != 3 || len(data) != len(names) {
 		t.Fatalf("%d dashboards are generated and %d installed (%v)", len(names), len(data), err)
 	}

@@ -29,8 +29,9 @@ import (
 // cluster is a kube-apiserver without nodes or controllers.
 type cluster struct {
 	client.Client
-	config *rest.Config
-	helm   *action.Configuration
+	config     *rest.Config
+	kubeconfig string
+	helm       *action.Configuration
 }
 
 func startCluster(t *testing.T) *cluster {
@@ -56,6 +57,7 @@ func startCluster(t *testing.T) *cluster {
 	if err := os.WriteFile(kubeconfig, environment.KubeConfig, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	out.kubeconfig = kubeconfig
 	settings := cli.New()
 	settings.KubeConfig = kubeconfig
 	settings.SetNamespace(releaseNamespace)

@@ -42,7 +42,7 @@ func TestClusterLivesAndLeavesNoTrace(t *testing.T) {
 	}
 	m := newMachine(t)
 	before := traces(t)
-	t.Cleanup(func() { m.try(time.Minute, m.binary, "down") })
+	t.Cleanup(func() { _, _, _ = m.try(time.Minute, m.binary, "down") })
 
 	t.Log("story: the port is taken, so `up` refuses and names the holder")
 	listener, err := net.Listen("tcp", "127.0.0.1:"+port)

@@ -24,7 +24,7 @@ func TestClusterEnforcesNetworkPolicies(t *testing.T) {
 		t.Skip("set ASSAY_CLUSTER_E2E=1 to run the embedded cluster for real (needs root)")
 	}
 	m := newMachine(t)
-	t.Cleanup(func() { m.try(time.Minute, m.binary, "down") })
+	t.Cleanup(func() { _, _, _ = m.try(time.Minute, m.binary, "down") })
 	m.cluster("up")
 	m.loadProbe()
 	m.startWorld()

@@ -44,7 +44,7 @@ func (p process) signal(signal syscall.Signal) error {
 	if err != nil {
 		return err
 	}
-	defer handle.Release()
+	defer func() { _ = handle.Release() }()
 	if start, err := startOf(p.pid); err != nil || start != p.start {
 		return nil
 	}

@@ -1,5 +1,5 @@
-// Package docs makes sure that what the documentation tells people to type works. Every block of shell commands is either
-// executed, page by page, or says in a comment above it why not:
+// Package docs makes sure that what docs/architecture.md draws is there, and that what the documentation tells people to type
+// works. Every block of shell commands is either executed, page by page, or says in a comment above it why not:
 //
 //	<!-- run -->                 executed on the cluster of the end-to-end tests
 //	<!-- run: BASH -->           the same, with a line of preparation that readers do not see

@@ -325,3 +325,9 @@ size). */}}
 {{- $megabytes := mul (regexFind "^[0-9]+" $size | int64) (ternary 1000 1 (hasSuffix "GB" $size)) -}}
 {{- div (mul 5 $megabytes) 4 }}M
 {{- end -}}
+
+{{/* The rules of a role of operator/config/rbac, copied by make generate. Call with (dict "root" $ "role" "leases_role"). */}}
+{{- define "assay.writtenRules" -}}
+{{- $file := printf "files/rbac/%s.yaml" .role -}}
+{{- dict "rules" (.root.Files.Get $file | required (printf "%s is missing: run make generate" $file) | fromYaml).rules | toYaml -}}
+{{- end -}}

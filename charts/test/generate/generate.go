@@ -1,18 +1,14 @@
-// Package generate makes the files of charts/assay that follow from other files: copies of the operator's and Argo's
-// manifests, the schema of the values and their table in the README.
+// Package generate makes the files of charts/assay that follow from other files (copies of the operator's and Argo's manifests,
+// the schema of the values and their table in the README), and those of operator/config that follow from the chart.
 package generate
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
-
-	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -29,12 +25,11 @@ type copies struct {
 
 var manifests = []copies{
 	{from: inRepository("operator/config/crd/assay.dev_*.yaml"), into: chart + "/crds/*.yaml"},
-	{from: inRepository("operator/config/rbac/role.yaml"), into: chart + "/files/rbac/*.yaml"},
+	{from: inRepository("operator/config/rbac/*role.yaml"), into: chart + "/files/rbac/*.yaml"},
 	{from: inRepository("operator/config/rbac/nodes_policy.yaml"), into: chart + "/files/rbac/*.yaml"},
-	{from: inRepository("dashboards/generated/*.json"), into: chart + "/files/dashboards/*.json"},
 	{from: inRepository("dashboards/rules/*.yaml"), into: chart + "/files/rules/*.yaml"},
 	{from: inRepository("workflows/templates/*.yaml"), into: chart + "/files/workflowtemplates/*.yaml"},
-	{from: argoCRDs, into: chart + "/files/argo-crds/*.yaml"},
+	{from: argoCRDs, into: argo + "/*.yaml"},
 }
 
 // Files returns every generated file by its path from the repository's root.
@@ -45,6 +40,14 @@ func Files(root string) (map[string][]byte, error) {
 			return nil, err
 		}
 	}
+	if err := addProvenance(root, files); err != nil {
+		return nil, err
+	}
+	installs, err := Kustomize(root, files)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(files, installs)
 	raw, err := os.ReadFile(filepath.Join(root, valuesFile))
 	if err != nil {
 		return nil, err
@@ -136,34 +139,4 @@ func Write(root string) error {
 
 func inRepository(pattern string) func(string) (string, error) {
 	return func(root string) (string, error) { return filepath.Join(root, pattern), nil }
-}
-
-// argoCRDs finds the CRDs in Argo's Go module, in the version of the controller's image.
-func argoCRDs(root string) (string, error) {
-	raw, err := os.ReadFile(filepath.Join(root, valuesFile))
-	if err != nil {
-		return "", err
-	}
-	var values struct {
-		Images struct {
-			ArgoController struct{ Tag string }
-		}
-	}
-	if err := yaml.Unmarshal(raw, &values); err != nil {
-		return "", fmt.Errorf("%s: %w", valuesFile, err)
-	}
-	module := "github.com/argoproj/argo-workflows/v4@" + values.Images.ArgoController.Tag
-	out, err := exec.Command("go", "mod", "download", "-json", module).Output()
-	var failed *exec.ExitError
-	if errors.As(err, &failed) {
-		return "", fmt.Errorf("go mod download %s: %s%s", module, out, failed.Stderr)
-	}
-	if err != nil {
-		return "", err
-	}
-	var download struct{ Dir string }
-	if err := json.Unmarshal(out, &download); err != nil {
-		return "", fmt.Errorf("go mod download %s: %w", module, err)
-	}
-	return filepath.Join(download.Dir, "manifests/base/crds/minimal/argoproj.io_*.yaml"), nil
 }

@@ -85,7 +85,7 @@ func (id Identity) Signal(signal syscall.Signal) error {
 	if err != nil {
 		return err
 	}
-	defer handle.Release()
+	defer func() { _ = handle.Release() }()
 	if !id.Alive() {
 		return os.ErrProcessDone
 	}

@@ -1,4 +1,4 @@
-// Command dashgen writes the dashboards from Go into dashboards/generated, and the one of a run to where the operator embeds
+// Command dashgen writes the dashboards from Go into the chart, and the one of a run to where the operator embeds
 // it. It is run by make generate, from the folder dashboards.
 package main
 
@@ -12,11 +12,8 @@ import (
 	"assay.dev/assay/dashboards"
 )
 
-const (
-	generated = "generated"
-	// embedded is the run's dashboard as the operator has it, without the white space.
-	embedded = "../operator/internal/dashboard/run.json"
-)
+// embedded is the run's dashboard as the operator has it, without the white space.
+const embedded = "../operator/internal/dashboard/run.json"
 
 func main() {
 	if err := write(); err != nil {
@@ -30,7 +27,7 @@ func write() error {
 	if err != nil {
 		return err
 	}
-	old, err := filepath.Glob(filepath.Join(generated, "*.json"))
+	old, err := filepath.Glob(filepath.Join(dashboards.Generated, "*.json"))
 	if err != nil {
 		return err
 	}
@@ -42,7 +39,7 @@ func write() error {
 		}
 	}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(generated, name), content, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dashboards.Generated, name), content, 0o644); err != nil {
 			return err
 		}
 	}

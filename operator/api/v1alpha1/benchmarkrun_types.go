@@ -427,7 +427,7 @@ type NoiseLimits struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
 	PressureMemory string `json:"pressureMemory,omitempty"`
 
-	// pressureIO is the share of the trial's time in which something waited for a disk, beyond what trials of the same arm
+	// pressureIo is the share of the trial's time in which something waited for a disk, beyond what trials of the same arm
 	// and point wait when it is quiet. It only warns.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?%|off)$`
@@ -497,7 +497,7 @@ type Constraint struct {
 	// op compares.
 	// +required
 	// +kubebuilder:validation:Enum=AtLeast;AtMost
-	Op GateOperator `json:"op"`
+	Op GateOperator `json:"op"` //nolint:kubeapilinter // A second enumeration is meant: of a gate's operators, those without a baseline.
 
 	// bound in the metric's unit, e.g. "2ms".
 	// +required
@@ -1174,6 +1174,7 @@ type BenchmarkRunStatus struct {
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 52",message="a run's name has at most 52 characters: names and labels of its workflows are made from it"
 type BenchmarkRun struct {
 	metav1.TypeMeta `json:",inline"`
+	// metadata is that of every object.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 

@@ -245,6 +245,7 @@ type BenchmarkTemplateSpec struct {
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type BenchmarkTemplate struct {
 	metav1.TypeMeta `json:",inline"`
+	// metadata is that of every object.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 

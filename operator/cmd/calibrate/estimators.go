@@ -9,42 +9,30 @@ import (
 )
 
 func newEstimatorsCommand() *cobra.Command {
-	var runs int
-	var seed uint64
-	var document string
-	command := &cobra.Command{
-		Use: "estimators", Short: "Compare the mean of the blocks with trimmed means, where noise is not normal", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			table := calibrate.Estimators(runs, seed)
-			fmt.Fprint(cmd.OutOrStdout(), table)
-			if document != "" {
-				return update(document, "estimators", table)
-			}
-			return nil
-		},
-	}
-	command.Flags().IntVar(&runs, "runs", 8000, "runs of every row")
-	command.Flags().Uint64Var(&seed, "seed", 1, "seed of all random numbers")
-	command.Flags().StringVar(&document, "update", "", "also put the table into this document, between its markers")
-	return command
+	return newTableCommand("estimators", "Compare the mean of the blocks with trimmed means, where noise is not normal", 8000, calibrate.Estimators)
 }
 
 func newRejectionsCommand() *cobra.Command {
+	return newTableCommand("rejections", "Compare what a noisy reading may take out of the comparison, for 2 to 16 arms", 2000, calibrate.Rejections)
+}
+
+// newTableCommand makes a table from simulated runs, and puts it where a document has the markers of that name.
+func newTableCommand(name, short string, rows int, table func(runs int, seed uint64) string) *cobra.Command {
 	var runs int
 	var seed uint64
 	var document string
 	command := &cobra.Command{
-		Use: "rejections", Short: "Compare what a noisy reading may take out of the comparison, for 2 to 16 arms", Args: cobra.NoArgs,
+		Use: name, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			table := calibrate.Rejections(runs, seed)
-			fmt.Fprint(cmd.OutOrStdout(), table)
+			text := table(runs, seed)
+			fmt.Fprint(cmd.OutOrStdout(), text)
 			if document != "" {
-				return update(document, "rejections", table)
+				return update(document, name, text)
 			}
 			return nil
 		},
 	}
-	command.Flags().IntVar(&runs, "runs", 2000, "runs of every row")
+	command.Flags().IntVar(&runs, "runs", rows, "runs of every row")
 	command.Flags().Uint64Var(&seed, "seed", 1, "seed of all random numbers")
 	command.Flags().StringVar(&document, "update", "", "also put the table into this document, between its markers")
 	return command

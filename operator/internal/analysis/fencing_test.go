@@ -68,7 +68,6 @@ func TestFencing(t *testing.T) {
 			for i := range run.waves[0].Blocks {
 				run.waves[0].Blocks[i].Lease = &lease
 			}
-			lastEnd := time.Time{}
 			for i := range run.attempts {
 				run.attempts[i].Lease = &lease
 				// One attempt is the last to end, by a second.
@@ -76,7 +75,7 @@ func TestFencing(t *testing.T) {
 			}
 			last := slices.IndexFunc(run.attempts, func(a record.Attempt) bool { return !a.Warmup })
 			run.attempts[last].DurationSeconds = 2
-			lastEnd = time.Unix(1002, 0)
+			lastEnd := time.Unix(1002, 0)
 
 			got := Analyze(run.exp, record.Evidence{Waves: run.waves, Attempts: run.attempts, Leases: tc.leases(run.exp.Run, lastEnd)}, 0)
 			if got.Trials.Used != tc.used || got.Trials.Used+got.Trials.Invalid != blocks*trials {

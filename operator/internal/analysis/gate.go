@@ -106,7 +106,7 @@ func judgeTiming(d *data, parity *parityReport, gate experiment.Gate, point int,
 	} else {
 		found = d.level(mine)
 	}
-	found = d.rarely(found, metric, relative, result.Statistic).at(d.gateConfidence)
+	found = d.rarely(found, metric, result.Statistic).at(d.gateConfidence)
 	result.Series, result.Resolution = found.series, found.resolution
 	result.Estimate, result.Confidence = found.estimate(metric.Unit), d.gateConfidence
 	if relative {

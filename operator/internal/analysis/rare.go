@@ -18,7 +18,7 @@ func unseenShare(n int, level float64) float64 { return 1 - math.Pow(level, 1/fl
 // rarely moves the candidate's bad end by what the declared slowdown can do in blocks that were not seen. A slowdown of S makes
 // a time 1+S times as long and a rate 1+S times as low. A mean takes the share of blocks of it; a percentile may lie in the
 // slow blocks altogether and takes all of it.
-func (d *data) rarely(found inference, metric *experiment.Metric, relative bool, statistic experiment.Statistic) inference {
+func (d *data) rarely(found inference, metric *experiment.Metric, statistic experiment.Statistic) inference {
 	slowdown := d.exp.Plan.Design.RareSlowdown
 	if slowdown == 0 || !found.hasInterval() {
 		return found

@@ -3,6 +3,7 @@ package local
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,7 +87,7 @@ func TestAnInterruptEndsTheRunnerByAskingIt(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}()
-	if err := executor.Run(ctx, twoBlocks(), nil); err != context.Canceled {
+	if err := executor.Run(ctx, twoBlocks(), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 	if !strings.Contains(log.String(), "asked") {

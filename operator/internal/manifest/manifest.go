@@ -84,7 +84,7 @@ func (s *Set) add(file string, raw []byte) error {
 		if root.Tag == "!!null" {
 			continue // Only comments.
 		}
-		if problems := s.addDocument(file, root); len(problems) > 0 {
+		if problems := s.addDocument(root); len(problems) > 0 {
 			return located(file, root, problems)
 		}
 	}
@@ -93,7 +93,7 @@ func (s *Set) add(file string, raw []byte) error {
 // kinds are those that can be read.
 var kinds = slices.Sorted(maps.Keys(definitions))
 
-func (s *Set) addDocument(file string, root *yaml.Node) []Problem {
+func (s *Set) addDocument(root *yaml.Node) []Problem {
 	if root.Kind != yaml.MappingNode {
 		return []Problem{{Message: "invalid document: not a mapping; it begins with apiVersion and kind"}}
 	}

@@ -21,7 +21,7 @@ func FromSurvey(survey *Survey) Machine {
 	m.cpus, _ = strconv.ParseInt(m.environment["onlineCpus"], 10, 64)
 	m.memory, _ = strconv.ParseInt(m.environment["memoryAvailableBytes"], 10, 64)
 
-	level := Support(No)
+	level := No
 	switch survey.Isolation.Level {
 	case "ExclusiveCPUs":
 		level = Yes

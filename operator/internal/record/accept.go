@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -272,7 +273,7 @@ func (a *acceptor) accepts(raw []byte) bool {
 		return false
 	}
 	_, err := decoder.ReadToken()
-	return err == io.EOF
+	return errors.Is(err, io.EOF)
 }
 
 func (a *acceptor) next(decoder *jsontext.Decoder) bool {

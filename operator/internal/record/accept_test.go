@@ -71,7 +71,7 @@ func sameValue(kind string, raw []byte) error {
 	// What no type of Go holds, such as 1e400, the schema allows and neither way reads.
 	if refused != nil || err != nil {
 		if err == nil || refused == nil || strings.Contains(err.Error(), "schema") {
-			return fmt.Errorf("accepted, but: %v; %v", refused, err)
+			return fmt.Errorf("accepted, but: %w; %w", refused, err)
 		}
 		return nil
 	}

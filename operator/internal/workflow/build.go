@@ -28,7 +28,7 @@ func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes [
 	out.Spec.OnExit = analysisTemplate
 	out.Spec.Templates = []Template{
 		{Name: waveTemplate, DAG: &DAG{FailFast: ptr.To(false), Tasks: tasks(exp, wave, lanes)}},
-		withKeeper(withImages(block(config, exp, wave.Wave), config, plan.Images(exp)), config, exp),
+		withKeeper(withImages(block(config, exp, wave.Wave), plan.Images(exp)), config, exp),
 		analysis(config, exp, wave.Wave),
 	}
 	annotate(out, config, exp, wave.Wave, waveTitle(exp, wave), waveDescription(exp, wave, lanes))

@@ -17,7 +17,7 @@ const skipContainers = "eks.amazonaws.com/skip-containers"
 // container has put in place, so that an image needs no shell. The names of files are in the wave and never in the Workflow.
 //
 // Nothing is executed from a volume of type image: whether such a volume lets programs run is up to the container runtime.
-func withImages(block Template, config Config, images []record.Image) Template {
+func withImages(block Template, images []record.Image) Template {
 	if len(images) > 0 {
 		block.Container.Resources = stored(block.Container.Resources, layerRoom+binRoom+tmpRoom+int64(len(images))*imageRoom)
 	}

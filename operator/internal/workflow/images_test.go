@@ -69,7 +69,7 @@ func TestContainersOfImagesHaveNoIdentity(t *testing.T) {
 	})
 	config := testConfig(t)
 	config.Bucket.Secret = ""
-	block := withImages(block(config, exp, 0), config, plan.Images(exp))
+	block := withImages(block(config, exp, 0), plan.Images(exp))
 	if got, want := block.Metadata.Annotations[skipContainers], "install,main,image-0,image-1"; got != want {
 		t.Errorf("containers without the pod's identity: %q, want %q", got, want)
 	}

@@ -56,7 +56,7 @@ var (
 var suiteContext = context.Background()
 
 // argoCRDs are Argo's own, as the chart installs them.
-var argoCRDs = filepath.Join("..", "..", "..", "charts", "assay", "files", "argo-crds")
+var argoCRDs = filepath.Join("..", "..", "..", "charts", "assay", "third_party", "argo-workflows")
 
 func TestMain(m *testing.M) { os.Exit(runSuite(m)) }
 

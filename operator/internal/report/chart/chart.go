@@ -35,10 +35,10 @@ func newCanvas(width, height float64, title string) *canvas { return begin(0, wi
 
 // newPlot begins a drawing with its title above it. Two titles of one report often differ only in their ends, so a long one takes
 // more lines, which lie above the drawing's own coordinates.
-func newPlot(width, height float64, title string) *canvas {
+func newPlot(height float64, title string) *canvas {
 	lines := wrap(title, longestLine, titleLines)
 	above := titleLeading * float64(len(lines)-1)
-	c := begin(above, width, height, title)
+	c := begin(above, plotWidth, height, title)
 	for i, line := range lines {
 		c.text("title", "start", 4, 13-above+titleLeading*float64(i), line)
 	}

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"encoding/xml"
+	"errors"
 	"io"
 	"math"
 	"slices"
@@ -87,7 +88,7 @@ func TestPlotsAreWellFormedWhateverTheTextIs(t *testing.T) {
 		var elements []string
 		for {
 			token, err := decoder.Token()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {

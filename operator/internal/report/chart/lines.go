@@ -55,7 +55,7 @@ const (
 
 // SVG draws the plot.
 func (l Lines) SVG() template.HTML {
-	c := newPlot(plotWidth, plotHeight, l.Title)
+	c := newPlot(plotHeight, l.Title)
 	var xs, ys []float64
 	for _, tick := range l.XTicks {
 		xs = append(xs, tick.At)

@@ -25,9 +25,9 @@ type Stack struct {
 
 // SVG draws the bars.
 func (s Stack) SVG() template.HTML {
-	const rowHeight, width, left = 28.0, 380.0, 92.0
+	const rowHeight, left = 28.0, 92.0
 	height := 24 + rowHeight*float64(len(s.Bars)) + 24
-	c := newPlot(width, height, s.Title)
+	c := newPlot(height, s.Title)
 	longest := 0.0
 	for _, bar := range s.Bars {
 		sum := 0.0
@@ -36,7 +36,7 @@ func (s Stack) SVG() template.HTML {
 		}
 		longest = max(longest, sum, bar.Total)
 	}
-	x := newScale([]float64{0, longest}, false, left, width-marginOfLabels)
+	x := newScale([]float64{0, longest}, false, left, plotWidth-marginOfLabels)
 	bottom := height - 24
 	for _, v := range x.ticks(4) {
 		c.line("grid", x.at(v), 22, x.at(v), bottom)
@@ -54,6 +54,6 @@ func (s Stack) SVG() template.HTML {
 			c.line("median", x.at(bar.Total), top-3, x.at(bar.Total), top+23)
 		}
 	}
-	c.line("axis", left, bottom, width-marginOfLabels, bottom)
+	c.line("axis", left, bottom, plotWidth-marginOfLabels, bottom)
 	return c.svg()
 }

@@ -21,17 +21,17 @@ type Strips struct {
 
 // SVG draws the strips.
 func (s Strips) SVG() template.HTML {
-	const rowHeight, width = 30.0, 380.0
+	const rowHeight = 30.0
 	height := 24 + rowHeight*float64(len(s.Rows)) + 24
-	c := newPlot(width, height, s.Title)
+	c := newPlot(height, s.Title)
 	var all []float64
 	for _, row := range s.Rows {
 		all = append(all, row.Values...)
 	}
 	const left = 92
-	x := newScale(all, s.Log, left, width-marginOfLabels)
+	x := newScale(all, s.Log, left, plotWidth-marginOfLabels)
 	bottom := height - 24
-	c.line("axis", left, bottom, width-marginOfLabels, bottom)
+	c.line("axis", left, bottom, plotWidth-marginOfLabels, bottom)
 	for _, v := range x.ticks(4) {
 		c.line("grid", x.at(v), 22, x.at(v), bottom)
 		c.text("tick", "middle", x.at(v), bottom+14, s.X(v))

@@ -36,7 +36,7 @@ const shownMoments = 1200
 
 // SVG draws the readings. Of very many, every k-th is drawn, and all that are out or larger than any drawn before.
 func (t Times) SVG() template.HTML {
-	c := newPlot(plotWidth, 190, t.Title)
+	c := newPlot(190, t.Title)
 	var ys []float64
 	for _, p := range t.Points {
 		ys = append(ys, p.Value)

@@ -1,0 +1,84 @@
+package generate
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// argo is the folder of Argo's own manifests, which nobody here changes.
+const argo = chart + "/third_party/argo-workflows"
+
+// module is a Go module as `go mod download` has checked and unpacked it.
+type module struct{ Path, Version, Sum, Dir string }
+
+// argoModule is Argo's, in the version of the controller's image.
+func argoModule(root string) (*module, error) {
+	raw, err := os.ReadFile(filepath.Join(root, valuesFile))
+	if err != nil {
+		return nil, err
+	}
+	var values struct {
+		Images struct {
+			ArgoController struct{ Tag string }
+		}
+	}
+	if err := yaml.Unmarshal(raw, &values); err != nil {
+		return nil, fmt.Errorf("%s: %w", valuesFile, err)
+	}
+	wanted := "github.com/argoproj/argo-workflows/v4@" + values.Images.ArgoController.Tag
+	out, err := exec.Command("go", "mod", "download", "-json", wanted).Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		return nil, fmt.Errorf("go mod download %s: %s%s", wanted, out, failed.Stderr)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := &module{}
+	if err := json.Unmarshal(out, found); err != nil {
+		return nil, fmt.Errorf("go mod download %s: %w", wanted, err)
+	}
+	return found, nil
+}
+
+// argoCRDs finds the CRDs in Argo's module.
+func argoCRDs(root string) (string, error) {
+	found, err := argoModule(root)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(found.Dir, "manifests/base/crds/minimal/argoproj.io_*.yaml"), nil
+}
+
+// addProvenance puts beside Argo's files their licence, which module they are of, and the digest of each, as sha256sum --check reads it.
+func addProvenance(root string, files map[string][]byte) error {
+	found, err := argoModule(root)
+	if err != nil {
+		return err
+	}
+	licence, err := os.ReadFile(filepath.Join(found.Dir, "LICENSE"))
+	if err != nil {
+		return err
+	}
+	files[argo+"/LICENSE"] = licence
+	files[argo+"/VERSION"] = fmt.Appendf(nil, "%s %s %s\n", found.Path, found.Version, found.Sum)
+	var digests strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if path.Dir(name) == argo {
+			fmt.Fprintf(&digests, "%x  %s\n", sha256.Sum256(files[name]), path.Base(name))
+		}
+	}
+	files[argo+"/SHA256SUMS"] = []byte(digests.String())
+	return nil
+}
