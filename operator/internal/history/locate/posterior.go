@@ -133,10 +133,6 @@ func (p *posterior) shift(low, high int) float64 {
 	return mean(high, min(len(p.arms)-1, high+neighbours-1)) - mean(max(0, low-neighbours+1), low)
 }
 
-func (p *posterior) index(revision int) int {
-	return slices.IndexFunc(p.arms, func(l Level) bool { return l.Revision == revision })
-}
-
 func logSum(terms []float64) float64 {
 	most := slices.Max(terms)
 	sum := 0.0
