@@ -48,6 +48,14 @@ calibrate-smoke: build-calibration ## The same in minutes, for CI: fails if a ta
 	@bin/calibrate real --runs 2 --slowdown 0,5 --neighbour cpu --check
 	@bin/calibrate attacks
 
+.PHONY: calibrate-history
+calibrate-history: build-calibration ## What histories tell, on simulated years, into docs/history.md (half an hour). OTAVA=python: beside Apache Otava.
+	@bin/calibrate history --years 300 --bisections 200 --otava "$(OTAVA)" --update docs/history.md
+
+.PHONY: bench-history
+bench-history: build-calibration ## Figures of histories: false alerts, recall, delay, bisection, and what detection costs. OTAVA=python: beside Apache Otava.
+	@bin/calibrate history --otava "$(OTAVA)"
+
 .PHONY: bench-verdict
 bench-verdict: build-calibration ## Figures of verdicts: how often they are wrong, what they find, and what they cost.
 	@bin/calibrate figures

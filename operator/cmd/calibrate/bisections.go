@@ -17,15 +17,17 @@ func (o *historyOptions) bisect(log io.Writer) ([]calibrate.Figure, string) {
 		started := time.Now()
 		row := rehearse.Bisect(history, o.bisections, o.parallel, o.seed)
 		rows = append(rows, row)
-		fmt.Fprintf(log, "%d culprits of %g %%: %d searches in %s\n", history.Culprits, 100*history.Shift, row.Of, time.Since(started).Round(time.Millisecond))
+		fmt.Fprintf(log, "%d culprits of %g %%: %d searches in %s\n", history.Culprits, 100*history.Shift, row.Of,
+			time.Since(started).Round(time.Millisecond))
 		if history.Culprits != 1 {
 			continue
 		}
 		share, size := calibrate.NewShare(row.Exact, row.Of), fmt.Sprintf("%.0fpct", 100*history.Shift)
 		figures = append(figures,
-			calibrate.Figure{Figure: "bisect.correct_rate." + size, Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of},
-			calibrate.Figure{Figure: "bisect.waves." + size, Value: row.MeanWaves(), Unit: "1", Low: row.MeanWaves(), High: row.MeanWaves(), Samples: row.Of,
-				Note: "mean; the last wave verifies"})
+			calibrate.Figure{
+				Figure: "bisect.correct_rate." + size, Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of,
+			},
+			mean("bisect.waves."+size, row.MeanWaves(), row.Of, "mean; the last wave verifies"))
 	}
 	text := rehearse.SearchTable(rows, func(count, of int) string { return calibrate.NewShare(count, of).String() })
 	return figures, fmt.Sprintf("`calibrate history --bisections %d --seed %d`.\n\n%s", o.bisections, o.seed, text)

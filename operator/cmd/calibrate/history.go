@@ -6,7 +6,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os/exec"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +27,8 @@ type historyOptions struct {
 func newHistoryCommand() *cobra.Command {
 	var o historyOptions
 	command := &cobra.Command{
-		Use: "history", Short: "Rehearse years of nights whose truth is known, and print the figures of histories, one JSON line each", Args: cobra.NoArgs,
+		Use: "history", Short: "Rehearse years of nights whose truth is known, and print the figures of histories, one JSON line each",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.OutOrStdout(), cmd.ErrOrStderr()) },
 	}
 	flags := command.Flags()
@@ -37,13 +37,13 @@ func newHistoryCommand() *cobra.Command {
 	flags.IntVar(&o.peerYears, "peer-years", 100, "years of every kind that the peer is shown")
 	flags.IntVar(&o.parallel, "parallel", 2, "years at a time; the counts do not depend on it")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
-	flags.StringVar(&o.otava, "otava", "", "a Python with apache-otava, to have it find the changes of the same years with hack/otava_changes.py")
+	flags.StringVar(&o.otava, "otava", "", "a Python with apache-otava, which finds the changes of the same years with hack/otava_changes.py")
 	flags.StringVar(&o.update, "update", "", "also put the tables into this document, between its markers")
 	return command
 }
 
 // peerYears are the kinds that a peer is shown: nothing, a spike now and then, one change, and all of that at once.
-var peerYears = []string{"layout", "spikes", rehearse.StepName, "step-2-everything"}
+var peerYears = []string{"layout", "spikes", rehearse.StepName, rehearse.MixedName}
 
 func (o *historyOptions) run(out, log io.Writer) error {
 	policy := rehearse.Default()
@@ -104,16 +104,24 @@ func historyFigures(tallies []rehearse.Tally) []calibrate.Figure {
 		share := calibrate.NewShare(y.Found, y.Changes)
 		out = append(out,
 			calibrate.Figure{Figure: "history.recall.2pct", Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of},
-			calibrate.Figure{Figure: "history.delay_runs.2pct", Value: y.MeanDelay(), Unit: "1", Low: y.MeanDelay(), High: y.MeanDelay(), Samples: y.Found,
-				Note: "mean number of runs after the first one of the change until it is told, confirming runs counted in"})
+			mean("history.delay_runs.2pct", y.MeanDelay(), y.Found,
+				"mean number of runs after the first one of the change until it is told, the confirming run counted in"))
 	}
 	value, low, high := rehearse.PerCentury(count, years)
-	all := calibrate.Figure{Figure: "history.false_alerts_per_100_series_years.all_kinds", Value: value, Unit: "1", Low: low, High: high, Samples: years}
-	return append(out, worst, all)
+	return append(out, worst, calibrate.Figure{
+		Figure: "history.false_alerts_per_100_series_years.all_kinds", Value: value, Unit: "1", Low: low, High: high, Samples: years,
+	})
+}
+
+// mean is a figure without an interval of its own.
+func mean(name string, value float64, samples int, note string) calibrate.Figure {
+	return calibrate.Figure{Figure: name, Value: value, Unit: "1", Low: value, High: value, Samples: samples, Note: note}
 }
 
 // peer has Otava look at the same years. Without one there is a message and no figure.
-func (o *historyOptions) peer(shown map[string][]rehearse.Shown, tallies []rehearse.Tally, log io.Writer) ([]calibrate.Figure, string, error) {
+func (o *historyOptions) peer(
+	shown map[string][]rehearse.Shown, tallies []rehearse.Tally, log io.Writer,
+) ([]calibrate.Figure, string, error) {
 	if o.otava == "" {
 		fmt.Fprintln(log, "otava: skipped; --otava names a Python that has it (pip install apache-otava==0.8.0, in a venv)")
 		return nil, "", nil
@@ -137,7 +145,7 @@ func (o *historyOptions) peer(shown map[string][]rehearse.Shown, tallies []rehea
 	}
 	figures := []calibrate.Figure{}
 	for _, y := range tallies {
-		if y.Year.Name != "step-2-everything" || y.Changes == 0 {
+		if y.Year.Name != rehearse.MixedName || y.Changes == 0 {
 			continue
 		}
 		theirs := rehearse.AtRecall(rows[y.Year.Name+", ratios"], float64(y.Found)/float64(y.Changes))
@@ -176,5 +184,5 @@ func detectCost(workers int, seed uint64) calibrate.Figure {
 	group.Wait()
 	seconds := time.Since(began).Seconds()
 	return calibrate.Figure{Figure: "history.detect_1k_series_s", Value: seconds, Unit: "s", Low: seconds, High: seconds, Samples: 1,
-		Note: strings.TrimSpace(fmt.Sprintf("%d at a time", workers))}
+		Note: fmt.Sprintf("%d series at a time", workers)}
 }

@@ -60,7 +60,8 @@ func distance(a, b int64) int64 { return max(a-b, b-a) }
 
 func suspected(s Sighting, at time.Time) Change {
 	return Change{
-		ID: identity(s), Project: s.Project, From: s.From, First: s.First, To: s.To, Raised: s.Newest, State: Suspected, Effects: []Effect{s.Effect},
+		ID: identity(s), Project: s.Project, From: s.From, First: s.First, To: s.To, Raised: s.Newest, State: Suspected,
+		Effects: []Effect{s.Effect},
 		History: []Event{{At: at, Who: "detector", Why: "the level of " + s.Effect.Series + " moved", To: Suspected}},
 	}
 }
@@ -80,7 +81,8 @@ func (c Change) seen(s Sighting, at time.Time) Change {
 	// A run refuted it, and a later one suspects again. A person's word stands.
 	if c.State == Invalid && s.Suspects && s.Newest > c.Raised && !c.decidedByPerson() {
 		c.State, c.Raised = Suspected, s.Newest
-		c.History = append(slices.Clone(c.History), Event{At: at, Who: "detector", Why: "the level of " + s.Effect.Series + " moved again", To: Suspected})
+		again := Event{At: at, Who: "detector", Why: "the level of " + s.Effect.Series + " moved again", To: Suspected}
+		c.History = append(slices.Clone(c.History), again)
 	}
 	return c
 }

@@ -14,7 +14,8 @@ import (
 var now = time.Date(2026, 3, 1, 6, 0, 0, 0, time.UTC)
 
 func sighting(series string, from, first, to, newest int64) Sighting {
-	return Sighting{Project: "search", Effect: Effect{Series: series, LogRatio: 0.02, SE: 0.003, Worse: true}, From: from, First: first, To: to, Newest: newest, Suspects: true}
+	effect := Effect{Series: series, LogRatio: 0.02, SE: 0.003, Worse: true}
+	return Sighting{Project: "search", Effect: effect, From: from, First: first, To: to, Newest: newest, Suspects: true}
 }
 
 // states of a book, for comparing.
@@ -180,7 +181,8 @@ func TestComputingAgainChangesNothing(t *testing.T) {
 		var sightings []Sighting
 		for range 1 + random.IntN(6) {
 			first := int64(5 + random.IntN(60))
-			sightings = append(sightings, sighting(fmt.Sprint("s", random.IntN(4)), first-int64(random.IntN(3)), first, first+int64(random.IntN(3)), 70))
+			low, high := first-int64(random.IntN(3)), first+int64(random.IntN(3))
+			sightings = append(sightings, sighting(fmt.Sprint("s", random.IntN(4)), low, first, high, 70))
 		}
 		b := Book{}.See(sightings, now)
 		shuffled := slices.Clone(sightings)
@@ -278,7 +280,8 @@ func TestAConfirmingRunIsAsOftenWrongAsPromised(t *testing.T) {
 	for range suspicions {
 		for run := 1; run <= c.Runs; run++ {
 			const between = 0.003
-			m := Measured{LogRatio: 0.002*random.NormFloat64() + between*(random.NormFloat64()-random.NormFloat64()), SE: 0.002, DF: 1e6, Between: between * between, Old: 1, New: 1}
+			layouts := between * (random.NormFloat64() - random.NormFloat64())
+			m := Measured{LogRatio: 0.002*random.NormFloat64() + layouts, SE: 0.002, DF: 1e6, Between: between * between, Old: 1, New: 1}
 			outcome := c.Judge(0.02, m, run)
 			if outcome == Holds {
 				wrong++

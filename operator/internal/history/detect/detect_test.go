@@ -227,7 +227,9 @@ func TestAMedianIsThatOfSortedValues(t *testing.T) {
 }
 
 func TestPromisesThatCannotBeKeptAreRefused(t *testing.T) {
-	for _, err := range []error{Online{1}.Check(), Online{math.NaN()}.Check(), Offline{0}.Check(), Offline{0.9}.Check(), Offline{math.NaN()}.Check()} {
+	for _, err := range []error{
+		Online{1}.Check(), Online{math.NaN()}.Check(), Offline{0}.Check(), Offline{0.9}.Check(), Offline{math.NaN()}.Check(),
+	} {
 		if err == nil {
 			t.Error("taken")
 		}

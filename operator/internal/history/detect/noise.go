@@ -46,7 +46,7 @@ func between(points []Observation, out Noise) float64 {
 	for _, x := range differences(points, Noise{Within: make([]float64, len(points)), Between: 0.5}) {
 		high = max(high, x*x)
 	}
-	for range 30 {
+	for range 20 {
 		out.Between = (low + high) / 2
 		if scale(points, out) > 1 {
 			low = out.Between
@@ -146,12 +146,16 @@ func selectNth(values []float64, n int) float64 {
 func moderated(points []Observation) (out, tails []float64) {
 	out, tails = make([]float64, len(points)), make([]float64, len(points))
 	var logs, trigammas []float64
+	curvature := map[float64]float64{}
 	for i, p := range points {
 		out[i], tails[i] = p.SE*p.SE, 1
 		if out[i] > 0 {
 			half := p.DF / 2
 			logs = append(logs, math.Log(ofBlock(p))-mathext.Digamma(half)+math.Log(half))
-			trigammas = append(trigammas, trigamma(half))
+			if curvature[half] == 0 {
+				curvature[half] = trigamma(half)
+			}
+			trigammas = append(trigammas, curvature[half])
 		}
 	}
 	if len(logs) < 2 {
@@ -174,8 +178,8 @@ func moderated(points []Observation) (out, tails []float64) {
 	return out, tails
 }
 
-// tail is how much more variance a normal point needs to be as far out, once in ten thousand times, as one whose variance is itself estimated
-// with so many degrees of freedom. Where a search goes over thousands of points, that is where it is decided.
+// tail is how much more variance a normal point needs to be as far out, once in ten thousand times, as one whose variance is itself
+// estimated with so many degrees of freedom. Where a search goes over thousands of points, that is where it is decided.
 func tail(df float64, known map[float64]float64) float64 {
 	const rare = 1e-4
 	factor, ok := known[df]

@@ -8,11 +8,11 @@ import (
 
 // Offline dates the changes of a series.
 //
-// It is narrowest significance pursuit (Fryzlewicz 2024, Journal of the American Statistical Association 119:1633) for a level that jumps:
-// the shortest stretches of points that one level does not explain, one after the other. A stretch is explained by the levels that lie in
-// the intervals of all its parts at once (as in Frick, Munk, Sieling 2014, Journal of the Royal Statistical Society B 76:495). How wide these are
-// is simulated, with the scale of the noise estimated as it is from the series, so that the promise covers the search over all parts of all
-// stretches: with probability 1-Alpha every interval that is given holds a change. The same points give the same dates.
+// It is narrowest significance pursuit (Fryzlewicz 2024, Journal of the American Statistical Association 119:1633) for a level that
+// jumps: the shortest stretches of points that one level does not explain, one after the other. A stretch is explained by the levels that
+// lie in the intervals of all its parts at once (as in Frick, Munk, Sieling 2014, Journal of the Royal Statistical Society B 76:495). How
+// wide these are is simulated, with the scale of the noise estimated as it is from the series, so that the promise covers the search over
+// all parts of all stretches: with probability 1-Alpha every interval that is given holds a change. The same points give the same dates.
 type Offline struct {
 	// Alpha is the probability that any interval of a series has no change in it.
 	Alpha float64

@@ -12,9 +12,10 @@ import (
 // points as the threshold on average to get there by accident, however long it runs and whenever anybody looks.
 //
 // The e-process of a change is the likelihood of two levels over that of one, under priors that leave both the level and the scale of the
-// noise open (Pérez-Ortiz, Lardy, de Heide, Grünwald 2024, Annals of Statistics 52:1410; for the t-test Wang, Ramdas 2023, arXiv 2310.03722):
-// it needs neither a level that is known nor a stretch to learn from, and is exact for normal points whose variances are known up to a
-// common factor. The factor is the series' own spread: points that differ by more than their standard errors are not thought better of.
+// noise open (Pérez-Ortiz, Lardy, de Heide, Grünwald 2024, Annals of Statistics 52:1410; for the t-test Wang, Ramdas 2023, arXiv
+// 2310.03722): it needs neither a level that is known nor a stretch to learn from, and is exact for normal points whose variances are
+// known up to a common factor. The factor is the series' own spread: points that differ by more than their standard errors are not
+// thought better of.
 type Online struct {
 	// RunLength is how many points a series that does not change has on average, at least, before it is suspected.
 	RunLength float64
@@ -48,8 +49,8 @@ type Suspicion struct {
 	Shift           float64
 }
 
-// Newest judges the last of the points. They are those of a segment since its last change; only a change at or after the one with index from
-// is looked for: those before were looked for already, and came to nothing.
+// Newest judges the last of the points. They are those of a segment since its last change; only a change at or after the one with index
+// from is looked for: those before were looked for already, and came to nothing.
 func (o Online) Newest(points []Observation, from int) Suspicion {
 	if beyond := len(points) - reach; beyond > 0 {
 		out := o.Newest(points[beyond:], from-beyond)

@@ -1,11 +1,11 @@
 // Package locate finds the revisions at which a program changed, by measuring as few of them as it can. It plans waves and reads their
 // results; it starts nothing.
 //
-// A wave measures many revisions as arms of the same blocks. What it found is the probability of a change in each gap between neighbouring
-// arms, over all ways in which levels may lie: a product partition model (Barry, Hartigan 1993, Journal of the American Statistical
-// Association 88:309), summed exactly (Fearnhead 2006, Statistics and Computing 16:203). Every gap that may hold a change is followed, so that
-// several culprits are found. At the end each is measured with its neighbours on fresh blocks, and only that decides: what a wave picked
-// is never its own witness.
+// A wave measures many revisions as arms of the same blocks. What it found is the probability of a change in each gap between
+// neighbouring arms, over all ways in which levels may lie: a product partition model (Barry, Hartigan 1993, Journal of the American
+// Statistical Association 88:309), summed exactly (Fearnhead 2006, Statistics and Computing 16:203). Every gap that may hold a change is
+// followed, so that several culprits are found. At the end each is measured with its neighbours on fresh blocks, and only that decides:
+// what a wave picked is never its own witness.
 package locate
 
 import (
@@ -161,8 +161,8 @@ func (q Question) ends(spans []span) []int {
 	return out
 }
 
-// inside are the revisions between the ends of spans that divide them most evenly. The first wave takes the square root of what there is, and half
-// as many more because some may not build, so that the second one can take all that is left.
+// inside are the revisions between the ends of spans that divide them most evenly. The first wave takes the square root of what there is,
+// and half as many more because some may not build, so that the second one can take all that is left.
 func (q Question) inside(spans []span, skipped map[int]bool, first bool) []int {
 	budget := max(1, q.Arms-len(q.ends(spans)))
 	if first {

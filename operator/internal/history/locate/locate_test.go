@@ -179,7 +179,8 @@ func TestAProbabilityIsThatOfAllWaysToDivide(t *testing.T) {
 
 func TestQuestionsThatCannotBeAnsweredAreRefused(t *testing.T) {
 	for want, edit := range map[string]func(*Question){
-		"revisions: found 1": func(q *Question) { q.Revisions = 1 }, "arms: found 2": func(q *Question) { q.Arms = 2 }, "blocks: found 1": func(q *Question) { q.Blocks = 1 },
+		"revisions: found 1": func(q *Question) { q.Revisions = 1 }, "arms: found 2": func(q *Question) { q.Arms = 2 },
+		"blocks: found 1":    func(q *Question) { q.Blocks = 1 },
 		"between: found NaN": func(q *Question) { q.Between = math.NaN() }, "shift: found 0": func(q *Question) { q.Shift = 0 },
 		"certain: found 0.5": func(q *Question) { q.Certain = 0.5 }, "waves: found 0": func(q *Question) { q.Waves = 0 },
 	} {

@@ -18,8 +18,8 @@ type posterior struct {
 // elsewhere is how many culprits are expected outside the spans that are followed: those that the waves before have overlooked.
 const elsewhere = 0.05
 
-// posterior of what a wave found. Before it, one culprit was expected in the spans that are followed, each of their commits being as likely as
-// any other.
+// posterior of what a wave found. Before it, one culprit was expected in the spans that are followed, each of their commits being as
+// likely as any other.
 func (q Question) posterior(levels []Level, spans []span) *posterior {
 	p := &posterior{}
 	followed := 0.0
@@ -131,10 +131,6 @@ func (p *posterior) shift(low, high int) float64 {
 		return sum
 	}
 	return mean(high, min(len(p.arms)-1, high+neighbours-1)) - mean(max(0, low-neighbours+1), low)
-}
-
-func (p *posterior) index(revision int) int {
-	return slices.IndexFunc(p.arms, func(l Level) bool { return l.Revision == revision })
 }
 
 func logSum(terms []float64) float64 {

@@ -76,7 +76,8 @@ func search(h History, seed, stream uint64) Searches {
 		broken[r] = r > 0 && r < h.Commits-1 && t.random.Float64() < h.Broken
 	}
 	question := locate.Question{
-		Revisions: h.Commits, Arms: 32, Blocks: blocks, Between: h.Layout * h.Layout, Shift: h.Shift * float64(max(1, h.Culprits)), Certain: 0.95, Waves: 6,
+		Revisions: h.Commits, Arms: 32, Blocks: blocks, Between: h.Layout * h.Layout,
+		Shift: h.Shift * float64(max(1, h.Culprits)), Certain: 0.95, Waves: 6,
 	}
 	out := Searches{}
 	var done []locate.Measured
@@ -153,14 +154,16 @@ func (t *truth) wave(w *locate.Wave, broken []bool) locate.Measured {
 // SearchTable shows searches in Markdown.
 func SearchTable(rows []Searches, share func(count, of int) string) string {
 	var out strings.Builder
-	out.WriteString("| culprits | of | histories | every culprit, as one commit | every culprit, some as a range | answers without one | waves | arms in blocks of a night |\n")
+	out.WriteString("| culprits | of | histories | every culprit, as one commit | every culprit, some as a range | " +
+		"answers without one | waves | arms in blocks of a night |\n")
 	out.WriteString("| --: | --: | --: | --: | --: | --: | --: | --: |\n")
 	for _, s := range rows {
 		shift := "-"
 		if s.History.Culprits > 0 {
 			shift = fmt.Sprintf("%.0f %%", 100*s.History.Shift)
 		}
-		fmt.Fprintf(&out, "| %d | %s | %d | %s | %s | %d | %.2f | %.0f |\n", s.History.Culprits, shift, s.Of, share(s.Exact, s.Of), share(s.Held, s.Of), s.False,
+		fmt.Fprintf(&out, "| %d | %s | %d | %s | %s | %d | %.2f | %.0f |\n", s.History.Culprits, shift, s.Of,
+			share(s.Exact, s.Of), share(s.Held, s.Of), s.False,
 			s.MeanWaves(), float64(s.Arms)/float64(s.Of))
 	}
 	return out.String()

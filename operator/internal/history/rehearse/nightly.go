@@ -18,11 +18,12 @@ type Policy struct {
 	Sides int
 }
 
-// Default promises less than two false alerts in a hundred years of nights: a suspicion in a hundred nights by accident, and one of 250 of
-// these confirmed. Both are upper bounds, and the rehearsals find less.
+// Default promises less than one false alert in a hundred years of nights: a suspicion in a hundred nights by accident, and one in a thousand
+// of these confirmed. What differs between builds is estimated, so that the rehearsals have to show it.
 func Default() Policy {
 	const runLength = 100
-	return Policy{detect.Online{RunLength: runLength}, detect.Offline{Alpha: 0.01}, change.Confirmation{Alpha: 0.004, Runs: 4, Searched: runLength}, 6}
+	confirmation := change.Confirmation{Alpha: 0.001, Runs: 4, Searched: runLength}
+	return Policy{detect.Online{RunLength: runLength}, detect.Offline{Alpha: 0.01}, confirmation, 6}
 }
 
 // alert is a change that a confirming run showed: on which night, of which revisions, and in which direction.

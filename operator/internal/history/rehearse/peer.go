@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Peer is another program that finds changes in series. It reads one JSON object of names and values, null where there is none, and prints one
-// of thresholds, each with the indices of the changes it finds in each series.
+// Peer is another program that finds changes in series. It reads one JSON object of names and values, null where there is none, and
+// prints one of thresholds, each with the indices of the changes it finds in each series.
 type Peer struct{ Command []string }
 
 // Shown is a year as another program gets it.
@@ -68,8 +68,8 @@ func (p Peer) Ask(years []Shown) ([]Point, error) {
 	return out, nil
 }
 
-// add counts a year: a change is matched by the first date near it, and every other date is false. Dates are those of the finished year, so that
-// no alert that is given twice, or taken back, counts against the peer.
+// add counts a year: a change is matched by the first date near it, and every other date is false. Dates are those of the finished year,
+// so that no alert that is given twice, or taken back, counts against the peer.
 func (p *Point) add(changed, dated []int) {
 	p.Changes += len(changed)
 	matched := make([]bool, len(changed))

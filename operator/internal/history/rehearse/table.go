@@ -28,7 +28,8 @@ func (y Tally) MeanDelay() float64 {
 // Table of years in Markdown.
 func Table(tallies []Tally) string {
 	var out strings.Builder
-	out.WriteString("| year | years | false alerts per 100 years | misdated | confirming runs a year | changes told within a month | after runs | dates | dates of none |\n")
+	out.WriteString("| year | years | false alerts per 100 years | misdated | confirming runs a year | " +
+		"changes told within a month | after runs | dates | dates of none |\n")
 	out.WriteString("| --- | --: | --: | --: | --: | --: | --: | --: | --: |\n")
 	for _, y := range tallies {
 		value, low, high := PerCentury(y.False, y.Years)
@@ -39,7 +40,8 @@ func Table(tallies []Tally) string {
 				delay = fmt.Sprintf("%.2f", y.MeanDelay())
 			}
 		}
-		fmt.Fprintf(&out, "| %s | %d | %.2f [%.2f, %.2f] | %d | %.1f | %s | %s | %s | %d of %d |\n", y.Year.Name, y.Years, value, low, high, y.Misdated,
+		fmt.Fprintf(&out, "| %s | %d | %.2f [%.2f, %.2f] | %d | %.1f | %s | %s | %s | %d of %d |\n", y.Year.Name, y.Years, value, low, high,
+			y.Misdated,
 			float64(y.Confirmations)/float64(y.Years), found, delay, dates, y.DatedFalse, y.Dated)
 	}
 	out.WriteString("\n")

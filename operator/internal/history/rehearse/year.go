@@ -51,14 +51,18 @@ func Years() []Year {
 		{Name: "step-1", Layout: layout, Step: 0.01, Steps: 1, What: "one change of 1 %"},
 		{Name: StepName, Layout: layout, Step: 0.02, Steps: 1, What: "one change of 2 %"},
 		{Name: "step-5", Layout: layout, Step: 0.05, Steps: 1, What: "one change of 5 %"},
-		{Name: "step-2-everything", Layout: layout, Drift: 0.05, Spike: 0.02, SpikeSize: 0.1, Season: 0.004, Missing: 0.1, Shape: simulate.Heavy, Step: 0.02, Steps: 1,
+		{Name: MixedName, Layout: layout, Drift: 0.05, Spike: 0.02, SpikeSize: 0.1, Season: 0.004, Missing: 0.1, Shape: simulate.Heavy,
+			Step: 0.02, Steps: 1,
 			What: "one change of 2 % among drift, spikes, season, missing nights and heavy tails"},
 		{Name: "several", Layout: layout, Step: 0.02, Steps: 5, What: "five changes of 2 %"},
 	}
 }
 
-// StepName is the year that recall and delay are promised for.
-const StepName = "step-2"
+// StepName is the year that recall and delay are promised for, and MixedName the one that a peer is compared on.
+const (
+	StepName  = "step-2"
+	MixedName = "step-2-everything"
+)
 
 const (
 	nights = 365
@@ -153,8 +157,8 @@ func (t *truth) night(i int) (point detect.Observation, bare float64) {
 	return contrast(measured, []int{1}, []int{0}), bare
 }
 
-// confirm measures the revisions of some nights against those of others, together and with the anchor, on fresh blocks. It also measures the
-// newest one anew.
+// confirm measures the revisions of some nights against those of others, together and with the anchor, on fresh blocks. It also measures
+// the newest one anew.
 func (t *truth) confirm(old, new []int) (difference, newest detect.Observation) {
 	levels := []float64{0}
 	var before, after []int

@@ -59,7 +59,8 @@ func Encode(key Key, records []Record) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	w := parquet.NewGenericWriter[row](&out,
-		parquet.Compression(&zstd.Codec{}), parquet.CreatedBy("assay", "v1alpha1", "parquet-go"), parquet.KeyValueMetadata("assay.schema", schema))
+		parquet.Compression(&zstd.Codec{}), parquet.CreatedBy("assay", "v1alpha1", "parquet-go"),
+		parquet.KeyValueMetadata("assay.schema", schema))
 	if _, err := w.Write(rows); err != nil {
 		return nil, fmt.Errorf("series %q: parquet: %w", key, err)
 	}

@@ -26,8 +26,8 @@ func (p Retention) Check() error {
 	return nil
 }
 
-// Retain splits records into those that stay at a time and those that go. What a named change rests on stays, and so does every bridge: without
-// one, the points behind it can no longer be compared with those before. Retaining twice takes nothing more away.
+// Retain splits records into those that stay at a time and those that go. What a named change rests on stays, and so does every bridge:
+// without one, the points behind it can no longer be compared with those before. Retaining twice takes nothing more away.
 func (p Retention) Retain(records []Record, now time.Time, rests map[string]bool) (stay, gone []Record) {
 	taken := map[int64]bool{}
 	for _, r := range Merge(records, nil) {

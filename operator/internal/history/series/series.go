@@ -100,7 +100,8 @@ func (s *Series) distinct(records []Record) []Record {
 			newest[r.ID] = r
 		case r.Analysis == known.Analysis && fingerprint(r) != fingerprint(known):
 			// Which of the two is right cannot be known, and which came first must not matter.
-			s.once(r.ID, fmt.Sprintf("analysis %d of this run was recorded twice with different content: it is measured only if a newer analysis says so", r.Analysis))
+			s.once(r.ID, fmt.Sprintf("analysis %d of this run was recorded twice with different content: "+
+				"it is measured only if a newer analysis says so", r.Analysis))
 			known.Kind, known.Reason = Gap, "recorded twice with different content"
 			newest[r.ID] = known
 		}
@@ -168,7 +169,8 @@ func (b *builder) add(r Record) {
 				r.At.UTC().Format(time.RFC3339), b.last.At.UTC().Format(time.RFC3339), r.Sequence, b.last.Sequence)
 		}
 		if r.Sequence == b.last.Sequence {
-			b.series.problem(r.ID, "number %d of the schedule was given twice, also to %q: both count, in the order of their names", r.Sequence, b.last.ID)
+			b.series.problem(r.ID, "number %d of the schedule was given twice, also to %q: both count, in the order of their names",
+				r.Sequence, b.last.ID)
 		}
 	}
 	b.last = &r
@@ -256,7 +258,9 @@ func (b *builder) bridge(to string, segment *Segment) (Record, bool) {
 // Chain is the ratio of a to c where first is a over b and then is b over c.
 func Chain(first, then Estimate) Estimate {
 	va, vb := first.SE*first.SE, then.SE*then.SE
-	out := Estimate{LogRatio: first.LogRatio + then.LogRatio, SE: math.Sqrt(va + vb), DF: min(first.DF, then.DF), Blocks: min(first.Blocks, then.Blocks)}
+	out := Estimate{
+		LogRatio: first.LogRatio + then.LogRatio, SE: math.Sqrt(va + vb), DF: min(first.DF, then.DF), Blocks: min(first.Blocks, then.Blocks),
+	}
 	if va+vb > 0 {
 		out.DF = (va + vb) * (va + vb) / (va*va/first.DF + vb*vb/then.DF)
 	}

@@ -34,11 +34,11 @@ func measured(n int, edits ...func(*Record)) Record {
 	return r
 }
 
-func bridge(n int, head, anchor string, logRatio float64) Record {
-	return measured(n, func(r *Record) {
+func bridge(n int, head, anchor string, logRatio float64, edits ...func(*Record)) Record {
+	return measured(n, append([]func(*Record){func(r *Record) {
 		r.Kind, r.Head, r.Anchor, r.Ratio.LogRatio, r.Step, r.Predecessor = Bridge, head, anchor, logRatio, nil, ""
 		r.ID = "bridge-" + r.ID
-	})
+	}}, edits...)...)
 }
 
 func nights(from, to int, edits ...func(*Record)) []Record {
@@ -62,9 +62,12 @@ func TestWhatRecordsBecome(t *testing.T) {
 		problems []string
 		gaps     int
 	}{
-		"every night is a point":                            {records: nights(0, 4), segments: []string{"0 1 2 3"}},
-		"a record that is given twice counts once":          {records: append(nights(0, 3), nights(1, 3)...), segments: []string{"0 1 2"}},
-		"a run that was analyzed again counts as it is now": {records: append(nights(0, 2), measured(1, func(r *Record) { r.Analysis, r.Ratio.LogRatio = 2, 0.5 })), segments: []string{"0 1"}},
+		"every night is a point":                   {records: nights(0, 4), segments: []string{"0 1 2 3"}},
+		"a record that is given twice counts once": {records: append(nights(0, 3), nights(1, 3)...), segments: []string{"0 1 2"}},
+		"a run that was analyzed again counts as it is now": {
+			records:  append(nights(0, 2), measured(1, func(r *Record) { r.Analysis, r.Ratio.LogRatio = 2, 0.5 })),
+			segments: []string{"0 1"},
+		},
 		"one analysis with two contents counts as a gap until a newer one decides": {
 			records:  append(nights(0, 3), measured(1, func(r *Record) { r.Ratio.LogRatio = 0.5 })),
 			segments: []string{"0 2"}, gaps: 1, problems: []string{
@@ -88,7 +91,7 @@ func TestWhatRecordsBecome(t *testing.T) {
 			segments: []string{"0 1 3 4"},
 		},
 		"a bridge on another machine leads nowhere": {
-			records:  append(append(nights(0, 2), func() Record { r := bridge(2, "v2", "v1", 0.1); r.Machine = "m2"; return r }()), nights(3, 5, anchored("v2"))...),
+			records:  append(append(nights(0, 2), bridge(2, "v2", "v1", 0.1, func(r *Record) { r.Machine = "m2" })), nights(3, 5, anchored("v2"))...),
 			segments: []string{"0 1", "3 4"}, because: "another anchor: v2, and no bridge leads from it to v1",
 		},
 		"bridges in a circle lead nowhere": {
@@ -342,7 +345,8 @@ func TestWhatRetentionKeeps(t *testing.T) {
 func TestRetentionsThatContradictThemselvesAreRefused(t *testing.T) {
 	day := 24 * time.Hour
 	for want, p := range map[string]Retention{
-		"none may be below 0": {Full: -day}, "every is 0": {Full: day}, "full has no end": {Thinned: day}, "less than full": {Full: 2 * day, Every: day, Thinned: day},
+		"none may be below 0": {Full: -day}, "every is 0": {Full: day}, "full has no end": {Thinned: day},
+		"less than full": {Full: 2 * day, Every: day, Thinned: day},
 	} {
 		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
