@@ -18,8 +18,8 @@ import (
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
-	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
 	"assay.dev/assay/operator/internal/status"
 	"assay.dev/assay/operator/internal/workflow"
 )

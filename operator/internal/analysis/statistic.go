@@ -37,9 +37,7 @@ func decodeHistogram(histogram *record.Histogram) ([]bar, error) {
 }
 
 // percentiles are the statistics of merged samples: never of one trial, never averaged.
-var percentiles = map[experiment.Statistic]float64{
-	experiment.StatisticP50: 0.50, experiment.StatisticP90: 0.90, experiment.StatisticP95: 0.95, experiment.StatisticP99: 0.99,
-}
+var percentiles = experiment.Percentiles
 
 // trialStatistic is a trial's one number, or false when the metric as reported has none.
 func (d *data) trialStatistic(metric record.Metric, statistic experiment.Statistic) (float64, bool) {

@@ -85,7 +85,7 @@ func TestAnExperimentThatMeansNothingIsNamed(t *testing.T) {
 		"an unknown severity":              {`"severity":"Blocking"`, `"severity":"Important"`, `spec.gates[0].severity is "Important"`},
 		"an unknown statistic":             {`"statistic":"median"`, `"statistic":"average"`, `template.metrics[0].statistic is "average"`},
 		"an unknown direction":             {`"direction":"LowerIsBetter"`, `"direction":"Lower"`, `template.metrics[0].direction is "Lower"`},
-		"an unknown order":                 {`"order":"ABBA"`, `"order":"ABAB"`, `spec.design.order: value "ABAB"`},
+		"an unknown order":                 {`"order":"ABBA"`, `"order":"ABAB"`, `spec.design.order is "ABAB"`},
 		"an unknown exclusivity":           {`"exclusive":"CPUs"`, `"exclusive":"All"`, `spec.placement.exclusive is "All"`},
 		"an unknown parity":                {`"parity":"Required"`, `"parity":"Maybe"`, `template.parity: value "Maybe"`},
 		"an unknown field":                 {`"seed":1,`, `"seed":1,"sead":2,`, `unknown field "spec.design.sead"`},

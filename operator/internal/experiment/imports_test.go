@@ -12,7 +12,11 @@ import (
 // What measures, judges and reports reads plans. Were one of these packages to read the API, a new version of it would be a new
 // version of the ledger.
 func TestWhatIsDecidedByPlansKnowsNoAPI(t *testing.T) {
-	for _, folder := range []string{"analysis", "compare", "export", "ledger", "noise", "record", "report", "search", "simulate"} {
+	for _, folder := range []string{
+		"analysis", "compare", "export", "ledger", "noise", "record", "report", "search", "simulate",
+		// What is measured next; when to act on it is in the same folder, and reads runs.
+		"plan/target.go", "plan/target_search.go", "plan/wave.go", "plan/builds.go", "plan/images.go", "plan/fit.go",
+	} {
 		files := 0
 		err := filepath.WalkDir(filepath.Join("..", folder), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

@@ -174,17 +174,17 @@ func readDesign(design *assayv1alpha1.Design, problems *Invalid) Design {
 
 func readEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, out *Plan, problems *Invalid) {
 	environment := ptr.Deref(spec.Environment, assayv1alpha1.Environment{})
-	limits := environment.Noise
-	wrong := map[noise.Kind]error{}
-	out.Noise, wrong = noise.Read(map[noise.Kind]string{
-		noise.Steal: limits.Steal, noise.OtherWork: limits.OtherWork, noise.Throttled: limits.Throttled, noise.Canary: limits.Canary,
-		noise.Spin: limits.Spin, noise.PressureMemory: limits.PressureMemory, noise.PressureIO: limits.PressureIO,
+	named := environment.Noise
+	limits, wrong := noise.Read(map[noise.Kind]string{
+		noise.Steal: named.Steal, noise.OtherWork: named.OtherWork, noise.Throttled: named.Throttled, noise.Canary: named.Canary,
+		noise.Spin: named.Spin, noise.PressureMemory: named.PressureMemory, noise.PressureIO: named.PressureIO,
 	}, out.Placement.AsksExclusiveCPUs())
 	for _, kind := range noise.Kinds {
 		if err := wrong[kind]; err != nil {
 			problems.add("spec.environment.noise."+string(kind), "%s", err)
 		}
 	}
+	out.Noise = limits
 	out.OnViolation = cmp.Or(noise.Policy(environment.OnViolation), noise.Retry)
 	out.Requires.Require = environment.Require
 	if spec.Placement.RequireStaticCPUManager {

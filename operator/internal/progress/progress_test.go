@@ -67,7 +67,7 @@ func TestSummaryShowsWhatDecidedAndWhereToLook(t *testing.T) {
 		Verdict:    assayv1alpha1.VerdictGo,
 		Candidates: []assayv1alpha1.CandidateStatus{{Name: "fused", Verdict: assayv1alpha1.VerdictGo, Gain: "13.2x [12.9, 13.5]"}},
 		Gates: []assayv1alpha1.GateStatus{
-			{Name: "gain", Candidate: "fused", Point: "batchSize=8", Outcome: assayv1alpha1.VerdictGo, Estimate: "13.2x", Interval: &assayv1alpha1.Interval{Low: "12.9x", High: "13.5x"}, Blocks: 5, MinimumDetectableEffect: "2%"},
+			{Name: "gain", Candidate: "fused", Point: "batchSize=8", Outcome: assayv1alpha1.VerdictGo, Bound: "1.500x", Estimate: "13.2x", Interval: &assayv1alpha1.Interval{Low: "12.9x", High: "13.5x"}, Blocks: 5, MinimumDetectableEffect: "2%"},
 			{Name: "parity", Candidate: "fused", Outcome: assayv1alpha1.VerdictGo},
 		},
 		Warnings: []string{"the axis delta has no measurable effect"},
@@ -75,7 +75,7 @@ func TestSummaryShowsWhatDecidedAndWhereToLook(t *testing.T) {
 	}})
 	for _, want := range []string{
 		"VERDICT  Go", "fused            Go            13.2x [12.9, 13.5]",
-		"gain    fused      batchSize=8  Go       13.2x     [12.9x, 13.5x]  5       2%",
+		"gain    fused      batchSize=8  Go       1.500x  13.2x     [12.9x, 13.5x]  5       2%",
 		"warning: the axis delta has no measurable effect", "ledger   s3://assay/x\n", "report   s3://assay/x/report.md\n",
 	} {
 		if !strings.Contains(out.String(), want) {

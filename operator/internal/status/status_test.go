@@ -168,7 +168,7 @@ func TestResults(t *testing.T) {
 		Candidates: []analysis.Candidate{{Name: "naive", Verdict: experiment.VerdictNoGo, Gain: ratio(0.7)}, {Name: "fused", Verdict: experiment.VerdictGo, Gain: ratio(13)}},
 		Gates: []analysis.GateResult{
 			{Gate: "slo", Candidate: "fused", Severity: experiment.Advisory, Outcome: experiment.VerdictNoGo},
-			{Gate: "gain", Candidate: "fused", Severity: experiment.Blocking, Outcome: experiment.VerdictGo, Estimate: ratio(13), MinimumDetectableEffect: ptr.To(0.0123)},
+			{Gate: "gain", Candidate: "fused", Op: experiment.RatioAtLeast, Bound: ptr.To(1.5), Severity: experiment.Blocking, Outcome: experiment.VerdictGo, Estimate: ratio(13), MinimumDetectableEffect: ptr.To(0.0123)},
 			{Gate: "gain", Candidate: "naive", Severity: experiment.Blocking, Outcome: experiment.VerdictNoGo, Estimate: ratio(0.7)},
 		},
 		Trials: analysis.Trials{Planned: 40, Used: 36, Failed: 3, Invalid: 1},
@@ -187,7 +187,7 @@ func TestResults(t *testing.T) {
 	if diff := cmp.Diff([]string{"gain naive", "gain fused", "slo fused"}, order); diff != "" {
 		t.Errorf("gates (-want +got):\n%s", diff)
 	}
-	if gate := got.Gates[1]; gate.Interval == nil || gate.Interval.Low != "11.70x" || gate.MinimumDetectableEffect != "1.230%" || gate.Blocks != 4 {
+	if gate := got.Gates[1]; gate.Bound != "1.500x" || gate.Interval == nil || gate.Interval.Low != "11.70x" || gate.MinimumDetectableEffect != "1.230%" || gate.Blocks != 4 {
 		t.Errorf("gate %+v", gate)
 	}
 }
