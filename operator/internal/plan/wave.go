@@ -59,6 +59,7 @@ func BuildStep(exp *experiment.Experiment, number, firstBlock int, step Step, la
 			Image:          exp.Template.Image,
 			Output:         output(&exp.Template),
 			ParityRequired: exp.Template.Parity == assayv1alpha1.ParityRequired,
+			Prepares:       exp.Template.Prepares,
 			TimeoutSeconds: exp.Template.TrialTimeout.Seconds(),
 			LayoutSeed:     layoutSeed(exp),
 			Roles:          roles(exp),

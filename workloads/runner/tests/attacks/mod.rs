@@ -179,6 +179,16 @@ pub(super) fn a_daemon_does_not_outlive_its_trial() {
     assert_eq!(attempts.iter().map(|attempt| attempt.left_behind).collect::<Vec<_>>(), [None, Some(1), None]);
 }
 
+pub(super) fn what_was_closed_to_be_kept_is_removed_too() {
+    let (kept, output) = Bench::hostile(&["close"]).besieged(hello());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let attempts = kept.attempts();
+    let closed = attempts[1].stderr_tail.clone().expect("where it is");
+    let folder = Path::new(closed.trim()).ancestors().nth(2).expect("the trial's folder");
+    assert!(folder.display().to_string().contains(".assay-trial-") && !folder.exists(), "{closed}");
+    assert_message(&attempts[2], Outcome::Succeeded, &[]);
+}
+
 pub(super) fn what_is_no_file_is_no_result() {
     for (name, words) in
         [("pipe", "not a regular file"), ("link", "symbolic links"), ("flood", "more than 8388608 bytes")]
