@@ -19,7 +19,7 @@ import (
 func Pair(edit func(*assayv1alpha1.BenchmarkRunSpec)) (*experiment.Experiment, error) {
 	template := assayv1alpha1.BenchmarkTemplateSpec{
 		Image: "assay.dev/simulated:0.1.0", Command: []string{"/simulated"}, Parity: assayv1alpha1.ParityNone,
-		Parameters: []assayv1alpha1.Parameter{{Name: "version"}},
+		Parameters: []assayv1alpha1.Parameter{{Name: "version"}, {Name: "size", Default: ptr.To("1")}},
 		Metrics: []assayv1alpha1.Metric{
 			{Name: "time", Unit: "s", Direction: assayv1alpha1.LowerIsBetter, Statistic: assayv1alpha1.StatisticValue},
 		},

@@ -142,6 +142,8 @@ impl Bench {
         let mut command = Command::new(env!("CARGO_BIN_EXE_assay-runner"));
         command.args(["block", "--block", "w000-b0003", "--executor", "pod-1", "--wave"]).arg(self.path("wave.json"));
         command.arg("--out").arg(self.path("out")).args(more);
+        // A runner that is killed leaves its trial's folder.
+        command.env("TMPDIR", self.folder.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

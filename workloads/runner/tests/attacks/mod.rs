@@ -84,7 +84,7 @@ impl Bench {
         place(Path::new(env!("CARGO_BIN_EXE_assay-runner")), &runner, &["--version"]);
         let mut command = Command::new(&runner);
         command.args(["block", "--block", "w000-b0003", "--wave"]).arg(self.path("wave.json"));
-        command.arg("--keeper").arg(format!("unix:{}", socket.display()));
+        command.arg("--keeper").arg(format!("unix:{}", socket.display())).env("TMPDIR", self.folder.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if rustix::process::getuid().is_root() {
             for entry in fs::read_dir(self.folder.path()).expect("the folder").flatten() {
