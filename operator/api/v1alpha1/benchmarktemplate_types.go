@@ -229,6 +229,12 @@ type BenchmarkTemplateSpec struct {
 	// +kubebuilder:default={}
 	Output Output `json:"output,omitzero"`
 
+	// prepares reports whether trials prepare data that later trials of the same arm (and build) of the block use, such as an index that
+	// takes long to make: they have a folder for it, whose path is in ASSAY_PREPARED. Otherwise nothing that a trial writes to its
+	// folders (TMPDIR, HOME, XDG_*) or in a cluster to any other is there for the next one.
+	// +optional
+	Prepares bool `json:"prepares,omitempty"`
+
 	// trialTimeout is how long one trial may run before it is killed and recorded as TimedOut.
 	// +optional
 	// +kubebuilder:default="5m"

@@ -59,7 +59,7 @@ func Figures(tallies []Tally) []Figure {
 		out = append(out, slices.MinFunc(rows, byCoverage).figure("verdict.coverage.95", len(rows)),
 			slices.MaxFunc(rows, byCoverage).figure("verdict.coverage.95.highest", len(rows)))
 	}
-	for _, name := range []string{simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure, simulate.LayoutFigure} {
+	for _, name := range []string{simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure, simulate.LayoutFigure, simulate.GatesFigure} {
 		if worst, found := worstFalse(tallies, name); found {
 			out = append(out, figure(name, worst))
 		}
@@ -125,7 +125,7 @@ func Check(figures []Figure) []string {
 	for _, f := range figures {
 		low, high := 0.0, 1.0
 		switch f.Figure {
-		case "verdict.aa.false_rate", simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure, simulate.LayoutFigure:
+		case "verdict.aa.false_rate", simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure, simulate.LayoutFigure, simulate.GatesFigure:
 			high = MaxFalseRate
 		case simulate.ClockFigure:
 			low = MinCoverage

@@ -20,7 +20,7 @@ func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Benchmar
 	out := &Plan{
 		Version: PlanVersion,
 		Workload: record.Workload{
-			Image: template.Image, Output: readOutput(template), ParityRequired: template.Parity == assayv1alpha1.ParityRequired,
+			Image: template.Image, Output: readOutput(template), ParityRequired: template.Parity == assayv1alpha1.ParityRequired, Prepares: template.Prepares,
 			TimeoutSeconds: template.TrialTimeout.Seconds(), Roles: readRoles(template),
 		},
 		Command: resultCommand(template), Files: template.Files,

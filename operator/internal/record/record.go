@@ -72,8 +72,10 @@ type Workload struct {
 	Image  string `json:"image,omitempty"`
 	Output Output `json:"output"`
 	// LayoutSeed draws the length of every trial's environment; nil leaves it as it is.
-	LayoutSeed     *int64  `json:"layoutSeed,omitempty"`
-	ParityRequired bool    `json:"parityRequired,omitempty"`
+	LayoutSeed     *int64 `json:"layoutSeed,omitempty"`
+	ParityRequired bool   `json:"parityRequired,omitempty"`
+	// Prepares tells that trials keep what they prepare for later trials of their arm.
+	Prepares       bool    `json:"prepares,omitempty"`
 	TimeoutSeconds float64 `json:"timeoutSeconds"`
 	// Roles are the processes of a trial, the one with the result last; none when a trial is one process.
 	Roles []Role `json:"roles,omitempty"`

@@ -6,6 +6,8 @@ import "fmt"
 func Scenarios() []Scenario {
 	const cv = 0.01
 	stop, nullArm := Design{HalfWidth: "1%"}, Design{NullArm: true}
+	// A gate at every point: a run is NoGo if one of them is, and goes on until the widest interval is as narrow as asked.
+	stopAll := Design{HalfWidth: "1%", Points: 4}
 	out := []Scenario{
 		{Name: "quiet", Claimed: true, Trial: cv, What: "normal noise of trials"},
 		{Name: "blocks", Claimed: true, Trial: cv, Block: 0.05, What: "and blocks 5 % apart"},
@@ -21,9 +23,12 @@ func Scenarios() []Scenario {
 		{Name: "null-arm", Claimed: true, Trial: cv, Design: nullArm, What: "quiet, with a null arm"},
 		{Name: "adaptive", Claimed: true, Trial: cv, Block: 0.05, Design: stop, What: "blocks, and repeated until the half width is 1 %"},
 		{Name: "adaptive-heavy", Claimed: true, Trial: cv, Shape: Heavy, Design: stop, What: "heavy tails, and repeated until the half width is 1 %"},
+		{Name: "adaptive-4-gates", Claimed: true, Figure: GatesFigure, Trial: cv, Block: 0.05, Effects: same, Design: stopAll, What: "the same as adaptive with 4 points, and so 4 gates in one run"},
+		{Name: "adaptive-heavy-4-gates", Claimed: true, Figure: GatesFigure, Trial: cv, Shape: Heavy, Effects: same, Design: stopAll, What: "the same as adaptive-heavy with 4 points"},
 		{Name: "confirmed", Claimed: true, Trial: cv, What: "quiet, and every Go or NoGo confirmed on 10 fresh blocks", Design: Design{Confirm: true}},
 		{Name: "cold-start", Trial: cv, First: 0.05, What: "the first trial of every block 5 % slower and no warm-up trial"},
 		{Name: "unequal-skewed", Trial: cv, Shape: Skewed, Candidate: 3, What: "lognormal noise, the candidate three times as noisy"},
+		{Name: "adaptive-unequal-skewed", Trial: cv, Shape: Skewed, Candidate: 3, Effects: same, Design: stop, What: "the same, and repeated until the half width is 1 %"},
 		{Name: "uneven-nodes", Trial: cv, Nodes: 3, NodeRatio: 0.01, What: "three nodes on which the true ratio is 1 % apart"},
 		{Name: "layout", Trial: cv, Layout: 0.01, What: "every arm 1 % faster or slower for the whole run, as an accident of its layout"},
 		{Name: "layout-null-arm", Trial: cv, Layout: 0.01, Design: nullArm, What: "the same with a null arm, which has an accident of its own"},
@@ -42,6 +47,7 @@ const (
 	RareSlowFigure   = "verdict.rare_slow.false_rate"
 	NodeLevelsFigure = "verdict.nodes.level_false_rate"
 	LayoutFigure     = "verdict.layout.false_rate"
+	GatesFigure      = "verdict.adaptive_gates.false_rate"
 )
 
 // same is the only effect of scenarios that count wrong verdicts.

@@ -61,7 +61,9 @@ type Scenario struct {
 // Design is what a run asks for, in the words of its spec; what is empty is left as it is.
 type Design struct {
 	// Blocks of the run, neither fewer nor more.
-	Blocks           int32
+	Blocks int32
+	// Points of the sweep, with a gate at each; 0 is one.
+	Points           int
 	NullArm, Confirm bool
 	// HalfWidth stops the run; the others are declared.
 	HalfWidth, BlockCorrelation, RareSlowdown string

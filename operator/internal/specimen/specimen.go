@@ -4,6 +4,7 @@ package specimen
 import (
 	"encoding/json"
 	"errors"
+	"strconv"
 
 	"k8s.io/utils/ptr"
 
@@ -62,7 +63,7 @@ func Scan(edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTem
 func Pair(edit func(*assayv1alpha1.BenchmarkRunSpec)) (*experiment.Experiment, error) {
 	template := assayv1alpha1.BenchmarkTemplateSpec{
 		Image: "assay.dev/simulated:0.1.0", Command: []string{"/simulated"}, Parity: assayv1alpha1.ParityNone,
-		Parameters: []assayv1alpha1.Parameter{{Name: "version"}},
+		Parameters: []assayv1alpha1.Parameter{{Name: "version"}, {Name: "size", Default: ptr.To("1")}},
 		Metrics: []assayv1alpha1.Metric{
 			{Name: "time", Unit: "s", Direction: assayv1alpha1.LowerIsBetter, Statistic: assayv1alpha1.StatisticValue},
 		},
@@ -89,6 +90,13 @@ func Of(scenario simulate.Scenario) (*experiment.Experiment, error) {
 			spec.Design.Blocks = assayv1alpha1.Blocks{Min: design.Blocks, Max: design.Blocks}
 		}
 		spec.Design.NullArm, spec.Design.BlockCorrelation, spec.Design.RareSlowdown = design.NullArm, design.BlockCorrelation, design.RareSlowdown
+		if design.Points > 0 {
+			axis := assayv1alpha1.SweepAxis{Name: "size"}
+			for size := range design.Points {
+				axis.Values = append(axis.Values, strconv.Itoa(size+1))
+			}
+			spec.Sweep = &assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{axis}}
+		}
 		if design.HalfWidth != "" {
 			spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: design.HalfWidth}
 		}

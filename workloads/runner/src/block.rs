@@ -32,6 +32,7 @@ use crate::programs::Programs;
 use crate::record::{Folder, Record};
 use crate::requirements;
 use crate::roles::{self, Seat, Service};
+use crate::room::{Room, Rooms};
 use crate::stop::Stop;
 use crate::usage::{self, Usage};
 use crate::verdict::{self, Terms, Verdict};
@@ -91,7 +92,7 @@ pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
     usage::release_free_memory();
 
     let copies = Copies::new(record.folder());
-    let mut block = Block::prepare(&plan, &executor, Outside { record, launcher, hidden, copies });
+    let mut block = Block::prepare(&plan, &executor, args.alone, Outside { record, launcher, hidden, copies });
     if let Some(unmet) = &block.unmet {
         log(format_args!("{} runs no trial: {unmet}", plan.block));
     }
@@ -139,6 +140,7 @@ struct Block<'a> {
     /// The probes since the last trial.
     moment: Moment,
     copies: Copies,
+    rooms: Rooms,
     images: Images,
     programs: Programs,
     /// Earlier readings of the counters, oldest first.
@@ -171,7 +173,7 @@ struct Tally {
 
 impl<'a> Block<'a> {
     /// Reads what stays the same during the block, and probes the machine.
-    fn prepare(plan: &'a Plan, executor: &'a str, outside: Outside) -> Self {
+    fn prepare(plan: &'a Plan, executor: &'a str, alone: bool, outside: Outside) -> Self {
         let Outside { record, launcher, hidden, copies } = outside;
         let start = Instant::now();
         let host = Host::real();
@@ -203,6 +205,7 @@ impl<'a> Block<'a> {
             history,
             moment,
             copies,
+            rooms: Rooms::new(record.folder(), plan.prepares),
             images: Images::read(&plan.images),
             programs: Programs::default(),
             cgroups,
@@ -213,6 +216,10 @@ impl<'a> Block<'a> {
             tally: Tally::default(),
         };
         block.note_programs();
+        if alone {
+            // With the copies that were made just now.
+            block.rooms.note_what_is_there(block.record.folder());
+        }
         block.tally.probe = start.elapsed();
         block
     }
@@ -222,7 +229,7 @@ impl<'a> Block<'a> {
         let plan = self.plan;
         for trial in &plan.trials {
             let command = plan.command(trial);
-            let path = variables(&command.env, trial).remove("PATH").unwrap_or_default();
+            let path = variables(command, trial, None).remove("PATH").unwrap_or_default();
             for argv in command.roles.iter().map(|role| &role.argv).chain([&command.argv]) {
                 // Why a program cannot be had is said by the trial that needs it.
                 if let Ok(program) = self.program(command, &argv[0], &path) {
@@ -239,13 +246,14 @@ impl<'a> Block<'a> {
         let command = self.plan.command(trial);
 
         let mut before = self.moment.window(self.canary(trial));
-        let mut env = variables(&command.env, trial);
+        let room = self.rooms.enter(&trial.id, &command.variant());
+        let mut env = variables(command, trial, room.as_ref().ok());
         layout::randomise(&mut env, self.plan.layout_seed, &trial.id);
         // A trial that cannot start leaves nothing, so that its place does not matter.
-        let (staged, place) = match self
-            .stage(trial, &mut env)
-            .and_then(|staged| Ok((staged, self.plan.output.place(&trial.id, self.record.folder())?)))
-        {
+        let (staged, place) = match room.as_ref().map_err(Clone::clone).and_then(|room| {
+            let staged = self.stage(trial, &mut env)?;
+            Ok((staged, self.plan.output.place(room.folder())?))
+        }) {
             Ok((staged, place)) => (Ok(staged), place),
             Err(reason) => (Err(reason), Place::stdout()),
         };
@@ -331,6 +339,9 @@ impl<'a> Block<'a> {
             roles,
             ..attempt
         };
+        if let Ok(room) = room {
+            self.rooms.leave(room, &trial.id, &command.variant());
+        }
         self.record.write(&attempt, &self.launcher.signals)?;
         self.tally.add(start.elapsed().saturating_sub(ended.duration), attempt.outcome);
         progress(trial, &attempt, &ended, &verdict);
@@ -492,13 +503,11 @@ impl Tally {
 }
 
 /// The whole environment of a trial: the cell's, and what no program can do without.
-fn variables(cell: &BTreeMap<String, String>, trial: &Trial) -> BTreeMap<String, String> {
-    let inherited = |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
-    let mut variables = BTreeMap::from([
-        ("PATH".to_owned(), inherited("PATH", DEFAULT_PATH)),
-        ("HOME".to_owned(), inherited("HOME", "/")),
-    ]);
-    variables.extend(cell.clone());
+fn variables(command: &Command, trial: &Trial, room: Option<&Room>) -> BTreeMap<String, String> {
+    let path = std::env::var("PATH").unwrap_or_else(|_| DEFAULT_PATH.to_owned());
+    let mut variables = BTreeMap::from([("PATH".to_owned(), path)]);
+    variables.extend(room.into_iter().flat_map(Room::variables));
+    variables.extend(command.env.clone());
     variables.insert("ASSAY_TRIAL".to_owned(), trial.id.clone());
     variables.insert("ASSAY_WARMUP".to_owned(), trial.warmup.to_string());
     variables

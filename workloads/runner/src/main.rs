@@ -28,6 +28,7 @@ mod programs;
 mod record;
 mod requirements;
 mod roles;
+mod room;
 mod signals;
 mod stop;
 mod survey;

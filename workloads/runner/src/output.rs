@@ -1,10 +1,10 @@
 //! Where a trial leaves its result, how that is read, and what is kept of it.
 
 use std::collections::hash_map::RandomState;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Result, ensure};
@@ -32,7 +32,7 @@ pub(crate) struct Output {
 /// Where one trial leaves its result.
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// The trial's own folder, in which it starts; it vanishes with the place.
+    /// A folder of the trial's own, in which it starts.
     folder: Option<PathBuf>,
     /// The file or folder with the result; absent: standard output.
     path: Option<PathBuf>,
@@ -64,20 +64,20 @@ impl Output {
         self.how.path.is_none() && self.how.format != Format::None
     }
 
-    /// Makes room for a trial's result: what was there before is gone. A folder for it goes to the folder for temporary files, or
-    /// where a container has none beside the attempts. The error says why the trial cannot start.
-    pub(crate) fn place(&self, trial: &str, attempts: Option<&Path>) -> Result<Place, String> {
+    /// Makes room for a trial's result: what was there before is gone. A relative path is below `room`, which is the trial's. The error
+    /// says why the trial cannot start.
+    pub(crate) fn place(&self, room: &Path) -> Result<Place, String> {
         let Some(path) = self.how.path.as_ref().map(Path::new) else { return Ok(Place::stdout()) };
         if path.is_absolute() {
             words::clear_output(Some(path))?;
             return Ok(Place { folder: None, path: Some(path.to_owned()) });
         }
-        let folder = own_folder(trial, std::iter::once(std::env::temp_dir().as_path()).chain(attempts))?;
-        let place = Place { path: Some(folder.join(path)), folder: Some(folder) };
+        let folder = room.join("work");
+        let path = folder.join(path);
         // A program makes its file, and not the folders above it.
-        match place.path.as_deref().and_then(Path::parent).map(fs::create_dir_all) {
+        match path.parent().map(fs::create_dir_all) {
             Some(Err(error)) => Err(format!("cannot make the folder for {}: {error}", path.display())),
-            _ => Ok(place),
+            _ => Ok(Place { folder: Some(folder), path: Some(path) }),
         }
     }
 
@@ -159,27 +159,6 @@ impl Place {
             _ => program,
         }
     }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if let Some(folder) = &self.folder {
-            let _ = fs::remove_dir_all(folder);
-        }
-    }
-}
-
-/// An empty folder for a trial, in the first place that allows it.
-fn own_folder<'a>(trial: &str, places: impl Iterator<Item = &'a Path>) -> Result<PathBuf, String> {
-    let mut problems = Vec::new();
-    for place in places {
-        let folder = place.join(format!(".assay-trial-{trial}-{}", own_name()));
-        match DirBuilder::new().mode(0o700).create(&folder) {
-            Ok(()) => return Ok(folder),
-            Err(error) => problems.push(format!("in {}: {error}", place.display())),
-        }
-    }
-    Err(format!("cannot make the trial's folder ({})", problems.join("; ")))
 }
 
 /// A name that no earlier trial could have known and taken.
@@ -278,7 +257,7 @@ mod tests {
     #[test]
     fn another_tools_output_becomes_a_result_and_is_kept() {
         let output = output(Format::GoBench, None);
-        let place = output.place("t", None).expect("a place");
+        let place = output.place(Path::new("/nowhere")).expect("a place");
         let text = "BenchmarkJoin 1 5 ns/op\n";
         let (result, raw) = output.result(&printed(text), &place, false);
         assert!(result.expect("read").expect("a result").metrics.contains_key("latency"));
@@ -292,9 +271,10 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_path_is_in_a_folder_that_vanishes() {
+    fn a_relative_path_is_in_the_trials_own_folder() {
         let output = output(Format::Hyperfine, Some("a/result.json"));
-        let place = output.place("relative", None).expect("a place");
+        let room = tempfile::tempdir().expect("a folder");
+        let place = output.place(room.path()).expect("a place");
         let folder = place.folder().expect("a folder").to_owned();
         assert!(place.program("./tool".into()).starts_with('/') && place.program("tool".into()) == "tool");
         let (result, raw) = output.result(&printed(""), &place, false);
@@ -303,20 +283,7 @@ mod tests {
         let (result, raw) = output.result(&printed(""), &place, false);
         result.expect("a result");
         assert_eq!(raw.expect("kept")[0].source, "a/result.json");
-        drop(place);
-        assert!(!folder.exists());
-    }
-
-    #[test]
-    fn a_folder_is_made_where_it_can_be() {
-        let temporary = tempfile::tempdir().expect("a folder");
-        let nowhere = Path::new("/proc/nowhere");
-        let folder = own_folder("t", [nowhere, temporary.path()].into_iter()).expect("made");
-        assert!(folder.starts_with(temporary.path()));
-        let other = own_folder("t", [temporary.path()].into_iter()).expect("made");
-        assert_ne!(folder, other, "nobody can take a name in advance");
-        let problem = own_folder("t", [nowhere].into_iter()).expect_err("no place");
-        assert!(problem.contains("/proc/nowhere"), "{problem}");
+        assert!(folder.starts_with(room.path()));
     }
 
     #[test]
@@ -325,7 +292,7 @@ mod tests {
         let file = temporary.path().join("result.csv");
         fs::write(&file, "of an earlier trial").expect("written");
         let output = output(Format::Csv, file.to_str());
-        let place = output.place("t", None).expect("a place");
+        let place = output.place(Path::new("/nowhere")).expect("a place");
         assert!(place.folder().is_none() && !file.exists());
         assert_eq!(place.program("./tool".into()), "./tool");
     }

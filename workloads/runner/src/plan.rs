@@ -31,6 +31,8 @@ pub(crate) struct Plan {
     pub(crate) timeout: Duration,
     /// From which the layout of every process is drawn.
     pub(crate) layout_seed: Option<u64>,
+    /// Trials keep what they prepare for later trials of their arm.
+    pub(crate) prepares: bool,
     pub(crate) required: Requirements,
     /// The processes of a trial, the one with the result last; none: a trial is one process.
     pub(crate) roles: Vec<Role>,
@@ -111,6 +113,7 @@ impl Plan {
             parity_required: wave.workload.parity_required.unwrap_or(false),
             timeout: timeout.min(LONGEST_TIMEOUT),
             layout_seed: wave.workload.layout_seed,
+            prepares: wave.workload.prepares.unwrap_or(false),
             required: wave.environment.unwrap_or_default(),
             roles: wave.workload.roles.unwrap_or_default(),
             images: wave.images.unwrap_or_default(),
@@ -125,6 +128,11 @@ impl Plan {
 }
 
 impl Command {
+    /// What it runs of all that is compared: an arm, or one of its builds.
+    pub(crate) fn variant(&self) -> String {
+        self.build.as_ref().map_or_else(|| self.arm.clone(), |build| format!("{}/{build}", self.arm))
+    }
+
     fn new(wave: &Wave, index: usize, used_by: &str) -> Result<Self> {
         let Some(cell) = wave.cells.get(index) else {
             bail!("field {used_by}: there is no cell {index}; the wave has {}", wave.cells.len());

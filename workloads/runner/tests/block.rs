@@ -33,6 +33,8 @@ fn main() {
         a_failing_trial_does_not_stop_the_block,
         arguments_and_environment_arrive_verbatim,
         the_environment_is_clean,
+        what_one_arm_plants_another_does_not_find,
+        what_is_declared_to_be_prepared_is_kept_by_arm,
         a_hanging_trial_is_killed_with_its_descendants,
         processes_left_behind_are_killed_and_do_not_hold_the_block_up,
         malformed_output_says_what_and_where,
@@ -65,6 +67,7 @@ fn main() {
         attacks::every_trial_is_known_before_it_starts_and_kept_before_the_next,
         attacks::a_changed_program_of_another_arm_is_a_named_failure,
         attacks::a_daemon_does_not_outlive_its_trial,
+        attacks::what_was_closed_to_be_kept_is_removed_too,
         attacks::what_is_no_file_is_no_result,
         attacks::whoever_ends_the_runner_does_not_hide_its_trial,
         attacks::a_trial_that_ended_an_execution_is_not_run_again,
@@ -139,6 +142,8 @@ impl Bench {
         let mut command = Command::new(env!("CARGO_BIN_EXE_assay-runner"));
         command.args(["block", "--block", "w000-b0003", "--executor", "pod-1", "--wave"]).arg(self.path("wave.json"));
         command.arg("--out").arg(self.path("out")).args(more);
+        // A runner that is killed leaves its trial's folder.
+        command.env("TMPDIR", self.folder.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -321,8 +326,12 @@ fn the_environment_is_clean() {
     bench.wave["cells"][0]["env"] = json!({"MODE": "fast", "HOME": "/elsewhere", "ASSAY_TRIAL": "forged"});
     let output = bench.command(&[]).env("LEAK", "1").env("PATH", "/usr/bin:/bin").output().expect("the runner starts");
     assert!(output.status.success(), "{}", stderr(&output));
-    let (_, seen): (Vec<String>, BTreeMap<String, String>) =
+    let (_, mut seen): (Vec<String>, BTreeMap<String, String>) =
         serde_json::from_slice(&fs::read(&dump).expect("the dump")).expect("JSON");
+    for name in ["TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"] {
+        let folder = seen.remove(name).expect("it is told where to write");
+        assert!(folder.contains("/.assay-trial-w000-b0003-s00000-") && !Path::new(&folder).exists(), "{folder}");
+    }
     let expected = [
         ("ASSAY_TRIAL", "w000-b0003-s00000"),
         ("ASSAY_WARMUP", "false"),
@@ -331,6 +340,44 @@ fn the_environment_is_clean() {
         ("PATH", "/usr/bin:/bin"),
     ];
     assert_eq!(seen, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+}
+
+/// A block in which two arms take turns at a command that gets their names.
+fn two_arms(command: &str) -> Bench {
+    Bench::new(&[&[command, "old"], &[command, "new"]])
+        .with("/arms", json!([{"name": "old", "baseline": true}, {"name": "new", "baseline": false}]))
+        .with("/cells/1/arm", json!(1))
+        .with("/blocks/0/warmup", json!([1, 0]))
+        .with("/blocks/0/order", json!([1, 0, 0, 1]))
+}
+
+fn what_one_arm_plants_another_does_not_find() {
+    let bench = two_arms("plant");
+    let temporary = tempfile::tempdir().expect("a folder");
+    let output = bench.command(&[]).env("TMPDIR", temporary.path()).env("HOME", temporary.path()).output();
+    let output = output.expect("the runner starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    for attempt in bench.attempts() {
+        assert_message(&attempt, Outcome::Succeeded, &[]);
+        assert_eq!(attempt.stderr_tail, None, "{} {} finds what an earlier trial left", attempt.trial, attempt.arm);
+    }
+    assert_eq!(
+        fs::read_dir(temporary.path()).expect("list").count(),
+        0,
+        "nothing is left, and nothing is in the user's home"
+    );
+}
+
+fn what_is_declared_to_be_prepared_is_kept_by_arm() {
+    let (attempts, _) = two_arms("prepare").run();
+    for attempt in &attempts {
+        assert_eq!(attempt.outcome, Outcome::Failed, "nothing is kept that was not declared");
+    }
+    let (attempts, _) = two_arms("prepare").with("/workload/prepares", json!(true)).run();
+    let found: Vec<(&str, Option<&str>)> =
+        attempts.iter().map(|attempt| (attempt.arm.as_str(), attempt.stderr_tail.as_deref())).collect();
+    let (old, new) = (("old", Some("found old\n")), ("new", Some("found new\n")));
+    assert_eq!(found, [("new", None), ("old", None), new, old, old, new], "the first trial of an arm prepares it");
 }
 
 fn a_hanging_trial_is_killed_with_its_descendants() {

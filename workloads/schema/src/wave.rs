@@ -92,6 +92,9 @@ pub struct Workload {
     /// From which every process's layout of memory is drawn; absent: it is what the system makes of it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
     pub layout_seed: Option<u64>,
+    /// What trials prepare is kept for later trials of the same arm of the block; absent: nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub prepares: Option<bool>,
     /// The processes of a trial in the order in which they start; absent: a trial is one process.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
     pub roles: Option<Vec<Role>>,

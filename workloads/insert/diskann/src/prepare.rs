@@ -63,13 +63,16 @@ fn recipe(options: &Options, size: usize) -> String {
 pub struct Cache(PathBuf);
 
 impl Cache {
-    /// Opens the folder, and makes it if need be. What killed trials left behind is removed.
+    /// Opens the folder, and makes it if need be. What killed trials left behind is removed. Without a folder it is the one for what an
+    /// arm's trials prepare for each other, or one for temporary files.
     ///
     /// # Errors
     ///
     /// When the system refuses.
     pub fn open(folder: Option<PathBuf>) -> io::Result<Self> {
-        let folder = folder.unwrap_or_else(|| std::env::temp_dir().join("insert-diskann"));
+        let folder = folder.unwrap_or_else(|| {
+            std::env::var_os("ASSAY_PREPARED").map_or_else(std::env::temp_dir, PathBuf::from).join("insert-diskann")
+        });
         let named = |error: io::Error| io::Error::new(error.kind(), format!("--cache={}: {error}", folder.display()));
         fs::create_dir_all(&folder).map_err(named)?;
         for entry in fs::read_dir(&folder).map_err(named)?.flatten() {

@@ -84,7 +84,7 @@ impl Bench {
         place(Path::new(env!("CARGO_BIN_EXE_assay-runner")), &runner, &["--version"]);
         let mut command = Command::new(&runner);
         command.args(["block", "--block", "w000-b0003", "--wave"]).arg(self.path("wave.json"));
-        command.arg("--keeper").arg(format!("unix:{}", socket.display()));
+        command.arg("--keeper").arg(format!("unix:{}", socket.display())).env("TMPDIR", self.folder.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if rustix::process::getuid().is_root() {
             for entry in fs::read_dir(self.folder.path()).expect("the folder").flatten() {
@@ -177,6 +177,16 @@ pub(super) fn a_daemon_does_not_outlive_its_trial() {
     assert!(output.status.success(), "{}", stderr(&output));
     let attempts = kept.attempts();
     assert_eq!(attempts.iter().map(|attempt| attempt.left_behind).collect::<Vec<_>>(), [None, Some(1), None]);
+}
+
+pub(super) fn what_was_closed_to_be_kept_is_removed_too() {
+    let (kept, output) = Bench::hostile(&["close"]).besieged(hello());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let attempts = kept.attempts();
+    let closed = attempts[1].stderr_tail.clone().expect("where it is");
+    let folder = Path::new(closed.trim()).ancestors().nth(2).expect("the trial's folder");
+    assert!(folder.display().to_string().contains(".assay-trial-") && !folder.exists(), "{closed}");
+    assert_message(&attempts[2], Outcome::Succeeded, &[]);
 }
 
 pub(super) fn what_is_no_file_is_no_result() {

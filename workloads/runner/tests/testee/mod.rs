@@ -5,6 +5,7 @@ use std::fs;
 use std::hint::black_box;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, exit};
 use std::sync::Arc;
@@ -56,6 +57,35 @@ pub(crate) fn main() {
         ["file", path] => {
             println!("chatter on standard output");
             fs::write(path, RESULT).expect("written");
+        }
+        // Puts a file wherever it is told that it may write, and says where it found one.
+        ["plant", name] => {
+            let variables = std::env::vars()
+                .filter(|(name, _)| ["TMPDIR", "HOME"].contains(&name.as_str()) || name.starts_with("XDG_"));
+            for (variable, folder) in variables {
+                let file = Path::new(&folder).join("planted");
+                if file.exists() {
+                    eprintln!("found {} in {variable}", fs::read_to_string(&file).expect("readable"));
+                }
+                fs::write(file, name).expect("written");
+            }
+            println!("{RESULT}");
+        }
+        ["close"] => {
+            let closed = Path::new(&std::env::var("TMPDIR").expect("a folder")).join("closed");
+            fs::create_dir(&closed).expect("made");
+            fs::write(closed.join("planted"), "").expect("written");
+            fs::set_permissions(&closed, fs::Permissions::from_mode(0)).expect("closed");
+            eprintln!("{}", closed.display());
+            println!("{RESULT}");
+        }
+        ["prepare", name] => {
+            let file = Path::new(&std::env::var("ASSAY_PREPARED").expect("declared")).join("index");
+            match fs::read_to_string(&file) {
+                Ok(found) => eprintln!("found {found}"),
+                Err(_) => fs::write(&file, name).expect("written"),
+            }
+            println!("{RESULT}");
         }
         ["remove", folder] => {
             fs::remove_dir_all(folder).expect("removed");

@@ -1,0 +1,366 @@
+//! What a trial may write, and what the next one finds of it: nothing that was not declared.
+//!
+//! Files that one trial leaves are there for the next, of whatever arm: a cache that is warm, or an answer that was put there on purpose.
+//! So every trial has a folder of its own, for temporary files, as its home and for what it caches, and it is gone before the next trial. In a
+//! container of the block's own, what a trial leaves elsewhere is removed as well. On a machine that others use too nothing is removed
+//! that the runner did not make. What a workload declares to be prepared once is kept for the arm that prepared it, and for no other.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+use crate::log::log;
+use crate::output::own_name;
+
+/// Not looked through for what trials leave: the kernel's own, Assay's, and Argo's, which works there while trials run.
+const NOT_OURS: [&str; 6] = ["/proc", "/sys", "/assay", "/argo", "/run/argo", "/var/run/argo"];
+
+/// The variables that say where a program may write, and where below the trial's folder that is. All that a program does not say
+/// itself follows from these.
+const VARIABLES: [(&str, &str); 7] = [
+    ("TMPDIR", "tmp"),
+    ("HOME", "home"),
+    ("XDG_CACHE_HOME", "home/.cache"),
+    ("XDG_CONFIG_HOME", "home/.config"),
+    ("XDG_DATA_HOME", "home/.local/share"),
+    ("XDG_STATE_HOME", "home/.local/state"),
+    ("XDG_RUNTIME_DIR", "run"),
+];
+
+/// The folders of a block's trials.
+#[derive(Debug)]
+pub(crate) struct Rooms {
+    /// Where a folder is tried, in order.
+    places: Vec<PathBuf>,
+    /// What arms prepared, by their names and their builds'; absent where nothing is declared.
+    prepared: Option<BTreeMap<String, Prepared>>,
+    litter: Option<Litter>,
+    /// Why no further trial may start.
+    stained: Option<String>,
+}
+
+/// One trial's folder. It vanishes with this.
+#[derive(Debug)]
+pub(crate) struct Room {
+    folder: PathBuf,
+    prepared: Option<PathBuf>,
+}
+
+/// What an arm prepared, and how it was left. What another arm changed of it is not what the arm prepared.
+#[derive(Debug)]
+struct Prepared {
+    folder: PathBuf,
+    left: Vec<Seen>,
+}
+
+/// What tells of a file or folder that it was changed: its time of change is the kernel's, and no program can set it.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    path: PathBuf,
+    inode: u64,
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+impl Rooms {
+    /// Trials' folders are in the folder for temporary files, or where a container has none beside the attempts, if those are in a
+    /// folder.
+    pub(crate) fn new(attempts: Option<&Path>, prepares: bool) -> Self {
+        Self {
+            places: std::iter::once(std::env::temp_dir()).chain(attempts.map(Path::to_owned)).collect(),
+            prepared: prepares.then(BTreeMap::new),
+            litter: None,
+            stained: None,
+        }
+    }
+
+    /// Notes what the container holds, which is the block's alone: what appears beside it from now on, but for attempts, is removed.
+    pub(crate) fn note_what_is_there(&mut self, attempts: Option<&Path>) {
+        self.litter = Some(Litter::before(Path::new("/"), attempts));
+    }
+
+    /// An empty folder for a trial of an arm. The error says why the trial cannot start.
+    pub(crate) fn enter(&mut self, trial: &str, arm: &str) -> Result<Room, String> {
+        if let Some(stain) = &self.stained {
+            return Err(stain.clone());
+        }
+        let folder = own_folder(&self.places, &format!("trial-{trial}"))?;
+        let room = Room { folder, prepared: self.prepared_by(arm)? };
+        for (_, below) in VARIABLES {
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(room.folder.join(below));
+            made.map_err(|error| format!("cannot make {below} in the trial's folder: {error}"))?;
+        }
+        Ok(room)
+    }
+
+    /// What the arm prepared earlier, as it left it; else an empty folder.
+    fn prepared_by(&mut self, arm: &str) -> Result<Option<PathBuf>, String> {
+        let Some(prepared) = &mut self.prepared else { return Ok(None) };
+        if let Some(known) = prepared.get(arm) {
+            if seen(&known.folder) == known.left {
+                return Ok(Some(known.folder.clone()));
+            }
+            log(format_args!("what arm {arm} prepared was changed by another trial; it is prepared anew"));
+            remove(&known.folder).map_err(|error| format!("cannot remove what arm {arm} prepared: {error}"))?;
+        }
+        let folder = own_folder(&self.places, "prepared")?;
+        prepared.insert(arm.to_owned(), Prepared { left: seen(&folder), folder: folder.clone() });
+        Ok(Some(folder))
+    }
+
+    /// Removes what a trial left, but for what its arm prepared.
+    pub(crate) fn leave(&mut self, room: Room, trial: &str, arm: &str) {
+        let folder = room.folder.clone();
+        drop(room);
+        let mut left = if folder.exists() { Some(folder) } else { None };
+        let kept: Vec<&Path> = self.prepared.iter().flatten().map(|(_, known)| known.folder.as_path()).collect();
+        left = left.or_else(|| self.litter.as_ref()?.sweep(&kept));
+        if let Some(known) = self.prepared.as_mut().and_then(|prepared| prepared.get_mut(arm)) {
+            known.left = seen(&known.folder);
+        }
+        self.stained = left.map(|left| {
+            format!("trial {trial} left {}, which cannot be removed: what runs after it would find it", left.display())
+        });
+    }
+}
+
+impl Drop for Rooms {
+    fn drop(&mut self) {
+        for known in self.prepared.iter().flatten().map(|(_, known)| known) {
+            let _ = remove(&known.folder);
+        }
+    }
+}
+
+impl Room {
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The variables by which a program finds it.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (String, String)> {
+        let below = |(name, below): (&str, &str)| (name.to_owned(), self.folder.join(below).display().to_string());
+        let prepared = self.prepared.as_ref().map(|path| ("ASSAY_PREPARED".to_owned(), path.display().to_string()));
+        VARIABLES.into_iter().map(below).chain(prepared)
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let _ = remove(&self.folder);
+    }
+}
+
+/// What was there before a block's first trial, in every folder that trials may write to. What comes beside it is a trial's.
+#[derive(Debug)]
+struct Litter {
+    folders: BTreeMap<PathBuf, BTreeMap<OsString, u64>>,
+}
+
+impl Litter {
+    fn before(root: &Path, attempts: Option<&Path>) -> Self {
+        let mut folders = BTreeMap::new();
+        let mut open = vec![root.to_owned()];
+        while let Some(folder) = open.pop() {
+            if NOT_OURS.iter().any(|other| folder == Path::new(other)) || Some(folder.as_path()) == attempts {
+                continue;
+            }
+            let entries: Vec<fs::DirEntry> = fs::read_dir(&folder).into_iter().flatten().flatten().collect();
+            let subfolders = entries.iter().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            open.extend(subfolders.map(fs::DirEntry::path));
+            if access(&folder, Access::WRITE_OK).is_ok() {
+                folders.insert(folder, entries.iter().filter_map(named).collect());
+            }
+        }
+        Self { folders }
+    }
+
+    /// Removes what was not there before; returns what cannot be removed.
+    fn sweep(&self, kept: &[&Path]) -> Option<PathBuf> {
+        let mut stubborn = None;
+        for (folder, before) in &self.folders {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                // A file of the same name may be another one.
+                let known = named(&entry).is_none_or(|(name, inode)| before.get(&name) == Some(&inode));
+                if !known && !kept.contains(&path.as_path()) && remove(&path).is_err() {
+                    stubborn = Some(path);
+                }
+            }
+        }
+        stubborn
+    }
+}
+
+fn named(entry: &fs::DirEntry) -> Option<(OsString, u64)> {
+    Some((entry.file_name(), entry.metadata().ok()?.ino()))
+}
+
+/// All that is in a folder, and the folder itself.
+fn seen(folder: &Path) -> Vec<Seen> {
+    let (mut open, mut out) = (vec![folder.to_owned()], Vec::new());
+    while let Some(path) = open.pop() {
+        let Ok(file) = fs::symlink_metadata(&path) else { continue };
+        if file.is_dir() {
+            open.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+        }
+        out.push(Seen { path, inode: file.ino(), bytes: file.size(), changed: (file.ctime(), file.ctime_nsec()) });
+    }
+    out.sort_by(|a, b| a.path.cmp(&b.path));
+    out
+}
+
+/// Removes a file or a folder, also one that was closed to keep it.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Ok(file) if file.is_dir() => {
+            open_up(path);
+            fs::remove_dir_all(path)
+        }
+        _ => fs::remove_file(path),
+    }
+}
+
+/// Lets the owner of a folder and of all folders below it look into them and empty them.
+fn open_up(folder: &Path) {
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        let _ = fs::set_permissions(&folder, Permissions::from_mode(0o700));
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        open.extend(folders.map(|entry| entry.path()));
+    }
+}
+
+/// A new folder, in the first place that allows it.
+fn own_folder(places: &[PathBuf], what: &str) -> Result<PathBuf, String> {
+    let mut problems = Vec::new();
+    for place in places {
+        let folder = place.join(format!(".assay-{what}-{}", own_name()));
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) => problems.push(format!("in {}: {error}", place.display())),
+        }
+    }
+    Err(format!("cannot make the trial's folder ({})", problems.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rooms(place: &Path, prepares: bool) -> Rooms {
+        Rooms { places: vec![place.to_owned()], prepared: prepares.then(BTreeMap::new), litter: None, stained: None }
+    }
+
+    fn entries(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(folder).expect("list").flatten().map(|e| e.file_name().display().to_string()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_a_trial_writes_to_its_folders_is_gone_before_the_next() {
+        let place = tempfile::tempdir().expect("a folder");
+        let mut rooms = rooms(place.path(), false);
+        let room = rooms.enter("t", "new").expect("a room");
+        for (name, path) in room.variables() {
+            fs::write(Path::new(&path).join("planted"), name).expect("it can be written to");
+        }
+        rooms.leave(room, "t", "new");
+        assert_eq!(entries(place.path()), Vec::<String>::new());
+        let next = rooms.enter("u", "old").expect("nothing is left");
+        assert!(
+            next.prepared.is_none() && next.variables().all(|(_, path)| !Path::new(&path).join("planted").exists())
+        );
+    }
+
+    #[test]
+    fn folders_are_made_where_they_can_be() {
+        let (nowhere, place) = (PathBuf::from("/proc/nowhere"), tempfile::tempdir().expect("a folder"));
+        let folder = own_folder(&[nowhere.clone(), place.path().to_owned()], "t").expect("made");
+        assert!(folder.starts_with(place.path()));
+        assert_ne!(
+            folder,
+            own_folder(&[place.path().to_owned()], "t").expect("made"),
+            "nobody can take a name in advance"
+        );
+        let problem = own_folder(&[nowhere], "t").expect_err("no place");
+        assert!(problem.contains("/proc/nowhere"), "{problem}");
+    }
+
+    #[test]
+    fn what_an_arm_prepares_is_kept_for_it_alone() {
+        let place = tempfile::tempdir().expect("a folder");
+        let mut rooms = rooms(place.path(), true);
+        let trial = |rooms: &mut Rooms, arm: &str, act: &dyn Fn(&Path)| {
+            let room = rooms.enter("t", arm).expect("a room");
+            act(&room.prepared.clone().expect("declared"));
+            rooms.leave(room, "t", arm);
+        };
+        trial(&mut rooms, "new", &|folder| fs::write(folder.join("index"), "new's").expect("written"));
+        trial(&mut rooms, "old", &|folder| assert!(entries(folder).is_empty(), "another arm has its own"));
+        trial(&mut rooms, "new", &|folder| {
+            assert_eq!(fs::read_to_string(folder.join("index")).expect("kept"), "new's");
+        });
+        // A trial of another arm finds it and writes to it, with the same size and the same time.
+        trial(&mut rooms, "old", &|folder| {
+            let others = fs::read_dir(folder.parent().expect("a place")).expect("list").flatten();
+            let index =
+                others.map(|other| other.path().join("index")).find(|index| index.exists()).expect("it is there");
+            let time = fs::metadata(&index).expect("there").modified().expect("a time");
+            fs::write(&index, "forge").expect("written");
+            fs::File::options().write(true).open(&index).expect("there").set_modified(time).expect("set");
+        });
+        trial(&mut rooms, "new", &|folder| assert!(entries(folder).is_empty(), "what another arm changed is not used"));
+        drop(rooms);
+        assert_eq!(entries(place.path()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_a_trial_leaves_elsewhere_is_removed_and_nothing_else() {
+        let root = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| root.path().join(name);
+        for folder in ["tmp", "data/deep", "attempts"] {
+            fs::create_dir_all(path(folder)).expect("made");
+        }
+        for file in ["data/known", "data/deep/known", "data/replaced"] {
+            fs::write(path(file), file).expect("written");
+        }
+        let litter = Litter::before(root.path(), Some(&path("attempts")));
+        let kept = path("tmp/prepared");
+        for folder in ["tmp/prepared", "tmp/planted.d/below", "tmp/.assay-prepared-forged"] {
+            fs::create_dir_all(path(folder)).expect("made");
+        }
+        for file in ["tmp/planted", "data/deep/planted", "attempts/of-a-trial.json", "tmp/planted.d/below/planted"] {
+            fs::write(path(file), "").expect("written");
+        }
+        std::os::unix::fs::symlink(path("data"), path("tmp/link")).expect("linked");
+        fs::write(path("other"), "another file").expect("written");
+        fs::rename(path("other"), path("data/replaced")).expect("replaced");
+        assert_eq!(litter.sweep(&[&kept]), None);
+        assert_eq!(entries(&path("tmp")), ["prepared"]);
+        assert_eq!(entries(&path("data")), ["deep", "known"]);
+        assert_eq!(entries(&path("data/deep")), ["known"]);
+        assert_eq!(entries(&path("attempts")), ["of-a-trial.json"]);
+    }
+
+    #[test]
+    fn after_what_cannot_be_removed_nothing_runs() {
+        let place = tempfile::tempdir().expect("a folder");
+        let mut rooms = rooms(place.path(), false);
+        // Nobody may remove a file of the kernel's.
+        rooms.litter = Some(Litter { folders: BTreeMap::from([("/proc/self/fdinfo".into(), BTreeMap::new())]) });
+        let room = rooms.enter("t-1", "new").expect("a room");
+        rooms.leave(room, "t-1", "new");
+        let problem = rooms.enter("t-2", "old").expect_err("refused");
+        assert!(problem.starts_with("trial t-1 left /proc/self/fdinfo/"), "{problem}");
+    }
+}
