@@ -55,13 +55,14 @@ func startMinIO(t *testing.T) string {
 			t.Log(log.String())
 		}
 	})
+	admin, err := storeusers.NewAdmin("s3://assay?endpoint=http://"+address, root)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		response, err := http.Get("http://" + address + "/minio/health/ready")
-		if err == nil {
-			response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return address
-			}
+		// It says that it is ready before it knows its users.
+		if _, err = admin.Call(t.Context(), http.MethodGet, "list-users", nil, nil); err == nil {
+			return address
 		}
 		if time.Now().After(end) {
 			t.Fatalf("MinIO does not start: %v\n%s", err, log.String())

@@ -95,8 +95,8 @@ func bornWithAVerdict(t *testing.T, w *World) {
 func changesATemplate(t *testing.T, w *World) {
 	template := &assayv1alpha1.BenchmarkTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "pir-scan"}}
 	tenant := w.as(t, Tenant)
-	forbidden(t, tenant.Delete(t.Context(), template.DeepCopy()))
-	forbidden(t, tenant.Patch(t.Context(), template.DeepCopy(), merge(`{"spec":{"image":"attackers/own"}}`)))
+	forbidden(t, tenant.Delete(t.Context(), template.DeepCopy(), client.DryRunAll))
+	forbidden(t, tenant.Patch(t.Context(), template.DeepCopy(), merge(`{"spec":{"image":"attackers/own"}}`), client.DryRunAll))
 	forbidden(t, tenant.Create(t.Context(), &assayv1alpha1.BenchmarkTemplate{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "attackers-own"}, Spec: assayv1alpha1.BenchmarkTemplateSpec{Image: "a", Command: []string{"/a"}},
 	}, client.DryRunAll))

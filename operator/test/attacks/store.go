@@ -298,7 +298,7 @@ func keepsAKeyThatIsReplaced(t *testing.T, w *World) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = assumed.Get() // The credentials are held from here on.
+	_, err = assumed.GetWithContext(nil) // The credentials are held from here on.
 	t.Logf("a session: %v", err)
 	b.Replace(t)
 	for how, creds := range map[string]*credentials.Credentials{
