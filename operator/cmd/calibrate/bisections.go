@@ -23,11 +23,12 @@ func (o *historyOptions) bisect(log io.Writer) ([]calibrate.Figure, string) {
 			continue
 		}
 		share, size := calibrate.NewShare(row.Exact, row.Of), fmt.Sprintf("%.0fpct", 100*history.Shift)
-		figures = append(figures,
-			calibrate.Figure{
-				Figure: "bisect.correct_rate." + size, Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of,
-			},
-			mean("bisect.waves."+size, row.MeanWaves(), row.Of, "mean; the last wave verifies"))
+		figures = append(figures, calibrate.Figure{
+			Figure: "bisect.correct_rate." + size, Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of,
+		})
+		if history.Shift == rehearse.PromisedShift {
+			figures = append(figures, mean("bisect.waves", row.MeanWaves(), row.Of, "mean for one culprit of "+size+"; the last wave verifies"))
+		}
 	}
 	text := rehearse.SearchTable(rows, func(count, of int) string { return calibrate.NewShare(count, of).String() })
 	return figures, fmt.Sprintf("`calibrate history --bisections %d --seed %d`.\n\n%s", o.bisections, o.seed, text)

@@ -17,12 +17,15 @@ type History struct {
 	Shift, Layout, Broken float64
 }
 
+// PromisedShift is the size of the culprit that waves and correct answers are promised for.
+const PromisedShift = 0.03
+
 // Histories that are rehearsed: 200 commits with none, one and two culprits.
 func Histories() []History {
 	const commits, layout, broken = 200, 0.003, 0.05
-	out := []History{{commits, 0, 0.03, layout, broken}}
+	out := []History{{commits, 0, PromisedShift, layout, broken}}
 	for _, culprits := range []int{1, 2} {
-		for _, shift := range []float64{0.01, 0.03, 0.1} {
+		for _, shift := range []float64{0.01, PromisedShift, 0.1} {
 			out = append(out, History{commits, culprits, shift, layout, broken})
 		}
 	}
