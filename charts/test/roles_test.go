@@ -77,7 +77,7 @@ func TestRunNamespacesThatAreMadeTakeRestrictedPodsOnly(t *testing.T) {
 
 // The attacks that need no cluster are tried by people with these roles (operator/test/integration).
 func TestPeoplesRolesAreThoseOfConfig(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(repository, "operator", "config", "rbac", "people_role.yaml"))
+	raw, err := os.ReadFile(filepath.Join(repository, "operator", "config", "rbac", "people.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestPeoplesRolesAreThoseOfConfig(t *testing.T) {
 		// Secrets of the bundled store are the release's own.
 		rules := slices.DeleteFunc(got.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Equal(rule.Resources, []string{"secrets"}) })
 		if !reflect.DeepEqual(rules, want.Rules) {
-			t.Errorf("%s: the chart's rules are %+v and config/rbac/people_role.yaml has %+v", want.Name, rules, want.Rules)
+			t.Errorf("%s: the chart's rules are %+v and config/rbac/people.yaml has %+v", want.Name, rules, want.Rules)
 		}
 		for label := range want.Labels {
 			if got.Labels[label] != want.Labels[label] {
