@@ -11,7 +11,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"a certificate that nobody uses":                   {`{minio: {tls: {existingSecret: own}}}`, "minio.tls.enabled=true"},
 		"a seed that can be guessed":                       {`{minio: {auth: {userKeySeed: short}}}`, "/minio/auth/userKeySeed"},
 		"a key that does not exist":                        {`{minoi: {}}`, "minoi"},
-		"a key that does not exist, deeper":                {`{minio: {persistance: {}}}`, "persistance"},
+		"a key that does not exist, deeper":                {`{minio: {persistance: {}}}`, "persistance"}, //nolint:misspell // Wrong on purpose.
 		"a mode that does not exist":                       {`{argo: {mode: shared}}`, "/argo/mode"},
 		"no run namespace":                                 {`{runNamespaces: []}`, "/runNamespaces"},
 		"a run namespace twice":                            {`{runNamespaces: [a, a]}`, "/runNamespaces"},
