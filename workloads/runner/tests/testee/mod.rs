@@ -75,7 +75,7 @@ pub(crate) fn main() {
             let closed = Path::new(&std::env::var("TMPDIR").expect("a folder")).join("closed");
             fs::create_dir(&closed).expect("made");
             fs::write(closed.join("planted"), "").expect("written");
-            fs::set_permissions(&closed, fs::Permissions::from_mode(0)).expect("closed");
+            fs::set_permissions(&closed, fs::Permissions::from_mode(0o0)).expect("closed");
             eprintln!("{}", closed.display());
             println!("{RESULT}");
         }
