@@ -150,7 +150,7 @@ func TestSearch(t *testing.T) {
 					a.Result.Workload.Name = "other"
 				}
 			},
-			map[string]answer{"loop": {"200", "400", "latency median AtMost 4ms", ""}, "fused-m4r": {"", "", "", `not judged: the results of arm fused-m4r are of workload "other"`}},
+			map[string]answer{"loop": {"200", "400", "latency median at most 4.000 ms", ""}, "fused-m4r": {"", "", "", `not judged: the results of arm fused-m4r are of workload "other"`}},
 		},
 		"a wrong output has no capacity": {
 			nil, func(a *record.Attempt) {
