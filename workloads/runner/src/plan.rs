@@ -221,13 +221,8 @@ fn check_roles(wave: &Wave) -> Result<()> {
 
 fn trials(block: &Block) -> Vec<Trial> {
     let list = |cells: &[usize], warmup: bool| -> Vec<Trial> {
-        let trial = |(slot, &cell)| Trial {
-            id: names::trial(&block.id, slot, warmup),
-            slot,
-            of: cells.len(),
-            warmup,
-            cell,
-        };
+        let trial =
+            |(slot, &cell)| Trial { id: names::trial(&block.id, slot, warmup), slot, of: cells.len(), warmup, cell };
         cells.iter().enumerate().map(trial).collect()
     };
     let mut trials = list(block.warmup.as_deref().unwrap_or_default(), true);

@@ -48,7 +48,17 @@ mod tests {
             let padded = format!("w{number:03}-b0{number:04}");
             assert!(block_id("id", &padded).is_err(), "{padded}");
         }
-        for wrong in ["", "w000", "w00-b0000", "w000-b000", "w0000-b0000", "w000-b00000", "w000-b0000-", "w000_b0000", "w000-b000x"] {
+        for wrong in [
+            "",
+            "w000",
+            "w00-b0000",
+            "w000-b000",
+            "w0000-b0000",
+            "w000-b00000",
+            "w000-b0000-",
+            "w000_b0000",
+            "w000-b000x",
+        ] {
             assert!(block_id("id", wrong).is_err(), "{wrong}");
             assert!(trial_id("trial", &format!("{wrong}-s00000")).is_err(), "{wrong}");
         }
