@@ -24,7 +24,7 @@ func judged(t *testing.T, scenario simulate.Scenario, edit func(*runSpec), times
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := int(exp.Plan.Design.Blocks.Min)
+	blocks := exp.Plan.Design.Blocks.Min
 	wave, err := simulate.Wave(exp, 0, 0, blocks)
 	if err != nil {
 		t.Fatal(err)
