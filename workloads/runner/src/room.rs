@@ -3,7 +3,7 @@
 //! Files that one trial leaves are there for the next, of whatever arm: a cache that is warm, or an answer that was put there on purpose.
 //! So every trial has a folder of its own, for temporary files, as its home and for what it caches, and it is gone before the next
 //! trial. In a container of the block's own, what a trial leaves elsewhere is removed as well. On a machine that others use too nothing
-//! is removed that the runner did not make. What a workload declares to be prepared once is kept for the arm that prepared it, and for
+//! is removed that the runner did not make, and the home stays the user's: toolchains live there. What a workload declares to be prepared once is kept for the arm that prepared it, and for
 //! no other.
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use crate::output::own_name;
 const NOT_OURS: [&str; 6] = ["/proc", "/sys", "/assay", "/argo", "/run/argo", "/var/run/argo"];
 
 /// The variables that say where a program may write, and where below the trial's folder that is. All that a program does not say
-/// itself follows from these.
+/// itself follows from these. The first is a trial's everywhere, the others where the container is the block's own.
 const VARIABLES: [(&str, &str); 7] = [
     ("TMPDIR", "tmp"),
     ("HOME", "home"),
@@ -49,6 +49,7 @@ pub(crate) struct Rooms {
 #[derive(Debug)]
 pub(crate) struct Room {
     folder: PathBuf,
+    variables: &'static [(&'static str, &'static str)],
     prepared: Option<PathBuf>,
 }
 
@@ -91,8 +92,9 @@ impl Rooms {
             return Err(stain.clone());
         }
         let folder = own_folder(&self.places, &format!("trial-{trial}"))?;
-        let room = Room { folder, prepared: self.prepared_by(arm)? };
-        for (_, below) in VARIABLES {
+        let variables = if self.litter.is_some() { &VARIABLES[..] } else { &VARIABLES[..1] };
+        let room = Room { folder, variables, prepared: self.prepared_by(arm)? };
+        for (_, below) in variables {
             let made = DirBuilder::new().recursive(true).mode(0o700).create(room.folder.join(below));
             made.map_err(|error| format!("cannot make {below} in the trial's folder: {error}"))?;
         }
@@ -145,9 +147,9 @@ impl Room {
 
     /// The variables by which a program finds it.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (String, String)> {
-        let below = |(name, below): (&str, &str)| (name.to_owned(), self.folder.join(below).display().to_string());
+        let below = |(name, below): &(&str, &str)| ((*name).to_owned(), self.folder.join(below).display().to_string());
         let prepared = self.prepared.as_ref().map(|path| ("ASSAY_PREPARED".to_owned(), path.display().to_string()));
-        VARIABLES.into_iter().map(below).chain(prepared)
+        self.variables.iter().map(below).chain(prepared)
     }
 }
 
@@ -271,7 +273,10 @@ mod tests {
     fn what_a_trial_writes_to_its_folders_is_gone_before_the_next() {
         let place = tempfile::tempdir().expect("a folder");
         let mut rooms = rooms(place.path(), false);
+        assert_eq!(rooms.enter("s", "new").expect("a room").variables().count(), 1, "the home is the user's");
+        rooms.litter = Some(Litter::before(place.path(), None));
         let room = rooms.enter("t", "new").expect("a room");
+        assert_eq!(room.variables().count(), VARIABLES.len());
         for (name, path) in room.variables() {
             fs::write(Path::new(&path).join("planted"), name).expect("it can be written to");
         }

@@ -60,8 +60,7 @@ pub(crate) fn main() {
         }
         // Puts a file wherever it is told that it may write, and says where it found one.
         ["plant", name] => {
-            let variables = std::env::vars()
-                .filter(|(name, _)| ["TMPDIR", "HOME"].contains(&name.as_str()) || name.starts_with("XDG_"));
+            let variables = std::env::vars().filter(|(name, _)| name == "TMPDIR" || name.starts_with("XDG_"));
             for (variable, folder) in variables {
                 let file = Path::new(&folder).join("planted");
                 if file.exists() {
