@@ -7,8 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +28,8 @@ type size struct {
 	attempts int
 }
 
-// analyzeCost has assay judge a ledger of so many attempts of 30 samples each, on one core, so many times.
+// analyzeCost has assay judge a ledger of so many attempts of 30 samples each, so many times. The time is that of a clock on the wall;
+// how much of it the CPUs worked is in the note.
 func analyzeCost(ctx context.Context, binDir string, of size, times int) ([]calibrate.Figure, error) {
 	folder, err := os.MkdirTemp("", "calibrate-ledger-")
 	if err != nil {
@@ -38,6 +41,7 @@ func analyzeCost(ctx context.Context, binDir string, of size, times int) ([]cali
 	}
 	seconds := calibrate.Figure{Figure: "analyze." + of.name + "_attempts_s", Unit: "s", Samples: times}
 	memory := calibrate.Figure{Figure: "analyze." + of.name + "_mib", Unit: "MiB", Samples: times}
+	var cpu float64
 	for i := range times {
 		took, err := run(ctx, filepath.Join(binDir, "assay"), "analyze", "--ledger", ledger.FolderURL(folder))
 		if err != nil {
@@ -45,12 +49,14 @@ func analyzeCost(ctx context.Context, binDir string, of size, times int) ([]cali
 		}
 		widen(&seconds, i, took.Seconds)
 		widen(&memory, i, took.MiB)
+		cpu += took.CPUSeconds / float64(times)
 	}
+	seconds.Note = fmt.Sprintf("%.3g CPU seconds on %d CPUs", cpu, runtime.NumCPU())
 	return []calibrate.Figure{seconds, memory}, nil
 }
 
 // cost of a process.
-type cost struct{ Seconds, MiB float64 }
+type cost struct{ Seconds, CPUSeconds, MiB float64 }
 
 // run runs a program by a process of its own: until it becomes the program, a new process has the memory of the one that
 // starts it, and this one has simulated thousands of runs.
@@ -60,7 +66,7 @@ func run(ctx context.Context, argv ...string) (cost, error) {
 		return cost{}, err
 	}
 	command := exec.CommandContext(ctx, self, append([]string{"cost", "--"}, argv...)...)
-	command.Env = append(os.Environ(), "GOMAXPROCS=1", "GOMEMLIMIT="+workflow.AnalysisHeap) // As in the pod of the analysis.
+	command.Env = append(os.Environ(), "GOMEMLIMIT="+workflow.AnalysisHeap) // As in the pod of the analysis.
 	command.Stderr = os.Stderr
 	out, err := command.Output()
 	if err != nil {
@@ -72,19 +78,21 @@ func run(ctx context.Context, argv ...string) (cost, error) {
 
 func newCostCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "cost -- PROGRAM [ARGUMENT...]", Short: "Print the CPU seconds and the peak memory of a program", Args: cobra.MinimumNArgs(1),
+		Use: "cost -- PROGRAM [ARGUMENT...]", Short: "Print the seconds, CPU seconds and peak memory of a program", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			command := exec.CommandContext(cmd.Context(), args[0], args[1:]...)
 			command.Stderr = cmd.ErrOrStderr()
+			began := time.Now()
 			if err := command.Run(); err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
+			seconds := time.Since(began).Seconds()
 			usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage)
 			if !ok {
 				return fmt.Errorf("this system does not tell what a process used")
 			}
 			cpu := command.ProcessState.UserTime() + command.ProcessState.SystemTime()
-			return json.NewEncoder(cmd.OutOrStdout()).Encode(cost{cpu.Seconds(), float64(usage.Maxrss) / 1024})
+			return json.NewEncoder(cmd.OutOrStdout()).Encode(cost{seconds, cpu.Seconds(), float64(usage.Maxrss) / 1024})
 		},
 	}
 }

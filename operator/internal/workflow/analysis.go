@@ -14,7 +14,7 @@ import (
 
 // analysisMemory is the limit of the analysis, and AnalysisHeap what Go's runtime is told to keep within: a large ledger is
 // nearly all of the heap, and without the hint garbage would be let double it.
-const analysisMemory, AnalysisHeap = "512Mi", "384MiB"
+const analysisMemory, AnalysisHeap = "512Mi", "320MiB"
 
 // analysis is the template that judges the ledger. It is the only container with credentials that Assay itself gives out.
 func analysis(config Config, exp *experiment.Experiment, wave int) Template {
