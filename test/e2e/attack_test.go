@@ -95,7 +95,8 @@ func limits(t *testing.T, policy string) {
 		command(t, "kubectl", "-n", system, "rollout", "status", "deploy/assay-operator", "--timeout=2m")
 	}
 	upgrade(t, policy)
-	t.Cleanup(func() { upgrade(t, "{}") })
+	// Values are merged: an empty policy would leave this one.
+	t.Cleanup(func() { upgrade(t, `{"namespaces":null}`) })
 }
 
 func restarts(t *testing.T) (count int32) {
