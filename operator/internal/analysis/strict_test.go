@@ -76,7 +76,7 @@ func TestAnExperimentThatMeansNothingIsNamed(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, says string }{
 		"an absent seed":                   {`"seed":1,`, ``, "spec.design.seed is missing"},
 		"an absent confidence":             {`"confidence":"0.95",`, ``, `spec.design.confidence: value ""`},
-		"a confidence that is no number":   {`"confidence":"0.95"`, `"confidence":"high"`, `spec.design.confidence: value "high"`},
+		"an invalid confidence":            {`"confidence":"0.95"`, `"confidence":"high"`, `spec.design.confidence: value "high"`},
 		"a confidence that is NaN":         {`"confidence":"0.95"`, `"confidence":"NaN"`, `spec.design.confidence: value "NaN"`},
 		"a gateConfidence of words":        {`"gateConfidence":"0.995"`, `"gateConfidence":"very high"`, `spec.design.gateConfidence: value "very high"`},
 		"a gateConfidence of 99.5":         {`"gateConfidence":"0.995"`, `"gateConfidence":"99.5"`, `spec.design.gateConfidence: value "99.5"`},

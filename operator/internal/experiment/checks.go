@@ -150,7 +150,7 @@ func checkSamples(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, of Condition
 	for _, cell := range cells {
 		perTrial, err := strconv.Atoi(cell.Parameters[metric.SamplesFrom])
 		if err != nil || !slices.Contains(points, cell.Point) {
-			continue // One that is no number is reported as a wrong value already.
+			continue // An invalid number is reported as a wrong value already.
 		}
 		if have := perTrial * trials; have < need {
 			problems.add(field, "%s of %s needs at least %d samples and arm %q gets %d%s (%d trials of %s=%d): raise %s or spec.design.blocks.min",

@@ -14,7 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// read turns what people write into a plan. It is the one place where words become numbers: what is no number, or one that its field
+// read turns what people write into a plan. It is the one place where words become numbers: an invalid number, or one that its field
 // cannot have, is a problem here, and whatever holds for several fields together is checked on the plan.
 func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) *Plan {
 	out := &Plan{

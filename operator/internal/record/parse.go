@@ -117,7 +117,7 @@ func parse[T any](kind string, raw []byte, options json.Options) (*T, error) {
 	return parseSlowly[T](kind, raw)
 }
 
-// strict decodes what an acceptor has read: it has looked for repeated names and for text that is no UTF-8.
+// strict decodes what an acceptor has read: it has looked for repeated names and for invalid UTF-8.
 var strict = json.JoinOptions(json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
 	json.WithUnmarshalers(wholeNumber))
 

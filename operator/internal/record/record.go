@@ -74,7 +74,7 @@ type Workload struct {
 	// LayoutSeed draws the length of every trial's environment; nil leaves it as it is.
 	LayoutSeed     *int64 `json:"layoutSeed,omitempty"`
 	ParityRequired bool   `json:"parityRequired,omitempty"`
-	// Prepares tells that trials keep what they prepare for later trials of their arm.
+	// Prepares reports whether trials keep what they prepare for later trials of their arm.
 	Prepares       bool    `json:"prepares,omitempty"`
 	TimeoutSeconds float64 `json:"timeoutSeconds"`
 	// Roles are the processes of a trial, the one with the result last; none when a trial is one process.

@@ -122,7 +122,7 @@ func TestWhatRecordsBecome(t *testing.T) {
 			records:  append(nights(0, 2), measured(1, func(r *Record) { r.ID = "run-001b" })),
 			segments: []string{"0 1 1"}, problems: []string{`run-001b: number 1 of the schedule was given twice, also to "run-001"`},
 		},
-		"what is no number is set aside": {
+		"an invalid number is set aside": {
 			records:  append(nights(0, 2), measured(2, func(r *Record) { r.Ratio.LogRatio = math.NaN() })),
 			segments: []string{"0 1"}, problems: []string{`run-002: record "run-002": ratio.logRatio: found NaN`},
 		},
