@@ -42,7 +42,7 @@ func (o *dashboardOptions) dashboards() (dashboard.Config, error) {
 	}
 	out.LabelKey, out.LabelValue, _ = strings.Cut(o.label, "=")
 	if problems := append(validation.IsQualifiedName(out.LabelKey), validation.IsValidLabelValue(out.LabelValue)...); len(problems) > 0 {
-		return dashboard.Config{}, fmt.Errorf("--dashboard-label is %q: use key=value, a label of Kubernetes: %s", o.label, problems[0])
+		return dashboard.Config{}, fmt.Errorf("invalid --dashboard-label %q: use key=value, a label of Kubernetes: %s", o.label, problems[0])
 	}
 	return out, nil
 }

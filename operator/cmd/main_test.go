@@ -14,7 +14,7 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 	}{
 		"nothing":                    {nil, `"ledger", "operator-image", "runner-image" not set`},
 		"a folder in a cluster":      {[]string{"--ledger=file:///tmp/x", "--operator-image=o", "--runner-image=r"}, "blocks in a cluster need an object store"},
-		"an unknown parameter":       {[]string{"--ledger=s3://assay?colour=red", "--operator-image=o", "--runner-image=r"}, `parameter "colour" is unknown`},
+		"an unknown parameter":       {[]string{"--ledger=s3://assay?colour=red", "--operator-image=o", "--runner-image=r"}, `unknown parameter "colour"`},
 		"a pull policy that is none": {append(complete, "--image-pull-policy=Sometimes"), "use Always, IfNotPresent or Never"},
 		"a CPU that is none":         {append(complete, "--executor-cpu=fast"), "--executor-cpu"},
 		"a memory that is none":      {append(complete, "--executor-memory=much"), "--executor-memory"},

@@ -53,7 +53,7 @@ func analyze(ctx context.Context, options analyzeOptions, stdout io.Writer) erro
 		return &exitCode{exitUsage, errors.New("--ledger is missing: name the ledger, e.g. --ledger file:///tmp/my-ledger")}
 	}
 	if options.write && options.out != "-" {
-		return &exitCode{exitUsage, errors.New("--write and --out both say where the results go: use one of them")}
+		return &exitCode{exitUsage, errors.New("--write and --out both name where the results go: use one of them")}
 	}
 	store, err := openLedger(ctx, options.ledger)
 	if err != nil {
@@ -116,7 +116,7 @@ type analyzed struct {
 func analyzeLedger(ctx context.Context, store ledger.Store, wave int) (*analyzed, error) {
 	frozen, err := ledger.ReadExperiment(ctx, store)
 	if errors.Is(err, ledger.ErrNotFound) {
-		return nil, &exitCode{exitUsage, fmt.Errorf("%s is no ledger of a run: %w; the URL must end in the run's own prefix", store.URL(), err)}
+		return nil, &exitCode{exitUsage, fmt.Errorf("%s does not hold the ledger of a run: %w; the URL must end in the run's own prefix", store.URL(), err)}
 	}
 	if err != nil {
 		return nil, err

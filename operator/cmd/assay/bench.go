@@ -39,12 +39,12 @@ func newBenchCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bench 'COMMAND' 'COMMAND'...",
 		Short: "Compare command lines on this machine, in about a minute",
-		Long: "Compare command lines on this machine: the first is the baseline, and of each other it is told whether it is faster, and what CPU time and memory it takes. " +
+		Long: "Compare command lines on this machine: the first is the baseline, and for each other one assay reports whether it is faster, and what CPU time and memory it takes. " +
 			"It is an experiment like any other, without a file: trials are interleaved, pinned to CPUs and judged by intervals, and there is a ledger with a report; " +
 			"--save writes the BenchmarkRun.\n\n" +
-			"A command is split into words as a shell splits it, and started without one. One block of the trials runs first and tells how many fit into --budget.\n\n" +
-			"For programs that report figures of their own --format says in which form. A test binary of Go, Criterion or Google Benchmark that is named without arguments gets " +
-			"those that run its benchmarks; --benchmark picks one.\n\n" +
+			"A command is split into words as a shell splits it, and started without one. One block of trials runs first, to estimate how many fit into --budget.\n\n" +
+			"For programs that report figures of their own, --format names the form. A test binary of Go, Criterion or Google Benchmark that is named without arguments gets the arguments " +
+			"that run its benchmarks; --benchmark selects one.\n\n" +
 			"Exit codes: 0 it is certain which is faster, or that every --require holds or does not; 3 it is not (Inconclusive or Invalid); 2 the commands or flags are wrong; 1 it failed.",
 		Example: "  assay bench 'gzip -6 -c numbers.txt' 'gzip -9 -c numbers.txt'\n  assay bench --shell 'sort a | uniq' 'sort -u a'\n" +
 			"  assay bench ./old ./new --require 'wallTime<=0.9x' --require 'peakMemory<=1.05x'\n" +
@@ -68,8 +68,8 @@ func newBenchCommand() *cobra.Command {
 	flags.IntVar(&options.blocks, "blocks", 0, "blocks to run in place of as many as fit into the budget; every block has two trials of each command")
 	flags.IntVar(&options.warmup, "warmup", 0, "trials of each command at the beginning of every block that do not count")
 	flags.IntVar(&options.cpus, "cpus", max(1, runtime.NumCPU()-1), "CPUs that the trials are pinned to (default: all of this machine but one, at least 1)")
-	flags.Lookup("cpus").DefValue = "0" // It is told in words: the reference is the same on every machine.
-	flags.StringVar(&options.noise, "noise", string(assayv1alpha1.ViolationWarn), "what becomes of trials in whose time others used their CPUs: Warn uses them and says so, Retry runs others in their place, Invalid leaves them out")
+	flags.Lookup("cpus").DefValue = "0" // The text names it: the reference is the same on every machine.
+	flags.StringVar(&options.noise, "noise", string(assayv1alpha1.ViolationWarn), "what happens to trials during which others used their CPUs: Warn uses them with a warning, Retry runs others in their place, Invalid leaves them out")
 	flags.StringArrayVar(&options.require, "require", nil, "what has to hold of every candidate, as METRIC<=BOUND or METRIC>=BOUND, with an x for a multiple of the baseline's; may be repeated (default: it is faster)")
 	flags.StringVar(&options.format, "format", string(assayv1alpha1.NoOutput), "form of the figures that the commands report: Go, "+strings.Join(bench.FormatNames(), ", "))
 	flags.StringVar(&options.figures.Benchmark, "benchmark", "", "with --format: the benchmark, as the tool writes its name (default: the only one)")
@@ -139,9 +139,9 @@ func (o *benchOptions) question(args []string) (*bench.Question, error) {
 	}
 	switch {
 	case o.blocks < 0:
-		return nil, fmt.Errorf("--blocks: %d; write how many, or 0 for as many as fit into the budget", o.blocks)
+		return nil, fmt.Errorf("invalid --blocks %d: write how many, or 0 for as many as fit into the budget", o.blocks)
 	case o.budget <= 0:
-		return nil, fmt.Errorf("--budget: %s; write a time such as 1m", o.budget)
+		return nil, fmt.Errorf("invalid --budget %s: write a time above 0 such as 1m", o.budget)
 	}
 	question := &bench.Question{
 		Run: "bench", Names: o.names, Figures: o.figures, Requirements: o.require, Blocks: cmp.Or(o.blocks, bench.LeastBlocks), Warmup: o.warmup, CPUs: o.cpus,
@@ -181,7 +181,7 @@ func policyOf(text string) (assayv1alpha1.ViolationPolicy, error) {
 			return policy, nil
 		}
 	}
-	return "", fmt.Errorf("--noise is %q: use Warn, Retry or Invalid", text)
+	return "", fmt.Errorf("invalid --noise %q: use Warn, Retry or Invalid", text)
 }
 
 // programPath is where the program of a command is: what a shell would start, or a program in this folder.

@@ -27,7 +27,7 @@ func newCancelCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	var form string
 	command := &cobra.Command{
 		Use:               "cancel NAME",
-		Short:             "End a run early; what was measured is analysed and stays",
+		Short:             "End a run early; what was measured is analysed and kept",
 		Example:           "  assay cancel my-run",
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeRuns(flags, 1),

@@ -77,7 +77,7 @@ func TestWrongWordsAreUsageErrors(t *testing.T) {
 		says string
 	}{
 		"a flag that is none":                {[]string{"get", "--al"}, "unknown flag: --al"},
-		"a form that is none":                {[]string{"get", "-o", "xml"}, `--output is "xml": use table, wide, json, yaml or name`},
+		"a form that is none":                {[]string{"get", "-o", "xml"}, `invalid --output "xml": use table, wide, json, yaml or name`},
 		"a selector that is none":            {[]string{"get", "-l", "=="}, "--selector"},
 		"names and a selector":               {[]string{"get", "x", "-l", "a=b"}, "either named or selected"},
 		"no name":                            {[]string{"watch"}, "Usage: assay watch NAME"},
@@ -91,7 +91,7 @@ func TestWrongWordsAreUsageErrors(t *testing.T) {
 		"a file of no known form":            {[]string{"report", folder, "-o", "report.pdf"}, `--output is "report.pdf"`},
 		"a format of no known form":          {[]string{"report", folder, "--format", "pdf"}, `--format is "pdf"`},
 		"two forms":                          {[]string{"results", folder, "-o", "json", "--format", "csv"}, "contradict"},
-		"a folder that is no ledger":         {[]string{"results", t.TempDir()}, "is no ledger of a run"},
+		"a folder that is no ledger":         {[]string{"results", t.TempDir()}, "does not hold the ledger of a run"},
 		"a URL that is none":                 {[]string{"results", "ftp://x"}, "ftp"},
 		"a table in a form it has not":       {[]string{"results", folder, "--table", "mine", "-o", "html"}, `--output is "html"`},
 		"a report that is opened as a table": {[]string{"report", folder, "--open", "-o", "x.csv"}, "--output"},

@@ -34,7 +34,7 @@ func newDoctorCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check the installation: what is missing, and what to do",
 		Long: "Check that everything a run needs is there: the API, the operator, the object store, Argo, the ledger's Secret, templates and nodes. " +
-			"The operator itself is asked whether it can use the store and Argo. What a node can promise about isolation is told by assay preflight.\n\n" +
+			"The operator itself is asked whether it can use the store and Argo. assay preflight shows which isolation a node can provide.\n\n" +
 			"Exit code 1 when something that runs need is missing.",
 		Example: "  assay doctor\n  assay doctor -n team-a --system-namespace assay-system -o json",
 		Args:    usage(cobra.NoArgs),

@@ -103,7 +103,7 @@ func TestDoctor(t *testing.T) {
 		"another Argo controller is new enough": {
 			kinds: allKinds, objects: []client.Object{operator(2), secret(keys), node(false), controller("mirror:5000/argoproj/workflow-controller:v3.10.0@sha256:1"), controllerOf("b", "workflow-controller:v4.0.2"), controllerOf("c", "quay.io/argoproj/workflow-controller@sha256:1")},
 		},
-		"the operator looks after other namespaces": {
+		"the operator watches other namespaces": {
 			kinds: allKinds, objects: []client.Object{operator(2, "--namespaces=team-a,team-b"), secret(keys), node(false)}, missing: "namespace default", remedy: "runNamespaces",
 		},
 		"Secrets of other names are those that the operator names": {

@@ -49,7 +49,7 @@ func newGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Short: "Exit 0 only if the run is Go: for pipelines",
 		Long: "Wait until the run ended and exit with its verdict: 0 Go, 4 NoGo, 3 Inconclusive, Invalid or no verdict, 2 wrong input, 1 when the run failed or did not end in time. " +
 			"With -f the run is created first.\n\n" +
-			"Inconclusive is not Go: a pipeline that lets it pass has no gate. --allow-inconclusive says that this is meant.",
+			"Inconclusive is not Go: a pipeline that lets it pass has no gate. Where it shall pass all the same, use --allow-inconclusive.",
 		Example:           "  assay gate my-run --wait 1h\n  assay gate -f run.yaml --generate-name\n  assay gate my-run -o json | jq .gates",
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeRuns(flags, 1),

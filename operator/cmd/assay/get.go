@@ -59,7 +59,7 @@ func newGetCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	addOutput(command, &options.form, "table", "wide", "json", "yaml", "name")
 	command.Flags().BoolVarP(&options.all, "all-namespaces", "A", false, "list the runs of every namespace")
 	command.Flags().StringVarP(&options.selector, "selector", "l", "", "labels that the runs have, such as team=storage")
-	command.Flags().BoolVarP(&options.watch, "watch", "w", false, "go on and tell what changes")
+	command.Flags().BoolVarP(&options.watch, "watch", "w", false, "keep watching, and print what changes")
 	return command
 }
 
@@ -153,7 +153,7 @@ func listRuns(out io.Writer, runs []assayv1alpha1.BenchmarkRun, form string, hea
 		return nil
 	}
 	if len(runs) == 0 {
-		_, err := fmt.Fprintln(out, "no BenchmarkRuns here; "+program+" get -A looks everywhere")
+		_, err := fmt.Fprintln(out, "no BenchmarkRuns in this namespace; "+program+" get -A lists those of all namespaces")
 		return err
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)

@@ -24,8 +24,8 @@ func newInitCommand() *cobra.Command {
 	var name, shipped, output string
 	command := &cobra.Command{
 		Use:   "init",
-		Short: "Write a BenchmarkRun to begin with, with a comment at every field",
-		Long: "Write a BenchmarkRun to begin with: two arms, a sweep, a design and gates, with a comment at every field, which assay plan accepts as it is. " +
+		Short: "Write a BenchmarkRun to start from, with a comment at every field",
+		Long: "Write a BenchmarkRun to start from: two arms, a sweep, a design and gates, with a comment at every field, which assay plan accepts as it is. " +
 			"With --template it is a run of a workload that Assay ships, with all its parameters.",
 		Example: "  assay init\n  assay init --name my-question --output question.yaml\n  assay init --template pir-scan --output -",
 		Args:    usage(cobra.NoArgs),
@@ -47,7 +47,7 @@ func newInitCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&name, "name", "my-run", "name of the run")
 	flags.StringVar(&shipped, "template", "", "a BenchmarkTemplate that Assay ships, such as pir-scan (default: a program of one's own, described inline)")
-	flags.StringVarP(&output, "output", "o", "run.yaml", "file to write, which must not be there yet; - prints it")
+	flags.StringVarP(&output, "output", "o", "run.yaml", "file to write, which must not exist yet; - prints it")
 	_ = command.RegisterFlagCompletionFunc("template", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return shippedNames(), cobra.ShellCompDirectiveNoFileComp
 	})

@@ -26,7 +26,7 @@ func newKeepCommand() *cobra.Command {
 		Use:   "keep --ledger URL --listen SOCKET --wave FILE --block ID --executor NAME",
 		Short: "Take the attempts of one block from its runner and write each to the ledger at once",
 		Long: "Take the attempts of one block from its runner and write each to the ledger at once, out of reach of trials. It takes one connection " +
-			"and waits to be ended after that, as a sidecar is.",
+			"and then waits to be terminated, as a sidecar does.",
 		Hidden: true,
 		Args:   usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

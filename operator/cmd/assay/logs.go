@@ -33,8 +33,8 @@ func newLogsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	var options logOptions
 	command := &cobra.Command{
 		Use:   "logs NAME",
-		Short: "Print what the run's pods said: runner, analysis and Argo's helpers",
-		Long: "Print what the run's pods said, oldest pod first, every line with its pod and container. With --follow it goes on, with pods that come later too, until the run ends.\n\n" +
+		Short: "Print the logs of the run's pods: runner, analysis and Argo's helpers",
+		Long: "Print the logs of the run's pods, oldest pod first, every line with its pod and container. With --follow it goes on, including pods that start later, until the run ends.\n\n" +
 			"Argo deletes pods that succeeded. What a trial's own process wrote is in its attempt: assay results NAME -o attempts.",
 		Example:           "  assay logs my-run\n  assay logs my-run -f -c main",
 		Args:              usage(cobra.ExactArgs(1)),

@@ -84,7 +84,7 @@ func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "assay",
 		Short: "Benchmark verdicts you can trust",
-		Long: "assay runs an experiment written as a BenchmarkRun, on a cluster or on this machine, and tells what it says.\n\n" +
+		Long: "assay runs an experiment that is written as a BenchmarkRun, on a cluster or on this machine, and reports its verdict.\n\n" +
 			"Exit codes: 0 done, 1 error, 2 wrong input, 3 no verdict could be reached (Inconclusive or Invalid), 4 NoGo (gate only).\n\n" +
 			"A cluster is found as kubectl finds it: --kubeconfig, $KUBECONFIG or ~/.kube/config, and -n for the namespace. Colours are for terminals, and off with NO_COLOR.",
 		Example: "  assay run --local workflows/studies/pir-batch-scan/run.yaml\n" +

@@ -35,7 +35,7 @@ func checkForm(form string, known ...string) error {
 	if slices.Contains(known, form) {
 		return nil
 	}
-	return &exitCode{exitUsage, fmt.Errorf("--output is %q: use %s", form, list(known))}
+	return &exitCode{exitUsage, fmt.Errorf("invalid --output %q: use %s", form, list(known))}
 }
 
 // printStructured prints a value for programs; done is false when the form is one for people.
@@ -78,7 +78,7 @@ func whereTo(output, format, own string, forms ...string) (destination, error) {
 		return destination{}, &exitCode{exitUsage, fmt.Errorf(text, args...)}
 	}
 	if format != "" && !slices.Contains(known, format) {
-		return refuse("--format is %q: use %s", format, list(known))
+		return refuse("invalid --format %q: use %s", format, list(known))
 	}
 	switch {
 	case output == "" || output == "-":
@@ -96,7 +96,7 @@ func whereTo(output, format, own string, forms ...string) (destination, error) {
 	}
 	form := extensions[strings.ToLower(filepath.Ext(output))]
 	if !slices.Contains(known, form) {
-		return refuse("--output is %q: write %s to print it, or a file whose name ends in .html, .md, .csv, .json, .parquet or the like; --format says what another file shall be", output, list(known))
+		return refuse("invalid --output %q: write %s to print it, or a file whose name ends in .html, .md, .csv, .json, .parquet or the like; --format selects the form of any other file", output, list(known))
 	}
 	return destination{form: form, file: output}, nil
 }

@@ -55,7 +55,7 @@ func askOperator(ctx context.Context, cluster *cluster, system string) (*depende
 	}
 	var report dependencies.Report
 	if err := json.NewDecoder(response.Body).Decode(&report); err != nil {
-		return nil, fmt.Errorf("its answer is not understood: %w", err)
+		return nil, fmt.Errorf("invalid answer: %w", err)
 	}
 	return &report, nil
 }
@@ -131,14 +131,14 @@ func (i setup) flag(name, otherwise string) string {
 	return otherwise
 }
 
-// namespace reports whether the operator looks after the namespace at all.
+// namespace reports whether the operator watches the namespace at all.
 func (i setup) namespace(namespace, system string) []finding {
 	all := i.flag("namespaces", "")
 	if all == "" || slices.Contains(strings.Split(all, ","), namespace) {
 		return nil
 	}
 	return []finding{{
-		Check: "namespace " + namespace, Found: "the operator looks after " + all + " only",
+		Check: "namespace " + namespace, Found: "the operator watches " + all + " only",
 		Remedy: "create runs there, or add " + namespace + " to runNamespaces of charts/assay in " + system,
 	}}
 }

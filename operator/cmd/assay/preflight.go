@@ -34,9 +34,9 @@ func newPreflightCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	var options preflightOptions
 	command := &cobra.Command{
 		Use:   "preflight",
-		Short: "Tell which isolation this cluster or machine can give, and how to get what is missing",
-		Long: "Tell for every node which isolation it can give to a block: claim, whether it is supported, what was found, and how to get it. " +
-			"With --local the runner looks at this machine, from the CPUs that a block would get.\n\n" +
+		Short: "Show which isolation this cluster or machine can provide, and how to get what is missing",
+		Long: "Show for every node which isolation it can provide to a block: claim, whether it is supported, what was found, and how to get it. " +
+			"With --local the runner checks this machine, from the CPUs that a block would get.\n\n" +
 			"On a cluster the operator is asked whether it can use the object store and Argo. " +
 			"With -f the run's own demands are checked too: exit code 1 when no node can meet one of them, or the platform cannot run it.",
 		Example: "  assay preflight\n  assay preflight --local -f run.yaml",
@@ -45,7 +45,7 @@ func newPreflightCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			return runPreflight(cmd.Context(), flags, options, cmd.OutOrStdout())
 		},
 	}
-	command.Flags().BoolVar(&options.here, "local", false, "look at this machine instead of a cluster")
+	command.Flags().BoolVar(&options.here, "local", false, "check this machine instead of a cluster")
 	command.Flags().StringVarP(&options.file, "filename", "f", "", "file with a BenchmarkRun whose demands are checked")
 	addOutput(command, &options.form, "table", "json", "yaml")
 	_ = command.RegisterFlagCompletionFunc("filename", completeManifests)
@@ -167,7 +167,7 @@ func lookAtCluster(ctx context.Context, flags *genericclioptions.ConfigFlags, sy
 	}
 	installed, err := findInstallation(ctx, cluster, system)
 	if err != nil {
-		return machines, []finding{{Check: "platform", OK: true, Found: err.Error(), Remedy: "to tell how the object store and Argo stand, preflight needs to list deployments in " + system}}, nil
+		return machines, []finding{{Check: "platform", OK: true, Found: err.Error(), Remedy: "to check the object store and Argo, preflight needs to list deployments in " + system}}, nil
 	}
 	if !installed.found {
 		// Before an installation there is nobody to ask, and nothing is wrong with that.

@@ -81,7 +81,7 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	flags.StringArrayVar(&options.binDirs, "bin-dir", nil, "with --local: folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
 	bindArmBinary(flags, &options.arms)
 	flags.StringVar(&options.out, "out", "", "with --local: folder for the ledger (default: assay-ledger/NAME-TIME)")
-	flags.BoolVar(&options.pin, "pin", true, "with --local: pin blocks to as many CPUs as spec.placement.cpus says")
+	flags.BoolVar(&options.pin, "pin", true, "with --local: pin blocks to spec.placement.cpus CPUs")
 	return command
 }
 
@@ -94,7 +94,7 @@ func told(ctx context.Context, cluster *cluster, run *assayv1alpha1.BenchmarkRun
 		return watchToTheEnd(ctx, cluster, run.Name, form, out)
 	}
 	if follow {
-		return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s/%s is created; --watch goes with -o text or json", run.Namespace, run.Name)}
+		return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s/%s was created; --watch goes with -o text or json", run.Namespace, run.Name)}
 	}
 	if done, err := printStructured(out, form, run); done {
 		return err

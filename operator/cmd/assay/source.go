@@ -77,7 +77,7 @@ func (s *source) open(ctx context.Context, where string) (*judged, error) {
 func readJudged(ctx context.Context, store ledger.Store, where string, wave int) (*judged, error) {
 	frozen, err := ledger.ReadExperiment(ctx, store)
 	if errors.Is(err, ledger.ErrNotFound) {
-		return nil, &exitCode{exitUsage, fmt.Errorf("%s is no ledger of a run: it has no %s; name the run's own folder or prefix", where, ledger.ExperimentKey)}
+		return nil, &exitCode{exitUsage, fmt.Errorf("%s does not hold the ledger of a run: it has no %s; name the run's own folder or prefix", where, ledger.ExperimentKey)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
@@ -131,7 +131,7 @@ func (s *source) store(ctx context.Context, where string) (ledger.Store, func(),
 	}
 	cluster, err := connect(s.flags)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%q is no folder and no URL, and no cluster can be asked for a run of that name: %w", where, err)
+		return nil, nil, fmt.Errorf("%q is neither a folder nor a URL, and no cluster can be asked for a run of that name: %w", where, err)
 	}
 	run, err := getRun(ctx, cluster, where)
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *source) openRunLedger(ctx context.Context, cluster *cluster, run *assay
 // in the environment.
 func (s *source) credentials(ctx context.Context, reader client.Reader, namespace string) (ledger.Options, error) {
 	if len(s.keys) != 2 || s.keys[0] == "" || s.keys[1] == "" {
-		return ledger.Options{}, &exitCode{exitUsage, fmt.Errorf("--secret-keys is %q: name two keys, the access key's and the secret key's, with a comma between them", strings.Join(s.keys, ","))}
+		return ledger.Options{}, &exitCode{exitUsage, fmt.Errorf("invalid --secret-keys %q: name two keys, the access key's and the secret key's, with a comma between them", strings.Join(s.keys, ","))}
 	}
 	own := os.Getenv("AWS_ACCESS_KEY_ID") != ""
 	var secret corev1.Secret

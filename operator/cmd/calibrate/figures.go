@@ -107,7 +107,7 @@ func chosen(steps []figureStep, only []string) ([]figureStep, error) {
 	}
 	for _, name := range only {
 		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("--only: there is no figure %q; there are %s", name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("invalid --only %q: allowed are %s", name, strings.Join(names, ", "))
 		}
 	}
 	return out, nil

@@ -50,7 +50,7 @@ func TestReadingsAreSortedByWhatWasBesideTheTrial(t *testing.T) {
 func TestLimitsThatAreNone(t *testing.T) {
 	for name, tc := range map[string]struct{ kind, text, says string }{
 		"a kind that is none":  {"moon", "1%", "limits are"},
-		"a share that is none": {"steal", "much", "neither a share"},
+		"a share that is none": {"steal", "much", "allowed are shares such as"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := limitsWith(map[string]string{tc.kind: tc.text}); err == nil || !strings.Contains(err.Error(), tc.says) {

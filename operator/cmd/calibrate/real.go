@@ -134,7 +134,7 @@ func (o *realOptions) rows() ([]row, error) {
 			for _, slowdown := range o.slowdowns {
 				percent, err := strconv.Atoi(slowdown)
 				if err != nil || !slices.Contains([]int{0, 1, 2, 5}, percent) {
-					return nil, fmt.Errorf("--slowdown: there is no run with %q per cent; there are 0, 1, 2 and 5", slowdown)
+					return nil, fmt.Errorf("invalid --slowdown %q: allowed are 0, 1, 2 and 5", slowdown)
 				}
 				file := "spin-same.yaml"
 				if percent > 0 {
@@ -143,7 +143,7 @@ func (o *realOptions) rows() ([]row, error) {
 				out = append(out, row{workload: workload, file: file, effect: float64(percent) / 100})
 			}
 		default:
-			return nil, fmt.Errorf("--workload: there is no %q; there are spin and pir", workload)
+			return nil, fmt.Errorf("invalid --workload %q: allowed are spin and pir", workload)
 		}
 		if workload == "spin" {
 			for _, arms := range o.arms {
@@ -156,7 +156,7 @@ func (o *realOptions) rows() ([]row, error) {
 			case "cpu", "memory", "disk":
 				out = append(out, row{workload: workload, file: workload + "-same.yaml", neighbour: neighbour})
 			default:
-				return nil, fmt.Errorf("--neighbour: there is no %q; there are cpu, memory, disk and none", neighbour)
+				return nil, fmt.Errorf("invalid --neighbour %q: allowed are cpu, memory, disk and none", neighbour)
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func (o *realOptions) resume(rows []row) ([]calibrate.RealTally, error) {
 	}
 	var before measured
 	if err := json.Unmarshal(raw, &before); err != nil {
-		return nil, fmt.Errorf("--json: %s is no file of this program (%w): name another one", o.json, err)
+		return nil, fmt.Errorf("invalid --json %s: this program did not write it (%w); name another file", o.json, err)
 	}
 	if here := machine(); before.Machine != here || before.Seed != o.seed {
 		return nil, fmt.Errorf("--json: %s holds runs of %s with --seed %d, and this is %s with --seed %d: name another file", o.json, before.Machine, before.Seed, here, o.seed)

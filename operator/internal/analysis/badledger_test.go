@@ -201,7 +201,7 @@ func TestBadLedgers(t *testing.T) {
 		"an object that is no attempt is named": {
 			spoil:  func(l *folderLedger) { l.write("attempts/notes.txt", []byte("hello")) },
 			trials: Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144}, changed: true,
-			excluded: "attempts/notes.txt", reason: "it is no attempt",
+			excluded: "attempts/notes.txt", reason: "invalid attempt",
 		},
 	}
 	sound := newFolderLedger(t).analyze()

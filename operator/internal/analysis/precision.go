@@ -99,7 +99,7 @@ func ExpectedText(exp *experiment.Experiment, found *Analysis) string {
 	if needed == nil {
 		return ""
 	}
-	what := "a decision at the distance seen"
+	what := "a decision at the effect found"
 	if stop := exp.Plan.Design.Stop; stop != nil {
 		what = "half widths of " + percent(stop.RelativeHalfWidth)
 	}

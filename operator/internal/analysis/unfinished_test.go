@@ -129,7 +129,7 @@ func TestAMarkerIsReadStrictly(t *testing.T) {
 		"a time that is none":     {"2026-11-21T08:00:00Z", "yesterday", `startedAt is "yesterday"`},
 		"a key of another trial":  {`s00001","block`, `s00002","block`, "it was moved or changed"},
 		"a schema of its own":     {"started/v1alpha1", "started/v2", `schema is "assay.dev/started/v2"`},
-		"no object":               {"{", "[", "it does not say which trial was begun"},
+		"no object":               {"{", "[", "it does not name the trial that started"},
 		"a number instead of arm": {`"new"`, `7`, "cannot unmarshal number"},
 	}
 	for name, c := range cases {

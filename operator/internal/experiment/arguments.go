@@ -48,10 +48,10 @@ func checkArguments(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inv
 			continue
 		}
 		if strings.HasPrefix(parameter.Env, "ASSAY_") {
-			problems.add(field+".env", "variables that begin with ASSAY_ are Assay's own, and %s does: use another name", parameter.Env)
+			problems.add(field+".env", "invalid variable %s: names that begin with ASSAY_ are reserved for Assay; use another name", parameter.Env)
 		}
 		if slices.Contains(variables, parameter.Env) {
-			problems.add(field+".env", "variable %s is that of another parameter too", parameter.Env)
+			problems.add(field+".env", "variable %s is already set by another parameter: use another name", parameter.Env)
 		}
 		variables = append(variables, parameter.Env)
 	}

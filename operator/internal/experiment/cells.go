@@ -130,7 +130,7 @@ func checkNames(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Be
 		check(field, override.Parameters)
 		for name := range sorted(override.Parameters) {
 			if isAxis(spec.Sweep, name) {
-				problems.add(field+"."+name, "%q is a sweep axis and cannot be overridden", name)
+				problems.add(field+"."+name, "%q is a sweep axis, whose values cannot be overridden: remove it here", name)
 			}
 		}
 	}

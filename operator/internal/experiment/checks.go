@@ -48,7 +48,7 @@ func checkArms(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 			problems.add(fmt.Sprintf("spec.arms[%d].name", i), "the arm has no name: give it one")
 		}
 		if names[arm.Name] {
-			problems.add(fmt.Sprintf("spec.arms[%d].name", i), "arm %q is named twice", arm.Name)
+			problems.add(fmt.Sprintf("spec.arms[%d].name", i), "arm %q is named twice: rename one", arm.Name)
 		}
 		names[arm.Name] = true
 		if arm.Baseline {
@@ -56,7 +56,7 @@ func checkArms(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		}
 	}
 	if len(spec.Arms) > 1 && baselines != 1 {
-		problems.add("spec.arms", "%d arms have baseline: true; exactly one must", baselines)
+		problems.add("spec.arms", "%d arms have baseline: true: set it for exactly one", baselines)
 	}
 	if !spec.Design.NullArm {
 		return
@@ -77,7 +77,7 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []recor
 	for i, gate := range plan.Gates {
 		field := fmt.Sprintf("spec.gates[%d]", i)
 		if names[gate.Name] {
-			problems.add(field+".name", "gate %q is named twice", gate.Name)
+			problems.add(field+".name", "gate %q is named twice: rename one", gate.Name)
 		}
 		names[gate.Name] = true
 		selected := checkAt(spec.Sweep, gate.At, points, field, problems)
@@ -95,7 +95,7 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []recor
 		}
 		if gate.Op == ParityEqual {
 			if plan.Parity == ParityNone {
-				problems.add(field+".op", "ParityEqual needs outputs that can be compared and the template has parity: None")
+				problems.add(field+".op", "ParityEqual needs outputs that can be compared and the template has parity: None: remove the gate, or set parity: Required")
 			}
 			if spec.Parity == assayv1alpha1.ParityPerArm {
 				problems.add(field+".op", "ParityEqual compares arms and spec.parity is PerArm, which says that their outputs differ: remove one of the two")
@@ -135,7 +135,7 @@ func checkAt(sweep *assayv1alpha1.Sweep, at assayv1alpha1.ParameterValues, point
 
 func checkCandidate(spec *assayv1alpha1.BenchmarkRunSpec, candidate, field string, problems *Invalid) {
 	if all := candidates(arms(spec)); candidate != "" && !slices.Contains(all, candidate) {
-		problems.add(field+".candidate", "%q is no candidate arm; candidates are %s", candidate, strings.Join(all, ", "))
+		problems.add(field+".candidate", "invalid candidate %q: allowed are %s", candidate, strings.Join(all, ", "))
 	}
 }
 
@@ -169,7 +169,7 @@ func checkPredictions(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points [
 		checkAt(spec.Sweep, prediction.At, points, field, problems)
 		checkCandidate(spec, prediction.Candidate, field, problems)
 		if len(spec.Arms) == 1 {
-			problems.add(field, "a prediction is a ratio to the baseline and the run has one arm")
+			problems.add(field, "a prediction is a ratio to the baseline and the run has one arm: add an arm, or remove the prediction")
 		}
 	}
 }

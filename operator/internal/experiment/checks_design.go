@@ -51,7 +51,7 @@ func checkControlPhases(design assayv1alpha1.Design, problems *Invalid) {
 		field := fmt.Sprintf("spec.design.controlPhases[%d]", i)
 		switch first := slices.Index(design.ControlPhases, phase); {
 		case strings.TrimSpace(phase) == "":
-			problems.add(field, "names no phase: write the name that the workload reports")
+			problems.add(field, "the phase has no name: write the one that the workload reports")
 		case first != i:
 			problems.add(field, "phase %q is named twice (%d and %d): remove one", phase, first, i)
 		}

@@ -21,11 +21,11 @@ func checkEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		field := "spec.environment.require." + key
 		switch {
 		case key == "":
-			problems.add("spec.environment.require", "a key of the fingerprint has no name")
+			problems.add("spec.environment.require", "a key is empty: name a key of the fingerprint")
 		case key == "nullProgram":
 			problems.add(field, "only the null arm's trials have it, and it is another one in every block")
 		case value == "":
-			problems.add(field, "the value is empty, and what a machine does not tell is never equal to it: remove the key, or write a value")
+			problems.add(field, "the value is empty, and what a machine does not report never equals it: remove the key, or write a value")
 		}
 	}
 }

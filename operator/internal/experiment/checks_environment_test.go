@@ -30,10 +30,10 @@ func TestAnEnvironmentThatCannotBeIsRefused(t *testing.T) {
 		"none at all":                   {},
 		"keys that every machine has":   {environment: require("architecture", "x86_64", "hostname", "node-a")},
 		"limits and no limits":          {environment: limits(assayv1alpha1.NoiseLimits{Steal: "0.5%", Canary: "off"})},
-		"a share of more than the time": {environment: limits(assayv1alpha1.NoiseLimits{Steal: "101%"}), says: []string{"spec.environment.noise.steal", `"101%" can never be exceeded`}},
+		"a share of more than the time": {environment: limits(assayv1alpha1.NoiseLimits{Steal: "101%"}), says: []string{"spec.environment.noise.steal", `invalid value "101%"`}},
 		"two limits that mean nothing": {
 			environment: limits(assayv1alpha1.NoiseLimits{Canary: "0%", PressureIO: "200%"}),
-			says:        []string{"spec.environment.noise.canary", "leaves no room", "spec.environment.noise.pressureIo", "can never be exceeded"},
+			says:        []string{"spec.environment.noise.canary", "leaves no room", "spec.environment.noise.pressureIo", "never exceeds it"},
 		},
 		"an empty value":  {environment: require("governor", ""), says: []string{"spec.environment.require.governor", "the value is empty"}},
 		"an empty key":    {environment: require("", "x"), says: []string{"spec.environment.require", "has no name"}},

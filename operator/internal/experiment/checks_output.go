@@ -26,7 +26,7 @@ var aggregates = []string{"_mean", "_median", "_stddev", "_cv"}
 func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
 	output := template.Output
 	if slices.Contains(strings.Split(output.Path, "/"), "..") {
-		problems.add("template.output.path", "%q has .. in it: write where it ends", output.Path)
+		problems.add("template.output.path", "invalid path %q: it contains ..; write the path without it", output.Path)
 	}
 	if output.Format == assayv1alpha1.CriterionOutput && path.IsAbs(output.Path) {
 		problems.add("template.output.path", "Criterion's folder must be of this trial, so its path is relative to the trial's own folder: write criterion, and set CRITERION_HOME to the same")
@@ -59,7 +59,7 @@ func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invali
 		case output.Format == assayv1alpha1.CSVOutput && from.Field == "":
 			problems.add(field+".field", "a table has several columns: name one")
 		case output.Format == assayv1alpha1.CSVOutput && from.Benchmark != "" && !strings.Contains(from.Benchmark, "="):
-			problems.add(field+".benchmark", "%q chooses no rows: write column=value", from.Benchmark)
+			problems.add(field+".benchmark", "invalid benchmark %q: it selects no rows; write column=value", from.Benchmark)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 			continue
 		}
 		if constraint.Op != AtLeast && constraint.Op != AtMost {
-			problems.add(field+".op", "%s is no constraint of a load: use AtLeast or AtMost", constraint.Op)
+			problems.add(field+".op", "invalid op %s: a constraint of a load is AtLeast or AtMost", constraint.Op)
 		}
 		if why := constraint.RewardsWorse(metric); why != "" {
 			problems.add(field+".op", "%s", why)

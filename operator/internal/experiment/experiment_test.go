@@ -82,13 +82,13 @@ func TestFreezeRefuses(t *testing.T) {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				s.Parameters = values{"iterations": "many"}
 			},
-			"spec.parameters.iterations", `value "many", which is no integer`,
+			"spec.parameters.iterations", `invalid value "many": allowed are integers`,
 		},
 		"a number that is none": {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				s.Parameters = values{"ratio": "half"}
 			},
-			"spec.parameters.ratio", `value "half", which is no number`,
+			"spec.parameters.ratio", `invalid value "half": allowed are numbers`,
 		},
 		"a boolean that is none": {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
@@ -181,11 +181,11 @@ func TestFreezeRefuses(t *testing.T) {
 		},
 		"a gate on an arm that does not exist": {
 			gate(assayv1alpha1.Gate{Name: "g", Metric: "throughput", Candidate: "fast", Op: assayv1alpha1.RatioAtLeast, Bound: "1"}),
-			"spec.gates[0].candidate", `"fast" is no candidate arm; candidates are fused`,
+			"spec.gates[0].candidate", `invalid candidate "fast": allowed are fused`,
 		},
 		"a gate on the baseline itself": {
 			gate(assayv1alpha1.Gate{Name: "g", Metric: "throughput", Candidate: "loop", Op: assayv1alpha1.RatioAtLeast, Bound: "1"}),
-			"spec.gates[0].candidate", `"loop" is no candidate arm`,
+			"spec.gates[0].candidate", `invalid candidate "loop"`,
 		},
 		"a percentile that never has enough samples": {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {

@@ -43,10 +43,10 @@ func TestGatesOnCompleting(t *testing.T) {
 		"all trials":                   {assayv1alpha1.Gate{Name: "completes"}, ""},
 		"a share":                      {assayv1alpha1.Gate{Name: "done", Bound: "0.95", Candidate: "fused"}, ""},
 		"a percentage of the baseline": {assayv1alpha1.Gate{Name: "done", Bound: "95%", Candidate: "loop"}, ""},
-		"none at all":                  {assayv1alpha1.Gate{Name: "done", Bound: "0"}, `spec.gates[0].bound: bound "0" is no share of the trials`},
+		"none at all":                  {assayv1alpha1.Gate{Name: "done", Bound: "0"}, `spec.gates[0].bound: invalid bound "0": allowed are shares of the trials`},
 		"more than all":                {assayv1alpha1.Gate{Name: "done", Bound: "101%"}, "spec.gates[0].bound"},
 		"a duration":                   {assayv1alpha1.Gate{Name: "done", Bound: "5ms"}, "spec.gates[0].bound"},
-		"no arm":                       {assayv1alpha1.Gate{Name: "done", Candidate: "nobody"}, `spec.gates[0].candidate: "nobody" is no arm; arms are loop, fused`},
+		"no arm":                       {assayv1alpha1.Gate{Name: "done", Candidate: "nobody"}, `spec.gates[0].candidate: invalid candidate "nobody": allowed are loop, fused`},
 		"a direction":                  {assayv1alpha1.Gate{Name: "done", AllowWorse: true}, "spec.gates[0].allowWorse"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -55,7 +55,7 @@ func (e *Experiment) ImageNames() string {
 func checkImages(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, cells []record.Cell, problems *Invalid) {
 	for i, file := range template.Files {
 		if !path.IsAbs(file) || path.Clean(file) != file {
-			problems.add(fmt.Sprintf("template.files[%d]", i), "%q is no absolute path: write it as /app/bin, without .. and without a slash at its end", file)
+			problems.add(fmt.Sprintf("template.files[%d]", i), "invalid path %q: allowed are absolute paths; write it as /app/bin, without .. and without a slash at its end", file)
 		}
 	}
 	if !imageReference.MatchString(template.Image) {
@@ -79,7 +79,7 @@ func checkImages(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 			switch {
 			case !path.IsAbs(program) || path.Clean(program) != program:
 				reported[field] = true
-				problems.add(field, "the arms have images, which the program is copied out of, and %q is no absolute path in them: write it as /bin/name", program)
+				problems.add(field, "invalid program %q: it is copied out of the arms' images, so its path there must be absolute; write it as /bin/name", program)
 			case len(template.Files) > 0 && !covered(template.Files, program):
 				reported[field] = true
 				problems.add(field, "the program %s is not among template.files, which are what is copied out of the arms' images: add it", program)

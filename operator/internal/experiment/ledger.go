@@ -142,7 +142,7 @@ func (e *Experiment) fill(from *written) error {
 func (e *Experiment) complete() error {
 	switch {
 	case e.Schema != Schema:
-		return fmt.Errorf("schema is %q and this program reads %q", e.Schema, Schema)
+		return fmt.Errorf("invalid schema %q: this program reads %q", e.Schema, Schema)
 	case e.Run.Name == "" || e.Run.UID == "":
 		return errors.New("run.name and run.uid are required")
 	case len(e.Points) == 0 || len(e.Arms) == 0 || len(e.Cells) == 0:

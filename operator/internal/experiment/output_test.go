@@ -61,7 +61,7 @@ func TestFreezeRefusesOutputsThatCannotBeRead(t *testing.T) {
 		},
 		"a path that leads out of the trial's folder": {
 			func(_ *runSpec, t *templateSpec) { t.Output.Path = "a/../../b" },
-			"template.output.path", "has .. in it",
+			"template.output.path", "it contains ..",
 		},
 		"a folder of Criterion that other trials write too": {
 			func(_ *runSpec, t *templateSpec) {
@@ -90,7 +90,7 @@ func TestFreezeRefusesOutputsThatCannotBeRead(t *testing.T) {
 		},
 		"a variable of two parameters": {
 			func(_ *runSpec, t *templateSpec) { t.Parameters[0].Env, t.Parameters[2].Env = "THREADS", "THREADS" },
-			"template.parameters[2].env", "variable THREADS is that of another parameter too",
+			"template.parameters[2].env", "variable THREADS is already set by another parameter: use another name",
 		},
 		"a variable of Assay's": {
 			func(_ *runSpec, t *templateSpec) { t.Parameters[0].Env = "ASSAY_TRIAL" },

@@ -55,7 +55,7 @@ func checkAxes(sweep *assayv1alpha1.Sweep, problems *Invalid) bool {
 	for i, axis := range sweep.Axes {
 		field := fmt.Sprintf("spec.sweep.axes[%d]", i)
 		if names[axis.Name] {
-			problems.add(field, "axis %q is named twice", axis.Name)
+			problems.add(field, "axis %q is named twice: rename one", axis.Name)
 		}
 		names[axis.Name] = true
 		if len(axis.Values) == 0 {
@@ -139,7 +139,7 @@ func checkSelectors(sweep *assayv1alpha1.Sweep, problems *Invalid) {
 	for i, at := range sweep.Exclude {
 		field := fmt.Sprintf("spec.sweep.exclude[%d]", i)
 		if len(at) == 0 {
-			problems.add(field, "names no axis, so it would remove every point")
+			problems.add(field, "no axis is named, so that every point would be removed: name at least one")
 		}
 		check(field, at)
 	}

@@ -47,7 +47,7 @@ func checkCommands(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 	}
 	for _, command := range commands(template) {
 		if len(command.elements) == 0 || command.elements[0] == "" {
-			problems.add(command.field, "names no program")
+			problems.add(command.field, "the command is empty: name a program")
 		}
 		for i, element := range command.elements {
 			field := fmt.Sprintf("%s[%d]", command.field, i)
@@ -71,7 +71,7 @@ func checkRoles(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid
 	for i, role := range template.Roles {
 		field := fmt.Sprintf("template.roles[%d]", i)
 		if names[role.Name] {
-			problems.add(field+".name", "role %q is named twice", role.Name)
+			problems.add(field+".name", "role %q is named twice: rename one", role.Name)
 		}
 		names[role.Name] = true
 		last := i == len(template.Roles)-1
@@ -102,9 +102,9 @@ func checkReadiness(role assayv1alpha1.Role, last bool, field string, problems *
 	case last:
 		problems.add(field, "nothing starts after role %q: remove it", role.Name)
 	case ways != 1:
-		problems.add(field, "%d of port, line and file are given; exactly one must be", ways)
+		problems.add(field, "%d of port, line and file are given: give exactly one", ways)
 	case ready.Line != "" && strings.ContainsAny(ready.Line, "\r\n"):
-		problems.add(field+".line", "the text has a line break, so no line can have it")
+		problems.add(field+".line", "the text has a line break, so that no line can match it: remove the line break")
 	case ready.Timeout.Duration <= 0:
 		problems.add(field+".timeout", "%s leaves the role no time: write it as 30s", ready.Timeout.Duration)
 	}

@@ -49,7 +49,7 @@ func TestRolesAreRefusedWhen(t *testing.T) {
 			func(r roles) roles { r[0].Command[3] = "$(rows)"; return r }, "template.roles[0].command[3]", "$(rows) names a parameter",
 		},
 		"a role names no program": {
-			func(r roles) roles { r[0].Command = nil; return r }, "template.roles[0].command", "names no program",
+			func(r roles) roles { r[0].Command = nil; return r }, "template.roles[0].command", "the command is empty: name a program",
 		},
 		"readiness is two things": {
 			func(r roles) roles { r[0].Readiness.Line = "up"; return r }, "template.roles[0].readiness", "2 of port, line and file",
@@ -135,7 +135,7 @@ func TestImagesAreRefusedWhen(t *testing.T) {
 			func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
 				tpl.Command[0] = "scan"
 			},
-			"template.command[0]", `"scan" is no absolute path`,
+			"template.command[0]", `invalid program "scan"`,
 		},
 		"the program's path is roundabout": {
 			func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {

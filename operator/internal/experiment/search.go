@@ -53,9 +53,9 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	before := len(problems.Problems)
 	switch {
 	case err != nil || step <= 0:
-		problems.add(field+".resolution", "value %q makes no steps: write a share above zero such as 5%%", over.Resolution)
+		problems.add(field+".resolution", "invalid value %q: loads would not differ; write a share above 0 such as 5%%", over.Resolution)
 	case low <= 0:
-		problems.add(field+".low", "value %s is not above zero, and the loads are multiples of it", over.Low.String())
+		problems.add(field+".low", "invalid value %s: the loads are multiples of it; write a number above 0", over.Low.String())
 	case low == high:
 		problems.add(field, "low and high are both %s: there is nothing to search; make high larger", over.Low.String())
 	case low > high:

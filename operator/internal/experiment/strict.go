@@ -68,7 +68,7 @@ func (n paths) checkWords(p *Plan) error {
 			word(field+".statistic", metric.Statistic, statistics...))
 	}
 	if i := repeated(p.Metrics, func(metric Metric) string { return metric.Name }); i >= 0 {
-		errs = append(errs, fmt.Errorf("%s.metrics[%d].name %q is there twice: every metric has a name of its own", n.template, i, p.Metrics[i].Name))
+		errs = append(errs, fmt.Errorf("%s.metrics[%d].name %q is used twice: every metric has a name of its own", n.template, i, p.Metrics[i].Name))
 	}
 	for i, gate := range p.Gates {
 		field := fmt.Sprintf("%s.gates[%d]", n.spec, i)
@@ -98,13 +98,13 @@ func word[T ~string](field string, found T, allowed ...T) error {
 			words = append(words, string(one))
 		}
 	}
-	return fmt.Errorf("%s is %q: write %s", field, found, strings.Join(words, ", "))
+	return fmt.Errorf("%s: invalid value %q: allowed are %s", field, found, strings.Join(words, ", "))
 }
 
 // checkReferences finds gates, cells and names that point nowhere, or at two things.
 func (n paths) checkReferences(e *Experiment) error {
 	if i := repeated(e.Arms, func(arm record.Arm) string { return arm.Name }); i >= 0 {
-		return fmt.Errorf("arms[%d].name %q is there twice: every arm has a name of its own", i, e.Arms[i].Name)
+		return fmt.Errorf("arms[%d].name %q is used twice: every arm has a name of its own", i, e.Arms[i].Name)
 	}
 	baselines := 0
 	for i, arm := range e.Arms {
@@ -116,10 +116,10 @@ func (n paths) checkReferences(e *Experiment) error {
 		}
 	}
 	if i := repeated(e.Points, func(point record.Point) string { return point.Key }); i >= 0 {
-		return fmt.Errorf("points[%d].key %q is there twice: every point has a key of its own", i, e.Points[i].Key)
+		return fmt.Errorf("points[%d].key %q is used twice: every point has a key of its own", i, e.Points[i].Key)
 	}
 	if i := repeated(e.Plan.Gates, func(gate Gate) string { return gate.Name }); i >= 0 {
-		return fmt.Errorf("%s.gates[%d].name %q is there twice: every gate has a name of its own", n.spec, i, e.Plan.Gates[i].Name)
+		return fmt.Errorf("%s.gates[%d].name %q is used twice: every gate has a name of its own", n.spec, i, e.Plan.Gates[i].Name)
 	}
 	for i, c := range e.Cells {
 		if c.Point < 0 || c.Point >= len(e.Points) || c.Arm < 0 || c.Arm >= len(e.Arms) {
@@ -144,7 +144,7 @@ func (n paths) checkReferences(e *Experiment) error {
 			return fmt.Errorf("%s.metric is %q and the template has no such metric: a gate needs one", field, gate.Metric)
 		}
 		if gate.Candidate != "" && !slices.Contains(judged, gate.Candidate) {
-			return fmt.Errorf("%s.candidate is %q: it can be %s", field, gate.Candidate, strings.Join(judged, ", "))
+			return fmt.Errorf("%s.candidate: invalid value %q: allowed are %s", field, gate.Candidate, strings.Join(judged, ", "))
 		}
 		if !slices.ContainsFunc(e.Points, func(point record.Point) bool { return Matches(gate.At, point.Parameters) }) {
 			return fmt.Errorf("%s.at is %v and selects no point: the gate would decide nothing", field, gate.At)
@@ -185,7 +185,7 @@ func (n paths) checkNumbers(p *Plan) error {
 	var errs []error
 	number := func(field string, value, low, high float64) {
 		if !(value >= low && value <= high) {
-			errs = append(errs, fmt.Errorf("%s.%s is %g: write a number from %g to %g", n.spec, field, value, low, high))
+			errs = append(errs, fmt.Errorf("%s.%s: invalid value %g: allowed are numbers from %g to %g", n.spec, field, value, low, high))
 		}
 	}
 	below1 := math.Nextafter(1, 0)

@@ -76,8 +76,8 @@ type frame struct {
 	Failed  string          `json:"failed"`
 }
 
-// ErrBegun means that this execution has begun before: its keeper was lost, and with it the one connection it may have.
-var ErrBegun = errors.New("this execution has begun before")
+// ErrBegun means that this execution was started before: its keeper was lost, and with it the one connection it may have.
+var ErrBegun = errors.New("this execution was started before")
 
 // Sums are the sha256 of the attempts kept so far, by key.
 func (k *Keeper) Sums() map[string]string {
@@ -130,7 +130,7 @@ func (k *Keeper) take(ctx context.Context, line []byte, runner io.Writer) (done 
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&said); err != nil {
-		return false, fmt.Errorf("the runner says what is not understood: %w", err)
+		return false, fmt.Errorf("invalid message from the runner: %w", err)
 	}
 	var trial string
 	switch {
@@ -148,7 +148,7 @@ func (k *Keeper) take(ctx context.Context, line []byte, runner io.Writer) (done 
 		}
 		return true, nil
 	default:
-		err = errors.New("the runner says nothing")
+		err = errors.New("the runner sends nothing")
 	}
 	if err != nil {
 		return false, errors.Join(err, answer(runner, map[string]string{"refused": err.Error()}))
@@ -171,11 +171,11 @@ type identity struct {
 func (k *Keeper) identify(raw json.RawMessage) (identity, error) {
 	var found identity
 	if err := json.Unmarshal(raw, &found); err != nil {
-		return found, fmt.Errorf("it is no attempt: %w", err)
+		return found, fmt.Errorf("invalid attempt: %w", err)
 	}
 	switch {
 	case found.Block != k.Block || found.ID != k.Executor+"/"+found.Trial:
-		return found, fmt.Errorf("it says that it is attempt %q of block %q, and this is execution %s of block %s", found.ID, found.Block, k.Executor, k.Block)
+		return found, fmt.Errorf("by its own fields it is attempt %q of block %q, and this is execution %s of block %s", found.ID, found.Block, k.Executor, k.Block)
 	case !k.planned(found.Trial):
 		return found, fmt.Errorf("block %s has no trial %q", k.Block, found.Trial)
 	case k.kept[found.Trial]:

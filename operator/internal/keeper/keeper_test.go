@@ -203,7 +203,7 @@ func TestWhateverEndsTheRunnerATrialThatBeganLeavesATrace(t *testing.T) {
 		"everything is killed for memory":         {func(*runner) { kills++ }, "the kernel killed for memory"},
 		"the pod is told to end":                  {func(r *runner) { r.say(`{"stopped":"SIGTERM"}`) }, ""},
 		"a trial tells the runner to end":         {func(r *runner) { r.say(`{"failed":"a process beside the runner sent it SIGTERM"}`) }, "beside the runner"},
-		"the runner says what nobody understands": {func(r *runner) { r.say(`{"nonsense":1}`) }, "not understood"},
+		"the runner says what nobody understands": {func(r *runner) { r.say(`{"nonsense":1}`) }, "invalid message"},
 		"the runner says too much":                {func(r *runner) { r.say(strings.Repeat("x", maxFrame+1)) }, "more than"},
 	}
 	for name, tc := range cases {

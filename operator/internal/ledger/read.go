@@ -81,14 +81,14 @@ func ReadAttempts(ctx context.Context, store Store, through int) ([]record.Attem
 
 func parseAttempt(sharing *record.Sharing, key string, raw []byte) (*record.Attempt, string) {
 	if !attemptKey.MatchString(key) {
-		return nil, "it is no attempt: the key is not attempts/<block>/<executor>/<trial>.json"
+		return nil, "invalid attempt: the key is not attempts/<block>/<executor>/<trial>.json"
 	}
 	attempt, err := sharing.ParseAttempt(raw)
 	if err != nil {
 		return nil, err.Error()
 	}
 	if want := path.Join("attempts", attempt.Block, attempt.ID) + ".json"; want != key {
-		return nil, fmt.Sprintf("it says that it is attempt %s of block %s, which belongs at %s: it was moved or changed", attempt.ID, attempt.Block, want)
+		return nil, fmt.Sprintf("by its own fields it is attempt %s of block %s, which belongs at %s: it was moved or changed", attempt.ID, attempt.Block, want)
 	}
 	// What another tool wrote is evidence, and of no use here: its figures are in the result.
 	for i := range attempt.Output {

@@ -115,7 +115,7 @@ var syntaxLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
 func unreadable(file string, raw []byte, err error) error {
 	p := Problem{File: file, Line: 1, Column: 1, Message: err.Error()}
 	if match := syntaxLine.FindStringSubmatch(err.Error()); match != nil {
-		p.Message = "this is no YAML: " + match[2]
+		p.Message = "invalid YAML: " + match[2]
 		if line, err := strconv.Atoi(match[1]); err == nil {
 			p.Line = line
 		}

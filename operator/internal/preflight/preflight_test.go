@@ -46,7 +46,7 @@ func TestWhatTheRunnerSees(t *testing.T) {
 		"a single CPU":                {func(s *Survey) { s.Environment.Hard["onlineCpus"] = 1.0 }, WholeCPUs, No, "1 CPUs", "two CPUs"},
 		"the old cgroups":             {func(s *Survey) { s.Environment.Hard["cgroupVersion"] = 1.0 }, CgroupV2, No, "cgroupVersion is 1", "unified"},
 		"a governor that saves":       {func(s *Survey) { s.Environment.Hard["governor"] = "powersave" }, FixedGovernor, No, "powersave", "cpupower"},
-		"a guest knows no governor":   {func(s *Survey) { delete(s.Environment.Hard, "governor") }, FixedGovernor, Unknown, "does not tell governor", "host decides"},
+		"a guest knows no governor":   {func(s *Survey) { delete(s.Environment.Hard, "governor") }, FixedGovernor, Unknown, "does not report governor", "host decides"},
 		"turbo is on":                 {func(s *Survey) { s.Environment.Hard["turbo"] = true }, NoTurbo, No, "turbo is true", "no_turbo"},
 		"siblings":                    {func(s *Survey) { s.Environment.Hard["smt"] = true }, NoSMT, No, "smt is true", "sibling"},
 		"huge pages for whoever":      {func(s *Survey) { s.Environment.Hard["transparentHugepages"] = "always" }, HugepagesOnRequest, No, "always", "madvise"},
@@ -55,7 +55,7 @@ func TestWhatTheRunnerSees(t *testing.T) {
 		"swap":                        {func(s *Survey) { s.Environment.Soft["swapTotalBytes"] = float64(2 << 30) }, NoSwap, No, "2147483648", "swapoff"},
 		"a hypervisor that takes":     {func(s *Survey) { s.Noise.StealRatio = ptr.To(0.05) }, NoSteal, No, "5.0 %", "dedicated"},
 		"somebody at work":            {func(s *Survey) { s.Noise.OtherWorkRatio = ptr.To(0.4) }, Quiet, No, "40.0 %", "top"},
-		"a window too short to tell":  {func(s *Survey) { s.Noise.OtherWorkRatio = nil }, Quiet, Unknown, "does not tell", "top"},
+		"a window too short to tell":  {func(s *Survey) { s.Noise.OtherWorkRatio = nil }, Quiet, Unknown, "does not report", "top"},
 		"a quiet machine":             {nil, Quiet, Yes, "1.0 %", ""},
 		"a claim that does not exist": {nil, Claim("fast"), Unknown, "not looked at", ""},
 	}

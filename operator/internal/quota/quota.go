@@ -121,7 +121,7 @@ func (m *Meter) namespaces() []string {
 func Sum(ctx context.Context, store ledger.Store, prefix string) (ledger.Sizes, error) {
 	sizer, ok := store.(ledger.Sizer)
 	if !ok {
-		return ledger.Sizes{}, fmt.Errorf("the store %s does not tell sizes, and a quota needs them", store.URL())
+		return ledger.Sizes{}, fmt.Errorf("the store %s does not report sizes, which a quota needs", store.URL())
 	}
 	var out ledger.Sizes
 	after := ""

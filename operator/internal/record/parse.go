@@ -87,7 +87,7 @@ func (w *Wave) check() error {
 	seen := map[string]bool{}
 	for i, block := range w.Blocks {
 		if seen[block.ID] {
-			return fmt.Errorf("blocks[%d].id %q is there twice", i, block.ID)
+			return fmt.Errorf("blocks[%d].id %q is used twice: identifiers must be unique", i, block.ID)
 		}
 		seen[block.ID] = true
 		if prefix := WavePrefix(w.Wave); !strings.HasPrefix(block.ID, prefix) {

@@ -73,7 +73,7 @@ func Policy(bucket, under, name string) ([]byte, error) {
 				allow(resource(own[1]), "s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"))
 		}
 	default:
-		return nil, fmt.Errorf("user %q is none of the store's: write %s, %s, %s.NAMESPACE or %s.NAMESPACE", name, Operator, Metrics, runs, readers)
+		return nil, fmt.Errorf("invalid user %q: allowed are %s, %s, %s.NAMESPACE and %s.NAMESPACE", name, Operator, Metrics, runs, readers)
 	}
 	// MinIO lets every user change its own key and make accounts with rights like its own, unless it is told not to.
 	statements = append(statements, statement{Effect: "Deny", Action: []string{"admin:CreateUser", "admin:CreateServiceAccount"}, Resource: []string{"arn:aws:s3:::*"}})

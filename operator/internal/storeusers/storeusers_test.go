@@ -383,7 +383,7 @@ func TestWhatApplyIsGivenIsCheckedFirst(t *testing.T) {
 	for name, tc := range map[string]struct {
 		url, user, want string
 	}{
-		"a user that nobody knows":              {"s3://assay?endpoint=http://127.0.0.1:1", "team-a", `user "team-a" is none of the store's`},
+		"a user that nobody knows":              {"s3://assay?endpoint=http://127.0.0.1:1", "team-a", `invalid user "team-a"`},
 		"a namespace that is none":              {"s3://assay?endpoint=http://127.0.0.1:1", "run.Team_A", "run.NAMESPACE"},
 		"a namespace that holds all the others": {"s3://assay?endpoint=http://127.0.0.1:1", "run.*", "run.NAMESPACE"},
 		"a folder":                              {"file:///tmp/x", "operator", "users are made in a MinIO"},

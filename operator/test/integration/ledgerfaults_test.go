@@ -33,7 +33,7 @@ func TestARunSaysWhatIsWrongWithItsLedgerAndGoesOn(t *testing.T) {
 		"a bucket that does not exist":   {answering(t, http.StatusNotFound, "NoSuchBucket"), assayv1alpha1.ReasonLedgerMissing, []string{"create the bucket"}},
 		"clocks that differ":             {answering(t, http.StatusForbidden, "RequestTimeTooSkewed"), assayv1alpha1.ReasonLedgerClock, []string{"clock"}},
 		"an authority that is not known": {untrusted(t), assayv1alpha1.ReasonLedgerCertificate, []string{"unknown authority", "minio.external.ca"}},
-		"something else in the bucket":   {errors.New("experiment.json is no JSON"), assayv1alpha1.ReasonLedgerDamaged, []string{"experiment.json"}},
+		"something else in the bucket":   {errors.New("experiment.json is not JSON"), assayv1alpha1.ReasonLedgerDamaged, []string{"experiment.json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, nil)
