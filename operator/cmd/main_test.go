@@ -26,7 +26,7 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		"a grace in the past":        {append(complete, "--node-grace=-1s"), "--node-grace is -1s"},
 		"runs beyond any scrape":     {append(complete, "--metrics-runs=1001"), "--metrics-runs is 1001: use 0 to 1000"},
 		"series below none":          {append(complete, "--metrics-series-per-run=-1"), "--metrics-series-per-run is -1: use 0 to 20000"},
-		"a Grafana without a scheme": {append(complete, "--grafana-url=grafana"), "--grafana-url is \"grafana\""},
+		"a Grafana without a scheme": {append(complete, "--grafana-url=grafana"), "invalid --grafana-url \"grafana\""},
 		"a word":                     {append(complete, "word"), "unknown command"},
 	}
 	for name, tc := range cases {

@@ -74,7 +74,7 @@ func TestEveryCommandOnARealRun(t *testing.T) {
 	if out := command(t, "bin/assay", "run", file, "-n", namespace, "-o", "name"); out != "benchmarkrun.assay.dev/cli\n" {
 		t.Errorf("assay run prints %q", out)
 	}
-	exits(t, 1, "is there already", "bin/assay", "run", file, "-n", namespace)
+	exits(t, 1, "exists already", "bin/assay", "run", file, "-n", namespace)
 	t.Run("while it runs", func(t *testing.T) { whileItRuns(t, name) })
 
 	followed := strings.Split(strings.TrimSpace(command(t, "bin/assay", "watch", name, "-n", namespace, "-o", "json")), "\n")

@@ -45,7 +45,7 @@ type board struct {
 // ended, on a cluster where nothing is wrong.
 var mayBeEmpty = map[string]string{
 	"Alerts":                       "nothing fires",
-	"Failures of the object store": "the store is well",
+	"Object store errors": "the store is well",
 	"Time left":                    "the run ended",
 	"Left out":                     "the run is far below the bounds",
 	"Search":                       "the run does not search",

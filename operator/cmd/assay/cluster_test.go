@@ -119,7 +119,7 @@ func TestRunsAreListedInEveryForm(t *testing.T) {
 		"YAML of one":                    {names: []string{"one"}, namespace: "default", form: "yaml", has: []string{"kind: BenchmarkRun\n", "verdict: Go"}, lacks: []string{"BenchmarkRunList"}},
 		"one, for people":                {names: []string{"one"}, namespace: "default", form: "table", has: []string{"VERDICT  Go"}},
 		"two by name":                    {names: []string{"one", "two"}, namespace: "default", form: "table", has: []string{"NAMESPACE", "one", "two"}},
-		"none":                           {namespace: "empty", form: "table", has: []string{"no BenchmarkRuns here; assay get -A looks everywhere"}},
+		"none":                           {namespace: "empty", form: "table", has: []string{"no BenchmarkRuns in this namespace; assay get -A lists those of all namespaces"}},
 		"none as JSON is an empty list":  {namespace: "empty", form: "json", has: []string{`"items": []`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestRunsAreCreated(t *testing.T) {
 		"any number of times":            {what: creation{generate: true}, prefix: "adaptive-"},
 		"under a prefix that is long":    {what: creation{name: long, generate: true}, prefix: strings.Repeat("a", 46) + "-"},
 		"but not in two places":          {edit: func(r *assayv1alpha1.BenchmarkRun) { r.Namespace = "team-a" }, namespace: "team-b", says: `metadata.namespace is "team-a" and --namespace is "team-b"`, code: exitUsage},
-		"but not over another":           {there: []client.Object{aRun("default", "adaptive")}, says: "is there already", code: exitError},
+		"but not over another":           {there: []client.Object{aRun("default", "adaptive")}, says: "exists already", code: exitError},
 		"but not without a name":         {edit: func(r *assayv1alpha1.BenchmarkRun) { r.Name = "" }, says: "metadata.name is missing", code: exitUsage},
 		"but not with an unknown metric": {edit: func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Gates[0].Metric = "speed" }, says: "spec.gates[0].metric", code: exitUsage},
 		"but not without its template": {
@@ -257,7 +257,7 @@ func TestATemplateThatOthersUseIsLeftAlone(t *testing.T) {
 	if err := ensureTemplate(context.Background(), cluster, template("/old")); err != nil {
 		t.Errorf("the same template is no conflict: %v", err)
 	}
-	if err := ensureTemplate(context.Background(), cluster, template("/new")); err == nil || !strings.Contains(err.Error(), "is there and differs") {
+	if err := ensureTemplate(context.Background(), cluster, template("/new")); err == nil || !strings.Contains(err.Error(), "exists and differs") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -88,12 +88,12 @@ func TestWrongWordsAreUsageErrors(t *testing.T) {
 		"gate of nothing":                    {[]string{"gate"}, "name either a run, or with -f the file of one"},
 		"gate of two things":                 {[]string{"gate", "x", "-f", "y"}, "name either a run, or with -f the file of one"},
 		"a local run that is followed":       {[]string{"run", "--local", "-w", "x.yaml"}, "leave them out with --local"},
-		"a file of no known form":            {[]string{"report", folder, "-o", "report.pdf"}, `--output is "report.pdf"`},
-		"a format of no known form":          {[]string{"report", folder, "--format", "pdf"}, `--format is "pdf"`},
+		"a file of no known form":            {[]string{"report", folder, "-o", "report.pdf"}, `invalid --output "report.pdf"`},
+		"a format of no known form":          {[]string{"report", folder, "--format", "pdf"}, `invalid --format "pdf"`},
 		"two forms":                          {[]string{"results", folder, "-o", "json", "--format", "csv"}, "contradict"},
 		"a folder that is no ledger":         {[]string{"results", t.TempDir()}, "does not hold the ledger of a run"},
 		"a URL that is none":                 {[]string{"results", "ftp://x"}, "ftp"},
-		"a table in a form it has not":       {[]string{"results", folder, "--table", "mine", "-o", "html"}, `--output is "html"`},
+		"a table in a form it has not":       {[]string{"results", folder, "--table", "mine", "-o", "html"}, `invalid --output "html"`},
 		"a report that is opened as a table": {[]string{"report", folder, "--open", "-o", "x.csv"}, "--output"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -214,7 +214,7 @@ func TestTheTurnsThatBuildsLostAreNamed(t *testing.T) {
 
 func TestAttemptsOfUnknownBuildsAreForeign(t *testing.T) {
 	cases := map[string]struct{ build, says string }{
-		"none":      {"", "it does not say which build"},
+		"none":      {"", "it does not name the build"},
 		"unknown":   {"b9", `arm "new" has no build "b9"`},
 		"another's": {"b0", "was planned for build"},
 	}

@@ -49,7 +49,7 @@ func unknownBuild(exp *experiment.Experiment, attempt *record.Attempt, at cell) 
 	case len(builds) == 0:
 		return fmt.Sprintf("it ran build %q and arm %q has no builds", attempt.Build, attempt.Arm)
 	case attempt.Build == "":
-		return fmt.Sprintf("it does not say which build of arm %q it ran: build is one of %s", attempt.Arm, strings.Join(builds, ", "))
+		return fmt.Sprintf("it does not name the build of arm %q that it ran: allowed are %s", attempt.Arm, strings.Join(builds, ", "))
 	default:
 		return fmt.Sprintf("arm %q has no build %q; it has %s", attempt.Arm, attempt.Build, strings.Join(builds, ", "))
 	}

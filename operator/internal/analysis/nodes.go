@@ -198,7 +198,7 @@ func nodeWarnings(ratios []RatioResult) []string {
 		}
 		how := "the interval rests on the nodes"
 		if len(ratio.PerNode) == 2 {
-			how = "two nodes cannot tell how much nodes vary, so the interval spans both"
+			how = "two nodes cannot show how much nodes vary, so the interval spans both"
 		}
 		out = append(out, fmt.Sprintf("%s %s of %s at %s depends on the node (%s): %s", ratio.Metric, ratio.Statistic, ratio.Candidate, pointName(ratio.Point), text, how))
 	}

@@ -138,11 +138,11 @@ func TestSearch(t *testing.T) {
 					a.Outcome, a.Result, a.ExitCode, a.Message = record.NotStarted, nil, nil, "the node was drained"
 				}
 			},
-			map[string]answer{"loop": {"100", "400", "latency median at most 4.000 ms", "200 cannot be told after 0 blocks"}, "fused-m4r": {"400", "800", "latency median at most 4.000 ms", ""}},
+			map[string]answer{"loop": {"100", "400", "latency median at most 4.000 ms", "200 is undecided after 0 blocks"}, "fused-m4r": {"400", "800", "latency median at most 4.000 ms", ""}},
 		},
 		"a load right at the bound is neither": {
 			func(s *assayv1alpha1.BenchmarkRunSpec) { s.Search.SubjectTo[0].Bound = "2.667ms" }, nil,
-			map[string]answer{"loop": {"100", "400", "latency median at most 2.667 ms", "200 cannot be told after 12 blocks"}, "fused-m4r": {"400", "800", "", ""}},
+			map[string]answer{"loop": {"100", "400", "latency median at most 2.667 ms", "200 is undecided after 12 blocks"}, "fused-m4r": {"400", "800", "", ""}},
 		},
 		"an arm of another workload than its baseline is not judged": {
 			nil, func(a *record.Attempt) {

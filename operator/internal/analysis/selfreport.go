@@ -85,7 +85,7 @@ func (d *data) contradicts(attempt *record.Attempt, name string, scale float64) 
 	}
 	how := fmt.Sprintf("%g threads that it reports (effective.threads)", threads)
 	if !said {
-		how = fmt.Sprintf("the %g at a time that are allowed for where effective.threads does not say how many", threads)
+		how = fmt.Sprintf("the %g at a time that are allowed for where effective.threads is not reported", threads)
 	}
 	return fmt.Sprintf("reports %.4g s of %s in all and its process lived %.4g s by the runner's clock, too little for %s", sum, name, wall, how)
 }
@@ -169,7 +169,7 @@ func savingWarnings(d *data, arm int, metric string, scale float64) []string {
 		}
 		return []string{fmt.Sprintf(
 			"arm %s reports%s %.4g s of %s in all where %s reports %.4g s, and by the runner's clock its processes took %.4g s against %.4g s: "+
-				"what it says that it saves is spent outside what it measures, or is not saved",
+				"what it claims to save is spent outside what it measures, or is not saved",
 			d.exp.Arms[arm].Name, where, own.sum, metric, d.exp.Arms[baseline].Name, theirs.sum, own.wall, theirs.wall)}
 	}
 	return nil

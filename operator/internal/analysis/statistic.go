@@ -25,7 +25,7 @@ func decodeHistogram(histogram *record.Histogram) ([]bar, error) {
 		return nil, fmt.Errorf("histogram cannot be decoded: %w", err)
 	}
 	if decoded.TotalCount() != histogram.Count {
-		return nil, fmt.Errorf("histogram holds %d values and says %d", decoded.TotalCount(), histogram.Count)
+		return nil, fmt.Errorf("invalid histogram: it holds %d values and its count is %d", decoded.TotalCount(), histogram.Count)
 	}
 	var bars []bar
 	for _, b := range decoded.Distribution() {

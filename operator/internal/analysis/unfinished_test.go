@@ -126,9 +126,9 @@ func TestAMarkerIsReadStrictly(t *testing.T) {
 		"an unknown field":        {`"arm"`, `"arms":"x","arm"`, `unknown field "arms"`},
 		"a field that is twice":   {`"arm"`, `"arm":"old","arm"`, `duplicate field "arm"`},
 		"no arm":                  {`"new"`, `""`, "arm is missing"},
-		"a time that is none":     {"2026-11-21T08:00:00Z", "yesterday", `startedAt is "yesterday"`},
+		"a time that is none":     {"2026-11-21T08:00:00Z", "yesterday", `invalid startedAt "yesterday"`},
 		"a key of another trial":  {`s00001","block`, `s00002","block`, "it was moved or changed"},
-		"a schema of its own":     {"started/v1alpha1", "started/v2", `schema is "assay.dev/started/v2"`},
+		"a schema of its own":     {"started/v1alpha1", "started/v2", `invalid schema "assay.dev/started/v2"`},
 		"no object":               {"{", "[", "it does not name the trial that started"},
 		"a number instead of arm": {`"new"`, `7`, "cannot unmarshal number"},
 	}

@@ -103,7 +103,7 @@ func failedAgainst(attempt *record.Attempt) string {
 	exited := attempt.ExitCode != nil && *attempt.ExitCode == 0 && attempt.Signal == nil
 	switch {
 	case attempt.Outcome == record.Failed && exited && attempt.Result != nil:
-		return ": but exitCode is 0 and there is a result, so that what it says contradicts itself"
+		return ": but exitCode is 0 and there is a result, so that the attempt contradicts itself"
 	case attempt.Outcome == record.NotStarted && started(attempt):
 		return ": but it has a signal, a result or an exit code other than 0, so that it did start, and counts as failed"
 	}
@@ -129,7 +129,7 @@ func (s *selection) checkResult(exp *experiment.Experiment, result *record.Resul
 			return fmt.Sprintf("metric %s is absent and the template does not call it optional", metric.Name)
 		}
 		if reported.Unit != metric.Unit {
-			return fmt.Sprintf("metric %s is in %q and the template says %q", metric.Name, reported.Unit, metric.Unit)
+			return fmt.Sprintf("metric %s has unit %q and the template has %q", metric.Name, reported.Unit, metric.Unit)
 		}
 		if reported.Histogram != nil {
 			bars, err := decodeHistogram(reported.Histogram)
@@ -178,7 +178,7 @@ func meaningless(value float64, unit string) string {
 	case math.IsNaN(value) || math.IsInf(value, 0):
 		return fmt.Sprintf("%g is not finite", value)
 	case magnitude > largestNumber || magnitude != 0 && magnitude < smallestNumber:
-		return fmt.Sprintf("%g %s is beyond any meaning: allowed are 0 and magnitudes from %g to %g", value, unit, smallestNumber, largestNumber)
+		return fmt.Sprintf("invalid value %g %s: allowed are 0 and magnitudes from %g to %g", value, unit, smallestNumber, largestNumber)
 	case value < 0 && unit == "s":
 		return fmt.Sprintf("%g s is a negative time", value)
 	}

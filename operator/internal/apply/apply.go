@@ -50,7 +50,7 @@ type Applier struct {
 }
 
 // ErrUnfinished says that an action is done in part, and that the next pass has to go on with it at once.
-var ErrUnfinished = errors.New("the next pass goes on with it")
+var ErrUnfinished = errors.New("continued in the next reconcile")
 
 // LedgerError is an error of the ledger, not of the API server.
 type LedgerError struct{ Err error }
@@ -107,7 +107,7 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 	case plan.Release:
 		return client.IgnoreNotFound(a.finalizers(ctx, run, nil))
 	default:
-		return fmt.Errorf("action %T is not known", action)
+		return fmt.Errorf("unknown action %T", action)
 	}
 }
 

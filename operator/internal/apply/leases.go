@@ -86,7 +86,7 @@ func (a *Applier) retakeLeases(ctx context.Context, run *assayv1alpha1.Benchmark
 			return err
 		}
 		if found.Holder != plan.HolderOf(run) {
-			return tooLate(node, "the run does not hold it any more")
+			return tooLate(node, "the run no longer holds it")
 		}
 		taken := found.Ended(lease.Released, a.now()).TakenBy(found.Holder, found.Whole, a.Lease.Duration, a.now())
 		if err := a.writeLease(ctx, object, taken); err != nil {
@@ -104,7 +104,7 @@ func (a *Applier) renewLeases(ctx context.Context, run *assayv1alpha1.BenchmarkR
 			return err
 		}
 		if found.Holder != plan.HolderOf(run) {
-			return tooLate(node, "the run does not hold it any more")
+			return tooLate(node, "the run no longer holds it")
 		}
 		found.Renewed, found.Duration = a.now(), a.Lease.Duration
 		if err := a.writeLease(ctx, object, found); err != nil {
@@ -297,7 +297,7 @@ func (a *Applier) writeLease(ctx context.Context, object *coordinationv1.Lease, 
 	}
 	err := a.Client.Create(ctx, object)
 	if apierrors.IsAlreadyExists(err) {
-		return tooLate(wanted.Node, "somebody else took it first")
+		return tooLate(wanted.Node, "another run took it first")
 	}
 	return err
 }

@@ -87,7 +87,7 @@ func doubt(of *analysis.GateResult) string {
 	case of.Outcome == experiment.VerdictGo || of.Outcome == experiment.VerdictNoGo:
 		return fmt.Sprintf(", certain at %.4g %%", 100*of.Confidence)
 	case of.Outcome == experiment.VerdictInconclusive && of.MoreBlocks != nil:
-		return fmt.Sprintf(", not certain: about %d more blocks may tell (--budget)", *of.MoreBlocks)
+		return fmt.Sprintf(", not certain: about %d more blocks may decide (--budget)", *of.MoreBlocks)
 	case of.Outcome == experiment.VerdictInconclusive, of.Outcome == experiment.VerdictInvalid:
 		return ", not certain"
 	default:

@@ -28,7 +28,7 @@ func TestFreezeRefusesBuildsThatCannotTakeTurns(t *testing.T) {
 		"a program among several roles": {func(s *runSpec, tpl *templateSpec) {
 			builds(a, d)(s, tpl)
 			tpl.Command, tpl.Roles = nil, []assayv1alpha1.Role{{Name: "server", Command: []string{"/kv"}}, {Name: "client", Command: []string{"/kv"}, Result: true}}
-		}, "spec.arms[1].builds[0].program", "which one's program is meant is not known"},
+		}, "spec.arms[1].builds[0].program", "several roles and so several programs"},
 	})
 	checkRefusals(t, testSearch, map[string]refusal{"a search": {builds(a, b), "spec.arms[1].builds", "a search tries a load in few blocks"}})
 }

@@ -13,6 +13,6 @@ func (c Condition) RewardsWorse(metric *Metric) string {
 	if !compares || c.AllowWorse || metric.Direction != worse {
 		return ""
 	}
-	return fmt.Sprintf("%s of metric %q rewards what is worse, as its direction is %s: write %s, or say that it is meant with allowWorse: true",
+	return fmt.Sprintf("%s of metric %q rewards what is worse, as its direction is %s: write %s, or allow it with allowWorse: true",
 		c.Op, metric.Name, metric.Direction, meant)
 }

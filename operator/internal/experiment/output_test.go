@@ -94,7 +94,7 @@ func TestFreezeRefusesOutputsThatCannotBeRead(t *testing.T) {
 		},
 		"a variable of Assay's": {
 			func(_ *runSpec, t *templateSpec) { t.Parameters[0].Env = "ASSAY_TRIAL" },
-			"template.parameters[0].env", "Assay's own",
+			"template.parameters[0].env", "reserved for Assay",
 		},
 	})
 }

@@ -141,7 +141,7 @@ func TestImagesAreRefusedWhen(t *testing.T) {
 			func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
 				tpl.Command[0] = "/app/../scan"
 			},
-			"template.command[0]", "no absolute path",
+			"template.command[0]", "must be absolute",
 		},
 		"the program is not among the files": {
 			func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {

@@ -112,7 +112,7 @@ func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 	for lines.Scan() {
 		done, err := k.take(ctx, lines.Bytes(), runner)
 		if err != nil {
-			return errors.Join(err, k.abandon(ctx, "what runs the trials could not go on: "+err.Error()))
+			return errors.Join(err, k.abandon(ctx, "the runner could not continue: "+err.Error()))
 		}
 		if done {
 			return nil
@@ -325,12 +325,12 @@ func (k *Keeper) silence() string {
 	if k.underway == nil {
 		return ""
 	}
-	const ended = "everything that runs the trials ended without a word while this one was under way"
+	const ended = "the runner and all its processes ended without an error message while this trial was running"
 	if k.Kills != nil && k.underway.counted {
 		if now, ok := k.Kills(); ok && now > k.underway.kills {
-			return ended + ", and the kernel killed for memory on this machine meanwhile: give the block more memory (spec.placement.memory), or the workload less to hold"
+			return ended + ", and meanwhile the kernel killed processes of this machine for lack of memory: give the block more memory (spec.placement.memory), or the workload less to hold"
 		} else if ok {
-			return ended + "; nothing on this machine was killed for memory meanwhile, so it was killed by the trial or from outside"
+			return ended + "; meanwhile no process of this machine was killed for lack of memory, so it was killed by the trial or from outside"
 		}
 	}
 	return ended
@@ -411,12 +411,12 @@ func (k *Keeper) persist(ctx context.Context, what string, do func() error) erro
 		err := do()
 		if err == nil || errors.Is(err, ledger.ErrExists) || k.Pause == nil || ctx.Err() != nil {
 			if err == nil && failures > 1 {
-				k.say("the store is back: %s", what)
+				k.say("the object store answers again: %s", what)
 			}
 			return err
 		}
 		pause := k.Pause(failures)
-		k.say("the store is away, the block waits: %v; trying again in %s", err, pause)
+		k.say("the object store does not answer, the block waits: %v; trying again in %s", err, pause)
 		select {
 		case <-ctx.Done():
 			return errors.Join(err, ctx.Err())

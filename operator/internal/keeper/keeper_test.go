@@ -199,8 +199,8 @@ func TestWhateverEndsTheRunnerATrialThatBeganLeavesATrace(t *testing.T) {
 		end     func(r *runner)
 		message string // Empty: no attempt.
 	}{
-		"everything is killed":                    {func(*runner) {}, "nothing on this machine was killed for memory"},
-		"everything is killed for memory":         {func(*runner) { kills++ }, "the kernel killed for memory"},
+		"everything is killed":                    {func(*runner) {}, "no process of this machine was killed"},
+		"everything is killed for memory":         {func(*runner) { kills++ }, "the kernel killed processes"},
 		"the pod is told to end":                  {func(r *runner) { r.say(`{"stopped":"SIGTERM"}`) }, ""},
 		"a trial tells the runner to end":         {func(r *runner) { r.say(`{"failed":"a process beside the runner sent it SIGTERM"}`) }, "beside the runner"},
 		"the runner says what nobody understands": {func(r *runner) { r.say(`{"nonsense":1}`) }, "invalid message"},

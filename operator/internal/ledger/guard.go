@@ -71,7 +71,7 @@ func (g *guarded) admit(what string) (probes bool, err error) {
 	again := g.overdue.Add(g.patience.Again)
 	if g.asking || g.patience.Clock.Now().Before(again) {
 		return false, newFault(what, CauseTimeout,
-			fmt.Sprintf("the store did not answer an operation within %s; it is asked again every %s", g.patience.Operation, g.patience.Again), context.DeadlineExceeded)
+			fmt.Sprintf("the store did not answer an operation within %s; the next try is every %s", g.patience.Operation, g.patience.Again), context.DeadlineExceeded)
 	}
 	g.asking = true
 	return true, nil

@@ -228,7 +228,7 @@ func TestCheckTellsWhatIsWrong(t *testing.T) {
 		"a store that hangs":          {s3URL(slowEndpoint, fakeBucket, ""), hasty, ErrUnreachable, "deadline exceeded"},
 		"a folder that exists":        {"file://" + t.TempDir(), Options{}, nil, ""},
 		"a folder that does not":      {"file:///no/such/folder", Options{}, ErrNoBucket, "create it"},
-		"a folder that is a file":     {"file://" + file, Options{}, ErrUnreachable, "no folder"},
+		"a folder that is a file":     {"file://" + file, Options{}, ErrUnreachable, "not a folder"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -105,7 +105,7 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 			continue
 		}
 		if where := found[i].Holder.Namespace; len(o.Namespaces) > 0 && !slices.Contains(o.Namespaces, where) {
-			found[i].Busy = "what it started in namespace " + where + ", which this operator does not look after,"
+			found[i].Busy = "what it started in namespace " + where + ", which this operator does not watch,"
 			continue
 		}
 		if found[i].Busy, err = Busy(ctx, o.Client, found[i].Holder, found[i].Node, ""); err != nil {

@@ -79,7 +79,7 @@ func (m *Machine) Finding(claim Claim) Finding {
 			return finding
 		}
 	}
-	return Finding{Claim: claim, Supported: Unknown, Found: "not looked at"}
+	return Finding{Claim: claim, Supported: Unknown, Found: "not checked"}
 }
 
 func (m *Machine) add(claim Claim, supported Support, found, how string) {

@@ -57,7 +57,7 @@ func TestWhatTheRunnerSees(t *testing.T) {
 		"somebody at work":            {func(s *Survey) { s.Noise.OtherWorkRatio = ptr.To(0.4) }, Quiet, No, "40.0 %", "top"},
 		"a window too short to tell":  {func(s *Survey) { s.Noise.OtherWorkRatio = nil }, Quiet, Unknown, "does not report", "top"},
 		"a quiet machine":             {nil, Quiet, Yes, "1.0 %", ""},
-		"a claim that does not exist": {nil, Claim("fast"), Unknown, "not looked at", ""},
+		"a claim that does not exist": {nil, Claim("fast"), Unknown, "not checked", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestWhatTheAPITells(t *testing.T) {
 		"a label that tells of siblings":       {edit: label("cpu-hardware_multithreading", "true"), claim: NoSMT, want: No, found: "true", how: "firmware"},
 		"a kubelet that refuses swap":          {config: static, claim: NoSwap, want: Yes, found: "refuses"},
 		"a kubelet that allows swap":           {config: &KubeletConfig{FailSwapOn: ptr.To(false)}, claim: NoSwap, want: Unknown, found: "with swap", how: "swapTotalBytes"},
-		"the noise of a node is not looked at": {config: static, claim: Quiet, want: Unknown, found: "not looked at"},
+		"the noise of a node is not looked at": {config: static, claim: Quiet, want: Unknown, found: "not checked"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -161,11 +161,11 @@ func TestWhatARunAsksFor(t *testing.T) {
 		"nothing":                                    {machines: []Machine{shared("a")}},
 		"own CPUs, where one node has them":          {machines: []Machine{shared("a"), static("b")}, edit: demanded},
 		"own CPUs, where no node has them":           {machines: []Machine{shared("a"), shared("b")}, edit: demanded, unmet: `placement.requireStaticCPUManager: a: cpuManagerPolicy is "none"; b:`},
-		"own CPUs, where nobody may look":            {machines: []Machine{unknown}, edit: demanded, note: "only a block can tell"},
+		"own CPUs, where nobody may look":            {machines: []Machine{unknown}, edit: demanded, note: "only a block can show it"},
 		"own CPUs as a wish, where none has them":    {machines: []Machine{shared("a")}, edit: exclusive, note: "placement.exclusive: CPUs: the run starts without it"},
 		"a kernel that a node has":                   {machines: []Machine{static("a")}, edit: require(map[string]string{"kernelRelease": "6.18.44"})},
 		"a kernel that no node has":                  {machines: []Machine{static("a")}, edit: require(map[string]string{"kernelRelease": "5.4"}), unmet: `environment.require.kernelRelease: a: is "6.18.44", must be "5.4"`},
-		"a governor, of which the API knows nothing": {machines: []Machine{static("a")}, edit: require(map[string]string{"governor": "performance"}), note: "environment.require.governor: only a block can tell"},
+		"a governor, of which the API knows nothing": {machines: []Machine{static("a")}, edit: require(map[string]string{"governor": "performance"}), note: "environment.require.governor: only a block can show it"},
 		"a governor that this machine has":           {machines: []Machine{FromSurvey(bare())}, edit: require(map[string]string{"governor": "performance", "onlineCpus": "8", "smt": "false"})},
 		"a governor that this machine has not":       {machines: []Machine{FromSurvey(bare())}, edit: require(map[string]string{"governor": "powersave"}), unmet: `bare-1: is "performance", must be "powersave"`},
 		"the only node is cordoned": {

@@ -11,7 +11,7 @@ func (v *view) screening(out *document) {
 	if len(v.found.Screening) == 0 {
 		return
 	}
-	out.line("\nThese gates rest on the confirming blocks alone, which played no part in choosing what to confirm. The screening blocks said:\n")
+	out.line("\nThese gates rest on the confirming blocks alone, which played no part in choosing what to confirm. The screening blocks showed:\n")
 	var rows [][]string
 	for _, gate := range v.found.Screening {
 		estimate, blocks := "", ""

@@ -36,9 +36,9 @@ func Twice(found *analysis.Analysis) (says string, rows [][]string) {
 	case judged == 0:
 		return "", nil
 	case len(rows) == 0:
-		return "Every gate says the same with the trials that noise limits reject.", nil
+		return "Every gate has the same outcome with the trials that noise limits reject.", nil
 	default:
-		return fmt.Sprintf("%d of %d gates say something else with the trials that noise limits reject. A gate stays decided only where its estimate keeps to its side with them:", len(rows), judged), rows
+		return fmt.Sprintf("%d of %d gates have another outcome with the trials that noise limits reject. A gate stays decided only where its estimate keeps to its side with them:", len(rows), judged), rows
 	}
 }
 

@@ -99,9 +99,9 @@ func (k *knowledge) tooClose(from, to int) string {
 	case lowest < 0:
 		return "the loads between were not tried"
 	case lowest == highest:
-		return fmt.Sprintf("%s cannot be told after %d blocks", k.Loads[lowest], blocks)
+		return fmt.Sprintf("%s is undecided after %d blocks", k.Loads[lowest], blocks)
 	default:
-		return fmt.Sprintf("the loads tried from %s to %s cannot be told after up to %d blocks", k.Loads[lowest], k.Loads[highest], blocks)
+		return fmt.Sprintf("the loads tried from %s to %s are undecided after up to %d blocks", k.Loads[lowest], k.Loads[highest], blocks)
 	}
 }
 

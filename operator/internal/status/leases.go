@@ -43,7 +43,7 @@ func LeaseEvents(world *observe.World, after *assayv1alpha1.BenchmarkRunStatus) 
 		case over, endedWith(world.Leases, l) == lease.Released:
 			out = append(out, event(corev1.EventTypeNormal, "LeaseReleased", "gave node %s back, token %d", l.Node, l.Token))
 		default:
-			out = append(out, event(corev1.EventTypeWarning, "LeaseLost", "lost node %s, token %d: blocks that run there do not count any more", l.Node, l.Token))
+			out = append(out, event(corev1.EventTypeWarning, "LeaseLost", "lost node %s, token %d: blocks that run there no longer count", l.Node, l.Token))
 		}
 	}
 	return out

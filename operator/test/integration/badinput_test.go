@@ -43,7 +43,7 @@ func TestWrongExperimentsAreRefusedByField(t *testing.T) {
 			func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				spec.Parameters = values{"iterations": "many"}
 			},
-			[]string{"iterations", "many", "no integer"},
+			[]string{"iterations", "many", "allowed are integers"},
 		},
 		"a sweep that gives the same point twice": {
 			func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {

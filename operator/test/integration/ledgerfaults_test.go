@@ -63,7 +63,7 @@ func TestAStoreThatHangsHoldsNobodyElse(t *testing.T) {
 		other.ResourceVersion, other.Name = "", fmt.Sprintf("hangs-%d", i)
 		w.must(admin.Create(w.ctx, other))
 	}
-	w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, assayv1alpha1.ReasonLedgerUnreachable, "is asked again")
+	w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, assayv1alpha1.ReasonLedgerUnreachable, "the next try")
 	w.until("the lease is renewed", func() error {
 		if found := w.leaseOf(node); found.Token != held.Token || !found.Renewed.After(held.Renewed) {
 			return fmt.Errorf("it was last renewed at %s", found.Renewed)

@@ -636,7 +636,7 @@ fn a_block_that_finds_something_else_than_required_runs_no_trial() {
         assert_message(
             attempt,
             Outcome::NotStarted,
-            &["aslr is \"", "must be \"7\"", "noSuchKey must be \"1\"", "does not tell it"],
+            &["aslr is \"", "must be \"7\"", "noSuchKey must be \"1\"", "does not report it"],
         );
         assert!(!attempt.message.as_deref().unwrap_or("").contains("architecture"), "that one is as required");
     }

@@ -18,9 +18,9 @@ const (
 // Groups are all metrics.
 var Groups = []Group{
 	{
-		Title: "What the operator has done",
+		Title: "Operator",
 		Intro: "Counters count from the start of the operator that leads, and begin again when another one takes over: use `rate` or `increase`.",
-		Bound: "namespaces that the operator looks after, times the values of the other labels",
+		Bound: "namespaces that the operator watches, times the values of the other labels",
 		Metrics: []Metric{
 			{Name: "assay_runs_finished_total", Type: Counter, Labels: []string{"namespace", "phase", "verdict"}, Help: "Runs that ended", When: "a run ended since the operator started"},
 			{Name: "assay_waves_started_total", Type: Counter, Labels: []string{"namespace", "purpose"}, Help: "Waves that were started", When: "a wave was started since the operator started"},
@@ -38,7 +38,7 @@ var Groups = []Group{
 			{Name: "assay_lease_held", Type: Gauge, Labels: []string{"node", "namespace", "run"}, Help: "1 while the run holds the node", When: "a run holds a node"},
 			{Name: "assay_lease_expiry_timestamp_seconds", Type: Gauge, Unit: "s", Labels: []string{"node", "namespace", "run"}, Help: "When others may take the node unless the run renews its lease before, in Unix time", When: "a run holds a node"},
 			{Name: "assay_lease_wait_seconds", Type: Histogram, Unit: "s", Help: "Time that a run waited for its nodes until it took one, 0 if it did not have to", Buckets: []float64{0.1, 1, 5, 15, 60, 300, 900, 3600, 14400, 86400}},
-			{Name: "assay_lease_events_total", Type: Counter, Labels: []string{"event"}, Help: "What happened to leases of nodes: acquired, renewed, released, or lost by the run that held it"},
+			{Name: "assay_lease_events_total", Type: Counter, Labels: []string{"event"}, Help: "Events of node leases: acquired, renewed, released, or lost by the run that held it"},
 			{Name: "assay_node_ready", Type: Gauge, Labels: []string{"node"}, Help: "1 if the node is ready and may get pods, else 0", When: "there is a node"},
 			{Name: "assay_node_allocatable_cpus", Type: Gauge, Labels: []string{"node"}, Help: "CPUs that pods can have on the node", When: "there is a node"},
 		},

@@ -186,7 +186,7 @@ func TestTablesInAFormOfTheirOwnComeBeforeTheCompleteOne(t *testing.T) {
 
 func TestTheGatesSayWhatTheirBlocksCanTell(t *testing.T) {
 	page := simulated(t, nil, nil).page(t)
-	for _, want := range []string{"Not seen: 8 blocks cannot tell", "What the blocks of every gate can tell", "<th>autocorrelation</th>", "as blocks spread"} {
+	for _, want := range []string{"Not seen: 8 blocks cannot show", "What the blocks of every gate can show", "<th>autocorrelation</th>", "as blocks spread"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -161,7 +161,7 @@ func (b *builder) answer() string {
 		}
 		return b.found.Best + " is the best candidate."
 	case len(b.found.BestOf) > 0:
-		return b.found.BestText() + " is the best candidate: the blocks do not tell which."
+		return b.found.BestText() + " is the best candidate: the blocks do not show which."
 	case b.found.Verdict == "":
 		return "No gate decides this run: it has results and no verdict."
 	case len(b.found.Candidates) == 1:
