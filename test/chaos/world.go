@@ -25,7 +25,7 @@ const (
 	runPrefix = "chaos-"
 )
 
-// errNoVictim says that there is nothing to hurt at the moment.
+// errNoVictim means that there is nothing to hurt at the moment.
 var errNoVictim = errors.New("nothing there to hurt")
 
 // world is the cluster under test.

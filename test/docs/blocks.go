@@ -18,7 +18,7 @@ type Block struct {
 	Line int
 	// Commands as they are printed.
 	Commands string
-	// Run tells that they are executed; Prepare comes before them. Otherwise Why says why they are not.
+	// Run reports whether they are executed; Prepare comes before them. Otherwise Why explains why they are not.
 	Run bool
 	// MayExit is an exit code beside 0 that a command may end with; 0 is none.
 	MayExit      int

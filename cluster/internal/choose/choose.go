@@ -40,7 +40,7 @@ type Facts struct {
 	Embedded error
 }
 
-// Decide picks the mode, and says why. A cluster the user already has is never chosen unasked: installing into it is not
+// Decide picks the mode, and reports why. A cluster the user already has is never chosen unasked: installing into it is not
 // ours to decide.
 func Decide(asked Mode, facts Facts) (Mode, string, error) {
 	switch {

@@ -35,7 +35,7 @@ type Machine struct {
 	Compiled bool
 
 	MemoryAvailable uint64
-	// ClusterRuns tells that our own cluster is up: what it holds is not counted against it.
+	// ClusterRuns reports whether our own cluster is up: what it holds is not counted against it.
 	ClusterRuns bool
 
 	Port int

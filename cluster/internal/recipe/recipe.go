@@ -1,4 +1,4 @@
-// Package recipe says what is compiled and how: one row per binary, its version read from the go.mod that pins it.
+// Package recipe defines what is compiled and how: one row per binary, its version read from the go.mod that pins it.
 package recipe
 
 import (

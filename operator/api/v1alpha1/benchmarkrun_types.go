@@ -21,7 +21,7 @@ type TemplateReference struct {
 	Name string `json:"name"`
 }
 
-// SweepMode tells how the axes combine.
+// SweepMode sets how the axes combine.
 // +kubebuilder:validation:Enum=Grid;Zip
 type SweepMode string
 
@@ -75,7 +75,7 @@ type Sweep struct {
 	// +kubebuilder:validation:MaxItems=8
 	Axes []SweepAxis `json:"axes"`
 
-	// mode tells how the axes combine.
+	// mode sets how the axes combine.
 	// +optional
 	// +kubebuilder:default=Grid
 	Mode SweepMode `json:"mode,omitempty"`
@@ -99,7 +99,7 @@ type Sweep struct {
 	Overrides []Override `json:"overrides,omitempty"`
 }
 
-// ParityScope tells which outputs of a run must be equal.
+// ParityScope sets which outputs of a run must be equal.
 // +kubebuilder:validation:Enum=PerArm
 type ParityScope string
 
@@ -505,7 +505,7 @@ type Constraint struct {
 	// +kubebuilder:validation:MaxLength=32
 	Bound string `json:"bound"`
 
-	// allowWorse says that it is meant that op and the metric's direction reward what is worse. Without it such a constraint is
+	// allowWorse allows op and the metric's direction to reward what is worse. Without it such a constraint is
 	// refused.
 	// +optional
 	AllowWorse bool `json:"allowWorse,omitempty"`
@@ -604,7 +604,7 @@ type Gate struct {
 	// +kubebuilder:validation:MaxLength=32
 	Bound string `json:"bound,omitempty"`
 
-	// allowWorse says that it is meant that op and the metric's direction reward what is worse, such as AtLeast on a time. Without
+	// allowWorse allows op and the metric's direction to reward what is worse, such as AtLeast on a time. Without
 	// it such a gate is refused.
 	// +optional
 	AllowWorse bool `json:"allowWorse,omitempty"`
@@ -913,7 +913,7 @@ type SearchStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Value string `json:"value,omitempty"`
 
-	// reason says how the search ended, in a sentence.
+	// reason explains how the search ended, in a sentence.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Reason string `json:"reason,omitempty"`
@@ -1150,7 +1150,7 @@ type BenchmarkRunStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions say where the run stands and what to do.
+	// conditions describe where the run stands and what to do.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -19,7 +19,7 @@ type cancelled struct {
 	Namespace string                `json:"namespace"`
 	Name      string                `json:"name"`
 	Verdict   assayv1alpha1.Verdict `json:"verdict,omitempty"`
-	// Ended tells that there was nothing left to cancel.
+	// Ended reports whether there was nothing left to cancel.
 	Ended bool `json:"ended"`
 }
 

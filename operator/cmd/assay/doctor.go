@@ -117,7 +117,7 @@ func served(kinds map[string]bool, kind, remedy string) finding {
 	return finding{Check: kind, Found: "the API server does not know this kind", Remedy: remedy}
 }
 
-// deployments tells which of the platform's own programs are not ready.
+// deployments checks which of the platform's own programs are not ready.
 func deployments(ctx context.Context, reader client.Reader, system string) []finding {
 	var list appsv1.DeploymentList
 	if err := reader.List(ctx, &list, client.InNamespace(system), client.MatchingLabels{"app.kubernetes.io/part-of": "assay"}); err != nil {

@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/progress"
 )
 
-// exitNoGo tells a script that the run answered, and that the answer is no.
+// exitNoGo is for a run that was decided, with a NoGo.
 const exitNoGo = 4
 
 // gateAnswer is what assay gate prints as JSON.

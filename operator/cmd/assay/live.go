@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/bench"
 )
 
-// live says where a run on this machine stands: on a terminal in one line that is written again, elsewhere in a line now and then.
+// live shows where a run on this machine stands: on a terminal in one line that is written again, elsewhere in a line now and then.
 type live struct {
 	out      io.Writer
 	terminal *os.File

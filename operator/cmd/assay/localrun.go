@@ -29,7 +29,7 @@ type localRun struct {
 	store  ledger.Store
 	waves  []record.Wave
 	blocks int
-	// note says what the design asked for and did not get.
+	// note is what the design asked for and did not get.
 	note string
 }
 

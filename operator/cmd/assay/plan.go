@@ -22,7 +22,7 @@ import (
 // planned is what assay plan tells. Times that nobody measured are absent.
 type planned struct {
 	Run string `json:"run"`
-	// Search tells that points are the loads that may be tried, of which a search tries a few; the first wave is what is told.
+	// Search reports whether points are the loads that may be tried, of which a search tries a few; the first wave is what is shown.
 	Search         bool     `json:"search,omitempty"`
 	Points         int      `json:"points"`
 	Arms           []string `json:"arms"`

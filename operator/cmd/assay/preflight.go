@@ -88,7 +88,7 @@ func runPreflight(ctx context.Context, flags *genericclioptions.ConfigFlags, opt
 	return cannotRun(options.file, answer, installed)
 }
 
-// cannotRun says what keeps the run in a file from running; nil when nothing that is known does.
+// cannotRun explains what keeps the run in a file from running; nil when nothing that is known does.
 func cannotRun(file string, answer *preflight.Answer, installed []finding) error {
 	missing := slices.ContainsFunc(installed, func(f finding) bool { return !f.OK })
 	switch {

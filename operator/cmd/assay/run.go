@@ -85,7 +85,7 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	return command
 }
 
-// told says that a run was created, and follows it if that was asked for.
+// told prints that a run was created, and follows it if that was asked for.
 func told(ctx context.Context, cluster *cluster, run *assayv1alpha1.BenchmarkRun, form string, follow bool, out io.Writer) error {
 	if follow && (form == "text" || form == "json") {
 		if form == "text" {

@@ -27,7 +27,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 )
 
-// sourceHelp says what NAME may be, for commands that read a ledger.
+// sourceHelp explains what NAME may be, for commands that read a ledger.
 const sourceHelp = "NAME is a run on the cluster, the folder of a ledger, or a ledger's URL (file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port). " +
 	"An object store inside the cluster is reached through a port-forward, with the keys that only read the run's namespace, from the Secret that the chart puts there; " +
 	"for a URL they come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."

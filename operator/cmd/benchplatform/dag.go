@@ -27,7 +27,7 @@ const blocksPerRun = 6
 // patience is how long one run or workflow may take.
 const patience = time.Hour
 
-// instanceIDLabel says which of several Argo controllers runs a workflow.
+// instanceIDLabel names which of several Argo controllers runs a workflow.
 const instanceIDLabel = "workflows.argoproj.io/controller-instanceid"
 
 var workflows = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Workflow"}

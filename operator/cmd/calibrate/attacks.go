@@ -103,7 +103,7 @@ const (
 	accepted  = "accepted: "
 )
 
-// attackOnce says what became of a run whose candidate attacks.
+// attackOnce reports what became of a run whose candidate attacks.
 func attackOnce(ctx context.Context, binDir, name string) (string, error) {
 	folder, err := os.MkdirTemp("", "assay-attack-")
 	if err != nil {

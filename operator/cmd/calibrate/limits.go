@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// busyFile tells beside a ledger when which neighbour was at work.
+// busyFile lies beside a ledger and records when which neighbour was at work.
 const busyFile = "neighbour.json"
 
 // neighboured is the content of busyFile.

@@ -90,7 +90,7 @@ type data struct {
 	completed map[cell]*completion
 	timedOut  timedOut
 	gaps      []string
-	// apart says that trials of blocks were no neighbours.
+	// apart describes trials of blocks that were no neighbours.
 	apart string
 	// changedArms says of arms how their programs changed during the run.
 	changedArms map[int]string

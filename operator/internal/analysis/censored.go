@@ -127,10 +127,10 @@ func (d *data) eachLike(q quantity, visit func(*record.Attempt, record.Metric)) 
 	}
 }
 
-// open tells on which sides a figure is only a bound: the truth may be higher, or lower, than what was computed.
+// open reports on which sides a figure is only a bound: the truth may be higher, or lower, than what was computed.
 type open struct{ higher, lower bool }
 
-// openEnds tells it of a quantity's interval at the gates' confidence. A percentile is open if an end of its interval falls among
+// openEnds reports it of a quantity's interval at the gates' confidence. A percentile is open if an end of its interval falls among
 // the trials that timed out.
 func (d *data) openEnds(q quantity) open {
 	best, any := 0.0, false

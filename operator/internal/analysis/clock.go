@@ -21,9 +21,9 @@ type Resolution struct {
 	Step float64 `json:"step"`
 	// Relative is the step over the values.
 	Relative float64 `json:"relative"`
-	// Widened says that readings did not spread over the steps, so that the interval was widened by one.
+	// Widened reports whether readings did not spread over the steps, so that the interval was widened by one.
 	Widened bool `json:"widened,omitempty"`
-	// Assumed says that all readings were the same, so that the step is the last digit they were written with.
+	// Assumed reports whether all readings were the same, so that the step is the last digit they were written with.
 	Assumed bool `json:"assumed,omitempty"`
 }
 

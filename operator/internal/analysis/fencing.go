@@ -30,7 +30,7 @@ func indexLeases(leases record.Leases, uid string) fences {
 	return out
 }
 
-// stale says why the lease of an attempt was not in force, or nothing.
+// stale explains why the lease of an attempt was not in force, or nothing.
 func (f fences) stale(attempt *record.Attempt) string {
 	if attempt.Lease == nil || !f.known && len(f.ended) == 0 {
 		return ""

@@ -181,7 +181,7 @@ func furtherBlocks(more *int) string {
 	return fmt.Sprintf("about %d further blocks would decide", *more)
 }
 
-// losses says what became of the trials that are missing from a gate's data.
+// losses describes what became of the trials that are missing from a gate's data.
 func (d *data) losses(point, arm int, relative bool) string {
 	text := ""
 	arms := []int{arm}

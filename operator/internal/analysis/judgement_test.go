@@ -413,7 +413,7 @@ func TestTheRunIsGoOnlyBeyondTheChancesItHad(t *testing.T) {
 	}
 }
 
-// onNodes tells every block its node and how the ratio is there.
+// onNodes gives every block its node, and the ratio that the node has.
 func onNodes(l *simulatedRun, nodes []string, slower map[string]float64) {
 	for b := range l.waves[0].Blocks {
 		l.waves[0].Blocks[b].Lease = &record.Lease{Node: nodes[b%len(nodes)], Token: 1}

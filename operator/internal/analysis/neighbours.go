@@ -14,7 +14,7 @@ import (
 // Trials of a block are compared as neighbours: one after the other, on one machine. Attempts that say something else were not, and then
 // the hour or the machine looks like the arm.
 
-// notNeighbours says, of the first block whose used trials did not run in the order of their slots or ran on several nodes, what they
+// notNeighbours reports, of the first block whose used trials did not run in the order of their slots or ran on several nodes, what they
 // say instead; empty where all did.
 func notNeighbours(used []*record.Attempt) string {
 	blocks := map[string][]*record.Attempt{}
@@ -54,7 +54,7 @@ func notNeighbours(used []*record.Attempt) string {
 // overlapSlack is what two clocks, one of them adjusted meanwhile, may make of trials that ran one after the other.
 const overlapSlack = 100 * time.Millisecond
 
-// simultaneous says, of the first block in which a trial began before the one before it had ended, when that was; empty where none did.
+// simultaneous reports, of the first block in which a trial began before the one before it had ended, when that was; empty where none did.
 // Trials of a block run one at a time: two at once disturb each other, or the times are not those of the trials.
 func simultaneous(used []*record.Attempt) string {
 	trials := slices.SortedStableFunc(slices.Values(used), func(a, b *record.Attempt) int {
@@ -91,7 +91,7 @@ func apart(d *data, _ *judgement, gate *GateResult) string {
 	return d.apart
 }
 
-// contradictsArms says how the arms of a plan are not those of the experiment; empty where they are. A plan of a search may have fewer.
+// contradictsArms describes how the arms of a plan are not those of the experiment; empty where they are. A plan of a search may have fewer.
 func contradictsArms(experiment, plan []record.Arm) string {
 	for i, arm := range plan {
 		at := slices.IndexFunc(experiment, func(a record.Arm) bool { return a.Name == arm.Name })

@@ -182,7 +182,7 @@ func randomEffects(out *inference, nodes []inference) {
 	out.value = out.unscale(center)
 }
 
-// nodeWarnings say where the answer depends on the node.
+// nodeWarnings describe where the answer depends on the node.
 func nodeWarnings(ratios []RatioResult) []string {
 	var out []string
 	for _, ratio := range ratios {

@@ -65,7 +65,7 @@ func (s *selection) rejectNoisy(exp *experiment.Experiment, seen, attempts []*re
 	return out
 }
 
-// noiseWarnings say what was let pass, what does not leave a trial out, whether the arms differ in it, and which limits could not
+// noiseWarnings describe what was let pass, what does not leave a trial out, whether the arms differ in it, and which limits could not
 // be judged.
 func noiseWarnings(exp *experiment.Experiment, found noiseFindings) []string {
 	var out []string

@@ -93,7 +93,7 @@ func (a *Analysis) BlockTime() *float64 {
 	return finite(a.Usage.BlockSeconds / float64(a.Usage.Blocks))
 }
 
-// ExpectedText says in a line how far the wanted precision is; empty where nothing can be said.
+// ExpectedText describes in a line how far the wanted precision is; empty where that is unknown.
 func ExpectedText(exp *experiment.Experiment, found *Analysis) string {
 	needed := Expected(exp, found.Gates)
 	if needed == nil {

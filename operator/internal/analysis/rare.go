@@ -37,7 +37,7 @@ func (d *data) rarely(found inference, metric *experiment.Metric, statistic expe
 	return found.moved(shift, 0)
 }
 
-// unseen says what so many blocks cannot have seen.
+// unseen describes what so many blocks cannot have seen.
 func (d *data) unseen(blocks int) string {
 	if blocks == 0 {
 		return ""

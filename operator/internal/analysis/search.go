@@ -26,7 +26,7 @@ type SearchResult struct {
 	Interval *LoadInterval `json:"interval,omitempty"`
 	// Value is the metric at FeasibleMax, over all its blocks.
 	Value *Estimate `json:"value,omitempty"`
-	// Confirmed tells that fresh blocks repeated both ends, and Complete that nothing is left to try.
+	// Confirmed reports whether fresh blocks repeated both ends, and Complete whether nothing is left to try.
 	Confirmed bool   `json:"confirmed"`
 	Complete  bool   `json:"complete"`
 	Reason    string `json:"reason"`

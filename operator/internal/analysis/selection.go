@@ -46,7 +46,7 @@ type selection struct {
 	// genuine are all successful attempts of this experiment, whether they count or not: an output that differs is wrong in
 	// any of them.
 	genuine []*record.Attempt
-	// cells tells where an attempt belongs.
+	// cells is where an attempt belongs.
 	cells map[*record.Attempt]cell
 
 	rejected   []exclusion
@@ -68,7 +68,7 @@ type selection struct {
 	unended []unended
 	// gaps are the plans that are missing or cannot be read.
 	gaps []string
-	// apart says that trials of blocks were no neighbours.
+	// apart describes trials of blocks that were no neighbours.
 	apart string
 	// purposes of the planned blocks.
 	purposes map[string]record.Purpose

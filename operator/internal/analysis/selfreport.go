@@ -62,7 +62,7 @@ func selfReportWarnings(d *data) []string {
 	return out
 }
 
-// contradicts says how the times that an attempt reports of a metric cannot be, with both numbers: CPU time beyond what the runner
+// contradicts describes how the times that an attempt reports of a metric cannot be, with both numbers: CPU time beyond what the runner
 // read of its processes, a single time longer than the process, or more of them in all than its threads had time for.
 func (d *data) contradicts(attempt *record.Attempt, name string, scale float64) string {
 	longest, sum, ok := d.times(attempt, name)

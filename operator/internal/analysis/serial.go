@@ -18,7 +18,7 @@ import (
 // shows the lag-1 autocorrelation and the skewness of the differences, in the order in which the blocks ran, and widens the
 // interval where either matters. What a few blocks cannot show it cannot widen for; docs/methodology.md has the bounds.
 
-// BlockSeries says how one number per block behaves over the run.
+// BlockSeries describes how one number per block behaves over the run.
 type BlockSeries struct {
 	// Autocorrelation is that of neighbouring blocks, corrected for the bias that few blocks have (Marriott and Pope 1954,
 	// Biometrika 41:390). Nil with fewer than minSeries blocks or without any spread.
@@ -28,7 +28,7 @@ type BlockSeries struct {
 	// Unexplained is the slow part of the variance between blocks over what the spread between the trials inside blocks
 	// explains; absent where blocks hold a single trial of an arm.
 	Unexplained *float64 `json:"unexplained,omitempty"`
-	// Dependent and Skewed say that the interval was widened for it.
+	// Dependent and Skewed report whether the interval was widened for it.
 	Dependent bool `json:"dependent,omitempty"`
 	Skewed    bool `json:"skewed,omitempty"`
 }

@@ -152,7 +152,7 @@ func (d *data) samples(c cell, metric string) int {
 	return count
 }
 
-// without says that a quantity is not known of any trial that counts.
+// without explains that a quantity is not known of any trial that counts.
 func (d *data) without(q quantity) string {
 	n := len(d.trials[q.cell])
 	text := fmt.Sprintf("%s has no value in any of the %d trials of arm %s that count", q.metric, n, d.exp.Arms[q.arm].Name)
@@ -162,7 +162,7 @@ func (d *data) without(q quantity) string {
 	return text
 }
 
-// noRatio says why a metric with values that are not positive has no ratio, and how to judge it.
+// noRatio explains why a metric with values that are not positive has no ratio, and how to judge it.
 func noRatio(metric string, groups ...map[string][]float64) string {
 	bad, all := 0, 0
 	for _, group := range groups {

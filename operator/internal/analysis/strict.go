@@ -47,7 +47,7 @@ func (s *selection) findGaps(exp *experiment.Experiment, evidence record.Evidenc
 	}
 }
 
-// missingWave says that a part of the evidence is not there: a verdict from the rest of it might be another one.
+// missingWave names a part of the evidence that is not there: a verdict from the rest of it might be another one.
 func missingWave(d *data, _ *judgement, _ *GateResult) string {
 	if len(d.gaps) == 0 {
 		return ""

@@ -26,7 +26,7 @@ type unended struct {
 	cell             cell
 	id, trial, block string
 	warmup           bool
-	// repeated tells that another execution of the trial ended.
+	// repeated reports whether another execution of the trial ended.
 	repeated bool
 }
 

@@ -22,7 +22,7 @@ const (
 type need struct {
 	metric    string
 	statistic experiment.Statistic
-	// positive tells that the gate takes a ratio of it.
+	// positive reports whether the gate takes a ratio of it.
 	positive bool
 }
 
@@ -110,7 +110,7 @@ func failedAgainst(attempt *record.Attempt) string {
 	return ""
 }
 
-// started tells that a process ran, whatever the attempt's outcome says.
+// started reports whether a process ran, whatever the attempt's outcome says.
 func started(attempt *record.Attempt) bool {
 	ended := attempt.Result != nil || attempt.Signal != nil || attempt.ExitCode != nil && *attempt.ExitCode != 0
 	return attempt.Outcome != record.NotStarted || ended
@@ -171,7 +171,7 @@ func (s *selection) eachValue(metric record.Metric, visit func(value float64)) {
 	}
 }
 
-// meaningless says why a number cannot be a measurement.
+// meaningless explains why a number cannot be a measurement.
 func meaningless(value float64, unit string) string {
 	magnitude := math.Abs(value)
 	switch {
@@ -185,7 +185,7 @@ func meaningless(value float64, unit string) string {
 	return ""
 }
 
-// checkNeed says what a result lacks for a gate. Of many samples some may be zero: what the gate takes a ratio of is the trial's
+// checkNeed reports what a result lacks for a gate. Of many samples some may be zero: what the gate takes a ratio of is the trial's
 // statistic, or of a percentile the trial's own share of it, so that only these must be positive.
 func (s *selection) checkNeed(result *record.Result, n need) string {
 	metric, ok := result.Metrics[n.metric]

@@ -31,7 +31,7 @@ func (s *selection) workloads(genuine []*record.Attempt) map[int]map[string]bool
 // stranger is an arm whose results name another workload than the baseline's.
 type stranger struct {
 	says string
-	// planned tells that the plan has both run one program, so that this cannot be.
+	// planned reports whether the plan has both run one program, so that this cannot be.
 	planned bool
 }
 

@@ -41,7 +41,7 @@ type Applier struct {
 	Config workflow.Config
 	Lease  LeaseConfig
 	Clock  clock.PassiveClock
-	// Dashboards says which dashboards runs have.
+	// Dashboards configures which dashboards runs have.
 	Dashboards dashboard.Config
 
 	dashboards dashboards
@@ -49,7 +49,7 @@ type Applier struct {
 	idle sync.Map
 }
 
-// ErrUnfinished says that an action is done in part, and that the next pass has to go on with it at once.
+// ErrUnfinished means that an action is done in part, and that the next reconcile has to continue it at once.
 var ErrUnfinished = errors.New("continued in the next reconcile")
 
 // LedgerError is an error of the ledger, not of the API server.

@@ -136,7 +136,7 @@ func (a *Applier) releaseLeases(ctx context.Context, run *assayv1alpha1.Benchmar
 	return a.endOwn(ctx, run, found.nodes)
 }
 
-// releaseOf tells releases apart.
+// releaseOf identifies a release.
 func releaseOf(action plan.ReleaseLeases) string {
 	return action.String() + " besides " + action.Besides
 }

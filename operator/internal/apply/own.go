@@ -39,7 +39,7 @@ func (a *Applier) own(ctx context.Context, run *assayv1alpha1.BenchmarkRun, obje
 		kind.Kind, object.GetName(), object.GetNamespace(), whose)}
 }
 
-// ForeignError says that an object is somebody else's.
+// ForeignError means that an object belongs to somebody else.
 type ForeignError struct{ text string }
 
 func (e *ForeignError) Error() string { return e.text }

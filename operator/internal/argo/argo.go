@@ -29,7 +29,7 @@ type Checker struct {
 	Try func(ctx context.Context) error
 }
 
-// judgeKinds tells from what is served whether Argo is there at all. An error is one of asking: nothing is known then.
+// judgeKinds decides from what is served whether Argo is there at all. An error is one of asking: nothing is known then.
 func judgeKinds(list *metav1.APIResourceList, err error) (plan.ArgoState, error) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return plan.ArgoState{}, err
@@ -55,7 +55,7 @@ func judgeKinds(list *metav1.APIResourceList, err error) (plan.ArgoState, error)
 // unknownField finds the field in what the API server says of one that a CRD does not have.
 var unknownField = regexp.MustCompile(`(\.spec[^\s:]*): field not declared in schema|unknown field "(spec[^"]*)"`)
 
-// judgeTry tells from the answer to a workflow whether a field is missing. Any other refusal says nothing about Argo.
+// judgeTry decides from the answer to a workflow whether a field is missing. Any other refusal shows nothing about Argo.
 func judgeTry(err error) plan.ArgoState {
 	if err == nil {
 		return plan.ArgoState{}

@@ -19,7 +19,7 @@ type RealRun struct {
 	Verdict experiment.Verdict `json:"verdict"`
 	// Ratio of the gate, with its interval at the gates' confidence.
 	Ratio *analysis.Estimate `json:"ratio,omitempty"`
-	// Covered tells that the results' interval holds the truth.
+	// Covered reports whether the results' interval holds the truth.
 	Covered bool    `json:"covered"`
 	Seconds float64 `json:"seconds"`
 	// Disturbed trials ran beside a neighbour for most of their time; Flagged of them were found out. FalseAlarms of the Quiet

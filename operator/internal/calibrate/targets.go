@@ -118,7 +118,7 @@ func coverage(tallies []Tally, name string) []covering {
 	return out
 }
 
-// Check says which targets the figures miss for certain: with their whole interval, so that a short run does not fail by
+// Check returns which targets the figures miss for certain: with their whole interval, so that a short run does not fail by
 // accident.
 func Check(figures []Figure) []string {
 	var out []string

@@ -28,11 +28,11 @@ const (
 	after  = 2 * time.Minute
 )
 
-// Config says which dashboards there are. The zero value is none.
+// Config configures which dashboards there are. The zero value is none.
 type Config struct {
 	// GrafanaURL is where people's browsers find Grafana; empty if that is not known.
 	GrafanaURL string
-	// ConfigMaps says whether every run gets a dashboard of its own, for the sidecar of a Grafana that looks for LabelKey.
+	// ConfigMaps reports whether every run gets a dashboard of its own, for the sidecar of a Grafana that looks for LabelKey.
 	ConfigMaps           bool
 	LabelKey, LabelValue string
 	// Folder is the folder in Grafana that dashboards of runs go to; empty leaves it to the sidecar.

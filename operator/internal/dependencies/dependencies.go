@@ -1,4 +1,4 @@
-// Package dependencies says how what the operator needs stands: the ledger, Argo Workflows, and whoever reads its metrics.
+// Package dependencies reports how what the operator needs stands: the ledger, Argo Workflows, and whoever reads its metrics.
 // It answers whoever asks, without any run.
 package dependencies
 
@@ -144,7 +144,7 @@ func (p *Page) argoWorkflows() Finding {
 	return Finding{OK: true, Found: "serves Workflows with every field that is needed"}
 }
 
-// prometheus tells when the metrics were read last. Runs do not need it.
+// prometheus reports when the metrics were read last. Runs do not need it.
 func (p *Page) prometheus() Finding {
 	now, last := p.clock.Now(), p.scrapes.newest()
 	switch {

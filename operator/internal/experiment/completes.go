@@ -18,7 +18,7 @@ type Completion struct {
 	Arm  int
 	// Points are indices into the experiment's.
 	Points []int
-	// Implicit tells that the run does not name it.
+	// Implicit reports whether the run does not name it.
 	Implicit bool
 }
 

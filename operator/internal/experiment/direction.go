@@ -2,7 +2,7 @@ package experiment
 
 import "fmt"
 
-// RewardsWorse says how a condition rewards what its metric's direction calls worse; empty where it does not, or where the run
+// RewardsWorse describes how a condition rewards what its metric's direction calls worse; empty where it does not, or where the run
 // says that this is meant. A bound on the other side than 1, as in RatioAtMost 1.05 of a time, allows a loss and rewards none.
 func (c Condition) RewardsWorse(metric *Metric) string {
 	meant, compares := map[Op]Op{AtLeast: AtMost, RatioAtLeast: RatioAtMost, AtMost: AtLeast, RatioAtMost: RatioAtLeast}[c.Op]

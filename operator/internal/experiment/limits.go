@@ -219,7 +219,7 @@ func (c *counter) value(parameter int, point map[string]string, arm int) string 
 	return ""
 }
 
-// refuse says what takes the most.
+// refuse names what takes the most.
 func (c *counter) refuse(cells int, problems *Invalid) {
 	field, what := "template.command", fmt.Sprintf("%d bytes of each are the commands and the names of parameters", c.fixed)
 	if len(c.template.Roles) > 0 {

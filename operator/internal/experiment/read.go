@@ -79,7 +79,7 @@ func PlacementOf(p assayv1alpha1.Placement) Placement {
 	return Placement{p.NodeSelector, p.Tolerations, p.CPUs, p.Memory, Exclusivity(p.Exclusive), p.MaxNodes}
 }
 
-// readOutput tells the runner where the result is and, when another tool writes it, which of its figures are the metrics.
+// readOutput reads where the runner finds the result and, when another tool writes it, which of its figures are the metrics.
 func readOutput(template *assayv1alpha1.BenchmarkTemplateSpec) record.Output {
 	out := record.Output{Format: string(template.Output.Format), Path: template.Output.Path}
 	if template.Output.Format == assayv1alpha1.AssayResult || template.Output.Format == assayv1alpha1.NoOutput {

@@ -12,7 +12,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// checkValue says what is wrong with a value, or nothing.
+// checkValue reports what is wrong with a value, or nothing.
 func checkValue(parameter assayv1alpha1.Parameter, value string) string {
 	if strings.ContainsRune(value, 0) {
 		return fmt.Sprintf("parameter %q has a NUL character, which no process argument can hold: remove it", parameter.Name)

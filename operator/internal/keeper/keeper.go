@@ -320,7 +320,7 @@ func (k *Keeper) abandon(ctx context.Context, why string) error {
 	return err
 }
 
-// silence says why a runner ended without a word, as far as that can be known from here.
+// silence explains why a runner ended without an error message, as far as that can be known from here.
 func (k *Keeper) silence() string {
 	if k.underway == nil {
 		return ""

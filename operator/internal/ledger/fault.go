@@ -82,7 +82,7 @@ var (
 	errCAFile        = errors.New("certificates of the store's authority")
 )
 
-// remedies say what to do. A cause that is repaired in a cluster is told in the cluster's words first.
+// remedies are what to do. A cause that is repaired in a cluster is described in the cluster's terms first.
 var remedies = map[Cause]string{
 	CauseName:          "correct the host in the ledger's endpoint (minio.external.endpoint of the chart), or repair the cluster's DNS",
 	CauseRefused:       "start the store, or correct the port in the ledger's endpoint",
@@ -112,7 +112,7 @@ func newFault(tried string, cause Cause, found string, err error) *Fault {
 	return &Fault{Cause: cause, Tried: tried, Found: found, Remedy: remedies[cause], err: err}
 }
 
-// diagnose tells from an error of the client what is wrong. anonymous means that it had no credentials to send.
+// diagnose finds from an error of the client what is wrong. anonymous means that it had no credentials to send.
 func diagnose(tried string, err error, anonymous bool) *Fault {
 	if response := minio.ToErrorResponse(err); response.StatusCode != 0 || response.Code != "" {
 		cause, found := answered(response, anonymous)
@@ -122,7 +122,7 @@ func diagnose(tried string, err error, anonymous bool) *Fault {
 	return newFault(tried, cause, err.Error(), err)
 }
 
-// Explain tells from an error of a request to the store's own API what is wrong with the store.
+// Explain finds from an error of a request to the store's own API what is wrong with the store.
 func Explain(tried string, err error) error { return diagnose(tried, err, false) }
 
 // codes are the answers of S3 that have one cause, whatever their HTTP status.

@@ -82,7 +82,7 @@ func openS3(rawURL string, parsed *url.URL, options Options) (*s3, error) {
 	return store, nil
 }
 
-// lookupOf tells where the bucket's name goes: into the path or the host name.
+// lookupOf reports where the bucket's name goes: into the path or the host name.
 func lookupOf(values url.Values) (minio.BucketLookupType, error) {
 	switch style := values.Get("pathStyle"); {
 	case style == "true", style == "" && values.Has("endpoint"):
@@ -299,7 +299,7 @@ func (s *s3) createBucket(ctx context.Context) (bool, error) {
 	}
 }
 
-// explain says what happened, in the terms of this package, and what to do.
+// explain describes what happened, in the terms of this package, and what to do.
 func (s *s3) explain(ctx context.Context, verb, key string, err error) error {
 	err = behind(ctx, err)
 	what := fmt.Sprintf("%s bucket %s at %s", verb, s.bucket, s.endpoint)

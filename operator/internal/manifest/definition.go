@@ -172,7 +172,7 @@ func goTypeName(t reflect.Type) string {
 	}
 }
 
-// describe says what was found, what is allowed and what was probably meant.
+// describe explains what was found, what is allowed and what was probably meant.
 func (d *definition) describe(err *field.Error) string {
 	switch err.Type {
 	case field.ErrorTypeNotSupported:
@@ -248,7 +248,7 @@ func (d *definition) allowed(path string) []string {
 	return out
 }
 
-// unknownField says which fields there are beside one that is not.
+// unknownField lists which fields there are beside one that is not.
 func (d *definition) unknownField(path string) string {
 	steps := split(path)
 	last := steps[len(steps)-1]

@@ -19,7 +19,7 @@ type Problem struct {
 	Line, Column int
 	// Field is its path in the object, such as spec.gates[0].op. It is empty where the file is no object.
 	Field, Message string
-	// key tells that the key is wrong, whatever its value.
+	// key reports whether the key is wrong, whatever its value.
 	key bool
 }
 
@@ -31,7 +31,7 @@ func (p Problem) Error() string {
 	return place + p.Field + ": " + p.Message
 }
 
-// located tells where the problems of a document are, in the order in which a reader meets them.
+// located finds where the problems of a document are, in the order in which a reader meets them.
 func located(file string, root *yaml.Node, problems []Problem) error {
 	for i := range problems {
 		p := &problems[i]

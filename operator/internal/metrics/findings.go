@@ -204,7 +204,7 @@ func (b *builder) arms(arms []analysis.ArmResult) {
 	}
 }
 
-// axes says where the points lie, for the axes that are numbers.
+// axes shows where the points lie, for the axes that are numbers.
 func (b *builder) axes(exp *experiment.Experiment) {
 	var names []string
 	if exp.Plan.Sweep != nil {

@@ -109,7 +109,7 @@ func (p *Policy) Of(namespace string) Limits {
 	return out
 }
 
-// Refuses says what of a run the policy does not allow, with the field; empty when it allows all of it.
+// Refuses lists what of a run the policy does not allow, with the field; empty when it allows all of it.
 func (p *Policy) Refuses(namespace string, spec *assayv1alpha1.BenchmarkRunSpec) string {
 	limits := p.Of(namespace)
 	var parts []string
@@ -158,7 +158,7 @@ func (p *Policy) BoundsStorage(namespace string) bool {
 	return limits.MaxStored != nil || limits.MaxObjects != nil
 }
 
-// OverStored says how a namespace's ledgers hold as much as they may, or more; empty when another run may begin.
+// OverStored describes how a namespace's ledgers hold as much as they may, or more; empty when another run may begin.
 func (p *Policy) OverStored(namespace string, bytes int64, objects int) string {
 	limits := p.Of(namespace)
 	var parts []string

@@ -38,7 +38,7 @@ func Ask(spec *assayv1alpha1.BenchmarkRunSpec, machines []Machine) Answer {
 	return out
 }
 
-// judge says whether a machine meets a demand, and what was found.
+// judge reports whether a machine meets a demand, and what was found.
 type judge func(m *Machine) (Support, string)
 
 func exclusive(m *Machine) (Support, string) {

@@ -55,7 +55,7 @@ func (m *Machine) static(config *KubeletConfig, why error) {
 	}
 }
 
-// available says whether a block could start there now.
+// available reports whether a block could start there now.
 func (m *Machine) available(node *corev1.Node) {
 	ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue

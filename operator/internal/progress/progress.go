@@ -1,4 +1,4 @@
-// Package progress says in a line or a page where a run stands, from its status alone.
+// Package progress describes in a line or a page where a run stands, from its status alone.
 package progress
 
 import (

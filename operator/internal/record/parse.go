@@ -138,7 +138,7 @@ var wholeNumber = json.UnmarshalFromFunc(func(decoder *jsontext.Decoder, into *a
 	return err
 })
 
-// parseSlowly is the reference of parse, and says what is wrong.
+// parseSlowly is the reference of parse, and reports what is wrong.
 func parseSlowly[T any](kind string, raw []byte) (*T, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {

@@ -38,7 +38,7 @@ type Wave struct {
 	Blocks []Block `json:"blocks"`
 }
 
-// Purpose tells the analysis what a wave's blocks may be used for.
+// Purpose is what the analysis may use a wave's blocks for.
 type Purpose string
 
 // Purposes.
@@ -74,7 +74,7 @@ type Workload struct {
 	// LayoutSeed draws the length of every trial's environment; nil leaves it as it is.
 	LayoutSeed     *int64 `json:"layoutSeed,omitempty"`
 	ParityRequired bool   `json:"parityRequired,omitempty"`
-	// Prepares tells that trials keep what they prepare for later trials of their arm.
+	// Prepares reports whether trials keep what they prepare for later trials of their arm.
 	Prepares       bool    `json:"prepares,omitempty"`
 	TimeoutSeconds float64 `json:"timeoutSeconds"`
 	// Roles are the processes of a trial, the one with the result last; none when a trial is one process.
@@ -167,7 +167,7 @@ type Attempt struct {
 	Message         string    `json:"message,omitempty"`
 	// LeftBehind is how many processes it had started that were still running at its end.
 	LeftBehind int `json:"leftBehind,omitempty"`
-	// EndedExecution tells that what runs the trials ended with this one, without a word.
+	// EndedExecution reports whether the runner ended during this one, without an error message.
 	EndedExecution bool              `json:"endedExecution,omitempty"`
 	StderrTail     string            `json:"stderrTail,omitempty"`
 	Argv           []string          `json:"argv"`

@@ -12,12 +12,12 @@ import (
 // SeriesHeader belongs to the rows of Series, and SeriesNote explains them.
 var SeriesHeader = []string{"gate", "candidate", "point", "blocks", "autocorrelation", "skewness", "slow spread", "clock step", "the interval is"}
 
-// SeriesNote says what the columns of Series mean.
+// SeriesNote explains what the columns of Series mean.
 const SeriesNote = "Autocorrelation is how much a block is like the one that ran before it, from -1 to 1: independent blocks are near 0. Skewness is how lopsided " +
 	"the blocks' numbers are: symmetric ones are near 0. Slow spread is the slow part of the variance between blocks, over what the spread of the trials inside them " +
 	"explains: about 1 where blocks differ by their trials alone. The clock step is the finest difference that the metric's clock can resolve."
 
-// Series says whether the blocks behave as their intervals take for granted, and has a row for every gate on figures. It is empty if
+// Series reports whether the blocks behave as their intervals take for granted, and has a row for every gate on figures. It is empty if
 // there is no such gate.
 func Series(found *analysis.Analysis) (says string, rows [][]string) {
 	widened := 0

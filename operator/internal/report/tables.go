@@ -22,7 +22,7 @@ type OwnTable struct {
 // figure is one cell: a text, or a number with its interval, in the column's scale.
 type figure struct {
 	text string
-	// known tells a number from a text.
+	// known distinguishes a number from a text.
 	known     bool
 	value     float64
 	low, high *float64

@@ -15,7 +15,7 @@ var (
 	ArmNoiseHeader = []string{"arm", "trials", "rejected", "beyond a limit"}
 )
 
-// Twice says what the gates say with the trials that noise limits reject, and has a row for every gate that says something else then.
+// Twice describes the gates' outcomes with the trials that noise limits reject, and has a row for every gate whose outcome then differs.
 // It is empty if nothing was rejected.
 func Twice(found *analysis.Analysis) (says string, rows [][]string) {
 	judged := 0

@@ -11,11 +11,11 @@ type Answer struct {
 	FirstBreach int
 	// Binding is the constraint that breaks at InfeasibleMin.
 	Binding string
-	// Confirmed tells that fresh blocks repeated what there is of both.
+	// Confirmed reports whether fresh blocks repeated what there is of both.
 	Confirmed bool
-	// Complete tells that nothing is left to try.
+	// Complete reports whether nothing is left to try.
 	Complete bool
-	// Reason says in a sentence how the search stands or ended.
+	// Reason describes in a sentence how the search stands or ended.
 	Reason string
 }
 
@@ -84,7 +84,7 @@ func (k *knowledge) reason(a Answer) string {
 	return text
 }
 
-// tooClose says what is known of the loads of a range that are neither.
+// tooClose describes what is known of the loads of a range that are neither.
 func (k *knowledge) tooClose(from, to int) string {
 	lowest, highest, blocks := -1, -1, 0
 	for i := from; i <= to; i++ {

@@ -33,7 +33,7 @@ type Finding struct {
 	Blocks  int `json:"blocks"`
 	// Constraint is the one that is missed, or else the first that cannot be told.
 	Constraint string `json:"constraint,omitempty"`
-	// Breached tells that the estimate of some constraint misses its bound, whatever the interval says.
+	// Breached reports whether the estimate of some constraint misses its bound, whatever the interval says.
 	Breached bool `json:"breached,omitempty"`
 }
 
@@ -74,7 +74,7 @@ type Step struct {
 	Fresh  bool
 }
 
-// Next says what to try after the loads tried so far. The same loads give the same step.
+// Next returns what to try after the loads tried so far. The same loads give the same step.
 func (s Search) Next(tried []Level) Step {
 	k := s.know(tried)
 	for _, step := range []func() []Probe{k.coarsePass, k.bisect, k.replicate} {
@@ -127,7 +127,7 @@ func (k *knowledge) outcome(i int) Outcome {
 	return level.Probe.Outcome
 }
 
-// contested tells that fresh blocks, all there may be of them, do not repeat what the others said.
+// contested reports whether fresh blocks, all there may be of them, do not repeat what the others said.
 func (k *knowledge) contested(level *Level) bool {
 	if level.Fresh == nil || level.confirmed() {
 		return false

@@ -19,7 +19,7 @@ type Scenario struct {
 	Name string
 	// What is said of it in the tables.
 	What string
-	// Claimed says that the method is meant to hold its error rates here. The others show where it ends.
+	// Claimed reports whether the method is meant to hold its error rates here. The others show where it ends.
 	Claimed bool
 	// Figure names the figure that a claimed scenario counts for; empty is the false rate and coverage of the method at large.
 	Figure string

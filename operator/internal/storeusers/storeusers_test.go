@@ -60,7 +60,7 @@ func startMinIO(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		// It says that it is ready before it knows its users.
+		// It reports to be ready before it knows its users.
 		if _, err = admin.Call(t.Context(), http.MethodGet, "list-users", nil, nil); err == nil {
 			return address
 		}

@@ -45,7 +45,7 @@ func blockArguments(exp *experiment.Experiment, wave *record.Wave, b record.Bloc
 	}
 }
 
-// annotate says what the workflow is.
+// annotate adds what the workflow is.
 func annotate(out *Workflow, config Config, exp *experiment.Experiment, wave int, title, description string) {
 	out.Annotations = map[string]string{
 		titleAnnotation:       title,
@@ -122,7 +122,7 @@ func pointsOf(wave *record.Wave, b record.Block) []record.Point {
 	return out
 }
 
-// describePoints says how many points there are, and which, as far as there is room.
+// describePoints describes how many points there are, and which, as far as there is room.
 func describePoints(exp *experiment.Experiment, wave *record.Wave, b record.Block) string {
 	points := pointsOf(wave, b)
 	if len(exp.Axes()) == 0 {

@@ -26,7 +26,7 @@ var references = []struct {
 // patchPlace is where a Workflow has JSON in a string, whose own strings are looked at in its place.
 var patchPlace = regexp.MustCompile(`^spec\.(templates\[[^\]]*\]\.)?podSpecPatch$`)
 
-// checkReferences says which field of a Workflow has something that Argo would replace and Assay did not put there.
+// checkReferences finds which field of a Workflow has something that Argo would replace and Assay did not put there.
 func checkReferences(built *Workflow) error {
 	raw, err := json.Marshal(built)
 	if err != nil {

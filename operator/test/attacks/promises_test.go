@@ -17,7 +17,7 @@ var repository = filepath.Join("..", "..", "..")
 type promise struct {
 	text           string
 	tests, attacks []string
-	// excuse says why nothing attacks it.
+	// excuse is why nothing attacks it.
 	excuse string
 }
 

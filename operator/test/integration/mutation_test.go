@@ -143,7 +143,7 @@ type place struct {
 	drop  func()
 }
 
-// mutate spoils a sound run in one or two places, and says how.
+// mutate spoils a sound run in one or two places, and reports how.
 func mutate(t *testing.T, w *world, seed uint64) (*unstructured.Unstructured, string) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1))

@@ -12,7 +12,7 @@ type Sighting struct {
 	Effect  Effect
 	// From, First and To are the dates, and Newest is the newest run that it was seen with.
 	From, First, To, Newest int64
-	// Suspects says that the newest run gave reason for it now. Without, it is a date that was computed again.
+	// Suspects reports whether the newest run gave reason for it now. Without, it is a date that was computed again.
 	Suspects bool
 }
 

@@ -59,7 +59,7 @@ type Effect struct {
 	Series string
 	// LogRatio is how far its level moved, with its standard error.
 	LogRatio, SE float64
-	// Worse says whether the move is for the worse: that depends on the metric.
+	// Worse reports whether the move is for the worse: that depends on the metric.
 	Worse bool
 }
 
@@ -97,7 +97,7 @@ func (c Change) Move(e Event) (Change, error) {
 	return c, nil
 }
 
-// Acknowledge says that somebody took notice. It stays, whatever is computed later.
+// Acknowledge records that somebody took notice. It stays, whatever is computed later.
 func (c Change) Acknowledge(e Event) (Change, error) {
 	if e.Who == "" {
 		return c, fmt.Errorf("change %s: who is empty: an acknowledgement names a person", c.ID)
