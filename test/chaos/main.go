@@ -80,7 +80,7 @@ func chosen(only string, short bool) ([]Kind, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		kind, ok := known[name]
 		if !ok {
-			return nil, fmt.Errorf("-kinds: %q is no kind of fault; there are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return nil, fmt.Errorf("invalid -kinds %q: allowed are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 		kinds = append(kinds, kind)
 	}

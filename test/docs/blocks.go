@@ -75,12 +75,12 @@ func read(lines []string, begin, end int, indent string) (Block, error) {
 	match := marker.FindStringSubmatch(above)
 	switch {
 	case match == nil:
-		return block, fmt.Errorf("nothing above the block says whether its commands are executed: write <!-- run --> or <!-- not run: why -->")
+		return block, fmt.Errorf("the block has no comment above it on whether its commands are executed: write <!-- run --> or <!-- not run: why -->")
 	case match[1] == "run":
 		block.Run, block.Prepare = true, match[4]
 		block.MayExit, _ = strconv.Atoi(match[2]) // Digits, or nothing: 0.
 	case match[4] == "":
-		return block, fmt.Errorf("it is not run and does not say why: write <!-- not run: why -->")
+		return block, fmt.Errorf("it is not run and gives no reason: write <!-- not run: why -->")
 	default:
 		block.Why = match[4]
 	}

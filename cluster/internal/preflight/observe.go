@@ -124,7 +124,7 @@ func portHolder(port int) string {
 			}
 		}
 	}
-	return fmt.Sprintf("a process that cannot be told (%v)", err)
+	return fmt.Sprintf("an unknown process (%v)", err)
 }
 
 // listenerInodes finds the sockets that listen on a port in the text of /proc/net/tcp.

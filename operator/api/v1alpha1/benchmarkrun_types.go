@@ -272,7 +272,7 @@ type Design struct {
 	GateConfidence string `json:"gateConfidence,omitempty"`
 
 	// nullArm adds an arm named null: the baseline again, from a copy of its program at another place. It must not differ
-	// from the baseline; where it does, the run cannot tell arms apart and no gate there is more than Inconclusive.
+	// from the baseline; where it does, the run cannot distinguish the arms and no gate there is more than Inconclusive.
 	// +optional
 	NullArm bool `json:"nullArm,omitempty"`
 
@@ -386,7 +386,7 @@ const (
 	ViolationRetry ViolationPolicy = "Retry"
 	// ViolationInvalid leaves them out.
 	ViolationInvalid ViolationPolicy = "Invalid"
-	// ViolationWarn uses them and says so.
+	// ViolationWarn uses them, with a warning.
 	ViolationWarn ViolationPolicy = "Warn"
 )
 
@@ -437,7 +437,7 @@ type NoiseLimits struct {
 // Environment is what the machine must be and how quiet.
 type Environment struct {
 	// require maps keys of the environment fingerprint to the values they must have, e.g. governor: performance. A block that
-	// finds another value, or cannot read the key, runs no trial and says which.
+	// finds another value, or cannot read the key, runs no trial and reports which.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 63 && size(self[k]) <= 512)",message="a key has at most 63 and a value at most 512 characters"
@@ -845,7 +845,7 @@ type GateStatus struct {
 	// +optional
 	Interval *Interval `json:"interval,omitempty"`
 
-	// minimumDetectableEffect is the smallest relative change these blocks could have told from none, e.g. "0.8%".
+	// minimumDetectableEffect is the smallest relative change these blocks could have distinguished from none, e.g. "0.8%".
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	MinimumDetectableEffect string `json:"minimumDetectableEffect,omitempty"`
@@ -854,7 +854,7 @@ type GateStatus struct {
 	// +optional
 	Blocks int32 `json:"blocks,omitempty"`
 
-	// message says why, in a sentence.
+	// message explains why, in a sentence.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
@@ -950,13 +950,13 @@ type TrialCounts struct {
 	Failed int32 `json:"failed,omitempty"`
 }
 
-// Condition types of a BenchmarkRun. All are positive: True is the state the name says.
+// Condition types of a BenchmarkRun. All are positive: True is the state that the name describes.
 const (
 	// ConditionAccepted is True once the experiment is consistent and frozen; False names the field to change.
 	ConditionAccepted = "Accepted"
-	// ConditionLedgerReady is True while the object store answers; False says what to repair. Always present once accepted.
+	// ConditionLedgerReady is True while the object store answers; with False the message names what to repair. Always present once accepted.
 	ConditionLedgerReady = "LedgerReady"
-	// ConditionProgressing is True while blocks run or are about to; False says what the run waits for or that it is over.
+	// ConditionProgressing is True while blocks run or are about to; with False the message names what the run waits for, or that it has ended.
 	ConditionProgressing = "Progressing"
 	// ConditionSuspended is True while spec.suspend holds the run.
 	ConditionSuspended = "Suspended"

@@ -184,7 +184,7 @@ func (o *Observer) waiting(ctx context.Context, world *World) error {
 	return nil
 }
 
-// CountUnderWay counts the other runs of the namespace that have begun and not ended, as of now.
+// CountUnderWay counts the other runs of the namespace that have started and not ended, as of now.
 func (o *Observer) CountUnderWay(ctx context.Context, world *World) error {
 	var runs assayv1alpha1.BenchmarkRunList
 	if err := o.Client.List(ctx, &runs, client.InNamespace(world.Run.Namespace), client.UnsafeDisableDeepCopy); err != nil {

@@ -295,7 +295,7 @@ fn faults_of_google_benchmark_say_where_and_what_to_do() {
     says(&google(&good, &[metric("latency", "s", "BM_Vector/65536", "wall", "-")]), &["\"wall\"", "cpu_time"]);
     says(
         &google(&good, &[metric("latency", "s", "BM_Vector/65536", "-", "ms")]),
-        &["says ns", "says ms", "remove from.unit"],
+        &["tool is ns", "is ms", "remove from.unit"],
     );
 }
 

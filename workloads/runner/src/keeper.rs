@@ -98,7 +98,7 @@ impl Keeper {
         let line = keeper.line(signals)?;
         let hello: Hello = serde_json::from_slice(&line).map_err(|error| not_understood(&line, &error))?;
         if hello.keeper != PROTOCOL {
-            return Err(Stop::Input(anyhow!("the keeper speaks {:?} and this runner {PROTOCOL}", hello.keeper)));
+            return Err(Stop::Input(anyhow!("the protocol of the keeper is {:?} and that of this runner {PROTOCOL}", hello.keeper)));
         }
         (keeper.executor, keeper.ended) = (hello.executor, hello.ended);
         Ok(keeper)
@@ -163,7 +163,7 @@ impl Keeper {
                     let _ = poll(&mut writable, None);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error).context("the keeper is gone"),
+                Err(error) => return Err(error).context("the keeper closed the connection"),
             }
         }
         Ok(())
@@ -181,10 +181,10 @@ impl Keeper {
                 Ok(read) if read > 0 && self.rest.len() < LONGEST_ANSWER => {
                     self.rest.extend_from_slice(&buffer[..read])
                 }
-                Ok(_) => return Err(Stop::Runner(anyhow!("the keeper is gone"))),
+                Ok(_) => return Err(Stop::Runner(anyhow!("the keeper closed the connection"))),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => pause(signals, Some(&self.stream), None)?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Stop::Runner(anyhow!(error).context("cannot hear the keeper"))),
+                Err(error) => return Err(Stop::Runner(anyhow!(error).context("cannot read from the keeper"))),
             }
         }
     }

@@ -57,7 +57,7 @@ pub(crate) struct Launcher {
 impl Launcher {
     /// Makes the runner the parent of every process whose own parent ends, so that none escapes.
     pub(crate) fn new(alone: bool) -> Result<Self> {
-        ensure!(!alone || is_in_a_container(), "--alone kills every other process, and this is no container");
+        ensure!(!alone || is_in_a_container(), "--alone kills every other process: it is allowed in a container only");
         let signals = Signals::register().context("cannot receive signals")?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).context("cannot adopt orphans")?;
         Ok(Self { signals, alone })

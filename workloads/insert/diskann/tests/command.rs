@@ -328,7 +328,7 @@ fn verify_tells_what_is_wrong() {
         (
             "baseline",
             &[
-                ("UPDATE vectors_shadow SET data = zeroblob(1024) WHERE id = 7", "node 7 says that it is 0"),
+                ("UPDATE vectors_shadow SET data = zeroblob(1024) WHERE id = 7", "the id in node 7 is 0"),
                 ("DELETE FROM vectors_shadow WHERE id = 7", "node 8 stands where 7 should"),
                 ("DELETE FROM vectors_shadow WHERE id = 40", "has an edge to 40, which is not there"),
                 (
