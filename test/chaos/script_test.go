@@ -64,7 +64,7 @@ func TestTheSuitesPrintFiguresAndNothingElse(t *testing.T) {
 		"faults, and attacks afterwards":       {what: "chaos", tests: logged, environment: running, want: `{"figure":"chaos.faults"}` + "\n" + figure + "\n", says: []string{"-faults 200"}},
 		"a few faults":                         {what: "smoke", environment: running, tests: ":", want: `{"figure":"chaos.faults"}` + "\n", says: []string{"-faults 10", "-short"}},
 		"faults that somebody chose":           {what: "smoke", environment: append(running, "SEED=7", "FAULTS=node-rebooted,pod-deleted"), tests: ":", want: `{"figure":"chaos.faults"}` + "\n", says: []string{"-seed 7 -kinds node-rebooted,pod-deleted"}},
-		"what nobody knows":                    {what: "charm", environment: running, tests: ":", fails: true, says: []string{"none of chaos, smoke, attack"}},
+		"what nobody knows":                    {what: "charm", environment: running, tests: ":", fails: true, says: []string{"chaos, smoke and attack"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, err := script(t, tc.environment, tc.tests, tc.what)

@@ -95,7 +95,7 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 		return kept(o.save)
 	}
 	screen := newLive(stderr)
-	screen.say("trying each command (%s)", strings.Join(question.Names, ", "))
+	screen.printf("trying each command (%s)", strings.Join(question.Names, ", "))
 	took, err := tryOut(ctx, here, question)
 	screen.clear()
 	if err != nil {
@@ -124,7 +124,7 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, log.String())
 	}
-	return here.tell(result, form, sentences(here, result), stdout)
+	return here.printResult(result, form, sentences(here, result), stdout)
 }
 
 // question is what the command line asks.

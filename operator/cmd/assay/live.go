@@ -31,7 +31,7 @@ func newLive(out io.Writer) *live {
 	return &live{out: out}
 }
 
-func (l *live) say(format string, args ...any) {
+func (l *live) printf(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	if l.terminal == nil {
 		fmt.Fprintln(l.out, line)
@@ -68,6 +68,6 @@ func (l *live) follow(run *localRun) func(ctx context.Context, done, total int, 
 				l.estimate = strings.Join(parts, "; ")
 			}
 		}
-		l.say("block %d of %d, about %s left: %s", done, total, remaining.Round(time.Second), l.estimate)
+		l.printf("block %d of %d, about %s left: %s", done, total, remaining.Round(time.Second), l.estimate)
 	}
 }

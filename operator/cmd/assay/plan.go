@@ -78,16 +78,16 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			if err != nil {
 				return &exitCode{exitUsage, err}
 			}
-			told := tell(frozen, wave)
+			summary := summarize(frozen, wave)
 			if measure {
-				if err := told.measure(cmd.Context(), run, template, pilot, binDirs, arms); err != nil {
+				if err := summary.measure(cmd.Context(), run, template, pilot, binDirs, arms); err != nil {
 					return err
 				}
 			}
-			if done, err := printStructured(cmd.OutOrStdout(), form, told); done {
+			if done, err := printStructured(cmd.OutOrStdout(), form, summary); done {
 				return err
 			}
-			printPlan(cmd.OutOrStdout(), told)
+			printPlan(cmd.OutOrStdout(), summary)
 			return nil
 		},
 	}
@@ -103,7 +103,7 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	return command
 }
 
-func tell(frozen *experiment.Experiment, first *record.Wave) planned {
+func summarize(frozen *experiment.Experiment, first *record.Wave) planned {
 	design, budget := frozen.Plan.Design, frozen.Plan.Budget
 	perBlock := first.Blocks[0].Trials()
 	out := planned{

@@ -91,10 +91,10 @@ func platform(ctx context.Context, ask question) []finding {
 	}
 }
 
-func fromOperator(check string, said dependencies.Finding, remedy string) finding {
-	out := finding{Check: check, OK: said.OK, Found: said.Found, Remedy: said.Remedy}
-	if !said.OK {
-		out.Found, out.Remedy = said.Reason+": "+said.Found, cmp.Or(said.Remedy, remedy)
+func fromOperator(check string, state dependencies.Finding, remedy string) finding {
+	out := finding{Check: check, OK: state.OK, Found: state.Found, Remedy: state.Remedy}
+	if !state.OK {
+		out.Found, out.Remedy = state.Reason+": "+state.Found, cmp.Or(state.Remedy, remedy)
 	}
 	return out
 }

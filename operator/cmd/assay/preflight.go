@@ -65,9 +65,9 @@ func runPreflight(ctx context.Context, flags *genericclioptions.ConfigFlags, opt
 	var machines []preflight.Machine
 	var installed []finding
 	if options.here {
-		machines, err = lookHere(ctx, options.binDirs, spec)
+		machines, err = inspectMachine(ctx, options.binDirs, spec)
 	} else {
-		machines, installed, err = lookAtCluster(ctx, flags, options.system)
+		machines, installed, err = inspectCluster(ctx, flags, options.system)
 	}
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func demands(file string) (*assayv1alpha1.BenchmarkRunSpec, error) {
 	return spec, nil
 }
 
-func lookHere(ctx context.Context, binDirs []string, spec *assayv1alpha1.BenchmarkRunSpec) ([]preflight.Machine, error) {
+func inspectMachine(ctx context.Context, binDirs []string, spec *assayv1alpha1.BenchmarkRunSpec) ([]preflight.Machine, error) {
 	folders, err := binFolders(binDirs)
 	if err != nil {
 		return nil, err
@@ -155,13 +155,13 @@ func lookHere(ctx context.Context, binDirs []string, spec *assayv1alpha1.Benchma
 	return []preflight.Machine{preflight.FromSurvey(survey)}, nil
 }
 
-// lookAtCluster looks at the nodes, and asks the operator how the rest stands.
-func lookAtCluster(ctx context.Context, flags *genericclioptions.ConfigFlags, system string) ([]preflight.Machine, []finding, error) {
+// inspectCluster looks at the nodes, and asks the operator how the rest stands.
+func inspectCluster(ctx context.Context, flags *genericclioptions.ConfigFlags, system string) ([]preflight.Machine, []finding, error) {
 	cluster, err := connect(flags)
 	if err != nil {
 		return nil, nil, err
 	}
-	machines, err := lookAtNodes(ctx, cluster)
+	machines, err := inspectNodes(ctx, cluster)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -177,7 +177,7 @@ func lookAtCluster(ctx context.Context, flags *genericclioptions.ConfigFlags, sy
 	return machines, platform(ctx, ask), nil
 }
 
-func lookAtNodes(ctx context.Context, cluster *cluster) ([]preflight.Machine, error) {
+func inspectNodes(ctx context.Context, cluster *cluster) ([]preflight.Machine, error) {
 	var nodes corev1.NodeList
 	if err := cluster.List(ctx, &nodes); err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)

@@ -69,7 +69,7 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return told(cmd.Context(), cluster, run, form, follow, cmd.OutOrStdout())
+			return printCreated(cmd.Context(), cluster, run, form, follow, cmd.OutOrStdout())
 		},
 	}
 	flags := command.Flags()
@@ -85,8 +85,8 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	return command
 }
 
-// told prints that a run was created, and follows it if that was asked for.
-func told(ctx context.Context, cluster *cluster, run *assayv1alpha1.BenchmarkRun, form string, follow bool, out io.Writer) error {
+// printCreated prints that a run was created, and follows it if that was asked for.
+func printCreated(ctx context.Context, cluster *cluster, run *assayv1alpha1.BenchmarkRun, form string, follow bool, out io.Writer) error {
 	if follow && (form == "text" || form == "json") {
 		if form == "text" {
 			fmt.Fprintf(out, "BenchmarkRun %s/%s created\n", run.Namespace, run.Name)
@@ -120,7 +120,7 @@ func runLocal(ctx context.Context, connection *genericclioptions.ConfigFlags, fi
 	if err != nil {
 		return err
 	}
-	return here.tell(result, form, "", stdout)
+	return here.printResult(result, form, "", stdout)
 }
 
 // prepareLocal checks a run, and finds what it needs on this machine.
@@ -162,8 +162,8 @@ func prepareLocal(run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.Bench
 	}, nil
 }
 
-// tell prints what a run on this machine found, with a summary below its verdict, and where it lies.
-func (r *localRun) tell(result *analysis.Analysis, form, summary string, stdout io.Writer) error {
+// printResult prints what a run on this machine found, with a summary below its verdict, and where it lies.
+func (r *localRun) printResult(result *analysis.Analysis, form, summary string, stdout io.Writer) error {
 	folder, hasGates := r.executor.Folder, len(r.experiment.Plan.Gates) > 0
 	if done, err := printStructured(stdout, form, result); done {
 		return errors.Join(err, verdictError(result.Verdict, hasGates))

@@ -129,13 +129,13 @@ func attackOnce(ctx context.Context, binDir, name string) (string, error) {
 			return "", err
 		}
 	}
-	said, err := command.CombinedOutput()
+	output, err := command.CombinedOutput()
 	if ctx.Err() != nil {
 		return accepted + "the run hangs", nil
 	}
 	found, readErr := judgement(ctx, filepath.Join(folder, "ledger"))
 	if readErr != nil {
-		lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+		lines := strings.Split(strings.TrimSpace(string(output)), "\n")
 		return fmt.Sprintf("refused: %s (%v)", lines[len(lines)-1], err), nil
 	}
 	return found, nil

@@ -92,13 +92,13 @@ func (o *realOptions) kubectl(ctx context.Context, object any, out io.Writer, ar
 		}
 		command.Stdin = bytes.NewReader(raw)
 	}
-	var said bytes.Buffer
-	command.Stdout, command.Stderr = &said, &said
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
 	if out != nil {
 		command.Stdout = out
 	}
 	if err := command.Run(); err != nil {
-		return fmt.Errorf("kubectl %s: %w: %s", strings.Join(arguments, " "), err, bytes.TrimSpace(said.Bytes()))
+		return fmt.Errorf("kubectl %s: %w: %s", strings.Join(arguments, " "), err, bytes.TrimSpace(output.Bytes()))
 	}
 	return nil
 }

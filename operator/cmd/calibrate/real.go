@@ -81,8 +81,8 @@ func newRealCommand() *cobra.Command {
 				if o.cluster {
 					where, section = " --cluster", "cluster"
 				}
-				said := fmt.Sprintf("`calibrate real%s --seed %d`, %s, on %s.\n\n", where, o.seed, time.Now().UTC().Format("2006-01-02"), machine())
-				if err := update(o.update, section, said+table); err != nil {
+				heading := fmt.Sprintf("`calibrate real%s --seed %d`, %s, on %s.\n\n", where, o.seed, time.Now().UTC().Format("2006-01-02"), machine())
+				if err := update(o.update, section, heading+table); err != nil {
 					return err
 				}
 			}
@@ -243,7 +243,7 @@ func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) 
 	}
 	started := time.Now()
 	command := exec.CommandContext(ctx, filepath.Join(o.binDir, "assay"), "run", "--local", file, "--templates", templates, "--bin-dir", o.binDir, "--out", folder)
-	said, err := command.CombinedOutput()
+	output, err := command.CombinedOutput()
 	busy, neighbourErr := stopNeighbour()
 	if raw, err := json.Marshal(neighboured{r.neighbour, busy}); err != nil {
 		return calibrate.RealRun{}, err
@@ -254,7 +254,7 @@ func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) 
 	// A verdict that decides nothing is an exit code too; what counts is the analysis.
 	found, readErr := readLedger(ctx, folder, truth, busy)
 	if readErr != nil {
-		return calibrate.RealRun{}, errors.Join(readErr, err, fmt.Errorf("assay said: %s", bytes.TrimSpace(said)))
+		return calibrate.RealRun{}, errors.Join(readErr, err, fmt.Errorf("assay said: %s", bytes.TrimSpace(output)))
 	}
 	found.Seconds = seconds
 	return found, neighbourErr
@@ -325,10 +325,10 @@ func (o *realOptions) startNeighbour(ctx context.Context, kind, where string) (f
 			command := exec.CommandContext(ctx, program, "--kind", kind, "--cpus", strings.TrimSpace(string(cpus)),
 				"--seconds", strconv.Itoa(neighbourWorks), "--bytes", strconv.Itoa(64<<20), "--folder", where)
 			span := calibrate.Busy{From: time.Now()}
-			said, err := command.CombinedOutput()
+			output, err := command.CombinedOutput()
 			span.To = time.Now()
 			if err != nil && ctx.Err() == nil {
-				done <- ending{out.busy, fmt.Errorf("assay-neighbour: %w: %s", err, bytes.TrimSpace(said))}
+				done <- ending{out.busy, fmt.Errorf("assay-neighbour: %w: %s", err, bytes.TrimSpace(output))}
 				return
 			}
 			out.busy = append(out.busy, span)

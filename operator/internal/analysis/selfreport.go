@@ -79,19 +79,19 @@ func (d *data) contradicts(attempt *record.Attempt, name string, scale float64) 
 	case longest > wall*clockSlack:
 		return fmt.Sprintf("reports a %s of %.4g s and its process lived %.4g s by the runner's clock", name, longest, wall)
 	}
-	threads, said := threadsOf(attempt)
+	threads, known := threadsOf(attempt)
 	if sum <= wall*threads*clockSlack {
 		return ""
 	}
 	how := fmt.Sprintf("%g threads that it reports (effective.threads)", threads)
-	if !said {
+	if !known {
 		how = fmt.Sprintf("the %g at a time that are allowed for where effective.threads is not reported", threads)
 	}
 	return fmt.Sprintf("reports %.4g s of %s in all and its process lived %.4g s by the runner's clock, too little for %s", sum, name, wall, how)
 }
 
 // threadsOf is how many samples a program can have under way at a time, and whether it says so.
-func threadsOf(attempt *record.Attempt) (threads float64, said bool) {
+func threadsOf(attempt *record.Attempt) (threads float64, known bool) {
 	switch threads := attempt.Result.Effective["threads"].(type) {
 	case float64:
 		return max(1, threads), true

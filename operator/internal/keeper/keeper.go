@@ -102,7 +102,7 @@ func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 	}
 	if k.clock, err = ledger.SkewOf(ctx, k.Store, time.Now); err != nil {
 		// Nothing rests on it but a warning.
-		k.say("the clock of this machine could not be compared with the store's: %v", err)
+		k.logf("the clock of this machine could not be compared with the store's: %v", err)
 	}
 	if err := answer(runner, map[string]any{"keeper": Protocol, "executor": k.Executor, "ended": ended}); err != nil {
 		return nil // It ended before it began.
@@ -126,25 +126,25 @@ func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 
 // take does what one line asks for; done tells that it was the last.
 func (k *Keeper) take(ctx context.Context, line []byte, runner io.Writer) (done bool, err error) {
-	var said frame
+	var message frame
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&said); err != nil {
+	if err := decoder.Decode(&message); err != nil {
 		return false, fmt.Errorf("invalid message from the runner: %w", err)
 	}
 	var trial string
 	switch {
-	case said.Started != nil:
-		trial, err = k.started(ctx, said.Started)
-	case said.Attempt != nil:
-		trial, err = k.attempt(ctx, said.Attempt)
-	case said.Done:
+	case message.Started != nil:
+		trial, err = k.started(ctx, message.Started)
+	case message.Attempt != nil:
+		trial, err = k.attempt(ctx, message.Attempt)
+	case message.Done:
 		return true, nil
-	case said.Failed != "":
-		return true, k.abandon(ctx, said.Failed)
-	case said.Stopped != "":
+	case message.Failed != "":
+		return true, k.abandon(ctx, message.Failed)
+	case message.Stopped != "":
 		if k.underway != nil {
-			k.say("%s was under way when the block was stopped by %s; it has no attempt", k.underway.trial, said.Stopped)
+			k.logf("%s was under way when the block was stopped by %s; it has no attempt", k.underway.trial, message.Stopped)
 		}
 		return true, nil
 	default:
@@ -315,7 +315,7 @@ func (k *Keeper) abandon(ctx context.Context, why string) error {
 	if err != nil {
 		return err
 	}
-	k.say("%s failed: %s", k.underway.trial, why)
+	k.logf("%s failed: %s", k.underway.trial, why)
 	_, err = k.attempt(ctx, raw)
 	return err
 }
@@ -411,12 +411,12 @@ func (k *Keeper) persist(ctx context.Context, what string, do func() error) erro
 		err := do()
 		if err == nil || errors.Is(err, ledger.ErrExists) || k.Pause == nil || ctx.Err() != nil {
 			if err == nil && failures > 1 {
-				k.say("the object store answers again: %s", what)
+				k.logf("the object store answers again: %s", what)
 			}
 			return err
 		}
 		pause := k.Pause(failures)
-		k.say("the object store does not answer, the block waits: %v; trying again in %s", err, pause)
+		k.logf("the object store does not answer, the block waits: %v; trying again in %s", err, pause)
 		select {
 		case <-ctx.Done():
 			return errors.Join(err, ctx.Err())
@@ -425,7 +425,7 @@ func (k *Keeper) persist(ctx context.Context, what string, do func() error) erro
 	}
 }
 
-func (k *Keeper) say(format string, args ...any) {
+func (k *Keeper) logf(format string, args ...any) {
 	if k.Log != nil {
 		_, _ = fmt.Fprintf(k.Log, "keeper: "+format+"\n", args...)
 	}

@@ -314,7 +314,7 @@ fn verify_tells_what_is_wrong() {
     let folder = Folder::new("verify");
     let missing = program(&["verify", &folder.file("missing.db")]);
     assert_eq!(missing.status.code(), Some(1));
-    assert!(stderr(&missing).contains("is no file"), "{}", stderr(&missing));
+    assert!(stderr(&missing).contains("is not a file"), "{}", stderr(&missing));
     fs::write(folder.0.join("text.db"), "not a database, but long enough to be looked at as if it were one".repeat(20))
         .unwrap();
     let text = program(&["verify", &folder.file("text.db")]);
