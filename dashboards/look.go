@@ -124,7 +124,8 @@ func number(title, description, unit string, at size, targets ...*prometheus.Dat
 }
 
 // word is a panel with a label of a series as text.
-func word(title, description, label string, looks []dashboard.ValueMapping, at size, target *prometheus.DataqueryBuilder) *stat.PanelBuilder {
+func word(title, description, label string, looks []dashboard.ValueMapping, at size,
+	target *prometheus.DataqueryBuilder) *stat.PanelBuilder {
 	panel := number(title, description, units.String, at, target).
 		ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"}).Fields("/^" + label + "$/"))
 	if looks != nil {
@@ -180,7 +181,8 @@ func curves(title, description string, at size, target *prometheus.DataqueryBuil
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeSingle).Sort(common.SortOrderNone)).
 		Thresholds(thresholds(plain)).
 		WithTarget(target).
-		WithTransformation(transform("convertFieldType", options{"fields": options{}, "conversions": []options{{"targetField": "x", "destinationType": "number"}}})).
+		WithTransformation(transform("convertFieldType",
+			options{"fields": options{}, "conversions": []options{{"targetField": "x", "destinationType": "number"}}})).
 		WithTransformation(sortBy("x", false)).
 		WithTransformation(split("curve")).
 		OverrideByRegexp(`/\((low|high)\)$/`, intervalEnd(property("custom.show", "lines")))

@@ -42,17 +42,22 @@ type options struct {
 
 func (o *options) bind(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&o.ledger, "ledger", "", "object store of all ledgers, s3://bucket/prefix?endpoint=http://host:port&region=name&pathStyle=true, as it is reached from every namespace")
-	flags.StringVar(&o.ledgerSecret, "ledger-secret", "assay-ledger", "Secret in every run namespace with the object store's credentials; empty: pods there have an identity of their own")
+	flags.StringVar(&o.ledger, "ledger", "", "object store of all ledgers, " +
+		"s3://bucket/prefix?endpoint=http://host:port&region=name&pathStyle=true, as it is reached from every namespace")
+	flags.StringVar(&o.ledgerSecret, "ledger-secret", "assay-ledger",
+		"Secret in every run namespace with the object store's credentials; empty: pods there have an identity of their own")
 	flags.StringVar(&o.accessKey, "ledger-secret-access-key", "accessKey", "key of the access key in that Secret")
 	flags.StringVar(&o.secretKey, "ledger-secret-secret-key", "secretKey", "key of the secret key in that Secret")
-	flags.StringVar(&o.credentialsDir, "ledger-credentials-dir", "", "folder with the files accessKey and secretKey for the operator itself, read again when they change")
-	flags.StringVar(&o.caFile, "ledger-ca-file", "", "file with the certificates of the authority that signed the object store's, read again when they change (default $AWS_CA_BUNDLE)")
+	flags.StringVar(&o.credentialsDir, "ledger-credentials-dir", "",
+		"folder with the files accessKey and secretKey for the operator itself, read again when they change")
+	flags.StringVar(&o.caFile, "ledger-ca-file", "",
+		"file with the certificates of the authority that signed the object store's, read again when they change (default $AWS_CA_BUNDLE)")
 	flags.StringVar(&o.caSecret, "ledger-ca-secret", "", "Secret in every run namespace with those certificates")
 	flags.StringVar(&o.caKey, "ledger-ca-key", "ca.crt", "key of the certificates in that Secret")
 	flags.StringVar(&o.operatorImage, "operator-image", "", "image with /assay for the analysis")
 	flags.StringVar(&o.runnerImage, "runner-image", "", "image with /assay-runner")
-	flags.StringVar(&o.pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "when nodes pull these two images: Always, IfNotPresent or Never")
+	flags.StringVar(&o.pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent),
+		"when nodes pull these two images: Always, IfNotPresent or Never")
 	flags.StringVar(&o.serviceAccount, "executor-service-account", "assay-executor", "ServiceAccount of workflow pods in every run namespace")
 	flags.StringVar(&o.executorCPU, "executor-cpu", "50m", "CPU of Argo's own container beside a block, requested and limit")
 	flags.StringVar(&o.executorMemory, "executor-memory", "128Mi", "memory of Argo's own containers in a pod, requested and limit")
@@ -60,15 +65,21 @@ func (o *options) bind(command *cobra.Command) {
 	flags.StringSliceVar(&o.namespaces, "namespaces", nil, "namespaces to watch; none is all")
 	flags.DurationVar(&o.imagePullGrace, "image-pull-grace", 2*time.Minute, "how long an image may fail to be pulled before its run ends")
 	flags.DurationVar(&o.nodeGrace, "node-grace", 40*time.Second, "how long a node may be not ready before its blocks are planned elsewhere")
-	flags.StringVar(&o.leaseNamespace, "lease-namespace", ownNamespace(), "namespace of the Leases of nodes: the same for all operators of a cluster, or they do not see each other's")
-	flags.DurationVar(&o.leaseDuration, "lease-duration", lease.DefaultDuration, "how long a run keeps a node that it does not renew, in whole seconds; it renews after a third")
+	flags.StringVar(&o.leaseNamespace, "lease-namespace", ownNamespace(),
+		"namespace of the Leases of nodes: the same for all operators of a cluster, or they do not see each other's")
+	flags.DurationVar(&o.leaseDuration, "lease-duration", lease.DefaultDuration,
+		"how long a run keeps a node that it does not renew, in whole seconds; it renews after a third")
 	flags.StringVar(&o.policy, "policy", "", "what the runs of each namespace may ask for, as YAML or JSON; empty: all that the API allows")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "elect a leader among the operators by a Lease in this namespace")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 turns it off")
-	flags.BoolVar(&o.metricsSecure, "metrics-secure", false, "serve /metrics over TLS, to tokens that the cluster knows and allows to get /metrics; otherwise over plain HTTP to everybody")
-	flags.StringVar(&o.pageAddress, "dependencies-bind-address", "127.0.0.1:8082", "address of /dependencies, plain HTTP: within the pod, whom the cluster allows to forward a port reaches it")
-	flags.IntVar(&o.metricsRuns, "metrics-runs", metrics.DefaultSettings.Runs, "how many of the newest runs the metrics show one by one, with their results")
-	flags.IntVar(&o.metricsSeries, "metrics-series-per-run", metrics.DefaultSettings.SeriesPerRun, "how many series the results of one run may have")
+	flags.BoolVar(&o.metricsSecure, "metrics-secure", false,
+		"serve /metrics over TLS, to tokens that the cluster knows and allows to get /metrics; otherwise over plain HTTP to everybody")
+	flags.StringVar(&o.pageAddress, "dependencies-bind-address", "127.0.0.1:8082",
+		"address of /dependencies, plain HTTP: within the pod, whom the cluster allows to forward a port reaches it")
+	flags.IntVar(&o.metricsRuns, "metrics-runs", metrics.DefaultSettings.Runs,
+		"how many of the newest runs the metrics show one by one, with their results")
+	flags.IntVar(&o.metricsSeries, "metrics-series-per-run", metrics.DefaultSettings.SeriesPerRun,
+		"how many series the results of one run may have")
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info or error")
 	flags.StringVar(&o.logFormat, "log-format", "json", "json or console")

@@ -105,7 +105,8 @@ func connect() (*world, error) {
 		return nil, err
 	}
 	w := &world{kube: kube, node: node{name: "assay-cluster", state: "/var/lib/assay-cluster", tool: "bin/cluster"}}
-	for variable, to := range map[string]*string{"ASSAY_CLUSTER_NAME": &w.node.name, "ASSAY_CLUSTER_STATE": &w.node.state, "ASSAY_CLUSTER_TOOL": &w.node.tool} {
+	for variable, to := range map[string]*string{"ASSAY_CLUSTER_NAME": &w.node.name, "ASSAY_CLUSTER_STATE": &w.node.state,
+		"ASSAY_CLUSTER_TOOL": &w.node.tool} {
 		if value := os.Getenv(variable); value != "" {
 			*to = value
 		}

@@ -75,7 +75,8 @@ func read(lines []string, begin, end int, indent string) (Block, error) {
 	match := marker.FindStringSubmatch(above)
 	switch {
 	case match == nil:
-		return block, fmt.Errorf("the block has no comment above it on whether its commands are executed: write <!-- run --> or <!-- not run: why -->")
+		return block, fmt.Errorf("the block has no comment above it on whether its commands are executed: write <!-- run --> or <!-- not " +
+			"run: why -->")
 	case match[1] == "run":
 		block.Run, block.Prepare = true, match[4]
 		block.MayExit, _ = strconv.Atoi(match[2]) // Digits, or nothing: 0.
@@ -124,7 +125,8 @@ func Script(page string, blocks []Block) string {
 		}
 		fmt.Fprintf(&out, "at=%q\n%s\n", fmt.Sprintf("%s:%d", page, block.Line), block.Prepare)
 		if block.MayExit > 0 {
-			fmt.Fprintf(&out, "set +e\ntrap 'code=$?; echo \"$at: a command exited with $code\" >&2; [ $code = %d ] || exit $code' ERR\n", block.MayExit)
+			fmt.Fprintf(&out, "set +e\ntrap 'code=$?; echo \"$at: a command exited with $code\" >&2; [ $code = %d ] || exit $code' ERR\n",
+				block.MayExit)
 		}
 		out.WriteString(block.Commands)
 		if block.MayExit > 0 {

@@ -178,7 +178,8 @@ func TestEveryPanelShowsAFinishedRun(t *testing.T) {
 func ownBoards(t *testing.T, run string) []corev1.ConfigMap {
 	t.Helper()
 	var list corev1.ConfigMapList
-	if err := kube.List(context.Background(), &list, client.InNamespace(namespace), client.MatchingLabels{"grafana_dashboard": "1", "assay.dev/run": run}); err != nil {
+	if err := kube.List(context.Background(), &list, client.InNamespace(namespace),
+		client.MatchingLabels{"grafana_dashboard": "1", "assay.dev/run": run}); err != nil {
 		t.Fatal(err)
 	}
 	return list.Items

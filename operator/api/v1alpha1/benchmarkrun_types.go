@@ -956,7 +956,8 @@ const (
 	ConditionAccepted = "Accepted"
 	// ConditionLedgerReady is True while the object store answers; with False the message names what to repair. Always present once accepted.
 	ConditionLedgerReady = "LedgerReady"
-	// ConditionProgressing is True while blocks run or are about to; with False the message names what the run waits for, or that it has ended.
+	// ConditionProgressing is True while blocks run or are about to; with False the message names what the run waits for, or that it has
+	// ended.
 	ConditionProgressing = "Progressing"
 	// ConditionSuspended is True while spec.suspend holds the run.
 	ConditionSuspended = "Suspended"

@@ -65,7 +65,8 @@ func cancelRun(ctx context.Context, cluster *cluster, name, form string, out io.
 	if answer.Ended {
 		_, err = fmt.Fprintf(out, "BenchmarkRun %s/%s has ended already: %s\n", run.Namespace, run.Name, dash(string(run.Status.Verdict)))
 	} else {
-		_, err = fmt.Fprintf(out, "BenchmarkRun %s/%s is being cancelled; %s watch %s shows what was measured\n", run.Namespace, run.Name, program, run.Name)
+		_, err = fmt.Fprintf(out, "BenchmarkRun %s/%s is being cancelled; %s watch %s shows what was measured\n", run.Namespace, run.Name,
+			program, run.Name)
 	}
 	return err
 }

@@ -149,7 +149,8 @@ func TestResultsComeInEveryForm(t *testing.T) {
 
 func TestOnesOwnTablesArePrintedByName(t *testing.T) {
 	folder := judgedLedger(t)
-	if _, _, err := assay(t, "results", folder, "--table", "mine"); err == nil || !strings.Contains(err.Error(), "spec.report.tables asks for none") {
+	if _, _, err := assay(t, "results", folder, "--table", "mine"); err == nil ||
+		!strings.Contains(err.Error(), "spec.report.tables asks for none") {
 		t.Errorf("a run without tables: %v", err)
 	}
 	path := filepath.Join(folder, ledger.ExperimentKey)
@@ -184,7 +185,8 @@ func TestOnesOwnTablesArePrintedByName(t *testing.T) {
 			t.Errorf("--table mine -o %s does not print %q (%v):\n%s", form, want, err, out)
 		}
 	}
-	if _, _, err := assay(t, "results", folder, "--table", "yours"); err == nil || !strings.Contains(err.Error(), `no table "yours": its spec.report.tables has mine`) {
+	if _, _, err := assay(t, "results", folder, "--table", "yours"); err == nil ||
+		!strings.Contains(err.Error(), `no table "yours": its spec.report.tables has mine`) {
 		t.Errorf("a table that is none: %v", err)
 	}
 }
@@ -260,7 +262,8 @@ func TestComparingALedgerWithItselfFindsNoChange(t *testing.T) {
 
 func TestALedgerWithoutAnAnalysisSaysHowToGetOne(t *testing.T) {
 	_, _, err := assay(t, "report", copyHandWritten(t))
-	if err == nil || !strings.Contains(err.Error(), "has no analysis yet") || !strings.Contains(err.Error(), "assay analyze --ledger URL --write") {
+	if err == nil || !strings.Contains(err.Error(), "has no analysis yet") ||
+		!strings.Contains(err.Error(), "assay analyze --ledger URL --write") {
 		t.Errorf("error %v", err)
 	}
 	_, _, err = assay(t, "report", judgedLedger(t), "--wave", "7")
@@ -307,7 +310,8 @@ func TestWithoutAClusterItSaysHowToNameOne(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	for _, args := range [][]string{{"get"}, {"watch", "x"}, {"run", "testdata/adaptive.yaml"}, {"results", "my-run"}} {
 		_, _, err := assay(t, args...)
-		if err == nil || !strings.Contains(err.Error(), "no cluster is configured: name a kubeconfig with --kubeconfig or KUBECONFIG") || exitCodeOf(err) != exitError {
+		if err == nil || !strings.Contains(err.Error(), "no cluster is configured: name a kubeconfig with --kubeconfig or KUBECONFIG") ||
+			exitCodeOf(err) != exitError {
 			t.Errorf("assay %s: error %v", strings.Join(args, " "), err)
 		}
 	}

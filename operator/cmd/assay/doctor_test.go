@@ -27,7 +27,8 @@ func controllerOf(namespace, image string) client.Object {
 }
 
 func TestDoctor(t *testing.T) {
-	allKinds := map[string]bool{"assay.dev/v1alpha1/BenchmarkRun": true, "assay.dev/v1alpha1/BenchmarkTemplate": true, "argoproj.io/v1alpha1/Workflow": true}
+	allKinds := map[string]bool{"assay.dev/v1alpha1/BenchmarkRun": true, "assay.dev/v1alpha1/BenchmarkTemplate": true,
+		"argoproj.io/v1alpha1/Workflow": true}
 	operator := func(ready int32, args ...string) client.Object {
 		return &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "assay-system", Name: "assay-operator", Labels: ours},
@@ -42,7 +43,8 @@ func TestDoctor(t *testing.T) {
 	named := func(name string, data map[string][]byte) client.Object {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: data}
 	}
-	fine := dependencies.Report{Ledger: dependencies.Finding{OK: true}, Argo: dependencies.Finding{OK: true}, Prometheus: dependencies.Finding{OK: true}}
+	fine := dependencies.Report{Ledger: dependencies.Finding{OK: true}, Argo: dependencies.Finding{OK: true},
+		Prometheus: dependencies.Finding{OK: true}}
 	broken := func(edit func(*dependencies.Report)) *dependencies.Report {
 		out := fine
 		edit(&out)
@@ -108,8 +110,10 @@ func TestDoctor(t *testing.T) {
 		},
 		"Secrets of other names are those that the operator names": {
 			kinds: allKinds, objects: []client.Object{
-				operator(2, "--ledger-secret=s3", "--ledger-secret-access-key=id", "--ledger-secret-secret-key=key", "--ledger-ca-secret=ca", "--namespaces=default"),
-				named("s3", map[string][]byte{"id": []byte("a"), "key": []byte("b")}), named("ca", map[string][]byte{"ca.crt": []byte("c")}), node(false),
+				operator(2, "--ledger-secret=s3", "--ledger-secret-access-key=id", "--ledger-secret-secret-key=key", "--ledger-ca-secret=ca",
+					"--namespaces=default"),
+				named("s3", map[string][]byte{"id": []byte("a"), "key": []byte("b")}), named("ca", map[string][]byte{"ca.crt": []byte("c")}),
+					node(false),
 			},
 		},
 		"the authority's Secret is missing": {

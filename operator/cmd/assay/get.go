@@ -41,7 +41,8 @@ func newGetCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				return &exitCode{exitUsage, fmt.Errorf("--selector %q: %w", options.selector, err)}
 			}
 			if len(args) > 0 && (options.selector != "" || options.all) {
-				return &exitCode{exitUsage, fmt.Errorf("runs are either named or selected: leave out %s", list([]string{"the names", "--selector and --all-namespaces"}))}
+				return &exitCode{exitUsage, fmt.Errorf("runs are either named or selected: leave out %s",
+					list([]string{"the names", "--selector and --all-namespaces"}))}
 			}
 			cluster, err := connect(flags)
 			if err != nil {
@@ -86,7 +87,8 @@ func get(ctx context.Context, cluster *cluster, names []string, selector labels.
 	return listRuns(out, runs, form, true, time.Now())
 }
 
-func namedOrSelected(ctx context.Context, cluster *cluster, names []string, selector labels.Selector) ([]assayv1alpha1.BenchmarkRun, error) {
+func namedOrSelected(ctx context.Context, cluster *cluster, names []string, selector labels.Selector) ([]assayv1alpha1.BenchmarkRun,
+	error) {
 	if len(names) == 0 {
 		var runs assayv1alpha1.BenchmarkRunList
 		if err := cluster.List(ctx, &runs, client.InNamespace(cluster.namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
@@ -119,7 +121,8 @@ func watchRuns(ctx context.Context, cluster *cluster, names []string, selector l
 	}
 	seen, header := map[string]string{}, true
 	for ctx.Err() == nil {
-		events, err := cluster.Watch(ctx, &assayv1alpha1.BenchmarkRunList{}, client.InNamespace(cluster.namespace), client.MatchingLabelsSelector{Selector: selector})
+		events, err := cluster.Watch(ctx, &assayv1alpha1.BenchmarkRunList{}, client.InNamespace(cluster.namespace),
+			client.MatchingLabelsSelector{Selector: selector})
 		if err != nil {
 			return fmt.Errorf("watch BenchmarkRuns: %w", err)
 		}

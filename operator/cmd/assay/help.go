@@ -84,7 +84,8 @@ func reference(root *cobra.Command) string {
 	out.WriteString(root.Long + "\n\n")
 	out.WriteString("Linked into a folder of `$PATH` as `kubectl-assay`, the program is a kubectl plugin, `kubectl assay`; linked there as `" + completing +
 		"` too, kubectl completes its words. For `assay` itself, `assay completion --help` describes how to enable completion in a shell: names of runs and namespaces come from the cluster.\n\n")
-	out.WriteString("`--output json` and `--output yaml` are for programs; what they hold is what the API, [the analysis](ledger.md) or the command's own page describes. " +
+	out.WriteString("`--output json` and `--output yaml` are for programs; what they hold is what the API, [the analysis](ledger.md) or the " +
+		"command's own page describes. " +
 		"Progress is printed to standard error.\n\n")
 	for _, group := range root.Groups() {
 		out.WriteString("| " + strings.TrimSuffix(group.Title, ":") + " | |\n|---|---|\n")

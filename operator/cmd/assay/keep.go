@@ -25,7 +25,8 @@ func newKeepCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "keep --ledger URL --listen SOCKET --wave FILE --block ID --executor NAME",
 		Short: "Take the attempts of one block from its runner and write each to the ledger at once",
-		Long: "Take the attempts of one block from its runner and write each to the ledger at once, out of reach of trials. It takes one connection " +
+		Long: "Take the attempts of one block from its runner and write each to the ledger at once, out of reach of trials. It takes one " +
+			"connection " +
 			"and then waits to be terminated, as a sidecar does.",
 		Hidden: true,
 		Args:   usage(cobra.NoArgs),

@@ -62,7 +62,8 @@ func newProvisionCommand() *cobra.Command {
 		Short: "Create the users of a MinIO for the operator and every run namespace",
 		Long: "Create the users of a MinIO whose secret keys are in the folder, one file each. The file operator is the operator's, " +
 			"metrics is Prometheus', run.NAMESPACE is for measuring and analysing in a namespace, read.NAMESPACE for only reading there. " +
-			"Their access keys begin with assay., and other users whose keys do are removed. From then on the bucket keeps objects that are overwritten. " +
+			"Their access keys begin with assay., and other users whose keys do are removed. From then on the bucket keeps objects that are " +
+			"overwritten. " +
 			"Credentials of an administrator come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
 		Example: "  assay ledger provision --ledger 's3://assay?endpoint=http://localhost:9000' --users /etc/assay/users",
 		Args:    usage(cobra.NoArgs),

@@ -18,7 +18,8 @@ import (
 // addOutput gives a command --output: its own form for people, and those for programs.
 func addOutput(command *cobra.Command, form *string, own string, others ...string) {
 	command.Flags().StringVarP(form, "output", "o", own, "one of "+list(append([]string{own}, others...)))
-	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(append([]string{own}, others...), cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc("output",
+		cobra.FixedCompletions(append([]string{own}, others...), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // list is "a, b or c".
@@ -96,7 +97,8 @@ func whereTo(output, format, own string, forms ...string) (destination, error) {
 	}
 	form := extensions[strings.ToLower(filepath.Ext(output))]
 	if !slices.Contains(known, form) {
-		return refuse("invalid --output %q: write %s to print it, or a file whose name ends in .html, .md, .csv, .json, .parquet or the like; --format selects the form of any other file", output, list(known))
+		return refuse("invalid --output %q: write %s to print it, or a file whose name ends in .html, .md, .csv, .json, .parquet or the like; " +
+			"--format selects the form of any other file", output, list(known))
 	}
 	return destination{form: form, file: output}, nil
 }

@@ -52,8 +52,10 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 		Use:   "plan FILE",
 		Short: "Check the experiment in FILE and show what it would run, and how long that takes",
 		Long: "Check the experiment in FILE as the operator would, and show how many points, blocks and trials it has. " +
-			"Its duration has to be measured: --measure runs a pilot of a few blocks on this machine and estimates how many blocks and minutes every gate needs " +
-			"for the precision that design.stop asks for, or without it for a decision at the effect that the pilot found. The pilot is not part of the run.",
+			"Its duration has to be measured: --measure runs a pilot of a few blocks on this machine and estimates how many blocks and minutes " +
+			"every gate needs " +
+			"for the precision that design.stop asks for, or without it for a decision at the effect that the pilot found. The pilot is not part " +
+			"of the run.",
 		Example:           "  assay plan workflows/studies/pir-batch-scan/run.yaml --measure\n  assay plan -f run.yaml -o json",
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeManifests,
@@ -95,11 +97,14 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	addOutput(command, &form, "text", "json", "yaml")
 	flags.StringVarP(&file, "filename", "f", "", "file with one BenchmarkRun; - is standard input")
 	_ = command.RegisterFlagCompletionFunc("filename", completeManifests)
-	flags.BoolVar(&measure, "measure", false, "run a pilot on this machine to estimate how long the run takes, and how many blocks every gate needs")
+	flags.BoolVar(&measure, "measure", false,
+		"run a pilot on this machine to estimate how long the run takes, and how many blocks every gate needs")
 	flags.IntVar(&pilot, "pilot-blocks", 5, "blocks of the pilot; 3 are the fewest that give an estimate of the spread, 10 give a good one")
-	flags.StringArrayVar(&templates, "templates", nil, "file or folder with BenchmarkTemplates; may be repeated (default: those that Assay ships, then the cluster's)")
+	flags.StringArrayVar(&templates, "templates", nil,
+		"file or folder with BenchmarkTemplates; may be repeated (default: those that Assay ships, then the cluster's)")
 	bindArmBinary(flags, &arms)
-	flags.StringArrayVar(&binDirs, "bin-dir", nil, "folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
+	flags.StringArrayVar(&binDirs, "bin-dir", nil,
+		"folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
 	return command
 }
 
@@ -128,7 +133,8 @@ func summarize(frozen *experiment.Experiment, first *record.Wave) planned {
 	}
 	all := frozen.Completions()
 	if i := slices.IndexFunc(all, func(c experiment.Completion) bool { return c.Implicit }); i >= 0 {
-		out.Gates = append(out.Gates, fmt.Sprintf("%s: %s (implicit, of every arm)", experiment.CompletesGate, analysis.Asked(frozen, all[i].Gate.Condition)))
+		out.Gates = append(out.Gates, fmt.Sprintf("%s: %s (implicit, of every arm)", experiment.CompletesGate,
+			analysis.Asked(frozen, all[i].Gate.Condition)))
 	}
 	return out
 }
@@ -210,7 +216,8 @@ func seconds(s float64) time.Duration {
 }
 
 // measure runs a pilot.
-func (p *planned) measure(ctx context.Context, run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.BenchmarkTemplateSpec, blocks int, binDirs, arms []string) error {
+func (p *planned) measure(ctx context.Context, run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.BenchmarkTemplateSpec, blocks int,
+	binDirs, arms []string) error {
 	if blocks < 1 {
 		return &exitCode{exitUsage, fmt.Errorf("invalid --pilot-blocks %d: a pilot has at least 1 block", blocks)}
 	}

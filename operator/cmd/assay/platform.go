@@ -79,7 +79,8 @@ func operatorPod(ctx context.Context, reader client.Reader, system string) (*cor
 func platform(ctx context.Context, ask question) []finding {
 	report, err := ask(ctx)
 	if err != nil {
-		return []finding{{Check: "ledger and Argo", Found: "the operator cannot be asked: " + err.Error(), Remedy: "doctor needs to port-forward to the operator's pod; the conditions of a run say the same: assay get NAME"}}
+		return []finding{{Check: "ledger and Argo", Found: "the operator cannot be asked: " + err.Error(),
+			Remedy: "doctor needs to port-forward to the operator's pod; the conditions of a run say the same: assay get NAME"}}
 	}
 	prometheus := report.Prometheus
 	// Runs work without.
@@ -147,7 +148,8 @@ func (i setup) namespace(namespace, system string) []finding {
 func (i setup) secrets(ctx context.Context, reader client.Reader, namespace string) []finding {
 	var out []finding
 	if name := i.flag("ledger-secret", "assay-ledger"); name != "" {
-		out = append(out, secret(ctx, reader, namespace, name, i.flag("ledger-secret-access-key", "accessKey"), i.flag("ledger-secret-secret-key", "secretKey")))
+		out = append(out, secret(ctx, reader, namespace, name, i.flag("ledger-secret-access-key", "accessKey"),
+			i.flag("ledger-secret-secret-key", "secretKey")))
 	}
 	if name := i.flag("ledger-ca-secret", ""); name != "" {
 		out = append(out, secret(ctx, reader, namespace, name, i.flag("ledger-ca-key", "ca.crt")))

@@ -22,7 +22,8 @@ func podSecurity(ctx context.Context, reader client.Reader, namespace string) []
 	level := cmp.Or(found.Labels[enforceLabel], "nothing")
 	out := finding{Check: "Pod Security of namespace " + namespace, OK: true, Found: enforceLabel + " enforces " + level}
 	if level != restricted {
-		out.Remedy = "runs need no more than restricted pods: kubectl label namespace " + namespace + " " + enforceLabel + "=" + restricted + " --overwrite"
+		out.Remedy = "runs need no more than restricted pods: kubectl label namespace " + namespace + " " + enforceLabel + "=" + restricted +
+			" --overwrite"
 	}
 	return []finding{out}
 }

@@ -50,7 +50,8 @@ func newPreflightCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	addOutput(command, &options.form, "table", "json", "yaml")
 	_ = command.RegisterFlagCompletionFunc("filename", completeManifests)
 	command.Flags().StringVar(&options.system, "system-namespace", "assay-system", "namespace that Assay is installed in")
-	command.Flags().StringArrayVar(&options.binDirs, "bin-dir", nil, "folder with assay-runner, for --local; may be repeated (default: the folder of assay itself)")
+	command.Flags().StringArrayVar(&options.binDirs, "bin-dir", nil,
+		"folder with assay-runner, for --local; may be repeated (default: the folder of assay itself)")
 	return command
 }
 
@@ -167,11 +168,13 @@ func inspectCluster(ctx context.Context, flags *genericclioptions.ConfigFlags, s
 	}
 	installed, err := findInstallation(ctx, cluster, system)
 	if err != nil {
-		return machines, []finding{{Check: "platform", OK: true, Found: err.Error(), Remedy: "to check the object store and Argo, preflight needs to list deployments in " + system}}, nil
+		return machines, []finding{{Check: "platform", OK: true, Found: err.Error(),
+			Remedy: "to check the object store and Argo, preflight needs to list deployments in " + system}}, nil
 	}
 	if !installed.found {
 		// Before an installation there is nobody to ask, and nothing is wrong with that.
-		return machines, []finding{{Check: "platform", OK: true, Found: "no operator is in " + system, Remedy: "install charts/assay, or name its namespace with --system-namespace"}}, nil
+		return machines, []finding{{Check: "platform", OK: true, Found: "no operator is in " + system,
+			Remedy: "install charts/assay, or name its namespace with --system-namespace"}}, nil
 	}
 	ask := func(ctx context.Context) (*dependencies.Report, error) { return askOperator(ctx, cluster, system) }
 	return machines, platform(ctx, ask), nil

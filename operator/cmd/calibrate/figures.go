@@ -54,7 +54,8 @@ func (o *figureOptions) steps() []figureStep {
 			if err != nil || !ok {
 				return nil, err
 			}
-			return []calibrate.Figure{{Figure: "verdict.neighbour.flagged", Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of}}, nil
+			return []calibrate.Figure{{Figure: "verdict.neighbour.flagged", Value: share.Value(), Unit: "1", Low: share.Low, High: share.High,
+				Samples: share.Of}}, nil
 		}},
 		{[]string{calibrate.RealPowerFigure}, func(ctx context.Context, log io.Writer) ([]calibrate.Figure, error) {
 			r := o.quiet(o.powerRuns)

@@ -52,9 +52,11 @@ func (o *realOptions) flags(command *cobra.Command) {
 	flags.Int64Var(&o.seed, "seed", 1, "seed of the first run; every run has its own")
 	flags.StringSliceVar(&o.workloads, "workload", []string{"spin", "pir"}, "programs to run: spin, pir")
 	flags.StringSliceVar(&o.slowdowns, "slowdown", []string{"0", "1", "2", "5"}, "true slowdowns of spin, in per cent: 0, 1, 2, 5")
-	flags.StringSliceVar(&o.neighbours, "neighbour", []string{"cpu", "memory", "disk"}, "neighbours beside the same program twice: cpu, memory, disk, or none")
+	flags.StringSliceVar(&o.neighbours, "neighbour", []string{"cpu", "memory", "disk"},
+		"neighbours beside the same program twice: cpu, memory, disk, or none")
 	flags.IntSliceVar(&o.arms, "arms", nil, "also run spin with so many arms, from 2 to 16: known slowdowns and a null arm; may be several")
-	flags.Int32Var(&o.budget, "budget-blocks", 0, "let runs go on until the gate's half width is "+stopAt+", within so many blocks (default: 10 blocks, and those in place of lost ones)")
+	flags.Int32Var(&o.budget, "budget-blocks", 0,
+		"let runs go on until the gate's half width is "+stopAt+", within so many blocks (default: 10 blocks, and those in place of lost ones)")
 	flags.StringVar(&o.root, "root", ".", "the project's folder")
 	flags.StringVar(&o.binDir, "bin-dir", "bin", "folder with assay, assay-runner, the programs and assay-neighbour")
 	flags.StringVar(&o.out, "out", "", "folder for the ledgers, kept (default: a temporary one, removed)")
@@ -67,7 +69,8 @@ func (o *realOptions) flags(command *cobra.Command) {
 func newRealCommand() *cobra.Command {
 	var o realOptions
 	command := &cobra.Command{
-		Use: "real", Short: "Run programs whose difference is known on this machine or a cluster, with and without a noisy neighbour", Args: cobra.NoArgs,
+		Use: "real", Short: "Run programs whose difference is known on this machine or a cluster, with and without a noisy neighbour",
+			Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tallies, err := o.measure(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
@@ -111,7 +114,8 @@ func checkReal(tallies []calibrate.RealTally) []string {
 	}
 	target := distuv.Binomial{N: float64(runs), P: calibrate.MaxFalseRate}
 	if wrong > 0 && target.Survival(float64(wrong)-0.5) < beyondDoubt {
-		return []string{fmt.Sprintf("wrong verdicts: %s of %d runs; the target is at most %g", calibrate.NewShare(wrong, runs), runs, calibrate.MaxFalseRate)}
+		return []string{fmt.Sprintf("wrong verdicts: %s of %d runs; the target is at most %g", calibrate.NewShare(wrong, runs), runs,
+			calibrate.MaxFalseRate)}
 	}
 	return nil
 }
@@ -242,7 +246,8 @@ func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) 
 		return calibrate.RealRun{}, err
 	}
 	started := time.Now()
-	command := exec.CommandContext(ctx, filepath.Join(o.binDir, "assay"), "run", "--local", file, "--templates", templates, "--bin-dir", o.binDir, "--out", folder)
+	command := exec.CommandContext(ctx, filepath.Join(o.binDir, "assay"), "run", "--local", file, "--templates", templates, "--bin-dir",
+		o.binDir, "--out", folder)
 	output, err := command.CombinedOutput()
 	busy, neighbourErr := stopNeighbour()
 	if raw, err := json.Marshal(neighboured{r.neighbour, busy}); err != nil {

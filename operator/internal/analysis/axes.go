@@ -32,7 +32,8 @@ func axisWarnings(d *data) []string {
 			}
 		}
 		if compared && !differs {
-			out = append(out, fmt.Sprintf("the axis %s (%s) has no measurable effect on any metric of any arm", axis.Name, strings.Join(axis.Values, ", ")))
+			out = append(out, fmt.Sprintf("the axis %s (%s) has no measurable effect on any metric of any arm", axis.Name,
+				strings.Join(axis.Values, ", ")))
 		}
 	}
 	return out

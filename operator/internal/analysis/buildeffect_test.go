@@ -40,7 +40,8 @@ func pairOfBuilds(t testing.TB, old, new, blocks int, seed uint64, noise float64
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &simulatedRun{exp: exp, waves: []record.Wave{*wave}, attempts: simulate.NewWorld(simulate.Scenario{Trial: noise}, 0, seed, 1).Run(exp, wave)}
+	l := &simulatedRun{exp: exp, waves: []record.Wave{*wave},
+		attempts: simulate.NewWorld(simulate.Scenario{Trial: noise}, 0, seed, 1).Run(exp, wave)}
 	for i := range l.attempts {
 		a := &l.attempts[i]
 		value := *a.Result.Metrics["time"].Value * math.Exp(accident(a.Arm, a.Build))

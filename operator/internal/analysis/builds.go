@@ -31,7 +31,8 @@ func buildWarnings(d *data) []string {
 		}
 		for _, who := range slices.Sorted(maps.Keys(programs)) {
 			if builds := programs[who]; len(builds) > 1 {
-				out = append(out, fmt.Sprintf("the trials of %s ran %d builds: %s", who, len(builds), strings.Join(slices.Sorted(maps.Keys(builds)), "; ")))
+				out = append(out, fmt.Sprintf("the trials of %s ran %d builds: %s", who, len(builds),
+					strings.Join(slices.Sorted(maps.Keys(builds)), "; ")))
 			}
 		}
 	}

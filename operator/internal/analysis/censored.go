@@ -168,6 +168,7 @@ func (o open) settles(candidate open, atLeast bool, result *GateResult) {
 	if !decisive(result.Outcome) || !unsafe && !(holds && candidate != open{}) {
 		return
 	}
-	result.Message = fmt.Sprintf("%s, but trials timed out, of which only a bound is known, so this is not yet %s", result.Message, result.Outcome)
+	result.Message = fmt.Sprintf("%s, but trials timed out, of which only a bound is known, so this is not yet %s", result.Message,
+		result.Outcome)
 	result.Outcome = experiment.VerdictInconclusive
 }

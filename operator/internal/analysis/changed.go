@@ -87,7 +87,8 @@ func (d *data) changed(candidate int, relative bool) string {
 	}
 	for _, arm := range arms {
 		if how := d.changedArms[arm]; how != "" {
-			return fmt.Sprintf("arm %s changed during the run: %s; name its image by digest, build nothing while it runs, and run again", d.exp.Arms[arm].Name, how)
+			return fmt.Sprintf("arm %s changed during the run: %s; name its image by digest, build nothing while it runs, and run again",
+				d.exp.Arms[arm].Name, how)
 		}
 	}
 	return ""

@@ -221,7 +221,8 @@ func fits(values []float64, step *float64) bool {
 	return true
 }
 
-// lastDigit is the step of the last digit that a number is written with, of those that are known. Of a rate nobody knows how many digits its time had.
+// lastDigit is the step of the last digit that a number is written with, of those that are known. Of a rate nobody knows how many digits
+// its time had.
 func lastDigit(value float64, rate bool) float64 {
 	if rate {
 		value = 1 / value

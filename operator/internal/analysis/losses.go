@@ -294,7 +294,8 @@ func lossWarnings(d *data) []string {
 		if all.lost.total() > len(all.some) {
 			more = ", …"
 		}
-		text := fmt.Sprintf("arm %s lost %s, first %s%s; its figures rest on the others", d.exp.Arms[arm].Name, all, strings.Join(all.some, "; "), more)
+		text := fmt.Sprintf("arm %s lost %s, first %s%s; its figures rest on the others", d.exp.Arms[arm].Name, all,
+			strings.Join(all.some, "; "), more)
 		if timeouts > 0 {
 			text += fmt.Sprintf(", and times and rates also on the %d that timed out, taken at the bound", timeouts)
 		}

@@ -165,7 +165,8 @@ func TestEveryArmHasOneRowOfCompleting(t *testing.T) {
 func TestPercentilesOfSamplesSomeOfWhichAreZeroOrCensored(t *testing.T) {
 	edit := func(statistic assayv1alpha1.Statistic) func(*runSpec, *templateSpec) {
 		return func(spec *runSpec, template *templateSpec) {
-			gates(assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: statistic, At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05", Candidate: "fused-m4r"},
+			gates(assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: statistic, At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05",
+				Candidate: "fused-m4r"},
 				assayv1alpha1.Gate{Name: "done", Op: assayv1alpha1.Completes, Severity: assayv1alpha1.Advisory})(spec, template)
 		}
 	}

@@ -77,7 +77,8 @@ func simultaneous(used []*record.Attempt) string {
 	if first == "" {
 		return ""
 	}
-	return fmt.Sprintf("trials of %d blocks ran at the same time by their own clock (%s): trials of a block run one after the other, so the times are wrong or the "+
+	return fmt.Sprintf("trials of %d blocks ran at the same time by their own clock (%s): trials of a block run one after the other, so the " +
+		"times are wrong or the "+
 		"trials disturbed each other", len(blocks), first)
 }
 
@@ -91,7 +92,8 @@ func apart(d *data, _ *judgement, gate *GateResult) string {
 	return d.apart
 }
 
-// contradictsArms describes how the arms of a plan are not those of the experiment; empty where they are. A plan of a search may have fewer.
+// contradictsArms describes how the arms of a plan are not those of the experiment; empty where they are. A plan of a search may have
+// fewer.
 func contradictsArms(experiment, plan []record.Arm) string {
 	for i, arm := range plan {
 		at := slices.IndexFunc(experiment, func(a record.Arm) bool { return a.Name == arm.Name })
@@ -103,7 +105,8 @@ func contradictsArms(experiment, plan []record.Arm) string {
 			}
 			return fmt.Sprintf("arms[%d] is %q and the experiment has %s", i, arm.Name, strings.Join(names, ", "))
 		case experiment[at].Baseline != arm.Baseline || experiment[at].Null != arm.Null:
-			return fmt.Sprintf("arms[%d], %q, has baseline %v and null %v, and in the experiment baseline %v and null %v", i, arm.Name, arm.Baseline, arm.Null,
+			return fmt.Sprintf("arms[%d], %q, has baseline %v and null %v, and in the experiment baseline %v and null %v", i, arm.Name, arm.Baseline,
+				arm.Null,
 				experiment[at].Baseline, experiment[at].Null)
 		}
 	}

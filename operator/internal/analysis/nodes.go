@@ -200,7 +200,8 @@ func nodeWarnings(ratios []RatioResult) []string {
 		if len(ratio.PerNode) == 2 {
 			how = "two nodes cannot show how much nodes vary, so the interval spans both"
 		}
-		out = append(out, fmt.Sprintf("%s %s of %s at %s depends on the node (%s): %s", ratio.Metric, ratio.Statistic, ratio.Candidate, pointName(ratio.Point), text, how))
+		out = append(out, fmt.Sprintf("%s %s of %s at %s depends on the node (%s): %s", ratio.Metric, ratio.Statistic, ratio.Candidate,
+			pointName(ratio.Point), text, how))
 	}
 	return out
 }

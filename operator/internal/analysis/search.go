@@ -77,7 +77,8 @@ func searchResults(all *data, chosen *selection, parity *parityReport, waves []r
 		}
 		result.answer(all, rules, arm)
 		if refused := cmp.Or(parity.refused(name), all.changed(arm, false), all.contradictsBaseline(arm)); refused != "" {
-			result = SearchResult{Arm: name, Axis: result.Axis, Metric: result.Metric, Statistic: result.Statistic, Levels: result.Levels, Complete: result.Complete, Reason: "not judged: " + refused}
+			result = SearchResult{Arm: name, Axis: result.Axis, Metric: result.Metric, Statistic: result.Statistic, Levels: result.Levels,
+				Complete: result.Complete, Reason: "not judged: " + refused}
 		}
 		out = append(out, result)
 	}

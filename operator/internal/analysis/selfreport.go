@@ -52,7 +52,8 @@ func selfReportWarnings(d *data) []string {
 				}
 			}
 			if beyond > 0 {
-				out = append(out, fmt.Sprintf("arm %s contradicts the runner's readings in %d trials: %s; one of the two is measured wrongly", named.Name, beyond, example))
+				out = append(out, fmt.Sprintf("arm %s contradicts the runner's readings in %d trials: %s; one of the two is measured wrongly",
+					named.Name, beyond, example))
 			}
 			if !cpuTime.MatchString(metric.Name) {
 				out = append(out, savingWarnings(d, arm, metric.Name, scale)...)
@@ -87,7 +88,8 @@ func (d *data) contradicts(attempt *record.Attempt, name string, scale float64) 
 	if !known {
 		how = fmt.Sprintf("the %g at a time that are allowed for where effective.threads is not reported", threads)
 	}
-	return fmt.Sprintf("reports %.4g s of %s in all and its process lived %.4g s by the runner's clock, too little for %s", sum, name, wall, how)
+	return fmt.Sprintf("reports %.4g s of %s in all and its process lived %.4g s by the runner's clock, too little for %s", sum, name,
+		wall, how)
 }
 
 // threadsOf is how many samples a program can have under way at a time, and whether it says so.

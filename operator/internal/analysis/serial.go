@@ -270,7 +270,8 @@ func dependentPercentile(d *data, _ *judgement, gate *GateResult) string {
 		return ""
 	}
 	if d.exp.Plan.Design.BlockCorrelation > 0 {
-		return fmt.Sprintf("%s cannot allow for the correlation of %g that spec.design.blockCorrelation declares: judge a mean or median", gate.Statistic, d.exp.Plan.Design.BlockCorrelation)
+		return fmt.Sprintf("%s cannot allow for the correlation of %g that spec.design.blockCorrelation declares: judge a mean or median",
+			gate.Statistic, d.exp.Plan.Design.BlockCorrelation)
 	}
 	if series := d.seriesOf(gate); series != nil && series.Dependent {
 		return fmt.Sprintf("the medians of its blocks depend on each other and %s cannot allow for that: judge a mean or median", gate.Statistic)

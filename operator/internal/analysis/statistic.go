@@ -175,7 +175,8 @@ func noRatio(metric string, groups ...map[string][]float64) string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s has values that are not positive (in %d of %d trials), and a ratio needs positive ones: judge the figure itself, with AtMost or AtLeast", metric, bad, all)
+	return fmt.Sprintf("%s has values that are not positive (in %d of %d trials), and a ratio needs positive ones: judge the figure itself, " +
+		"with AtMost or AtLeast", metric, bad, all)
 }
 
 // allPositive reports whether logarithms can be taken.

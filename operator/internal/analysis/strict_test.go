@@ -151,7 +151,8 @@ func TestWhatTheLedgerLacksOrContradictsIsNamed(t *testing.T) {
 			func(l *folderLedger) { l.write(trial, make([]byte, 64<<20+1)) }, "it has 67108865 bytes and at most 67108864 are read",
 		},
 		"a block that is there twice": {
-			func(l *folderLedger) { l.replace("waves/000/wave.json", `"id":"w000-b0002"`, `"id":"w000-b0001"`) }, `blocks[2].id "w000-b0001" is used twice`,
+			func(l *folderLedger) { l.replace("waves/000/wave.json", `"id":"w000-b0002"`, `"id":"w000-b0001"`) },
+				`blocks[2].id "w000-b0001" is used twice`,
 		},
 		"a slot of no cell": {
 			func(l *folderLedger) { l.replace("waves/000/wave.json", `"warmup":[0,`, `"warmup":[99,`) }, "has cell 99 in slot 0",
@@ -162,7 +163,8 @@ func TestWhatTheLedgerLacksOrContradictsIsNamed(t *testing.T) {
 			c.spoil(l)
 			got := l.analyze()
 			named := func(text string) bool { return strings.Contains(text, c.says) }
-			if !slices.ContainsFunc(got.Warnings, named) && !slices.ContainsFunc(got.Excluded, func(e Exclusion) bool { return named(e.Attempt + " " + e.Reason) }) {
+			if !slices.ContainsFunc(got.Warnings, named) &&
+				!slices.ContainsFunc(got.Excluded, func(e Exclusion) bool { return named(e.Attempt + " " + e.Reason) }) {
 				t.Errorf("excluded %+v, warnings %q: want %q", got.Excluded, got.Warnings, c.says)
 			}
 			// The list of what was read can be read again.

@@ -194,7 +194,8 @@ func (a *Applier) Reclaim(ctx context.Context, node string) error {
 // endLease ends another run's time, after asking the API server itself whether something of it still runs.
 func (a *Applier) endLease(ctx context.Context, object *coordinationv1.Lease, found lease.Lease, why string) (lease.Lease, error) {
 	if !found.Expired(a.now()) {
-		return lease.Lease{}, tooLate(found.Node, fmt.Sprintf("run %s holds it until %s", found.Holder.Run(), found.ExpiresAt().Format(time.RFC3339)))
+		return lease.Lease{}, tooLate(found.Node,
+			fmt.Sprintf("run %s holds it until %s", found.Holder.Run(), found.ExpiresAt().Format(time.RFC3339)))
 	}
 	busy, err := observe.Busy(ctx, a.Live, found.Holder, found.Node, "")
 	if err != nil {
@@ -280,7 +281,8 @@ func (a *Applier) readLease(ctx context.Context, node string) (*coordinationv1.L
 		return nil, lease.Lease{}, fmt.Errorf("read the lease of node %s: %w", node, err)
 	}
 	if object.Labels[workflow.ManagedByLabel] != workflow.ManagedBy {
-		return nil, lease.Lease{}, fmt.Errorf("the Lease %s in namespace %s is not this operator's, it has no label %s=%s: delete or rename it, or give the operator another --lease-namespace",
+		return nil, lease.Lease{}, fmt.Errorf("the Lease %s in namespace %s is not this operator's, it has no label %s=%s: delete or rename " +
+			"it, or give the operator another --lease-namespace",
 			object.Name, object.Namespace, workflow.ManagedByLabel, workflow.ManagedBy)
 	}
 	found, err := lease.FromObject(object)

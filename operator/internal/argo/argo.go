@@ -19,7 +19,8 @@ import (
 // Needed is the oldest version that is supported.
 const Needed = "v3.7"
 
-const remedy = "install Argo Workflows " + Needed + " or later with its CRDs, or charts/assay with argo.mode=bundled; the run goes on by itself then"
+const remedy = "install Argo Workflows " + Needed +
+	" or later with its CRDs, or charts/assay with argo.mode=bundled; the run goes on by itself then"
 
 // Checker asks the API server.
 type Checker struct {
@@ -41,12 +42,14 @@ func judgeKinds(list *metav1.APIResourceList, err error) (plan.ArgoState, error)
 	case !serves("Workflow"):
 		return plan.ArgoState{
 			Problem: assayv1alpha1.ReasonArgoMissing, Absent: true,
-			Message: fmt.Sprintf("the cluster has no Argo Workflows: the API server does not serve kind Workflow of %s; %s", workflow.GroupVersion, remedy),
+			Message: fmt.Sprintf("the cluster has no Argo Workflows: the API server does not serve kind Workflow of %s; %s", workflow.GroupVersion,
+				remedy),
 		}, nil
 	case !serves("WorkflowTaskResult"):
 		return plan.ArgoState{
 			Problem: assayv1alpha1.ReasonArgoTooOld,
-			Message: fmt.Sprintf("Argo's CRDs are older than %s: kind WorkflowTaskResult, with which pods report, is not served; %s", Needed, remedy),
+			Message: fmt.Sprintf("Argo's CRDs are older than %s: kind WorkflowTaskResult, with which pods report, is not served; %s", Needed,
+				remedy),
 		}, nil
 	}
 	return plan.ArgoState{}, nil

@@ -55,7 +55,8 @@ func ParseFormat(text string) (assayv1alpha1.OutputFormat, error) {
 func (f *Figures) check() error {
 	if f.Format == assayv1alpha1.NoOutput {
 		if f.Path != "" || f.Benchmark != "" || f.Metric != "" || f.HigherIsBetter {
-			return fmt.Errorf("--figures, --benchmark, --metric and --higher-is-better are for programs that report figures: name the form with --format")
+			return fmt.Errorf("--figures, --benchmark, --metric and --higher-is-better are for programs that report figures: name the form " +
+				"with --format")
 		}
 		return nil
 	}
@@ -101,7 +102,8 @@ var units = map[string]string{
 }
 
 var times = []string{
-	"", "ns/op", "sample", "real_time", "cpu_time", "times", "data", "mean", "median", "slope", "std_dev", "median_abs_dev", "stddev", "min", "max", "user",
+	"", "ns/op", "sample", "real_time", "cpu_time", "times", "data", "mean", "median", "slope", "std_dev", "median_abs_dev", "stddev", "min",
+	"max", "user",
 	"system", "iqr", "q1", "q3",
 }
 

@@ -76,7 +76,8 @@ func (c Config) Link(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.Benc
 		return c.GrafanaURL + "/d/" + UID(run)
 	}
 	from, to := times(run, status)
-	values := url.Values{"var-namespace": {run.Namespace}, "var-run": {run.Name}, "from": {strconv.FormatInt(from.UnixMilli(), 10)}, "to": {"now"}}
+	values := url.Values{"var-namespace": {run.Namespace}, "var-run": {run.Name}, "from": {strconv.FormatInt(from.UnixMilli(), 10)},
+		"to": {"now"}}
 	if to != nil {
 		values.Set("to", strconv.FormatInt(to.UnixMilli(), 10))
 	}

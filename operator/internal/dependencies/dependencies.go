@@ -151,7 +151,8 @@ func (p *Page) prometheus() Finding {
 	case now.Sub(last) < scrapePatience:
 		return Finding{OK: true, Found: fmt.Sprintf("the metrics were read %s ago", now.Sub(last).Round(time.Second))}
 	case now.Sub(p.started) < scrapePatience:
-		return Finding{OK: true, Found: fmt.Sprintf("nobody has read the metrics yet; the operator started %s ago", now.Sub(p.started).Round(time.Second))}
+		return Finding{OK: true, Found: fmt.Sprintf("nobody has read the metrics yet; the operator started %s ago",
+			now.Sub(p.started).Round(time.Second))}
 	}
 	since := "since the operator started, " + now.Sub(p.started).Round(time.Minute).String() + " ago"
 	if !last.IsZero() {
@@ -159,6 +160,7 @@ func (p *Page) prometheus() Finding {
 	}
 	return Finding{
 		Found:  "nobody has read the metrics " + since,
-		Remedy: "runs work without; for dashboards and alerts set prometheus.mode=bundled, or prometheus.operator.enabled=true for a Prometheus Operator, or let yours find Services annotated prometheus.io/scrape",
+		Remedy: "runs work without; for dashboards and alerts set prometheus.mode=bundled, or prometheus.operator.enabled=true for a " +
+			"Prometheus Operator, or let yours find Services annotated prometheus.io/scrape",
 	}
 }

@@ -42,7 +42,8 @@ func checkArguments(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inv
 	for i, parameter := range template.Parameters {
 		field := fmt.Sprintf("template.parameters[%d]", i)
 		if parameter.Argument != "" && named(template, parameter.Name) {
-			problems.add(field+".argument", "a command names $(%s) already, so %s would never be used: remove one of them", parameter.Name, parameter.Argument)
+			problems.add(field+".argument", "a command names $(%s) already, so %s would never be used: remove one of them", parameter.Name,
+				parameter.Argument)
 		}
 		if parameter.Env == "" {
 			continue

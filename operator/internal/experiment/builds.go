@@ -35,7 +35,8 @@ func checkBuilds(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 		case n == 0:
 			continue
 		case n == 1:
-			problems.add(field, "arm %q has one build, which cannot show how builds differ: list two or more, best as many as blocks, or name the one in image or command", arm.Name)
+			problems.add(field, "arm %q has one build, which cannot show how builds differ: list two or more, best as many as blocks, or name the " +
+				"one in image or command", arm.Name)
 		case spec.Search != nil:
 			problems.add(field, "a search tries a load in few blocks, too few for builds to take turns: remove the builds, or the search")
 		default:
@@ -74,7 +75,8 @@ func checkTurns(spec *assayv1alpha1.BenchmarkRunSpec, builds int, arm string, pr
 			return
 		}
 		up := (blocks/builds + 1) * builds
-		problems.add(field, "%d blocks and %d builds of arm %q: every build runs in as many blocks as the others, so use a multiple such as %d", blocks, builds, arm, up)
+		problems.add(field, "%d blocks and %d builds of arm %q: every build runs in as many blocks as the others, so use a multiple such as %d",
+			blocks, builds, arm, up)
 	}
 	check("spec.design.blocks.min", int(spec.Design.Blocks.Min))
 	if spec.Design.Confirm != nil {

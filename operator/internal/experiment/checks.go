@@ -17,7 +17,8 @@ func checkTemplate(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 	checkOutput(template, problems)
 	for i, parameter := range template.Parameters {
 		if parameter.Minimum != nil && parameter.Maximum != nil && parameter.Minimum.Cmp(*parameter.Maximum) > 0 {
-			problems.add(fmt.Sprintf("template.parameters[%d]", i), "minimum %s of parameter %q exceeds its maximum %s", parameter.Minimum, parameter.Name, parameter.Maximum)
+			problems.add(fmt.Sprintf("template.parameters[%d]", i), "minimum %s of parameter %q exceeds its maximum %s", parameter.Minimum,
+				parameter.Name, parameter.Maximum)
 		}
 	}
 	checkMetricNames(template, problems)
@@ -31,7 +32,8 @@ func checkTemplate(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 		case parameter == nil:
 			problems.add(field, "the template has no parameter %q", metric.SamplesFrom)
 		case parameter.Type != assayv1alpha1.IntegerParameter:
-			problems.add(field, "parameter %q has type %s: it must be an Integer, the number of samples per trial", metric.SamplesFrom, parameter.Type)
+			problems.add(field, "parameter %q has type %s: it must be an Integer, the number of samples per trial", metric.SamplesFrom,
+				parameter.Type)
 		}
 	}
 }
@@ -62,7 +64,8 @@ func checkArms(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		return
 	}
 	if len(spec.Arms) == 1 {
-		problems.add("spec.design.nullArm", "a null arm repeats the baseline that others are compared with, and the run has one arm: add an arm, or remove nullArm")
+		problems.add("spec.design.nullArm",
+			"a null arm repeats the baseline that others are compared with, and the run has one arm: add an arm, or remove nullArm")
 	}
 	if names[NullArm] {
 		problems.add("spec.arms", "an arm is named %q, as the one that spec.design.nullArm adds: rename it", NullArm)
@@ -95,10 +98,12 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []recor
 		}
 		if gate.Op == ParityEqual {
 			if plan.Parity == ParityNone {
-				problems.add(field+".op", "ParityEqual needs outputs that can be compared and the template has parity: None: remove the gate, or set parity: Required")
+				problems.add(field+".op", "ParityEqual needs outputs that can be compared and the template has parity: None: remove the gate, or set " +
+					"parity: Required")
 			}
 			if spec.Parity == assayv1alpha1.ParityPerArm {
-				problems.add(field+".op", "ParityEqual compares arms and spec.parity is PerArm, which says that their outputs differ: remove one of the two")
+				problems.add(field+".op", "ParityEqual compares arms and spec.parity is PerArm, which says that their outputs differ: remove one " +
+					"of the two")
 			}
 			continue
 		}
@@ -140,7 +145,8 @@ func checkCandidate(spec *assayv1alpha1.BenchmarkRunSpec, candidate, field strin
 }
 
 // checkSamples refuses a percentile that could never have enough samples within the run; at says where, with a blank before it.
-func checkSamples(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, of Condition, points []int, cells []record.Cell, field, at string, problems *Invalid) {
+func checkSamples(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, of Condition, points []int, cells []record.Cell, field, at string,
+	problems *Invalid) {
 	metric := plan.metric(of.Metric)
 	need := MinSamples(of.Statistic)
 	if need == 0 || metric.SamplesFrom == "" {

@@ -257,7 +257,8 @@ func TestFreezeRefusesBadSearches(t *testing.T) {
 		},
 		"constraints that contradict each other": {
 			func(s *runSpec, _ *templateSpec) {
-				s.Search.SubjectTo = append(s.Search.SubjectTo, assayv1alpha1.Constraint{Metric: "latency", Statistic: assayv1alpha1.StatisticP95, Op: assayv1alpha1.AtLeast, Bound: "3ms"})
+				s.Search.SubjectTo = append(s.Search.SubjectTo,
+					assayv1alpha1.Constraint{Metric: "latency", Statistic: assayv1alpha1.StatisticP95, Op: assayv1alpha1.AtLeast, Bound: "3ms"})
 			},
 			"spec.search.subjectTo[1]", "at least 3ms and spec.search.subjectTo[0] for at most 2ms",
 		},

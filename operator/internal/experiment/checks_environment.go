@@ -12,7 +12,8 @@ import (
 // checkEnvironment refuses demands that no block could ever meet.
 func checkEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	if spec.Placement.RequireStaticCPUManager && !PlacementOf(spec.Placement).AsksExclusiveCPUs() {
-		problems.add("spec.placement.requireStaticCPUManager", "the block must have CPUs of its own, and exclusive: %s asks for none: write exclusive: CPUs", spec.Placement.Exclusive)
+		problems.add("spec.placement.requireStaticCPUManager",
+			"the block must have CPUs of its own, and exclusive: %s asks for none: write exclusive: CPUs", spec.Placement.Exclusive)
 	}
 	if spec.Environment == nil {
 		return
@@ -38,7 +39,8 @@ func EnvironmentWarnings(require map[string]string) []string {
 		if key == "" || slices.Contains(record.HardKeys, key) || slices.Contains(record.SoftKeys, key) {
 			continue
 		}
-		out = append(out, fmt.Sprintf("spec.environment.require.%s: the runner reports no such key, and a block that cannot read a required key runs no trial; hard keys are %s",
+		out = append(out, fmt.Sprintf("spec.environment.require.%s: the runner reports no such key, and a block that cannot read a required " +
+			"key runs no trial; hard keys are %s",
 			key, strings.Join(record.HardKeys, ", ")))
 	}
 	return out

@@ -29,12 +29,14 @@ func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invali
 		problems.add("template.output.path", "invalid path %q: it contains ..; write the path without it", output.Path)
 	}
 	if output.Format == assayv1alpha1.CriterionOutput && path.IsAbs(output.Path) {
-		problems.add("template.output.path", "Criterion's folder must be of this trial, so its path is relative to the trial's own folder: write criterion, and set CRITERION_HOME to the same")
+		problems.add("template.output.path", "Criterion's folder must be of this trial, so its path is relative to the trial's own folder: " +
+			"write criterion, and set CRITERION_HOME to the same")
 	}
 	if output.Format == assayv1alpha1.AssayResult {
 		for i, metric := range template.Metrics {
 			if metric.From != nil {
-				problems.add(fmt.Sprintf("template.metrics[%d].from", i), "an AssayResult names its metrics itself: remove from, or set template.output.format")
+				problems.add(fmt.Sprintf("template.metrics[%d].from", i),
+					"an AssayResult names its metrics itself: remove from, or set template.output.format")
 			}
 		}
 		return
@@ -88,7 +90,8 @@ func hasSamples(output record.Output, metric string) bool {
 func checkSummaries(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, problems *Invalid) {
 	check := func(field, name string, statistic assayv1alpha1.Statistic) {
 		if output := plan.Workload.Output; strings.HasPrefix(string(statistic), "p") && !hasSamples(output, name) {
-			problems.add(field, "%s of metric %q cannot be computed, because %s gives one figure per trial and no samples: take the tool's own percentile in from.field, with statistic value", statistic, name, output.Format)
+			problems.add(field, "%s of metric %q cannot be computed, because %s gives one figure per trial and no samples: take the tool's own " +
+				"percentile in from.field, with statistic value", statistic, name, output.Format)
 		}
 	}
 	for i, metric := range plan.Metrics {

@@ -49,7 +49,8 @@ func checkColumn(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, column Column
 	case !slices.ContainsFunc(plan.Gates, func(gate Gate) bool {
 		return gate.Metric == column.Metric && gate.Statistic == column.Statistic
 	}):
-		problems.add(field+".statistic", "%s of %s is not computed, because no gate asks for it: add a gate, with severity Advisory if it shall decide nothing", column.Statistic, column.Metric)
+		problems.add(field+".statistic", "%s of %s is not computed, because no gate asks for it: add a gate, with severity Advisory if it " +
+			"shall decide nothing", column.Statistic, column.Metric)
 	}
 	if column.Compared && len(spec.Arms) == 1 {
 		problems.add(field+".compared", "the run has one arm and so no baseline to compare with: add an arm, or remove compared")

@@ -51,7 +51,8 @@ func TestATableOfNothingIsRefused(t *testing.T) {
 			if test.oneArm {
 				spec.Arms = spec.Arms[:1]
 			}
-			points := []record.Point{{Key: "size=1", Parameters: map[string]string{"size": "1"}}, {Key: "size=2", Parameters: map[string]string{"size": "2"}}}
+			points := []record.Point{{Key: "size=1", Parameters: map[string]string{"size": "1"}},
+				{Key: "size=2", Parameters: map[string]string{"size": "2"}}}
 			var problems Invalid
 			plan := read(spec, template, &problems)
 			problems.Problems = slices.DeleteFunc(problems.Problems, func(p Problem) bool { return !strings.HasPrefix(p.Field, "spec.report") })

@@ -78,7 +78,8 @@ func TestFreezeRefusesOutputsThatCannotBeRead(t *testing.T) {
 			func(s *runSpec, t *templateSpec) {
 				hyperfine(t)
 				from(t, 0, assayv1alpha1.MetricSource{Field: "mean"})
-				s.Gates = []assayv1alpha1.Gate{{Name: "g", Metric: "latency", Statistic: assayv1alpha1.StatisticP90, Op: assayv1alpha1.RatioAtMost, Bound: "1"}}
+				s.Gates = []assayv1alpha1.Gate{{Name: "g", Metric: "latency", Statistic: assayv1alpha1.StatisticP90, Op: assayv1alpha1.RatioAtMost,
+					Bound: "1"}}
 			},
 			"spec.gates[0].statistic", "p90 of metric \"latency\" cannot be computed",
 		},
@@ -121,7 +122,8 @@ func TestFiguresWithSamplesHavePercentiles(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := hasSamples(readOutput(&assayv1alpha1.BenchmarkTemplateSpec{Output: tc.output, Metrics: []assayv1alpha1.Metric{{Name: "time", From: &tc.from}}}), "time"); got != tc.want {
+			if got := hasSamples(readOutput(&assayv1alpha1.BenchmarkTemplateSpec{Output: tc.output,
+				Metrics: []assayv1alpha1.Metric{{Name: "time", From: &tc.from}}}), "time"); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})

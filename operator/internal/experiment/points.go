@@ -68,7 +68,8 @@ func checkAxes(sweep *assayv1alpha1.Sweep, problems *Invalid) bool {
 		}
 		if sweep.Mode == assayv1alpha1.ZipSweep {
 			if len(axis.Values) != len(sweep.Axes[0].Values) {
-				problems.add(field, "axis %q has %d values and axis %q has %d: mode Zip needs the same number", axis.Name, len(axis.Values), sweep.Axes[0].Name, len(sweep.Axes[0].Values))
+				problems.add(field, "axis %q has %d values and axis %q has %d: mode Zip needs the same number", axis.Name, len(axis.Values),
+					sweep.Axes[0].Name, len(sweep.Axes[0].Values))
 			}
 		}
 	}

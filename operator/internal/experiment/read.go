@@ -20,7 +20,8 @@ func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Benchmar
 	out := &Plan{
 		Version: PlanVersion,
 		Workload: record.Workload{
-			Image: template.Image, Output: readOutput(template), ParityRequired: template.Parity == assayv1alpha1.ParityRequired, Prepares: template.Prepares,
+			Image: template.Image, Output: readOutput(template), ParityRequired: template.Parity == assayv1alpha1.ParityRequired,
+				Prepares: template.Prepares,
 			TimeoutSeconds: template.TrialTimeout.Seconds(), Roles: readRoles(template),
 		},
 		Command: resultCommand(template), Files: template.Files,
@@ -49,7 +50,8 @@ func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Benchmar
 	}
 	readEnvironment(spec, out, problems)
 	for i, gate := range spec.Gates {
-		condition := out.condition(fmt.Sprintf("spec.gates[%d].bound", i), gate.Metric, gate.Statistic, gate.Op, gate.Bound, gate.AllowWorse, problems)
+		condition := out.condition(fmt.Sprintf("spec.gates[%d].bound", i), gate.Metric, gate.Statistic, gate.Op, gate.Bound, gate.AllowWorse,
+			problems)
 		out.Gates = append(out.Gates, Gate{gate.Name, condition, gate.At, gate.Candidate, Severity(gate.Severity)})
 	}
 	if spec.Search != nil {
@@ -145,25 +147,29 @@ func readDesign(design *assayv1alpha1.Design, problems *Invalid) Design {
 		out.GateConfidence = confidence("spec.design.gateConfidence", design.GateConfidence, "0.995")
 	}
 	if out.GateConfidence > 0 && out.GateConfidence < out.Confidence {
-		problems.add("spec.design.gateConfidence", "value %s is below spec.design.confidence %s: a verdict would rest on less than the results shown beside it; raise it",
+		problems.add("spec.design.gateConfidence",
+			"value %s is below spec.design.confidence %s: a verdict would rest on less than the results shown beside it; raise it",
 			design.GateConfidence, design.Confidence)
 	}
 	if design.RareSlowdown != "" {
 		share, err := parsePercent(design.RareSlowdown)
 		if out.RareSlowdown = share; err != nil || !(share > 0 && share <= maxRareSlowdown) {
-			problems.add("spec.design.rareSlowdown", "invalid value %q: allowed are shares above 0%% and up to %d%%; write one such as 20%%, or remove it", design.RareSlowdown, 100*maxRareSlowdown)
+			problems.add("spec.design.rareSlowdown", "invalid value %q: allowed are shares above 0%% and up to %d%%; write one such as 20%%, or " +
+				"remove it", design.RareSlowdown, 100*maxRareSlowdown)
 		}
 	}
 	if design.BlockCorrelation != "" {
 		value, err := strconv.ParseFloat(design.BlockCorrelation, 64)
 		if out.BlockCorrelation = value; err != nil || !(value >= 0 && value <= maxCorrelation) {
-			problems.add("spec.design.blockCorrelation", "invalid value %q: allowed are numbers between 0 and %g; write it as 0.85, or remove it", design.BlockCorrelation, maxCorrelation)
+			problems.add("spec.design.blockCorrelation", "invalid value %q: allowed are numbers between 0 and %g; write it as 0.85, or remove it",
+				design.BlockCorrelation, maxCorrelation)
 		}
 	}
 	if design.Stop != nil {
 		share, err := parsePercent(design.Stop.RelativeHalfWidth)
 		if out.Stop = (&Stop{share}); err != nil || !(share > 0) {
-			problems.add("spec.design.stop.relativeHalfWidth", "invalid value %q: no interval is ever that narrow; write a share above zero such as 1%%", design.Stop.RelativeHalfWidth)
+			problems.add("spec.design.stop.relativeHalfWidth",
+				"invalid value %q: no interval is ever that narrow; write a share above zero such as 1%%", design.Stop.RelativeHalfWidth)
 		}
 	}
 	if design.Confirm != nil {
@@ -196,7 +202,8 @@ func readEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, out *Plan, problems *
 const exclusiveCPUs = "ExclusiveCPUs"
 
 // condition reads a gate or a constraint. Without its metric, which is missed elsewhere, no bound has a unit.
-func (p *Plan) condition(field, name string, statistic assayv1alpha1.Statistic, op assayv1alpha1.GateOperator, text string, allowWorse bool, problems *Invalid) Condition {
+func (p *Plan) condition(field, name string, statistic assayv1alpha1.Statistic, op assayv1alpha1.GateOperator, text string, allowWorse bool,
+	problems *Invalid) Condition {
 	out := Condition{Metric: name, Statistic: Statistic(statistic), Op: Op(op), AllowWorse: allowWorse}
 	metric := p.metric(name)
 	var bound float64
@@ -235,7 +242,8 @@ func (p *Plan) table(asked *assayv1alpha1.ReportTable, field string, problems *I
 	for j, c := range asked.Columns {
 		scale, ok := scaleOf(c.Scale)
 		if !ok {
-			problems.add(fmt.Sprintf("%s.columns[%d].scale", field, j), "invalid scale %q: allowed are n, u, m, k, M, G, T, Ki, Mi, Gi and Ti", c.Scale)
+			problems.add(fmt.Sprintf("%s.columns[%d].scale", field, j), "invalid scale %q: allowed are n, u, m, k, M, G, T, Ki, Mi, Gi and Ti",
+				c.Scale)
 		}
 		column := Column{c.Title, c.Metric, Statistic(c.Statistic), c.Phase, scale, c.Compared}
 		if metric := p.metric(c.Metric); metric != nil {

@@ -58,13 +58,16 @@ func TestRolesAreRefusedWhen(t *testing.T) {
 			func(r roles) roles { r[0].Readiness.Port = false; return r }, "template.roles[0].readiness", "0 of port, line and file",
 		},
 		"readiness has no time": {
-			func(r roles) roles { r[0].Readiness.Timeout.Duration = -time.Second; return r }, "template.roles[0].readiness.timeout", "leaves the role no time",
+			func(r roles) roles { r[0].Readiness.Timeout.Duration = -time.Second; return r }, "template.roles[0].readiness.timeout",
+				"leaves the role no time",
 		},
 		"a line has a line break": {
-			func(r roles) roles { r[0].Readiness = &assayv1alpha1.Readiness{Line: "a\nb"}; return r }, "template.roles[0].readiness.line", "line break",
+			func(r roles) roles { r[0].Readiness = &assayv1alpha1.Readiness{Line: "a\nb"}; return r }, "template.roles[0].readiness.line",
+				"line break",
 		},
 		"the last role has readiness": {
-			func(r roles) roles { r[1].Readiness = &assayv1alpha1.Readiness{Port: true}; return r }, "template.roles[1].readiness", "nothing starts after",
+			func(r roles) roles { r[1].Readiness = &assayv1alpha1.Readiness{Port: true}; return r }, "template.roles[1].readiness",
+				"nothing starts after",
 		},
 		"a grace is negative": {
 			func(r roles) roles { r[0].StopGracePeriod.Duration = -1; return r }, "template.roles[0].stopGracePeriod", "is negative",
@@ -177,7 +180,8 @@ func TestIfOneArmHasAnImageAllHave(t *testing.T) {
 	spec, template := testSpec(), testTemplate()
 	spec.Design.NullArm = true
 	spec.Arms[1].Image = "example/scan:2"
-	template.Parameters = append(template.Parameters, assayv1alpha1.Parameter{Name: "tool", Default: ptr.To("scan"), Enum: []string{"scan", "scan-fast"}})
+	template.Parameters = append(template.Parameters,
+		assayv1alpha1.Parameter{Name: "tool", Default: ptr.To("scan"), Enum: []string{"scan", "scan-fast"}})
 	template.Command = []string{"/$(tool)", "run"}
 	spec.Arms[1].Parameters["tool"] = "scan-fast"
 	frozen, err := Freeze(testRun, spec, template)

@@ -76,7 +76,8 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 		arms++
 	}
 	if levels := countLoads(low, high, step); levels*float64(max(1, arms)) > maxLevels {
-		problems.add(field+".resolution", "%.0f loads from %s to %s in steps of %s times %d arms are more than %d: use a coarser resolution or a smaller range",
+		problems.add(field+".resolution",
+			"%.0f loads from %s to %s in steps of %s times %d arms are more than %d: use a coarser resolution or a smaller range",
 			levels, over.Low.String(), over.High.String(), over.Resolution, arms, maxLevels)
 		return nil
 	}

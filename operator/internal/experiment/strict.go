@@ -37,7 +37,8 @@ func (n paths) checkFilledIn(e *Experiment) error {
 	if search := e.Plan.Search; search != nil {
 		for i, point := range e.Points {
 			if point.Parameters[search.Axis] == "" {
-				return fmt.Errorf("points[%d] has no value of %s, the axis of %s.search: every point of a search is a load, from the lowest", i, search.Axis, n.spec)
+				return fmt.Errorf("points[%d] has no value of %s, the axis of %s.search: every point of a search is a load, from the lowest", i,
+					search.Axis, n.spec)
 			}
 		}
 	}
@@ -68,7 +69,8 @@ func (n paths) checkWords(p *Plan) error {
 			word(field+".statistic", metric.Statistic, statistics...))
 	}
 	if i := repeated(p.Metrics, func(metric Metric) string { return metric.Name }); i >= 0 {
-		errs = append(errs, fmt.Errorf("%s.metrics[%d].name %q is used twice: every metric has a name of its own", n.template, i, p.Metrics[i].Name))
+		errs = append(errs, fmt.Errorf("%s.metrics[%d].name %q is used twice: every metric has a name of its own", n.template, i,
+			p.Metrics[i].Name))
 	}
 	for i, gate := range p.Gates {
 		field := fmt.Sprintf("%s.gates[%d]", n.spec, i)
@@ -112,7 +114,8 @@ func (n paths) checkReferences(e *Experiment) error {
 			baselines++
 		}
 		if baselines > 1 {
-			return fmt.Errorf("arms[%d].baseline is true and so is an earlier arm's: a run has at most one baseline, and the others are compared with it", i)
+			return fmt.Errorf("arms[%d].baseline is true and so is an earlier arm's: a run has at most one baseline, and the others are " +
+				"compared with it", i)
 		}
 	}
 	if i := repeated(e.Points, func(point record.Point) string { return point.Key }); i >= 0 {
@@ -123,14 +126,16 @@ func (n paths) checkReferences(e *Experiment) error {
 	}
 	for i, c := range e.Cells {
 		if c.Point < 0 || c.Point >= len(e.Points) || c.Arm < 0 || c.Arm >= len(e.Arms) {
-			return fmt.Errorf("cells[%d] is arm %d at point %d, and there are %d arms and %d points, counted from 0", i, c.Arm, c.Point, len(e.Arms), len(e.Points))
+			return fmt.Errorf("cells[%d] is arm %d at point %d, and there are %d arms and %d points, counted from 0", i, c.Arm, c.Point, len(e.Arms),
+				len(e.Points))
 		}
 	}
 	if i := repeated(e.Cells, func(c record.Cell) string { return fmt.Sprint(c.Point, c.Arm) }); i >= 0 {
 		return fmt.Errorf("cells[%d] is arm %d at point %d, which another one is already", i, e.Cells[i].Arm, e.Cells[i].Point)
 	}
 	if wanted := len(e.Points) * len(e.Arms); len(e.Cells) != wanted {
-		return fmt.Errorf("cells has %d and %d points of %d arms have %d: write one for every arm at every point", len(e.Cells), len(e.Points), len(e.Arms), wanted)
+		return fmt.Errorf("cells has %d and %d points of %d arms have %d: write one for every arm at every point", len(e.Cells), len(e.Points),
+			len(e.Arms), wanted)
 	}
 	for i, gate := range e.Plan.Gates {
 		field, judged := fmt.Sprintf("%s.gates[%d]", n.spec, i), e.Candidates()
@@ -152,7 +157,8 @@ func (n paths) checkReferences(e *Experiment) error {
 	}
 	for i, prediction := range e.Plan.Predictions {
 		if e.Metric(prediction.Metric) == nil {
-			return fmt.Errorf("%s.predictions[%d].metric is %q and the template has no such metric: a prediction needs one", n.spec, i, prediction.Metric)
+			return fmt.Errorf("%s.predictions[%d].metric is %q and the template has no such metric: a prediction needs one", n.spec, i,
+				prediction.Metric)
 		}
 	}
 	if search := e.Plan.Search; search != nil {
@@ -161,7 +167,8 @@ func (n paths) checkReferences(e *Experiment) error {
 		}
 		for i, constraint := range search.SubjectTo {
 			if e.Metric(constraint.Metric) == nil {
-				return fmt.Errorf("%s.search.subjectTo[%d].metric is %q and the template has no such metric: a constraint needs one", n.spec, i, constraint.Metric)
+				return fmt.Errorf("%s.search.subjectTo[%d].metric is %q and the template has no such metric: a constraint needs one", n.spec, i,
+					constraint.Metric)
 			}
 		}
 	}

@@ -18,7 +18,8 @@ func checkValue(parameter assayv1alpha1.Parameter, value string) string {
 		return fmt.Sprintf("parameter %q has a NUL character, which no process argument can hold: remove it", parameter.Name)
 	}
 	if len(parameter.Enum) > 0 && !slices.Contains(parameter.Enum, value) {
-		return fmt.Sprintf("parameter %q has invalid value %q: allowed are %s", parameter.Name, value, shortened(strings.Join(parameter.Enum, ", "), maxProblem/2))
+		return fmt.Sprintf("parameter %q has invalid value %q: allowed are %s", parameter.Name, value,
+			shortened(strings.Join(parameter.Enum, ", "), maxProblem/2))
 	}
 	switch parameter.Type {
 	case assayv1alpha1.IntegerParameter:
@@ -47,7 +48,8 @@ func checkBounds(parameter assayv1alpha1.Parameter, value string) string {
 		if parameter.Minimum == nil && parameter.Maximum == nil {
 			return ""
 		}
-		return fmt.Sprintf("parameter %q has invalid value %q: it cannot be compared with its bounds; write it without an exponent", parameter.Name, value)
+		return fmt.Sprintf("parameter %q has invalid value %q: it cannot be compared with its bounds; write it without an exponent",
+			parameter.Name, value)
 	}
 	if parameter.Minimum != nil && number.Cmp(*parameter.Minimum) < 0 {
 		return fmt.Sprintf("parameter %q has value %s, below its minimum %s", parameter.Name, value, parameter.Minimum)
@@ -85,7 +87,8 @@ func parseBound(bound, unit string) (float64, error) {
 	exponent, decimal := decimals[suffix]
 	scale, binary := binaries[suffix]
 	if !decimal && !binary {
-		return 0, fmt.Errorf("bound %q has suffix %q: allowed are n, u, m, k, M, G, T, Ki, Mi, Gi, Ti and, for seconds, ns, us, ms, s", bound, suffix)
+		return 0, fmt.Errorf("bound %q has suffix %q: allowed are n, u, m, k, M, G, T, Ki, Mi, Gi, Ti and, for seconds, ns, us, ms, s", bound,
+			suffix)
 	}
 	if unit == "" && suffix != "" {
 		return 0, fmt.Errorf("bound %q of a ratio has suffix %q: write a plain number", bound, suffix)

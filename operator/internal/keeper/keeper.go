@@ -175,7 +175,8 @@ func (k *Keeper) identify(raw json.RawMessage) (identity, error) {
 	}
 	switch {
 	case found.Block != k.Block || found.ID != k.Executor+"/"+found.Trial:
-		return found, fmt.Errorf("by its own fields it is attempt %q of block %q, and this is execution %s of block %s", found.ID, found.Block, k.Executor, k.Block)
+		return found, fmt.Errorf("by its own fields it is attempt %q of block %q, and this is execution %s of block %s", found.ID, found.Block,
+			k.Executor, k.Block)
 	case !k.planned(found.Trial):
 		return found, fmt.Errorf("block %s has no trial %q", k.Block, found.Trial)
 	case k.kept[found.Trial]:
@@ -207,7 +208,8 @@ func (k *Keeper) started(ctx context.Context, raw json.RawMessage) (string, erro
 		return "", k.noLonger()
 	}
 	marker, err := json.Marshal(record.Started{
-		Schema: record.StartedSchema, ID: found.ID, Trial: found.Trial, Block: found.Block, Point: found.Point, Arm: found.Arm, StartedAt: found.StartedAt,
+		Schema: record.StartedSchema, ID: found.ID, Trial: found.Trial, Block: found.Block, Point: found.Point, Arm: found.Arm,
+			StartedAt: found.StartedAt,
 	})
 	if err != nil {
 		return "", err
@@ -265,7 +267,8 @@ func (k *Keeper) inForce(ctx context.Context) error {
 }
 
 func (k *Keeper) noLonger() error {
-	return fmt.Errorf("the lease of node %s with token %d has ended, and another run may be on the node: the block is not run under it", k.Lease.Node, k.Lease.Token)
+	return fmt.Errorf("the lease of node %s with token %d has ended, and another run may be on the node: the block is not run under it",
+		k.Lease.Node, k.Lease.Token)
 }
 
 // stamped is an attempt, which is an object with fields, and what only the keeper knows of it.
@@ -328,7 +331,8 @@ func (k *Keeper) silence() string {
 	const ended = "the runner and all its processes ended without an error message while this trial was running"
 	if k.Kills != nil && k.underway.counted {
 		if now, ok := k.Kills(); ok && now > k.underway.kills {
-			return ended + ", and meanwhile the kernel killed processes of this machine for lack of memory: give the block more memory (spec.placement.memory), or the workload less to hold"
+			return ended + ", and meanwhile the kernel killed processes of this machine for lack of memory: give the block more memory " +
+				"(spec.placement.memory), or the workload less to hold"
 		} else if ok {
 			return ended + "; meanwhile no process of this machine was killed for lack of memory, so it was killed by the trial or from outside"
 		}

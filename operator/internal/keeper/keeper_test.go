@@ -227,7 +227,8 @@ func TestWhateverEndsTheRunnerATrialThatBeganLeavesATrace(t *testing.T) {
 				return
 			}
 			found := s.attempt(t, "pod_1", trials[1])
-			if found["outcome"] != "Failed" || found["endedExecution"] != true || !strings.Contains(fmt.Sprint(found["message"]), tc.message) || found["arm"] != "new" {
+			if found["outcome"] != "Failed" || found["endedExecution"] != true || !strings.Contains(fmt.Sprint(found["message"]), tc.message) ||
+				found["arm"] != "new" {
 				t.Errorf("recorded as %v", found)
 			}
 		})
@@ -294,7 +295,8 @@ func TestNothingElseIsKept(t *testing.T) {
 			}
 			after := s.keys()
 			// Only that the trial under way was lost with it.
-			if want := append(before, ledger.AttemptKey(block, "pod_1", trials[1])); len(after) != len(want) || s.attempt(t, "pod_1", trials[0])["x"] != nil {
+			if want := append(before, ledger.AttemptKey(block, "pod_1", trials[1])); len(after) != len(want) ||
+				s.attempt(t, "pod_1", trials[0])["x"] != nil {
 				t.Errorf("the ledger has %v and had %v", after, before)
 			}
 		})
@@ -410,7 +412,8 @@ func TestAnAttemptSaysHowFarTheClockIsOff(t *testing.T) {
 		r.attempt("pod_1", trials[0], "")
 		_ = r.leave()
 		var found record.Attempt
-		if err := json.Unmarshal(s.objects[ledger.AttemptKey(block, "pod_1", trials[0])], &found); err != nil || found.Kept == nil || found.Kept.Clock == nil {
+		if err := json.Unmarshal(s.objects[ledger.AttemptKey(block, "pod_1", trials[0])], &found); err != nil || found.Kept == nil ||
+			found.Kept.Clock == nil {
 			t.Fatalf("%v: %+v", err, found.Kept)
 		}
 		if read := found.Kept.Clock; math.Abs(read.AheadSeconds-ahead.Seconds()) > read.UncertaintySeconds || read.UncertaintySeconds > 5 {

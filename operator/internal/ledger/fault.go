@@ -86,17 +86,20 @@ var (
 var remedies = map[Cause]string{
 	CauseName:          "correct the host in the ledger's endpoint (minio.external.endpoint of the chart), or repair the cluster's DNS",
 	CauseRefused:       "start the store, or correct the port in the ledger's endpoint",
-	CauseTimeout:       "check that the store is up, that its address is reachable from here, and that no network policy or firewall is in between",
+	CauseTimeout:       "check that the store is up, that its address is reachable from here, and that no network policy or firewall is " +
+		"in between",
 	CauseNotTLS:        "write http:// in the ledger's endpoint (minio.external.secure=false of the chart), or give the store a certificate",
 	CauseNeedsTLS:      "write https:// in the ledger's endpoint (minio.external.secure=true of the chart)",
 	CauseExpired:       "renew the store's certificate",
 	CauseNotYetValid:   "check the clocks of this machine and of the store",
-	CauseAuthority:     "give the certificate of the authority that signed the store's: minio.external.ca of the chart, AWS_CA_BUNDLE elsewhere",
+	CauseAuthority:     "give the certificate of the authority that signed the store's: minio.external.ca of the chart, AWS_CA_BUNDLE " +
+		"elsewhere",
 	CauseHostname:      "reach the store by a name that its certificate has, or give it a certificate for this one",
 	CauseCertificate:   "give the store a certificate that can be verified",
 	CauseCAFile:        "give it at least one certificate in PEM form: minio.external.ca of the chart, AWS_CA_BUNDLE elsewhere",
 	CauseNoCredentials: "give credentials: accessKey and secretKey in the ledger's Secret, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-	CauseAccessKey:     "correct the access key in the ledger's Secret (outside a cluster AWS_ACCESS_KEY_ID), or create its user in the store: in a bundled one helm upgrade does",
+	CauseAccessKey:     "correct the access key in the ledger's Secret (outside a cluster AWS_ACCESS_KEY_ID), or create its user in the " +
+		"store: in a bundled one helm upgrade does",
 	CauseSecretKey:     "correct the secret key in the ledger's Secret (outside a cluster AWS_SECRET_ACCESS_KEY)",
 	CauseToken:         "renew the temporary credentials",
 	CauseDenied:        "allow these credentials s3:ListBucket on the bucket, and s3:GetObject and s3:PutObject on its objects",

@@ -61,7 +61,8 @@ func Open(_ context.Context, rawURL string, options Options) (Store, error) {
 	case "s3":
 		return openS3(rawURL, parsed, options)
 	default:
-		return nil, fmt.Errorf("%w %q: unknown scheme %q: write file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port", ErrBadURL, rawURL, parsed.Scheme)
+		return nil, fmt.Errorf("%w %q: unknown scheme %q: write file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port",
+			ErrBadURL, rawURL, parsed.Scheme)
 	}
 }
 

@@ -310,7 +310,8 @@ func (s *s3) explain(ctx context.Context, verb, key string, err error) error {
 	switch {
 	case response.Code == minio.NoSuchKey || response.Code == "NoSuchKey":
 		return fmt.Errorf("%s: %w", what, ErrNotFound)
-	case response.Code == "PreconditionFailed" || response.StatusCode == http.StatusPreconditionFailed || response.Code == "ConditionalRequestConflict":
+	case response.Code == "PreconditionFailed" || response.StatusCode == http.StatusPreconditionFailed ||
+		response.Code == "ConditionalRequestConflict":
 		return fmt.Errorf("%s: %w", what, ErrExists)
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w", what, err)

@@ -63,10 +63,12 @@ func parseStarted(key string, raw []byte) (*record.Started, string) {
 	}
 	executor, _, _ := strings.Cut(started.ID, "/")
 	if want := StartedKey(started.Block, executor, started.Trial); want != key || started.ID != path.Join(executor, started.Trial) {
-		return nil, fmt.Sprintf("by its own fields it is the start of trial %s of block %s as %s, which belongs at %s: it was moved or changed", started.Trial, started.Block, started.ID, want)
+		return nil, fmt.Sprintf("by its own fields it is the start of trial %s of block %s as %s, which belongs at %s: it was moved or changed",
+			started.Trial, started.Block, started.ID, want)
 	}
 	if _, err := time.Parse(time.RFC3339Nano, started.StartedAt); err != nil {
-		return nil, fmt.Sprintf("invalid startedAt %q: write the time at which the trial started, such as 2026-11-21T08:00:00Z", started.StartedAt)
+		return nil, fmt.Sprintf("invalid startedAt %q: write the time at which the trial started, such as 2026-11-21T08:00:00Z",
+			started.StartedAt)
 	}
 	if started.Arm == "" {
 		return nil, "arm is missing: write the name of the arm whose trial was begun"

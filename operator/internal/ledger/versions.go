@@ -64,7 +64,8 @@ func (w writtenOnce) Get(ctx context.Context, key string) ([]byte, error) {
 // listings is how many times as long as one operation a listing of all versions may take: it is one for each page.
 const listings = 20
 
-// hasNoVersions reports whether a store has no versions, does not show them to this reader or answers something else, and is not just unreachable.
+// hasNoVersions reports whether a store has no versions, does not show them to this reader or answers something else, and is not just
+// unreachable.
 func hasNoVersions(err error) bool {
 	var away *url.Error
 	if errors.As(err, &away) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

@@ -132,7 +132,8 @@ spec:
 
 // People write numbers where numbers are meant, and the text they wrote is what the run gets.
 func TestTextThatIsNotQuotedIsReadAsItIsWritten(t *testing.T) {
-	document := strings.Replace(fullRun, "  arms:", "  sweep: {axes: [{name: size, values: [1, 8, 0.10, 1_000, yes, null, .inf, 0o7]}]}\n  arms:", 1)
+	document := strings.Replace(fullRun, "  arms:",
+		"  sweep: {axes: [{name: size, values: [1, 8, 0.10, 1_000, yes, null, .inf, 0o7]}]}\n  arms:", 1)
 	set, err := Read(write(t, document+"---"+fullTemplate))
 	if err != nil {
 		t.Fatal(err)
@@ -149,14 +150,16 @@ func TestTextThatIsNotQuotedIsReadAsItIsWritten(t *testing.T) {
 		t.Errorf("bound %q, min %d", run.Gates[0].Bound, run.Design.Blocks.Min)
 	}
 	parameter := set.Templates[0].Spec.Parameters[0]
-	if *parameter.Default != "0.50" || parameter.Minimum.String() != "250m" || parameter.Maximum.Value() != 8 || set.Templates[0].Spec.Command[1] != "1" {
+	if *parameter.Default != "0.50" || parameter.Minimum.String() != "250m" || parameter.Maximum.Value() != 8 ||
+		set.Templates[0].Spec.Command[1] != "1" {
 		t.Errorf("parameter %+v, command %q", parameter, set.Templates[0].Spec.Command)
 	}
 }
 
 // Elsewhere a word means what it means to kubectl.
 func TestWordsMeanWhatTheyMeanToKubectl(t *testing.T) {
-	document := strings.NewReplacer("baseline: true", "baseline: yes", "min: 4", "min: 4, max: 1e1", "  gates:", "  budget: {wallClock: ~}\n  gates:", "blocks:", "seed: 9007199254740993, stop: ~, blocks:").Replace(fullRun)
+	document := strings.NewReplacer("baseline: true", "baseline: yes", "min: 4", "min: 4, max: 1e1", "  gates:",
+		"  budget: {wallClock: ~}\n  gates:", "blocks:", "seed: 9007199254740993, stop: ~, blocks:").Replace(fullRun)
 	set, err := Read(write(t, document))
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +171,8 @@ func TestWordsMeanWhatTheyMeanToKubectl(t *testing.T) {
 }
 
 func TestAnchorsAndMergesAreFollowed(t *testing.T) {
-	document := strings.NewReplacer("{name: a, baseline: true}", "&a {name: a, baseline: true, parameters: {x: 1}}", "{name: b}", "{<<: *a, name: b, baseline: false}").Replace(fullRun)
+	document := strings.NewReplacer("{name: a, baseline: true}", "&a {name: a, baseline: true, parameters: {x: 1}}", "{name: b}",
+		"{<<: *a, name: b, baseline: false}").Replace(fullRun)
 	set, err := Read(write(t, document))
 	if err != nil {
 		t.Fatal(err)

@@ -60,13 +60,15 @@ func Parse(raw []byte) (*Policy, error) {
 }
 
 func (l Limits) check(field string) error {
-	for name, value := range map[string]*int32{"maxNodes": l.MaxNodes, "maxCpus": l.MaxCPUs, "maxRuns": l.MaxRuns, "maxObjects": l.MaxObjects} {
+	for name, value := range map[string]*int32{"maxNodes": l.MaxNodes, "maxCpus": l.MaxCPUs, "maxRuns": l.MaxRuns,
+		"maxObjects": l.MaxObjects} {
 		if value != nil && *value < 0 {
 			return fmt.Errorf("invalid %s.%s %d: write 0 or more, or leave it out for no limit", field, name, *value)
 		}
 	}
 	if l.MaxWallClock != nil && l.MaxWallClock.Duration <= 0 {
-		return fmt.Errorf("invalid %s.maxWallClock %s: write a time above 0 such as 4h, or leave it out for no limit", field, l.MaxWallClock.Duration)
+		return fmt.Errorf("invalid %s.maxWallClock %s: write a time above 0 such as 4h, or leave it out for no limit", field,
+			l.MaxWallClock.Duration)
 	}
 	if l.MaxStored != nil && l.MaxStored.Sign() < 0 {
 		return fmt.Errorf("invalid %s.maxStored %s: write 0 or more such as 50Gi, or leave it out for no limit", field, l.MaxStored)

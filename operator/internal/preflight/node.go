@@ -16,7 +16,8 @@ type KubeletConfig struct {
 }
 
 // staticHow is how a node gets a static CPU manager.
-const staticHow = "in the kubelet's configuration set cpuManagerPolicy: static and reserve CPU with kubeReserved or reservedSystemCPUs, drain the node, delete /var/lib/kubelet/cpu_manager_state, restart the kubelet"
+const staticHow = "in the kubelet's configuration set cpuManagerPolicy: static and reserve CPU with kubeReserved or reservedSystemCPUs, " +
+	"drain the node, delete /var/lib/kubelet/cpu_manager_state, restart the kubelet"
 
 // lookHow is how one learns what only a look from inside tells.
 const lookHow = "environment.require makes every block look"
@@ -32,7 +33,8 @@ func FromNode(node *corev1.Node, config *KubeletConfig, why error) Machine {
 		environment: map[string]string{"kernelRelease": node.Status.NodeInfo.KernelVersion},
 	}
 	m.static(config, why)
-	m.add(WholeCPUs, yesIf(m.cpus > 0), fmt.Sprintf("%d whole of %s CPUs allocatable", m.cpus, allocatable.Cpu()), "reserve less CPU for the system, or use a larger node")
+	m.add(WholeCPUs, yesIf(m.cpus > 0), fmt.Sprintf("%d whole of %s CPUs allocatable", m.cpus, allocatable.Cpu()),
+		"reserve less CPU for the system, or use a larger node")
 	m.available(node)
 	m.add(CgroupV2, Unknown, "not reported by the API", lookHow+" (cgroupVersion: \"2\")")
 	m.labelled(FixedGovernor, "feature.node.kubernetes.io/cpu-pstate.scaling_governor", "performance", "governor: performance")

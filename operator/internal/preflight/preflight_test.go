@@ -195,12 +195,14 @@ func TestWhatARunAsksFor(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			spec := &assayv1alpha1.BenchmarkRunSpec{Placement: assayv1alpha1.Placement{CPUs: 1, Memory: resource.MustParse("1Gi"), Exclusive: assayv1alpha1.ExclusiveNone}}
+			spec := &assayv1alpha1.BenchmarkRunSpec{Placement: assayv1alpha1.Placement{CPUs: 1, Memory: resource.MustParse("1Gi"),
+				Exclusive: assayv1alpha1.ExclusiveNone}}
 			if tc.edit != nil {
 				tc.edit(spec)
 			}
 			got := Ask(spec, tc.machines)
-			for what, pair := range map[string][2]string{"unmet": {strings.Join(got.Unmet, "\n"), tc.unmet}, "notes": {strings.Join(got.Notes, "\n"), tc.note}} {
+			for what, pair := range map[string][2]string{"unmet": {strings.Join(got.Unmet, "\n"), tc.unmet},
+				"notes": {strings.Join(got.Notes, "\n"), tc.note}} {
 				if (pair[0] == "") != (pair[1] == "") || !strings.Contains(pair[0], pair[1]) {
 					t.Errorf("%s: %q, want %q", what, pair[0], pair[1])
 				}
@@ -215,7 +217,8 @@ func TestPrintShowsEveryFindingAndTheAnswer(t *testing.T) {
 	if err := Print(&out, []Machine{FromSurvey(bare())}, answer); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"bare-1", "CLAIM", "exclusiveCPUs", "the kernel command line isolates CPU 3", "cannot be met  placement: none", "note           a note"} {
+	for _, want := range []string{"bare-1", "CLAIM", "exclusiveCPUs", "the kernel command line isolates CPU 3",
+		"cannot be met  placement: none", "note           a note"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the output lacks %q:\n%s", want, out.String())
 		}

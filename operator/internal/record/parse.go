@@ -81,7 +81,8 @@ func ParseWave(raw []byte) (*Wave, error) {
 func (w *Wave) check() error {
 	for i, cell := range w.Cells {
 		if cell.Point >= len(w.Points) || cell.Arm >= len(w.Arms) {
-			return fmt.Errorf("cells[%d] is arm %d at point %d, and there are %d arms and %d points, counted from 0", i, cell.Arm, cell.Point, len(w.Arms), len(w.Points))
+			return fmt.Errorf("cells[%d] is arm %d at point %d, and there are %d arms and %d points, counted from 0", i, cell.Arm, cell.Point,
+				len(w.Arms), len(w.Points))
 		}
 	}
 	seen := map[string]bool{}
@@ -95,7 +96,8 @@ func (w *Wave) check() error {
 		}
 		for slot, index := range slices.Concat(block.Warmup, block.Order) {
 			if index >= len(w.Cells) {
-				return fmt.Errorf("blocks[%d] has cell %d in slot %d (warm-ups first), and there are %d cells, counted from 0", i, index, slot, len(w.Cells))
+				return fmt.Errorf("blocks[%d] has cell %d in slot %d (warm-ups first), and there are %d cells, counted from 0", i, index, slot,
+					len(w.Cells))
 			}
 		}
 	}
@@ -201,7 +203,8 @@ func explain(err error) string {
 	var walk func(*jsonschema.ValidationError)
 	walk = func(v *jsonschema.ValidationError) {
 		if len(v.Causes) == 0 {
-			found = append(found, fmt.Sprintf("%s: %s", strings.Join(append([]string{"$"}, v.InstanceLocation...), "."), v.ErrorKind.LocalizedString(printer)))
+			found = append(found, fmt.Sprintf("%s: %s", strings.Join(append([]string{"$"}, v.InstanceLocation...), "."),
+				v.ErrorKind.LocalizedString(printer)))
 		}
 		for _, cause := range v.Causes {
 			walk(cause)

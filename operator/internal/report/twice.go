@@ -38,7 +38,8 @@ func Twice(found *analysis.Analysis) (says string, rows [][]string) {
 	case len(rows) == 0:
 		return "Every gate has the same outcome with the trials that noise limits reject.", nil
 	default:
-		return fmt.Sprintf("%d of %d gates have another outcome with the trials that noise limits reject. A gate stays decided only where its estimate keeps to its side with them:", len(rows), judged), rows
+		return fmt.Sprintf("%d of %d gates have another outcome with the trials that noise limits reject. A gate stays decided only where its " +
+			"estimate keeps to its side with them:", len(rows), judged), rows
 	}
 }
 
@@ -87,7 +88,8 @@ func twiceLines(found *analysis.Analysis) []string {
 	lines := []string{says}
 	for _, gate := range found.Gates {
 		if again := gate.WithRejected; again != nil && again.Outcome != again.Without && gate.Severity == experiment.Blocking {
-			lines = append(lines, fmt.Sprintf("  %s of %s at %s: without them %s %s, with %d of them %s %s", gate.Gate, gate.Candidate, pointOf(gate.Point),
+			lines = append(lines, fmt.Sprintf("  %s of %s at %s: without them %s %s, with %d of them %s %s", gate.Gate, gate.Candidate,
+				pointOf(gate.Point),
 				again.Without, analysis.Describe(gate.Estimate), again.Rejected, again.Outcome, analysis.Describe(again.Estimate)))
 		}
 	}

@@ -61,11 +61,13 @@ func (k *knowledge) reason(a Answer) string {
 	case a.FeasibleMax < 0 && a.InfeasibleMin < 0:
 		text = "no load was shown to meet every constraint, and none to break one: " + k.tooClose(0, last)
 	case a.FeasibleMax < 0:
-		text = fmt.Sprintf("no load was shown to meet every constraint below %s, which breaks %s: %s", k.Loads[a.InfeasibleMin], a.Binding, k.tooClose(0, a.InfeasibleMin-1))
+		text = fmt.Sprintf("no load was shown to meet every constraint below %s, which breaks %s: %s", k.Loads[a.InfeasibleMin], a.Binding,
+			k.tooClose(0, a.InfeasibleMin-1))
 	case a.FeasibleMax == last:
 		text = fmt.Sprintf("the highest load tried, %s, still meets every constraint", k.Loads[last])
 	case a.InfeasibleMin < 0:
-		text = fmt.Sprintf("%s meets every constraint and no load was shown to break one: %s", k.Loads[a.FeasibleMax], k.tooClose(a.FeasibleMax+1, last))
+		text = fmt.Sprintf("%s meets every constraint and no load was shown to break one: %s", k.Loads[a.FeasibleMax],
+			k.tooClose(a.FeasibleMax+1, last))
 	default:
 		text = fmt.Sprintf("%s meets every constraint and %s breaks %s", k.Loads[a.FeasibleMax], k.Loads[a.InfeasibleMin], a.Binding)
 		if a.InfeasibleMin-a.FeasibleMax > 1 {

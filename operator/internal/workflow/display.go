@@ -64,7 +64,8 @@ func waveDescription(exp *experiment.Experiment, wave *record.Wave, lanes []plan
 	for _, b := range wave.Blocks {
 		trials += b.Trials()
 	}
-	text := fmt.Sprintf("%d blocks, %d trials, on %d nodes. Arms: %s. Order: %s.", len(wave.Blocks), trials, len(lanes), describeArms(exp), exp.Plan.Design.Order)
+	text := fmt.Sprintf("%d blocks, %d trials, on %d nodes. Arms: %s. Order: %s.", len(wave.Blocks), trials, len(lanes), describeArms(exp),
+		exp.Plan.Design.Order)
 	if axes := exp.Axes(); len(axes) > 0 {
 		text += fmt.Sprintf(" Points: %d of %s.", len(wave.Points), strings.Join(axes, ", "))
 	}

@@ -54,6 +54,7 @@ func withKeeper(block Template, config Config, exp *experiment.Experiment) Templ
 			noTokenMount),
 		SecurityContext: security,
 	})
-	block.Container.VolumeMounts = append(block.Container.VolumeMounts, corev1.VolumeMount{Name: "assay-keeper", MountPath: keeperFolder, ReadOnly: true})
+	block.Container.VolumeMounts = append(block.Container.VolumeMounts,
+		corev1.VolumeMount{Name: "assay-keeper", MountPath: keeperFolder, ReadOnly: true})
 	return block
 }

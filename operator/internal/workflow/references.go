@@ -20,7 +20,8 @@ var references = []struct {
 }{
 	{regexp.MustCompile(`^spec\.templates\[block\]\.annotations\.workflows\.argoproj\.io/display-name$`), []string{displayReference}},
 	{regexp.MustCompile(`^spec\.templates\[block\]\.affinity\.nodeAffinity\.[A-Za-z]+\.nodeSelectorTerms\[0\]\.matchFields\[0\]\.values\[0\]$`), []string{nodeReference}},
-	{regexp.MustCompile(`^spec\.templates\[block\]\.(container|initContainers\[keeper\])\.command\[[0-9]+\]$`), []string{blockReference, podReference}},
+	{regexp.MustCompile(`^spec\.templates\[block\]\.(container|initContainers\[keeper\])\.command\[[0-9]+\]$`),
+		[]string{blockReference, podReference}},
 }
 
 // patchPlace is where a Workflow has JSON in a string, whose own strings are looked at in its place.
@@ -109,5 +110,6 @@ func refused(path, text string) error {
 	if runes := []rune(text); len(runes) > shown {
 		text = string(runes[:shown]) + "…"
 	}
-	return fmt.Errorf("%s is %q: Argo would replace what is between braces, and only Assay's own references may stand there; write it without { and }", path, text)
+	return fmt.Errorf("%s is %q: Argo would replace what is between braces, and only Assay's own references may stand there; write it " +
+		"without { and }", path, text)
 }

@@ -80,7 +80,8 @@ func TestAStoreThatHangsHoldsNobodyElse(t *testing.T) {
 // storeError is what a store at an endpoint really fails with.
 func storeError(t *testing.T, endpoint string, ca []byte) error {
 	t.Helper()
-	opened, err := ledger.Open(t.Context(), "s3://assay?endpoint="+endpoint, ledger.Options{AccessKey: "a", SecretKey: "b", Timeout: 5 * time.Second, CA: ca})
+	opened, err := ledger.Open(t.Context(), "s3://assay?endpoint="+endpoint,
+		ledger.Options{AccessKey: "a", SecretKey: "b", Timeout: 5 * time.Second, CA: ca})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package detect reports when a series changed: online, for the newest point, with a promise on how often that is wrong however long it runs,
-// and offline, with an interval for every date and a promise that holds for all of them at once.
+// Package detect reports when a series changed: online, for the newest point, with a promise on how often that is wrong however long it
+// runs, and offline, with an interval for every date and a promise that holds for all of them at once.
 package detect
 
 import (

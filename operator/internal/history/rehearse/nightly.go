@@ -18,8 +18,8 @@ type Policy struct {
 	Sides int
 }
 
-// Default promises less than one false alert in a hundred years of nights: a suspicion in a hundred nights by accident, and one in a thousand
-// of these confirmed. What differs between builds is estimated, so that the rehearsals have to show it.
+// Default promises less than one false alert in a hundred years of nights: a suspicion in a hundred nights by accident, and one in a
+// thousand of these confirmed. What differs between builds is estimated, so that the rehearsals have to show it.
 func Default() Policy {
 	const runLength = 100
 	confirmation := change.Confirmation{Alpha: 0.001, Runs: 4, Searched: runLength}
