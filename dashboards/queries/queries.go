@@ -24,7 +24,7 @@ const (
 	All = ``
 )
 
-// Series are the series of a metric, by the labels that tell them apart.
+// Series are the series of a metric, by the labels that distinguish them.
 func Series(metric, selector string, by ...string) string {
 	return fmt.Sprintf("max by (%s) (%s)", strings.Join(by, ", "), of(metric, selector))
 }

@@ -196,7 +196,7 @@ func total(injected map[string]int) (sum int) {
 	return sum
 }
 
-// every does something again and again until it is told to stop.
+// every does something repeatedly until it is stopped.
 func every(ctx context.Context, interval time.Duration, do func(context.Context)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

@@ -1,4 +1,4 @@
-// Package embedded brings the one-node cluster up, tears it down and tells how it is.
+// Package embedded brings the one-node cluster up, tears it down and reports its state.
 package embedded
 
 import (

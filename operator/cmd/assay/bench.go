@@ -224,7 +224,7 @@ func (o *benchOptions) prepare(question *bench.Question, log io.Writer) (*localR
 	return prepareLocal(run, run.Spec.Template, "the question", options, log)
 }
 
-// tryOut runs a block, tells how long it takes, and reports a command that does not work.
+// tryOut runs a block, measures how long it takes, and reports a command that does not work.
 func tryOut(ctx context.Context, here *localRun, question *bench.Question) (time.Duration, error) {
 	if err := local.Hide(); err != nil {
 		return 0, err

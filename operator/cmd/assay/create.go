@@ -128,7 +128,7 @@ func checkFrozen(ctx context.Context, reader client.Reader, run *assayv1alpha1.B
 	return err
 }
 
-// missingTemplate is nil for somebody who may create runs and not read templates: the operator will tell.
+// missingTemplate is nil for somebody who may create runs and not read templates: the operator will report it.
 func missingTemplate(err error, run *assayv1alpha1.BenchmarkRun) error {
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("spec.templateRef.name: no BenchmarkTemplate %q in namespace %q: kubectl get benchmarktemplates -n %s lists those " +

@@ -128,7 +128,7 @@ func watchRuns(ctx context.Context, cluster *cluster, names []string, selector l
 		}
 		for event := range events.ResultChan() {
 			run, ok := event.Object.(*assayv1alpha1.BenchmarkRun)
-			// A watch that is taken up again tells everything once more.
+			// A watch that is resumed reports everything once more.
 			if !ok || len(wanted) > 0 && !wanted[run.Name] || seen[string(run.UID)] == run.ResourceVersion {
 				continue
 			}

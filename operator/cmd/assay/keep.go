@@ -66,7 +66,7 @@ func keep(ctx context.Context, options keepOptions, log io.Writer) error {
 		Store: store, Block: options.block, Executor: options.executor, Trials: keeper.TrialsOf(planned), Lease: planned.Lease,
 		Pause: keeper.Patiently, Kills: keeper.MemoryKills, Log: log,
 	}
-	// Asked to end, it first writes what it was told: the runner has ended then, and the pod's grace period is the limit.
+	// Asked to end, it first writes what it received: the runner has ended then, and the pod's grace period is the limit.
 	if err := errors.Join(block.Serve(context.WithoutCancel(ctx), runner), runner.Close()); err != nil {
 		// The runner fails the pod. A sidecar that ended would be started again and have nothing to do.
 		fmt.Fprintf(log, "keeper: %v\n", err)

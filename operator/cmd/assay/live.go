@@ -52,7 +52,7 @@ func (l *live) clear() {
 	}
 }
 
-// follow returns what tells of every block of a run that is done: elsewhere than on a terminal of every tenth of them.
+// follow returns what reports every block of a run that is done: elsewhere than on a terminal of every tenth of them.
 func (l *live) follow(run *localRun) func(ctx context.Context, done, total int, remaining time.Duration) {
 	return func(ctx context.Context, done, total int, remaining time.Duration) {
 		if l.terminal == nil && done*10/total == (done-1)*10/total {

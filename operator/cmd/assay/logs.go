@@ -113,7 +113,7 @@ func (l *logReader) containers(pod *corev1.Pod) []string {
 	return names
 }
 
-// print prints what the pods have said so far.
+// print prints the logs of the pods so far.
 func (l *logReader) print(ctx context.Context) error {
 	pods, err := l.pods(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func (l *logReader) print(ctx context.Context) error {
 // lookAgain is how often following looks for pods and containers that have started since.
 const lookAgain = 2 * time.Second
 
-// follow prints what the pods say until the run has ended and the last of them is silent.
+// follow prints the logs of the pods until the run has ended and the last of them is silent.
 func (l *logReader) follow(ctx context.Context) error {
 	var readers sync.WaitGroup
 	defer readers.Wait()

@@ -23,7 +23,7 @@ import (
 // version is set when the program is built.
 var version = "0.1.0"
 
-// Exit codes: a script can tell a verdict from a failure.
+// Exit codes: a script can distinguish a verdict from a failure.
 const (
 	exitError        = 1
 	exitUsage        = 2

@@ -65,13 +65,13 @@ func printJSON(out io.Writer, value any) error {
 // destination is the form of an answer, and the file it goes to; without one it is printed.
 type destination struct{ form, file string }
 
-// extensions tell the form of a file.
+// extensions are the forms of files.
 var extensions = map[string]string{
 	".html": "html", ".htm": "html", ".md": "md", ".csv": "csv", ".json": "json", ".jsonl": "attempts", ".ndjson": "attempts",
 	".parquet": "parquet", ".txt": "table", ".bench": "benchstat",
 }
 
-// whereTo reads --output, which is a form that is printed or a file whose name tells the form, and --format, which tells it
+// whereTo reads --output, which is a form that is printed or a file whose name has the form, and --format, which sets it
 // where the name does not.
 func whereTo(output, format, own string, forms ...string) (destination, error) {
 	known := append([]string{own}, forms...)

@@ -19,7 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// planned is what assay plan tells. Times that nobody measured are absent.
+// planned is what assay plan shows. Times that nobody measured are absent.
 type planned struct {
 	Run string `json:"run"`
 	// Search reports whether points are the loads that may be tried, of which a search tries a few; the first wave is what is shown.

@@ -175,11 +175,11 @@ func secret(ctx context.Context, reader client.Reader, namespace, name string, k
 	return f
 }
 
-// argoControllers looks at the versions of all workflow controllers: only their images tell.
+// argoControllers looks at the versions of all workflow controllers: only their images show them.
 func argoControllers(ctx context.Context, reader client.Reader) []finding {
 	var list appsv1.DeploymentList
 	if err := reader.List(ctx, &list); err != nil {
-		return nil // Who may not look everywhere is told by the operator whether Argo can be used.
+		return nil // The operator reports whether Argo can be used to those who may not list every namespace.
 	}
 	var out []finding
 	for _, deployment := range list.Items {

@@ -89,7 +89,7 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	return command
 }
 
-// printCreated prints that a run was created, and follows it if that was asked for.
+// printCreated prints that a run was created, and follows it if requested.
 func printCreated(ctx context.Context, cluster *cluster, run *assayv1alpha1.BenchmarkRun, form string, follow bool, out io.Writer) error {
 	if follow && (form == "text" || form == "json") {
 		if form == "text" {

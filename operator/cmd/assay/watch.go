@@ -75,7 +75,7 @@ func failure(run *assayv1alpha1.BenchmarkRun) error {
 	return fmt.Errorf("BenchmarkRun %s/%s failed: %s: %s", run.Namespace, run.Name, condition.Reason, condition.Message)
 }
 
-// lines prints a line for people whenever there is something new to say.
+// lines prints a line for people whenever something changed.
 func lines(out io.Writer) func(*assayv1alpha1.BenchmarkRun) {
 	last := ""
 	return func(run *assayv1alpha1.BenchmarkRun) {

@@ -299,7 +299,7 @@ const (
 	neighbourWorks = 2 // Seconds.
 )
 
-// startNeighbour lets a neighbour come and go until the returned function is called, which tells when it was at work.
+// startNeighbour lets a neighbour come and go until the returned function is called, which returns when it was at work.
 func (o *realOptions) startNeighbour(ctx context.Context, kind, where string) (func() ([]calibrate.Busy, error), error) {
 	if kind == "" {
 		return func() ([]calibrate.Busy, error) { return nil, nil }, nil

@@ -17,7 +17,7 @@ import (
 // builds are a sample of all the layouts that the source could have had, and the interval rests on them.
 
 // buildGroups returns which of an arm's builds a block ran, as a name; nil for an arm that is one build. Builds that are one program by
-// its digest are one build, whatever they are called, and builds that share a block are one group: they cannot be told apart.
+// its digest are one build, whatever they are called, and builds that share a block are one group: they cannot be distinguished.
 func (d *data) buildGroups(c cell) map[string]string {
 	parent := map[string]string{}
 	root := func(name string) string {

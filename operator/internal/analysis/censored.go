@@ -74,7 +74,7 @@ func (d *data) eachTimeout(q quantity, visit func(value float64, samples int64, 
 }
 
 // mostWork is how much a trial of a rate's cell does at most: its highest rate for as long as the trial took. One that timed out
-// had done less. Where none of the arm ended, the other arms of the point tell.
+// had done less. Where none of the arm ended, the other arms of the point decide.
 func (d *data) mostWork(q quantity) float64 {
 	most := 0.0
 	d.eachLike(q, func(attempt *record.Attempt, metric record.Metric) {

@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// fences tell under which leases a block was alone on its node. Without any record of leases there are none: a local run
+// fences hold under which leases a block was alone on its node. Without any record of leases there are none: a local run
 // needs no lease, and a ledger written by hand may leave them out.
 type fences struct {
 	known bool

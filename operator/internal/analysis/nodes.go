@@ -16,7 +16,7 @@ import (
 // verdict's level: a false alarm only widens an interval, and nodes whose difference is overlooked narrow it wrongly.
 const nodesDifferLevel = 0.1
 
-// nodeOf is the node that ran an attempt: the one leased for its block, or the one the runner was told; empty when unknown.
+// nodeOf is the node that ran an attempt: the one leased for its block, or the one that the runner was given; empty when unknown.
 func nodeOf(attempt *record.Attempt) string {
 	if attempt.Lease != nil {
 		return attempt.Lease.Node

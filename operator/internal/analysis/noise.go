@@ -24,7 +24,7 @@ type noiseFindings struct {
 
 // rejectNoisy drops the trials in whose own time somebody else was at work, and nothing beside them: each arm's mean in a block is
 // of what is left of it there. What a trial may have done to itself is counted and drops nothing (noise.Kind.Rejects). Seen are all
-// attempts of the experiment; they tell how fast the machine is when it is quiet.
+// attempts of the experiment; they show how fast the machine is when it is quiet.
 func (s *selection) rejectNoisy(exp *experiment.Experiment, seen, attempts []*record.Attempt) []*record.Attempt {
 	limits := exp.Plan.Noise
 	reference := noise.NewReference(seen)

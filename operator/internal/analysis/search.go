@@ -122,7 +122,7 @@ func (d *data) judgeLoad(c cell, planned int, completed *completion) search.Find
 	for _, constraint := range d.exp.Plan.Search.SubjectTo {
 		outcome, breached := d.judgeConstraintTwice(c, constraint)
 		out.Breached = out.Breached || breached
-		// One that is missed decides; of the others, the first that cannot be told is worth naming.
+		// One that is missed decides; of the others, the first that is undecided is worth naming.
 		if outcome == search.Infeasible || outcome == search.Uncertain && out.Outcome == search.Feasible {
 			out.Outcome, out.Constraint = outcome, Asked(d.exp, constraint)
 		}
@@ -133,7 +133,7 @@ func (d *data) judgeLoad(c cell, planned int, completed *completion) search.Find
 	return out
 }
 
-// judgeConstraint compares the whole interval with the bound, as a gate does; breached tells that the estimate misses it.
+// judgeConstraint compares the whole interval with the bound, as a gate does; breached reports whether the estimate misses it.
 func (d *data) judgeConstraint(c cell, constraint experiment.Condition) (outcome search.Outcome, breached bool) {
 	metric := d.exp.Metric(constraint.Metric)
 	if constraint.RewardsWorse(metric) != "" {

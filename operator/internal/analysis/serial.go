@@ -52,11 +52,11 @@ const (
 	mostCosines = 12
 )
 
-// spread is the variance of a block's number that its trials explain, with its degrees of freedom; zero when they cannot tell.
+// spread is the variance of a block's number that its trials explain, with its degrees of freedom; zero when they do not show it.
 type spread struct{ variance, df float64 }
 
 // trialSpread is the variance of a block's mean, from the spread between the trials inside the blocks that have several. Blocks
-// that noise left one trial take part with what the others tell.
+// that noise left one trial take part with what the others show.
 func trialSpread(blocks map[string][]float64, logarithmic bool) spread {
 	var within, df, share float64
 	for _, block := range slices.SortedFunc(maps.Keys(blocks), record.CompareNames) {
@@ -109,7 +109,7 @@ func (d *data) inRunOrder(values map[string]float64) []float64 {
 	return out
 }
 
-// serially looks at the blocks' values over time and widens the interval for what it finds or is told to expect.
+// serially looks at the blocks' values over time and widens the interval for what it finds or is configured to expect.
 func (d *data) serially(found inference, values map[string]float64, within spread) inference {
 	series := d.inRunOrder(values)
 	n := float64(len(series))

@@ -18,7 +18,7 @@ type bar struct {
 }
 
 // decodeHistogram unpacks an HdrHistogram. Every value stands for its bucket as HdrHistogram's own percentiles do: by the
-// highest value that the bucket cannot tell apart.
+// highest value that the bucket does not distinguish.
 func decodeHistogram(histogram *record.Histogram) ([]bar, error) {
 	decoded, err := hdrhistogram.Decode([]byte(histogram.Data))
 	if err != nil {

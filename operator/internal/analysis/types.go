@@ -164,9 +164,9 @@ type RatioResult struct {
 	PerNode []NodeResult `json:"perNode,omitempty"`
 	// NodesDiffer reports whether the nodes differ by more than their blocks explain; the interval then allows for it.
 	NodesDiffer bool `json:"nodesDiffer,omitempty"`
-	// Series is what the block-paired differences do over the run; absent with too few blocks to tell.
+	// Series is what the block-paired differences do over the run; absent with too few blocks to show it.
 	Series *BlockSeries `json:"series,omitempty"`
-	// Resolution is what the clock of the metric can tell; absent where none shows.
+	// Resolution is what the clock of the metric can resolve; absent where none shows.
 	Resolution *Resolution `json:"resolution,omitempty"`
 	// Builds is how few builds one of the two arms has that is several; the interval rests on them.
 	Builds int `json:"builds,omitempty"`

@@ -30,7 +30,7 @@ type LeaseConfig struct {
 }
 
 // Leases are the one thing that is not server-side applied: a forced write is what must never happen to them. Every write
-// names the version that it was decided on, and the second of two writers is told that it came too late.
+// names the version that it was decided on, and the second of two writers is refused as too late.
 
 // takeLeases takes nodes for a run. It can be repeated: what the run has already is left as it is.
 func (a *Applier) takeLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.AcquireLeases) error {

@@ -18,7 +18,7 @@ type Plan struct {
 	Version string `json:"version"`
 	// Template is the name of the run's template; empty for one of its own.
 	Template string `json:"template,omitempty"`
-	// Workload and Requires are told to every block as they are.
+	// Workload and Requires are given to every block as they are.
 	Workload record.Workload     `json:"workload"`
 	Requires record.Requirements `json:"requires,omitzero"`
 	// Command is that of the process whose output is the result, with $(name) for parameters as the template has it.

@@ -29,7 +29,7 @@ func (e *Experiment) Search() search.Search {
 	return out
 }
 
-// Axes are the names of the parameters that tell the points apart.
+// Axes are the names of the parameters that distinguish the points.
 func (e *Experiment) Axes() []string {
 	if e.Plan.Search != nil {
 		return []string{e.Plan.Search.Axis}

@@ -86,7 +86,7 @@ func (k *Keeper) Sums() map[string]string {
 	return maps.Clone(k.sums)
 }
 
-// Serve speaks with the runner until it ends. What it was told is written before Serve returns, however long that takes: only
+// Serve speaks with the runner until it ends. What it received is written before Serve returns, however long that takes: only
 // ctx ends it early.
 func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 	k.sums, k.begun, k.kept = map[string]string{}, map[string]bool{}, map[string]bool{}
@@ -124,7 +124,7 @@ func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 	return k.abandon(ctx, k.silence())
 }
 
-// take does what one line asks for; done tells that it was the last.
+// take does what one line asks for; done reports whether it was the last.
 func (k *Keeper) take(ctx context.Context, line []byte, runner io.Writer) (done bool, err error) {
 	var message frame
 	decoder := json.NewDecoder(bytes.NewReader(line))

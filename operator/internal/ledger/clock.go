@@ -11,13 +11,13 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Timekeeper is a store that tells the time.
+// Timekeeper is a store that reports the time.
 type Timekeeper interface {
 	// Time is what the store's clock says in whole seconds, while it answers.
 	Time(ctx context.Context) (time.Time, error)
 }
 
-// SkewOf reads this machine's clock beside that of the store; nil where the store tells no time. The store read its clock between
+// SkewOf reads this machine's clock beside that of the store; nil where the store reports no time. The store read its clock between
 // asking and answer, and cut off what was beyond the second: the middle of all that this allows is off by at most half of it
 // (Cristian 1989).
 func SkewOf(ctx context.Context, store Store, now func() time.Time) (*record.Clock, error) {

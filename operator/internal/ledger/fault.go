@@ -188,7 +188,7 @@ func unanswered(err error) Cause {
 	case errors.As(err, &name):
 		return CauseName
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		// The library has one reason for both, and tells them apart in words only.
+		// The library has one reason for both, and distinguishes them in words only.
 		if strings.Contains(invalid.Detail, "is before") {
 			return CauseNotYetValid
 		}

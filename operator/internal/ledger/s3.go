@@ -223,7 +223,7 @@ func CheckWrite(ctx context.Context, store Store) error {
 		return nil
 	}
 	options := minio.PutObjectOptions{}
-	// Nothing has this version, so that a store that may write refuses to; who may not is told so first.
+	// Nothing has this version, so that a store that may write refuses to; who may not is refused first.
 	options.SetMatchETag("assay-checks-what-it-may-write")
 	err := bucket.put(ctx, writeProbe, nil, options)
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrExists) {

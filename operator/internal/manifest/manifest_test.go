@@ -50,7 +50,7 @@ func TestReadTakesSeveralDocumentsAndSkipsEmptyOnes(t *testing.T) {
 	}
 }
 
-// Every mistake is told with file, line and column, what is allowed and what was probably meant.
+// Every mistake is reported with file, line and column, what is allowed and what was probably meant.
 func TestReadRefuses(t *testing.T) {
 	run := func(old, replacement string) string { return strings.Replace(fullRun, old, replacement, 1) }
 	template := func(old, replacement string) string { return strings.Replace(fullTemplate, old, replacement, 1) }

@@ -19,7 +19,7 @@ import (
 
 // findings are what is kept of a run's newest analysis: finished samples, and not the analysis, which can be megabytes.
 type findings struct {
-	// wave and evidence tell one analysis from the next; wave is -1 when the ledger has none.
+	// wave and evidence identify an analysis; wave is -1 when the ledger has none.
 	wave     int
 	evidence string
 	// about are the samples that every run has, and results those that are bounded; leftOut counts what is not in them.

@@ -46,7 +46,7 @@ const (
 	Retry Policy = "Retry"
 	// Invalid leaves them out.
 	Invalid Policy = "Invalid"
-	// Warn uses them and says so.
+	// Warn uses them, with a warning.
 	Warn Policy = "Warn"
 )
 

@@ -4,7 +4,7 @@ package record
 type Kept struct {
 	// Lease records whether the block's lease was in force after the trial had ended; empty in a block without one.
 	Lease KeptLease `json:"lease,omitempty"`
-	// Clock is the machine's beside that of the store, when the block began; nil where the store tells no time.
+	// Clock is the machine's beside that of the store, when the block began; nil where the store reports no time.
 	Clock *Clock `json:"clock,omitempty"`
 }
 

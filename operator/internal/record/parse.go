@@ -30,7 +30,7 @@ const schemaBase = "https://assay.dev/schema/v1alpha1/"
 // kinds of records, each with a schema.
 var kinds = []string{"attempt", "result", "wave"}
 
-// acceptors compiles the schemas into the form that only says yes, once.
+// acceptors compiles the schemas into the form that can only accept, once.
 var acceptors = sync.OnceValue(func() map[string]*acceptor {
 	out, err := compileAcceptors()
 	if err != nil {
@@ -63,10 +63,10 @@ var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	return out
 })
 
-// ParseAttempt reads one attempt. The error says which field is wrong.
+// ParseAttempt reads one attempt. The error names the field that is wrong.
 func ParseAttempt(raw []byte) (*Attempt, error) { return parse[Attempt]("attempt", raw, strict) }
 
-// ParseWave reads the plan of one wave. The error says which field is wrong.
+// ParseWave reads the plan of one wave. The error names the field that is wrong.
 func ParseWave(raw []byte) (*Wave, error) {
 	wave, err := parse[Wave]("wave", raw, strict)
 	if err == nil {
@@ -104,7 +104,7 @@ func (w *Wave) check() error {
 	return nil
 }
 
-// ParseResult reads what one process printed. The error says which field is wrong.
+// ParseResult reads what one process printed. The error names the field that is wrong.
 func ParseResult(raw []byte) (*Result, error) { return parse[Result]("result", raw, strict) }
 
 // parse checks the bytes against the schema and decodes them strictly: no unknown or repeated field, names in their exact

@@ -10,7 +10,7 @@ const ProcessPrefix = "process."
 type ProcessQuantity struct {
 	// Name follows the prefix, and where it is of another role than the one with the result that role's name and a dot.
 	Name, Unit, Description string
-	// OfRoles and OfResult tell of which processes it is recorded.
+	// OfRoles and OfResult are of which processes it is recorded.
 	OfRoles, OfResult bool
 	of                func(process) *float64
 }
@@ -105,7 +105,7 @@ func (a *Attempt) role(name string) *RoleSeen {
 	return nil
 }
 
-// Reported is what the process said; empty where it says nothing.
+// Reported is what the process reported; empty where that is nothing.
 func (a *Attempt) Reported() *Result {
 	if a.Result == nil {
 		return &Result{}

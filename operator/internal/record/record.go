@@ -260,7 +260,7 @@ type Parity struct {
 	Items     int64  `json:"items"`
 }
 
-// Ceiling is a physical limit and what was achieved against it, if the process could tell.
+// Ceiling is a physical limit and what was achieved against it, if the process knows it.
 type Ceiling struct {
 	Name     string   `json:"name"`
 	Unit     string   `json:"unit"`

@@ -147,7 +147,7 @@ var (
 	worldEnvironment = record.Environment{Hard: map[string]any{"cpuModel": "simulated"}, Soft: map[string]any{"runnerVersion": "simulated"}}
 )
 
-// Lanes are those that the planner gives blocks to: one of every node, told apart by its lease's token.
+// Lanes are those that the planner gives blocks to: one of every node, distinguished by its lease's token.
 func (s Scenario) Lanes() []plan.Lane {
 	if s.Nodes == 0 {
 		return []plan.Lane{{}}
@@ -225,7 +225,7 @@ func (w *World) candidate() float64 {
 	return out
 }
 
-// read is a time as the clock tells it: the steps that passed.
+// read is a time as the clock measures it: the steps that passed.
 func (w *World) read(seconds float64) float64 {
 	step := w.scenario.Clock
 	if step == 0 {

@@ -151,7 +151,7 @@ func describeTrials(b record.Block) string {
 	return fmt.Sprint(len(b.Order))
 }
 
-// describeSequence are the arms as they really follow each other. Where several points are interleaved each is told alone,
+// describeSequence are the arms as they really follow each other. Where several points are interleaved each is described alone,
 // at the first of them.
 func describeSequence(wave *record.Wave, b record.Block) string {
 	points := pointsOf(wave, b)

@@ -122,18 +122,18 @@ func (b Book) Asks() []Ask {
 	return out
 }
 
-// Alert is what people are told.
+// Alert is what people are notified of.
 type Alert struct {
 	// Change is its identity; empty for a series that fell silent.
 	Change string
 	Series []string
-	// Improvement is told like a regression, and is none.
+	// Improvement is alerted like a regression, and is none.
 	Improvement bool
 	// Since is when a series that fell silent had its last point.
 	Since time.Time
 }
 
-// Alerts are those that are due, and the book in which they were given: a change is told once, and a suspicion never.
+// Alerts are those that are due, and the book in which they were given: a change is alerted once, and a suspicion never.
 func (b Book) Alerts(at time.Time) ([]Alert, Book) {
 	out := Book{slices.Clone(b.Changes)}
 	var due []Alert

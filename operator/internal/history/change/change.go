@@ -46,7 +46,7 @@ func (s State) Ended() bool {
 // Event is something that happened to a change.
 type Event struct {
 	At time.Time
-	// Who is a person, or the run that decided; Person tells them apart.
+	// Who is a person, or the run that decided; Person distinguishes them.
 	Who    string
 	Person bool
 	Why    string
@@ -75,7 +75,7 @@ type Change struct {
 	State   State
 	Effects []Effect
 	History []Event
-	// Acknowledged is who took notice, and Alerted when people were told; nil until then.
+	// Acknowledged is who took notice, and Alerted when people were notified; nil until then.
 	Acknowledged *Event
 	Alerted      *time.Time
 	// Culprits are what was located, the most likely first.

@@ -36,7 +36,7 @@ const (
 	// follow is the probability of a change beyond which a gap is looked into.
 	follow = 0.1
 	// neighbours of a culprit that are measured with it, on each side: one build more or less is an accident of its layout. So many
-	// commits are few enough to be told apart by that wave as well.
+	// commits are few enough to be distinguished by that wave as well.
 	neighbours = 3
 )
 

@@ -18,7 +18,7 @@ const (
 	titleLines, titleLeading = 3, 15.0
 )
 
-// MaxSeries is how many series can be told apart by marker and dash pattern.
+// MaxSeries is how many series can be distinguished by marker and dash pattern.
 const MaxSeries = 8
 
 // Number formats a value on an axis.
@@ -30,7 +30,7 @@ type canvas struct {
 	width, height float64
 }
 
-// newCanvas begins a drawing whose title is told and not shown.
+// newCanvas begins a drawing whose title is for screen readers and not shown.
 func newCanvas(width, height float64, title string) *canvas { return begin(0, width, height, title) }
 
 // newPlot begins a drawing with its title above it. Two titles of one report often differ only in their ends, so a long one takes
