@@ -122,7 +122,7 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []recor
 func checkAt(sweep *assayv1alpha1.Sweep, at assayv1alpha1.ParameterValues, points []record.Point, field string, problems *Invalid) []int {
 	for name := range sorted(at) {
 		if !isAxis(sweep, name) {
-			problems.add(field+".at."+name, "%q is not a sweep axis", name)
+			problems.add(field+".at."+name, "%s", noAxis(sweep, name))
 			return nil
 		}
 	}

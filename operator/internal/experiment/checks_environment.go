@@ -24,7 +24,7 @@ func checkEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		case key == "":
 			problems.add("spec.environment.require", "a key is empty: name a key of the fingerprint")
 		case key == "nullProgram":
-			problems.add(field, "only the null arm's trials have it, and it is another one in every block")
+			problems.add(field, "only trials of the null arm have this key, and its value differs in every block: remove it")
 		case value == "":
 			problems.add(field, "the value is empty, and what a machine does not report never equals it: remove the key, or write a value")
 		}

@@ -36,7 +36,7 @@ func TestAnEnvironmentThatCannotBeIsRefused(t *testing.T) {
 			says:        []string{"spec.environment.noise.canary", "leaves no room", "spec.environment.noise.pressureIo", "never exceeds it"},
 		},
 		"an empty value":  {environment: require("governor", ""), says: []string{"spec.environment.require.governor", "the value is empty"}},
-		"an empty key":    {environment: require("", "x"), says: []string{"spec.environment.require", "has no name"}},
+		"an empty key":    {environment: require("", "x"), says: []string{"spec.environment.require", "a key is empty"}},
 		"the copy's path": {environment: require("nullProgram", "/tmp/x"), says: []string{"nullProgram", "null arm"}},
 		"a key that no runner of this release reports": {
 			environment: require("cpuGovernor", "performance", "smt", "false"),

@@ -177,7 +177,7 @@ func TestFreezeRefuses(t *testing.T) {
 		},
 		"a gate at an axis that does not exist": {
 			gate(assayv1alpha1.Gate{Name: "g", Metric: "throughput", At: values{"rows": "3"}, Op: assayv1alpha1.RatioAtLeast, Bound: "1"}),
-			"spec.gates[0].at.rows", "is not a sweep axis",
+			"spec.gates[0].at.rows", `invalid axis "rows"`,
 		},
 		"a gate on an arm that does not exist": {
 			gate(assayv1alpha1.Gate{Name: "g", Metric: "throughput", Candidate: "fast", Op: assayv1alpha1.RatioAtLeast, Bound: "1"}),

@@ -118,7 +118,7 @@ func included(sweep *assayv1alpha1.Sweep, problems *Invalid) []map[string]string
 		}
 		for name := range sorted(values) {
 			if !isAxis(sweep, name) {
-				problems.add(field, "%q is not a sweep axis", name)
+				problems.add(field, "%s", noAxis(sweep, name))
 				complete = false
 			}
 		}
@@ -129,11 +129,23 @@ func included(sweep *assayv1alpha1.Sweep, problems *Invalid) []map[string]string
 	return out
 }
 
+// noAxis describes a name that is none of the axes.
+func noAxis(sweep *assayv1alpha1.Sweep, name string) string {
+	if sweep == nil || len(sweep.Axes) == 0 {
+		return fmt.Sprintf("invalid axis %q: the run has no axes; remove it, or add the axis to spec.sweep.axes", name)
+	}
+	names := make([]string, 0, len(sweep.Axes))
+	for _, axis := range sweep.Axes {
+		names = append(names, axis.Name)
+	}
+	return fmt.Sprintf("invalid axis %q: allowed are %s", name, strings.Join(names, ", "))
+}
+
 func checkSelectors(sweep *assayv1alpha1.Sweep, problems *Invalid) {
 	check := func(field string, at assayv1alpha1.ParameterValues) {
 		for name := range sorted(at) {
 			if !isAxis(sweep, name) {
-				problems.add(field, "%q is not a sweep axis", name)
+				problems.add(field, "%s", noAxis(sweep, name))
 			}
 		}
 	}
