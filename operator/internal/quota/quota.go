@@ -105,7 +105,7 @@ func (m *Meter) Refresh(ctx context.Context) time.Duration {
 		}
 		m.mutex.Unlock()
 		if err != nil && ctx.Err() == nil {
-			ctrl.LoggerFrom(ctx).Error(err, "What a namespace stores could not be summed up", "namespace", namespace)
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot sum up what a namespace stores", "namespace", namespace)
 		}
 	}
 	return next
