@@ -31,7 +31,8 @@ func Fleet() (dashboard.Dashboard, error) {
 			now("A", q.One("assay_metrics_left_out_runs", q.All), "left out")).Thresholds(thresholds(neutral, step{1, unsure})),
 	)
 	p.row("Runs",
-		grid("Newest runs", "Runs that are shown one by one, the newest first. A name leads to the run's dashboard, a template to its history.", tall,
+		grid("Newest runs",
+			"Runs that are shown one by one, the newest first. A name leads to the run's dashboard, a template to its history.", tall,
 			rows("A", q.Info(q.All)), rows("B", q.Since("assay_run_created_timestamp_seconds", q.All)), rows("C", q.Progress(q.All))).
 			WithTransformation(merge()).
 			WithTransformation(sortBy("Value #B", true)).
@@ -61,7 +62,8 @@ func Fleet() (dashboard.Dashboard, error) {
 			OverrideByName("lease left", inUnit(units.DurationSeconds)).
 			OverrideByName("last trial", inUnit("dateTimeFromNow")),
 		leases(),
-		bars("Queue time for nodes", "How long runs waited until they got a node, since the operator started: the 50th, 90th and 99th percentile.",
+		bars("Queue time for nodes",
+			"How long runs waited until they got a node, since the operator started: the 50th, 90th and 99th percentile.",
 			units.DurationSeconds, third,
 			now("A", q.QuantileSinceStart(0.5, "assay_lease_wait_seconds"), "p50"),
 			now("B", q.QuantileSinceStart(0.9, "assay_lease_wait_seconds"), "p90"),
@@ -137,6 +139,7 @@ func leases() *statetimeline.PanelBuilder {
 		Description("Who held which node when. A node is held by one run at a time.").
 		WithTarget(over("A", q.Series("assay_lease_held", q.Node, "node", "namespace", "run"), "{{node}}: {{namespace}}/{{run}}")).
 		Mappings(heldLooks).ShowValue(common.VisibilityModeNever).RowHeight(0.8).NeverSpanNulls().Thresholds(thresholds(plain)).
-		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(false).DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).Calcs([]string{})).
+		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(false).DisplayMode(common.LegendDisplayModeList).
+			Placement(common.LegendPlacementBottom).Calcs([]string{})).
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeSingle).Sort(common.SortOrderNone))
 }

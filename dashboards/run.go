@@ -161,7 +161,8 @@ func phases() *barchart.PanelBuilder {
 		Orientation(common.VizOrientationHorizontal).Stacking(common.StackingModeNormal).ShowValue(common.VisibilityModeNever).
 		BarWidth(0.8).GroupWidth(0.8).FillOpacity(80).XTickLabelMaxLength(40).
 		ColorScheme(dashboard.NewFieldColorBuilder().Mode(dashboard.FieldColorModeIdPaletteClassic)).
-		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(true).DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).Calcs([]string{})).
+		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(true).DisplayMode(common.LegendDisplayModeList).
+			Placement(common.LegendPlacementBottom).Calcs([]string{})).
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending)).
 		Thresholds(thresholds(plain))
 }

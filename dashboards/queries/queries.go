@@ -173,7 +173,8 @@ func History(lines []Line) string {
 
 // CeilingHistory is the share of the physical limit over the time when runs were created.
 func CeilingHistory() string {
-	last := `max by (namespace, run, point, arm, ceiling) (last_over_time(assay_result_ceiling_ratio{namespace=~"$namespace",point=~"$point",arm=~"$arm"}[$__range]))`
+	last := `max by (namespace, run, point, arm, ceiling) (` +
+		`last_over_time(assay_result_ceiling_ratio{namespace=~"$namespace",point=~"$point",arm=~"$arm"}[$__range]))`
 	return history(last, "point", "arm", "ceiling", "fingerprint")
 }
 
@@ -184,12 +185,14 @@ func OverheadHistory() string {
 }
 
 func history(series string, name ...string) string {
-	created := `count_values by (namespace, run) ("created", 1000 * max by (namespace, run) (last_over_time(assay_run_created_timestamp_seconds{namespace=~"$namespace"}[$__range])))`
+	created := `count_values by (namespace, run) ("created", 1000 * max by (namespace, run) (` +
+		`last_over_time(assay_run_created_timestamp_seconds{namespace=~"$namespace"}[$__range])))`
 	quoted := make([]string, 0, len(name))
 	for _, label := range name {
 		quoted = append(quoted, `"`+label+`"`)
 	}
-	return fmt.Sprintf(`max by (curve, created) (label_join((%s) * on (namespace, run) group_left (fingerprint) (%s) * on (namespace, run) group_left (created) %s, "curve", " ", %s))`,
+	return fmt.Sprintf(`max by (curve, created) (label_join((%s) * on (namespace, run) group_left (fingerprint) (%s)` +
+		` * on (namespace, run) group_left (created) %s, "curve", " ", %s))`,
 		series, ofWorkload(), created, strings.Join(quoted, ", "))
 }
 

@@ -21,7 +21,8 @@ func newCompareCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Long: "Set two runs side by side. A and B are each what NAME is to assay results: a run, the folder of a ledger, or its URL.\n\n" +
 			"This gives no verdict: trials of two runs did not run beside each other, so whatever changed between them is in the ratios and not " +
 			"in their intervals. " +
-			"To decide, make both versions arms of one run. Runs from different machines get no ratio; the fingerprint's keys that differ are named.",
+			"To decide, make both versions arms of one run. Runs from different machines get no ratio; " +
+			"the fingerprint's keys that differ are named.",
 		Example:           "  assay compare scan-monday scan-friday\n  assay compare out/before out/after -o json",
 		Args:              usage(cobra.ExactArgs(2)),
 		ValidArgsFunction: completeRunsOrFolders(flags, 2),

@@ -35,7 +35,8 @@ func newPreflightCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "preflight",
 		Short: "Show which isolation this cluster or machine can provide, and how to get what is missing",
-		Long: "Show for every node which isolation it can provide to a block: claim, whether it is supported, what was found, and how to get it. " +
+		Long: "Show for every node which isolation it can provide to a block: claim, whether it is supported, " +
+			"what was found, and how to get it. " +
 			"With --local the runner checks this machine, from the CPUs that a block would get.\n\n" +
 			"On a cluster the operator is asked whether it can use the object store and Argo. " +
 			"With -f the run's own demands are checked too: exit code 1 when no node can meet one of them, or the platform cannot run it.",

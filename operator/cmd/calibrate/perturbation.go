@@ -187,7 +187,8 @@ func (p perturbation) start(ctx context.Context, clients kubernetes.Interface, n
 
 // inPod runs the program as a process of the pod's container, as assay-runner does with trials.
 func (p perturbation) inPod(ctx context.Context, config *rest.Config, clients kubernetes.Interface, pod string) (float64, error) {
-	request := clients.CoreV1().RESTClient().Post().Resource("pods").Namespace(p.namespace).Name(pod).SubResource("exec").VersionedParams(&corev1.PodExecOptions{
+	request := clients.CoreV1().RESTClient().Post().Resource("pods").Namespace(p.namespace).Name(pod).
+		SubResource("exec").VersionedParams(&corev1.PodExecOptions{
 		Container: "main", Command: append([]string{"/" + filepath.Base(p.program)}, p.arguments...), Stdout: true, Stderr: true,
 	}, scheme.ParameterCodec)
 	executor, err := remotecommand.NewSPDYExecutor(config, http.MethodPost, request.URL())

@@ -69,7 +69,8 @@ func Series(found *analysis.Analysis) (says string, rows [][]string) {
 		return "", nil
 	}
 	if widened == 0 {
-		return "No interval had to be widened: as far as they show, blocks are independent of each other and symmetric, and clocks fine enough.", rows
+		return "No interval had to be widened: as far as they show, blocks are independent of each other and symmetric, " +
+			"and clocks fine enough.", rows
 	}
 	return fmt.Sprintf("%d of %d intervals are wider than the spread of their blocks makes them, for what the blocks or the clock showed.",
 		widened, len(rows)), rows
