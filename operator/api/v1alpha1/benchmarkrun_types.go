@@ -456,7 +456,7 @@ type Environment struct {
 // SearchAxis is the load that is searched.
 // +kubebuilder:validation:XValidation:rule="quantity(string(self.low)).compareTo(quantity(string(self.high))) < 0",message="low must be below high"
 type SearchAxis struct {
-	// axis is the numeric parameter searched. It is no sweep axis.
+	// axis is the numeric parameter searched. It is not an axis of spec.sweep.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z][A-Za-z0-9]*$`
 	// +kubebuilder:validation:MaxLength=63
@@ -552,7 +552,7 @@ const (
 	Completes GateOperator = "Completes"
 )
 
-// Severity reports whether a gate decides.
+// Severity is whether a gate decides.
 // +kubebuilder:validation:Enum=Blocking;Advisory
 type Severity string
 
@@ -609,7 +609,7 @@ type Gate struct {
 	// +optional
 	AllowWorse bool `json:"allowWorse,omitempty"`
 
-	// severity reports whether the gate decides.
+	// severity is whether the gate decides.
 	// +optional
 	// +kubebuilder:default=Blocking
 	Severity Severity `json:"severity,omitempty"`
@@ -827,7 +827,7 @@ type GateStatus struct {
 	// +required
 	Outcome Verdict `json:"outcome"`
 
-	// severity reports whether it decides.
+	// severity is whether it decides.
 	// +optional
 	Severity Severity `json:"severity,omitempty"`
 
