@@ -169,7 +169,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Reads one line. A runner that is told to stop does not wait for it.
+    /// Reads one line. A runner that is asked to stop does not wait for it.
     fn line(&mut self, signals: &Signals) -> Result<Vec<u8>, Stop> {
         let mut buffer = [0; 4096];
         loop {
@@ -190,7 +190,7 @@ impl Keeper {
     }
 }
 
-/// Waits until there is something to read, for some time, or until the runner is told to stop.
+/// Waits until there is something to read, for some time, or until the runner is asked to stop.
 fn pause(signals: &Signals, stream: Option<&UnixStream>, time: Option<Duration>) -> Result<(), Stop> {
     signals.clear();
     if let Some(signal) = signals.stop() {

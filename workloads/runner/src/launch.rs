@@ -63,7 +63,7 @@ impl Launcher {
         Ok(Self { signals, alone })
     }
 
-    /// Fails once the runner has been told to stop.
+    /// Fails once the runner has been asked to stop.
     pub(crate) fn check_stop(&self) -> Result<(), Stop> {
         self.signals.stop().map_or(Ok(()), |signal| Err(Stop::Signal(signal)))
     }
@@ -76,7 +76,7 @@ impl Launcher {
         })
     }
 
-    /// Nothing if the runner was told to stop meanwhile.
+    /// Nothing if the runner was asked to stop meanwhile.
     fn supervise(&self, launch: &Launch<'_>) -> Result<Option<Ended>> {
         let (stderr, stderr_writer) = io::pipe().context("cannot make a pipe")?;
         let mut stderr = Capture::new(stderr.into(), Keep::Tail, STDERR_LIMIT)?;

@@ -60,7 +60,7 @@ struct Prepared {
     left: Vec<Seen>,
 }
 
-/// What tells of a file or folder that it was changed: its time of change is the kernel's, and no program can set it.
+/// What shows of a file or folder that it was changed: its time of change is the kernel's, and no program can set it.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     path: PathBuf,

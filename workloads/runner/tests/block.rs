@@ -484,7 +484,7 @@ fn a_stale_result_file_is_not_mistaken_for_a_new_one() {
     assert_message(&attempts[0], Outcome::Succeeded, &[]);
     assert_message(&attempts[1], Outcome::Malformed, &["did not write", "result.json"]);
 
-    // What cannot be removed cannot be told from a new result either.
+    // What cannot be removed cannot be distinguished from a new result either.
     fs::remove_dir_all(bench.path("out")).expect("removed");
     fs::create_dir(bench.path("result.json")).expect("a folder in the way");
     let (attempts, _) = bench.run();

@@ -227,7 +227,7 @@ proptest! {
     }
 }
 
-/// The document's program sent a dummy that was one entry longer than the real half. Were the halves told apart by order, or the real
+/// The document's program sent a dummy that was one entry longer than the real half. Were the halves distinguished by order, or the real
 /// one by its place, a server would know; here the real half is the first as often as the second.
 #[test]
 fn the_real_half_is_first_as_often_as_second() {

@@ -40,7 +40,7 @@ use crate::sqlite::{self, Synchronous};
 use crate::strategy::Strategy;
 use crate::verify;
 
-/// What `bench` can be told.
+/// The flags of `bench`.
 #[derive(Debug, Clone)]
 pub struct Settings {
     size: usize,

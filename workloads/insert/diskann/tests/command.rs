@@ -293,7 +293,7 @@ fn building_goes_on_where_it_was_and_refuses_another_index() {
             String::from_utf8_lossy(&output.stdout).lines().map(|line| line.parse().unwrap()).collect()
         };
         assert_eq!(ids(&build(&["--size=30"])), (1..=30).collect::<Vec<_>>());
-        // In transactions of four: every id is told, and told after its commit.
+        // In transactions of four: every id is reported, and after its commit.
         assert_eq!(ids(&build(&["--size=45", "--transaction-size=4"])), (31..=45).collect::<Vec<_>>());
         let verified = program(&["verify", &file]);
         assert!(verified.status.success(), "{}", stderr(&verified));

@@ -33,7 +33,7 @@ pub const MAX_PATH: usize = (1 << 14) - 1;
 /// Expressions within expressions, at most. All readers and writers are recursive; this keeps them on the stack.
 pub const MAX_DEPTH: usize = 512;
 
-/// Says that a variable is new.
+/// Marks a new variable.
 pub const NEW_VARIABLE: u8 = 0b1100_0000;
 const VARIABLE: u8 = 0b1000_0000;
 const SYMBOL: u8 = 0b1100_0000;
