@@ -87,7 +87,7 @@ impl<'c> Store for Sqlite<'c> {
         handle.read_at_exact(block.bytes_mut(), 0)?;
         if block.id() != id || !block.is_sound() {
             let (says, edges) = (block.id(), block.edges());
-            return Err(Error::Damaged(format!("the id in node {id} is {says} and has {edges} edges")));
+            return Err(Error::Damaged(format!("the id in node {id} is {says}, with {edges} edges")));
         }
         Ok(Node { id, block, handle: Some(handle) })
     }
