@@ -150,7 +150,7 @@ func (s *selection) checkResult(exp *experiment.Experiment, result *record.Resul
 	}
 	for _, phase := range result.Phases {
 		if average, _ := phase.Mean(); meaningless(average, "s") != "" {
-			return fmt.Sprintf("phase %s: its mean %s", phase.Name, meaningless(average, "s"))
+			return fmt.Sprintf("mean of phase %s: %s", phase.Name, meaningless(average, "s"))
 		}
 	}
 	return ""
@@ -176,7 +176,7 @@ func meaningless(value float64, unit string) string {
 	magnitude := math.Abs(value)
 	switch {
 	case math.IsNaN(value) || math.IsInf(value, 0):
-		return fmt.Sprintf("%g is not finite", value)
+		return fmt.Sprintf("invalid value %g: allowed are finite numbers", value)
 	case magnitude > largestNumber || magnitude != 0 && magnitude < smallestNumber:
 		return fmt.Sprintf("invalid value %g %s: allowed are 0 and magnitudes from %g to %g", value, unit, smallestNumber, largestNumber)
 	case value < 0 && unit == "s":
