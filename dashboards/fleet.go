@@ -11,7 +11,8 @@ import (
 
 // Fleet is for whoever looks after the nodes: what runs, who waits, which machines can be trusted.
 func Fleet() (dashboard.Dashboard, error) {
-	p := newPage(FleetUID, "Assay / Fleet", "Nodes, their leases and the queue for them, noise, how far verdicts can be trusted, and the operator.", "now-6h", "30s")
+	p := newPage(FleetUID, "Assay / Fleet",
+		"Nodes, their leases and the queue for them, noise, how far verdicts can be trusted, and the operator.", "now-6h", "30s")
 	p.builder.WithVariable(choices("node", "Node", "Nodes to show", "label_values(assay_node_ready, node)"))
 
 	p.row("Now",
@@ -20,15 +21,18 @@ func Fleet() (dashboard.Dashboard, error) {
 		number("Nodes", "Nodes of the cluster, of those chosen above.", units.NoUnit, tile, now("A", q.Nodes(), "nodes")),
 		number("Waiting", "Runs that wait for a node.", units.NoUnit, tile, now("A", q.One("assay_lease_queue_length", q.All), "waiting")).
 			Thresholds(thresholds(good, step{1, unsure})),
-		number("Object store", "Whether the object store of the ledgers answered when the operator last asked; it asks twice a minute.", units.NoUnit, tile,
+		number("Object store", "Whether the object store of the ledgers answered when the operator last asked; it asks twice a minute.",
+			units.NoUnit, tile,
 			now("A", q.One("assay_ledger_up", q.All), "object store")).Mappings(upLooks).ColorMode(common.BigValueColorModeBackground),
-		number("Alerts", "Alerts of Assay that fire, counted by Prometheus. None is shown as –. The rules are in dashboards/rules.", units.NoUnit, tile,
+		number("Alerts", "Alerts of Assay that fire, counted by Prometheus. None is shown as –. The rules are in dashboards/rules.",
+			units.NoUnit, tile,
 			now("A", `count(ALERTS{alertname=~"Assay.*",alertstate="firing"})`, "firing")).Thresholds(thresholds(good, step{1, bad})),
 		number("Not shown", "Runs that are not shown one by one, because there are more than the operator's --metrics-runs.", units.NoUnit, tile,
 			now("A", q.One("assay_metrics_left_out_runs", q.All), "left out")).Thresholds(thresholds(neutral, step{1, unsure})),
 	)
 	p.row("Runs",
-		grid("Newest runs", "Runs that are shown one by one, the newest first. A name leads to the run's dashboard, a template to its history.", tall,
+		grid("Newest runs",
+			"Runs that are shown one by one, the newest first. A name leads to the run's dashboard, a template to its history.", tall,
 			rows("A", q.Info(q.All)), rows("B", q.Since("assay_run_created_timestamp_seconds", q.All)), rows("C", q.Progress(q.All))).
 			WithTransformation(merge()).
 			WithTransformation(sortBy("Value #B", true)).
@@ -43,7 +47,7 @@ func Fleet() (dashboard.Dashboard, error) {
 		lines("Runs by phase", "Runs that exist, by phase.", units.NoUnit, half,
 			over("A", "sum by (phase) ("+q.Series("assay_runs", q.All, "namespace", "phase")+")", "{{phase}}")).
 			FillOpacity(20).Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal).Group("A")),
-		lines("Runs that wait for a node", "Length of the queue. It is fair: who waited longest is next.", units.NoUnit, half,
+		lines("Queue length", "Length of the queue. It is fair: who waited longest is next.", units.NoUnit, half,
 			over("A", q.One("assay_lease_queue_length", q.All), "waiting")).Min(0),
 	)
 	p.row("Nodes and leases",
@@ -58,20 +62,25 @@ func Fleet() (dashboard.Dashboard, error) {
 			OverrideByName("lease left", inUnit(units.DurationSeconds)).
 			OverrideByName("last trial", inUnit("dateTimeFromNow")),
 		leases(),
-		bars("Waiting for nodes", "How long runs waited until they got a node, since the operator started: half of them at most the first, nine in ten at most the second, 99 in 100 at most the third.",
+		bars("Queue time for nodes",
+			"How long runs waited until they got a node, since the operator started: the 50th, 90th and 99th percentile.",
 			units.DurationSeconds, third,
-			now("A", q.QuantileSinceStart(0.5, "assay_lease_wait_seconds"), "half"),
-			now("B", q.QuantileSinceStart(0.9, "assay_lease_wait_seconds"), "nine in ten"),
-			now("C", q.QuantileSinceStart(0.99, "assay_lease_wait_seconds"), "99 in 100")),
-		bars("What happened to leases", "Leases of nodes that were acquired, renewed, released, or lost by the run that held them, in the time shown. One that is lost was held by an operator that was gone for too long.",
+			now("A", q.QuantileSinceStart(0.5, "assay_lease_wait_seconds"), "p50"),
+			now("B", q.QuantileSinceStart(0.9, "assay_lease_wait_seconds"), "p90"),
+			now("C", q.QuantileSinceStart(0.99, "assay_lease_wait_seconds"), "p99")),
+		bars("Lease events", "Leases of nodes that were acquired, renewed, released, or lost by the run that held them, in the time shown. A " +
+			"lease is lost when its operator was away for longer than it lasts.",
 			units.NoUnit, third, now("A", q.Increase("assay_lease_events_total", q.All, "event"), "{{event}}")).
-			OverrideByName("lost", []dashboard.DynamicConfigValue{property("thresholds", options{"mode": "absolute", "steps": []options{{"color": good, "value": nil}, {"color": bad, "value": 1}}})}),
-		number("Stale trials", "Trials, of all runs shown, that ran when their node was no longer theirs. They are in no figure; each is a sign of a broken lease.", units.NoUnit, third,
+			OverrideByName("lost", []dashboard.DynamicConfigValue{property("thresholds",
+				options{"mode": "absolute", "steps": []options{{"color": good, "value": nil}, {"color": bad, "value": 1}}})}),
+		number("Stale trials", "Trials, of all runs shown, that ran after their run had lost the lease of the node. They are in no figure; " +
+			"each is a sign of a broken lease.", units.NoUnit, third,
 			now("A", "sum("+q.Series("assay_run_excluded_attempts", `reason="stale_lease"`, "namespace", "run")+")", "stale")).
 			Thresholds(thresholds(good, step{1, bad})),
 	)
 	p.row("Noise",
-		lines("Noise beside its limit", "The newest reading of what others did on the node in a run's trials, as a share of the run's limit. Above 100 % a trial does not count. Kinds without a limit are not here.",
+		lines("Noise relative to its limit", "The newest reading of what others did on the node in a run's trials, as a share of the run's " +
+			"limit. Above 100 % a trial does not count. Kinds without a limit are not here.",
 			units.PercentUnit, wide, over("A", q.NoiseOfLimit(), "{{node}} {{kind}}")).
 			Min(0).ThresholdsStyle(common.NewGraphThresholdsStyleConfigBuilder().Mode(common.GraphThresholdsStyleModeLine)).
 			Thresholds(thresholds("transparent", step{1, bad})),
@@ -83,31 +92,42 @@ func Fleet() (dashboard.Dashboard, error) {
 			rows("E", q.BreachShare())).
 			WithTransformation(merge()).
 			WithTransformation(arrange([]string{"node", "kind", "Value #A", "Value #B", "Value #C", "Value #D", "Value #E"},
-				map[string]string{"Value #A": "median", "Value #B": "largest", "Value #C": "limit", "Value #D": "beyond", "Value #E": "share beyond"}, "Time")).
+				map[string]string{"Value #A": "median", "Value #B": "largest", "Value #C": "limit", "Value #D": "beyond", "Value #E": "share beyond"},
+					"Time")).
 			OverrideByRegexp("/^(median|largest|limit|share beyond)$/", inUnit(units.PercentUnit)),
 	)
-	p.row("How far verdicts can be trusted",
+	p.row("Trust in verdicts",
 		bars("Verdicts", "Runs shown, by verdict. Inconclusive is an answer: the budget did not allow for more.", units.NoUnit, third,
 			now("A", q.Verdicts(q.All), "{{verdict}}")),
-		number("Runs whose controls moved", "Share of the runs shown in which the null arm, or a phase that the change cannot touch, moved. With honest intervals about 1 in 20 does at a confidence of 0.95; much more means that the machines are not calibrated, and such runs are at most Inconclusive. docs/methodology.md has how often verdicts are wrong.",
+		number("Runs whose controls moved", "Share of the runs shown in which the null arm, or a phase that the change cannot touch, moved. " +
+			"With honest intervals about 1 in 20 does at a confidence of 0.95; much more means that the machines are not calibrated, and such " +
+			"runs are at most Inconclusive. docs/methodology.md has how often verdicts are wrong.",
 			units.PercentUnit, third, now("A", q.MovedShare(), "moved")).Thresholds(thresholds(good, step{0.1, unsure}, step{0.3, bad})),
 		bars("Trials beyond a noise limit", "Trials of all runs shown that ran beyond a noise limit, by the limit.", units.NoUnit, third,
 			now("A", "sum by (kind) ("+q.Series("assay_run_noisy_trials", q.All, "namespace", "run", "kind")+")", "{{kind}}")),
-		bars("Blocks' time without a trial", "Share of each run's blocks in which no trial ran: starting, waiting until the machine is quiet, and reading it.", units.PercentUnit, wide,
+		bars("Share of blocks without a trial", "Share of each run's blocks in which no trial ran: starting, waiting until the machine is " +
+			"quiet, and reading it.", units.PercentUnit, wide,
 			now("A", q.BlockOverhead(q.All), "{{namespace}}/{{run}}")).Max(1),
 	)
 	p.row("Operator",
-		lines("Time to look at a run", "Time of one pass of the operator over a run or a node: 99 in 100 take at most this. The aim is below 0.1 s.", units.Seconds, half,
-			over("A", q.Quantile(0.99, "controller_runtime_reconcile_time_seconds", `controller=~"benchmarkrun|nodelease"`, "controller"), "{{controller}}")),
-		lines("Time of the object store", "Time of one operation of the object store as the operator sees it: 99 in 100 take at most this.", units.Seconds, half,
+		lines("Reconcile duration", "99th percentile of the duration of one reconcile of a run or a node. The objective is below 0.1 s.",
+			units.Seconds, half,
+			over("A", q.Quantile(0.99, "controller_runtime_reconcile_time_seconds", `controller=~"benchmarkrun|nodelease"`, "controller"),
+				"{{controller}}")),
+		lines("Object store latency", "99th percentile of the duration of one operation of the object store, as the operator sees it.",
+			units.Seconds, half,
 			over("A", q.Quantile(0.99, "assay_ledger_operation_seconds", q.All, "operation"), "{{operation}}")),
-		bars("Passes that failed", "Passes of the operator that ended with an error, in the time shown. Its log says with which.", units.NoUnit, third,
-			now("A", q.Increase("controller_runtime_reconcile_errors_total", `controller=~"benchmarkrun|nodelease"`, "controller"), "{{controller}}")).
+		bars("Reconcile errors", "Reconciles that ended with an error, in the time range shown. The operator's log has the errors.", units.NoUnit,
+			third,
+			now("A", q.Increase("controller_runtime_reconcile_errors_total", `controller=~"benchmarkrun|nodelease"`, "controller"),
+				"{{controller}}")).
 			Thresholds(thresholds(good, step{1, unsure})),
-		bars("Failures of the object store", "Operations of the object store that failed, by cause, in the time shown. None is shown as –.", units.NoUnit, third,
+		bars("Object store errors", "Operations of the object store that failed, by cause, in the time shown. None is shown as –.",
+			units.NoUnit, third,
 			now("A", q.Increase("assay_ledger_operation_errors_total", q.All, "operation", "reason"), "{{operation}}: {{reason}}")).
 			Thresholds(thresholds(good, step{1, unsure})),
-		number("Memory", "Resident memory of the operator that leads.", units.BytesIEC, third, now("A", q.Leader("process_resident_memory_bytes"), "memory")).
+		number("Memory", "Resident memory of the operator that leads.", units.BytesIEC, third,
+			now("A", q.Leader("process_resident_memory_bytes"), "memory")).
 			Thresholds(thresholds(neutral, step{192 << 20, unsure})),
 	)
 	return p.builder.Build()
@@ -119,6 +139,7 @@ func leases() *statetimeline.PanelBuilder {
 		Description("Who held which node when. A node is held by one run at a time.").
 		WithTarget(over("A", q.Series("assay_lease_held", q.Node, "node", "namespace", "run"), "{{node}}: {{namespace}}/{{run}}")).
 		Mappings(heldLooks).ShowValue(common.VisibilityModeNever).RowHeight(0.8).NeverSpanNulls().Thresholds(thresholds(plain)).
-		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(false).DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).Calcs([]string{})).
+		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(false).DisplayMode(common.LegendDisplayModeList).
+			Placement(common.LegendPlacementBottom).Calcs([]string{})).
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeSingle).Sort(common.SortOrderNone))
 }

@@ -124,7 +124,8 @@ func number(title, description, unit string, at size, targets ...*prometheus.Dat
 }
 
 // word is a panel with a label of a series as text.
-func word(title, description, label string, looks []dashboard.ValueMapping, at size, target *prometheus.DataqueryBuilder) *stat.PanelBuilder {
+func word(title, description, label string, looks []dashboard.ValueMapping, at size,
+	target *prometheus.DataqueryBuilder) *stat.PanelBuilder {
 	panel := number(title, description, units.String, at, target).
 		ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"}).Fields("/^" + label + "$/"))
 	if looks != nil {
@@ -151,7 +152,8 @@ func lines(title, description, unit string, at size, targets ...*prometheus.Data
 	panel := timeseries.NewPanelBuilder().Title(title).Description(description).Datasource(source).Span(at.w).Height(at.h).
 		Unit(unit).NoValue(absent).LineWidth(2).FillOpacity(0).ShowPoints(common.VisibilityModeAuto).
 		SpanNulls(common.BoolOrFloat64{Bool: new(false)}).
-		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(true).DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).Calcs([]string{})).
+		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(true).DisplayMode(common.LegendDisplayModeList).
+			Placement(common.LegendPlacementBottom).Calcs([]string{})).
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending)).
 		Thresholds(thresholds(plain))
 	for _, target := range targets {
@@ -176,11 +178,13 @@ func curves(title, description string, at size, target *prometheus.DataqueryBuil
 	return xychart.NewPanelBuilder().Title(title).Description(description).Datasource(source).Span(at.w).Height(at.h).
 		NoValue(absent).Mapping(xychart.SeriesMappingAuto).Show(xychart.XYShowModePointsAndLines).LineWidth(2).
 		PointSize(xychart.NewXychartFieldConfigPointSizeBuilder().Fixed(6)).
-		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(true).DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom).Calcs([]string{})).
+		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(true).DisplayMode(common.LegendDisplayModeList).
+			Placement(common.LegendPlacementBottom).Calcs([]string{})).
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeSingle).Sort(common.SortOrderNone)).
 		Thresholds(thresholds(plain)).
 		WithTarget(target).
-		WithTransformation(transform("convertFieldType", options{"fields": options{}, "conversions": []options{{"targetField": "x", "destinationType": "number"}}})).
+		WithTransformation(transform("convertFieldType",
+			options{"fields": options{}, "conversions": []options{{"targetField": "x", "destinationType": "number"}}})).
 		WithTransformation(sortBy("x", false)).
 		WithTransformation(split("curve")).
 		OverrideByRegexp(`/\((low|high)\)$/`, intervalEnd(property("custom.show", "lines")))
@@ -270,6 +274,7 @@ func linked(title, url string) []dashboard.DynamicConfigValue {
 
 // Addresses within the same Grafana, which adds its own path before them.
 const (
-	toRun     = "/d/" + RunUID + "?var-datasource=${datasource}&var-namespace=${__data.fields.namespace}&var-run=${__data.fields.run}&${__url_time_range}"
+	toRun     = "/d/" + RunUID + "?var-datasource=${datasource}" +
+		"&var-namespace=${__data.fields.namespace}&var-run=${__data.fields.run}&${__url_time_range}"
 	toHistory = "/d/" + HistoryUID + "?var-datasource=${datasource}&var-template=${__data.fields.template}"
 )

@@ -212,7 +212,8 @@ func bareSelector(node parser.Expr) string {
 		if name := bareSelector(node.LHS); name != "" {
 			return name
 		}
-		if node.Op == parser.LAND || node.Op == parser.LUNLESS || (node.VectorMatching != nil && node.VectorMatching.Card == parser.CardManyToOne) {
+		if node.Op == parser.LAND || node.Op == parser.LUNLESS ||
+			(node.VectorMatching != nil && node.VectorMatching.Card == parser.CardManyToOne) {
 			return ""
 		}
 		return bareSelector(node.RHS)

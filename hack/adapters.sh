@@ -97,7 +97,7 @@ for tool in "${tools[@]}"; do
   case $tool in
   google-benchmark)
     if ! command -v apt-get dpkg g++ >/dev/null; then
-      echo "example $tool: skipped, because its library is taken from Debian's packages and this is no Debian"
+      echo "example $tool: skipped, because its library is taken from Debian's packages and this system is not Debian"
       continue
     fi
     ;;

@@ -10,7 +10,7 @@
 # writes OUT/NAME-b01, OUT/NAME-b02 and so on, from the seeds SEED (default 1), SEED+1 and so on. It fails if two are the same file.
 set -euo pipefail
 die() { echo "builds.sh: $*" >&2; exit 2; }
-[[ $# -ge 4 ]] || die "want: go|rust|link OUT N NAME [arguments]; its head says more"
+[[ $# -ge 4 ]] || die "want: go|rust|link OUT N NAME [arguments]; see its first lines"
 how=$1 out=$2 n=$3 name=$4
 shift 4
 [[ $n =~ ^[1-9][0-9]?$ ]] || die "N is $n: write how many builds, 1 to 99"
@@ -30,7 +30,7 @@ build() {
     rust) cargo rustc --release --message-format=json-render-diagnostics "${arguments[@]}" -- "${flags[@]/#/-Clink-arg=}" |
       sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1 | xargs -I{} cp {} "$file" ;;
     link) "${arguments[@]}" "${flags[@]}" -o "$file" ;;
-    *) die "$how is none of go, rust and link" ;;
+    *) die "invalid kind $how: allowed are go, rust and link" ;;
   esac
 }
 

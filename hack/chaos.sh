@@ -54,5 +54,5 @@ case "$what" in
   chaos) hurt -faults 200 -duration 2h -out out/chaos && attack ;;
   smoke) hurt -faults 10 -duration 2m -pause 1s -settle 3m -short -out out/chaos-smoke ;;
   attack) attack ;;
-  *) echo "$0: $what is none of chaos, smoke, attack" >&2; exit 2 ;;
+  *) echo "$0: invalid argument $what: allowed are chaos, smoke and attack" >&2; exit 2 ;;
 esac

@@ -210,7 +210,8 @@ func (m *machine) checkProbes() {
 			m.eventually(20*time.Second, "hello", m.kubectl, "exec", from, "--", "/probe", "get", target)
 		}
 	}
-	if _, stderr, err := m.try(30*time.Second, m.kubectl, "exec", "asker", "--", "/probe", "get", "http://192.0.2.1"); err == nil || !strings.Contains(stderr, "unreachable") {
+	if _, stderr, err := m.try(30*time.Second, m.kubectl, "exec", "asker", "--", "/probe", "get", "http://192.0.2.1"); err == nil ||
+		!strings.Contains(stderr, "unreachable") {
 		m.Errorf("an address outside of the machine must be unreachable, got %v: %s", err, stderr)
 	}
 	if logs := m.kubectlRun("logs", "pinned"); !strings.Contains(logs, "serving") {

@@ -189,7 +189,7 @@ func (m *machine) runOnce(name, app, address, phase string) {
 	m.kubectlRun("wait", "--for=jsonpath={.status.phase}="+phase, "pod/"+name, "-n", "here", "--timeout=60s")
 }
 
-// cost tells how much memory and CPU time a component has used so far.
+// cost reports how much memory and CPU time a component has used so far.
 func (m *machine) cost(name string) string {
 	m.Helper()
 	pid := m.pids()[name]

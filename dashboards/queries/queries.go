@@ -24,7 +24,7 @@ const (
 	All = ``
 )
 
-// Series are the series of a metric, by the labels that tell them apart.
+// Series are the series of a metric, by the labels that distinguish them.
 func Series(metric, selector string, by ...string) string {
 	return fmt.Sprintf("max by (%s) (%s)", strings.Join(by, ", "), of(metric, selector))
 }
@@ -76,7 +76,8 @@ func Curves(lines []Line, selector string) string {
 	parts := make([]string, 0, len(lines))
 	for _, line := range lines {
 		// What is left of the point without the axis.
-		rest := fmt.Sprintf(`label_replace(%s, "rest", "$1 $2", "point", "(?:(.*),)?$axis=[^,]*(?:,(.*))?")`, Series(line.Metric, selector, "point", "arm"))
+		rest := fmt.Sprintf(`label_replace(%s, "rest", "$1 $2", "point", "(?:(.*),)?$axis=[^,]*(?:,(.*))?")`,
+			Series(line.Metric, selector, "point", "arm"))
 		parts = append(parts, fmt.Sprintf(`label_replace(%s, "word", "(%s)", "", "")`, rest, line.Word))
 	}
 	places := fmt.Sprintf(`count_values by (point) ("x", %s)`, Series("assay_point_axis_value", Run+`,axis="$axis"`, "point"))
@@ -86,7 +87,8 @@ func Curves(lines []Line, selector string) string {
 
 // Phases are the seconds of every phase, by cell: the point and the arm.
 func Phases() string {
-	return fmt.Sprintf(`sum by (cell, phase) (label_join(%s, "cell", " ", "point", "arm"))`, Series("assay_phase_seconds", Run, "point", "arm", "phase"))
+	return fmt.Sprintf(`sum by (cell, phase) (label_join(%s, "cell", " ", "point", "arm"))`,
+		Series("assay_phase_seconds", Run, "point", "arm", "phase"))
 }
 
 // QuantileSinceStart is a quantile of all observations since the operator started. A histogram of what happens a few times a
@@ -109,7 +111,8 @@ func Increase(metric, selector string, by ...string) string {
 // NoiseOfLimit is the newest reading of others on a node as a share of the run's limit.
 func NoiseOfLimit() string {
 	return fmt.Sprintf(`%s / on (node, kind) (%s > 0)`,
-		Series("assay_node_noise_ratio", Node+`,statistic="newest"`, "node", "kind"), Series("assay_node_noise_limit_ratio", Node, "node", "kind"))
+		Series("assay_node_noise_ratio", Node+`,statistic="newest"`, "node", "kind"),
+			Series("assay_node_noise_limit_ratio", Node, "node", "kind"))
 }
 
 // BreachShare is the share of the newest run's trials on a node that broke a limit.
@@ -170,7 +173,8 @@ func History(lines []Line) string {
 
 // CeilingHistory is the share of the physical limit over the time when runs were created.
 func CeilingHistory() string {
-	last := `max by (namespace, run, point, arm, ceiling) (last_over_time(assay_result_ceiling_ratio{namespace=~"$namespace",point=~"$point",arm=~"$arm"}[$__range]))`
+	last := `max by (namespace, run, point, arm, ceiling) (` +
+		`last_over_time(assay_result_ceiling_ratio{namespace=~"$namespace",point=~"$point",arm=~"$arm"}[$__range]))`
 	return history(last, "point", "arm", "ceiling", "fingerprint")
 }
 
@@ -181,12 +185,14 @@ func OverheadHistory() string {
 }
 
 func history(series string, name ...string) string {
-	created := `count_values by (namespace, run) ("created", 1000 * max by (namespace, run) (last_over_time(assay_run_created_timestamp_seconds{namespace=~"$namespace"}[$__range])))`
+	created := `count_values by (namespace, run) ("created", 1000 * max by (namespace, run) (` +
+		`last_over_time(assay_run_created_timestamp_seconds{namespace=~"$namespace"}[$__range])))`
 	quoted := make([]string, 0, len(name))
 	for _, label := range name {
 		quoted = append(quoted, `"`+label+`"`)
 	}
-	return fmt.Sprintf(`max by (curve, created) (label_join((%s) * on (namespace, run) group_left (fingerprint) (%s) * on (namespace, run) group_left (created) %s, "curve", " ", %s))`,
+	return fmt.Sprintf(`max by (curve, created) (label_join((%s) * on (namespace, run) group_left (fingerprint) (%s)` +
+		` * on (namespace, run) group_left (created) %s, "curve", " ", %s))`,
 		series, ofWorkload(), created, strings.Join(quoted, ", "))
 }
 

@@ -49,7 +49,7 @@ calibrate-smoke: build-calibration ## The same in minutes, for CI: fails if a ta
 	@bin/calibrate attacks
 
 .PHONY: calibrate-history
-calibrate-history: build-calibration ## What histories tell, on simulated years, into docs/history.md (half an hour). OTAVA=python: beside Apache Otava.
+calibrate-history: build-calibration ## What histories find, on simulated years, into docs/history.md (half an hour). OTAVA=python: beside Apache Otava.
 	@bin/calibrate history --years 300 --bisections 200 --otava "$(OTAVA)" --update docs/history.md
 
 .PHONY: bench-history
@@ -64,5 +64,5 @@ bench-verdict: build-calibration ## Figures of verdicts: how often they are wron
 	@hack/perturbation.sh
 
 .PHONY: bench-platform
-bench-platform: ## Figures of the platform itself: memory, planning, passes, and what a run costs beside its pods.
+bench-platform: ## Figures of the platform itself: memory, planning, reconcile duration, and what a run costs beside its pods.
 	@hack/bench-platform.sh

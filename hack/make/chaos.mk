@@ -18,7 +18,7 @@ attack: ## What a tenant's specs and a hostile image may try, one test for each 
 	@hack/chaos.sh attack
 
 .PHONY: fuzz
-fuzz: ## Go fuzzing of specs, ledgers, reports, records, what runners say and policies, FUZZTIME each. What fails is kept in testdata/fuzz, and is a test from then on.
+fuzz: ## Go fuzzing of specs, ledgers, reports, records, messages of runners and policies, FUZZTIME each. What fails is kept in testdata/fuzz, and is a test from then on.
 	@for f in $(FUZZ); do (cd operator && go test ./$${f%%:*} -run '^$$' -fuzz "^$${f##*:}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x) || exit 1; done
 
 .PHONY: test-chaos

@@ -70,6 +70,6 @@ count: ## Lines of code, tests, fixtures, what is generated, of others, and text
 	@cd hack/count && go run . ../..
 
 .PHONY: mutate
-mutate: ## Change a package in many ways and see whether its tests notice: PKG=internal/lease, below operator/ (minutes).
+mutate: ## Change a package in many ways and check whether its tests notice: PKG=internal/lease, below operator/ (minutes).
 	@test -n "$(PKG)" || { echo 'PKG is not set: name a package below operator/, such as PKG=internal/lease'; exit 2; }
 	@cd operator && go tool -modfile=$(CURDIR)/hack/tools/mutate.mod gremlins unleash --workers 1 --timeout-coefficient 60 ./$(PKG)

@@ -20,11 +20,15 @@ type dashboardOptions struct {
 
 func (o *dashboardOptions) bind(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&o.grafanaURL, "grafana-url", "", "address of Grafana for people's browsers, such as https://grafana.example.com; runs link to their dashboards there")
-	flags.BoolVar(&o.configMaps, "dashboards", false, "write a dashboard for every run, as a ConfigMap for the sidecar of a Grafana (default: true with --grafana-url, else false)")
+	flags.StringVar(&o.grafanaURL, "grafana-url", "",
+		"address of Grafana for people's browsers, such as https://grafana.example.com; runs link to their dashboards there")
+	flags.BoolVar(&o.configMaps, "dashboards", false,
+		"write a dashboard for every run, as a ConfigMap for the sidecar of a Grafana (default: true with --grafana-url, else false)")
 	flags.StringVar(&o.label, "dashboard-label", "grafana_dashboard=1", "label that the sidecar looks for, as key=value")
-	flags.StringVar(&o.folder, "dashboard-folder", "Assay runs", "folder of these dashboards, as the value of the annotation "+dashboard.FolderAnnotation+"; empty: none")
-	flags.StringVar(&o.reportsURL, "reports-url", "", "address under which people's browsers find the objects of the ledgers' bucket by key, such as https://minio.example.com/assay; dashboards link to reports there")
+	flags.StringVar(&o.folder, "dashboard-folder", "Assay runs",
+		"folder of these dashboards, as the value of the annotation "+dashboard.FolderAnnotation+"; empty: none")
+	flags.StringVar(&o.reportsURL, "reports-url", "", "address under which people's browsers find the objects of the ledgers' bucket by " +
+		"key, such as https://minio.example.com/assay; dashboards link to reports there")
 	o.configMapsGiven = func() bool { return flags.Changed("dashboards") }
 }
 
@@ -42,7 +46,7 @@ func (o *dashboardOptions) dashboards() (dashboard.Config, error) {
 	}
 	out.LabelKey, out.LabelValue, _ = strings.Cut(o.label, "=")
 	if problems := append(validation.IsQualifiedName(out.LabelKey), validation.IsValidLabelValue(out.LabelValue)...); len(problems) > 0 {
-		return dashboard.Config{}, fmt.Errorf("--dashboard-label is %q: use key=value, a label of Kubernetes: %s", o.label, problems[0])
+		return dashboard.Config{}, fmt.Errorf("invalid --dashboard-label %q: use key=value, a label of Kubernetes: %s", o.label, problems[0])
 	}
 	return out, nil
 }
@@ -53,7 +57,8 @@ func browserURL(flag, given string) (string, error) {
 		return "", nil
 	}
 	parsed, err := url.Parse(given)
-	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" || parsed.RawQuery != "" || parsed.Fragment != "" || parsed.User != nil {
+	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" || parsed.RawQuery != "" ||
+		parsed.Fragment != "" || parsed.User != nil {
 		return "", fmt.Errorf("%s is %q: use an address such as https://grafana.example.com/path, without query and user", flag, given)
 	}
 	return strings.TrimRight(given, "/"), nil

@@ -30,10 +30,10 @@ func TestDashboardsAsFlagsSay(t *testing.T) {
 			c.LabelKey, c.LabelValue, c.Folder = "example.com/dash", "yes", ""
 		})},
 		"an address of reports":           {args: []string{"--reports-url=http://localhost:9000/assay"}, want: with(func(c *dashboard.Config) { c.ReportsURL = "http://localhost:9000/assay" })},
-		"an address without a scheme":     {args: []string{"--grafana-url=grafana.example.com"}, err: `--grafana-url is "grafana.example.com": use an address such as`},
+		"an address without a scheme":     {args: []string{"--grafana-url=grafana.example.com"}, err: `invalid --grafana-url "grafana.example.com": use an address such as`},
 		"an address with a password":      {args: []string{"--reports-url=https://a:b@example.com"}, err: "--reports-url is"},
 		"an address that runs a program":  {args: []string{"--reports-url=javascript:alert(1)"}, err: "--reports-url is"},
-		"a label that Kubernetes refuses": {args: []string{"--dashboard-label==1"}, err: `--dashboard-label is "=1": use key=value`},
+		"a label that Kubernetes refuses": {args: []string{"--dashboard-label==1"}, err: `invalid --dashboard-label "=1": use key=value`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			options, command := &dashboardOptions{}, &cobra.Command{}

@@ -54,7 +54,9 @@ func newCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:           "manager --ledger s3://BUCKET?endpoint=URL --operator-image IMAGE --runner-image IMAGE",
 		Short:         "The Assay operator: turns BenchmarkRuns into Argo Workflows and their results into verdicts",
-		Long:          "The Assay operator: turns BenchmarkRuns into Argo Workflows and their results into verdicts.\n\nThe object store's credentials come from --ledger-credentials-dir, or from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or else from the identity that a cloud gives to the pod.",
+		Long:          "The Assay operator: turns BenchmarkRuns into Argo Workflows and their results into verdicts.\n\nThe object store's " +
+			"credentials come from --ledger-credentials-dir, or from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or else from the identity that " +
+			"a cloud gives to the pod.",
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -116,12 +118,14 @@ func run(ctx context.Context, options *options) error {
 		return err
 	}
 	applier := &apply.Applier{
-		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: timed, Config: config, Lease: leases, Dashboards: dashboards, Clock: clock.RealClock{},
+		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: timed, Config: config, Lease: leases, Dashboards: dashboards,
+			Clock: clock.RealClock{},
 	}
 	reconciler := &controller.Reconciler{
 		Cache: manager.GetClient(), Live: manager.GetAPIReader(),
 		Observer: &observe.Observer{
-			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leases.Namespace, Namespaces: options.namespaces, Store: timed, Argo: workflows,
+			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leases.Namespace, Namespaces: options.namespaces,
+				Store: timed, Argo: workflows,
 			Stored: storedIn(meter, allowed),
 		},
 		Applier:  applier,
@@ -145,7 +149,8 @@ func run(ctx context.Context, options *options) error {
 	if err := nodes.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up controller of nodes: %w", err)
 	}
-	sources := metrics.Sources{Reader: manager.GetClient(), LeaseNamespace: leases.Namespace, Store: timed, Clock: clock.RealClock{}, Stored: meter.All}
+	sources := metrics.Sources{Reader: manager.GetClient(), LeaseNamespace: leases.Namespace, Store: timed, Clock: clock.RealClock{},
+		Stored: meter.All}
 	if err := errors.Join(counts.Register(ctrlmetrics.Registry, sources), manager.Add(counts)); err != nil {
 		return fmt.Errorf("set up metrics: %w", err)
 	}

@@ -14,7 +14,7 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 	}{
 		"nothing":                    {nil, `"ledger", "operator-image", "runner-image" not set`},
 		"a folder in a cluster":      {[]string{"--ledger=file:///tmp/x", "--operator-image=o", "--runner-image=r"}, "blocks in a cluster need an object store"},
-		"an unknown parameter":       {[]string{"--ledger=s3://assay?colour=red", "--operator-image=o", "--runner-image=r"}, `parameter "colour" is unknown`},
+		"an unknown parameter":       {[]string{"--ledger=s3://assay?colour=red", "--operator-image=o", "--runner-image=r"}, `unknown parameter "colour"`},
 		"a pull policy that is none": {append(complete, "--image-pull-policy=Sometimes"), "use Always, IfNotPresent or Never"},
 		"a CPU that is none":         {append(complete, "--executor-cpu=fast"), "--executor-cpu"},
 		"a memory that is none":      {append(complete, "--executor-memory=much"), "--executor-memory"},
@@ -26,7 +26,7 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		"a grace in the past":        {append(complete, "--node-grace=-1s"), "--node-grace is -1s"},
 		"runs beyond any scrape":     {append(complete, "--metrics-runs=1001"), "--metrics-runs is 1001: use 0 to 1000"},
 		"series below none":          {append(complete, "--metrics-series-per-run=-1"), "--metrics-series-per-run is -1: use 0 to 20000"},
-		"a Grafana without a scheme": {append(complete, "--grafana-url=grafana"), "--grafana-url is \"grafana\""},
+		"a Grafana without a scheme": {append(complete, "--grafana-url=grafana"), "invalid --grafana-url \"grafana\""},
 		"a word":                     {append(complete, "word"), "unknown command"},
 	}
 	for name, tc := range cases {

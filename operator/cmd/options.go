@@ -42,33 +42,44 @@ type options struct {
 
 func (o *options) bind(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&o.ledger, "ledger", "", "object store of all ledgers, s3://bucket/prefix?endpoint=http://host:port&region=name&pathStyle=true, as it is reached from every namespace")
-	flags.StringVar(&o.ledgerSecret, "ledger-secret", "assay-ledger", "Secret in every run namespace with the object store's credentials; empty: pods there have an identity of their own")
+	flags.StringVar(&o.ledger, "ledger", "", "object store of all ledgers, " +
+		"s3://bucket/prefix?endpoint=http://host:port&region=name&pathStyle=true, as it is reached from every namespace")
+	flags.StringVar(&o.ledgerSecret, "ledger-secret", "assay-ledger",
+		"Secret in every run namespace with the object store's credentials; empty: pods there have an identity of their own")
 	flags.StringVar(&o.accessKey, "ledger-secret-access-key", "accessKey", "key of the access key in that Secret")
 	flags.StringVar(&o.secretKey, "ledger-secret-secret-key", "secretKey", "key of the secret key in that Secret")
-	flags.StringVar(&o.credentialsDir, "ledger-credentials-dir", "", "folder with the files accessKey and secretKey for the operator itself, read again when they change")
-	flags.StringVar(&o.caFile, "ledger-ca-file", "", "file with the certificates of the authority that signed the object store's, read again when they change (default $AWS_CA_BUNDLE)")
+	flags.StringVar(&o.credentialsDir, "ledger-credentials-dir", "",
+		"folder with the files accessKey and secretKey for the operator itself, read again when they change")
+	flags.StringVar(&o.caFile, "ledger-ca-file", "",
+		"file with the certificates of the authority that signed the object store's, read again when they change (default $AWS_CA_BUNDLE)")
 	flags.StringVar(&o.caSecret, "ledger-ca-secret", "", "Secret in every run namespace with those certificates")
 	flags.StringVar(&o.caKey, "ledger-ca-key", "ca.crt", "key of the certificates in that Secret")
 	flags.StringVar(&o.operatorImage, "operator-image", "", "image with /assay for the analysis")
 	flags.StringVar(&o.runnerImage, "runner-image", "", "image with /assay-runner")
-	flags.StringVar(&o.pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "when nodes pull these two images: Always, IfNotPresent or Never")
+	flags.StringVar(&o.pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent),
+		"when nodes pull these two images: Always, IfNotPresent or Never")
 	flags.StringVar(&o.serviceAccount, "executor-service-account", "assay-executor", "ServiceAccount of workflow pods in every run namespace")
 	flags.StringVar(&o.executorCPU, "executor-cpu", "50m", "CPU of Argo's own container beside a block, requested and limit")
 	flags.StringVar(&o.executorMemory, "executor-memory", "128Mi", "memory of Argo's own containers in a pod, requested and limit")
-	flags.StringVar(&o.instanceID, "argo-instance-id", "", "instance ID of the Argo controller that shall run the workflows")
-	flags.StringSliceVar(&o.namespaces, "namespaces", nil, "namespaces to look after; none is all")
+	flags.StringVar(&o.instanceID, "argo-instance-id", "", "instance ID of the Argo controller that runs the workflows")
+	flags.StringSliceVar(&o.namespaces, "namespaces", nil, "namespaces to watch; none is all")
 	flags.DurationVar(&o.imagePullGrace, "image-pull-grace", 2*time.Minute, "how long an image may fail to be pulled before its run ends")
 	flags.DurationVar(&o.nodeGrace, "node-grace", 40*time.Second, "how long a node may be not ready before its blocks are planned elsewhere")
-	flags.StringVar(&o.leaseNamespace, "lease-namespace", ownNamespace(), "namespace of the Leases of nodes: the same for all operators of a cluster, or they do not see each other's")
-	flags.DurationVar(&o.leaseDuration, "lease-duration", lease.DefaultDuration, "how long a run keeps a node that it does not renew, in whole seconds; it renews after a third")
+	flags.StringVar(&o.leaseNamespace, "lease-namespace", ownNamespace(),
+		"namespace of the Leases of nodes: the same for all operators of a cluster, or they do not see each other's")
+	flags.DurationVar(&o.leaseDuration, "lease-duration", lease.DefaultDuration,
+		"how long a run keeps a node that it does not renew, in whole seconds; it renews after a third")
 	flags.StringVar(&o.policy, "policy", "", "what the runs of each namespace may ask for, as YAML or JSON; empty: all that the API allows")
-	flags.BoolVar(&o.leaderElect, "leader-elect", false, "take turns with other operators through a Lease in this namespace")
+	flags.BoolVar(&o.leaderElect, "leader-elect", false, "elect a leader among the operators by a Lease in this namespace")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 turns it off")
-	flags.BoolVar(&o.metricsSecure, "metrics-secure", false, "serve /metrics over TLS, to tokens that the cluster knows and allows to get /metrics; otherwise over plain HTTP to everybody")
-	flags.StringVar(&o.pageAddress, "dependencies-bind-address", "127.0.0.1:8082", "address of /dependencies, plain HTTP: within the pod, whom the cluster allows to forward a port reaches it")
-	flags.IntVar(&o.metricsRuns, "metrics-runs", metrics.DefaultSettings.Runs, "how many of the newest runs the metrics show one by one, with their results")
-	flags.IntVar(&o.metricsSeries, "metrics-series-per-run", metrics.DefaultSettings.SeriesPerRun, "how many series the results of one run may have")
+	flags.BoolVar(&o.metricsSecure, "metrics-secure", false,
+		"serve /metrics over TLS, to tokens that the cluster knows and allows to get /metrics; otherwise over plain HTTP to everybody")
+	flags.StringVar(&o.pageAddress, "dependencies-bind-address", "127.0.0.1:8082",
+		"address of /dependencies, plain HTTP: within the pod, whom the cluster allows to forward a port reaches it")
+	flags.IntVar(&o.metricsRuns, "metrics-runs", metrics.DefaultSettings.Runs,
+		"how many of the newest runs the metrics show one by one, with their results")
+	flags.IntVar(&o.metricsSeries, "metrics-series-per-run", metrics.DefaultSettings.SeriesPerRun,
+		"how many series the results of one run may have")
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info or error")
 	flags.StringVar(&o.logFormat, "log-format", "json", "json or console")
@@ -96,9 +107,9 @@ const (
 func (o *options) metrics() (*metrics.Metrics, error) {
 	switch {
 	case o.metricsRuns < 0 || o.metricsRuns > maxMetricsRuns:
-		return nil, fmt.Errorf("--metrics-runs is %d: use 0 to %d", o.metricsRuns, maxMetricsRuns)
+		return nil, fmt.Errorf("invalid --metrics-runs %d: use 0 to %d", o.metricsRuns, maxMetricsRuns)
 	case o.metricsSeries < 0 || o.metricsSeries > maxMetricsSeries:
-		return nil, fmt.Errorf("--metrics-series-per-run is %d: use 0 to %d", o.metricsSeries, maxMetricsSeries)
+		return nil, fmt.Errorf("invalid --metrics-series-per-run %d: use 0 to %d", o.metricsSeries, maxMetricsSeries)
 	}
 	return metrics.New(metrics.Settings{Runs: o.metricsRuns, SeriesPerRun: o.metricsSeries}), nil
 }
@@ -109,11 +120,11 @@ const minLease = 10 * time.Second
 func (o *options) leases() (apply.LeaseConfig, error) {
 	switch {
 	case o.leaseDuration < minLease || o.leaseDuration%time.Second != 0:
-		return apply.LeaseConfig{}, fmt.Errorf("--lease-duration is %s: use whole seconds, at least %s", o.leaseDuration, minLease)
+		return apply.LeaseConfig{}, fmt.Errorf("invalid --lease-duration %s: use whole seconds, at least %s", o.leaseDuration, minLease)
 	case o.leaseNamespace == "":
 		return apply.LeaseConfig{}, errors.New("--lease-namespace is empty: name the namespace of the operator")
 	case o.nodeGrace < 0:
-		return apply.LeaseConfig{}, fmt.Errorf("--node-grace is %s: use a duration of 0 or more", o.nodeGrace)
+		return apply.LeaseConfig{}, fmt.Errorf("invalid --node-grace %s: use a duration of 0 or more", o.nodeGrace)
 	}
 	return apply.LeaseConfig{Namespace: o.leaseNamespace, Duration: o.leaseDuration}, nil
 }
@@ -139,7 +150,7 @@ func (o *options) workflowConfig() (workflow.Config, error) {
 	bucket.CASecret, bucket.CAKey = o.caSecret, o.caKey
 	policy := corev1.PullPolicy(o.pullPolicy)
 	if policy != corev1.PullAlways && policy != corev1.PullIfNotPresent && policy != corev1.PullNever {
-		return workflow.Config{}, fmt.Errorf("--image-pull-policy is %q: use Always, IfNotPresent or Never", o.pullPolicy)
+		return workflow.Config{}, fmt.Errorf("invalid --image-pull-policy %q: use Always, IfNotPresent or Never", o.pullPolicy)
 	}
 	cpu, err := resource.ParseQuantity(o.executorCPU)
 	if err != nil {
@@ -159,7 +170,7 @@ func (o *options) logger() (logr.Logger, error) {
 	levels := map[string]zapcore.Level{"debug": zapcore.DebugLevel, "info": zapcore.InfoLevel, "error": zapcore.ErrorLevel}
 	level, ok := levels[strings.ToLower(o.logLevel)]
 	if !ok {
-		return logr.Logger{}, fmt.Errorf("--log-level is %q: use debug, info or error", o.logLevel)
+		return logr.Logger{}, fmt.Errorf("invalid --log-level %q: use debug, info or error", o.logLevel)
 	}
 	switch o.logFormat {
 	case "json":
@@ -167,6 +178,6 @@ func (o *options) logger() (logr.Logger, error) {
 	case "console":
 		return zap.New(zap.Level(level), zap.ConsoleEncoder()), nil
 	default:
-		return logr.Logger{}, fmt.Errorf("--log-format is %q: use json or console", o.logFormat)
+		return logr.Logger{}, fmt.Errorf("invalid --log-format %q: use json or console", o.logFormat)
 	}
 }

@@ -173,7 +173,8 @@ func (l Ledger) count(attempts []attempt, found *Findings) {
 	if short := trials.Planned - sum; short > 0 {
 		found.Lost = append(found.Lost, fmt.Sprintf("%s: its analysis accounts for %d of %d trials", l.Run, sum, trials.Planned))
 	} else if short < 0 {
-		found.Doubled = append(found.Doubled, fmt.Sprintf("%s: its analysis accounts for %d trials, and %d were planned", l.Run, sum, trials.Planned))
+		found.Doubled = append(found.Doubled,
+			fmt.Sprintf("%s: its analysis accounts for %d trials, and %d were planned", l.Run, sum, trials.Planned))
 	}
 }
 
@@ -218,7 +219,8 @@ func overlaps(spans []span) []string {
 	for i, a := range spans {
 		for _, b := range spans[i+1:] {
 			if a.node == b.node && a.from.Before(b.to) && b.from.Before(a.to) {
-				out = append(out, fmt.Sprintf("%s of %s and %s of %s were both on %s at %s", a.block, a.run, b.block, b.run, a.node, latest(a.from, b.from)))
+				out = append(out, fmt.Sprintf("%s of %s and %s of %s were both on %s at %s", a.block, a.run, b.block, b.run, a.node,
+					latest(a.from, b.from)))
 			}
 		}
 	}

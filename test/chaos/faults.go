@@ -37,7 +37,8 @@ var makes = []struct {
 }{
 	{Kind{Name: "operator-killed"}, killed(component("operator"))},
 	{Kind{Name: "operator-frozen", Least: 5 * time.Second, Most: 20 * time.Second}, frozen(component("operator"))},
-	{Kind{Name: "operators-two", Least: 5 * time.Second, Most: 10 * time.Second}, func(w *world, draw uint64) Fault { return &twoOperators{w, draw} }},
+	{Kind{Name: "operators-two", Least: 5 * time.Second, Most: 10 * time.Second},
+		func(w *world, draw uint64) Fault { return &twoOperators{w, draw} }},
 	{Kind{Name: "argo-killed"}, killed(component("argo-controller"))},
 	{Kind{Name: "kubelet-killed", Least: time.Second, Most: 5 * time.Second}, killedAndStarted(program("kubelet"))},
 	{Kind{Name: "containerd-killed", Least: time.Second, Most: 5 * time.Second}, killedAndStarted(program("containerd"))},
@@ -46,9 +47,11 @@ var makes = []struct {
 	{Kind{Name: "keeper-killed"}, killed(inBlock("keeper"))},
 	{Kind{Name: "store-killed"}, killed(component("minio"))},
 	{Kind{Name: "store-frozen", Least: 5 * time.Second, Most: 15 * time.Second}, frozen(component("minio"))},
-	{Kind{Name: "store-slow", Least: 5 * time.Second, Most: 15 * time.Second}, func(w *world, draw uint64) Fault { return &slow{w: w, draw: draw} }},
+	{Kind{Name: "store-slow", Least: 5 * time.Second, Most: 15 * time.Second},
+		func(w *world, draw uint64) Fault { return &slow{w: w, draw: draw} }},
 	{Kind{Name: "store-full", Least: 5 * time.Second, Most: 15 * time.Second}, func(w *world, _ uint64) Fault { return &full{w: w} }},
-	{Kind{Name: "store-away", Least: 5 * time.Second, Most: 25 * time.Second}, func(w *world, draw uint64) Fault { return &away{w: w, draw: draw} }},
+	{Kind{Name: "store-away", Least: 5 * time.Second, Most: 25 * time.Second},
+		func(w *world, draw uint64) Fault { return &away{w: w, draw: draw} }},
 	{Kind{Name: "api-server-frozen", Least: 5 * time.Second, Most: 15 * time.Second}, frozen(program("kube-apiserver"))},
 	{Kind{Name: "pod-deleted"}, func(w *world, draw uint64) Fault {
 		return atOnce(func(ctx context.Context) error { return deletePod(ctx, w, draw) })
@@ -59,7 +62,8 @@ var makes = []struct {
 	{Kind{Name: "workflow-deleted"}, func(w *world, draw uint64) Fault {
 		return atOnce(func(ctx context.Context) error { return deleteWorkflow(ctx, w, draw) })
 	}},
-	{Kind{Name: "trial-out-of-memory", Least: 2 * time.Second, Most: 5 * time.Second}, func(w *world, draw uint64) Fault { return &outOfMemory{w: w, draw: draw} }},
+	{Kind{Name: "trial-out-of-memory", Least: 2 * time.Second, Most: 5 * time.Second},
+		func(w *world, draw uint64) Fault { return &outOfMemory{w: w, draw: draw} }},
 	{Kind{Name: "node-not-ready", Least: 55 * time.Second, Most: 80 * time.Second, Long: true}, frozen(program("kubelet"))},
 	{Kind{Name: "node-rebooted", Least: time.Second, Most: 5 * time.Second, Long: true}, func(w *world, draw uint64) Fault {
 		return &reboot{killing{w, draw, everything, true}}
@@ -429,7 +433,8 @@ func evictPod(ctx context.Context, w *world, draw uint64) error {
 	if err != nil {
 		return err
 	}
-	return w.kube.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}})
+	return w.kube.SubResource("eviction").Create(ctx, pod,
+		&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}})
 }
 
 func deleteWorkflow(ctx context.Context, w *world, draw uint64) error {

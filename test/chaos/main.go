@@ -80,7 +80,7 @@ func chosen(only string, short bool) ([]Kind, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		kind, ok := known[name]
 		if !ok {
-			return nil, fmt.Errorf("-kinds: %q is no kind of fault; there are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return nil, fmt.Errorf("invalid -kinds %q: allowed are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 		kinds = append(kinds, kind)
 	}
@@ -105,7 +105,8 @@ func connect() (*world, error) {
 		return nil, err
 	}
 	w := &world{kube: kube, node: node{name: "assay-cluster", state: "/var/lib/assay-cluster", tool: "bin/cluster"}}
-	for variable, to := range map[string]*string{"ASSAY_CLUSTER_NAME": &w.node.name, "ASSAY_CLUSTER_STATE": &w.node.state, "ASSAY_CLUSTER_TOOL": &w.node.tool} {
+	for variable, to := range map[string]*string{"ASSAY_CLUSTER_NAME": &w.node.name, "ASSAY_CLUSTER_STATE": &w.node.state,
+		"ASSAY_CLUSTER_TOOL": &w.node.tool} {
 		if value := os.Getenv(variable); value != "" {
 			*to = value
 		}
@@ -195,7 +196,7 @@ func total(injected map[string]int) (sum int) {
 	return sum
 }
 
-// every does something again and again until it is told to stop.
+// every does something repeatedly until it is stopped.
 func every(ctx context.Context, interval time.Duration, do func(context.Context)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

@@ -130,7 +130,8 @@ func (n node) shimOf(container []process) ([]process, error) {
 			continue
 		}
 		command, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", parent))
-		if err != nil || !strings.Contains(string(command), "containerd-shim") || !strings.Contains(string(command), n.state+"/run/containerd.sock") {
+		if err != nil || !strings.Contains(string(command), "containerd-shim") ||
+			!strings.Contains(string(command), n.state+"/run/containerd.sock") {
 			continue
 		}
 		if start, err := startOf(parent); err == nil {

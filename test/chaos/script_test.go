@@ -37,7 +37,8 @@ func script(t *testing.T, environment []string, tests string, arguments ...strin
 		write(name, says)
 	}
 	write("path/go", says+"case \"$*\" in *TestAttacks*) "+tests+";; esac\n")
-	write("bin/cluster", "#!/bin/sh\necho \"cluster $*\" >&2\ncase $1 in choose) echo embedded;; build) echo /path;; *) echo \"cluster $*\";; esac\n")
+	write("bin/cluster", "#!/bin/sh\necho \"cluster $*\" >&2\ncase $1 in choose) echo embedded;; build) echo /path;; *) echo \"cluster " +
+		"$*\";; esac\n")
 	write("bin/chaos", "#!/bin/sh\necho \"chaos $*\" >&2\necho '{\"figure\":\"chaos.faults\"}'\n")
 	command := exec.Command("bash", append([]string{filepath.Join(folder, "hack", "chaos.sh")}, arguments...)...)
 	command.Env = append([]string{"PATH=" + filepath.Join(folder, "path") + ":" + os.Getenv("PATH"), "HOME=" + folder}, environment...)
@@ -64,7 +65,7 @@ func TestTheSuitesPrintFiguresAndNothingElse(t *testing.T) {
 		"faults, and attacks afterwards":       {what: "chaos", tests: logged, environment: running, want: `{"figure":"chaos.faults"}` + "\n" + figure + "\n", says: []string{"-faults 200"}},
 		"a few faults":                         {what: "smoke", environment: running, tests: ":", want: `{"figure":"chaos.faults"}` + "\n", says: []string{"-faults 10", "-short"}},
 		"faults that somebody chose":           {what: "smoke", environment: append(running, "SEED=7", "FAULTS=node-rebooted,pod-deleted"), tests: ":", want: `{"figure":"chaos.faults"}` + "\n", says: []string{"-seed 7 -kinds node-rebooted,pod-deleted"}},
-		"what nobody knows":                    {what: "charm", environment: running, tests: ":", fails: true, says: []string{"none of chaos, smoke, attack"}},
+		"what nobody knows":                    {what: "charm", environment: running, tests: ":", fails: true, says: []string{"chaos, smoke and attack"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, err := script(t, tc.environment, tc.tests, tc.what)

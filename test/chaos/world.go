@@ -25,7 +25,7 @@ const (
 	runPrefix = "chaos-"
 )
 
-// errNoVictim says that there is nothing to hurt at the moment.
+// errNoVictim means that there is nothing to hurt at the moment.
 var errNoVictim = errors.New("nothing there to hurt")
 
 // world is the cluster under test.
@@ -112,7 +112,8 @@ func (w *world) ready(ctx context.Context) error {
 	return wait(ctx, 3*time.Minute, "operator, Argo and the store are ready", func(ctx context.Context) error {
 		for _, component := range []string{"operator", "argo-controller", "minio"} {
 			var pods corev1.PodList
-			if err := w.kube.List(ctx, &pods, client.InNamespace(system), client.MatchingLabels{"app.kubernetes.io/component": component}); err != nil {
+			if err := w.kube.List(ctx, &pods, client.InNamespace(system),
+				client.MatchingLabels{"app.kubernetes.io/component": component}); err != nil {
 				return err
 			}
 			serves := false
@@ -141,7 +142,8 @@ func (w *world) boundStore(ctx context.Context) error {
 			continue
 		}
 		if volume.EmptyDir == nil {
-			return errors.New("StatefulSet assay-minio keeps its data: this suite fills the store, and runs on one that is thrown away (minio.persistence.enabled=false)")
+			return errors.New("StatefulSet assay-minio keeps its data: this suite fills the store, and runs on one that is thrown away " +
+				"(minio.persistence.enabled=false)")
 		}
 		if volume.EmptyDir.Medium == corev1.StorageMediumMemory {
 			return nil
@@ -188,7 +190,8 @@ func smallRun(name string) *assayv1alpha1.BenchmarkRun {
 // ended is what a run says of its end; empty while it has none.
 func ended(run *assayv1alpha1.BenchmarkRun) string {
 	for _, condition := range run.Status.Conditions {
-		if (condition.Type == assayv1alpha1.ConditionFailed || condition.Type == assayv1alpha1.ConditionComplete) && condition.Status == metav1.ConditionTrue {
+		if (condition.Type == assayv1alpha1.ConditionFailed || condition.Type == assayv1alpha1.ConditionComplete) &&
+			condition.Status == metav1.ConditionTrue {
 			return fmt.Sprintf("%s: %s: %s", condition.Type, condition.Reason, condition.Message)
 		}
 	}

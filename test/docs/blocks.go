@@ -18,7 +18,7 @@ type Block struct {
 	Line int
 	// Commands as they are printed.
 	Commands string
-	// Run tells that they are executed; Prepare comes before them. Otherwise Why says why they are not.
+	// Run reports whether they are executed; Prepare comes before them. Otherwise Why explains why they are not.
 	Run bool
 	// MayExit is an exit code beside 0 that a command may end with; 0 is none.
 	MayExit      int
@@ -75,12 +75,13 @@ func read(lines []string, begin, end int, indent string) (Block, error) {
 	match := marker.FindStringSubmatch(above)
 	switch {
 	case match == nil:
-		return block, fmt.Errorf("nothing above the block says whether its commands are executed: write <!-- run --> or <!-- not run: why -->")
+		return block, fmt.Errorf("the block has no comment above it on whether its commands are executed: write <!-- run --> or <!-- not " +
+			"run: why -->")
 	case match[1] == "run":
 		block.Run, block.Prepare = true, match[4]
 		block.MayExit, _ = strconv.Atoi(match[2]) // Digits, or nothing: 0.
 	case match[4] == "":
-		return block, fmt.Errorf("it is not run and does not say why: write <!-- not run: why -->")
+		return block, fmt.Errorf("it is not run and gives no reason: write <!-- not run: why -->")
 	default:
 		block.Why = match[4]
 	}
@@ -124,7 +125,8 @@ func Script(page string, blocks []Block) string {
 		}
 		fmt.Fprintf(&out, "at=%q\n%s\n", fmt.Sprintf("%s:%d", page, block.Line), block.Prepare)
 		if block.MayExit > 0 {
-			fmt.Fprintf(&out, "set +e\ntrap 'code=$?; echo \"$at: a command exited with $code\" >&2; [ $code = %d ] || exit $code' ERR\n", block.MayExit)
+			fmt.Fprintf(&out, "set +e\ntrap 'code=$?; echo \"$at: a command exited with $code\" >&2; [ $code = %d ] || exit $code' ERR\n",
+				block.MayExit)
 		}
 		out.WriteString(block.Commands)
 		if block.MayExit > 0 {

@@ -16,7 +16,8 @@ func TestAGoBenchmarkRunsUnmodified(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "join.test")
 	t.Setenv("CGO_ENABLED", "0")
 	command(t, "go", "-C", "workflows/examples/go-test", "test", "-c", "-trimpath", "-o", program, ".")
-	archive := command(t, "bin/cluster", "images", "add", "--name", "assay.dev/example-go-test:0.1.0", "--file", "/join.test="+program, "--entrypoint", "/join.test", "--user", "65532")
+	archive := command(t, "bin/cluster", "images", "add", "--name", "assay.dev/example-go-test:0.1.0", "--file", "/join.test="+program,
+		"--entrypoint", "/join.test", "--user", "65532")
 	mode := os.Getenv("CLUSTER")
 	if mode == "" {
 		mode = "embedded"

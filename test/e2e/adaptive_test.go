@@ -125,7 +125,8 @@ func TestTheOtherStudiesRunOnTheCluster(t *testing.T) {
 				t.Errorf("verdict %s, best %q; want one of %v, and %q if any is best", run.Status.Verdict, run.Status.Best, want.verdicts, want.best)
 			}
 			analysis := results(t, name)
-			if planned, used, warmups := number(t, analysis, "trials", "planned"), number(t, analysis, "trials", "used"), number(t, analysis, "trials", "warmups"); used == 0 || used+warmups != planned {
+			if planned, used, warmups := number(t, analysis, "trials", "planned"), number(t, analysis, "trials", "used"),
+				number(t, analysis, "trials", "warmups"); used == 0 || used+warmups != planned {
 				t.Errorf("planned %d, used %d, warm-ups %d; not in the figures: %v", planned, used, warmups, analysis["excluded"])
 			}
 		})

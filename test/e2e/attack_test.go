@@ -108,7 +108,8 @@ func limits(t *testing.T, policy string) {
 func restarts(t *testing.T) (count int32) {
 	t.Helper()
 	var pods corev1.PodList
-	if err := kube.List(t.Context(), &pods, client.InNamespace(system), client.MatchingLabels{"app.kubernetes.io/component": "operator"}); err != nil {
+	if err := kube.List(t.Context(), &pods, client.InNamespace(system),
+		client.MatchingLabels{"app.kubernetes.io/component": "operator"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, pod := range pods.Items {
@@ -134,7 +135,8 @@ func bucket(t *testing.T) *attacks.Bucket {
 		Run: key(namespace, "assay-ledger"), Read: key(namespace, "assay-ledger-read"), Operator: key(system, "assay-ledger-operator"),
 	}
 	out.Replace = func(t *testing.T) {
-		command(t, "kubectl", "-n", system, "patch", "secret", "assay-ledger-users", "--type=json", "-p", `[{"op":"remove","path":"/data/run.`+namespace+`"}]`)
+		command(t, "kubectl", "-n", system, "patch", "secret", "assay-ledger-users", "--type=json", "-p",
+			`[{"op":"remove","path":"/data/run.`+namespace+`"}]`)
 		command(t, "helm", "upgrade", "assay", "charts/assay", "-n", system, "--reuse-values", "--wait", "--timeout", "3m")
 	}
 	return out
@@ -233,7 +235,8 @@ func unrestrictedPod(t *testing.T) {
 		"of the node's net": func(s *corev1.PodSpec) { s.HostNetwork = true },
 		"of root":           func(s *corev1.PodSpec) { s.SecurityContext = &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](0)} },
 	} {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: made, Name: "attack"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: made, Name: "attack"},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
 		edit(&pod.Spec)
 		eventually(t, time.Minute, "a pod "+name+" is judged", func() (bool, string) {
 			err := kube.Create(t.Context(), pod.DeepCopy(), client.DryRunAll)
@@ -269,7 +272,8 @@ func credentialsOfAProgram(t *testing.T) {
 		}
 	}
 	// Kubernetes itself judges the pod: what is in it may run where only restricted pods may.
-	strict := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "attack-restricted", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
+	strict := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "attack-restricted",
+		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
 	if err := kube.Create(t.Context(), strict); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}

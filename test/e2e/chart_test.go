@@ -121,7 +121,8 @@ func TestAStoreOfOnesOwnOverTLS(t *testing.T) {
 	untilCondition(t, run.Name, assayv1alpha1.ConditionLedgerReady, "False", "minio.external.ca", time.Minute)
 	out, err := try("bin/assay", "doctor", "-n", namespace, "--system-namespace", system)
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(out, assayv1alpha1.ReasonLedgerCertificate) || !strings.Contains(out, "minio.external.ca") {
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(out, assayv1alpha1.ReasonLedgerCertificate) ||
+		!strings.Contains(out, "minio.external.ca") {
 		t.Errorf("doctor ends with %v and says\n%s", err, out)
 	}
 
@@ -162,7 +163,8 @@ func startStore(t *testing.T) string {
 	if err := kube.Get(context.Background(), types.NamespacedName{Namespace: system, Name: "assay-minio"}, &bundled); err != nil {
 		t.Fatal(err)
 	}
-	if err := kube.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: storage}}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := kube.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: storage}}); err != nil &&
+		!apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { command(t, "kubectl", "delete", "namespace", storage, "--wait=false") })

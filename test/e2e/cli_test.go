@@ -70,11 +70,12 @@ func TestEveryCommandOnARealRun(t *testing.T) {
 	if plan["points"] != 2.0 || plan["minBlocks"] != 3.0 {
 		t.Errorf("the plan is %v", plan)
 	}
-	exits(t, 2, "spec.gates[0].metric", "bin/assay", "run", "-n", namespace, "-f", manifestOf(t, with(smallScan("cli-wrong", 3), func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Gates[0].Metric = "speed" })))
+	exits(t, 2, "spec.gates[0].metric", "bin/assay", "run", "-n", namespace, "-f",
+		manifestOf(t, with(smallScan("cli-wrong", 3), func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Gates[0].Metric = "speed" })))
 	if out := command(t, "bin/assay", "run", file, "-n", namespace, "-o", "name"); out != "benchmarkrun.assay.dev/cli\n" {
 		t.Errorf("assay run prints %q", out)
 	}
-	exits(t, 1, "is there already", "bin/assay", "run", file, "-n", namespace)
+	exits(t, 1, "exists already", "bin/assay", "run", file, "-n", namespace)
 	t.Run("while it runs", func(t *testing.T) { whileItRuns(t, name) })
 
 	followed := strings.Split(strings.TrimSpace(command(t, "bin/assay", "watch", name, "-n", namespace, "-o", "json")), "\n")
@@ -110,7 +111,8 @@ func whileItRuns(t *testing.T, name string) {
 	exits(t, 1, "no analysis yet", "bin/assay", "results", name, "-n", namespace)
 	exits(t, 1, "did you mean cli?", "bin/assay", "get", "clj", "-n", namespace)
 	exits(t, 0, "REMAINING", "bin/assay", "get", "-n", namespace, "-o", "wide")
-	if got := parse[assayv1alpha1.BenchmarkRun](t, command(t, "bin/assay", "get", name, "-n", namespace, "-o", "json")); got.Name != name || got.Kind != "BenchmarkRun" {
+	if got := parse[assayv1alpha1.BenchmarkRun](t, command(t, "bin/assay", "get", name, "-n", namespace, "-o", "json")); got.Name != name ||
+		got.Kind != "BenchmarkRun" {
 		t.Errorf("assay get -o json prints %s %q", got.Kind, got.Name)
 	}
 	// The plugin, and the words that kubectl completes for it.
@@ -182,7 +184,8 @@ func theDAGReadsAsTheExperiment(t *testing.T, name string) {
 		t.Errorf("the workflow's title is %q", title)
 	}
 	// The links of the UI are an address followed by this path.
-	if report := workflow.Metadata.Annotations["assay.dev/report"]; !strings.Contains(getRun(t, name).Status.Report, strings.TrimSuffix(report, ".html")) || report == "" {
+	if report := workflow.Metadata.Annotations["assay.dev/report"]; !strings.Contains(getRun(t, name).Status.Report,
+		strings.TrimSuffix(report, ".html")) || report == "" {
 		t.Errorf("the workflow's report is %q, and the run's %q", report, getRun(t, name).Status.Report)
 	}
 	blocks := 0
@@ -198,7 +201,8 @@ func theDAGReadsAsTheExperiment(t *testing.T, name string) {
 		for _, p := range node.Inputs.Parameters {
 			inputs[p.Name] = p.Value
 		}
-		if inputs["points"] != "2: batchSize=1; batchSize=8" || inputs["arms"] != "loop, fused-m4r" || !strings.HasSuffix(inputs["sequence"], " at batchSize=1") {
+		if inputs["points"] != "2: batchSize=1; batchSize=8" || inputs["arms"] != "loop, fused-m4r" ||
+			!strings.HasSuffix(inputs["sequence"], " at batchSize=1") {
 			t.Errorf("node %s has the inputs %v", id, inputs)
 		}
 	}

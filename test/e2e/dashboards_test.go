@@ -45,7 +45,7 @@ type board struct {
 // ended, on a cluster where nothing is wrong.
 var mayBeEmpty = map[string]string{
 	"Alerts":                       "nothing fires",
-	"Failures of the object store": "the store is well",
+	"Object store errors": "the store is well",
 	"Time left":                    "the run ended",
 	"Left out":                     "the run is far below the bounds",
 	"Search":                       "the run does not search",
@@ -178,7 +178,8 @@ func TestEveryPanelShowsAFinishedRun(t *testing.T) {
 func ownBoards(t *testing.T, run string) []corev1.ConfigMap {
 	t.Helper()
 	var list corev1.ConfigMapList
-	if err := kube.List(context.Background(), &list, client.InNamespace(namespace), client.MatchingLabels{"grafana_dashboard": "1", "assay.dev/run": run}); err != nil {
+	if err := kube.List(context.Background(), &list, client.InNamespace(namespace),
+		client.MatchingLabels{"grafana_dashboard": "1", "assay.dev/run": run}); err != nil {
 		t.Fatal(err)
 	}
 	return list.Items

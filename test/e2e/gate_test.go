@@ -61,7 +61,8 @@ func asArtifact(edit func(map[string]any)) func(map[string]any) {
 		edit(spec)
 		text := spec["arguments"].(map[string]any)["parameters"].([]any)[0].(map[string]any)["value"]
 		tasks := spec["templates"].([]any)[0].(map[string]any)["dag"].(map[string]any)["tasks"].([]any)
-		tasks[1].(map[string]any)["arguments"] = map[string]any{"artifacts": []any{map[string]any{"name": "manifest", "raw": map[string]any{"data": text}}}}
+		tasks[1].(map[string]any)["arguments"] = map[string]any{"artifacts": []any{map[string]any{"name": "manifest",
+			"raw": map[string]any{"data": text}}}}
 	}
 }
 
@@ -106,7 +107,8 @@ func TestAPipelineGoesOnOnlyIfTheVerdictIsGo(t *testing.T) {
 			var ended pipelineStatus
 			eventually(t, 6*time.Minute, "pipeline "+name+" has ended", func() (bool, string) {
 				ended = parse[pipelineStatus](t, command(t, "kubectl", "get", "workflow", name, "-n", namespace, "-o", "json"))
-				return ended.Status.Phase == "Succeeded" || ended.Status.Phase == "Failed" || ended.Status.Phase == "Error", ended.Status.Phase + " " + ended.Status.Message
+				return ended.Status.Phase == "Succeeded" || ended.Status.Phase == "Failed" || ended.Status.Phase == "Error",
+					ended.Status.Phase + " " + ended.Status.Message
 			})
 			if ended.Status.Phase != tc.phase {
 				t.Fatalf("the pipeline is %s (%s), want %s: %+v", ended.Status.Phase, ended.Status.Message, tc.phase, ended.Status.Nodes)
@@ -143,7 +145,8 @@ func TestAPipelineGoesOnOnlyIfTheVerdictIsGo(t *testing.T) {
 func runsNamed(t *testing.T, prefix string) []string {
 	t.Helper()
 	var out []string
-	for _, name := range strings.Fields(command(t, "kubectl", "get", "benchmarkruns", "-n", namespace, "-o", "jsonpath={.items[*].metadata.name}")) {
+	for _, name := range strings.Fields(command(t, "kubectl", "get", "benchmarkruns", "-n", namespace, "-o",
+		"jsonpath={.items[*].metadata.name}")) {
 		if prefix != "" && strings.HasPrefix(name, prefix+"-") {
 			out = append(out, name)
 		}

@@ -68,7 +68,8 @@ func TestAHostileCandidateChangesNothing(t *testing.T) {
 		metrics, _ := result["metrics"].(map[string]any)
 		latency, _ := metrics["latency"].(map[string]any)
 		if attempt["outcome"] != "Succeeded" || latency["value"] != want {
-			t.Errorf("attempt %v of arm %v is %v with %v, want %v: %v", attempt["id"], attempt["arm"], attempt["outcome"], latency, want, attempt["message"])
+			t.Errorf("attempt %v of arm %v is %v with %v, want %v: %v", attempt["id"], attempt["arm"], attempt["outcome"], latency, want,
+				attempt["message"])
 		}
 	}
 }

@@ -17,8 +17,10 @@ func primes(t *testing.T, tag, method, path string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "primes")
 	t.Setenv("CGO_ENABLED", "0")
-	command(t, "go", "build", "-trimpath", "-ldflags", "-s -w -X main.method="+method, "-o", program, "./workflows/examples/compare-two-images/primes/main.go")
-	archive := command(t, "bin/cluster", "images", "add", "--name", "assay.dev/primes:"+tag, "--file", path+"="+program, "--entrypoint", path, "--user", "65532")
+	command(t, "go", "build", "-trimpath", "-ldflags", "-s -w -X main.method="+method, "-o", program,
+		"./workflows/examples/compare-two-images/primes/main.go")
+	archive := command(t, "bin/cluster", "images", "add", "--name", "assay.dev/primes:"+tag, "--file", path+"="+program, "--entrypoint", path,
+		"--user", "65532")
 	mode := os.Getenv("CLUSTER")
 	if mode == "" {
 		mode = "embedded"
@@ -114,7 +116,8 @@ func TestAnImageWithoutTheProgramIsSaid(t *testing.T) {
 		switch {
 		case attempt["arm"] == "old" && attempt["outcome"] != "Succeeded":
 			t.Errorf("attempt %v of the arm that is sound is %v: %s", attempt["id"], attempt["outcome"], message)
-		case attempt["arm"] == "new" && (attempt["outcome"] != "NotStarted" || !strings.Contains(message, "image assay.dev/primes:elsewhere: /primes: No such file")):
+		case attempt["arm"] == "new" &&
+			(attempt["outcome"] != "NotStarted" || !strings.Contains(message, "image assay.dev/primes:elsewhere: /primes: No such file")):
 			t.Errorf("attempt %v is %v and says %q, want that its image has no /primes", attempt["id"], attempt["outcome"], message)
 		}
 	}

@@ -78,7 +78,8 @@ func TestPrometheusHasEveryMetricOfAFinishedRun(t *testing.T) {
 	ended := untilComplete(t, run.Name, 5*time.Minute)
 
 	eventually(t, 2*time.Minute, "Prometheus has the run's verdict", func() (bool, string) {
-		found := query(t, fmt.Sprintf(`assay_run_info{namespace=%q,run=%q,verdict=%q,phase="Succeeded"}`, namespace, run.Name, ended.Status.Verdict))
+		found := query(t, fmt.Sprintf(`assay_run_info{namespace=%q,run=%q,verdict=%q,phase="Succeeded"}`, namespace, run.Name,
+			ended.Status.Verdict))
 		return len(found) == 1 && found[0].Metric["uid"] == string(ended.UID), fmt.Sprint(query(t, "assay_run_info"), query(t, "up"))
 	})
 	for name, kind := range described(t) {
@@ -89,7 +90,8 @@ func TestPrometheusHasEveryMetricOfAFinishedRun(t *testing.T) {
 			name += "_count"
 		}
 		selector := name
-		if strings.HasPrefix(name, "assay_run_") || strings.HasPrefix(name, "assay_result") || strings.HasPrefix(name, "assay_gate_") && kind == "gauge" {
+		if strings.HasPrefix(name, "assay_run_") || strings.HasPrefix(name, "assay_result") || strings.HasPrefix(name, "assay_gate_") &&
+			kind == "gauge" {
 			selector += fmt.Sprintf("{namespace=%q,run=%q}", namespace, run.Name)
 		}
 		// Over the run's time, because a lease, say, is there only while the run holds it.
@@ -101,7 +103,8 @@ func TestPrometheusHasEveryMetricOfAFinishedRun(t *testing.T) {
 	if found := query(t, `{__name__=~"assay_.*",exported_namespace!=""}`); len(found) != 0 {
 		t.Errorf("Prometheus renamed labels of the operator: %v", found[0].Metric)
 	}
-	for _, name := range []string{"namespace_run:assay_run_progress:ratio", "namespace_run:assay_run_block_overhead:ratio", "namespace_run:assay_run_wall_overhead:ratio"} {
+	for _, name := range []string{"namespace_run:assay_run_progress:ratio", "namespace_run:assay_run_block_overhead:ratio",
+		"namespace_run:assay_run_wall_overhead:ratio"} {
 		eventually(t, time.Minute, name+" is recorded", func() (bool, string) {
 			found := query(t, fmt.Sprintf("%s{namespace=%q,run=%q}", name, namespace, run.Name))
 			return len(found) == 1, fmt.Sprint(found)

@@ -69,7 +69,8 @@ func TestAPodOfARunReachesTheStoreAndNothingOfOthers(t *testing.T) {
 	// Nobody but Prometheus, by the operator's own policy; a run's pod not even as far as there.
 	cutOff(t, "as-anybody", "the operator's metrics", metrics)
 	cutOff(t, "as-a-run", "the operator's metrics", metrics)
-	for component, port := range map[string]string{"argo-server": "web", "argo-controller": "metrics", "prometheus": "web", "minio": "console"} {
+	for component, port := range map[string]string{"argo-server": "web", "argo-controller": "metrics", "prometheus": "web",
+		"minio": "console"} {
 		cutOff(t, "as-a-run", component, podAddress(t, system, client.MatchingLabels{"app.kubernetes.io/component": component}, port))
 	}
 	cutOff(t, "as-anybody", "a run's pod", podAddress(t, namespace, client.MatchingLabels{"probe": "as-a-run"}, "web"))

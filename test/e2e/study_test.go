@@ -41,7 +41,8 @@ func TestAStudyRunsFromApplyToVerdict(t *testing.T) {
 	for _, candidate := range run.Status.Candidates {
 		verdicts[candidate.Name] = candidate.Verdict
 	}
-	if verdicts["fused-naive"] != assayv1alpha1.VerdictNoGo || verdicts["fused-m4r"] != assayv1alpha1.VerdictGo || run.Status.Best != "fused-m4r" {
+	if verdicts["fused-naive"] != assayv1alpha1.VerdictNoGo || verdicts["fused-m4r"] != assayv1alpha1.VerdictGo ||
+		run.Status.Best != "fused-m4r" {
 		t.Errorf("verdicts %v, best %q; want fused-naive NoGo and fused-m4r Go", verdicts, run.Status.Best)
 	}
 	if run.Status.Ledger == "" || run.Status.Report == "" || run.Status.Gain == "" {
@@ -49,7 +50,8 @@ func TestAStudyRunsFromApplyToVerdict(t *testing.T) {
 	}
 
 	analysis := results(t, name)
-	planned, used, missing := number(t, analysis, "trials", "planned"), number(t, analysis, "trials", "used"), number(t, analysis, "trials", "missing")
+	planned, used, missing := number(t, analysis, "trials", "planned"), number(t, analysis, "trials", "used"),
+		number(t, analysis, "trials", "missing")
 	if used == 0 || used+number(t, analysis, "trials", "warmups") != planned || missing != 0 {
 		t.Errorf("planned %d, used %d, missing %d: every planned trial must be used", planned, used, missing)
 	}

@@ -167,7 +167,8 @@ func conditions(run *assayv1alpha1.BenchmarkRun) string {
 }
 
 // untilCondition waits until a condition has the status and a reason or message with the text.
-func untilCondition(t *testing.T, name, kind string, status metav1.ConditionStatus, text string, limit time.Duration) *assayv1alpha1.BenchmarkRun {
+func untilCondition(t *testing.T, name, kind string, status metav1.ConditionStatus, text string,
+	limit time.Duration) *assayv1alpha1.BenchmarkRun {
 	t.Helper()
 	var run *assayv1alpha1.BenchmarkRun
 	eventually(t, limit, fmt.Sprintf("%s of %s is %s and says %q", kind, name, status, text), func() (bool, string) {

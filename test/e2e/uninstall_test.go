@@ -26,7 +26,8 @@ func TestUninstallLeavesOnlyTheCRDs(t *testing.T) {
 		for _, name := range strings.Fields(here) {
 			kind, _, _ := strings.Cut(name, "/")
 			// Kubernetes puts the first two into every namespace, and forgets events by itself.
-			if name != "configmap/kube-root-ca.crt" && name != "serviceaccount/default" && kind != "lease.coordination.k8s.io" && !strings.HasPrefix(kind, "event") {
+			if name != "configmap/kube-root-ca.crt" && name != "serviceaccount/default" && kind != "lease.coordination.k8s.io" &&
+				!strings.HasPrefix(kind, "event") {
 				left = append(left, name)
 			}
 		}
@@ -34,7 +35,8 @@ func TestUninstallLeavesOnlyTheCRDs(t *testing.T) {
 		left = append(left, strings.Fields(everywhere)...)
 		return err == nil && len(left) == 0, strings.Join(left, " ")
 	})
-	if taints := command(t, "kubectl", "get", "nodes", "-o", "jsonpath={.items[*].spec.taints[*].key}"); strings.Contains(taints, "assay.dev/") {
+	if taints := command(t, "kubectl", "get", "nodes", "-o", "jsonpath={.items[*].spec.taints[*].key}"); strings.Contains(taints,
+		"assay.dev/") {
 		t.Errorf("a node is still tainted: %s", taints)
 	}
 }

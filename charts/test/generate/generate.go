@@ -17,7 +17,7 @@ const (
 	readmeFile = chart + "/README.md"
 )
 
-// copies says where each copied manifest comes from. Everything that matches into is generated.
+// copies names where each copied manifest comes from. Everything that matches into is generated.
 type copies struct {
 	from func(root string) (pattern string, err error)
 	into string

@@ -26,7 +26,7 @@ const Values = Config + "/default/values.yaml"
 // Namespace is that of the operator there.
 const Namespace = "assay-system"
 
-// rendered says which templates of the chart make which file of Config.
+// rendered names which templates of the chart make which file of Config.
 var rendered = map[string][]string{
 	"manager/manager.yaml": {"operator/deployment.yaml"},
 	"rbac/install.yaml":    {"operator/rbac.yaml", "operator/nodes.yaml", "operator/metrics.yaml", "runs/executor.yaml"},

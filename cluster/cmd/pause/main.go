@@ -1,4 +1,4 @@
-// Command pause holds a pod's namespaces open: it reaps orphans and sleeps until it is told to end.
+// Command pause holds a pod's namespaces open: it reaps orphans and sleeps until it is terminated.
 package main
 
 import (

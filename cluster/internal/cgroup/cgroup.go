@@ -30,7 +30,8 @@ func Detect() ([]Hierarchy, error) {
 	}
 	found := parseMountinfo(string(data))
 	if len(found) == 0 {
-		return nil, errors.New("no cgroup file system is mounted under /sys/fs/cgroup: mount cgroup2 there, or one cgroup v1 hierarchy per controller")
+		return nil, errors.New("no cgroup file system is mounted under /sys/fs/cgroup: mount cgroup2 there, or one cgroup v1 hierarchy per " +
+			"controller")
 	}
 	return found, nil
 }
@@ -200,7 +201,8 @@ func (g Group) Kill(within time.Duration) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("cgroup %s: processes %v are still there %s after SIGKILL: they probably hang in the kernel (see /proc/PID/stack)", g.Name, pids, within)
+			return fmt.Errorf("cgroup %s: processes %v are still there %s after SIGKILL: they probably hang in the kernel (see /proc/PID/stack)",
+				g.Name, pids, within)
 		}
 		g.thaw()
 		for _, pid := range pids {

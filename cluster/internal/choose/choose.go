@@ -40,7 +40,7 @@ type Facts struct {
 	Embedded error
 }
 
-// Decide picks the mode, and says why. A cluster the user already has is never chosen unasked: installing into it is not
+// Decide picks the mode, and reports why. A cluster the user already has is never chosen unasked: installing into it is not
 // ours to decide.
 func Decide(asked Mode, facts Facts) (Mode, string, error) {
 	switch {
@@ -51,7 +51,8 @@ func Decide(asked Mode, facts Facts) (Mode, string, error) {
 	case facts.Embedded == nil:
 		return Embedded, fmt.Sprintf("no Docker engine answers (%s), and this machine can run the embedded cluster", short(facts.Docker)), nil
 	}
-	return "", "", fmt.Errorf("no cluster can run here:\n  kind: %s\n  embedded: %w\nuse CLUSTER=existing to install into the cluster your current kubeconfig points to",
+	return "", "", fmt.Errorf("no cluster can run here:\n  kind: %s\n  embedded: %w\nuse CLUSTER=existing to install into the cluster your " +
+		"current kubeconfig points to",
 		short(facts.Docker), facts.Embedded)
 }
 

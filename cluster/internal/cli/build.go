@@ -46,8 +46,10 @@ func (a *app) buildCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&printDir, "print-dir", false, "print a folder that holds the binaries under their plain names (usable as KUBEBUILDER_ASSETS)")
-	cmd.Flags().BoolVar(&printSource, "print-source", false, "print the folder with the sources of components that are built from a repaired copy")
+	cmd.Flags().BoolVar(&printDir, "print-dir", false,
+		"print a folder that holds the binaries under their plain names (usable as KUBEBUILDER_ASSETS)")
+	cmd.Flags().BoolVar(&printSource, "print-source", false,
+		"print the folder with the sources of components that are built from a repaired copy")
 	return cmd
 }
 

@@ -49,7 +49,7 @@ func (a *app) preflight(ctx context.Context) error {
 func (a *app) chooseCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "choose",
-		Short: "Print which kind of cluster to use: what $CLUSTER says, or the first that can work",
+		Short: "Print which kind of cluster to use: the value of $CLUSTER, or the first kind that can work",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			mode, why, err := a.choose(cmd.Context(), os.Getenv("CLUSTER"))
@@ -209,7 +209,8 @@ func (a *app) loadCommand() *cobra.Command {
 		}
 		switch chosen {
 		case choose.Existing:
-			fmt.Fprintln(a.log, "an existing cluster pulls its images by itself: push these to a registry it reaches, under the names the chart uses:")
+			fmt.Fprintln(a.log, "an existing cluster pulls its images by itself: push these to a registry it reaches, under the names the " +
+				"chart uses:")
 			for _, archive := range archives {
 				fmt.Fprintln(a.log, "  "+archive)
 			}

@@ -1,4 +1,4 @@
-// Package component says how each part of the control plane and the node is configured: pure functions from settings to
+// Package component defines how each part of the control plane and the node is configured: pure functions from settings to
 // command lines and files.
 package component
 

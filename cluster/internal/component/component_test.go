@@ -72,7 +72,8 @@ func TestNothingIsLeftToFillIn(t *testing.T) {
 			}
 		}
 	}
-	if text := CoreDNSManifest("registry.k8s.io/coredns/coredns:v1"); strings.Contains(text, "{{") || !strings.Contains(text, config.DNSServiceIP.String()) {
+	if text := CoreDNSManifest("registry.k8s.io/coredns/coredns:v1"); strings.Contains(text, "{{") ||
+		!strings.Contains(text, config.DNSServiceIP.String()) {
 		t.Error("cluster DNS:", text)
 	}
 	if text := PoliciesManifest(); strings.Contains(text, "{{") || !strings.Contains(text, policiesUser) {
@@ -108,7 +109,8 @@ func TestKubeletKeepsWholeCPUsAndImages(t *testing.T) {
 	s := settings(t)
 	part := all(t, s)[Kubelet]
 	text := part.Files[slices.IndexFunc(part.Files, func(f File) bool { return strings.HasSuffix(f.Path, "kubelet.yaml") })].Text
-	for _, want := range []string{"cpuManagerPolicy: static", "kubeReserved: {cpu: 200m}", "cgroupDriver: cgroupfs", "imageGCHighThresholdPercent: 100", `cgroupRoot: "/assay-cluster"`} {
+	for _, want := range []string{"cpuManagerPolicy: static", "kubeReserved: {cpu: 200m}", "cgroupDriver: cgroupfs",
+		"imageGCHighThresholdPercent: 100", `cgroupRoot: "/assay-cluster"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -32,10 +32,13 @@ func Issue(s Settings, now func() time.Time) (certs Certificates, err error) {
 		pair      *pki.Pair
 	}{
 		{certs.Cluster, apiServerSubject(), &certs.APIServer},
-		{certs.Cluster, pki.Subject{Name: "apiserver-kubelet", User: "kube-apiserver-kubelet-client", Groups: []string{"system:masters"}}, &certs.APIServerKubelet},
-		{certs.Cluster, pki.Subject{Name: "kubelet-server", User: "kubelet", Hosts: []string{config.NodeName}, Addresses: ips(config.NodeIP)}, &certs.KubeletServer},
+		{certs.Cluster, pki.Subject{Name: "apiserver-kubelet", User: "kube-apiserver-kubelet-client", Groups: []string{"system:masters"}},
+			&certs.APIServerKubelet},
+		{certs.Cluster, pki.Subject{Name: "kubelet-server", User: "kubelet", Hosts: []string{config.NodeName}, Addresses: ips(config.NodeIP)},
+			&certs.KubeletServer},
 		{certs.FrontProxy, pki.Subject{Name: "front-proxy-client", User: "front-proxy-client"}, &certs.FrontProxyClient},
-		{certs.EtcdCA, pki.Subject{Name: "etcd-server", User: "etcd", Hosts: []string{"localhost"}, Addresses: ips(netip.MustParseAddr("127.0.0.1"))}, &certs.EtcdServer},
+		{certs.EtcdCA, pki.Subject{Name: "etcd-server", User: "etcd", Hosts: []string{"localhost"},
+			Addresses: ips(netip.MustParseAddr("127.0.0.1"))}, &certs.EtcdServer},
 		{certs.EtcdCA, pki.Subject{Name: "apiserver-etcd", User: "kube-apiserver"}, &certs.APIServerEtcd},
 	} {
 		if *want.pair, err = want.authority.Issue(want.subject); err != nil {
@@ -69,7 +72,8 @@ func fingerprint(dir string) (string, error) {
 func apiServerSubject() pki.Subject {
 	return pki.Subject{
 		Name: "apiserver", User: "kube-apiserver",
-		Hosts:     []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc." + config.ClusterDomain},
+		Hosts:     []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+			"kubernetes.default.svc." + config.ClusterDomain},
 		Addresses: ips(netip.MustParseAddr("127.0.0.1"), config.NodeIP, config.APIServiceIP),
 	}
 }

@@ -105,7 +105,8 @@ func (c Config) Validate() error {
 		}
 	}
 	if within(c.Cache, c.State) || within(c.State, c.Cache) {
-		return fmt.Errorf("state folder %s and cache folder %s contain one another: separate them, because tear-down deletes the state", c.State, c.Cache)
+		return fmt.Errorf("state folder %s and cache folder %s contain one another: separate them, because tear-down deletes the state", c.State,
+			c.Cache)
 	}
 	return nil
 }
@@ -122,7 +123,8 @@ func FindSource(given, workingDir string) (string, error) {
 			}
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("no build recipes (build/kubernetes/go.mod) at or above %s: run from the checkout or set ASSAY_CLUSTER_SOURCE to its cluster folder", workingDir)
+			return "", fmt.Errorf("no build recipes (build/kubernetes/go.mod) at or above %s: run from the checkout or set ASSAY_CLUSTER_SOURCE " +
+				"to its cluster folder", workingDir)
 		}
 	}
 }

@@ -141,7 +141,7 @@ type Status struct {
 	Since  string
 }
 
-// Statuses tells how every component is. ok is true when all are well.
+// Statuses reports the state of every component. ok is true when all are well.
 func (c *Cluster) Statuses(ctx context.Context) (all []Status, ok bool) {
 	ok = true
 	for _, name := range component.Names {

@@ -1,4 +1,4 @@
-// Package embedded brings the one-node cluster up, tears it down and tells how it is.
+// Package embedded brings the one-node cluster up, tears it down and reports its state.
 package embedded
 
 import (
@@ -128,10 +128,12 @@ func (c *Cluster) CheckOwner() error {
 	data, err := os.ReadFile(c.Marker())
 	var found marker
 	if err != nil || json.Unmarshal(data, &found) != nil || found.Owner != owner {
-		return fmt.Errorf("state folder %s holds files that are not a cluster's (%s, …): empty it or set ASSAY_CLUSTER_STATE to another folder", c.State, entries[0].Name())
+		return fmt.Errorf("state folder %s holds files that are not a cluster's (%s, …): empty it or set ASSAY_CLUSTER_STATE to another folder",
+			c.State, entries[0].Name())
 	}
 	if found.Name != c.Name {
-		return fmt.Errorf("state folder %s belongs to the cluster %q, not %q: set ASSAY_CLUSTER_STATE to another folder, or ASSAY_CLUSTER_NAME to %q", c.State, found.Name, c.Name, found.Name)
+		return fmt.Errorf("state folder %s belongs to the cluster %q, not %q: set ASSAY_CLUSTER_STATE to another folder, or " +
+			"ASSAY_CLUSTER_NAME to %q", c.State, found.Name, c.Name, found.Name)
 	}
 	return nil
 }
@@ -154,7 +156,8 @@ func (c *Cluster) CheckNamespace() error {
 		return err
 	}
 	if len(foreign) > 0 {
-		return fmt.Errorf("network namespace %s has interfaces this cluster did not make (%s): set ASSAY_CLUSTER_NAME to another name, or delete it with `ip netns delete %s` if nobody needs it",
+		return fmt.Errorf("network namespace %s has interfaces this cluster did not make (%s): set ASSAY_CLUSTER_NAME to another name, or " +
+			"delete it with `ip netns delete %s` if nobody needs it",
 			c.Name, strings.Join(foreign, ", "), c.Name)
 	}
 	return nil

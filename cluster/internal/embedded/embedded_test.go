@@ -100,11 +100,13 @@ func TestPoll(t *testing.T) {
 		t.Errorf("until it succeeds: %v after %d calls", err, calls)
 	}
 	gone := errors.New("gone")
-	if err := poll(context.Background(), time.Minute, time.Millisecond, func(context.Context) error { return stop{gone} }); !errors.Is(err, gone) {
+	if err := poll(context.Background(), time.Minute, time.Millisecond, func(context.Context) error { return stop{gone} }); !errors.Is(err,
+		gone) {
 		t.Errorf("no use in waiting: got %v", err)
 	}
 	late := errors.New("late")
-	if err := poll(context.Background(), 5*time.Millisecond, time.Millisecond, func(context.Context) error { return late }); !errors.Is(err, late) {
+	if err := poll(context.Background(), 5*time.Millisecond, time.Millisecond, func(context.Context) error { return late }); !errors.Is(err,
+		late) {
 		t.Errorf("when time is over, the last reason counts: got %v", err)
 	}
 }

@@ -291,7 +291,8 @@ func (u *upRun) start(ctx context.Context, name string, within time.Duration) er
 	switch {
 	case alive && current:
 		// An answer may be slow on a busy machine; a hung component gives none.
-		if err := poll(ctx, 10*time.Second, 200*time.Millisecond, func(ctx context.Context) error { return u.healthy(ctx, part.Name) }); err == nil {
+		if err := poll(ctx, 10*time.Second, 200*time.Millisecond,
+			func(ctx context.Context) error { return u.healthy(ctx, part.Name) }); err == nil {
 			return nil
 		} else if ctx.Err() != nil {
 			return ctx.Err()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// parentOf tells this test binary to start a program that writes its number to the named file, and to wait for it.
+// parentOf makes this test binary start a program that writes its number to the named file, and wait for it.
 const parentOf = "EXECX_TEST_PARENT_OF"
 
 func TestMain(m *testing.M) {

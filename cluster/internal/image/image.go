@@ -265,7 +265,8 @@ func addFile(out *tar.Writer, inside, outside string) error {
 	if info.Mode().Perm()&0o111 != 0 {
 		mode = 0o755
 	}
-	if err := out.WriteHeader(&tar.Header{Name: inside[1:], Typeflag: tar.TypeReg, Mode: mode, Size: info.Size(), ModTime: time.Unix(0, 0)}); err != nil {
+	if err := out.WriteHeader(&tar.Header{Name: inside[1:], Typeflag: tar.TypeReg, Mode: mode, Size: info.Size(),
+		ModTime: time.Unix(0, 0)}); err != nil {
 		return err
 	}
 	_, err = io.Copy(out, file)
@@ -345,7 +346,8 @@ func writeArchive(out io.Writer, ref string, img v1.Image) error {
 }
 
 func addBlob(archive *tar.Writer, name string, size int64, data io.Reader) error {
-	if err := archive.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: size, ModTime: time.Unix(0, 0)}); err != nil {
+	if err := archive.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: size,
+		ModTime: time.Unix(0, 0)}); err != nil {
 		return err
 	}
 	_, err := io.Copy(archive, data)

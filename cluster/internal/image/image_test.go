@@ -198,7 +198,8 @@ func TestUpstreamNamesFollowThePinnedVersions(t *testing.T) {
 }
 
 func TestDigestOfWhatIsNoArchive(t *testing.T) {
-	if _, _, err := Digest(tool(t, "no tar at all, but long enough to look like a header of one, if only it were that long: "+strings.Repeat("x", 512))); err == nil {
+	if _, _, err := Digest(tool(t,
+		"no tar at all, but long enough to look like a header of one, if only it were that long: "+strings.Repeat("x", 512))); err == nil {
 		t.Error("want an error")
 	}
 }

@@ -74,7 +74,7 @@ func Programs(images []Upstream) []string {
 	return names
 }
 
-// Compose turns an upstream image into one that can be written, given its compiled programs by name, and says what
+// Compose turns an upstream image into one that can be written, given its compiled programs by name, and reports what
 // stands for its contents.
 func (u Upstream) Compose(built map[string]recipe.Built) (composed Image, inputs []string) {
 	composed = u.Rest

@@ -55,7 +55,8 @@ func (c Cluster) Up(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(c.Out, "creating kind cluster %s …\n", Name)
-	_, err = c.kind(ctx, 10*time.Minute, config, "create", "cluster", "--name", Name, "--kubeconfig", c.Kubeconfig, "--wait", "5m", "--config", "-")
+	_, err = c.kind(ctx, 10*time.Minute, config, "create", "cluster", "--name", Name, "--kubeconfig", c.Kubeconfig, "--wait", "5m",
+		"--config", "-")
 	return err
 }
 

@@ -70,7 +70,8 @@ func RemoveBelow(dir string, within time.Duration) error {
 		}
 		for _, point := range points {
 			// Lazily, because a dying process may hold the mount for another moment.
-			if err := unix.Unmount(point, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
+			if err := unix.Unmount(point, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EINVAL) &&
+				!errors.Is(err, unix.ENOENT) {
 				return fmt.Errorf("unmounting %s: %w", point, err)
 			}
 		}

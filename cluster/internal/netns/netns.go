@@ -238,7 +238,8 @@ func writeSysctl(name, value string) error {
 		return nil
 	}
 	if err := os.WriteFile(path, []byte(value), 0o644); err != nil {
-		return fmt.Errorf("setting %s inside the cluster's network namespace: %w (is the module br_netfilter loaded?)", strings.ReplaceAll(name, "/", "."), err)
+		return fmt.Errorf("setting %s inside the cluster's network namespace: %w (is the module br_netfilter loaded?)",
+			strings.ReplaceAll(name, "/", "."), err)
 	}
 	return nil
 }

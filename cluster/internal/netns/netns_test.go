@@ -9,7 +9,8 @@ import (
 )
 
 func link(index, master int, name, alias string) netlink.Link {
-	return &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: index, MasterIndex: master, Name: name, Alias: alias, HardwareAddr: net.HardwareAddr{}}}
+	return &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: index, MasterIndex: master, Name: name, Alias: alias,
+		HardwareAddr: net.HardwareAddr{}}}
 }
 
 func TestForeignLinks(t *testing.T) {

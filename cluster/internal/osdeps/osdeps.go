@@ -49,7 +49,8 @@ var links = map[string]string{
 	"containerd": "usr/bin/containerd", "containerd-shim-runc-v2": "usr/bin/containerd-shim-runc-v2", "ctr": "usr/bin/ctr",
 	"runc": "usr/sbin/runc", "conntrack": "usr/sbin/conntrack", "nft": "usr/sbin/nft",
 	"iptables": "usr/sbin/xtables-nft-multi", "iptables-save": "usr/sbin/xtables-nft-multi", "iptables-restore": "usr/sbin/xtables-nft-multi",
-	"ip6tables": "usr/sbin/xtables-nft-multi", "ip6tables-save": "usr/sbin/xtables-nft-multi", "ip6tables-restore": "usr/sbin/xtables-nft-multi",
+	"ip6tables": "usr/sbin/xtables-nft-multi", "ip6tables-save": "usr/sbin/xtables-nft-multi",
+	"ip6tables-restore": "usr/sbin/xtables-nft-multi",
 }
 
 // Ensure returns the tree, fetched on first use.

@@ -66,7 +66,7 @@ func compiled(ctx context.Context, cluster *embedded.Cluster) bool {
 	return true
 }
 
-// disks tells the space left for two folders, which need not exist yet, and whether they share it.
+// disks reports the space left for two folders, which need not exist yet, and whether they share it.
 func disks(cache, state string) (cacheFree, stateFree uint64, same bool) {
 	var stats [2]unix.Statfs_t
 	var devices [2]uint64
@@ -124,7 +124,7 @@ func portHolder(port int) string {
 			}
 		}
 	}
-	return fmt.Sprintf("a process that cannot be told (%v)", err)
+	return fmt.Sprintf("an unknown process (%v)", err)
 }
 
 // listenerInodes finds the sockets that listen on a port in the text of /proc/net/tcp.

@@ -35,7 +35,7 @@ type Machine struct {
 	Compiled bool
 
 	MemoryAvailable uint64
-	// ClusterRuns tells that our own cluster is up: what it holds is not counted against it.
+	// ClusterRuns reports whether our own cluster is up: what it holds is not counted against it.
 	ClusterRuns bool
 
 	Port int
@@ -108,7 +108,8 @@ func disk(m Machine) []error {
 	}
 	if m.SameDisk {
 		if need := cache + state; m.CacheFree < need {
-			return []error{fmt.Errorf("disk: %s and %s have %s left and %s are needed: free some, or set ASSAY_CACHE and ASSAY_CLUSTER_STATE to a larger disk",
+			return []error{fmt.Errorf("disk: %s and %s have %s left and %s are needed: free some, or set ASSAY_CACHE and ASSAY_CLUSTER_STATE to a " +
+				"larger disk",
 				m.CacheDir, m.StateDir, gib(m.CacheFree), gib(need))}
 		}
 		return nil
@@ -133,5 +134,6 @@ func Join(problems []error) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return fmt.Errorf("this machine cannot run the embedded cluster:\n- %w", errors.New(strings.ReplaceAll(errors.Join(problems...).Error(), "\n", "\n- ")))
+	return fmt.Errorf("this machine cannot run the embedded cluster:\n- %w",
+		errors.New(strings.ReplaceAll(errors.Join(problems...).Error(), "\n", "\n- ")))
 }

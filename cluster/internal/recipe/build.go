@@ -121,7 +121,8 @@ func (b Builder) checkDisk(recipe Recipe) error {
 		return fmt.Errorf("cache folder %s: %w", b.Cache, err)
 	}
 	if free := fs.Bavail * uint64(fs.Bsize); free < neededForOneBuild {
-		return fmt.Errorf("building %s: the disk of %s has %.1f GiB left and a build may need %d GiB: free some, or set ASSAY_CACHE to a larger disk",
+		return fmt.Errorf("building %s: the disk of %s has %.1f GiB left and a build may need %d GiB: free some, or set ASSAY_CACHE to a " +
+			"larger disk",
 			recipe.Name, b.Cache, float64(free)/(1<<30), neededForOneBuild>>30)
 	}
 	return nil
@@ -292,7 +293,8 @@ func (b Builder) NamedDir(built []Built) (string, error) {
 
 // goVersion asks in the source folder, because a go.mod may call for a newer Go than the one that was started.
 func (b Builder) goVersion(ctx context.Context) (string, error) {
-	out, err := execx.OS{}.Output(ctx, execx.Command{Path: "go", Args: []string{"env", "GOVERSION"}, Dir: b.Source, Env: []string{"GOWORK=off"}})
+	out, err := execx.OS{}.Output(ctx,
+		execx.Command{Path: "go", Args: []string{"env", "GOVERSION"}, Dir: b.Source, Env: []string{"GOWORK=off"}})
 	if err != nil {
 		return "", fmt.Errorf("no usable Go: install Go 1.26 or later and put it on PATH: %w", err)
 	}

@@ -1,4 +1,4 @@
-// Package recipe says what is compiled and how: one row per binary, its version read from the go.mod that pins it.
+// Package recipe defines what is compiled and how: one row per binary, its version read from the go.mod that pins it.
 package recipe
 
 import (
@@ -194,7 +194,8 @@ func stampKubernetes(version string) []string {
 func stampArgo(version string) []string {
 	// Argo reports its plain version, which is also the default tag of its executor's image, only for a clean tagged commit.
 	prefix := argoModule + "."
-	return []string{prefix + "version=" + version, prefix + "gitTag=" + version, prefix + "gitCommit=" + version, prefix + "gitTreeState=clean"}
+	return []string{prefix + "version=" + version, prefix + "gitTag=" + version, prefix + "gitCommit=" + version,
+		prefix + "gitTreeState=clean"}
 }
 
 func stampMinIO(version string) []string {

@@ -21,7 +21,7 @@ type TemplateReference struct {
 	Name string `json:"name"`
 }
 
-// SweepMode tells how the axes combine.
+// SweepMode sets how the axes combine.
 // +kubebuilder:validation:Enum=Grid;Zip
 type SweepMode string
 
@@ -75,7 +75,7 @@ type Sweep struct {
 	// +kubebuilder:validation:MaxItems=8
 	Axes []SweepAxis `json:"axes"`
 
-	// mode tells how the axes combine.
+	// mode sets how the axes combine.
 	// +optional
 	// +kubebuilder:default=Grid
 	Mode SweepMode `json:"mode,omitempty"`
@@ -99,7 +99,7 @@ type Sweep struct {
 	Overrides []Override `json:"overrides,omitempty"`
 }
 
-// ParityScope tells which outputs of a run must be equal.
+// ParityScope sets which outputs of a run must be equal.
 // +kubebuilder:validation:Enum=PerArm
 type ParityScope string
 
@@ -272,7 +272,7 @@ type Design struct {
 	GateConfidence string `json:"gateConfidence,omitempty"`
 
 	// nullArm adds an arm named null: the baseline again, from a copy of its program at another place. It must not differ
-	// from the baseline; where it does, the run cannot tell arms apart and no gate there is more than Inconclusive.
+	// from the baseline; where it does, the run cannot distinguish the arms and no gate there is more than Inconclusive.
 	// +optional
 	NullArm bool `json:"nullArm,omitempty"`
 
@@ -386,7 +386,7 @@ const (
 	ViolationRetry ViolationPolicy = "Retry"
 	// ViolationInvalid leaves them out.
 	ViolationInvalid ViolationPolicy = "Invalid"
-	// ViolationWarn uses them and says so.
+	// ViolationWarn uses them, with a warning.
 	ViolationWarn ViolationPolicy = "Warn"
 )
 
@@ -437,7 +437,7 @@ type NoiseLimits struct {
 // Environment is what the machine must be and how quiet.
 type Environment struct {
 	// require maps keys of the environment fingerprint to the values they must have, e.g. governor: performance. A block that
-	// finds another value, or cannot read the key, runs no trial and says which.
+	// finds another value, or cannot read the key, runs no trial and reports which.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 63 && size(self[k]) <= 512)",message="a key has at most 63 and a value at most 512 characters"
@@ -456,7 +456,7 @@ type Environment struct {
 // SearchAxis is the load that is searched.
 // +kubebuilder:validation:XValidation:rule="quantity(string(self.low)).compareTo(quantity(string(self.high))) < 0",message="low must be below high"
 type SearchAxis struct {
-	// axis is the numeric parameter searched. It is no sweep axis.
+	// axis is the numeric parameter searched. It is not an axis of spec.sweep.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z][A-Za-z0-9]*$`
 	// +kubebuilder:validation:MaxLength=63
@@ -505,7 +505,7 @@ type Constraint struct {
 	// +kubebuilder:validation:MaxLength=32
 	Bound string `json:"bound"`
 
-	// allowWorse says that it is meant that op and the metric's direction reward what is worse. Without it such a constraint is
+	// allowWorse allows op and the metric's direction to reward what is worse. Without it such a constraint is
 	// refused.
 	// +optional
 	AllowWorse bool `json:"allowWorse,omitempty"`
@@ -552,7 +552,7 @@ const (
 	Completes GateOperator = "Completes"
 )
 
-// Severity reports whether a gate decides.
+// Severity is whether a gate decides.
 // +kubebuilder:validation:Enum=Blocking;Advisory
 type Severity string
 
@@ -604,12 +604,12 @@ type Gate struct {
 	// +kubebuilder:validation:MaxLength=32
 	Bound string `json:"bound,omitempty"`
 
-	// allowWorse says that it is meant that op and the metric's direction reward what is worse, such as AtLeast on a time. Without
+	// allowWorse allows op and the metric's direction to reward what is worse, such as AtLeast on a time. Without
 	// it such a gate is refused.
 	// +optional
 	AllowWorse bool `json:"allowWorse,omitempty"`
 
-	// severity reports whether the gate decides.
+	// severity is whether the gate decides.
 	// +optional
 	// +kubebuilder:default=Blocking
 	Severity Severity `json:"severity,omitempty"`
@@ -827,7 +827,7 @@ type GateStatus struct {
 	// +required
 	Outcome Verdict `json:"outcome"`
 
-	// severity reports whether it decides.
+	// severity is whether it decides.
 	// +optional
 	Severity Severity `json:"severity,omitempty"`
 
@@ -845,7 +845,7 @@ type GateStatus struct {
 	// +optional
 	Interval *Interval `json:"interval,omitempty"`
 
-	// minimumDetectableEffect is the smallest relative change these blocks could have told from none, e.g. "0.8%".
+	// minimumDetectableEffect is the smallest relative change these blocks could have distinguished from none, e.g. "0.8%".
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	MinimumDetectableEffect string `json:"minimumDetectableEffect,omitempty"`
@@ -854,7 +854,7 @@ type GateStatus struct {
 	// +optional
 	Blocks int32 `json:"blocks,omitempty"`
 
-	// message says why, in a sentence.
+	// message explains why, in a sentence.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
@@ -913,7 +913,7 @@ type SearchStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	Value string `json:"value,omitempty"`
 
-	// reason says how the search ended, in a sentence.
+	// reason explains how the search ended, in a sentence.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Reason string `json:"reason,omitempty"`
@@ -950,13 +950,14 @@ type TrialCounts struct {
 	Failed int32 `json:"failed,omitempty"`
 }
 
-// Condition types of a BenchmarkRun. All are positive: True is the state the name says.
+// Condition types of a BenchmarkRun. All are positive: True is the state that the name describes.
 const (
 	// ConditionAccepted is True once the experiment is consistent and frozen; False names the field to change.
 	ConditionAccepted = "Accepted"
-	// ConditionLedgerReady is True while the object store answers; False says what to repair. Always present once accepted.
+	// ConditionLedgerReady is True while the object store answers; with False the message names what to repair. Always present once accepted.
 	ConditionLedgerReady = "LedgerReady"
-	// ConditionProgressing is True while blocks run or are about to; False says what the run waits for or that it is over.
+	// ConditionProgressing is True while blocks run or are about to; with False the message names what the run waits for, or that it has
+	// ended.
 	ConditionProgressing = "Progressing"
 	// ConditionSuspended is True while spec.suspend holds the run.
 	ConditionSuspended = "Suspended"
@@ -1150,7 +1151,7 @@ type BenchmarkRunStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions say where the run stands and what to do.
+	// conditions describe where the run stands and what to do.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -71,13 +71,13 @@ type Parameter struct {
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('ASSAY_')",message="variables that begin with ASSAY_ are Assay's own"
 	Env string `json:"env,omitempty"`
 
-	// description says what the parameter means, with its unit.
+	// description explains what the parameter means, with its unit.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Description string `json:"description,omitempty"`
 }
 
-// MetricDirection tells which way is better.
+// MetricDirection is which way is better.
 // +kubebuilder:validation:Enum=HigherIsBetter;LowerIsBetter
 type MetricDirection string
 
@@ -118,7 +118,7 @@ type Metric struct {
 	// +kubebuilder:validation:MaxLength=32
 	Unit string `json:"unit"`
 
-	// direction tells which way is better.
+	// direction is which way is better.
 	// +required
 	Direction MetricDirection `json:"direction"`
 
@@ -133,16 +133,16 @@ type Metric struct {
 	// +kubebuilder:validation:MaxLength=63
 	SamplesFrom string `json:"samplesFrom,omitempty"`
 
-	// optional tells that a result may be without this metric, such as a rate that only an open loop has. One that is not
+	// optional is true if a result may be without this metric, such as a rate that only an open loop has. One that is not
 	// optional and missing is warned of in the report. A gate needs its metric in either case.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 
-	// from tells where the metric is found in the output of another tool; empty is what output.format usually has.
+	// from describes where the metric is found in the output of another tool; empty is what output.format usually has.
 	// +optional
 	From *MetricSource `json:"from,omitempty"`
 
-	// description says what is timed and what is not.
+	// description explains what is timed and what is not.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Description string `json:"description,omitempty"`
@@ -224,7 +224,7 @@ type BenchmarkTemplateSpec struct {
 	// +kubebuilder:default=Required
 	Parity ParityPolicy `json:"parity,omitempty"`
 
-	// output tells where a trial leaves its result.
+	// output describes where a trial leaves its result.
 	// +optional
 	// +kubebuilder:default={}
 	Output Output `json:"output,omitzero"`

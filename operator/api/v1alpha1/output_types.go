@@ -27,7 +27,7 @@ const (
 	NoOutput OutputFormat = "None"
 )
 
-// Output tells where and in which form a trial leaves its result.
+// Output describes where and in which form a trial leaves its result.
 // +kubebuilder:validation:XValidation:rule="!has(self.path) || !('/' + self.path + '/').contains('/../')",message="path has no .. in it"
 // +kubebuilder:validation:XValidation:rule="!has(self.format) || self.format != 'Criterion' || !has(self.path) || !self.path.startsWith('/')",message="Criterion's path is a folder relative to the trial's own, such as criterion: what is there must be of this trial"
 type Output struct {
@@ -44,7 +44,7 @@ type Output struct {
 	Path string `json:"path,omitempty"`
 }
 
-// MetricSource tells where in another tool's output a metric is found. See docs/reference/adapters.md.
+// MetricSource describes where in another tool's output a metric is found. See docs/reference/adapters.md.
 type MetricSource struct {
 	// benchmark is the name of the benchmark as the tool writes it; of K6 the metric, of CSV the rows as column=value. Empty
 	// is the only benchmark there is, and of CSV all rows.

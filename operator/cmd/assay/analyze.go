@@ -30,7 +30,8 @@ func newAnalyzeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "analyze --ledger URL",
 		Short: "Judge a ledger and print the analysis as JSON",
-		Long: "Judge a ledger, wherever it is, and print the analysis as JSON. The verdict does not change the exit code: 0 means that the ledger was analysed.\n\n" +
+		Long: "Judge a ledger, wherever it is, and print the analysis as JSON. The verdict does not change the exit code: 0 means that the " +
+			"ledger was analysed.\n\n" +
 			"An object store's credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
 		Example: "  assay analyze --ledger file:///tmp/my-ledger\n" +
 			"  assay analyze --ledger 's3://assay/runs/default/scan/UID?endpoint=http://minio:9000' --wave 0 --write",
@@ -40,11 +41,14 @@ func newAnalyzeCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&options.ledger, "ledger", "", "URL of the run's ledger: file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port")
+	flags.StringVar(&options.ledger, "ledger", "",
+		"URL of the run's ledger: file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port")
 	flags.IntVar(&options.wave, "wave", -1, "judge what was measured up to and including this wave")
 	flags.Lookup("wave").DefValue = "the newest"
-	flags.StringVar(&options.out, "out", "-", "- prints the analysis; a URL writes analysis.json, report.md, report.html, table.csv and attempts.parquet below it instead")
-	flags.BoolVar(&options.write, "write", false, "write analysis.json, report.md, report.html, table.csv and attempts.parquet into the ledger itself, and print a summary instead of the analysis")
+	flags.StringVar(&options.out, "out", "-",
+		"- prints the analysis; a URL writes analysis.json, report.md, report.html, table.csv and attempts.parquet below it instead")
+	flags.BoolVar(&options.write, "write", false, "write analysis.json, report.md, report.html, table.csv and attempts.parquet into the " +
+		"ledger itself, and print a summary instead of the analysis")
 	return command
 }
 
@@ -53,7 +57,7 @@ func analyze(ctx context.Context, options analyzeOptions, stdout io.Writer) erro
 		return &exitCode{exitUsage, errors.New("--ledger is missing: name the ledger, e.g. --ledger file:///tmp/my-ledger")}
 	}
 	if options.write && options.out != "-" {
-		return &exitCode{exitUsage, errors.New("--write and --out both say where the results go: use one of them")}
+		return &exitCode{exitUsage, errors.New("--write and --out both name where the results go: use one of them")}
 	}
 	store, err := openLedger(ctx, options.ledger)
 	if err != nil {
@@ -116,7 +120,8 @@ type analyzed struct {
 func analyzeLedger(ctx context.Context, store ledger.Store, wave int) (*analyzed, error) {
 	frozen, err := ledger.ReadExperiment(ctx, store)
 	if errors.Is(err, ledger.ErrNotFound) {
-		return nil, &exitCode{exitUsage, fmt.Errorf("%s is no ledger of a run: %w; the URL must end in the run's own prefix", store.URL(), err)}
+		return nil, &exitCode{exitUsage,
+			fmt.Errorf("%s does not hold the ledger of a run: %w; the URL must end in the run's own prefix", store.URL(), err)}
 	}
 	if err != nil {
 		return nil, err

@@ -93,7 +93,7 @@ func TestAnalyzeSaysWhatIsWrong(t *testing.T) {
 	}{
 		"no ledger named":                {nil, exitUsage, "--ledger is missing"},
 		"a folder that does not exist":   {[]string{"--ledger", "file:///no/such/ledger"}, exitUsage, "/no/such/ledger"},
-		"a folder that is no ledger":     {[]string{"--ledger", ledger.FolderURL(t.TempDir())}, exitUsage, "is no ledger of a run"},
+		"a folder that is no ledger":     {[]string{"--ledger", ledger.FolderURL(t.TempDir())}, exitUsage, "does not hold the ledger of a run"},
 		"a URL that is none":             {[]string{"--ledger", "ledger"}, exitUsage, "file:///absolute/folder"},
 		"an argument too many":           {[]string{"--ledger", ledger.FolderURL(broken), "more"}, exitUsage, "more"},
 		"an unknown flag":                {[]string{"--ledgr", "x"}, exitUsage, "ledgr"},

@@ -71,7 +71,7 @@ func (j *judged) attempts(ctx context.Context) ([]byte, error) {
 			return nil, err
 		}
 		if err := json.Compact(&out, raw); err != nil {
-			return nil, fmt.Errorf("ledger object %s is no JSON: %w", key, err)
+			return nil, fmt.Errorf("ledger object %s is not valid JSON: %w", key, err)
 		}
 		out.WriteByte('\n')
 	}

@@ -39,13 +39,18 @@ func newBenchCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bench 'COMMAND' 'COMMAND'...",
 		Short: "Compare command lines on this machine, in about a minute",
-		Long: "Compare command lines on this machine: the first is the baseline, and of each other it is told whether it is faster, and what CPU time and memory it takes. " +
-			"It is an experiment like any other, without a file: trials are interleaved, pinned to CPUs and judged by intervals, and there is a ledger with a report; " +
+		Long: "Compare command lines on this machine: the first is the baseline, and for each other one assay reports whether it is faster, " +
+			"and what CPU time and memory it takes. " +
+			"It is an experiment like any other, without a file: trials are interleaved, pinned to CPUs and judged by intervals, and there is a " +
+			"ledger with a report; " +
 			"--save writes the BenchmarkRun.\n\n" +
-			"A command is split into words as a shell splits it, and started without one. One block of the trials runs first and tells how many fit into --budget.\n\n" +
-			"For programs that report figures of their own --format says in which form. A test binary of Go, Criterion or Google Benchmark that is named without arguments gets " +
-			"those that run its benchmarks; --benchmark picks one.\n\n" +
-			"Exit codes: 0 it is certain which is faster, or that every --require holds or does not; 3 it is not (Inconclusive or Invalid); 2 the commands or flags are wrong; 1 it failed.",
+			"A command is split into words as a shell splits it, and started without one. One block of trials runs first, to estimate how many " +
+			"fit into --budget.\n\n" +
+			"For programs that report figures of their own, --format names the form. A test binary of Go, Criterion or Google Benchmark that is " +
+			"named without arguments gets the arguments " +
+			"that run its benchmarks; --benchmark selects one.\n\n" +
+			"Exit codes: 0 it is certain which is faster, or that every --require holds or does not; 3 it is not (Inconclusive or Invalid); 2 the " +
+			"commands or flags are wrong; 1 it failed.",
 		Example: "  assay bench 'gzip -6 -c numbers.txt' 'gzip -9 -c numbers.txt'\n  assay bench --shell 'sort a | uniq' 'sort -u a'\n" +
 			"  assay bench ./old ./new --require 'wallTime<=0.9x' --require 'peakMemory<=1.05x'\n" +
 			"  assay bench --format Go --baseline ./old.test --candidate ./new.test --benchmark BenchmarkEncode\n" +
@@ -62,20 +67,29 @@ func newBenchCommand() *cobra.Command {
 	addOutput(command, &form, "text", "json", "yaml")
 	flags.StringVar(&options.baseline, "baseline", "", "the command that the others are compared with, in place of the first argument")
 	flags.StringArrayVar(&options.candidates, "candidate", nil, "a command that is compared with the baseline; may be repeated")
-	flags.StringSliceVar(&options.names, "name", nil, "names of the commands, the baseline's first, as OLD,NEW (default: what differs between them)")
+	flags.StringSliceVar(&options.names, "name", nil,
+		"names of the commands, the baseline's first, as OLD,NEW (default: what differs between them)")
 	flags.BoolVar(&options.shell, "shell", false, "run every command by /bin/sh -c; its start is part of what is measured")
 	flags.DurationVar(&options.budget, "budget", time.Minute, "how long the comparison may take")
-	flags.IntVar(&options.blocks, "blocks", 0, "blocks to run in place of as many as fit into the budget; every block has two trials of each command")
+	flags.IntVar(&options.blocks, "blocks", 0,
+		"blocks to run in place of as many as fit into the budget; every block has two trials of each command")
 	flags.IntVar(&options.warmup, "warmup", 0, "trials of each command at the beginning of every block that do not count")
-	flags.IntVar(&options.cpus, "cpus", max(1, runtime.NumCPU()-1), "CPUs that the trials are pinned to (default: all of this machine but one, at least 1)")
-	flags.Lookup("cpus").DefValue = "0" // It is told in words: the reference is the same on every machine.
-	flags.StringVar(&options.noise, "noise", string(assayv1alpha1.ViolationWarn), "what becomes of trials in whose time others used their CPUs: Warn uses them and says so, Retry runs others in their place, Invalid leaves them out")
-	flags.StringArrayVar(&options.require, "require", nil, "what has to hold of every candidate, as METRIC<=BOUND or METRIC>=BOUND, with an x for a multiple of the baseline's; may be repeated (default: it is faster)")
-	flags.StringVar(&options.format, "format", string(assayv1alpha1.NoOutput), "form of the figures that the commands report: Go, "+strings.Join(bench.FormatNames(), ", "))
-	flags.StringVar(&options.figures.Benchmark, "benchmark", "", "with --format: the benchmark, as the tool writes its name (default: the only one)")
-	flags.StringVar(&options.figures.Metric, "metric", "", "with --format: the figure, in the tool's words, such as allocs/op (default: the tool's usual time)")
+	flags.IntVar(&options.cpus, "cpus", max(1, runtime.NumCPU()-1),
+		"CPUs that the trials are pinned to (default: all of this machine but one, at least 1)")
+	flags.Lookup("cpus").DefValue = "0" // The text names it: the reference is the same on every machine.
+	flags.StringVar(&options.noise, "noise", string(assayv1alpha1.ViolationWarn), "what happens to trials during which others used their " +
+		"CPUs: Warn uses them with a warning, Retry runs others in their place, Invalid leaves them out")
+	flags.StringArrayVar(&options.require, "require", nil, "what has to hold of every candidate, as METRIC<=BOUND or METRIC>=BOUND, with an " +
+		"x for a multiple of the baseline's; may be repeated (default: it is faster)")
+	flags.StringVar(&options.format, "format", string(assayv1alpha1.NoOutput),
+		"form of the figures that the commands report: Go, "+strings.Join(bench.FormatNames(), ", "))
+	flags.StringVar(&options.figures.Benchmark, "benchmark", "",
+		"with --format: the benchmark, as the tool writes its name (default: the only one)")
+	flags.StringVar(&options.figures.Metric, "metric", "",
+		"with --format: the figure, in the tool's words, such as allocs/op (default: the tool's usual time)")
 	flags.BoolVar(&options.figures.HigherIsBetter, "higher-is-better", false, "with --format: more of the figure is better")
-	flags.StringVar(&options.figures.Path, "figures", "", "with --format: file that the commands write their figures to (default: standard output)")
+	flags.StringVar(&options.figures.Path, "figures", "",
+		"with --format: file that the commands write their figures to (default: standard output)")
 	flags.StringVar(&options.save, "save", "", "file to write the BenchmarkRun to, for assay run")
 	flags.StringVar(&options.out, "out", "", "folder for the ledger (default: assay-ledger/bench-TIME)")
 	flags.StringArrayVar(&options.binDirs, "bin-dir", nil, "folder with assay-runner; may be repeated (default: the folder of assay itself)")
@@ -95,7 +109,7 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 		return kept(o.save)
 	}
 	screen := newLive(stderr)
-	screen.say("trying each command (%s)", strings.Join(question.Names, ", "))
+	screen.printf("trying each command (%s)", strings.Join(question.Names, ", "))
 	took, err := tryOut(ctx, here, question)
 	screen.clear()
 	if err != nil {
@@ -124,7 +138,7 @@ func (o *benchOptions) run(ctx context.Context, args []string, form string, stdo
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, log.String())
 	}
-	return here.tell(result, form, sentences(here, result), stdout)
+	return here.printResult(result, form, sentences(here, result), stdout)
 }
 
 // question is what the command line asks.
@@ -139,12 +153,13 @@ func (o *benchOptions) question(args []string) (*bench.Question, error) {
 	}
 	switch {
 	case o.blocks < 0:
-		return nil, fmt.Errorf("--blocks: %d; write how many, or 0 for as many as fit into the budget", o.blocks)
+		return nil, fmt.Errorf("invalid --blocks %d: write how many, or 0 for as many as fit into the budget", o.blocks)
 	case o.budget <= 0:
-		return nil, fmt.Errorf("--budget: %s; write a time such as 1m", o.budget)
+		return nil, fmt.Errorf("invalid --budget %s: write a time above 0 such as 1m", o.budget)
 	}
 	question := &bench.Question{
-		Run: "bench", Names: o.names, Figures: o.figures, Requirements: o.require, Blocks: cmp.Or(o.blocks, bench.LeastBlocks), Warmup: o.warmup, CPUs: o.cpus,
+		Run: "bench", Names: o.names, Figures: o.figures, Requirements: o.require, Blocks: cmp.Or(o.blocks, bench.LeastBlocks), Warmup: o.warmup,
+			CPUs: o.cpus,
 		Budget: o.budget, OnViolation: policy,
 	}
 	if question.Figures.Format, err = bench.ParseFormat(o.format); err != nil {
@@ -181,7 +196,7 @@ func policyOf(text string) (assayv1alpha1.ViolationPolicy, error) {
 			return policy, nil
 		}
 	}
-	return "", fmt.Errorf("--noise is %q: use Warn, Retry or Invalid", text)
+	return "", fmt.Errorf("invalid --noise %q: use Warn, Retry or Invalid", text)
 }
 
 // programPath is where the program of a command is: what a shell would start, or a program in this folder.
@@ -190,7 +205,8 @@ func programPath(name string) (string, error) {
 	if err != nil && !errors.Is(err, exec.ErrDot) {
 		info, statErr := os.Stat(name)
 		if statErr != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-			return "", fmt.Errorf("program %q is neither in PATH nor a program in this folder: build it, or write its path (what a shell has itself needs --shell)", name)
+			return "", fmt.Errorf("program %q is neither in PATH nor a program in this folder: build it, or write its path (what a shell has " +
+				"itself needs --shell)", name)
 		}
 		path = name
 	}
@@ -208,7 +224,7 @@ func (o *benchOptions) prepare(question *bench.Question, log io.Writer) (*localR
 	return prepareLocal(run, run.Spec.Template, "the question", options, log)
 }
 
-// tryOut runs a block, tells how long it takes, and reports a command that does not work.
+// tryOut runs a block, measures how long it takes, and reports a command that does not work.
 func tryOut(ctx context.Context, here *localRun, question *bench.Question) (time.Duration, error) {
 	if err := local.Hide(); err != nil {
 		return 0, err
@@ -220,7 +236,8 @@ func tryOut(ctx context.Context, here *localRun, question *bench.Question) (time
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded):
-		return 0, &exitCode{exitUsage, fmt.Errorf("the program is too slow for --budget %s: two trials of each command took longer, and a verdict takes %d times as many: give more, at least --budget %s",
+		return 0, &exitCode{exitUsage, fmt.Errorf("the program is too slow for --budget %s: two trials of each command took longer, and a " +
+			"verdict takes %d times as many: give more, at least --budget %s",
 			question.Budget, bench.LeastBlocks+1, bench.Enough(question.Budget))}
 	case err != nil:
 		return 0, err
@@ -236,7 +253,8 @@ func tryOut(ctx context.Context, here *localRun, question *bench.Question) (time
 		if question.Figures.Format != assayv1alpha1.NoOutput {
 			text += "; here from.benchmark is --benchmark, and from.field is --metric"
 		}
-		return 0, &exitCode{exitUsage, fmt.Errorf("command %q (%s): a trial %s: %s", strings.Join(attempt.Argv, " "), attempt.Arm, strings.ToLower(string(attempt.Outcome)), text)}
+		return 0, &exitCode{exitUsage, fmt.Errorf("command %q (%s): a trial %s: %s", strings.Join(attempt.Argv, " "), attempt.Arm,
+			strings.ToLower(string(attempt.Outcome)), text)}
 	}
 	return took, nil
 }

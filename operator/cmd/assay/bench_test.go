@@ -68,7 +68,8 @@ func TestBenchAnswersInWordsAndWritesTheRunThatItWas(t *testing.T) {
 	if _, _, err := assay(t, "run", "--local", saved, "--bin-dir", simulated(t), "--out", filepath.Join(folder, "again")); err != nil {
 		t.Errorf("the saved run cannot be run: %v", err)
 	}
-	_, _, err = assay(t, "bench", "echo a", "echo b", "--bin-dir", simulated(t), "--cpus", "1", "--out", filepath.Join(folder, "third"), "--save", saved)
+	_, _, err = assay(t, "bench", "echo a", "echo b", "--bin-dir", simulated(t), "--cpus", "1", "--out", filepath.Join(folder, "third"),
+		"--save", saved)
 	if err == nil || !strings.Contains(err.Error(), "exists and is kept") || exitCodeOf(err) != exitUsage {
 		t.Errorf("a file that is there is overwritten: %v", err)
 	}
@@ -89,8 +90,8 @@ func TestWhatBenchCannotAskIsRefusedBeforeAnythingRuns(t *testing.T) {
 		"too few names":                  {[]string{"true", "false", "--name", "a"}, "1 names for 2 commands"},
 		"a name that is none":            {[]string{"true", "false", "--name", "A b,c"}, `invalid name "A b"`},
 		"the same name twice":            {[]string{"true", "false", "--name", "a,a"}, "a"},
-		"a format that is none":          {[]string{"true", "false", "--format", "XML"}, `--format is "XML": use Go`},
-		"a figure of a program without":  {[]string{"true", "false", "--metric", "x"}, "say in which form with --format"},
+		"a format that is none":          {[]string{"true", "false", "--format", "XML"}, `invalid --format "XML": use Go`},
+		"a figure of a program without":  {[]string{"true", "false", "--metric", "x"}, "name the form with --format"},
 		"a table without a figure":       {[]string{"true", "false", "--format", "csv"}, "name one with --metric"},
 		"a requirement that is none":     {[]string{"true", "false", "--require", "wallTime<1"}, "write METRIC<=BOUND"},
 		"a requirement of what is worse": {[]string{"true", "false", "--require", "wallTime>=1.1x"}, "wallTime"},
@@ -152,14 +153,16 @@ func TestBenchOfRealPrograms(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	ran := func(more ...string) (string, string, error) {
-		return assay(t, append([]string{"bench", "--bin-dir", bin, "--cpus", "1", "--blocks", "10", "--out", filepath.Join(t.TempDir(), "ledger")}, more...)...)
+		return assay(t, append([]string{"bench", "--bin-dir", bin, "--cpus", "1", "--blocks", "10", "--out",
+			filepath.Join(t.TempDir(), "ledger")}, more...)...)
 	}
 	began := time.Now()
 	stdout, stderr, err := ran(work+" -rounds 80000000", work+" -rounds 20000000 -mebibytes 64", "--name", "slow,fast")
 	if err != nil || !strings.Contains(stdout, "verdict: Go, best: fast") || !strings.Contains(stdout, "x faster than slow [") {
 		t.Errorf("a program that takes a quarter of the time: %v\n%s\n%s", err, stdout, stderr)
 	}
-	stdout, stderr, err = ran("--shell", "--baseline", work+" -rounds 10000000 -mebibytes 24 | cat", "--candidate", work+" -rounds 10000000 -mebibytes 96 | cat", "--name", "small,large",
+	stdout, stderr, err = ran("--shell", "--baseline", work+" -rounds 10000000 -mebibytes 24 | cat", "--candidate",
+		work+" -rounds 10000000 -mebibytes 96 | cat", "--name", "small,large",
 		"--require", "peakMemory<=2x")
 	if err != nil || !strings.Contains(stdout, "verdict: NoGo") || !strings.Contains(stdout, "memory ") {
 		t.Errorf("a program that takes much more memory: %v\n%s\n%s", err, stdout, stderr)
@@ -168,7 +171,8 @@ func TestBenchOfRealPrograms(t *testing.T) {
 		t.Errorf("two comparisons of 10 blocks took %s", took)
 	}
 	_, _, err = ran(work, work+" -exit 3")
-	if err == nil || !strings.Contains(err.Error(), "exited with code 3") || !strings.Contains(err.Error(), "told to fail") || exitCodeOf(err) != exitUsage {
+	if err == nil || !strings.Contains(err.Error(), "exited with code 3") || !strings.Contains(err.Error(), "told to fail") ||
+		exitCodeOf(err) != exitUsage {
 		t.Errorf("a command that fails: %v", err)
 	}
 	_, _, err = ran("sleep 10", "sleep 10", "--blocks", "0", "--budget", "1s")

@@ -19,7 +19,7 @@ type cancelled struct {
 	Namespace string                `json:"namespace"`
 	Name      string                `json:"name"`
 	Verdict   assayv1alpha1.Verdict `json:"verdict,omitempty"`
-	// Ended tells that there was nothing left to cancel.
+	// Ended reports whether there was nothing left to cancel.
 	Ended bool `json:"ended"`
 }
 
@@ -27,7 +27,7 @@ func newCancelCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	var form string
 	command := &cobra.Command{
 		Use:               "cancel NAME",
-		Short:             "End a run early; what was measured is analysed and stays",
+		Short:             "End a run early; what was measured is analysed and kept",
 		Example:           "  assay cancel my-run",
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeRuns(flags, 1),
@@ -65,7 +65,8 @@ func cancelRun(ctx context.Context, cluster *cluster, name, form string, out io.
 	if answer.Ended {
 		_, err = fmt.Fprintf(out, "BenchmarkRun %s/%s has ended already: %s\n", run.Namespace, run.Name, dash(string(run.Status.Verdict)))
 	} else {
-		_, err = fmt.Fprintf(out, "BenchmarkRun %s/%s is being cancelled; %s watch %s shows what was measured\n", run.Namespace, run.Name, program, run.Name)
+		_, err = fmt.Fprintf(out, "BenchmarkRun %s/%s is being cancelled; %s watch %s shows what was measured\n", run.Namespace, run.Name,
+			program, run.Name)
 	}
 	return err
 }

@@ -54,7 +54,8 @@ func complete(verdict assayv1alpha1.Verdict) func(*assayv1alpha1.BenchmarkRun) {
 }
 
 func TestAnUnknownRunIsToldFromOnesNearby(t *testing.T) {
-	objects := []client.Object{aRun("default", "pir-scan"), aRun("default", "pir-scan-smoke"), aRun("default", "mork"), aRun("team-a", "elsewhere")}
+	objects := []client.Object{aRun("default", "pir-scan"), aRun("default", "pir-scan-smoke"), aRun("default", "mork"),
+		aRun("team-a", "elsewhere")}
 	for name, tc := range map[string]struct{ asked, want string }{
 		"a letter is wrong":         {"pir-scam", `no BenchmarkRun "pir-scam" in namespace "default": did you mean pir-scan?`},
 		"the end is missing":        {"pir", `did you mean pir-scan or pir-scan-smoke?`},
@@ -101,7 +102,8 @@ func TestRunsAreListedInEveryForm(t *testing.T) {
 		aRun("default", "two", func(run *assayv1alpha1.BenchmarkRun) {
 			run.Labels = map[string]string{"team": "storage"}
 			run.Status.Phase = assayv1alpha1.PhasePending
-			run.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: "False", Reason: "NoNodeMatches", Message: "no node has 64 CPUs"}}
+			run.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: "False", Reason: "NoNodeMatches",
+				Message: "no node has 64 CPUs"}}
 		}), aRun("team-a", "three"))
 	for name, tc := range map[string]struct {
 		names      []string
@@ -119,7 +121,7 @@ func TestRunsAreListedInEveryForm(t *testing.T) {
 		"YAML of one":                    {names: []string{"one"}, namespace: "default", form: "yaml", has: []string{"kind: BenchmarkRun\n", "verdict: Go"}, lacks: []string{"BenchmarkRunList"}},
 		"one, for people":                {names: []string{"one"}, namespace: "default", form: "table", has: []string{"VERDICT  Go"}},
 		"two by name":                    {names: []string{"one", "two"}, namespace: "default", form: "table", has: []string{"NAMESPACE", "one", "two"}},
-		"none":                           {namespace: "empty", form: "table", has: []string{"no BenchmarkRuns here; assay get -A looks everywhere"}},
+		"none":                           {namespace: "empty", form: "table", has: []string{"no BenchmarkRuns in this namespace; assay get -A lists those of all namespaces"}},
 		"none as JSON is an empty list":  {namespace: "empty", form: "json", has: []string{`"items": []`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +189,7 @@ func TestRunsAreCreated(t *testing.T) {
 		"any number of times":            {what: creation{generate: true}, prefix: "adaptive-"},
 		"under a prefix that is long":    {what: creation{name: long, generate: true}, prefix: strings.Repeat("a", 46) + "-"},
 		"but not in two places":          {edit: func(r *assayv1alpha1.BenchmarkRun) { r.Namespace = "team-a" }, namespace: "team-b", says: `metadata.namespace is "team-a" and --namespace is "team-b"`, code: exitUsage},
-		"but not over another":           {there: []client.Object{aRun("default", "adaptive")}, says: "is there already", code: exitError},
+		"but not over another":           {there: []client.Object{aRun("default", "adaptive")}, says: "exists already", code: exitError},
 		"but not without a name":         {edit: func(r *assayv1alpha1.BenchmarkRun) { r.Name = "" }, says: "metadata.name is missing", code: exitUsage},
 		"but not with an unknown metric": {edit: func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Gates[0].Metric = "speed" }, says: "spec.gates[0].metric", code: exitUsage},
 		"but not without its template": {
@@ -232,7 +234,8 @@ func TestRunsAreCreated(t *testing.T) {
 
 // Who may create runs and read nothing else is not kept from it.
 func TestARunIsCreatedByOneWhoMayNotReadTemplates(t *testing.T) {
-	calls := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	calls := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+		options ...client.GetOption) error {
 		if _, ok := object.(*assayv1alpha1.BenchmarkTemplate); ok {
 			return apierrors.NewForbidden(schema.GroupResource{Group: "assay.dev", Resource: "benchmarktemplates"}, key.Name, errors.New("no"))
 		}
@@ -257,7 +260,8 @@ func TestATemplateThatOthersUseIsLeftAlone(t *testing.T) {
 	if err := ensureTemplate(context.Background(), cluster, template("/old")); err != nil {
 		t.Errorf("the same template is no conflict: %v", err)
 	}
-	if err := ensureTemplate(context.Background(), cluster, template("/new")); err == nil || !strings.Contains(err.Error(), "is there and differs") {
+	if err := ensureTemplate(context.Background(), cluster, template("/new")); err == nil ||
+		!strings.Contains(err.Error(), "exists and differs") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -330,7 +334,8 @@ func TestGateSavesItsAnswerWhateverItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var answer gateAnswer
-	if err := json.Unmarshal(raw, &answer); err != nil || answer.Passed || answer.Reason != reason || answer.Verdict != assayv1alpha1.VerdictNoGo {
+	if err := json.Unmarshal(raw, &answer); err != nil || answer.Passed || answer.Reason != reason ||
+		answer.Verdict != assayv1alpha1.VerdictNoGo {
 		t.Errorf("saved %s (%v)", raw, err)
 	}
 	if !strings.Contains(out.String(), "VERDICT  NoGo") {
@@ -374,7 +379,8 @@ func TestCancelAsksOnce(t *testing.T) {
 }
 
 func TestNamesOfRunsAreCompleted(t *testing.T) {
-	cluster := fakeCluster(t, interceptor.Funcs{}, aRun("default", "one", complete(assayv1alpha1.VerdictGo)), aRun("default", "two"), aRun("team-a", "three"))
+	cluster := fakeCluster(t, interceptor.Funcs{}, aRun("default", "one", complete(assayv1alpha1.VerdictGo)), aRun("default", "two"),
+		aRun("team-a", "three"))
 	got := runCompletions(t.Context(), cluster, []string{"two"})
 	if len(got) != 1 || got[0] != cobra.CompletionWithDesc("one", "Succeeded Go") {
 		t.Errorf("completions %q", got)

@@ -77,7 +77,7 @@ func TestWrongWordsAreUsageErrors(t *testing.T) {
 		says string
 	}{
 		"a flag that is none":                {[]string{"get", "--al"}, "unknown flag: --al"},
-		"a form that is none":                {[]string{"get", "-o", "xml"}, `--output is "xml": use table, wide, json, yaml or name`},
+		"a form that is none":                {[]string{"get", "-o", "xml"}, `invalid --output "xml": use table, wide, json, yaml or name`},
 		"a selector that is none":            {[]string{"get", "-l", "=="}, "--selector"},
 		"names and a selector":               {[]string{"get", "x", "-l", "a=b"}, "either named or selected"},
 		"no name":                            {[]string{"watch"}, "Usage: assay watch NAME"},
@@ -88,12 +88,12 @@ func TestWrongWordsAreUsageErrors(t *testing.T) {
 		"gate of nothing":                    {[]string{"gate"}, "name either a run, or with -f the file of one"},
 		"gate of two things":                 {[]string{"gate", "x", "-f", "y"}, "name either a run, or with -f the file of one"},
 		"a local run that is followed":       {[]string{"run", "--local", "-w", "x.yaml"}, "leave them out with --local"},
-		"a file of no known form":            {[]string{"report", folder, "-o", "report.pdf"}, `--output is "report.pdf"`},
-		"a format of no known form":          {[]string{"report", folder, "--format", "pdf"}, `--format is "pdf"`},
+		"a file of no known form":            {[]string{"report", folder, "-o", "report.pdf"}, `invalid --output "report.pdf"`},
+		"a format of no known form":          {[]string{"report", folder, "--format", "pdf"}, `invalid --format "pdf"`},
 		"two forms":                          {[]string{"results", folder, "-o", "json", "--format", "csv"}, "contradict"},
-		"a folder that is no ledger":         {[]string{"results", t.TempDir()}, "is no ledger of a run"},
+		"a folder that is no ledger":         {[]string{"results", t.TempDir()}, "does not hold the ledger of a run"},
 		"a URL that is none":                 {[]string{"results", "ftp://x"}, "ftp"},
-		"a table in a form it has not":       {[]string{"results", folder, "--table", "mine", "-o", "html"}, `--output is "html"`},
+		"a table in a form it has not":       {[]string{"results", folder, "--table", "mine", "-o", "html"}, `invalid --output "html"`},
 		"a report that is opened as a table": {[]string{"report", folder, "--open", "-o", "x.csv"}, "--output"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +149,8 @@ func TestResultsComeInEveryForm(t *testing.T) {
 
 func TestOnesOwnTablesArePrintedByName(t *testing.T) {
 	folder := judgedLedger(t)
-	if _, _, err := assay(t, "results", folder, "--table", "mine"); err == nil || !strings.Contains(err.Error(), "spec.report.tables asks for none") {
+	if _, _, err := assay(t, "results", folder, "--table", "mine"); err == nil ||
+		!strings.Contains(err.Error(), "spec.report.tables asks for none") {
 		t.Errorf("a run without tables: %v", err)
 	}
 	path := filepath.Join(folder, ledger.ExperimentKey)
@@ -184,7 +185,8 @@ func TestOnesOwnTablesArePrintedByName(t *testing.T) {
 			t.Errorf("--table mine -o %s does not print %q (%v):\n%s", form, want, err, out)
 		}
 	}
-	if _, _, err := assay(t, "results", folder, "--table", "yours"); err == nil || !strings.Contains(err.Error(), `no table "yours": its spec.report.tables has mine`) {
+	if _, _, err := assay(t, "results", folder, "--table", "yours"); err == nil ||
+		!strings.Contains(err.Error(), `no table "yours": its spec.report.tables has mine`) {
 		t.Errorf("a table that is none: %v", err)
 	}
 }
@@ -260,7 +262,8 @@ func TestComparingALedgerWithItselfFindsNoChange(t *testing.T) {
 
 func TestALedgerWithoutAnAnalysisSaysHowToGetOne(t *testing.T) {
 	_, _, err := assay(t, "report", copyHandWritten(t))
-	if err == nil || !strings.Contains(err.Error(), "has no analysis yet") || !strings.Contains(err.Error(), "assay analyze --ledger URL --write") {
+	if err == nil || !strings.Contains(err.Error(), "has no analysis yet") ||
+		!strings.Contains(err.Error(), "assay analyze --ledger URL --write") {
 		t.Errorf("error %v", err)
 	}
 	_, _, err = assay(t, "report", judgedLedger(t), "--wave", "7")
@@ -307,7 +310,8 @@ func TestWithoutAClusterItSaysHowToNameOne(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	for _, args := range [][]string{{"get"}, {"watch", "x"}, {"run", "testdata/adaptive.yaml"}, {"results", "my-run"}} {
 		_, _, err := assay(t, args...)
-		if err == nil || !strings.Contains(err.Error(), "no cluster is configured: name a kubeconfig with --kubeconfig or KUBECONFIG") || exitCodeOf(err) != exitError {
+		if err == nil || !strings.Contains(err.Error(), "no cluster is configured: name a kubeconfig with --kubeconfig or KUBECONFIG") ||
+			exitCodeOf(err) != exitError {
 			t.Errorf("assay %s: error %v", strings.Join(args, " "), err)
 		}
 	}

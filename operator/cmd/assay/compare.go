@@ -19,8 +19,10 @@ func newCompareCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Use:   "compare A B",
 		Short: "Set two runs side by side, figure by figure",
 		Long: "Set two runs side by side. A and B are each what NAME is to assay results: a run, the folder of a ledger, or its URL.\n\n" +
-			"This gives no verdict: trials of two runs did not run beside each other, so whatever changed between them is in the ratios and not in their intervals. " +
-			"To decide, make both versions arms of one run. Runs from different machines get no ratio; the fingerprint's keys that differ are named.",
+			"This gives no verdict: trials of two runs did not run beside each other, so whatever changed between them is in the ratios and not " +
+			"in their intervals. " +
+			"To decide, make both versions arms of one run. Runs from different machines get no ratio; " +
+			"the fingerprint's keys that differ are named.",
 		Example:           "  assay compare scan-monday scan-friday\n  assay compare out/before out/after -o json",
 		Args:              usage(cobra.ExactArgs(2)),
 		ValidArgsFunction: completeRunsOrFolders(flags, 2),
@@ -67,7 +69,8 @@ func printComparison(out io.Writer, c compare.Comparison) error {
 		if row.Ratio != nil {
 			ratio = analysis.Describe(row.Ratio)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s %s\t%s\t%s\t%s\n", dash(row.Point), row.Arm, row.Metric, row.Statistic, analysis.Describe(&row.A), analysis.Describe(&row.B), ratio)
+		fmt.Fprintf(table, "%s\t%s\t%s %s\t%s\t%s\t%s\n", dash(row.Point), row.Arm, row.Metric, row.Statistic, analysis.Describe(&row.A),
+			analysis.Describe(&row.B), ratio)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -78,6 +81,7 @@ func printComparison(out io.Writer, c compare.Comparison) error {
 	for _, only := range c.OnlyB {
 		fmt.Fprintf(out, "only in %s: %s\n", c.B, only)
 	}
-	_, err := fmt.Fprintf(out, "\nThe two runs were not interleaved: what changed between them is in the ratios and not in their %g %% intervals. To decide, make both arms of one run.\n", 100*c.Confidence)
+	_, err := fmt.Fprintf(out, "\nThe two runs were not interleaved: what changed between them is in the ratios and not in their %g %% " +
+		"intervals. To decide, make both arms of one run.\n", 100*c.Confidence)
 	return err
 }

@@ -34,9 +34,11 @@ type creation struct {
 }
 
 func (c *creation) addFlags(command *cobra.Command) {
-	command.Flags().StringVarP(&c.file, "filename", "f", "", "file with one BenchmarkRun, and BenchmarkTemplates if it needs any; - is standard input")
+	command.Flags().StringVarP(&c.file, "filename", "f", "",
+		"file with one BenchmarkRun, and BenchmarkTemplates if it needs any; - is standard input")
 	command.Flags().StringVar(&c.name, "name", "", "name of the run, in place of the one in the file")
-	command.Flags().BoolVar(&c.generate, "generate-name", false, "add a random suffix to the name, so that the file can be run any number of times")
+	command.Flags().BoolVar(&c.generate, "generate-name", false,
+		"add a random suffix to the name, so that the file can be run any number of times")
 	_ = command.RegisterFlagCompletionFunc("filename", completeManifests)
 }
 
@@ -80,7 +82,8 @@ func (c *creation) create(ctx context.Context, cluster *cluster, explicitNamespa
 	case run.Namespace == "":
 		run.Namespace = cluster.namespace
 	case explicitNamespace != "" && explicitNamespace != run.Namespace:
-		return nil, &exitCode{exitUsage, fmt.Errorf("%s: metadata.namespace is %q and --namespace is %q: leave one out", c.file, run.Namespace, explicitNamespace)}
+		return nil, &exitCode{exitUsage,
+			fmt.Errorf("%s: metadata.namespace is %q and --namespace is %q: leave one out", c.file, run.Namespace, explicitNamespace)}
 	default:
 		cluster.namespace = run.Namespace
 	}
@@ -95,7 +98,8 @@ func (c *creation) create(ctx context.Context, cluster *cluster, explicitNamespa
 	}
 	switch err := cluster.Create(ctx, run); {
 	case apierrors.IsAlreadyExists(err):
-		return nil, fmt.Errorf("BenchmarkRun %s/%s is there already, and what a run measures never changes: delete it (its ledger stays), or add --generate-name", run.Namespace, run.Name)
+		return nil, fmt.Errorf("BenchmarkRun %s/%s exists already, and what a run measured never changes: delete it (its ledger stays), or add " +
+			"--generate-name", run.Namespace, run.Name)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return nil, &exitCode{exitUsage, fmt.Errorf("%s: %w", c.file, err)}
 	case err != nil:
@@ -106,7 +110,8 @@ func (c *creation) create(ctx context.Context, cluster *cluster, explicitNamespa
 }
 
 // checkFrozen finds before anything is created what the operator would refuse, if the template can be read.
-func checkFrozen(ctx context.Context, reader client.Reader, run *assayv1alpha1.BenchmarkRun, templates []assayv1alpha1.BenchmarkTemplate) error {
+func checkFrozen(ctx context.Context, reader client.Reader, run *assayv1alpha1.BenchmarkRun,
+	templates []assayv1alpha1.BenchmarkTemplate) error {
 	template, err := (&manifest.Set{Templates: templates}).Template(run)
 	if err != nil {
 		if run.Spec.TemplateRef == nil || run.Spec.Template != nil {
@@ -118,14 +123,16 @@ func checkFrozen(ctx context.Context, reader client.Reader, run *assayv1alpha1.B
 		}
 		template = &found.Spec
 	}
-	_, err = experiment.Freeze(record.Run{Namespace: run.Namespace, Name: run.Name + run.GenerateName, UID: uuid.NewString()}, *run.Spec.DeepCopy(), *template.DeepCopy())
+	_, err = experiment.Freeze(record.Run{Namespace: run.Namespace, Name: run.Name + run.GenerateName, UID: uuid.NewString()},
+		*run.Spec.DeepCopy(), *template.DeepCopy())
 	return err
 }
 
-// missingTemplate is nil for somebody who may create runs and not read templates: the operator will tell.
+// missingTemplate is nil for somebody who may create runs and not read templates: the operator will report it.
 func missingTemplate(err error, run *assayv1alpha1.BenchmarkRun) error {
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("spec.templateRef.name: no BenchmarkTemplate %q in namespace %q: kubectl get benchmarktemplates -n %s lists those there are", run.Spec.TemplateRef.Name, run.Namespace, run.Namespace)
+		return fmt.Errorf("spec.templateRef.name: no BenchmarkTemplate %q in namespace %q: kubectl get benchmarktemplates -n %s lists those " +
+			"there are", run.Spec.TemplateRef.Name, run.Namespace, run.Namespace)
 	}
 	if apierrors.IsForbidden(err) {
 		return nil
@@ -151,7 +158,8 @@ func ensureTemplate(ctx context.Context, cluster *cluster, template *assayv1alph
 	experiment.Default(&assayv1alpha1.BenchmarkRunSpec{}, wanted)
 	experiment.Default(&assayv1alpha1.BenchmarkRunSpec{}, &found.Spec)
 	if !equality.Semantic.DeepEqual(*wanted, found.Spec) {
-		return &exitCode{exitUsage, fmt.Errorf("BenchmarkTemplate %s/%s is there and differs from the one in the file: kubectl apply the file if it shall change, or give it another name", template.Namespace, template.Name)}
+		return &exitCode{exitUsage, fmt.Errorf("BenchmarkTemplate %s/%s exists and differs from the one in the file: kubectl apply the file to " +
+			"change it, or give it another name", template.Namespace, template.Name)}
 	}
 	return nil
 }
@@ -173,7 +181,8 @@ func manifestOf(args []string, filename string) (string, error) {
 const templateTime = 10 * time.Second
 
 // templateOnCluster reads the template that a run refers to, for commands that work without a cluster too.
-func templateOnCluster(ctx context.Context, flags *genericclioptions.ConfigFlags, run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.BenchmarkTemplateSpec, error) {
+func templateOnCluster(ctx context.Context, flags *genericclioptions.ConfigFlags,
+	run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.BenchmarkTemplateSpec, error) {
 	cluster, err := connect(flags)
 	if err != nil {
 		return nil, err

@@ -33,8 +33,9 @@ func newDoctorCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the installation: what is missing, and what to do",
-		Long: "Check that everything a run needs is there: the API, the operator, the object store, Argo, the ledger's Secret, templates and nodes. " +
-			"The operator itself is asked whether it can use the store and Argo. What a node can promise about isolation is told by assay preflight.\n\n" +
+		Long: "Check that everything a run needs is there: the API, the operator, the object store, Argo, the ledger's Secret, templates " +
+			"and nodes. " +
+			"The operator itself is asked whether it can use the store and Argo. assay preflight shows which isolation a node can provide.\n\n" +
 			"Exit code 1 when something that runs need is missing.",
 		Example: "  assay doctor\n  assay doctor -n team-a --system-namespace assay-system -o json",
 		Args:    usage(cobra.NoArgs),
@@ -88,7 +89,8 @@ func servedKinds(cluster *cluster) (map[string]bool, error) {
 // examine looks at everything a run in the namespace needs.
 func examine(ctx context.Context, reader client.Reader, kinds map[string]bool, namespace, system string, ask question) []finding {
 	out := []finding{
-		served(kinds, "assay.dev/v1alpha1/BenchmarkRun", "install charts/assay: helm upgrade --install assay charts/assay -n "+system+" --create-namespace"),
+		served(kinds, "assay.dev/v1alpha1/BenchmarkRun",
+			"install charts/assay: helm upgrade --install assay charts/assay -n "+system+" --create-namespace"),
 		served(kinds, "assay.dev/v1alpha1/BenchmarkTemplate", "install charts/assay"),
 		served(kinds, "argoproj.io/v1alpha1/Workflow", "install Argo Workflows, or install charts/assay with argo.mode=bundled"),
 	}
@@ -117,14 +119,15 @@ func served(kinds map[string]bool, kind, remedy string) finding {
 	return finding{Check: kind, Found: "the API server does not know this kind", Remedy: remedy}
 }
 
-// deployments tells which of the platform's own programs are not ready.
+// deployments checks which of the platform's own programs are not ready.
 func deployments(ctx context.Context, reader client.Reader, system string) []finding {
 	var list appsv1.DeploymentList
 	if err := reader.List(ctx, &list, client.InNamespace(system), client.MatchingLabels{"app.kubernetes.io/part-of": "assay"}); err != nil {
 		return []finding{{Check: "deployments in " + system, Found: err.Error(), Remedy: "doctor needs to list deployments in " + system}}
 	}
 	if len(list.Items) == 0 {
-		return []finding{{Check: "deployments in " + system, Found: "none of Assay's", Remedy: "install charts/assay there, or name its namespace with --system-namespace"}}
+		return []finding{{Check: "deployments in " + system, Found: "none of Assay's",
+			Remedy: "install charts/assay there, or name its namespace with --system-namespace"}}
 	}
 	var out []finding
 	for _, deployment := range list.Items {
@@ -132,7 +135,8 @@ func deployments(ctx context.Context, reader client.Reader, system string) []fin
 		if deployment.Spec.Replicas != nil {
 			wanted = *deployment.Spec.Replicas
 		}
-		f := finding{Check: "deployment " + deployment.Name, OK: deployment.Status.ReadyReplicas >= wanted, Found: fmt.Sprintf("%d of %d ready", deployment.Status.ReadyReplicas, wanted)}
+		f := finding{Check: "deployment " + deployment.Name, OK: deployment.Status.ReadyReplicas >= wanted,
+			Found: fmt.Sprintf("%d of %d ready", deployment.Status.ReadyReplicas, wanted)}
 		if !f.OK {
 			f.Remedy = fmt.Sprintf("kubectl describe deployment -n %s %s", system, deployment.Name)
 		}

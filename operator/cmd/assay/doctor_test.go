@@ -27,7 +27,8 @@ func controllerOf(namespace, image string) client.Object {
 }
 
 func TestDoctor(t *testing.T) {
-	allKinds := map[string]bool{"assay.dev/v1alpha1/BenchmarkRun": true, "assay.dev/v1alpha1/BenchmarkTemplate": true, "argoproj.io/v1alpha1/Workflow": true}
+	allKinds := map[string]bool{"assay.dev/v1alpha1/BenchmarkRun": true, "assay.dev/v1alpha1/BenchmarkTemplate": true,
+		"argoproj.io/v1alpha1/Workflow": true}
 	operator := func(ready int32, args ...string) client.Object {
 		return &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "assay-system", Name: "assay-operator", Labels: ours},
@@ -42,7 +43,8 @@ func TestDoctor(t *testing.T) {
 	named := func(name string, data map[string][]byte) client.Object {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: data}
 	}
-	fine := dependencies.Report{Ledger: dependencies.Finding{OK: true}, Argo: dependencies.Finding{OK: true}, Prometheus: dependencies.Finding{OK: true}}
+	fine := dependencies.Report{Ledger: dependencies.Finding{OK: true}, Argo: dependencies.Finding{OK: true},
+		Prometheus: dependencies.Finding{OK: true}}
 	broken := func(edit func(*dependencies.Report)) *dependencies.Report {
 		out := fine
 		edit(&out)
@@ -103,13 +105,15 @@ func TestDoctor(t *testing.T) {
 		"another Argo controller is new enough": {
 			kinds: allKinds, objects: []client.Object{operator(2), secret(keys), node(false), controller("mirror:5000/argoproj/workflow-controller:v3.10.0@sha256:1"), controllerOf("b", "workflow-controller:v4.0.2"), controllerOf("c", "quay.io/argoproj/workflow-controller@sha256:1")},
 		},
-		"the operator looks after other namespaces": {
+		"the operator watches other namespaces": {
 			kinds: allKinds, objects: []client.Object{operator(2, "--namespaces=team-a,team-b"), secret(keys), node(false)}, missing: "namespace default", remedy: "runNamespaces",
 		},
 		"Secrets of other names are those that the operator names": {
 			kinds: allKinds, objects: []client.Object{
-				operator(2, "--ledger-secret=s3", "--ledger-secret-access-key=id", "--ledger-secret-secret-key=key", "--ledger-ca-secret=ca", "--namespaces=default"),
-				named("s3", map[string][]byte{"id": []byte("a"), "key": []byte("b")}), named("ca", map[string][]byte{"ca.crt": []byte("c")}), node(false),
+				operator(2, "--ledger-secret=s3", "--ledger-secret-access-key=id", "--ledger-secret-secret-key=key", "--ledger-ca-secret=ca",
+					"--namespaces=default"),
+				named("s3", map[string][]byte{"id": []byte("a"), "key": []byte("b")}), named("ca", map[string][]byte{"ca.crt": []byte("c")}),
+					node(false),
 			},
 		},
 		"the authority's Secret is missing": {

@@ -48,7 +48,8 @@ func forwardPod(cluster *cluster, pod *corev1.Pod, target int32) (port int, stop
 	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, server)
 
 	stopChannel, ready, failed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", target)}, stopChannel, ready, io.Discard, io.Discard)
+	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", target)}, stopChannel, ready,
+		io.Discard, io.Discard)
 	if err != nil {
 		return 0, nil, err
 	}

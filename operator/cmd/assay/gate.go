@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/progress"
 )
 
-// exitNoGo tells a script that the run answered, and that the answer is no.
+// exitNoGo is for a run that was decided, with a NoGo.
 const exitNoGo = 4
 
 // gateAnswer is what assay gate prints as JSON.
@@ -47,9 +47,10 @@ func newGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "gate [NAME]",
 		Short: "Exit 0 only if the run is Go: for pipelines",
-		Long: "Wait until the run ended and exit with its verdict: 0 Go, 4 NoGo, 3 Inconclusive, Invalid or no verdict, 2 wrong input, 1 when the run failed or did not end in time. " +
+		Long: "Wait until the run ended and exit with its verdict: 0 Go, 4 NoGo, 3 Inconclusive, Invalid or no verdict, 2 wrong input, 1 when " +
+			"the run failed or did not end in time. " +
 			"With -f the run is created first.\n\n" +
-			"Inconclusive is not Go: a pipeline that lets it pass has no gate. --allow-inconclusive says that this is meant.",
+			"Inconclusive is not Go: a pipeline that lets it pass has no gate. Where it shall pass all the same, use --allow-inconclusive.",
 		Example:           "  assay gate my-run --wait 1h\n  assay gate -f run.yaml --generate-name\n  assay gate my-run -o json | jq .gates",
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeRuns(flags, 1),
@@ -116,7 +117,8 @@ func gate(ctx context.Context, cluster *cluster, name string, options gateOption
 	return verdict
 }
 
-func waitForEnd(ctx context.Context, cluster *cluster, name string, wait time.Duration, out io.Writer) (*assayv1alpha1.BenchmarkRun, error) {
+func waitForEnd(ctx context.Context, cluster *cluster, name string, wait time.Duration, out io.Writer) (*assayv1alpha1.BenchmarkRun,
+	error) {
 	run, err := getRun(ctx, cluster, name)
 	if err != nil || progress.Ended(run) {
 		return run, err
@@ -128,7 +130,8 @@ func waitForEnd(ctx context.Context, cluster *cluster, name string, wait time.Du
 	defer cancel()
 	run, err = follow(limited, cluster, name, lines(out))
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
-		return nil, fmt.Errorf("BenchmarkRun %s/%s did not end within --wait %s: it goes on; see %s watch %s", cluster.namespace, name, wait, program, name)
+		return nil, fmt.Errorf("BenchmarkRun %s/%s did not end within --wait %s: it goes on; see %s watch %s", cluster.namespace, name, wait,
+			program, name)
 	}
 	return run, err
 }
@@ -147,7 +150,8 @@ func gateError(run *assayv1alpha1.BenchmarkRun, lenient bool) error {
 		if lenient {
 			return nil
 		}
-		return &exitCode{exitInconclusive, errors.New("the verdict is Inconclusive" + because(run) + ": more blocks, a quieter machine or a wider bound would decide")}
+		return &exitCode{exitInconclusive,
+			errors.New("the verdict is Inconclusive" + because(run) + ": more blocks, a quieter machine or a wider bound would decide")}
 	case assayv1alpha1.VerdictInvalid:
 		return &exitCode{exitInconclusive, errors.New("the verdict is Invalid: too little valid data is left to judge")}
 	default:

@@ -10,7 +10,8 @@ import (
 )
 
 func TestGateExitsWithTheVerdict(t *testing.T) {
-	failed := []metav1.Condition{{Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Reason: "InvalidExperiment", Message: "spec.arms: none"}}
+	failed := []metav1.Condition{{Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Reason: "InvalidExperiment",
+		Message: "spec.arms: none"}}
 	for name, test := range map[string]struct {
 		status  assayv1alpha1.BenchmarkRunStatus
 		lenient bool

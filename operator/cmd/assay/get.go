@@ -41,7 +41,8 @@ func newGetCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				return &exitCode{exitUsage, fmt.Errorf("--selector %q: %w", options.selector, err)}
 			}
 			if len(args) > 0 && (options.selector != "" || options.all) {
-				return &exitCode{exitUsage, fmt.Errorf("runs are either named or selected: leave out %s", list([]string{"the names", "--selector and --all-namespaces"}))}
+				return &exitCode{exitUsage, fmt.Errorf("runs are either named or selected: leave out %s",
+					list([]string{"the names", "--selector and --all-namespaces"}))}
 			}
 			cluster, err := connect(flags)
 			if err != nil {
@@ -59,7 +60,7 @@ func newGetCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	addOutput(command, &options.form, "table", "wide", "json", "yaml", "name")
 	command.Flags().BoolVarP(&options.all, "all-namespaces", "A", false, "list the runs of every namespace")
 	command.Flags().StringVarP(&options.selector, "selector", "l", "", "labels that the runs have, such as team=storage")
-	command.Flags().BoolVarP(&options.watch, "watch", "w", false, "go on and tell what changes")
+	command.Flags().BoolVarP(&options.watch, "watch", "w", false, "keep watching, and print what changes")
 	return command
 }
 
@@ -86,7 +87,8 @@ func get(ctx context.Context, cluster *cluster, names []string, selector labels.
 	return listRuns(out, runs, form, true, time.Now())
 }
 
-func namedOrSelected(ctx context.Context, cluster *cluster, names []string, selector labels.Selector) ([]assayv1alpha1.BenchmarkRun, error) {
+func namedOrSelected(ctx context.Context, cluster *cluster, names []string, selector labels.Selector) ([]assayv1alpha1.BenchmarkRun,
+	error) {
 	if len(names) == 0 {
 		var runs assayv1alpha1.BenchmarkRunList
 		if err := cluster.List(ctx, &runs, client.InNamespace(cluster.namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
@@ -119,13 +121,14 @@ func watchRuns(ctx context.Context, cluster *cluster, names []string, selector l
 	}
 	seen, header := map[string]string{}, true
 	for ctx.Err() == nil {
-		events, err := cluster.Watch(ctx, &assayv1alpha1.BenchmarkRunList{}, client.InNamespace(cluster.namespace), client.MatchingLabelsSelector{Selector: selector})
+		events, err := cluster.Watch(ctx, &assayv1alpha1.BenchmarkRunList{}, client.InNamespace(cluster.namespace),
+			client.MatchingLabelsSelector{Selector: selector})
 		if err != nil {
 			return fmt.Errorf("watch BenchmarkRuns: %w", err)
 		}
 		for event := range events.ResultChan() {
 			run, ok := event.Object.(*assayv1alpha1.BenchmarkRun)
-			// A watch that is taken up again tells everything once more.
+			// A watch that is resumed reports everything once more.
 			if !ok || len(wanted) > 0 && !wanted[run.Name] || seen[string(run.UID)] == run.ResourceVersion {
 				continue
 			}
@@ -153,7 +156,7 @@ func listRuns(out io.Writer, runs []assayv1alpha1.BenchmarkRun, form string, hea
 		return nil
 	}
 	if len(runs) == 0 {
-		_, err := fmt.Fprintln(out, "no BenchmarkRuns here; "+program+" get -A looks everywhere")
+		_, err := fmt.Fprintln(out, "no BenchmarkRuns in this namespace; "+program+" get -A lists those of all namespaces")
 		return err
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)

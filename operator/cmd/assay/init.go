@@ -24,8 +24,9 @@ func newInitCommand() *cobra.Command {
 	var name, shipped, output string
 	command := &cobra.Command{
 		Use:   "init",
-		Short: "Write a BenchmarkRun to begin with, with a comment at every field",
-		Long: "Write a BenchmarkRun to begin with: two arms, a sweep, a design and gates, with a comment at every field, which assay plan accepts as it is. " +
+		Short: "Write a BenchmarkRun to start from, with a comment at every field",
+		Long: "Write a BenchmarkRun to start from: two arms, a sweep, a design and gates, with a comment at every field, which assay plan " +
+			"accepts as it is. " +
 			"With --template it is a run of a workload that Assay ships, with all its parameters.",
 		Example: "  assay init\n  assay init --name my-question --output question.yaml\n  assay init --template pir-scan --output -",
 		Args:    usage(cobra.NoArgs),
@@ -46,8 +47,9 @@ func newInitCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&name, "name", "my-run", "name of the run")
-	flags.StringVar(&shipped, "template", "", "a BenchmarkTemplate that Assay ships, such as pir-scan (default: a program of one's own, described inline)")
-	flags.StringVarP(&output, "output", "o", "run.yaml", "file to write, which must not be there yet; - prints it")
+	flags.StringVar(&shipped, "template", "",
+		"a BenchmarkTemplate that Assay ships, such as pir-scan (default: a program of one's own, described inline)")
+	flags.StringVarP(&output, "output", "o", "run.yaml", "file to write, which must not exist yet; - prints it")
 	_ = command.RegisterFlagCompletionFunc("template", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return shippedNames(), cobra.ShellCompDirectiveNoFileComp
 	})
@@ -80,7 +82,8 @@ func starterRun(name, shipped string) ([]byte, error) {
 		}
 		i := slices.IndexFunc(templates, func(is assayv1alpha1.BenchmarkTemplate) bool { return is.Name == shipped })
 		if i < 0 {
-			return nil, &exitCode{exitUsage, fmt.Errorf("--template: no BenchmarkTemplate %q is shipped; there are %s", shipped, strings.Join(shippedNames(), ", "))}
+			return nil, &exitCode{exitUsage,
+				fmt.Errorf("--template: no BenchmarkTemplate %q is shipped; there are %s", shipped, strings.Join(shippedNames(), ", "))}
 		}
 		data.Template, data.Metric = &templates[i], templates[i].Spec.Metrics[0]
 		for _, parameter := range templates[i].Spec.Parameters {

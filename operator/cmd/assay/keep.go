@@ -25,8 +25,9 @@ func newKeepCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "keep --ledger URL --listen SOCKET --wave FILE --block ID --executor NAME",
 		Short: "Take the attempts of one block from its runner and write each to the ledger at once",
-		Long: "Take the attempts of one block from its runner and write each to the ledger at once, out of reach of trials. It takes one connection " +
-			"and waits to be ended after that, as a sidecar is.",
+		Long: "Take the attempts of one block from its runner and write each to the ledger at once, out of reach of trials. It takes one " +
+			"connection " +
+			"and then waits to be terminated, as a sidecar does.",
 		Hidden: true,
 		Args:   usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -65,7 +66,7 @@ func keep(ctx context.Context, options keepOptions, log io.Writer) error {
 		Store: store, Block: options.block, Executor: options.executor, Trials: keeper.TrialsOf(planned), Lease: planned.Lease,
 		Pause: keeper.Patiently, Kills: keeper.MemoryKills, Log: log,
 	}
-	// Asked to end, it first writes what it was told: the runner has ended then, and the pod's grace period is the limit.
+	// Asked to end, it first writes what it received: the runner has ended then, and the pod's grace period is the limit.
 	if err := errors.Join(block.Serve(context.WithoutCancel(ctx), runner), runner.Close()); err != nil {
 		// The runner fails the pod. A sidecar that ended would be started again and have nothing to do.
 		fmt.Fprintf(log, "keeper: %v\n", err)

@@ -19,12 +19,12 @@ type bucket struct {
 }
 
 func newLedgerCommand() *cobra.Command {
-	command := &cobra.Command{Use: "ledger", Short: "Look after the object store that holds the ledgers"}
+	command := &cobra.Command{Use: "ledger", Short: "Manage the object store that holds the ledgers"}
 	var url, form string
 	create := &cobra.Command{
 		Use:     "create-bucket --ledger s3://BUCKET?endpoint=URL",
-		Short:   "Create the ledger's bucket unless it is there",
-		Long:    "Create the ledger's bucket unless it is there. Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+		Short:   "Create the ledger's bucket unless it exists",
+		Long:    "Create the ledger's bucket unless it exists. Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
 		Example: "  assay ledger create-bucket --ledger 's3://assay?endpoint=http://localhost:9000'",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,7 +38,7 @@ func newLedgerCommand() *cobra.Command {
 			if done, err := printStructured(cmd.OutOrStdout(), form, bucket{url, created}); done {
 				return err
 			}
-			state := "was there already"
+			state := "existed already"
 			if created {
 				state = "created"
 			}
@@ -59,10 +59,11 @@ func newProvisionCommand() *cobra.Command {
 	var create bool
 	command := &cobra.Command{
 		Use:   "provision --ledger s3://BUCKET?endpoint=URL --users FOLDER",
-		Short: "Make a MinIO's users for the operator and every run namespace",
-		Long: "Make a MinIO's users: those whose secret keys are in the folder, one file each. The file operator is the operator's, " +
-			"metrics is Prometheus', run.NAMESPACE is for who measures and analyses in a namespace, read.NAMESPACE for who only reads there. " +
-			"Their access keys begin with assay., and others that begin so are removed. What is written over in the bucket is kept from then on. " +
+		Short: "Create the users of a MinIO for the operator and every run namespace",
+		Long: "Create the users of a MinIO whose secret keys are in the folder, one file each. The file operator is the operator's, " +
+			"metrics is Prometheus', run.NAMESPACE is for measuring and analysing in a namespace, read.NAMESPACE for only reading there. " +
+			"Their access keys begin with assay., and other users whose keys do are removed. From then on the bucket keeps objects that are " +
+			"overwritten. " +
 			"Credentials of an administrator come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
 		Example: "  assay ledger provision --ledger 's3://assay?endpoint=http://localhost:9000' --users /etc/assay/users",
 		Args:    usage(cobra.NoArgs),
@@ -95,7 +96,7 @@ func newProvisionCommand() *cobra.Command {
 	}
 	command.Flags().StringVar(&url, "ledger", "", "URL of the bucket")
 	command.Flags().StringVar(&folder, "users", "", "folder with the users' secret keys, as a mounted Secret has them")
-	command.Flags().BoolVar(&create, "create-bucket", false, "create the bucket unless it is there")
+	command.Flags().BoolVar(&create, "create-bucket", false, "create the bucket unless it exists")
 	_ = command.MarkFlagRequired("ledger")
 	_ = command.MarkFlagRequired("users")
 	addOutput(command, &form, "text", "json", "yaml")
@@ -117,7 +118,7 @@ func newMetricsTokenCommand() *cobra.Command {
 			}
 			access, secret := os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")
 			if access == "" || secret == "" {
-				return &exitCode{exitUsage, errors.New("there is no key to sign with: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")}
+				return &exitCode{exitUsage, errors.New("no key to sign with: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")}
 			}
 			token, err := storeusers.MetricsToken(access, secret, time.Now())
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 	"assay.dev/assay/operator/internal/bench"
 )
 
-// live says where a run on this machine stands: on a terminal in one line that is written again, elsewhere in a line now and then.
+// live shows where a run on this machine stands: on a terminal in one line that is written again, elsewhere in a line now and then.
 type live struct {
 	out      io.Writer
 	terminal *os.File
@@ -31,7 +31,7 @@ func newLive(out io.Writer) *live {
 	return &live{out: out}
 }
 
-func (l *live) say(format string, args ...any) {
+func (l *live) printf(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	if l.terminal == nil {
 		fmt.Fprintln(l.out, line)
@@ -52,7 +52,7 @@ func (l *live) clear() {
 	}
 }
 
-// follow returns what tells of every block of a run that is done: elsewhere than on a terminal of every tenth of them.
+// follow returns what reports every block of a run that is done: elsewhere than on a terminal of every tenth of them.
 func (l *live) follow(run *localRun) func(ctx context.Context, done, total int, remaining time.Duration) {
 	return func(ctx context.Context, done, total int, remaining time.Duration) {
 		if l.terminal == nil && done*10/total == (done-1)*10/total {
@@ -68,6 +68,6 @@ func (l *live) follow(run *localRun) func(ctx context.Context, done, total int, 
 				l.estimate = strings.Join(parts, "; ")
 			}
 		}
-		l.say("block %d of %d, about %s left: %s", done, total, remaining.Round(time.Second), l.estimate)
+		l.printf("block %d of %d, about %s left: %s", done, total, remaining.Round(time.Second), l.estimate)
 	}
 }

@@ -23,13 +23,13 @@ type localRun struct {
 	programs   local.Programs
 	executor   *local.Executor
 	log        io.Writer
-	// after is told of every block that is done; nil is told of none.
+	// after is called for every block that is done, unless it is nil.
 	after func(ctx context.Context, done, total int, remaining time.Duration)
 
 	store  ledger.Store
 	waves  []record.Wave
 	blocks int
-	// note says what the design asked for and did not get.
+	// note is what the design asked for and did not get.
 	note string
 }
 
@@ -123,7 +123,7 @@ func (r *localRun) plan(ctx context.Context, step plan.Step) (*record.Wave, erro
 	return wave, r.store.Create(ctx, ledger.WaveKey(wave.Wave), raw)
 }
 
-// execute runs the blocks of a wave; stopped tells that it was interrupted or ran out of time.
+// execute runs the blocks of a wave; stopped reports whether it was interrupted or ran out of time.
 func (r *localRun) execute(ctx context.Context, wave *record.Wave, why string) (stopped bool, err error) {
 	name, started := r.experiment.Run.Name, time.Now()
 	total, done, trials, ran := len(wave.Blocks), 0, 0, 0

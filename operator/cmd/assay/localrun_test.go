@@ -177,7 +177,8 @@ func TestAnAdaptiveRunAddsWavesAndConfirms(t *testing.T) {
 			seen[block.ID[5:]] = true
 		}
 	}
-	if found.Verdict != experiment.VerdictGo || found.Screened != experiment.VerdictGo || found.RelativeHalfWidth == nil || *found.RelativeHalfWidth > 0.01 {
+	if found.Verdict != experiment.VerdictGo || found.Screened != experiment.VerdictGo || found.RelativeHalfWidth == nil ||
+		*found.RelativeHalfWidth > 0.01 {
 		t.Errorf("verdict %s, screened %s, half width %v\n%s", found.Verdict, found.Screened, found.RelativeHalfWidth, stdout)
 	}
 	if !strings.Contains(stderr, "design.stop asks for ±1 %") || !strings.Contains(stderr, "screened Go is confirmed on fresh blocks") {
@@ -197,7 +198,8 @@ func TestASearchFindsTheCapacityOfEveryArm(t *testing.T) {
 	for i, capacity := range []float64{600, 1500} {
 		answer := found.Search[i]
 		low, high := number(t, answer.FeasibleMax), number(t, answer.InfeasibleMin)
-		if !(low <= capacity && capacity < high && high/low < 1.25) || !answer.Confirmed || !answer.Complete || answer.Value == nil || answer.BindingConstraint != "latency median at most 4.000 ms" {
+		if !(low <= capacity && capacity < high && high/low < 1.25) || !answer.Confirmed || !answer.Complete || answer.Value == nil ||
+			answer.BindingConstraint != "latency median at most 4.000 ms" {
 			t.Errorf("the capacity is %v and the answer %+v", capacity, answer)
 		}
 		if !strings.Contains(stdout, answer.FeasibleMax) || !strings.Contains(stdout, answer.Reason) {

@@ -33,8 +33,9 @@ func newLogsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	var options logOptions
 	command := &cobra.Command{
 		Use:   "logs NAME",
-		Short: "Print what the run's pods said: runner, analysis and Argo's helpers",
-		Long: "Print what the run's pods said, oldest pod first, every line with its pod and container. With --follow it goes on, with pods that come later too, until the run ends.\n\n" +
+		Short: "Print the logs of the run's pods: runner, analysis and Argo's helpers",
+		Long: "Print the logs of the run's pods, oldest pod first, every line with its pod and container. With --follow it goes on, including " +
+			"pods that start later, until the run ends.\n\n" +
 			"Argo deletes pods that succeeded. What a trial's own process wrote is in its attempt: assay results NAME -o attempts.",
 		Example:           "  assay logs my-run\n  assay logs my-run -f -c main",
 		Args:              usage(cobra.ExactArgs(1)),
@@ -91,7 +92,8 @@ type logReader struct {
 // pods of the run, oldest first.
 func (l *logReader) pods(ctx context.Context) ([]corev1.Pod, error) {
 	var pods corev1.PodList
-	if err := l.cluster.List(ctx, &pods, client.InNamespace(l.run.Namespace), client.MatchingLabels{workflow.RunUIDLabel: string(l.run.UID)}); err != nil {
+	if err := l.cluster.List(ctx, &pods, client.InNamespace(l.run.Namespace),
+		client.MatchingLabels{workflow.RunUIDLabel: string(l.run.UID)}); err != nil {
 		return nil, fmt.Errorf("pods of BenchmarkRun %s/%s: %w", l.run.Namespace, l.run.Name, err)
 	}
 	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int {
@@ -111,14 +113,15 @@ func (l *logReader) containers(pod *corev1.Pod) []string {
 	return names
 }
 
-// print prints what the pods have said so far.
+// print prints the logs of the pods so far.
 func (l *logReader) print(ctx context.Context) error {
 	pods, err := l.pods(ctx)
 	if err != nil {
 		return err
 	}
 	if len(pods) == 0 {
-		return fmt.Errorf("BenchmarkRun %s/%s has no pods: they go with their workflow; the ledger keeps what was measured: %s results %s -o attempts", l.run.Namespace, l.run.Name, program, l.run.Name)
+		return fmt.Errorf("BenchmarkRun %s/%s has no pods: they go with their workflow; the ledger keeps what was measured: %s results %s " +
+			"-o attempts", l.run.Namespace, l.run.Name, program, l.run.Name)
 	}
 	read := false
 	for i := range pods {
@@ -130,7 +133,8 @@ func (l *logReader) print(ctx context.Context) error {
 		}
 	}
 	if !read {
-		return &exitCode{exitUsage, fmt.Errorf("--container %q: no pod of BenchmarkRun %s/%s has one; the runner and the analysis are main, Argo's are init and wait", l.options.container, l.run.Namespace, l.run.Name)}
+		return &exitCode{exitUsage, fmt.Errorf("--container %q: no pod of BenchmarkRun %s/%s has one; the runner and the analysis are main, " +
+			"Argo's are init and wait", l.options.container, l.run.Namespace, l.run.Name)}
 	}
 	return nil
 }
@@ -138,7 +142,7 @@ func (l *logReader) print(ctx context.Context) error {
 // lookAgain is how often following looks for pods and containers that have started since.
 const lookAgain = 2 * time.Second
 
-// follow prints what the pods say until the run has ended and the last of them is silent.
+// follow prints the logs of the pods until the run has ended and the last of them is silent.
 func (l *logReader) follow(ctx context.Context) error {
 	var readers sync.WaitGroup
 	defer readers.Wait()

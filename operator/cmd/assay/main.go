@@ -23,7 +23,7 @@ import (
 // version is set when the program is built.
 var version = "0.1.0"
 
-// Exit codes: a script can tell a verdict from a failure.
+// Exit codes: a script can distinguish a verdict from a failure.
 const (
 	exitError        = 1
 	exitUsage        = 2
@@ -84,9 +84,10 @@ func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "assay",
 		Short: "Benchmark verdicts you can trust",
-		Long: "assay runs an experiment written as a BenchmarkRun, on a cluster or on this machine, and tells what it says.\n\n" +
+		Long: "assay runs an experiment that is written as a BenchmarkRun, on a cluster or on this machine, and reports its verdict.\n\n" +
 			"Exit codes: 0 done, 1 error, 2 wrong input, 3 no verdict could be reached (Inconclusive or Invalid), 4 NoGo (gate only).\n\n" +
-			"A cluster is found as kubectl finds it: --kubeconfig, $KUBECONFIG or ~/.kube/config, and -n for the namespace. Colours are for terminals, and off with NO_COLOR.",
+			"A cluster is found as kubectl finds it: --kubeconfig, $KUBECONFIG or ~/.kube/config, and -n for the namespace. Colours are for " +
+			"terminals, and off with NO_COLOR.",
 		Example: "  assay run --local workflows/studies/pir-batch-scan/run.yaml\n" +
 			"  assay run run.yaml --watch\n  assay gate my-run --wait 1h\n  assay report my-run --open",
 		Version:       version,
@@ -99,14 +100,16 @@ func newRootCommand() *cobra.Command {
 	flags.AddFlags(root.PersistentFlags())
 	_ = root.RegisterFlagCompletionFunc("namespace", completeNamespaces(flags))
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitCode{exitUsage, err} })
-	root.AddGroup(&cobra.Group{ID: experiments, Title: "Experiments:"}, &cobra.Group{ID: answers, Title: "Answers:"}, &cobra.Group{ID: installation, Title: "Installation:"})
+	root.AddGroup(&cobra.Group{ID: experiments, Title: "Experiments:"}, &cobra.Group{ID: answers, Title: "Answers:"},
+		&cobra.Group{ID: installation, Title: "Installation:"})
 	add := func(group string, commands ...*cobra.Command) {
 		for _, command := range commands {
 			command.GroupID = group
 			root.AddCommand(command)
 		}
 	}
-	add(experiments, newBenchCommand(), newInitCommand(), newPlanCommand(flags), newRunCommand(flags), newGetCommand(flags), newWatchCommand(flags), newLogsCommand(flags), newCancelCommand(flags))
+	add(experiments, newBenchCommand(), newInitCommand(), newPlanCommand(flags), newRunCommand(flags), newGetCommand(flags),
+		newWatchCommand(flags), newLogsCommand(flags), newCancelCommand(flags))
 	add(answers, newReportCommand(flags), newResultsCommand(flags), newCompareCommand(flags), newGateCommand(flags), newAnalyzeCommand())
 	add(installation, newPreflightCommand(flags), newDoctorCommand(flags), newLedgerCommand(), newVersionCommand())
 	root.AddCommand(newOptionsCommand(), newReferenceCommand(), newKeepCommand())

@@ -20,7 +20,7 @@ import (
 // runKind is on every run that is printed: a typed client leaves it out.
 var runKind = assayv1alpha1.GroupVersion.WithKind("BenchmarkRun")
 
-// getRun reads a run; of one that there is not it tells which there are.
+// getRun reads a run; of one that does not exist it reports which do.
 func getRun(ctx context.Context, cluster *cluster, name string) (*assayv1alpha1.BenchmarkRun, error) {
 	var run assayv1alpha1.BenchmarkRun
 	err := cluster.Get(ctx, types.NamespacedName{Namespace: cluster.namespace, Name: name}, &run)

@@ -18,7 +18,8 @@ import (
 // addOutput gives a command --output: its own form for people, and those for programs.
 func addOutput(command *cobra.Command, form *string, own string, others ...string) {
 	command.Flags().StringVarP(form, "output", "o", own, "one of "+list(append([]string{own}, others...)))
-	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(append([]string{own}, others...), cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc("output",
+		cobra.FixedCompletions(append([]string{own}, others...), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // list is "a, b or c".
@@ -35,7 +36,7 @@ func checkForm(form string, known ...string) error {
 	if slices.Contains(known, form) {
 		return nil
 	}
-	return &exitCode{exitUsage, fmt.Errorf("--output is %q: use %s", form, list(known))}
+	return &exitCode{exitUsage, fmt.Errorf("invalid --output %q: use %s", form, list(known))}
 }
 
 // printStructured prints a value for programs; done is false when the form is one for people.
@@ -64,13 +65,13 @@ func printJSON(out io.Writer, value any) error {
 // destination is the form of an answer, and the file it goes to; without one it is printed.
 type destination struct{ form, file string }
 
-// extensions tell the form of a file.
+// extensions are the forms of files.
 var extensions = map[string]string{
 	".html": "html", ".htm": "html", ".md": "md", ".csv": "csv", ".json": "json", ".jsonl": "attempts", ".ndjson": "attempts",
 	".parquet": "parquet", ".txt": "table", ".bench": "benchstat",
 }
 
-// whereTo reads --output, which is a form that is printed or a file whose name tells the form, and --format, which tells it
+// whereTo reads --output, which is a form that is printed or a file whose name has the form, and --format, which sets it
 // where the name does not.
 func whereTo(output, format, own string, forms ...string) (destination, error) {
 	known := append([]string{own}, forms...)
@@ -78,7 +79,7 @@ func whereTo(output, format, own string, forms ...string) (destination, error) {
 		return destination{}, &exitCode{exitUsage, fmt.Errorf(text, args...)}
 	}
 	if format != "" && !slices.Contains(known, format) {
-		return refuse("--format is %q: use %s", format, list(known))
+		return refuse("invalid --format %q: use %s", format, list(known))
 	}
 	switch {
 	case output == "" || output == "-":
@@ -96,7 +97,8 @@ func whereTo(output, format, own string, forms ...string) (destination, error) {
 	}
 	form := extensions[strings.ToLower(filepath.Ext(output))]
 	if !slices.Contains(known, form) {
-		return refuse("--output is %q: write %s to print it, or a file whose name ends in .html, .md, .csv, .json, .parquet or the like; --format says what another file shall be", output, list(known))
+		return refuse("invalid --output %q: write %s to print it, or a file whose name ends in .html, .md, .csv, .json, .parquet or the like; " +
+			"--format selects the form of any other file", output, list(known))
 	}
 	return destination{form: form, file: output}, nil
 }

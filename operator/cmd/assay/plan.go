@@ -19,10 +19,10 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// planned is what assay plan tells. Times that nobody measured are absent.
+// planned is what assay plan shows. Times that nobody measured are absent.
 type planned struct {
 	Run string `json:"run"`
-	// Search tells that points are the loads that may be tried, of which a search tries a few; the first wave is what is told.
+	// Search reports whether points are the loads that may be tried, of which a search tries a few; the first wave is what is shown.
 	Search         bool     `json:"search,omitempty"`
 	Points         int      `json:"points"`
 	Arms           []string `json:"arms"`
@@ -50,10 +50,12 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	var pilot int
 	command := &cobra.Command{
 		Use:   "plan FILE",
-		Short: "Check the experiment in FILE and tell what it would run, and how long that takes",
-		Long: "Check the experiment in FILE as the operator would, and tell how many points, blocks and trials it has. " +
-			"How long it takes is only known by trying: --measure runs a pilot of a few blocks on this machine and tells how many blocks and minutes every gate needs " +
-			"for the precision that design.stop asks for, or without it for a decision at the distance that the pilot saw. The pilot is no part of the run.",
+		Short: "Check the experiment in FILE and show what it would run, and how long that takes",
+		Long: "Check the experiment in FILE as the operator would, and show how many points, blocks and trials it has. " +
+			"Its duration has to be measured: --measure runs a pilot of a few blocks on this machine and estimates how many blocks and minutes " +
+			"every gate needs " +
+			"for the precision that design.stop asks for, or without it for a decision at the effect that the pilot found. The pilot is not part " +
+			"of the run.",
 		Example:           "  assay plan workflows/studies/pir-batch-scan/run.yaml --measure\n  assay plan -f run.yaml -o json",
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeManifests,
@@ -78,16 +80,16 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			if err != nil {
 				return &exitCode{exitUsage, err}
 			}
-			told := tell(frozen, wave)
+			summary := summarize(frozen, wave)
 			if measure {
-				if err := told.measure(cmd.Context(), run, template, pilot, binDirs, arms); err != nil {
+				if err := summary.measure(cmd.Context(), run, template, pilot, binDirs, arms); err != nil {
 					return err
 				}
 			}
-			if done, err := printStructured(cmd.OutOrStdout(), form, told); done {
+			if done, err := printStructured(cmd.OutOrStdout(), form, summary); done {
 				return err
 			}
-			printPlan(cmd.OutOrStdout(), told)
+			printPlan(cmd.OutOrStdout(), summary)
 			return nil
 		},
 	}
@@ -95,15 +97,18 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	addOutput(command, &form, "text", "json", "yaml")
 	flags.StringVarP(&file, "filename", "f", "", "file with one BenchmarkRun; - is standard input")
 	_ = command.RegisterFlagCompletionFunc("filename", completeManifests)
-	flags.BoolVar(&measure, "measure", false, "run a pilot on this machine to tell how long the run takes, and how many blocks every gate needs")
-	flags.IntVar(&pilot, "pilot-blocks", 5, "blocks of the pilot; from 3 on the spread can be told, from 10 on well")
-	flags.StringArrayVar(&templates, "templates", nil, "file or folder with BenchmarkTemplates; may be repeated (default: those that Assay ships, then the cluster's)")
+	flags.BoolVar(&measure, "measure", false,
+		"run a pilot on this machine to estimate how long the run takes, and how many blocks every gate needs")
+	flags.IntVar(&pilot, "pilot-blocks", 5, "blocks of the pilot; 3 are the fewest that give an estimate of the spread, 10 give a good one")
+	flags.StringArrayVar(&templates, "templates", nil,
+		"file or folder with BenchmarkTemplates; may be repeated (default: those that Assay ships, then the cluster's)")
 	bindArmBinary(flags, &arms)
-	flags.StringArrayVar(&binDirs, "bin-dir", nil, "folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
+	flags.StringArrayVar(&binDirs, "bin-dir", nil,
+		"folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
 	return command
 }
 
-func tell(frozen *experiment.Experiment, first *record.Wave) planned {
+func summarize(frozen *experiment.Experiment, first *record.Wave) planned {
 	design, budget := frozen.Plan.Design, frozen.Plan.Budget
 	perBlock := first.Blocks[0].Trials()
 	out := planned{
@@ -128,7 +133,8 @@ func tell(frozen *experiment.Experiment, first *record.Wave) planned {
 	}
 	all := frozen.Completions()
 	if i := slices.IndexFunc(all, func(c experiment.Completion) bool { return c.Implicit }); i >= 0 {
-		out.Gates = append(out.Gates, fmt.Sprintf("%s: %s (implicit, of every arm)", experiment.CompletesGate, analysis.Asked(frozen, all[i].Gate.Condition)))
+		out.Gates = append(out.Gates, fmt.Sprintf("%s: %s (implicit, of every arm)", experiment.CompletesGate,
+			analysis.Asked(frozen, all[i].Gate.Condition)))
 	}
 	return out
 }
@@ -187,7 +193,7 @@ func (p *planned) needs(of analysis.Precision) string {
 	if of.HalfWidth == nil {
 		return name + ": not known, as the pilot gives it no interval"
 	}
-	aim := "a decision at the distance seen"
+	aim := "a decision at the effect found"
 	if of.Wanted != nil {
 		aim = fmt.Sprintf("a half width of %.3g %%", 100**of.Wanted)
 	}
@@ -210,9 +216,10 @@ func seconds(s float64) time.Duration {
 }
 
 // measure runs a pilot.
-func (p *planned) measure(ctx context.Context, run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.BenchmarkTemplateSpec, blocks int, binDirs, arms []string) error {
+func (p *planned) measure(ctx context.Context, run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.BenchmarkTemplateSpec, blocks int,
+	binDirs, arms []string) error {
 	if blocks < 1 {
-		return &exitCode{exitUsage, fmt.Errorf("--pilot-blocks: %d; a pilot has at least 1 block", blocks)}
+		return &exitCode{exitUsage, fmt.Errorf("invalid --pilot-blocks %d: a pilot has at least 1 block", blocks)}
 	}
 	here, err := prepareLocal(run, template, "the pilot", localOptions{binDirs: binDirs, arms: arms, pin: true}, io.Discard)
 	if err != nil {

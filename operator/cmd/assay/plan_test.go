@@ -26,9 +26,9 @@ func TestAPlanSaysWhatAWantedPrecisionTakes(t *testing.T) {
 		},
 		"a decision": {
 			with(func(p *analysis.Precision) { p.Point, p.Needed = "batchSize=8", ptr.To(12) }),
-			"faster of new at batchSize=8: half width 4.1 % after 5 blocks; about 12 blocks for a decision at the distance seen, 18s",
+			"faster of new at batchSize=8: half width 4.1 % after 5 blocks; about 12 blocks for a decision at the effect found, 18s",
 		},
-		"nothing would do": {pilot, "faster of new: half width 4.1 % after 5 blocks; no number of blocks would give a decision at the distance seen"},
+		"nothing would do": {pilot, "faster of new: half width 4.1 % after 5 blocks; no number of blocks would give a decision at the effect found"},
 		"no interval":      {with(func(p *analysis.Precision) { p.HalfWidth = nil }), "faster of new: not known, as the pilot gives it no interval"},
 	}
 	for name, tc := range cases {

@@ -55,7 +55,7 @@ func askOperator(ctx context.Context, cluster *cluster, system string) (*depende
 	}
 	var report dependencies.Report
 	if err := json.NewDecoder(response.Body).Decode(&report); err != nil {
-		return nil, fmt.Errorf("its answer is not understood: %w", err)
+		return nil, fmt.Errorf("invalid answer: %w", err)
 	}
 	return &report, nil
 }
@@ -79,7 +79,8 @@ func operatorPod(ctx context.Context, reader client.Reader, system string) (*cor
 func platform(ctx context.Context, ask question) []finding {
 	report, err := ask(ctx)
 	if err != nil {
-		return []finding{{Check: "ledger and Argo", Found: "the operator cannot be asked: " + err.Error(), Remedy: "doctor needs to port-forward to the operator's pod; the conditions of a run say the same: assay get NAME"}}
+		return []finding{{Check: "ledger and Argo", Found: "the operator cannot be asked: " + err.Error(),
+			Remedy: "doctor needs to port-forward to the operator's pod; the conditions of a run say the same: assay get NAME"}}
 	}
 	prometheus := report.Prometheus
 	// Runs work without.
@@ -91,10 +92,10 @@ func platform(ctx context.Context, ask question) []finding {
 	}
 }
 
-func fromOperator(check string, said dependencies.Finding, remedy string) finding {
-	out := finding{Check: check, OK: said.OK, Found: said.Found, Remedy: said.Remedy}
-	if !said.OK {
-		out.Found, out.Remedy = said.Reason+": "+said.Found, cmp.Or(said.Remedy, remedy)
+func fromOperator(check string, state dependencies.Finding, remedy string) finding {
+	out := finding{Check: check, OK: state.OK, Found: state.Found, Remedy: state.Remedy}
+	if !state.OK {
+		out.Found, out.Remedy = state.Reason+": "+state.Found, cmp.Or(state.Remedy, remedy)
 	}
 	return out
 }
@@ -131,14 +132,14 @@ func (i setup) flag(name, otherwise string) string {
 	return otherwise
 }
 
-// namespace reports whether the operator looks after the namespace at all.
+// namespace reports whether the operator watches the namespace at all.
 func (i setup) namespace(namespace, system string) []finding {
 	all := i.flag("namespaces", "")
 	if all == "" || slices.Contains(strings.Split(all, ","), namespace) {
 		return nil
 	}
 	return []finding{{
-		Check: "namespace " + namespace, Found: "the operator looks after " + all + " only",
+		Check: "namespace " + namespace, Found: "the operator watches " + all + " only",
 		Remedy: "create runs there, or add " + namespace + " to runNamespaces of charts/assay in " + system,
 	}}
 }
@@ -147,7 +148,8 @@ func (i setup) namespace(namespace, system string) []finding {
 func (i setup) secrets(ctx context.Context, reader client.Reader, namespace string) []finding {
 	var out []finding
 	if name := i.flag("ledger-secret", "assay-ledger"); name != "" {
-		out = append(out, secret(ctx, reader, namespace, name, i.flag("ledger-secret-access-key", "accessKey"), i.flag("ledger-secret-secret-key", "secretKey")))
+		out = append(out, secret(ctx, reader, namespace, name, i.flag("ledger-secret-access-key", "accessKey"),
+			i.flag("ledger-secret-secret-key", "secretKey")))
 	}
 	if name := i.flag("ledger-ca-secret", ""); name != "" {
 		out = append(out, secret(ctx, reader, namespace, name, i.flag("ledger-ca-key", "ca.crt")))
@@ -173,11 +175,11 @@ func secret(ctx context.Context, reader client.Reader, namespace, name string, k
 	return f
 }
 
-// argoControllers looks at the versions of all workflow controllers: only their images tell.
+// argoControllers looks at the versions of all workflow controllers: only their images show them.
 func argoControllers(ctx context.Context, reader client.Reader) []finding {
 	var list appsv1.DeploymentList
 	if err := reader.List(ctx, &list); err != nil {
-		return nil // Who may not look everywhere is told by the operator whether Argo can be used.
+		return nil // The operator reports whether Argo can be used to those who may not list every namespace.
 	}
 	var out []finding
 	for _, deployment := range list.Items {

@@ -13,7 +13,7 @@ import (
 const enforceLabel, restricted = "pod-security.kubernetes.io/enforce", "restricted"
 
 // podSecurity reports whether a namespace with runs takes pods that are not restricted. Runs work either way: what differs is what else
-// whoever may create runs there can start. Who may not read the namespace is told nothing.
+// whoever may create runs there can start. Those who may not read the namespace get no finding.
 func podSecurity(ctx context.Context, reader client.Reader, namespace string) []finding {
 	var found corev1.Namespace
 	if err := reader.Get(ctx, types.NamespacedName{Name: namespace}, &found); err != nil {
@@ -22,7 +22,8 @@ func podSecurity(ctx context.Context, reader client.Reader, namespace string) []
 	level := cmp.Or(found.Labels[enforceLabel], "nothing")
 	out := finding{Check: "Pod Security of namespace " + namespace, OK: true, Found: enforceLabel + " enforces " + level}
 	if level != restricted {
-		out.Remedy = "runs need no more than restricted pods: kubectl label namespace " + namespace + " " + enforceLabel + "=" + restricted + " --overwrite"
+		out.Remedy = "runs need no more than restricted pods: kubectl label namespace " + namespace + " " + enforceLabel + "=" + restricted +
+			" --overwrite"
 	}
 	return []finding{out}
 }

@@ -18,7 +18,8 @@ func TestDoctorSaysWhichPodsANamespaceTakes(t *testing.T) {
 		"any":                  {nil, "pod-security.kubernetes.io/enforce enforces nothing", "runs need no more than restricted pods: kubectl label namespace team pod-security.kubernetes.io/enforce=restricted --overwrite"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reader := fake.NewClientBuilder().WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", Labels: test.labels}}).Build()
+			reader := fake.NewClientBuilder().WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team",
+				Labels: test.labels}}).Build()
 			found := examine(t.Context(), reader, nil, "team", "assay-system", nil)
 			for _, f := range found {
 				if f.Check == "Pod Security of namespace team" {

@@ -34,9 +34,10 @@ func newPreflightCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	var options preflightOptions
 	command := &cobra.Command{
 		Use:   "preflight",
-		Short: "Tell which isolation this cluster or machine can give, and how to get what is missing",
-		Long: "Tell for every node which isolation it can give to a block: claim, whether it is supported, what was found, and how to get it. " +
-			"With --local the runner looks at this machine, from the CPUs that a block would get.\n\n" +
+		Short: "Show which isolation this cluster or machine can provide, and how to get what is missing",
+		Long: "Show for every node which isolation it can provide to a block: claim, whether it is supported, " +
+			"what was found, and how to get it. " +
+			"With --local the runner checks this machine, from the CPUs that a block would get.\n\n" +
 			"On a cluster the operator is asked whether it can use the object store and Argo. " +
 			"With -f the run's own demands are checked too: exit code 1 when no node can meet one of them, or the platform cannot run it.",
 		Example: "  assay preflight\n  assay preflight --local -f run.yaml",
@@ -45,12 +46,13 @@ func newPreflightCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			return runPreflight(cmd.Context(), flags, options, cmd.OutOrStdout())
 		},
 	}
-	command.Flags().BoolVar(&options.here, "local", false, "look at this machine instead of a cluster")
+	command.Flags().BoolVar(&options.here, "local", false, "check this machine instead of a cluster")
 	command.Flags().StringVarP(&options.file, "filename", "f", "", "file with a BenchmarkRun whose demands are checked")
 	addOutput(command, &options.form, "table", "json", "yaml")
 	_ = command.RegisterFlagCompletionFunc("filename", completeManifests)
 	command.Flags().StringVar(&options.system, "system-namespace", "assay-system", "namespace that Assay is installed in")
-	command.Flags().StringArrayVar(&options.binDirs, "bin-dir", nil, "folder with assay-runner, for --local; may be repeated (default: the folder of assay itself)")
+	command.Flags().StringArrayVar(&options.binDirs, "bin-dir", nil,
+		"folder with assay-runner, for --local; may be repeated (default: the folder of assay itself)")
 	return command
 }
 
@@ -65,9 +67,9 @@ func runPreflight(ctx context.Context, flags *genericclioptions.ConfigFlags, opt
 	var machines []preflight.Machine
 	var installed []finding
 	if options.here {
-		machines, err = lookHere(ctx, options.binDirs, spec)
+		machines, err = inspectMachine(ctx, options.binDirs, spec)
 	} else {
-		machines, installed, err = lookAtCluster(ctx, flags, options.system)
+		machines, installed, err = inspectCluster(ctx, flags, options.system)
 	}
 	if err != nil {
 		return err
@@ -88,7 +90,7 @@ func runPreflight(ctx context.Context, flags *genericclioptions.ConfigFlags, opt
 	return cannotRun(options.file, answer, installed)
 }
 
-// cannotRun says what keeps the run in a file from running; nil when nothing that is known does.
+// cannotRun explains what keeps the run in a file from running; nil when nothing that is known does.
 func cannotRun(file string, answer *preflight.Answer, installed []finding) error {
 	missing := slices.ContainsFunc(installed, func(f finding) bool { return !f.OK })
 	switch {
@@ -131,7 +133,7 @@ func demands(file string) (*assayv1alpha1.BenchmarkRunSpec, error) {
 	return spec, nil
 }
 
-func lookHere(ctx context.Context, binDirs []string, spec *assayv1alpha1.BenchmarkRunSpec) ([]preflight.Machine, error) {
+func inspectMachine(ctx context.Context, binDirs []string, spec *assayv1alpha1.BenchmarkRunSpec) ([]preflight.Machine, error) {
 	folders, err := binFolders(binDirs)
 	if err != nil {
 		return nil, err
@@ -155,29 +157,31 @@ func lookHere(ctx context.Context, binDirs []string, spec *assayv1alpha1.Benchma
 	return []preflight.Machine{preflight.FromSurvey(survey)}, nil
 }
 
-// lookAtCluster looks at the nodes, and asks the operator how the rest stands.
-func lookAtCluster(ctx context.Context, flags *genericclioptions.ConfigFlags, system string) ([]preflight.Machine, []finding, error) {
+// inspectCluster looks at the nodes, and asks the operator how the rest stands.
+func inspectCluster(ctx context.Context, flags *genericclioptions.ConfigFlags, system string) ([]preflight.Machine, []finding, error) {
 	cluster, err := connect(flags)
 	if err != nil {
 		return nil, nil, err
 	}
-	machines, err := lookAtNodes(ctx, cluster)
+	machines, err := inspectNodes(ctx, cluster)
 	if err != nil {
 		return nil, nil, err
 	}
 	installed, err := findInstallation(ctx, cluster, system)
 	if err != nil {
-		return machines, []finding{{Check: "platform", OK: true, Found: err.Error(), Remedy: "to tell how the object store and Argo stand, preflight needs to list deployments in " + system}}, nil
+		return machines, []finding{{Check: "platform", OK: true, Found: err.Error(),
+			Remedy: "to check the object store and Argo, preflight needs to list deployments in " + system}}, nil
 	}
 	if !installed.found {
 		// Before an installation there is nobody to ask, and nothing is wrong with that.
-		return machines, []finding{{Check: "platform", OK: true, Found: "no operator is in " + system, Remedy: "install charts/assay, or name its namespace with --system-namespace"}}, nil
+		return machines, []finding{{Check: "platform", OK: true, Found: "no operator is in " + system,
+			Remedy: "install charts/assay, or name its namespace with --system-namespace"}}, nil
 	}
 	ask := func(ctx context.Context) (*dependencies.Report, error) { return askOperator(ctx, cluster, system) }
 	return machines, platform(ctx, ask), nil
 }
 
-func lookAtNodes(ctx context.Context, cluster *cluster) ([]preflight.Machine, error) {
+func inspectNodes(ctx context.Context, cluster *cluster) ([]preflight.Machine, error) {
 	var nodes corev1.NodeList
 	if err := cluster.List(ctx, &nodes); err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)

@@ -38,7 +38,8 @@ func apiServer(t *testing.T) string {
 		answer, ok := answers[r.URL.Path]
 		if !ok {
 			w.WriteHeader(http.StatusForbidden)
-			answer = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "nodes/proxy is forbidden"}
+			answer = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403,
+				"message": "nodes/proxy is forbidden"}
 		}
 		_ = json.NewEncoder(w).Encode(answer)
 	}))
@@ -62,7 +63,8 @@ func preflightOf(t *testing.T, arguments ...string) (string, error) {
 func runFile(t *testing.T, demands string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "run.yaml")
-	text := "apiVersion: assay.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: r}\nspec:\n  templateRef: {name: t}\n  arms: [{name: a}]\n" + demands
+	text := "apiVersion: assay.dev/v1alpha1\nkind: BenchmarkRun\nmetadata: {name: r}\nspec:\n  templateRef: {name: t}\n  arms: [{name: a}]\n" +
+		demands
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +85,7 @@ func TestPreflightOfACluster(t *testing.T) {
 			demands: "  placement: {cpus: 3}\n", code: exitError, says: []string{"cannot be met", "node-a: 2 whole CPUs, placement.cpus is 3"},
 		},
 		"a run whose demand only a block can judge": {
-			demands: "  environment: {require: {governor: performance}}\n", says: []string{"only a block can tell"},
+			demands: "  environment: {require: {governor: performance}}\n", says: []string{"only a block can show it"},
 		},
 		"a run that requires what no runner reports": {
 			demands: "  environment: {require: {cpuGovernor: performance}}\n", says: []string{"the runner reports no such key"},
@@ -124,7 +126,8 @@ func TestPreflightAsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if len(got.Machines) != 2 || got.Machines[0].Findings[0].Claim != "exclusiveCPUs" || got.Machines[0].Findings[0].Supported != "yes" || got.Machines[1].Findings[0].Supported != "unknown" {
+	if len(got.Machines) != 2 || got.Machines[0].Findings[0].Claim != "exclusiveCPUs" || got.Machines[0].Findings[0].Supported != "yes" ||
+		got.Machines[1].Findings[0].Supported != "unknown" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -145,7 +148,8 @@ echo '{"schema": "assay.dev/survey/v1alpha1", "environment": {"hard": {"smt": tr
 	if codeOf(err) != exitError {
 		t.Fatalf("%v, want that the demand cannot be met\n%s", err, out)
 	}
-	for _, want := range []string{"Shared: on 1 CPU", "30.0 % of its CPUs used by others", `environment.require.smt: here: is "true", must be "false"`} {
+	for _, want := range []string{"Shared: on 1 CPU", "30.0 % of its CPUs used by others",
+		`environment.require.smt: here: is "true", must be "false"`} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
 		}

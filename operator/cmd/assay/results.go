@@ -79,8 +79,9 @@ func deliverTable(ctx context.Context, from *source, where, name string, to dest
 // addDestination gives a command --output, a form or a file, and --format.
 func addDestination(command *cobra.Command, output, format *string, own string, others ...string) {
 	forms := append([]string{own}, others...)
-	command.Flags().StringVarP(output, "output", "o", "", "form to print, or file to write whose name tells the form (default "+own+", printed)")
-	command.Flags().StringVar(format, "format", "", "form of a file whose name does not tell it: "+list(forms))
+	command.Flags().StringVarP(output, "output", "o", "",
+		"form to print, or file to write whose extension selects the form (default "+own+", printed)")
+	command.Flags().StringVar(format, "format", "", "form of a file whose extension does not select one: "+list(forms))
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveDefault))
 	_ = command.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -41,10 +41,12 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Run the experiment in FILE, on the cluster or on this machine",
-		Long: "Run the experiment in FILE. On a cluster the run is created, after checking what the operator would refuse; with --watch it is followed to its end.\n\n" +
+		Long: "Run the experiment in FILE. On a cluster the run is created, after checking what the operator would refuse; with --watch it is " +
+			"followed to its end.\n\n" +
 			"With --local it runs on this machine: the same plan, runner, analysis and report, with a folder as the ledger, and no cluster.\n\n" +
 			"Exit codes with --local or --watch: 0 the run answered, Go or NoGo; 3 Inconclusive or Invalid; 2 the file is wrong; 1 it failed.",
-		Example: "  assay run --local workflows/studies/pir-batch-scan/run.yaml\n  assay run run.yaml --watch\n  assay run -f run.yaml --generate-name -o name\n" +
+		Example: "  assay run --local workflows/studies/pir-batch-scan/run.yaml\n  assay run run.yaml --watch\n  assay run -f run.yaml " +
+			"--generate-name -o name\n" +
 			"  kubectl get benchmarkrun old -o yaml | assay run -f - --name new",
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeManifests,
@@ -69,7 +71,7 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return told(cmd.Context(), cluster, run, form, follow, cmd.OutOrStdout())
+			return printCreated(cmd.Context(), cluster, run, form, follow, cmd.OutOrStdout())
 		},
 	}
 	flags := command.Flags()
@@ -77,16 +79,18 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	addOutput(command, &form, "text", "name", "json", "yaml")
 	flags.BoolVarP(&follow, "watch", "w", false, "follow the run to its end")
 	flags.BoolVar(&here, "local", false, "run on this machine, without a cluster")
-	flags.StringArrayVar(&options.templates, "templates", nil, "with --local: file or folder with BenchmarkTemplates; may be repeated (default: those that Assay ships, then the cluster's)")
-	flags.StringArrayVar(&options.binDirs, "bin-dir", nil, "with --local: folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
+	flags.StringArrayVar(&options.templates, "templates", nil,
+		"with --local: file or folder with BenchmarkTemplates; may be repeated (default: those that Assay ships, then the cluster's)")
+	flags.StringArrayVar(&options.binDirs, "bin-dir", nil,
+		"with --local: folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
 	bindArmBinary(flags, &options.arms)
 	flags.StringVar(&options.out, "out", "", "with --local: folder for the ledger (default: assay-ledger/NAME-TIME)")
-	flags.BoolVar(&options.pin, "pin", true, "with --local: pin blocks to as many CPUs as spec.placement.cpus says")
+	flags.BoolVar(&options.pin, "pin", true, "with --local: pin blocks to spec.placement.cpus CPUs")
 	return command
 }
 
-// told says that a run was created, and follows it if that was asked for.
-func told(ctx context.Context, cluster *cluster, run *assayv1alpha1.BenchmarkRun, form string, follow bool, out io.Writer) error {
+// printCreated prints that a run was created, and follows it if requested.
+func printCreated(ctx context.Context, cluster *cluster, run *assayv1alpha1.BenchmarkRun, form string, follow bool, out io.Writer) error {
 	if follow && (form == "text" || form == "json") {
 		if form == "text" {
 			fmt.Fprintf(out, "BenchmarkRun %s/%s created\n", run.Namespace, run.Name)
@@ -94,7 +98,7 @@ func told(ctx context.Context, cluster *cluster, run *assayv1alpha1.BenchmarkRun
 		return watchToTheEnd(ctx, cluster, run.Name, form, out)
 	}
 	if follow {
-		return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s/%s is created; --watch goes with -o text or json", run.Namespace, run.Name)}
+		return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s/%s was created; --watch goes with -o text or json", run.Namespace, run.Name)}
 	}
 	if done, err := printStructured(out, form, run); done {
 		return err
@@ -107,7 +111,8 @@ func told(ctx context.Context, cluster *cluster, run *assayv1alpha1.BenchmarkRun
 	return err
 }
 
-func runLocal(ctx context.Context, connection *genericclioptions.ConfigFlags, file, form string, options localOptions, stdout, stderr io.Writer) error {
+func runLocal(ctx context.Context, connection *genericclioptions.ConfigFlags, file, form string, options localOptions, stdout,
+	stderr io.Writer) error {
 	run, template, err := readRun(ctx, connection, file, options.templates)
 	if err != nil {
 		return &exitCode{exitUsage, err}
@@ -120,11 +125,12 @@ func runLocal(ctx context.Context, connection *genericclioptions.ConfigFlags, fi
 	if err != nil {
 		return err
 	}
-	return here.tell(result, form, "", stdout)
+	return here.printResult(result, form, "", stdout)
 }
 
 // prepareLocal checks a run, and finds what it needs on this machine.
-func prepareLocal(run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.BenchmarkTemplateSpec, from string, options localOptions, log io.Writer) (*localRun, error) {
+func prepareLocal(run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.BenchmarkTemplateSpec, from string, options localOptions,
+	log io.Writer) (*localRun, error) {
 	identity := record.Run{Namespace: "local", Name: run.Name, UID: uuid.NewString()}
 	frozen, err := experiment.Freeze(identity, run.Spec, *template)
 	if err != nil {
@@ -162,8 +168,8 @@ func prepareLocal(run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.Bench
 	}, nil
 }
 
-// tell prints what a run on this machine found, with a summary below its verdict, and where it lies.
-func (r *localRun) tell(result *analysis.Analysis, form, summary string, stdout io.Writer) error {
+// printResult prints what a run on this machine found, with a summary below its verdict, and where it lies.
+func (r *localRun) printResult(result *analysis.Analysis, form, summary string, stdout io.Writer) error {
 	folder, hasGates := r.executor.Folder, len(r.experiment.Plan.Gates) > 0
 	if done, err := printStructured(stdout, form, result); done {
 		return errors.Join(err, verdictError(result.Verdict, hasGates))
@@ -177,7 +183,8 @@ func (r *localRun) tell(result *analysis.Analysis, form, summary string, stdout 
 		fmt.Fprintf(stdout, "note: %s\n", r.note)
 	}
 	fmt.Fprintf(stdout, "\nledger  %s\nreport  %s\ntable   %s\n", folder,
-		filepath.Join(folder, filepath.FromSlash(ledger.ReportKey(result.Wave))), filepath.Join(folder, filepath.FromSlash(ledger.TableKey(result.Wave))))
+		filepath.Join(folder, filepath.FromSlash(ledger.ReportKey(result.Wave))),
+			filepath.Join(folder, filepath.FromSlash(ledger.TableKey(result.Wave))))
 	return verdictError(result.Verdict, hasGates)
 }
 
@@ -186,7 +193,8 @@ func findRunner(folders []string) (string, error) {
 	const name = "assay-runner"
 	path, err := local.FindProgram(name, folders)
 	if err != nil {
-		return "", &exitCode{exitUsage, fmt.Errorf("%s, which executes the trials, is neither in %s nor in PATH: put it beside %s, or name its folder with --bin-dir (in a checkout make build makes both)",
+		return "", &exitCode{exitUsage, fmt.Errorf("%s, which executes the trials, is neither in %s nor in PATH: put it beside %s, or name its " +
+			"folder with --bin-dir (in a checkout make build makes both)",
 			name, strings.Join(folders, ", "), program)}
 	}
 	return path, nil
@@ -207,7 +215,8 @@ func verdictError(verdict experiment.Verdict, hasGates bool) error {
 }
 
 // readRun reads the run in a file with its template: from the file, from other files, or from the cluster if there is one.
-func readRun(ctx context.Context, connection *genericclioptions.ConfigFlags, file string, templates []string) (*assayv1alpha1.BenchmarkRun, *assayv1alpha1.BenchmarkTemplateSpec, error) {
+func readRun(ctx context.Context, connection *genericclioptions.ConfigFlags, file string, templates []string) (*assayv1alpha1.BenchmarkRun,
+	*assayv1alpha1.BenchmarkTemplateSpec, error) {
 	set, err := manifest.Read(append([]string{file}, templates...)...)
 	if err != nil {
 		return nil, nil, err

@@ -27,9 +27,11 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 )
 
-// sourceHelp says what NAME may be, for commands that read a ledger.
-const sourceHelp = "NAME is a run on the cluster, the folder of a ledger, or a ledger's URL (file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port). " +
-	"An object store inside the cluster is reached through a port-forward, with the keys that only read the run's namespace, from the Secret that the chart puts there; " +
+// sourceHelp explains what NAME may be, for commands that read a ledger.
+const sourceHelp = "NAME is a run on the cluster, the folder of a ledger, or a ledger's URL (file:///absolute/folder or " +
+	"s3://bucket/prefix?endpoint=http://host:port). " +
+	"An object store inside the cluster is reached through a port-forward, with the keys that only read the run's namespace, from the " +
+	"Secret that the chart puts there; " +
 	"for a URL they come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
 
 // source finds ledgers by what a person calls them.
@@ -42,8 +44,10 @@ type source struct {
 }
 
 func (s *source) addFlags(command *cobra.Command) {
-	command.Flags().StringVar(&s.secret, "secret", "assay-ledger-read", "Secret with the object store's credentials, in the run's namespace; with an external store the one that minio.existingSecret names")
-	command.Flags().StringSliceVar(&s.keys, "secret-keys", []string{"accessKey", "secretKey"}, "keys in that Secret of the access key and the secret key, as the chart's minio.accessKeyKey and secretKeyKey name them")
+	command.Flags().StringVar(&s.secret, "secret", "assay-ledger-read",
+		"Secret with the object store's credentials, in the run's namespace; with an external store the one that minio.existingSecret names")
+	command.Flags().StringSliceVar(&s.keys, "secret-keys", []string{"accessKey", "secretKey"},
+		"keys in that Secret of the access key and the secret key, as the chart's minio.accessKeyKey and secretKeyKey name them")
 	command.Flags().IntVar(&s.wave, "wave", -1, "what was known after this wave")
 	command.Flags().Lookup("wave").DefValue = "the newest that was analysed"
 }
@@ -77,7 +81,8 @@ func (s *source) open(ctx context.Context, where string) (*judged, error) {
 func readJudged(ctx context.Context, store ledger.Store, where string, wave int) (*judged, error) {
 	frozen, err := ledger.ReadExperiment(ctx, store)
 	if errors.Is(err, ledger.ErrNotFound) {
-		return nil, &exitCode{exitUsage, fmt.Errorf("%s is no ledger of a run: it has no %s; name the run's own folder or prefix", where, ledger.ExperimentKey)}
+		return nil, &exitCode{exitUsage,
+			fmt.Errorf("%s does not hold the ledger of a run: it has no %s; name the run's own folder or prefix", where, ledger.ExperimentKey)}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
@@ -107,7 +112,8 @@ func readJudged(ctx context.Context, store ledger.Store, where string, wave int)
 	if wave >= 0 {
 		which = fmt.Sprintf("no analysis of wave %d", wave)
 	}
-	return nil, fmt.Errorf("%s has %s: one is written when a wave ends; %s watch follows a run, and %s analyze --ledger URL --write judges a ledger now", where, which, program, program)
+	return nil, fmt.Errorf("%s has %s: one is written when a wave ends; %s watch follows a run, and %s analyze --ledger URL --write judges " +
+		"a ledger now", where, which, program, program)
 }
 
 // store opens the ledger, whatever is in it.
@@ -131,7 +137,7 @@ func (s *source) store(ctx context.Context, where string) (ledger.Store, func(),
 	}
 	cluster, err := connect(s.flags)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%q is no folder and no URL, and no cluster can be asked for a run of that name: %w", where, err)
+		return nil, nil, fmt.Errorf("%q is neither a folder nor a URL, and no cluster can be asked for a run of that name: %w", where, err)
 	}
 	run, err := getRun(ctx, cluster, where)
 	if err != nil {
@@ -177,7 +183,8 @@ func (s *source) openRunLedger(ctx context.Context, cluster *cluster, run *assay
 // in the environment.
 func (s *source) credentials(ctx context.Context, reader client.Reader, namespace string) (ledger.Options, error) {
 	if len(s.keys) != 2 || s.keys[0] == "" || s.keys[1] == "" {
-		return ledger.Options{}, &exitCode{exitUsage, fmt.Errorf("--secret-keys is %q: name two keys, the access key's and the secret key's, with a comma between them", strings.Join(s.keys, ","))}
+		return ledger.Options{}, &exitCode{exitUsage, fmt.Errorf("invalid --secret-keys %q: name two keys, the access key's and the secret " +
+			"key's, with a comma between them", strings.Join(s.keys, ","))}
 	}
 	own := os.Getenv("AWS_ACCESS_KEY_ID") != ""
 	var secret corev1.Secret
@@ -186,12 +193,14 @@ func (s *source) credentials(ctx context.Context, reader client.Reader, namespac
 	case err != nil && own && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)):
 		return ledger.Options{CA: authority(ctx, reader, namespace, s.secret)}, nil
 	case err != nil:
-		return ledger.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s: %w; name another with --secret, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", namespace, s.secret, err)
+		return ledger.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s: %w; name another with --secret, or set AWS_ACCESS_KEY_ID " +
+			"and AWS_SECRET_ACCESS_KEY", namespace, s.secret, err)
 	}
 	out := ledger.Options{AccessKey: string(secret.Data[s.keys[0]]), SecretKey: string(secret.Data[s.keys[1]]), CA: secret.Data["ca.crt"]}
 	for _, key := range s.keys {
 		if len(secret.Data[key]) == 0 && !own {
-			return ledger.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s has no key %q, it has %s: name its keys with --secret-keys", namespace, s.secret, key,
+			return ledger.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s has no key %q, it has %s: name its keys with --secret-keys",
+				namespace, s.secret, key,
 				strings.Join(slices.Sorted(maps.Keys(secret.Data)), ", "))
 		}
 	}

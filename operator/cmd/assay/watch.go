@@ -25,9 +25,11 @@ func newWatchCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "watch NAME",
 		Short: "Follow a run until it ends, then print its verdict",
-		Long: "Follow a run until it ends: a line whenever phase, progress or the reason to wait changes; then verdict, gates, warnings and where ledger and report lie. " +
+		Long: "Follow a run until it ends: a line whenever phase, progress or the reason to wait changes; then verdict, gates, warnings and " +
+			"where ledger and report lie. " +
 			"With -o json every change is the run as one line of JSON.\n\n" +
-			"Exit codes: 0 the run answered, Go or NoGo; 3 Inconclusive or Invalid; 1 it failed. For a pipeline that must stop at NoGo use assay gate.",
+			"Exit codes: 0 the run answered, Go or NoGo; 3 Inconclusive or Invalid; 1 it failed. For a pipeline that must stop at NoGo use " +
+			"assay gate.",
 		Example:           "  assay watch my-run\n  assay watch my-run -o json",
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeRuns(flags, 1),
@@ -73,7 +75,7 @@ func failure(run *assayv1alpha1.BenchmarkRun) error {
 	return fmt.Errorf("BenchmarkRun %s/%s failed: %s: %s", run.Namespace, run.Name, condition.Reason, condition.Message)
 }
 
-// lines prints a line for people whenever there is something new to say.
+// lines prints a line for people whenever something changed.
 func lines(out io.Writer) func(*assayv1alpha1.BenchmarkRun) {
 	last := ""
 	return func(run *assayv1alpha1.BenchmarkRun) {
@@ -98,7 +100,8 @@ func objects(out io.Writer) func(*assayv1alpha1.BenchmarkRun) {
 }
 
 // follow shows a run until it has ended. A watch that breaks off, as every watch does, is taken up again.
-func follow(ctx context.Context, cluster *cluster, name string, show func(*assayv1alpha1.BenchmarkRun)) (*assayv1alpha1.BenchmarkRun, error) {
+func follow(ctx context.Context, cluster *cluster, name string, show func(*assayv1alpha1.BenchmarkRun)) (*assayv1alpha1.BenchmarkRun,
+	error) {
 	ended := func(run *assayv1alpha1.BenchmarkRun) bool {
 		show(run)
 		return progress.Ended(run)
@@ -112,7 +115,8 @@ func follow(ctx context.Context, cluster *cluster, name string, show func(*assay
 }
 
 // followOnce follows one watch; it returns nothing when the watch broke off.
-func followOnce(ctx context.Context, cluster *cluster, name string, ended func(*assayv1alpha1.BenchmarkRun) bool) (*assayv1alpha1.BenchmarkRun, error) {
+func followOnce(ctx context.Context, cluster *cluster, name string,
+	ended func(*assayv1alpha1.BenchmarkRun) bool) (*assayv1alpha1.BenchmarkRun, error) {
 	run, err := getRun(ctx, cluster, name)
 	if err != nil {
 		return nil, err

@@ -36,10 +36,11 @@ func newClusterCommand() *cobra.Command {
 	b := &bench{}
 	idle, pairs, large := time.Minute, 6, true
 	command := &cobra.Command{
-		Use: "cluster", Short: "Figures of the operator on the cluster of the kubeconfig, where the chart is installed as assay", Args: cobra.NoArgs,
+		Use: "cluster", Short: "Figures of the operator on the cluster of the kubeconfig, where the chart is installed as assay",
+			Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if pairs < 2 {
-				return errors.New("--pairs: at least 2, or there is no interval")
+				return errors.New("invalid --pairs: an interval needs at least 2")
 			}
 			b.log = cmd.ErrOrStderr()
 			if err := b.connect(); err != nil {

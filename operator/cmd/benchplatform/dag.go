@@ -27,7 +27,7 @@ const blocksPerRun = 6
 // patience is how long one run or workflow may take.
 const patience = time.Hour
 
-// instanceIDLabel says which of several Argo controllers runs a workflow.
+// instanceIDLabel names which of several Argo controllers runs a workflow.
 const instanceIDLabel = "workflows.argoproj.io/controller-instanceid"
 
 var workflows = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Workflow"}
@@ -91,7 +91,8 @@ func scanSpec(blocks int32, points int) assayv1alpha1.BenchmarkRunSpec {
 		TemplateRef: &assayv1alpha1.TemplateReference{Name: "pir-scan"},
 		Parameters:  assayv1alpha1.ParameterValues{"rows": "32768", "iterations": "10", "warmupIterations": "1"},
 		Sweep:       &assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: batches}}},
-		Arms:        []assayv1alpha1.Arm{{Name: "loop", Baseline: true, Parameters: scan("loop")}, {Name: "fused-m4r", Parameters: scan("fused-m4r")}},
+		Arms:        []assayv1alpha1.Arm{{Name: "loop", Baseline: true, Parameters: scan("loop")},
+			{Name: "fused-m4r", Parameters: scan("fused-m4r")}},
 		Design:      assayv1alpha1.Design{Blocks: assayv1alpha1.Blocks{Min: blocks, Max: blocks}},
 		Environment: &assayv1alpha1.Environment{OnViolation: assayv1alpha1.ViolationWarn},
 		Gates:       []assayv1alpha1.Gate{{Name: "parity", Op: assayv1alpha1.ParityEqual}},
@@ -99,7 +100,8 @@ func scanSpec(blocks int32, points int) assayv1alpha1.BenchmarkRunSpec {
 }
 
 // runSpec is the time from creating a run to its end. Its status is shown to look, which may be nil, whenever it changes.
-func (b *bench) runSpec(ctx context.Context, name string, spec assayv1alpha1.BenchmarkRunSpec, look func(*assayv1alpha1.BenchmarkRunStatus) error) (time.Duration, error) {
+func (b *bench) runSpec(ctx context.Context, name string, spec assayv1alpha1.BenchmarkRunSpec,
+	look func(*assayv1alpha1.BenchmarkRunStatus) error) (time.Duration, error) {
 	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}, Spec: spec}
 	b.remove(name)
 	began := time.Now()

@@ -154,12 +154,14 @@ func statusOfLarge() (calibrate.Figure, error) {
 	run.Namespace, run.Name = exp.Run.Namespace, exp.Run.Name
 	world := &observe.World{
 		Observed: plan.Observed{Run: run, Ledger: plan.LedgerState{
-			Experiment: exp, Waves: []record.Wave{*wave}, Newest: wave, Blocks: largeBlocks, Trials: largeTrials, Done: largeTrials, DoneBlocks: largeBlocks,
+			Experiment: exp, Waves: []record.Wave{*wave}, Newest: wave, Blocks: largeBlocks, Trials: largeTrials, Done: largeTrials,
+				DoneBlocks: largeBlocks,
 			Analysed: true, Verdict: found.Verdict, Findings: observe.Findings(found),
 		}},
 		Analysis: found, LedgerURL: "s3://assay/runs/x", ReportURL: "s3://assay/runs/x/report.html",
 	}
-	decision := plan.Decision{Ending: &plan.Ending{Analysed: true, Reason: assayv1alpha1.ReasonVerdictReached, Message: "verdict " + string(found.Verdict)}}
+	decision := plan.Decision{Ending: &plan.Ending{Analysed: true, Reason: assayv1alpha1.ReasonVerdictReached,
+		Message: "verdict " + string(found.Verdict)}}
 	after := status.Compute(status.Outcome{World: world, Decision: decision}, time.Now())
 	raw, err := json.Marshal(after)
 	if err != nil {

@@ -41,10 +41,12 @@ func decideWaiting() (calibrate.Figure, error) {
 	seen := plan.Observed{Template: &template, Ledger: plan.LedgerState{Experiment: exp}}
 	for i := range waitingNodes {
 		name := fmt.Sprintf("node-%03d", i)
-		seen.Nodes = append(seen.Nodes, plan.Node{Name: name, Ready: true, Labels: exp.Plan.Placement.NodeSelector, Allocatable: corev1.ResourceList{
+		seen.Nodes = append(seen.Nodes,
+			plan.Node{Name: name, Ready: true, Labels: exp.Plan.Placement.NodeSelector, Allocatable: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi"),
 		}})
-		seen.Leases = append(seen.Leases, lease.Lease{Node: name}.TakenBy(lease.Holder{Namespace: "other", Name: name, UID: name}, false, time.Minute, now))
+		seen.Leases = append(seen.Leases,
+			lease.Lease{Node: name}.TakenBy(lease.Holder{Namespace: "other", Name: name, UID: name}, false, time.Minute, now))
 	}
 	var runs []*assayv1alpha1.BenchmarkRun
 	for i := range waitingRuns {
@@ -52,7 +54,8 @@ func decideWaiting() (calibrate.Figure, error) {
 		run.Namespace, run.Name, run.UID = fmt.Sprintf("team-%d", i%7), fmt.Sprintf("run-%d", i), types.UID(fmt.Sprintf("uid-%d", i))
 		run.CreationTimestamp = metav1.NewTime(now.Add(time.Duration(i-waitingRuns) * time.Second))
 		runs = append(runs, run)
-		seen.Waiting = append(seen.Waiting, plan.WaitingRun{Run: plan.HolderOf(run), Created: run.CreationTimestamp.Time, Placement: exp.Plan.Placement})
+		seen.Waiting = append(seen.Waiting,
+			plan.WaitingRun{Run: plan.HolderOf(run), Created: run.CreationTimestamp.Time, Placement: exp.Plan.Placement})
 	}
 	settings := plan.Settings{LedgerRetry: time.Second}
 	began := time.Now()

@@ -103,14 +103,15 @@ const (
 	accepted  = "accepted: "
 )
 
-// attackOnce says what became of a run whose candidate attacks.
+// attackOnce reports what became of a run whose candidate attacks.
 func attackOnce(ctx context.Context, binDir, name string) (string, error) {
 	folder, err := os.MkdirTemp("", "assay-attack-")
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	text := strings.NewReplacer("FOLDER", folder, "ATTACK", name, "VICTIM", fmt.Sprint(victimSeconds), "HOSTILE", fmt.Sprint(hostileSeconds)).Replace(attackedRun)
+	text := strings.NewReplacer("FOLDER", folder, "ATTACK", name, "VICTIM", fmt.Sprint(victimSeconds), "HOSTILE",
+		fmt.Sprint(hostileSeconds)).Replace(attackedRun)
 	if err := errors.Join(
 		os.WriteFile(filepath.Join(folder, "run.yaml"), []byte(text), 0o644),
 		place(binDir, folder, "assay"), place(binDir, folder, "assay-runner"),
@@ -120,8 +121,10 @@ func attackOnce(ctx context.Context, binDir, name string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	command := exec.CommandContext(ctx, filepath.Join(folder, "assay"), "run", "--local", "run.yaml", "--bin-dir", folder, "--out", filepath.Join(folder, "ledger"),
-		"--arm-binary", "victim="+filepath.Join(folder, "victim", "assay-hostile"), "--arm-binary", "hostile="+filepath.Join(folder, "attacker", "assay-hostile"))
+	command := exec.CommandContext(ctx, filepath.Join(folder, "assay"), "run", "--local", "run.yaml", "--bin-dir", folder, "--out",
+		filepath.Join(folder, "ledger"),
+		"--arm-binary", "victim="+filepath.Join(folder, "victim", "assay-hostile"), "--arm-binary",
+		"hostile="+filepath.Join(folder, "attacker", "assay-hostile"))
 	command.Dir = folder
 	if os.Getuid() == 0 {
 		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
@@ -129,13 +132,13 @@ func attackOnce(ctx context.Context, binDir, name string) (string, error) {
 			return "", err
 		}
 	}
-	said, err := command.CombinedOutput()
+	output, err := command.CombinedOutput()
 	if ctx.Err() != nil {
 		return accepted + "the run hangs", nil
 	}
 	found, readErr := judgement(ctx, filepath.Join(folder, "ledger"))
 	if readErr != nil {
-		lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+		lines := strings.Split(strings.TrimSpace(string(output)), "\n")
 		return fmt.Sprintf("refused: %s (%v)", lines[len(lines)-1], err), nil
 	}
 	return found, nil
@@ -188,6 +191,7 @@ func judgement(ctx context.Context, folder string) (string, error) {
 	case experiment.VerdictGo:
 		return accepted + "the verdict is Go", nil
 	default:
-		return fmt.Sprintf("%s: %d failed, %d missing, %d may not be used of %d trials", found.Verdict, found.Trials.Failed, found.Trials.Missing, found.Trials.Invalid, found.Trials.Planned), nil
+		return fmt.Sprintf("%s: %d failed, %d missing, %d may not be used of %d trials", found.Verdict, found.Trials.Failed, found.Trials.Missing,
+			found.Trials.Invalid, found.Trials.Planned), nil
 	}
 }

@@ -25,7 +25,8 @@ import (
 )
 
 // onCluster applies a run, waits for it and reads its ledger, with the commands that everybody uses. What it made is removed.
-func (o *realOptions) onCluster(ctx context.Context, r row, run *assayv1alpha1.BenchmarkRun, truth map[string]float64) (out calibrate.RealRun, err error) {
+func (o *realOptions) onCluster(ctx context.Context, r row, run *assayv1alpha1.BenchmarkRun,
+	truth map[string]float64) (out calibrate.RealRun, err error) {
 	started := time.Now()
 	run.Name = fmt.Sprintf("%s-%d", strings.TrimSuffix(r.file, ".yaml"), started.UnixMilli())
 	run.Namespace, run.TypeMeta = o.namespace, metav1.TypeMeta{APIVersion: assayv1alpha1.GroupVersion.String(), Kind: "BenchmarkRun"}
@@ -92,13 +93,13 @@ func (o *realOptions) kubectl(ctx context.Context, object any, out io.Writer, ar
 		}
 		command.Stdin = bytes.NewReader(raw)
 	}
-	var said bytes.Buffer
-	command.Stdout, command.Stderr = &said, &said
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
 	if out != nil {
 		command.Stdout = out
 	}
 	if err := command.Run(); err != nil {
-		return fmt.Errorf("kubectl %s: %w: %s", strings.Join(arguments, " "), err, bytes.TrimSpace(said.Bytes()))
+		return fmt.Errorf("kubectl %s: %w: %s", strings.Join(arguments, " "), err, bytes.TrimSpace(output.Bytes()))
 	}
 	return nil
 }
@@ -149,7 +150,8 @@ func (o *realOptions) neighbourPod(kind, name string) *corev1.Pod {
 					Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
 					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
 				},
-				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false),
+					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 				VolumeMounts:    []corev1.VolumeMount{{Name: "scratch", MountPath: "/scratch"}},
 			}},
 			Volumes: []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},

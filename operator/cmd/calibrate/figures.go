@@ -54,7 +54,8 @@ func (o *figureOptions) steps() []figureStep {
 			if err != nil || !ok {
 				return nil, err
 			}
-			return []calibrate.Figure{{Figure: "verdict.neighbour.flagged", Value: share.Value(), Unit: "1", Low: share.Low, High: share.High, Samples: share.Of}}, nil
+			return []calibrate.Figure{{Figure: "verdict.neighbour.flagged", Value: share.Value(), Unit: "1", Low: share.Low, High: share.High,
+				Samples: share.Of}}, nil
 		}},
 		{[]string{calibrate.RealPowerFigure}, func(ctx context.Context, log io.Writer) ([]calibrate.Figure, error) {
 			r := o.quiet(o.powerRuns)
@@ -107,7 +108,7 @@ func chosen(steps []figureStep, only []string) ([]figureStep, error) {
 	}
 	for _, name := range only {
 		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("--only: there is no figure %q; there are %s", name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("invalid --only %q: allowed are %s", name, strings.Join(names, ", "))
 		}
 	}
 	return out, nil

@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// busyFile tells beside a ledger when which neighbour was at work.
+// busyFile lies beside a ledger and records when which neighbour was at work.
 const busyFile = "neighbour.json"
 
 // neighboured is the content of busyFile.
@@ -31,8 +31,10 @@ func newLimitsCommand() *cobra.Command {
 	var folder, document string
 	var others map[string]string
 	command := &cobra.Command{
-		Use: "limits --ledgers FOLDER", Short: "How the noise readings of quiet and of disturbed trials are distributed, beside the default limits", Args: cobra.NoArgs,
-		Long: "Reads what `calibrate real --out FOLDER` left there. A limit has to let nearly all quiet trials pass, and to catch the trials beside those neighbours " +
+		Use: "limits --ledgers FOLDER",
+			Short: "How the noise readings of quiet and of disturbed trials are distributed, beside the default limits", Args: cobra.NoArgs,
+		Long: "Reads what `calibrate real --out FOLDER` left there. A limit has to let nearly all quiet trials pass, and to catch the trials " +
+			"beside those neighbours " +
 			"that the reading is there for. The second table counts both, at the default limits or those that --limit names.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			judgedBy, err := limitsWith(others)
@@ -52,7 +54,8 @@ func newLimitsCommand() *cobra.Command {
 	}
 	command.Flags().StringVar(&folder, "ledgers", "", "folder that calibrate real --out wrote")
 	command.Flags().StringVar(&document, "update", "", "also put the table into this document, between its markers")
-	command.Flags().StringToStringVar(&others, "limit", nil, "KIND=SHARE, a limit to try in place of the default, such as otherWork=10%; may be repeated")
+	command.Flags().StringToStringVar(&others, "limit", nil,
+		"KIND=SHARE, a limit to try in place of the default, such as otherWork=10%; may be repeated")
 	_ = command.MarkFlagRequired("ledgers")
 	return command
 }
@@ -113,7 +116,8 @@ func (v *verdicts) add(reference *noise.Reference, attempt *record.Attempt, cond
 
 func (v *verdicts) table() string {
 	var out strings.Builder
-	out.WriteString("| limit | at | quiet trials beyond it | beside cpu | beside memory | beside disk |\n| --- | --: | --: | --: | --: | --: |\n")
+	out.WriteString("| limit | at | quiet trials beyond it | beside cpu | beside memory | beside disk |\n| --- | --: | --: | --: | --: " +
+		"| --: |\n")
 	for _, kind := range append(slices.Clone(noise.Kinds), anyLimit) {
 		at := ""
 		if limit, ok := v.limits[kind]; ok {
@@ -185,7 +189,8 @@ func collect(all map[noise.Kind]readings, judged *verdicts, attempts []*record.A
 
 func limitsTable(all map[noise.Kind]readings) string {
 	var out strings.Builder
-	out.WriteString("| limit | quiet trials | p50 | p90 | p99 | beside cpu: p10 | p50 | beside memory: p10 | p50 | beside disk: p10 | p50 | default |\n")
+	out.WriteString("| limit | quiet trials | p50 | p90 | p99 | beside cpu: p10 | p50 | beside memory: p10 | p50 | beside disk: p10 | p50 | " +
+		"default |\n")
 	out.WriteString("| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
 	for _, kind := range noise.Kinds {
 		row := []string{string(kind), fmt.Sprint(len(all[kind]["quiet"]))}

@@ -17,7 +17,8 @@ func main() {
 	root := &cobra.Command{
 		Use: "calibrate", Short: "Find out how often Assay's verdicts are wrong", SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(newSimulateCommand(), newEstimatorsCommand(), newRejectionsCommand(), newRealCommand(), newFiguresCommand(), newQuantilesCommand(),
+	root.AddCommand(newSimulateCommand(), newEstimatorsCommand(), newRejectionsCommand(), newRealCommand(), newFiguresCommand(),
+		newQuantilesCommand(),
 		newLimitsCommand(), newPerturbationCommand(), newAttacksCommand(), newHistoryCommand(), newCostCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "calibrate:", err)

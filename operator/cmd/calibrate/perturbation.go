@@ -47,8 +47,10 @@ func newPerturbationCommand() *cobra.Command {
 	p := perturbation{}
 	command := &cobra.Command{
 		Use: "perturbation", Short: "Compare a kernel in a pod with the same binary on this machine, as a figure", Args: cobra.NoArgs,
-		Long: "Run a kernel in turns: in a pod that has what a block's pod has (Guaranteed, one whole CPU, restricted), and as a process of this machine on the same CPU. " +
-			"The node must be this machine, and KUBECONFIG must lead to it. A block is a pod of its own and some pairs, the first of which only warms up. Prints pod over host: " +
+		Long: "Run a kernel in turns: in a pod that has what a block's pod has (Guaranteed, one whole CPU, restricted), and as a process of " +
+			"this machine on the same CPU. " +
+			"The node must be this machine, and KUBECONFIG must lead to it. A block is a pod of its own and some pairs, the first of which only " +
+			"warms up. Prints pod over host: " +
 			"median kernel time, the median of a block's pairs, the geometric mean over blocks with Student's interval.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			figure, err := p.measure(cmd.Context(), cmd.ErrOrStderr())
@@ -65,7 +67,8 @@ func newPerturbationCommand() *cobra.Command {
 	flags.StringVar(&p.image, "image", "assay.dev/assay-scan:0.1.0", "image with the program")
 	flags.StringVar(&p.cpu, "cpu", "1", "CPU that the kubelet's static CPU manager gives to the pod")
 	flags.StringVar(&p.namespace, "namespace", "default", "namespace of the pods")
-	flags.StringArrayVar(&p.arguments, "argument", []string{"run", "--rows=262144", "--iterations=20", "--batch-size=1", "--strategy=loop", "--ceilings=false"}, "arguments of the program")
+	flags.StringArrayVar(&p.arguments, "argument",
+		[]string{"run", "--rows=262144", "--iterations=20", "--batch-size=1", "--strategy=loop", "--ceilings=false"}, "arguments of the program")
 	return command
 }
 
@@ -164,13 +167,15 @@ func (p perturbation) start(ctx context.Context, clients kubernetes.Interface, n
 			RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
 			Tolerations: []corev1.Toleration{{Key: "assay.dev/leased", Operator: corev1.TolerationOpExists}},
 			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532),
+					SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
 			Containers: []corev1.Container{{
 				// It rests for longer than it lives.
 				Name: "main", Image: p.image, Command: []string{"/assay-neighbour", "--kind", "cpu", "--seconds", "1", "--rest", "3600"},
 				Resources:       corev1.ResourceRequirements{Requests: resources, Limits: resources},
-				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false),
+					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 			}},
 		},
 	}, metav1.CreateOptions{})
@@ -182,7 +187,8 @@ func (p perturbation) start(ctx context.Context, clients kubernetes.Interface, n
 
 // inPod runs the program as a process of the pod's container, as assay-runner does with trials.
 func (p perturbation) inPod(ctx context.Context, config *rest.Config, clients kubernetes.Interface, pod string) (float64, error) {
-	request := clients.CoreV1().RESTClient().Post().Resource("pods").Namespace(p.namespace).Name(pod).SubResource("exec").VersionedParams(&corev1.PodExecOptions{
+	request := clients.CoreV1().RESTClient().Post().Resource("pods").Namespace(p.namespace).Name(pod).
+		SubResource("exec").VersionedParams(&corev1.PodExecOptions{
 		Container: "main", Command: append([]string{"/" + filepath.Base(p.program)}, p.arguments...), Stdout: true, Stderr: true,
 	}, scheme.ParameterCodec)
 	executor, err := remotecommand.NewSPDYExecutor(config, http.MethodPost, request.URL())
@@ -200,7 +206,8 @@ func (p perturbation) inPod(ctx context.Context, config *rest.Config, clients ku
 func running(ctx context.Context, clients kubernetes.Interface, namespace, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	events, err := clients.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
+	events, err := clients.CoreV1().Pods(namespace).Watch(ctx,
+		metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
 	if err != nil {
 		return fmt.Errorf("watch pod %s: %w", name, err)
 	}

@@ -52,9 +52,11 @@ func (o *realOptions) flags(command *cobra.Command) {
 	flags.Int64Var(&o.seed, "seed", 1, "seed of the first run; every run has its own")
 	flags.StringSliceVar(&o.workloads, "workload", []string{"spin", "pir"}, "programs to run: spin, pir")
 	flags.StringSliceVar(&o.slowdowns, "slowdown", []string{"0", "1", "2", "5"}, "true slowdowns of spin, in per cent: 0, 1, 2, 5")
-	flags.StringSliceVar(&o.neighbours, "neighbour", []string{"cpu", "memory", "disk"}, "neighbours beside the same program twice: cpu, memory, disk, or none")
+	flags.StringSliceVar(&o.neighbours, "neighbour", []string{"cpu", "memory", "disk"},
+		"neighbours beside the same program twice: cpu, memory, disk, or none")
 	flags.IntSliceVar(&o.arms, "arms", nil, "also run spin with so many arms, from 2 to 16: known slowdowns and a null arm; may be several")
-	flags.Int32Var(&o.budget, "budget-blocks", 0, "let runs go on until the gate's half width is "+stopAt+", within so many blocks (default: 10 blocks, and those in place of lost ones)")
+	flags.Int32Var(&o.budget, "budget-blocks", 0,
+		"let runs go on until the gate's half width is "+stopAt+", within so many blocks (default: 10 blocks, and those in place of lost ones)")
 	flags.StringVar(&o.root, "root", ".", "the project's folder")
 	flags.StringVar(&o.binDir, "bin-dir", "bin", "folder with assay, assay-runner, the programs and assay-neighbour")
 	flags.StringVar(&o.out, "out", "", "folder for the ledgers, kept (default: a temporary one, removed)")
@@ -67,7 +69,8 @@ func (o *realOptions) flags(command *cobra.Command) {
 func newRealCommand() *cobra.Command {
 	var o realOptions
 	command := &cobra.Command{
-		Use: "real", Short: "Run programs whose difference is known on this machine or a cluster, with and without a noisy neighbour", Args: cobra.NoArgs,
+		Use: "real", Short: "Run programs whose difference is known on this machine or a cluster, with and without a noisy neighbour",
+			Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tallies, err := o.measure(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
@@ -81,8 +84,8 @@ func newRealCommand() *cobra.Command {
 				if o.cluster {
 					where, section = " --cluster", "cluster"
 				}
-				said := fmt.Sprintf("`calibrate real%s --seed %d`, %s, on %s.\n\n", where, o.seed, time.Now().UTC().Format("2006-01-02"), machine())
-				if err := update(o.update, section, said+table); err != nil {
+				heading := fmt.Sprintf("`calibrate real%s --seed %d`, %s, on %s.\n\n", where, o.seed, time.Now().UTC().Format("2006-01-02"), machine())
+				if err := update(o.update, section, heading+table); err != nil {
 					return err
 				}
 			}
@@ -111,7 +114,8 @@ func checkReal(tallies []calibrate.RealTally) []string {
 	}
 	target := distuv.Binomial{N: float64(runs), P: calibrate.MaxFalseRate}
 	if wrong > 0 && target.Survival(float64(wrong)-0.5) < beyondDoubt {
-		return []string{fmt.Sprintf("wrong verdicts: %s of %d runs; the target is at most %g", calibrate.NewShare(wrong, runs), runs, calibrate.MaxFalseRate)}
+		return []string{fmt.Sprintf("wrong verdicts: %s of %d runs; the target is at most %g", calibrate.NewShare(wrong, runs), runs,
+			calibrate.MaxFalseRate)}
 	}
 	return nil
 }
@@ -134,7 +138,7 @@ func (o *realOptions) rows() ([]row, error) {
 			for _, slowdown := range o.slowdowns {
 				percent, err := strconv.Atoi(slowdown)
 				if err != nil || !slices.Contains([]int{0, 1, 2, 5}, percent) {
-					return nil, fmt.Errorf("--slowdown: there is no run with %q per cent; there are 0, 1, 2 and 5", slowdown)
+					return nil, fmt.Errorf("invalid --slowdown %q: allowed are 0, 1, 2 and 5", slowdown)
 				}
 				file := "spin-same.yaml"
 				if percent > 0 {
@@ -143,7 +147,7 @@ func (o *realOptions) rows() ([]row, error) {
 				out = append(out, row{workload: workload, file: file, effect: float64(percent) / 100})
 			}
 		default:
-			return nil, fmt.Errorf("--workload: there is no %q; there are spin and pir", workload)
+			return nil, fmt.Errorf("invalid --workload %q: allowed are spin and pir", workload)
 		}
 		if workload == "spin" {
 			for _, arms := range o.arms {
@@ -156,7 +160,7 @@ func (o *realOptions) rows() ([]row, error) {
 			case "cpu", "memory", "disk":
 				out = append(out, row{workload: workload, file: workload + "-same.yaml", neighbour: neighbour})
 			default:
-				return nil, fmt.Errorf("--neighbour: there is no %q; there are cpu, memory, disk and none", neighbour)
+				return nil, fmt.Errorf("invalid --neighbour %q: allowed are cpu, memory, disk and none", neighbour)
 			}
 		}
 	}
@@ -242,8 +246,9 @@ func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) 
 		return calibrate.RealRun{}, err
 	}
 	started := time.Now()
-	command := exec.CommandContext(ctx, filepath.Join(o.binDir, "assay"), "run", "--local", file, "--templates", templates, "--bin-dir", o.binDir, "--out", folder)
-	said, err := command.CombinedOutput()
+	command := exec.CommandContext(ctx, filepath.Join(o.binDir, "assay"), "run", "--local", file, "--templates", templates, "--bin-dir",
+		o.binDir, "--out", folder)
+	output, err := command.CombinedOutput()
 	busy, neighbourErr := stopNeighbour()
 	if raw, err := json.Marshal(neighboured{r.neighbour, busy}); err != nil {
 		return calibrate.RealRun{}, err
@@ -254,7 +259,7 @@ func (o *realOptions) run(ctx context.Context, r row, seed int64, where string) 
 	// A verdict that decides nothing is an exit code too; what counts is the analysis.
 	found, readErr := readLedger(ctx, folder, truth, busy)
 	if readErr != nil {
-		return calibrate.RealRun{}, errors.Join(readErr, err, fmt.Errorf("assay said: %s", bytes.TrimSpace(said)))
+		return calibrate.RealRun{}, errors.Join(readErr, err, fmt.Errorf("assay said: %s", bytes.TrimSpace(output)))
 	}
 	found.Seconds = seconds
 	return found, neighbourErr
@@ -294,7 +299,7 @@ const (
 	neighbourWorks = 2 // Seconds.
 )
 
-// startNeighbour lets a neighbour come and go until the returned function is called, which tells when it was at work.
+// startNeighbour lets a neighbour come and go until the returned function is called, which returns when it was at work.
 func (o *realOptions) startNeighbour(ctx context.Context, kind, where string) (func() ([]calibrate.Busy, error), error) {
 	if kind == "" {
 		return func() ([]calibrate.Busy, error) { return nil, nil }, nil
@@ -325,10 +330,10 @@ func (o *realOptions) startNeighbour(ctx context.Context, kind, where string) (f
 			command := exec.CommandContext(ctx, program, "--kind", kind, "--cpus", strings.TrimSpace(string(cpus)),
 				"--seconds", strconv.Itoa(neighbourWorks), "--bytes", strconv.Itoa(64<<20), "--folder", where)
 			span := calibrate.Busy{From: time.Now()}
-			said, err := command.CombinedOutput()
+			output, err := command.CombinedOutput()
 			span.To = time.Now()
 			if err != nil && ctx.Err() == nil {
-				done <- ending{out.busy, fmt.Errorf("assay-neighbour: %w: %s", err, bytes.TrimSpace(said))}
+				done <- ending{out.busy, fmt.Errorf("assay-neighbour: %w: %s", err, bytes.TrimSpace(output))}
 				return
 			}
 			out.busy = append(out.busy, span)

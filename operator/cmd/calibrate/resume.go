@@ -39,14 +39,16 @@ func (o *realOptions) resume(rows []row) ([]calibrate.RealTally, error) {
 	}
 	var before measured
 	if err := json.Unmarshal(raw, &before); err != nil {
-		return nil, fmt.Errorf("--json: %s is no file of this program (%w): name another one", o.json, err)
+		return nil, fmt.Errorf("invalid --json %s: this program did not write it (%w); name another file", o.json, err)
 	}
 	if here := machine(); before.Machine != here || before.Seed != o.seed {
-		return nil, fmt.Errorf("--json: %s holds runs of %s with --seed %d, and this is %s with --seed %d: name another file", o.json, before.Machine, before.Seed, here, o.seed)
+		return nil, fmt.Errorf("--json: %s holds runs of %s with --seed %d, and this is %s with --seed %d: name another file", o.json,
+			before.Machine, before.Seed, here, o.seed)
 	}
 	for _, tally := range before.Rows {
 		at := slices.IndexFunc(out, func(t calibrate.RealTally) bool {
-			return t.Workload == tally.Workload && t.Effect == tally.Effect && t.Neighbour == tally.Neighbour && t.Arms == tally.Arms && t.Budget == tally.Budget
+			return t.Workload == tally.Workload && t.Effect == tally.Effect && t.Neighbour == tally.Neighbour && t.Arms == tally.Arms &&
+				t.Budget == tally.Budget
 		})
 		if at < 0 {
 			o.others = append(o.others, tally)
@@ -62,7 +64,8 @@ func (o *realOptions) save(tallies []calibrate.RealTally) error {
 	if o.json == "" {
 		return nil
 	}
-	raw, err := json.MarshalIndent(measured{Machine: machine(), Date: time.Now().UTC().Format(time.RFC3339), Seed: o.seed, Rows: slices.Concat(tallies, o.others)}, "", "  ")
+	raw, err := json.MarshalIndent(measured{Machine: machine(), Date: time.Now().UTC().Format(time.RFC3339), Seed: o.seed,
+		Rows: slices.Concat(tallies, o.others)}, "", "  ")
 	if err != nil {
 		return err
 	}

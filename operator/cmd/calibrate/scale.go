@@ -121,7 +121,8 @@ func writeLedger(folder string, atLeast int) error {
 		}
 		waves = append(waves, wave)
 	}
-	machine := simulate.Machine{Seed: 1, Noise: simulate.Noise{Block: 0.02, Arm: 0.003, Trial: 0.003, Sample: 0.01}, Seconds: simulate.ScanSeconds}
+	machine := simulate.Machine{Seed: 1, Noise: simulate.Noise{Block: 0.02, Arm: 0.003, Trial: 0.003, Sample: 0.01},
+		Seconds: simulate.ScanSeconds}
 	objects, err := simulate.Objects(exp, waves, machine.Run(exp, waves...))
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func (o *simulateOptions) simulate(log io.Writer) ([]calibrate.Tally, error) {
 			for _, s := range known {
 				names = append(names, s.Name)
 			}
-			return nil, fmt.Errorf("--scenario: there is no %q; there are %s", name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("invalid --scenario %q: allowed are %s", name, strings.Join(names, ", "))
 		}
 	}
 	var out []calibrate.Tally

@@ -32,7 +32,8 @@ func Analyze(exp *experiment.Experiment, evidence record.Evidence, wave int) *An
 	}
 	out.Unseen = d.unseen(out.ValidBlocks)
 	out.Layout = layoutNote(d)
-	out.Warnings = slices.Concat(warnings(d, chosen, parity, out), selfReportWarnings(d), unfinishedWarnings(exp, chosen.unended), clockWarnings(clocksOf(chosen.own(evidence, wave))))
+	out.Warnings = slices.Concat(warnings(d, chosen, parity, out), selfReportWarnings(d), unfinishedWarnings(exp, chosen.unended),
+		clockWarnings(clocksOf(chosen.own(evidence, wave))))
 	out.Usage = usageOf(exp, chosen, evidence, wave)
 	return out
 }
@@ -90,7 +91,7 @@ type data struct {
 	completed map[cell]*completion
 	timedOut  timedOut
 	gaps      []string
-	// apart says that trials of blocks were no neighbours.
+	// apart describes trials of blocks that were no neighbours.
 	apart string
 	// changedArms says of arms how their programs changed during the run.
 	changedArms map[int]string
@@ -135,7 +136,8 @@ func dataOf(exp *experiment.Experiment, chosen *selection, attempts []*record.At
 		exp: exp, confidence: exp.Plan.Design.Confidence, gateConfidence: exp.Plan.Design.ConfidenceOfGates(),
 		trials: map[cell][]*record.Attempt{}, rejected: map[cell]int{}, measured: map[cell]map[string]bool{}, nodes: map[string]string{},
 		started: map[string]time.Time{}, clocks: map[clockOf]Resolution{},
-		lost: chosen.lost, completed: chosen.completions(nil), timedOut: timedOut{}, gaps: chosen.gaps, apart: chosen.apart, changedArms: chosen.changed, strangers: chosen.strangers,
+		lost: chosen.lost, completed: chosen.completions(nil), timedOut: timedOut{}, gaps: chosen.gaps, apart: chosen.apart,
+			changedArms: chosen.changed, strangers: chosen.strangers,
 		histograms: chosen.histograms,
 		series:     map[quantity]map[string][]float64{}, comparisons: map[comparison]inference{}, levels: map[quantity]inference{},
 	}

@@ -151,7 +151,8 @@ func TestVerdicts(t *testing.T) {
 		},
 		"a p99 gate without a thousand samples is Invalid": {
 			edit: func(spec *runSpec, template *templateSpec) {
-				gates(assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p99", At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"})(spec, template)
+				gates(assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p99", At: at8, Op: assayv1alpha1.RatioAtMost,
+					Bound: "1.05"})(spec, template)
 				template.Metrics[0].SamplesFrom = ""
 			},
 			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": invalid}, reason: "p99 needs at least 1000 samples of each arm and there are 480 and 480",
@@ -427,7 +428,8 @@ func checkInvariants(t *testing.T, got *Analysis) {
 		if gate.Message == "" {
 			t.Errorf("gate %s has no message", gateTitle(gate))
 		}
-		if (gate.Outcome == goes || gate.Outcome == noGo) && gate.Op != experiment.ParityEqual && (gate.Estimate == nil || gate.Estimate.Low == nil) {
+		if (gate.Outcome == goes || gate.Outcome == noGo) && gate.Op != experiment.ParityEqual &&
+			(gate.Estimate == nil || gate.Estimate.Low == nil) {
 			t.Errorf("gate %s is %s without an interval", gateTitle(gate), gate.Outcome)
 		}
 	}
@@ -519,7 +521,8 @@ func TestSelection(t *testing.T) {
 		"an unreadable object spoils its trial and nothing else": {
 			tamper: func(l *simulatedRun) {
 				l.keepOnly(func(a record.Attempt) bool { return a.Trial != "w000-b0002-s00000" })
-				l.problems = []record.Problem{{Source: record.Source{Key: "attempts/w000-b0002/pod/w000-b0002-s00000.json"}, Reason: "attempt is truncated"}}
+				l.problems = []record.Problem{{Source: record.Source{Key: "attempts/w000-b0002/pod/w000-b0002-s00000.json"},
+					Reason: "attempt is truncated"}}
 			},
 			trials:   Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 143},
 			excluded: 1, reason: "truncated",
@@ -601,7 +604,8 @@ func TestSelection(t *testing.T) {
 		},
 		"a histogram that cannot be decoded is left out": {
 			tamper: func(l *simulatedRun) {
-				l.lastOf("loop").Result.Metrics["latency"] = &record.Metric{Unit: "s", Histogram: &record.Histogram{Encoding: "hdr-v2-deflate-base64", Scale: 1e-9, Count: 3, Data: "AAAA"}}
+				l.lastOf("loop").Result.Metrics["latency"] = &record.Metric{Unit: "s",
+					Histogram: &record.Histogram{Encoding: "hdr-v2-deflate-base64", Scale: 1e-9, Count: 3, Data: "AAAA"}}
 			},
 			trials:   Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144},
 			excluded: 1, reason: "histogram",
@@ -661,7 +665,8 @@ func TestHolmHoldsBackANoGoThatIsOneOfMany(t *testing.T) {
 	}
 	family := []assayv1alpha1.Gate{one}
 	for _, name := range []string{"b", "c", "d", "e", "f", "g", "h"} {
-		family = append(family, assayv1alpha1.Gate{Name: name, Metric: "latency", Candidate: "fused-m4r", Op: assayv1alpha1.RatioAtMost, Bound: "1.2"})
+		family = append(family, assayv1alpha1.Gate{Name: name, Metric: "latency", Candidate: "fused-m4r", Op: assayv1alpha1.RatioAtMost,
+			Bound: "1.2"})
 	}
 	many := simulated(t, 8, machine, gates(family...)).analyze()
 	if got := many.Gates[0]; got.Outcome != inconclusive || !strings.Contains(got.Message, "Holm") {
@@ -722,7 +727,8 @@ func TestABoundIsHeldAgainstTheLevelThatIsShown(t *testing.T) {
 }
 
 func TestGoldenAnalysis(t *testing.T) {
-	l := simulated(t, 8, simulate.Machine{Seed: 7, Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02, Heavy: true}}, nil)
+	l := simulated(t, 8, simulate.Machine{Seed: 7,
+		Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02, Heavy: true}}, nil)
 	failing := l.lastOf("fused-naive")
 	failing.Outcome, failing.Result, failing.Message = record.Failed, nil, "exit status 134: aborted"
 	raw, err := json.MarshalIndent(l.analyze(), "", "  ")

@@ -32,7 +32,8 @@ func axisWarnings(d *data) []string {
 			}
 		}
 		if compared && !differs {
-			out = append(out, fmt.Sprintf("the axis %s (%s) has no measurable effect on any metric of any arm", axis.Name, strings.Join(axis.Values, ", ")))
+			out = append(out, fmt.Sprintf("the axis %s (%s) has no measurable effect on any metric of any arm", axis.Name,
+				strings.Join(axis.Values, ", ")))
 		}
 	}
 	return out
@@ -69,7 +70,7 @@ func axisPairs(d *data, axis string) [][2]int {
 
 // pointsDiffer compares one quantity of one arm at two points, block by block.
 func (d *data) pointsDiffer(q quantity, other int, level float64) (compared, differ bool) {
-	// A percentile has no value per trial; the median tells as well whether the point matters.
+	// A percentile has no value per trial; the median shows as well whether the point matters.
 	if percentiles[q.statistic] != 0 {
 		q.statistic = "median"
 	}

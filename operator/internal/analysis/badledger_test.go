@@ -201,7 +201,7 @@ func TestBadLedgers(t *testing.T) {
 		"an object that is no attempt is named": {
 			spoil:  func(l *folderLedger) { l.write("attempts/notes.txt", []byte("hello")) },
 			trials: Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144}, changed: true,
-			excluded: "attempts/notes.txt", reason: "it is no attempt",
+			excluded: "attempts/notes.txt", reason: "invalid attempt",
 		},
 	}
 	sound := newFolderLedger(t).analyze()
@@ -219,7 +219,8 @@ func TestBadLedgers(t *testing.T) {
 			switch {
 			case c.excluded == "" && len(got.Excluded) > 0:
 				t.Errorf("excluded %+v", got.Excluded)
-			case c.excluded != "" && (len(got.Excluded) != 1 || got.Excluded[0].Attempt != c.excluded || !strings.Contains(got.Excluded[0].Reason, c.reason)):
+			case c.excluded != "" && (len(got.Excluded) != 1 || got.Excluded[0].Attempt != c.excluded ||
+				!strings.Contains(got.Excluded[0].Reason, c.reason)):
 				t.Errorf("excluded %+v, want %s for %q", got.Excluded, c.excluded, c.reason)
 			}
 			if (got.Evidence != sound.Evidence) != c.changed {
@@ -250,7 +251,8 @@ func TestAPlanThatContradictsTheExperimentIsNamed(t *testing.T) {
 		l.attempts[i].Argv[0] = "/opt/bin/faster-scan"
 	}
 	got := l.analyze()
-	if got.Trials.Used != 0 || len(got.Excluded) == 0 || !strings.Contains(got.Excluded[0].Reason, "the plan of wave 0 contradicts the experiment") {
+	if got.Trials.Used != 0 || len(got.Excluded) == 0 ||
+		!strings.Contains(got.Excluded[0].Reason, "the plan of wave 0 contradicts the experiment") {
 		t.Errorf("used %d, excluded %+v", got.Trials.Used, got.Excluded[:min(1, len(got.Excluded))])
 	}
 }

@@ -16,8 +16,8 @@ import (
 // of one node share the node, so that further blocks say nothing of it. An arm that is several builds shows how large it is:
 // builds are a sample of all the layouts that the source could have had, and the interval rests on them.
 
-// buildGroups tells which of an arm's builds a block ran, as a name; nil for an arm that is one build. Builds that are one program by
-// its digest are one build, whatever they are called, and builds that share a block are one group: they cannot be told apart.
+// buildGroups returns which of an arm's builds a block ran, as a name; nil for an arm that is one build. Builds that are one program by
+// its digest are one build, whatever they are called, and builds that share a block are one group: they cannot be distinguished.
 func (d *data) buildGroups(c cell) map[string]string {
 	parent := map[string]string{}
 	root := func(name string) string {
@@ -198,7 +198,7 @@ func (d *data) drawn(blocks map[string]int, cells ...cell) [][]int {
 // the accident of the rows layout of the calibration. Programs have been found with far more.
 const layoutSpread = 0.01
 
-// layoutNote says what a run can tell of accidents of layout: below which effect they are not excluded, or that its intervals hold
+// layoutNote describes what a run can show of accidents of layout: below which effect they are not excluded, or that its intervals hold
 // them.
 func layoutNote(d *data) string {
 	if d.exp.Baseline() < 0 {
@@ -231,8 +231,10 @@ func layoutNote(d *data) string {
 	if len(several) > 0 {
 		who = fmt.Sprintf("%s is one build (several are %s)", strings.Join(one, ", "), strings.Join(several, ", "))
 	}
-	note := fmt.Sprintf("%s: an effect below about %.1f %% may be an accident of its layout, if layouts are %g %% apart as in the calibration (the rows layout of docs/methodology.md); "+
-		"link order and environment alone have moved programs by far more (Mytkowicz et al. 2009, Curtsinger and Berger 2013). arms[].builds excludes it", who, 100*size, 100*layoutSpread)
+	note := fmt.Sprintf("%s: an effect below about %.1f %% may be an accident of its layout, if layouts are %g %% apart as in the " +
+		"calibration (the rows layout of docs/methodology.md); "+
+		"link order and environment alone have moved programs by far more (Mytkowicz et al. 2009, Curtsinger and Berger 2013). arms[].builds " +
+		"excludes it", who, 100*size, 100*layoutSpread)
 	if null {
 		note += "; the null arm is the baseline's build once more, and shows what its place and its moment do, not what another layout would"
 	}

@@ -40,7 +40,8 @@ func pairOfBuilds(t testing.TB, old, new, blocks int, seed uint64, noise float64
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &simulatedRun{exp: exp, waves: []record.Wave{*wave}, attempts: simulate.NewWorld(simulate.Scenario{Trial: noise}, 0, seed, 1).Run(exp, wave)}
+	l := &simulatedRun{exp: exp, waves: []record.Wave{*wave},
+		attempts: simulate.NewWorld(simulate.Scenario{Trial: noise}, 0, seed, 1).Run(exp, wave)}
 	for i := range l.attempts {
 		a := &l.attempts[i]
 		value := *a.Result.Metrics["time"].Value * math.Exp(accident(a.Arm, a.Build))
@@ -214,7 +215,7 @@ func TestTheTurnsThatBuildsLostAreNamed(t *testing.T) {
 
 func TestAttemptsOfUnknownBuildsAreForeign(t *testing.T) {
 	cases := map[string]struct{ build, says string }{
-		"none":      {"", "it does not say which build"},
+		"none":      {"", "it does not name the build"},
 		"unknown":   {"b9", `arm "new" has no build "b9"`},
 		"another's": {"b0", "was planned for build"},
 	}

@@ -14,7 +14,7 @@ func buildWarnings(d *data) []string {
 	var out []string
 	for arm := range d.exp.Arms {
 		out = append(out, d.sameBuilds(arm)...)
-		said := map[string]map[string]bool{}
+		programs := map[string]map[string]bool{}
 		for point := range d.exp.Points {
 			for _, attempt := range d.trials[cell{point, arm}] {
 				workload := attempt.Reported().Workload
@@ -23,15 +23,16 @@ func buildWarnings(d *data) []string {
 					name += fmt.Sprintf(" %s=%s", key, workload.Build[key])
 				}
 				who := armBuild(attempt)
-				if said[who] == nil {
-					said[who] = map[string]bool{}
+				if programs[who] == nil {
+					programs[who] = map[string]bool{}
 				}
-				said[who][name] = true
+				programs[who][name] = true
 			}
 		}
-		for _, who := range slices.Sorted(maps.Keys(said)) {
-			if builds := said[who]; len(builds) > 1 {
-				out = append(out, fmt.Sprintf("the trials of %s ran %d builds: %s", who, len(builds), strings.Join(slices.Sorted(maps.Keys(builds)), "; ")))
+		for _, who := range slices.Sorted(maps.Keys(programs)) {
+			if builds := programs[who]; len(builds) > 1 {
+				out = append(out, fmt.Sprintf("the trials of %s ran %d builds: %s", who, len(builds),
+					strings.Join(slices.Sorted(maps.Keys(builds)), "; ")))
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func capGates(d *data, j *judgement) {
 }
 
 // sequentialOrder doubts every decision of a run whose arms kept their places in the block: what the place does to a trial
-// (warming, throttling, a neighbour's rhythm) then looks like the arm, and no number of blocks tells them apart.
+// (warming, throttling, a neighbour's rhythm) then looks like the arm, and no number of blocks separates them.
 func sequentialOrder(d *data, _ *judgement, _ *GateResult) string {
 	if d.exp.Plan.Design.Order != experiment.OrderSequential || len(d.exp.Arms) < 2 {
 		return ""

@@ -74,7 +74,7 @@ func (d *data) eachTimeout(q quantity, visit func(value float64, samples int64, 
 }
 
 // mostWork is how much a trial of a rate's cell does at most: its highest rate for as long as the trial took. One that timed out
-// had done less. Where none of the arm ended, the other arms of the point tell.
+// had done less. Where none of the arm ended, the other arms of the point decide.
 func (d *data) mostWork(q quantity) float64 {
 	most := 0.0
 	d.eachLike(q, func(attempt *record.Attempt, metric record.Metric) {
@@ -127,10 +127,10 @@ func (d *data) eachLike(q quantity, visit func(*record.Attempt, record.Metric)) 
 	}
 }
 
-// open tells on which sides a figure is only a bound: the truth may be higher, or lower, than what was computed.
+// open reports on which sides a figure is only a bound: the truth may be higher, or lower, than what was computed.
 type open struct{ higher, lower bool }
 
-// openEnds tells it of a quantity's interval at the gates' confidence. A percentile is open if an end of its interval falls among
+// openEnds reports it of a quantity's interval at the gates' confidence. A percentile is open if an end of its interval falls among
 // the trials that timed out.
 func (d *data) openEnds(q quantity) open {
 	best, any := 0.0, false
@@ -168,6 +168,7 @@ func (o open) settles(candidate open, atLeast bool, result *GateResult) {
 	if !decisive(result.Outcome) || !unsafe && !(holds && candidate != open{}) {
 		return
 	}
-	result.Message = fmt.Sprintf("%s, but trials timed out, of which only a bound is known, so this is not yet %s", result.Message, result.Outcome)
+	result.Message = fmt.Sprintf("%s, but trials timed out, of which only a bound is known, so this is not yet %s", result.Message,
+		result.Outcome)
 	result.Outcome = experiment.VerdictInconclusive
 }

@@ -79,7 +79,7 @@ func (s *selection) changedArms(genuine []*record.Attempt) map[int]string {
 	return out
 }
 
-// changed says that what a gate looks at was not one program throughout the run; empty when it was.
+// changed describes how what a gate looks at was not one program throughout the run; empty when it was.
 func (d *data) changed(candidate int, relative bool) string {
 	arms := []int{candidate}
 	if baseline := d.exp.Baseline(); relative && baseline >= 0 {
@@ -87,7 +87,8 @@ func (d *data) changed(candidate int, relative bool) string {
 	}
 	for _, arm := range arms {
 		if how := d.changedArms[arm]; how != "" {
-			return fmt.Sprintf("arm %s changed during the run: %s; name its image by digest, build nothing while it runs, and run again", d.exp.Arms[arm].Name, how)
+			return fmt.Sprintf("arm %s changed during the run: %s; name its image by digest, build nothing while it runs, and run again",
+				d.exp.Arms[arm].Name, how)
 		}
 	}
 	return ""

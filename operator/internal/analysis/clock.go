@@ -11,19 +11,19 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// A clock tells time in steps. Readings that spread over half a step or more are unbiased on average (the quantizing theorem:
+// A clock advances in steps. Readings that spread over half a step or more are unbiased on average (the quantizing theorem:
 // Widrow and Kollár 2008, Quantization Noise, Cambridge); readings that fall into one or two steps can be wrong by one, however
 // many there are, and no interval from their spread knows it.
 
-// Resolution is what the clock of a metric can tell at a point.
+// Resolution is what the clock of a metric can resolve at a point.
 type Resolution struct {
 	// Step of the clock, in the metric's unit; of a rate, the relative step of the time it is made of.
 	Step float64 `json:"step"`
 	// Relative is the step over the values.
 	Relative float64 `json:"relative"`
-	// Widened says that readings did not spread over the steps, so that the interval was widened by one.
+	// Widened reports whether readings did not spread over the steps, so that the interval was widened by one.
 	Widened bool `json:"widened,omitempty"`
-	// Assumed says that all readings were the same, so that the step is the last digit they were written with.
+	// Assumed reports whether all readings were the same, so that the step is the last digit they were written with.
 	Assumed bool `json:"assumed,omitempty"`
 }
 
@@ -36,7 +36,7 @@ const (
 	// dithered is the spread of readings, in steps, from which on their mean is unbiased: half a step of true spread, and what
 	// the steps themselves add. Readings of two neighbouring steps never reach it.
 	dithered = 0.5774
-	// finestStep, relative to the values, is the finest that can be told from noise of the last binary digits.
+	// finestStep, relative to the values, is the finest that can be distinguished from noise of the last binary digits.
 	finestStep = 1e-6
 	// mostReadings bounds how many different readings are looked at: a clock so fine does not matter.
 	mostReadings = 20000
@@ -60,7 +60,7 @@ func byClock(unit string) (is, rate bool) {
 	return is, is
 }
 
-// onClock widens the interval of a quantity, or of the ratio of several, by what their clock cannot tell.
+// onClock widens the interval of a quantity, or of the ratio of several, by what their clock cannot resolve.
 func (d *data) onClock(found inference, of ...quantity) inference {
 	metric := d.exp.Metric(of[0].metric)
 	if metric == nil || !found.hasInterval() {
@@ -126,7 +126,7 @@ func (d *data) clock(key clockOf, rate bool) Resolution {
 	return out
 }
 
-// reading is what the clock told: of a rate, the time that one takes.
+// reading is what the clock measured: of a rate, the time that one takes.
 func reading(value float64, rate bool) float64 {
 	if rate {
 		return 1 / value
@@ -221,7 +221,8 @@ func fits(values []float64, step *float64) bool {
 	return true
 }
 
-// lastDigit is the step of the last digit that a number is written with, of those that are known. Of a rate nobody knows how many digits its time had.
+// lastDigit is the step of the last digit that a number is written with, of those that are known. Of a rate nobody knows how many digits
+// its time had.
 func lastDigit(value float64, rate bool) float64 {
 	if rate {
 		value = 1 / value

@@ -169,7 +169,7 @@ func ShareLimits(count, of int, confidence float64) (low, high float64) {
 	return low, high
 }
 
-// brokenBaseline says that the baseline, or the null arm, which is the baseline, does not complete: what remains of it may be the
+// brokenBaseline describes how the baseline, or the null arm, which is the baseline, does not complete: what remains of it may be the
 // easier half.
 func brokenBaseline(d *data, j *judgement, gate *GateResult) string {
 	if !gate.Op.Relative() {

@@ -38,14 +38,16 @@ func confirm(screened, fresh *judgement, parity *parityReport) *judgement {
 		switch {
 		case fresh == nil:
 			candidate.Verdict = experiment.VerdictInconclusive
-			candidate.Reason = fmt.Sprintf("screened %s, not confirmed: no confirming block has run yet; screening said: %s", screenedAs, candidate.Reason)
+			candidate.Reason = fmt.Sprintf("screened %s, not confirmed: no confirming block has run yet; screening said: %s", screenedAs,
+				candidate.Reason)
 		case fresh.candidates[i].Verdict == screenedAs && repeats(screened, fresh, candidate.Name):
 			*candidate = fresh.candidates[i]
 			candidate.Reason += "; screened, and confirmed on fresh blocks"
 		default:
 			*candidate = fresh.candidates[i]
 			candidate.Verdict = experiment.VerdictInconclusive
-			candidate.Reason = fmt.Sprintf("screened %s, not confirmed: on the confirming blocks alone it is %s%s: %s", screenedAs, fresh.candidates[i].Verdict, byOther(screenedAs, fresh.candidates[i].Verdict), candidate.Reason)
+			candidate.Reason = fmt.Sprintf("screened %s, not confirmed: on the confirming blocks alone it is %s%s: %s", screenedAs,
+				fresh.candidates[i].Verdict, byOther(screenedAs, fresh.candidates[i].Verdict), candidate.Reason)
 		}
 	}
 	out.verdict = judgeRun(out.candidates)
@@ -57,7 +59,8 @@ func confirm(screened, fresh *judgement, parity *parityReport) *judgement {
 func repeats(screened, fresh *judgement, candidate string) bool {
 	needed := false
 	for i, gate := range screened.gates {
-		if gate.Candidate != candidate || gate.Severity != experiment.Blocking || gate.Op == experiment.ParityEqual || gate.Outcome != experiment.VerdictNoGo {
+		if gate.Candidate != candidate || gate.Severity != experiment.Blocking || gate.Op == experiment.ParityEqual ||
+			gate.Outcome != experiment.VerdictNoGo {
 			continue
 		}
 		if needed = true; fresh.gates[i].Outcome == experiment.VerdictNoGo {

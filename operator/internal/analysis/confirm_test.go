@@ -33,7 +33,8 @@ func TestAConfirmationRepeatsTheSameGate(t *testing.T) {
 			if got.verdict != c.verdict {
 				t.Errorf("%s: %s, want %s", got.verdict, got.candidates[0].Reason, c.verdict)
 			}
-			if other := c.screened.verdict == c.fresh.verdict && c.verdict == inconclusive; strings.Contains(got.candidates[0].Reason, "by another gate") != other {
+			if other := c.screened.verdict == c.fresh.verdict &&
+				c.verdict == inconclusive; strings.Contains(got.candidates[0].Reason, "by another gate") != other {
 				t.Errorf("reason %q", got.candidates[0].Reason)
 			}
 		})

@@ -118,7 +118,8 @@ func percentileData(random *rand.Rand, draw func(*rand.Rand) float64, blocks, sa
 				for i := range values {
 					values[i] = scale * math.Exp(level+0.05*random.ExpFloat64())
 				}
-				attempt := &record.Attempt{Block: fmt.Sprint(block), Result: &record.Result{Metrics: map[string]*record.Metric{"latency": {Unit: "s", Samples: values}}}}
+				attempt := &record.Attempt{Block: fmt.Sprint(block),
+					Result: &record.Result{Metrics: map[string]*record.Metric{"latency": {Unit: "s", Samples: values}}}}
 				chosen.used = append(chosen.used, attempt)
 				chosen.cells[attempt] = cell{0, arm}
 			}

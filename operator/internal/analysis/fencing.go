@@ -7,7 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// fences tell under which leases a block was alone on its node. Without any record of leases there are none: a local run
+// fences hold under which leases a block was alone on its node. Without any record of leases there are none: a local run
 // needs no lease, and a ledger written by hand may leave them out.
 type fences struct {
 	known bool
@@ -30,7 +30,7 @@ func indexLeases(leases record.Leases, uid string) fences {
 	return out
 }
 
-// stale says why the lease of an attempt was not in force, or nothing.
+// stale explains why the lease of an attempt was not in force, or nothing.
 func (f fences) stale(attempt *record.Attempt) string {
 	if attempt.Lease == nil || !f.known && len(f.ended) == 0 {
 		return ""

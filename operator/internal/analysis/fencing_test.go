@@ -34,12 +34,14 @@ func TestFencing(t *testing.T) {
 		},
 		"a lease that ended after the last attempt": {
 			func(run record.Run, end time.Time) record.Leases {
-				return record.Leases{Known: true, Taken: []record.LeaseTaken{{Run: run, Lease: lease}}, Ends: []record.LeaseEnd{{Run: run, Lease: lease, EndedAt: end}}}
+				return record.Leases{Known: true, Taken: []record.LeaseTaken{{Run: run, Lease: lease}},
+					Ends: []record.LeaseEnd{{Run: run, Lease: lease, EndedAt: end}}}
 			}, blocks * trials, "",
 		},
 		"an attempt that ended after its lease": {
 			func(run record.Run, end time.Time) record.Leases {
-				return record.Leases{Known: true, Taken: []record.LeaseTaken{{Run: run, Lease: lease}}, Ends: []record.LeaseEnd{{Run: run, Lease: lease, EndedAt: end.Add(-time.Nanosecond)}}}
+				return record.Leases{Known: true, Taken: []record.LeaseTaken{{Run: run, Lease: lease}},
+					Ends: []record.LeaseEnd{{Run: run, Lease: lease, EndedAt: end.Add(-time.Nanosecond)}}}
 			}, blocks*trials - 1, "stale lease: it ended at ",
 		},
 		"an end counts also where nothing says that the lease was taken": {
@@ -146,9 +148,12 @@ func TestNoVerdictRestsOnClocksThatAgree(t *testing.T) {
 				off++
 			}
 		}
-		named := slices.DeleteFunc(slices.Clone(got.Warnings), func(text string) bool { return !strings.Contains(text, "the clock of node node-") })
-		if got.Verdict != want.Verdict || !cmp.Equal(got.Gates, want.Gates) || !cmp.Equal(got.Trials, want.Trials) || !cmp.Equal(got.Excluded, want.Excluded) {
-			t.Errorf("seed %d, clocks ahead by %v: verdict %s and trials %+v, without %s and %+v", seed, ahead, got.Verdict, got.Trials, want.Verdict, want.Trials)
+		named := slices.DeleteFunc(slices.Clone(got.Warnings),
+			func(text string) bool { return !strings.Contains(text, "the clock of node node-") })
+		if got.Verdict != want.Verdict || !cmp.Equal(got.Gates, want.Gates) || !cmp.Equal(got.Trials, want.Trials) ||
+			!cmp.Equal(got.Excluded, want.Excluded) {
+			t.Errorf("seed %d, clocks ahead by %v: verdict %s and trials %+v, without %s and %+v", seed, ahead, got.Verdict, got.Trials,
+				want.Verdict, want.Trials)
 		}
 		for _, excluded := range got.Excluded {
 			if !strings.HasPrefix(excluded.Attempt, "late/") || !strings.HasPrefix(excluded.Reason, "stale lease: when the trial had ended") {

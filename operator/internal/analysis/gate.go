@@ -64,7 +64,8 @@ func judgeParity(exp *experiment.Experiment, parity *parityReport, point int, re
 	case parity.wrong[result.Candidate] != "":
 		result.Outcome, result.Message = experiment.VerdictNoGo, parity.wrong[result.Candidate]
 	case !parity.seen[cell{point, arm}]:
-		result.Outcome, result.Message = experiment.VerdictInvalid, fmt.Sprintf("arm %s gave no output at %s", result.Candidate, pointName(result.Point))
+		result.Outcome, result.Message = experiment.VerdictInvalid,
+			fmt.Sprintf("arm %s gave no output at %s", result.Candidate, pointName(result.Point))
 	case exp.Baseline() >= 0 && !parity.seen[cell{point, exp.Baseline()}]:
 		result.Outcome, result.Message = experiment.VerdictInvalid, fmt.Sprintf("the baseline gave no output at %s", pointName(result.Point))
 	default:
@@ -147,7 +148,8 @@ func decide(found inference, bound, confidence float64, result *GateResult) {
 		result.MoreBlocks = found.moreBlocks(bound, (1-confidence)/2)
 		further := furtherBlocks(result.MoreBlocks)
 		if clock := found.resolution; clock != nil && clock.Widened && result.MoreBlocks == nil {
-			further = fmt.Sprintf("its clock has steps of %.2g times the value, so a finer clock or longer trials would decide and further blocks would not", clock.Relative)
+			further = fmt.Sprintf("its clock has steps of %.2g times the value, so a finer clock or longer trials would decide and further blocks " +
+				"would not", clock.Relative)
 		}
 		if found.nodesDiffer {
 			further = "it depends on the node, so further nodes would decide and further blocks would not"
@@ -181,7 +183,7 @@ func furtherBlocks(more *int) string {
 	return fmt.Sprintf("about %d further blocks would decide", *more)
 }
 
-// losses says what became of the trials that are missing from a gate's data.
+// losses describes what became of the trials that are missing from a gate's data.
 func (d *data) losses(point, arm int, relative bool) string {
 	text := ""
 	arms := []int{arm}

@@ -35,7 +35,7 @@ func commands(exp *experiment.Experiment) map[variant]command {
 	return out
 }
 
-// unknownBuild says that an arm has no such build; empty when it has.
+// unknownBuild explains that an arm has no such build; empty when it has.
 func unknownBuild(exp *experiment.Experiment, attempt *record.Attempt, at cell) string {
 	var builds []string
 	for _, c := range exp.Cells {
@@ -49,7 +49,7 @@ func unknownBuild(exp *experiment.Experiment, attempt *record.Attempt, at cell) 
 	case len(builds) == 0:
 		return fmt.Sprintf("it ran build %q and arm %q has no builds", attempt.Build, attempt.Arm)
 	case attempt.Build == "":
-		return fmt.Sprintf("it does not say which build of arm %q it ran: build is one of %s", attempt.Arm, strings.Join(builds, ", "))
+		return fmt.Sprintf("it does not name the build of arm %q that it ran: allowed are %s", attempt.Arm, strings.Join(builds, ", "))
 	default:
 		return fmt.Sprintf("arm %q has no build %q; it has %s", attempt.Arm, attempt.Build, strings.Join(builds, ", "))
 	}
@@ -67,7 +67,7 @@ func contradiction(attempt *record.Attempt, asked command, planned *command) str
 	return differentCommand(command{attempt.Argv, attempt.Parameters}, asked, planned == nil)
 }
 
-// differentCommand says how a command differs from the one asked for; with anyPath only the program's name matters.
+// differentCommand describes how a command differs from the one asked for; with anyPath only the program's name matters.
 func differentCommand(found, asked command, anyPath bool) string {
 	switch {
 	case len(found.argv) != len(asked.argv) || len(found.argv) == 0:

@@ -25,7 +25,7 @@ type inference struct {
 	// perNode and nodesDiffer say what happened between nodes; see nodes.go.
 	perNode     []NodeResult
 	nodesDiffer bool
-	// series says how the blocks behave over the run, and resolution what the clock can tell; see serial.go and clock.go.
+	// series describes how the blocks behave over the run, and resolution what the clock can resolve; see serial.go and clock.go.
 	series     *BlockSeries
 	resolution *Resolution
 	// down and up are how far the ends lie beyond what the spread of blocks explains, on the working scale.

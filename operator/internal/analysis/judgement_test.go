@@ -278,7 +278,8 @@ func TestControls(t *testing.T) {
 }
 
 func TestANullArmThatMovesTakesTheDecisionOnlyWhereItMoved(t *testing.T) {
-	both := gates(assayv1alpha1.Gate{Name: "gain", Metric: "throughput", At: assayv1alpha1.ParameterValues{"batchSize": "8"}, Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"})
+	both := gates(assayv1alpha1.Gate{Name: "gain", Metric: "throughput", At: assayv1alpha1.ParameterValues{"batchSize": "8"},
+		Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"})
 	got := simulated(t, 10, simulate.Machine{Seed: 1, Noise: quiet, Seconds: func(point record.Point, arm string) float64 {
 		if point.Parameters["pendingDelta"] == "1" {
 			return nullAt(1.1, factor(1.7))(point, arm)
@@ -297,7 +298,8 @@ func TestANullArmThatMovesTakesTheDecisionOnlyWhereItMoved(t *testing.T) {
 }
 
 func TestTheNullArmIsShownBesideTheCandidatesAndNeverJudged(t *testing.T) {
-	got := simulated(t, 10, simulate.Machine{Seed: 1, Noise: quiet, Seconds: nullAt(1, factor(1.7))}, withNull(gates(gainAt8("1.5")))).analyze()
+	got := simulated(t, 10, simulate.Machine{Seed: 1, Noise: quiet, Seconds: nullAt(1, factor(1.7))},
+		withNull(gates(gainAt8("1.5")))).analyze()
 	if !slices.ContainsFunc(got.Ratios, func(r RatioResult) bool { return r.Candidate == "null" }) {
 		t.Error("no ratio of the null arm")
 	}
@@ -319,7 +321,8 @@ func TestManyControlsRarelyMoveByAccident(t *testing.T) {
 		spec.Arms = spec.Arms[:2]
 		spec.Design.NullArm = true
 		for i, statistic := range []assayv1alpha1.Statistic{"mean", "median", "min"} {
-			spec.Gates = append(spec.Gates, assayv1alpha1.Gate{Name: fmt.Sprintf("g%d", i), Metric: "latency", Statistic: statistic, Op: assayv1alpha1.RatioAtMost, Bound: "1.5"})
+			spec.Gates = append(spec.Gates,
+				assayv1alpha1.Gate{Name: fmt.Sprintf("g%d", i), Metric: "latency", Statistic: statistic, Op: assayv1alpha1.RatioAtMost, Bound: "1.5"})
 		}
 	}
 	const runs = 300
@@ -354,9 +357,11 @@ func TestGateConfidence(t *testing.T) {
 		t.Errorf("gates at %v (analysis: %v), results at %v", gate.Confidence, got.GateConfidence, got.Confidence)
 	}
 	if gate.Estimate.Value != ratio.Value || *gate.Estimate.Low >= *ratio.Low || *gate.Estimate.High <= *ratio.High {
-		t.Errorf("the gate shows %s and the result %s: the same estimate with a wider interval is wanted", describe(gate.Estimate), describe(&ratio))
+		t.Errorf("the gate shows %s and the result %s: the same estimate with a wider interval is wanted", describe(gate.Estimate),
+			describe(&ratio))
 	}
-	if want := (*gate.Estimate.High - *gate.Estimate.Low) / 2 / gate.Estimate.Value; got.RelativeHalfWidth == nil || *got.RelativeHalfWidth < want*0.99 {
+	if want := (*gate.Estimate.High - *gate.Estimate.Low) / 2 / gate.Estimate.Value; got.RelativeHalfWidth == nil ||
+		*got.RelativeHalfWidth < want*0.99 {
 		t.Errorf("relative half width %v, and this gate's is %v", got.RelativeHalfWidth, want)
 	}
 
@@ -397,7 +402,8 @@ func TestTheRunIsGoOnlyBeyondTheChancesItHad(t *testing.T) {
 	// A candidate whose gate holds narrowly, alone and as one of two.
 	one := gainAt8("1.5")
 	one.Candidate = "fused-m4r"
-	machine := simulate.Machine{Seed: 3, Noise: simulate.Noise{Block: 0.02, Arm: 0, Trial: 0.045, Sample: 0.01}, Seconds: func(point record.Point, arm string) float64 {
+	machine := simulate.Machine{Seed: 3, Noise: simulate.Noise{Block: 0.02, Arm: 0, Trial: 0.045, Sample: 0.01},
+		Seconds: func(point record.Point, arm string) float64 {
 		if arm == "fused-m4r" {
 			return simulate.ScanSeconds(point, "loop") / 1.62
 		}
@@ -413,7 +419,7 @@ func TestTheRunIsGoOnlyBeyondTheChancesItHad(t *testing.T) {
 	}
 }
 
-// onNodes tells every block its node and how the ratio is there.
+// onNodes gives every block its node, and the ratio that the node has.
 func onNodes(l *simulatedRun, nodes []string, slower map[string]float64) {
 	for b := range l.waves[0].Blocks {
 		l.waves[0].Blocks[b].Lease = &record.Lease{Node: nodes[b%len(nodes)], Token: 1}

@@ -112,7 +112,7 @@ const (
 	fateUsed
 )
 
-// count says what became of every trial, planned or seen. Each ends in exactly one of the counts.
+// count counts what became of every trial, planned or seen. Each ends in exactly one of the counts.
 func (s *selection) count(exp *experiment.Experiment, planned plan, attempts []*record.Attempt, problems []record.Problem) {
 	fates, warmups, ran := map[string]trialFate{}, map[string]bool{}, map[string]bool{}
 	for trial, slot := range planned.slots {
@@ -236,7 +236,7 @@ func unplanned(exp *experiment.Experiment, fates map[string]trialFate) map[strin
 // It is shared among the points at which a candidate is judged and all of them together.
 const lossLevel = 0.05
 
-// lostApart says that a candidate and the baseline lost trials so differently that what is left cannot be compared.
+// lostApart describes how a candidate and the baseline lost trials so differently that what is left cannot be compared.
 func lostApart(d *data, _ *judgement, gate *GateResult) string {
 	baseline, arm := d.exp.Baseline(), armIndex(d.exp, gate.Candidate)
 	if baseline < 0 {
@@ -294,7 +294,8 @@ func lossWarnings(d *data) []string {
 		if all.lost.total() > len(all.some) {
 			more = ", …"
 		}
-		text := fmt.Sprintf("arm %s lost %s, first %s%s; its figures rest on the others", d.exp.Arms[arm].Name, all, strings.Join(all.some, "; "), more)
+		text := fmt.Sprintf("arm %s lost %s, first %s%s; its figures rest on the others", d.exp.Arms[arm].Name, all,
+			strings.Join(all.some, "; "), more)
 		if timeouts > 0 {
 			text += fmt.Sprintf(", and times and rates also on the %d that timed out, taken at the bound", timeouts)
 		}

@@ -105,7 +105,7 @@ func TestLossesNeverHelp(t *testing.T) {
 			factor: 1.06, edit: completes("50%", ""), lost: []lost{{"zero", "new", 1}}, want: noGo, reason: "missed over the whole interval",
 		},
 		"a negative time is NoGo":                    {lost: []lost{{"negative", "new", 1}}, want: noGo, reason: "-1 s is a negative time"},
-		"a time of 1e-300 s is NoGo":                 {lost: []lost{{"beyond-meaning", "new", 1}}, want: noGo, reason: "beyond any meaning"},
+		"a time of 1e-300 s is NoGo":                 {lost: []lost{{"beyond-meaning", "new", 1}}, want: noGo, reason: "allowed are 0 and magnitudes"},
 		"another unit is NoGo":                       {lost: []lost{{"unit", "new", 1}}, want: noGo, reason: `is in "ms"`},
 		"Succeeded beside exit code 1 is NoGo":       {lost: []lost{{"contradiction", "new", 1}}, want: noGo, reason: "outcome is Succeeded and exitCode 1"},
 		"a baseline that crashes makes Inconclusive": {lost: []lost{{"crash", "old", 14}}, want: inconclusive, reason: "the baseline does not complete"},
@@ -165,7 +165,8 @@ func TestEveryArmHasOneRowOfCompleting(t *testing.T) {
 func TestPercentilesOfSamplesSomeOfWhichAreZeroOrCensored(t *testing.T) {
 	edit := func(statistic assayv1alpha1.Statistic) func(*runSpec, *templateSpec) {
 		return func(spec *runSpec, template *templateSpec) {
-			gates(assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: statistic, At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05", Candidate: "fused-m4r"},
+			gates(assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: statistic, At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05",
+				Candidate: "fused-m4r"},
 				assayv1alpha1.Gate{Name: "done", Op: assayv1alpha1.Completes, Severity: assayv1alpha1.Advisory})(spec, template)
 		}
 	}

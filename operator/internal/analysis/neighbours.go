@@ -14,7 +14,7 @@ import (
 // Trials of a block are compared as neighbours: one after the other, on one machine. Attempts that say something else were not, and then
 // the hour or the machine looks like the arm.
 
-// notNeighbours says, of the first block whose used trials did not run in the order of their slots or ran on several nodes, what they
+// notNeighbours reports, of the first block whose used trials did not run in the order of their slots or ran on several nodes, what they
 // say instead; empty where all did.
 func notNeighbours(used []*record.Attempt) string {
 	blocks := map[string][]*record.Attempt{}
@@ -54,7 +54,7 @@ func notNeighbours(used []*record.Attempt) string {
 // overlapSlack is what two clocks, one of them adjusted meanwhile, may make of trials that ran one after the other.
 const overlapSlack = 100 * time.Millisecond
 
-// simultaneous says, of the first block in which a trial began before the one before it had ended, when that was; empty where none did.
+// simultaneous reports, of the first block in which a trial began before the one before it had ended, when that was; empty where none did.
 // Trials of a block run one at a time: two at once disturb each other, or the times are not those of the trials.
 func simultaneous(used []*record.Attempt) string {
 	trials := slices.SortedStableFunc(slices.Values(used), func(a, b *record.Attempt) int {
@@ -77,7 +77,8 @@ func simultaneous(used []*record.Attempt) string {
 	if first == "" {
 		return ""
 	}
-	return fmt.Sprintf("trials of %d blocks ran at the same time by their own clock (%s): trials of a block run one after the other, so the times are wrong or the "+
+	return fmt.Sprintf("trials of %d blocks ran at the same time by their own clock (%s): trials of a block run one after the other, so the " +
+		"times are wrong or the "+
 		"trials disturbed each other", len(blocks), first)
 }
 
@@ -91,7 +92,8 @@ func apart(d *data, _ *judgement, gate *GateResult) string {
 	return d.apart
 }
 
-// contradictsArms says how the arms of a plan are not those of the experiment; empty where they are. A plan of a search may have fewer.
+// contradictsArms describes how the arms of a plan are not those of the experiment; empty where they are. A plan of a search may have
+// fewer.
 func contradictsArms(experiment, plan []record.Arm) string {
 	for i, arm := range plan {
 		at := slices.IndexFunc(experiment, func(a record.Arm) bool { return a.Name == arm.Name })
@@ -103,7 +105,8 @@ func contradictsArms(experiment, plan []record.Arm) string {
 			}
 			return fmt.Sprintf("arms[%d] is %q and the experiment has %s", i, arm.Name, strings.Join(names, ", "))
 		case experiment[at].Baseline != arm.Baseline || experiment[at].Null != arm.Null:
-			return fmt.Sprintf("arms[%d], %q, has baseline %v and null %v, and in the experiment baseline %v and null %v", i, arm.Name, arm.Baseline, arm.Null,
+			return fmt.Sprintf("arms[%d], %q, has baseline %v and null %v, and in the experiment baseline %v and null %v", i, arm.Name, arm.Baseline,
+				arm.Null,
 				experiment[at].Baseline, experiment[at].Null)
 		}
 	}

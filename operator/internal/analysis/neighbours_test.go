@@ -98,7 +98,8 @@ func TestTimesThatOverlapAndTooFewBlocksAreSaid(t *testing.T) {
 			l := pair(t, 0.94, nil)
 			c.spoil(l)
 			said := strings.Join(l.analyze().Warnings, "\n")
-			if c.want == "" && (strings.Contains(said, "at the same time") || strings.Contains(said, "blocks.min")) || !strings.Contains(said, c.want) {
+			if c.want == "" && (strings.Contains(said, "at the same time") || strings.Contains(said, "blocks.min")) ||
+				!strings.Contains(said, c.want) {
 				t.Errorf("warnings:\n%s\nwant %q", said, c.want)
 			}
 		})

@@ -16,7 +16,7 @@ import (
 // verdict's level: a false alarm only widens an interval, and nodes whose difference is overlooked narrow it wrongly.
 const nodesDifferLevel = 0.1
 
-// nodeOf is the node that ran an attempt: the one leased for its block, or the one the runner was told; empty when unknown.
+// nodeOf is the node that ran an attempt: the one leased for its block, or the one that the runner was given; empty when unknown.
 func nodeOf(attempt *record.Attempt) string {
 	if attempt.Lease != nil {
 		return attempt.Lease.Node
@@ -182,7 +182,7 @@ func randomEffects(out *inference, nodes []inference) {
 	out.value = out.unscale(center)
 }
 
-// nodeWarnings say where the answer depends on the node.
+// nodeWarnings describe where the answer depends on the node.
 func nodeWarnings(ratios []RatioResult) []string {
 	var out []string
 	for _, ratio := range ratios {
@@ -198,9 +198,10 @@ func nodeWarnings(ratios []RatioResult) []string {
 		}
 		how := "the interval rests on the nodes"
 		if len(ratio.PerNode) == 2 {
-			how = "two nodes cannot tell how much nodes vary, so the interval spans both"
+			how = "two nodes cannot show how much nodes vary, so the interval spans both"
 		}
-		out = append(out, fmt.Sprintf("%s %s of %s at %s depends on the node (%s): %s", ratio.Metric, ratio.Statistic, ratio.Candidate, pointName(ratio.Point), text, how))
+		out = append(out, fmt.Sprintf("%s %s of %s at %s depends on the node (%s): %s", ratio.Metric, ratio.Statistic, ratio.Candidate,
+			pointName(ratio.Point), text, how))
 	}
 	return out
 }

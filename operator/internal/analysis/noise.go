@@ -24,7 +24,7 @@ type noiseFindings struct {
 
 // rejectNoisy drops the trials in whose own time somebody else was at work, and nothing beside them: each arm's mean in a block is
 // of what is left of it there. What a trial may have done to itself is counted and drops nothing (noise.Kind.Rejects). Seen are all
-// attempts of the experiment; they tell how fast the machine is when it is quiet.
+// attempts of the experiment; they show how fast the machine is when it is quiet.
 func (s *selection) rejectNoisy(exp *experiment.Experiment, seen, attempts []*record.Attempt) []*record.Attempt {
 	limits := exp.Plan.Noise
 	reference := noise.NewReference(seen)
@@ -65,12 +65,13 @@ func (s *selection) rejectNoisy(exp *experiment.Experiment, seen, attempts []*re
 	return out
 }
 
-// noiseWarnings say what was let pass, what does not leave a trial out, whether the arms differ in it, and which limits could not
+// noiseWarnings describe what was let pass, what does not leave a trial out, whether the arms differ in it, and which limits could not
 // be judged.
 func noiseWarnings(exp *experiment.Experiment, found noiseFindings) []string {
 	var out []string
 	if found.passed > 0 {
-		out = append(out, fmt.Sprintf("%d of %d trials ran beyond a noise limit and are used all the same, since environment.onViolation is Warn: %s",
+		out = append(out, fmt.Sprintf("%d of %d trials ran beyond a noise limit and are used all the same, since environment.onViolation " +
+			"is Warn: %s",
 			found.passed, found.trials, byKind(found.beyond, noise.Kind.Rejects)))
 	}
 	for _, kind := range noise.Kinds {

@@ -9,11 +9,11 @@ import (
 
 // parityReport is what the outputs say, before any time is looked at.
 type parityReport struct {
-	// baseline says how the baseline disagrees with itself. Then nothing can be compared with it.
+	// baseline describes how the baseline disagrees with itself. Then nothing can be compared with it.
 	baseline string
-	// wrong says how an arm's outputs differ from the baseline's or from each other.
+	// wrong describes how an arm's outputs differ from the baseline's or from each other.
 	wrong map[string]string
-	// seen tells which arms gave an output at which points.
+	// seen holds which arms gave an output at which points.
 	seen map[cell]bool
 	// compared is false when the template says that outputs legitimately differ, or the run that its arms have different inputs.
 	compared bool

@@ -113,7 +113,7 @@ func (d *data) countSamples(q quantity) int {
 	return count
 }
 
-// positive tells that the percentile is positive under any weighting of the blocks: it is in each of them.
+// positive reports whether the percentile is positive under any weighting of the blocks: it is in each of them.
 func (p *pool) positive(share float64) bool {
 	others := make([]int64, len(p.totals))
 	for i := 0; i < len(p.values) && !(p.values[i] > 0); i++ {

@@ -93,13 +93,13 @@ func (a *Analysis) BlockTime() *float64 {
 	return finite(a.Usage.BlockSeconds / float64(a.Usage.Blocks))
 }
 
-// ExpectedText says in a line how far the wanted precision is; empty where nothing can be said.
+// ExpectedText describes in a line how far the wanted precision is; empty where that is unknown.
 func ExpectedText(exp *experiment.Experiment, found *Analysis) string {
 	needed := Expected(exp, found.Gates)
 	if needed == nil {
 		return ""
 	}
-	what := "a decision at the distance seen"
+	what := "a decision at the effect found"
 	if stop := exp.Plan.Design.Stop; stop != nil {
 		what = "half widths of " + percent(stop.RelativeHalfWidth)
 	}

@@ -94,8 +94,10 @@ func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
 
 func TestAServersProcessIsJudgedToo(t *testing.T) {
 	l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, func(spec *runSpec, template *templateSpec) {
-		silent(assayv1alpha1.Gate{Name: "g", Metric: "process.server.cpuTime", Op: assayv1alpha1.RatioAtMost, Bound: "1.5", Candidate: "fused-m4r", At: at8})(spec, template)
-		template.Command, template.Roles = nil, []assayv1alpha1.Role{{Name: "server", Command: []string{"/kv"}}, {Name: "client", Command: []string{"/load"}, Result: true}}
+		silent(assayv1alpha1.Gate{Name: "g", Metric: "process.server.cpuTime", Op: assayv1alpha1.RatioAtMost, Bound: "1.5",
+			Candidate: "fused-m4r", At: at8})(spec, template)
+		template.Command, template.Roles = nil,
+			[]assayv1alpha1.Role{{Name: "server", Command: []string{"/kv"}}, {Name: "client", Command: []string{"/load"}, Result: true}}
 	})
 	for arm, seconds := range map[string]float64{"loop": 1, "fused-naive": 1, "fused-m4r": 3} {
 		using(l, arm, func(block int, a *record.Attempt) {
@@ -134,7 +136,8 @@ func TestTheResultsShowWhatTheRunNames(t *testing.T) {
 		t.Errorf("a gate names peak memory, and shown are %s", names)
 	}
 	// What every arm used is there in any case.
-	if use := got.Usage.Processes; len(use) != 3 || use[0].Arm != "loop" || use[0].Used["peakMemory"] != 75497472 || use[0].Used["wallTime"] <= 0 {
+	if use := got.Usage.Processes; len(use) != 3 || use[0].Arm != "loop" || use[0].Used["peakMemory"] != 75497472 ||
+		use[0].Used["wallTime"] <= 0 {
 		t.Errorf("processes: %+v", use)
 	}
 	if _, ok := got.Usage.Processes[0].Used["cpuTime"]; ok {

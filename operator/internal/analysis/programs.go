@@ -48,7 +48,8 @@ func (s *selection) rejectOtherPrograms(attempts []*record.Attempt) []*record.At
 	out := attempts[:0:0]
 	for _, attempt := range attempts {
 		if how, ok := others[attempt]; ok {
-			s.rejectAttempt(attempt, environment, "it executed another program than most attempts of %s at this point: %s; name the arm's image by digest", armBuild(attempt), how)
+			s.rejectAttempt(attempt, environment,
+				"it executed another program than most attempts of %s at this point: %s; name the arm's image by digest", armBuild(attempt), how)
 			continue
 		}
 		out = append(out, attempt)

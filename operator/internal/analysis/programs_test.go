@@ -59,7 +59,8 @@ func TestAttemptsOfAnotherProgram(t *testing.T) {
 					if l.attempts[i].Block == "w000-b0002" {
 						digest = "blake3:b"
 					}
-					l.attempts[i].Roles = []record.RoleSeen{{Name: "server", ProgramDigest: digest}, {Name: "client", Result: true, ProgramDigest: "blake3:" + l.attempts[i].Block}}
+					l.attempts[i].Roles = []record.RoleSeen{{Name: "server", ProgramDigest: digest},
+						{Name: "client", Result: true, ProgramDigest: "blake3:" + l.attempts[i].Block}}
 				}
 			},
 			excluded: 24, reason: "programDigest of role server is blake3:b here and blake3:a there",

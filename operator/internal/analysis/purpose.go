@@ -5,7 +5,7 @@ import "assay.dev/assay/operator/internal/record"
 // Blocks run for a purpose, and what was planned after looking at the results must not be mixed into what was looked at. A
 // block that no known wave planned screens: before waves had purposes, all did.
 
-// only tells the blocks that ran for a purpose.
+// only selects the blocks that ran for a purpose.
 func (s *selection) only(purpose record.Purpose) func(block string) bool {
 	return func(block string) bool {
 		found, ok := s.purposes[block]

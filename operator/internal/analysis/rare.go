@@ -37,15 +37,16 @@ func (d *data) rarely(found inference, metric *experiment.Metric, statistic expe
 	return found.moved(shift, 0)
 }
 
-// unseen says what so many blocks cannot have seen.
+// unseen describes what so many blocks cannot have seen.
 func (d *data) unseen(blocks int) string {
 	if blocks == 0 {
 		return ""
 	}
 	const rare, slowdown, level = 0.05, 0.2, 0.05
 	share := unseenShare(blocks, level)
-	text := fmt.Sprintf("%d blocks cannot tell of something that happens in fewer than one block in %d", blocks, blocks)
-	text += fmt.Sprintf(": what happens in %.2g %% of the blocks is in none of them in %.2g %% of runs, and what happens in %.2g %% still in %.2g %%; blocks 20 %% slower that often make a mean %.2g %% and %.2g %% slower",
+	text := fmt.Sprintf("%d blocks cannot show what happens in fewer than one block in %d", blocks, blocks)
+	text += fmt.Sprintf(": what happens in %.2g %% of the blocks is in none of them in %.2g %% of runs, and what happens in %.2g %% still " +
+		"in %.2g %%; blocks 20 %% slower that often make a mean %.2g %% and %.2g %% slower",
 		100*rare, 100*math.Pow(1-rare, float64(blocks)), 100*share, 100*level,
 		100*math.Expm1(rare*math.Log1p(slowdown)), 100*math.Expm1(share*math.Log1p(slowdown)))
 	if declared := d.exp.Plan.Design.RareSlowdown; declared > 0 {

@@ -97,7 +97,8 @@ func ratioResults(d *data, parity *parityReport) []RatioResult {
 				for _, statistic := range statistics(d.exp, metric) {
 					result := d.ratio(point, arm, metric.Name, statistic)
 					estimate := result.ratio()
-					if estimate == nil || !d.enoughSamples(cell{point, arm}, metric.Name, statistic) || !d.enoughSamples(cell{point, baseline}, metric.Name, statistic) {
+					if estimate == nil || !d.enoughSamples(cell{point, arm}, metric.Name, statistic) ||
+						!d.enoughSamples(cell{point, baseline}, metric.Name, statistic) {
 						continue
 					}
 					out = append(out, RatioResult{

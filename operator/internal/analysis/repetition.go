@@ -8,7 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// findLostBlocks says which blocks the planner may run again: those that never ran, and those that noise or the infrastructure
+// findLostBlocks finds which blocks the planner may run again: those that never ran, and those that noise or the infrastructure
 // took a trial of. What a program failed at is its result.
 func findLostBlocks(out *Analysis, d *data, chosen *selection, evidence record.Evidence) {
 	ran := map[string]bool{}

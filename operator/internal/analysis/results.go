@@ -151,7 +151,7 @@ func comparePredictions(d *data, parity *parityReport) []PredictionResult {
 	return out
 }
 
-// judgePrediction says whether a prediction was missed: by more than a factor of two, or in its direction.
+// judgePrediction reports whether a prediction was missed: by more than a factor of two, or in its direction.
 func judgePrediction(predicted float64, measured *Estimate) (missed bool, message string) {
 	if measured == nil {
 		return false, "not measured"

@@ -50,7 +50,8 @@ func TestTenThousandAttempts(t *testing.T) {
 	mib := usage.Maxrss >> 10
 	t.Logf("%d attempts: %.2f s of one core (%.2f s by the clock), %d MiB", attempts, seconds, wall.Seconds(), mib)
 	if seconds > maxSeconds || mib > maxMiB {
-		t.Errorf("%d attempts took %.2f s of one core and %d MiB; more than %.0f s and %d MiB is a mistake", attempts, seconds, mib, maxSeconds, maxMiB)
+		t.Errorf("%d attempts took %.2f s of one core and %d MiB; more than %.0f s and %d MiB is a mistake", attempts, seconds, mib, maxSeconds,
+			maxMiB)
 	}
 }
 
@@ -99,7 +100,8 @@ func TestBlocksBeyondFourDigits(t *testing.T) {
 		t.Errorf("%d trials of %d valid blocks are used, and excluded are %v", found.Trials.Used, found.ValidBlocks, found.Excluded)
 	}
 	for i := 1; i < len(evidence.Attempts); i++ {
-		if before, after := &evidence.Attempts[i-1], &evidence.Attempts[i]; after.StartedAt.Before(before.StartedAt) && before.Wave == after.Wave {
+		if before, after := &evidence.Attempts[i-1], &evidence.Attempts[i]; after.StartedAt.Before(before.StartedAt) &&
+			before.Wave == after.Wave {
 			t.Fatalf("%s is read after %s", after.Trial, before.Trial)
 		}
 	}
@@ -186,7 +188,8 @@ func TestHandWrittenLedger(t *testing.T) {
 	}
 	// By hand nobody writes noise readings, and the analysis says that it had none; nor had this one a confidence of its gates.
 	if !strings.Contains(found.Candidates[0].Reason, "blocking gate holds") || len(found.Warnings) != 2 ||
-		!strings.Contains(found.Warnings[0], "noise limits that could not be judged") || !strings.Contains(found.Warnings[1], "gateConfidence is absent") {
+		!strings.Contains(found.Warnings[0], "noise limits that could not be judged") ||
+			!strings.Contains(found.Warnings[1], "gateConfidence is absent") {
 		t.Errorf("reason %q, warnings %q", found.Candidates[0].Reason, found.Warnings)
 	}
 	// By hand: the ratios are 10/8, 10.2/8.1 and 9.9/8.

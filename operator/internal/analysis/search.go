@@ -26,7 +26,7 @@ type SearchResult struct {
 	Interval *LoadInterval `json:"interval,omitempty"`
 	// Value is the metric at FeasibleMax, over all its blocks.
 	Value *Estimate `json:"value,omitempty"`
-	// Confirmed tells that fresh blocks repeated both ends, and Complete that nothing is left to try.
+	// Confirmed reports whether fresh blocks repeated both ends, and Complete whether nothing is left to try.
 	Confirmed bool   `json:"confirmed"`
 	Complete  bool   `json:"complete"`
 	Reason    string `json:"reason"`
@@ -77,7 +77,8 @@ func searchResults(all *data, chosen *selection, parity *parityReport, waves []r
 		}
 		result.answer(all, rules, arm)
 		if refused := cmp.Or(parity.refused(name), all.changed(arm, false), all.contradictsBaseline(arm)); refused != "" {
-			result = SearchResult{Arm: name, Axis: result.Axis, Metric: result.Metric, Statistic: result.Statistic, Levels: result.Levels, Complete: result.Complete, Reason: "not judged: " + refused}
+			result = SearchResult{Arm: name, Axis: result.Axis, Metric: result.Metric, Statistic: result.Statistic, Levels: result.Levels,
+				Complete: result.Complete, Reason: "not judged: " + refused}
 		}
 		out = append(out, result)
 	}
@@ -121,7 +122,7 @@ func (d *data) judgeLoad(c cell, planned int, completed *completion) search.Find
 	for _, constraint := range d.exp.Plan.Search.SubjectTo {
 		outcome, breached := d.judgeConstraintTwice(c, constraint)
 		out.Breached = out.Breached || breached
-		// One that is missed decides; of the others, the first that cannot be told is worth naming.
+		// One that is missed decides; of the others, the first that is undecided is worth naming.
 		if outcome == search.Infeasible || outcome == search.Uncertain && out.Outcome == search.Feasible {
 			out.Outcome, out.Constraint = outcome, Asked(d.exp, constraint)
 		}
@@ -132,7 +133,7 @@ func (d *data) judgeLoad(c cell, planned int, completed *completion) search.Find
 	return out
 }
 
-// judgeConstraint compares the whole interval with the bound, as a gate does; breached tells that the estimate misses it.
+// judgeConstraint compares the whole interval with the bound, as a gate does; breached reports whether the estimate misses it.
 func (d *data) judgeConstraint(c cell, constraint experiment.Condition) (outcome search.Outcome, breached bool) {
 	metric := d.exp.Metric(constraint.Metric)
 	if constraint.RewardsWorse(metric) != "" {

@@ -116,13 +116,16 @@ func TestSearch(t *testing.T) {
 			func(s *assayv1alpha1.BenchmarkRunSpec) {
 				s.Search.SubjectTo = []assayv1alpha1.Constraint{{Metric: "throughput", Op: assayv1alpha1.AtLeast, Bound: "250"}}
 			}, nil,
-			map[string]answer{"loop": {"200", "400", "throughput at least 250.0 queries/s", ""}, "fused-m4r": {"400", "800", "throughput at least 250.0 queries/s", ""}},
+			map[string]answer{"loop": {"200", "400", "throughput at least 250.0 queries/s", ""},
+				"fused-m4r": {"400", "800", "throughput at least 250.0 queries/s", ""}},
 		},
 		"the tightest of two constraints binds": {
 			func(s *assayv1alpha1.BenchmarkRunSpec) {
-				s.Search.SubjectTo = append(s.Search.SubjectTo, assayv1alpha1.Constraint{Metric: "latency", Statistic: assayv1alpha1.StatisticMax, Op: assayv1alpha1.AtMost, Bound: "2ms"})
+				s.Search.SubjectTo = append(s.Search.SubjectTo,
+					assayv1alpha1.Constraint{Metric: "latency", Statistic: assayv1alpha1.StatisticMax, Op: assayv1alpha1.AtMost, Bound: "2ms"})
 			}, nil,
-			map[string]answer{"loop": {"100", "200", "latency max at most 2.000 ms", ""}, "fused-m4r": {"200", "400", "latency max at most 2.000 ms", ""}},
+			map[string]answer{"loop": {"100", "200", "latency max at most 2.000 ms", ""},
+				"fused-m4r": {"200", "400", "latency max at most 2.000 ms", ""}},
 		},
 		"a load that some trials do not complete is broken, and not Invalid": {
 			nil, func(a *record.Attempt) {
@@ -130,7 +133,8 @@ func TestSearch(t *testing.T) {
 					a.Outcome, a.Result, a.ExitCode, a.Message = record.TimedOut, nil, nil, "it took longer than 5m"
 				}
 			},
-			map[string]answer{"loop": {"200", "400", "latency median at most 4.000 ms", ""}, "fused-m4r": {"200", "400", "completing: trial w", "breaks completing: trial"}},
+			map[string]answer{"loop": {"200", "400", "latency median at most 4.000 ms", ""},
+				"fused-m4r": {"200", "400", "completing: trial w", "breaks completing: trial"}},
 		},
 		"a load whose blocks were all lost is no breach": {
 			nil, func(a *record.Attempt) {
@@ -138,11 +142,13 @@ func TestSearch(t *testing.T) {
 					a.Outcome, a.Result, a.ExitCode, a.Message = record.NotStarted, nil, nil, "the node was drained"
 				}
 			},
-			map[string]answer{"loop": {"100", "400", "latency median at most 4.000 ms", "200 cannot be told after 0 blocks"}, "fused-m4r": {"400", "800", "latency median at most 4.000 ms", ""}},
+			map[string]answer{"loop": {"100", "400", "latency median at most 4.000 ms", "200 is undecided after 0 blocks"},
+				"fused-m4r": {"400", "800", "latency median at most 4.000 ms", ""}},
 		},
 		"a load right at the bound is neither": {
 			func(s *assayv1alpha1.BenchmarkRunSpec) { s.Search.SubjectTo[0].Bound = "2.667ms" }, nil,
-			map[string]answer{"loop": {"100", "400", "latency median at most 2.667 ms", "200 cannot be told after 12 blocks"}, "fused-m4r": {"400", "800", "", ""}},
+			map[string]answer{"loop": {"100", "400", "latency median at most 2.667 ms", "200 is undecided after 12 blocks"},
+				"fused-m4r": {"400", "800", "", ""}},
 		},
 		"an arm of another workload than its baseline is not judged": {
 			nil, func(a *record.Attempt) {
@@ -150,7 +156,8 @@ func TestSearch(t *testing.T) {
 					a.Result.Workload.Name = "other"
 				}
 			},
-			map[string]answer{"loop": {"200", "400", "latency median at most 4.000 ms", ""}, "fused-m4r": {"", "", "", `not judged: the results of arm fused-m4r are of workload "other"`}},
+			map[string]answer{"loop": {"200", "400", "latency median at most 4.000 ms", ""},
+				"fused-m4r": {"", "", "", `not judged: the results of arm fused-m4r are of workload "other"`}},
 		},
 		"a wrong output has no capacity": {
 			nil, func(a *record.Attempt) {
@@ -173,7 +180,8 @@ func TestSearch(t *testing.T) {
 			}
 			for _, got := range found.Search {
 				want := tc.want[got.Arm]
-				if got.FeasibleMax != want.feasible || got.InfeasibleMin != want.infeasible || !strings.HasPrefix(got.BindingConstraint, want.binding) ||
+				if got.FeasibleMax != want.feasible || got.InfeasibleMin != want.infeasible ||
+					!strings.HasPrefix(got.BindingConstraint, want.binding) ||
 					!strings.Contains(got.Reason, want.says) || !got.Complete {
 					t.Errorf("%s: got %+v, want %+v", got.Arm, got, want)
 				}

@@ -15,7 +15,8 @@ import (
 // Which attempts count. A block is the unit that is executed again when a pod is lost, so an execution of a block is taken
 // or left as a whole: mixing two would compare trials that did not run beside each other. Of a block's executions the one
 // in which most measured trials ran counts; with equal numbers the one that started first, then the one whose name sorts
-// first. Clocks of two machines say nothing of what came first: of executions on several nodes that on the node which sorts first. Whether a trial succeeded plays no part, or repeating a block until it pleases would be a way to win.
+// first. Clocks of two machines say nothing of what came first: of executions on several nodes that on the node which sorts first. Whether
+// a trial succeeded plays no part, or repeating a block until it pleases would be a way to win.
 
 // rejection is why an attempt is not used.
 type rejection string
@@ -46,7 +47,7 @@ type selection struct {
 	// genuine are all successful attempts of this experiment, whether they count or not: an output that differs is wrong in
 	// any of them.
 	genuine []*record.Attempt
-	// cells tells where an attempt belongs.
+	// cells is where an attempt belongs.
 	cells map[*record.Attempt]cell
 
 	rejected   []exclusion
@@ -68,7 +69,7 @@ type selection struct {
 	unended []unended
 	// gaps are the plans that are missing or cannot be read.
 	gaps []string
-	// apart says that trials of blocks were no neighbours.
+	// apart describes trials of blocks that were no neighbours.
 	apart string
 	// purposes of the planned blocks.
 	purposes map[string]record.Purpose
@@ -181,7 +182,8 @@ func (s *selection) indexPlan(exp *experiment.Experiment, waves []record.Wave, t
 			}
 			point, ok1 := points[wave.Points[wave.Cells[index].Point].Key]
 			arm, ok2 := arms[wave.Arms[wave.Cells[index].Arm].Name]
-			return plannedSlot{cell{point, arm}, block, wave.Cells[index].Build, warmup, &command{wave.Cells[index].Argv, wave.Cells[index].Parameters}}, ok1 && ok2
+			return plannedSlot{cell{point, arm}, block, wave.Cells[index].Build, warmup,
+				&command{wave.Cells[index].Argv, wave.Cells[index].Parameters}}, ok1 && ok2
 		}
 		for _, block := range wave.Blocks {
 			out.leases[block.ID], s.purposes[block.ID] = block.Lease, wave.Why()
@@ -270,7 +272,8 @@ func disagreement(planned plan, attempt *record.Attempt, c cell) string {
 	case slot.cell != c:
 		return fmt.Sprintf("trial %s was planned for another arm or point than arm %q at point %q", attempt.Trial, attempt.Arm, attempt.Point)
 	case slot.build != attempt.Build:
-		return fmt.Sprintf("trial %s was planned for build %q of arm %q and it ran build %q", attempt.Trial, slot.build, attempt.Arm, attempt.Build)
+		return fmt.Sprintf("trial %s was planned for build %q of arm %q and it ran build %q", attempt.Trial, slot.build, attempt.Arm,
+			attempt.Build)
 	case lease != nil && (attempt.Lease == nil || *attempt.Lease != *lease):
 		return fmt.Sprintf("block %s may run only under lease token %d of node %s", attempt.Block, lease.Token, lease.Node)
 	}
@@ -313,7 +316,8 @@ func (s *selection) chooseExecutions(attempts []*record.Attempt) []*record.Attem
 	for _, attempt := range attempts {
 		switch {
 		case executor(attempt) != chosen[attempt.Block]:
-			s.rejectAttempt(attempt, superseded, "block %s was executed more than once and execution %s counts", attempt.Block, chosen[attempt.Block])
+			s.rejectAttempt(attempt, superseded, "block %s was executed more than once and execution %s counts", attempt.Block,
+				chosen[attempt.Block])
 		case attempt.Warmup:
 			// Recorded and never compared; counted with the trials.
 		case !started(attempt):
@@ -357,7 +361,8 @@ func (s *selection) rejectOtherEnvironments(attempts []*record.Attempt) []*recor
 	out := attempts[:0:0]
 	for i, attempt := range attempts {
 		if of[i] != majority {
-			s.rejectAttempt(attempt, environment, "its environment cannot be compared with that of most attempts: %s", differences(attempt.Environment.Hard, s.hard))
+			s.rejectAttempt(attempt, environment, "its environment cannot be compared with that of most attempts: %s",
+				differences(attempt.Environment.Hard, s.hard))
 			continue
 		}
 		out = append(out, attempt)

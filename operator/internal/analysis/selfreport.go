@@ -52,7 +52,8 @@ func selfReportWarnings(d *data) []string {
 				}
 			}
 			if beyond > 0 {
-				out = append(out, fmt.Sprintf("arm %s contradicts the runner's readings in %d trials: %s; one of the two is measured wrongly", named.Name, beyond, example))
+				out = append(out, fmt.Sprintf("arm %s contradicts the runner's readings in %d trials: %s; one of the two is measured wrongly",
+					named.Name, beyond, example))
 			}
 			if !cpuTime.MatchString(metric.Name) {
 				out = append(out, savingWarnings(d, arm, metric.Name, scale)...)
@@ -62,7 +63,7 @@ func selfReportWarnings(d *data) []string {
 	return out
 }
 
-// contradicts says how the times that an attempt reports of a metric cannot be, with both numbers: CPU time beyond what the runner
+// contradicts describes how the times that an attempt reports of a metric cannot be, with both numbers: CPU time beyond what the runner
 // read of its processes, a single time longer than the process, or more of them in all than its threads had time for.
 func (d *data) contradicts(attempt *record.Attempt, name string, scale float64) string {
 	longest, sum, ok := d.times(attempt, name)
@@ -79,19 +80,20 @@ func (d *data) contradicts(attempt *record.Attempt, name string, scale float64) 
 	case longest > wall*clockSlack:
 		return fmt.Sprintf("reports a %s of %.4g s and its process lived %.4g s by the runner's clock", name, longest, wall)
 	}
-	threads, said := threadsOf(attempt)
+	threads, known := threadsOf(attempt)
 	if sum <= wall*threads*clockSlack {
 		return ""
 	}
 	how := fmt.Sprintf("%g threads that it reports (effective.threads)", threads)
-	if !said {
-		how = fmt.Sprintf("the %g at a time that are allowed for where effective.threads does not say how many", threads)
+	if !known {
+		how = fmt.Sprintf("the %g at a time that are allowed for where effective.threads is not reported", threads)
 	}
-	return fmt.Sprintf("reports %.4g s of %s in all and its process lived %.4g s by the runner's clock, too little for %s", sum, name, wall, how)
+	return fmt.Sprintf("reports %.4g s of %s in all and its process lived %.4g s by the runner's clock, too little for %s", sum, name,
+		wall, how)
 }
 
 // threadsOf is how many samples a program can have under way at a time, and whether it says so.
-func threadsOf(attempt *record.Attempt) (threads float64, said bool) {
+func threadsOf(attempt *record.Attempt) (threads float64, known bool) {
 	switch threads := attempt.Result.Effective["threads"].(type) {
 	case float64:
 		return max(1, threads), true
@@ -169,7 +171,7 @@ func savingWarnings(d *data, arm int, metric string, scale float64) []string {
 		}
 		return []string{fmt.Sprintf(
 			"arm %s reports%s %.4g s of %s in all where %s reports %.4g s, and by the runner's clock its processes took %.4g s against %.4g s: "+
-				"what it says that it saves is spent outside what it measures, or is not saved",
+				"what it claims to save is spent outside what it measures, or is not saved",
 			d.exp.Arms[arm].Name, where, own.sum, metric, d.exp.Arms[baseline].Name, theirs.sum, own.wall, theirs.wall)}
 	}
 	return nil

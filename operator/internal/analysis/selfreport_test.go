@@ -17,10 +17,12 @@ func TestWhatAProgramSaysIsSetAgainstTheClock(t *testing.T) {
 		Plan: experiment.Plan{Metrics: []experiment.Metric{{Name: "latency", Unit: "ms"}}},
 	}
 	trial := func(wall float64, samples ...float64) *record.Attempt {
-		return &record.Attempt{ID: "pod/t", DurationSeconds: wall, Result: &record.Result{Metrics: map[string]*record.Metric{"latency": {Unit: "ms", Samples: samples}}}}
+		return &record.Attempt{ID: "pod/t", DurationSeconds: wall,
+			Result: &record.Result{Metrics: map[string]*record.Metric{"latency": {Unit: "ms", Samples: samples}}}}
 	}
 	value := func(wall, value float64) *record.Attempt {
-		return &record.Attempt{ID: "pod/t", DurationSeconds: wall, Result: &record.Result{Metrics: map[string]*record.Metric{"latency": {Unit: "ms", Value: ptr.To(value)}}}}
+		return &record.Attempt{ID: "pod/t", DurationSeconds: wall,
+			Result: &record.Result{Metrics: map[string]*record.Metric{"latency": {Unit: "ms", Value: ptr.To(value)}}}}
 	}
 	cases := map[string]struct {
 		baseline, candidate *record.Attempt

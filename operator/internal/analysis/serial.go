@@ -18,7 +18,7 @@ import (
 // shows the lag-1 autocorrelation and the skewness of the differences, in the order in which the blocks ran, and widens the
 // interval where either matters. What a few blocks cannot show it cannot widen for; docs/methodology.md has the bounds.
 
-// BlockSeries says how one number per block behaves over the run.
+// BlockSeries describes how one number per block behaves over the run.
 type BlockSeries struct {
 	// Autocorrelation is that of neighbouring blocks, corrected for the bias that few blocks have (Marriott and Pope 1954,
 	// Biometrika 41:390). Nil with fewer than minSeries blocks or without any spread.
@@ -28,7 +28,7 @@ type BlockSeries struct {
 	// Unexplained is the slow part of the variance between blocks over what the spread between the trials inside blocks
 	// explains; absent where blocks hold a single trial of an arm.
 	Unexplained *float64 `json:"unexplained,omitempty"`
-	// Dependent and Skewed say that the interval was widened for it.
+	// Dependent and Skewed report whether the interval was widened for it.
 	Dependent bool `json:"dependent,omitempty"`
 	Skewed    bool `json:"skewed,omitempty"`
 }
@@ -52,11 +52,11 @@ const (
 	mostCosines = 12
 )
 
-// spread is the variance of a block's number that its trials explain, with its degrees of freedom; zero when they cannot tell.
+// spread is the variance of a block's number that its trials explain, with its degrees of freedom; zero when they do not show it.
 type spread struct{ variance, df float64 }
 
 // trialSpread is the variance of a block's mean, from the spread between the trials inside the blocks that have several. Blocks
-// that noise left one trial take part with what the others tell.
+// that noise left one trial take part with what the others show.
 func trialSpread(blocks map[string][]float64, logarithmic bool) spread {
 	var within, df, share float64
 	for _, block := range slices.SortedFunc(maps.Keys(blocks), record.CompareNames) {
@@ -109,7 +109,7 @@ func (d *data) inRunOrder(values map[string]float64) []float64 {
 	return out
 }
 
-// serially looks at the blocks' values over time and widens the interval for what it finds or is told to expect.
+// serially looks at the blocks' values over time and widens the interval for what it finds or is configured to expect.
 func (d *data) serially(found inference, values map[string]float64, within spread) inference {
 	series := d.inRunOrder(values)
 	n := float64(len(series))
@@ -270,7 +270,8 @@ func dependentPercentile(d *data, _ *judgement, gate *GateResult) string {
 		return ""
 	}
 	if d.exp.Plan.Design.BlockCorrelation > 0 {
-		return fmt.Sprintf("%s cannot allow for the correlation of %g that spec.design.blockCorrelation declares: judge a mean or median", gate.Statistic, d.exp.Plan.Design.BlockCorrelation)
+		return fmt.Sprintf("%s cannot allow for the correlation of %g that spec.design.blockCorrelation declares: judge a mean or median",
+			gate.Statistic, d.exp.Plan.Design.BlockCorrelation)
 	}
 	if series := d.seriesOf(gate); series != nil && series.Dependent {
 		return fmt.Sprintf("the medians of its blocks depend on each other and %s cannot allow for that: judge a mean or median", gate.Statistic)

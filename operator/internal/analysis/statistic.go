@@ -18,14 +18,14 @@ type bar struct {
 }
 
 // decodeHistogram unpacks an HdrHistogram. Every value stands for its bucket as HdrHistogram's own percentiles do: by the
-// highest value that the bucket cannot tell apart.
+// highest value that the bucket does not distinguish.
 func decodeHistogram(histogram *record.Histogram) ([]bar, error) {
 	decoded, err := hdrhistogram.Decode([]byte(histogram.Data))
 	if err != nil {
 		return nil, fmt.Errorf("histogram cannot be decoded: %w", err)
 	}
 	if decoded.TotalCount() != histogram.Count {
-		return nil, fmt.Errorf("histogram holds %d values and says %d", decoded.TotalCount(), histogram.Count)
+		return nil, fmt.Errorf("invalid histogram: it holds %d values and its count is %d", decoded.TotalCount(), histogram.Count)
 	}
 	var bars []bar
 	for _, b := range decoded.Distribution() {
@@ -152,7 +152,7 @@ func (d *data) samples(c cell, metric string) int {
 	return count
 }
 
-// without says that a quantity is not known of any trial that counts.
+// without explains that a quantity is not known of any trial that counts.
 func (d *data) without(q quantity) string {
 	n := len(d.trials[q.cell])
 	text := fmt.Sprintf("%s has no value in any of the %d trials of arm %s that count", q.metric, n, d.exp.Arms[q.arm].Name)
@@ -162,7 +162,7 @@ func (d *data) without(q quantity) string {
 	return text
 }
 
-// noRatio says why a metric with values that are not positive has no ratio, and how to judge it.
+// noRatio explains why a metric with values that are not positive has no ratio, and how to judge it.
 func noRatio(metric string, groups ...map[string][]float64) string {
 	bad, all := 0, 0
 	for _, group := range groups {
@@ -175,7 +175,8 @@ func noRatio(metric string, groups ...map[string][]float64) string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s has values that are not positive (in %d of %d trials), and a ratio needs positive ones: judge the figure itself, with AtMost or AtLeast", metric, bad, all)
+	return fmt.Sprintf("%s has values that are not positive (in %d of %d trials), and a ratio needs positive ones: judge the figure itself, " +
+		"with AtMost or AtLeast", metric, bad, all)
 }
 
 // allPositive reports whether logarithms can be taken.

@@ -68,7 +68,8 @@ func TestPercentilesOfAPoolAreThoseOfItsSamples(t *testing.T) {
 			for range 1 + random.IntN(300) {
 				perBlock[block] = append(perBlock[block], math.Floor(random.ExpFloat64()*50))
 			}
-			d.trials[cell{}] = append(d.trials[cell{}], &record.Attempt{Block: name, Result: &record.Result{Metrics: map[string]*record.Metric{"m": {Samples: perBlock[block]}}}})
+			d.trials[cell{}] = append(d.trials[cell{}],
+				&record.Attempt{Block: name, Result: &record.Result{Metrics: map[string]*record.Metric{"m": {Samples: perBlock[block]}}}})
 		}
 		p := d.newPool(quantity{metric: "m"}, number(d.blocksWith(cell{}, "m")))
 		weights := make([]int64, blocks)
@@ -146,7 +147,8 @@ func TestAnEffectOfTheMinimumDetectableSizeIsFoundFourTimesInFive(t *testing.T) 
 	random := rand.New(rand.NewPCG(4, 4))
 	const runs, sigma = 4000, 0.01
 	for _, blocks := range []int{5, 8, 15, 30} {
-		effect := *inference{blocks: blocks, df: float64(blocks - 1), se: sigma / math.Sqrt(float64(blocks)), logarithmic: true}.minimumDetectableEffect(0.95)
+		effect := *inference{blocks: blocks, df: float64(blocks - 1), se: sigma / math.Sqrt(float64(blocks)),
+			logarithmic: true}.minimumDetectableEffect(0.95)
 		found := 0
 		for range runs {
 			values := map[string]float64{}

@@ -47,7 +47,7 @@ func (s *selection) findGaps(exp *experiment.Experiment, evidence record.Evidenc
 	}
 }
 
-// missingWave says that a part of the evidence is not there: a verdict from the rest of it might be another one.
+// missingWave names a part of the evidence that is not there: a verdict from the rest of it might be another one.
 func missingWave(d *data, _ *judgement, _ *GateResult) string {
 	if len(d.gaps) == 0 {
 		return ""
@@ -65,7 +65,8 @@ func strictWarnings(d *data, chosen *selection) []string {
 		out = append(out, fmt.Sprintf("the figures rest on %d blocks, and spec.design.blocks.min asks for at least %d", ran, least))
 	}
 	if d.exp.Plan.Design.GateConfidence == 0 {
-		out = append(out, fmt.Sprintf("experiment.json: spec.design.gateConfidence is absent: gates are judged at spec.design.confidence, %g, as in runs older than the field",
+		out = append(out, fmt.Sprintf("experiment.json: spec.design.gateConfidence is absent: gates are judged at spec.design.confidence, %g, " +
+			"as in runs older than the field",
 			d.confidence))
 	}
 	return out

@@ -75,22 +75,22 @@ func (l *folderLedger) open() (ledger.Store, error) {
 func TestAnExperimentThatMeansNothingIsNamed(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, says string }{
 		"an absent seed":                   {`"seed":1,`, ``, "spec.design.seed is missing"},
-		"an absent confidence":             {`"confidence":"0.95",`, ``, `spec.design.confidence: value ""`},
-		"an invalid confidence":            {`"confidence":"0.95"`, `"confidence":"high"`, `spec.design.confidence: value "high"`},
-		"a confidence that is NaN":         {`"confidence":"0.95"`, `"confidence":"NaN"`, `spec.design.confidence: value "NaN"`},
-		"a gateConfidence of words":        {`"gateConfidence":"0.995"`, `"gateConfidence":"very high"`, `spec.design.gateConfidence: value "very high"`},
-		"a gateConfidence of 99.5":         {`"gateConfidence":"0.995"`, `"gateConfidence":"99.5"`, `spec.design.gateConfidence: value "99.5"`},
+		"an absent confidence":             {`"confidence":"0.95",`, ``, `spec.design.confidence: invalid value ""`},
+		"an invalid confidence":            {`"confidence":"0.95"`, `"confidence":"high"`, `spec.design.confidence: invalid value "high"`},
+		"a confidence that is NaN":         {`"confidence":"0.95"`, `"confidence":"NaN"`, `spec.design.confidence: invalid value "NaN"`},
+		"a gateConfidence of words":        {`"gateConfidence":"0.995"`, `"gateConfidence":"very high"`, `spec.design.gateConfidence: invalid value "very high"`},
+		"a gateConfidence of 99.5":         {`"gateConfidence":"0.995"`, `"gateConfidence":"99.5"`, `spec.design.gateConfidence: invalid value "99.5"`},
 		"a gateConfidence below the other": {`"gateConfidence":"0.995"`, `"gateConfidence":"0.9"`, "would rest on less than the results"},
-		"an unknown op":                    {`"op":"RatioAtLeast"`, `"op":"RatioAtleast"`, `spec.gates[0].op is "RatioAtleast": write RatioAtLeast`},
-		"an unknown severity":              {`"severity":"Blocking"`, `"severity":"Important"`, `spec.gates[0].severity is "Important"`},
-		"an unknown statistic":             {`"statistic":"median"`, `"statistic":"average"`, `template.metrics[0].statistic is "average"`},
-		"an unknown direction":             {`"direction":"LowerIsBetter"`, `"direction":"Lower"`, `template.metrics[0].direction is "Lower"`},
-		"an unknown order":                 {`"order":"ABBA"`, `"order":"ABAB"`, `spec.design.order is "ABAB"`},
-		"an unknown exclusivity":           {`"exclusive":"CPUs"`, `"exclusive":"All"`, `spec.placement.exclusive is "All"`},
-		"an unknown parity":                {`"parity":"Required"`, `"parity":"Maybe"`, `template.parity: value "Maybe"`},
+		"an unknown op":                    {`"op":"RatioAtLeast"`, `"op":"RatioAtleast"`, `spec.gates[0].op: invalid value "RatioAtleast": allowed are RatioAtLeast`},
+		"an unknown severity":              {`"severity":"Blocking"`, `"severity":"Important"`, `spec.gates[0].severity: invalid value "Important"`},
+		"an unknown statistic":             {`"statistic":"median"`, `"statistic":"average"`, `template.metrics[0].statistic: invalid value "average"`},
+		"an unknown direction":             {`"direction":"LowerIsBetter"`, `"direction":"Lower"`, `template.metrics[0].direction: invalid value "Lower"`},
+		"an unknown order":                 {`"order":"ABBA"`, `"order":"ABAB"`, `spec.design.order: invalid value "ABAB"`},
+		"an unknown exclusivity":           {`"exclusive":"CPUs"`, `"exclusive":"All"`, `spec.placement.exclusive: invalid value "All"`},
+		"an unknown parity":                {`"parity":"Required"`, `"parity":"Maybe"`, `template.parity: invalid value "Maybe"`},
 		"an unknown field":                 {`"seed":1,`, `"seed":1,"sead":2,`, `unknown field "spec.design.sead"`},
 		"a gate on no metric":              {`"metric":"throughput","at"`, `"metric":"speed","at"`, `spec.gates[0].metric is "speed"`},
-		"a gate on no arm":                 {`"op":"RatioAtLeast"`, `"candidate":"fused-m5","op":"RatioAtLeast"`, `spec.gates[0].candidate is "fused-m5"`},
+		"a gate on no arm":                 {`"op":"RatioAtLeast"`, `"candidate":"fused-m5","op":"RatioAtLeast"`, `spec.gates[0].candidate: invalid value "fused-m5"`},
 		"a gate on no point":               {`"at":{"batchSize":"8"`, `"at":{"batchSize":"9"`, `spec.gates[0].at is map[batchSize:9`},
 		"two arms of one name":             {`{"name":"fused-m4r","baseline":false}`, `{"name":"fused-naive","baseline":false}`, `arms[2]`},
 		"a cell of no arm":                 {`{"point":0,"arm":2`, `{"point":0,"arm":7`, "cells[2] is arm 7 at point 0"},
@@ -132,7 +132,7 @@ func TestWhatTheLedgerLacksOrContradictsIsNamed(t *testing.T) {
 		"an unknown field": {func(l *folderLedger) { l.replace(trial, `"slot":3`, `"slot":3,"slat":4`) }, "slat"},
 		"a number of 1e300": {func(l *folderLedger) {
 			l.replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[1e300,`)
-		}, "beyond any meaning"},
+		}, "allowed are 0 and magnitudes"},
 		"a number beyond JSON's": {
 			func(l *folderLedger) {
 				l.replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[1e999,`)
@@ -151,7 +151,8 @@ func TestWhatTheLedgerLacksOrContradictsIsNamed(t *testing.T) {
 			func(l *folderLedger) { l.write(trial, make([]byte, 64<<20+1)) }, "it has 67108865 bytes and at most 67108864 are read",
 		},
 		"a block that is there twice": {
-			func(l *folderLedger) { l.replace("waves/000/wave.json", `"id":"w000-b0002"`, `"id":"w000-b0001"`) }, `blocks[2].id "w000-b0001" is there twice`,
+			func(l *folderLedger) { l.replace("waves/000/wave.json", `"id":"w000-b0002"`, `"id":"w000-b0001"`) },
+				`blocks[2].id "w000-b0001" is used twice`,
 		},
 		"a slot of no cell": {
 			func(l *folderLedger) { l.replace("waves/000/wave.json", `"warmup":[0,`, `"warmup":[99,`) }, "has cell 99 in slot 0",
@@ -162,7 +163,8 @@ func TestWhatTheLedgerLacksOrContradictsIsNamed(t *testing.T) {
 			c.spoil(l)
 			got := l.analyze()
 			named := func(text string) bool { return strings.Contains(text, c.says) }
-			if !slices.ContainsFunc(got.Warnings, named) && !slices.ContainsFunc(got.Excluded, func(e Exclusion) bool { return named(e.Attempt + " " + e.Reason) }) {
+			if !slices.ContainsFunc(got.Warnings, named) &&
+				!slices.ContainsFunc(got.Excluded, func(e Exclusion) bool { return named(e.Attempt + " " + e.Reason) }) {
 				t.Errorf("excluded %+v, warnings %q: want %q", got.Excluded, got.Warnings, c.says)
 			}
 			// The list of what was read can be read again.

@@ -81,7 +81,8 @@ func rejectionDecides(_ *data, _ *judgement, gate *GateResult) string {
 	bound := *gate.Bound
 	above, below := low > bound, high < bound
 	atLeast := gate.Op == experiment.RatioAtLeast || gate.Op == experiment.AtLeast
-	if keeps := above && atLeast == (gate.Outcome == experiment.VerdictGo) || below && atLeast != (gate.Outcome == experiment.VerdictGo); keeps {
+	if keeps := above && atLeast == (gate.Outcome == experiment.VerdictGo) || below &&
+		atLeast != (gate.Outcome == experiment.VerdictGo); keeps {
 		return ""
 	}
 	return with + ", and leaving them out must not be what decides"
@@ -124,7 +125,8 @@ func rejectedUnevenly(d *data, _ *judgement, gate *GateResult) string {
 		}
 		mine, theirs := over(arm, gate.Point, everywhere), over(baseline, gate.Point, everywhere)
 		if p := fisher(mine.rejected, mine.of, theirs.rejected, theirs.of); p < level || (mine.rejected == 0) != (theirs.rejected == 0) {
-			return fmt.Sprintf("noise limits leave out %d of %d trials of %s and %d of %d of %s %s (Fisher's exact test, p = %.2g), and with them it is %s",
+			return fmt.Sprintf("noise limits leave out %d of %d trials of %s and %d of %d of %s %s (Fisher's exact test, p = %.2g), and with " +
+				"them it is %s",
 				mine.rejected, mine.of, gate.Candidate, theirs.rejected, theirs.of, d.exp.Arms[baseline].Name, where, p, gate.WithRejected.Outcome)
 		}
 	}

@@ -86,7 +86,8 @@ func TestWithRejectedIsTheRunWithoutLimits(t *testing.T) {
 			continue
 		}
 		again := gate.WithRejected
-		if again == nil || again.Outcome != all.Gates[i].Outcome || again.Estimate.Value != all.Gates[i].Estimate.Value || *again.Estimate.Low != *all.Gates[i].Estimate.Low {
+		if again == nil || again.Outcome != all.Gates[i].Outcome || again.Estimate.Value != all.Gates[i].Estimate.Value ||
+			*again.Estimate.Low != *all.Gates[i].Estimate.Low {
 			t.Errorf("%s: with the rejected trials %+v, without limits %+v", gateTitle(gate), again, all.Gates[i])
 		}
 		if again.Rejected != 8 || again.Without != goes {
@@ -104,7 +105,8 @@ func TestAnArmKeepsWhatIsLeftOfItInABlock(t *testing.T) {
 	var hit *record.Attempt
 	for i := range run.attempts {
 		a := &run.attempts[i]
-		if a.Block == "w000-b0004" && a.Arm == "fused-m4r" && !a.Warmup && a.Parameters["batchSize"] == "8" && a.Parameters["pendingDelta"] == "0" {
+		if a.Block == "w000-b0004" && a.Arm == "fused-m4r" && !a.Warmup && a.Parameters["batchSize"] == "8" &&
+			a.Parameters["pendingDelta"] == "0" {
 			hit = a
 			break
 		}

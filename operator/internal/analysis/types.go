@@ -74,7 +74,7 @@ type Analysis struct {
 	Search []SearchResult `json:"search,omitempty"`
 	// Noise counts by arm the trials beyond a noise limit, in the order of the arms; absent in analyses older than the field.
 	Noise []ArmNoise `json:"noise,omitempty"`
-	// Unseen says what so many blocks cannot have seen.
+	// Unseen describes what so many blocks cannot have seen.
 	Unseen string `json:"unseen,omitempty"`
 	// Usage is what the measuring itself was like; absent in analyses older than the field.
 	Usage *Usage `json:"usage,omitempty"`
@@ -100,7 +100,7 @@ type Candidate struct {
 type Estimate struct {
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
-	// Ratio tells a candidate's figure over the baseline's from a figure that has unit 1 of its own, such as a share.
+	// Ratio distinguishes a candidate's figure over the baseline's from a figure whose own unit is 1, such as a share.
 	Ratio bool `json:"ratio,omitempty"`
 	// Low and High are the ends of the confidence interval; nil when there are too few blocks for one.
 	Low  *float64 `json:"low,omitempty"`
@@ -162,11 +162,11 @@ type RatioResult struct {
 	PerBlock map[string]float64 `json:"perBlock,omitempty"`
 	// PerNode are the ratios of each node's blocks, when the blocks ran on several nodes.
 	PerNode []NodeResult `json:"perNode,omitempty"`
-	// NodesDiffer says that the nodes differ by more than their blocks explain; the interval then allows for it.
+	// NodesDiffer reports whether the nodes differ by more than their blocks explain; the interval then allows for it.
 	NodesDiffer bool `json:"nodesDiffer,omitempty"`
-	// Series is what the block-paired differences do over the run; absent with too few blocks to tell.
+	// Series is what the block-paired differences do over the run; absent with too few blocks to show it.
 	Series *BlockSeries `json:"series,omitempty"`
-	// Resolution is what the clock of the metric can tell; absent where none shows.
+	// Resolution is what the clock of the metric can resolve; absent where none shows.
 	Resolution *Resolution `json:"resolution,omitempty"`
 	// Builds is how few builds one of the two arms has that is several; the interval rests on them.
 	Builds int `json:"builds,omitempty"`

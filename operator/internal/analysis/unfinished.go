@@ -26,7 +26,7 @@ type unended struct {
 	cell             cell
 	id, trial, block string
 	warmup           bool
-	// repeated tells that another execution of the trial ended.
+	// repeated reports whether another execution of the trial ended.
 	repeated bool
 }
 
@@ -100,6 +100,7 @@ func unfinishedWarnings(exp *experiment.Experiment, unfinished []unended) []stri
 	for _, arm := range slices.Sorted(maps.Keys(arms)) {
 		parts = append(parts, fmt.Sprintf("%d of arm %s", arms[arm], arm))
 	}
-	return []string{fmt.Sprintf("trials began and nothing is known of their end (%s), the first %s: their pods or nodes were lost, or a trial ended what ran it; "+
+	return []string{fmt.Sprintf("trials started and nothing is known of their end (%s), the first %s: their pods or nodes were lost, or a " +
+		"trial ended what ran it; "+
 		"another execution of %d of them ended", strings.Join(parts, ", "), unfinished[0].id, repeated)}
 }

@@ -115,7 +115,8 @@ func TestAMarkerNeverHelpsItsArm(t *testing.T) {
 func TestASearchCannotTellALoadWhoseTrialNeverEnded(t *testing.T) {
 	d := &data{measured: map[cell]map[string]bool{}, exp: pair(t, 1, nil).exp}
 	d.exp.Plan.Search = &experiment.Search{}
-	if got := d.judgeLoad(cell{}, 4, &completion{of: 4, done: 3, unknown: 1, unended: "w000-b0000-s00001"}); got.Outcome != "Uncertain" || !strings.Contains(got.Constraint, "begun and never ended") {
+	if got := d.judgeLoad(cell{}, 4, &completion{of: 4, done: 3, unknown: 1, unended: "w000-b0000-s00001"}); got.Outcome != "Uncertain" ||
+		!strings.Contains(got.Constraint, "begun and never ended") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -126,10 +127,10 @@ func TestAMarkerIsReadStrictly(t *testing.T) {
 		"an unknown field":        {`"arm"`, `"arms":"x","arm"`, `unknown field "arms"`},
 		"a field that is twice":   {`"arm"`, `"arm":"old","arm"`, `duplicate field "arm"`},
 		"no arm":                  {`"new"`, `""`, "arm is missing"},
-		"a time that is none":     {"2026-11-21T08:00:00Z", "yesterday", `startedAt is "yesterday"`},
+		"a time that is none":     {"2026-11-21T08:00:00Z", "yesterday", `invalid startedAt "yesterday"`},
 		"a key of another trial":  {`s00001","block`, `s00002","block`, "it was moved or changed"},
-		"a schema of its own":     {"started/v1alpha1", "started/v2", `schema is "assay.dev/started/v2"`},
-		"no object":               {"{", "[", "it does not say which trial was begun"},
+		"a schema of its own":     {"started/v1alpha1", "started/v2", `invalid schema "assay.dev/started/v2"`},
+		"no object":               {"{", "[", "it does not name the trial that started"},
 		"a number instead of arm": {`"new"`, `7`, "cannot unmarshal number"},
 	}
 	for name, c := range cases {

@@ -22,7 +22,7 @@ const (
 type need struct {
 	metric    string
 	statistic experiment.Statistic
-	// positive tells that the gate takes a ratio of it.
+	// positive reports whether the gate takes a ratio of it.
 	positive bool
 }
 
@@ -103,14 +103,14 @@ func failedAgainst(attempt *record.Attempt) string {
 	exited := attempt.ExitCode != nil && *attempt.ExitCode == 0 && attempt.Signal == nil
 	switch {
 	case attempt.Outcome == record.Failed && exited && attempt.Result != nil:
-		return ": but exitCode is 0 and there is a result, so that what it says contradicts itself"
+		return ": but exitCode is 0 and there is a result, so that the attempt contradicts itself"
 	case attempt.Outcome == record.NotStarted && started(attempt):
 		return ": but it has a signal, a result or an exit code other than 0, so that it did start, and counts as failed"
 	}
 	return ""
 }
 
-// started tells that a process ran, whatever the attempt's outcome says.
+// started reports whether a process ran, whatever the attempt's outcome says.
 func started(attempt *record.Attempt) bool {
 	ended := attempt.Result != nil || attempt.Signal != nil || attempt.ExitCode != nil && *attempt.ExitCode != 0
 	return attempt.Outcome != record.NotStarted || ended
@@ -129,7 +129,7 @@ func (s *selection) checkResult(exp *experiment.Experiment, result *record.Resul
 			return fmt.Sprintf("metric %s is absent and the template does not call it optional", metric.Name)
 		}
 		if reported.Unit != metric.Unit {
-			return fmt.Sprintf("metric %s is in %q and the template says %q", metric.Name, reported.Unit, metric.Unit)
+			return fmt.Sprintf("metric %s has unit %q and the template has %q", metric.Name, reported.Unit, metric.Unit)
 		}
 		if reported.Histogram != nil {
 			bars, err := decodeHistogram(reported.Histogram)
@@ -150,7 +150,7 @@ func (s *selection) checkResult(exp *experiment.Experiment, result *record.Resul
 	}
 	for _, phase := range result.Phases {
 		if average, _ := phase.Mean(); meaningless(average, "s") != "" {
-			return fmt.Sprintf("phase %s: its mean %s", phase.Name, meaningless(average, "s"))
+			return fmt.Sprintf("mean of phase %s: %s", phase.Name, meaningless(average, "s"))
 		}
 	}
 	return ""
@@ -171,21 +171,21 @@ func (s *selection) eachValue(metric record.Metric, visit func(value float64)) {
 	}
 }
 
-// meaningless says why a number cannot be a measurement.
+// meaningless explains why a number cannot be a measurement.
 func meaningless(value float64, unit string) string {
 	magnitude := math.Abs(value)
 	switch {
 	case math.IsNaN(value) || math.IsInf(value, 0):
-		return fmt.Sprintf("%g is not finite", value)
+		return fmt.Sprintf("invalid value %g: allowed are finite numbers", value)
 	case magnitude > largestNumber || magnitude != 0 && magnitude < smallestNumber:
-		return fmt.Sprintf("%g %s is beyond any meaning: allowed are 0 and magnitudes from %g to %g", value, unit, smallestNumber, largestNumber)
+		return fmt.Sprintf("invalid value %g %s: allowed are 0 and magnitudes from %g to %g", value, unit, smallestNumber, largestNumber)
 	case value < 0 && unit == "s":
 		return fmt.Sprintf("%g s is a negative time", value)
 	}
 	return ""
 }
 
-// checkNeed says what a result lacks for a gate. Of many samples some may be zero: what the gate takes a ratio of is the trial's
+// checkNeed reports what a result lacks for a gate. Of many samples some may be zero: what the gate takes a ratio of is the trial's
 // statistic, or of a percentile the trial's own share of it, so that only these must be positive.
 func (s *selection) checkNeed(result *record.Result, n need) string {
 	metric, ok := result.Metrics[n.metric]

@@ -73,7 +73,7 @@ type NodeNoise struct {
 // fingerprintDigits keep a fingerprint short enough to be read and long enough not to meet another one.
 const fingerprintDigits = 12
 
-// Fingerprint tells environments apart in a word: results under the same one can be compared. It is empty when the
+// Fingerprint identifies an environment in a word: results under the same one can be compared. It is empty when the
 // environment is not known.
 func (a *Analysis) Fingerprint() string {
 	if len(a.Environment) == 0 {

@@ -41,7 +41,7 @@ type Applier struct {
 	Config workflow.Config
 	Lease  LeaseConfig
 	Clock  clock.PassiveClock
-	// Dashboards says which dashboards runs have.
+	// Dashboards configures which dashboards runs have.
 	Dashboards dashboard.Config
 
 	dashboards dashboards
@@ -49,8 +49,8 @@ type Applier struct {
 	idle sync.Map
 }
 
-// ErrUnfinished says that an action is done in part, and that the next pass has to go on with it at once.
-var ErrUnfinished = errors.New("the next pass goes on with it")
+// ErrUnfinished means that an action is done in part, and that the next reconcile has to continue it at once.
+var ErrUnfinished = errors.New("continued in the next reconcile")
 
 // LedgerError is an error of the ledger, not of the API server.
 type LedgerError struct{ Err error }
@@ -107,7 +107,7 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 	case plan.Release:
 		return client.IgnoreNotFound(a.finalizers(ctx, run, nil))
 	default:
-		return fmt.Errorf("action %T is not known", action)
+		return fmt.Errorf("unknown action %T", action)
 	}
 }
 

@@ -30,7 +30,7 @@ type LeaseConfig struct {
 }
 
 // Leases are the one thing that is not server-side applied: a forced write is what must never happen to them. Every write
-// names the version that it was decided on, and the second of two writers is told that it came too late.
+// names the version that it was decided on, and the second of two writers is refused as too late.
 
 // takeLeases takes nodes for a run. It can be repeated: what the run has already is left as it is.
 func (a *Applier) takeLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.AcquireLeases) error {
@@ -86,7 +86,7 @@ func (a *Applier) retakeLeases(ctx context.Context, run *assayv1alpha1.Benchmark
 			return err
 		}
 		if found.Holder != plan.HolderOf(run) {
-			return tooLate(node, "the run does not hold it any more")
+			return tooLate(node, "the run no longer holds it")
 		}
 		taken := found.Ended(lease.Released, a.now()).TakenBy(found.Holder, found.Whole, a.Lease.Duration, a.now())
 		if err := a.writeLease(ctx, object, taken); err != nil {
@@ -104,7 +104,7 @@ func (a *Applier) renewLeases(ctx context.Context, run *assayv1alpha1.BenchmarkR
 			return err
 		}
 		if found.Holder != plan.HolderOf(run) {
-			return tooLate(node, "the run does not hold it any more")
+			return tooLate(node, "the run no longer holds it")
 		}
 		found.Renewed, found.Duration = a.now(), a.Lease.Duration
 		if err := a.writeLease(ctx, object, found); err != nil {
@@ -136,7 +136,7 @@ func (a *Applier) releaseLeases(ctx context.Context, run *assayv1alpha1.Benchmar
 	return a.endOwn(ctx, run, found.nodes)
 }
 
-// releaseOf tells releases apart.
+// releaseOf identifies a release.
 func releaseOf(action plan.ReleaseLeases) string {
 	return action.String() + " besides " + action.Besides
 }
@@ -194,7 +194,8 @@ func (a *Applier) Reclaim(ctx context.Context, node string) error {
 // endLease ends another run's time, after asking the API server itself whether something of it still runs.
 func (a *Applier) endLease(ctx context.Context, object *coordinationv1.Lease, found lease.Lease, why string) (lease.Lease, error) {
 	if !found.Expired(a.now()) {
-		return lease.Lease{}, tooLate(found.Node, fmt.Sprintf("run %s holds it until %s", found.Holder.Run(), found.ExpiresAt().Format(time.RFC3339)))
+		return lease.Lease{}, tooLate(found.Node,
+			fmt.Sprintf("run %s holds it until %s", found.Holder.Run(), found.ExpiresAt().Format(time.RFC3339)))
 	}
 	busy, err := observe.Busy(ctx, a.Live, found.Holder, found.Node, "")
 	if err != nil {
@@ -280,7 +281,8 @@ func (a *Applier) readLease(ctx context.Context, node string) (*coordinationv1.L
 		return nil, lease.Lease{}, fmt.Errorf("read the lease of node %s: %w", node, err)
 	}
 	if object.Labels[workflow.ManagedByLabel] != workflow.ManagedBy {
-		return nil, lease.Lease{}, fmt.Errorf("the Lease %s in namespace %s is not this operator's, it has no label %s=%s: delete or rename it, or give the operator another --lease-namespace",
+		return nil, lease.Lease{}, fmt.Errorf("the Lease %s in namespace %s is not this operator's, it has no label %s=%s: delete or rename " +
+			"it, or give the operator another --lease-namespace",
 			object.Name, object.Namespace, workflow.ManagedByLabel, workflow.ManagedBy)
 	}
 	found, err := lease.FromObject(object)
@@ -297,7 +299,7 @@ func (a *Applier) writeLease(ctx context.Context, object *coordinationv1.Lease, 
 	}
 	err := a.Client.Create(ctx, object)
 	if apierrors.IsAlreadyExists(err) {
-		return tooLate(wanted.Node, "somebody else took it first")
+		return tooLate(wanted.Node, "another run took it first")
 	}
 	return err
 }

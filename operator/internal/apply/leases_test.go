@@ -34,7 +34,8 @@ type releasing struct {
 func newReleasing(t *testing.T) *releasing {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme, assayv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme,
+		assayv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,8 @@ func newReleasing(t *testing.T) *releasing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u", Finalizers: []string{plan.Finalizer}}}
+	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u",
+		Finalizers: []string{plan.Finalizer}}}
 	all := fake.NewClientBuilder().WithScheme(scheme).WithObjects(run).Build()
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC))
 	r := &releasing{

@@ -35,11 +35,12 @@ func (a *Applier) own(ctx context.Context, run *assayv1alpha1.BenchmarkRun, obje
 	if controller != nil {
 		whose = fmt.Sprintf("that of %s %s with uid %s", controller.Kind, controller.Name, controller.UID)
 	}
-	return &ForeignError{fmt.Sprintf("%s %s in namespace %s exists and is not this run's but %s, and so immutable to the operator: delete or rename it, or create this run under another name",
+	return &ForeignError{fmt.Sprintf("%s %s in namespace %s exists and is not this run's but %s, and so immutable to the operator: delete " +
+		"or rename it, or create this run under another name",
 		kind.Kind, object.GetName(), object.GetNamespace(), whose)}
 }
 
-// ForeignError says that an object is somebody else's.
+// ForeignError means that an object belongs to somebody else.
 type ForeignError struct{ text string }
 
 func (e *ForeignError) Error() string { return e.text }

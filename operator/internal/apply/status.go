@@ -12,7 +12,8 @@ import (
 // Status writes the run's status, the whole of it, and returns the run as the API server has it then. The status was computed
 // from one version of the run and is refused as a conflict for any other: an operator that does not lead any more, and does not
 // know it yet, must not turn a run back that has ended since.
-func (a *Applier) Status(ctx context.Context, run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.BenchmarkRunStatus) (*assayv1alpha1.BenchmarkRun, error) {
+func (a *Applier) Status(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
+	status *assayv1alpha1.BenchmarkRunStatus) (*assayv1alpha1.BenchmarkRun, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
 	if err != nil {
 		return nil, err

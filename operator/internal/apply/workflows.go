@@ -43,7 +43,8 @@ func (a *Applier) editWorkflow(ctx context.Context, run *assayv1alpha1.Benchmark
 	}
 	wanted := &workflow.Workflow{
 		TypeMeta:   metav1.TypeMeta{APIVersion: workflow.GroupVersion.String(), Kind: "Workflow"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name, UID: live.UID, Labels: workflow.OwnLabels(live.Labels), Annotations: workflow.OwnAnnotations(live.Annotations)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name, UID: live.UID, Labels: workflow.OwnLabels(live.Labels),
+			Annotations: workflow.OwnAnnotations(live.Annotations)},
 		Spec:       live.Spec,
 	}
 	edit(wanted)

@@ -19,7 +19,8 @@ import (
 // Needed is the oldest version that is supported.
 const Needed = "v3.7"
 
-const remedy = "install Argo Workflows " + Needed + " or later with its CRDs, or charts/assay with argo.mode=bundled; the run goes on by itself then"
+const remedy = "install Argo Workflows " + Needed +
+	" or later with its CRDs, or charts/assay with argo.mode=bundled; the run goes on by itself then"
 
 // Checker asks the API server.
 type Checker struct {
@@ -29,7 +30,7 @@ type Checker struct {
 	Try func(ctx context.Context) error
 }
 
-// judgeKinds tells from what is served whether Argo is there at all. An error is one of asking: nothing is known then.
+// judgeKinds decides from what is served whether Argo is there at all. An error is one of asking: nothing is known then.
 func judgeKinds(list *metav1.APIResourceList, err error) (plan.ArgoState, error) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return plan.ArgoState{}, err
@@ -41,12 +42,14 @@ func judgeKinds(list *metav1.APIResourceList, err error) (plan.ArgoState, error)
 	case !serves("Workflow"):
 		return plan.ArgoState{
 			Problem: assayv1alpha1.ReasonArgoMissing, Absent: true,
-			Message: fmt.Sprintf("the cluster has no Argo Workflows: the API server does not serve kind Workflow of %s; %s", workflow.GroupVersion, remedy),
+			Message: fmt.Sprintf("the cluster has no Argo Workflows: the API server does not serve kind Workflow of %s; %s", workflow.GroupVersion,
+				remedy),
 		}, nil
 	case !serves("WorkflowTaskResult"):
 		return plan.ArgoState{
 			Problem: assayv1alpha1.ReasonArgoTooOld,
-			Message: fmt.Sprintf("Argo's CRDs are older than %s: kind WorkflowTaskResult, with which pods report, is not served; %s", Needed, remedy),
+			Message: fmt.Sprintf("Argo's CRDs are older than %s: kind WorkflowTaskResult, with which pods report, is not served; %s", Needed,
+				remedy),
 		}, nil
 	}
 	return plan.ArgoState{}, nil
@@ -55,7 +58,7 @@ func judgeKinds(list *metav1.APIResourceList, err error) (plan.ArgoState, error)
 // unknownField finds the field in what the API server says of one that a CRD does not have.
 var unknownField = regexp.MustCompile(`(\.spec[^\s:]*): field not declared in schema|unknown field "(spec[^"]*)"`)
 
-// judgeTry tells from the answer to a workflow whether a field is missing. Any other refusal says nothing about Argo.
+// judgeTry decides from the answer to a workflow whether a field is missing. Any other refusal shows nothing about Argo.
 func judgeTry(err error) plan.ArgoState {
 	if err == nil {
 		return plan.ArgoState{}

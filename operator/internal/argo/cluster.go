@@ -37,7 +37,8 @@ func NewChecker(config *rest.Config, writer client.Client, waves workflow.Config
 		// Server-side apply refuses a field that the CRD does not have; other writes would drop it and go on.
 		Try: func(ctx context.Context) error {
 			object := (&unstructured.Unstructured{Object: content}).DeepCopy()
-			return writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.DryRunAll, client.FieldOwner("assay-argo-check"), client.ForceOwnership)
+			return writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.DryRunAll, client.FieldOwner("assay-argo-check"),
+				client.ForceOwnership)
 		},
 	}, nil
 }

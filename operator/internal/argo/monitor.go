@@ -101,7 +101,7 @@ func (m *Monitor) Refresh(ctx context.Context) {
 	case found.Problem != "" && found != before:
 		log.Info("Argo Workflows cannot run waves; runs wait", "reason", found.Problem, "message", found.Message)
 	case found.Problem == "" && before.Problem != "":
-		log.Info("Argo Workflows is there")
+		log.Info("Argo Workflows is available")
 	}
 	if !found.Absent {
 		select {

@@ -48,14 +48,15 @@ func ParseFormat(text string) (assayv1alpha1.OutputFormat, error) {
 			return format, nil
 		}
 	}
-	return "", fmt.Errorf("--format is %q: use Go, or %s", text, strings.Join(FormatNames(), ", "))
+	return "", fmt.Errorf("invalid --format %q: use Go, or %s", text, strings.Join(FormatNames(), ", "))
 }
 
 // check reports figures that could not be found.
 func (f *Figures) check() error {
 	if f.Format == assayv1alpha1.NoOutput {
 		if f.Path != "" || f.Benchmark != "" || f.Metric != "" || f.HigherIsBetter {
-			return fmt.Errorf("--figures, --benchmark, --metric and --higher-is-better are for programs that report figures: say in which form with --format")
+			return fmt.Errorf("--figures, --benchmark, --metric and --higher-is-better are for programs that report figures: name the form " +
+				"with --format")
 		}
 		return nil
 	}
@@ -101,7 +102,8 @@ var units = map[string]string{
 }
 
 var times = []string{
-	"", "ns/op", "sample", "real_time", "cpu_time", "times", "data", "mean", "median", "slope", "std_dev", "median_abs_dev", "stddev", "min", "max", "user",
+	"", "ns/op", "sample", "real_time", "cpu_time", "times", "data", "mean", "median", "slope", "std_dev", "median_abs_dev", "stddev", "min",
+	"max", "user",
 	"system", "iqr", "q1", "q3",
 }
 

@@ -21,7 +21,7 @@ var (
 	onlyDigits = regexp.MustCompile(`^[0-9-]+$`)
 )
 
-// Names of the arms: what differs between the commands, if that tells them apart, else what they are.
+// Names of the arms: what differs between the commands, if that distinguishes them, else what they are.
 func Names(commands [][]string) []string {
 	for _, name := range []func([][]string, int) string{differing, programName} {
 		out := make([]string, len(commands))

@@ -9,12 +9,12 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// people say what the runner reads of a process in these words.
+// people are the words in which people name what the runner reads of a process.
 var people = map[string]string{
 	"process.wallTime": "wall time", "process.cpuTime": "CPU time", "process.peakMemory": "memory",
 }
 
-// Sentence says how a candidate compares with the baseline: by the metric that it is asked about, then by what its process took.
+// Sentence describes how a candidate compares with the baseline: by the metric that it is asked about, then by what its process took.
 func Sentence(exp *experiment.Experiment, found *analysis.Analysis, candidate string) string {
 	asked := judged(exp, found, candidate)
 	text := candidate + " " + comparison(exp, asked) + doubt(asked)
@@ -87,7 +87,7 @@ func doubt(of *analysis.GateResult) string {
 	case of.Outcome == experiment.VerdictGo || of.Outcome == experiment.VerdictNoGo:
 		return fmt.Sprintf(", certain at %.4g %%", 100*of.Confidence)
 	case of.Outcome == experiment.VerdictInconclusive && of.MoreBlocks != nil:
-		return fmt.Sprintf(", not certain: about %d more blocks may tell (--budget)", *of.MoreBlocks)
+		return fmt.Sprintf(", not certain: about %d more blocks may decide (--budget)", *of.MoreBlocks)
 	case of.Outcome == experiment.VerdictInconclusive, of.Outcome == experiment.VerdictInvalid:
 		return ", not certain"
 	default:

@@ -70,7 +70,8 @@ func ArmsTable(tallies []RealTally) string {
 			continue
 		}
 		if out.Len() == 0 {
-			out.WriteString("\n| arms | runs | blocks | trials used | half width over that with nothing rejected: median | smallest | largest | candidates judged wrong | coverage of 95 % |\n")
+			out.WriteString("\n| arms | runs | blocks | trials used | half width over that with nothing rejected: median | smallest | largest | " +
+				"candidates judged wrong | coverage of 95 % |\n")
 			out.WriteString("| --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
 		}
 		falseGo, falseNoGo, _ := t.Counts()
@@ -101,7 +102,8 @@ func RealPower(t RealTally) Figure {
 func RealArms(t RealTally) []Figure {
 	out := []Figure{figure(UsedShareFigure, t.used())}
 	if median, low, high, gates := t.overAll(); gates > 0 {
-		out = append(out, Figure{Figure: OverAllFigure, Value: median, Unit: "1", Low: low, High: high, Samples: gates, Note: "median over gates; low and high are the smallest and the largest"})
+		out = append(out, Figure{Figure: OverAllFigure, Value: median, Unit: "1", Low: low, High: high, Samples: gates,
+			Note: "median over gates; low and high are the smallest and the largest"})
 	}
 	return out
 }

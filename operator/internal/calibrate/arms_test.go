@@ -33,7 +33,8 @@ func TestFiguresOfRunsWithManyArms(t *testing.T) {
 	if len(figures) != 2 || figures[0].Value != 0.95 || figures[1].Value != 0.5 || figures[1].High != 1 || figures[1].Samples != 2 {
 		t.Errorf("%+v, want 76 of 80 used, and half widths of 1 and 0.5 of those with nothing rejected", figures)
 	}
-	if table := ArmsTable([]RealTally{tally}); !strings.Contains(table, "| 6 | 1 | 12.0 | 0.9500") || !strings.Contains(table, "| 0.500 | 0.500 | 1.000 | 0.6667") {
+	if table := ArmsTable([]RealTally{tally}); !strings.Contains(table, "| 6 | 1 | 12.0 | 0.9500") ||
+		!strings.Contains(table, "| 0.500 | 0.500 | 1.000 | 0.6667") {
 		t.Error(table)
 	}
 	if table := RealTable([]RealTally{tally}); strings.Contains(table, "spin") {

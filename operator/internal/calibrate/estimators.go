@@ -26,7 +26,8 @@ func Estimators(runs int, seed uint64) string {
 		{"normal, candidate 3 times", simulate.Normal, 3}, {"skewed, candidate 3 times", simulate.Skewed, 3},
 	}
 	var out strings.Builder
-	out.WriteString("| noise of a trial (1 %) | blocks | trimmed at each end | coverage of 95 % | coverage of 99.5 % | power at 2 % |\n| --- | --: | --: | --: | --: | --: |\n")
+	out.WriteString("| noise of a trial (1 %) | blocks | trimmed at each end | coverage of 95 % | coverage of 99.5 % | power at 2 % |\n| " +
+		"--- | --: | --: | --: | --: | --: |\n")
 	for _, s := range shapes {
 		for _, blocks := range []int{10, 30} {
 			for _, share := range []float64{0, 0.1, 0.2} {

@@ -46,7 +46,8 @@ func Censored(runs int, seed uint64, seen func(string)) (Share, error) {
 		found := analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
 		if found.Verdict == experiment.VerdictGo {
 			wrong++
-			seen(fmt.Sprintf("run %d: %d of %d trials lost (%s), %.1f %% faster in the others: %s", run, lost, trials, way.Name, 100*faster, found.Candidates[0].Reason))
+			seen(fmt.Sprintf("run %d: %d of %d trials lost (%s), %.1f %% faster in the others: %s", run, lost, trials, way.Name, 100*faster,
+				found.Candidates[0].Reason))
 		}
 	}
 	return NewShare(wrong, runs), nil

@@ -19,7 +19,7 @@ type RealRun struct {
 	Verdict experiment.Verdict `json:"verdict"`
 	// Ratio of the gate, with its interval at the gates' confidence.
 	Ratio *analysis.Estimate `json:"ratio,omitempty"`
-	// Covered tells that the results' interval holds the truth.
+	// Covered reports whether the results' interval holds the truth.
 	Covered bool    `json:"covered"`
 	Seconds float64 `json:"seconds"`
 	// Disturbed trials ran beside a neighbour for most of their time; Flagged of them were found out. FalseAlarms of the Quiet
@@ -80,10 +80,12 @@ func (t RealTally) Counts() (falseGo, falseNoGo, right int) {
 // Conclude reads one run's outcome from its analysis and attempts.
 // Truth has the candidates' true slowdowns.
 func Conclude(found *analysis.Analysis, attempts []record.Attempt, truth map[string]float64, busy []Busy) RealRun {
-	out := RealRun{Verdict: found.Verdict, Used: found.Trials.Used, Measured: found.Trials.Planned - found.Trials.Warmups, Blocks: found.ValidBlocks}
+	out := RealRun{Verdict: found.Verdict, Used: found.Trials.Used, Measured: found.Trials.Planned - found.Trials.Warmups,
+		Blocks: found.ValidBlocks}
 	for _, gate := range found.Gates {
 		out.Arms = append(out.Arms, RealArm{
-			Effect: truth[gate.Candidate], Verdict: verdictOf(found, gate.Candidate), Covered: covers(found, gate, truth[gate.Candidate]), OverAll: overAll(gate),
+			Effect: truth[gate.Candidate], Verdict: verdictOf(found, gate.Candidate), Covered: covers(found, gate, truth[gate.Candidate]),
+				OverAll: overAll(gate),
 		})
 	}
 	var gate analysis.GateResult
@@ -120,7 +122,8 @@ func Conclude(found *analysis.Analysis, attempts []record.Attempt, truth map[str
 // covers reports whether the results' interval of what a gate looks at holds the truth.
 func covers(found *analysis.Analysis, gate analysis.GateResult, effect float64) bool {
 	for _, ratio := range found.Ratios {
-		if ratio.Candidate == gate.Candidate && ratio.Metric == gate.Metric && ratio.Statistic == gate.Statistic && ratio.Estimate.Low != nil && ratio.Estimate.High != nil {
+		if ratio.Candidate == gate.Candidate && ratio.Metric == gate.Metric && ratio.Statistic == gate.Statistic && ratio.Estimate.Low != nil &&
+			ratio.Estimate.High != nil {
 			return *ratio.Estimate.Low <= 1+effect && 1+effect <= *ratio.Estimate.High
 		}
 	}
@@ -180,7 +183,8 @@ func Overlap(attempt *record.Attempt, busy []Busy) float64 {
 // RealTable is the tallies as a Markdown table.
 func RealTable(tallies []RealTally) string {
 	var out strings.Builder
-	out.WriteString("| workload | true slowdown | neighbour | runs | Go | NoGo | Inconclusive | Invalid | wrong verdicts | coverage of 95 % | half width of the gate | disturbed trials found | quiet trials left out | blocks |\n")
+	out.WriteString("| workload | true slowdown | neighbour | runs | Go | NoGo | Inconclusive | Invalid | wrong verdicts | coverage of 95 % " +
+		"| half width of the gate | disturbed trials found | quiet trials left out | blocks |\n")
 	out.WriteString("| --- | --: | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
 	same, wrong := 0, 0
 	for _, t := range tallies {
@@ -213,8 +217,10 @@ func RealTable(tallies []RealTally) string {
 		if t.Neighbour != "" {
 			neighbour, found = t.Neighbour, NewShare(flagged, disturbed).String()
 		}
-		fmt.Fprintf(&out, "| %s | %g %% | %s | %d | %d | %d | %d | %d | %s | %s | %s | %s | %s | %s |\n", t.Workload, 100*t.Effect, neighbour, len(t.Runs),
-			verdicts[experiment.VerdictGo], verdicts[experiment.VerdictNoGo], verdicts[experiment.VerdictInconclusive], verdicts[experiment.VerdictInvalid],
+		fmt.Fprintf(&out, "| %s | %g %% | %s | %d | %d | %d | %d | %d | %s | %s | %s | %s | %s | %s |\n", t.Workload, 100*t.Effect, neighbour,
+			len(t.Runs),
+			verdicts[experiment.VerdictGo], verdicts[experiment.VerdictNoGo], verdicts[experiment.VerdictInconclusive],
+				verdicts[experiment.VerdictInvalid],
 			NewShare(falseGo+falseNoGo, len(t.Runs)), NewShare(covered, len(t.Runs)), width, found, NewShare(alarms, quiet), t.blocks())
 		if t.Effect == 0 {
 			same += len(t.Runs)
@@ -222,7 +228,8 @@ func RealTable(tallies []RealTally) string {
 		}
 	}
 	if same > 0 {
-		fmt.Fprintf(&out, "\nAll rows without a true difference together: %d of %d runs had a wrong verdict, %s.\n", wrong, same, NewShare(wrong, same))
+		fmt.Fprintf(&out, "\nAll rows without a true difference together: %d of %d runs had a wrong verdict, %s.\n", wrong, same,
+			NewShare(wrong, same))
 	}
 	return out.String()
 }

@@ -16,7 +16,8 @@ func TestDisturbedTrialsAreThoseBesideANeighbour(t *testing.T) {
 		return record.Attempt{ID: id, StartedAt: at(from), DurationSeconds: length, Outcome: record.Succeeded}
 	}
 	attempts := []record.Attempt{
-		attempt("before", 0, 1), attempt("partly", 1.8, 1), attempt("mostly", 1.9, 1.5), attempt("inside", 3, 1), attempt("missed", 4, 1), attempt("after", 9, 1),
+		attempt("before", 0, 1), attempt("partly", 1.8, 1), attempt("mostly", 1.9, 1.5), attempt("inside", 3, 1), attempt("missed", 4, 1),
+			attempt("after", 9, 1),
 	}
 	warmup := attempt("warmup", 3, 1)
 	warmup.Warmup = true
@@ -37,10 +38,12 @@ func TestRealCounts(t *testing.T) {
 	if falseGo, falseNoGo, right := slower.Counts(); falseGo != 1 || falseNoGo != 0 || right != 2 {
 		t.Errorf("slower program: %d, %d, %d", falseGo, falseNoGo, right)
 	}
-	if table := RealTable([]RealTally{slower, {Workload: "spin", Runs: runs}}); !strings.Contains(table, "together: 3 of 4 runs had a wrong verdict, 0.7500") {
+	if table := RealTable([]RealTally{slower, {Workload: "spin", Runs: runs}}); !strings.Contains(table,
+		"together: 3 of 4 runs had a wrong verdict, 0.7500") {
 		t.Error(table)
 	}
-	if table := RealTable([]RealTally{slower}); strings.Contains(table, "together") || !strings.Contains(table, "| spin | 2 % | none | 4 | 1 | 2 | 1 | 0 | 0.2500") {
+	if table := RealTable([]RealTally{slower}); strings.Contains(table, "together") ||
+		!strings.Contains(table, "| spin | 2 % | none | 4 | 1 | 2 | 1 | 0 | 0.2500") {
 		t.Error(table)
 	}
 }

@@ -46,7 +46,8 @@ const found = 0.97
 func Rejections(runs int, seed uint64) string {
 	const blocks, cv = 20, 0.01
 	var out strings.Builder
-	out.WriteString("| machine | arms | rule | trials used | half width of 99.5 % over that with nothing rejected | coverage of 95 % | power at 2 % |\n| --- | --: | --- | --: | --: | --: | --: |\n")
+	out.WriteString("| machine | arms | rule | trials used | half width of 99.5 % over that with nothing rejected | coverage of 95 % | " +
+		"power at 2 % |\n| --- | --: | --- | --: | --: | --: | --: |\n")
 	for _, condition := range rejectionConditions {
 		for _, arms := range []int{2, 6, 16} {
 			tallies := make([]rejectionTally, len(rejectionRules))

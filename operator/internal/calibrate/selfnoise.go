@@ -34,7 +34,8 @@ var signs = []simulate.Neighbour{
 // sizes of the designs that are tried.
 var sizes = []int32{8, 10, 20, 30}
 
-// lightest and heaviest are the least and the most that a candidate does to itself: of 10 % to 50 % of its trials, each 5 % to 100 % slower.
+// lightest and heaviest are the least and the most that a candidate does to itself: of 10 % to 50 % of its trials, each 5 % to 100 %
+// slower.
 const (
 	lightestShare, heaviestShare = 0.10, 0.50
 	lightestSlow, heaviestSlow   = 0.05, 1.00

@@ -94,7 +94,8 @@ func TestTheNullArmCatchesMostAccidentsOfLayout(t *testing.T) {
 // TestShapesHaveTheMeanAndSpreadTheyClaim keeps the truth of the simulation true: a noise with another mean would make the
 // analysis look biased.
 func TestShapesHaveTheMeanAndSpreadTheyClaim(t *testing.T) {
-	spread := map[simulate.Shape]float64{simulate.Normal: 1, simulate.Heavy: 1, simulate.Outliers: math.Sqrt(1 + 0.02*0.98*100), simulate.Skewed: 1}
+	spread := map[simulate.Shape]float64{simulate.Normal: 1, simulate.Heavy: 1, simulate.Outliers: math.Sqrt(1 + 0.02*0.98*100),
+		simulate.Skewed: 1}
 	for shape, want := range spread {
 		t.Run("shape "+string(shape), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(11, 11))
@@ -149,7 +150,8 @@ func TestShare(t *testing.T) {
 }
 
 func TestFiguresTakeTheWorstOfWhatIsClaimed(t *testing.T) {
-	quiet, claimed, open := simulate.Scenario{Name: "quiet", Claimed: true}, simulate.Scenario{Name: "b", Claimed: true}, simulate.Scenario{Name: "c"}
+	quiet, claimed, open := simulate.Scenario{Name: "quiet", Claimed: true}, simulate.Scenario{Name: "b", Claimed: true},
+		simulate.Scenario{Name: "c"}
 	tallies := []Tally{
 		{Scenario: quiet, Runs: 1000, FalseGo: 2, Covered: 950, Intervals: 1000},
 		{Scenario: quiet, Effect: 0.02, Runs: 1000, Right: 970, Covered: 950, Intervals: 1000},
@@ -160,7 +162,8 @@ func TestFiguresTakeTheWorstOfWhatIsClaimed(t *testing.T) {
 	for _, f := range Figures(tallies) {
 		values[f.Figure] = f.Value
 	}
-	want := map[string]float64{"verdict.aa.false_rate": 0.007, "verdict.power.effect2pct": 0.97, "verdict.coverage.95": 0.94, "verdict.coverage.95.highest": 0.95}
+	want := map[string]float64{"verdict.aa.false_rate": 0.007, "verdict.power.effect2pct": 0.97, "verdict.coverage.95": 0.94,
+		"verdict.coverage.95.highest": 0.95}
 	if diff := cmp.Diff(want, values); diff != "" {
 		t.Errorf("figures (-want +got):\n%s", diff)
 	}
@@ -194,7 +197,8 @@ func TestNothingWidensWhatHasNothingToWidenFor(t *testing.T) {
 
 func TestThePickOfManyRowsHasLimitsForAllOfThem(t *testing.T) {
 	row := func(name string, covered int) Tally {
-		return Tally{Scenario: simulate.Scenario{Name: name, Claimed: true}, Runs: 4000, Covered: covered, PlainCovered: covered - 1, Intervals: 4000}
+		return Tally{Scenario: simulate.Scenario{Name: name, Claimed: true}, Runs: 4000, Covered: covered, PlainCovered: covered - 1,
+			Intervals: 4000}
 	}
 	highest := func(tallies ...Tally) Figure {
 		figures := Figures(tallies)

@@ -8,7 +8,8 @@ import (
 // Table is the tallies as a Markdown table; every share has its own 95 % interval.
 func Table(tallies []Tally) string {
 	var out strings.Builder
-	out.WriteString("| machine | true effect | runs | wrong verdicts | false Go | false NoGo | power | coverage of 95 % | of the plain interval | blocks |\n")
+	out.WriteString("| machine | true effect | runs | wrong verdicts | false Go | false NoGo | power | coverage of 95 % | of the plain " +
+		"interval | blocks |\n")
 	out.WriteString("| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n")
 	for _, t := range tallies {
 		power := "-"
@@ -16,7 +17,8 @@ func Table(tallies []Tally) string {
 			power = NewShare(t.Right, t.Runs).String()
 		}
 		fmt.Fprintf(&out, "| %s | %.0f %% | %d | %s | %d | %d | %s | %s | %s | %.1f |\n", t.Scenario.Name, 100*t.Effect, t.Runs,
-			NewShare(t.False(), t.Runs), t.FalseGo, t.FalseNoGo, power, NewShare(t.Covered, t.Intervals), NewShare(t.PlainCovered, t.Intervals), float64(t.Blocks)/float64(t.Runs))
+			NewShare(t.False(), t.Runs), t.FalseGo, t.FalseNoGo, power, NewShare(t.Covered, t.Intervals), NewShare(t.PlainCovered, t.Intervals),
+				float64(t.Blocks)/float64(t.Runs))
 	}
 	return out.String()
 }

@@ -59,7 +59,8 @@ func Figures(tallies []Tally) []Figure {
 		out = append(out, slices.MinFunc(rows, byCoverage).figure("verdict.coverage.95", len(rows)),
 			slices.MaxFunc(rows, byCoverage).figure("verdict.coverage.95.highest", len(rows)))
 	}
-	for _, name := range []string{simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure, simulate.LayoutFigure, simulate.GatesFigure} {
+	for _, name := range []string{simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure, simulate.LayoutFigure,
+		simulate.GatesFigure} {
 		if worst, found := worstFalse(tallies, name); found {
 			out = append(out, figure(name, worst))
 		}
@@ -118,14 +119,15 @@ func coverage(tallies []Tally, name string) []covering {
 	return out
 }
 
-// Check says which targets the figures miss for certain: with their whole interval, so that a short run does not fail by
+// Check returns which targets the figures miss for certain: with their whole interval, so that a short run does not fail by
 // accident.
 func Check(figures []Figure) []string {
 	var out []string
 	for _, f := range figures {
 		low, high := 0.0, 1.0
 		switch f.Figure {
-		case "verdict.aa.false_rate", simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure, simulate.LayoutFigure, simulate.GatesFigure:
+		case "verdict.aa.false_rate", simulate.AutocorrFigure, simulate.RareSlowFigure, simulate.NodeLevelsFigure, simulate.LayoutFigure,
+			simulate.GatesFigure:
 			high = MaxFalseRate
 		case simulate.ClockFigure:
 			low = MinCoverage
@@ -145,7 +147,8 @@ func Check(figures []Figure) []string {
 			high = 0
 		}
 		if f.High < low || f.Low > high {
-			out = append(out, fmt.Sprintf("%s is %.4f [%.4f, %.4f] of %d runs and the target is %g to %g", f.Figure, f.Value, f.Low, f.High, f.Samples, low, high))
+			out = append(out, fmt.Sprintf("%s is %.4f [%.4f, %.4f] of %d runs and the target is %g to %g", f.Figure, f.Value, f.Low, f.High,
+				f.Samples, low, high))
 		}
 	}
 	return out

@@ -91,7 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		decision.After = plan.AtOnce
 	}
 	if reported := r.Clock.Now(); reported.Sub(began) > slowPass {
-		ctrl.LoggerFrom(ctx).Info("A pass was slow", "action", fmt.Sprint(decision.Action), "read", found.Sub(began).String(),
+		ctrl.LoggerFrom(ctx).Info("Slow reconcile", "action", fmt.Sprint(decision.Action), "read", found.Sub(began).String(),
 			"observe", observed.Sub(found).String(), "apply", applied.Sub(observed).String(), "report", reported.Sub(applied).String())
 	}
 	return r.result(decision, errors.Join(err, reportErr))

@@ -28,11 +28,11 @@ const (
 	after  = 2 * time.Minute
 )
 
-// Config says which dashboards there are. The zero value is none.
+// Config configures which dashboards there are. The zero value is none.
 type Config struct {
 	// GrafanaURL is where people's browsers find Grafana; empty if that is not known.
 	GrafanaURL string
-	// ConfigMaps says whether every run gets a dashboard of its own, for the sidecar of a Grafana that looks for LabelKey.
+	// ConfigMaps reports whether every run gets a dashboard of its own, for the sidecar of a Grafana that looks for LabelKey.
 	ConfigMaps           bool
 	LabelKey, LabelValue string
 	// Folder is the folder in Grafana that dashboards of runs go to; empty leaves it to the sidecar.
@@ -76,7 +76,8 @@ func (c Config) Link(run *assayv1alpha1.BenchmarkRun, status *assayv1alpha1.Benc
 		return c.GrafanaURL + "/d/" + UID(run)
 	}
 	from, to := times(run, status)
-	values := url.Values{"var-namespace": {run.Namespace}, "var-run": {run.Name}, "from": {strconv.FormatInt(from.UnixMilli(), 10)}, "to": {"now"}}
+	values := url.Values{"var-namespace": {run.Namespace}, "var-run": {run.Name}, "from": {strconv.FormatInt(from.UnixMilli(), 10)},
+		"to": {"now"}}
 	if to != nil {
 		values.Set("to", strconv.FormatInt(to.UnixMilli(), 10))
 	}

@@ -120,7 +120,8 @@ func TestADashboardIsWrittenAgainOnlyIfItChanged(t *testing.T) {
 			t.Errorf("%s: changes the dashboard: %v", name, got)
 		}
 	}
-	for name, config := range map[string]Config{"none are wanted": {GrafanaURL: "https://grafana.example.com"}, "the run was never accepted": {ConfigMaps: true}} {
+	for name, config := range map[string]Config{"none are wanted": {GrafanaURL: "https://grafana.example.com"},
+		"the run was never accepted": {ConfigMaps: true}} {
 		status := complete()
 		if config.ConfigMaps {
 			status.Experiment = ""
@@ -167,7 +168,8 @@ func made(t *testing.T, config Config, status *assayv1alpha1.BenchmarkRunStatus)
 }
 
 func TestTheDashboardIsOfThisRunOnly(t *testing.T) {
-	config := Config{ConfigMaps: true, LabelKey: "grafana_dashboard", LabelValue: "1", Folder: "Assay runs", ReportsURL: "https://minio.example.com/assay"}
+	config := Config{ConfigMaps: true, LabelKey: "grafana_dashboard", LabelValue: "1", Folder: "Assay runs",
+		ReportsURL: "https://minio.example.com/assay"}
 	got := made(t, config, complete())
 	if got["uid"] != "assay-6f1c0f5e8d3b4a559d0c1f2e3d4c5b6a" || got["title"] != "Assay: lab/scan" {
 		t.Errorf("uid %v, title %v", got["uid"], got["title"])
@@ -224,7 +226,8 @@ func TestTheDashboardOfARunThatGoesOnFollowsIt(t *testing.T) {
 // What is changed of the template is kept as a file, which the tests of dashboards/ hold against Grafana's schema.
 func TestWhatIsChangedIsInTheGoldenFile(t *testing.T) {
 	const golden = "testdata/pinned.golden.json"
-	got := made(t, Config{ConfigMaps: true, LabelKey: "grafana_dashboard", LabelValue: "1", ReportsURL: "https://minio.example.com/assay"}, complete())
+	got := made(t, Config{ConfigMaps: true, LabelKey: "grafana_dashboard", LabelValue: "1", ReportsURL: "https://minio.example.com/assay"},
+		complete())
 	got["panels"] = got["panels"].([]any)[:2] // A row and the verdict; the others are the template's.
 	raw, err := json.MarshalIndent(got, "", " ")
 	if err != nil {

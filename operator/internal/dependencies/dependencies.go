@@ -1,4 +1,4 @@
-// Package dependencies says how what the operator needs stands: the ledger, Argo Workflows, and whoever reads its metrics.
+// Package dependencies reports how what the operator needs stands: the ledger, Argo Workflows, and whoever reads its metrics.
 // It answers whoever asks, without any run.
 package dependencies
 
@@ -144,14 +144,15 @@ func (p *Page) argoWorkflows() Finding {
 	return Finding{OK: true, Found: "serves Workflows with every field that is needed"}
 }
 
-// prometheus tells when the metrics were read last. Runs do not need it.
+// prometheus reports when the metrics were read last. Runs do not need it.
 func (p *Page) prometheus() Finding {
 	now, last := p.clock.Now(), p.scrapes.newest()
 	switch {
 	case now.Sub(last) < scrapePatience:
 		return Finding{OK: true, Found: fmt.Sprintf("the metrics were read %s ago", now.Sub(last).Round(time.Second))}
 	case now.Sub(p.started) < scrapePatience:
-		return Finding{OK: true, Found: fmt.Sprintf("nobody has read the metrics yet; the operator started %s ago", now.Sub(p.started).Round(time.Second))}
+		return Finding{OK: true, Found: fmt.Sprintf("nobody has read the metrics yet; the operator started %s ago",
+			now.Sub(p.started).Round(time.Second))}
 	}
 	since := "since the operator started, " + now.Sub(p.started).Round(time.Minute).String() + " ago"
 	if !last.IsZero() {
@@ -159,6 +160,7 @@ func (p *Page) prometheus() Finding {
 	}
 	return Finding{
 		Found:  "nobody has read the metrics " + since,
-		Remedy: "runs work without; for dashboards and alerts set prometheus.mode=bundled, or prometheus.operator.enabled=true for a Prometheus Operator, or let yours find Services annotated prometheus.io/scrape",
+		Remedy: "runs work without; for dashboards and alerts set prometheus.mode=bundled, or prometheus.operator.enabled=true for a " +
+			"Prometheus Operator, or let yours find Services annotated prometheus.io/scrape",
 	}
 }

@@ -37,7 +37,8 @@ func store(t *testing.T, code *string) ledger.Store {
 		}
 	}))
 	t.Cleanup(server.Close)
-	opened, err := ledger.Open(t.Context(), "s3://bench?endpoint="+server.URL, ledger.Options{AccessKey: "a", SecretKey: "b", Timeout: 5 * time.Second})
+	opened, err := ledger.Open(t.Context(), "s3://bench?endpoint="+server.URL,
+		ledger.Options{AccessKey: "a", SecretKey: "b", Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

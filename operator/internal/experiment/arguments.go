@@ -42,16 +42,17 @@ func checkArguments(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inv
 	for i, parameter := range template.Parameters {
 		field := fmt.Sprintf("template.parameters[%d]", i)
 		if parameter.Argument != "" && named(template, parameter.Name) {
-			problems.add(field+".argument", "a command names $(%s) already, so %s would never be used: remove one of them", parameter.Name, parameter.Argument)
+			problems.add(field+".argument", "a command names $(%s) already, so %s would never be used: remove one of them", parameter.Name,
+				parameter.Argument)
 		}
 		if parameter.Env == "" {
 			continue
 		}
 		if strings.HasPrefix(parameter.Env, "ASSAY_") {
-			problems.add(field+".env", "variables that begin with ASSAY_ are Assay's own, and %s does: use another name", parameter.Env)
+			problems.add(field+".env", "invalid variable %s: names that begin with ASSAY_ are reserved for Assay; use another name", parameter.Env)
 		}
 		if slices.Contains(variables, parameter.Env) {
-			problems.add(field+".env", "variable %s is that of another parameter too", parameter.Env)
+			problems.add(field+".env", "variable %s is already set by another parameter: use another name", parameter.Env)
 		}
 		variables = append(variables, parameter.Env)
 	}

@@ -35,7 +35,8 @@ func checkBuilds(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 		case n == 0:
 			continue
 		case n == 1:
-			problems.add(field, "arm %q has one build, which says nothing of how builds differ: list two or more, best as many as blocks, or name the one in image or command", arm.Name)
+			problems.add(field, "arm %q has one build, which cannot show how builds differ: list two or more, best as many as blocks, or name the " +
+				"one in image or command", arm.Name)
 		case spec.Search != nil:
 			problems.add(field, "a search tries a load in few blocks, too few for builds to take turns: remove the builds, or the search")
 		default:
@@ -46,14 +47,14 @@ func checkBuilds(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 		for j, build := range arm.Builds {
 			field := fmt.Sprintf("%s[%d]", field, j)
 			if names[build.Name] {
-				problems.add(field+".name", "build %q of arm %q is named twice", build.Name, arm.Name)
+				problems.add(field+".name", "build %q of arm %q is named twice: rename one", build.Name, arm.Name)
 			}
 			names[build.Name] = true
 			if build.Program == "" && build.Image == "" {
 				problems.add(field, "build %q of arm %q has neither a program nor an image of its own: name one", build.Name, arm.Name)
 			}
 			if build.Program != "" && len(template.Roles) > 0 {
-				problems.add(field+".program", "the template has several roles, and which one's program is meant is not known: give the build an image")
+				problems.add(field+".program", "the template has several roles and so several programs: give the build an image in place of a program")
 			}
 			if build.Image != "" && !imageReference.MatchString(build.Image) {
 				problems.add(field+".image", "invalid image %q: write it as registry/name:tag or registry/name@sha256:…", build.Image)
@@ -74,7 +75,8 @@ func checkTurns(spec *assayv1alpha1.BenchmarkRunSpec, builds int, arm string, pr
 			return
 		}
 		up := (blocks/builds + 1) * builds
-		problems.add(field, "%d blocks and %d builds of arm %q: every build runs in as many blocks as the others, so use a multiple such as %d", blocks, builds, arm, up)
+		problems.add(field, "%d blocks and %d builds of arm %q: every build runs in as many blocks as the others, so use a multiple such as %d",
+			blocks, builds, arm, up)
 	}
 	check("spec.design.blocks.min", int(spec.Design.Blocks.Min))
 	if spec.Design.Confirm != nil {

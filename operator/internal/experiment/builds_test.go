@@ -19,7 +19,8 @@ func TestFreezeRefusesBuildsThatCannotTakeTurns(t *testing.T) {
 		"nothing at all":  {builds(a, assayv1alpha1.Build{Name: "b"}), "spec.arms[1].builds[1]", "neither a program nor an image"},
 		"no image's name": {builds(a, assayv1alpha1.Build{Name: "b", Image: "-"}), "spec.arms[1].builds[1].image", "invalid image"},
 		"blocks that leave one out": {
-			builds(a, b, c), "spec.design.blocks.min", `10 blocks and 3 builds of arm "fused": every build runs in as many blocks as the others, so use a multiple such as 12`,
+			builds(a, b, c), "spec.design.blocks.min",
+				`10 blocks and 3 builds of arm "fused": every build runs in as many blocks as the others, so use a multiple such as 12`,
 		},
 		"a confirmation that leaves one out": {func(s *runSpec, tpl *templateSpec) {
 			builds(a, b)(s, tpl)
@@ -27,8 +28,9 @@ func TestFreezeRefusesBuildsThatCannotTakeTurns(t *testing.T) {
 		}, "spec.design.confirm.blocks", "5 blocks and 2 builds"},
 		"a program among several roles": {func(s *runSpec, tpl *templateSpec) {
 			builds(a, d)(s, tpl)
-			tpl.Command, tpl.Roles = nil, []assayv1alpha1.Role{{Name: "server", Command: []string{"/kv"}}, {Name: "client", Command: []string{"/kv"}, Result: true}}
-		}, "spec.arms[1].builds[0].program", "which one's program is meant is not known"},
+			tpl.Command, tpl.Roles = nil, []assayv1alpha1.Role{{Name: "server", Command: []string{"/kv"}},
+				{Name: "client", Command: []string{"/kv"}, Result: true}}
+		}, "spec.arms[1].builds[0].program", "several roles and so several programs"},
 	})
 	checkRefusals(t, testSearch, map[string]refusal{"a search": {builds(a, b), "spec.arms[1].builds", "a search tries a load in few blocks"}})
 }

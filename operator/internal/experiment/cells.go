@@ -16,7 +16,8 @@ import (
 var reference = regexp.MustCompile(`\$\(([a-z][A-Za-z0-9]*)\)`)
 
 // expandCells returns one cell per point, arm and build, points outermost, with final arguments.
-func expandCells(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, points []record.Point, problems *Invalid) []record.Cell {
+func expandCells(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, points []record.Point,
+	problems *Invalid) []record.Cell {
 	checkNames(spec, template, problems)
 	arms := len(arms(spec))
 	cells := make([]record.Cell, 0, len(points)*arms)
@@ -63,7 +64,8 @@ func expandCells(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 
 // resolve merges the values of one cell and remembers which field each came from. Later sources win: template default,
 // run, sweep axis, overrides, arm.
-func resolve(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, point record.Point, arm int) (values, origin map[string]string) {
+func resolve(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, point record.Point, arm int) (values,
+	origin map[string]string) {
 	values, origin = map[string]string{}, map[string]string{}
 	for i, parameter := range template.Parameters {
 		if parameter.Default != nil {
@@ -122,7 +124,8 @@ func checkNames(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Be
 	}
 	for i, axis := range spec.Sweep.Axes {
 		if !slices.Contains(known, axis.Name) {
-			problems.add(fmt.Sprintf("spec.sweep.axes[%d].name", i), "the template has no parameter %q; it has %s", axis.Name, strings.Join(known, ", "))
+			problems.add(fmt.Sprintf("spec.sweep.axes[%d].name", i), "the template has no parameter %q; it has %s", axis.Name,
+				strings.Join(known, ", "))
 		}
 	}
 	for i, override := range spec.Sweep.Overrides {
@@ -130,7 +133,7 @@ func checkNames(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Be
 		check(field, override.Parameters)
 		for name := range sorted(override.Parameters) {
 			if isAxis(spec.Sweep, name) {
-				problems.add(field+"."+name, "%q is a sweep axis and cannot be overridden", name)
+				problems.add(field+"."+name, "%q is a sweep axis, whose values cannot be overridden: remove it here", name)
 			}
 		}
 	}

@@ -17,7 +17,8 @@ func checkTemplate(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 	checkOutput(template, problems)
 	for i, parameter := range template.Parameters {
 		if parameter.Minimum != nil && parameter.Maximum != nil && parameter.Minimum.Cmp(*parameter.Maximum) > 0 {
-			problems.add(fmt.Sprintf("template.parameters[%d]", i), "minimum %s of parameter %q exceeds its maximum %s", parameter.Minimum, parameter.Name, parameter.Maximum)
+			problems.add(fmt.Sprintf("template.parameters[%d]", i), "minimum %s of parameter %q exceeds its maximum %s", parameter.Minimum,
+				parameter.Name, parameter.Maximum)
 		}
 	}
 	checkMetricNames(template, problems)
@@ -31,7 +32,8 @@ func checkTemplate(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Inva
 		case parameter == nil:
 			problems.add(field, "the template has no parameter %q", metric.SamplesFrom)
 		case parameter.Type != assayv1alpha1.IntegerParameter:
-			problems.add(field, "parameter %q has type %s: it must be an Integer, the number of samples per trial", metric.SamplesFrom, parameter.Type)
+			problems.add(field, "parameter %q has type %s: it must be an Integer, the number of samples per trial", metric.SamplesFrom,
+				parameter.Type)
 		}
 	}
 }
@@ -48,7 +50,7 @@ func checkArms(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 			problems.add(fmt.Sprintf("spec.arms[%d].name", i), "the arm has no name: give it one")
 		}
 		if names[arm.Name] {
-			problems.add(fmt.Sprintf("spec.arms[%d].name", i), "arm %q is named twice", arm.Name)
+			problems.add(fmt.Sprintf("spec.arms[%d].name", i), "arm %q is named twice: rename one", arm.Name)
 		}
 		names[arm.Name] = true
 		if arm.Baseline {
@@ -56,13 +58,14 @@ func checkArms(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		}
 	}
 	if len(spec.Arms) > 1 && baselines != 1 {
-		problems.add("spec.arms", "%d arms have baseline: true; exactly one must", baselines)
+		problems.add("spec.arms", "%d arms have baseline: true: set it for exactly one", baselines)
 	}
 	if !spec.Design.NullArm {
 		return
 	}
 	if len(spec.Arms) == 1 {
-		problems.add("spec.design.nullArm", "a null arm repeats the baseline that others are compared with, and the run has one arm: add an arm, or remove nullArm")
+		problems.add("spec.design.nullArm",
+			"a null arm repeats the baseline that others are compared with, and the run has one arm: add an arm, or remove nullArm")
 	}
 	if names[NullArm] {
 		problems.add("spec.arms", "an arm is named %q, as the one that spec.design.nullArm adds: rename it", NullArm)
@@ -77,7 +80,7 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []recor
 	for i, gate := range plan.Gates {
 		field := fmt.Sprintf("spec.gates[%d]", i)
 		if names[gate.Name] {
-			problems.add(field+".name", "gate %q is named twice", gate.Name)
+			problems.add(field+".name", "gate %q is named twice: rename one", gate.Name)
 		}
 		names[gate.Name] = true
 		selected := checkAt(spec.Sweep, gate.At, points, field, problems)
@@ -95,10 +98,12 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []recor
 		}
 		if gate.Op == ParityEqual {
 			if plan.Parity == ParityNone {
-				problems.add(field+".op", "ParityEqual needs outputs that can be compared and the template has parity: None")
+				problems.add(field+".op", "ParityEqual needs outputs that can be compared and the template has parity: None: remove the gate, or set " +
+					"parity: Required")
 			}
 			if spec.Parity == assayv1alpha1.ParityPerArm {
-				problems.add(field+".op", "ParityEqual compares arms and spec.parity is PerArm, which says that their outputs differ: remove one of the two")
+				problems.add(field+".op", "ParityEqual compares arms and spec.parity is PerArm, which says that their outputs differ: remove one " +
+					"of the two")
 			}
 			continue
 		}
@@ -117,7 +122,7 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []recor
 func checkAt(sweep *assayv1alpha1.Sweep, at assayv1alpha1.ParameterValues, points []record.Point, field string, problems *Invalid) []int {
 	for name := range sorted(at) {
 		if !isAxis(sweep, name) {
-			problems.add(field+".at."+name, "%q is not a sweep axis", name)
+			problems.add(field+".at."+name, "%s", noAxis(sweep, name))
 			return nil
 		}
 	}
@@ -135,12 +140,13 @@ func checkAt(sweep *assayv1alpha1.Sweep, at assayv1alpha1.ParameterValues, point
 
 func checkCandidate(spec *assayv1alpha1.BenchmarkRunSpec, candidate, field string, problems *Invalid) {
 	if all := candidates(arms(spec)); candidate != "" && !slices.Contains(all, candidate) {
-		problems.add(field+".candidate", "%q is no candidate arm; candidates are %s", candidate, strings.Join(all, ", "))
+		problems.add(field+".candidate", "invalid candidate %q: allowed are %s", candidate, strings.Join(all, ", "))
 	}
 }
 
 // checkSamples refuses a percentile that could never have enough samples within the run; at says where, with a blank before it.
-func checkSamples(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, of Condition, points []int, cells []record.Cell, field, at string, problems *Invalid) {
+func checkSamples(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, of Condition, points []int, cells []record.Cell, field, at string,
+	problems *Invalid) {
 	metric := plan.metric(of.Metric)
 	need := MinSamples(of.Statistic)
 	if need == 0 || metric.SamplesFrom == "" {
@@ -169,7 +175,7 @@ func checkPredictions(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points [
 		checkAt(spec.Sweep, prediction.At, points, field, problems)
 		checkCandidate(spec, prediction.Candidate, field, problems)
 		if len(spec.Arms) == 1 {
-			problems.add(field, "a prediction is a ratio to the baseline and the run has one arm")
+			problems.add(field, "a prediction is a ratio to the baseline and the run has one arm: add an arm, or remove the prediction")
 		}
 	}
 }

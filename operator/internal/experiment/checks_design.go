@@ -15,7 +15,8 @@ func checkDesign(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, problems *Inv
 		problems.add("spec.design.blocks", "min %d exceeds max %d", design.Blocks.Min, design.Blocks.Max)
 	}
 	if measured := plan.Design.SlotsPerCell(); plan.Design.WarmupTrials > measured {
-		problems.add("spec.design.warmupTrials", "a block would run %d warm-ups of every arm and point and measure %d: use at most as many warm-ups as trials", design.WarmupTrials, measured)
+		problems.add("spec.design.warmupTrials", "a block would run %d warm-ups of every arm and point and measure %d: use at most as many " +
+			"warm-ups as trials", design.WarmupTrials, measured)
 	}
 	checkControlPhases(design, problems)
 	checkBlocks(spec, problems)
@@ -37,12 +38,14 @@ func checkBlocks(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	}
 	for i, gate := range spec.Gates {
 		if gate.Op != assayv1alpha1.ParityEqual && have < minBlocks {
-			problems.add(field, "%d blocks carry no interval, so gate %q (spec.gates[%d]) with %s would be Invalid whatever is measured: use at least %d", have, gate.Name, i, gate.Op, minBlocks)
+			problems.add(field, "%d blocks carry no interval, so gate %q (spec.gates[%d]) with %s would be Invalid whatever is measured: use " +
+				"at least %d", have, gate.Name, i, gate.Op, minBlocks)
 			break
 		}
 	}
 	if confirm := spec.Design.Confirm; confirm != nil && confirm.Blocks < minBlocks {
-		problems.add("spec.design.confirm.blocks", "%d blocks carry no interval, so nothing could ever be confirmed: use at least %d", confirm.Blocks, minBlocks)
+		problems.add("spec.design.confirm.blocks", "%d blocks carry no interval, so nothing could ever be confirmed: use at least %d",
+			confirm.Blocks, minBlocks)
 	}
 }
 
@@ -51,7 +54,7 @@ func checkControlPhases(design assayv1alpha1.Design, problems *Invalid) {
 		field := fmt.Sprintf("spec.design.controlPhases[%d]", i)
 		switch first := slices.Index(design.ControlPhases, phase); {
 		case strings.TrimSpace(phase) == "":
-			problems.add(field, "names no phase: write the name that the workload reports")
+			problems.add(field, "the phase has no name: write the one that the workload reports")
 		case first != i:
 			problems.add(field, "phase %q is named twice (%d and %d): remove one", phase, first, i)
 		}
@@ -72,14 +75,17 @@ func checkStop(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		return
 	}
 	if !hasBlockingGate(spec, false) {
-		problems.add(field, "no Blocking gate has an interval to make narrower: add one with RatioAtLeast, RatioAtMost, AtLeast or AtMost, or remove stop")
+		problems.add(field, "no Blocking gate has an interval to make narrower: add one with RatioAtLeast, RatioAtMost, AtLeast or AtMost, or " +
+			"remove stop")
 	}
 	if spec.Design.Blocks.Min < minStopBlocks {
-		problems.add(field, "spec.design.blocks.min is %d and a stopping rule needs at least %d: with fewer, the first width is so uncertain that runs stop where it is too narrow by accident; raise min, or remove stop",
+		problems.add(field, "spec.design.blocks.min is %d and a stopping rule needs at least %d: with fewer, the first width is so uncertain " +
+			"that runs stop where it is too narrow by accident; raise min, or remove stop",
 			spec.Design.Blocks.Min, minStopBlocks)
 	}
 	if spec.Design.Blocks.Max == spec.Design.Blocks.Min {
-		problems.add(field, "spec.design.blocks.max is %d like min, so that no block could be added: raise max, or remove stop", spec.Design.Blocks.Max)
+		problems.add(field, "spec.design.blocks.max is %d like min, so that no block could be added: raise max, or remove stop",
+			spec.Design.Blocks.Max)
 	}
 }
 
@@ -103,7 +109,8 @@ func checkBudget(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, cells int, pr
 	if spec.Search != nil {
 		arms := len(arms(spec))
 		if trials := blocks * plan.Design.TrialsPerBlock(min(cells, minLoads*arms)); trials > int(spec.Budget.Trials) {
-			problems.add(field, "trying %d loads of %d arms in %d blocks takes %d trials and the budget is %d: use fewer blocks (spec.design.blocks.min) or raise the budget",
+			problems.add(field, "trying %d loads of %d arms in %d blocks takes %d trials and the budget is %d: use fewer blocks " +
+				"(spec.design.blocks.min) or raise the budget",
 				min(cells/max(1, arms), minLoads), arms, blocks, trials, spec.Budget.Trials)
 		}
 		return
@@ -115,7 +122,8 @@ func checkBudget(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, cells int, pr
 	}
 	if confirm := spec.Design.Confirm; confirm != nil {
 		if trials := perBlock * (blocks + int(confirm.Blocks)); trials > int(spec.Budget.Trials) {
-			problems.add(field, "%d blocks and %d to confirm them, of %d trials each, are %d trials and the budget is %d: use fewer points, arms or blocks, or raise the budget",
+			problems.add(field, "%d blocks and %d to confirm them, of %d trials each, are %d trials and the budget is %d: use fewer points, arms " +
+				"or blocks, or raise the budget",
 				blocks, confirm.Blocks, perBlock, trials, spec.Budget.Trials)
 			return
 		}
@@ -126,7 +134,8 @@ func checkBudget(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, cells int, pr
 			reserved = int(spec.Design.Confirm.Blocks)
 		}
 		if room := int(spec.Budget.Trials)/perBlock - reserved; room <= blocks {
-			problems.add(field, "the budget of %d allows %d blocks of %d trials, so that spec.design.stop could never add one to the first %d: raise the budget, or remove stop",
+			problems.add(field, "the budget of %d allows %d blocks of %d trials, so that spec.design.stop could never add one to the first %d: " +
+				"raise the budget, or remove stop",
 				spec.Budget.Trials, room, perBlock, blocks)
 		}
 	}
@@ -138,7 +147,8 @@ func checkContradictions(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, point
 		for j, most := range plan.Gates {
 			someone := least.Candidate == "" || most.Candidate == "" || least.Candidate == most.Candidate
 			if someone && least.excludes(most.Condition) && overlap(least, most, points) {
-				problems.add(fmt.Sprintf("spec.gates[%d]", i), "%q asks for at least %s and %q (spec.gates[%d]) for at most %s of the same %s: no interval meets both; change one",
+				problems.add(fmt.Sprintf("spec.gates[%d]", i),
+					"%q asks for at least %s and %q (spec.gates[%d]) for at most %s of the same %s: no interval meets both; change one",
 					least.Name, spec.Gates[i].Bound, most.Name, j, spec.Gates[j].Bound, least.Metric)
 			}
 		}
@@ -148,7 +158,8 @@ func checkContradictions(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, point
 // excludes reports whether a condition asks for at least what another one forbids.
 func (c Condition) excludes(most Condition) bool {
 	opposite := c.Op == AtLeast && most.Op == AtMost || c.Op == RatioAtLeast && most.Op == RatioAtMost
-	return opposite && c.Metric == most.Metric && c.Statistic == most.Statistic && c.Bound != nil && most.Bound != nil && *c.Bound >= *most.Bound
+	return opposite && c.Metric == most.Metric && c.Statistic == most.Statistic && c.Bound != nil && most.Bound != nil &&
+		*c.Bound >= *most.Bound
 }
 
 func overlap(a, b Gate, points []record.Point) bool {

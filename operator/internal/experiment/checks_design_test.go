@@ -55,7 +55,7 @@ func TestFreezeRefusesBadDesigns(t *testing.T) {
 		},
 		"a gate confidence that is none": {
 			func(s *runSpec, _ *templateSpec) { s.Design.GateConfidence = "high" },
-			"spec.design.gateConfidence", `value "high" is not between 0.5 and 1: write it as 0.995`,
+			"spec.design.gateConfidence", `invalid value "high": allowed are numbers between 0.5 and 1; write it as 0.995`,
 		},
 		"a stopping rule that begins with too few blocks": {
 			func(s *runSpec, _ *templateSpec) { adaptive(s); s.Design.Blocks.Min = 9 },
@@ -63,15 +63,15 @@ func TestFreezeRefusesBadDesigns(t *testing.T) {
 		},
 		"a rare slowdown of nothing": {
 			func(s *runSpec, _ *templateSpec) { s.Design.RareSlowdown = "0%" },
-			"spec.design.rareSlowdown", `value "0%" is not above 0% and at most 1000%`,
+			"spec.design.rareSlowdown", `invalid value "0%": allowed are shares above 0% and up to 1000%`,
 		},
 		"a correlation of one": {
 			func(s *runSpec, _ *templateSpec) { s.Design.BlockCorrelation = "1" },
-			"spec.design.blockCorrelation", `value "1" is not between 0 and 0.95: write it as 0.85, or remove it`,
+			"spec.design.blockCorrelation", `invalid value "1": allowed are numbers between 0 and 0.95; write it as 0.85, or remove it`,
 		},
 		"a control phase without a name": {
 			func(s *runSpec, _ *templateSpec) { s.Design.ControlPhases = []string{"load", " "} },
-			"spec.design.controlPhases[1]", "names no phase",
+			"spec.design.controlPhases[1]", "the phase has no name",
 		},
 		"a control phase named twice": {
 			func(s *runSpec, _ *templateSpec) { s.Design.ControlPhases = []string{"load", "load"} },
@@ -79,7 +79,7 @@ func TestFreezeRefusesBadDesigns(t *testing.T) {
 		},
 		"a precision of nothing": {
 			func(s *runSpec, _ *templateSpec) { adaptive(s); s.Design.Stop.RelativeHalfWidth = "0.0%" },
-			"spec.design.stop.relativeHalfWidth", `value "0.0%" can never be reached`,
+			"spec.design.stop.relativeHalfWidth", `invalid value "0.0%"`,
 		},
 		"a stopping rule without an interval to make narrower": {
 			func(s *runSpec, _ *templateSpec) {
@@ -217,7 +217,7 @@ func TestFreezeRefusesBadSearches(t *testing.T) {
 		},
 		"a lowest load of nothing": {
 			func(s *runSpec, _ *templateSpec) { s.Search.Over.Low = resource.MustParse("0") },
-			"spec.search.over.low", "value 0 is not above zero",
+			"spec.search.over.low", "invalid value 0: the loads are multiples of it",
 		},
 		"a load above the parameter's maximum": {
 			func(s *runSpec, _ *templateSpec) { s.Search.Over.High = resource.MustParse("33") },
@@ -229,7 +229,7 @@ func TestFreezeRefusesBadSearches(t *testing.T) {
 		},
 		"a resolution of nothing": {
 			func(s *runSpec, _ *templateSpec) { s.Search.Over.Resolution = "0%" },
-			"spec.search.over.resolution", `value "0%" makes no steps`,
+			"spec.search.over.resolution", `invalid value "0%": loads would not differ`,
 		},
 		"a resolution too fine": {
 			func(s *runSpec, _ *templateSpec) { s.Search.Over.Resolution = "1%" },
@@ -249,7 +249,7 @@ func TestFreezeRefusesBadSearches(t *testing.T) {
 		},
 		"a constraint on a ratio": {
 			func(s *runSpec, _ *templateSpec) { s.Search.SubjectTo[0].Op = assayv1alpha1.RatioAtMost },
-			"spec.search.subjectTo[0].op", "RatioAtMost is no constraint of a load",
+			"spec.search.subjectTo[0].op", "invalid op RatioAtMost",
 		},
 		"a percentile that never has enough samples": {
 			func(s *runSpec, _ *templateSpec) { s.Parameters = values{"iterations": "9"} },
@@ -257,7 +257,8 @@ func TestFreezeRefusesBadSearches(t *testing.T) {
 		},
 		"constraints that contradict each other": {
 			func(s *runSpec, _ *templateSpec) {
-				s.Search.SubjectTo = append(s.Search.SubjectTo, assayv1alpha1.Constraint{Metric: "latency", Statistic: assayv1alpha1.StatisticP95, Op: assayv1alpha1.AtLeast, Bound: "3ms"})
+				s.Search.SubjectTo = append(s.Search.SubjectTo,
+					assayv1alpha1.Constraint{Metric: "latency", Statistic: assayv1alpha1.StatisticP95, Op: assayv1alpha1.AtLeast, Bound: "3ms"})
 			},
 			"spec.search.subjectTo[1]", "at least 3ms and spec.search.subjectTo[0] for at most 2ms",
 		},

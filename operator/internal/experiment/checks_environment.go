@@ -12,7 +12,8 @@ import (
 // checkEnvironment refuses demands that no block could ever meet.
 func checkEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	if spec.Placement.RequireStaticCPUManager && !PlacementOf(spec.Placement).AsksExclusiveCPUs() {
-		problems.add("spec.placement.requireStaticCPUManager", "the block must have CPUs of its own, and exclusive: %s asks for none: write exclusive: CPUs", spec.Placement.Exclusive)
+		problems.add("spec.placement.requireStaticCPUManager",
+			"the block must have CPUs of its own, and exclusive: %s asks for none: write exclusive: CPUs", spec.Placement.Exclusive)
 	}
 	if spec.Environment == nil {
 		return
@@ -21,11 +22,11 @@ func checkEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		field := "spec.environment.require." + key
 		switch {
 		case key == "":
-			problems.add("spec.environment.require", "a key of the fingerprint has no name")
+			problems.add("spec.environment.require", "a key is empty: name a key of the fingerprint")
 		case key == "nullProgram":
-			problems.add(field, "only the null arm's trials have it, and it is another one in every block")
+			problems.add(field, "only trials of the null arm have this key, and its value differs in every block: remove it")
 		case value == "":
-			problems.add(field, "the value is empty, and what a machine does not tell is never equal to it: remove the key, or write a value")
+			problems.add(field, "the value is empty, and what a machine does not report never equals it: remove the key, or write a value")
 		}
 	}
 }
@@ -38,7 +39,8 @@ func EnvironmentWarnings(require map[string]string) []string {
 		if key == "" || slices.Contains(record.HardKeys, key) || slices.Contains(record.SoftKeys, key) {
 			continue
 		}
-		out = append(out, fmt.Sprintf("spec.environment.require.%s: the runner reports no such key, and a block that cannot read a required key runs no trial; hard keys are %s",
+		out = append(out, fmt.Sprintf("spec.environment.require.%s: the runner reports no such key, and a block that cannot read a required " +
+			"key runs no trial; hard keys are %s",
 			key, strings.Join(record.HardKeys, ", ")))
 	}
 	return out

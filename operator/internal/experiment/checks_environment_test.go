@@ -30,13 +30,13 @@ func TestAnEnvironmentThatCannotBeIsRefused(t *testing.T) {
 		"none at all":                   {},
 		"keys that every machine has":   {environment: require("architecture", "x86_64", "hostname", "node-a")},
 		"limits and no limits":          {environment: limits(assayv1alpha1.NoiseLimits{Steal: "0.5%", Canary: "off"})},
-		"a share of more than the time": {environment: limits(assayv1alpha1.NoiseLimits{Steal: "101%"}), says: []string{"spec.environment.noise.steal", `"101%" can never be exceeded`}},
+		"a share of more than the time": {environment: limits(assayv1alpha1.NoiseLimits{Steal: "101%"}), says: []string{"spec.environment.noise.steal", `invalid value "101%"`}},
 		"two limits that mean nothing": {
 			environment: limits(assayv1alpha1.NoiseLimits{Canary: "0%", PressureIO: "200%"}),
-			says:        []string{"spec.environment.noise.canary", "leaves no room", "spec.environment.noise.pressureIo", "can never be exceeded"},
+			says:        []string{"spec.environment.noise.canary", "leaves no room", "spec.environment.noise.pressureIo", "never exceeds it"},
 		},
 		"an empty value":  {environment: require("governor", ""), says: []string{"spec.environment.require.governor", "the value is empty"}},
-		"an empty key":    {environment: require("", "x"), says: []string{"spec.environment.require", "has no name"}},
+		"an empty key":    {environment: require("", "x"), says: []string{"spec.environment.require", "a key is empty"}},
 		"the copy's path": {environment: require("nullProgram", "/tmp/x"), says: []string{"nullProgram", "null arm"}},
 		"a key that no runner of this release reports": {
 			environment: require("cpuGovernor", "performance", "smt", "false"),
@@ -58,7 +58,8 @@ func TestAnEnvironmentThatCannotBeIsRefused(t *testing.T) {
 			problems.Problems = slices.DeleteFunc(problems.Problems, func(p Problem) bool { return p.Field == "spec.design.confidence" })
 			checkEnvironment(spec, problems)
 			assertSays(t, "error", errorText(problems.orNil()), tc.says)
-			assertSays(t, "warning", strings.Join(EnvironmentWarnings(ptr.Deref(spec.Environment, assayv1alpha1.Environment{}).Require), "\n"), tc.warns)
+			assertSays(t, "warning", strings.Join(EnvironmentWarnings(ptr.Deref(spec.Environment, assayv1alpha1.Environment{}).Require), "\n"),
+				tc.warns)
 		})
 	}
 }

@@ -26,15 +26,17 @@ var aggregates = []string{"_mean", "_median", "_stddev", "_cv"}
 func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
 	output := template.Output
 	if slices.Contains(strings.Split(output.Path, "/"), "..") {
-		problems.add("template.output.path", "%q has .. in it: write where it ends", output.Path)
+		problems.add("template.output.path", "invalid path %q: it contains ..; write the path without it", output.Path)
 	}
 	if output.Format == assayv1alpha1.CriterionOutput && path.IsAbs(output.Path) {
-		problems.add("template.output.path", "Criterion's folder must be of this trial, so its path is relative to the trial's own folder: write criterion, and set CRITERION_HOME to the same")
+		problems.add("template.output.path", "Criterion's folder must be of this trial, so its path is relative to the trial's own folder: " +
+			"write criterion, and set CRITERION_HOME to the same")
 	}
 	if output.Format == assayv1alpha1.AssayResult {
 		for i, metric := range template.Metrics {
 			if metric.From != nil {
-				problems.add(fmt.Sprintf("template.metrics[%d].from", i), "an AssayResult names its metrics itself: remove from, or set template.output.format")
+				problems.add(fmt.Sprintf("template.metrics[%d].from", i),
+					"an AssayResult names its metrics itself: remove from, or set template.output.format")
 			}
 		}
 		return
@@ -59,7 +61,7 @@ func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invali
 		case output.Format == assayv1alpha1.CSVOutput && from.Field == "":
 			problems.add(field+".field", "a table has several columns: name one")
 		case output.Format == assayv1alpha1.CSVOutput && from.Benchmark != "" && !strings.Contains(from.Benchmark, "="):
-			problems.add(field+".benchmark", "%q chooses no rows: write column=value", from.Benchmark)
+			problems.add(field+".benchmark", "invalid benchmark %q: it selects no rows; write column=value", from.Benchmark)
 		}
 	}
 }
@@ -88,7 +90,8 @@ func hasSamples(output record.Output, metric string) bool {
 func checkSummaries(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, problems *Invalid) {
 	check := func(field, name string, statistic assayv1alpha1.Statistic) {
 		if output := plan.Workload.Output; strings.HasPrefix(string(statistic), "p") && !hasSamples(output, name) {
-			problems.add(field, "%s of metric %q cannot be computed, because %s gives one figure per trial and no samples: take the tool's own percentile in from.field, with statistic value", statistic, name, output.Format)
+			problems.add(field, "%s of metric %q cannot be computed, because %s gives one figure per trial and no samples: take the tool's own " +
+				"percentile in from.field, with statistic value", statistic, name, output.Format)
 		}
 	}
 	for i, metric := range plan.Metrics {

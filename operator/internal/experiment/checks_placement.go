@@ -41,16 +41,19 @@ func checkToleration(field string, t corev1.Toleration, problems *Invalid) {
 		problems.add(field+".operator", "invalid operator %q: allowed are Exists and Equal", t.Operator)
 	}
 	if !slices.Contains(effects, t.Effect) {
-		problems.add(field+".effect", "invalid effect %q: allowed are NoSchedule, PreferNoSchedule and NoExecute, and none for all of them", t.Effect)
+		problems.add(field+".effect", "invalid effect %q: allowed are NoSchedule, PreferNoSchedule and NoExecute, and none for all of them",
+			t.Effect)
 	}
 	if t.Operator == corev1.TolerationOpExists && t.Value != "" {
 		problems.add(field+".value", "invalid value %q: operator Exists takes none; remove it, or write operator: Equal", t.Value)
 	}
 	switch {
 	case t.Key == lease.TaintKey:
-		problems.add(field+".key", "invalid key %q: it is the taint of nodes that a run has for itself; a run gets the toleration of its own by exclusive: Node", t.Key)
+		problems.add(field+".key", "invalid key %q: it is the taint of nodes that a run has for itself; a run gets the toleration of its own " +
+			"by exclusive: Node", t.Key)
 	case t.Key == "" && t.Operator == corev1.TolerationOpExists:
-		problems.add(field+".key", "no key with operator Exists tolerates every taint, that of nodes which another run has for itself too: name the key of each taint")
+		problems.add(field+".key", "no key with operator Exists tolerates every taint, that of nodes which another run has for itself too: " +
+			"name the key of each taint")
 	case t.Key == "":
 		problems.add(field+".key", "no key: name the taint's")
 	default:

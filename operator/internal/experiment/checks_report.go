@@ -14,7 +14,7 @@ func checkReport(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 	for i, table := range plan.Tables {
 		field := fmt.Sprintf("spec.report.tables[%d]", i)
 		if names[table.Name] {
-			problems.add(field+".name", "table %q is named twice", table.Name)
+			problems.add(field+".name", "table %q is named twice: rename one", table.Name)
 		}
 		names[table.Name] = true
 		checkAt(spec.Sweep, table.At, points, field, problems)
@@ -49,9 +49,10 @@ func checkColumn(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, column Column
 	case !slices.ContainsFunc(plan.Gates, func(gate Gate) bool {
 		return gate.Metric == column.Metric && gate.Statistic == column.Statistic
 	}):
-		problems.add(field+".statistic", "%s of %s is not computed, because no gate asks for it: add a gate, with severity Advisory if it shall decide nothing", column.Statistic, column.Metric)
+		problems.add(field+".statistic", "%s of %s is not computed, because no gate asks for it: add a gate, with severity Advisory if it " +
+			"shall decide nothing", column.Statistic, column.Metric)
 	}
 	if column.Compared && len(spec.Arms) == 1 {
-		problems.add(field+".compared", "there is no baseline to compare with, the run has one arm")
+		problems.add(field+".compared", "the run has one arm and so no baseline to compare with: add an arm, or remove compared")
 	}
 }

@@ -33,12 +33,12 @@ func TestATableOfNothingIsRefused(t *testing.T) {
 			says:   "spec.report.tables[0].columns[0].statistic: p99 of latency is not computed",
 		},
 		"an arm that does not exist":  {tables: []assayv1alpha1.ReportTable{{Name: "document", Rows: assayv1alpha1.PhaseRows, Arms: []string{"lop"}}}, says: `spec.report.tables[0].arms[0]: the run has no arm "lop"`},
-		"an axis that does not exist": {tables: []assayv1alpha1.ReportTable{{Name: "document", Rows: assayv1alpha1.PhaseRows, At: assayv1alpha1.ParameterValues{"rows": "1"}}}, says: `spec.report.tables[0].at.rows: "rows" is not a sweep axis`},
+		"an axis that does not exist": {tables: []assayv1alpha1.ReportTable{{Name: "document", Rows: assayv1alpha1.PhaseRows, At: assayv1alpha1.ParameterValues{"rows": "1"}}}, says: `spec.report.tables[0].at.rows: invalid axis "rows"`},
 		"a total that is no time":     {tables: []assayv1alpha1.ReportTable{{Name: "document", Rows: assayv1alpha1.PhaseRows, Total: "throughput"}}, says: `spec.report.tables[0].total: the template has no metric "throughput" in seconds`},
-		"two tables of one name":      {tables: []assayv1alpha1.ReportTable{{Name: "a", Rows: assayv1alpha1.PhaseRows}, {Name: "a", Rows: assayv1alpha1.PhaseRows}}, says: `spec.report.tables[1].name: table "a" is named twice`},
+		"two tables of one name":      {tables: []assayv1alpha1.ReportTable{{Name: "a", Rows: assayv1alpha1.PhaseRows}, {Name: "a", Rows: assayv1alpha1.PhaseRows}}, says: `spec.report.tables[1].name: table "a" is named twice: rename one`},
 		"a comparison of one arm": {
 			tables: []assayv1alpha1.ReportTable{column(assayv1alpha1.ReportColumn{Title: "x", Metric: "latency", Compared: true})}, oneArm: true,
-			says: "spec.report.tables[0].columns[0].compared: there is no baseline",
+			says: "spec.report.tables[0].columns[0].compared: the run has one arm",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,8 @@ func TestATableOfNothingIsRefused(t *testing.T) {
 			if test.oneArm {
 				spec.Arms = spec.Arms[:1]
 			}
-			points := []record.Point{{Key: "size=1", Parameters: map[string]string{"size": "1"}}, {Key: "size=2", Parameters: map[string]string{"size": "2"}}}
+			points := []record.Point{{Key: "size=1", Parameters: map[string]string{"size": "1"}},
+				{Key: "size=2", Parameters: map[string]string{"size": "2"}}}
 			var problems Invalid
 			plan := read(spec, template, &problems)
 			problems.Problems = slices.DeleteFunc(problems.Problems, func(p Problem) bool { return !strings.HasPrefix(p.Field, "spec.report") })

@@ -22,7 +22,8 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 	checkAlone(spec, problems)
 	checkAxisAlone(spec, problems)
 	if spec.Design.Blocks.Min < minSearchBlocks {
-		problems.add("spec.design.blocks.min", "a search tries every load in that many blocks, and %d are too few for an interval: use at least %d", spec.Design.Blocks.Min, minSearchBlocks)
+		problems.add("spec.design.blocks.min", "a search tries every load in that many blocks, and %d are too few for an interval: use " +
+			"at least %d", spec.Design.Blocks.Min, minSearchBlocks)
 	}
 	if plan.metric(search.Maximize) == nil {
 		problems.add("spec.search.maximize", "the template has no metric %q; it has %s", search.Maximize, plan.metricNames())
@@ -38,7 +39,7 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 			continue
 		}
 		if constraint.Op != AtLeast && constraint.Op != AtMost {
-			problems.add(field+".op", "%s is no constraint of a load: use AtLeast or AtMost", constraint.Op)
+			problems.add(field+".op", "invalid op %s: a constraint of a load is AtLeast or AtMost", constraint.Op)
 		}
 		if why := constraint.RewardsWorse(metric); why != "" {
 			problems.add(field+".op", "%s", why)
@@ -52,15 +53,18 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 func checkAlone(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	axis := spec.Search.Over.Axis
 	if spec.Sweep != nil && !isAxis(spec.Sweep, axis) {
-		problems.add("spec.sweep", "a search has one answer per arm and a sweep many points: create a run for every point, or make the points arms")
+		problems.add("spec.sweep", "a search has one answer per arm and a sweep many points: create a run for every point, or make the " +
+			"points arms")
 	}
 	for i, gate := range spec.Gates {
 		if _, ok := gate.At[axis]; ok {
-			problems.add(fmt.Sprintf("spec.gates[%d].at.%s", i, axis), "%q is the search axis, and which loads are tried is not known beforehand: create a run with a sweep over %s for this gate", axis, axis)
+			problems.add(fmt.Sprintf("spec.gates[%d].at.%s", i, axis),
+				"%q is the search axis, and which loads are tried is not known beforehand: create a run with a sweep over %s for this gate", axis, axis)
 		}
 	}
 	if len(spec.Gates) > 0 {
-		problems.add("spec.gates", "a search has an answer and no verdict: put what a load must meet into spec.search.subjectTo, and gates into a run of their own")
+		problems.add("spec.gates", "a search has an answer and no verdict: put what a load must meet into spec.search.subjectTo, and gates " +
+			"into a run of their own")
 	}
 	if len(spec.Predictions) > 0 {
 		problems.add("spec.predictions", "a prediction is made for a point, and a search chooses its points: remove it")
@@ -90,7 +94,8 @@ func checkConstraintContradictions(spec *assayv1alpha1.Search, all []Condition, 
 	for i, least := range all {
 		for j, most := range all {
 			if least.excludes(most) {
-				problems.add(fmt.Sprintf("spec.search.subjectTo[%d]", i), "it asks for at least %s and spec.search.subjectTo[%d] for at most %s of the same %s: no load meets both; change one",
+				problems.add(fmt.Sprintf("spec.search.subjectTo[%d]", i),
+					"it asks for at least %s and spec.search.subjectTo[%d] for at most %s of the same %s: no load meets both; change one",
 					spec.SubjectTo[i].Bound, j, spec.SubjectTo[j].Bound, least.Metric)
 			}
 		}

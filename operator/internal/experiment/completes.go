@@ -18,7 +18,7 @@ type Completion struct {
 	Arm  int
 	// Points are indices into the experiment's.
 	Points []int
-	// Implicit tells that the run does not name it.
+	// Implicit reports whether the run does not name it.
 	Implicit bool
 }
 
@@ -71,7 +71,7 @@ func checkCompletes(spec *assayv1alpha1.BenchmarkRunSpec, gate Gate, field strin
 		names = append(names, arm.Name)
 	}
 	if gate.Candidate != "" && !slices.Contains(names, gate.Candidate) {
-		problems.add(field+".candidate", "%q is no arm; arms are %s", gate.Candidate, strings.Join(names, ", "))
+		problems.add(field+".candidate", "invalid candidate %q: allowed are %s", gate.Candidate, strings.Join(names, ", "))
 	}
 	if gate.AllowWorse {
 		problems.add(field+".allowWorse", "Completes looks at no metric and so at no direction: remove it")

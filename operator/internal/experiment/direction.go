@@ -2,7 +2,7 @@ package experiment
 
 import "fmt"
 
-// RewardsWorse says how a condition rewards what its metric's direction calls worse; empty where it does not, or where the run
+// RewardsWorse describes how a condition rewards what its metric's direction calls worse; empty where it does not, or where the run
 // says that this is meant. A bound on the other side than 1, as in RatioAtMost 1.05 of a time, allows a loss and rewards none.
 func (c Condition) RewardsWorse(metric *Metric) string {
 	meant, compares := map[Op]Op{AtLeast: AtMost, RatioAtLeast: RatioAtMost, AtMost: AtLeast, RatioAtMost: RatioAtLeast}[c.Op]
@@ -13,6 +13,6 @@ func (c Condition) RewardsWorse(metric *Metric) string {
 	if !compares || c.AllowWorse || metric.Direction != worse {
 		return ""
 	}
-	return fmt.Sprintf("%s of metric %q rewards what is worse, as its direction is %s: write %s, or say that it is meant with allowWorse: true",
+	return fmt.Sprintf("%s of metric %q rewards what is worse, as its direction is %s: write %s, or allow it with allowWorse: true",
 		c.Op, metric.Name, metric.Direction, meant)
 }

@@ -1,4 +1,4 @@
-// Package experiment turns a BenchmarkRun and its template into a frozen experiment, or says which field is wrong. It is
+// Package experiment turns a BenchmarkRun and its template into a frozen experiment, or reports which field is wrong. It is
 // pure: the operator, the local executor and the analysis all start from its result.
 package experiment
 

@@ -82,13 +82,13 @@ func TestFreezeRefuses(t *testing.T) {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				s.Parameters = values{"iterations": "many"}
 			},
-			"spec.parameters.iterations", `value "many", which is no integer`,
+			"spec.parameters.iterations", `invalid value "many": allowed are integers`,
 		},
 		"a number that is none": {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				s.Parameters = values{"ratio": "half"}
 			},
-			"spec.parameters.ratio", `value "half", which is no number`,
+			"spec.parameters.ratio", `invalid value "half": allowed are numbers`,
 		},
 		"a boolean that is none": {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
@@ -177,20 +177,21 @@ func TestFreezeRefuses(t *testing.T) {
 		},
 		"a gate at an axis that does not exist": {
 			gate(assayv1alpha1.Gate{Name: "g", Metric: "throughput", At: values{"rows": "3"}, Op: assayv1alpha1.RatioAtLeast, Bound: "1"}),
-			"spec.gates[0].at.rows", "is not a sweep axis",
+			"spec.gates[0].at.rows", `invalid axis "rows"`,
 		},
 		"a gate on an arm that does not exist": {
 			gate(assayv1alpha1.Gate{Name: "g", Metric: "throughput", Candidate: "fast", Op: assayv1alpha1.RatioAtLeast, Bound: "1"}),
-			"spec.gates[0].candidate", `"fast" is no candidate arm; candidates are fused`,
+			"spec.gates[0].candidate", `invalid candidate "fast": allowed are fused`,
 		},
 		"a gate on the baseline itself": {
 			gate(assayv1alpha1.Gate{Name: "g", Metric: "throughput", Candidate: "loop", Op: assayv1alpha1.RatioAtLeast, Bound: "1"}),
-			"spec.gates[0].candidate", `"loop" is no candidate arm`,
+			"spec.gates[0].candidate", `invalid candidate "loop"`,
 		},
 		"a percentile that never has enough samples": {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				s.Parameters = values{"iterations": "5"}
-				s.Gates = []assayv1alpha1.Gate{{Name: "g", Metric: "latency", Statistic: assayv1alpha1.StatisticP95, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}}
+				s.Gates = []assayv1alpha1.Gate{{Name: "g", Metric: "latency", Statistic: assayv1alpha1.StatisticP95, Op: assayv1alpha1.RatioAtMost,
+					Bound: "1.05"}}
 			},
 			"spec.gates[0].statistic", "p95 of latency needs at least 200 samples",
 		},
@@ -297,7 +298,8 @@ func TestValuesReachTheProcessVerbatim(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := frozen.Cells[0]
-	want := []string{"/scan", "--batch=1", "$(unknownIsRefusedElsewhere", "--strategy=loop", "--ratio=0.5", "--ceilings=true", "--note=" + hostile, "--iterations=30"}
+	want := []string{"/scan", "--batch=1", "$(unknownIsRefusedElsewhere", "--strategy=loop", "--ratio=0.5", "--ceilings=true",
+		"--note=" + hostile, "--iterations=30"}
 	if diff := cmp.Diff(want, got.Argv); diff != "" {
 		t.Errorf("argv (-want +got):\n%s", diff)
 	}
@@ -313,11 +315,13 @@ func TestPoints(t *testing.T) {
 	}{
 		"no sweep is one point with an empty key": {nil, []string{""}},
 		"a grid varies the last axis fastest": {
-			&assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"1", "2"}}, {Name: "ratio", Values: []string{"0", "1"}}}},
+			&assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"1", "2"}},
+				{Name: "ratio", Values: []string{"0", "1"}}}},
 			[]string{"batchSize=1,ratio=0", "batchSize=1,ratio=1", "batchSize=2,ratio=0", "batchSize=2,ratio=1"},
 		},
 		"zip takes the axes side by side": {
-			&assayv1alpha1.Sweep{Mode: assayv1alpha1.ZipSweep, Axes: []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"1", "2"}}, {Name: "ratio", Values: []string{"0", "1"}}}},
+			&assayv1alpha1.Sweep{Mode: assayv1alpha1.ZipSweep,
+				Axes: []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"1", "2"}}, {Name: "ratio", Values: []string{"0", "1"}}}},
 			[]string{"batchSize=1,ratio=0", "batchSize=2,ratio=1"},
 		},
 		"include adds after the axes and exclude removes last": {

@@ -28,7 +28,8 @@ func TestAGateMayNotRewardTheWorseDirection(t *testing.T) {
 			_, err := Freeze(testRun, spec, testTemplate())
 			if refused := c.meant != "" && !allowed; (err != nil) != refused {
 				t.Errorf("%s %s %s, allowWorse %v: %v", c.metric, c.op, c.bound, allowed, err)
-			} else if refused && (!strings.Contains(err.Error(), "spec.gates[0].op: ") || !strings.Contains(err.Error(), fmt.Sprintf("write %s, or say that it is meant with allowWorse: true", c.meant))) {
+			} else if refused && (!strings.Contains(err.Error(), "spec.gates[0].op: ") ||
+				!strings.Contains(err.Error(), fmt.Sprintf("write %s, or allow it with allowWorse: true", c.meant))) {
 				t.Errorf("%s %s: %v", c.metric, c.op, err)
 			}
 		}
@@ -43,31 +44,34 @@ func TestGatesOnCompleting(t *testing.T) {
 		"all trials":                   {assayv1alpha1.Gate{Name: "completes"}, ""},
 		"a share":                      {assayv1alpha1.Gate{Name: "done", Bound: "0.95", Candidate: "fused"}, ""},
 		"a percentage of the baseline": {assayv1alpha1.Gate{Name: "done", Bound: "95%", Candidate: "loop"}, ""},
-		"none at all":                  {assayv1alpha1.Gate{Name: "done", Bound: "0"}, `spec.gates[0].bound: bound "0" is no share of the trials`},
+		"none at all":                  {assayv1alpha1.Gate{Name: "done", Bound: "0"}, `spec.gates[0].bound: invalid bound "0": allowed are shares of the trials`},
 		"more than all":                {assayv1alpha1.Gate{Name: "done", Bound: "101%"}, "spec.gates[0].bound"},
 		"a duration":                   {assayv1alpha1.Gate{Name: "done", Bound: "5ms"}, "spec.gates[0].bound"},
-		"no arm":                       {assayv1alpha1.Gate{Name: "done", Candidate: "nobody"}, `spec.gates[0].candidate: "nobody" is no arm; arms are loop, fused`},
+		"no arm":                       {assayv1alpha1.Gate{Name: "done", Candidate: "nobody"}, `spec.gates[0].candidate: invalid candidate "nobody": allowed are loop, fused`},
 		"a direction":                  {assayv1alpha1.Gate{Name: "done", AllowWorse: true}, "spec.gates[0].allowWorse"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := testSpec()
 			c.gate.Op = assayv1alpha1.Completes
 			spec.Gates = []assayv1alpha1.Gate{c.gate}
-			if _, err := Freeze(testRun, spec, testTemplate()); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			if _, err := Freeze(testRun, spec, testTemplate()); (err == nil) != (c.says == "") || err != nil &&
+				!strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %q", err, c.says)
 			}
 		})
 	}
 	spec := testSpec()
 	spec.Gates = []assayv1alpha1.Gate{{Name: "completes", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1"}}
-	if _, err := Freeze(testRun, spec, testTemplate()); err == nil || !strings.Contains(err.Error(), "is the name of the gate that every run has") {
+	if _, err := Freeze(testRun, spec, testTemplate()); err == nil ||
+		!strings.Contains(err.Error(), "is the name of the gate that every run has") {
 		t.Errorf("another gate named completes: %v", err)
 	}
 }
 
 func TestArmsAndPointsThatNoGateLooksAtHaveTheImplicitOne(t *testing.T) {
 	spec := testSpec()
-	spec.Gates = []assayv1alpha1.Gate{{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9", Candidate: "fused", At: values{"batchSize": "8"}}}
+	spec.Gates = []assayv1alpha1.Gate{{Name: "done", Op: assayv1alpha1.Completes, Bound: "0.9", Candidate: "fused",
+		At: values{"batchSize": "8"}}}
 	frozen, err := Freeze(testRun, spec, testTemplate())
 	if err != nil {
 		t.Fatal(err)

@@ -52,10 +52,12 @@ func (e *Experiment) ImageNames() string {
 }
 
 // checkImages reports images that programs cannot be copied out of.
-func checkImages(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, cells []record.Cell, problems *Invalid) {
+func checkImages(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, cells []record.Cell,
+	problems *Invalid) {
 	for i, file := range template.Files {
 		if !path.IsAbs(file) || path.Clean(file) != file {
-			problems.add(fmt.Sprintf("template.files[%d]", i), "%q is no absolute path: write it as /app/bin, without .. and without a slash at its end", file)
+			problems.add(fmt.Sprintf("template.files[%d]", i),
+				"invalid path %q: allowed are absolute paths; write it as /app/bin, without .. and without a slash at its end", file)
 		}
 	}
 	if !imageReference.MatchString(template.Image) {
@@ -66,7 +68,8 @@ func checkImages(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	}
 	for i, arm := range spec.Arms {
 		if arm.Image != "" && !imageReference.MatchString(arm.Image) {
-			problems.add(fmt.Sprintf("spec.arms[%d].image", i), "invalid image %q: write it as registry/name:tag or registry/name@sha256:…", arm.Image)
+			problems.add(fmt.Sprintf("spec.arms[%d].image", i), "invalid image %q: write it as registry/name:tag or registry/name@sha256:…",
+				arm.Image)
 		}
 	}
 	reported := map[string]bool{}
@@ -79,7 +82,8 @@ func checkImages(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 			switch {
 			case !path.IsAbs(program) || path.Clean(program) != program:
 				reported[field] = true
-				problems.add(field, "the arms have images, which the program is copied out of, and %q is no absolute path in them: write it as /bin/name", program)
+				problems.add(field, "invalid program %q: it is copied out of the arms' images, so its path there must be absolute; write it as " +
+					"/bin/name", program)
 			case len(template.Files) > 0 && !covered(template.Files, program):
 				reported[field] = true
 				problems.add(field, "the program %s is not among template.files, which are what is copied out of the arms' images: add it", program)

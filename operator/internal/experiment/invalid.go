@@ -9,7 +9,7 @@ import (
 type Problem struct {
 	// Field is the path of the field in the run or its template, e.g. spec.gates[1].at.
 	Field string
-	// Message says what was found and what to do.
+	// Message is what was found and what to do.
 	Message string
 }
 

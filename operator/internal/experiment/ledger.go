@@ -101,7 +101,8 @@ func parseWritten(raw []byte) (*Experiment, error) {
 	if err := strictly(raw, from); err != nil {
 		return nil, err
 	}
-	e := &Experiment{Schema: from.Schema, Digest: from.Digest, Run: from.Run, API: API, Points: from.Points, Arms: from.Arms, Cells: from.Cells}
+	e := &Experiment{Schema: from.Schema, Digest: from.Digest, Run: from.Run, API: API, Points: from.Points, Arms: from.Arms,
+		Cells: from.Cells}
 	from.Digest = ""
 	want, err := digest(from)
 	if err := cmp.Or(err, e.fill(from), e.has(want)); err != nil {
@@ -142,7 +143,7 @@ func (e *Experiment) fill(from *written) error {
 func (e *Experiment) complete() error {
 	switch {
 	case e.Schema != Schema:
-		return fmt.Errorf("schema is %q and this program reads %q", e.Schema, Schema)
+		return fmt.Errorf("invalid schema %q: this program reads %q", e.Schema, Schema)
 	case e.Run.Name == "" || e.Run.UID == "":
 		return errors.New("run.name and run.uid are required")
 	case len(e.Points) == 0 || len(e.Arms) == 0 || len(e.Cells) == 0:
@@ -155,7 +156,8 @@ func (e *Experiment) has(digest string) error {
 	if e.Digest == digest {
 		return nil
 	}
-	return fmt.Errorf("digest is %q and the content has %s: the experiment was changed after it was frozen, or was written by hand and still needs this digest", e.Digest, digest)
+	return fmt.Errorf("digest is %q and the content has %s: the experiment was changed after it was frozen, or was written by hand and " +
+		"still needs this digest", e.Digest, digest)
 }
 
 // plan reads the words that were written, and checks no more than that each means something and that the arms are those of the spec.
@@ -167,11 +169,13 @@ func (w *written) plan() (*Plan, error) {
 	}
 	wanted := arms(&w.Spec)
 	if len(w.Arms) != len(wanted) {
-		return nil, fmt.Errorf("arms has %d arms and spec.arms has %d: they must be the same, and with design.nullArm one arm more", len(w.Arms), len(w.Spec.Arms))
+		return nil, fmt.Errorf("arms has %d arms and spec.arms has %d: they must be the same, and with design.nullArm one arm more", len(w.Arms),
+			len(w.Spec.Arms))
 	}
 	for i, arm := range w.Arms {
 		if want := wanted[i]; arm.Name != want.Name || arm.Baseline != want.Baseline || arm.Null != want.Null {
-			return nil, fmt.Errorf("arms[%d] is %+v and spec.arms with design.nullArm %v make it %+v: they must be the same", i, arm, w.Spec.Design.NullArm, want)
+			return nil, fmt.Errorf("arms[%d] is %+v and spec.arms with design.nullArm %v make it %+v: they must be the same", i, arm,
+				w.Spec.Design.NullArm, want)
 		}
 	}
 	return plan, nil

@@ -58,14 +58,14 @@ func TestAnExperimentIsReadFromEveryFormOfTheLedger(t *testing.T) {
 		"as it was frozen":                              {func(f fields) fields { return f }, "", 1.5},
 		"without a plan, as all were once":              {func(f fields) fields { return f.without("api", "plan") }, "", 1.5},
 		"by hand, with another bound":                   {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"2"`) }, "", 2},
-		"by hand, with an invalid bound":                {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"fast"`) }, `spec.gates[0].bound: bound "fast" is no number`, 0},
+		"by hand, with an invalid bound":       {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"fast"`) }, `spec.gates[0].bound: invalid bound "fast"`, 0},
 		"by hand, with a ratio of nothing":              {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"0"`) }, "spec.gates[0].bound: a ratio of 0", 0},
 		"a spec that says something else than the plan": {func(f fields) fields { return f.replace("spec", bound, `"bound":"1.1"`) }, "plan is not what spec and template say", 0},
 		"a plan that says something else than the spec": {func(f fields) fields { return f.replace("plan", `"bound":1.5`, `"bound":1.1`) }, "plan is not what spec and template say", 0},
 		"a plan of another version":                     {func(f fields) fields { return f.replace("plan", PlanVersion, "experiment/v9") }, `plan.version is "experiment/v9"`, 0},
 		"a plan with a field that is unknown":           {func(f fields) fields { return f.replace("plan", `"version"`, `"more":1,"version"`) }, `unknown field "plan.more"`, 0},
 		"a spec in a later version of the API":          {func(f fields) fields { return f.later() }, "", 1.5},
-		"and a plan whose op means nothing":             {func(f fields) fields { return f.later().replace("plan", `"op":"RatioAtLeast"`, `"op":"Better"`) }, `plan.gates[0].op is "Better"`, 0},
+		"and a plan whose op means nothing":             {func(f fields) fields { return f.later().replace("plan", `"op":"RatioAtLeast"`, `"op":"Better"`) }, `plan.gates[0].op: invalid value "Better"`, 0},
 		"and a plan without the bound of a gate": {func(f fields) fields {
 			return f.later().replace("plan", `"bound":1.5,`, "").replace("plan", `,"bound":1.5`, "")
 		}, "plan.gates[0].bound is missing", 0},

@@ -55,7 +55,8 @@ func withinLimits(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.
 }
 
 func tooManyCells(points float64, arms int, problems *Invalid) {
-	problems.add("spec.sweep", "%.0f points of %d arms, the null arm included, are %.0f cells and at most %d cells of %d points are allowed: use fewer values, arms or axes, mode Zip, or several runs",
+	problems.add("spec.sweep", "%.0f points of %d arms, the null arm included, are %.0f cells and at most %d cells of %d points are " +
+		"allowed: use fewer values, arms or axes, mode Zip, or several runs",
 		points, arms, points*float64(arms), maxCells, maxCombinations)
 }
 
@@ -219,7 +220,7 @@ func (c *counter) value(parameter int, point map[string]string, arm int) string 
 	return ""
 }
 
-// refuse says what takes the most.
+// refuse names what takes the most.
 func (c *counter) refuse(cells int, problems *Invalid) {
 	field, what := "template.command", fmt.Sprintf("%d bytes of each are the commands and the names of parameters", c.fixed)
 	if len(c.template.Roles) > 0 {
@@ -227,8 +228,10 @@ func (c *counter) refuse(cells int, problems *Invalid) {
 	}
 	if c.most > c.fixed {
 		name := c.template.Parameters[c.parameter].Name
-		field, what = "template.parameters", fmt.Sprintf("parameter %q alone takes up to %d bytes of one, its value written %d times", name, c.most, c.times[c.parameter])
+		field, what = "template.parameters",
+			fmt.Sprintf("parameter %q alone takes up to %d bytes of one, its value written %d times", name, c.most, c.times[c.parameter])
 	}
-	problems.add(field, "the arguments, variables and parameters of %d cells take %d bytes and at most %d are allowed; %s: shorten it, or use fewer points or arms, or several runs",
+	problems.add(field, "the arguments, variables and parameters of %d cells take %d bytes and at most %d are allowed; %s: shorten it, or " +
+		"use fewer points or arms, or several runs",
 		cells, c.total, maxExpandedBytes, what)
 }

@@ -88,7 +88,8 @@ func TestAnExperimentThatIsTooLargeIsRefusedBeforeItIsExpanded(t *testing.T) {
 			[]string{"spec.sweep", "256 points of 17 arms", "4352 cells"},
 		},
 		"one value that a command repeats": {
-			assayv1alpha1.BenchmarkRunSpec{Arms: armsOf(1, nil), Parameters: values{"a": strings.Repeat("x", 4096)}}, func() assayv1alpha1.BenchmarkTemplateSpec {
+			assayv1alpha1.BenchmarkRunSpec{Arms: armsOf(1, nil), Parameters: values{"a": strings.Repeat("x", 4096)}},
+				func() assayv1alpha1.BenchmarkTemplateSpec {
 				out := free("a")
 				for range 60 {
 					out.Command = append(out.Command, strings.Repeat("$(a)", 1024))
@@ -122,7 +123,8 @@ func TestAnExperimentThatIsTooLargeIsRefusedBeforeItIsExpanded(t *testing.T) {
 			[]string{"template.command", "220 cells", "shorten it"},
 		},
 		"as many cells as there may be": {
-			assayv1alpha1.BenchmarkRunSpec{Arms: armsOf(16, nil), Sweep: axes(2, 16, 2), Budget: assayv1alpha1.Budget{Trials: 100000}}, free(names[:2]...), nil,
+			assayv1alpha1.BenchmarkRunSpec{Arms: armsOf(16, nil), Sweep: axes(2, 16, 2), Budget: assayv1alpha1.Budget{Trials: 100000}},
+				free(names[:2]...), nil,
 		},
 	}
 	for name, tc := range cases {
@@ -165,7 +167,8 @@ func TestTheCountIsThatOfWhatIsBuilt(t *testing.T) {
 			Sweep: &assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{{Name: "a", Values: numbers(1+random.IntN(9), 2)}, {Name: "cD", Values: numbers(1+random.IntN(9), 2)}}},
 		}
 		spec.Arms[0].Parameters = values{"e": text(200)}
-		spec.Sweep.Overrides = []assayv1alpha1.Override{{At: values{"a": "01"}, Parameters: values{"b": text(400)}}, {At: values{"cD": "00"}, Parameters: values{"b": text(400)}}}
+		spec.Sweep.Overrides = []assayv1alpha1.Override{{At: values{"a": "01"}, Parameters: values{"b": text(400)}},
+			{At: values{"cD": "00"}, Parameters: values{"b": text(400)}}}
 		if random.IntN(2) == 0 {
 			spec.Sweep.Exclude = []assayv1alpha1.ParameterValues{{"a": "01", "cD": "01"}}
 		}
@@ -200,7 +203,8 @@ func TestTheCountIsThatOfWhatIsBuilt(t *testing.T) {
 			}
 		}
 		// References and separators are counted and not built; nothing else may differ.
-		if slack := len(exp.Cells) * (30*len(template.Command) + 20*len(template.Parameters)); points != len(exp.Points) || counter.total < built || counter.total > built+slack {
+		if slack := len(exp.Cells) * (30*len(template.Command) + 20*len(template.Parameters)); points != len(exp.Points) ||
+			counter.total < built || counter.total > built+slack {
 			t.Fatalf("seed %d: counted %d points and %d bytes, built %d and %d", seed, points, counter.total, len(exp.Points), built)
 		}
 	}

@@ -61,7 +61,7 @@ func TestFreezeRefusesOutputsThatCannotBeRead(t *testing.T) {
 		},
 		"a path that leads out of the trial's folder": {
 			func(_ *runSpec, t *templateSpec) { t.Output.Path = "a/../../b" },
-			"template.output.path", "has .. in it",
+			"template.output.path", "it contains ..",
 		},
 		"a folder of Criterion that other trials write too": {
 			func(_ *runSpec, t *templateSpec) {
@@ -78,7 +78,8 @@ func TestFreezeRefusesOutputsThatCannotBeRead(t *testing.T) {
 			func(s *runSpec, t *templateSpec) {
 				hyperfine(t)
 				from(t, 0, assayv1alpha1.MetricSource{Field: "mean"})
-				s.Gates = []assayv1alpha1.Gate{{Name: "g", Metric: "latency", Statistic: assayv1alpha1.StatisticP90, Op: assayv1alpha1.RatioAtMost, Bound: "1"}}
+				s.Gates = []assayv1alpha1.Gate{{Name: "g", Metric: "latency", Statistic: assayv1alpha1.StatisticP90, Op: assayv1alpha1.RatioAtMost,
+					Bound: "1"}}
 			},
 			"spec.gates[0].statistic", "p90 of metric \"latency\" cannot be computed",
 		},
@@ -90,11 +91,11 @@ func TestFreezeRefusesOutputsThatCannotBeRead(t *testing.T) {
 		},
 		"a variable of two parameters": {
 			func(_ *runSpec, t *templateSpec) { t.Parameters[0].Env, t.Parameters[2].Env = "THREADS", "THREADS" },
-			"template.parameters[2].env", "variable THREADS is that of another parameter too",
+			"template.parameters[2].env", "variable THREADS is already set by another parameter: use another name",
 		},
 		"a variable of Assay's": {
 			func(_ *runSpec, t *templateSpec) { t.Parameters[0].Env = "ASSAY_TRIAL" },
-			"template.parameters[0].env", "Assay's own",
+			"template.parameters[0].env", "reserved for Assay",
 		},
 	})
 }
@@ -121,7 +122,8 @@ func TestFiguresWithSamplesHavePercentiles(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := hasSamples(readOutput(&assayv1alpha1.BenchmarkTemplateSpec{Output: tc.output, Metrics: []assayv1alpha1.Metric{{Name: "time", From: &tc.from}}}), "time"); got != tc.want {
+			if got := hasSamples(readOutput(&assayv1alpha1.BenchmarkTemplateSpec{Output: tc.output,
+				Metrics: []assayv1alpha1.Metric{{Name: "time", From: &tc.from}}}), "time"); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})

@@ -18,7 +18,7 @@ type Plan struct {
 	Version string `json:"version"`
 	// Template is the name of the run's template; empty for one of its own.
 	Template string `json:"template,omitempty"`
-	// Workload and Requires are told to every block as they are.
+	// Workload and Requires are given to every block as they are.
 	Workload record.Workload     `json:"workload"`
 	Requires record.Requirements `json:"requires,omitzero"`
 	// Command is that of the process whose output is the result, with $(name) for parameters as the template has it.
@@ -42,7 +42,7 @@ type Plan struct {
 	Budget  Budget `json:"budget"`
 }
 
-// Direction tells which way is better.
+// Direction reports which way is better.
 type Direction string
 
 // Directions.
@@ -195,7 +195,7 @@ const (
 // Relative reports whether the operator compares with the baseline.
 func (o Op) Relative() bool { return o == RatioAtLeast || o == RatioAtMost }
 
-// Timed tells the operators on figures, of which each point has one, from those on outputs and on completing.
+// Timed reports whether an operator is one on figures, of which each point has one, and not on outputs or on completing.
 func (o Op) Timed() bool { return o != ParityEqual && o != Completes }
 
 // Condition holds a quantity against a bound.

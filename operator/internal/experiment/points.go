@@ -55,7 +55,7 @@ func checkAxes(sweep *assayv1alpha1.Sweep, problems *Invalid) bool {
 	for i, axis := range sweep.Axes {
 		field := fmt.Sprintf("spec.sweep.axes[%d]", i)
 		if names[axis.Name] {
-			problems.add(field, "axis %q is named twice", axis.Name)
+			problems.add(field, "axis %q is named twice: rename one", axis.Name)
 		}
 		names[axis.Name] = true
 		if len(axis.Values) == 0 {
@@ -68,7 +68,8 @@ func checkAxes(sweep *assayv1alpha1.Sweep, problems *Invalid) bool {
 		}
 		if sweep.Mode == assayv1alpha1.ZipSweep {
 			if len(axis.Values) != len(sweep.Axes[0].Values) {
-				problems.add(field, "axis %q has %d values and axis %q has %d: mode Zip needs the same number", axis.Name, len(axis.Values), sweep.Axes[0].Name, len(sweep.Axes[0].Values))
+				problems.add(field, "axis %q has %d values and axis %q has %d: mode Zip needs the same number", axis.Name, len(axis.Values),
+					sweep.Axes[0].Name, len(sweep.Axes[0].Values))
 			}
 		}
 	}
@@ -117,7 +118,7 @@ func included(sweep *assayv1alpha1.Sweep, problems *Invalid) []map[string]string
 		}
 		for name := range sorted(values) {
 			if !isAxis(sweep, name) {
-				problems.add(field, "%q is not a sweep axis", name)
+				problems.add(field, "%s", noAxis(sweep, name))
 				complete = false
 			}
 		}
@@ -128,18 +129,30 @@ func included(sweep *assayv1alpha1.Sweep, problems *Invalid) []map[string]string
 	return out
 }
 
+// noAxis describes a name that is none of the axes.
+func noAxis(sweep *assayv1alpha1.Sweep, name string) string {
+	if sweep == nil || len(sweep.Axes) == 0 {
+		return fmt.Sprintf("invalid axis %q: the run has no axes; remove it, or add the axis to spec.sweep.axes", name)
+	}
+	names := make([]string, 0, len(sweep.Axes))
+	for _, axis := range sweep.Axes {
+		names = append(names, axis.Name)
+	}
+	return fmt.Sprintf("invalid axis %q: allowed are %s", name, strings.Join(names, ", "))
+}
+
 func checkSelectors(sweep *assayv1alpha1.Sweep, problems *Invalid) {
 	check := func(field string, at assayv1alpha1.ParameterValues) {
 		for name := range sorted(at) {
 			if !isAxis(sweep, name) {
-				problems.add(field, "%q is not a sweep axis", name)
+				problems.add(field, "%s", noAxis(sweep, name))
 			}
 		}
 	}
 	for i, at := range sweep.Exclude {
 		field := fmt.Sprintf("spec.sweep.exclude[%d]", i)
 		if len(at) == 0 {
-			problems.add(field, "names no axis, so it would remove every point")
+			problems.add(field, "no axis is named, so that every point would be removed: name at least one")
 		}
 		check(field, at)
 	}

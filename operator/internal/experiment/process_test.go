@@ -26,7 +26,8 @@ func TestWhatTheRunnerReadsIsAMetricOfEveryTemplate(t *testing.T) {
 		"a gate, a prediction and a column": {func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 			s.Gates = []assayv1alpha1.Gate{{Name: "memory", Metric: "process.peakMemory", Op: assayv1alpha1.AtMost, Bound: "1Gi"}}
 			s.Predictions = []assayv1alpha1.Prediction{{Metric: "process.cpuTime", Ratio: "0.5"}}
-			s.Report = &assayv1alpha1.Report{Tables: []assayv1alpha1.ReportTable{{Name: "own", Columns: []assayv1alpha1.ReportColumn{{Title: "faults", Metric: "process.majorFaults"}}}}}
+			s.Report = &assayv1alpha1.Report{Tables: []assayv1alpha1.ReportTable{{Name: "own",
+				Columns: []assayv1alpha1.ReportColumn{{Title: "faults", Metric: "process.majorFaults"}}}}}
 		}, []string{"process.cpuTime", "process.peakMemory", "process.majorFaults"}},
 		"a constraint of a search": {func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 			*s = testSearch()

@@ -20,7 +20,8 @@ func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Benchmar
 	out := &Plan{
 		Version: PlanVersion,
 		Workload: record.Workload{
-			Image: template.Image, Output: readOutput(template), ParityRequired: template.Parity == assayv1alpha1.ParityRequired, Prepares: template.Prepares,
+			Image: template.Image, Output: readOutput(template), ParityRequired: template.Parity == assayv1alpha1.ParityRequired,
+				Prepares: template.Prepares,
 			TimeoutSeconds: template.TrialTimeout.Seconds(), Roles: readRoles(template),
 		},
 		Command: resultCommand(template), Files: template.Files,
@@ -49,7 +50,8 @@ func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Benchmar
 	}
 	readEnvironment(spec, out, problems)
 	for i, gate := range spec.Gates {
-		condition := out.condition(fmt.Sprintf("spec.gates[%d].bound", i), gate.Metric, gate.Statistic, gate.Op, gate.Bound, gate.AllowWorse, problems)
+		condition := out.condition(fmt.Sprintf("spec.gates[%d].bound", i), gate.Metric, gate.Statistic, gate.Op, gate.Bound, gate.AllowWorse,
+			problems)
 		out.Gates = append(out.Gates, Gate{gate.Name, condition, gate.At, gate.Candidate, Severity(gate.Severity)})
 	}
 	if spec.Search != nil {
@@ -62,7 +64,7 @@ func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Benchmar
 	for i, p := range spec.Predictions {
 		ratio, err := strconv.ParseFloat(p.Ratio, 64)
 		if err != nil || !(ratio > 0) {
-			problems.add(fmt.Sprintf("spec.predictions[%d].ratio", i), "value %q is no positive number: write it as 1.5", p.Ratio)
+			problems.add(fmt.Sprintf("spec.predictions[%d].ratio", i), "invalid value %q: allowed are numbers above 0; write it as 1.5", p.Ratio)
 		}
 		out.Predictions = append(out.Predictions, Prediction{p.Metric, p.At, p.Candidate, ratio})
 	}
@@ -79,7 +81,7 @@ func PlacementOf(p assayv1alpha1.Placement) Placement {
 	return Placement{p.NodeSelector, p.Tolerations, p.CPUs, p.Memory, Exclusivity(p.Exclusive), p.MaxNodes}
 }
 
-// readOutput tells the runner where the result is and, when another tool writes it, which of its figures are the metrics.
+// readOutput reads where the runner finds the result and, when another tool writes it, which of its figures are the metrics.
 func readOutput(template *assayv1alpha1.BenchmarkTemplateSpec) record.Output {
 	out := record.Output{Format: string(template.Output.Format), Path: template.Output.Path}
 	if template.Output.Format == assayv1alpha1.AssayResult || template.Output.Format == assayv1alpha1.NoOutput {
@@ -119,7 +121,7 @@ func readRoles(template *assayv1alpha1.BenchmarkTemplateSpec) []record.Role {
 
 func readParity(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) Parity {
 	if !slices.Contains([]assayv1alpha1.ParityPolicy{"", assayv1alpha1.ParityRequired, assayv1alpha1.ParityNone}, template.Parity) {
-		problems.add("template.parity", "value %q means nothing: write Required or None", template.Parity)
+		problems.add("template.parity", "invalid value %q: allowed are Required and None", template.Parity)
 	}
 	if template.Parity == assayv1alpha1.ParityNone {
 		return ParityNone
@@ -135,7 +137,7 @@ func readDesign(design *assayv1alpha1.Design, problems *Invalid) Design {
 	confidence := func(field, text, example string) float64 {
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(value >= 0.5 && value < 1) {
-			problems.add(field, "value %q is not between 0.5 and 1: write it as %s", text, example)
+			problems.add(field, "invalid value %q: allowed are numbers between 0.5 and 1; write it as %s", text, example)
 			return 0
 		}
 		return value
@@ -145,25 +147,29 @@ func readDesign(design *assayv1alpha1.Design, problems *Invalid) Design {
 		out.GateConfidence = confidence("spec.design.gateConfidence", design.GateConfidence, "0.995")
 	}
 	if out.GateConfidence > 0 && out.GateConfidence < out.Confidence {
-		problems.add("spec.design.gateConfidence", "value %s is below spec.design.confidence %s: a verdict would rest on less than the results shown beside it; raise it",
+		problems.add("spec.design.gateConfidence",
+			"value %s is below spec.design.confidence %s: a verdict would rest on less than the results shown beside it; raise it",
 			design.GateConfidence, design.Confidence)
 	}
 	if design.RareSlowdown != "" {
 		share, err := parsePercent(design.RareSlowdown)
 		if out.RareSlowdown = share; err != nil || !(share > 0 && share <= maxRareSlowdown) {
-			problems.add("spec.design.rareSlowdown", "value %q is not above 0%% and at most %d%%: write a share such as 20%%, or remove it", design.RareSlowdown, 100*maxRareSlowdown)
+			problems.add("spec.design.rareSlowdown", "invalid value %q: allowed are shares above 0%% and up to %d%%; write one such as 20%%, or " +
+				"remove it", design.RareSlowdown, 100*maxRareSlowdown)
 		}
 	}
 	if design.BlockCorrelation != "" {
 		value, err := strconv.ParseFloat(design.BlockCorrelation, 64)
 		if out.BlockCorrelation = value; err != nil || !(value >= 0 && value <= maxCorrelation) {
-			problems.add("spec.design.blockCorrelation", "value %q is not between 0 and %g: write it as 0.85, or remove it", design.BlockCorrelation, maxCorrelation)
+			problems.add("spec.design.blockCorrelation", "invalid value %q: allowed are numbers between 0 and %g; write it as 0.85, or remove it",
+				design.BlockCorrelation, maxCorrelation)
 		}
 	}
 	if design.Stop != nil {
 		share, err := parsePercent(design.Stop.RelativeHalfWidth)
 		if out.Stop = (&Stop{share}); err != nil || !(share > 0) {
-			problems.add("spec.design.stop.relativeHalfWidth", "value %q can never be reached: write a share above zero such as 1%%", design.Stop.RelativeHalfWidth)
+			problems.add("spec.design.stop.relativeHalfWidth",
+				"invalid value %q: no interval is ever that narrow; write a share above zero such as 1%%", design.Stop.RelativeHalfWidth)
 		}
 	}
 	if design.Confirm != nil {
@@ -196,7 +202,8 @@ func readEnvironment(spec *assayv1alpha1.BenchmarkRunSpec, out *Plan, problems *
 const exclusiveCPUs = "ExclusiveCPUs"
 
 // condition reads a gate or a constraint. Without its metric, which is missed elsewhere, no bound has a unit.
-func (p *Plan) condition(field, name string, statistic assayv1alpha1.Statistic, op assayv1alpha1.GateOperator, text string, allowWorse bool, problems *Invalid) Condition {
+func (p *Plan) condition(field, name string, statistic assayv1alpha1.Statistic, op assayv1alpha1.GateOperator, text string, allowWorse bool,
+	problems *Invalid) Condition {
 	out := Condition{Metric: name, Statistic: Statistic(statistic), Op: Op(op), AllowWorse: allowWorse}
 	metric := p.metric(name)
 	var bound float64
@@ -211,7 +218,7 @@ func (p *Plan) condition(field, name string, statistic assayv1alpha1.Statistic, 
 	case out.Op.Relative():
 		bound, err = parseBound(text, "")
 		if err == nil && !(bound > 0) {
-			err = fmt.Errorf("a ratio of %s can never be missed or met: write a number above 0", text)
+			err = fmt.Errorf("invalid bound %s: a ratio is always above 0, so that such a gate decides nothing; write a number above 0", text)
 		}
 	default:
 		bound, err = parseBound(text, metric.Unit)
@@ -235,7 +242,8 @@ func (p *Plan) table(asked *assayv1alpha1.ReportTable, field string, problems *I
 	for j, c := range asked.Columns {
 		scale, ok := scaleOf(c.Scale)
 		if !ok {
-			problems.add(fmt.Sprintf("%s.columns[%d].scale", field, j), "%q is no scale: write n, u, m, k, M, G, T, Ki, Mi, Gi or Ti", c.Scale)
+			problems.add(fmt.Sprintf("%s.columns[%d].scale", field, j), "invalid scale %q: allowed are n, u, m, k, M, G, T, Ki, Mi, Gi and Ti",
+				c.Scale)
 		}
 		column := Column{c.Title, c.Metric, Statistic(c.Statistic), c.Phase, scale, c.Compared}
 		if metric := p.metric(c.Metric); metric != nil {
@@ -251,7 +259,7 @@ func parsePercent(text string) (float64, error) {
 	digits, ok := strings.CutSuffix(text, "%")
 	number, err := strconv.ParseFloat(digits, 64)
 	if err != nil || !ok {
-		return 0, fmt.Errorf("value %q is no share: write it as 5%%", text)
+		return 0, fmt.Errorf("invalid value %q: allowed are shares; write it as 5%%", text)
 	}
 	return number / 100, nil
 }
@@ -266,7 +274,7 @@ func parseShare(text string) (float64, error) {
 		share, err = strconv.ParseFloat(text, 64)
 	}
 	if err != nil || !(share > 0 && share <= 1) {
-		return 0, fmt.Errorf("bound %q is no share of the trials: write it as 0.95 or 95%%, above 0 and up to 1", text)
+		return 0, fmt.Errorf("invalid bound %q: allowed are shares of the trials above 0 and up to 1; write it as 0.95 or 95%%", text)
 	}
 	return share, nil
 }

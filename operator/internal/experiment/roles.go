@@ -43,11 +43,12 @@ func resultCommand(template *assayv1alpha1.BenchmarkTemplateSpec) []string {
 // checkCommands reports commands that cannot be run, whatever the parameters.
 func checkCommands(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
 	if len(template.Command) > 0 && len(template.Roles) > 0 {
-		problems.add("template.roles", "the template has a command as well: give the command of a workload that is one process, or the roles of one that is several")
+		problems.add("template.roles",
+			"the template has a command as well: give the command of a workload that is one process, or the roles of one that is several")
 	}
 	for _, command := range commands(template) {
 		if len(command.elements) == 0 || command.elements[0] == "" {
-			problems.add(command.field, "names no program")
+			problems.add(command.field, "the command is empty: name a program")
 		}
 		for i, element := range command.elements {
 			field := fmt.Sprintf("%s[%d]", command.field, i)
@@ -71,13 +72,14 @@ func checkRoles(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid
 	for i, role := range template.Roles {
 		field := fmt.Sprintf("template.roles[%d]", i)
 		if names[role.Name] {
-			problems.add(field+".name", "role %q is named twice", role.Name)
+			problems.add(field+".name", "role %q is named twice: rename one", role.Name)
 		}
 		names[role.Name] = true
 		last := i == len(template.Roles)-1
 		switch {
 		case last && !role.Result:
-			problems.add(field+".result", "role %q is the last one, so the trial ends with it and its output is the result: set result: true, or put the role with the result last", role.Name)
+			problems.add(field+".result", "role %q is the last one, so the trial ends with it and its output is the result: set result: true, or " +
+				"put the role with the result last", role.Name)
 		case !last && role.Result:
 			problems.add(field+".result", "role %q has result: true and is not the last one: put it last, after those that serve it", role.Name)
 		}
@@ -102,9 +104,9 @@ func checkReadiness(role assayv1alpha1.Role, last bool, field string, problems *
 	case last:
 		problems.add(field, "nothing starts after role %q: remove it", role.Name)
 	case ways != 1:
-		problems.add(field, "%d of port, line and file are given; exactly one must be", ways)
+		problems.add(field, "%d of port, line and file are given: give exactly one", ways)
 	case ready.Line != "" && strings.ContainsAny(ready.Line, "\r\n"):
-		problems.add(field+".line", "the text has a line break, so no line can have it")
+		problems.add(field+".line", "the text has a line break, so that no line can match it: remove the line break")
 	case ready.Timeout.Duration <= 0:
 		problems.add(field+".timeout", "%s leaves the role no time: write it as 30s", ready.Timeout.Duration)
 	}
@@ -184,7 +186,8 @@ func substitute(command []string, values map[string]string) []string {
 }
 
 // checkPortValues refuses a value that would look like a port's name where ports are replaced.
-func checkPortValues(template *assayv1alpha1.BenchmarkTemplateSpec, values, origin map[string]string, reported map[string]bool, problems *Invalid) {
+func checkPortValues(template *assayv1alpha1.BenchmarkTemplateSpec, values, origin map[string]string, reported map[string]bool,
+	problems *Invalid) {
 	for _, command := range commands(template) {
 		for _, element := range command.elements {
 			if !portReference.MatchString(element) {
@@ -194,7 +197,8 @@ func checkPortValues(template *assayv1alpha1.BenchmarkTemplateSpec, values, orig
 				field := origin[match[1]]
 				if strings.Contains(values[match[1]], portPrefix) && !reported[field] {
 					reported[field] = true
-					problems.add(field, "the value has %q and becomes a part of %q, where ports are filled in: use another value, or give the parameter an element of its own", portPrefix, element)
+					problems.add(field, "the value has %q and becomes a part of %q, where ports are filled in: use another value, or give the parameter " +
+						"an element of its own", portPrefix, element)
 				}
 			}
 		}

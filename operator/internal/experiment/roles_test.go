@@ -49,7 +49,7 @@ func TestRolesAreRefusedWhen(t *testing.T) {
 			func(r roles) roles { r[0].Command[3] = "$(rows)"; return r }, "template.roles[0].command[3]", "$(rows) names a parameter",
 		},
 		"a role names no program": {
-			func(r roles) roles { r[0].Command = nil; return r }, "template.roles[0].command", "names no program",
+			func(r roles) roles { r[0].Command = nil; return r }, "template.roles[0].command", "the command is empty: name a program",
 		},
 		"readiness is two things": {
 			func(r roles) roles { r[0].Readiness.Line = "up"; return r }, "template.roles[0].readiness", "2 of port, line and file",
@@ -58,13 +58,16 @@ func TestRolesAreRefusedWhen(t *testing.T) {
 			func(r roles) roles { r[0].Readiness.Port = false; return r }, "template.roles[0].readiness", "0 of port, line and file",
 		},
 		"readiness has no time": {
-			func(r roles) roles { r[0].Readiness.Timeout.Duration = -time.Second; return r }, "template.roles[0].readiness.timeout", "leaves the role no time",
+			func(r roles) roles { r[0].Readiness.Timeout.Duration = -time.Second; return r }, "template.roles[0].readiness.timeout",
+				"leaves the role no time",
 		},
 		"a line has a line break": {
-			func(r roles) roles { r[0].Readiness = &assayv1alpha1.Readiness{Line: "a\nb"}; return r }, "template.roles[0].readiness.line", "line break",
+			func(r roles) roles { r[0].Readiness = &assayv1alpha1.Readiness{Line: "a\nb"}; return r }, "template.roles[0].readiness.line",
+				"line break",
 		},
 		"the last role has readiness": {
-			func(r roles) roles { r[1].Readiness = &assayv1alpha1.Readiness{Port: true}; return r }, "template.roles[1].readiness", "nothing starts after",
+			func(r roles) roles { r[1].Readiness = &assayv1alpha1.Readiness{Port: true}; return r }, "template.roles[1].readiness",
+				"nothing starts after",
 		},
 		"a grace is negative": {
 			func(r roles) roles { r[0].StopGracePeriod.Duration = -1; return r }, "template.roles[0].stopGracePeriod", "is negative",
@@ -135,13 +138,13 @@ func TestImagesAreRefusedWhen(t *testing.T) {
 			func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
 				tpl.Command[0] = "scan"
 			},
-			"template.command[0]", `"scan" is no absolute path`,
+			"template.command[0]", `invalid program "scan"`,
 		},
 		"the program's path is roundabout": {
 			func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
 				tpl.Command[0] = "/app/../scan"
 			},
-			"template.command[0]", "no absolute path",
+			"template.command[0]", "must be absolute",
 		},
 		"the program is not among the files": {
 			func(_ *assayv1alpha1.BenchmarkRunSpec, tpl *assayv1alpha1.BenchmarkTemplateSpec) {
@@ -177,7 +180,8 @@ func TestIfOneArmHasAnImageAllHave(t *testing.T) {
 	spec, template := testSpec(), testTemplate()
 	spec.Design.NullArm = true
 	spec.Arms[1].Image = "example/scan:2"
-	template.Parameters = append(template.Parameters, assayv1alpha1.Parameter{Name: "tool", Default: ptr.To("scan"), Enum: []string{"scan", "scan-fast"}})
+	template.Parameters = append(template.Parameters,
+		assayv1alpha1.Parameter{Name: "tool", Default: ptr.To("scan"), Enum: []string{"scan", "scan-fast"}})
 	template.Command = []string{"/$(tool)", "run"}
 	spec.Arms[1].Parameters["tool"] = "scan-fast"
 	frozen, err := Freeze(testRun, spec, template)

@@ -29,7 +29,7 @@ func (e *Experiment) Search() search.Search {
 	return out
 }
 
-// Axes are the names of the parameters that tell the points apart.
+// Axes are the names of the parameters that distinguish the points.
 func (e *Experiment) Axes() []string {
 	if e.Plan.Search != nil {
 		return []string{e.Plan.Search.Axis}
@@ -53,9 +53,9 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 	before := len(problems.Problems)
 	switch {
 	case err != nil || step <= 0:
-		problems.add(field+".resolution", "value %q makes no steps: write a share above zero such as 5%%", over.Resolution)
+		problems.add(field+".resolution", "invalid value %q: loads would not differ; write a share above 0 such as 5%%", over.Resolution)
 	case low <= 0:
-		problems.add(field+".low", "value %s is not above zero, and the loads are multiples of it", over.Low.String())
+		problems.add(field+".low", "invalid value %s: the loads are multiples of it; write a number above 0", over.Low.String())
 	case low == high:
 		problems.add(field, "low and high are both %s: there is nothing to search; make high larger", over.Low.String())
 	case low > high:
@@ -76,7 +76,8 @@ func expandLoads(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 		arms++
 	}
 	if levels := countLoads(low, high, step); levels*float64(max(1, arms)) > maxLevels {
-		problems.add(field+".resolution", "%.0f loads from %s to %s in steps of %s times %d arms are more than %d: use a coarser resolution or a smaller range",
+		problems.add(field+".resolution",
+			"%.0f loads from %s to %s in steps of %s times %d arms are more than %d: use a coarser resolution or a smaller range",
 			levels, over.Low.String(), over.High.String(), over.Resolution, arms, maxLevels)
 		return nil
 	}

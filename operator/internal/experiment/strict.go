@@ -37,7 +37,8 @@ func (n paths) checkFilledIn(e *Experiment) error {
 	if search := e.Plan.Search; search != nil {
 		for i, point := range e.Points {
 			if point.Parameters[search.Axis] == "" {
-				return fmt.Errorf("points[%d] has no value of %s, the axis of %s.search: every point of a search is a load, from the lowest", i, search.Axis, n.spec)
+				return fmt.Errorf("points[%d] has no value of %s, the axis of %s.search: every point of a search is a load, from the lowest", i,
+					search.Axis, n.spec)
 			}
 		}
 	}
@@ -68,7 +69,8 @@ func (n paths) checkWords(p *Plan) error {
 			word(field+".statistic", metric.Statistic, statistics...))
 	}
 	if i := repeated(p.Metrics, func(metric Metric) string { return metric.Name }); i >= 0 {
-		errs = append(errs, fmt.Errorf("%s.metrics[%d].name %q is there twice: every metric has a name of its own", n.template, i, p.Metrics[i].Name))
+		errs = append(errs, fmt.Errorf("%s.metrics[%d].name %q is used twice: every metric has a name of its own", n.template, i,
+			p.Metrics[i].Name))
 	}
 	for i, gate := range p.Gates {
 		field := fmt.Sprintf("%s.gates[%d]", n.spec, i)
@@ -98,13 +100,13 @@ func word[T ~string](field string, found T, allowed ...T) error {
 			words = append(words, string(one))
 		}
 	}
-	return fmt.Errorf("%s is %q: write %s", field, found, strings.Join(words, ", "))
+	return fmt.Errorf("%s: invalid value %q: allowed are %s", field, found, strings.Join(words, ", "))
 }
 
 // checkReferences finds gates, cells and names that point nowhere, or at two things.
 func (n paths) checkReferences(e *Experiment) error {
 	if i := repeated(e.Arms, func(arm record.Arm) string { return arm.Name }); i >= 0 {
-		return fmt.Errorf("arms[%d].name %q is there twice: every arm has a name of its own", i, e.Arms[i].Name)
+		return fmt.Errorf("arms[%d].name %q is used twice: every arm has a name of its own", i, e.Arms[i].Name)
 	}
 	baselines := 0
 	for i, arm := range e.Arms {
@@ -112,25 +114,28 @@ func (n paths) checkReferences(e *Experiment) error {
 			baselines++
 		}
 		if baselines > 1 {
-			return fmt.Errorf("arms[%d].baseline is true and so is an earlier arm's: a run has at most one baseline, and the others are compared with it", i)
+			return fmt.Errorf("arms[%d].baseline is true and so is an earlier arm's: a run has at most one baseline, and the others are " +
+				"compared with it", i)
 		}
 	}
 	if i := repeated(e.Points, func(point record.Point) string { return point.Key }); i >= 0 {
-		return fmt.Errorf("points[%d].key %q is there twice: every point has a key of its own", i, e.Points[i].Key)
+		return fmt.Errorf("points[%d].key %q is used twice: every point has a key of its own", i, e.Points[i].Key)
 	}
 	if i := repeated(e.Plan.Gates, func(gate Gate) string { return gate.Name }); i >= 0 {
-		return fmt.Errorf("%s.gates[%d].name %q is there twice: every gate has a name of its own", n.spec, i, e.Plan.Gates[i].Name)
+		return fmt.Errorf("%s.gates[%d].name %q is used twice: every gate has a name of its own", n.spec, i, e.Plan.Gates[i].Name)
 	}
 	for i, c := range e.Cells {
 		if c.Point < 0 || c.Point >= len(e.Points) || c.Arm < 0 || c.Arm >= len(e.Arms) {
-			return fmt.Errorf("cells[%d] is arm %d at point %d, and there are %d arms and %d points, counted from 0", i, c.Arm, c.Point, len(e.Arms), len(e.Points))
+			return fmt.Errorf("cells[%d] is arm %d at point %d, and there are %d arms and %d points, counted from 0", i, c.Arm, c.Point, len(e.Arms),
+				len(e.Points))
 		}
 	}
 	if i := repeated(e.Cells, func(c record.Cell) string { return fmt.Sprint(c.Point, c.Arm) }); i >= 0 {
 		return fmt.Errorf("cells[%d] is arm %d at point %d, which another one is already", i, e.Cells[i].Arm, e.Cells[i].Point)
 	}
 	if wanted := len(e.Points) * len(e.Arms); len(e.Cells) != wanted {
-		return fmt.Errorf("cells has %d and %d points of %d arms have %d: write one for every arm at every point", len(e.Cells), len(e.Points), len(e.Arms), wanted)
+		return fmt.Errorf("cells has %d and %d points of %d arms have %d: write one for every arm at every point", len(e.Cells), len(e.Points),
+			len(e.Arms), wanted)
 	}
 	for i, gate := range e.Plan.Gates {
 		field, judged := fmt.Sprintf("%s.gates[%d]", n.spec, i), e.Candidates()
@@ -144,7 +149,7 @@ func (n paths) checkReferences(e *Experiment) error {
 			return fmt.Errorf("%s.metric is %q and the template has no such metric: a gate needs one", field, gate.Metric)
 		}
 		if gate.Candidate != "" && !slices.Contains(judged, gate.Candidate) {
-			return fmt.Errorf("%s.candidate is %q: it can be %s", field, gate.Candidate, strings.Join(judged, ", "))
+			return fmt.Errorf("%s.candidate: invalid value %q: allowed are %s", field, gate.Candidate, strings.Join(judged, ", "))
 		}
 		if !slices.ContainsFunc(e.Points, func(point record.Point) bool { return Matches(gate.At, point.Parameters) }) {
 			return fmt.Errorf("%s.at is %v and selects no point: the gate would decide nothing", field, gate.At)
@@ -152,7 +157,8 @@ func (n paths) checkReferences(e *Experiment) error {
 	}
 	for i, prediction := range e.Plan.Predictions {
 		if e.Metric(prediction.Metric) == nil {
-			return fmt.Errorf("%s.predictions[%d].metric is %q and the template has no such metric: a prediction needs one", n.spec, i, prediction.Metric)
+			return fmt.Errorf("%s.predictions[%d].metric is %q and the template has no such metric: a prediction needs one", n.spec, i,
+				prediction.Metric)
 		}
 	}
 	if search := e.Plan.Search; search != nil {
@@ -161,7 +167,8 @@ func (n paths) checkReferences(e *Experiment) error {
 		}
 		for i, constraint := range search.SubjectTo {
 			if e.Metric(constraint.Metric) == nil {
-				return fmt.Errorf("%s.search.subjectTo[%d].metric is %q and the template has no such metric: a constraint needs one", n.spec, i, constraint.Metric)
+				return fmt.Errorf("%s.search.subjectTo[%d].metric is %q and the template has no such metric: a constraint needs one", n.spec, i,
+					constraint.Metric)
 			}
 		}
 	}
@@ -185,7 +192,7 @@ func (n paths) checkNumbers(p *Plan) error {
 	var errs []error
 	number := func(field string, value, low, high float64) {
 		if !(value >= low && value <= high) {
-			errs = append(errs, fmt.Errorf("%s.%s is %g: write a number from %g to %g", n.spec, field, value, low, high))
+			errs = append(errs, fmt.Errorf("%s.%s: invalid value %g: allowed are numbers from %g to %g", n.spec, field, value, low, high))
 		}
 	}
 	below1 := math.Nextafter(1, 0)

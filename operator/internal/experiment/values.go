@@ -12,26 +12,27 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// checkValue says what is wrong with a value, or nothing.
+// checkValue reports what is wrong with a value, or nothing.
 func checkValue(parameter assayv1alpha1.Parameter, value string) string {
 	if strings.ContainsRune(value, 0) {
 		return fmt.Sprintf("parameter %q has a NUL character, which no process argument can hold: remove it", parameter.Name)
 	}
 	if len(parameter.Enum) > 0 && !slices.Contains(parameter.Enum, value) {
-		return fmt.Sprintf("parameter %q has value %q: allowed are %s", parameter.Name, value, shortened(strings.Join(parameter.Enum, ", "), maxProblem/2))
+		return fmt.Sprintf("parameter %q has invalid value %q: allowed are %s", parameter.Name, value,
+			shortened(strings.Join(parameter.Enum, ", "), maxProblem/2))
 	}
 	switch parameter.Type {
 	case assayv1alpha1.IntegerParameter:
 		if _, err := strconv.ParseInt(value, 10, 64); err != nil {
-			return fmt.Sprintf("parameter %q has value %q, which is no integer: write digits only, such as 8", parameter.Name, value)
+			return fmt.Sprintf("parameter %q has invalid value %q: allowed are integers; write digits only, such as 8", parameter.Name, value)
 		}
 	case assayv1alpha1.NumberParameter:
 		if _, err := strconv.ParseFloat(value, 64); err != nil {
-			return fmt.Sprintf("parameter %q has value %q, which is no number: write it as 0.5 or 12", parameter.Name, value)
+			return fmt.Sprintf("parameter %q has invalid value %q: allowed are numbers; write it as 0.5 or 12", parameter.Name, value)
 		}
 	case assayv1alpha1.BooleanParameter:
 		if value != "true" && value != "false" {
-			return fmt.Sprintf("parameter %q has value %q: allowed are true and false", parameter.Name, value)
+			return fmt.Sprintf("parameter %q has invalid value %q: allowed are true and false", parameter.Name, value)
 		}
 		return ""
 	default:
@@ -47,7 +48,8 @@ func checkBounds(parameter assayv1alpha1.Parameter, value string) string {
 		if parameter.Minimum == nil && parameter.Maximum == nil {
 			return ""
 		}
-		return fmt.Sprintf("parameter %q has value %q, which cannot be compared with its bounds: write it without an exponent", parameter.Name, value)
+		return fmt.Sprintf("parameter %q has invalid value %q: it cannot be compared with its bounds; write it without an exponent",
+			parameter.Name, value)
 	}
 	if parameter.Minimum != nil && number.Cmp(*parameter.Minimum) < 0 {
 		return fmt.Sprintf("parameter %q has value %s, below its minimum %s", parameter.Name, value, parameter.Minimum)
@@ -73,7 +75,7 @@ func parseBound(bound, unit string) (float64, error) {
 	suffix := bound[len(digits):]
 	number, err := strconv.ParseFloat(digits, 64)
 	if err != nil || math.IsInf(number, 0) || math.IsNaN(number) || strings.ContainsAny(digits, "eExX_") {
-		return 0, fmt.Errorf("bound %q is no number: write it as 1.5, 2ms or 23k", bound)
+		return 0, fmt.Errorf("invalid bound %q: allowed are numbers, and durations where the unit is s; write it as 1.5, 2ms or 23k", bound)
 	}
 	// A power of ten is put into the text, not multiplied: 17.5ms is then the same number as 0.0175, and not its neighbour.
 	if exponent, ok := durations[suffix]; ok {
@@ -85,7 +87,8 @@ func parseBound(bound, unit string) (float64, error) {
 	exponent, decimal := decimals[suffix]
 	scale, binary := binaries[suffix]
 	if !decimal && !binary {
-		return 0, fmt.Errorf("bound %q has suffix %q: allowed are n, u, m, k, M, G, T, Ki, Mi, Gi, Ti and, for seconds, ns, us, ms, s", bound, suffix)
+		return 0, fmt.Errorf("bound %q has suffix %q: allowed are n, u, m, k, M, G, T, Ki, Mi, Gi, Ti and, for seconds, ns, us, ms, s", bound,
+			suffix)
 	}
 	if unit == "" && suffix != "" {
 		return 0, fmt.Errorf("bound %q of a ratio has suffix %q: write a plain number", bound, suffix)

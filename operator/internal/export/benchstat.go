@@ -28,7 +28,8 @@ func Benchstat(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	fmt.Fprintf(&out, "# run %s/%s %s, experiment %s, evidence %s\n", exp.Run.Namespace, exp.Run.Name, exp.Run.UID, exp.Digest, found.Evidence)
 	w, processes := benchfmt.NewWriter(&out), processMetrics(exp)
 	for _, metric := range exp.Metrics() {
-		if err := w.Write(&benchfmt.UnitMetadata{OrigUnit: unitOf(metric.Name, metric.Unit), UnitMetadataKey: benchfmt.UnitMetadataKey{Key: "better"}, Value: direction(exp, metric.Name)}); err != nil {
+		if err := w.Write(&benchfmt.UnitMetadata{OrigUnit: unitOf(metric.Name, metric.Unit),
+			UnitMetadataKey: benchfmt.UnitMetadataKey{Key: "better"}, Value: direction(exp, metric.Name)}); err != nil {
 			return nil, err
 		}
 	}

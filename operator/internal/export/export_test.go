@@ -28,7 +28,8 @@ type story struct {
 }
 
 // simulated is a run of two blocks on the simulated machine; tamper changes what it left.
-func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec), tamper func([]record.Attempt)) story {
+func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec),
+	tamper func([]record.Attempt)) story {
 	t.Helper()
 	exp, err := specimen.Scan(edit)
 	if err != nil {
@@ -38,7 +39,8 @@ func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1
 	if err != nil {
 		t.Fatal(err)
 	}
-	attempts := simulate.Machine{Seed: 3, Noise: simulate.Noise{Block: 0.02, Arm: 0.005, Trial: 0.005, Sample: 0.02}, Seconds: simulate.ScanSeconds}.Run(exp, wave)
+	attempts := simulate.Machine{Seed: 3, Noise: simulate.Noise{Block: 0.02, Arm: 0.005, Trial: 0.005, Sample: 0.02},
+		Seconds: simulate.ScanSeconds}.Run(exp, wave)
 	if tamper != nil {
 		tamper(attempts)
 	}
@@ -73,7 +75,8 @@ func TestParquetHoldsEveryAttempt(t *testing.T) {
 	for _, row := range s.parquet(t) {
 		seen[row.Attempt] = true
 		attempt := s.evidence.Attempts[indexOf(t, s.evidence.Attempts, row.Attempt)]
-		if !row.StartedAt.Equal(attempt.StartedAt) || row.Point != attempt.Point || row.Arm != attempt.Arm || row.Slot != int32(attempt.Slot) || row.Purpose != "screen" {
+		if !row.StartedAt.Equal(attempt.StartedAt) || row.Point != attempt.Point || row.Arm != attempt.Arm || row.Slot != int32(attempt.Slot) ||
+			row.Purpose != "screen" {
 			t.Fatalf("row %+v is not of attempt %+v", row, attempt)
 		}
 		if diff := cmp.Diff(attempt.Parameters, row.Parameters); diff != "" {
@@ -141,7 +144,8 @@ func TestTheReferenceDescribesTheColumns(t *testing.T) {
 	}
 	var columns []string
 	for _, field := range parquet.SchemaOf(Row{}).Fields() {
-		kind := map[string]string{"STRING": "string", "BOOLEAN": "boolean", "DOUBLE": "double", "INT(32,true)": "int32", "INT(64,true)": "int64", "MAP": "map<string, string>"}[field.Type().String()]
+		kind := map[string]string{"STRING": "string", "BOOLEAN": "boolean", "DOUBLE": "double", "INT(32,true)": "int32", "INT(64,true)": "int64",
+			"MAP": "map<string, string>"}[field.Type().String()]
 		if strings.HasPrefix(field.Type().String(), "TIMESTAMP") {
 			kind = "timestamp"
 		}
@@ -271,7 +275,8 @@ func TestWhatTheRunnerReadsIsExportedWhereTheRunNamesIt(t *testing.T) {
 	})
 	seen := map[string]int{}
 	for _, row := range s.parquet(t) {
-		if row.Metric == "process.peakMemory" && (row.Unit != "By" || row.Direction != "lower" || *row.Value != 75497472 || !row.Used && !row.Warmup) {
+		if row.Metric == "process.peakMemory" &&
+			(row.Unit != "By" || row.Direction != "lower" || *row.Value != 75497472 || !row.Used && !row.Warmup) {
 			t.Fatalf("row %+v", row)
 		}
 		seen[row.Metric]++

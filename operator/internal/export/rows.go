@@ -125,7 +125,7 @@ func ofAttempt(exp *experiment.Experiment, attempt *record.Attempt, processes []
 	var out []Row
 	for _, name := range metricNames(attempt, processes) {
 		if reported, ok := attempt.Metric(name); ok {
-			// A histogram that cannot be decoded is why the attempt is excluded, and is told there.
+			// A histogram that cannot be decoded is why the attempt is excluded, and is reported there.
 			statistics, samples, _ := analysis.TrialStatistics(reported)
 			for _, statistic := range statistics {
 				line := row

@@ -198,7 +198,8 @@ func FuzzLedger(f *testing.F) {
 		f.Fatal(err)
 	}
 	// Beside the objects that it replaces there are those that it adds.
-	added := []string{ledger.WaveKey(0), "leases/node-1.json", "leases/node-1.end.json", ledger.SealKey(0), "started/w000-b0000/laptop/w000-b0000-s00000.json"}
+	added := []string{ledger.WaveKey(0), "leases/node-1.json", "leases/node-1.end.json", ledger.SealKey(0),
+		"started/w000-b0000/laptop/w000-b0000-s00000.json"}
 	f.Add(uint8(len(keys)), marshal(f, wave))
 	f.Add(uint8(len(keys)+1), []byte(`{"run": {"namespace": "n", "name": "r", "uid": "u"}, "node": "node", "token": 1, "acquiredAt": "2026-01-01T00:00:00Z"}`))
 	f.Add(uint8(len(keys)+3), []byte(strings.Repeat("0", 64)+"  attempts/w000-b0000/laptop/w000-b0000-s00000.json\n"))
@@ -284,7 +285,8 @@ func FuzzReport(f *testing.F) {
 	}{exp, found, evidence}
 	raw := marshal(f, story)
 	// What comes from outside, each everywhere that it is.
-	words := []string{"fused-m4r", "batchSize", "throughput", "queries/s", "gain-at-8", "assay.dev/pir-scan:0.1.0", "pir-batch-scan", "benchmarks", "spoken"}
+	words := []string{"fused-m4r", "batchSize", "throughput", "queries/s", "gain-at-8", "assay.dev/pir-scan:0.1.0", "pir-batch-scan",
+		"benchmarks", "spoken"}
 	for i := range words {
 		f.Add(uint8(i), `<script>alert("x")</script>`)
 		f.Add(uint8(i), `'"><img src=x onerror=alert(1)>`)
@@ -380,7 +382,8 @@ func FuzzKeeper(f *testing.F) {
 	const block, executor = "w000-b0000", "pod_1"
 	trials := []string{block + "-s00000", block + "-s00001"}
 	attempt := func(trial string) string {
-		return `{"id":"` + executor + `/` + trial + `","trial":"` + trial + `","block":"` + block + `","arm":"a","point":"p","startedAt":"2026-01-01T00:00:00Z"}`
+		return `{"id":"` + executor + `/` + trial + `","trial":"` + trial + `","block":"` + block +
+			`","arm":"a","point":"p","startedAt":"2026-01-01T00:00:00Z"}`
 	}
 	f.Add([]byte(`{"started":` + attempt(trials[0]) + "}\n" + `{"attempt":` + attempt(trials[0]) + "}\n" + `{"done":true}`))
 	f.Add([]byte(`{"started":` + attempt(trials[1]) + "}\n" + `{"failed":"it did"}`))
@@ -401,7 +404,8 @@ func FuzzKeeper(f *testing.F) {
 
 // Whatever an administrator writes is refused, or limits each namespace as it says: a policy without a limit is never stricter.
 func FuzzPolicy(f *testing.F) {
-	f.Add("{nodeLabel: a=b, default: {maxNodes: 2, maxCpus: 8, maxWallClock: 4h, maxRuns: 1, exclusive: [CPUs]}, namespaces: {team: {maxNodes: 10}}}", "team")
+	f.Add("{nodeLabel: a=b, default: {maxNodes: 2, maxCpus: 8, maxWallClock: 4h, maxRuns: 1, exclusive: [CPUs]}, namespaces: {team: " +
+		"{maxNodes: 10}}}", "team")
 	f.Add("default: {maxWallClock: -1h}", "")
 	f.Add("namespaces: {a: null, b: {exclusive: []}}", "b")
 	written, _, err := specimen.Written(scan(f))
@@ -423,7 +427,8 @@ func FuzzPolicy(f *testing.F) {
 			t.Errorf("refused without a limit: %s", refused)
 		}
 		spec.Placement.MaxNodes, spec.Placement.CPUs, spec.Budget.WallClock.Duration = math.MaxInt32, math.MaxInt32, math.MaxInt64
-		if refused := allowed.Refuses(namespace, spec); refused == "" && (limits.MaxNodes != nil && *limits.MaxNodes < math.MaxInt32 || limits.MaxWallClock != nil && limits.MaxWallClock.Duration < math.MaxInt64) {
+		if refused := allowed.Refuses(namespace, spec); refused == "" && (limits.MaxNodes != nil && *limits.MaxNodes < math.MaxInt32 ||
+			limits.MaxWallClock != nil && limits.MaxWallClock.Duration < math.MaxInt64) {
 			t.Errorf("%q allows everything to %q", text, namespace)
 		}
 		if most, full := allowed.Full(namespace, math.MaxInt32); full != (limits.MaxRuns != nil) || full && most != *limits.MaxRuns {

@@ -7,5 +7,5 @@
 //	locate    which revision did it: bisection under noise
 //	rehearse  simulated years with a known truth, to count how often the parts above are wrong
 //
-// docs/history.md tells the whole story, docs/decisions/0050 why it is so.
+// docs/history.md has the whole story, docs/decisions/0050 why it is so.
 package history

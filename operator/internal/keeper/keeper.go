@@ -76,8 +76,8 @@ type frame struct {
 	Failed  string          `json:"failed"`
 }
 
-// ErrBegun means that this execution has begun before: its keeper was lost, and with it the one connection it may have.
-var ErrBegun = errors.New("this execution has begun before")
+// ErrBegun means that this execution was started before: its keeper was lost, and with it the one connection it may have.
+var ErrBegun = errors.New("this execution was started before")
 
 // Sums are the sha256 of the attempts kept so far, by key.
 func (k *Keeper) Sums() map[string]string {
@@ -86,7 +86,7 @@ func (k *Keeper) Sums() map[string]string {
 	return maps.Clone(k.sums)
 }
 
-// Serve speaks with the runner until it ends. What it was told is written before Serve returns, however long that takes: only
+// Serve speaks with the runner until it ends. What it received is written before Serve returns, however long that takes: only
 // ctx ends it early.
 func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 	k.sums, k.begun, k.kept = map[string]string{}, map[string]bool{}, map[string]bool{}
@@ -102,7 +102,7 @@ func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 	}
 	if k.clock, err = ledger.SkewOf(ctx, k.Store, time.Now); err != nil {
 		// Nothing rests on it but a warning.
-		k.say("the clock of this machine could not be compared with the store's: %v", err)
+		k.logf("the clock of this machine could not be compared with the store's: %v", err)
 	}
 	if err := answer(runner, map[string]any{"keeper": Protocol, "executor": k.Executor, "ended": ended}); err != nil {
 		return nil // It ended before it began.
@@ -112,7 +112,7 @@ func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 	for lines.Scan() {
 		done, err := k.take(ctx, lines.Bytes(), runner)
 		if err != nil {
-			return errors.Join(err, k.abandon(ctx, "what runs the trials could not go on: "+err.Error()))
+			return errors.Join(err, k.abandon(ctx, "the runner could not continue: "+err.Error()))
 		}
 		if done {
 			return nil
@@ -124,31 +124,31 @@ func (k *Keeper) Serve(ctx context.Context, runner io.ReadWriter) error {
 	return k.abandon(ctx, k.silence())
 }
 
-// take does what one line asks for; done tells that it was the last.
+// take does what one line asks for; done reports whether it was the last.
 func (k *Keeper) take(ctx context.Context, line []byte, runner io.Writer) (done bool, err error) {
-	var said frame
+	var message frame
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&said); err != nil {
-		return false, fmt.Errorf("the runner says what is not understood: %w", err)
+	if err := decoder.Decode(&message); err != nil {
+		return false, fmt.Errorf("invalid message from the runner: %w", err)
 	}
 	var trial string
 	switch {
-	case said.Started != nil:
-		trial, err = k.started(ctx, said.Started)
-	case said.Attempt != nil:
-		trial, err = k.attempt(ctx, said.Attempt)
-	case said.Done:
+	case message.Started != nil:
+		trial, err = k.started(ctx, message.Started)
+	case message.Attempt != nil:
+		trial, err = k.attempt(ctx, message.Attempt)
+	case message.Done:
 		return true, nil
-	case said.Failed != "":
-		return true, k.abandon(ctx, said.Failed)
-	case said.Stopped != "":
+	case message.Failed != "":
+		return true, k.abandon(ctx, message.Failed)
+	case message.Stopped != "":
 		if k.underway != nil {
-			k.say("%s was under way when the block was stopped by %s; it has no attempt", k.underway.trial, said.Stopped)
+			k.logf("%s was under way when the block was stopped by %s; it has no attempt", k.underway.trial, message.Stopped)
 		}
 		return true, nil
 	default:
-		err = errors.New("the runner says nothing")
+		err = errors.New("the runner sends nothing")
 	}
 	if err != nil {
 		return false, errors.Join(err, answer(runner, map[string]string{"refused": err.Error()}))
@@ -171,11 +171,12 @@ type identity struct {
 func (k *Keeper) identify(raw json.RawMessage) (identity, error) {
 	var found identity
 	if err := json.Unmarshal(raw, &found); err != nil {
-		return found, fmt.Errorf("it is no attempt: %w", err)
+		return found, fmt.Errorf("invalid attempt: %w", err)
 	}
 	switch {
 	case found.Block != k.Block || found.ID != k.Executor+"/"+found.Trial:
-		return found, fmt.Errorf("it says that it is attempt %q of block %q, and this is execution %s of block %s", found.ID, found.Block, k.Executor, k.Block)
+		return found, fmt.Errorf("by its own fields it is attempt %q of block %q, and this is execution %s of block %s", found.ID, found.Block,
+			k.Executor, k.Block)
 	case !k.planned(found.Trial):
 		return found, fmt.Errorf("block %s has no trial %q", k.Block, found.Trial)
 	case k.kept[found.Trial]:
@@ -207,7 +208,8 @@ func (k *Keeper) started(ctx context.Context, raw json.RawMessage) (string, erro
 		return "", k.noLonger()
 	}
 	marker, err := json.Marshal(record.Started{
-		Schema: record.StartedSchema, ID: found.ID, Trial: found.Trial, Block: found.Block, Point: found.Point, Arm: found.Arm, StartedAt: found.StartedAt,
+		Schema: record.StartedSchema, ID: found.ID, Trial: found.Trial, Block: found.Block, Point: found.Point, Arm: found.Arm,
+			StartedAt: found.StartedAt,
 	})
 	if err != nil {
 		return "", err
@@ -265,7 +267,8 @@ func (k *Keeper) inForce(ctx context.Context) error {
 }
 
 func (k *Keeper) noLonger() error {
-	return fmt.Errorf("the lease of node %s with token %d has ended, and another run may be on the node: the block is not run under it", k.Lease.Node, k.Lease.Token)
+	return fmt.Errorf("the lease of node %s with token %d has ended, and another run may be on the node: the block is not run under it",
+		k.Lease.Node, k.Lease.Token)
 }
 
 // stamped is an attempt, which is an object with fields, and what only the keeper knows of it.
@@ -315,22 +318,23 @@ func (k *Keeper) abandon(ctx context.Context, why string) error {
 	if err != nil {
 		return err
 	}
-	k.say("%s failed: %s", k.underway.trial, why)
+	k.logf("%s failed: %s", k.underway.trial, why)
 	_, err = k.attempt(ctx, raw)
 	return err
 }
 
-// silence says why a runner ended without a word, as far as that can be known from here.
+// silence explains why a runner ended without an error message, as far as that can be known from here.
 func (k *Keeper) silence() string {
 	if k.underway == nil {
 		return ""
 	}
-	const ended = "everything that runs the trials ended without a word while this one was under way"
+	const ended = "the runner and all its processes ended without an error message while this trial was running"
 	if k.Kills != nil && k.underway.counted {
 		if now, ok := k.Kills(); ok && now > k.underway.kills {
-			return ended + ", and the kernel killed for memory on this machine meanwhile: give the block more memory (spec.placement.memory), or the workload less to hold"
+			return ended + ", and meanwhile the kernel killed processes of this machine for lack of memory: give the block more memory " +
+				"(spec.placement.memory), or the workload less to hold"
 		} else if ok {
-			return ended + "; nothing on this machine was killed for memory meanwhile, so it was killed by the trial or from outside"
+			return ended + "; meanwhile no process of this machine was killed for lack of memory, so it was killed by the trial or from outside"
 		}
 	}
 	return ended
@@ -411,12 +415,12 @@ func (k *Keeper) persist(ctx context.Context, what string, do func() error) erro
 		err := do()
 		if err == nil || errors.Is(err, ledger.ErrExists) || k.Pause == nil || ctx.Err() != nil {
 			if err == nil && failures > 1 {
-				k.say("the store is back: %s", what)
+				k.logf("the object store answers again: %s", what)
 			}
 			return err
 		}
 		pause := k.Pause(failures)
-		k.say("the store is away, the block waits: %v; trying again in %s", err, pause)
+		k.logf("the object store does not answer, the block waits: %v; trying again in %s", err, pause)
 		select {
 		case <-ctx.Done():
 			return errors.Join(err, ctx.Err())
@@ -425,7 +429,7 @@ func (k *Keeper) persist(ctx context.Context, what string, do func() error) erro
 	}
 }
 
-func (k *Keeper) say(format string, args ...any) {
+func (k *Keeper) logf(format string, args ...any) {
 	if k.Log != nil {
 		_, _ = fmt.Fprintf(k.Log, "keeper: "+format+"\n", args...)
 	}

@@ -199,11 +199,11 @@ func TestWhateverEndsTheRunnerATrialThatBeganLeavesATrace(t *testing.T) {
 		end     func(r *runner)
 		message string // Empty: no attempt.
 	}{
-		"everything is killed":                    {func(*runner) {}, "nothing on this machine was killed for memory"},
-		"everything is killed for memory":         {func(*runner) { kills++ }, "the kernel killed for memory"},
+		"everything is killed":                    {func(*runner) {}, "no process of this machine was killed"},
+		"everything is killed for memory":         {func(*runner) { kills++ }, "the kernel killed processes"},
 		"the pod is told to end":                  {func(r *runner) { r.say(`{"stopped":"SIGTERM"}`) }, ""},
 		"a trial tells the runner to end":         {func(r *runner) { r.say(`{"failed":"a process beside the runner sent it SIGTERM"}`) }, "beside the runner"},
-		"the runner says what nobody understands": {func(r *runner) { r.say(`{"nonsense":1}`) }, "not understood"},
+		"the runner says what nobody understands": {func(r *runner) { r.say(`{"nonsense":1}`) }, "invalid message"},
 		"the runner says too much":                {func(r *runner) { r.say(strings.Repeat("x", maxFrame+1)) }, "more than"},
 	}
 	for name, tc := range cases {
@@ -227,7 +227,8 @@ func TestWhateverEndsTheRunnerATrialThatBeganLeavesATrace(t *testing.T) {
 				return
 			}
 			found := s.attempt(t, "pod_1", trials[1])
-			if found["outcome"] != "Failed" || found["endedExecution"] != true || !strings.Contains(fmt.Sprint(found["message"]), tc.message) || found["arm"] != "new" {
+			if found["outcome"] != "Failed" || found["endedExecution"] != true || !strings.Contains(fmt.Sprint(found["message"]), tc.message) ||
+				found["arm"] != "new" {
 				t.Errorf("recorded as %v", found)
 			}
 		})
@@ -294,7 +295,8 @@ func TestNothingElseIsKept(t *testing.T) {
 			}
 			after := s.keys()
 			// Only that the trial under way was lost with it.
-			if want := append(before, ledger.AttemptKey(block, "pod_1", trials[1])); len(after) != len(want) || s.attempt(t, "pod_1", trials[0])["x"] != nil {
+			if want := append(before, ledger.AttemptKey(block, "pod_1", trials[1])); len(after) != len(want) ||
+				s.attempt(t, "pod_1", trials[0])["x"] != nil {
 				t.Errorf("the ledger has %v and had %v", after, before)
 			}
 		})
@@ -410,7 +412,8 @@ func TestAnAttemptSaysHowFarTheClockIsOff(t *testing.T) {
 		r.attempt("pod_1", trials[0], "")
 		_ = r.leave()
 		var found record.Attempt
-		if err := json.Unmarshal(s.objects[ledger.AttemptKey(block, "pod_1", trials[0])], &found); err != nil || found.Kept == nil || found.Kept.Clock == nil {
+		if err := json.Unmarshal(s.objects[ledger.AttemptKey(block, "pod_1", trials[0])], &found); err != nil || found.Kept == nil ||
+			found.Kept.Clock == nil {
 			t.Fatalf("%v: %+v", err, found.Kept)
 		}
 		if read := found.Kept.Clock; math.Abs(read.AheadSeconds-ahead.Seconds()) > read.UncertaintySeconds || read.UncertaintySeconds > 5 {

@@ -11,13 +11,13 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Timekeeper is a store that tells the time.
+// Timekeeper is a store that reports the time.
 type Timekeeper interface {
 	// Time is what the store's clock says in whole seconds, while it answers.
 	Time(ctx context.Context) (time.Time, error)
 }
 
-// SkewOf reads this machine's clock beside that of the store; nil where the store tells no time. The store read its clock between
+// SkewOf reads this machine's clock beside that of the store; nil where the store reports no time. The store read its clock between
 // asking and answer, and cut off what was beyond the second: the middle of all that this allows is off by at most half of it
 // (Cristian 1989).
 func SkewOf(ctx context.Context, store Store, now func() time.Time) (*record.Clock, error) {
@@ -29,13 +29,13 @@ func SkewOf(ctx context.Context, store Store, now func() time.Time) (*record.Clo
 		return nil, nil
 	}
 	asked := now()
-	told, err := keeper.Time(ctx)
+	storeTime, err := keeper.Time(ctx)
 	// Round drops the monotonic reading: a clock that is set meanwhile is found out.
 	answered := now().Round(0)
 	if err != nil {
 		return nil, err
 	}
-	least, most := asked.Round(0).Sub(told.Add(time.Second)).Seconds(), answered.Sub(told).Seconds()
+	least, most := asked.Round(0).Sub(storeTime.Add(time.Second)).Seconds(), answered.Sub(storeTime).Seconds()
 	if most < least {
 		return nil, fmt.Errorf("this machine's clock was set back by at least %.3g s while the store was asked for the time", least-most)
 	}
@@ -55,9 +55,9 @@ func (s *s3) Time(ctx context.Context) (time.Time, error) {
 		return time.Time{}, s.explain(ctx, "read", ExperimentKey, err)
 	}
 	defer body.Close()
-	told, err := http.ParseTime(header.Get("Date"))
+	storeTime, err := http.ParseTime(header.Get("Date"))
 	if err != nil {
 		return time.Time{}, fmt.Errorf("the store at %s answers without the time: %w", s.endpoint, err)
 	}
-	return told, nil
+	return storeTime, nil
 }

@@ -38,7 +38,8 @@ func findCredentials(options Options) (found *credentials.Credentials, anonymous
 // hasIdentity reports whether the cloud gave this process an identity of its own. Instance metadata is not asked for one: off
 // a cloud nobody answers, and on one it would be the node's.
 func hasIdentity() bool {
-	for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"} {
+	for _, name := range []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"} {
 		if os.Getenv(name) != "" {
 			return true
 		}

@@ -82,21 +82,24 @@ var (
 	errCAFile        = errors.New("certificates of the store's authority")
 )
 
-// remedies say what to do. A cause that is repaired in a cluster is told in the cluster's words first.
+// remedies are what to do. A cause that is repaired in a cluster is described in the cluster's terms first.
 var remedies = map[Cause]string{
 	CauseName:          "correct the host in the ledger's endpoint (minio.external.endpoint of the chart), or repair the cluster's DNS",
 	CauseRefused:       "start the store, or correct the port in the ledger's endpoint",
-	CauseTimeout:       "check that the store is up, that its address is reachable from here, and that no network policy or firewall is in between",
+	CauseTimeout:       "check that the store is up, that its address is reachable from here, and that no network policy or firewall is " +
+		"in between",
 	CauseNotTLS:        "write http:// in the ledger's endpoint (minio.external.secure=false of the chart), or give the store a certificate",
 	CauseNeedsTLS:      "write https:// in the ledger's endpoint (minio.external.secure=true of the chart)",
 	CauseExpired:       "renew the store's certificate",
 	CauseNotYetValid:   "check the clocks of this machine and of the store",
-	CauseAuthority:     "give the certificate of the authority that signed the store's: minio.external.ca of the chart, AWS_CA_BUNDLE elsewhere",
+	CauseAuthority:     "give the certificate of the authority that signed the store's: minio.external.ca of the chart, AWS_CA_BUNDLE " +
+		"elsewhere",
 	CauseHostname:      "reach the store by a name that its certificate has, or give it a certificate for this one",
 	CauseCertificate:   "give the store a certificate that can be verified",
 	CauseCAFile:        "give it at least one certificate in PEM form: minio.external.ca of the chart, AWS_CA_BUNDLE elsewhere",
 	CauseNoCredentials: "give credentials: accessKey and secretKey in the ledger's Secret, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-	CauseAccessKey:     "correct the access key in the ledger's Secret (outside a cluster AWS_ACCESS_KEY_ID), or create its user in the store: in a bundled one helm upgrade does",
+	CauseAccessKey:     "correct the access key in the ledger's Secret (outside a cluster AWS_ACCESS_KEY_ID), or create its user in the " +
+		"store: in a bundled one helm upgrade does",
 	CauseSecretKey:     "correct the secret key in the ledger's Secret (outside a cluster AWS_SECRET_ACCESS_KEY)",
 	CauseToken:         "renew the temporary credentials",
 	CauseDenied:        "allow these credentials s3:ListBucket on the bucket, and s3:GetObject and s3:PutObject on its objects",
@@ -112,7 +115,7 @@ func newFault(tried string, cause Cause, found string, err error) *Fault {
 	return &Fault{Cause: cause, Tried: tried, Found: found, Remedy: remedies[cause], err: err}
 }
 
-// diagnose tells from an error of the client what is wrong. anonymous means that it had no credentials to send.
+// diagnose finds from an error of the client what is wrong. anonymous means that it had no credentials to send.
 func diagnose(tried string, err error, anonymous bool) *Fault {
 	if response := minio.ToErrorResponse(err); response.StatusCode != 0 || response.Code != "" {
 		cause, found := answered(response, anonymous)
@@ -122,7 +125,7 @@ func diagnose(tried string, err error, anonymous bool) *Fault {
 	return newFault(tried, cause, err.Error(), err)
 }
 
-// Explain tells from an error of a request to the store's own API what is wrong with the store.
+// Explain finds from an error of a request to the store's own API what is wrong with the store.
 func Explain(tried string, err error) error { return diagnose(tried, err, false) }
 
 // codes are the answers of S3 that have one cause, whatever their HTTP status.
@@ -185,7 +188,7 @@ func unanswered(err error) Cause {
 	case errors.As(err, &name):
 		return CauseName
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		// The library has one reason for both, and tells them apart in words only.
+		// The library has one reason for both, and distinguishes them in words only.
 		if strings.Contains(invalid.Detail, "is before") {
 			return CauseNotYetValid
 		}

@@ -65,7 +65,8 @@ func TestFaultsAreToldApart(t *testing.T) {
 			func(t *testing.T) (string, Options) {
 				file := filepath.Join(t.TempDir(), "ca.crt")
 				write(t, file, []byte("none"))
-				return s3URL(startTLS(t, newFakeS3(), ours.valid(t)), fakeBucket, ""), Options{AccessKey: fakeAccess, SecretKey: fakeSecret, Timeout: time.Second, CAFile: file}
+				return s3URL(startTLS(t, newFakeS3(), ours.valid(t)), fakeBucket, ""),
+					Options{AccessKey: fakeAccess, SecretKey: fakeSecret, Timeout: time.Second, CAFile: file}
 			}, CauseCAFile, "PEM",
 		},
 		"a host that does not exist": {
@@ -202,7 +203,8 @@ func TestAStoreGoesOnOnceItsSecretIsCorrected(t *testing.T) {
 	write(t, authorityFile, newAuthority(t).pem())
 	write(t, filepath.Join(folder, accessKeyFile), []byte("nobody\n"))
 	write(t, filepath.Join(folder, secretKeyFile), []byte("x"))
-	store, err := Open(context.Background(), s3URL(endpoint, fakeBucket, ""), Options{CredentialsDir: folder, CAFile: authorityFile, Timeout: 5 * time.Second})
+	store, err := Open(context.Background(), s3URL(endpoint, fakeBucket, ""),
+		Options{CredentialsDir: folder, CAFile: authorityFile, Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,10 +236,12 @@ func TestAPodsIdentityIsUsedWhereNoCredentialsAreGiven(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		_, _ = w.Write([]byte(`{"AccessKeyId": "` + fakeAccess + `", "SecretAccessKey": "s", "Token": "t", "Expiration": "2999-01-01T00:00:00Z"}`))
+		_, _ = w.Write([]byte(`{"AccessKeyId": "` + fakeAccess +
+			`", "SecretAccessKey": "s", "Token": "t", "Expiration": "2999-01-01T00:00:00Z"}`))
 	}))
 	t.Cleanup(cloud.Close)
-	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"} {
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_WEB_IDENTITY_TOKEN_FILE",
+		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", cloud.URL)
@@ -260,7 +264,8 @@ func TestPathStyle(t *testing.T) {
 			t.Cleanup(server.Close)
 			// Names of the loopback address: *.localhost needs no server of names.
 			endpoint := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
-			store, err := Open(context.Background(), "s3://"+fakeBucket+"/?endpoint="+endpoint+style, Options{AccessKey: "a", SecretKey: "b", Timeout: 2 * time.Second})
+			store, err := Open(context.Background(), "s3://"+fakeBucket+"/?endpoint="+endpoint+style,
+				Options{AccessKey: "a", SecretKey: "b", Timeout: 2 * time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -270,7 +275,8 @@ func TestPathStyle(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Open(context.Background(), "s3://"+fakeBucket+"?endpoint=http://x:1&pathStyle=maybe", Options{}); !errors.Is(err, ErrBadURL) || !strings.Contains(err.Error(), "true or false") {
+	if _, err := Open(context.Background(), "s3://"+fakeBucket+"?endpoint=http://x:1&pathStyle=maybe", Options{}); !errors.Is(err, ErrBadURL) ||
+		!strings.Contains(err.Error(), "true and false") {
 		t.Errorf("pathStyle=maybe: %v", err)
 	}
 }

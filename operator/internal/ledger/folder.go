@@ -38,7 +38,7 @@ func (f folder) Get(_ context.Context, key string) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w: %w", key, ErrUnreachable, err)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s in %s is no file: %w", key, f.URL(), ErrNotFound)
+		return nil, fmt.Errorf("%s in %s is not a file: %w", key, f.URL(), ErrNotFound)
 	case info.Size() > maxObjectBytes:
 		return nil, tooLarge(key, info.Size())
 	}
@@ -154,7 +154,7 @@ func (f folder) Check(context.Context) error {
 	case err != nil:
 		return fmt.Errorf("folder %s: %w: %w", f.root, ErrUnreachable, err)
 	case !info.IsDir():
-		return fmt.Errorf("%s is no folder: %w", f.root, ErrUnreachable)
+		return fmt.Errorf("%s is not a folder: %w", f.root, ErrUnreachable)
 	}
 	return nil
 }

@@ -71,7 +71,8 @@ func (g *guarded) admit(what string) (probes bool, err error) {
 	again := g.overdue.Add(g.patience.Again)
 	if g.asking || g.patience.Clock.Now().Before(again) {
 		return false, newFault(what, CauseTimeout,
-			fmt.Sprintf("the store did not answer an operation within %s; it is asked again every %s", g.patience.Operation, g.patience.Again), context.DeadlineExceeded)
+			fmt.Sprintf("the store did not answer an operation within %s; the next try is every %s", g.patience.Operation, g.patience.Again),
+				context.DeadlineExceeded)
 	}
 	g.asking = true
 	return true, nil
@@ -87,7 +88,8 @@ func (g *guarded) inTurn(ctx context.Context, what string, operation func(contex
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return newFault(what, CauseTimeout, fmt.Sprintf("%d operations are under way and none ended within %s", g.patience.Most, g.patience.Turn), context.DeadlineExceeded)
+		return newFault(what, CauseTimeout, fmt.Sprintf("%d operations are under way and none ended within %s", g.patience.Most, g.patience.Turn),
+			context.DeadlineExceeded)
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.patience.Operation)
 	defer cancel()

@@ -75,11 +75,13 @@ func TestAServerThatNeverAnswersIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = listener.Close() }()
-	opened, err := Open(t.Context(), "s3://"+fakeBucket+"?endpoint=http://"+listener.Addr().String(), Options{AccessKey: fakeAccess, SecretKey: fakeSecret})
+	opened, err := Open(t.Context(), "s3://"+fakeBucket+"?endpoint=http://"+listener.Addr().String(),
+		Options{AccessKey: fakeAccess, SecretKey: fakeSecret})
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := Guard(opened, Patience{Operation: 50 * time.Millisecond, Most: 3, Turn: time.Second, Again: time.Hour, Clock: testingclock.NewFakePassiveClock(time.Now())})
+	store := Guard(opened, Patience{Operation: 50 * time.Millisecond, Most: 3, Turn: time.Second, Again: time.Hour,
+		Clock: testingclock.NewFakePassiveClock(time.Now())})
 	for range 20 {
 		if _, err := store.List(t.Context(), AttemptsPrefix); CauseOf(err) != CauseTimeout || !errors.Is(err, ErrUnreachable) {
 			t.Fatalf("the store's fault is %v, want a timeout", err)
@@ -90,7 +92,8 @@ func TestAServerThatNeverAnswersIsGivenUp(t *testing.T) {
 // What a caller gives up by itself says nothing about the store.
 func TestACallerThatGoesIsNoFaultOfTheStore(t *testing.T) {
 	hanging := &hangingStore{begun: make(chan struct{}, 100), gate: make(chan struct{})}
-	store := Guard(hanging, Patience{Operation: time.Hour, Most: 3, Turn: time.Second, Again: time.Hour, Clock: testingclock.NewFakePassiveClock(time.Now())})
+	store := Guard(hanging, Patience{Operation: time.Hour, Most: 3, Turn: time.Second, Again: time.Hour,
+		Clock: testingclock.NewFakePassiveClock(time.Now())})
 	ctx, giveUp := context.WithCancel(t.Context())
 	giveUp()
 	if _, err := store.Get(ctx, "a"); !errors.Is(err, context.Canceled) {

@@ -40,7 +40,7 @@ func AttemptKey(block, executor, trial string) string {
 // StartedPrefix is where one execution of a block says which trials it began.
 func StartedPrefix(block, executor string) string { return path.Join("started", block, executor) }
 
-// StartedKey says that a trial was begun.
+// StartedKey is the key of the record that a trial was started.
 func StartedKey(block, executor, trial string) string {
 	return path.Join(StartedPrefix(block, executor), trial+".json")
 }

@@ -43,7 +43,7 @@ func tooLarge(key string, bytes int64) error {
 }
 
 // ErrBadURL means that a ledger's URL cannot be understood.
-var ErrBadURL = errors.New("bad ledger URL")
+var ErrBadURL = errors.New("invalid ledger URL")
 
 // Open returns the store at a URL: file:///absolute/folder, or s3://bucket/prefix?endpoint=http://host:port&region=…&pathStyle=….
 // It does not touch the store; Check does.
@@ -61,7 +61,8 @@ func Open(_ context.Context, rawURL string, options Options) (Store, error) {
 	case "s3":
 		return openS3(rawURL, parsed, options)
 	default:
-		return nil, fmt.Errorf("%w %q: scheme %q is unknown; write file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port", ErrBadURL, rawURL, parsed.Scheme)
+		return nil, fmt.Errorf("%w %q: unknown scheme %q: write file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port",
+			ErrBadURL, rawURL, parsed.Scheme)
 	}
 }
 

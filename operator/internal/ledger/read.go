@@ -81,14 +81,15 @@ func ReadAttempts(ctx context.Context, store Store, through int) ([]record.Attem
 
 func parseAttempt(sharing *record.Sharing, key string, raw []byte) (*record.Attempt, string) {
 	if !attemptKey.MatchString(key) {
-		return nil, "it is no attempt: the key is not attempts/<block>/<executor>/<trial>.json"
+		return nil, "invalid attempt: the key is not attempts/<block>/<executor>/<trial>.json"
 	}
 	attempt, err := sharing.ParseAttempt(raw)
 	if err != nil {
 		return nil, err.Error()
 	}
 	if want := path.Join("attempts", attempt.Block, attempt.ID) + ".json"; want != key {
-		return nil, fmt.Sprintf("it says that it is attempt %s of block %s, which belongs at %s: it was moved or changed", attempt.ID, attempt.Block, want)
+		return nil, fmt.Sprintf("by its own fields it is attempt %s of block %s, which belongs at %s: it was moved or changed", attempt.ID,
+			attempt.Block, want)
 	}
 	// What another tool wrote is evidence, and of no use here: its figures are in the result.
 	for i := range attempt.Output {
@@ -167,7 +168,8 @@ func ReadEvidence(ctx context.Context, store Store, through int) (record.Evidenc
 	}
 	return record.Evidence{
 		Unfinished: unfinished,
-		Waves:      waves, Attempts: attempts, Leases: leases, Sealed: sealed, Problems: slices.Concat(more, problems, others, unsealed, contradictions),
+		Waves:      waves, Attempts: attempts, Leases: leases, Sealed: sealed,
+			Problems: slices.Concat(more, problems, others, unsealed, contradictions),
 	}, nil
 }
 
@@ -205,7 +207,8 @@ func CountTrials(ctx context.Context, store Store) (int, error) {
 }
 
 // readAll fetches and parses objects, some at a time, and returns them in the order of the keys.
-func readAll[T any](ctx context.Context, store Store, keys []string, parse func(key string, raw []byte) (*T, string)) ([]T, []record.Problem, error) {
+func readAll[T any](ctx context.Context, store Store, keys []string, parse func(key string, raw []byte) (*T, string)) ([]T,
+	[]record.Problem, error) {
 	// In place: a hundred thousand attempts that lie about twice are more memory than a pod of the analysis has.
 	values, problems := make([]T, len(keys)), make([]*record.Problem, len(keys))
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -210,7 +210,7 @@ func TestReadExperimentRefuses(t *testing.T) {
 		"no points":                             {replace(`"points":[{"key":"","parameters":{}}]`, `"points":[]`), "must not be empty"},
 		"no uid":                                {replace(`"uid":"5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11"`, `"uid":""`), "run.uid"},
 		"a gate without severity":               {replace(`"severity":"Blocking"`, `"severity":""`), "spec.gates[0].severity"},
-		"a gate that compares nothing":          {replace(`"op":"ParityEqual"`, `"op":"Equal"`), `spec.gates[0].op is "Equal"`},
+		"a gate that compares nothing":          {replace(`"op":"ParityEqual"`, `"op":"Equal"`), `spec.gates[0].op: invalid value "Equal"`},
 		"a metric without statistic":            {replace(`"statistic":"median"`, `"statistic":""`), "template.metrics[0].statistic"},
 		"two baselines":                         {replace(`{"name":"fused-naive","baseline":false}`, `{"name":"fused-naive","baseline":true}`), "arms[1]"},
 		"an arm too few":                        {replace(`{"name":"fused-naive","baseline":false},`, ``), "arms has 2 arms and spec.arms has 3"},

@@ -38,7 +38,7 @@ type s3 struct {
 
 func openS3(rawURL string, parsed *url.URL, options Options) (*s3, error) {
 	if parsed.Host == "" {
-		return nil, fmt.Errorf("%w %q: it names no bucket; write s3://bucket/prefix?endpoint=http://host:port", ErrBadURL, rawURL)
+		return nil, fmt.Errorf("%w %q: no bucket is named: write s3://bucket/prefix?endpoint=http://host:port", ErrBadURL, rawURL)
 	}
 	if err := s3utils.CheckValidBucketNameStrict(parsed.Host); err != nil {
 		return nil, fmt.Errorf("%w %q: bucket %q: %w", ErrBadURL, rawURL, parsed.Host, err)
@@ -46,14 +46,14 @@ func openS3(rawURL string, parsed *url.URL, options Options) (*s3, error) {
 	values := parsed.Query()
 	for name := range values {
 		if name != "endpoint" && name != "region" && name != "pathStyle" {
-			return nil, fmt.Errorf("%w %q: parameter %q is unknown; known are endpoint, region and pathStyle", ErrBadURL, rawURL, name)
+			return nil, fmt.Errorf("%w %q: unknown parameter %q: allowed are endpoint, region and pathStyle", ErrBadURL, rawURL, name)
 		}
 	}
 	region := cmp.Or(values.Get("region"), "us-east-1")
 	address := cmp.Or(values.Get("endpoint"), "https://s3."+region+".amazonaws.com")
 	endpoint, err := url.Parse(address)
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" || strings.Trim(endpoint.Path, "/") != "" {
-		return nil, fmt.Errorf("%w %q: endpoint %q is not http(s)://host:port", ErrBadURL, rawURL, address)
+		return nil, fmt.Errorf("%w %q: invalid endpoint %q: write http://host:port or https://host:port", ErrBadURL, rawURL, address)
 	}
 
 	lookup, err := lookupOf(values)
@@ -82,7 +82,7 @@ func openS3(rawURL string, parsed *url.URL, options Options) (*s3, error) {
 	return store, nil
 }
 
-// lookupOf tells where the bucket's name goes: into the path or the host name.
+// lookupOf reports where the bucket's name goes: into the path or the host name.
 func lookupOf(values url.Values) (minio.BucketLookupType, error) {
 	switch style := values.Get("pathStyle"); {
 	case style == "true", style == "" && values.Has("endpoint"):
@@ -93,7 +93,7 @@ func lookupOf(values url.Values) (minio.BucketLookupType, error) {
 	case style == "":
 		return minio.BucketLookupAuto, nil
 	default:
-		return 0, fmt.Errorf("pathStyle is %q: write true or false", style)
+		return 0, fmt.Errorf("invalid pathStyle %q: allowed are true and false", style)
 	}
 }
 
@@ -223,7 +223,7 @@ func CheckWrite(ctx context.Context, store Store) error {
 		return nil
 	}
 	options := minio.PutObjectOptions{}
-	// Nothing has this version, so that a store that may write refuses to; who may not is told so first.
+	// Nothing has this version, so that a store that may write refuses to; who may not is refused first.
 	options.SetMatchETag("assay-checks-what-it-may-write")
 	err := bucket.put(ctx, writeProbe, nil, options)
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrExists) {
@@ -256,7 +256,7 @@ func CreateBucket(ctx context.Context, rawURL string, options Options) (bool, er
 		}
 		return true, os.MkdirAll(store.root, 0o755)
 	default:
-		return false, fmt.Errorf("%w %q: it has no bucket", ErrBadURL, rawURL)
+		return false, fmt.Errorf("%w %q: no bucket is named", ErrBadURL, rawURL)
 	}
 }
 
@@ -268,7 +268,7 @@ func KeepVersions(ctx context.Context, rawURL string, options Options) error {
 	}
 	bucket, ok := store.(*s3)
 	if !ok {
-		return fmt.Errorf("%w %q: it has no bucket", ErrBadURL, rawURL)
+		return fmt.Errorf("%w %q: no bucket is named", ErrBadURL, rawURL)
 	}
 	ctx, cancel := begin(ctx, bucket.timeout)
 	defer cancel()
@@ -299,7 +299,7 @@ func (s *s3) createBucket(ctx context.Context) (bool, error) {
 	}
 }
 
-// explain says what happened, in the terms of this package, and what to do.
+// explain describes what happened, in the terms of this package, and what to do.
 func (s *s3) explain(ctx context.Context, verb, key string, err error) error {
 	err = behind(ctx, err)
 	what := fmt.Sprintf("%s bucket %s at %s", verb, s.bucket, s.endpoint)
@@ -310,7 +310,8 @@ func (s *s3) explain(ctx context.Context, verb, key string, err error) error {
 	switch {
 	case response.Code == minio.NoSuchKey || response.Code == "NoSuchKey":
 		return fmt.Errorf("%s: %w", what, ErrNotFound)
-	case response.Code == "PreconditionFailed" || response.StatusCode == http.StatusPreconditionFailed || response.Code == "ConditionalRequestConflict":
+	case response.Code == "PreconditionFailed" || response.StatusCode == http.StatusPreconditionFailed ||
+		response.Code == "ConditionalRequestConflict":
 		return fmt.Errorf("%s: %w", what, ErrExists)
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%s: %w", what, err)

@@ -81,7 +81,8 @@ func parseSeal(text string) (map[string]string, string) {
 		}
 		sum, key, ok := strings.Cut(line, "  ")
 		if raw, err := hex.DecodeString(sum); !ok || err != nil || len(raw) != 32 || !strings.HasPrefix(key, AttemptsPrefix) {
-			return nil, fmt.Sprintf("line %d is not the sha256sum of an attempt: what was analysed before cannot be compared with what is there now", i+1)
+			return nil, fmt.Sprintf("line %d is not the sha256sum of an attempt: what was analysed before "+
+				"cannot be compared with what is there now", i+1)
 		}
 		out[key] = sum
 	}

@@ -13,7 +13,7 @@ type Sizes struct {
 	Bytes   int64
 }
 
-// Sizer is a store that tells the sizes of its objects.
+// Sizer is a store that reports the sizes of its objects.
 type Sizer interface {
 	// SizesAfter sums up objects whose keys start with the prefix and come after another one, as many as one operation of the store
 	// tells of. Last is the key of the last of them, and more reports whether there may be others after it.

@@ -56,17 +56,19 @@ func parseStarted(key string, raw []byte) (*record.Started, string) {
 	var started record.Started
 	strict, err := kjson.UnmarshalStrict(raw, &started)
 	if err = errors.Join(append(strict, err)...); err != nil {
-		return nil, fmt.Sprintf("it does not say which trial was begun: %v", err)
+		return nil, fmt.Sprintf("it does not name the trial that started: %v", err)
 	}
 	if started.Schema != record.StartedSchema {
-		return nil, fmt.Sprintf("schema is %q and this program reads %q", started.Schema, record.StartedSchema)
+		return nil, fmt.Sprintf("invalid schema %q: this program reads %q", started.Schema, record.StartedSchema)
 	}
 	executor, _, _ := strings.Cut(started.ID, "/")
 	if want := StartedKey(started.Block, executor, started.Trial); want != key || started.ID != path.Join(executor, started.Trial) {
-		return nil, fmt.Sprintf("it says that trial %s of block %s was begun as %s, which belongs at %s: it was moved or changed", started.Trial, started.Block, started.ID, want)
+		return nil, fmt.Sprintf("by its own fields it is the start of trial %s of block %s as %s, which belongs at %s: it was moved or changed",
+			started.Trial, started.Block, started.ID, want)
 	}
 	if _, err := time.Parse(time.RFC3339Nano, started.StartedAt); err != nil {
-		return nil, fmt.Sprintf("startedAt is %q: write the time at which the trial was begun, as 2026-11-21T08:00:00Z", started.StartedAt)
+		return nil, fmt.Sprintf("invalid startedAt %q: write the time at which the trial started, such as 2026-11-21T08:00:00Z",
+			started.StartedAt)
 	}
 	if started.Arm == "" {
 		return nil, "arm is missing: write the name of the arm whose trial was begun"
@@ -78,7 +80,7 @@ func parseStarted(key string, raw []byte) (*record.Started, string) {
 func parseContradiction(_ string, raw []byte) (*record.Contradiction, string) {
 	var found record.Contradiction
 	if err := json.Unmarshal(raw, &found); err != nil || found.Schema != record.ContradictionSchema {
-		return nil, fmt.Sprintf("it is no problem that a keeper wrote down: it needs schema %q, key, sha256 and reason", record.ContradictionSchema)
+		return nil, fmt.Sprintf("invalid record of a contradiction: it needs schema %q, key, sha256 and reason", record.ContradictionSchema)
 	}
-	return nil, fmt.Sprintf("%s was to be written with sha256 %s and holds something else: %s", found.Key, found.SHA256, found.Reason)
+	return nil, fmt.Sprintf("%s was to be written with sha256 %s and holds other content: %s", found.Key, found.SHA256, found.Reason)
 }

@@ -228,7 +228,7 @@ func TestCheckTellsWhatIsWrong(t *testing.T) {
 		"a store that hangs":          {s3URL(slowEndpoint, fakeBucket, ""), hasty, ErrUnreachable, "deadline exceeded"},
 		"a folder that exists":        {"file://" + t.TempDir(), Options{}, nil, ""},
 		"a folder that does not":      {"file:///no/such/folder", Options{}, ErrNoBucket, "create it"},
-		"a folder that is a file":     {"file://" + file, Options{}, ErrUnreachable, "no folder"},
+		"a folder that is a file":     {"file://" + file, Options{}, ErrUnreachable, "not a folder"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -252,12 +252,12 @@ func TestOpenRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ url, says string }{
 		"no scheme":                     {"/tmp/x", "scheme"},
 		"a relative folder":             {"file://relative/path", "three slashes"},
-		"a scheme of another one":       {"gs://bucket/x", `"gs" is unknown`},
-		"no bucket":                     {"s3:///x?endpoint=http://localhost:9000", "names no bucket"},
-		"an endpoint without scheme":    {"s3://bucket/x?endpoint=localhost:9000", "is not http(s)"},
-		"a misspelt parameter":          {"s3://bucket/x?endpont=http://localhost:9000", `"endpont" is unknown`},
+		"a scheme of another one":       {"gs://bucket/x", `unknown scheme "gs"`},
+		"no bucket":                     {"s3:///x?endpoint=http://localhost:9000", "no bucket is named"},
+		"an endpoint without scheme":    {"s3://bucket/x?endpoint=localhost:9000", "invalid endpoint"},
+		"a misspelt parameter":          {"s3://bucket/x?endpont=http://localhost:9000", `unknown parameter "endpont"`},
 		"a bucket name no store allows": {"s3://a/x?endpoint=http://localhost:9000", "shorter than 3"},
-		"no URL at all":                 {"%zz", "bad ledger URL"},
+		"no URL at all":                 {"%zz", "invalid ledger URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Open(context.Background(), c.url, Options{})

@@ -64,8 +64,9 @@ func (w writtenOnce) Get(ctx context.Context, key string) ([]byte, error) {
 // listings is how many times as long as one operation a listing of all versions may take: it is one for each page.
 const listings = 20
 
-// tellsNoVersions tells a store that has no versions, does not show them to this reader or answers something else, from one that is away.
-func tellsNoVersions(err error) bool {
+// hasNoVersions reports whether a store has no versions, does not show them to this reader or answers something else, and is not just
+// unreachable.
+func hasNoVersions(err error) bool {
 	var away *url.Error
 	if errors.As(err, &away) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -83,7 +84,7 @@ func (s *s3) Firsts(ctx context.Context, prefix string) (map[string]string, erro
 	options := minio.ListObjectsOptions{Prefix: s.prefix + prefix, Recursive: true, WithVersions: true}
 	for object := range s.core.Client.ListObjects(ctx, s.bucket, options) {
 		if object.Err != nil {
-			if tellsNoVersions(object.Err) {
+			if hasNoVersions(object.Err) {
 				return nil, nil
 			}
 			return nil, s.explain(ctx, "list versions of", prefix, object.Err)

@@ -34,7 +34,7 @@ func ParseArmPrograms(given []string) (map[string][]string, error) {
 			return nil, err
 		}
 		if !executable(path) {
-			return nil, fmt.Errorf("--arm-binary %s: %s is no program: build it, and see that it may be executed", text, path)
+			return nil, fmt.Errorf("--arm-binary %s: %s is not an executable file: build it, or make it executable", text, path)
 		}
 		out[arm] = append(out[arm], path)
 	}

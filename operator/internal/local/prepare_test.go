@@ -86,7 +86,7 @@ func TestArmsWithoutAProgramAreRefused(t *testing.T) {
 		"a baseline whose program is not here":     {[]string{"new=" + folder + "/new/kv"}, `or give it with --arm-binary old=PATH/kv`},
 		"a program of another name":                {[]string{"new=" + folder + "/other/tool"}, `the template's program is called "kv"`},
 		"a program for an arm that does not exist": {[]string{"newer=" + folder + "/new/kv"}, `no arm "newer"; it has old, new`},
-		"a file that is no program":                {[]string{"new=" + folder + "/data"}, "is no program"},
+		"a file that is no program":                {[]string{"new=" + folder + "/data"}, "is not an executable file"},
 		"a path alone":                             {[]string{folder + "/new/kv"}, "write it as ARM=PATH"},
 	}
 	for name, tc := range cases {

@@ -155,13 +155,13 @@ func metadataProblem(err error) Problem {
 	if errors.As(err, &wrong) {
 		return Problem{
 			Field:   strings.TrimSuffix("metadata."+wrong.Field, "."),
-			Message: fmt.Sprintf("is %s, and %s belongs here", called(wrong.Value), wanted(wrong.Type)),
+			Message: fmt.Sprintf("invalid type: found %s, allowed is %s", typeName(wrong.Value), goTypeName(wrong.Type)),
 		}
 	}
 	return Problem{Field: "metadata", Message: err.Error()}
 }
 
-func wanted(t reflect.Type) string {
+func goTypeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Map, reflect.Struct:
 		return "a mapping"
@@ -172,27 +172,27 @@ func wanted(t reflect.Type) string {
 	}
 }
 
-// describe says what was found, what is allowed and what was probably meant.
+// describe explains what was found, what is allowed and what was probably meant.
 func (d *definition) describe(err *field.Error) string {
 	switch err.Type {
 	case field.ErrorTypeNotSupported:
 		allowed := d.allowed(err.Field)
-		hint := meant(fmt.Sprint(err.BadValue), allowed)
-		return fmt.Sprintf("%s is not allowed: one of %s%s", found(err.BadValue), strings.Join(allowed, ", "), hint)
+		hint := suggestion(fmt.Sprint(err.BadValue), allowed)
+		return fmt.Sprintf("invalid value %s: allowed are %s%s", literal(err.BadValue), strings.Join(allowed, ", "), hint)
 	case field.ErrorTypeRequired:
 		message := "is missing"
 		if allowed := d.allowed(err.Field); len(allowed) > 0 {
-			message += ": one of " + strings.Join(allowed, ", ")
+			message += ": allowed are " + strings.Join(allowed, ", ")
 		}
 		return message
 	case field.ErrorTypeTypeInvalid:
 		if schema := at(d.schema, err.Field); schema != nil && schema.Type != "" {
 			// The detail names the kind of what was found, and the value it gives is empty.
 			_, kind, _ := strings.Cut(err.Detail, ": ")
-			return fmt.Sprintf("is %s, and %s belongs here", called(strings.Trim(kind, `"`)), called(schema.Type))
+			return fmt.Sprintf("invalid type: found %s, allowed is %s", typeName(strings.Trim(kind, `"`)), typeName(schema.Type))
 		}
 	case field.ErrorTypeDuplicate:
-		return fmt.Sprintf("%s is here twice: remove one, or rename it", found(err.BadValue))
+		return fmt.Sprintf("duplicate %s: remove one, or rename it", literal(err.BadValue))
 	}
 	// The validator of schemas repeats the path.
 	detail := err.Detail
@@ -208,7 +208,7 @@ func (d *definition) describe(err *field.Error) string {
 	return cmp.Or(detail, err.ErrorBody())
 }
 
-func found(value any) string {
+func literal(value any) string {
 	if text, ok := value.(string); ok {
 		return strconv.Quote(text)
 	}
@@ -219,8 +219,8 @@ func found(value any) string {
 	return string(raw)
 }
 
-// called is what people who write YAML call a type of a schema.
-func called(schemaType string) string {
+// typeName is what people who write YAML call a type of a schema.
+func typeName(schemaType string) string {
 	switch schemaType {
 	case "object":
 		return "a mapping"
@@ -248,21 +248,21 @@ func (d *definition) allowed(path string) []string {
 	return out
 }
 
-// unknownField says which fields there are beside one that is not.
+// unknownField lists which fields there are beside one that is not.
 func (d *definition) unknownField(path string) string {
 	steps := split(path)
 	last := steps[len(steps)-1]
 	if steps[0] == "metadata" {
-		return "there is no such field"
+		return "unknown field"
 	}
 	var known []string
 	if schema := follow(d.schema, steps[:len(steps)-1]); schema != nil {
 		known = slices.Sorted(maps.Keys(schema.Properties))
 	}
 	if len(known) == 0 {
-		return "there is no such field"
+		return "unknown field"
 	}
-	return fmt.Sprintf("there is no such field: one of %s%s", strings.Join(known, ", "), meant(last, known))
+	return fmt.Sprintf("unknown field: allowed are %s%s", strings.Join(known, ", "), suggestion(last, known))
 }
 
 func at(schema *structural.Structural, path string) *structural.Structural {

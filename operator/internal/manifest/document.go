@@ -80,7 +80,7 @@ func (r *reading) mapping(node *yaml.Node, schema *structural.Structural, path s
 		}
 		child := join(path, key.Value)
 		if first := written[key.Value]; first != nil {
-			r.add(key, child, "is written twice: line %d has it too; keep one", first.Line)
+			r.add(key, child, "duplicate key: line %d has it too; keep one", first.Line)
 			continue
 		}
 		written[key.Value] = key

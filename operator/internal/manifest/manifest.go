@@ -99,10 +99,10 @@ func (s *Set) addDocument(root *yaml.Node) []Problem {
 	}
 	apiVersion, kind := scalarAt(root, "apiVersion"), scalarAt(root, "kind")
 	if only := assayv1alpha1.GroupVersion.String(); apiVersion != only {
-		return []Problem{{Field: "apiVersion", Message: fmt.Sprintf("apiVersion is %q: only %s can be read", apiVersion, only)}}
+		return []Problem{{Field: "apiVersion", Message: fmt.Sprintf("invalid apiVersion %q: allowed is %s", apiVersion, only)}}
 	}
 	if !slices.Contains(kinds, kind) {
-		message := fmt.Sprintf("kind is %q: only %s can be read%s", kind, strings.Join(kinds, " and "), meant(kind, kinds))
+		message := fmt.Sprintf("invalid kind %q: allowed are %s%s", kind, strings.Join(kinds, " and "), suggestion(kind, kinds))
 		return []Problem{{Field: "kind", Message: message}}
 	}
 	definition := definitions[kind]()
@@ -158,5 +158,6 @@ func (s *Set) Template(run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.Benchmar
 		}
 		known = append(known, s.Templates[i].Name)
 	}
-	return nil, fmt.Errorf("BenchmarkRun %s: spec.templateRef.name: no BenchmarkTemplate %q among those read (%v): name its file with --templates", run.Name, run.Spec.TemplateRef.Name, known)
+	return nil, fmt.Errorf("BenchmarkRun %s: spec.templateRef.name: no BenchmarkTemplate %q among those read (%v): name its file with " +
+		"--templates", run.Name, run.Spec.TemplateRef.Name, known)
 }

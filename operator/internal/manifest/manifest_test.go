@@ -50,35 +50,35 @@ func TestReadTakesSeveralDocumentsAndSkipsEmptyOnes(t *testing.T) {
 	}
 }
 
-// Every mistake is told with file, line and column, what is allowed and what was probably meant.
+// Every mistake is reported with file, line and column, what is allowed and what was probably meant.
 func TestReadRefuses(t *testing.T) {
 	run := func(old, replacement string) string { return strings.Replace(fullRun, old, replacement, 1) }
 	template := func(old, replacement string) string { return strings.Replace(fullTemplate, old, replacement, 1) }
 	cases := map[string]struct{ document, says string }{
-		"a field that does not exist":                 {run("arms:", "arm:"), ":14:3: spec.arm: there is no such field: one of arms, budget,"},
-		"a field that is misspelt in a list":          {run("baseline", "basline"), ":15:15: spec.arms[0].basline: there is no such field: one of baseline, builds, image, name, parameters; did you mean baseline?"},
-		"a field of the metadata that does not exist": {run("name: r", "name: r, lables: {}"), ":4:21: metadata.lables: there is no such field"},
-		"a field in the status that does not exist":   {fullRun + "status: {phrase: Running}\n", ":20:10: status.phrase: there is no such field"},
-		"another API version":                         {run("v1alpha1", "v1"), `:2:13: apiVersion: apiVersion is "assay.dev/v1": only assay.dev/v1alpha1 can be read`},
-		"another kind":                                {run("BenchmarkRun", "BenchmarkRn"), `:3:7: kind: kind is "BenchmarkRn": only BenchmarkRun and BenchmarkTemplate can be read; did you mean BenchmarkRun?`},
-		"something that is no YAML":                   {"{", ":1:1: this is no YAML: did not find"},
+		"a field that does not exist":                 {run("arms:", "arm:"), ":14:3: spec.arm: unknown field: allowed are arms, budget,"},
+		"a field that is misspelt in a list":          {run("baseline", "basline"), ":15:15: spec.arms[0].basline: unknown field: allowed are baseline, builds, image, name, parameters; did you mean baseline?"},
+		"a field of the metadata that does not exist": {run("name: r", "name: r, lables: {}"), ":4:21: metadata.lables: unknown field"},
+		"a field in the status that does not exist":   {fullRun + "status: {phrase: Running}\n", ":20:10: status.phrase: unknown field"},
+		"another API version":                         {run("v1alpha1", "v1"), `:2:13: apiVersion: invalid apiVersion "assay.dev/v1": allowed is assay.dev/v1alpha1`},
+		"another kind":                                {run("BenchmarkRun", "BenchmarkRn"), `:3:7: kind: invalid kind "BenchmarkRn": allowed are BenchmarkRun and BenchmarkTemplate; did you mean BenchmarkRun?`},
+		"something that is no YAML":                   {"{", ":1:1: invalid YAML: did not find"},
 		"a document that is not a mapping":            {"- 1\n- 2\n", ":1:1: invalid document: not a mapping"},
-		"a second document, counted in the file":      {fullRun + "---\nkind: Pod\n", `:21:1: apiVersion: apiVersion is ""`},
-		"an operator that is misspelt":                {run("RatioAtLeast", "RatioAtLest"), `:19:30: spec.gates[0].op: "RatioAtLest" is not allowed: one of RatioAtLeast, RatioAtMost, AtLeast, AtMost, ParityEqual, Completes; did you mean RatioAtLeast?`},
-		"a format that is misspelt":                   {template("Hyperfine", "Hyperfin"), `spec.output.format: "Hyperfin" is not allowed: one of AssayResult, GoBench, Criterion, GoogleBenchmark, Hyperfine, PytestBenchmark, K6, CSV, None; did you mean Hyperfine?`},
-		"half a word":                                 {template("LowerIsBetter", "lower"), `spec.metrics[0].direction: "lower" is not allowed: one of HigherIsBetter, LowerIsBetter; did you mean LowerIsBetter?`},
-		"a word that resembles none":                  {template("LowerIsBetter", "best"), "one of HigherIsBetter, LowerIsBetter\n"},
-		"a field that is missing":                     {run("op: RatioAtLeast, ", ""), ":19:5: spec.gates[0].op: is missing: one of RatioAtLeast, "},
-		"text where a number belongs":                 {run("min: 4", `min: "4"`), ":17:26: spec.design.blocks.min: is a string, and an integer belongs here"},
-		"a list where a mapping belongs":              {run("{blocks: {min: 4}}", "[]"), "spec.design: is a list, and a mapping belongs here"},
+		"a second document, counted in the file":      {fullRun + "---\nkind: Pod\n", `:21:1: apiVersion: invalid apiVersion ""`},
+		"an operator that is misspelt":                {run("RatioAtLeast", "RatioAtLest"), `:19:30: spec.gates[0].op: invalid value "RatioAtLest": allowed are RatioAtLeast, RatioAtMost, AtLeast, AtMost, ParityEqual, Completes; did you mean RatioAtLeast?`},
+		"a format that is misspelt":                   {template("Hyperfine", "Hyperfin"), `spec.output.format: invalid value "Hyperfin": allowed are AssayResult, GoBench, Criterion, GoogleBenchmark, Hyperfine, PytestBenchmark, K6, CSV, None; did you mean Hyperfine?`},
+		"half a word":                                 {template("LowerIsBetter", "lower"), `spec.metrics[0].direction: invalid value "lower": allowed are HigherIsBetter, LowerIsBetter; did you mean LowerIsBetter?`},
+		"a word that resembles none":                  {template("LowerIsBetter", "best"), "allowed are HigherIsBetter, LowerIsBetter\n"},
+		"a field that is missing":                     {run("op: RatioAtLeast, ", ""), ":19:5: spec.gates[0].op: is missing: allowed are RatioAtLeast, "},
+		"text where a number belongs":                 {run("min: 4", `min: "4"`), ":17:26: spec.design.blocks.min: invalid type: found a string, allowed is an integer"},
+		"a list where a mapping belongs":              {run("{blocks: {min: 4}}", "[]"), "spec.design: invalid type: found a list, allowed is a mapping"},
 		"a number out of bounds":                      {run("min: 4", "min: -4"), ":17:26: spec.design.blocks.min: -4: should be greater than or equal to 2"},
 		"a text that fits no pattern":                 {run("name: a,", "name: A_,"), `spec.arms[0].name: "A_": should match '^[a-z0-9]`},
-		"a name that is here twice":                   {run("name: b", "name: a"), `:16:5: spec.arms[1]: {"name":"a"} is here twice: remove one, or rename it`},
+		"a name that is here twice":                   {run("name: b", "name: a"), `:16:5: spec.arms[1]: duplicate {"name":"a"}: remove one, or rename it`},
 		"a rule over several fields":                  {run("baseline: true", "baseline: false"), ":5:1: spec: exactly one arm must have baseline: true"},
 		"a rule over the object":                      {run("name: r", "name: "+strings.Repeat("r", 53)), "a run's name has at most 52 characters"},
 		"a name that no object can have":              {run("name: r", "name: r_r"), `:4:18: metadata.name: "r_r": a lowercase RFC 1123 subdomain`},
-		"labels that are a list":                      {run("name: r", "name: r, labels: [a]"), "metadata.labels: is a list, and a mapping belongs here"},
-		"a key that is written twice":                 {run("arms:", "parity: Run\n  parity: Run\n  arms:"), ":15:3: spec.parity: is written twice: line 14 has it too; keep one"},
+		"labels that are a list":                      {run("name: r", "name: r, labels: [a]"), "metadata.labels: invalid type: found a list, allowed is a mapping"},
+		"a key that is written twice":                 {run("arms:", "parity: Run\n  parity: Run\n  arms:"), ":15:3: spec.parity: duplicate key: line 14 has it too; keep one"},
 		"a parameter without a value":                 {run("n: n", "n:"), `spec.parameters.n: has no value: write one, or ""`},
 		"a duration without a unit":                   {run("design:", "budget: {wallClock: 60}\n  design:"), "spec.budget.wallClock: "},
 		"a document that holds itself":                {run("parameters:", "sweep: &a {include: [*a]}\n  parameters:"), "anchor a holds itself"},
@@ -132,7 +132,8 @@ spec:
 
 // People write numbers where numbers are meant, and the text they wrote is what the run gets.
 func TestTextThatIsNotQuotedIsReadAsItIsWritten(t *testing.T) {
-	document := strings.Replace(fullRun, "  arms:", "  sweep: {axes: [{name: size, values: [1, 8, 0.10, 1_000, yes, null, .inf, 0o7]}]}\n  arms:", 1)
+	document := strings.Replace(fullRun, "  arms:",
+		"  sweep: {axes: [{name: size, values: [1, 8, 0.10, 1_000, yes, null, .inf, 0o7]}]}\n  arms:", 1)
 	set, err := Read(write(t, document+"---"+fullTemplate))
 	if err != nil {
 		t.Fatal(err)
@@ -149,14 +150,16 @@ func TestTextThatIsNotQuotedIsReadAsItIsWritten(t *testing.T) {
 		t.Errorf("bound %q, min %d", run.Gates[0].Bound, run.Design.Blocks.Min)
 	}
 	parameter := set.Templates[0].Spec.Parameters[0]
-	if *parameter.Default != "0.50" || parameter.Minimum.String() != "250m" || parameter.Maximum.Value() != 8 || set.Templates[0].Spec.Command[1] != "1" {
+	if *parameter.Default != "0.50" || parameter.Minimum.String() != "250m" || parameter.Maximum.Value() != 8 ||
+		set.Templates[0].Spec.Command[1] != "1" {
 		t.Errorf("parameter %+v, command %q", parameter, set.Templates[0].Spec.Command)
 	}
 }
 
 // Elsewhere a word means what it means to kubectl.
 func TestWordsMeanWhatTheyMeanToKubectl(t *testing.T) {
-	document := strings.NewReplacer("baseline: true", "baseline: yes", "min: 4", "min: 4, max: 1e1", "  gates:", "  budget: {wallClock: ~}\n  gates:", "blocks:", "seed: 9007199254740993, stop: ~, blocks:").Replace(fullRun)
+	document := strings.NewReplacer("baseline: true", "baseline: yes", "min: 4", "min: 4, max: 1e1", "  gates:",
+		"  budget: {wallClock: ~}\n  gates:", "blocks:", "seed: 9007199254740993, stop: ~, blocks:").Replace(fullRun)
 	set, err := Read(write(t, document))
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +171,8 @@ func TestWordsMeanWhatTheyMeanToKubectl(t *testing.T) {
 }
 
 func TestAnchorsAndMergesAreFollowed(t *testing.T) {
-	document := strings.NewReplacer("{name: a, baseline: true}", "&a {name: a, baseline: true, parameters: {x: 1}}", "{name: b}", "{<<: *a, name: b, baseline: false}").Replace(fullRun)
+	document := strings.NewReplacer("{name: a, baseline: true}", "&a {name: a, baseline: true, parameters: {x: 1}}", "{name: b}",
+		"{<<: *a, name: b, baseline: false}").Replace(fullRun)
 	set, err := Read(write(t, document))
 	if err != nil {
 		t.Fatal(err)

@@ -2,8 +2,8 @@ package manifest
 
 import "strings"
 
-// meant says which of the known words somebody probably meant, or nothing.
-func meant(word string, known []string) string {
+// suggestion is which of the known words somebody probably meant, or nothing.
+func suggestion(word string, known []string) string {
 	best, least := "", 0
 	for _, candidate := range known {
 		if candidate == "" {

@@ -19,7 +19,7 @@ type Problem struct {
 	Line, Column int
 	// Field is its path in the object, such as spec.gates[0].op. It is empty where the file is no object.
 	Field, Message string
-	// key tells that the key is wrong, whatever its value.
+	// key reports whether the key is wrong, whatever its value.
 	key bool
 }
 
@@ -31,7 +31,7 @@ func (p Problem) Error() string {
 	return place + p.Field + ": " + p.Message
 }
 
-// located tells where the problems of a document are, in the order in which a reader meets them.
+// located finds where the problems of a document are, in the order in which a reader meets them.
 func located(file string, root *yaml.Node, problems []Problem) error {
 	for i := range problems {
 		p := &problems[i]
@@ -115,7 +115,7 @@ var syntaxLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
 func unreadable(file string, raw []byte, err error) error {
 	p := Problem{File: file, Line: 1, Column: 1, Message: err.Error()}
 	if match := syntaxLine.FindStringSubmatch(err.Error()); match != nil {
-		p.Message = "this is no YAML: " + match[2]
+		p.Message = "invalid YAML: " + match[2]
 		if line, err := strconv.Atoi(match[1]); err == nil {
 			p.Line = line
 		}

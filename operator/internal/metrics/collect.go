@@ -216,7 +216,8 @@ func (m *Metrics) collectLeases(ctx context.Context, out chan<- prometheus.Metri
 	for _, lease := range leases {
 		if lease.Held() {
 			out <- gauge("assay_lease_held", 1, lease.Node, lease.Holder.Namespace, lease.Holder.Name)
-			out <- gauge("assay_lease_expiry_timestamp_seconds", float64(lease.ExpiresAt().UnixMilli())/1000, lease.Node, lease.Holder.Namespace, lease.Holder.Name)
+			out <- gauge("assay_lease_expiry_timestamp_seconds", float64(lease.ExpiresAt().UnixMilli())/1000, lease.Node, lease.Holder.Namespace,
+				lease.Holder.Name)
 		}
 	}
 	return nil

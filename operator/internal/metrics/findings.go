@@ -19,7 +19,7 @@ import (
 
 // findings are what is kept of a run's newest analysis: finished samples, and not the analysis, which can be megabytes.
 type findings struct {
-	// wave and evidence tell one analysis from the next; wave is -1 when the ledger has none.
+	// wave and evidence identify an analysis; wave is -1 when the ledger has none.
 	wave     int
 	evidence string
 	// about are the samples that every run has, and results those that are bounded; leftOut counts what is not in them.
@@ -204,7 +204,7 @@ func (b *builder) arms(arms []analysis.ArmResult) {
 	}
 }
 
-// axes says where the points lie, for the axes that are numbers.
+// axes shows where the points lie, for the axes that are numbers.
 func (b *builder) axes(exp *experiment.Experiment) {
 	var names []string
 	if exp.Plan.Sweep != nil {

@@ -74,7 +74,8 @@ func New(settings Settings) *Metrics {
 		trials: counter("assay_trials_finished_total"), gates: counter("assay_gates_judged_total"),
 		leaseEvents: counter("assay_lease_events_total"), ledgerErrors: counter("assay_ledger_operation_errors_total"),
 		leaseWait:     prometheus.NewHistogram(histogram("assay_lease_wait_seconds")),
-		ledgerSeconds: prometheus.NewHistogramVec(histogram("assay_ledger_operation_seconds"), catalog.Find("assay_ledger_operation_seconds").Labels),
+		ledgerSeconds: prometheus.NewHistogramVec(histogram("assay_ledger_operation_seconds"),
+			catalog.Find("assay_ledger_operation_seconds").Labels),
 	}
 	for _, event := range []string{acquired, renewed, released, lost} {
 		m.leaseEvents.WithLabelValues(event)
@@ -106,7 +107,8 @@ type Sources struct {
 
 // Register shows the metrics. Whoever leads must also Start them.
 func (m *Metrics) Register(registry prometheus.Registerer, sources Sources) error {
-	m.reader, m.leaseNamespace, m.store, m.clock, m.stored = sources.Reader, sources.LeaseNamespace, sources.Store, sources.Clock, sources.Stored
+	m.reader, m.leaseNamespace, m.store, m.clock, m.stored = sources.Reader, sources.LeaseNamespace, sources.Store, sources.Clock,
+		sources.Stored
 	if err := registry.Register(m); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}

@@ -245,7 +245,8 @@ func TestARunThatIsDeletedDisappears(t *testing.T) {
 func TestAnOperatorThatBeginsReadsWhatEnded(t *testing.T) {
 	m, empty := newRun(t, "scan"), waiting("empty", began)
 	empty.Status.Phase, empty.Status.Wave = assayv1alpha1.PhaseFailed, ptr.To[int32](0)
-	empty.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Reason: assayv1alpha1.ReasonAnalysisFailed}}
+	empty.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue,
+		Reason: assayv1alpha1.ReasonAnalysisFailed}}
 	w := newWorld(t, DefaultSettings, m.run, empty)
 	m.write(t, w.store)
 
@@ -320,7 +321,8 @@ func TestAGateThatCouldNotBeJudgedHasNoFigure(t *testing.T) {
 	if got := w.with("assay_gate_estimate{"); len(got) != 0 {
 		t.Errorf("it has one: %q", got)
 	}
-	if bound, outcome := w.with("assay_gate_bound{", " 0.02"), w.with("assay_gate_outcome{", `outcome="Invalid"`); len(bound) != 1 || len(outcome) != 1 {
+	if bound, outcome := w.with("assay_gate_bound{", " 0.02"), w.with("assay_gate_outcome{", `outcome="Invalid"`); len(bound) != 1 ||
+		len(outcome) != 1 {
 		t.Errorf("bound %q, outcome %q", bound, outcome)
 	}
 }
@@ -405,7 +407,8 @@ func TestOperationsOfTheStore(t *testing.T) {
 				}
 				return
 			}
-			if n := testutil.ToFloat64(m.ledgerErrors.WithLabelValues(tc.operation, tc.cause)); n != 1 || testutil.CollectAndCount(m.ledgerErrors) != 1 {
+			if n := testutil.ToFloat64(m.ledgerErrors.WithLabelValues(tc.operation, tc.cause)); n != 1 ||
+				testutil.CollectAndCount(m.ledgerErrors) != 1 {
 				t.Errorf("%v of %s/%s were counted", n, tc.operation, tc.cause)
 			}
 		})
@@ -425,7 +428,8 @@ func TestWhatIsKeptFitsIntoMemory(t *testing.T) {
 	m.found.Arms = nil
 	for i := range 10000 {
 		e := analysis.Estimate{Value: float64(i), Unit: "s", Low: ptr.To(1.0), High: ptr.To(2.0), Blocks: 3}
-		m.found.Arms = append(m.found.Arms, analysis.ArmResult{Point: fmt.Sprintf("batchSize=%d", i), Arm: "fused-m4r", Metric: "latency", Statistic: "p95", Estimate: e})
+		m.found.Arms = append(m.found.Arms,
+			analysis.ArmResult{Point: fmt.Sprintf("batchSize=%d", i), Arm: "fused-m4r", Metric: "latency", Statistic: "p95", Estimate: e})
 	}
 	heap := func() int {
 		runtime.GC()
@@ -453,7 +457,8 @@ func BenchmarkScrape(b *testing.B) {
 	found := &analysis.Analysis{}
 	for i := range 2000 {
 		e := analysis.Estimate{Value: float64(i), Unit: "s", Low: ptr.To(1.0), High: ptr.To(2.0), Blocks: 3}
-		found.Arms = append(found.Arms, analysis.ArmResult{Point: fmt.Sprintf("batchSize=%d", i), Arm: "fused-m4r", Metric: "latency", Statistic: "p95", Estimate: e})
+		found.Arms = append(found.Arms,
+			analysis.ArmResult{Point: fmt.Sprintf("batchSize=%d", i), Arm: "fused-m4r", Metric: "latency", Statistic: "p95", Estimate: e})
 	}
 	exp, err := specimen.Scan(nil)
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 	lost     = "lost"
 )
 
-// leaseEvents are the events of a run that tell of leases.
+// leaseEvents are the events of a run about leases.
 var leaseEvents = map[string]string{"LeaseAcquired": acquired, "LeaseReleased": released, "LeaseLost": lost}
 
 // none stands for no verdict.

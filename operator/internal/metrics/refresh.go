@@ -52,7 +52,7 @@ func (m *Metrics) refresh(ctx context.Context) {
 
 	runs, err := m.runs(ctx)
 	if err != nil {
-		logger.Error(err, "Cannot see which results to show")
+		logger.Error(err, "Cannot list the runs whose results to show")
 		return
 	}
 	newest := runs[:min(len(runs), m.settings.Runs)]

@@ -57,7 +57,7 @@ const otherCause = "Other"
 func (m *Metrics) operated(operation string, began time.Time, err error) {
 	m.ledgerSeconds.WithLabelValues(operation).Observe(time.Since(began).Seconds())
 	switch {
-	// That an object is absent or there already is an answer, and who gave up waiting was not told anything.
+	// That an object is absent or there already is an answer, and who gave up waiting got no answer.
 	case err == nil, errors.Is(err, ledger.ErrNotFound), errors.Is(err, ledger.ErrExists), errors.Is(err, context.Canceled):
 		return
 	}

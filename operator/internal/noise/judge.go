@@ -145,7 +145,8 @@ func (r reading) words(kind Kind, limit float64) string {
 	case Canary, Spin:
 		return fmt.Sprintf("%s %.2fx its best, limit %.2fx", kind, 1+r.share, 1+limit)
 	case PressureMemory, PressureIO:
-		return fmt.Sprintf("%s %s beyond what the trials of its arm and point have when it is quiet, limit %s", kind, percent(r.share), percent(limit))
+		return fmt.Sprintf("%s %s beyond what the trials of its arm and point have when it is quiet, limit %s", kind, percent(r.share),
+			percent(limit))
 	default:
 		return fmt.Sprintf("%s %s, limit %s", kind, percent(r.share), percent(limit))
 	}

@@ -46,7 +46,7 @@ const (
 	Retry Policy = "Retry"
 	// Invalid leaves them out.
 	Invalid Policy = "Invalid"
-	// Warn uses them and says so.
+	// Warn uses them, with a warning.
 	Warn Policy = "Warn"
 )
 
@@ -79,16 +79,17 @@ func ParseLimit(kind Kind, text string) (limit float64, off bool, err error) {
 	number, isShare := strings.CutSuffix(text, "%")
 	percent, err := strconv.ParseFloat(number, 64)
 	if !isShare || err != nil || percent < 0 {
-		return 0, false, fmt.Errorf("value %q is neither a share such as 2%% nor off", text)
+		return 0, false, fmt.Errorf("invalid value %q: allowed are shares such as 2%%, and off", text)
 	}
 	limit = percent / 100
 	switch isSlowdown := kind == Canary || kind == Spin; {
 	case isSlowdown && limit == 0:
-		return 0, false, fmt.Errorf("value %q leaves no room: three in four trials are slower than the best quarter; write 10%%, or off", text)
+		return 0, false, fmt.Errorf("invalid value %q: it leaves no room, as three in four trials are slower than the best quarter; write " +
+			"10%%, or off", text)
 	case isSlowdown && limit > mostSlowdown:
-		return 0, false, fmt.Errorf("value %q allows to be more than ten times slower: write off for no limit", text)
+		return 0, false, fmt.Errorf("invalid value %q: it lets trials be more than ten times slower; write off for no limit", text)
 	case !isSlowdown && limit > 1:
-		return 0, false, fmt.Errorf("value %q can never be exceeded, since it is a share of the time: write off for no limit", text)
+		return 0, false, fmt.Errorf("invalid value %q: a share of the time never exceeds it; write off for no limit", text)
 	}
 	return limit, false, nil
 }

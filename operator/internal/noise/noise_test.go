@@ -251,10 +251,10 @@ func TestALimitThatMeansNothingSaysWhatToWrite(t *testing.T) {
 		says   map[Kind]string
 	}{
 		"good ones":                       {map[Kind]string{Steal: "0%", Canary: "10%", Spin: "off", PressureIO: "100%"}, map[Kind]string{}},
-		"a share above the whole":         {map[Kind]string{OtherWork: "150%"}, map[Kind]string{OtherWork: "can never be exceeded"}},
+		"a share above the whole":         {map[Kind]string{OtherWork: "150%"}, map[Kind]string{OtherWork: "never exceeds it"}},
 		"a slowdown of nothing":           {map[Kind]string{Canary: "0%"}, map[Kind]string{Canary: "leaves no room"}},
 		"a slowdown beyond all bounds":    {map[Kind]string{Spin: "2000%"}, map[Kind]string{Spin: "write off"}},
-		"a number without a unit":         {map[Kind]string{Steal: "2"}, map[Kind]string{Steal: "neither a share"}},
+		"a number without a unit":         {map[Kind]string{Steal: "2"}, map[Kind]string{Steal: "allowed are shares such as"}},
 		"several are reported one by one": {map[Kind]string{Steal: "-1%", Throttled: "x%"}, map[Kind]string{Steal: "neither", Throttled: "neither"}},
 	}
 	for name, tc := range cases {

@@ -54,7 +54,7 @@ func NewReference(attempts []*record.Attempt) *Reference {
 	return &Reference{lowerQuartiles(canary), lowerQuartiles(spin), lowerQuartiles(pressure)}
 }
 
-// Node tells machines apart. The boot id is the same in all pods of a node, which the host name is not.
+// Node distinguishes machines. The boot id is the same in all pods of a node, which the host name is not.
 func Node(attempt *record.Attempt) string {
 	if boot, ok := attempt.Environment.Soft["bootId"].(string); ok && boot != "" {
 		return boot

@@ -23,7 +23,7 @@ type Summary struct {
 // Levels are the quantiles of a summary.
 var Levels = []float64{0.5, 0.9, 0.99, 0.999, 1}
 
-// Summarize tells how the readings of the measured trials of some runs are distributed. Over quiet runs it says what the default
+// Summarize describes how the readings of the measured trials of some runs are distributed. Over quiet runs it says what the default
 // limits have to let pass, over runs with a neighbour what they have to catch.
 func Summarize(runs ...[]*record.Attempt) []Summary {
 	out := make([]Summary, 0, len(Kinds))

@@ -105,7 +105,7 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 			continue
 		}
 		if where := found[i].Holder.Namespace; len(o.Namespaces) > 0 && !slices.Contains(o.Namespaces, where) {
-			found[i].Busy = "what it started in namespace " + where + ", which this operator does not look after,"
+			found[i].Busy = "what it started in namespace " + where + ", which this operator does not watch,"
 			continue
 		}
 		if found[i].Busy, err = Busy(ctx, o.Client, found[i].Holder, found[i].Node, ""); err != nil {
@@ -184,7 +184,7 @@ func (o *Observer) waiting(ctx context.Context, world *World) error {
 	return nil
 }
 
-// CountUnderWay counts the other runs of the namespace that have begun and not ended, as of now.
+// CountUnderWay counts the other runs of the namespace that have started and not ended, as of now.
 func (o *Observer) CountUnderWay(ctx context.Context, world *World) error {
 	var runs assayv1alpha1.BenchmarkRunList
 	if err := o.Client.List(ctx, &runs, client.InNamespace(world.Run.Namespace), client.UnsafeDisableDeepCopy); err != nil {

@@ -32,7 +32,7 @@ type Observed struct {
 	// Leases are those of all nodes, and Waiting the other runs that wait for one.
 	Leases  []lease.Lease
 	Waiting []WaitingRun
-	// UnderWay counts the other runs of the namespace that have begun and not ended.
+	// UnderWay counts the other runs of the namespace that have started and not ended.
 	UnderWay int
 	// Stored is what the ledgers of the namespace held a while ago; nil when that is not known yet.
 	Stored *Stored

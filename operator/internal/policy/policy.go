@@ -60,13 +60,15 @@ func Parse(raw []byte) (*Policy, error) {
 }
 
 func (l Limits) check(field string) error {
-	for name, value := range map[string]*int32{"maxNodes": l.MaxNodes, "maxCpus": l.MaxCPUs, "maxRuns": l.MaxRuns, "maxObjects": l.MaxObjects} {
+	for name, value := range map[string]*int32{"maxNodes": l.MaxNodes, "maxCpus": l.MaxCPUs, "maxRuns": l.MaxRuns,
+		"maxObjects": l.MaxObjects} {
 		if value != nil && *value < 0 {
 			return fmt.Errorf("invalid %s.%s %d: write 0 or more, or leave it out for no limit", field, name, *value)
 		}
 	}
 	if l.MaxWallClock != nil && l.MaxWallClock.Duration <= 0 {
-		return fmt.Errorf("invalid %s.maxWallClock %s: write a time above 0 such as 4h, or leave it out for no limit", field, l.MaxWallClock.Duration)
+		return fmt.Errorf("invalid %s.maxWallClock %s: write a time above 0 such as 4h, or leave it out for no limit", field,
+			l.MaxWallClock.Duration)
 	}
 	if l.MaxStored != nil && l.MaxStored.Sign() < 0 {
 		return fmt.Errorf("invalid %s.maxStored %s: write 0 or more such as 50Gi, or leave it out for no limit", field, l.MaxStored)
@@ -109,7 +111,7 @@ func (p *Policy) Of(namespace string) Limits {
 	return out
 }
 
-// Refuses says what of a run the policy does not allow, with the field; empty when it allows all of it.
+// Refuses lists what of a run the policy does not allow, with the field; empty when it allows all of it.
 func (p *Policy) Refuses(namespace string, spec *assayv1alpha1.BenchmarkRunSpec) string {
 	limits := p.Of(namespace)
 	var parts []string
@@ -158,7 +160,7 @@ func (p *Policy) BoundsStorage(namespace string) bool {
 	return limits.MaxStored != nil || limits.MaxObjects != nil
 }
 
-// OverStored says how a namespace's ledgers hold as much as they may, or more; empty when another run may begin.
+// OverStored describes how a namespace's ledgers hold as much as they may, or more; empty when another run may begin.
 func (p *Policy) OverStored(namespace string, bytes int64, objects int) string {
 	limits := p.Of(namespace)
 	var parts []string

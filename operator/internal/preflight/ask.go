@@ -38,7 +38,7 @@ func Ask(spec *assayv1alpha1.BenchmarkRunSpec, machines []Machine) Answer {
 	return out
 }
 
-// judge says whether a machine meets a demand, and what was found.
+// judge reports whether a machine meets a demand, and what was found.
 type judge func(m *Machine) (Support, string)
 
 func exclusive(m *Machine) (Support, string) {
@@ -98,13 +98,13 @@ func (a *Answer) demand(what string, machines []*Machine, meets judge) {
 	case No:
 		a.Unmet = append(a.Unmet, what+": "+reasons)
 	case Unknown:
-		a.Notes = append(a.Notes, what+": only a block can tell ("+reasons+")")
+		a.Notes = append(a.Notes, what+": only a block can show it ("+reasons+")")
 	}
 }
 
 func (a *Answer) wish(what string, machines []*Machine, meets judge) {
 	if best, reasons := poll(machines, meets); best != Yes {
-		a.Notes = append(a.Notes, what+": the run starts without it, and its attempts say what they really had ("+reasons+")")
+		a.Notes = append(a.Notes, what+": the run starts without it, and its attempts record what they really had ("+reasons+")")
 	}
 }
 

@@ -16,7 +16,8 @@ type KubeletConfig struct {
 }
 
 // staticHow is how a node gets a static CPU manager.
-const staticHow = "in the kubelet's configuration set cpuManagerPolicy: static and reserve CPU with kubeReserved or reservedSystemCPUs, drain the node, delete /var/lib/kubelet/cpu_manager_state, restart the kubelet"
+const staticHow = "in the kubelet's configuration set cpuManagerPolicy: static and reserve CPU with kubeReserved or reservedSystemCPUs, " +
+	"drain the node, delete /var/lib/kubelet/cpu_manager_state, restart the kubelet"
 
 // lookHow is how one learns what only a look from inside tells.
 const lookHow = "environment.require makes every block look"
@@ -32,13 +33,14 @@ func FromNode(node *corev1.Node, config *KubeletConfig, why error) Machine {
 		environment: map[string]string{"kernelRelease": node.Status.NodeInfo.KernelVersion},
 	}
 	m.static(config, why)
-	m.add(WholeCPUs, yesIf(m.cpus > 0), fmt.Sprintf("%d whole of %s CPUs allocatable", m.cpus, allocatable.Cpu()), "reserve less CPU for the system, or use a larger node")
+	m.add(WholeCPUs, yesIf(m.cpus > 0), fmt.Sprintf("%d whole of %s CPUs allocatable", m.cpus, allocatable.Cpu()),
+		"reserve less CPU for the system, or use a larger node")
 	m.available(node)
-	m.add(CgroupV2, Unknown, "the API does not tell", lookHow+" (cgroupVersion: \"2\")")
+	m.add(CgroupV2, Unknown, "not reported by the API", lookHow+" (cgroupVersion: \"2\")")
 	m.labelled(FixedGovernor, "feature.node.kubernetes.io/cpu-pstate.scaling_governor", "performance", "governor: performance")
 	m.labelled(NoTurbo, "feature.node.kubernetes.io/cpu-pstate.turbo", "false", "turbo: \"false\"")
 	m.labelled(NoSMT, "feature.node.kubernetes.io/cpu-hardware_multithreading", "false", "smt: \"false\"")
-	m.add(HugepagesOnRequest, Unknown, "the API does not tell", lookHow+" (transparentHugepages: madvise)")
+	m.add(HugepagesOnRequest, Unknown, "not reported by the API", lookHow+" (transparentHugepages: madvise)")
 	m.swap(config)
 	return m
 }
@@ -55,7 +57,7 @@ func (m *Machine) static(config *KubeletConfig, why error) {
 	}
 }
 
-// available says whether a block could start there now.
+// available reports whether a block could start there now.
 func (m *Machine) available(node *corev1.Node) {
 	ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
@@ -82,7 +84,7 @@ func (m *Machine) available(node *corev1.Node) {
 func (m *Machine) labelled(claim Claim, label, want, require string) {
 	value, ok := m.labels[label]
 	if !ok {
-		m.add(claim, Unknown, "neither the API nor node-feature-discovery tells", lookHow+" ("+require+")")
+		m.add(claim, Unknown, "reported neither by the API nor by node-feature-discovery", lookHow+" ("+require+")")
 		return
 	}
 	m.add(claim, yesIf(value == want), "label "+label+" is "+value, "change it in the node's firmware or system configuration")

@@ -1,4 +1,4 @@
-// Package preflight tells which isolation a machine can give before anything is measured on it, and how to get what it
+// Package preflight reports which isolation a machine can give before anything is measured on it, and how to get what it
 // cannot. It is pure: what was read comes in, findings go out.
 package preflight
 
@@ -79,7 +79,7 @@ func (m *Machine) Finding(claim Claim) Finding {
 			return finding
 		}
 	}
-	return Finding{Claim: claim, Supported: Unknown, Found: "not looked at"}
+	return Finding{Claim: claim, Supported: Unknown, Found: "not checked"}
 }
 
 func (m *Machine) add(claim Claim, supported Support, found, how string) {

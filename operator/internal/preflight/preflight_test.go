@@ -46,7 +46,7 @@ func TestWhatTheRunnerSees(t *testing.T) {
 		"a single CPU":                {func(s *Survey) { s.Environment.Hard["onlineCpus"] = 1.0 }, WholeCPUs, No, "1 CPUs", "two CPUs"},
 		"the old cgroups":             {func(s *Survey) { s.Environment.Hard["cgroupVersion"] = 1.0 }, CgroupV2, No, "cgroupVersion is 1", "unified"},
 		"a governor that saves":       {func(s *Survey) { s.Environment.Hard["governor"] = "powersave" }, FixedGovernor, No, "powersave", "cpupower"},
-		"a guest knows no governor":   {func(s *Survey) { delete(s.Environment.Hard, "governor") }, FixedGovernor, Unknown, "does not tell governor", "host decides"},
+		"a guest knows no governor":   {func(s *Survey) { delete(s.Environment.Hard, "governor") }, FixedGovernor, Unknown, "does not report governor", "host decides"},
 		"turbo is on":                 {func(s *Survey) { s.Environment.Hard["turbo"] = true }, NoTurbo, No, "turbo is true", "no_turbo"},
 		"siblings":                    {func(s *Survey) { s.Environment.Hard["smt"] = true }, NoSMT, No, "smt is true", "sibling"},
 		"huge pages for whoever":      {func(s *Survey) { s.Environment.Hard["transparentHugepages"] = "always" }, HugepagesOnRequest, No, "always", "madvise"},
@@ -55,9 +55,9 @@ func TestWhatTheRunnerSees(t *testing.T) {
 		"swap":                        {func(s *Survey) { s.Environment.Soft["swapTotalBytes"] = float64(2 << 30) }, NoSwap, No, "2147483648", "swapoff"},
 		"a hypervisor that takes":     {func(s *Survey) { s.Noise.StealRatio = ptr.To(0.05) }, NoSteal, No, "5.0 %", "dedicated"},
 		"somebody at work":            {func(s *Survey) { s.Noise.OtherWorkRatio = ptr.To(0.4) }, Quiet, No, "40.0 %", "top"},
-		"a window too short to tell":  {func(s *Survey) { s.Noise.OtherWorkRatio = nil }, Quiet, Unknown, "does not tell", "top"},
+		"a window too short to tell":  {func(s *Survey) { s.Noise.OtherWorkRatio = nil }, Quiet, Unknown, "does not report", "top"},
 		"a quiet machine":             {nil, Quiet, Yes, "1.0 %", ""},
-		"a claim that does not exist": {nil, Claim("fast"), Unknown, "not looked at", ""},
+		"a claim that does not exist": {nil, Claim("fast"), Unknown, "not checked", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestWhatTheAPITells(t *testing.T) {
 		"a label that tells of siblings":       {edit: label("cpu-hardware_multithreading", "true"), claim: NoSMT, want: No, found: "true", how: "firmware"},
 		"a kubelet that refuses swap":          {config: static, claim: NoSwap, want: Yes, found: "refuses"},
 		"a kubelet that allows swap":           {config: &KubeletConfig{FailSwapOn: ptr.To(false)}, claim: NoSwap, want: Unknown, found: "with swap", how: "swapTotalBytes"},
-		"the noise of a node is not looked at": {config: static, claim: Quiet, want: Unknown, found: "not looked at"},
+		"the noise of a node is not looked at": {config: static, claim: Quiet, want: Unknown, found: "not checked"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -161,11 +161,11 @@ func TestWhatARunAsksFor(t *testing.T) {
 		"nothing":                                    {machines: []Machine{shared("a")}},
 		"own CPUs, where one node has them":          {machines: []Machine{shared("a"), static("b")}, edit: demanded},
 		"own CPUs, where no node has them":           {machines: []Machine{shared("a"), shared("b")}, edit: demanded, unmet: `placement.requireStaticCPUManager: a: cpuManagerPolicy is "none"; b:`},
-		"own CPUs, where nobody may look":            {machines: []Machine{unknown}, edit: demanded, note: "only a block can tell"},
+		"own CPUs, where nobody may look":            {machines: []Machine{unknown}, edit: demanded, note: "only a block can show it"},
 		"own CPUs as a wish, where none has them":    {machines: []Machine{shared("a")}, edit: exclusive, note: "placement.exclusive: CPUs: the run starts without it"},
 		"a kernel that a node has":                   {machines: []Machine{static("a")}, edit: require(map[string]string{"kernelRelease": "6.18.44"})},
 		"a kernel that no node has":                  {machines: []Machine{static("a")}, edit: require(map[string]string{"kernelRelease": "5.4"}), unmet: `environment.require.kernelRelease: a: is "6.18.44", must be "5.4"`},
-		"a governor, of which the API knows nothing": {machines: []Machine{static("a")}, edit: require(map[string]string{"governor": "performance"}), note: "environment.require.governor: only a block can tell"},
+		"a governor, of which the API knows nothing": {machines: []Machine{static("a")}, edit: require(map[string]string{"governor": "performance"}), note: "environment.require.governor: only a block can show it"},
 		"a governor that this machine has":           {machines: []Machine{FromSurvey(bare())}, edit: require(map[string]string{"governor": "performance", "onlineCpus": "8", "smt": "false"})},
 		"a governor that this machine has not":       {machines: []Machine{FromSurvey(bare())}, edit: require(map[string]string{"governor": "powersave"}), unmet: `bare-1: is "performance", must be "powersave"`},
 		"the only node is cordoned": {
@@ -195,12 +195,14 @@ func TestWhatARunAsksFor(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			spec := &assayv1alpha1.BenchmarkRunSpec{Placement: assayv1alpha1.Placement{CPUs: 1, Memory: resource.MustParse("1Gi"), Exclusive: assayv1alpha1.ExclusiveNone}}
+			spec := &assayv1alpha1.BenchmarkRunSpec{Placement: assayv1alpha1.Placement{CPUs: 1, Memory: resource.MustParse("1Gi"),
+				Exclusive: assayv1alpha1.ExclusiveNone}}
 			if tc.edit != nil {
 				tc.edit(spec)
 			}
 			got := Ask(spec, tc.machines)
-			for what, pair := range map[string][2]string{"unmet": {strings.Join(got.Unmet, "\n"), tc.unmet}, "notes": {strings.Join(got.Notes, "\n"), tc.note}} {
+			for what, pair := range map[string][2]string{"unmet": {strings.Join(got.Unmet, "\n"), tc.unmet},
+				"notes": {strings.Join(got.Notes, "\n"), tc.note}} {
 				if (pair[0] == "") != (pair[1] == "") || !strings.Contains(pair[0], pair[1]) {
 					t.Errorf("%s: %q, want %q", what, pair[0], pair[1])
 				}
@@ -215,7 +217,8 @@ func TestPrintShowsEveryFindingAndTheAnswer(t *testing.T) {
 	if err := Print(&out, []Machine{FromSurvey(bare())}, answer); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"bare-1", "CLAIM", "exclusiveCPUs", "the kernel command line isolates CPU 3", "cannot be met  placement: none", "note           a note"} {
+	for _, want := range []string{"bare-1", "CLAIM", "exclusiveCPUs", "the kernel command line isolates CPU 3",
+		"cannot be met  placement: none", "note           a note"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the output lacks %q:\n%s", want, out.String())
 		}

@@ -32,14 +32,17 @@ func FromSurvey(survey *Survey) Machine {
 		"start the kernel with isolcpus=LIST and pin to those, or run in a pod under the kubelet's static CPU manager")
 	m.add(WholeCPUs, yesIf(m.cpus > 1), fmt.Sprintf("%d CPUs online", m.cpus), "use a machine with two CPUs or more, one for everything else")
 	m.equals(CgroupV2, "cgroupVersion", "2", "start the kernel with systemd.unified_cgroup_hierarchy=1")
-	m.equals(FixedGovernor, "governor", "performance", "cpupower frequency-set -g performance; a virtual machine cannot tell, its host decides")
+	m.equals(FixedGovernor, "governor", "performance",
+		"cpupower frequency-set -g performance; a virtual machine cannot read it, its host decides")
 	m.equals(NoTurbo, "turbo", "false", "write 1 to /sys/devices/system/cpu/intel_pstate/no_turbo, or 0 to .../cpufreq/boost")
 	m.equals(NoSMT, "smt", "false", "write off to /sys/devices/system/cpu/smt/control, or leave every sibling idle")
 	m.hugepages()
-	m.add(Pressure, yesIf(survey.Noise.PressureCPUSeconds != nil), orAbsent("read from the "+m.environment["pressureOf"], survey.Noise.PressureCPUSeconds != nil),
+	m.add(Pressure, yesIf(survey.Noise.PressureCPUSeconds != nil),
+		orAbsent("read from the "+m.environment["pressureOf"], survey.Noise.PressureCPUSeconds != nil),
 		"start the kernel with psi=1")
 	m.equals(NoSwap, "swapTotalBytes", "0", "swapoff -a")
-	m.below(NoSteal, survey.Noise.StealRatio, noise.Default(noise.Steal), "of CPU time taken by the hypervisor", "use dedicated or bare-metal instances")
+	m.below(NoSteal, survey.Noise.StealRatio, noise.Default(noise.Steal), "of CPU time taken by the hypervisor",
+		"use dedicated or bare-metal instances")
 	m.below(Quiet, survey.Noise.OtherWorkRatio, noise.Default(noise.OtherWork), "of its CPUs used by others", "stop what else runs, see top")
 	return m
 }
@@ -49,7 +52,7 @@ func (m *Machine) equals(claim Claim, key, want, how string) {
 	found, ok := m.environment[key]
 	switch {
 	case !ok:
-		m.add(claim, Unknown, "this machine does not tell "+key, how)
+		m.add(claim, Unknown, "this machine does not report "+key, how)
 	default:
 		m.add(claim, yesIf(found == want), key+" is "+found, how)
 	}
@@ -58,15 +61,17 @@ func (m *Machine) equals(claim Claim, key, want, how string) {
 func (m *Machine) hugepages() {
 	mode, ok := m.environment["transparentHugepages"]
 	if !ok {
-		m.add(HugepagesOnRequest, Unknown, "this machine does not tell transparentHugepages", "write madvise to /sys/kernel/mm/transparent_hugepage/enabled")
+		m.add(HugepagesOnRequest, Unknown, "this machine does not report transparentHugepages",
+			"write madvise to /sys/kernel/mm/transparent_hugepage/enabled")
 		return
 	}
-	m.add(HugepagesOnRequest, yesIf(mode != "always"), "transparentHugepages is "+mode, "write madvise to /sys/kernel/mm/transparent_hugepage/enabled")
+	m.add(HugepagesOnRequest, yesIf(mode != "always"), "transparentHugepages is "+mode,
+		"write madvise to /sys/kernel/mm/transparent_hugepage/enabled")
 }
 
 func (m *Machine) below(claim Claim, share *float64, limit float64, of, how string) {
 	if share == nil {
-		m.add(claim, Unknown, "this machine does not tell", how)
+		m.add(claim, Unknown, "this machine does not report it", how)
 		return
 	}
 	m.add(claim, yesIf(*share <= limit), fmt.Sprintf("%.1f %% %s over a second", 100**share, of), how)

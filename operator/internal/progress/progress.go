@@ -1,4 +1,4 @@
-// Package progress says in a line or a page where a run stands, from its status alone.
+// Package progress describes in a line or a page where a run stands, from its status alone.
 package progress
 
 import (
@@ -95,7 +95,8 @@ func answers(out io.Writer, run *assayv1alpha1.BenchmarkRun) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "ARM\tHIGHEST FEASIBLE\tLOWEST INFEASIBLE\tVALUE\tREASON")
 	for _, answer := range run.Status.Search {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", answer.Arm, orNone(answer.FeasibleMax), orNone(answer.InfeasibleMin), orNone(answer.Value), answer.Reason)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", answer.Arm, orNone(answer.FeasibleMax), orNone(answer.InfeasibleMin), orNone(answer.Value),
+			answer.Reason)
 	}
 	_ = table.Flush()
 }

@@ -14,7 +14,8 @@ import (
 )
 
 func TestLine(t *testing.T) {
-	waiting := metav1.Condition{Type: assayv1alpha1.ConditionProgressing, Status: "False", Reason: "NoNodeMatches", Message: "no node has 64 CPUs"}
+	waiting := metav1.Condition{Type: assayv1alpha1.ConditionProgressing, Status: "False", Reason: "NoNodeMatches",
+		Message: "no node has 64 CPUs"}
 	cases := map[string]struct {
 		status assayv1alpha1.BenchmarkRunStatus
 		want   string
@@ -29,11 +30,13 @@ func TestLine(t *testing.T) {
 			"Running     wave 0  72/360 trials  remaining about 1m35s",
 		},
 		"a run that is to become precise says how far that is": {
-			assayv1alpha1.BenchmarkRunStatus{Phase: assayv1alpha1.PhaseRunning, Expected: "half widths of 1%: about 36 blocks in all, 26 more, 3.1 minutes on one node"},
+			assayv1alpha1.BenchmarkRunStatus{Phase: assayv1alpha1.PhaseRunning,
+				Expected: "half widths of 1%: about 36 blocks in all, 26 more, 3.1 minutes on one node"},
 			"Running     half widths of 1%: about 36 blocks in all, 26 more, 3.1 minutes on one node",
 		},
 		"failed trials are not hidden": {
-			assayv1alpha1.BenchmarkRunStatus{Phase: assayv1alpha1.PhaseRunning, Trials: assayv1alpha1.TrialCounts{Planned: 8, Done: 4, Failed: 3, Invalid: 1}},
+			assayv1alpha1.BenchmarkRunStatus{Phase: assayv1alpha1.PhaseRunning,
+				Trials: assayv1alpha1.TrialCounts{Planned: 8, Done: 4, Failed: 3, Invalid: 1}},
 			"Running     4/8 trials (4 failed or invalid)",
 		},
 		"a run that waits says what for": {
@@ -92,7 +95,8 @@ func TestSummaryOfASearchShowsItsAnswers(t *testing.T) {
 			{Arm: "loop", FeasibleMax: "597", InfeasibleMin: "627", Value: "590.0 op/s", Reason: "confirmed"}, {Arm: "fused", Reason: "no load was tried"},
 		}},
 	})
-	for _, want := range []string{"loop   597               627                590.0 op/s  confirmed", "fused  -                 -                  -           no load was tried"} {
+	for _, want := range []string{"loop   597               627                590.0 op/s  confirmed",
+		"fused  -                 -                  -           no load was tried"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the summary lacks %q:\n%s", want, out.String())
 		}

@@ -105,7 +105,7 @@ func (m *Meter) Refresh(ctx context.Context) time.Duration {
 		}
 		m.mutex.Unlock()
 		if err != nil && ctx.Err() == nil {
-			ctrl.LoggerFrom(ctx).Error(err, "What a namespace stores could not be summed up", "namespace", namespace)
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot sum up what a namespace stores", "namespace", namespace)
 		}
 	}
 	return next
@@ -121,7 +121,7 @@ func (m *Meter) namespaces() []string {
 func Sum(ctx context.Context, store ledger.Store, prefix string) (ledger.Sizes, error) {
 	sizer, ok := store.(ledger.Sizer)
 	if !ok {
-		return ledger.Sizes{}, fmt.Errorf("the store %s does not tell sizes, and a quota needs them", store.URL())
+		return ledger.Sizes{}, fmt.Errorf("the store %s does not report sizes, which a quota needs", store.URL())
 	}
 	var out ledger.Sizes
 	after := ""

@@ -19,8 +19,8 @@ import (
 )
 
 // The validator of the schemas takes most of the time in which a ledger is read, and nearly every object is as it should be.
-// So the same schemas are also compiled into a form that only says yes. Where it does not say yes the validator decides, and
-// says what is wrong: a mistake here costs time and never a verdict, as long as it says yes to nothing that the validator
+// So the same schemas are also compiled into a form that can only accept. Where it does not accept the validator decides, and
+// reports what is wrong: a mistake here costs time and never a verdict, as long as it accepts nothing that the validator
 // refuses. TestAcceptedIsValid looks for that.
 
 // acceptor is one compiled schema.

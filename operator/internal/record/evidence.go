@@ -11,7 +11,7 @@ type Source struct {
 // Problem is an object in the ledger that cannot be used. It is counted and shown, and it never stops the analysis.
 type Problem struct {
 	Source
-	// Reason says what was found and what was expected.
+	// Reason is what was found and what was expected.
 	Reason string
 }
 

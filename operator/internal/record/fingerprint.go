@@ -10,7 +10,8 @@ var (
 		"transparentHugepages", "turbo", "virtualMachine", "vulnerabilities",
 	}
 	SoftKeys = []string{
-		"bandwidthProbeBytes", "bootId", "hostname", "hugepagesTotal", "image", "imageFilesDigest", "kernelVersion", "layoutPadBytes", "loadAverage1",
+		"bandwidthProbeBytes", "bootId", "hostname", "hugepagesTotal", "image", "imageFilesDigest", "kernelVersion", "layoutPadBytes",
+		"loadAverage1",
 		"memoryAvailableBytes", "nodeName", "nullProgram", "pressureOf", "programDigest", "roleCpus", "runnerVersion", "swapTotalBytes",
 		"swapUsedBytes", "uptimeSeconds",
 	}

@@ -2,9 +2,9 @@ package record
 
 // Kept is what the keeper knows of an attempt and the runner does not.
 type Kept struct {
-	// Lease reports whether the block's lease was in force after the trial had ended; empty in a block without one.
+	// Lease records whether the block's lease was in force after the trial had ended; empty in a block without one.
 	Lease KeptLease `json:"lease,omitempty"`
-	// Clock is the machine's beside that of the store, when the block began; nil where the store tells no time.
+	// Clock is the machine's beside that of the store, when the block began; nil where the store reports no time.
 	Clock *Clock `json:"clock,omitempty"`
 }
 

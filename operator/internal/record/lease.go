@@ -45,7 +45,7 @@ func ParseLeaseEnd(raw []byte) (*LeaseEnd, error) {
 	var out LeaseEnd
 	err := parseLease(raw, &out, func() (Lease, time.Time) { return out.Lease, out.EndedAt }, "endedAt")
 	if err == nil && out.Reason != "released" && out.Reason != "expired" {
-		err = fmt.Errorf("reason is %q: write released or expired", out.Reason)
+		err = fmt.Errorf("invalid reason %q: allowed are released and expired", out.Reason)
 	}
 	return &out, err
 }

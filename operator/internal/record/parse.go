@@ -30,7 +30,7 @@ const schemaBase = "https://assay.dev/schema/v1alpha1/"
 // kinds of records, each with a schema.
 var kinds = []string{"attempt", "result", "wave"}
 
-// acceptors compiles the schemas into the form that only says yes, once.
+// acceptors compiles the schemas into the form that can only accept, once.
 var acceptors = sync.OnceValue(func() map[string]*acceptor {
 	out, err := compileAcceptors()
 	if err != nil {
@@ -63,10 +63,10 @@ var schemas = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	return out
 })
 
-// ParseAttempt reads one attempt. The error says which field is wrong.
+// ParseAttempt reads one attempt. The error names the field that is wrong.
 func ParseAttempt(raw []byte) (*Attempt, error) { return parse[Attempt]("attempt", raw, strict) }
 
-// ParseWave reads the plan of one wave. The error says which field is wrong.
+// ParseWave reads the plan of one wave. The error names the field that is wrong.
 func ParseWave(raw []byte) (*Wave, error) {
 	wave, err := parse[Wave]("wave", raw, strict)
 	if err == nil {
@@ -81,13 +81,14 @@ func ParseWave(raw []byte) (*Wave, error) {
 func (w *Wave) check() error {
 	for i, cell := range w.Cells {
 		if cell.Point >= len(w.Points) || cell.Arm >= len(w.Arms) {
-			return fmt.Errorf("cells[%d] is arm %d at point %d, and there are %d arms and %d points, counted from 0", i, cell.Arm, cell.Point, len(w.Arms), len(w.Points))
+			return fmt.Errorf("cells[%d] is arm %d at point %d, and there are %d arms and %d points, counted from 0", i, cell.Arm, cell.Point,
+				len(w.Arms), len(w.Points))
 		}
 	}
 	seen := map[string]bool{}
 	for i, block := range w.Blocks {
 		if seen[block.ID] {
-			return fmt.Errorf("blocks[%d].id %q is there twice", i, block.ID)
+			return fmt.Errorf("blocks[%d].id %q is used twice: identifiers must be unique", i, block.ID)
 		}
 		seen[block.ID] = true
 		if prefix := WavePrefix(w.Wave); !strings.HasPrefix(block.ID, prefix) {
@@ -95,14 +96,15 @@ func (w *Wave) check() error {
 		}
 		for slot, index := range slices.Concat(block.Warmup, block.Order) {
 			if index >= len(w.Cells) {
-				return fmt.Errorf("blocks[%d] has cell %d in slot %d (warm-ups first), and there are %d cells, counted from 0", i, index, slot, len(w.Cells))
+				return fmt.Errorf("blocks[%d] has cell %d in slot %d (warm-ups first), and there are %d cells, counted from 0", i, index, slot,
+					len(w.Cells))
 			}
 		}
 	}
 	return nil
 }
 
-// ParseResult reads what one process printed. The error says which field is wrong.
+// ParseResult reads what one process printed. The error names the field that is wrong.
 func ParseResult(raw []byte) (*Result, error) { return parse[Result]("result", raw, strict) }
 
 // parse checks the bytes against the schema and decodes them strictly: no unknown or repeated field, names in their exact
@@ -138,7 +140,7 @@ var wholeNumber = json.UnmarshalFromFunc(func(decoder *jsontext.Decoder, into *a
 	return err
 })
 
-// parseSlowly is the reference of parse, and says what is wrong.
+// parseSlowly is the reference of parse, and reports what is wrong.
 func parseSlowly[T any](kind string, raw []byte) (*T, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
@@ -201,7 +203,8 @@ func explain(err error) string {
 	var walk func(*jsonschema.ValidationError)
 	walk = func(v *jsonschema.ValidationError) {
 		if len(v.Causes) == 0 {
-			found = append(found, fmt.Sprintf("%s: %s", strings.Join(append([]string{"$"}, v.InstanceLocation...), "."), v.ErrorKind.LocalizedString(printer)))
+			found = append(found, fmt.Sprintf("%s: %s", strings.Join(append([]string{"$"}, v.InstanceLocation...), "."),
+				v.ErrorKind.LocalizedString(printer)))
 		}
 		for _, cause := range v.Causes {
 			walk(cause)

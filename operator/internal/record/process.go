@@ -10,7 +10,7 @@ const ProcessPrefix = "process."
 type ProcessQuantity struct {
 	// Name follows the prefix, and where it is of another role than the one with the result that role's name and a dot.
 	Name, Unit, Description string
-	// OfRoles and OfResult tell of which processes it is recorded.
+	// OfRoles and OfResult are of which processes it is recorded.
 	OfRoles, OfResult bool
 	of                func(process) *float64
 }
@@ -23,7 +23,8 @@ type process struct {
 
 // ProcessQuantities are all there are, in the order in which they are shown.
 var ProcessQuantities = []ProcessQuantity{
-	{"wallTime", "s", "from the launch of the process to its end, by the runner's clock", false, true, func(p process) *float64 { return p.wall }},
+	{"wallTime", "s", "from the launch of the process to its end, by the runner's clock", false, true,
+		func(p process) *float64 { return p.wall }},
 	{"readyTime", "s", "from the launch of the role until it was ready", true, false, func(p process) *float64 { return p.ready }},
 	{"cpuTime", "s", "CPU time of the process and its children, in user mode and in the kernel", true, true, func(p process) *float64 {
 		if p.used.UserSeconds == nil || p.used.SystemSeconds == nil {
@@ -34,11 +35,14 @@ var ProcessQuantities = []ProcessQuantity{
 	}},
 	{"userTime", "s", "CPU time in user mode", true, true, func(p process) *float64 { return p.used.UserSeconds }},
 	{"systemTime", "s", "CPU time in the kernel", true, true, func(p process) *float64 { return p.used.SystemSeconds }},
-	{"peakMemory", "By", "the most memory that was resident at a time", true, true, func(p process) *float64 { return count(p.used.MaxRSSBytes) }},
+	{"peakMemory", "By", "the most memory that was resident at a time", true, true,
+		func(p process) *float64 { return count(p.used.MaxRSSBytes) }},
 	{"minorFaults", "faults", "page faults without a disk", true, true, func(p process) *float64 { return count(p.used.MinorFaults) }},
 	{"majorFaults", "faults", "page faults that read from a disk", true, true, func(p process) *float64 { return count(p.used.MajorFaults) }},
-	{"voluntaryContextSwitches", "switches", "how often the process waited", true, true, func(p process) *float64 { return count(p.used.VoluntaryContextSwitches) }},
-	{"involuntaryContextSwitches", "switches", "how often the process was made to wait", true, true, func(p process) *float64 { return count(p.used.InvoluntaryContextSwitches) }},
+	{"voluntaryContextSwitches", "switches", "how often the process waited", true, true,
+		func(p process) *float64 { return count(p.used.VoluntaryContextSwitches) }},
+	{"involuntaryContextSwitches", "switches", "how often the process was made to wait", true, true,
+		func(p process) *float64 { return count(p.used.InvoluntaryContextSwitches) }},
 }
 
 func count(of *int64) *float64 {
@@ -101,7 +105,7 @@ func (a *Attempt) role(name string) *RoleSeen {
 	return nil
 }
 
-// Reported is what the process said; empty where it says nothing.
+// Reported is what the process reported; empty where that is nothing.
 func (a *Attempt) Reported() *Result {
 	if a.Result == nil {
 		return &Result{}

@@ -38,7 +38,7 @@ type Wave struct {
 	Blocks []Block `json:"blocks"`
 }
 
-// Purpose tells the analysis what a wave's blocks may be used for.
+// Purpose is what the analysis may use a wave's blocks for.
 type Purpose string
 
 // Purposes.
@@ -167,7 +167,7 @@ type Attempt struct {
 	Message         string    `json:"message,omitempty"`
 	// LeftBehind is how many processes it had started that were still running at its end.
 	LeftBehind int `json:"leftBehind,omitempty"`
-	// EndedExecution tells that what runs the trials ended with this one, without a word.
+	// EndedExecution reports whether the runner ended during this one, without an error message.
 	EndedExecution bool              `json:"endedExecution,omitempty"`
 	StderrTail     string            `json:"stderrTail,omitempty"`
 	Argv           []string          `json:"argv"`
@@ -260,7 +260,7 @@ type Parity struct {
 	Items     int64  `json:"items"`
 }
 
-// Ceiling is a physical limit and what was achieved against it, if the process could tell.
+// Ceiling is a physical limit and what was achieved against it, if the process knows it.
 type Ceiling struct {
 	Name     string   `json:"name"`
 	Unit     string   `json:"unit"`

@@ -48,7 +48,7 @@ type RoleSeen struct {
 	Result bool   `json:"result,omitempty"`
 	// CPUs it was pinned to, as the kernel prints them; empty when no role asked for its own.
 	CPUs string `json:"cpus,omitempty"`
-	// Shared tells that the block had too few CPUs to give it its own.
+	// Shared reports whether the block had too few CPUs to give it its own.
 	Shared        bool       `json:"shared,omitempty"`
 	Port          int        `json:"port,omitempty"`
 	ProgramDigest string     `json:"programDigest,omitempty"`

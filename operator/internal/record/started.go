@@ -6,7 +6,7 @@ const (
 	ContradictionSchema = "assay.dev/problem/v1alpha1"
 )
 
-// Started says that a trial was about to start. Without an attempt of the same id nothing is known of how it ended.
+// Started records that a trial was about to start. Without an attempt of the same id nothing is known of how it ended.
 type Started struct {
 	Schema string `json:"schema"`
 	// ID is that of the attempt.
@@ -18,7 +18,7 @@ type Started struct {
 	StartedAt string `json:"startedAt"`
 }
 
-// Contradiction says that an object was to be written where another one is.
+// Contradiction records that an object was to be written where another one is.
 type Contradiction struct {
 	Schema string `json:"schema"`
 	// Key of the object that is there, and SHA256 of what was to be written.

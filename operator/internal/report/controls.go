@@ -11,7 +11,8 @@ func (v *view) screening(out *document) {
 	if len(v.found.Screening) == 0 {
 		return
 	}
-	out.line("\nThese gates rest on the confirming blocks alone, which played no part in choosing what to confirm. The screening blocks said:\n")
+	out.line("\nThese gates rest on the confirming blocks alone, which played no part in choosing what to confirm. The screening blocks " +
+		"showed:\n")
 	var rows [][]string
 	for _, gate := range v.found.Screening {
 		estimate, blocks := "", ""
@@ -44,7 +45,8 @@ func (v *view) controls(out *document) {
 		rows = append(rows, []string{moved, c.Arm, c.Point, what, estimate, c.Message})
 	}
 	out.table([]string{"moved", "arm", "point", "what", "of the baseline's", "message"}, rows)
-	out.line("\nNothing may move here: the null arm is the baseline started from another place, and no arm changes a control phase. One that moved is beyond accident, counting how many there are (Holm).")
+	out.line("\nNothing may move here: the null arm is the baseline started from another place, and no arm changes a control phase. One " +
+		"that moved is beyond accident, counting how many there are (Holm).")
 }
 
 // nodes shows the ratios of every node, when the blocks ran on several.
@@ -56,7 +58,8 @@ func (v *view) nodes(out *document) {
 			if ratio.NodesDiffer {
 				differ = "yes"
 			}
-			rows = append(rows, []string{ratio.Point, ratio.Candidate, statisticName(ratio.Metric, ratio.Statistic), node.Node, analysis.Describe(&node.Estimate), fmt.Sprint(node.Estimate.Blocks), differ})
+			rows = append(rows, []string{ratio.Point, ratio.Candidate, statisticName(ratio.Metric, ratio.Statistic), node.Node,
+				analysis.Describe(&node.Estimate), fmt.Sprint(node.Estimate.Blocks), differ})
 		}
 	}
 	if len(rows) == 0 {

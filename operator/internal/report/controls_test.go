@@ -40,7 +40,7 @@ func TestMarkdownShowsControlsScreeningAndNodes(t *testing.T) {
 		"the null arm":                      "| no | null |  | time |",
 		"a control phase that nobody has":   "no trial of both arms reports a phase",
 		"the ratio on every node":           "| node-2 |",
-		"what the screening said":           "The screening blocks said:",
+		"what the screening said":           "The screening blocks showed:",
 		"the confidence among what repeats": "confidence 0.95, of gates 0.995",
 	} {
 		if !strings.Contains(page, want) {
@@ -52,7 +52,7 @@ func TestMarkdownShowsControlsScreeningAndNodes(t *testing.T) {
 		found.Ratios[i].PerNode = nil
 	}
 	page = string(Markdown(exp, found))
-	for _, heading := range []string{"## Controls", "## Nodes", "screening blocks said"} {
+	for _, heading := range []string{"## Controls", "## Nodes", "screening blocks showed"} {
 		if strings.Contains(page, heading) {
 			t.Errorf("%q stands over nothing", heading)
 		}

@@ -113,7 +113,8 @@ func (v *view) verdict(out *document) {
 		out.table([]string{"candidate", "verdict", "gain", "why"}, rows)
 	}
 	if v.baseline != "" {
-		out.line("\nRatios are candidate over baseline (%s), paired within blocks. Intervals of results have %g %% confidence, those of gates %g %%.", text(v.baseline), percentOf(v.found.Confidence), percentOf(v.found.GateConfidence))
+		out.line("\nRatios are candidate over baseline (%s), paired within blocks. Intervals of results have %g %% confidence, those of " +
+			"gates %g %%.", text(v.baseline), percentOf(v.found.Confidence), percentOf(v.found.GateConfidence))
 	}
 	if v.found.Layout != "" {
 		out.line("\n%s", text(v.found.Layout))
@@ -143,11 +144,14 @@ func (v *view) gates(out *document) {
 		}
 		share := v.levels[row{gate.Point, gate.Candidate}][column{gate.Metric, gate.Statistic, ""}].ShareOfCeiling
 		rows = append(rows, []string{
-			string(gate.Outcome), name, gate.Candidate, gate.Point, analysis.Asked(v.exp, gate.Condition()), estimate, blocks, percent(gate.MinimumDetectableEffect), percent(share), gate.Message,
+			string(gate.Outcome), name, gate.Candidate, gate.Point, analysis.Asked(v.exp, gate.Condition()), estimate, blocks,
+				percent(gate.MinimumDetectableEffect), percent(share), gate.Message,
 		})
 	}
-	out.table([]string{"outcome", "gate", "candidate", "point", "asked", "estimate", "blocks", "min. detectable", "share of ceiling", "message"}, rows)
-	out.line("\nA gate is Go or NoGo only over its whole interval, which has %g %% confidence here. The minimum detectable effect is the smallest relative change that blocks this many and this noisy find four times in five.", percentOf(v.found.GateConfidence))
+	out.table([]string{"outcome", "gate", "candidate", "point", "asked", "estimate", "blocks", "min. detectable", "share of ceiling",
+		"message"}, rows)
+	out.line("\nA gate is Go or NoGo only over its whole interval, which has %g %% confidence here. The minimum detectable effect is the " +
+		"smallest relative change that blocks this many and this noisy find four times in five.", percentOf(v.found.GateConfidence))
 	v.twice(out)
 }
 
@@ -236,7 +240,8 @@ func (v *view) predictions(out *document) {
 	out.heading("Predictions")
 	var rows [][]string
 	for _, p := range v.found.Predicted {
-		rows = append(rows, []string{p.Point, p.Candidate, p.Metric, analysis.FormatNumber(p.Predicted, analysis.Times), analysis.Describe(p.Measured), p.Message})
+		rows = append(rows, []string{p.Point, p.Candidate, p.Metric, analysis.FormatNumber(p.Predicted, analysis.Times),
+			analysis.Describe(p.Measured), p.Message})
 	}
 	out.table([]string{"point", "candidate", "metric", "predicted", "measured", "message"}, rows)
 }
@@ -245,7 +250,8 @@ func (v *view) trials(out *document) {
 	out.heading("Trials")
 	n := v.found.Trials
 	out.table([]string{"planned", "used", "warm-ups", "failed", "invalid", "missing", "attempts in the ledger"}, [][]string{{
-		fmt.Sprint(n.Planned), fmt.Sprint(n.Used), fmt.Sprint(n.Warmups), fmt.Sprint(n.Failed), fmt.Sprint(n.Invalid), fmt.Sprint(n.Missing), fmt.Sprint(n.Attempts),
+		fmt.Sprint(n.Planned), fmt.Sprint(n.Used), fmt.Sprint(n.Warmups), fmt.Sprint(n.Failed), fmt.Sprint(n.Invalid), fmt.Sprint(n.Missing),
+			fmt.Sprint(n.Attempts),
 	}})
 	if rows := ArmNoise(v.found); rows != nil {
 		out.line("\nBy what was read around them:\n")
@@ -283,7 +289,8 @@ func (v *view) reproduction(out *document) {
 	out.heading("How to repeat this")
 	out.line("* experiment: %s", code(v.found.Experiment))
 	out.line("* evidence: %s (sha256 of the attempts' sha256sum lines, sorted by key)", code(v.found.Evidence))
-	out.line("* run uid: %s, waves up to %d, seed %d, confidence %g, of gates %g", code(v.exp.Run.UID), v.found.Wave, v.found.Seed, v.found.Confidence, v.found.GateConfidence)
+	out.line("* run uid: %s, waves up to %d, seed %d, confidence %g, of gates %g", code(v.exp.Run.UID), v.found.Wave, v.found.Seed,
+		v.found.Confidence, v.found.GateConfidence)
 	out.line("* image: %s", code(v.exp.ImageNames()))
 	out.line("* judge the same evidence again, offline: %s", code(fmt.Sprintf("assay analyze --ledger URL --wave %d", v.found.Wave)))
 }

@@ -40,8 +40,9 @@ func Processes(found *analysis.Analysis) (header []string, rows [][]string) {
 	return header, rows
 }
 
-// ProcessesNote says what the table is.
-const ProcessesNote = "The mean of a trial, over all points; of memory the most of any trial. Gates and tables name the same as process.wallTime and so on, point by point."
+// ProcessesNote explains what the table is.
+const ProcessesNote = "The mean of a trial, over all points; of memory the most of any trial. Gates and tables name the same as " +
+	"process.wallTime and so on, point by point."
 
 func (v *view) processes(out *document) {
 	header, rows := Processes(v.found)

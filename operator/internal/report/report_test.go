@@ -22,7 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec), tamper func([]record.Attempt)) (*experiment.Experiment, *analysis.Analysis) {
+func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec),
+	tamper func([]record.Attempt)) (*experiment.Experiment, *analysis.Analysis) {
 	t.Helper()
 	exp, err := specimen.Scan(edit)
 	if err != nil {
@@ -32,7 +33,8 @@ func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine := simulate.Machine{Seed: 7, Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02}, Seconds: simulate.ScanSeconds}
+	machine := simulate.Machine{Seed: 7, Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02},
+		Seconds: simulate.ScanSeconds}
 	attempts := machine.Run(exp, wave)
 	if tamper != nil {
 		tamper(attempts)
@@ -74,7 +76,8 @@ func TestGolden(t *testing.T) {
 }
 
 // hostile are values that a careless table would fall apart over.
-var hostile = []string{"1", "a|b", "line\nbreak", `say "hi", ok`, "<script>alert(1)</script>", "`code`", "=1+1", "\x1b[31mred", "{{workflow.name}}", `back\slash|`, ""}
+var hostile = []string{"1", "a|b", "line\nbreak", `say "hi", ok`, "<script>alert(1)</script>", "`code`", "=1+1", "\x1b[31mred",
+	"{{workflow.name}}", `back\slash|`, ""}
 
 func hostileRun(t *testing.T) (*experiment.Experiment, *analysis.Analysis) {
 	return simulated(t, func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {

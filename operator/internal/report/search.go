@@ -33,7 +33,8 @@ func (v *view) search(out *document) {
 		constraints = append(constraints, analysis.Asked(v.exp, c))
 	}
 	out.heading("The highest feasible " + text(first.Axis))
-	out.line("Feasible means, over the whole interval at %g %% confidence: %s. Every trial has to complete.\n", percentOf(v.found.GateConfidence), text(strings.Join(constraints, "; ")))
+	out.line("Feasible means, over the whole interval at %g %% confidence: %s. Every trial has to complete.\n",
+		percentOf(v.found.GateConfidence), text(strings.Join(constraints, "; ")))
 	var answers, tried [][]string
 	for _, result := range v.found.Search {
 		answers = append(answers, []string{
@@ -51,7 +52,8 @@ func (v *view) search(out *document) {
 			})
 		}
 	}
-	out.table([]string{"arm", "highest feasible", "lowest infeasible", "first estimate beyond", "binding constraint", first.Metric + " there", "confirmed", "how it ended"}, answers)
+	out.table([]string{"arm", "highest feasible", "lowest infeasible", "first estimate beyond", "binding constraint", first.Metric + " there",
+		"confirmed", "how it ended"}, answers)
 	out.heading("Loads tried")
 	out.table([]string{"arm", first.Axis, "found", "blocks", "found by fresh blocks", "blocks", "constraint"}, tried)
 }

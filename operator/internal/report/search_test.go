@@ -68,7 +68,8 @@ func TestGoldenSearch(t *testing.T) {
 	if err := Terminal(&terminal, exp, found); err != nil {
 		t.Fatal(err)
 	}
-	for name, got := range map[string][]byte{"search.md": Markdown(exp, found), "search.csv": CSV(exp, found), "search.txt": terminal.Bytes()} {
+	for name, got := range map[string][]byte{"search.md": Markdown(exp, found), "search.csv": CSV(exp, found),
+		"search.txt": terminal.Bytes()} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("testdata", name)
 			if *update {

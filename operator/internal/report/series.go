@@ -10,14 +10,17 @@ import (
 )
 
 // SeriesHeader belongs to the rows of Series, and SeriesNote explains them.
-var SeriesHeader = []string{"gate", "candidate", "point", "blocks", "autocorrelation", "skewness", "slow spread", "clock step", "the interval is"}
+var SeriesHeader = []string{"gate", "candidate", "point", "blocks", "autocorrelation", "skewness", "slow spread", "clock step",
+	"the interval is"}
 
-// SeriesNote says what the columns of Series mean.
-const SeriesNote = "Autocorrelation is how much a block is like the one that ran before it, from -1 to 1: independent blocks are near 0. Skewness is how lopsided " +
-	"the blocks' numbers are: symmetric ones are near 0. Slow spread is the slow part of the variance between blocks, over what the spread of the trials inside them " +
-	"explains: about 1 where blocks differ by their trials alone. The clock step is the finest difference that the metric's clock can tell."
+// SeriesNote explains what the columns of Series mean.
+const SeriesNote = "Autocorrelation is how much a block is like the one that ran before it, from -1 to 1: independent blocks are near 0. " +
+	"Skewness is how lopsided " +
+	"the blocks' numbers are: symmetric ones are near 0. Slow spread is the slow part of the variance between blocks, over what the spread " +
+	"of the trials inside them " +
+	"explains: about 1 where blocks differ by their trials alone. The clock step is the finest difference that the metric's clock can resolve."
 
-// Series says whether the blocks behave as their intervals take for granted, and has a row for every gate on figures. It is empty if
+// Series reports whether the blocks behave as their intervals take for granted, and has a row for every gate on figures. It is empty if
 // there is no such gate.
 func Series(found *analysis.Analysis) (says string, rows [][]string) {
 	widened := 0
@@ -58,7 +61,7 @@ func Series(found *analysis.Analysis) (says string, rows [][]string) {
 		case percentile(gate.Statistic):
 			how = "drawn from whole blocks"
 		case gate.Series == nil:
-			how += ", and too few or too much alike to tell more"
+			how += ", and too few or too similar to show more"
 		}
 		rows = append(rows, []string{gate.Gate, gate.Candidate, gate.Point, blocks, correlation, skewness, slow, step, how})
 	}
@@ -66,9 +69,11 @@ func Series(found *analysis.Analysis) (says string, rows [][]string) {
 		return "", nil
 	}
 	if widened == 0 {
-		return "No interval had to be widened: as far as they tell, blocks are independent of each other and symmetric, and clocks fine enough.", rows
+		return "No interval had to be widened: as far as they show, blocks are independent of each other and symmetric, " +
+			"and clocks fine enough.", rows
 	}
-	return fmt.Sprintf("%d of %d intervals are wider than the spread of their blocks makes them, for what the blocks or the clock showed.", widened, len(rows)), rows
+	return fmt.Sprintf("%d of %d intervals are wider than the spread of their blocks makes them, for what the blocks or the clock showed.",
+		widened, len(rows)), rows
 }
 
 func percentile(statistic experiment.Statistic) bool {
@@ -92,7 +97,7 @@ func (v *view) series(out *document) {
 	if says == "" {
 		return
 	}
-	out.heading("What the blocks can tell")
+	out.heading("What the blocks can show")
 	out.line("%s", says)
 	if v.found.Unseen != "" {
 		out.line("\nNot seen: %s.", text(v.found.Unseen))

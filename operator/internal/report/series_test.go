@@ -37,9 +37,10 @@ func TestTheReportSaysWhatTheBlocksOfEveryGateCanTell(t *testing.T) {
 			gate(func(g *analysis.GateResult) { g.Resolution = &analysis.Resolution{Relative: 0.0001} }),
 			"gain|new||10|-0.12|+0.50|1.2x|0.01 %|as blocks spread", "No interval",
 		},
-		"few blocks": {gate(func(g *analysis.GateResult) { g.Series = nil }), "gain|new||10|||||as blocks spread, and too few or too much alike to tell more", "No interval"},
+		"few blocks": {gate(func(g *analysis.GateResult) { g.Series = nil }), "gain|new||10|||||as blocks spread, and too few or too similar to show more", "No interval"},
 		"a percentile": {
-			gate(func(g *analysis.GateResult) { g.Series, g.Statistic = nil, experiment.StatisticP95 }), "gain|new||10|||||drawn from whole blocks", "No interval",
+			gate(func(g *analysis.GateResult) { g.Series, g.Statistic = nil, experiment.StatisticP95 }), "gain|new||10|||||drawn from whole blocks",
+				"No interval",
 		},
 		"no interval":         {gate(func(g *analysis.GateResult) { g.Series, g.Estimate = nil, nil }), "gain|new|||||||not there", "No interval"},
 		"outputs have none":   {gate(func(g *analysis.GateResult) { g.Op = experiment.ParityEqual }), "", ""},

@@ -22,7 +22,7 @@ type OwnTable struct {
 // figure is one cell: a text, or a number with its interval, in the column's scale.
 type figure struct {
 	text string
-	// known tells a number from a text.
+	// known distinguishes a number from a text.
 	known     bool
 	value     float64
 	low, high *float64
@@ -156,7 +156,8 @@ func (v *view) phaseRows(asked *experiment.Table, table *OwnTable) {
 			table.rows = append(table.rows, append(slices.Clone(names), words(phase.Phase), scaled(&phase.Estimate, scale), share(&part)))
 		}
 		if part := sum / total; hasTotal && total > 0 && sum > 0 {
-			table.rows = append(table.rows, append(slices.Clone(names), words("all phases together"), figure{known: true, value: sum / scale}, share(&part)))
+			table.rows = append(table.rows,
+				append(slices.Clone(names), words("all phases together"), figure{known: true, value: sum / scale}, share(&part)))
 			whole := 1.0
 			table.rows = append(table.rows, append(slices.Clone(names), words(asked.Total), scaled(&level.Estimate, scale), share(&whole)))
 		}
@@ -198,7 +199,8 @@ func (f figure) String() string {
 	case f.low == nil:
 		return analysis.FormatNumber(f.value, "") + f.suffix
 	default:
-		return fmt.Sprintf("%s%s [%s, %s]", analysis.FormatNumber(f.value, ""), f.suffix, analysis.FormatNumber(*f.low, ""), analysis.FormatNumber(*f.high, ""))
+		return fmt.Sprintf("%s%s [%s, %s]", analysis.FormatNumber(f.value, ""), f.suffix, analysis.FormatNumber(*f.low, ""),
+			analysis.FormatNumber(*f.high, ""))
 	}
 }
 

@@ -80,7 +80,8 @@ func TestATableHasTheColumnsTheRunAsksForInTheirScale(t *testing.T) {
 	if checked == 0 || checked != len(rows) {
 		t.Errorf("%d of %d rows have a latency", checked, len(rows))
 	}
-	if page := string(tables[0].Markdown()); !strings.HasPrefix(page, "### The document's table\n") || strings.Count(page, "\n") != len(rows)+4 {
+	if page := string(tables[0].Markdown()); !strings.HasPrefix(page, "### The document's table\n") ||
+		strings.Count(page, "\n") != len(rows)+4 {
 		t.Errorf("the page is:\n%s", page)
 	}
 }
@@ -111,7 +112,8 @@ func TestPhasesAreShownWithTheirShareOfTheTotal(t *testing.T) {
 }
 
 func TestWhatWasNotMeasuredIsEmptyAndNotZero(t *testing.T) {
-	_, tables := ownTables(t, assayv1alpha1.ReportTable{Name: "absent", Columns: []assayv1alpha1.ReportColumn{{Title: "sleep", Phase: "sleep"}}})
+	_, tables := ownTables(t, assayv1alpha1.ReportTable{Name: "absent",
+		Columns: []assayv1alpha1.ReportColumn{{Title: "sleep", Phase: "sleep"}}})
 	for _, row := range cells(t, tables[0]) {
 		if row["sleep"] != "" {
 			t.Errorf("a phase that never was has %q", row["sleep"])

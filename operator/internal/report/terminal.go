@@ -78,7 +78,8 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 		fmt.Fprintf(&out, "not seen: %s\n", printable(found.Unseen))
 	}
 	n := found.Trials
-	fmt.Fprintf(&out, "%d of %d trials used (%d warm-ups, %d failed, %d invalid, %d missing)\n", n.Used, n.Planned, n.Warmups, n.Failed, n.Invalid, n.Missing)
+	fmt.Fprintf(&out, "%d of %d trials used (%d warm-ups, %d failed, %d invalid, %d missing)\n", n.Used, n.Planned, n.Warmups, n.Failed,
+		n.Invalid, n.Missing)
 	if exp.Plan.Search == nil {
 		fmt.Fprintf(&out, "verdict: %s", paint(colour, found.Verdict))
 		if best := found.BestText(); best != "" {

@@ -15,7 +15,7 @@ var (
 	ArmNoiseHeader = []string{"arm", "trials", "rejected", "beyond a limit"}
 )
 
-// Twice says what the gates say with the trials that noise limits reject, and has a row for every gate that says something else then.
+// Twice describes the gates' outcomes with the trials that noise limits reject, and has a row for every gate whose outcome then differs.
 // It is empty if nothing was rejected.
 func Twice(found *analysis.Analysis) (says string, rows [][]string) {
 	judged := 0
@@ -36,9 +36,10 @@ func Twice(found *analysis.Analysis) (says string, rows [][]string) {
 	case judged == 0:
 		return "", nil
 	case len(rows) == 0:
-		return "Every gate says the same with the trials that noise limits reject.", nil
+		return "Every gate has the same outcome with the trials that noise limits reject.", nil
 	default:
-		return fmt.Sprintf("%d of %d gates say something else with the trials that noise limits reject. A gate stays decided only where its estimate keeps to its side with them:", len(rows), judged), rows
+		return fmt.Sprintf("%d of %d gates have another outcome with the trials that noise limits reject. A gate stays decided only where its " +
+			"estimate keeps to its side with them:", len(rows), judged), rows
 	}
 }
 
@@ -87,7 +88,8 @@ func twiceLines(found *analysis.Analysis) []string {
 	lines := []string{says}
 	for _, gate := range found.Gates {
 		if again := gate.WithRejected; again != nil && again.Outcome != again.Without && gate.Severity == experiment.Blocking {
-			lines = append(lines, fmt.Sprintf("  %s of %s at %s: without them %s %s, with %d of them %s %s", gate.Gate, gate.Candidate, pointOf(gate.Point),
+			lines = append(lines, fmt.Sprintf("  %s of %s at %s: without them %s %s, with %d of them %s %s", gate.Gate, gate.Candidate,
+				pointOf(gate.Point),
 				again.Without, analysis.Describe(gate.Estimate), again.Rejected, again.Outcome, analysis.Describe(again.Estimate)))
 		}
 	}

@@ -28,9 +28,9 @@ func TestTheReportShowsBothVerdictsWhereTrialsAreRejected(t *testing.T) {
 		line  string
 	}{
 		"nothing rejected, nothing said": {gates: []analysis.GateResult{{Gate: "gain"}}},
-		"both say the same":              {gates: []analysis.GateResult{gate(experiment.VerdictGo)}, says: "Every gate says the same"},
+		"both say the same":              {gates: []analysis.GateResult{gate(experiment.VerdictGo)}, says: "Every gate has the same outcome"},
 		"they differ": {
-			gates: []analysis.GateResult{gate(experiment.VerdictNoGo), gate(experiment.VerdictGo)}, says: "1 of 2 gates say something else", rows: 1,
+			gates: []analysis.GateResult{gate(experiment.VerdictNoGo), gate(experiment.VerdictGo)}, says: "1 of 2 gates have another outcome", rows: 1,
 			line: "gain of new at the only point: without them Go 1.060x [1.050, 1.070], with 6 of them NoGo 0.9300x [0.8500, 1.010]",
 		},
 	}

@@ -11,11 +11,11 @@ type Answer struct {
 	FirstBreach int
 	// Binding is the constraint that breaks at InfeasibleMin.
 	Binding string
-	// Confirmed tells that fresh blocks repeated what there is of both.
+	// Confirmed reports whether fresh blocks repeated what there is of both.
 	Confirmed bool
-	// Complete tells that nothing is left to try.
+	// Complete reports whether nothing is left to try.
 	Complete bool
-	// Reason says in a sentence how the search stands or ended.
+	// Reason describes in a sentence how the search stands or ended.
 	Reason string
 }
 
@@ -61,11 +61,13 @@ func (k *knowledge) reason(a Answer) string {
 	case a.FeasibleMax < 0 && a.InfeasibleMin < 0:
 		text = "no load was shown to meet every constraint, and none to break one: " + k.tooClose(0, last)
 	case a.FeasibleMax < 0:
-		text = fmt.Sprintf("no load was shown to meet every constraint below %s, which breaks %s: %s", k.Loads[a.InfeasibleMin], a.Binding, k.tooClose(0, a.InfeasibleMin-1))
+		text = fmt.Sprintf("no load was shown to meet every constraint below %s, which breaks %s: %s", k.Loads[a.InfeasibleMin], a.Binding,
+			k.tooClose(0, a.InfeasibleMin-1))
 	case a.FeasibleMax == last:
 		text = fmt.Sprintf("the highest load tried, %s, still meets every constraint", k.Loads[last])
 	case a.InfeasibleMin < 0:
-		text = fmt.Sprintf("%s meets every constraint and no load was shown to break one: %s", k.Loads[a.FeasibleMax], k.tooClose(a.FeasibleMax+1, last))
+		text = fmt.Sprintf("%s meets every constraint and no load was shown to break one: %s", k.Loads[a.FeasibleMax],
+			k.tooClose(a.FeasibleMax+1, last))
 	default:
 		text = fmt.Sprintf("%s meets every constraint and %s breaks %s", k.Loads[a.FeasibleMax], k.Loads[a.InfeasibleMin], a.Binding)
 		if a.InfeasibleMin-a.FeasibleMax > 1 {
@@ -84,7 +86,7 @@ func (k *knowledge) reason(a Answer) string {
 	return text
 }
 
-// tooClose says what is known of the loads of a range that are neither.
+// tooClose describes what is known of the loads of a range that are neither.
 func (k *knowledge) tooClose(from, to int) string {
 	lowest, highest, blocks := -1, -1, 0
 	for i := from; i <= to; i++ {
@@ -99,9 +101,9 @@ func (k *knowledge) tooClose(from, to int) string {
 	case lowest < 0:
 		return "the loads between were not tried"
 	case lowest == highest:
-		return fmt.Sprintf("%s cannot be told after %d blocks", k.Loads[lowest], blocks)
+		return fmt.Sprintf("%s is undecided after %d blocks", k.Loads[lowest], blocks)
 	default:
-		return fmt.Sprintf("the loads tried from %s to %s cannot be told after up to %d blocks", k.Loads[lowest], k.Loads[highest], blocks)
+		return fmt.Sprintf("the loads tried from %s to %s are undecided after up to %d blocks", k.Loads[lowest], k.Loads[highest], blocks)
 	}
 }
 

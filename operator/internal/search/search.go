@@ -2,7 +2,7 @@
 // which to try next, and what follows from them.
 //
 // First a coarse pass over the whole range, so that a response that is not monotone shows. Then bisection between the highest
-// load that holds below the first that breaks and that one. A load that cannot be told does not stop it: the gap below the lowest
+// load that holds below the first that breaks and that one. An undecided load does not stop it: the gap below the lowest
 // such load and the gap above the highest are halved, with as few blocks as at first, and what lies between these two is not
 // tried any more. Only when both gaps are closed do the lowest and the highest of them get more blocks, three times as many each
 // time up to the most; those between never do. Last come the two loads of the answer again, on fresh blocks.
@@ -31,9 +31,9 @@ type Finding struct {
 	// Planned blocks, and Blocks that left something to judge.
 	Planned int `json:"planned"`
 	Blocks  int `json:"blocks"`
-	// Constraint is the one that is missed, or else the first that cannot be told.
+	// Constraint is the one that is missed, or else the first that is undecided.
 	Constraint string `json:"constraint,omitempty"`
-	// Breached tells that the estimate of some constraint misses its bound, whatever the interval says.
+	// Breached reports whether the estimate of some constraint misses its bound, whatever the interval says.
 	Breached bool `json:"breached,omitempty"`
 }
 
@@ -74,7 +74,7 @@ type Step struct {
 	Fresh  bool
 }
 
-// Next says what to try after the loads tried so far. The same loads give the same step.
+// Next returns what to try after the loads tried so far. The same loads give the same step.
 func (s Search) Next(tried []Level) Step {
 	k := s.know(tried)
 	for _, step := range []func() []Probe{k.coarsePass, k.bisect, k.replicate} {
@@ -127,7 +127,7 @@ func (k *knowledge) outcome(i int) Outcome {
 	return level.Probe.Outcome
 }
 
-// contested tells that fresh blocks, all there may be of them, do not repeat what the others said.
+// contested reports whether fresh blocks, all there may be of them, do not repeat what the others said.
 func (k *knowledge) contested(level *Level) bool {
 	if level.Fresh == nil || level.confirmed() {
 		return false
@@ -161,7 +161,7 @@ func (k *knowledge) coarsePass() []Probe {
 	return out
 }
 
-// bisect halves what lies between the boundary and the loads inside it that cannot be told, from both sides.
+// bisect halves what lies between the boundary and the undecided loads inside it, from both sides.
 func (k *knowledge) bisect() []Probe {
 	if k.tried >= maxTried {
 		return nil
@@ -192,7 +192,7 @@ func (k *knowledge) uncertain() (low, high int) {
 	return low, high
 }
 
-// replicate triples the blocks of the loads at the boundary that cannot be told: four times as many halve an interval.
+// replicate triples the blocks of the undecided loads at the boundary: four times as many halve an interval.
 func (k *knowledge) replicate() []Probe {
 	var out []Probe
 	low, high := k.uncertain()
@@ -208,8 +208,8 @@ func (k *knowledge) replicate() []Probe {
 	return out
 }
 
-// confirm repeats the two loads of the answer on fresh blocks, as many as it took to tell, and adds to these while they do
-// not tell.
+// confirm repeats the two loads of the answer on fresh blocks, as many as it took to decide, and adds to these while they do
+// not decide.
 func (k *knowledge) confirm() []Probe {
 	var out []Probe
 	for _, index := range []int{k.feasible, k.breach} {

@@ -265,15 +265,18 @@ func TestFreshBlocksThatDisagreeMoveTheAnswer(t *testing.T) {
 		says               string
 	}{
 		"both are repeated": {
-			[]Level{level(0, Feasible, ""), level(1, Feasible, ""), level(2, Feasible, Feasible), level(3, Infeasible, Failed), level(4, Infeasible, "")},
+			[]Level{level(0, Feasible, ""), level(1, Feasible, ""), level(2, Feasible, Feasible), level(3, Infeasible, Failed),
+				level(4, Infeasible, "")},
 			2, 3, nil, "confirmed on fresh blocks",
 		},
 		"the highest feasible load is not feasible again": {
-			[]Level{level(0, Feasible, ""), level(1, Feasible, ""), level(2, Feasible, Infeasible), level(3, Infeasible, Infeasible), level(4, Infeasible, "")},
+			[]Level{level(0, Feasible, ""), level(1, Feasible, ""), level(2, Feasible, Infeasible), level(3, Infeasible, Infeasible),
+				level(4, Infeasible, "")},
 			1, 3, []Probe{{1, 5}}, "fresh blocks did not repeat what was found at 4",
 		},
 		"the lowest infeasible load cannot be told again": {
-			[]Level{level(0, Feasible, ""), level(1, Feasible, ""), level(2, Feasible, Feasible), level(3, Infeasible, Uncertain), level(4, Infeasible, "")},
+			[]Level{level(0, Feasible, ""), level(1, Feasible, ""), level(2, Feasible, Feasible), level(3, Infeasible, Uncertain),
+				level(4, Infeasible, "")},
 			2, 4, []Probe{{4, 5}}, "fresh blocks did not repeat what was found at 8",
 		},
 	}

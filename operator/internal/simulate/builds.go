@@ -11,9 +11,12 @@ import (
 func BuildScenarios() []Scenario {
 	const cv, accident = 0.01, 0.01
 	return []Scenario{
-		{Name: "layout-builds", Claimed: true, Figure: LayoutFigure, Trial: cv, Layout: accident, Builds: 10, Design: Design{Blocks: 10}, What: "every build 1 % faster or slower, as an accident of its layout, and 10 builds of each arm in 10 blocks"},
-		{Name: "layout-builds-20", Claimed: true, Figure: LayoutFigure, Trial: cv, Layout: accident, Builds: 20, Design: Design{Blocks: 20}, What: "the same with 20 builds in 20 blocks"},
-		{Name: "layout-builds-5", Claimed: true, Figure: LayoutFigure, Trial: cv, Layout: accident, Builds: 5, Design: Design{Blocks: 10}, What: "the same with 5 builds in 10 blocks"},
+		{Name: "layout-builds", Claimed: true, Figure: LayoutFigure, Trial: cv, Layout: accident, Builds: 10, Design: Design{Blocks: 10},
+			What: "every build 1 % faster or slower, as an accident of its layout, and 10 builds of each arm in 10 blocks"},
+		{Name: "layout-builds-20", Claimed: true, Figure: LayoutFigure, Trial: cv, Layout: accident, Builds: 20, Design: Design{Blocks: 20},
+			What: "the same with 20 builds in 20 blocks"},
+		{Name: "layout-builds-5", Claimed: true, Figure: LayoutFigure, Trial: cv, Layout: accident, Builds: 5, Design: Design{Blocks: 10},
+			What: "the same with 5 builds in 10 blocks"},
 	}
 }
 

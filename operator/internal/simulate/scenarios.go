@@ -17,18 +17,25 @@ func Scenarios() []Scenario {
 		{Name: "outliers", Claimed: true, Trial: cv, Shape: Outliers, What: "one trial in fifty 10 % slower"},
 		{Name: "skewed", Claimed: true, Trial: cv, Shape: Skewed, What: "lognormal noise: never much faster, at times much slower"},
 		{Name: "unequal", Claimed: true, Trial: cv, Candidate: 3, What: "the candidate three times as noisy"},
-		{Name: "mixed", Claimed: true, Trial: cv, Shape: Heavy, Block: 0.05, Drift: 0.02, First: 0.01, What: "heavy tails, blocks, drift and slow first trials together"},
+		{Name: "mixed", Claimed: true, Trial: cv, Shape: Heavy, Block: 0.05, Drift: 0.02, First: 0.01,
+			What: "heavy tails, blocks, drift and slow first trials together"},
 		{Name: "nodes", Claimed: true, Trial: cv, Nodes: 3, NodeSpeed: 0.1, What: "three nodes whose speeds are 10 % apart"},
-		{Name: "node-slots", Claimed: true, Trial: cv, Nodes: 2, First: 0.005, What: "two nodes, and the first trial of every block 0.5 % slower"},
+		{Name: "node-slots", Claimed: true, Trial: cv, Nodes: 2, First: 0.005,
+			What: "two nodes, and the first trial of every block 0.5 % slower"},
 		{Name: "null-arm", Claimed: true, Trial: cv, Design: nullArm, What: "quiet, with a null arm"},
 		{Name: "adaptive", Claimed: true, Trial: cv, Block: 0.05, Design: stop, What: "blocks, and repeated until the half width is 1 %"},
-		{Name: "adaptive-heavy", Claimed: true, Trial: cv, Shape: Heavy, Design: stop, What: "heavy tails, and repeated until the half width is 1 %"},
-		{Name: "adaptive-4-gates", Claimed: true, Figure: GatesFigure, Trial: cv, Block: 0.05, Effects: same, Design: stopAll, What: "the same as adaptive with 4 points, and so 4 gates in one run"},
-		{Name: "adaptive-heavy-4-gates", Claimed: true, Figure: GatesFigure, Trial: cv, Shape: Heavy, Effects: same, Design: stopAll, What: "the same as adaptive-heavy with 4 points"},
-		{Name: "confirmed", Claimed: true, Trial: cv, What: "quiet, and every Go or NoGo confirmed on 10 fresh blocks", Design: Design{Confirm: true}},
+		{Name: "adaptive-heavy", Claimed: true, Trial: cv, Shape: Heavy, Design: stop,
+			What: "heavy tails, and repeated until the half width is 1 %"},
+		{Name: "adaptive-4-gates", Claimed: true, Figure: GatesFigure, Trial: cv, Block: 0.05, Effects: same, Design: stopAll,
+			What: "the same as adaptive with 4 points, and so 4 gates in one run"},
+		{Name: "adaptive-heavy-4-gates", Claimed: true, Figure: GatesFigure, Trial: cv, Shape: Heavy, Effects: same, Design: stopAll,
+			What: "the same as adaptive-heavy with 4 points"},
+		{Name: "confirmed", Claimed: true, Trial: cv, What: "quiet, and every Go or NoGo confirmed on 10 fresh blocks",
+			Design: Design{Confirm: true}},
 		{Name: "cold-start", Trial: cv, First: 0.05, What: "the first trial of every block 5 % slower and no warm-up trial"},
 		{Name: "unequal-skewed", Trial: cv, Shape: Skewed, Candidate: 3, What: "lognormal noise, the candidate three times as noisy"},
-		{Name: "adaptive-unequal-skewed", Trial: cv, Shape: Skewed, Candidate: 3, Effects: same, Design: stop, What: "the same, and repeated until the half width is 1 %"},
+		{Name: "adaptive-unequal-skewed", Trial: cv, Shape: Skewed, Candidate: 3, Effects: same, Design: stop,
+			What: "the same, and repeated until the half width is 1 %"},
 		{Name: "uneven-nodes", Trial: cv, Nodes: 3, NodeRatio: 0.01, What: "three nodes on which the true ratio is 1 % apart"},
 		{Name: "layout", Trial: cv, Layout: 0.01, What: "every arm 1 % faster or slower for the whole run, as an accident of its layout"},
 		{Name: "layout-null-arm", Trial: cv, Layout: 0.01, Design: nullArm, What: "the same with a null arm, which has an accident of its own"},
@@ -94,7 +101,8 @@ func wanders(blocks int32, persistence, wander float64, declared string) Scenari
 	return Scenario{
 		Name: fmt.Sprintf("%s-%d-%g-%g", name, blocks, persistence, 100*wander), Claimed: declared != "", Figure: AutocorrFigure, Effects: same,
 		Trial: 0.01, Wander: wander, Persistence: persistence, Design: Design{Blocks: blocks, BlockCorrelation: declared},
-		What: fmt.Sprintf("the candidate alone drifts from block to block, AR(1) with %g and %g %%, %d blocks, %s", persistence, 100*wander, blocks, more),
+		What: fmt.Sprintf("the candidate alone drifts from block to block, AR(1) with %g and %g %%, %d blocks, %s", persistence, 100*wander,
+			blocks, more),
 	}
 }
 
@@ -110,7 +118,8 @@ func rarelySlow() []Scenario {
 			out = append(out, Scenario{
 				Name: fmt.Sprintf("%s-%d", name, blocks), Claimed: declared != "", Figure: RareSlowFigure, Effects: same,
 				Trial: 0.002, Rare: 0.05, Slowdown: 0.2, Design: Design{Blocks: blocks, RareSlowdown: declared},
-				What: fmt.Sprintf("a noise of 0.2 %% and 5 %% of the candidate's blocks 20 %% slower, the gate at its true mean, %d blocks, %s", blocks, more),
+				What: fmt.Sprintf("a noise of 0.2 %% and 5 %% of the candidate's blocks 20 %% slower, the gate at its true mean, %d blocks, %s", blocks,
+					more),
 			})
 		}
 	}

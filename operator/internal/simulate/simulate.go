@@ -102,7 +102,8 @@ func (m Machine) draw(random *rand.Rand) float64 {
 	return z / math.Sqrt((a*a+b*b+c*c)/3)
 }
 
-func (m Machine) attempt(exp *experiment.Experiment, wave *record.Wave, block record.Block, index int, trial string, slot int, warmup bool) record.Attempt {
+func (m Machine) attempt(exp *experiment.Experiment, wave *record.Wave, block record.Block, index int, trial string, slot int,
+	warmup bool) record.Attempt {
 	c := wave.Cells[index]
 	executor := m.Executor
 	if executor == "" {

@@ -19,7 +19,7 @@ type Scenario struct {
 	Name string
 	// What is said of it in the tables.
 	What string
-	// Claimed says that the method is meant to hold its error rates here. The others show where it ends.
+	// Claimed reports whether the method is meant to hold its error rates here. The others show where it ends.
 	Claimed bool
 	// Figure names the figure that a claimed scenario counts for; empty is the false rate and coverage of the method at large.
 	Figure string
@@ -147,7 +147,7 @@ var (
 	worldEnvironment = record.Environment{Hard: map[string]any{"cpuModel": "simulated"}, Soft: map[string]any{"runnerVersion": "simulated"}}
 )
 
-// Lanes are those that the planner gives blocks to: one of every node, told apart by its lease's token.
+// Lanes are those that the planner gives blocks to: one of every node, distinguished by its lease's token.
 func (s Scenario) Lanes() []plan.Lane {
 	if s.Nodes == 0 {
 		return []plan.Lane{{}}
@@ -192,7 +192,8 @@ func (w *World) Run(exp *experiment.Experiment, wave *record.Wave) []record.Atte
 			trial := record.TrialName(block.ID, slot, false)
 			out = append(out, record.Attempt{
 				Schema: record.AttemptSchema, ID: "simulated/" + trial, Trial: trial, Run: exp.Run, Experiment: exp.Digest,
-				Wave: wave.Wave, Block: block.ID, Slot: slot, Point: wave.Points[c.Point].Key, Arm: wave.Arms[c.Arm].Name, Build: c.Build, Lease: block.Lease,
+				Wave: wave.Wave, Block: block.ID, Slot: slot, Point: wave.Points[c.Point].Key, Arm: wave.Arms[c.Arm].Name, Build: c.Build,
+					Lease: block.Lease,
 				StartedAt: clock, DurationSeconds: seconds, Outcome: record.Succeeded, ExitCode: ptr.To(0),
 				Argv: c.Argv, Parameters: c.Parameters, Environment: worldEnvironment, Isolation: record.Isolation{Level: "ExclusiveCPUs"},
 				Result: &record.Result{
@@ -224,7 +225,7 @@ func (w *World) candidate() float64 {
 	return out
 }
 
-// read is a time as the clock tells it: the steps that passed.
+// read is a time as the clock measures it: the steps that passed.
 func (w *World) read(seconds float64) float64 {
 	step := w.scenario.Clock
 	if step == 0 {

@@ -46,8 +46,10 @@ func Scan(edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTem
 		Design: assayv1alpha1.Design{Blocks: assayv1alpha1.Blocks{Min: 8}, WarmupTrials: 1},
 		Gates: []assayv1alpha1.Gate{
 			{Name: "parity", Op: assayv1alpha1.ParityEqual},
-			{Name: "gain-at-8", Metric: "throughput", At: assayv1alpha1.ParameterValues{"batchSize": "8"}, Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"},
-			{Name: "no-q1-regression", Metric: "latency", Statistic: assayv1alpha1.StatisticP95, At: assayv1alpha1.ParameterValues{"batchSize": "1"}, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"},
+			{Name: "gain-at-8", Metric: "throughput", At: assayv1alpha1.ParameterValues{"batchSize": "8"}, Op: assayv1alpha1.RatioAtLeast,
+				Bound: "1.5"},
+			{Name: "no-q1-regression", Metric: "latency", Statistic: assayv1alpha1.StatisticP95, At: assayv1alpha1.ParameterValues{"batchSize": "1"},
+				Op: assayv1alpha1.RatioAtMost, Bound: "1.05"},
 			{Name: "slo", Metric: "latency", Op: assayv1alpha1.AtMost, Bound: "20ms", Severity: assayv1alpha1.Advisory},
 		},
 		Predictions: []assayv1alpha1.Prediction{{Metric: "throughput", At: assayv1alpha1.ParameterValues{"batchSize": "8"}, Ratio: "1.5"}},
@@ -55,7 +57,8 @@ func Scan(edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTem
 	if edit != nil {
 		edit(&spec, &template)
 	}
-	return experiment.Freeze(record.Run{Namespace: "benchmarks", Name: "pir-batch-scan", UID: "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11"}, spec, template)
+	return experiment.Freeze(record.Run{Namespace: "benchmarks", Name: "pir-batch-scan", UID: "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11"}, spec,
+		template)
 }
 
 // Pair is the smallest experiment with a verdict: one metric, two arms called old and new, and one gate that asks for any
@@ -79,7 +82,8 @@ func Pair(edit func(*assayv1alpha1.BenchmarkRunSpec)) (*experiment.Experiment, e
 	if edit != nil {
 		edit(&spec)
 	}
-	return experiment.Freeze(record.Run{Namespace: "calibration", Name: "simulated", UID: "0d9f5c1e-6a57-4b6e-8d8f-3f6f2a9b7c10"}, spec, template)
+	return experiment.Freeze(record.Run{Namespace: "calibration", Name: "simulated", UID: "0d9f5c1e-6a57-4b6e-8d8f-3f6f2a9b7c10"}, spec,
+		template)
 }
 
 // Of is Pair as a scenario has it designed.

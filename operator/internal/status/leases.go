@@ -34,16 +34,16 @@ func LeaseEvents(world *observe.World, after *assayv1alpha1.BenchmarkRunStatus) 
 	var out []Event
 	for _, l := range after.Leases {
 		if !slices.Contains(before.Leases, l) {
-			out = append(out, event(corev1.EventTypeNormal, "LeaseAcquired", "holds node %s, token %d", l.Node, l.Token))
+			out = append(out, event(corev1.EventTypeNormal, "LeaseAcquired", "acquired the lease of node %s, token %d", l.Node, l.Token))
 		}
 	}
 	for _, l := range before.Leases {
 		switch {
 		case slices.Contains(after.Leases, l):
 		case over, endedWith(world.Leases, l) == lease.Released:
-			out = append(out, event(corev1.EventTypeNormal, "LeaseReleased", "gave node %s back, token %d", l.Node, l.Token))
+			out = append(out, event(corev1.EventTypeNormal, "LeaseReleased", "released the lease of node %s, token %d", l.Node, l.Token))
 		default:
-			out = append(out, event(corev1.EventTypeWarning, "LeaseLost", "lost node %s, token %d: blocks that run there do not count any more", l.Node, l.Token))
+			out = append(out, event(corev1.EventTypeWarning, "LeaseLost", "lost the lease of node %s, token %d: blocks that run there no longer count", l.Node, l.Token))
 		}
 	}
 	return out

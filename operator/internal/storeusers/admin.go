@@ -55,7 +55,8 @@ func NewAdmin(rawURL string, options ledger.Options) (*Admin, error) {
 	}
 	return &Admin{
 		client: &http.Client{Transport: transport, Timeout: adminTimeout}, endpoint: endpoint,
-		accessKey: cmp.Or(options.AccessKey, os.Getenv("AWS_ACCESS_KEY_ID")), secretKey: cmp.Or(options.SecretKey, os.Getenv("AWS_SECRET_ACCESS_KEY")),
+		accessKey: cmp.Or(options.AccessKey, os.Getenv("AWS_ACCESS_KEY_ID")),
+			secretKey: cmp.Or(options.SecretKey, os.Getenv("AWS_SECRET_ACCESS_KEY")),
 	}, nil
 }
 
@@ -105,7 +106,8 @@ func (a *Admin) putPolicy(ctx context.Context, accessKey string, policy []byte) 
 	if _, err := a.Call(ctx, http.MethodPut, "add-canned-policy", url.Values{"name": {accessKey}}, policy); err != nil {
 		return err
 	}
-	_, err := a.Call(ctx, http.MethodPut, "set-user-or-group-policy", url.Values{"policyName": {accessKey}, "userOrGroup": {accessKey}, "isGroup": {"false"}}, nil)
+	_, err := a.Call(ctx, http.MethodPut, "set-user-or-group-policy",
+		url.Values{"policyName": {accessKey}, "userOrGroup": {accessKey}, "isGroup": {"false"}}, nil)
 	return err
 }
 

@@ -39,7 +39,8 @@ func Read(folder string) (map[string]string, error) {
 		}
 		key := strings.TrimSpace(string(raw))
 		if len(key) < minSecretKey {
-			return nil, fmt.Errorf("%s: the secret key has %d characters: write at least %d", filepath.Join(folder, entry.Name()), len(key), minSecretKey)
+			return nil, fmt.Errorf("%s: the secret key has %d characters: write at least %d", filepath.Join(folder, entry.Name()), len(key),
+				minSecretKey)
 		}
 		users[entry.Name()] = key
 	}

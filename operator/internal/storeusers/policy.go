@@ -32,8 +32,8 @@ type statement struct {
 	Condition map[string]map[string][]string `json:",omitempty"`
 }
 
-// Policy is what a user may do in a bucket with ledgers below a prefix. It is a list of what is allowed: nobody may delete or make keys, the operator
-// alone writes what is planned and who has a node, and it writes nothing that was measured.
+// Policy is what a user may do in a bucket with ledgers below a prefix. It is a list of what is allowed: nobody may delete or make keys,
+// the operator alone writes what is planned and who has a node, and it writes nothing that was measured.
 func Policy(bucket, under, name string) ([]byte, error) {
 	resource := func(keys ...string) []string {
 		out := make([]string, 0, len(keys))
@@ -73,10 +73,11 @@ func Policy(bucket, under, name string) ([]byte, error) {
 				allow(resource(own[1]), "s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"))
 		}
 	default:
-		return nil, fmt.Errorf("user %q is none of the store's: write %s, %s, %s.NAMESPACE or %s.NAMESPACE", name, Operator, Metrics, runs, readers)
+		return nil, fmt.Errorf("invalid user %q: allowed are %s, %s, %s.NAMESPACE and %s.NAMESPACE", name, Operator, Metrics, runs, readers)
 	}
 	// MinIO lets every user change its own key and make accounts with rights like its own, unless it is told not to.
-	statements = append(statements, statement{Effect: "Deny", Action: []string{"admin:CreateUser", "admin:CreateServiceAccount"}, Resource: []string{"arn:aws:s3:::*"}})
+	statements = append(statements,
+		statement{Effect: "Deny", Action: []string{"admin:CreateUser", "admin:CreateServiceAccount"}, Resource: []string{"arn:aws:s3:::*"}})
 	return json.Marshal(struct {
 		Version   string
 		Statement []statement

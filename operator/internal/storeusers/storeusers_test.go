@@ -43,7 +43,8 @@ func startMinIO(t *testing.T) string {
 	folder := t.TempDir()
 	var log bytes.Buffer
 	command := exec.Command(binary, "server", filepath.Join(folder, "data"), "--address", address, "--console-address", "127.0.0.1:0")
-	command.Env = []string{"MINIO_ROOT_USER=" + root.AccessKey, "MINIO_ROOT_PASSWORD=" + root.SecretKey, "MINIO_UPDATE=off", "MINIO_BROWSER=off", "HOME=" + folder}
+	command.Env = []string{"MINIO_ROOT_USER=" + root.AccessKey, "MINIO_ROOT_PASSWORD=" + root.SecretKey, "MINIO_UPDATE=off",
+		"MINIO_BROWSER=off", "HOME=" + folder}
 	command.Stdout, command.Stderr = &log, &log
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
@@ -60,7 +61,7 @@ func startMinIO(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		// It says that it is ready before it knows its users.
+		// It reports to be ready before it knows its users.
 		if _, err = admin.Call(t.Context(), http.MethodGet, "list-users", nil, nil); err == nil {
 			return address
 		}
@@ -119,7 +120,8 @@ func TestEachUserMayDoInTheStoreWhatItHasToAndNothingElse(t *testing.T) {
 	address, _ := prepare(t, "operator", "metrics", "run.team-a", "read.team-a", "run.team", "run.team-b")
 	whole := open(t, address, "", root)
 	const run = "runs/team-a/pir/" + uid
-	written := []string{run + "/experiment.json", run + "/attempts/w000-b0000/x_1/w000-b0000-s00000.json", run + "/analysis/000/analysis.json", "argo/team-a/w/p/main.log"}
+	written := []string{run + "/experiment.json", run + "/attempts/w000-b0000/x_1/w000-b0000-s00000.json", run + "/analysis/000/analysis.json",
+		"argo/team-a/w/p/main.log"}
 	for _, key := range written {
 		if err := whole.Create(t.Context(), key, []byte("{}")); err != nil {
 			t.Fatal(err)
@@ -209,7 +211,8 @@ func TestEachUserMayDoInTheStoreWhatItHasToAndNothingElse(t *testing.T) {
 // client is an S3 client of a user, for what a ledger never does.
 func client(t *testing.T, address string, options ledger.Options) *minio.Client {
 	t.Helper()
-	out, err := minio.New(address, &minio.Options{Creds: credentials.NewStaticV4(options.AccessKey, options.SecretKey, ""), Region: "us-east-1", MaxRetries: 1})
+	out, err := minio.New(address,
+		&minio.Options{Creds: credentials.NewStaticV4(options.AccessKey, options.SecretKey, ""), Region: "us-east-1", MaxRetries: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +245,8 @@ func TestWhatIsWrittenOverIsKept(t *testing.T) {
 			t.Fatal(object.Err)
 		}
 		versions = append(versions, object.VersionID)
-		err := client(t, address, as("run.team-a")).RemoveObject(t.Context(), "assay", key, minio.RemoveObjectOptions{VersionID: object.VersionID})
+		err := client(t, address, as("run.team-a")).RemoveObject(t.Context(), "assay", key,
+			minio.RemoveObjectOptions{VersionID: object.VersionID})
 		if minio.ToErrorResponse(err).Code != "AccessDenied" {
 			t.Errorf("the namespace's key removes a version: %v", err)
 		}
@@ -274,7 +278,8 @@ func TestAnAttemptThatWasWrittenOverCountsAsItWasFirst(t *testing.T) {
 	if err := open(t, address, "runs/team-a/pir/"+uid, root).Create(t.Context(), ledger.ExperimentKey, []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
-	if skew, err := ledger.SkewOf(t.Context(), store, time.Now); err != nil || skew == nil || math.Abs(skew.AheadSeconds) > skew.UncertaintySeconds {
+	if skew, err := ledger.SkewOf(t.Context(), store, time.Now); err != nil || skew == nil ||
+		math.Abs(skew.AheadSeconds) > skew.UncertaintySeconds {
 		t.Errorf("the store is on this machine, and its clock is read as %+v: %v", skew, err)
 	}
 	for _, arm := range []string{"forged", "forged again"} {
@@ -287,7 +292,8 @@ func TestAnAttemptThatWasWrittenOverCountsAsItWasFirst(t *testing.T) {
 		if err != nil || len(attempts) != 1 || attempts[0].Arm != measured.Arm {
 			t.Fatalf("%s reads %d attempts, %+v: %v", who, len(attempts), attempts, err)
 		}
-		if len(problems) != 1 || !strings.HasPrefix(problems[0].Key, key) || !strings.Contains(problems[0].Reason, "wrote over it: its first version") {
+		if len(problems) != 1 || !strings.HasPrefix(problems[0].Key, key) ||
+			!strings.Contains(problems[0].Reason, "wrote over it: its first version") {
 			t.Errorf("%s is told %+v", who, problems)
 		}
 	}
@@ -383,7 +389,7 @@ func TestWhatApplyIsGivenIsCheckedFirst(t *testing.T) {
 	for name, tc := range map[string]struct {
 		url, user, want string
 	}{
-		"a user that nobody knows":              {"s3://assay?endpoint=http://127.0.0.1:1", "team-a", `user "team-a" is none of the store's`},
+		"a user that nobody knows":              {"s3://assay?endpoint=http://127.0.0.1:1", "team-a", `invalid user "team-a"`},
 		"a namespace that is none":              {"s3://assay?endpoint=http://127.0.0.1:1", "run.Team_A", "run.NAMESPACE"},
 		"a namespace that holds all the others": {"s3://assay?endpoint=http://127.0.0.1:1", "run.*", "run.NAMESPACE"},
 		"a folder":                              {"file:///tmp/x", "operator", "users are made in a MinIO"},

@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/ledger"
 )
 
-// analysisMemory is the limit of the analysis, and AnalysisHeap what Go's runtime is told to keep within: a large ledger is
+// analysisMemory is the limit of the analysis, and AnalysisHeap the limit given to Go's runtime: a large ledger is
 // nearly all of the heap, and without the hint garbage would be let double it.
 const analysisMemory, AnalysisHeap = "512Mi", "320MiB"
 

@@ -56,7 +56,7 @@ type Spec struct {
 	Templates          []Template                 `json:"templates,omitempty"`
 }
 
-// Shutdown tells Argo to end a workflow early.
+// Shutdown makes Argo end a workflow early.
 type Shutdown string
 
 // Shutdowns.
@@ -67,7 +67,7 @@ const (
 	Terminate Shutdown = "Terminate"
 )
 
-// PodGC tells Argo which pods to delete.
+// PodGC sets which pods Argo deletes.
 // +kubebuilder:object:generate=true
 type PodGC struct {
 	Strategy string `json:"strategy,omitempty"`

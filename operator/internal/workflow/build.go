@@ -40,7 +40,8 @@ func BuildAnalysis(config Config, exp *experiment.Experiment, wave, try int) (*W
 	out := base(config, exp.Run, wave, AnalysisName(exp.Run.Name, wave, try))
 	out.Spec.Entrypoint = analysisTemplate
 	out.Spec.Templates = []Template{analysis(config, exp, wave)}
-	annotate(out, config, exp, wave, fmt.Sprintf("%s, wave %d: analysis only", exp.Run.Name, wave), "Judges again what the wave left in the ledger.")
+	annotate(out, config, exp, wave, fmt.Sprintf("%s, wave %d: analysis only", exp.Run.Name, wave),
+		"Judges again what the wave left in the ledger.")
 	return out, checkReferences(out)
 }
 

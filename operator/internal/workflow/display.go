@@ -45,7 +45,7 @@ func blockArguments(exp *experiment.Experiment, wave *record.Wave, b record.Bloc
 	}
 }
 
-// annotate says what the workflow is.
+// annotate adds what the workflow is.
 func annotate(out *Workflow, config Config, exp *experiment.Experiment, wave int, title, description string) {
 	out.Annotations = map[string]string{
 		titleAnnotation:       title,
@@ -64,7 +64,8 @@ func waveDescription(exp *experiment.Experiment, wave *record.Wave, lanes []plan
 	for _, b := range wave.Blocks {
 		trials += b.Trials()
 	}
-	text := fmt.Sprintf("%d blocks, %d trials, on %d nodes. Arms: %s. Order: %s.", len(wave.Blocks), trials, len(lanes), describeArms(exp), exp.Plan.Design.Order)
+	text := fmt.Sprintf("%d blocks, %d trials, on %d nodes. Arms: %s. Order: %s.", len(wave.Blocks), trials, len(lanes), describeArms(exp),
+		exp.Plan.Design.Order)
 	if axes := exp.Axes(); len(axes) > 0 {
 		text += fmt.Sprintf(" Points: %d of %s.", len(wave.Points), strings.Join(axes, ", "))
 	}
@@ -122,7 +123,7 @@ func pointsOf(wave *record.Wave, b record.Block) []record.Point {
 	return out
 }
 
-// describePoints says how many points there are, and which, as far as there is room.
+// describePoints describes how many points there are, and which, as far as there is room.
 func describePoints(exp *experiment.Experiment, wave *record.Wave, b record.Block) string {
 	points := pointsOf(wave, b)
 	if len(exp.Axes()) == 0 {
@@ -150,7 +151,7 @@ func describeTrials(b record.Block) string {
 	return fmt.Sprint(len(b.Order))
 }
 
-// describeSequence are the arms as they really follow each other. Where several points are interleaved each is told alone,
+// describeSequence are the arms as they really follow each other. Where several points are interleaved each is described alone,
 // at the first of them.
 func describeSequence(wave *record.Wave, b record.Block) string {
 	points := pointsOf(wave, b)

@@ -94,7 +94,8 @@ func TestInputsOfABlockTellItsPlan(t *testing.T) {
 	if got, want := argument(t, task, "sequence"), strings.Join(sequence, " ")+" at "+wave.Points[0].Key; got != want {
 		t.Errorf("sequence %q, want %q", got, want)
 	}
-	if got, want := argument(t, task, "trials"), fmt.Sprintf("%d and %d warm-ups", len(wave.Blocks[0].Order), len(wave.Blocks[0].Warmup)); got != want {
+	if got, want := argument(t, task, "trials"),
+		fmt.Sprintf("%d and %d warm-ups", len(wave.Blocks[0].Order), len(wave.Blocks[0].Warmup)); got != want {
 		t.Errorf("trials %q, want %q", got, want)
 	}
 	inputs := map[string]bool{}
@@ -150,7 +151,8 @@ func TestAnnotationsThatAssayPutOnAWorkflowAreItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := built.Annotations[ReportAnnotation], "/runs/"+exp.Run.Namespace+"/"+exp.Run.Name+"/"+exp.Run.UID+"/analysis/002/report.html"; got != want {
+	if got, want := built.Annotations[ReportAnnotation],
+		"/runs/"+exp.Run.Namespace+"/"+exp.Run.Name+"/"+exp.Run.UID+"/analysis/002/report.html"; got != want {
 		t.Errorf("report %q, want %q", got, want)
 	}
 	all := map[string]string{AgainAnnotation: "why", "workflows.argoproj.io/pod-name-format": "v2"}

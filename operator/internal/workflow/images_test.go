@@ -35,7 +35,8 @@ func TestProgramsAreCopiedOutOfTheImagesOfArms(t *testing.T) {
 			t.Errorf("container %s sees the ServiceAccount's token", container.Name)
 		}
 		if container.ImagePullPolicy != "" && container.Name != "install" && container.Name != "keeper" {
-			t.Errorf("container %s has pull policy %s; the block's own has none, and the kubelet decides by the tag", container.Name, container.ImagePullPolicy)
+			t.Errorf("container %s has pull policy %s; the block's own has none, and the kubelet decides by the tag", container.Name,
+				container.ImagePullPolicy)
 		}
 	}
 	want := []string{

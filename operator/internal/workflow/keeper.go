@@ -18,12 +18,12 @@ const (
 	keeperSocket = keeperFolder + "/socket"
 	// keeperUser is nobody else's in the pod: what one user may do to its processes, trials may not do to the keeper.
 	keeperUser = user + 1
-	// graceSeconds is how long the keeper may take to write what it was told when a block ends while the store is away. Nothing
+	// graceSeconds is how long the keeper may take to write what it received when a block ends while the store is unreachable. Nothing
 	// else takes long to end.
 	graceSeconds = 120
 )
 
-// podUID is the variable that tells the keeper which pod this is. Kubernetes fills it in, and its reference in the arguments.
+// podUID is the variable that has the uid of the keeper's pod. Kubernetes fills it in, and its reference in the arguments.
 const podUID = "ASSAY_POD_UID"
 
 // executorReference names an execution of a block. A workflow that is restarted uses the names of its pods again, their uids
@@ -54,6 +54,7 @@ func withKeeper(block Template, config Config, exp *experiment.Experiment) Templ
 			noTokenMount),
 		SecurityContext: security,
 	})
-	block.Container.VolumeMounts = append(block.Container.VolumeMounts, corev1.VolumeMount{Name: "assay-keeper", MountPath: keeperFolder, ReadOnly: true})
+	block.Container.VolumeMounts = append(block.Container.VolumeMounts,
+		corev1.VolumeMount{Name: "assay-keeper", MountPath: keeperFolder, ReadOnly: true})
 	return block
 }

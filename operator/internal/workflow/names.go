@@ -14,7 +14,7 @@ const (
 	RunUIDLabel = "assay.dev/run-uid"
 	// WaveLabel is the number of the wave.
 	WaveLabel = "assay.dev/wave"
-	// PartLabel tells what a pod is: block or analysis.
+	// PartLabel is what a pod is: block or analysis.
 	PartLabel = "assay.dev/part"
 	// ManagedByLabel selects everything that the operator made.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
@@ -24,7 +24,7 @@ const (
 	// AnalysisPart is the value of PartLabel of pods that analyse.
 	AnalysisPart = "analysis"
 
-	// AgainAnnotation says why a workflow was stopped whose missing blocks are planned again.
+	// AgainAnnotation records why a workflow was stopped whose missing blocks are planned again.
 	AgainAnnotation = "assay.dev/planned-again"
 
 	instanceIDLabel = "workflows.argoproj.io/controller-instanceid"

@@ -62,8 +62,8 @@ func (c Config) preparing(placement experiment.Placement) corev1.ResourceRequire
 	return stored(corev1.ResourceRequirements{Requests: list, Limits: list}, executorRoom)
 }
 
-// hurried is what the executor has in a pod that need not be Guaranteed: no more than usual for sure, and a CPU where one is free.
-func (c Config) hurried() corev1.ResourceRequirements {
+// burstable is what the executor has in a pod that need not be Guaranteed: no more than usual for sure, and a CPU where one is free.
+func (c Config) burstable() corev1.ResourceRequirements {
 	out := c.executorResources()
 	out.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: c.ExecutorMemory}
 	return stored(out, executorRoom)
@@ -95,8 +95,8 @@ func blockPatch(config Config, placement experiment.Placement) string {
 
 func analysisPatch(config Config) string {
 	return patch(corev1.PodSpec{
-		InitContainers: []corev1.Container{{Name: "init", Resources: config.hurried()}},
-		Containers:     []corev1.Container{{Name: "wait", Resources: config.hurried()}},
+		InitContainers: []corev1.Container{{Name: "init", Resources: config.burstable()}},
+		Containers:     []corev1.Container{{Name: "wait", Resources: config.burstable()}},
 	})
 }
 

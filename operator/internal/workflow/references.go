@@ -20,13 +20,14 @@ var references = []struct {
 }{
 	{regexp.MustCompile(`^spec\.templates\[block\]\.annotations\.workflows\.argoproj\.io/display-name$`), []string{displayReference}},
 	{regexp.MustCompile(`^spec\.templates\[block\]\.affinity\.nodeAffinity\.[A-Za-z]+\.nodeSelectorTerms\[0\]\.matchFields\[0\]\.values\[0\]$`), []string{nodeReference}},
-	{regexp.MustCompile(`^spec\.templates\[block\]\.(container|initContainers\[keeper\])\.command\[[0-9]+\]$`), []string{blockReference, podReference}},
+	{regexp.MustCompile(`^spec\.templates\[block\]\.(container|initContainers\[keeper\])\.command\[[0-9]+\]$`),
+		[]string{blockReference, podReference}},
 }
 
 // patchPlace is where a Workflow has JSON in a string, whose own strings are looked at in its place.
 var patchPlace = regexp.MustCompile(`^spec\.(templates\[[^\]]*\]\.)?podSpecPatch$`)
 
-// checkReferences says which field of a Workflow has something that Argo would replace and Assay did not put there.
+// checkReferences finds which field of a Workflow has something that Argo would replace and Assay did not put there.
 func checkReferences(built *Workflow) error {
 	raw, err := json.Marshal(built)
 	if err != nil {
@@ -109,5 +110,6 @@ func refused(path, text string) error {
 	if runes := []rune(text); len(runes) > shown {
 		text = string(runes[:shown]) + "…"
 	}
-	return fmt.Errorf("%s is %q: Argo would replace what is between braces, and only Assay's own references may stand there; write it without { and }", path, text)
+	return fmt.Errorf("%s is %q: Argo would replace what is between braces, and only Assay's own references may stand there; write it " +
+		"without { and }", path, text)
 }

@@ -68,7 +68,8 @@ func texts(path string, value reflect.Value, visit func(path string, get func() 
 
 // traps are what Argo would replace or evaluate, whole and in halves that meet in different fields.
 func traps(random *rand.Rand) (string, string) {
-	inner := []string{"workflow.name", "=1+1", `=sprig.repeat(100000000, "x")`, "inputs.parameters.block", "pod.name", "=toJson(workflow)", " node.name "}
+	inner := []string{"workflow.name", "=1+1", `=sprig.repeat(100000000, "x")`, "inputs.parameters.block", "pod.name", "=toJson(workflow)",
+		" node.name "}
 	text := "{{" + inner[random.IntN(len(inner))] + "}}"
 	if random.IntN(2) == 0 {
 		text = "a" + text + "b"
@@ -94,7 +95,8 @@ func found(t *testing.T, built *Workflow) []string {
 
 func newTrapped(t *testing.T) *experiment.Experiment {
 	return testExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
-		spec.Placement.Tolerations = []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "a", Effect: corev1.TaintEffectNoSchedule}}
+		spec.Placement.Tolerations = []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpEqual, Value: "a",
+			Effect: corev1.TaintEffectNoSchedule}}
 		for i := range spec.Arms {
 			spec.Arms[i].Image = fmt.Sprintf("registry/scan:%d", i)
 		}
@@ -188,7 +190,8 @@ func TestAWorkflowThatArgoWouldReplaceSomethingInIsNotBuilt(t *testing.T) {
 			func(e *experiment.Experiment, _ *record.Wave) { e.Plan.Workload.Image = "{{workflow.name}}" }, "spec.templates[block].container.image",
 		},
 		"the order, in a plan from the ledger": {
-			func(e *experiment.Experiment, _ *record.Wave) { e.Plan.Design.Order = "{{=1}}" }, "metadata.annotations.workflows.argoproj.io/description",
+			func(e *experiment.Experiment, _ *record.Wave) { e.Plan.Design.Order = "{{=1}}" },
+				"metadata.annotations.workflows.argoproj.io/description",
 		},
 		"a known reference where it does not belong": {
 			func(e *experiment.Experiment, _ *record.Wave) { e.Run.Namespace = blockReference }, "metadata.annotations.assay.dev/report",

@@ -110,7 +110,8 @@ func checkStorage(t *testing.T, built *Workflow) {
 			t.Errorf("template %s leaves Argo's volumes without bounds", template.Name)
 		}
 		if needed > room {
-			t.Errorf("the volumes of template %s hold %d bytes and its containers may keep %d: the pod is evicted before a volume is full", template.Name, needed, room)
+			t.Errorf("the volumes of template %s hold %d bytes and its containers may keep %d: the pod is evicted before a volume is full",
+				template.Name, needed, room)
 		}
 	}
 }

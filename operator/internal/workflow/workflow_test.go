@@ -264,9 +264,11 @@ func TestAStoreWithItsOwnAuthorityIsTrustedWhereObjectsAreMoved(t *testing.T) {
 		if !slices.Contains(tc.container.Env, corev1.EnvVar{Name: "AWS_CA_BUNDLE", Value: "/etc/assay/ca/ca.crt"}) {
 			t.Errorf("%s has %+v", name, tc.container.Env)
 		}
-		mounted := slices.ContainsFunc(tc.container.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "assay-ca" && m.MountPath == "/etc/assay/ca" })
+		mounted := slices.ContainsFunc(tc.container.VolumeMounts,
+			func(m corev1.VolumeMount) bool { return m.Name == "assay-ca" && m.MountPath == "/etc/assay/ca" })
 		held := slices.ContainsFunc(tc.volumes, func(v corev1.Volume) bool {
-			return v.Name == "assay-ca" && v.Secret != nil && v.Secret.SecretName == "assay-ledger-ca" && v.Secret.Items[0] == corev1.KeyToPath{Key: "root.pem", Path: "ca.crt"}
+			return v.Name == "assay-ca" && v.Secret != nil && v.Secret.SecretName == "assay-ledger-ca" &&
+				v.Secret.Items[0] == corev1.KeyToPath{Key: "root.pem", Path: "ca.crt"}
 		})
 		if !mounted || !held {
 			t.Errorf("%s mounts %+v of %+v", name, tc.container.VolumeMounts, tc.volumes)

@@ -51,7 +51,8 @@ func (w *World) get(t *testing.T, run *assayv1alpha1.BenchmarkRun) *assayv1alpha
 }
 
 // untilCondition waits until a condition of a run has a status and a reason.
-func (w *World) untilCondition(t *testing.T, run *assayv1alpha1.BenchmarkRun, kind string, status metav1.ConditionStatus, reason string) *metav1.Condition {
+func (w *World) untilCondition(t *testing.T, run *assayv1alpha1.BenchmarkRun, kind string, status metav1.ConditionStatus,
+	reason string) *metav1.Condition {
 	t.Helper()
 	var found *metav1.Condition
 	until(t, fmt.Sprintf("%s of %s is %s (%s)", kind, run.Name, status, reason), func() error {
@@ -98,7 +99,8 @@ func changesATemplate(t *testing.T, w *World) {
 	forbidden(t, tenant.Delete(t.Context(), template.DeepCopy(), client.DryRunAll))
 	forbidden(t, tenant.Patch(t.Context(), template.DeepCopy(), merge(`{"spec":{"image":"attackers/own"}}`), client.DryRunAll))
 	forbidden(t, tenant.Create(t.Context(), &assayv1alpha1.BenchmarkTemplate{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "attackers-own"}, Spec: assayv1alpha1.BenchmarkTemplateSpec{Image: "a", Command: []string{"/a"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "attackers-own"},
+			Spec: assayv1alpha1.BenchmarkTemplateSpec{Image: "a", Command: []string{"/a"}},
 	}, client.DryRunAll))
 }
 
@@ -136,7 +138,8 @@ func tooManyCells(t *testing.T, w *World) {
 func configMapInTheWay(t *testing.T, w *World) {
 	run := w.Sound(w.Namespace, "attack-map")
 	run.Spec.Placement.NodeSelector = nil
-	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: run.Name + "-w000"}, Data: map[string]string{"precious": "yes"}}
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: run.Name + "-w000"},
+		Data: map[string]string{"precious": "yes"}}
 	if err := w.Kube.Create(t.Context(), theirs); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +149,8 @@ func configMapInTheWay(t *testing.T, w *World) {
 	}
 	w.untilCondition(t, run, assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonWriteFailed)
 	var found corev1.ConfigMap
-	if err := w.Kube.Get(t.Context(), client.ObjectKeyFromObject(theirs), &found); err != nil || len(found.Data) != 1 || found.Data["precious"] != "yes" {
+	if err := w.Kube.Get(t.Context(), client.ObjectKeyFromObject(theirs), &found); err != nil || len(found.Data) != 1 ||
+		found.Data["precious"] != "yes" {
 		t.Errorf("it holds %v (%v)", found.Data, err)
 	}
 }
@@ -159,7 +163,8 @@ func afterAcceptance(t *testing.T, w *World) {
 	}
 	w.untilCondition(t, run, assayv1alpha1.ConditionAccepted, metav1.ConditionTrue, assayv1alpha1.ReasonAccepted)
 	for field, value := range map[string]any{
-		"placement": map[string]any{"maxNodes": 100, "cpus": 1024, "exclusive": "Node"}, "budget": map[string]any{"wallClock": "87600h", "trials": 100000},
+		"placement": map[string]any{"maxNodes": 100, "cpus": 1024, "exclusive": "Node"},
+		"budget": map[string]any{"wallClock": "87600h", "trials": 100000},
 		"retry": map[string]any{"limit": 9}, "gates": []any{}, "design": map[string]any{"seed": 7}, "parameters": map[string]any{"rows": "1"},
 		"arms": []any{map[string]any{"name": "loop", "baseline": true}}, "environment": map[string]any{"onViolation": "Invalid"},
 	} {
@@ -167,7 +172,8 @@ func afterAcceptance(t *testing.T, w *World) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		refused(t, w.as(t, Tenant).Patch(t.Context(), w.get(t, run), client.RawPatch(types.MergePatchType, raw), client.DryRunAll), field+" is immutable")
+		refused(t, w.as(t, Tenant).Patch(t.Context(), w.get(t, run), client.RawPatch(types.MergePatchType, raw), client.DryRunAll),
+			field+" is immutable")
 	}
 }
 
@@ -200,7 +206,8 @@ func readsSecrets(who func(*World) string) func(*testing.T, *World) {
 }
 
 func makesAPod(t *testing.T, w *World) {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "hijacked"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "hijacked"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
 	forbidden(t, w.as(t, w.operator()).Create(t.Context(), pod, client.DryRunAll))
 }
 
@@ -213,10 +220,13 @@ func writesElsewhere(t *testing.T, w *World) {
 func takesRights(t *testing.T, w *World) {
 	operator := w.as(t, w.operator())
 	admin := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"}
-	forbidden(t, operator.Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "hijacked"}, RoleRef: admin}, client.DryRunAll))
-	forbidden(t, operator.Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "hijacked"}, RoleRef: admin}, client.DryRunAll))
+	forbidden(t, operator.Create(t.Context(),
+		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "hijacked"}, RoleRef: admin}, client.DryRunAll))
+	forbidden(t, operator.Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "hijacked"}, RoleRef: admin},
+		client.DryRunAll))
 	forbidden(t, operator.Delete(t.Context(), w.aNode(t), client.DryRunAll))
-	forbidden(t, operator.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "hijacked"}}, client.DryRunAll))
+	forbidden(t, operator.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "hijacked"}},
+		client.DryRunAll))
 	forbidden(t, operator.Create(t.Context(), w.Sound(w.Namespace, "hijacked"), client.DryRunAll))
 }
 
@@ -231,7 +241,8 @@ func asksWithoutAToken(t *testing.T, w *World) {
 			t.Errorf("%T: error %v, want one that it is forbidden", list, err)
 		}
 	}
-	if err := nobody.Create(t.Context(), w.Sound(w.Namespace, "attack-nobody"), client.DryRunAll); !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+	if err := nobody.Create(t.Context(), w.Sound(w.Namespace, "attack-nobody"), client.DryRunAll); !apierrors.IsForbidden(err) &&
+		!apierrors.IsUnauthorized(err) {
 		t.Errorf("a run: error %v, want one that it is forbidden", err)
 	}
 }

@@ -17,7 +17,7 @@ var repository = filepath.Join("..", "..", "..")
 type promise struct {
 	text           string
 	tests, attacks []string
-	// excuse says why nothing attacks it.
+	// excuse is why nothing attacks it.
 	excuse string
 }
 
@@ -63,7 +63,8 @@ func written(t *testing.T) map[string]bool {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && path != repository || entry.Name() == "target" || entry.Name() == "node_modules"):
+		case entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && path != repository || entry.Name() == "target" ||
+			entry.Name() == "node_modules"):
 			return filepath.SkipDir
 		case !strings.HasSuffix(path, "_test.go"):
 			return nil
@@ -166,7 +167,8 @@ func TestTheFigureHasItsLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 			near := func(a, b float64) bool { return a-b < 1e-3 && b-a < 1e-3 }
-			if got.Figure != "security.tenant_attacks_succeeded" || got.Unit != "1" || got.Value != float64(tc.succeeded) || got.Samples != tc.tried ||
+			if got.Figure != "security.tenant_attacks_succeeded" || got.Unit != "1" || got.Value != float64(tc.succeeded) ||
+				got.Samples != tc.tried ||
 				!near(got.Low, tc.low) || !near(got.High, tc.high) {
 				t.Errorf("%+v, want %+v", got, tc)
 			}

@@ -125,10 +125,12 @@ func denied(t *testing.T, ways map[string]error) {
 func readsAnother(t *testing.T, w *World) {
 	w.furnish(t)
 	b := w.Bucket
-	for who, client := range map[string]*minio.Client{"the writer": b.as(t, b.Run), "the reader": b.as(t, b.Read), "nobody": b.client(t, credentials.NewStaticV4("", "", ""))} {
+	for who, client := range map[string]*minio.Client{"the writer": b.as(t, b.Run), "the reader": b.as(t, b.Read),
+		"nobody": b.client(t, credentials.NewStaticV4("", "", ""))} {
 		_, got := b.get(t.Context(), client, another+"/experiment.json")
 		_, stat := client.StatObject(t.Context(), b.Name, another+measured, minio.StatObjectOptions{})
-		_, copied := client.CopyObject(t.Context(), minio.CopyDestOptions{Bucket: b.Name, Object: w.own() + "/attempts/w000-b0000/pod_2/stolen.json"},
+		_, copied := client.CopyObject(t.Context(),
+			minio.CopyDestOptions{Bucket: b.Name, Object: w.own() + "/attempts/w000-b0000/pod_2/stolen.json"},
 			minio.CopySrcOptions{Bucket: b.Name, Object: another + measured})
 		_, tags := client.GetObjectTagging(t.Context(), b.Name, another+measured, minio.GetObjectTaggingOptions{})
 		denied(t, map[string]error{who + " reads": got, who + " asks for its size": stat, who + " copies": copied, who + " reads tags": tags})
@@ -238,7 +240,8 @@ func makesTheStoreForget(t *testing.T, w *World) {
 		denied(t, map[string]error{
 			who + " suspends versions":    client.SuspendVersioning(t.Context(), b.Name),
 			who + " lets objects expire":  client.SetBucketLifecycle(t.Context(), b.Name, &rule),
-			who + " opens the bucket":     client.SetBucketPolicy(t.Context(), b.Name, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":["s3:*"],"Resource":["arn:aws:s3:::`+b.Name+`/*"]}]}`),
+			who + " opens the bucket":     client.SetBucketPolicy(t.Context(), b.Name,
+				`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":["s3:*"],"Resource":["arn:aws:s3:::`+b.Name+`/*"]}]}`),
 			who + " removes the bucket":   client.RemoveBucket(t.Context(), b.Name),
 			who + " makes another bucket": client.MakeBucket(t.Context(), "attackers-own", minio.MakeBucketOptions{}),
 		})
@@ -248,7 +251,8 @@ func makesTheStoreForget(t *testing.T, w *World) {
 // admin asks the store's admin API as a user.
 func (w *World) admin(t *testing.T, key Key, method, what string, query url.Values, body any) error {
 	t.Helper()
-	admin, err := storeusers.NewAdmin("s3://"+w.Bucket.Name+"?endpoint=http://"+w.Bucket.Address, ledger.Options{AccessKey: key.Access, SecretKey: key.Secret, Timeout: 10 * time.Second})
+	admin, err := storeusers.NewAdmin("s3://"+w.Bucket.Name+"?endpoint=http://"+w.Bucket.Address,
+		ledger.Options{AccessKey: key.Access, SecretKey: key.Secret, Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,14 +274,18 @@ func makesUsers(t *testing.T, w *World) {
 	everything := []byte(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["s3:*"],"Resource":["arn:aws:s3:::*"]}]}`)
 	for who, key := range map[string]Key{"the writer": b.Run, "the reader": b.Read, "the operator": b.Operator} {
 		for way, err := range map[string]error{
-			"makes a user":         w.admin(t, key, http.MethodPut, "add-user", url.Values{"accessKey": {"attackers-own"}}, map[string]string{"secretKey": "attackers-own", "status": "enabled"}),
+			"makes a user":         w.admin(t, key, http.MethodPut, "add-user", url.Values{"accessKey": {"attackers-own"}},
+			map[string]string{"secretKey": "attackers-own", "status": "enabled"}),
 			"writes a policy":      w.admin(t, key, http.MethodPut, "add-canned-policy", url.Values{"name": {key.Access}}, bytes.Clone(everything)),
-			"takes another policy": w.admin(t, key, http.MethodPut, "set-user-or-group-policy", url.Values{"policyName": {"readwrite"}, "userOrGroup": {key.Access}, "isGroup": {"false"}}, nil),
+			"takes another policy": w.admin(t, key, http.MethodPut, "set-user-or-group-policy",
+			url.Values{"policyName": {"readwrite"}, "userOrGroup": {key.Access}, "isGroup": {"false"}}, nil),
 			"lists users":          w.admin(t, key, http.MethodGet, "list-users", nil, nil),
 			"removes a user":       w.admin(t, key, http.MethodDelete, "remove-user", url.Values{"accessKey": {b.Operator.Access}}, nil),
-			"changes its own key":  w.admin(t, key, http.MethodPut, "add-user", url.Values{"accessKey": {key.Access}}, map[string]string{"secretKey": key.Secret + "-own", "status": "enabled"}),
+			"changes its own key":  w.admin(t, key, http.MethodPut, "add-user", url.Values{"accessKey": {key.Access}},
+			map[string]string{"secretKey": key.Secret + "-own", "status": "enabled"}),
 			"reads the settings":   w.admin(t, key, http.MethodGet, "export-iam", nil, nil),
-			"makes an account":     w.admin(t, key, http.MethodPut, "add-service-account", nil, map[string]string{"accessKey": "attackers-account", "secretKey": "attackers-secret"}),
+			"makes an account":     w.admin(t, key, http.MethodPut, "add-service-account", nil,
+			map[string]string{"accessKey": "attackers-account", "secretKey": "attackers-secret"}),
 			"stops the store":      w.admin(t, key, http.MethodPost, "service", url.Values{"action": {"freeze"}, "type": {"2"}}, nil),
 		} {
 			if ledger.CauseOf(err) != ledger.CauseDenied {
@@ -292,9 +300,11 @@ func keepsAKeyThatIsReplaced(t *testing.T, w *World) {
 	w.furnish(t)
 	b := w.Bucket
 	account := Key{"attackers-account", "attackers-secret"}
-	made := w.admin(t, b.Run, http.MethodPut, "add-service-account", nil, map[string]string{"accessKey": account.Access, "secretKey": account.Secret})
+	made := w.admin(t, b.Run, http.MethodPut, "add-service-account", nil,
+		map[string]string{"accessKey": account.Access, "secretKey": account.Secret})
 	t.Logf("an account of its own: %v", made) // One that was refused is worth nothing either.
-	assumed, err := credentials.NewSTSAssumeRole("http://"+b.Address, credentials.STSAssumeRoleOptions{AccessKey: b.Run.Access, SecretKey: b.Run.Secret, DurationSeconds: 3600})
+	assumed, err := credentials.NewSTSAssumeRole("http://"+b.Address,
+		credentials.STSAssumeRoleOptions{AccessKey: b.Run.Access, SecretKey: b.Run.Secret, DurationSeconds: 3600})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +312,8 @@ func keepsAKeyThatIsReplaced(t *testing.T, w *World) {
 	t.Logf("a session: %v", err)
 	b.Replace(t)
 	for how, creds := range map[string]*credentials.Credentials{
-		"the key itself": credentials.NewStaticV4(b.Run.Access, b.Run.Secret, ""), "an account made with it": credentials.NewStaticV4(account.Access, account.Secret, ""), "a session begun with it": assumed,
+		"the key itself": credentials.NewStaticV4(b.Run.Access, b.Run.Secret, ""),
+		"an account made with it": credentials.NewStaticV4(account.Access, account.Secret, ""), "a session begun with it": assumed,
 	} {
 		if err := b.put(t.Context(), b.client(t, creds), w.own()+judged, "forged"); err == nil {
 			t.Errorf("%s still writes", how)
@@ -331,7 +342,8 @@ func readerWrites(t *testing.T, w *World) {
 		t.Errorf("a reader's signed link to write with: HTTP %d", response.StatusCode)
 	}
 	denied(t, map[string]error{
-		"writes an attempt": b.put(t.Context(), client, w.own()+measured, "forged"), "writes a verdict": b.put(t.Context(), client, w.own()+judged, "forged"),
+		"writes an attempt": b.put(t.Context(), client, w.own()+measured, "forged"),
+		"writes a verdict": b.put(t.Context(), client, w.own()+judged, "forged"),
 		"deletes": client.RemoveObject(t.Context(), b.Name, w.own()+judged, minio.RemoveObjectOptions{}),
 	})
 	w.stays(t, root, w.own()+judged)
@@ -342,7 +354,8 @@ func operatorMeasures(t *testing.T, w *World) {
 	b := w.Bucket
 	client := b.as(t, b.Operator)
 	denied(t, map[string]error{
-		"writes over an attempt": b.put(t.Context(), client, w.own()+measured, "forged"), "writes a verdict": b.put(t.Context(), client, w.own()+judged, "forged"),
+		"writes over an attempt": b.put(t.Context(), client, w.own()+measured, "forged"),
+		"writes a verdict": b.put(t.Context(), client, w.own()+judged, "forged"),
 		"adds an attempt": b.put(t.Context(), client, w.own()+"/attempts/w000-b0000/pod_2/w000-b0000-s00000.json", "forged"),
 		"deletes":         client.RemoveObject(t.Context(), b.Name, w.own()+measured, minio.RemoveObjectOptions{}),
 	})

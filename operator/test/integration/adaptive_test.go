@@ -107,7 +107,8 @@ func TestAnAdaptiveRunAddsWavesAndConfirmsOnAnotherNode(t *testing.T) {
 			t.Errorf("node %s screened and confirmed although there is another", node)
 		}
 	}
-	if status.Verdict != assayv1alpha1.VerdictGo || status.Best != "fused-m4r" || *status.Wave != int32(len(waves)-1) || status.Workflow != workflow.Name("scan", len(waves)-1) {
+	if status.Verdict != assayv1alpha1.VerdictGo || status.Best != "fused-m4r" || *status.Wave != int32(len(waves)-1) ||
+		status.Workflow != workflow.Name("scan", len(waves)-1) {
 		t.Errorf("verdict %s, best %s, wave %d, workflow %s", status.Verdict, status.Best, *status.Wave, status.Workflow)
 	}
 	if want := fmt.Sprintf("%d/%d", planned, planned); status.Progress != want || status.Trials.Planned != int32(planned) {
@@ -150,7 +151,8 @@ func TestASearchEndsWithAnAnswerForEveryArm(t *testing.T) {
 	if waves[0].Why() != record.Search || waves[len(waves)-1].Why() != record.Confirm {
 		t.Errorf("the first wave is to %s and the last to %s", waves[0].Why(), waves[len(waves)-1].Why())
 	}
-	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonSearchEnded, "breaks latency median at most 4.000 ms")
+	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonSearchEnded,
+		"breaks latency median at most 4.000 ms")
 	if status.Verdict != "" || len(status.Search) != 2 {
 		t.Fatalf("verdict %q and answers %+v", status.Verdict, status.Search)
 	}
@@ -159,7 +161,8 @@ func TestASearchEndsWithAnAnswerForEveryArm(t *testing.T) {
 		w.must(err)
 		high, err := strconv.ParseFloat(answer.Interval.High, 64)
 		w.must(err)
-		if truth := capacity[answer.Arm]; truth < low || truth >= high || answer.FeasibleMax != answer.Interval.Low || answer.Value == "" || !strings.Contains(answer.Reason, "confirmed on fresh blocks") {
+		if truth := capacity[answer.Arm]; truth < low || truth >= high || answer.FeasibleMax != answer.Interval.Low || answer.Value == "" ||
+			!strings.Contains(answer.Reason, "confirmed on fresh blocks") {
 			t.Errorf("the capacity of %s is %v and the answer %+v", answer.Arm, truth, answer)
 		}
 	}

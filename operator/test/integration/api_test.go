@@ -32,7 +32,8 @@ func TestTheAPIServerRefuses(t *testing.T) {
 		},
 		"a run with both": {
 			func(run *assayv1alpha1.BenchmarkRun) {
-				run.Spec.Template = &assayv1alpha1.BenchmarkTemplateSpec{Image: "x", Command: []string{"x"}, Metrics: []assayv1alpha1.Metric{{Name: "a", Unit: "s", Direction: assayv1alpha1.LowerIsBetter}}}
+				run.Spec.Template = &assayv1alpha1.BenchmarkTemplateSpec{Image: "x", Command: []string{"x"},
+					Metrics: []assayv1alpha1.Metric{{Name: "a", Unit: "s", Direction: assayv1alpha1.LowerIsBetter}}}
 			},
 			"exactly one of templateRef and template",
 		},

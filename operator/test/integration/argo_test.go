@@ -30,7 +30,8 @@ func TestArgoMayComeLater(t *testing.T) {
 	w.must(admin.Create(w.ctx, w.template))
 	w.must(admin.Create(w.ctx, w.run))
 	w.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionTrue, assayv1alpha1.ReasonAccepted)
-	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonArgoMissing, "does not serve kind Workflow", "argo.mode=bundled")
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonArgoMissing,
+		"does not serve kind Workflow", "argo.mode=bundled")
 	w.untilEvent(assayv1alpha1.ReasonArgoMissing, "install Argo Workflows")
 
 	installCRD(t, older(t, workflows))

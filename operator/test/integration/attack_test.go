@@ -17,7 +17,8 @@ func TestNoAttackOnTheAPISucceeds(t *testing.T) {
 	w := newWorld(t, nil)
 	w.must(admin.Create(w.ctx, w.template))
 	w.must(client.IgnoreAlreadyExists(admin.Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: limitedNamespace}})))
-	limited := &assayv1alpha1.BenchmarkTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: limitedNamespace, Name: w.template.Name}, Spec: w.template.Spec}
+	limited := &assayv1alpha1.BenchmarkTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: limitedNamespace, Name: w.template.Name},
+		Spec: w.template.Spec}
 	w.must(client.IgnoreAlreadyExists(admin.Create(w.ctx, limited)))
 	for _, name := range []string{"people.yaml", "executor_role.yaml"} {
 		roles, err := readConfig(name)

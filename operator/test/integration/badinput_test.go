@@ -43,7 +43,7 @@ func TestWrongExperimentsAreRefusedByField(t *testing.T) {
 			func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				spec.Parameters = values{"iterations": "many"}
 			},
-			[]string{"iterations", "many", "no integer"},
+			[]string{"iterations", "many", "allowed are integers"},
 		},
 		"a sweep that gives the same point twice": {
 			func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
@@ -75,7 +75,8 @@ func TestWrongExperimentsAreRefusedByField(t *testing.T) {
 		},
 		"a percentile that can never have enough samples": {
 			func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
-				spec.Gates = []assayv1alpha1.Gate{{Name: "tail", Metric: "latency", Statistic: assayv1alpha1.StatisticP99, Op: assayv1alpha1.RatioAtMost, Bound: "1"}}
+				spec.Gates = []assayv1alpha1.Gate{{Name: "tail", Metric: "latency", Statistic: assayv1alpha1.StatisticP99,
+					Op: assayv1alpha1.RatioAtMost, Bound: "1"}}
 			},
 			[]string{"spec.gates[0].statistic", "at least 1000 samples"},
 		},
@@ -116,14 +117,16 @@ func TestNodesThatDoNotFitAreNamed(t *testing.T) {
 	})
 	w.must(admin.Create(w.ctx, w.template))
 	w.must(admin.Create(w.ctx, w.run))
-	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonNoNodeMatches, "disk=nvme", "matches none of")
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonNoNodeMatches, "disk=nvme",
+		"matches none of")
 	w.untilEvent(assayv1alpha1.ReasonNoNodeMatches, "disk=nvme")
 
 	node := &corev1.Node{}
 	w.must(admin.Get(w.ctx, key("", w.namespace+"-node-a"), node))
 	node.Labels["disk"] = "nvme"
 	w.must(admin.Update(w.ctx, node))
-	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonNoNodeMatches, "has 4 of cpu", "takes 16050m")
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionFalse, assayv1alpha1.ReasonNoNodeMatches, "has 4 of cpu",
+		"takes 16050m")
 
 	node.Status.Allocatable[corev1.ResourceCPU] = quantity("32")
 	w.must(admin.Status().Update(w.ctx, node))
@@ -137,7 +140,8 @@ func TestAnImageThatCannotBePulledEndsTheRun(t *testing.T) {
 		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off pulling image"}},
 	}}})
 	w.untilEvent(assayv1alpha1.ReasonImageNotPulled, "pir-scan:test")
-	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonImageNotPulled, `"pir-scan:test"`, "correct the image")
+	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonImageNotPulled, `"pir-scan:test"`,
+		"correct the image")
 	w.untilWorkflow("is terminated", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Terminate })
 }
 
@@ -154,5 +158,6 @@ func TestAPodWithoutANodeIsWaitedFor(t *testing.T) {
 func TestAWorkflowThatMeasuresNothingEndsTheRun(t *testing.T) {
 	w := started(t, nil)
 	w.argoSays("scan-w000", "Error", `serviceaccount "assay-executor" not found`)
-	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonWorkflowFailed, `serviceaccount "assay-executor" not found`)
+	w.untilCondition(assayv1alpha1.ConditionFailed, metav1.ConditionTrue, assayv1alpha1.ReasonWorkflowFailed,
+		`serviceaccount "assay-executor" not found`)
 }

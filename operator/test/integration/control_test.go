@@ -174,7 +174,8 @@ func TestALedgerThatIsAwayLosesNothing(t *testing.T) {
 	w.analyze()
 	store.fail(w.namespace, errors.Join(ledger.ErrUnreachable, errors.New("connection refused")))
 	w.argoSays("scan-w000", "Succeeded", "")
-	run := w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, assayv1alpha1.ReasonLedgerUnreachable, "connection refused")
+	run := w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, assayv1alpha1.ReasonLedgerUnreachable,
+		"connection refused")
 	if run.Status.Experiment == "" || run.Status.Workflow == "" {
 		t.Errorf("the status forgot what it knew: %+v", run.Status)
 	}

@@ -360,7 +360,8 @@ func TestEveryEndingGivesTheNodeBack(t *testing.T) {
 			want := record.Lease{Node: node, Token: held.Token}
 			w.until("the ledger says that the lease was taken and released", func() error {
 				found, _, err := ledger.ReadLeases(w.ctx, ledgerOfRun)
-				if err == nil && (len(found.Taken) != 1 || found.Taken[0].Lease != want || len(found.Ends) != 1 || found.Ends[0].Lease != want || found.Ends[0].Reason != lease.Released) {
+				if err == nil && (len(found.Taken) != 1 || found.Taken[0].Lease != want || len(found.Ends) != 1 || found.Ends[0].Lease != want ||
+					found.Ends[0].Reason != lease.Released) {
 					err = fmt.Errorf("it says %+v, want %+v", found, want)
 				}
 				return err
@@ -496,7 +497,8 @@ func TestATakeoverWaitsForThePodsAndFencesTheVictim(t *testing.T) {
 	victim.must(err)
 	judged := analysis.Analyze(exp, evidence, 0)
 	for _, id := range late {
-		if !slices.ContainsFunc(judged.Excluded, func(e analysis.Exclusion) bool { return e.Attempt == id && strings.Contains(e.Reason, "stale lease") }) {
+		if !slices.ContainsFunc(judged.Excluded,
+			func(e analysis.Exclusion) bool { return e.Attempt == id && strings.Contains(e.Reason, "stale lease") }) {
 			t.Errorf("attempt %s is not rejected as stale: %+v", id, judged.Excluded)
 		}
 	}
@@ -528,7 +530,8 @@ func writeLate(w *world, store ledger.Store, wave *record.Wave, when time.Time) 
 func TestALeaseOfARunThatIsGoneEndsWithoutAnybodyWaiting(t *testing.T) {
 	w := newWorld(t, nil)
 	node := w.node("node-a")
-	ghost := lease.Lease{Node: node}.TakenBy(lease.Holder{Namespace: w.namespace, Name: "ghost", UID: "1"}, true, lease.DefaultDuration, time.Now().Add(-time.Hour))
+	ghost := lease.Lease{Node: node}.TakenBy(lease.Holder{Namespace: w.namespace, Name: "ghost", UID: "1"}, true, lease.DefaultDuration,
+		time.Now().Add(-time.Hour))
 	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: leaseNamespace, Name: lease.Name(node), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
 	}}
@@ -555,7 +558,8 @@ func TestAnOperatorMayNotStartAWaveUnderALeaseThatItLost(t *testing.T) {
 	w.must(admin.Delete(w.ctx, found))
 	var object coordinationv1.Lease
 	w.must(admin.Get(w.ctx, client.ObjectKey{Namespace: leaseNamespace, Name: lease.Name(node)}, &object))
-	thief := w.leaseOf(node).Ended(lease.Expired, time.Now()).TakenBy(lease.Holder{Namespace: w.namespace, Name: "thief", UID: "2"}, false, lease.DefaultDuration, time.Now())
+	thief := w.leaseOf(node).Ended(lease.Expired, time.Now()).TakenBy(lease.Holder{Namespace: w.namespace, Name: "thief", UID: "2"}, false,
+		lease.DefaultDuration, time.Now())
 	w.must(thief.Write(&object))
 	w.must(admin.Update(w.ctx, &object))
 	operator, err = startOperator()
@@ -577,7 +581,8 @@ func TestANodeThatIsCordonedMidwayIsLeft(t *testing.T) {
 	pod := w.addPod("scan-w000-block-3", corev1.PodStatus{Phase: corev1.PodRunning})
 	w.bind(pod, first)
 	w.cordon(first, true)
-	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionTrue, assayv1alpha1.ReasonWaveRunning, "node "+first+" is cordoned with 2 blocks to run")
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionTrue, assayv1alpha1.ReasonWaveRunning,
+		"node "+first+" is cordoned with 2 blocks to run")
 	// The block that runs there ends in peace.
 	w.runBlocks(2, 3)
 	w.deletePod(pod)
@@ -595,7 +600,8 @@ func TestANodeThatIsNotReadyForLongIsLeft(t *testing.T) {
 	w.bind(w.addPod("scan-w000-block-1", corev1.PodStatus{Phase: corev1.PodRunning}), name)
 	var node corev1.Node
 	w.must(admin.Get(w.ctx, client.ObjectKey{Name: name}, &node))
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.Now()}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown,
+		LastTransitionTime: metav1.Now()}}
 	w.must(admin.Status().Update(w.ctx, &node))
 	w.untilWorkflow("is stopped", func(spec workflow.Spec) bool { return spec.Shutdown == workflow.Stop })
 	// Its pod may still run there, so nobody gets the node.

@@ -33,7 +33,7 @@ func TestARunSaysWhatIsWrongWithItsLedgerAndGoesOn(t *testing.T) {
 		"a bucket that does not exist":   {answering(t, http.StatusNotFound, "NoSuchBucket"), assayv1alpha1.ReasonLedgerMissing, []string{"create the bucket"}},
 		"clocks that differ":             {answering(t, http.StatusForbidden, "RequestTimeTooSkewed"), assayv1alpha1.ReasonLedgerClock, []string{"clock"}},
 		"an authority that is not known": {untrusted(t), assayv1alpha1.ReasonLedgerCertificate, []string{"unknown authority", "minio.external.ca"}},
-		"something else in the bucket":   {errors.New("experiment.json is no JSON"), assayv1alpha1.ReasonLedgerDamaged, []string{"experiment.json"}},
+		"something else in the bucket":   {errors.New("experiment.json is not JSON"), assayv1alpha1.ReasonLedgerDamaged, []string{"experiment.json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, nil)
@@ -63,7 +63,7 @@ func TestAStoreThatHangsHoldsNobodyElse(t *testing.T) {
 		other.ResourceVersion, other.Name = "", fmt.Sprintf("hangs-%d", i)
 		w.must(admin.Create(w.ctx, other))
 	}
-	w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, assayv1alpha1.ReasonLedgerUnreachable, "is asked again")
+	w.untilCondition(assayv1alpha1.ConditionLedgerReady, metav1.ConditionFalse, assayv1alpha1.ReasonLedgerUnreachable, "the next try")
 	w.until("the lease is renewed", func() error {
 		if found := w.leaseOf(node); found.Token != held.Token || !found.Renewed.After(held.Renewed) {
 			return fmt.Errorf("it was last renewed at %s", found.Renewed)
@@ -80,7 +80,8 @@ func TestAStoreThatHangsHoldsNobodyElse(t *testing.T) {
 // storeError is what a store at an endpoint really fails with.
 func storeError(t *testing.T, endpoint string, ca []byte) error {
 	t.Helper()
-	opened, err := ledger.Open(t.Context(), "s3://assay?endpoint="+endpoint, ledger.Options{AccessKey: "a", SecretKey: "b", Timeout: 5 * time.Second, CA: ca})
+	opened, err := ledger.Open(t.Context(), "s3://assay?endpoint="+endpoint,
+		ledger.Options{AccessKey: "a", SecretKey: "b", Timeout: 5 * time.Second, CA: ca})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,8 @@ func TestMetricsFollowARunFromItsLeaseToItsEnd(t *testing.T) {
 
 	// Another operator shows the same, from the ledger.
 	results := func() []string {
-		return append(w.series("assay_result"), append(w.series("assay_comparison"), append(w.series("assay_gate_e"), w.series("assay_node_noise")...)...)...)
+		return append(w.series("assay_result"),
+			append(w.series("assay_comparison"), append(w.series("assay_gate_e"), w.series("assay_node_noise")...)...)...)
 	}
 	before := results()
 	operator.stop()

@@ -54,7 +54,8 @@ func TestMutatedSpecsAreRefusedByFieldAndLeaveNothing(t *testing.T) {
 			if err := admin.Get(w.ctx, client.ObjectKeyFromObject(one), &run); err != nil {
 				return err
 			}
-			if meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionAccepted) == nil && run.Status.Phase != assayv1alpha1.PhaseCancelled {
+			if meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionAccepted) == nil &&
+				run.Status.Phase != assayv1alpha1.PhaseCancelled {
 				return fmt.Errorf("conditions %+v", run.Status.Conditions)
 			}
 			return nil
@@ -95,7 +96,8 @@ func left(w *world) error {
 	var runs assayv1alpha1.BenchmarkRunList
 	var workflows workflow.WorkflowList
 	var maps corev1.ConfigMapList
-	if err := errors.Join(admin.List(w.ctx, &runs, client.InNamespace(w.namespace)), admin.List(w.ctx, &workflows, client.InNamespace(w.namespace)),
+	if err := errors.Join(admin.List(w.ctx, &runs, client.InNamespace(w.namespace)),
+		admin.List(w.ctx, &workflows, client.InNamespace(w.namespace)),
 		admin.List(w.ctx, &maps, client.InNamespace(w.namespace))); err != nil {
 		return err
 	}
@@ -143,7 +145,7 @@ type place struct {
 	drop  func()
 }
 
-// mutate spoils a sound run in one or two places, and says how.
+// mutate spoils a sound run in one or two places, and reports how.
 func mutate(t *testing.T, w *world, seed uint64) (*unstructured.Unstructured, string) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -207,7 +209,8 @@ func spoil(random *rand.Rand, at place) string {
 	}
 	switch at.value.(type) {
 	case string:
-		extremes := []any{"", strings.Repeat("x", 10_000), "{{=1+1}}", "-1", "1e400", "NaN", "9223372036854775808", "../../etc", "a\nb", "\u202e", "$(a)"}
+		extremes := []any{"", strings.Repeat("x", 10_000), "{{=1+1}}", "-1", "1e400", "NaN", "9223372036854775808", "../../etc", "a\nb", "\u202e",
+			"$(a)"}
 		return say("extreme", extremes[random.IntN(len(extremes))])
 	case float64:
 		extremes := []any{int64(-1), int64(0), int64(math.MaxInt32), int64(math.MinInt64), int64(math.MaxInt64)}

@@ -48,7 +48,7 @@ func TestTheAPIServerRefusesOutputsThatCannotBeRead(t *testing.T) {
 			func(t *template) { t.Parameters[0].Argument = "rows" }, "spec.parameters[0].argument",
 		},
 		"a variable that is Assay's": {
-			func(t *template) { t.Parameters[0].Env = "ASSAY_TRIAL" }, "Assay's own",
+			func(t *template) { t.Parameters[0].Env = "ASSAY_TRIAL" }, "reserved for Assay",
 		},
 		"a variable that is none": {
 			func(t *template) { t.Parameters[0].Env = "A=B" }, "spec.parameters[0].env",

@@ -154,7 +154,8 @@ func (u *usage) watch(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			response, err := next.RoundTrip(r)
-			if info, bad := requests.NewRequestInfo(r); err == nil && bad == nil && info.IsResourceRequest && response.StatusCode != http.StatusForbidden {
+			if info, bad := requests.NewRequestInfo(r); err == nil && bad == nil && info.IsResourceRequest &&
+				response.StatusCode != http.StatusForbidden {
 				u.note(info, response.StatusCode == http.StatusCreated)
 			}
 			return response, err
@@ -221,7 +222,8 @@ func TestAnOperatorOfOneNamespaceNeedsNoRightsInAnother(t *testing.T) {
 		operator, err = startOperator()
 		w.must(err)
 	}()
-	elsewhere := lease.Lease{Node: w.node("node-b")}.TakenBy(lease.Holder{Namespace: "elsewhere", Name: "scan", UID: "1"}, true, lease.DefaultDuration, time.Now().Add(-time.Hour))
+	elsewhere := lease.Lease{Node: w.node("node-b")}.TakenBy(lease.Holder{Namespace: "elsewhere", Name: "scan", UID: "1"}, true,
+		lease.DefaultDuration, time.Now().Add(-time.Hour))
 	object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: leaseNamespace, Name: lease.Name(elsewhere.Node), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
 	}}
@@ -259,7 +261,8 @@ func TestMetricsAreForWhomTheClusterAllows(t *testing.T) {
 	}
 	reader, other := token("reader"), token("other")
 	name := metav1.ObjectMeta{Name: w.namespace + "-metrics"}
-	w.must(admin.Create(w.ctx, &rbacv1.ClusterRole{ObjectMeta: name, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}))
+	w.must(admin.Create(w.ctx, &rbacv1.ClusterRole{ObjectMeta: name,
+		Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}))
 	w.must(admin.Create(w.ctx, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: name, RoleRef: roleRef("ClusterRole", name.Name), Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.namespace, Name: "reader"}},
 	}))

@@ -67,12 +67,14 @@ func TestARunReachesItsVerdict(t *testing.T) {
 	w.argoSays("scan-w000", "Succeeded", "")
 
 	ended := w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached, "verdict Go").Status
-	if ended.Verdict != assayv1alpha1.VerdictGo || ended.Best != "fused-m4r" || ended.Gain == "" || ended.Phase != assayv1alpha1.PhaseSucceeded {
+	if ended.Verdict != assayv1alpha1.VerdictGo || ended.Best != "fused-m4r" || ended.Gain == "" ||
+		ended.Phase != assayv1alpha1.PhaseSucceeded {
 		t.Errorf("verdict %s, best %s, gain %s, phase %s", ended.Verdict, ended.Best, ended.Gain, ended.Phase)
 	}
 	want := assayv1alpha1.TrialCounts{Planned: 144, Done: 144}
 	if ended.Trials != want || ended.CompletionTime == nil || ended.StartTime == nil || ended.Remaining != nil || ended.Report == "" {
-		t.Errorf("trials %+v, started %v, completed %v, remaining %v, report %q", ended.Trials, ended.StartTime, ended.CompletionTime, ended.Remaining, ended.Report)
+		t.Errorf("trials %+v, started %v, completed %v, remaining %v, report %q", ended.Trials, ended.StartTime, ended.CompletionTime,
+			ended.Remaining, ended.Report)
 	}
 	if len(ended.Gates) == 0 || ended.Gates[0].Outcome != assayv1alpha1.VerdictNoGo || ended.Gates[0].Interval == nil {
 		t.Errorf("the gates that decide do not come first: %+v", ended.Gates)
@@ -150,7 +152,8 @@ func TestALostAnalysisIsMadeUpFor(t *testing.T) {
 	w.runBlocks(0, 4)
 	w.argoSays("scan-w000", "Failed", "exit handler failed: OOMKilled")
 	w.argoSays("scan-w000-a1", "Failed", "OOMKilled")
-	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionTrue, assayv1alpha1.ReasonWaveRunning, "scan-w000-a2 analyses wave 0 again")
+	w.untilCondition(assayv1alpha1.ConditionProgressing, metav1.ConditionTrue, assayv1alpha1.ReasonWaveRunning,
+		"scan-w000-a2 analyses wave 0 again")
 	w.analyze()
 	w.argoSays("scan-w000-a2", "Succeeded", "")
 	w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)

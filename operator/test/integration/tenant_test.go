@@ -106,7 +106,8 @@ func TestARunThatIsAcceptedLeavesNoNoteOfATry(t *testing.T) {
 
 func TestAConfigMapThatIsNotTheRunsIsNotOverwritten(t *testing.T) {
 	w := newWorld(t, nil)
-	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "scan-w000"}, Data: map[string]string{"precious": "yes"}}
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "scan-w000"},
+		Data: map[string]string{"precious": "yes"}}
 	w.must(admin.Create(w.ctx, theirs))
 	w.must(admin.Create(w.ctx, w.template))
 	w.must(admin.Create(w.ctx, w.run))
@@ -155,7 +156,8 @@ func TestARunThatHasEndedStaysSo(t *testing.T) {
 			}
 		})
 	}
-	if run := w.get(); run.Status.Phase != assayv1alpha1.PhaseCancelled || !meta.IsStatusConditionTrue(run.Status.Conditions, assayv1alpha1.ConditionFailed) {
+	if run := w.get(); run.Status.Phase != assayv1alpha1.PhaseCancelled ||
+		!meta.IsStatusConditionTrue(run.Status.Conditions, assayv1alpha1.ConditionFailed) {
 		t.Errorf("the run was turned back: %+v", run.Status)
 	}
 }

@@ -102,11 +102,11 @@ fn times(sample: &Value) -> Result<(f64, Vec<f64>), String> {
         return Err(format!("sample.json has {} iters and {} times", iterations.len(), times.len()));
     }
     if let Some(at) = iterations.iter().position(|&iterations| iterations <= 0.0) {
-        return Err(format!("iters[{at}] is {}, so that there is no time of one", iterations[at]));
+        return Err(format!("iters[{at}] is {}, so that one iteration has no time", iterations[at]));
     }
     let each: Vec<f64> = iterations.iter().zip(&times).map(|(iterations, time)| time / iterations).collect();
     if each.iter().any(|time| !time.is_finite()) {
-        return Err("a time divided by its iterations is no finite number".into());
+        return Err("a time divided by its iterations is not a finite number".into());
     }
     Ok((iterations.iter().sum(), each))
 }
@@ -145,7 +145,7 @@ pub(crate) fn text(source: &Source) -> Result<Report, Fault> {
     for (i, line) in text.lines().enumerate() {
         let number = i + 1;
         if line.contains("panicked at ") || line.starts_with("test result: FAILED") {
-            let problem = format!("the program says {}; figures of a failure mean nothing", quoted(line.trim()));
+            let problem = format!("the program reports {}; figures of a failure mean nothing", quoted(line.trim()));
             return Err(Fault::at_line(&source.name, number, problem));
         }
         let Some(rest) = line.strip_prefix("test ") else { continue };
@@ -170,7 +170,7 @@ fn printed(figures: &str) -> Result<Vec<Field>, String> {
     let wrong = || format!("{} is not of the form N ns/iter (+/- N)", quoted(figures.trim()));
     let number = |text: &str| match text.replace(',', "").parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(number),
-        _ => Err(format!("{} is no finite number", quoted(text))),
+        _ => Err(format!("{} is not a finite number", quoted(text))),
     };
     let mut words = figures.split_whitespace();
     let (median, unit) = words.next().zip(words.next()).ok_or_else(wrong)?;

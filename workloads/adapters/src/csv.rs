@@ -19,8 +19,8 @@ pub(crate) fn read(source: &Source, wanted: &[MetricSource]) -> Result<Report, F
                     "{len} fields, and the header has {expected_len}: was the output cut, or is a comma not quoted?"
                 )
             }
-            csv::ErrorKind::Utf8 { .. } => "this is no text in UTF-8".into(),
-            _ => format!("this is no CSV: {error}"),
+            csv::ErrorKind::Utf8 { .. } => "invalid UTF-8".into(),
+            _ => format!("invalid CSV: {error}"),
         };
         Fault { line, ..Fault::whole(&source.name, problem) }
     };
@@ -73,7 +73,7 @@ pub(crate) fn read(source: &Source, wanted: &[MetricSource]) -> Result<Report, F
             let samples = chosen.iter().map(|(line, row)| match row.get(at).unwrap_or_default().parse::<f64>() {
                 Ok(number) if number.is_finite() => Ok(number),
                 _ => Err(format!(
-                    "line {line} has {}, which is no finite number",
+                    "line {line} has {}, which is not a finite number",
                     quoted(row.get(at).unwrap_or_default())
                 )),
             });
@@ -91,7 +91,7 @@ pub(crate) fn read(source: &Source, wanted: &[MetricSource]) -> Result<Report, F
         source: source.name.clone(),
         usual_benchmark: Some(ALL.into()),
         benchmarks,
-        if_none: "there is no row below the header".into(),
+        if_none: "no row below the header".into(),
         without,
         ..Report::default()
     })

@@ -74,7 +74,7 @@ fn events(source: &Source) -> Result<Vec<Line>, Fault> {
             if error.is_eof() {
                 return fault("the event ends in the middle: was the output cut?".into());
             }
-            fault(format!("{shown} is no event of go test -json: {error}"))
+            fault(format!("{shown} is not an event of go test -json: {error}"))
         })?;
         let word = |field: &str| event.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let package = word("Package");
@@ -93,7 +93,7 @@ fn events(source: &Source) -> Result<Vec<Line>, Fault> {
             "fail" => {
                 let what = [word("Test"), package].into_iter().find(|word| !word.is_empty()).unwrap_or_default();
                 return Err(fault(format!(
-                    "go test says that {what} failed; repair it, figures of a failure mean nothing"
+                    "go test reports that {what} failed: repair it, figures of a failure mean nothing"
                 )));
             }
             _ => {}
@@ -145,7 +145,7 @@ impl Reader<'_> {
             return Err(Fault::at_line(
                 self.source,
                 line.number,
-                format!("go test says {}; repair it, figures of a failure mean nothing", quoted(trimmed)),
+                format!("go test reports {}: repair it, figures of a failure mean nothing", quoted(trimmed)),
             ));
         }
         if let Some(name) = trimmed.strip_prefix("--- SKIP: ") {
@@ -208,7 +208,7 @@ impl Found {
     fn add(&mut self, unit: &str, figure: &str, line: usize) {
         let figure = match figure.parse::<f64>() {
             Ok(figure) if figure.is_finite() => Ok(figure),
-            _ => Err(format!("line {line} has {}, which is no finite number", quoted(figure))),
+            _ => Err(format!("line {line} has {}, which is not a finite number", quoted(figure))),
         };
         match self.figures.iter_mut().find(|(known, _)| known == unit) {
             None => self.figures.push((unit.into(), figure.map(|figure| vec![figure]))),

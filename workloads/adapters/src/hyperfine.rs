@@ -20,7 +20,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         let name = json::text(source, result, &place, "command")?;
         if let Some((at, code)) = failed_run(result) {
             let problem = format!(
-                "{} ended with {code} in this run: a command that fails is no measurement, whatever --ignore-failure says",
+                "{} ended with {code} in this run: a command that fails measures nothing, with --ignore-failure too",
                 quoted(name)
             );
             return Err(Fault::at_field(&source.name, format!("{place}.exit_codes[{at}]"), problem));

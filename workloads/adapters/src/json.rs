@@ -17,7 +17,7 @@ pub(crate) fn parse(source: &Source) -> Result<Value, Fault> {
         let hint = if error.is_eof() {
             "; it ends in the middle: did the tool write all of it before it exited?".to_owned()
         } else if ["NaN", "Infinity", "nan", "inf"].iter().any(|word| near.contains(word)) {
-            format!(", near {}; a figure that is no number is no measurement", quoted(&near))
+            format!(", near {}; a figure has to be a number", quoted(&near))
         } else if near.is_empty() {
             String::new()
         } else {

@@ -105,7 +105,7 @@ fn all_failed(source: &Source, benchmarks: &[Benchmark]) -> Result<(), Fault> {
     };
     // The share has had two names.
     if let Some((place, 1.0)) = figure("http_req_failed", &["value", "rate"]) {
-        let problem = "every request failed, so that the figures say how fast it failed: is the server there?";
+        let problem = "every request failed, so that the figures are those of failures: does the server run?";
         return Err(Fault::at_field(&source.name, place, problem));
     }
     let some_checks = figure("checks", &["fails"]).is_some_and(|(_, fails)| fails > 0.0);

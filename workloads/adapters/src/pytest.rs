@@ -69,7 +69,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     })
 }
 
-/// Gives tests of the same name in several files their full names, by which alone they can be told apart.
+/// Gives tests of the same name in several files their full names, by which alone they can be distinguished.
 fn qualify(benchmarks: &mut [Benchmark]) {
     let mut count: BTreeMap<String, usize> = BTreeMap::new();
     for one in benchmarks.iter() {

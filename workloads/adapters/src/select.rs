@@ -16,7 +16,7 @@ pub const MOST_SAMPLES: usize = 100_000;
 /// Builds the result that the metrics ask for. Which benchmark and field each came from is in `effective`.
 pub(crate) fn metrics(report: &Report, wanted: &[MetricSource]) -> Result<Outcome, Fault> {
     if wanted.is_empty() {
-        return Err(Fault::whole("", "no metric is asked for: template.metrics must say which"));
+        return Err(Fault::whole("", "no metric is requested: name at least one in template.metrics"));
     }
     let (mut metrics, mut counters, mut effective) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for metric in wanted {
@@ -137,7 +137,7 @@ fn field<'a>(report: &Report, benchmark: &'a Benchmark, metric: &MetricSource) -
     let has = || listed(benchmark.fields.iter().map(|field| field.name.as_str()));
     let Some(name) = metric.field.as_deref().or(report.usual_field) else {
         let problem =
-            format!("metric {} does not say which figure: name it in from.field; there are {}", metric.name, has());
+            format!("metric {} does not name a figure: write from.field; allowed are {}", metric.name, has());
         return Err(Fault { problem, ..place() });
     };
     benchmark.fields.iter().find(|field| field.name == name).ok_or_else(|| {
@@ -164,7 +164,7 @@ fn source_unit(field: &Field, metric: &MetricSource) -> Result<Unit, String> {
         (Some(unit), Some(told)) if unit.is_foreign() => Ok(told),
         (Some(unit), Some(told)) if unit.convert(1.0, &told) == Some(1.0) => Ok(told),
         (Some(unit), Some(told)) => {
-            Err(format!("the tool says {unit} and from.unit of metric {} says {told}: remove from.unit", metric.name))
+            Err(format!("the unit of the tool is {unit} and from.unit of metric {} is {told}: remove from.unit", metric.name))
         }
     }
 }

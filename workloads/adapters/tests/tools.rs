@@ -148,7 +148,7 @@ fn faults_of_go_say_where_and_what_to_do() {
     says(&go("--- SKIP: BenchmarkJoin\nPASS\n", &latency), &["it was skipped"]);
     says(&go("BenchmarkJoin-2 \t 100\t 12", &latency), &["line 1", "middle of a line"]);
     says(&go("BenchmarkJoin-2 \t 100\t 12\n", &latency), &["line 1", "pairs"]);
-    says(&go("BenchmarkJoin-2 \t 100\t NaN ns/op\n", &latency), &["line 1", "\"NaN\"", "no finite number"]);
+    says(&go("BenchmarkJoin-2 \t 100\t NaN ns/op\n", &latency), &["line 1", "\"NaN\"", "not a finite number"]);
     says(&go("BenchmarkJoin-2 \t 100\t 1 ns/op 2 ns/op\n", &latency), &["ns/op twice"]);
     says(&go("BenchmarkJoin-2 \thello\n", &latency), &["line 1 has no figures", "print"]);
     let threads = "BenchmarkJoin-2 1 5 ns/op\nBenchmarkJoin-4 1 5 ns/op\n";
@@ -241,7 +241,7 @@ fn faults_of_criterion_say_where_and_what_to_do() {
     let text = |text: &str| fault(Format::Criterion, text, &binary);
     says(&text("nothing here\n"), &["no figures", "--output-format bencher"]);
     says(&text("test find/binary ... \n"), &["line 1 has no figure"]);
-    says(&text("test find/binary ... bench: fast ns/iter (+/- 1)\n"), &["\"fast\"", "no finite number"]);
+    says(&text("test find/binary ... bench: fast ns/iter (+/- 1)\n"), &["\"fast\"", "not a finite number"]);
     says(&text("test find/binary ... bench: 12 ns\n"), &["line 1", "N ns/iter"]);
     says(&text("thread 'main' panicked at benches/find.rs:3\n"), &["line 1", "panicked"]);
 }
@@ -284,7 +284,7 @@ fn faults_of_google_benchmark_say_where_and_what_to_do() {
     says(&google("{\"context\": {}}", &latency), &["field benchmarks", "missing"]);
     says(&google("{\"benchmarks\": []}", &latency), &["--benchmark_filter"]);
     says(&google("{\"benchmarks\": 3}", &latency), &["field benchmarks", "found 3"]);
-    says(&google(&good.replace(time, "\"real_time\": NaN"), &latency), &["NaN", "no measurement"]);
+    says(&google(&good.replace(time, "\"real_time\": NaN"), &latency), &["NaN", "has to be a number"]);
     says(&google(&good.replace(time, "\"real_time\": \"fast\""), &latency), &["benchmarks[0].real_time", "\"fast\""]);
     let skipped =
         good.replacen("\"run_type\"", "\"error_occurred\": true, \"error_message\": \"no file\", \"run_type\"", 1);
@@ -295,7 +295,7 @@ fn faults_of_google_benchmark_say_where_and_what_to_do() {
     says(&google(&good, &[metric("latency", "s", "BM_Vector/65536", "wall", "-")]), &["\"wall\"", "cpu_time"]);
     says(
         &google(&good, &[metric("latency", "s", "BM_Vector/65536", "-", "ms")]),
-        &["says ns", "says ms", "remove from.unit"],
+        &["tool is ns", "is ms", "remove from.unit"],
     );
 }
 

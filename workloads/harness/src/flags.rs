@@ -115,7 +115,7 @@ impl Flags {
         self.text(name).filter(|text| !text.is_empty())
     }
 
-    /// Says that every known flag has been taken.
+    /// Declares that every known flag has been taken.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What the process runs on. Everything that the machine does not tell is `None`.
+//! What the process runs on. Everything that the machine does not report is `None`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

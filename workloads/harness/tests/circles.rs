@@ -1,8 +1,8 @@
 //! No files of a crate need each other in a circle.
 //!
-//! A file needs another one if it names something that is defined there. A re-export does not count: a name is followed through `pub use` to
-//! the file that defines it, so that a folder's `mod.rs` may gather what its files offer; but it may not both use its files and be
-//! used by them. Tests are left out: they need what they test.
+//! A file needs another one if it names something that is defined there. A re-export does not count: a name is followed through `pub use`
+//! to the file that defines it, so that a folder's `mod.rs` may gather what its files offer; but it may not both use its files and be used
+//! by them. Tests are left out: they need what they test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

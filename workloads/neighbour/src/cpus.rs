@@ -14,7 +14,7 @@ pub(crate) fn parse(list: &str) -> Result<List, String> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         match (number(first), number(last)) {
             (Some(first), Some(last)) if first <= last => cpus.extend(first..=last),
-            _ => return Err(format!("{part:?} is no CPU and no range of CPUs such as 0-3")),
+            _ => return Err(format!("{part:?} is invalid: allowed are CPUs and ranges of CPUs such as 0-3")),
         }
     }
     cpus.sort_unstable();

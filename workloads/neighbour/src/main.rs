@@ -103,7 +103,7 @@ fn seconds_since_1970() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
-/// Works on every thread for the time of a round, and tells how much was done.
+/// Works on every thread for the time of a round, and returns how much was done.
 fn round(cli: &Cli, cpus: &[Option<usize>]) -> Result<u64> {
     let ready = Barrier::new(cpus.len() + 1);
     let until = Instant::now() + Duration::from_secs(cli.seconds);

@@ -77,7 +77,10 @@ fn print(overheads: &[Duration]) -> Result<()> {
     let p99 = millis[((0.99 * n).ceil() as usize).clamp(1, millis.len()) - 1];
     let mut out = std::io::stdout().lock();
     for line in [
-        json!({"figure": "trial.overhead_ms", "value": mean, "unit": "ms", "low": mean - half, "high": mean + half, "samples": millis.len()}),
+        json!({
+            "figure": "trial.overhead_ms", "value": mean, "unit": "ms", "low": mean - half, "high": mean + half,
+            "samples": millis.len(),
+        }),
         json!({"figure": "trial.overhead_p99_ms", "value": p99, "unit": "ms", "samples": millis.len()}),
     ] {
         writeln!(out, "{line}").context("cannot write to standard output")?;

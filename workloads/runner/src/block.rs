@@ -80,7 +80,7 @@ pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
             let trials = plan.trials.iter().map(|trial| trial.id.as_str());
             Record::Folder(Folder::open(out, trials).map_err(Stop::Input)?)
         }
-        (None, None) => return Err(Stop::Input(anyhow!("neither --keeper nor --out says where attempts go"))),
+        (None, None) => return Err(Stop::Input(anyhow!("--keeper and --out are both missing: name with one of them where attempts go"))),
     };
     let executor = match (&record, &args.executor) {
         (Record::Keeper(keeper), None) => keeper.executor(),
@@ -376,7 +376,7 @@ impl<'a> Block<'a> {
             outcome: Outcome::Failed,
             exit_code: None,
             signal: None,
-            message: Some("nothing was heard of its end".to_owned()),
+            message: Some("its end was not reported".to_owned()),
             left_behind: None,
             ended_execution: None,
             stderr_tail: None,

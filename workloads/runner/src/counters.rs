@@ -108,7 +108,7 @@ impl Counters {
         }
     }
 
-    /// What other than the runner and its trials ran on the allowed CPUs; nothing if the window is too short to tell.
+    /// What other than the runner and its trials ran on the allowed CPUs; nothing if the window is too short to measure it.
     pub(crate) fn other_work_since(&self, earlier: &Self) -> Option<OtherWork> {
         let (before, after, capacity) = self.cpu_window(earlier)?;
         let own = self.own_seconds - earlier.own_seconds;

@@ -80,7 +80,7 @@ pub(crate) struct Planned {
     pub(crate) node: Option<String>,
 }
 
-/// Reads the fingerprint. A key that the machine does not tell is left out.
+/// Reads the fingerprint. A key that the machine does not report is left out.
 ///
 /// The keys are listed in `schema/fixtures/environment-keys.json`, by which others know what they can ask for.
 pub(crate) fn read(host: &Host, cgroups: &Cgroups, allowed: Option<&CpuSet>, planned: Planned) -> Environment {
@@ -296,7 +296,7 @@ fn vulnerabilities(host: &Host) -> Option<String> {
     (!states.is_empty()).then(|| digest(&states.join("\n")))
 }
 
-/// Enough of a strong digest to tell values apart.
+/// Enough of a strong digest to distinguish values.
 fn digest(text: &str) -> String {
     format!("blake3:{}", &blake3::hash(text.as_bytes()).to_hex()[..32])
 }

@@ -98,7 +98,7 @@ impl Keeper {
         let line = keeper.line(signals)?;
         let hello: Hello = serde_json::from_slice(&line).map_err(|error| not_understood(&line, &error))?;
         if hello.keeper != PROTOCOL {
-            return Err(Stop::Input(anyhow!("the keeper speaks {:?} and this runner {PROTOCOL}", hello.keeper)));
+            return Err(Stop::Input(anyhow!("the protocol of the keeper is {:?} and that of this runner {PROTOCOL}", hello.keeper)));
         }
         (keeper.executor, keeper.ended) = (hello.executor, hello.ended);
         Ok(keeper)
@@ -163,13 +163,13 @@ impl Keeper {
                     let _ = poll(&mut writable, None);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error).context("the keeper is gone"),
+                Err(error) => return Err(error).context("the keeper closed the connection"),
             }
         }
         Ok(())
     }
 
-    /// Reads one line. A runner that is told to stop does not wait for it.
+    /// Reads one line. A runner that is asked to stop does not wait for it.
     fn line(&mut self, signals: &Signals) -> Result<Vec<u8>, Stop> {
         let mut buffer = [0; 4096];
         loop {
@@ -181,16 +181,16 @@ impl Keeper {
                 Ok(read) if read > 0 && self.rest.len() < LONGEST_ANSWER => {
                     self.rest.extend_from_slice(&buffer[..read])
                 }
-                Ok(_) => return Err(Stop::Runner(anyhow!("the keeper is gone"))),
+                Ok(_) => return Err(Stop::Runner(anyhow!("the keeper closed the connection"))),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => pause(signals, Some(&self.stream), None)?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(Stop::Runner(anyhow!(error).context("cannot hear the keeper"))),
+                Err(error) => return Err(Stop::Runner(anyhow!(error).context("cannot read from the keeper"))),
             }
         }
     }
 }
 
-/// Waits until there is something to read, for some time, or until the runner is told to stop.
+/// Waits until there is something to read, for some time, or until the runner is asked to stop.
 fn pause(signals: &Signals, stream: Option<&UnixStream>, time: Option<Duration>) -> Result<(), Stop> {
     signals.clear();
     if let Some(signal) = signals.stop() {

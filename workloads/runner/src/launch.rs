@@ -57,13 +57,13 @@ pub(crate) struct Launcher {
 impl Launcher {
     /// Makes the runner the parent of every process whose own parent ends, so that none escapes.
     pub(crate) fn new(alone: bool) -> Result<Self> {
-        ensure!(!alone || is_in_a_container(), "--alone kills every other process, and this is no container");
+        ensure!(!alone || is_in_a_container(), "--alone kills every other process: it is allowed in a container only");
         let signals = Signals::register().context("cannot receive signals")?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).context("cannot adopt orphans")?;
         Ok(Self { signals, alone })
     }
 
-    /// Fails once the runner has been told to stop.
+    /// Fails once the runner has been asked to stop.
     pub(crate) fn check_stop(&self) -> Result<(), Stop> {
         self.signals.stop().map_or(Ok(()), |signal| Err(Stop::Signal(signal)))
     }
@@ -76,7 +76,7 @@ impl Launcher {
         })
     }
 
-    /// Nothing if the runner was told to stop meanwhile.
+    /// Nothing if the runner was asked to stop meanwhile.
     fn supervise(&self, launch: &Launch<'_>) -> Result<Option<Ended>> {
         let (stderr, stderr_writer) = io::pipe().context("cannot make a pipe")?;
         let mut stderr = Capture::new(stderr.into(), Keep::Tail, STDERR_LIMIT)?;

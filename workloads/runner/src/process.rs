@@ -64,7 +64,7 @@ pub(crate) fn wait(signals: &Signals, captures: &[Option<&Capture>], time: Durat
     }
 }
 
-/// Says why a program cannot be started, and what to look at.
+/// Explains why a program cannot be started, and what to look at.
 pub(crate) fn cannot_start(program: &str, error: &io::Error) -> String {
     let hint = match error.kind() {
         io::ErrorKind::NotFound if program.contains('/') && Path::new(program).exists() => {

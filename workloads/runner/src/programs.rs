@@ -58,7 +58,7 @@ impl Programs {
     /// The digest of a program that is still what it was, or why a trial of it cannot start.
     pub(crate) fn check(&mut self, program: &str, path: &str) -> Result<Option<String>, String> {
         let Some(before) = self.0.get_mut(&(program.to_owned(), path.to_owned())) else {
-            return Err(format!("the program {program} is none that the block began with"));
+            return Err(format!("the program {program} is not one that the block started with"));
         };
         let file = find(program, path);
         if before.settled && file == before.file && facts(file.as_deref()) == before.facts {

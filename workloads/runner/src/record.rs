@@ -39,7 +39,7 @@ impl Record {
         }
     }
 
-    /// Says that a trial is about to start, with what is to be recorded should nothing more be heard of it.
+    /// Announces that a trial is about to start, with what is to be recorded should nothing more be heard of it.
     pub(crate) fn start(&mut self, attempt: &Attempt, signals: &Signals) -> Result<(), Stop> {
         match self {
             Self::Folder(_) => Ok(()),
@@ -55,7 +55,7 @@ impl Record {
         }
     }
 
-    /// Says why the block ended.
+    /// Reports why the block ended.
     pub(crate) fn end(&mut self, done: &Result<(), Stop>, signals: &Signals) {
         if let Self::Keeper(keeper) = self {
             keeper.end(done, signals);

@@ -12,7 +12,7 @@ pub(crate) fn unmet(required: &Requirements, environment: &Environment, isolatio
         match found {
             Some(found) if found == *value => {}
             Some(found) => problems.push(format!("{key} is {found:?} and must be {value:?}")),
-            None => problems.push(format!("{key} must be {value:?} and this machine does not tell it")),
+            None => problems.push(format!("{key} must be {value:?} and this machine does not report it")),
         }
     }
     if required.isolation.is_some() && isolation.level != IsolationLevel::ExclusiveCpus {
@@ -80,7 +80,7 @@ mod tests {
         for words in [
             "governor is \"performance\" and must be \"powersave\"",
             "smt is \"false\" and must be \"true\"",
-            "turbo must be \"false\" and this machine does not tell it",
+            "turbo must be \"false\" and this machine does not report it",
             "isolation is Shared and must be ExclusiveCPUs: it may use every CPU",
         ] {
             assert!(said.contains(words), "{said}");

@@ -63,7 +63,7 @@ pub(crate) fn seats(roles: &[Role], allowed: Option<&CpuSet>) -> Result<Vec<Seat
 }
 
 /// Divides the block's CPUs, in order: each role gets as many as it asks for, and those that ask for none get the rest. Where
-/// that does not work out all roles share all CPUs, and those that asked are told so.
+/// that does not work out all roles share all CPUs, and the attempts of those that asked record it.
 fn shares(allowed: Option<&CpuSet>, asked: &[usize]) -> Vec<(Option<CpuSet>, bool)> {
     let total: usize = asked.iter().sum();
     let Some(allowed) = allowed.filter(|_| total > 0) else { return vec![(None, false); asked.len()] };
@@ -189,7 +189,7 @@ pub(crate) enum Start {
     NotStarted(String),
     /// One was launched and did not become ready.
     Failed(String),
-    /// The runner was told to stop.
+    /// The runner was asked to stop.
     Stopped,
 }
 
@@ -419,7 +419,7 @@ fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(LONGEST).min(LONGEST)
 }
 
-/// Whether some socket of this network namespace listens at a port. A connection would tell as well, but the server would
+/// Whether some socket of this network namespace listens at a port. A connection would show it as well, but the server would
 /// see it.
 fn listens(host: &Host, port: u16) -> bool {
     const LISTEN: &str = "0A";

@@ -3,8 +3,8 @@
 //! Files that one trial leaves are there for the next, of whatever arm: a cache that is warm, or an answer that was put there on purpose.
 //! So every trial has a folder of its own, for temporary files, as its home and for what it caches, and it is gone before the next
 //! trial. In a container of the block's own, what a trial leaves elsewhere is removed as well. On a machine that others use too nothing
-//! is removed that the runner did not make, and the home stays the user's: toolchains live there. What a workload declares to be prepared once is kept for the arm that prepared it, and for
-//! no other.
+//! is removed that the runner did not make, and the home stays the user's: toolchains live there. What a workload declares to be prepared
+//! once is kept for the arm that prepared it, and for no other.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -60,7 +60,7 @@ struct Prepared {
     left: Vec<Seen>,
 }
 
-/// What tells of a file or folder that it was changed: its time of change is the kernel's, and no program can set it.
+/// What shows of a file or folder that it was changed: its time of change is the kernel's, and no program can set it.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     path: PathBuf,

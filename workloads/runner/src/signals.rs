@@ -12,7 +12,7 @@ use signal_hook::low_level::pipe;
 /// Marks a signal that a process beside the runner sent, and not whoever started it.
 const FROM_BESIDE: usize = 1 << 16;
 
-/// Becomes readable when a child ends or when the runner is told to stop.
+/// Becomes readable when a child ends or when the runner is asked to stop.
 pub(crate) struct Signals {
     wake: UnixStream,
     stop: Arc<AtomicUsize>,
@@ -40,7 +40,7 @@ impl Signals {
         Ok(Self { wake, stop })
     }
 
-    /// The signal by which the runner was told to stop.
+    /// The signal by which the runner was asked to stop.
     pub(crate) fn stop(&self) -> Option<i32> {
         i32::try_from(self.stop.load(Ordering::SeqCst) & (FROM_BESIDE - 1)).ok().filter(|&signal| signal != 0)
     }

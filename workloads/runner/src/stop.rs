@@ -7,6 +7,6 @@ pub(crate) enum Stop {
     Input(anyhow::Error),
     /// It could not do its work.
     Runner(anyhow::Error),
-    /// It was told to, by this signal.
+    /// It was asked to, by this signal.
     Signal(i32),
 }

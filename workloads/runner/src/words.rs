@@ -11,7 +11,7 @@ const EXCERPT: usize = 40;
 pub(crate) fn last_words(stderr: &[u8]) -> String {
     let stderr = String::from_utf8_lossy(stderr);
     let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    last.map_or_else(String::new, |line| format!("; its last words: {}", shortened(line)))
+    last.map_or_else(String::new, |line| format!("; the end of its output: {}", shortened(line)))
 }
 
 fn shortened(line: &str) -> String {

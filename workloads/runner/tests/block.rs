@@ -454,7 +454,8 @@ fn the_result_can_come_from_a_file() {
 fn the_output_of_another_tool_becomes_a_result() {
     let line = "BenchmarkJoin/way=plus-2 \t 100\t 250 ns/op";
     let mut bench = Bench::new(&[&["print", line], &["print", "FAIL"], &["fail", "1", "no memory"]]);
-    bench.wave["workload"]["output"] = json!({"format": "GoBench", "metrics": [{"name": "latency", "unit": "s", "benchmark": "BenchmarkJoin/way=plus"}]});
+    bench.wave["workload"]["output"] =
+        json!({"format": "GoBench", "metrics": [{"name": "latency", "unit": "s", "benchmark": "BenchmarkJoin/way=plus"}]});
     let (attempts, _) = bench.run();
     assert_message(&attempts[0], Outcome::Succeeded, &[]);
     let metric = &attempts[0].result.as_ref().expect("a result").metrics["latency"];
@@ -483,7 +484,7 @@ fn a_stale_result_file_is_not_mistaken_for_a_new_one() {
     assert_message(&attempts[0], Outcome::Succeeded, &[]);
     assert_message(&attempts[1], Outcome::Malformed, &["did not write", "result.json"]);
 
-    // What cannot be removed cannot be told from a new result either.
+    // What cannot be removed cannot be distinguished from a new result either.
     fs::remove_dir_all(bench.path("out")).expect("removed");
     fs::create_dir(bench.path("result.json")).expect("a folder in the way");
     let (attempts, _) = bench.run();
@@ -636,7 +637,7 @@ fn a_block_that_finds_something_else_than_required_runs_no_trial() {
         assert_message(
             attempt,
             Outcome::NotStarted,
-            &["aslr is \"", "must be \"7\"", "noSuchKey must be \"1\"", "does not tell it"],
+            &["aslr is \"", "must be \"7\"", "noSuchKey must be \"1\"", "does not report it"],
         );
         assert!(!attempt.message.as_deref().unwrap_or("").contains("architecture"), "that one is as required");
     }

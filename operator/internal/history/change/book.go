@@ -12,7 +12,7 @@ type Sighting struct {
 	Effect  Effect
 	// From, First and To are the dates, and Newest is the newest run that it was seen with.
 	From, First, To, Newest int64
-	// Suspects says that the newest run gave reason for it now. Without, it is a date that was computed again.
+	// Suspects reports whether the newest run gave reason for it now. Without, it is a date that was computed again.
 	Suspects bool
 }
 
@@ -122,18 +122,18 @@ func (b Book) Asks() []Ask {
 	return out
 }
 
-// Alert is what people are told.
+// Alert is what people are notified of.
 type Alert struct {
 	// Change is its identity; empty for a series that fell silent.
 	Change string
 	Series []string
-	// Improvement is told like a regression, and is none.
+	// Improvement is alerted like a regression, and is none.
 	Improvement bool
 	// Since is when a series that fell silent had its last point.
 	Since time.Time
 }
 
-// Alerts are those that are due, and the book in which they were given: a change is told once, and a suspicion never.
+// Alerts are those that are due, and the book in which they were given: a change is alerted once, and a suspicion never.
 func (b Book) Alerts(at time.Time) ([]Alert, Book) {
 	out := Book{slices.Clone(b.Changes)}
 	var due []Alert

@@ -46,7 +46,7 @@ func (s State) Ended() bool {
 // Event is something that happened to a change.
 type Event struct {
 	At time.Time
-	// Who is a person, or the run that decided; Person tells them apart.
+	// Who is a person, or the run that decided; Person distinguishes them.
 	Who    string
 	Person bool
 	Why    string
@@ -59,7 +59,7 @@ type Effect struct {
 	Series string
 	// LogRatio is how far its level moved, with its standard error.
 	LogRatio, SE float64
-	// Worse says whether the move is for the worse: that depends on the metric.
+	// Worse reports whether the move is for the worse: that depends on the metric.
 	Worse bool
 }
 
@@ -75,7 +75,7 @@ type Change struct {
 	State   State
 	Effects []Effect
 	History []Event
-	// Acknowledged is who took notice, and Alerted when people were told; nil until then.
+	// Acknowledged is who took notice, and Alerted when people were notified; nil until then.
 	Acknowledged *Event
 	Alerted      *time.Time
 	// Culprits are what was located, the most likely first.
@@ -97,7 +97,7 @@ func (c Change) Move(e Event) (Change, error) {
 	return c, nil
 }
 
-// Acknowledge says that somebody took notice. It stays, whatever is computed later.
+// Acknowledge records that somebody took notice. It stays, whatever is computed later.
 func (c Change) Acknowledge(e Event) (Change, error) {
 	if e.Who == "" {
 		return c, fmt.Errorf("change %s: who is empty: an acknowledgement names a person", c.ID)

@@ -16,7 +16,7 @@ const (
 	Holds Outcome = "Holds"
 	// Refuted: they do not differ by as much as was suspected.
 	Refuted Outcome = "Refuted"
-	// Undecided: neither; another run may tell.
+	// Undecided: neither; another run may decide.
 	Undecided Outcome = "Undecided"
 )
 

@@ -1,5 +1,5 @@
-// Package detect says when a series changed: online, for the newest point, with a promise on how often that is wrong however long it runs,
-// and offline, with an interval for every date and a promise that holds for all of them at once.
+// Package detect reports when a series changed: online, for the newest point, with a promise on how often that is wrong however long it
+// runs, and offline, with an interval for every date and a promise that holds for all of them at once.
 package detect
 
 import (
@@ -142,7 +142,7 @@ func selectNth(values []float64, n int) float64 {
 // weighting by it as it is would believe those points most whose error came out too small. One that came out larger is believed: a night
 // may have been noisier than the others.
 //
-// Tails say how much larger they have to be taken where one point alone decides.
+// Tails are how much larger they have to be taken where one point alone decides.
 func moderated(points []Observation) (out, tails []float64) {
 	out, tails = make([]float64, len(points)), make([]float64, len(points))
 	var logs, trigammas []float64

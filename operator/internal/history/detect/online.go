@@ -40,7 +40,7 @@ func (o Online) Check() error {
 
 // Suspicion is what the newest point gives reason for.
 type Suspicion struct {
-	// Raised says that the evidence passed the threshold; Evidence is how much there is.
+	// Raised reports whether the evidence passed the threshold; Evidence is how much there is.
 	Raised   bool
 	Evidence float64
 	// First is the most likely first point after the change, and Shift how far the level moved there. From and To hold all but a twentieth

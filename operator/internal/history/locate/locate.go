@@ -36,7 +36,7 @@ const (
 	// follow is the probability of a change beyond which a gap is looked into.
 	follow = 0.1
 	// neighbours of a culprit that are measured with it, on each side: one build more or less is an accident of its layout. So many
-	// commits are few enough to be told apart by that wave as well.
+	// commits are few enough to be distinguished by that wave as well.
 	neighbours = 3
 )
 
@@ -65,7 +65,7 @@ func (q Question) Check() error {
 type Wave struct {
 	Revisions []int
 	Blocks    int
-	// Verify says that it is the last one, of culprits beside their neighbours.
+	// Verify reports whether it is the last one, of culprits beside their neighbours.
 	Verify bool
 }
 
@@ -74,7 +74,7 @@ type Level struct {
 	Revision int
 	// Log is the mean logarithm, relative to any reference that all levels of the wave share, and SE its standard error.
 	Log, SE float64
-	// Failed says that there is none: the revision does not build, or did not run.
+	// Failed reports whether there is none: the revision does not build, or did not run.
 	Failed bool
 }
 

@@ -18,8 +18,8 @@ type Policy struct {
 	Sides int
 }
 
-// Default promises less than one false alert in a hundred years of nights: a suspicion in a hundred nights by accident, and one in a thousand
-// of these confirmed. What differs between builds is estimated, so that the rehearsals have to show it.
+// Default promises less than one false alert in a hundred years of nights: a suspicion in a hundred nights by accident, and one in a
+// thousand of these confirmed. What differs between builds is estimated, so that the rehearsals have to show it.
 func Default() Policy {
 	const runLength = 100
 	confirmation := change.Confirmation{Alpha: 0.001, Runs: 4, Searched: runLength}
@@ -101,13 +101,13 @@ type Tally struct {
 	Years int
 	// Alerts, those without any change between the revisions compared, those whose change is not between the sides, and confirming runs.
 	Alerts, False, Misdated, Confirmations int
-	// Changes there were, how many were told within a month, and after how many runs altogether.
+	// Changes there were, how many were alerted within a month, and after how many runs altogether.
 	Changes, Found, Delay int
 	// Dated intervals, and those without a change in them; Dates are the changes that have one.
 	Dated, DatedFalse, Dates int
 }
 
-// soon is within how many nights a change has to be told to count as found.
+// soon is within how many nights a change has to be alerted to count as found.
 const soon = 30
 
 func (y *Tally) add(t *truth, w watched) {

@@ -46,7 +46,7 @@ func (p Peer) Ask(years []Shown) ([]Point, error) {
 	}
 	command := exec.Command(p.Command[0], p.Command[1:]...)
 	command.Stdin = strings.NewReader(string(asked))
-	said, err := command.Output()
+	output, err := command.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(p.Command, " "), err)
 	}
@@ -54,7 +54,7 @@ func (p Peer) Ask(years []Shown) ([]Point, error) {
 		Threshold string           `json:"threshold"`
 		Changes   map[string][]int `json:"changes"`
 	}
-	if err := json.Unmarshal(said, &answers); err != nil {
+	if err := json.Unmarshal(output, &answers); err != nil {
 		return nil, fmt.Errorf("%s: %w", strings.Join(p.Command, " "), err)
 	}
 	var out []Point

@@ -17,7 +17,7 @@ func PerCentury(count, years int) (value, low, high float64) {
 	return float64(count) * scale, low, distuv.ChiSquared{K: 2 * float64(count+1)}.Quantile(0.975) / 2 * scale
 }
 
-// MeanDelay is how many runs after the change it is told, on average over the changes that are found, the confirming run counted in.
+// MeanDelay is how many runs after the change it is alerted, on average over the changes that are found, the confirming run counted in.
 func (y Tally) MeanDelay() float64 {
 	if y.Found == 0 {
 		return math.NaN()

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Key says of what a series is. Two records with equal keys measure the same thing; the schedule that had it measured, the machine, the
+// Key identifies a series. Two records with equal keys measure the same thing; the schedule that had it measured, the machine, the
 // anchor and the time are not in it, because a series outlives each of them.
 type Key struct {
 	// Project is the namespace of the runs, or the folder of a checkout.

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kind says what a record tells.
+// Kind is what a record holds.
 type Kind string
 
 // Kinds of records.

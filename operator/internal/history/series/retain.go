@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Retention says how long records stay. A zero duration has no end.
+// Retention sets how long records stay. A zero duration has no end.
 type Retention struct {
 	// Full is how long every record stays, then one of every Every does, and after Thinned none.
 	Full, Thinned, Every time.Duration

@@ -114,7 +114,7 @@ func (s *Series) distinct(records []Record) []Record {
 	return out
 }
 
-// once tells a problem that several copies of a record have.
+// once records a problem that several copies of a record have.
 func (s *Series) once(id, what string) {
 	if p := (Problem{id, what}); !slices.Contains(s.Problems, p) {
 		s.Problems = append(s.Problems, p)

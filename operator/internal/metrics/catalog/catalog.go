@@ -24,7 +24,7 @@ type Metric struct {
 	Help string
 	// Buckets of a histogram: their upper ends.
 	Buckets []float64
-	// When says what must have happened before there is a series; empty is always.
+	// When reports what must have happened before there is a series; empty is always.
 	When string
 }
 

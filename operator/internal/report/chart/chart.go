@@ -18,7 +18,7 @@ const (
 	titleLines, titleLeading = 3, 15.0
 )
 
-// MaxSeries is how many series can be told apart by marker and dash pattern.
+// MaxSeries is how many series can be distinguished by marker and dash pattern.
 const MaxSeries = 8
 
 // Number formats a value on an axis.
@@ -30,7 +30,7 @@ type canvas struct {
 	width, height float64
 }
 
-// newCanvas begins a drawing whose title is told and not shown.
+// newCanvas begins a drawing whose title is for screen readers and not shown.
 func newCanvas(width, height float64, title string) *canvas { return begin(0, width, height, title) }
 
 // newPlot begins a drawing with its title above it. Two titles of one report often differ only in their ends, so a long one takes
@@ -47,7 +47,8 @@ func newPlot(height float64, title string) *canvas {
 
 func begin(above, width, height float64, title string) *canvas {
 	c := &canvas{width: width, height: height}
-	c.add(`<svg class="chart" viewBox="0 %s %s %s" role="img" xmlns="http://www.w3.org/2000/svg"><title>%s</title>`, px(-above), px(width), px(above+height), esc(title))
+	c.add(`<svg class="chart" viewBox="0 %s %s %s" role="img" xmlns="http://www.w3.org/2000/svg"><title>%s</title>`, px(-above), px(width),
+		px(above+height), esc(title))
 	return c
 }
 
@@ -62,7 +63,8 @@ func (c *canvas) rect(class string, x, y, width, height float64, title string) {
 		c.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, px(x), px(y), px(max(width, 0)), px(max(height, 0)))
 		return
 	}
-	c.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`, class, px(x), px(y), px(max(width, 0)), px(max(height, 0)), esc(title))
+	c.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`, class, px(x), px(y), px(max(width, 0)),
+		px(max(height, 0)), esc(title))
 }
 
 // text writes a label; anchor is start, middle or end.
@@ -86,13 +88,17 @@ func (c *canvas) marker(class string, series int, x, y, r float64, title string)
 	case 0:
 		c.add(`<circle class="%s" cx="%s" cy="%s" r="%s"%s%s`, class, px(x), px(y), px(r), open, close+end("circle"))
 	case 1:
-		c.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"%s%s`, class, px(x-r*0.9), px(y-r*0.9), px(r*1.8), px(r*1.8), open, close+end("rect"))
+		c.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"%s%s`, class, px(x-r*0.9), px(y-r*0.9), px(r*1.8), px(r*1.8), open,
+			close+end("rect"))
 	case 2:
-		c.add(`<path class="%s" d="M%s %sL%s %sL%s %sZ"%s%s`, class, px(x), px(y-r*1.2), px(x+r*1.1), px(y+r*0.8), px(x-r*1.1), px(y+r*0.8), open, close+end("path"))
+		c.add(`<path class="%s" d="M%s %sL%s %sL%s %sZ"%s%s`, class, px(x), px(y-r*1.2), px(x+r*1.1), px(y+r*0.8), px(x-r*1.1), px(y+r*0.8), open,
+			close+end("path"))
 	case 3:
-		c.add(`<path class="%s" d="M%s %sL%s %sL%s %sL%s %sZ"%s%s`, class, px(x), px(y-r*1.3), px(x+r*1.3), px(y), px(x), px(y+r*1.3), px(x-r*1.3), px(y), open, close+end("path"))
+		c.add(`<path class="%s" d="M%s %sL%s %sL%s %sL%s %sZ"%s%s`, class, px(x), px(y-r*1.3), px(x+r*1.3), px(y), px(x), px(y+r*1.3),
+			px(x-r*1.3), px(y), open, close+end("path"))
 	default:
-		c.add(`<path class="%s" d="M%s %sL%s %sL%s %sZ"%s%s`, class, px(x), px(y+r*1.2), px(x+r*1.1), px(y-r*0.8), px(x-r*1.1), px(y-r*0.8), open, close+end("path"))
+		c.add(`<path class="%s" d="M%s %sL%s %sL%s %sZ"%s%s`, class, px(x), px(y+r*1.2), px(x+r*1.1), px(y-r*0.8), px(x-r*1.1), px(y-r*0.8), open,
+			close+end("path"))
 	}
 }
 
@@ -101,7 +107,8 @@ func (c *canvas) svg() template.HTML {
 	return template.HTML(c.String()) //nolint:gosec // Every text in it passed through esc.
 }
 
-// wrap breaks a text at spaces, or where a word is too long for a line at its commas or anywhere, and shortens what the last line cannot hold.
+// wrap breaks a text at spaces, or where a word is too long for a line at its commas or anywhere, and shortens what the last line cannot
+// hold.
 func wrap(text string, longest, most int) []string {
 	var lines []string
 	for rest := []rune(text); ; {

@@ -9,7 +9,7 @@ type Interval struct {
 	Bound            float64
 	// Neutral is where nothing changed, e.g. 1 for a ratio; nil without such a place.
 	Neutral *float64
-	// AtLeast tells on which side of the bound a gate holds.
+	// AtLeast is on which side of the bound a gate holds.
 	AtLeast bool
 	Log     bool
 	// Class is the outcome's, which gives the bar its colour.

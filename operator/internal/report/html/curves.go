@@ -138,7 +138,8 @@ func (b *builder) rules(metric *experiment.Metric) []chart.Rule {
 	return out
 }
 
-func (b *builder) alongSweep(describe func(*experiment.Metric) (string, chart.Number, []chart.Rule), of func(metric *experiment.Metric, point, arm string) *analysis.Estimate) []template.HTML {
+func (b *builder) alongSweep(describe func(*experiment.Metric) (string, chart.Number, []chart.Rule),
+	of func(metric *experiment.Metric, point, arm string) *analysis.Estimate) []template.HTML {
 	axis, ok := b.axis()
 	if !ok {
 		return nil

@@ -21,7 +21,8 @@ type story struct {
 	evidence record.Evidence
 }
 
-func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec), tamper func([]record.Attempt)) story {
+func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec),
+	tamper func([]record.Attempt)) story {
 	t.Helper()
 	exp, err := specimen.Scan(edit)
 	if err != nil {
@@ -31,7 +32,8 @@ func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine := simulate.Machine{Seed: 7, Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02}, Seconds: simulate.ScanSeconds}
+	machine := simulate.Machine{Seed: 7, Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02},
+		Seconds: simulate.ScanSeconds}
 	attempts := machine.Run(exp, wave)
 	if tamper != nil {
 		tamper(attempts)
@@ -51,7 +53,8 @@ func (s story) page(t *testing.T) string {
 
 func TestTheVerdictComesFirst(t *testing.T) {
 	page := simulated(t, nil, nil).page(t)
-	order := []string{"<h1>", "Candidates", "Gates", "Along the sweep", "Block by block", "Every trial", "Results", "Noise and environment", "How to repeat this"}
+	order := []string{"<h1>", "Candidates", "Gates", "Along the sweep", "Block by block", "Every trial", "Results", "Noise and environment",
+		"How to repeat this"}
 	at := 0
 	for _, heading := range order {
 		next := strings.Index(page[at:], heading)
@@ -186,7 +189,8 @@ func TestTablesInAFormOfTheirOwnComeBeforeTheCompleteOne(t *testing.T) {
 
 func TestTheGatesSayWhatTheirBlocksCanTell(t *testing.T) {
 	page := simulated(t, nil, nil).page(t)
-	for _, want := range []string{"Not seen: 8 blocks cannot tell", "What the blocks of every gate can tell", "<th>autocorrelation</th>", "as blocks spread"} {
+	for _, want := range []string{"Not seen: 8 blocks cannot show", "What the blocks of every gate can show", "<th>autocorrelation</th>",
+		"as blocks spread"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -50,7 +50,8 @@ func (b *builder) noise() []template.HTML {
 	last := slices.MaxFunc(b.all, func(a, b *record.Attempt) int { return a.StartedAt.Compare(b.StartedAt) }).StartedAt
 	var out []template.HTML
 	for _, r := range readings {
-		plot := chart.Times{Title: r.title, XLabel: "minutes since the first trial", Y: numberOf(r.unit), Until: max(last.Sub(first).Minutes(), 0.1)}
+		plot := chart.Times{Title: r.title, XLabel: "minutes since the first trial", Y: numberOf(r.unit),
+			Until: max(last.Sub(first).Minutes(), 0.1)}
 		if r.unit == "%" {
 			plot.Y = func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) + " %" }
 		}

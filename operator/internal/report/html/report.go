@@ -93,7 +93,8 @@ const shownExclusions = 30
 func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence record.Evidence) *report {
 	b := &builder{exp: exp, found: found, trials: usedTrials(found, evidence), all: measured(evidence)}
 	r := &report{
-		Name: strings.TrimPrefix(exp.Run.Namespace+"/"+exp.Run.Name, "/"), Verdict: verdictName(found.Verdict), Class: verdictClass(found.Verdict),
+		Name: strings.TrimPrefix(exp.Run.Namespace+"/"+exp.Run.Name, "/"), Verdict: verdictName(found.Verdict),
+			Class: verdictClass(found.Verdict),
 		Answer: b.answer(), When: b.when(), Machine: b.machine(),
 		Warnings: found.Warnings, Layout: found.Layout, Trials: found.Trials,
 		Experiment: found.Experiment, Evidence: found.Evidence, UID: exp.Run.UID, Image: exp.ImageNames(),
@@ -114,7 +115,8 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	r.Pairs, r.Distributions = b.pairs(), b.distributions()
 	r.Phases, r.PhaseKeys = b.phases()
 	for _, p := range found.Predicted {
-		r.Predictions = append(r.Predictions, prediction{p.Point, p.Candidate, p.Metric, analysis.FormatNumber(p.Predicted, analysis.Times), analysis.Describe(p.Measured), p.Message})
+		r.Predictions = append(r.Predictions,
+			prediction{p.Point, p.Candidate, p.Metric, analysis.FormatNumber(p.Predicted, analysis.Times), analysis.Describe(p.Measured), p.Message})
 	}
 	b.search(r)
 	r.Controls, r.Screening = b.controls(), b.screening()
@@ -161,7 +163,7 @@ func (b *builder) answer() string {
 		}
 		return b.found.Best + " is the best candidate."
 	case len(b.found.BestOf) > 0:
-		return b.found.BestText() + " is the best candidate: the blocks do not tell which."
+		return b.found.BestText() + " is the best candidate: the blocks do not show which."
 	case b.found.Verdict == "":
 		return "No gate decides this run: it has results and no verdict."
 	case len(b.found.Candidates) == 1:

@@ -29,7 +29,8 @@ func (b *builder) search(r *report) {
 				fresh, constraint = string(level.Fresh.Outcome), cmp.Or(level.Fresh.Constraint, constraint)
 			}
 			r.Loads.Rows = append(r.Loads.Rows, []string{
-				result.Arm, level.Load, string(level.Probe.Outcome), fmt.Sprintf("%d of %d", level.Probe.Blocks, level.Probe.Planned), fresh, constraint,
+				result.Arm, level.Load, string(level.Probe.Outcome), fmt.Sprintf("%d of %d", level.Probe.Blocks, level.Probe.Planned), fresh,
+					constraint,
 			})
 		}
 	}

@@ -32,7 +32,8 @@ func (b *builder) pairs() []template.HTML {
 				plot.XTicks = append(plot.XTicks, chart.Tick{At: float64(i), Label: fmt.Sprint(i)})
 				// One series a block: blocks are not a sequence that a line could join.
 				plot.Series = append(plot.Series, chart.Series{Index: max(arm, 0), Points: []chart.Point{{
-					X: float64(i), Y: r.PerBlock[block], Title: fmt.Sprintf("block %s: %s", block, analysis.FormatNumber(r.PerBlock[block], analysis.Times)),
+					X: float64(i), Y: r.PerBlock[block],
+						Title: fmt.Sprintf("block %s: %s", block, analysis.FormatNumber(r.PerBlock[block], analysis.Times)),
 				}}})
 			}
 			out = append(out, plot.SVG())
@@ -140,7 +141,8 @@ func (b *builder) phases() ([]template.HTML, []key) {
 			for _, p := range b.found.Phases {
 				if p.Point == point.Key && p.Arm == arm.Name {
 					bar.Parts = append(bar.Parts, chart.Part{
-						Index: slices.Index(names, p.Phase), Value: p.Estimate.Value, Title: fmt.Sprintf("%s, %s: %s", arm.Name, p.Phase, analysis.Describe(&p.Estimate)),
+						Index: slices.Index(names, p.Phase), Value: p.Estimate.Value,
+							Title: fmt.Sprintf("%s, %s: %s", arm.Name, p.Phase, analysis.Describe(&p.Estimate)),
 					})
 				}
 			}

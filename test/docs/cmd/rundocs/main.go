@@ -56,7 +56,7 @@ func run(ctx context.Context, root, only string, limit time.Duration) error {
 		}
 		err = execute(ctx, root, script, limit)
 		if after, treeErr := tree(ctx, root); treeErr != nil || after != before {
-			err = errors.Join(err, treeErr, fmt.Errorf("the tree is not as it was; git status says:\n%s", after))
+			err = errors.Join(err, treeErr, fmt.Errorf("the tree is not as it was; git status:\n%s", after))
 		}
 		if err != nil {
 			fmt.Printf("%s: %v\n", page, err)

@@ -22,7 +22,8 @@ func main() {
 	flag.Parse()
 	count, ok := methods[method]
 	if !ok || *below < 3 || *iterations < 1 || flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "method %q, --below=%d, --iterations=%d, %d more arguments: it takes a known method, 3 or more, 1 or more, and none\n",
+		fmt.Fprintf(os.Stderr, "method %q, --below=%d, --iterations=%d, %d more arguments: it takes a known method, 3 or more, 1 or more, " +
+			"and none\n",
 			method, *below, *iterations, flag.NArg())
 		os.Exit(2)
 	}

@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// CheckCausal says whether every read shows nothing older than what its session knew.
+// CheckCausal reports whether every read shows nothing older than what its session knew.
 //
 // A session knows, when it sends a command: every write it sent before (commands of a session keep their order), what the commands
 // that had their answer by then had read, and everything that the writers of those values knew. Commands of a session that are in

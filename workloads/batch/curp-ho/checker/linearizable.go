@@ -8,7 +8,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// CheckLinearizable says whether all strong commands can be put into one order that keeps real time and explains what they read.
+// CheckLinearizable reports whether all strong commands can be put into one order that keeps real time and explains what they read.
 //
 // Weak writes take part, because strong commands may read them. A weak write has its answer before the leader knows of it, so it may
 // take effect later; but no later than the answer to a strong command that its client sent after it, for a connection keeps its

@@ -22,7 +22,7 @@ use crate::parameters::Parameters;
 use crate::replica::tally::Tally;
 use crate::run::{self, Outcome};
 
-/// What `bench` can be told.
+/// The flags of `bench`.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     rounds: u64,

@@ -41,7 +41,7 @@ pub struct Outcome {
     pub statuses: Vec<Status>,
     /// What the load generators did.
     pub load: Vec<Usage>,
-    /// When all streams were warm and were told to go, and when the first had done its last command: nanoseconds of the monotonic clock.
+    /// When all streams were warm and were started, and when the first had done its last command: nanoseconds of the monotonic clock.
     pub interval: (u64, u64),
     /// The digest of what the script found and left behind.
     pub parity: Digest,

@@ -32,7 +32,7 @@ use crate::reference;
 use crate::run::{self, Parameters, SIZES, Serving, Setup, wrong};
 use crate::search::Strategy;
 
-/// What `bench` can be told.
+/// The flags of `bench`.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// Entries of the database whose hints are searched; it does not exist.

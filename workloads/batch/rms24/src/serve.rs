@@ -12,7 +12,7 @@ use crate::geometry::Geometry;
 use crate::run::{BATCH, ENTRIES, SIZES, entry_size};
 use crate::server::{Server, tcp};
 
-/// What the server can be told.
+/// The flags of the server.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     listen: SocketAddr,

@@ -5,8 +5,8 @@
 //! cutoffs u32, of backups too | extras u32 | sums u64: of hints, low halves, high halves | BLAKE3 of all before
 //! ```
 //!
-//! A file is written beside its place and moved there, so that nobody sees half of one. What is in it is the state *before* the first query:
-//! a cached state that had queries behind it would make runs depend on each other. The secret itself is not in it.
+//! A file is written beside its place and moved there, so that nobody sees half of one. What is in it is the state *before* the first
+//! query: a cached state that had queries behind it would make runs depend on each other. The secret itself is not in it.
 
 use std::fmt;
 use std::fs::{self, File};

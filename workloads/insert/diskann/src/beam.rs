@@ -134,7 +134,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_beam_keeps_what_a_sorted_list_would(offers in prop::collection::vec((0_u32..50, any::<bool>()), 1..200), capacity in 1_usize..20) {
+        fn a_beam_keeps_what_a_sorted_list_would(
+            offers in prop::collection::vec((0_u32..50, any::<bool>()), 1..200),
+            capacity in 1_usize..20
+        ) {
             let mut beam = Beam::new(capacity);
             let mut model: Vec<(f32, u64, bool)> = Vec::new();
             for (id, (distance, expand)) in offers.into_iter().enumerate() {
@@ -156,7 +159,9 @@ mod tests {
         }
 
         #[test]
-        fn a_set_holds_what_was_added_since_it_was_emptied(rounds in prop::collection::vec(prop::collection::vec(0_u64..5000, 0..3000), 1..4)) {
+        fn a_set_holds_what_was_added_since_it_was_emptied(
+            rounds in prop::collection::vec(prop::collection::vec(0_u64..5000, 0..3000), 1..4)
+        ) {
             let mut set = IdSet::default();
             for round in rounds {
                 set.clear();

@@ -57,7 +57,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_nearest_are_those_that_sorting_everything_gives(points in prop::collection::vec((0_u8..9, 0_u8..9), 1..60), k in 1_usize..12) {
+        fn the_nearest_are_those_that_sorting_everything_gives(
+            points in prop::collection::vec((0_u8..9, 0_u8..9), 1..60),
+            k in 1_usize..12
+        ) {
             let points: Vec<[f32; 2]> = points.into_iter().map(|(x, y)| [x.into(), y.into()]).collect();
             let query = [4.0, 4.0];
             let mut all: Vec<(f64, u64)> = (1..).zip(&points).map(|(id, p)| (squared(&query, p), id)).collect();

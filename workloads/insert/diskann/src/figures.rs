@@ -1,10 +1,10 @@
 //! `insert-diskann bench`: the figures that the project claims for this kernel, measured in one run.
 //!
 //! Each arm has its own index of 10,000 vectors (`--size`), prepared beforehand, and its own copy of it on the same file system.
-//! [`figures`] says how arms take turns: in each round every arm inserts the same next 128 vectors (`--round-inserts`), each in a transaction
-//! of its own. Timed is the wall time of those inserts from the call to the return of the last, commits included; our log is folded every
-//! 128 inserts, so each round has one fold, and no arm leaves work to a later round. Recall is measured afterwards, on the indexes that
-//! came out, with an interval by bootstrap over queries.
+//! [`figures`] says how arms take turns: in each round every arm inserts the same next 128 vectors (`--round-inserts`), each in a
+//! transaction of its own. Timed is the wall time of those inserts from the call to the return of the last, commits included; our log is
+//! folded every 128 inserts, so each round has one fold, and no arm leaves work to a later round. Recall is measured afterwards, on the
+//! indexes that came out, with an interval by bootstrap over queries.
 //!
 //! The copies grow by as many vectors as are inserted, so with 20 rounds an insert meets 10,000 to 12,560 vectors.
 //!
@@ -40,7 +40,7 @@ use crate::sqlite::{self, Synchronous};
 use crate::strategy::Strategy;
 use crate::verify;
 
-/// What `bench` can be told.
+/// The flags of `bench`.
 #[derive(Debug, Clone)]
 pub struct Settings {
     size: usize,

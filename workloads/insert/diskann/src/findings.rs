@@ -28,7 +28,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// So many are told; the rest is counted.
+    /// So many are reported; the rest is counted.
     const TOLD: usize = 10;
 
     /// Adds one.
@@ -46,7 +46,7 @@ impl Findings {
         }
     }
 
-    /// Nothing, or an error that tells the first of them.
+    /// Nothing, or an error that names the first of them.
     ///
     /// # Errors
     ///

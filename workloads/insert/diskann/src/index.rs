@@ -110,7 +110,8 @@ pub trait Index {
     ///
     /// # Errors
     ///
-    /// When the vector has other dimensions than the index, or SQLite refuses. What was not committed is rolled back, and the index stays usable.
+    /// When the vector has other dimensions than the index, or SQLite refuses. What was not committed is rolled back, and the index stays
+    /// usable.
     fn insert(&mut self, vector: &[f32], phases: &mut Phases) -> Result<u64>;
 
     /// Commits what is not committed yet.

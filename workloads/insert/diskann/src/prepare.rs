@@ -1,7 +1,8 @@
 //! Index files that are made once and used by many trials.
 //!
 //! A file is named by the digest of all that it depends on, and lies beside a note that says what that was and what digest its own
-//! bytes have. Before a trial uses it, both are checked; a file that does not pass is made anew, and the trial says so. Trials work on copies.
+//! bytes have. Before a trial uses it, both are checked; a file that does not pass is made anew, and the trial says so. Trials work on
+//! copies.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -65,7 +65,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Until now. `None` where the system does not tell.
+    /// Until now. `None` where the system does not report it.
     #[must_use]
     pub fn now() -> Option<Self> {
         let text = fs::read_to_string("/proc/self/io").ok()?;

@@ -53,7 +53,7 @@ pub fn check_file(path: &Path) -> Result<Summary> {
     if !path.is_file() {
         return Err(Error::System(std::io::Error::new(
             std::io::ErrorKind::NotFound,
-            format!("{} is no file", path.display()),
+            format!("{} is not a file", path.display()),
         )));
     }
     // In the mode in which the file was left: a write-ahead log of a killed process is read as a matter of course.

@@ -293,7 +293,7 @@ fn building_goes_on_where_it_was_and_refuses_another_index() {
             String::from_utf8_lossy(&output.stdout).lines().map(|line| line.parse().unwrap()).collect()
         };
         assert_eq!(ids(&build(&["--size=30"])), (1..=30).collect::<Vec<_>>());
-        // In transactions of four: every id is told, and told after its commit.
+        // In transactions of four: every id is reported, and after its commit.
         assert_eq!(ids(&build(&["--size=45", "--transaction-size=4"])), (31..=45).collect::<Vec<_>>());
         let verified = program(&["verify", &file]);
         assert!(verified.status.success(), "{}", stderr(&verified));
@@ -314,7 +314,7 @@ fn verify_tells_what_is_wrong() {
     let folder = Folder::new("verify");
     let missing = program(&["verify", &folder.file("missing.db")]);
     assert_eq!(missing.status.code(), Some(1));
-    assert!(stderr(&missing).contains("is no file"), "{}", stderr(&missing));
+    assert!(stderr(&missing).contains("is not a file"), "{}", stderr(&missing));
     fs::write(folder.0.join("text.db"), "not a database, but long enough to be looked at as if it were one".repeat(20))
         .unwrap();
     let text = program(&["verify", &folder.file("text.db")]);
@@ -328,7 +328,7 @@ fn verify_tells_what_is_wrong() {
         (
             "baseline",
             &[
-                ("UPDATE vectors_shadow SET data = zeroblob(1024) WHERE id = 7", "node 7 says that it is 0"),
+                ("UPDATE vectors_shadow SET data = zeroblob(1024) WHERE id = 7", "the id in node 7 is 0"),
                 ("DELETE FROM vectors_shadow WHERE id = 7", "node 8 stands where 7 should"),
                 ("DELETE FROM vectors_shadow WHERE id = 40", "has an edge to 40, which is not there"),
                 (

@@ -253,7 +253,11 @@ proptest! {
         // Edges lead anywhere, distances may be no numbers.
         let mut index = open(&options, &connection);
         let query = vec![0.5; options.dims];
-        let outcomes = [verify::check(&connection).is_ok(), index.search(&query, K, 16).is_ok(), index.insert(&query, &mut Phases::new()).is_ok()];
+        let outcomes = [
+            verify::check(&connection).is_ok(),
+            index.search(&query, K, 16).is_ok(),
+            index.insert(&query, &mut Phases::new()).is_ok(),
+        ];
         prop_assert!(edges == 0 || !outcomes[0], "random edges are not consistent");
     }
 }

@@ -46,7 +46,7 @@ impl Phase {
     }
 }
 
-/// Something that is told where one phase ends and the next begins.
+/// Something that is notified where one phase ends and the next begins.
 pub trait Laps {
     /// The time since the last call belongs to `phase`.
     fn lap(&mut self, phase: Phase);

@@ -167,11 +167,11 @@ pub struct Done {
 pub struct Checked {
     /// What an environment with these items has.
     pub dump: Dump,
-    /// Bytes of the store, where it can tell.
+    /// Bytes of the store, where it is known.
     pub heap_bytes: Option<usize>,
     /// Look-ups in the cache that found something, in one iteration.
     pub cache_hits: Option<u64>,
-    /// Words that a look-up reads, where the store can tell.
+    /// Words that a look-up reads, where the store knows them.
     pub mean_depth: Option<f64>,
 }
 

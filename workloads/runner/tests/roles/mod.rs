@@ -96,7 +96,7 @@ pub(crate) fn a_server_that_never_becomes_ready_fails_its_trial() {
     ];
     for (readiness, sign) in cases {
         let (attempts, _) = with_roles(Bench::new(&[&["ok"]]), &["say", "still loading"], readiness).run();
-        let words = ["role server is not ready after 0.5 s", sign, "its last words: still loading"];
+        let words = ["role server is not ready after 0.5 s", sign, "the end of its output: still loading"];
         assert_message(&attempts[0], Outcome::Failed, &words);
         assert_eq!(role(&attempts[0], "server").output_tail.as_deref(), Some("still loading\n"));
         assert_eq!(role(&attempts[0], "server").ready_seconds, None);
@@ -108,7 +108,7 @@ pub(crate) fn a_server_that_ends_early_fails_its_trial_and_not_the_block() {
     assert_message(
         &attempts[0],
         Outcome::Failed,
-        &["role server exited with code 3 before it was ready; its last words: no such table"],
+        &["role server exited with code 3 before it was ready; the end of its output: no such table"],
     );
     let (in_background, _) = served(&["ok"], &["ok"]).run();
     assert_message(&in_background[0], Outcome::Failed, &["code 0 before it was ready", "stays in the foreground"]);

@@ -28,7 +28,7 @@ use crate::scan::{self, Bits, Plan, Strategy};
 use crate::selection::Selection;
 use crate::workload;
 
-/// What `bench` can be told.
+/// The flags of `bench`.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     rows: usize,

@@ -38,7 +38,7 @@ type Enforcer struct {
 	listed chan struct{}
 
 	mutex sync.Mutex
-	// addresses are those that the pod network has just given, before kubelet tells the API.
+	// addresses are those that the pod network has just given, before kubelet updates the API.
 	addresses map[types.UID]netip.Addr
 	applied   string
 	state     error

@@ -29,7 +29,7 @@ pub struct Connection {
     input: Input,
     output: Vec<u8>,
     sent: usize,
-    /// Whether the poll was told to report room to write.
+    /// Whether the poll is set to report room to write.
     pub wants_room: bool,
 }
 

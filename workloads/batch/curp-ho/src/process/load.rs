@@ -154,7 +154,7 @@ fn stream_of(
     let warmed = drive(stream.warmup, !stream.seed);
     warm.wait();
     go.wait();
-    // A failure is kept, and told in the end.
+    // A failure is kept, and reported in the end.
     let _ = warmed.and_then(|()| drive(stream.count, stream.seed));
     driver.finish()
 }

@@ -42,7 +42,7 @@ impl Writes {
     pub const CHOICES: [(&'static str, Self); 2] = [("each", Self::Each), ("coalesced", Self::Coalesced)];
 }
 
-/// What a replica is told on its command line.
+/// The command line of a replica.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// Which one it is.

@@ -1,4 +1,4 @@
-//! When what a replica has to tell the others is sent: the subject of the document.
+//! When what a replica has for the others is sent: the subject of the document.
 
 use super::tally::Tally;
 use crate::command::Slot;

@@ -1,6 +1,6 @@
 //! One replica, without its connections: messages go in, messages come out.
 //!
-//! The leader gives every command a slot and tells the followers; a follower that has it acknowledges it to everybody. A slot that a
+//! The leader gives every command a slot and sends it to the followers; a follower that has it acknowledges it to everybody. A slot that a
 //! majority has accepted is final, and final slots are executed in order. All of that happens in the background. A strong command is
 //! answered before it is final: by the leader with a result, and by the followers with "recorded, nothing conflicts". A weak command is
 //! answered by its session's bound replica alone.

@@ -33,7 +33,7 @@ pub struct Recorded {
     pub key: u64,
     /// Whether it writes.
     pub put: bool,
-    /// Whether the client was told of a conflict, and waits for the slot.
+    /// Whether the client was notified of a conflict, and waits for the slot.
     pub conflicted: bool,
 }
 

@@ -54,7 +54,7 @@ pub enum Message<'a> {
         /// What it found.
         found: Found<'a>,
     },
-    /// What one replica tells the others about the log.
+    /// What one replica sends the others about the log.
     Batch(Batch<'a>),
     /// Asks for a replica's state once it has executed so many slots.
     StatusRequest {

@@ -11,10 +11,10 @@ use crate::prf::AnyPrf;
 /// Where the dummy half comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dummy {
-    /// The document's: what another hint, chosen at random, covers. The document's program adds that hint's extra entry, so that its dummies
-    /// are one entry longer than its real halves and can be told from them; here both have the same length. What remains is that
-    /// a real half never has the wanted entry's block and such a dummy has it half of the time, so that over many queries for entries of one block
-    /// a server sees which. It is here to be measured.
+    /// The document's: what another hint, chosen at random, covers. The document's program adds that hint's extra entry, so that its
+    /// dummies are one entry longer than its real halves and can be distinguished from them; here both have the same length. What remains
+    /// is that a real half never has the wanted entry's block and such a dummy has it half of the time, so that over many queries for
+    /// entries of one block a server sees which. It is here to be measured.
     Hint,
     /// The paper's: the blocks that the real half does not have.
     Complement,

@@ -1,7 +1,7 @@
 //! From a hint to what the server gets to see.
 //!
 //! The hint covers half of the blocks. Without the wanted entry, but with the hint's extra entry in its place, that is half of the
-//! blocks again, one entry in each: the *real* half. The server returns its sum, and the hint's own sum tells the difference: the wanted
+//! blocks again, one entry in each: the *real* half. The server returns its sum, and the hint's own sum gives the difference: the wanted
 //! entry. The real half never has the wanted entry's block, so the server must be given more than that: the *dummy* half.
 
 mod dummy;
@@ -115,7 +115,7 @@ impl Builder {
         if hint.extra != NO_EXTRA && hint.extra != index {
             self.real.insert(self.geometry.place(hint.extra));
         }
-        // The server must not be able to tell the halves apart by their order.
+        // The server must not be able to distinguish the halves by their order.
         let real = below(&mut self.rng, 2) as usize;
         let questions = match self.plan.encoding {
             Encoding::Pairs => {

@@ -38,7 +38,7 @@ fn check(geometry: Geometry, question: &Question) -> Result<(), String> {
         Question::Pairs(places) => {
             let outside = places.iter().find(|place| place.block >= blocks || place.offset >= size);
             outside.map_or(Ok(()), |Place { block, offset }| {
-                Err(format!("there is no place {block}:{offset}; there are {blocks} blocks of {size} entries"))
+                Err(format!("no entry {block}:{offset}: there are {blocks} blocks of {size} entries"))
             })
         }
         Question::Halves { mask, offsets } => {
@@ -51,7 +51,7 @@ fn check(geometry: Geometry, question: &Question) -> Result<(), String> {
                 return Err(format!("a mask of {ones} blocks; half of them are {}", geometry.half()));
             }
             let outside = offsets.iter().find(|offset| u32::from(**offset) >= size);
-            outside.map_or(Ok(()), |offset| Err(format!("there is no offset {offset}; blocks have {size} entries")))
+            outside.map_or(Ok(()), |offset| Err(format!("no offset {offset}: blocks have {size} entries")))
         }
     }
 }

@@ -1,8 +1,8 @@
 //! A frame is four bytes of length, little-endian, and as many bytes of message.
 //!
 //! The document's program writes a frame with two calls, length and message, on a socket with Nagle's algorithm switched on. The second
-//! write waits until the peer has acknowledged the first, and the peer, which has nothing to send before it has seen the message, delays its
-//! acknowledgement by 40 ms. One write, or `TCP_NODELAY`, and the wait is gone.
+//! write waits until the peer has acknowledged the first, and the peer, which has nothing to send before it has seen the message, delays
+//! its acknowledgement by 40 ms. One write, or `TCP_NODELAY`, and the wait is gone.
 
 use std::io::{self, Read, Write};
 

@@ -48,7 +48,7 @@ pub fn prune(node: &mut Block, inserted: usize, meter: &mut Meter) {
     }
 }
 
-/// Gives `node` an edge to `vector` if it should have one, and prunes. Says whether it did.
+/// Gives `node` an edge to `vector` if it should have one, and prunes. Returns whether it did.
 pub fn connect(node: &mut Block, id: u64, vector: &[f32], slots: usize, meter: &mut Meter) -> bool {
     let Some((index, distance)) = place(node, id, vector, slots, meter) else { return false };
     node.set_edge(index, Edge { id, distance }, vector);

@@ -37,7 +37,7 @@ pub fn verify(connection: &Connection, findings: &mut Findings) -> Result<Summar
         }
         let mut block = Block::zeroed(layout);
         block.bytes_mut().copy_from_slice(bytes);
-        findings.check(block.id() == id.cast_unsigned(), || format!("node {id} says that it is {}", block.id()));
+        findings.check(block.id() == id.cast_unsigned(), || format!("the id in node {id} is {}", block.id()));
         findings.check(block.is_sound(), || format!("node {id} has {} edges, {} fit", block.edges(), layout.slots()));
         vectors.extend_from_slice(block.vector());
         nodes.push(id);

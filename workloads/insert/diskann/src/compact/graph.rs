@@ -153,7 +153,7 @@ impl Graph {
 
     fn read(&mut self, slot: u32, connection: &Connection) -> Result<()> {
         let id = i64::from(slot) + 1;
-        let missing = || Error::Damaged(format!("there is no vector {id}"));
+        let missing = || Error::Damaged(format!("vector {id} is missing"));
         self.fill_vector(slot, &Table::Vector.read(connection, id)?.ok_or_else(missing)?)?;
         // Edges that are in the log only are not in the table yet.
         let edges = Table::Edge.read(connection, id)?.unwrap_or_default();
@@ -178,7 +178,7 @@ impl Graph {
     fn fill_edges(&mut self, slot: u32, bytes: &[u8]) -> Result<()> {
         let ids = ids_from_bytes(bytes).unwrap_or_default();
         if 4 * ids.len() != bytes.len() || ids.len() > MOST_EDGES {
-            return Err(Error::Damaged(format!("{} bytes are no edges of vector {}", bytes.len(), slot + 1)));
+            return Err(Error::Damaged(format!("{} bytes are not valid edges of vector {}", bytes.len(), slot + 1)));
         }
         let slots = self.slots(&ids)?;
         self.set_edges(slot, &slots);

@@ -99,7 +99,7 @@ impl<'c> Compact<'c> {
     /// Makes the memory what the file is.
     fn load(&mut self) -> Result<()> {
         let len = Table::Vector.last(self.connection)?;
-        let len = u32::try_from(len).map_err(|_| Error::Damaged(format!("{len} is no id")))?;
+        let len = u32::try_from(len).map_err(|_| Error::Damaged(format!("invalid id {len}")))?;
         self.graph = self.graph.renewed(len as usize);
         if self.settings.node_cache == NodeCache::PerBatch {
             self.graph.read_all(self.connection)?;
@@ -108,7 +108,7 @@ impl<'c> Compact<'c> {
         let (graph, connection, records) = (&mut self.graph, self.connection, &mut self.log_records);
         Table::Log.scan(connection, |id, bytes| {
             let record = Record::from_bytes(bytes);
-            let record = record.ok_or_else(|| Error::Damaged(format!("record {id} of the log is none")))?;
+            let record = record.ok_or_else(|| Error::Damaged(format!("invalid record {id} of the log")))?;
             let slot = u32::try_from(id - 1).ok().filter(|slot| *slot < len);
             let slot =
                 slot.ok_or_else(|| Error::Damaged(format!("the log has a record of {id}, which is not there")))?;

@@ -17,7 +17,7 @@ use crate::findings::{Findings, Summary};
 pub fn verify(connection: &Connection, findings: &mut Findings) -> Result<Summary> {
     let dims = table::dims(connection)?;
     let len = Table::Vector.last(connection)?;
-    let len = usize::try_from(len).map_err(|_| Error::Damaged(format!("{len} is no id")))?;
+    let len = usize::try_from(len).map_err(|_| Error::Damaged(format!("invalid id {len}")))?;
     let mut graph = Graph::new(dims, len);
     // Checks every checksum and size, that vectors have no gaps, that no list is too long, and that every edge leads somewhere.
     graph.read_all(connection)?;
@@ -35,7 +35,7 @@ pub fn verify(connection: &Connection, findings: &mut Findings) -> Result<Summar
         let expected = rows + records;
         findings.check(id == expected, || format!("record {id} of the log stands where {expected} should"));
         let record =
-            Record::from_bytes(bytes).ok_or_else(|| Error::Damaged(format!("record {id} of the log is none")))?;
+            Record::from_bytes(bytes).ok_or_else(|| Error::Damaged(format!("invalid record {id} of the log")))?;
         let slot = u32::try_from(id - 1).ok().filter(|slot| (*slot as usize) < len);
         let slot = slot.ok_or_else(|| Error::Damaged(format!("the log has a record of {id}, which is not there")))?;
         graph.replay(slot, &record, connection)

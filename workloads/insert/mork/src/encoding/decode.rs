@@ -46,7 +46,7 @@ impl Decoder<'_> {
         let error = |problem| Malformed { at: start, problem };
         let byte = *self.path.get(start).ok_or(error("the path ends within an expression"))?;
         self.at += 1;
-        match Tag::of(byte).ok_or(error("the byte is no tag"))? {
+        match Tag::of(byte).ok_or(error("invalid tag"))? {
             Tag::Arity(items) => {
                 let depth = depth.checked_sub(1).ok_or(error("too many expressions are within each other"))?;
                 let items = (0..items).map(|_| self.item(depth)).collect::<Result<Vec<_>, _>>()?;
@@ -55,7 +55,7 @@ impl Decoder<'_> {
             Tag::Symbol(length) => {
                 let symbol = self.path.get(self.at..self.at + length).ok_or(error("the path ends within a symbol"))?;
                 self.at += length;
-                let value = Value::read(symbol).ok_or(error("the symbol is no token"))?;
+                let value = Value::read(symbol).ok_or(error("invalid token"))?;
                 match &value {
                     Value::Atom(name) if token::variable(name).is_some() => {
                         Err(error("a symbol is written as a variable"))
@@ -97,10 +97,10 @@ mod tests {
             (&b""[..], 0, "the path ends within an expression"),
             (b"\x02\xc1a", 3, "the path ends within an expression"),
             (b"\x01\xc2a", 1, "the path ends within a symbol"),
-            (b"\x01\x40", 1, "the byte is no tag"),
+            (b"\x01\x40", 1, "invalid tag"),
             (b"\x02\xc0\x81", 2, "the variable has not occurred yet"),
             (b"\x00\x00", 1, "the expression has ended before"),
-            (b"\xc3a b", 0, "the symbol is no token"),
+            (b"\xc3a b", 0, "invalid token"),
             (b"\xc2$x", 0, "a symbol is written as a variable"),
         ] {
             assert_eq!(decode(path), Err(Malformed { at, problem }), "{path:?}");

@@ -33,7 +33,7 @@ pub const MAX_PATH: usize = (1 << 14) - 1;
 /// Expressions within expressions, at most. All readers and writers are recursive; this keeps them on the stack.
 pub const MAX_DEPTH: usize = 512;
 
-/// Says that a variable is new.
+/// Marks a new variable.
 pub const NEW_VARIABLE: u8 = 0b1100_0000;
 const VARIABLE: u8 = 0b1000_0000;
 const SYMBOL: u8 = 0b1100_0000;
@@ -95,7 +95,7 @@ impl fmt::Display for Unencodable {
         match self {
             Self::TooManyItems(items) => write!(f, "an expression has {items} items; at most {MAX_ARITY} are possible"),
             Self::SymbolTooLong(bytes) => write!(f, "a symbol has {bytes} bytes; at most {MAX_SYMBOL} are possible"),
-            Self::NotAnAtom(name) => write!(f, "{name:?} is no atom: a name has no space, parenthesis or quote"),
+            Self::NotAnAtom(name) => write!(f, "{name:?} is not an atom: a name has no space, parenthesis or quote"),
             Self::TooManyVariables => write!(f, "an expression has more than {MAX_VARIABLES} variables"),
             Self::TooLong(bytes) => write!(f, "an expression takes {bytes} bytes; at most {MAX_PATH} are possible"),
             Self::TooDeep => write!(f, "more than {MAX_DEPTH} expressions are within each other"),

@@ -75,7 +75,7 @@ impl Copying {
         *self.space() = space;
     }
 
-    /// Says that the index of types does not know the latest facts.
+    /// Marks that the index of types does not know the latest facts.
     pub fn types_changed(&self) {
         self.types_stale.store(true, Ordering::Release);
     }

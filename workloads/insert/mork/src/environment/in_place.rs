@@ -44,12 +44,12 @@ pub trait Paths: Default {
     /// Calls `visit` with each path that begins with `prefix`, in order, and its count.
     fn visit(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], u64));
 
-    /// Bytes of the store, if it can tell.
+    /// Bytes of the store, if it is known.
     fn heap_bytes(&self) -> Option<usize> {
         None
     }
 
-    /// Words that a look-up reads on its way, if the store can tell.
+    /// Words that a look-up reads on its way, if the store knows them.
     fn mean_depth(&self) -> Option<f64> {
         None
     }

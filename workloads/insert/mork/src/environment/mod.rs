@@ -171,12 +171,12 @@ pub trait Environment {
     /// All of its content in one comparable form.
     fn dump(&self) -> Dump;
 
-    /// Bytes of the store, where it can tell.
+    /// Bytes of the store, where it is known.
     fn heap_bytes(&self) -> Option<usize>;
 
     /// How many look-ups in a cache of bytes found something, where there is one.
     fn cache_hits(&self) -> Option<u64>;
 
-    /// Words that a look-up reads on its way, where the store can tell.
+    /// Words that a look-up reads on its way, where the store knows them.
     fn mean_depth(&self) -> Option<f64>;
 }

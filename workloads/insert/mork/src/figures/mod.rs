@@ -40,7 +40,7 @@ use crate::scratch::Scratch;
 use crate::subject::{Measured, Part, StoreKind, Subject, Variant};
 use crate::workload::{Kind, Order, SEED, Shape, Workload};
 
-/// What `bench` can be told.
+/// The flags of `bench`.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     few: usize,

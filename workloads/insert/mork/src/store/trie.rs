@@ -37,7 +37,7 @@ impl std::error::Error for Full {}
 
 /// Block sizes: 2, 4, 8, 16.
 const CLASSES: usize = 4;
-/// Says that a list of free blocks is at its end.
+/// Marks the end of a list of free blocks.
 const NO_BLOCK: u64 = u64::MAX;
 /// Bytes of the count before each path.
 const COUNT: usize = size_of::<u32>();

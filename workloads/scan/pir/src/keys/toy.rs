@@ -1,4 +1,4 @@
-//! The key that the document's benchmark used. It is a mock: the server is told the row in clear.
+//! The key that the document's benchmark used. It is a mock: the server gets the row in clear.
 //!
 //! A key is 25 bytes: a 16-byte secret, the wanted row as 8 bytes, and one correction byte. Its value for a row is
 //!

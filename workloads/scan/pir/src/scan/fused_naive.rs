@@ -8,8 +8,8 @@
 //!             for key in query: sum[query][key][block] ^= block & masks[query][key]
 //! ```
 //!
-//! It reads the matrix once and is slower than [`per_query`](super::per_query): the machine was never waiting for memory. The PRF calls are as
-//! many as before, and the sums of all queries no longer stay in registers or in one corner of the cache.
+//! It reads the matrix once and is slower than [`per_query`](super::per_query): the machine was never waiting for memory. The PRF calls are
+//! as many as before, and the sums of all queries no longer stay in registers or in one corner of the cache.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! `fused-gfni`: one pass, as a product of bit matrices.
 //!
-//! For eight keys and eight rows the selection bits are an 8 x 8 matrix `S`, and a column of bytes of the eight rows is an 8 x 8 matrix `M`,
-//! one byte per row. What the eight keys gain in that column is the product `S M` over the field of two elements. GFNI has an
+//! For eight keys and eight rows the selection bits are an 8 x 8 matrix `S`, and a column of bytes of the eight rows is an 8 x 8 matrix
+//! `M`, one byte per row. What the eight keys gain in that column is the product `S M` over the field of two elements. GFNI has an
 //! instruction for eight such products at once (`vgf2p8affineqb`): 4,096 additions of a bit, where an XOR of vectors does 512.
 //!
 //! ```text
@@ -79,7 +79,8 @@ impl Gfni {
     }
 }
 
-/// The sums of eight keys in one column. Word `w` of vector `j` holds a byte of each key, for byte `16 (w / 2) + 2 j + w % 2` of the column.
+/// The sums of eight keys in one column. Word `w` of vector `j` holds a byte of each key, for byte `16 (w / 2) + 2 j + w % 2` of the
+/// column.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Sums([[u64; EIGHT]; EIGHT]);
@@ -162,8 +163,8 @@ fn transposed(rows: &[u8], row_size: usize) -> [__m512i; EIGHT] {
     words.map(|words| _mm512_gf2p8affine_epi64_epi8::<0>(order, words))
 }
 
-/// Eight vectors as eight rows of bytes, turned into columns: word `w` of the `j`-th result is column `16 (w / 2) + 2 j + w % 2`, a byte from
-/// each vector in order.
+/// Eight vectors as eight rows of bytes, turned into columns: word `w` of the `j`-th result is column `16 (w / 2) + 2 j + w % 2`, a byte
+/// from each vector in order.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn interleaved(rows: [__m512i; EIGHT]) -> [__m512i; EIGHT] {

@@ -9,8 +9,8 @@
 //! about all blocks, and needs a whole call for each; but it expands one hint and searches through thousands.
 //!
 //! Sixteen bits make an unbiased offset only if the block size is a power of two. For other sizes an offset comes from 32 bits, by
-//! multiplication: it is off uniform by a factor of at most 1 ± block size / 2^32, 10^-5 for the document's blocks. The bias is the same for
-//! every offset that a server sees, whatever the wanted entry is.
+//! multiplication: it is off uniform by a factor of at most 1 ± block size / 2^32, 10^-5 for the document's blocks. The bias is the same
+//! for every offset that a server sees, whatever the wanted entry is.
 
 #[cfg(target_arch = "x86_64")]
 mod aes_ni;

@@ -37,7 +37,7 @@ impl Store for Memory {
 
     fn open(&mut self, id: u64, _: bool) -> Result<Node<()>> {
         let block = self.hole(id).and_then(Option::take);
-        let block = block.ok_or_else(|| Error::Damaged(format!("there is no node {id}")))?;
+        let block = block.ok_or_else(|| Error::Damaged(format!("node {id} is missing")))?;
         Ok(Node { id, block, handle: () })
     }
 

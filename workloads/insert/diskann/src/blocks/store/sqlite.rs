@@ -50,14 +50,14 @@ impl<'c> Sqlite<'c> {
     }
 
     fn blob(&self, id: u64, to_write: bool) -> Result<Blob<'c>> {
-        let id = i64::try_from(id).map_err(|_| Error::Damaged(format!("{id} is no id")))?;
+        let id = i64::try_from(id).map_err(|_| Error::Damaged(format!("invalid id {id}")))?;
         match self.connection.blob_open(MAIN_DB, TABLE, COLUMN, id, !to_write) {
             Ok(blob) => Ok(blob),
             // SQLite's word for a row that is not there.
             Err(rusqlite::Error::SqliteFailure(failure, Some(message)))
                 if failure.code == ErrorCode::Unknown && message.contains("no such rowid") =>
             {
-                Err(Error::Damaged(format!("there is no node {id}")))
+                Err(Error::Damaged(format!("node {id} is missing")))
             }
             Err(error) => Err(error.into()),
         }
@@ -87,7 +87,7 @@ impl<'c> Store for Sqlite<'c> {
         handle.read_at_exact(block.bytes_mut(), 0)?;
         if block.id() != id || !block.is_sound() {
             let (says, edges) = (block.id(), block.edges());
-            return Err(Error::Damaged(format!("node {id} says that it is {says} and has {edges} edges")));
+            return Err(Error::Damaged(format!("the id in node {id} is {says}, with {edges} edges")));
         }
         Ok(Node { id, block, handle: Some(handle) })
     }

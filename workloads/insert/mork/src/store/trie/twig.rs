@@ -11,7 +11,7 @@ const VALUES_SHIFT: u32 = 32;
 const LENGTH_SHIFT: u32 = 40;
 const OFFSET_MASK: u64 = (1 << LENGTH_SHIFT) - 1;
 
-/// A branch: two to sixteen twigs, told apart by one half byte.
+/// A branch: two to sixteen twigs, distinguished by one half byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Branch(u64);
 
@@ -66,7 +66,7 @@ impl Branch {
         Self(BRANCH | (at as u64) << AT_SHIFT | u64::from(values) << VALUES_SHIFT | first as u64)
     }
 
-    /// The half byte that tells its twigs apart.
+    /// The half byte that distinguishes its twigs.
     #[inline]
     pub(super) fn at(self) -> usize {
         ((self.0 & !BRANCH) >> AT_SHIFT) as usize
