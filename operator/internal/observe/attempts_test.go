@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/internal/ledger"
-	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -43,7 +42,7 @@ func newCountingStore(t *testing.T) *countingStore {
 func testWave(number, first, blocks, trials int) *record.Wave {
 	wave := &record.Wave{Wave: number}
 	for i := range blocks {
-		wave.Blocks = append(wave.Blocks, record.Block{ID: plan.BlockID(number, first+i), Order: make([]int, trials)})
+		wave.Blocks = append(wave.Blocks, record.Block{ID: record.BlockName(number, first+i), Order: make([]int, trials)})
 	}
 	return wave
 }
@@ -77,7 +76,7 @@ func TestTrialsAreCountedOnceAndBlocksAreOpenUntilOneExecutionHasAll(t *testing.
 func TestAPassListsOnlyWhatMayBeNew(t *testing.T) {
 	store, known := newCountingStore(t), &progress{}
 	const trials, blocks = 20, 12
-	store.attempts(t, plan.BlockID(0, 0), "pod", 0, trials)
+	store.attempts(t, record.BlockName(0, 0), "pod", 0, trials)
 	wave := testWave(1, 1, blocks, trials)
 	pass := func(when string, wantTrials, wantOpen, keys, requests int) {
 		t.Helper()

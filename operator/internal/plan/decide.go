@@ -1,3 +1,5 @@
+// Package plan decides when to act: on what was observed of a run and its cluster, and a clock. What to measure next is for package
+// design. It is pure.
 package plan
 
 import (

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/record"
@@ -28,7 +29,7 @@ const againMessage = ": what was measured will be analysed, and the missing bloc
 
 // takeLanes finds nodes for a wave and takes their leases. It returns the lanes once the run may start on them, or what
 // happens first. A run takes what it can get, and waits only while it has nothing: so two runs never wait for each other.
-func (p *planner) takeLanes(blocks int, avoid []string) ([]Lane, *Decision) {
+func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decision) {
 	placement := p.Ledger.Experiment.Plan.Placement
 	usable, problem := usableNodes(placement, p.settings.Overhead, p.settings.Policy, p.Nodes)
 	if problem != "" {
@@ -105,21 +106,21 @@ func (p *planner) waiter(usable, keep []string, wants int) lease.Waiter {
 }
 
 // leasedLanes are the lanes on nodes that the run holds, once those bear its taint.
-func (p *planner) leasedLanes(nodes []string, placement experiment.Placement) ([]Lane, *Decision) {
-	var lanes []Lane
+func (p *planner) leasedLanes(nodes []string, placement experiment.Placement) ([]design.Lane, *Decision) {
+	var lanes []design.Lane
 	for _, name := range nodes {
 		node := p.node(name)
 		if placement.Exclusive == experiment.ExclusiveNode && !lease.Tainted(node.Taints, string(p.Run.UID)) {
 			return nil, waiting(assayv1alpha1.ReasonWaitingForLease, fmt.Sprintf("node %s is the run's and is being tainted", name), lookAtPods)
 		}
-		lanes = append(lanes, Lane{Node: name, Token: p.leaseOf(name).Token})
+		lanes = append(lanes, design.Lane{Node: name, Token: p.leaseOf(name).Token})
 	}
 	return lanes, nil
 }
 
 // sharedLanes are nodes that a run without leases uses: not those that another run has for itself.
-func (p *planner) sharedLanes(usable []string, wants int) ([]Lane, *Decision) {
-	var lanes []Lane
+func (p *planner) sharedLanes(usable []string, wants int) ([]design.Lane, *Decision) {
+	var lanes []design.Lane
 	taken := ""
 	for _, name := range usable {
 		found := p.leaseOf(name)
@@ -130,7 +131,7 @@ func (p *planner) sharedLanes(usable []string, wants int) ([]Lane, *Decision) {
 			}
 			continue
 		}
-		lanes = append(lanes, Lane{Node: name})
+		lanes = append(lanes, design.Lane{Node: name})
 	}
 	if len(lanes) == 0 {
 		return nil, waiting(assayv1alpha1.ReasonWaitingForNode, "waiting for "+taken, lookAtQueue)
@@ -194,7 +195,7 @@ func (p *planner) stranded() bool {
 	if p.Wave != nil || p.Ledger.Newest == nil || p.Ledger.Analysed {
 		return false
 	}
-	return slices.ContainsFunc(lanesOf(p.Ledger.Newest), func(lane Lane) bool {
+	return slices.ContainsFunc(design.LanesOf(p.Ledger.Newest), func(lane design.Lane) bool {
 		why, _ := p.lost(lane.Node)
 		return why != "" || p.outOfForce(lane) != ""
 	})
@@ -211,7 +212,7 @@ func (p *planner) cannotGoOn() *Decision {
 			continue
 		}
 		open[block.Lease.Node]++
-		if why := p.outOfForce(laneOfBlock(block)); why != "" {
+		if why := p.outOfForce(design.Lane(*block.Lease)); why != "" {
 			return p.stopAndPlanAgain(why)
 		}
 	}
@@ -226,13 +227,13 @@ func (p *planner) cannotGoOn() *Decision {
 
 // surplus gives back, while a wave runs, nodes that only an earlier one used, once the last pod there is gone.
 func (p *planner) surplus() *Decision {
-	lanes := lanesOf(p.Ledger.Newest)
+	lanes := design.LanesOf(p.Ledger.Newest)
 	if lanes == nil || p.Pods.Blocks[""] > 0 {
 		return nil
 	}
 	var nodes []string
 	for _, held := range p.held() {
-		used := slices.ContainsFunc(lanes, func(lane Lane) bool { return lane.Node == held.Node })
+		used := slices.ContainsFunc(lanes, func(lane design.Lane) bool { return lane.Node == held.Node })
 		if !used && p.Pods.Blocks[held.Node] == 0 {
 			nodes = append(nodes, held.Node)
 		}
@@ -244,10 +245,6 @@ func (p *planner) surplus() *Decision {
 		Action: ReleaseLeases{Nodes: nodes, Besides: p.Wave.Name}, After: releaseSettles,
 		Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage(),
 	}
-}
-
-func laneOfBlock(block record.Block) Lane {
-	return Lane{Node: block.Lease.Node, Token: block.Lease.Token}
 }
 
 // suspendedForLong gives the nodes of a suspended run back once the block that ran has ended.

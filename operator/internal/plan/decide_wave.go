@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -25,7 +26,7 @@ func (p *planner) analysed() *Decision {
 	}
 	stopped := p.Wave != nil && p.Wave.Stopped
 	again := stopped && p.Wave.Again != ""
-	step := p.next()
+	step := p.course().Next()
 	if !Cancelled(p.Run) && (!stopped || again) && !p.overBudget() && !step.Done {
 		return nil
 	}
@@ -70,9 +71,9 @@ func (p *planner) argoReady() *Decision {
 	return waiting(p.Argo.Problem, p.Argo.Message, p.settings.LedgerRetry)
 }
 
-// next is what the design asks for after the waves that are analysed.
-func (p *planner) next() Step {
-	return Next(p.Ledger.Experiment, p.Ledger.Waves, p.Ledger.Findings)
+// course is what was measured and found so far, once the newest wave is analysed.
+func (p *planner) course() *design.Course {
+	return &design.Course{Experiment: p.Ledger.Experiment, Waves: p.Ledger.Waves, Found: p.Ledger.Findings}
 }
 
 // running watches the newest wave's workflow and what keeps its pods from running.
@@ -237,12 +238,12 @@ func (p *planner) start() *Decision {
 	if Suspended(p.Run) {
 		return p.letGo(nil, waiting(assayv1alpha1.ReasonSuspended, suspendedMessage, 0))
 	}
-	var lanes []Lane
-	step := Step{}
+	var lanes []design.Lane
+	step := design.Step{}
 	if planned {
-		lanes, step.Blocks = lanesOf(wave), len(wave.Blocks)
+		lanes, step.Blocks = design.LanesOf(wave), len(wave.Blocks)
 	} else {
-		step = p.next()
+		step = p.course().Next()
 	}
 	if most, full := p.settings.Policy.Full(p.Run.Namespace, p.UnderWay); full && wave == nil {
 		return p.letGo(nil, waiting(assayv1alpha1.ReasonWaitingForTurn,
@@ -269,7 +270,7 @@ func (p *planner) start() *Decision {
 		out.Message = startingMessage(wave)
 		return out
 	}
-	wave, err := BuildFitting(p.Ledger.Experiment, len(p.Ledger.Waves), p.Ledger.Blocks, step, lanes, p.settings.Fits)
+	wave, err := p.course().Lay(step, lanes, p.settings.Fits)
 	if err != nil {
 		return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())
 	}
@@ -279,5 +280,5 @@ func (p *planner) start() *Decision {
 }
 
 func startingMessage(wave *record.Wave) string {
-	return fmt.Sprintf("wave %d is starting: %s", wave.Wave, blocks(len(wave.Blocks)))
+	return fmt.Sprintf("wave %d is starting: %s", wave.Wave, design.Blocks(len(wave.Blocks)))
 }

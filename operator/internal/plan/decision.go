@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -51,14 +52,14 @@ type Accept struct{ Experiment *experiment.Experiment }
 // PlanWave writes a wave to the ledger. A wave that is not there does not exist.
 type PlanWave struct {
 	Wave  *record.Wave
-	Lanes []Lane
+	Lanes []design.Lane
 }
 
 // StartWave starts the workflow of a wave that the ledger has.
 type StartWave struct {
 	Experiment *experiment.Experiment
 	Wave       *record.Wave
-	Lanes      []Lane
+	Lanes      []design.Lane
 }
 
 // Suspend keeps a workflow from starting further blocks.
@@ -98,7 +99,7 @@ func (a PlanWave) String() string { return "plan " + describeWave(a.Wave, a.Lane
 
 func (a StartWave) String() string { return "start " + describeWave(a.Wave, a.Lanes) }
 
-func describeWave(wave *record.Wave, lanes []Lane) string {
+func describeWave(wave *record.Wave, lanes []design.Lane) string {
 	var nodes []string
 	for _, lane := range lanes {
 		nodes = append(nodes, lane.Node)

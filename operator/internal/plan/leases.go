@@ -7,9 +7,9 @@ import (
 	"time"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
-	"assay.dev/assay/operator/internal/record"
 )
 
 // WaitingRun is another run that waits for the lease of a node.
@@ -57,29 +57,6 @@ func (a RenewLeases) String() string { return "renew the lease of " + strings.Jo
 
 func (a ReleaseLeases) String() string { return "release the lease of " + strings.Join(a.Nodes, ", ") }
 
-// lease is what the lane's blocks may run under; nil without one.
-func (l Lane) lease() *record.Lease {
-	if l.Token == 0 {
-		return nil
-	}
-	return &record.Lease{Node: l.Node, Token: l.Token}
-}
-
-// lanesOf are the lanes that a wave was planned on, as LaneOf takes them; none for a wave without leases.
-func lanesOf(wave *record.Wave) []Lane {
-	var out []Lane
-	for _, block := range wave.Blocks {
-		if block.Lease == nil {
-			return nil
-		}
-		lane := Lane{Node: block.Lease.Node, Token: block.Lease.Token}
-		if !slices.Contains(out, lane) {
-			out = append(out, lane)
-		}
-	}
-	return out
-}
-
 // held are the leases that name this run, also those that have expired: they are its own until somebody takes them.
 func (p *planner) held() []lease.Lease {
 	var out []lease.Lease
@@ -102,7 +79,7 @@ func (p *planner) leaseOf(node string) lease.Lease {
 }
 
 // outOfForce says why blocks may no longer run on a lane, or nothing.
-func (p *planner) outOfForce(lane Lane) string {
+func (p *planner) outOfForce(lane design.Lane) string {
 	found := p.leaseOf(lane.Node)
 	if lane.Token == 0 || found.Holder == HolderOf(p.Run) && found.Token == lane.Token {
 		return ""
@@ -196,7 +173,7 @@ func (p *planner) mayRunOn(node string) bool {
 // working reports whether the newest wave's workflow may still start something.
 func (p *planner) working() bool { return p.Wave != nil && !p.Wave.Ended && !p.Wave.Deleting }
 
-func nodesOf(lanes []Lane) []string {
+func nodesOf(lanes []design.Lane) []string {
 	var out []string
 	for _, lane := range lanes {
 		out = append(out, lane.Node)

@@ -30,7 +30,7 @@ func testWorld() *observe.World {
 		LedgerURL: "s3://assay/runs/lab/scan/u",
 		Observed: plan.Observed{
 			Run:    &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u", Generation: 3}},
-			Ledger: plan.LedgerState{Experiment: &experiment.Experiment{Digest: "sha256:0"}, Newest: wave, Blocks: 4, Trials: 40},
+			Ledger: plan.LedgerState{Experiment: &experiment.Experiment{Digest: "sha256:0"}, Newest: wave, Trials: 40},
 			Wave:   &plan.WorkflowState{Name: "scan-w000", CreatedAt: began, Seen: true},
 		},
 	}
