@@ -219,6 +219,7 @@ func waiting(name string, since time.Time) *assayv1alpha1.BenchmarkRun {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID("uid-of-" + name), CreationTimestamp: metav1.NewTime(since)},
 		Status: assayv1alpha1.BenchmarkRunStatus{
 			Phase: assayv1alpha1.PhasePending, Remaining: &metav1.Duration{Duration: time.Minute},
+			Queue: &assayv1alpha1.QueueStatus{Since: metav1.NewTime(since)},
 			Conditions: []metav1.Condition{{
 				Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: assayv1alpha1.ReasonWaitingForLease,
 				LastTransitionTime: metav1.NewTime(since),

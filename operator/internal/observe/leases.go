@@ -8,7 +8,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -165,8 +164,8 @@ func holds(world *World) bool {
 	return slices.ContainsFunc(world.Leases, func(l lease.Lease) bool { return l.Holder == me })
 }
 
-// waiting reads which runs wait for a lease, this one too. A run takes its place in the queue with its condition, and loses it when
-// something else keeps it from starting.
+// waiting reads which runs wait for a lease, this one too. A run has its place in the queue by its status, and loses it when something
+// else keeps it from starting.
 func (o *Observer) waiting(ctx context.Context, world *World) error {
 	var runs assayv1alpha1.BenchmarkRunList
 	// Nothing of the list is written to, and copies of a thousand runs in every pass are most of its cost.
@@ -207,9 +206,5 @@ func (o *Observer) Begins(world *World, begins bool) {
 
 // WaitsForLease reports whether a run is in the queue for nodes.
 func WaitsForLease(run *assayv1alpha1.BenchmarkRun) bool {
-	if plan.Ended(run) || plan.Suspended(run) || plan.Cancelled(run) || !run.DeletionTimestamp.IsZero() {
-		return false
-	}
-	condition := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionProgressing)
-	return condition != nil && condition.Reason == assayv1alpha1.ReasonWaitingForLease
+	return run.Status.Queue != nil && !plan.Ended(run) && !plan.Suspended(run) && !plan.Cancelled(run) && run.DeletionTimestamp.IsZero()
 }

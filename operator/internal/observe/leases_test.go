@@ -85,7 +85,7 @@ func TestWhatKeepsANodeBusy(t *testing.T) {
 func TestWhoWaitsInTheQueue(t *testing.T) {
 	waits := func(edit func(*assayv1alpha1.BenchmarkRun)) *assayv1alpha1.BenchmarkRun {
 		run := &assayv1alpha1.BenchmarkRun{}
-		run.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: assayv1alpha1.ReasonWaitingForLease}}
+		run.Status.Queue = &assayv1alpha1.QueueStatus{}
 		edit(run)
 		return run
 	}
@@ -93,16 +93,20 @@ func TestWhoWaitsInTheQueue(t *testing.T) {
 		run  *assayv1alpha1.BenchmarkRun
 		want bool
 	}{
-		"a run that says so": {waits(func(*assayv1alpha1.BenchmarkRun) {}), true},
-		"a run that something else keeps": {waits(func(r *assayv1alpha1.BenchmarkRun) {
-			r.Status.Conditions[0].Reason = assayv1alpha1.ReasonLedgerUnreachable
+		"a run with a place in the queue": {waits(func(*assayv1alpha1.BenchmarkRun) {}), true},
+		"whatever its conditions say": {waits(func(r *assayv1alpha1.BenchmarkRun) {
+			r.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: assayv1alpha1.ReasonLedgerUnreachable}}
+		}), true},
+		"a run whose conditions alone say so": {waits(func(r *assayv1alpha1.BenchmarkRun) {
+			r.Status.Queue = nil
+			r.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: assayv1alpha1.ReasonWaitingForLease}}
 		}), false},
 		"a run that nobody has looked at": {&assayv1alpha1.BenchmarkRun{}, false},
 		"a suspended run":                 {waits(func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Suspend = ptr.To(true) }), false},
 		"a cancelled run":                 {waits(func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Cancel = ptr.To(true) }), false},
 		"a run that is being deleted":     {waits(func(r *assayv1alpha1.BenchmarkRun) { r.DeletionTimestamp = ptr.To(metav1.NewTime(time.Now())) }), false},
 		"a run that ended while it waited": {waits(func(r *assayv1alpha1.BenchmarkRun) {
-			r.Status.Conditions = append(r.Status.Conditions, metav1.Condition{Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue})
+			r.Status.CompletionTime = ptr.To(metav1.Now())
 		}), false},
 	}
 	for name, tc := range cases {

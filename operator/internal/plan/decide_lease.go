@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
@@ -51,15 +49,18 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decisio
 			keep = append(keep, held.Node)
 		}
 	}
-	giving := p.letGo(keep, waiting(assayv1alpha1.ReasonWaitingForLease, "giving back nodes that the next blocks do not need", lookAtPods))
+	me := p.waiter(usable, keep, wants)
+	if len(keep) == 0 {
+		p.place = &Place{Ahead: p.queue().Ahead(me)}
+	}
+	giving := p.letGo(keep, waiting(assayv1alpha1.ReasonReleasingLease, "giving back nodes that the next blocks do not need", lookAtPods))
 	if giving.Action != nil || p.working() && len(p.held()) > len(keep) {
 		return nil, giving
 	}
-	me := p.waiter(usable, keep, wants)
 	if granted := p.queue().Grant(p.takeable(me.Nodes), me); len(granted) > 0 {
 		return nil, &Decision{
 			Action: AcquireLeases{granted, placement.Exclusive == experiment.ExclusiveNode}, Continues: true, After: AtOnce,
-			Reason: assayv1alpha1.ReasonWaitingForLease, Message: "taking " + strings.Join(granted, ", "),
+			Reason: assayv1alpha1.ReasonTakingLease, Message: "taking " + strings.Join(granted, ", "),
 		}
 	}
 	if len(keep) == 0 {
@@ -68,7 +69,7 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decisio
 	if used := p.usedTokens(keep); len(used) > 0 {
 		return nil, &Decision{
 			Action: RetakeLeases{used}, Continues: true, After: AtOnce,
-			Reason: assayv1alpha1.ReasonWaitingForLease, Message: "taking " + strings.Join(used, ", ") + " anew",
+			Reason: assayv1alpha1.ReasonTakingLease, Message: "taking " + strings.Join(used, ", ") + " anew",
 		}
 	}
 	return p.leasedLanes(keep, placement)
@@ -111,7 +112,7 @@ func (p *planner) leasedLanes(nodes []string, placement experiment.Placement) ([
 	for _, name := range nodes {
 		node := p.node(name)
 		if placement.Exclusive == experiment.ExclusiveNode && !lease.Tainted(node.Taints, string(p.Run.UID)) {
-			return nil, waiting(assayv1alpha1.ReasonWaitingForLease, fmt.Sprintf("node %s is the run's and is being tainted", name), lookAtPods)
+			return nil, waiting(assayv1alpha1.ReasonTakingLease, fmt.Sprintf("node %s is the run's and is being tainted", name), lookAtPods)
 		}
 		lanes = append(lanes, design.Lane{Node: name, Token: p.leaseOf(name).Token})
 	}
@@ -166,7 +167,7 @@ func (p *planner) waitForLease(me lease.Waiter) *Decision {
 		parts = append(parts[:shown], fmt.Sprintf("%d more nodes", len(parts)-shown))
 	}
 	message := "waiting for a node: " + strings.Join(parts, "; ")
-	switch ahead := p.queue().Ahead(me); ahead {
+	switch ahead := p.place.Ahead; ahead {
 	case 0:
 		message += "; this run is next"
 	case 1:
@@ -252,8 +253,8 @@ func (p *planner) suspendedForLong() *Decision {
 	if !Suspended(p.Run) || !p.Wave.Suspended || len(p.held()) == 0 {
 		return nil
 	}
-	condition := meta.FindStatusCondition(p.Run.Status.Conditions, assayv1alpha1.ConditionSuspended)
-	if condition == nil || condition.Status != "True" {
+	since := p.Run.Status.SuspendedSince
+	if since == nil {
 		return nil
 	}
 	for _, pods := range p.Pods.Blocks {
@@ -261,7 +262,7 @@ func (p *planner) suspendedForLong() *Decision {
 			return nil
 		}
 	}
-	if settled := condition.LastTransitionTime.Add(suspendSettles); p.now.Before(settled) {
+	if settled := since.Add(suspendSettles); p.now.Before(settled) {
 		p.wake(settled)
 		return nil
 	}

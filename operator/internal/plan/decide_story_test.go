@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -136,24 +135,21 @@ func (w *world) record(decision Decision) {
 
 // remember writes the part of the status that the planner looks at.
 func (w *world) remember(decision Decision) {
-	set := func(kind string, status bool, reason string) {
-		value := metav1.ConditionFalse
-		if status {
-			value = metav1.ConditionTrue
-		}
-		meta.SetStatusCondition(&w.Run.Status.Conditions, metav1.Condition{Type: kind, Status: value, Reason: reason, LastTransitionTime: metav1.NewTime(w.now)})
+	status, now := &w.Run.Status, metav1.NewTime(w.now)
+	switch {
+	case !Suspended(w.Run):
+		status.SuspendedSince = nil
+	case status.SuspendedSince == nil:
+		status.SuspendedSince = &now
 	}
-	if decision.Reason != "" {
-		set(assayv1alpha1.ConditionProgressing, decision.Progressing, decision.Reason)
+	switch grace := decision.Grace; {
+	case grace == "":
+		status.Grace = nil
+	case status.Grace == nil || status.Grace.For != grace:
+		status.Grace = &assayv1alpha1.GraceStatus{For: grace, Since: now}
 	}
-	set(assayv1alpha1.ConditionSuspended, Suspended(w.Run), "Test")
 	if decision.Ending != nil {
-		kind := assayv1alpha1.ConditionFailed
-		if decision.Ending.Analysed {
-			kind = assayv1alpha1.ConditionComplete
-		}
-		set(kind, true, decision.Ending.Reason)
-		w.Run.Status.CompletionTime = ptr.To(metav1.NewTime(w.now))
+		status.CompletionTime = &now
 	}
 }
 

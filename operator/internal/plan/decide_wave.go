@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
@@ -163,22 +161,22 @@ func (p *planner) imageNotPulled() *Decision {
 		return nil
 	}
 	message := fmt.Sprintf("image %q cannot be pulled: %s; correct the image in the template or the arm, or make it available to the node", image.Image, image.Message)
-	since := p.now
-	condition := meta.FindStatusCondition(p.Run.Status.Conditions, assayv1alpha1.ConditionProgressing)
-	if condition != nil && condition.Reason == assayv1alpha1.ReasonImageNotPulled {
-		since = condition.LastTransitionTime.Time
-		if image.Scheduled.After(since) {
-			since = image.Scheduled
-		}
+	since := p.since(assayv1alpha1.GraceForImage)
+	if image.Scheduled.After(since) {
+		since = image.Scheduled
 	}
-	if left := since.Add(p.settings.ImagePullGrace).Sub(p.now); left > 0 {
-		return waiting(assayv1alpha1.ReasonImageNotPulled, message, min(left, lookAtWave))
+	out := waiting(assayv1alpha1.ReasonImageNotPulled, message, lookAtPods)
+	switch left := since.Add(p.settings.ImagePullGrace).Sub(p.now); {
+	case left > 0:
+		out.After = min(left, lookAtWave)
+	case p.Ledger.Done > 0:
+		out.Action = Stop{Workflow: p.Wave.Name, Why: message}
+	default:
+		out = failed(assayv1alpha1.ReasonImageNotPulled, message)
+		out.Action = Terminate{p.Wave.Name, message}
 	}
-	if p.Ledger.Done > 0 {
-		return &Decision{Action: Stop{Workflow: p.Wave.Name, Why: message}, Reason: assayv1alpha1.ReasonImageNotPulled, Message: message, After: lookAtPods}
-	}
-	out := failed(assayv1alpha1.ReasonImageNotPulled, message)
-	out.Action = Terminate{p.Wave.Name, message}
+	// Until one of these is done: what cannot be written is tried again at once.
+	out.Grace = assayv1alpha1.GraceForImage
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
@@ -18,6 +19,10 @@ type Decision struct {
 	Progressing bool
 	Reason      string
 	Message     string
+	// Queue is the run's place among those that wait for a node; nil when it has one or needs none.
+	Queue *Place
+	// Grace is what is given time; empty is nothing.
+	Grace assayv1alpha1.GraceFor
 	// Ending is set when the run is over.
 	Ending *Ending
 	// Continues means that the action is one of several that follow each other at once. Only the last of them is told in the
@@ -25,6 +30,12 @@ type Decision struct {
 	Continues bool
 	// After is when to look again even if nothing changed; 0 is not at all.
 	After time.Duration
+}
+
+// Place is one in the queue for nodes.
+type Place struct {
+	// Ahead counts the runs that come first and could use the same nodes.
+	Ahead int
 }
 
 // Ending is how a run ended.

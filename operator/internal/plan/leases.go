@@ -118,10 +118,10 @@ func (p *planner) keepLeases(decision Decision) Decision {
 	}
 	if len(due) > 0 {
 		if decision.Action == nil || overdue {
-			decision = Decision{
-				Action: RenewLeases{due}, Progressing: decision.Progressing, Reason: decision.Reason, Message: decision.Message,
-				Ending: onlyWithoutAction(decision), After: decision.After,
+			if decision.Action != nil {
+				decision.Ending, decision.Continues = nil, false // An ending waits for its own action.
 			}
+			decision.Action = RenewLeases{due}
 		} else {
 			p.wake(p.now)
 		}
@@ -133,14 +133,6 @@ func (p *planner) keepLeases(decision Decision) Decision {
 		}
 	}
 	return decision
-}
-
-// onlyWithoutAction keeps an ending whose own action, if it has one, was not put off.
-func onlyWithoutAction(decision Decision) *Ending {
-	if decision.Action != nil {
-		return nil
-	}
-	return decision.Ending
 }
 
 // letGo gives back the leases that the run does not keep, as soon as nothing of it can run there, whatever it waits for.

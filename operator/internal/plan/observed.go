@@ -15,8 +15,8 @@ import (
 
 // Observed is everything a decision rests on, as plain values.
 type Observed struct {
-	// Run as the API server has it. Of its status only what cannot be seen elsewhere is used: that the run ended, when it
-	// started, and since when its image cannot be pulled.
+	// Run as the API server has it. Of its status only what cannot be seen elsewhere is used, and of that no condition: when the run
+	// started and ended, since when it is suspended, and since when something is given time.
 	Run *assayv1alpha1.BenchmarkRun
 	// Template the run names or holds; nil when it does not exist.
 	Template *assayv1alpha1.BenchmarkTemplateSpec

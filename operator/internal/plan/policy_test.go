@@ -46,9 +46,9 @@ func TestWhatTheAdministratorDoesNotAllowDoesNotStart(t *testing.T) {
 			[]string{"namespace lab", "11Gi of 10Gi", "1000 of 1000 objects", "remove the ledgers", "runs/lab/NAME/UID/"},
 		},
 		"ledgers that hold a byte less": {
-			"default: {maxStored: 10Gi}", true, 0, &Stored{Bytes: 10<<30 - 1}, assayv1alpha1.ReasonWaitingForLease, []string{"taking node-a"},
+			"default: {maxStored: 10Gi}", true, 0, &Stored{Bytes: 10<<30 - 1}, assayv1alpha1.ReasonTakingLease, []string{"taking node-a"},
 		},
-		"as many as at a time": {"default: {maxRuns: 2}", true, 1, nil, assayv1alpha1.ReasonWaitingForLease, []string{"taking node-a"}},
+		"as many as at a time": {"default: {maxRuns: 2}", true, 1, nil, assayv1alpha1.ReasonTakingLease, []string{"taking node-a"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
