@@ -146,7 +146,7 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 	mine, other := object("node-a", plan.HolderOf(run)), object("node-b", lease.Holder{Namespace: "lab", Name: "rival", UID: "v"})
 	cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(other.DeepCopy()).Build()
 	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(mine.DeepCopy(), other.DeepCopy()).WithInterceptorFuncs(count).Build()
-	o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system"}
+	o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system", Memory: &Memory{}}
 	expect := func(when string, held bool, times int) {
 		t.Helper()
 		asked = 0
@@ -159,7 +159,7 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 		}
 	}
 	expect("nothing tells of the lease yet", false, 0)
-	o.Took(run, []string{"node-a"})
+	o.Memory.Wrote(run, plan.AcquireLeases{Nodes: []string{"node-a"}})
 	expect("this operator took it, and the cache is behind", true, 1)
 	cache = fake.NewClientBuilder().WithScheme(scheme).WithObjects(mine.DeepCopy(), other.DeepCopy()).Build()
 	o.Client = cache
@@ -172,4 +172,57 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("the cache knows of a change", true, 1)
+}
+
+// A run that gives a node back is told by the API server itself what of it still is there, but for the workflow that is known to be elsewhere.
+func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme, assayv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u"}}
+	run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveCPUs
+	labels := workflow.Labels(record.Run{Name: "scan", UID: "u"}, 0)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: labels},
+		Spec:       corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	flow := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: workflow.Name("scan", 0), Labels: labels}}
+	elsewhere := &record.Wave{Blocks: []record.Block{{Lease: &record.Lease{Node: "node-b", Token: 1}}}}
+	for name, tc := range map[string]struct {
+		draining bool
+		there    []client.Object
+		newest   *record.Wave
+		busy     string
+	}{
+		"nothing":                        {true, nil, nil, ""},
+		"a block":                        {true, []client.Object{pod}, nil, "pod block"},
+		"a workflow":                     {true, []client.Object{flow}, nil, "workflow scan-w000"},
+		"a workflow on other nodes":      {true, []client.Object{flow}, elsewhere, ""},
+		"of a node that it keeps, all":   {false, []client.Object{pod}, nil, ""},
+		"a block, and one on other ones": {true, []client.Object{pod, flow}, elsewhere, "pod block"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+			}}
+			mine := lease.Lease{Node: "node-a"}.TakenBy(plan.HolderOf(run), false, time.Minute, time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC))
+			mine.Draining = tc.draining
+			if err := mine.Write(object); err != nil {
+				t.Fatal(err)
+			}
+			cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object.DeepCopy()).Build()
+			live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(append(tc.there, object.DeepCopy())...).Build()
+			o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system", Memory: &Memory{}}
+			world := &World{Observed: plan.Observed{Run: run, Ledger: plan.LedgerState{Newest: tc.newest}}}
+			if err := o.leases(t.Context(), world); err != nil {
+				t.Fatal(err)
+			}
+			if len(world.Leases) != 1 || world.Leases[0].Draining != tc.draining || world.Leases[0].Busy != tc.busy {
+				t.Errorf("leases %+v, want one with %q on its node", world.Leases, tc.busy)
+			}
+		})
+	}
 }

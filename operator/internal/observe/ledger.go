@@ -84,7 +84,7 @@ func (o *Observer) unread(ctx context.Context, world *World) error {
 }
 
 func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *World) error {
-	known, err := o.memory.read(ctx, store, world.Run.UID)
+	known, err := o.Memory.read(ctx, store, world.Run.UID)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *Wo
 	}
 	world.Ledger.Done, world.Ledger.DoneBlocks, world.Ledger.Open = done, len(state.Newest.Blocks)-len(open), open
 	err = readAnalysis(ctx, store, world, &known)
-	o.memory.keep(world.Run.UID, known)
+	o.Memory.keep(world.Run.UID, known)
 	return err
 }
 

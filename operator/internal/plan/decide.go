@@ -17,8 +17,6 @@ const (
 	lookAtWave = 30 * time.Second
 	// WatchSettles is how long the watch may take to show what was written a moment ago.
 	WatchSettles = 100 * time.Millisecond
-	// AtOnce is for decisions that only the next observation can follow up.
-	AtOnce = time.Millisecond
 )
 
 // How long Argo may take to see a workflow, and a node to start a pod, before the run says so.
@@ -50,7 +48,7 @@ func (p *planner) decide() Decision {
 	} {
 		if decision := policy(); decision != nil {
 			if decision.Ending != nil {
-				decision.After = AtOnce // An ending may start the time to live.
+				decision.After = 0 // An ending may start the time to live.
 			}
 			return *decision
 		}

@@ -60,7 +60,7 @@ func (p *planner) acceptance() *Decision {
 		return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())
 	}
 	return &Decision{
-		Action: Accept{frozen}, Continues: true, Progressing: true, After: AtOnce,
+		Action: Accept{frozen}, Progressing: true,
 		Reason: assayv1alpha1.ReasonAccepted, Message: "the experiment is accepted; the first wave is being planned",
 	}
 }

@@ -30,7 +30,7 @@ func (p *planner) deletion() *Decision {
 	}
 	if len(names) > 0 {
 		out := stopping(DeleteWorkflows{names})
-		out.Continues, out.After = true, WatchSettles
+		out.After = WatchSettles
 		return out
 	}
 	if p.Pods.Alive > 0 {

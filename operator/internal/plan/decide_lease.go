@@ -16,7 +16,7 @@ import (
 const (
 	// lookAtQueue is how often a run that waits looks at the queue: that a run ahead of it gave up, no Lease object tells.
 	lookAtQueue = 10 * time.Second
-	// releaseSettles is when to look whether a lease was given back.
+	// releaseSettles is when to look again whether something still is on a node that is given back.
 	releaseSettles = time.Second
 	// suspendSettles is how long Argo may take to heed that a workflow is suspended, and a run to be resumed at once.
 	suspendSettles = 10 * time.Second
@@ -54,12 +54,13 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decisio
 		p.place = &Place{Ahead: p.queue().Ahead(me)}
 	}
 	giving := p.letGo(keep, waiting(assayv1alpha1.ReasonReleasingLease, "giving back nodes that the next blocks do not need", lookAtPods))
-	if giving.Action != nil || p.working() && len(p.held()) > len(keep) {
+	drained := slices.ContainsFunc(p.held(), func(l lease.Lease) bool { return l.Draining && !slices.Contains(keep, l.Node) })
+	if giving.Action != nil || drained || p.working() && len(p.held()) > len(keep) {
 		return nil, giving
 	}
 	if granted := p.queue().Grant(p.takeable(me.Nodes), me); len(granted) > 0 {
 		return nil, &Decision{
-			Action: AcquireLeases{granted, placement.Exclusive == experiment.ExclusiveNode}, Continues: true, After: AtOnce,
+			Action: AcquireLeases{granted, placement.Exclusive == experiment.ExclusiveNode},
 			Reason: assayv1alpha1.ReasonTakingLease, Message: "taking " + strings.Join(granted, ", "),
 		}
 	}
@@ -68,7 +69,7 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decisio
 	}
 	if used := p.usedTokens(keep); len(used) > 0 {
 		return nil, &Decision{
-			Action: RetakeLeases{used}, Continues: true, After: AtOnce,
+			Action: RetakeLeases{used},
 			Reason: assayv1alpha1.ReasonTakingLease, Message: "taking " + strings.Join(used, ", ") + " anew",
 		}
 	}
@@ -88,12 +89,13 @@ func (p *planner) idle(nodes []string) (idle []string, problem string) {
 	return idle, ""
 }
 
-// usedTokens are the nodes whose lease an earlier wave ran under. Every wave has tokens of its own, so that what comes back of an
+// usedTokens are the nodes whose lease an earlier wave ran under, or that was about to be given back. Every wave has tokens of its own, so that what comes back of an
 // earlier one, when nobody counts on it any more, is told from what belongs to this one.
 func (p *planner) usedTokens(nodes []string) []string {
 	return slices.DeleteFunc(slices.Clone(nodes), func(node string) bool {
-		current := record.Lease{Node: node, Token: p.leaseOf(node).Token}
-		return !slices.ContainsFunc(p.Ledger.Waves, func(wave record.Wave) bool {
+		found := p.leaseOf(node)
+		current := record.Lease{Node: node, Token: found.Token}
+		return !found.Draining && !slices.ContainsFunc(p.Ledger.Waves, func(wave record.Wave) bool {
 			return slices.ContainsFunc(wave.Blocks, func(block record.Block) bool { return block.Lease != nil && *block.Lease == current })
 		})
 	})
@@ -232,20 +234,15 @@ func (p *planner) surplus() *Decision {
 	if lanes == nil || p.Pods.Blocks[""] > 0 {
 		return nil
 	}
-	var nodes []string
-	for _, held := range p.held() {
-		used := slices.ContainsFunc(lanes, func(lane design.Lane) bool { return lane.Node == held.Node })
-		if !used && p.Pods.Blocks[held.Node] == 0 {
-			nodes = append(nodes, held.Node)
-		}
-	}
-	if len(nodes) == 0 {
+	idle := slices.DeleteFunc(p.held(), func(held lease.Lease) bool {
+		return p.Pods.Blocks[held.Node] > 0 || slices.ContainsFunc(lanes, func(lane design.Lane) bool { return lane.Node == held.Node })
+	})
+	if len(idle) == 0 {
 		return nil
 	}
-	return &Decision{
-		Action: ReleaseLeases{Nodes: nodes, Besides: p.Wave.Name}, After: releaseSettles,
-		Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage(),
-	}
+	out := &Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage()}
+	out.Action, out.After = giveBack(idle)
+	return out
 }
 
 // suspendedForLong gives the nodes of a suspended run back once the block that ran has ended.

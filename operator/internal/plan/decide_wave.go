@@ -151,7 +151,7 @@ func (p *planner) whyStopped() (reason, why string) {
 
 // untilDeadline looks again now and then, and when the budget ends.
 func (p *planner) untilDeadline() time.Duration {
-	return max(min(lookAtWave, p.deadline().Sub(p.now)), AtOnce)
+	return min(lookAtWave, p.deadline().Sub(p.now))
 }
 
 // imageNotPulled gives an image that cannot be pulled some time, for a registry that comes back, and then gives up.
@@ -258,7 +258,7 @@ func (p *planner) start() *Decision {
 			return first
 		}
 	}
-	out := &Decision{Continues: true, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning}
+	out := &Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning}
 	if planned {
 		// The same wave once more, after its workflow was deleted: what ran of it may not have ended.
 		if _, problem := p.idle(nodesOf(lanes)); problem != "" {
@@ -272,7 +272,7 @@ func (p *planner) start() *Decision {
 	if err != nil {
 		return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())
 	}
-	out.Action, out.After = PlanWave{wave, lanes}, AtOnce
+	out.Action = PlanWave{wave, lanes}
 	out.Message = because(startingMessage(wave), step.Why)
 	return out
 }

@@ -25,12 +25,16 @@ type Decision struct {
 	Grace assayv1alpha1.GraceFor
 	// Ending is set when the run is over.
 	Ending *Ending
-	// Continues means that the action is one of several that follow each other at once. Only the last of them is told in the
-	// status: every write takes its time, and a pass makes about one.
-	Continues bool
-	// After is when to look again even if nothing changed; 0 is not at all.
+	// After is when to look again even if nothing changed. 0 is at once after an action or an ending, and not at all without.
 	After time.Duration
 }
+
+// LookAgain is when to look again even if nothing changed, if at all.
+func (d Decision) LookAgain() (after time.Duration, again bool) {
+	return d.After, d.After > 0 || d.followedAtOnce()
+}
+
+func (d Decision) followedAtOnce() bool { return d.After == 0 && (d.Action != nil || d.Ending != nil) }
 
 // Place is one in the queue for nodes.
 type Place struct {

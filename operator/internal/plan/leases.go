@@ -41,11 +41,11 @@ type RetakeLeases struct{ Nodes []string }
 // RenewLeases keeps nodes.
 type RenewLeases struct{ Nodes []string }
 
-// ReleaseLeases gives nodes back. Besides is a workflow of the run that runs on other nodes, if there is one.
-type ReleaseLeases struct {
-	Nodes   []string
-	Besides string
-}
+// DrainLeases begins to give nodes back: no block may start there any more. What was started before may still run.
+type DrainLeases struct{ Nodes []string }
+
+// ReleaseLeases gives nodes back that are drained and on which nothing of the run is.
+type ReleaseLeases struct{ Nodes []string }
 
 func (a AcquireLeases) String() string { return "take the lease of " + strings.Join(a.Nodes, ", ") }
 
@@ -54,6 +54,8 @@ func (a RetakeLeases) String() string {
 }
 
 func (a RenewLeases) String() string { return "renew the lease of " + strings.Join(a.Nodes, ", ") }
+
+func (a DrainLeases) String() string { return "drain the lease of " + strings.Join(a.Nodes, ", ") }
 
 func (a ReleaseLeases) String() string { return "release the lease of " + strings.Join(a.Nodes, ", ") }
 
@@ -81,8 +83,11 @@ func (p *planner) leaseOf(node string) lease.Lease {
 // outOfForce says why blocks may no longer run on a lane, or nothing.
 func (p *planner) outOfForce(lane design.Lane) string {
 	found := p.leaseOf(lane.Node)
-	if lane.Token == 0 || found.Holder == HolderOf(p.Run) && found.Token == lane.Token {
+	switch mine := found.Holder == HolderOf(p.Run) && found.Token == lane.Token; {
+	case lane.Token == 0, mine && !found.Draining:
 		return ""
+	case mine:
+		return fmt.Sprintf("the lease of node %s with token %d is being given back", lane.Node, lane.Token)
 	}
 	text := fmt.Sprintf("the lease of node %s with token %d is lost", lane.Node, lane.Token)
 	if found.Held() && found.Holder != HolderOf(p.Run) {
@@ -102,7 +107,8 @@ func (p *planner) wake(at time.Time) {
 
 // keepLeases renews what the run holds when nothing else is to be done, and looks again in time for the next renewal.
 func (p *planner) keepLeases(decision Decision) Decision {
-	if _, releasing := decision.Action.(ReleaseLeases); releasing {
+	switch decision.Action.(type) {
+	case DrainLeases, ReleaseLeases:
 		return decision
 	}
 	var due []string
@@ -119,25 +125,22 @@ func (p *planner) keepLeases(decision Decision) Decision {
 	if len(due) > 0 {
 		if decision.Action == nil || overdue {
 			if decision.Action != nil {
-				decision.Ending, decision.Continues = nil, false // An ending waits for its own action.
+				decision.Ending = nil // An ending waits for its own action.
 			}
 			decision.Action = RenewLeases{due}
 		} else {
 			p.wake(p.now)
 		}
 	}
-	if !p.wakeAt.IsZero() {
-		left := max(p.wakeAt.Sub(p.now), AtOnce)
-		if decision.After == 0 || left < decision.After {
-			decision.After = left
-		}
+	if left := p.wakeAt.Sub(p.now); !p.wakeAt.IsZero() && !decision.followedAtOnce() && (decision.After == 0 || left < decision.After) {
+		decision.After = left
 	}
 	return decision
 }
 
 // letGo gives back the leases that the run does not keep, as soon as nothing of it can run there, whatever it waits for.
 func (p *planner) letGo(keep []string, meanwhile *Decision) *Decision {
-	var nodes []string
+	var idle []lease.Lease
 	left := false
 	for _, held := range p.held() {
 		switch {
@@ -145,16 +148,38 @@ func (p *planner) letGo(keep []string, meanwhile *Decision) *Decision {
 		case p.mayRunOn(held.Node):
 			left = true
 		default:
-			nodes = append(nodes, held.Node)
+			idle = append(idle, held)
 		}
 	}
 	switch {
-	case len(nodes) > 0:
-		meanwhile.Action, meanwhile.After = ReleaseLeases{Nodes: nodes}, releaseSettles
+	case len(idle) > 0:
+		meanwhile.Action, meanwhile.After = giveBack(idle)
 	case left && (meanwhile.After == 0 || meanwhile.After > lookAtPods):
 		meanwhile.After = lookAtPods
 	}
 	return meanwhile
+}
+
+// giveBack is the next step of giving leases back, and when to look again. First no block may start on their nodes any more. Then, where
+// the API server itself has nothing of the run on a node, its lease ends.
+func giveBack(leases []lease.Lease) (Action, time.Duration) {
+	var open, free []string
+	for _, l := range leases {
+		switch {
+		case !l.Draining:
+			open = append(open, l.Node)
+		case l.Busy == "":
+			free = append(free, l.Node)
+		}
+	}
+	switch {
+	case len(open) > 0:
+		return DrainLeases{open}, 0
+	case len(free) > 0:
+		return ReleaseLeases{free}, 0
+	default:
+		return nil, releaseSettles
+	}
 }
 
 // mayRunOn reports whether a block of the run is on a node, or may still get there.

@@ -108,7 +108,7 @@ func TestARunIsReadAnewOnlyWhenSomethingNewIsKnown(t *testing.T) {
 	expect("and then left alone", "1/4", 0)
 	r.write("2/4", true)
 	expect("the cache does not know of an edit yet", "1/4", 0)
-	r.latest.keep(r.now())
+	r.memory.KeepRun(r.now())
 	expect("this operator has written it, and the cache does not know it yet", "2/4", 1)
 	r.write("4/4", false, func(run *assayv1alpha1.BenchmarkRun) {
 		run.Status.CompletionTime = ptr.To(metav1.Now())
