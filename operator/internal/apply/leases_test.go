@@ -87,7 +87,7 @@ func TestANodeIsGivenBackInTwoStepsBetweenWhichNothingStarts(t *testing.T) {
 		"drained, no wave is planned under it":             {[]plan.Action{drain, plan.PlanWave{Wave: wave}}, true, true},
 		"renewed, it stays drained":                        {[]plan.Action{drain, plan.RenewLeases(drain), plan.PlanWave{Wave: wave}}, true, true},
 		"taken anew, blocks may start there, and it stays": {[]plan.Action{drain, plan.RetakeLeases(drain), release}, true, true},
-		"what somebody else took is not drained":           {[]plan.Action{drain, release, drain}, true, false},
+		"what it does not hold is not drained":             {[]plan.Action{drain, release, drain}, true, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

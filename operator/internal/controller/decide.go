@@ -33,7 +33,7 @@ func (r *Reconciler) decide(ctx context.Context, world *observe.World) (plan.Dec
 		return plan.Decision{}, fmt.Errorf("count runs under way: %w", err)
 	}
 	decision := plan.Decide(world.Observed, r.Settings, now)
-	r.memory.Begins(world.Run.UID, plan.Begins(decision.Action) || observe.Begun(world))
+	r.memory.Note(world.Run.UID, func(n *observe.Notes) { n.Begins = plan.Begins(decision.Action) || observe.Begun(world) })
 	return decision, nil
 }
 
@@ -47,7 +47,7 @@ func (r *Reconciler) counted(world *observe.World) bool {
 // the end of the pass takes the note away; one that an operator finds was left by one that was killed.
 func (r *Reconciler) noteExpansion(ctx context.Context, world *observe.World) error {
 	run := world.Run
-	expands, noted := plan.Expands(world.Observed), r.memory.Expands(run.UID)
+	expands, noted := plan.Expands(world.Observed), r.memory.Noted(run.UID).Expands
 	if expands && !noted {
 		status := run.Status.DeepCopy()
 		status.AcceptanceTries++
@@ -59,7 +59,7 @@ func (r *Reconciler) noteExpansion(ctx context.Context, world *observe.World) er
 		world.Run = written
 	}
 	if expands != noted {
-		r.memory.SetExpands(run.UID, expands)
+		r.memory.Note(run.UID, func(n *observe.Notes) { n.Expands = expands })
 	}
 	return nil
 }

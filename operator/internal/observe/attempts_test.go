@@ -135,14 +135,14 @@ func TestWhatIsRememberedIsWhatIsThere(t *testing.T) {
 // However many runs there are, what is remembered of their experiments is bounded, and what a run took is not forgotten for it.
 func TestTheMemoryOfAllRunsIsBounded(t *testing.T) {
 	var m Memory
-	m.note("uid-0", func(n *notes) { n.taken = []string{"node-a"} })
+	m.Note("uid-0", func(n *Notes) { n.Taken = []string{"node-a"} })
 	for i := range 1000 {
 		m.keep(types.UID(fmt.Sprintf("uid-%d", i)), remembered{planBytes: 1 << 20})
 	}
 	if used := m.ledgers.Used(); used > ledgerBytes {
 		t.Errorf("1000 runs take %d bytes, want at most %d", used, ledgerBytes)
 	}
-	if _, ok := m.ledgers.Get("uid-999"); !ok || !slices.Equal(m.noted("uid-0").taken, []string{"node-a"}) {
+	if _, ok := m.ledgers.Get("uid-999"); !ok || !slices.Equal(m.Noted("uid-0").Taken, []string{"node-a"}) {
 		t.Error("the newest run is forgotten, or the node that the oldest one took")
 	}
 }

@@ -134,7 +134,7 @@ func besides(world *World, node string) string {
 
 // own are the nodes that the run holds, or may think it does.
 func (o *Observer) own(world *World, found []lease.Lease) []string {
-	nodes := slices.Clone(o.Memory.noted(world.Run.UID).taken)
+	nodes := slices.Clone(o.Memory.Noted(world.Run.UID).Taken)
 	for _, l := range found {
 		if l.Holder == plan.HolderOf(world.Run) {
 			nodes = append(nodes, l.Node)
@@ -202,7 +202,7 @@ func (o *Observer) CountUnderWay(ctx context.Context, world *World) error {
 	}
 	world.UnderWay = 0
 	for i := range runs.Items {
-		if run := &runs.Items[i]; run.UID != world.Run.UID && !plan.Ended(run) && (run.Status.Wave != nil || o.Memory.noted(run.UID).begins) {
+		if run := &runs.Items[i]; run.UID != world.Run.UID && !plan.Ended(run) && (run.Status.Wave != nil || o.Memory.Noted(run.UID).Begins) {
 			world.UnderWay++
 		}
 	}

@@ -33,7 +33,7 @@ type Memory struct {
 	dashboards lru.Map[types.UID, dashboard.Pin]
 
 	mutex sync.Mutex
-	notes map[types.UID]notes
+	notes map[types.UID]Notes
 	// leases are the versions of nodes' leases when they were last read past the cache.
 	leases map[string]string
 	// queue is the newest queue for nodes, and made is when it was.
@@ -52,14 +52,14 @@ const (
 	queueLasts = 250 * time.Millisecond
 )
 
-// notes are what passes over a run leave for those that follow.
-type notes struct {
-	// taken are nodes whose leases were taken for it, which the cache may not show yet.
-	taken []string
-	// begins means that it was let begin, which no status may tell yet.
-	begins bool
-	// expands means that its status says that this operator is about to expand its experiment.
-	expands bool
+// Notes are what passes over a run leave for those that follow.
+type Notes struct {
+	// Taken are nodes whose leases were taken for it, which the cache may not show yet.
+	Taken []string
+	// Begins means that it was let begin, which no status may tell yet.
+	Begins bool
+	// Expands means that its status says that this operator is about to expand its experiment.
+	Expands bool
 }
 
 // remembered is what is known of a run's ledger.
@@ -101,7 +101,7 @@ func (m *Memory) ForgetRun(key client.ObjectKey) { m.runs.Delete(key) }
 func (m *Memory) Wrote(run *assayv1alpha1.BenchmarkRun, action plan.Action) {
 	m.ForgetRun(client.ObjectKeyFromObject(run)) // Some actions write the run.
 	taken := func(nodes []string) []string {
-		m.note(run.UID, func(n *notes) { n.taken = nodes })
+		m.Note(run.UID, func(n *Notes) { n.Taken = nodes })
 		return nodes
 	}
 	var nodes []string
@@ -122,19 +122,6 @@ func (m *Memory) Wrote(run *assayv1alpha1.BenchmarkRun, action plan.Action) {
 	for _, node := range nodes {
 		delete(m.leases, node) // The cache may still have the version before.
 	}
-}
-
-// Expands reports whether a run's status says that its experiment is being expanded.
-func (m *Memory) Expands(run types.UID) bool { return m.noted(run).expands }
-
-// SetExpands notes whether a run's status says that its experiment is being expanded.
-func (m *Memory) SetExpands(run types.UID, expands bool) {
-	m.note(run, func(n *notes) { n.expands = expands })
-}
-
-// Begins notes whether a run was let begin, so that it is counted before its status tells of it.
-func (m *Memory) Begins(run types.UID, begins bool) {
-	m.note(run, func(n *notes) { n.begins = begins })
 }
 
 // Dashboard reports whether the run's dashboard shows what is pinned, as far as is remembered.
@@ -158,19 +145,21 @@ func (m *Memory) Queue(now time.Time, anew func() *lease.Queue) *lease.Queue {
 	return m.queue
 }
 
-func (m *Memory) noted(run types.UID) notes {
+// Noted is what is noted of a run.
+func (m *Memory) Noted(run types.UID) Notes {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.notes[run]
 }
 
-func (m *Memory) note(run types.UID, edit func(*notes)) {
+// Note changes what is noted of a run.
+func (m *Memory) Note(run types.UID, edit func(*Notes)) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	noted := m.notes[run]
 	edit(&noted)
 	if m.notes == nil {
-		m.notes = map[types.UID]notes{}
+		m.notes = map[types.UID]Notes{}
 	}
 	m.notes[run] = noted
 }
