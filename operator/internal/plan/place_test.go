@@ -15,23 +15,41 @@ import (
 )
 
 func TestWhoHasAPlaceInTheQueue(t *testing.T) {
-	othersHold := func(w *world) { w.takes("first", "node-a"); w.takes("second", "node-b") }
-	holds := func(w *world) { w.setLease(w.leaseOf("node-a").TakenBy(HolderOf(w.Run), false, lease.DefaultDuration, w.now)) }
+	othersHold := func(w *world) {
+		w.takes("first", "node-a")
+		w.takes("second", "node-b")
+	}
+	holds := func(w *world) {
+		w.setLease(w.leaseOf("node-a").TakenBy(HolderOf(w.Run), false, lease.DefaultDuration, w.now))
+	}
+	beside := func(name string, created time.Duration) func(*world) {
+		return func(w *world) { w.Waiting = append(w.Waiting, w.other(name, created)) }
+	}
+	wholeNode := func(w *world) { w.Ledger.Experiment.Plan.Placement.Exclusive = experiment.ExclusiveNode }
+	ledgerAway := func(w *world) { w.Ledger.Problem = assayv1alpha1.ReasonLedgerUnreachable }
+	cordoned := func(w *world) { w.cordon("node-a", true) }
+	suspended := func(w *world) { w.Run.Spec.Suspend = ptr.To(true) }
+	noNodes := func(w *world) { w.Nodes = nil }
+	const (
+		waits, takes = assayv1alpha1.ReasonWaitingForLease, assayv1alpha1.ReasonTakingLease
+		begins, away = assayv1alpha1.ReasonWaveRunning, assayv1alpha1.ReasonLedgerUnreachable
+	)
+	type edits []func(*world)
 	cases := map[string]struct {
-		edit   func(*world)
+		edits  edits
 		want   *Place
 		reason string
 	}{
-		"a run that is about to take a node has none yet":     {func(*world) {}, &Place{}, assayv1alpha1.ReasonTakingLease},
-		"a run whose nodes others hold":                       {othersHold, &Place{}, assayv1alpha1.ReasonWaitingForLease},
-		"behind one that came earlier":                        {func(w *world) { othersHold(w); w.Waiting = append(w.Waiting, w.other("old", -time.Minute)) }, &Place{1}, assayv1alpha1.ReasonWaitingForLease},
-		"before one that came later":                          {func(w *world) { othersHold(w); w.Waiting = append(w.Waiting, w.other("new", time.Minute)) }, &Place{}, assayv1alpha1.ReasonWaitingForLease},
-		"a run that holds a node":                             {holds, nil, assayv1alpha1.ReasonWaveRunning},
-		"a run whose node is being tainted":                   {func(w *world) { holds(w); w.Ledger.Experiment.Plan.Placement.Exclusive = experiment.ExclusiveNode }, nil, assayv1alpha1.ReasonTakingLease},
-		"a run that gives back a node it cannot use any more": {func(w *world) { holds(w); w.cordon("node-a", true) }, &Place{}, assayv1alpha1.ReasonReleasingLease},
-		"a run that no node matches":                          {func(w *world) { w.Nodes = nil }, nil, assayv1alpha1.ReasonNoNodeMatches},
-		"a run whose ledger is away":                          {func(w *world) { othersHold(w); w.Ledger.Problem = assayv1alpha1.ReasonLedgerUnreachable }, nil, assayv1alpha1.ReasonLedgerUnreachable},
-		"a suspended run":                                     {func(w *world) { othersHold(w); w.Run.Spec.Suspend = ptr.To(true) }, nil, assayv1alpha1.ReasonSuspended},
+		"a run that is about to take a node has none yet":     {nil, &Place{}, takes},
+		"a run whose nodes others hold":                       {edits{othersHold}, &Place{}, waits},
+		"behind one that came earlier":                        {edits{othersHold, beside("old", -time.Minute)}, &Place{1}, waits},
+		"before one that came later":                          {edits{othersHold, beside("new", time.Minute)}, &Place{}, waits},
+		"a run that holds a node":                             {edits{holds}, nil, begins},
+		"a run whose node is being tainted":                   {edits{holds, wholeNode}, nil, takes},
+		"a run that gives back a node it cannot use any more": {edits{holds, cordoned}, &Place{}, assayv1alpha1.ReasonReleasingLease},
+		"a run that no node matches":                          {edits{noNodes}, nil, assayv1alpha1.ReasonNoNodeMatches},
+		"a run whose ledger is away":                          {edits{othersHold, ledgerAway}, nil, away},
+		"a suspended run":                                     {edits{othersHold, suspended}, nil, assayv1alpha1.ReasonSuspended},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +60,9 @@ func TestWhoHasAPlaceInTheQueue(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.Ledger.Experiment = frozen
-			tc.edit(w)
+			for _, edit := range tc.edits {
+				edit(w)
+			}
 			got := Decide(w.Observed, testSettings, w.now)
 			if diff := cmp.Diff(tc.want, got.Queue); diff != "" || got.Reason != tc.reason {
 				t.Errorf("%s (%s), place (-want +got):\n%s", got.Reason, got.Message, diff)
