@@ -931,6 +931,41 @@ type LeaseStatus struct {
 	Token int64 `json:"token"`
 }
 
+// QueueStatus is the place of a run among those that wait for a node.
+type QueueStatus struct {
+	// since when the run waits.
+	// +required
+	Since metav1.Time `json:"since"`
+
+	// ahead counts the runs that come first and could use the same nodes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Ahead int32 `json:"ahead,omitempty"`
+}
+
+// GraceFor is what is given time because it may pass by itself.
+// +kubebuilder:validation:Enum=Image;Nodes
+type GraceFor string
+
+// What is given time.
+const (
+	// GraceForImage is an image that cannot be pulled.
+	GraceForImage GraceFor = "Image"
+	// GraceForNodes are nodes that are lost while blocks are under way on others.
+	GraceForNodes GraceFor = "Nodes"
+)
+
+// GraceStatus is time that is given to something. When it is used up, the run goes on without.
+type GraceStatus struct {
+	// for is what it is given to.
+	// +required
+	For GraceFor `json:"for"`
+
+	// since when.
+	// +required
+	Since metav1.Time `json:"since"`
+}
+
 // TrialCounts counts trials. Every planned trial ends as exactly one of done, invalid or failed, or was never run.
 type TrialCounts struct {
 	// planned trials, warm-ups included.
@@ -950,7 +985,8 @@ type TrialCounts struct {
 	Failed int32 `json:"failed,omitempty"`
 }
 
-// Condition types of a BenchmarkRun. All are positive: True is the state that the name describes.
+// Condition types of a BenchmarkRun. All are positive: True is the state that the name describes. They report where a run stands; the
+// operator writes them and decides nothing from them.
 const (
 	// ConditionAccepted is True once the experiment is consistent and frozen; False names the field to change.
 	ConditionAccepted = "Accepted"
@@ -991,6 +1027,8 @@ const (
 	ReasonArgoTooOld        = "ArgoTooOld"
 	ReasonWaitingForNode    = "WaitingForNode"
 	ReasonWaitingForLease   = "WaitingForLease"
+	ReasonTakingLease       = "TakingLease"
+	ReasonReleasingLease    = "ReleasingLease"
 	ReasonWaitingForTurn    = "WaitingForTurn"
 	// ReasonLedgerFull means that the ledgers of the namespace hold as much as the administrator allows.
 	ReasonLedgerFull      = "LedgerFull"
@@ -1074,6 +1112,14 @@ type BenchmarkRunStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	Leases []LeaseStatus `json:"leases,omitempty"`
 
+	// queue is the run's place among those that wait for a node. Absent while it has one or needs none.
+	// +optional
+	Queue *QueueStatus `json:"queue,omitempty"`
+
+	// grace is time that is given to what keeps the run from going on and may pass by itself.
+	// +optional
+	Grace *GraceStatus `json:"grace,omitempty"`
+
 	// warnings a careful reviewer would raise.
 	// +optional
 	// +listType=atomic
@@ -1133,11 +1179,15 @@ type BenchmarkRunStatus struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// suspendedTime is how long the run was suspended since then. It does not count against spec.budget.wallClock.
+	// suspendedTime is how long the run was suspended since startTime, up to suspendedSince. It does not count against spec.budget.wallClock.
 	// +optional
 	SuspendedTime *metav1.Duration `json:"suspendedTime,omitempty"`
 
-	// completionTime is when the run ended, however it ended.
+	// suspendedSince is since when spec.suspend holds the run; absent while it does not.
+	// +optional
+	SuspendedSince *metav1.Time `json:"suspendedSince,omitempty"`
+
+	// completionTime is when the run ended, however it ended. A run that has one is over.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 

@@ -60,7 +60,7 @@ func (l *live) follow(run *localRun) func(ctx context.Context, done, total int, 
 		}
 		if l.terminal == nil || time.Since(l.shown) >= refresh {
 			l.shown = time.Now()
-			if found, err := analyzeLedger(ctx, run.store, len(run.waves)-1); err == nil {
+			if found, err := analyzeLedger(ctx, run.store, len(run.course.Waves)-1); err == nil {
 				var parts []string
 				for _, candidate := range run.experiment.Candidates() {
 					parts = append(parts, bench.Short(run.experiment, found.analysis, candidate))

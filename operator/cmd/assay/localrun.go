@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/local"
-	"assay.dev/assay/operator/internal/observe"
-	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -26,12 +25,15 @@ type localRun struct {
 	// after is called for every block that is done, unless it is nil.
 	after func(ctx context.Context, done, total int, remaining time.Duration)
 
+	// store is nil until the first wave is laid out.
 	store  ledger.Store
-	waves  []record.Wave
-	blocks int
+	course *design.Course
 	// note is what the design asked for and did not get.
 	note string
 }
+
+// anywhere is the one lane of a run on this machine.
+var anywhere = []design.Lane{{}}
 
 // run executes waves until the design is satisfied and returns the last analysis. Interrupted or out of time, what was
 // measured is judged all the same.
@@ -41,38 +43,55 @@ func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
 	}
 	budget, cancel := context.WithTimeout(ctx, r.experiment.Plan.Budget.WallClock.Duration)
 	defer cancel()
-	step := plan.Next(r.experiment, nil, plan.Findings{})
-	for {
-		wave, err := r.plan(ctx, step)
+	var result *analysis.Analysis
+	r.course = design.Begin(r.experiment)
+	left, err := r.course.Follow(anywhere, func(laid *record.Wave, why string) (found design.Findings, stopped bool, err error) {
+		r.tellExpected(result)
+		wave, err := r.keep(ctx, laid)
 		if err != nil {
-			return nil, err
+			return found, false, err
 		}
-		stopped, err := r.execute(budget, wave, step.Why)
-		if err != nil {
-			return nil, err
+		if stopped, err = r.execute(budget, wave, why); err != nil {
+			return found, stopped, err
 		}
 		if err := r.executor.Untouched(context.WithoutCancel(ctx), r.store); err != nil {
-			return nil, err
+			return found, stopped, err
 		}
-		result, err := judge(context.WithoutCancel(ctx), r.store, wave.Wave)
-		if err != nil {
-			return nil, err
+		if result, err = judge(context.WithoutCancel(ctx), r.store, wave.Wave); err != nil {
+			return found, stopped, err
 		}
-		step = plan.Next(r.experiment, r.waves, observe.Findings(result))
-		if text := analysis.ExpectedText(r.experiment, result); text != "" && !step.Done {
-			fmt.Fprintf(r.log, "%s: %s\n", r.experiment.Run.Name, text)
+		return result.Findings(), stopped, nil
+	})
+	if err != nil {
+		return nil, refused(err)
+	}
+	r.note = left.Why
+	if !left.Done {
+		r.tellExpected(result)
+		r.note = "stopped before the design was satisfied"
+		if left.Why != "" {
+			r.note += ": " + left.Why
 		}
-		switch {
-		case step.Done:
-			r.note = step.Why
-			return result, nil
-		case stopped:
-			r.note = "stopped before the design was satisfied"
-			if step.Why != "" {
-				r.note += ": " + step.Why
-			}
-			return result, nil
-		}
+	}
+	return result, nil
+}
+
+// refused makes a step that cannot be laid out the fault of what was asked for.
+func refused(err error) error {
+	var large *design.TooLarge
+	if errors.As(err, &large) {
+		return &exitCode{exitUsage, err}
+	}
+	return err
+}
+
+// tellExpected says what is expected of the blocks to come, once something was found.
+func (r *localRun) tellExpected(found *analysis.Analysis) {
+	if found == nil {
+		return
+	}
+	if text := analysis.ExpectedText(r.experiment, found); text != "" {
+		fmt.Fprintf(r.log, "%s: %s\n", r.experiment.Run.Name, text)
 	}
 }
 
@@ -86,10 +105,14 @@ func (r *localRun) pilot(ctx context.Context, blocks int) (found *analyzed, took
 	executor := *r.executor
 	executor.Folder, executor.Name, executor.Log = folder, "pilot", io.Discard
 	pilot := &localRun{experiment: r.experiment, programs: r.programs, log: io.Discard, executor: &executor}
-	step := plan.Next(r.experiment, nil, plan.Findings{})
+	first := design.Begin(r.experiment)
+	step := first.Next()
 	step.Blocks = blocks
-	wave, err := pilot.plan(ctx, step)
+	wave, err := first.Lay(step, anywhere, nil)
 	if err != nil {
+		return nil, 0, &exitCode{exitUsage, err}
+	}
+	if wave, err = pilot.keep(ctx, wave); err != nil {
 		return nil, 0, err
 	}
 	began := time.Now()
@@ -101,12 +124,9 @@ func (r *localRun) pilot(ctx context.Context, blocks int) (found *analyzed, took
 	return found, took, err
 }
 
-// plan lays out a wave and writes it to the ledger, which the first one starts.
-func (r *localRun) plan(ctx context.Context, step plan.Step) (*record.Wave, error) {
-	wave, err := plan.BuildFitting(r.experiment, len(r.waves), r.blocks, step, []plan.Lane{{}}, nil)
-	if err == nil {
-		wave, err = local.Prepare(wave, r.programs)
-	}
+// keep writes a wave, as this machine executes it, to the ledger, which the first one starts.
+func (r *localRun) keep(ctx context.Context, laid *record.Wave) (*record.Wave, error) {
+	wave, err := local.Prepare(laid, r.programs)
 	if err != nil {
 		return nil, &exitCode{exitUsage, err}
 	}
@@ -119,7 +139,6 @@ func (r *localRun) plan(ctx context.Context, step plan.Step) (*record.Wave, erro
 	if err != nil {
 		return nil, err
 	}
-	r.waves, r.blocks = append(r.waves, *wave), r.blocks+len(wave.Blocks)
 	return wave, r.store.Create(ctx, ledger.WaveKey(wave.Wave), raw)
 }
 

@@ -14,8 +14,8 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -75,8 +75,8 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 				return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: %w", run.Name, file, err)}
 			}
 			// The first step of the real plan: what follows depends on what it measures.
-			first := plan.Next(frozen, nil, plan.Findings{})
-			wave, err := plan.BuildFitting(frozen, 0, 0, first, []plan.Lane{{}}, nil)
+			first := design.Begin(frozen)
+			wave, err := first.Lay(first.Next(), []design.Lane{{}}, nil)
 			if err != nil {
 				return &exitCode{exitUsage, err}
 			}
@@ -109,13 +109,13 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 }
 
 func summarize(frozen *experiment.Experiment, first *record.Wave) planned {
-	design, budget := frozen.Plan.Design, frozen.Plan.Budget
+	blocks, budget := frozen.Plan.Design.Blocks, frozen.Plan.Budget
 	perBlock := first.Blocks[0].Trials()
 	out := planned{
 		Search: frozen.Plan.Search != nil, Confirming: confirming(frozen),
 		Run: frozen.Run.Name, Points: len(frozen.Points), TrialsPerBlock: perBlock,
-		MinBlocks: len(first.Blocks), MaxBlocks: design.Blocks.Max,
-		MinTrials: trialsOf(first), MaxTrials: min(perBlock*(design.Blocks.Max+confirming(frozen)), budget.Trials),
+		MinBlocks: len(first.Blocks), MaxBlocks: blocks.Max,
+		MinTrials: trialsOf(first), MaxTrials: min(perBlock*(blocks.Max+confirming(frozen)), budget.Trials),
 		TrialBudget: budget.Trials, WallClock: budget.WallClock.Duration.String(),
 	}
 	if out.Search {

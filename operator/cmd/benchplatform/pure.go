@@ -14,6 +14,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/calibrate"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
@@ -88,7 +89,7 @@ func planLarge(times int) (calibrate.Figure, error) {
 	if err != nil {
 		return figure, err
 	}
-	lanes := []plan.Lane{{Node: "node-a", Token: 1}}
+	lanes := []design.Lane{{Node: "node-a", Token: 1}}
 	var milliseconds []float64
 	for range times {
 		began := time.Now()
@@ -96,7 +97,7 @@ func planLarge(times int) (calibrate.Figure, error) {
 		if err != nil {
 			return figure, err
 		}
-		wave, err := plan.BuildWave(frozen, 0, 0, largeBlocks, lanes)
+		wave, err := design.BuildWave(frozen, 0, 0, largeBlocks, lanes)
 		if err != nil {
 			return figure, err
 		}
@@ -154,9 +155,8 @@ func statusOfLarge() (calibrate.Figure, error) {
 	run.Namespace, run.Name = exp.Run.Namespace, exp.Run.Name
 	world := &observe.World{
 		Observed: plan.Observed{Run: run, Ledger: plan.LedgerState{
-			Experiment: exp, Waves: []record.Wave{*wave}, Newest: wave, Blocks: largeBlocks, Trials: largeTrials, Done: largeTrials,
-				DoneBlocks: largeBlocks,
-			Analysed: true, Verdict: found.Verdict, Findings: observe.Findings(found),
+			Experiment: exp, Waves: []record.Wave{*wave}, Newest: wave, Trials: largeTrials, Done: largeTrials, DoneBlocks: largeBlocks,
+			Analysed: true, Verdict: found.Verdict, Findings: found.Findings(),
 		}},
 		Analysis: found, LedgerURL: "s3://assay/runs/x", ReportURL: "s3://assay/runs/x/report.html",
 	}

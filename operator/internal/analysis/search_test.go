@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
-	planner "assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/search"
 	"assay.dev/assay/operator/internal/simulate"
@@ -57,24 +57,11 @@ func served(capacity map[string]float64) func(record.Point, string) float64 {
 // searchTo runs a search to its end. Damage may change the attempts of a wave before they are judged.
 func searchTo(t *testing.T, exp *experiment.Experiment, machine simulate.Machine, damage func(*record.Attempt)) *Analysis {
 	t.Helper()
-	evidence := record.Evidence{}
-	findings := planner.Findings{}
+	course, evidence := design.Begin(exp), record.Evidence{}
 	var found *Analysis
-	for number := 0; ; number++ {
-		step := planner.Next(exp, evidence.Waves, findings)
-		if step.Done {
-			return found
-		}
-		if number > 60 {
+	_, err := course.Follow([]design.Lane{{}}, func(wave *record.Wave, _ string) (design.Findings, bool, error) {
+		if wave.Wave > 60 {
 			t.Fatalf("the search does not end: %+v", found.Search)
-		}
-		blocks := 0
-		for _, wave := range evidence.Waves {
-			blocks += len(wave.Blocks)
-		}
-		wave, err := planner.BuildStep(exp, number, blocks, step, []planner.Lane{{}})
-		if err != nil {
-			t.Fatal(err)
 		}
 		machine.Seed++
 		attempts := machine.Run(exp, wave)
@@ -83,13 +70,14 @@ func searchTo(t *testing.T, exp *experiment.Experiment, machine simulate.Machine
 				damage(&attempts[i])
 			}
 		}
-		evidence.Waves, evidence.Attempts = append(evidence.Waves, *wave), append(evidence.Attempts, attempts...)
-		found = Analyze(exp, evidence, number)
-		findings = planner.Findings{Unrun: found.Unrun}
-		for _, arm := range found.Search {
-			findings.Search = append(findings.Search, planner.SearchedArm{Arm: arm.Arm, Levels: arm.Levels})
-		}
+		evidence.Waves, evidence.Attempts = course.Waves, append(evidence.Attempts, attempts...)
+		found = Analyze(exp, evidence, wave.Wave)
+		return found.Findings(), false, nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return found
 }
 
 func TestSearch(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,14 +42,7 @@ type Applier struct {
 	Clock  clock.PassiveClock
 	// Dashboards configures which dashboards runs have.
 	Dashboards dashboard.Config
-
-	dashboards dashboards
-	// idle is, by the run's UID, what the first half of giving leases back found.
-	idle sync.Map
 }
-
-// ErrUnfinished means that an action is done in part, and that the next reconcile has to continue it at once.
-var ErrUnfinished = errors.New("continued in the next reconcile")
 
 // LedgerError is an error of the ledger, not of the API server.
 type LedgerError struct{ Err error }
@@ -60,9 +52,6 @@ func (e *LedgerError) Unwrap() error { return e.Err }
 
 // Do writes one action. Every action can be repeated after it was interrupted anywhere.
 func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.Action) error {
-	if _, releasing := action.(plan.ReleaseLeases); !releasing {
-		a.idle.Delete(run.UID)
-	}
 	switch action := action.(type) {
 	case plan.Accept:
 		return a.accept(ctx, run, action)
@@ -98,6 +87,8 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 		return a.retakeLeases(ctx, run, action)
 	case plan.RenewLeases:
 		return a.renewLeases(ctx, run, action)
+	case plan.DrainLeases:
+		return a.drainLeases(ctx, run, action)
 	case plan.ReleaseLeases:
 		return a.releaseLeases(ctx, run, action)
 	case plan.DeleteRun:
@@ -229,7 +220,12 @@ func (a *Applier) finalizers(ctx context.Context, run *assayv1alpha1.BenchmarkRu
 			return err
 		}
 	}
-	return a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(FieldOwner), client.ForceOwnership)
+	if err := a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
+		return err
+	}
+	// The status of this pass is written against the version that this made.
+	run.ResourceVersion, run.Finalizers = object.GetResourceVersion(), object.GetFinalizers()
+	return nil
 }
 
 func identity(run *assayv1alpha1.BenchmarkRun) *unstructured.Unstructured {

@@ -114,60 +114,36 @@ func (a *Applier) renewLeases(ctx context.Context, run *assayv1alpha1.BenchmarkR
 	return nil
 }
 
-// idleFor is how long it counts that nothing of a run was on a node.
-const idleFor = 5 * time.Second
-
-// idle is what was found on the nodes that a run is about to give back.
-type idle struct {
-	action string
-	nodes  []string
-	at     time.Time
-}
-
-// releaseLeases gives nodes back in two steps, each the whole of a pass because asking the API server for what it has this moment
-// takes its time: it looks whether a block of the run still is on them, and says ErrUnfinished; and then it ends the leases. A node
-// with a block on it is left for a later pass. Between the steps nothing may start: any other action makes the first one void.
-func (a *Applier) releaseLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.ReleaseLeases) error {
-	known, _ := a.idle.LoadAndDelete(run.UID)
-	found, ok := known.(idle)
-	if !ok || found.action != releaseOf(action) || a.now().Sub(found.at) > idleFor {
-		return a.findIdle(ctx, run, action)
-	}
-	return a.endOwn(ctx, run, found.nodes)
-}
-
-// releaseOf identifies a release.
-func releaseOf(action plan.ReleaseLeases) string {
-	return action.String() + " besides " + action.Besides
-}
-
-func (a *Applier) findIdle(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.ReleaseLeases) error {
-	found := idle{action: releaseOf(action), at: a.now()}
+// drainLeases says in the leases of a run's nodes that no block starts there any more.
+func (a *Applier) drainLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.DrainLeases) error {
 	for _, node := range action.Nodes {
-		busy, err := observe.Busy(ctx, a.Live, plan.HolderOf(run), node, action.Besides)
+		object, found, err := a.readLease(ctx, node)
 		if err != nil {
 			return err
 		}
-		if busy == "" {
-			found.nodes = append(found.nodes, node)
+		if found.Holder != plan.HolderOf(run) {
+			return tooLate(node, "the run does not hold it any more")
+		}
+		found.Draining = true
+		if err := a.writeLease(ctx, object, found); err != nil {
+			return fmt.Errorf("drain the lease of node %s: %w", node, err)
 		}
 	}
-	if len(found.nodes) == 0 {
-		return nil
-	}
-	a.idle.Store(run.UID, found)
-	return ErrUnfinished
+	return nil
 }
 
-// endOwn ends leases of a run on nodes where nothing of it is.
-func (a *Applier) endOwn(ctx context.Context, run *assayv1alpha1.BenchmarkRun, nodes []string) error {
-	for _, node := range nodes {
+// releaseLeases gives nodes back on which nothing of the run is. Since their leases were drained nothing can have started there.
+func (a *Applier) releaseLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.ReleaseLeases) error {
+	for _, node := range action.Nodes {
 		object, found, err := a.readLease(ctx, node)
 		if err != nil {
 			return err
 		}
 		if found.Holder != plan.HolderOf(run) {
 			continue
+		}
+		if !found.Draining {
+			return tooLate(node, "blocks may start there")
 		}
 		ended := found.Ended(lease.Released, a.now())
 		if err := a.writeLease(ctx, object, ended); err != nil {
@@ -224,7 +200,7 @@ func (a *Applier) inForce(ctx context.Context, run *assayv1alpha1.BenchmarkRun, 
 		if err != nil {
 			return nil, err
 		}
-		if found.Holder != plan.HolderOf(run) || found.Token != block.Lease.Token || found.Expired(a.now()) {
+		if found.Holder != plan.HolderOf(run) || found.Token != block.Lease.Token || found.Draining || found.Expired(a.now()) {
 			return nil, tooLate(block.Lease.Node, fmt.Sprintf("wave %d needs it with token %d", wave.Wave, block.Lease.Token))
 		}
 		out = append(out, found)

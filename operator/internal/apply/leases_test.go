@@ -1,12 +1,12 @@
 package apply
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -25,9 +25,8 @@ var release = plan.ReleaseLeases{Nodes: []string{"node-a"}}
 
 type releasing struct {
 	*Applier
-	t     *testing.T
-	run   *assayv1alpha1.BenchmarkRun
-	clock *clocktesting.FakePassiveClock
+	t   *testing.T
+	run *assayv1alpha1.BenchmarkRun
 }
 
 // newReleasing is a run that holds node-a.
@@ -53,7 +52,7 @@ func newReleasing(t *testing.T) *releasing {
 			Client: all, Live: all, Store: store, Clock: clock,
 			Lease: LeaseConfig{Namespace: "assay-system", Duration: time.Minute},
 		},
-		t: t, run: run, clock: clock,
+		t: t, run: run,
 	}
 	if err := r.Do(t.Context(), run, plan.AcquireLeases{Nodes: release.Nodes}); err != nil {
 		t.Fatal(err)
@@ -75,59 +74,31 @@ func (r *releasing) holds() bool {
 }
 
 func TestANodeIsGivenBackInTwoStepsBetweenWhichNothingStarts(t *testing.T) {
+	drain := plan.DrainLeases{Nodes: release.Nodes}
+	wave := &record.Wave{Blocks: []record.Block{{ID: "w000-b0000", Lease: &record.Lease{Node: "node-a", Token: 1}}}}
 	cases := map[string]struct {
-		before, between func(*releasing) error
-		first, second   error
-		kept            bool
+		actions []plan.Action
+		// refused is whether the last action is; kept whether the node is held after it.
+		refused, kept bool
 	}{
-		"the second step ends the lease": {first: ErrUnfinished},
-		"another action in between makes the first void": {
-			between: func(r *releasing) error { return r.Do(r.t.Context(), r.run, plan.Resume{Workflow: "scan-w000"}) },
-			first:   ErrUnfinished, second: ErrUnfinished, kept: true,
-		},
-		"so does giving back another node": {
-			between: func(r *releasing) error {
-				err := r.Do(r.t.Context(), r.run, plan.ReleaseLeases{Nodes: []string{"node-b"}})
-				if !errors.Is(err, ErrUnfinished) {
-					return err
-				}
-				return nil
-			},
-			first: ErrUnfinished, second: ErrUnfinished, kept: true,
-		},
-		"so does time": {
-			between: func(r *releasing) error { r.clock.SetTime(r.clock.Now().Add(idleFor + time.Second)); return nil },
-			first:   ErrUnfinished, second: ErrUnfinished, kept: true,
-		},
-		"a node with a block on it is left alone": {
-			before: func(r *releasing) error {
-				return r.Client.Create(r.t.Context(), &corev1.Pod{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: workflow.Labels(record.Run{Name: "scan", UID: "u"}, 0)},
-					Spec:       corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
-				})
-			},
-			kept: true,
-		},
+		"drained, it is still held":                        {[]plan.Action{drain}, false, true},
+		"drained twice is drained":                         {[]plan.Action{drain, drain}, false, true},
+		"drained, it can be released":                      {[]plan.Action{drain, release}, false, false},
+		"released twice is released":                       {[]plan.Action{drain, release, release}, false, false},
+		"it is not released while blocks may start there":  {[]plan.Action{release}, true, true},
+		"drained, no wave is planned under it":             {[]plan.Action{drain, plan.PlanWave{Wave: wave}}, true, true},
+		"renewed, it stays drained":                        {[]plan.Action{drain, plan.RenewLeases(drain), plan.PlanWave{Wave: wave}}, true, true},
+		"taken anew, blocks may start there, and it stays": {[]plan.Action{drain, plan.RetakeLeases(drain), release}, true, true},
+		"what it does not hold is not drained":             {[]plan.Action{drain, release, drain}, true, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := newReleasing(t)
-			do := func(what func(*releasing) error) {
-				t.Helper()
-				if what == nil {
-					return
+			for i, action := range tc.actions {
+				err, last := r.Do(t.Context(), r.run, action), i == len(tc.actions)-1
+				if refused := apierrors.IsConflict(err); refused != (last && tc.refused) || err != nil && !refused {
+					t.Fatalf("%s: %v, want refused %v", action, err, last && tc.refused)
 				}
-				if err := what(r); err != nil {
-					t.Fatal(err)
-				}
-			}
-			do(tc.before)
-			if err := r.Do(t.Context(), r.run, release); !errors.Is(err, tc.first) || !r.holds() {
-				t.Fatalf("the first step said %v, want %v; the node is still held: %v", err, tc.first, r.holds())
-			}
-			do(tc.between)
-			if err := r.Do(t.Context(), r.run, release); !errors.Is(err, tc.second) {
-				t.Errorf("the second step said %v, want %v", err, tc.second)
 			}
 			if r.holds() != tc.kept {
 				t.Errorf("the node is still held: %v, want %v", r.holds(), tc.kept)

@@ -7,8 +7,8 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/specimen"
@@ -128,7 +128,8 @@ func newRejectionRun(blocks int32) (*rejectionRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	wave, err := plan.BuildStep(exp, 0, 0, plan.Next(exp, nil, plan.Findings{}), []plan.Lane{{}})
+	first := design.Begin(exp)
+	wave, err := first.Lay(first.Next(), []design.Lane{{}}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%d blocks: %w", blocks, err)
 	}

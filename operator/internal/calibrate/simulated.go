@@ -13,9 +13,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/observe"
-	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/specimen"
@@ -83,10 +82,6 @@ func Simulate(scenario simulate.Scenario, runs int, seed uint64, workers int) ([
 	if err != nil {
 		return nil, fmt.Errorf("scenario %s: %w", scenario.Name, err)
 	}
-	first, err := plan.BuildStep(exp, 0, 0, plan.Next(exp, nil, plan.Findings{}), scenario.Lanes())
-	if err != nil {
-		return nil, err
-	}
 	var out []Tally
 	effects := scenario.Effects
 	if effects == nil {
@@ -105,7 +100,7 @@ func Simulate(scenario simulate.Scenario, runs int, seed uint64, workers int) ([
 						truth = -truth
 					}
 					world := simulate.NewWorld(scenario, truth, seed, stream(scenario.Name, effect, i))
-					outcomes[i], errs[i] = one(exp, scenario.Lanes(), first, world, truth)
+					outcomes[i], errs[i] = one(exp, scenario.Lanes(), world, truth)
 				}
 			})
 		}
@@ -133,28 +128,19 @@ func stream(scenario string, effect float64, run int) uint64 {
 	return hash.Sum64()
 }
 
-// one runs an experiment to its end, wave by wave as the planner asks.
-func one(exp *experiment.Experiment, lanes []plan.Lane, first *record.Wave, world *simulate.World, truth float64) (outcome, error) {
-	wave := *first
-	wave.Blocks = append([]record.Block(nil), first.Blocks...)
-	var waves []record.Wave
-	var attempts []record.Attempt
-	blocks := 0
-	for {
-		attempts = append(attempts, world.Run(exp, &wave)...)
-		waves = append(waves, wave)
-		blocks += len(wave.Blocks)
-		found := analysis.Analyze(exp, record.Evidence{Waves: waves, Attempts: attempts}, wave.Wave)
-		step := plan.Next(exp, waves, observe.Findings(found))
-		if step.Done {
-			return conclude(found, truth, blocks), nil
-		}
-		built, err := plan.BuildStep(exp, len(waves), blocks, step, lanes)
-		if err != nil {
-			return outcome{}, err
-		}
-		wave = *built
+// one runs an experiment to its end, wave by wave as the design asks.
+func one(exp *experiment.Experiment, lanes []design.Lane, world *simulate.World, truth float64) (outcome, error) {
+	course, evidence := design.Begin(exp), record.Evidence{}
+	var found *analysis.Analysis
+	_, err := course.Follow(lanes, func(wave *record.Wave, _ string) (design.Findings, bool, error) {
+		evidence.Waves, evidence.Attempts = course.Waves, append(evidence.Attempts, world.Run(exp, wave)...)
+		found = analysis.Analyze(exp, evidence, wave.Wave)
+		return found.Findings(), false, nil
+	})
+	if err != nil {
+		return outcome{}, err
 	}
+	return conclude(found, truth, course.Blocks()), nil
 }
 
 func conclude(found *analysis.Analysis, truth float64, blocks int) outcome {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/record"
@@ -51,113 +53,79 @@ type Reconciler struct {
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
 
-	latest     latestRuns
-	expansions expansions
-	queues     queues
-	turns      turns
+	// memory is what passes leave for later ones.
+	memory observe.Memory
+	// expanding and beginning are held by the one pass that expands an experiment, or lets a run begin where that is counted.
+	expanding, beginning sync.Mutex
 }
 
-// Reconcile observes, plans, applies and, whatever came of that, reports.
-func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	began := r.Clock.Now()
+// Reconcile is one pass over a run: observe, decide, act, and, whatever came of that, report.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (result ctrl.Result, err error) {
 	run, err := r.readRun(ctx, request.NamespacedName)
 	if err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	found := r.Clock.Now()
 	world, err := r.Observer.Observe(ctx, run)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
 	r.Metrics.Saw(world)
-	done, err := r.noteExpansion(ctx, world)
+	decision, err := r.decide(ctx, world)
 	if err != nil {
-		return r.result(plan.Decision{}, client.IgnoreNotFound(err))
+		return again(plan.Decision{}, r.Settings, client.IgnoreNotFound(err))
 	}
-	observed := r.Clock.Now()
-	r.queues.of(world, r.Settings, observed)
-	decision, err := r.decide(ctx, world, observed)
-	done()
-	if err != nil {
-		return ctrl.Result{}, fmt.Errorf("count runs under way: %w", err)
-	}
-	err = r.apply(ctx, run, decision.Action)
-	applied := r.Clock.Now()
-	if errors.Is(err, apply.ErrUnfinished) {
-		decision.Continues, decision.After, err = true, plan.AtOnce, nil
-	}
-	dashboardDue, reportErr := r.report(ctx, world, decision, err)
-	if dashboardDue {
-		decision.After = plan.AtOnce
-	}
-	if reported := r.Clock.Now(); reported.Sub(began) > slowPass {
-		ctrl.LoggerFrom(ctx).Info("Slow reconcile", "action", fmt.Sprint(decision.Action), "read", found.Sub(began).String(),
-			"observe", observed.Sub(found).String(), "apply", applied.Sub(observed).String(), "report", reported.Sub(applied).String())
-	}
-	return r.result(decision, errors.Join(err, reportErr))
+	defer func() {
+		err = errors.Join(err, r.report(ctx, outcome(world, decision, err)))
+		result, err = again(decision, r.Settings, err)
+	}()
+	return ctrl.Result{}, r.apply(ctx, world.Run, decision.Action)
 }
-
-// slowPass is when a pass over a run is worth a line that says where its time went.
-const slowPass = 100 * time.Millisecond
 
 func (r *Reconciler) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.Action) error {
 	if action == nil {
 		return nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Applying", "action", action.String())
-	r.latest.forget(client.ObjectKeyFromObject(run)) // Some actions write the run.
+	defer r.memory.Wrote(run, action)
 	if err := r.Applier.Do(ctx, run, action); err != nil {
 		return err
-	}
-	switch taken := action.(type) {
-	case plan.AcquireLeases:
-		r.Observer.Took(run, taken.Nodes)
-	case plan.RetakeLeases:
-		r.Observer.Took(run, taken.Nodes)
 	}
 	r.Metrics.Applied(run, action, r.Clock.Now())
 	return nil
 }
 
-// report writes the status if it changed, and then says what happened. So that no pass is long, one whose action is
-// followed up leaves that to the next, and one that wrote anything leaves it the run's dashboard, and says that it is due.
-func (r *Reconciler) report(ctx context.Context, world *observe.World, decision plan.Decision, err error) (dashboardDue bool, _ error) {
-	if err == nil {
-		switch decision.Action.(type) {
-		case plan.Release, plan.DeleteRun:
-			return false, nil // There is no run any more to report on.
-		}
-		if decision.Continues {
-			return false, nil
-		}
-	}
-	outcome := status.Outcome{World: world, Decision: decision}
+// outcome is what became of a decision. What a conflict kept from being done, the next pass decides anew.
+func outcome(world *observe.World, decision plan.Decision, err error) status.Outcome {
+	out := status.Outcome{World: world, Decision: decision}
 	var ledgerErr *apply.LedgerError
 	switch {
 	case errors.As(err, &ledgerErr):
-		outcome.LedgerErr = err
+		out.LedgerErr = err
 	case err != nil && !apierrors.IsConflict(err):
-		outcome.WriteErr = err
+		out.WriteErr = err
 	}
-	before := &world.Run.Status
+	return out
+}
+
+// report writes the status if it changed, and says what happened. A pass that had nothing else to do sees to the run's dashboard.
+func (r *Reconciler) report(ctx context.Context, outcome status.Outcome) error {
+	run := outcome.World.Run
 	after := status.Compute(outcome, r.Clock.Now())
-	if world.Run.DeletionTimestamp.IsZero() {
-		after.Dashboard = r.Applier.Dashboards.Link(world.Run, &after)
+	if run.DeletionTimestamp.IsZero() {
+		after.Dashboard = r.Applier.Dashboards.Link(run, &after)
 	}
-	changed := !equality.Semantic.DeepEqual(*before, after)
-	if changed {
-		written, err := r.Applier.Status(ctx, world.Run, &after)
+	if !equality.Semantic.DeepEqual(run.Status, after) {
+		written, err := r.Applier.Status(ctx, run, &after)
 		if err != nil {
-			return false, client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
+			return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 		}
-		r.latest.keep(written)
-		r.reported(world, &after)
+		r.memory.KeepRun(written)
+		r.reported(outcome.World, &after)
 	}
-	if due := r.Applier.DashboardDue(world.Run, &after); !due || changed || decision.Action != nil {
-		return due, nil
+	if outcome.Decision.Action == nil {
+		r.dashboard(ctx, run, &after)
 	}
-	r.dashboard(ctx, world.Run, &after)
-	return false, nil
+	return nil
 }
 
 // reported counts and tells what a status that was written says for the first time.
@@ -169,17 +137,38 @@ func (r *Reconciler) reported(world *observe.World, after *assayv1alpha1.Benchma
 	}
 }
 
-// result says when to look again. A ledger that does not answer and a write that met another one are no errors of this
+// dashboard writes the run's dashboard, unless it is there as it should be. One that cannot be written is told and tried again in the
+// next pass, unless that would fail too; no run waits for it.
+func (r *Reconciler) dashboard(ctx context.Context, run *assayv1alpha1.BenchmarkRun, after *assayv1alpha1.BenchmarkRunStatus) {
+	pin, wanted := r.Applier.Dashboards.Pin(run, after)
+	if !wanted || !run.DeletionTimestamp.IsZero() || r.memory.Dashboard(run.UID, pin) {
+		return
+	}
+	err := r.Applier.Dashboard(ctx, run, pin)
+	if err == nil || apply.InVain(err) {
+		r.memory.KeepDashboard(run.UID, pin)
+	}
+	if err != nil && ctx.Err() == nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot write the run's dashboard")
+		r.Recorder.Eventf(run, corev1.EventTypeWarning, "DashboardNotWritten", "cannot write the run's dashboard: %v", err)
+	}
+}
+
+// again says when to look again. A ledger that does not answer and a write that met another one are no errors of this
 // program: they are in the status, or over in a moment.
-func (r *Reconciler) result(decision plan.Decision, err error) (ctrl.Result, error) {
+func again(decision plan.Decision, settings plan.Settings, err error) (ctrl.Result, error) {
 	var ledgerErr *apply.LedgerError
 	switch {
 	case errors.As(err, &ledgerErr):
-		return ctrl.Result{RequeueAfter: r.Settings.LedgerRetry}, nil
+		return ctrl.Result{RequeueAfter: settings.LedgerRetry}, nil
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: plan.WatchSettles}, nil
 	case err != nil:
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: decision.After}, nil
+	after, due := decision.LookAgain()
+	if due {
+		after = max(after, time.Nanosecond) // 0 would be not at all.
+	}
+	return ctrl.Result{RequeueAfter: after}, nil
 }

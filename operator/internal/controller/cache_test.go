@@ -22,7 +22,7 @@ func TestACachedRunIsSmallAndStillInTheQueue(t *testing.T) {
 	run.Status = assayv1alpha1.BenchmarkRunStatus{
 		Phase: assayv1alpha1.PhasePending, Verdict: assayv1alpha1.VerdictGo, Gates: make([]assayv1alpha1.GateStatus, 128),
 		Warnings: []string{"w"}, Leases: []assayv1alpha1.LeaseStatus{{Node: "n"}},
-		Conditions: []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: assayv1alpha1.ReasonWaitingForLease}},
+		Queue: &assayv1alpha1.QueueStatus{Ahead: 3},
 	}
 	kept, err := slim(run)
 	if err != nil {

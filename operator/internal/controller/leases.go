@@ -47,7 +47,7 @@ func (r *NodeReconciler) Reconcile(ctx context.Context, request ctrl.Request) (c
 		return ctrl.Result{}, nil
 	}
 	if left := found.ExpiresAt().Sub(r.Clock.Now()); left > 0 {
-		return ctrl.Result{RequeueAfter: left + plan.AtOnce}, nil
+		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	over, err := r.over(ctx, found.Holder)
 	if err != nil {
@@ -65,7 +65,7 @@ func (r *NodeReconciler) Reconcile(ctx context.Context, request ctrl.Request) (c
 
 func afterConflict(err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: plan.AtOnce}, nil
+		return ctrl.Result{RequeueAfter: plan.WatchSettles}, nil
 	}
 	return ctrl.Result{}, err
 }

@@ -30,6 +30,7 @@ const ConcurrentRuns = 4
 // SetupWithManager watches everything that a decision rests on, except the ledger, which cannot be watched.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	cache := manager.GetClient()
+	r.Observer.Memory = &r.memory
 	built, err := ctrl.NewControllerManagedBy(manager).
 		Named("benchmarkrun").
 		WithOptions(controller.Options{MaxConcurrentReconciles: ConcurrentRuns}).
@@ -39,7 +40,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		Watches(&assayv1alpha1.BenchmarkTemplate{}, handler.EnqueueRequestsFromMapFunc(runsOfTemplate(cache))).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(activeRuns(cache)), builder.WithPredicates(nodeChanged)).
 		Watches(&coordinationv1.Lease{}, handler.EnqueueRequestsFromMapFunc(runsOfLease(cache)), builder.WithPredicates(holderChanged)).
-		Build(r)
+		Build(timed{r, r.Clock})
 	if err != nil {
 		return err
 	}

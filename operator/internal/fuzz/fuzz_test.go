@@ -20,10 +20,10 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/keeper"
 	"assay.dev/assay/operator/internal/ledger"
-	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/policy"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
@@ -94,7 +94,7 @@ func FuzzSpec(f *testing.F) {
 		if exp.Plan.Design.TrialsPerBlock(exp.CellsPerBlock()) > mostPlanned {
 			return
 		}
-		wave, err := plan.BuildWave(exp, 0, 0, 1, []plan.Lane{{Node: "node", Token: 1}})
+		wave, err := design.BuildWave(exp, 0, 0, 1, []design.Lane{{Node: "node", Token: 1}})
 		if err != nil {
 			return
 		}

@@ -75,6 +75,8 @@ type Lease struct {
 	Token int64
 	// Whole means that the holder has the node for itself: it is tainted.
 	Whole bool
+	// Draining means that the holder gives the node back: no block may start there under this token any more.
+	Draining bool
 	// Duration is how long it lasts after Renewed.
 	Duration          time.Duration
 	Acquired, Renewed time.Time
@@ -108,13 +110,13 @@ func (l Lease) Takeable(now time.Time) bool {
 // Ended is the lease after its holder's time.
 func (l Lease) Ended(why string, now time.Time) Lease {
 	l.Last = &End{Node: l.Node, Holder: l.Holder, Token: l.Token, At: now, Why: why}
-	l.Holder, l.Whole, l.Busy = Holder{}, false, ""
+	l.Holder, l.Whole, l.Draining, l.Busy = Holder{}, false, false, ""
 	return l
 }
 
 // TakenBy is the lease that nobody holds in the hands of its next holder.
 func (l Lease) TakenBy(holder Holder, whole bool, duration time.Duration, now time.Time) Lease {
-	l.Holder, l.Whole, l.Busy = holder, whole, ""
+	l.Holder, l.Whole, l.Draining, l.Busy = holder, whole, false, ""
 	l.Token++
 	l.Duration, l.Acquired, l.Renewed = duration, now, now
 	return l

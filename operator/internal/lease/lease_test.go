@@ -206,8 +206,12 @@ func TestEverybodySeesTheSameQueue(t *testing.T) {
 
 func TestALeaseSurvivesItsObject(t *testing.T) {
 	long := strings.Repeat("n", 250)
+	draining := held(first)
+	draining.Draining = true
 	cases := map[string]Lease{
 		"held":                     held(first),
+		"being given back":         draining,
+		"given back, taken anew":   draining.Ended(Released, eight).TakenBy(first, false, time.Minute, eight),
 		"for itself":               Lease{Node: "node-a", Token: 6}.TakenBy(first, true, time.Minute, eight),
 		"released":                 held(first).Ended(Released, eight.Add(time.Second)),
 		"taken over":               held(first).Ended(Expired, eight).TakenBy(second, false, 30*time.Second, eight.Add(time.Hour)),
@@ -216,7 +220,7 @@ func TestALeaseSurvivesItsObject(t *testing.T) {
 	for name, want := range cases {
 		t.Run(name, func(t *testing.T) {
 			// What the object said before must leave no trace.
-			object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: Name(want.Node), ResourceVersion: "7", Annotations: map[string]string{WholeAnnotation: "true"}}}
+			object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: Name(want.Node), ResourceVersion: "7", Annotations: map[string]string{WholeAnnotation: "true", DrainingAnnotation: "true"}}}
 			object.Spec.HolderIdentity = ptr.To("somebody/else/9")
 			if err := want.Write(object); err != nil {
 				t.Fatal(err)

@@ -18,6 +18,8 @@ const (
 	NodeAnnotation = "assay.dev/node"
 	// WholeAnnotation is "true" while the holder has the node for itself.
 	WholeAnnotation = "assay.dev/whole-node"
+	// DrainingAnnotation is "true" once no block may start under the holder's token any more.
+	DrainingAnnotation = "assay.dev/draining"
 	// LastAnnotation is the newest end of a holder's time.
 	LastAnnotation = "assay.dev/last-end"
 )
@@ -49,7 +51,7 @@ func FromObject(object *coordinationv1.Lease) (Lease, error) {
 		return Lease{}, fmt.Errorf("Lease %s/%s: %s: %w; nothing else may write it: delete it and it is made again", object.Namespace, object.Name, field, err)
 	}
 	out := Lease{
-		Node: object.Annotations[NodeAnnotation], Whole: object.Annotations[WholeAnnotation] == "true",
+		Node: object.Annotations[NodeAnnotation], Whole: object.Annotations[WholeAnnotation] == "true", Draining: object.Annotations[DrainingAnnotation] == "true",
 		Token:    int64(ptr.Deref(object.Spec.LeaseTransitions, 0)),
 		Duration: time.Duration(ptr.Deref(object.Spec.LeaseDurationSeconds, 0)) * time.Second,
 	}
@@ -83,9 +85,11 @@ func FromObject(object *coordinationv1.Lease) (Lease, error) {
 // Write sets what a Lease object says. The rest of it, its resource version above all, stays.
 func (l Lease) Write(object *coordinationv1.Lease) error {
 	metav1.SetMetaDataAnnotation(&object.ObjectMeta, NodeAnnotation, l.Node)
-	delete(object.Annotations, WholeAnnotation)
-	if l.Whole {
-		object.Annotations[WholeAnnotation] = "true"
+	for annotation, set := range map[string]bool{WholeAnnotation: l.Whole, DrainingAnnotation: l.Draining} {
+		delete(object.Annotations, annotation)
+		if set {
+			object.Annotations[annotation] = "true"
+		}
 	}
 	if l.Last != nil {
 		raw, err := json.Marshal(last{l.Last.Holder.String(), l.Last.Token, l.Last.At.UTC(), l.Last.Why})

@@ -245,8 +245,7 @@ func TestARunThatIsDeletedDisappears(t *testing.T) {
 func TestAnOperatorThatBeginsReadsWhatEnded(t *testing.T) {
 	m, empty := newRun(t, "scan"), waiting("empty", began)
 	empty.Status.Phase, empty.Status.Wave = assayv1alpha1.PhaseFailed, ptr.To[int32](0)
-	empty.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue,
-		Reason: assayv1alpha1.ReasonAnalysisFailed}}
+	empty.Status.Queue, empty.Status.CompletionTime = nil, ptr.To(metav1.NewTime(began))
 	w := newWorld(t, DefaultSettings, m.run, empty)
 	m.write(t, w.store)
 
@@ -350,18 +349,17 @@ func TestARunThatEndedIsCountedOnce(t *testing.T) {
 
 func TestHowLongARunWaited(t *testing.T) {
 	cases := map[string]struct {
-		condition metav1.Condition
-		want      time.Duration
+		queue *assayv1alpha1.QueueStatus
+		want  time.Duration
 	}{
-		"in the queue for two minutes": {metav1.Condition{Type: assayv1alpha1.ConditionProgressing, Reason: assayv1alpha1.ReasonWaitingForLease, LastTransitionTime: metav1.NewTime(began)}, 2 * time.Minute},
-		"for something else":           {metav1.Condition{Type: assayv1alpha1.ConditionProgressing, Reason: assayv1alpha1.ReasonNoNodeMatches, LastTransitionTime: metav1.NewTime(began)}, 0},
-		"not at all":                   {metav1.Condition{}, 0},
-		"on a clock that went back":    {metav1.Condition{Type: assayv1alpha1.ConditionProgressing, Reason: assayv1alpha1.ReasonWaitingForLease, LastTransitionTime: metav1.NewTime(began.Add(time.Hour))}, 0},
+		"in the queue for two minutes": {&assayv1alpha1.QueueStatus{Since: metav1.NewTime(began)}, 2 * time.Minute},
+		"for something else":           {nil, 0},
+		"on a clock that went back":    {&assayv1alpha1.QueueStatus{Since: metav1.NewTime(began.Add(time.Hour))}, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			run := &assayv1alpha1.BenchmarkRun{}
-			run.Status.Conditions = []metav1.Condition{tc.condition}
+			run.Status.Queue = tc.queue
 			if got := waited(run, began.Add(2*time.Minute)); got != tc.want {
 				t.Errorf("waited %s, want %s", got, tc.want)
 			}

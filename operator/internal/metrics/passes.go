@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/observe"
@@ -48,13 +46,12 @@ func (m *Metrics) Applied(run *assayv1alpha1.BenchmarkRun, action plan.Action, n
 	}
 }
 
-// waited is how long the run has been without a node that it could have used; 0 if it never said that it waits.
+// waited is how long the run has been without a node that it could have used; 0 if it does not wait.
 func waited(run *assayv1alpha1.BenchmarkRun, now time.Time) time.Duration {
-	condition := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionProgressing)
-	if condition == nil || condition.Reason != assayv1alpha1.ReasonWaitingForLease {
+	if run.Status.Queue == nil {
 		return 0
 	}
-	return max(now.Sub(condition.LastTransitionTime.Time), 0)
+	return max(now.Sub(run.Status.Queue.Since.Time), 0)
 }
 
 // Reported counts what a new status says that the old one did not.

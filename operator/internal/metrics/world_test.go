@@ -25,6 +25,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
@@ -181,7 +182,7 @@ func measure(t *testing.T, name string, exp *experiment.Experiment, blocks int) 
 	digest, err := exp.ComputeDigest()
 	must(t, err)
 	exp.Digest = digest
-	wave, err := plan.BuildWave(exp, 0, 0, blocks, []plan.Lane{{Node: "node-a", Token: 1}, {Node: "node-b", Token: 4}})
+	wave, err := design.BuildWave(exp, 0, 0, blocks, []design.Lane{{Node: "node-a", Token: 1}, {Node: "node-b", Token: 4}})
 	must(t, err)
 	attempts := simulate.Machine{Seed: 3, Samples: 30, Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Trial: 0.01}}.Run(exp, wave)
 	for i := range attempts {
@@ -218,6 +219,7 @@ func waiting(name string, since time.Time) *assayv1alpha1.BenchmarkRun {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: types.UID("uid-of-" + name), CreationTimestamp: metav1.NewTime(since)},
 		Status: assayv1alpha1.BenchmarkRunStatus{
 			Phase: assayv1alpha1.PhasePending, Remaining: &metav1.Duration{Duration: time.Minute},
+			Queue: &assayv1alpha1.QueueStatus{Since: metav1.NewTime(since)},
 			Conditions: []metav1.Condition{{
 				Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: assayv1alpha1.ReasonWaitingForLease,
 				LastTransitionTime: metav1.NewTime(since),

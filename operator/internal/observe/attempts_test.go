@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"assay.dev/assay/operator/internal/ledger"
-	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -43,7 +42,7 @@ func newCountingStore(t *testing.T) *countingStore {
 func testWave(number, first, blocks, trials int) *record.Wave {
 	wave := &record.Wave{Wave: number}
 	for i := range blocks {
-		wave.Blocks = append(wave.Blocks, record.Block{ID: plan.BlockID(number, first+i), Order: make([]int, trials)})
+		wave.Blocks = append(wave.Blocks, record.Block{ID: record.BlockName(number, first+i), Order: make([]int, trials)})
 	}
 	return wave
 }
@@ -77,7 +76,7 @@ func TestTrialsAreCountedOnceAndBlocksAreOpenUntilOneExecutionHasAll(t *testing.
 func TestAPassListsOnlyWhatMayBeNew(t *testing.T) {
 	store, known := newCountingStore(t), &progress{}
 	const trials, blocks = 20, 12
-	store.attempts(t, plan.BlockID(0, 0), "pod", 0, trials)
+	store.attempts(t, record.BlockName(0, 0), "pod", 0, trials)
 	wave := testWave(1, 1, blocks, trials)
 	pass := func(when string, wantTrials, wantOpen, keys, requests int) {
 		t.Helper()
@@ -135,15 +134,15 @@ func TestWhatIsRememberedIsWhatIsThere(t *testing.T) {
 
 // However many runs there are, what is remembered of their experiments is bounded, and what a run took is not forgotten for it.
 func TestTheMemoryOfAllRunsIsBounded(t *testing.T) {
-	var m memory
-	m.take("uid-0", []string{"node-a"})
+	var m Memory
+	m.Note("uid-0", func(n *Notes) { n.Taken = []string{"node-a"} })
 	for i := range 1000 {
 		m.keep(types.UID(fmt.Sprintf("uid-%d", i)), remembered{planBytes: 1 << 20})
 	}
-	if used := m.runs.Used(); used > memoryBytes {
-		t.Errorf("1000 runs take %d bytes, want at most %d", used, memoryBytes)
+	if used := m.ledgers.Used(); used > ledgerBytes {
+		t.Errorf("1000 runs take %d bytes, want at most %d", used, ledgerBytes)
 	}
-	if _, ok := m.runs.Get("uid-999"); !ok || !slices.Equal(m.takenBy("uid-0"), []string{"node-a"}) {
+	if _, ok := m.ledgers.Get("uid-999"); !ok || !slices.Equal(m.Noted("uid-0").Taken, []string{"node-a"}) {
 		t.Error("the newest run is forgotten, or the node that the oldest one took")
 	}
 }

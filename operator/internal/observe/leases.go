@@ -8,13 +8,13 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -78,7 +78,8 @@ func aliveBlock(pod *corev1.Pod) bool {
 	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && pod.Labels[workflow.PartLabel] != workflow.AnalysisPart
 }
 
-// leases reads who holds the nodes and who waits for them. Of other holders it says what keeps them there.
+// leases reads who holds the nodes and who waits for them. Of other holders it says what keeps them there, and so of this run on nodes
+// that it gives back, where the API server itself is asked.
 //
 // The cache may be behind. For the nodes of others that does no harm: whoever takes one asks the API server itself, and what the
 // cache learns brings the next pass. The run's own leases say whether its blocks may go on and are read past the cache, unless it
@@ -92,7 +93,7 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 	me := plan.HolderOf(world.Run)
 	if plan.Leased(experiment.PlacementOf(world.Run.Spec.Placement)) {
 		for _, node := range o.own(world, found) {
-			if version, ok := o.memory.lease(node); ok && version == versions[node] {
+			if version, ok := o.Memory.lease(node); ok && version == versions[node] {
 				continue
 			}
 			if found, err = o.refresh(ctx, found, node); err != nil {
@@ -101,6 +102,11 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 		}
 	}
 	for i := range found {
+		if found[i].Holder == me && found[i].Draining {
+			if found[i].Busy, err = Busy(ctx, o.Live, me, found[i].Node, besides(world, found[i].Node)); err != nil {
+				return err
+			}
+		}
 		if !found[i].Held() || found[i].Holder == me {
 			continue
 		}
@@ -117,9 +123,18 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 	return nil
 }
 
+// besides is the workflow of the newest wave, if that has no block on a node.
+func besides(world *World, node string) string {
+	newest := world.Ledger.Newest
+	if newest == nil || slices.ContainsFunc(newest.Blocks, func(b record.Block) bool { return b.Lease == nil || b.Lease.Node == node }) {
+		return ""
+	}
+	return workflow.Name(world.Run.Name, newest.Wave)
+}
+
 // own are the nodes that the run holds, or may think it does.
 func (o *Observer) own(world *World, found []lease.Lease) []string {
-	nodes := slices.Clone(o.memory.takenBy(world.Run.UID))
+	nodes := slices.Clone(o.Memory.Noted(world.Run.UID).Taken)
 	for _, l := range found {
 		if l.Holder == plan.HolderOf(world.Run) {
 			nodes = append(nodes, l.Node)
@@ -147,16 +162,11 @@ func (o *Observer) refresh(ctx context.Context, found []lease.Lease, node string
 	if err := o.Live.Get(ctx, client.ObjectKey{Namespace: o.LeaseNamespace, Name: lease.Name(node)}, &object); err != nil {
 		return found, client.IgnoreNotFound(err)
 	}
-	o.memory.sawLease(node, object.ResourceVersion)
+	o.Memory.sawLease(node, object.ResourceVersion)
 	if fresh, err := lease.FromObject(&object); err == nil {
 		found = append(found, fresh)
 	}
 	return found, nil
-}
-
-// Took says that nodes were taken for a run, so that its next pass knows of them even if the cache does not.
-func (o *Observer) Took(run *assayv1alpha1.BenchmarkRun, nodes []string) {
-	o.memory.take(run.UID, nodes)
 }
 
 // holds reports whether the run holds a lease.
@@ -165,8 +175,8 @@ func holds(world *World) bool {
 	return slices.ContainsFunc(world.Leases, func(l lease.Lease) bool { return l.Holder == me })
 }
 
-// waiting reads which runs wait for a lease, this one too. A run takes its place in the queue with its condition, and loses it when
-// something else keeps it from starting.
+// waiting reads which runs wait for a lease, this one too. A run has its place in the queue by its status, and loses it when something
+// else keeps it from starting.
 func (o *Observer) waiting(ctx context.Context, world *World) error {
 	var runs assayv1alpha1.BenchmarkRunList
 	// Nothing of the list is written to, and copies of a thousand runs in every pass are most of its cost.
@@ -192,24 +202,17 @@ func (o *Observer) CountUnderWay(ctx context.Context, world *World) error {
 	}
 	world.UnderWay = 0
 	for i := range runs.Items {
-		if run := &runs.Items[i]; run.UID != world.Run.UID && !plan.Ended(run) && (run.Status.Wave != nil || o.memory.begins(run.UID)) {
+		if run := &runs.Items[i]; run.UID != world.Run.UID && !plan.Ended(run) && (run.Status.Wave != nil || o.Memory.Noted(run.UID).Begins) {
 			world.UnderWay++
 		}
 	}
 	return nil
 }
 
-// Begins says whether a run was let begin, so that it is counted before its status tells of it. One that holds a node or has a wave
-// has begun before.
-func (o *Observer) Begins(world *World, begins bool) {
-	o.memory.begin(world.Run.UID, begins || holds(world) || world.Ledger.Newest != nil)
-}
+// Begun reports whether a run holds a node or has a wave, whatever its status tells.
+func Begun(world *World) bool { return holds(world) || world.Ledger.Newest != nil }
 
 // WaitsForLease reports whether a run is in the queue for nodes.
 func WaitsForLease(run *assayv1alpha1.BenchmarkRun) bool {
-	if plan.Ended(run) || plan.Suspended(run) || plan.Cancelled(run) || !run.DeletionTimestamp.IsZero() {
-		return false
-	}
-	condition := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionProgressing)
-	return condition != nil && condition.Reason == assayv1alpha1.ReasonWaitingForLease
+	return run.Status.Queue != nil && !plan.Ended(run) && !plan.Suspended(run) && !plan.Cancelled(run) && run.DeletionTimestamp.IsZero()
 }

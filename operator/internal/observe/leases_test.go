@@ -85,7 +85,7 @@ func TestWhatKeepsANodeBusy(t *testing.T) {
 func TestWhoWaitsInTheQueue(t *testing.T) {
 	waits := func(edit func(*assayv1alpha1.BenchmarkRun)) *assayv1alpha1.BenchmarkRun {
 		run := &assayv1alpha1.BenchmarkRun{}
-		run.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: assayv1alpha1.ReasonWaitingForLease}}
+		run.Status.Queue = &assayv1alpha1.QueueStatus{}
 		edit(run)
 		return run
 	}
@@ -93,16 +93,20 @@ func TestWhoWaitsInTheQueue(t *testing.T) {
 		run  *assayv1alpha1.BenchmarkRun
 		want bool
 	}{
-		"a run that says so": {waits(func(*assayv1alpha1.BenchmarkRun) {}), true},
-		"a run that something else keeps": {waits(func(r *assayv1alpha1.BenchmarkRun) {
-			r.Status.Conditions[0].Reason = assayv1alpha1.ReasonLedgerUnreachable
+		"a run with a place in the queue": {waits(func(*assayv1alpha1.BenchmarkRun) {}), true},
+		"whatever its conditions say": {waits(func(r *assayv1alpha1.BenchmarkRun) {
+			r.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: assayv1alpha1.ReasonLedgerUnreachable}}
+		}), true},
+		"a run whose conditions alone say so": {waits(func(r *assayv1alpha1.BenchmarkRun) {
+			r.Status.Queue = nil
+			r.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: assayv1alpha1.ReasonWaitingForLease}}
 		}), false},
 		"a run that nobody has looked at": {&assayv1alpha1.BenchmarkRun{}, false},
 		"a suspended run":                 {waits(func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Suspend = ptr.To(true) }), false},
 		"a cancelled run":                 {waits(func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Cancel = ptr.To(true) }), false},
 		"a run that is being deleted":     {waits(func(r *assayv1alpha1.BenchmarkRun) { r.DeletionTimestamp = ptr.To(metav1.NewTime(time.Now())) }), false},
 		"a run that ended while it waited": {waits(func(r *assayv1alpha1.BenchmarkRun) {
-			r.Status.Conditions = append(r.Status.Conditions, metav1.Condition{Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue})
+			r.Status.CompletionTime = ptr.To(metav1.Now())
 		}), false},
 	}
 	for name, tc := range cases {
@@ -142,7 +146,7 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 	mine, other := object("node-a", plan.HolderOf(run)), object("node-b", lease.Holder{Namespace: "lab", Name: "rival", UID: "v"})
 	cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(other.DeepCopy()).Build()
 	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(mine.DeepCopy(), other.DeepCopy()).WithInterceptorFuncs(count).Build()
-	o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system"}
+	o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system", Memory: &Memory{}}
 	expect := func(when string, held bool, times int) {
 		t.Helper()
 		asked = 0
@@ -155,7 +159,7 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 		}
 	}
 	expect("nothing tells of the lease yet", false, 0)
-	o.Took(run, []string{"node-a"})
+	o.Memory.Wrote(run, plan.AcquireLeases{Nodes: []string{"node-a"}})
 	expect("this operator took it, and the cache is behind", true, 1)
 	cache = fake.NewClientBuilder().WithScheme(scheme).WithObjects(mine.DeepCopy(), other.DeepCopy()).Build()
 	o.Client = cache
@@ -168,4 +172,61 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("the cache knows of a change", true, 1)
+}
+
+// A run that gives a node back is told by the API server itself what of it still is there, but for the workflow that is known to be elsewhere.
+func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme, assayv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u"}}
+	run.Spec.Placement.Exclusive = assayv1alpha1.ExclusiveCPUs
+	labels := workflow.Labels(record.Run{Name: "scan", UID: "u"}, 0)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "block", Labels: labels},
+		Spec:       corev1.PodSpec{NodeName: "node-a"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	flow := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: workflow.Name("scan", 0), Labels: labels}}
+	elsewhere := &record.Wave{Blocks: []record.Block{{Lease: &record.Lease{Node: "node-b", Token: 1}}}}
+	for name, tc := range map[string]struct {
+		draining bool
+		there    []client.Object
+		newest   *record.Wave
+		busy     string
+	}{
+		"nothing":                        {true, nil, nil, ""},
+		"a block":                        {true, []client.Object{pod}, nil, "pod block"},
+		"a workflow":                     {true, []client.Object{flow}, nil, "workflow scan-w000"},
+		"a workflow on other nodes":      {true, []client.Object{flow}, elsewhere, ""},
+		"a node that it keeps":           {false, []client.Object{pod}, nil, ""},
+		"a block, and one on other ones": {true, []client.Object{pod, flow}, elsewhere, "pod block"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "assay-system", Name: lease.Name("node-a"), Labels: map[string]string{workflow.ManagedByLabel: workflow.ManagedBy},
+			}}
+			mine := lease.Lease{Node: "node-a"}.TakenBy(plan.HolderOf(run), false, time.Minute, time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC))
+			mine.Draining = tc.draining
+			if err := mine.Write(object); err != nil {
+				t.Fatal(err)
+			}
+			cache := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object.DeepCopy()).Build()
+			there := []client.Object{object.DeepCopy()}
+			for _, found := range tc.there {
+				there = append(there, found.DeepCopyObject().(client.Object))
+			}
+			live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(there...).Build()
+			o := &Observer{Client: cache, Live: live, LeaseNamespace: "assay-system", Memory: &Memory{}}
+			world := &World{Observed: plan.Observed{Run: run, Ledger: plan.LedgerState{Newest: tc.newest}}}
+			if err := o.leases(t.Context(), world); err != nil {
+				t.Fatal(err)
+			}
+			if len(world.Leases) != 1 || world.Leases[0].Draining != tc.draining || world.Leases[0].Busy != tc.busy {
+				t.Errorf("leases %+v, want one with %q on its node", world.Leases, tc.busy)
+			}
+		})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -83,7 +84,7 @@ func (o *Observer) unread(ctx context.Context, world *World) error {
 }
 
 func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *World) error {
-	known, err := o.memory.read(ctx, store, world.Run.UID)
+	known, err := o.Memory.read(ctx, store, world.Run.UID)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,6 @@ func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *Wo
 	for i := range known.waves {
 		wave := &known.waves[i]
 		state.Newest = wave
-		state.Blocks += len(wave.Blocks)
 		for _, block := range wave.Blocks {
 			state.Trials += block.Trials()
 		}
@@ -109,7 +109,7 @@ func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *Wo
 	}
 	world.Ledger.Done, world.Ledger.DoneBlocks, world.Ledger.Open = done, len(state.Newest.Blocks)-len(open), open
 	err = readAnalysis(ctx, store, world, &known)
-	o.memory.keep(world.Run.UID, known)
+	o.Memory.keep(world.Run.UID, known)
 	return err
 }
 
@@ -147,7 +147,7 @@ func readAnalysis(ctx context.Context, store ledger.Store, world *World, known *
 		world.ReportURL = ledger.WithPrefix(store, ledger.HTMLKey(wave)).URL()
 		if wave == newest {
 			world.Ledger.Analysed, world.Ledger.Verdict, world.Ledger.Why = true, found.Verdict, why(found)
-			world.Ledger.Findings = Findings(found)
+			world.Ledger.Findings = found.Findings()
 			return nil
 		}
 		known.judged, known.judgedWave = found, wave
@@ -171,6 +171,15 @@ func getAnalysis(ctx context.Context, store ledger.Store, wave int, known *remem
 	}
 	known.judgedBytes = len(raw)
 	return &found, nil
+}
+
+// answers are those of a search, in a line.
+func answers(found []analysis.SearchResult) string {
+	var parts []string
+	for _, result := range found {
+		parts = append(parts, result.Arm+": "+result.Reason)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // maxWhy keeps a program's last words from filling a status.

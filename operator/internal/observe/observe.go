@@ -42,8 +42,8 @@ type Observer struct {
 	Argo ArgoStates
 	// Stored knows what the ledgers of a namespace hold; nil where nothing bounds that.
 	Stored func(namespace string) (ledger.Sizes, bool)
-
-	memory memory
+	// Memory is the controller's.
+	Memory *Memory
 }
 
 // ArgoStates knows how Argo Workflows stands.
@@ -54,7 +54,7 @@ func (o *Observer) Observe(ctx context.Context, run *assayv1alpha1.BenchmarkRun)
 	world := &World{Observed: plan.Observed{Run: run}}
 	read := o.goingOn
 	if !run.DeletionTimestamp.IsZero() || plan.Ended(run) {
-		o.memory.forget(run.UID)
+		o.Memory.over(run.UID)
 		read = o.over
 	}
 	if err := read(ctx, world); err != nil {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/search"
@@ -19,7 +20,7 @@ import (
 // interval is.
 func (w *world) analysisFinds(verdict experiment.Verdict, valid int, halfWidth float64) {
 	what := fmt.Sprintf("%s from %d valid blocks, ±%.1f %%", verdict, valid, 100*halfWidth)
-	w.found(what, Findings{}, func(f *Findings) {
+	w.found(what, design.Findings{}, func(f *design.Findings) {
 		w.Ledger.Verdict = verdict
 		f.Valid, f.HalfWidth = valid, &halfWidth
 	})
@@ -36,7 +37,7 @@ func (w *world) restart() {
 		copied := w.Ledger
 		w.Ledger = LedgerState{
 			Experiment: copied.Experiment, Waves: copied.Waves, Newest: &copied.Waves[len(copied.Waves)-1],
-			Blocks: copied.Blocks, Trials: copied.Trials, Done: copied.Done, DoneBlocks: copied.DoneBlocks, Open: copied.Open,
+			Trials: copied.Trials, Done: copied.Done, DoneBlocks: copied.DoneBlocks, Open: copied.Open,
 			Analysed: copied.Analysed, Verdict: copied.Verdict, Why: copied.Why, Findings: copied.Findings,
 		}
 	})
@@ -55,7 +56,7 @@ func confirming(spec *assayv1alpha1.BenchmarkRunSpec) {
 
 // screened is the analysis of a screening that has something to confirm.
 func (w *world) screened(verdict experiment.Verdict) {
-	w.found("screened "+string(verdict), Findings{Screened: verdict, Valid: 4}, func(*Findings) {
+	w.found("screened "+string(verdict), design.Findings{Screened: verdict, Valid: 4}, func(*design.Findings) {
 		w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened "+string(verdict)+", not confirmed"
 	})
 }
@@ -68,20 +69,20 @@ func TestAdaptiveStories(t *testing.T) {
 		"blocks lost to noise are replaced": {nil, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.found("one of 4 blocks is noisy", Findings{Valid: 3, Lost: 1}, func(*Findings) { w.Ledger.Verdict = experiment.VerdictInconclusive })
+			w.found("one of 4 blocks is noisy", design.Findings{Valid: 3, Lost: 1}, func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictInconclusive })
 			w.runs(1)
-			w.found("4 blocks are valid", Findings{Valid: 4, Lost: 1}, func(*Findings) { w.Ledger.Verdict = experiment.VerdictGo })
+			w.found("4 blocks are valid", design.Findings{Valid: 4, Lost: 1}, func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictGo })
 		}},
 		"blocks that the program fails are not replaced": {nil, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.found("the candidate crashed in 2 blocks", Findings{Valid: 2}, func(*Findings) { w.Ledger.Verdict = experiment.VerdictInvalid })
+			w.found("the candidate crashed in 2 blocks", design.Findings{Valid: 2}, func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictInvalid })
 		}},
 		"a machine that is never quiet": {nil, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
 			for wave := 1; wave <= 4; wave++ {
-				w.found("every block so far is noisy", Findings{Lost: 4 * wave}, func(*Findings) { w.Ledger.Verdict = experiment.VerdictInvalid })
+				w.found("every block so far is noisy", design.Findings{Lost: 4 * wave}, func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictInvalid })
 				if Ended(w.Run) {
 					return
 				}
@@ -126,7 +127,7 @@ func TestAdaptiveStories(t *testing.T) {
 			w.runs(4)
 			w.screened(experiment.VerdictGo)
 			w.runs(3)
-			w.found("confirmed", Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 3}, func(*Findings) {
+			w.found("confirmed", design.Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 3}, func(*design.Findings) {
 				w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictGo, "fused: confirmed on fresh blocks"
 			})
 		}},
@@ -136,11 +137,11 @@ func TestAdaptiveStories(t *testing.T) {
 			w.runs(4)
 			w.screened(experiment.VerdictGo)
 			w.runs(3)
-			w.found("a confirming block is noisy", Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 2, ConfirmLost: 1}, func(*Findings) {
+			w.found("a confirming block is noisy", design.Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 2, ConfirmLost: 1}, func(*design.Findings) {
 				w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened Go, not confirmed"
 			})
 			w.runs(1)
-			w.found("not confirmed", Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 3, ConfirmLost: 1}, func(*Findings) {
+			w.found("not confirmed", design.Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 3, ConfirmLost: 1}, func(*design.Findings) {
 				w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened Go, not confirmed"
 			})
 		}},
@@ -234,7 +235,7 @@ func searching(spec *assayv1alpha1.BenchmarkRunSpec) {
 // searched is the analysis of a search over systems that break above the capacity of each arm.
 func (w *world) searched(capacity map[string]int) {
 	exp, rules := w.Ledger.Experiment, w.Ledger.Experiment.Search()
-	findings := Findings{}
+	findings := design.Findings{}
 	for arm := range exp.Arms {
 		levels := map[int]*search.Level{}
 		for i := range w.Ledger.Waves {
@@ -249,7 +250,7 @@ func (w *world) searched(capacity map[string]int) {
 				}
 			}
 		}
-		known := SearchedArm{Arm: exp.Arms[arm].Name}
+		known := design.SearchedArm{Arm: exp.Arms[arm].Name}
 		for i := range rules.Loads {
 			if levels[i] != nil {
 				known.Levels = append(known.Levels, *levels[i])
@@ -261,7 +262,7 @@ func (w *world) searched(capacity map[string]int) {
 	for _, arm := range findings.Search {
 		text += fmt.Sprintf("; %s: %s", arm.Arm, rules.Conclude(arm.Levels).Reason)
 	}
-	w.found(text[2:], findings, func(*Findings) { w.Ledger.Verdict, w.Ledger.Why = "", text[2:] })
+	w.found(text[2:], findings, func(*design.Findings) { w.Ledger.Verdict, w.Ledger.Why = "", text[2:] })
 }
 
 // countBlock counts one block of one load.

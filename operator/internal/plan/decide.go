@@ -1,9 +1,9 @@
+// Package plan decides when to act: on what was observed of a run and its cluster, and a clock. What to measure next is for package
+// design. It is pure.
 package plan
 
 import (
 	"time"
-
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
@@ -17,8 +17,6 @@ const (
 	lookAtWave = 30 * time.Second
 	// WatchSettles is how long the watch may take to show what was written a moment ago.
 	WatchSettles = 100 * time.Millisecond
-	// AtOnce is for decisions that only the next observation can follow up.
-	AtOnce = time.Millisecond
 )
 
 // How long Argo may take to see a workflow, and a node to start a pod, before the run says so.
@@ -30,7 +28,9 @@ const (
 // Decide is the planner. Every policy either decides or passes; the order is what is urgent first.
 func Decide(o Observed, settings Settings, now time.Time) Decision {
 	p := &planner{Observed: o, settings: settings, now: now}
-	return p.keepLeases(p.decide())
+	decision := p.keepLeases(p.decide())
+	decision.Queue = p.place
+	return decision
 }
 
 func (p *planner) decide() Decision {
@@ -48,7 +48,7 @@ func (p *planner) decide() Decision {
 	} {
 		if decision := policy(); decision != nil {
 			if decision.Ending != nil {
-				decision.After = AtOnce // An ending may start the time to live.
+				decision.After = 0 // An ending may start the time to live.
 			}
 			return *decision
 		}
@@ -60,15 +60,14 @@ type planner struct {
 	Observed
 	settings Settings
 	now      time.Time
+	// place is the run's place in the queue, if it is found to need a node and to have none.
+	place *Place
 	// wakeAt is the next time at which something is due without an event; zero is never.
 	wakeAt time.Time
 }
 
 // Ended reports whether the run will never change any more.
-func Ended(run *assayv1alpha1.BenchmarkRun) bool {
-	return meta.IsStatusConditionTrue(run.Status.Conditions, assayv1alpha1.ConditionComplete) ||
-		meta.IsStatusConditionTrue(run.Status.Conditions, assayv1alpha1.ConditionFailed)
-}
+func Ended(run *assayv1alpha1.BenchmarkRun) bool { return run.Status.CompletionTime != nil }
 
 // Suspended reports whether the run is asked to wait.
 func Suspended(run *assayv1alpha1.BenchmarkRun) bool { return isSet(run.Spec.Suspend) }
@@ -77,6 +76,14 @@ func Suspended(run *assayv1alpha1.BenchmarkRun) bool { return isSet(run.Spec.Sus
 func Cancelled(run *assayv1alpha1.BenchmarkRun) bool { return isSet(run.Spec.Cancel) }
 
 func isSet(flag *bool) bool { return flag != nil && *flag }
+
+// since is since when something is given time; now, if it is being given some for the first time.
+func (p *planner) since(what assayv1alpha1.GraceFor) time.Time {
+	if grace := p.Run.Status.Grace; grace != nil && grace.For == what {
+		return grace.Since.Time
+	}
+	return p.now
+}
 
 // failed ends the run without an analysis.
 func failed(reason, message string) *Decision {

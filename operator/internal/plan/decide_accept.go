@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -52,13 +53,14 @@ func (p *planner) acceptance() *Decision {
 	frozen, err := experiment.Freeze(run, p.Run.Spec, *p.Template)
 	if err == nil {
 		// Whatever the nodes, some of the first wave has to fit.
-		_, err = BuildFitting(frozen, 0, 0, Next(frozen, nil, Findings{}), []Lane{{Node: "node"}}, p.settings.Fits)
+		first := design.Begin(frozen)
+		_, err = first.Lay(first.Next(), []design.Lane{{Node: "node"}}, p.settings.Fits)
 	}
 	if err != nil {
 		return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())
 	}
 	return &Decision{
-		Action: Accept{frozen}, Continues: true, Progressing: true, After: AtOnce,
+		Action: Accept{frozen}, Progressing: true,
 		Reason: assayv1alpha1.ReasonAccepted, Message: "the experiment is accepted; the first wave is being planned",
 	}
 }

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
@@ -37,9 +34,7 @@ func (p *planner) control() *Decision {
 const suspendedMessage = "spec.suspend is true: no new block starts; set it to false to go on"
 
 // suspendedByUs tells a workflow that this run suspended from one that somebody suspended in Argo.
-func (p *planner) suspendedByUs() bool {
-	return meta.IsStatusConditionTrue(p.Run.Status.Conditions, assayv1alpha1.ConditionSuspended)
-}
+func (p *planner) suspendedByUs() bool { return p.Run.Status.SuspendedSince != nil }
 
 // deadline is when the run's wall-clock budget ends; zero before the first wave. It moves on while the run is suspended.
 func (p *planner) deadline() time.Time {
@@ -55,13 +50,11 @@ func SuspendedFor(run *assayv1alpha1.BenchmarkRun, now time.Time) time.Duration 
 	if before := run.Status.SuspendedTime; before != nil {
 		out = before.Duration
 	}
-	condition := meta.FindStatusCondition(run.Status.Conditions, assayv1alpha1.ConditionSuspended)
-	if begun := run.Status.StartTime; begun != nil && condition != nil && condition.Status == metav1.ConditionTrue {
-		since := condition.LastTransitionTime.Time
-		if since.Before(begun.Time) {
-			since = begun.Time
+	if begun, since := run.Status.StartTime, run.Status.SuspendedSince; begun != nil && since != nil {
+		if since.Before(begun) {
+			since = begun
 		}
-		out += max(0, now.Sub(since))
+		out += max(0, now.Sub(since.Time))
 	}
 	return out
 }

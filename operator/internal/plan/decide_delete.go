@@ -30,7 +30,7 @@ func (p *planner) deletion() *Decision {
 	}
 	if len(names) > 0 {
 		out := stopping(DeleteWorkflows{names})
-		out.Continues, out.After = true, WatchSettles
+		out.After = WatchSettles
 		return out
 	}
 	if p.Pods.Alive > 0 {
@@ -62,7 +62,7 @@ func (p *planner) ended() *Decision {
 		return nil
 	}
 	out := &Decision{}
-	if p.Run.Spec.TTLSecondsAfterFinished == nil || p.Run.Status.CompletionTime == nil {
+	if p.Run.Spec.TTLSecondsAfterFinished == nil {
 		return p.letGo(nil, out)
 	}
 	left := p.Run.Status.CompletionTime.Add(time.Duration(*p.Run.Spec.TTLSecondsAfterFinished) * time.Second).Sub(p.now)

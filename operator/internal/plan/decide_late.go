@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
 )
 
 // Argo takes a wave that is stopped for over when it has told its pods to end, and analyses it at once. A keeper may still be writing
@@ -45,7 +46,7 @@ func (p *planner) writing() *Decision {
 		return nil
 	}
 	reason, why := p.whyStopped()
-	return waiting(reason, fmt.Sprintf("%s: waiting for %s on %s to end, so that all attempts are in the ledger", why, blocks(count), strings.Join(nodes, ", ")), lookAtPods)
+	return waiting(reason, fmt.Sprintf("%s: waiting for %s on %s to end, so that all attempts are in the ledger", why, design.Blocks(count), strings.Join(nodes, ", ")), lookAtPods)
 }
 
 // analyseAgain has the newest wave analysed by a workflow of its own; nil when that was tried often enough.

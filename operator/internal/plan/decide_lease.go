@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/record"
@@ -17,7 +16,7 @@ import (
 const (
 	// lookAtQueue is how often a run that waits looks at the queue: that a run ahead of it gave up, no Lease object tells.
 	lookAtQueue = 10 * time.Second
-	// releaseSettles is when to look whether a lease was given back.
+	// releaseSettles is when to look again whether something still is on a node that is given back.
 	releaseSettles = time.Second
 	// suspendSettles is how long Argo may take to heed that a workflow is suspended, and a run to be resumed at once.
 	suspendSettles = 10 * time.Second
@@ -28,7 +27,7 @@ const againMessage = ": what was measured will be analysed, and the missing bloc
 
 // takeLanes finds nodes for a wave and takes their leases. It returns the lanes once the run may start on them, or what
 // happens first. A run takes what it can get, and waits only while it has nothing: so two runs never wait for each other.
-func (p *planner) takeLanes(blocks int, avoid []string) ([]Lane, *Decision) {
+func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decision) {
 	placement := p.Ledger.Experiment.Plan.Placement
 	usable, problem := usableNodes(placement, p.settings.Overhead, p.settings.Policy, p.Nodes)
 	if problem != "" {
@@ -50,15 +49,19 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]Lane, *Decision) {
 			keep = append(keep, held.Node)
 		}
 	}
-	giving := p.letGo(keep, waiting(assayv1alpha1.ReasonWaitingForLease, "giving back nodes that the next blocks do not need", lookAtPods))
-	if giving.Action != nil || p.working() && len(p.held()) > len(keep) {
+	me := p.waiter(usable, keep, wants)
+	if len(keep) == 0 {
+		p.place = &Place{Ahead: p.queue().Ahead(me)}
+	}
+	giving := p.letGo(keep, waiting(assayv1alpha1.ReasonReleasingLease, "giving back nodes that the next blocks do not need", lookAtPods))
+	drained := slices.ContainsFunc(p.held(), func(l lease.Lease) bool { return l.Draining && !slices.Contains(keep, l.Node) })
+	if giving.Action != nil || drained || p.working() && len(p.held()) > len(keep) {
 		return nil, giving
 	}
-	me := p.waiter(usable, keep, wants)
 	if granted := p.queue().Grant(p.takeable(me.Nodes), me); len(granted) > 0 {
 		return nil, &Decision{
-			Action: AcquireLeases{granted, placement.Exclusive == experiment.ExclusiveNode}, Continues: true, After: AtOnce,
-			Reason: assayv1alpha1.ReasonWaitingForLease, Message: "taking " + strings.Join(granted, ", "),
+			Action: AcquireLeases{granted, placement.Exclusive == experiment.ExclusiveNode},
+			Reason: assayv1alpha1.ReasonTakingLease, Message: "taking " + strings.Join(granted, ", "),
 		}
 	}
 	if len(keep) == 0 {
@@ -66,8 +69,8 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]Lane, *Decision) {
 	}
 	if used := p.usedTokens(keep); len(used) > 0 {
 		return nil, &Decision{
-			Action: RetakeLeases{used}, Continues: true, After: AtOnce,
-			Reason: assayv1alpha1.ReasonWaitingForLease, Message: "taking " + strings.Join(used, ", ") + " anew",
+			Action: RetakeLeases{used},
+			Reason: assayv1alpha1.ReasonTakingLease, Message: "taking " + strings.Join(used, ", ") + " anew",
 		}
 	}
 	return p.leasedLanes(keep, placement)
@@ -86,12 +89,13 @@ func (p *planner) idle(nodes []string) (idle []string, problem string) {
 	return idle, ""
 }
 
-// usedTokens are the nodes whose lease an earlier wave ran under. Every wave has tokens of its own, so that what comes back of an
+// usedTokens are the nodes whose lease an earlier wave ran under, or that was about to be given back. Every wave has tokens of its own, so that what comes back of an
 // earlier one, when nobody counts on it any more, is told from what belongs to this one.
 func (p *planner) usedTokens(nodes []string) []string {
 	return slices.DeleteFunc(slices.Clone(nodes), func(node string) bool {
-		current := record.Lease{Node: node, Token: p.leaseOf(node).Token}
-		return !slices.ContainsFunc(p.Ledger.Waves, func(wave record.Wave) bool {
+		found := p.leaseOf(node)
+		current := record.Lease{Node: node, Token: found.Token}
+		return !found.Draining && !slices.ContainsFunc(p.Ledger.Waves, func(wave record.Wave) bool {
 			return slices.ContainsFunc(wave.Blocks, func(block record.Block) bool { return block.Lease != nil && *block.Lease == current })
 		})
 	})
@@ -105,21 +109,21 @@ func (p *planner) waiter(usable, keep []string, wants int) lease.Waiter {
 }
 
 // leasedLanes are the lanes on nodes that the run holds, once those bear its taint.
-func (p *planner) leasedLanes(nodes []string, placement experiment.Placement) ([]Lane, *Decision) {
-	var lanes []Lane
+func (p *planner) leasedLanes(nodes []string, placement experiment.Placement) ([]design.Lane, *Decision) {
+	var lanes []design.Lane
 	for _, name := range nodes {
 		node := p.node(name)
 		if placement.Exclusive == experiment.ExclusiveNode && !lease.Tainted(node.Taints, string(p.Run.UID)) {
-			return nil, waiting(assayv1alpha1.ReasonWaitingForLease, fmt.Sprintf("node %s is the run's and is being tainted", name), lookAtPods)
+			return nil, waiting(assayv1alpha1.ReasonTakingLease, fmt.Sprintf("node %s is the run's and is being tainted", name), lookAtPods)
 		}
-		lanes = append(lanes, Lane{Node: name, Token: p.leaseOf(name).Token})
+		lanes = append(lanes, design.Lane{Node: name, Token: p.leaseOf(name).Token})
 	}
 	return lanes, nil
 }
 
 // sharedLanes are nodes that a run without leases uses: not those that another run has for itself.
-func (p *planner) sharedLanes(usable []string, wants int) ([]Lane, *Decision) {
-	var lanes []Lane
+func (p *planner) sharedLanes(usable []string, wants int) ([]design.Lane, *Decision) {
+	var lanes []design.Lane
 	taken := ""
 	for _, name := range usable {
 		found := p.leaseOf(name)
@@ -130,7 +134,7 @@ func (p *planner) sharedLanes(usable []string, wants int) ([]Lane, *Decision) {
 			}
 			continue
 		}
-		lanes = append(lanes, Lane{Node: name})
+		lanes = append(lanes, design.Lane{Node: name})
 	}
 	if len(lanes) == 0 {
 		return nil, waiting(assayv1alpha1.ReasonWaitingForNode, "waiting for "+taken, lookAtQueue)
@@ -165,7 +169,7 @@ func (p *planner) waitForLease(me lease.Waiter) *Decision {
 		parts = append(parts[:shown], fmt.Sprintf("%d more nodes", len(parts)-shown))
 	}
 	message := "waiting for a node: " + strings.Join(parts, "; ")
-	switch ahead := p.queue().Ahead(me); ahead {
+	switch ahead := p.place.Ahead; ahead {
 	case 0:
 		message += "; this run is next"
 	case 1:
@@ -194,7 +198,7 @@ func (p *planner) stranded() bool {
 	if p.Wave != nil || p.Ledger.Newest == nil || p.Ledger.Analysed {
 		return false
 	}
-	return slices.ContainsFunc(lanesOf(p.Ledger.Newest), func(lane Lane) bool {
+	return slices.ContainsFunc(design.LanesOf(p.Ledger.Newest), func(lane design.Lane) bool {
 		why, _ := p.lost(lane.Node)
 		return why != "" || p.outOfForce(lane) != ""
 	})
@@ -211,7 +215,7 @@ func (p *planner) cannotGoOn() *Decision {
 			continue
 		}
 		open[block.Lease.Node]++
-		if why := p.outOfForce(laneOfBlock(block)); why != "" {
+		if why := p.outOfForce(design.Lane(*block.Lease)); why != "" {
 			return p.stopAndPlanAgain(why)
 		}
 	}
@@ -226,28 +230,19 @@ func (p *planner) cannotGoOn() *Decision {
 
 // surplus gives back, while a wave runs, nodes that only an earlier one used, once the last pod there is gone.
 func (p *planner) surplus() *Decision {
-	lanes := lanesOf(p.Ledger.Newest)
+	lanes := design.LanesOf(p.Ledger.Newest)
 	if lanes == nil || p.Pods.Blocks[""] > 0 {
 		return nil
 	}
-	var nodes []string
-	for _, held := range p.held() {
-		used := slices.ContainsFunc(lanes, func(lane Lane) bool { return lane.Node == held.Node })
-		if !used && p.Pods.Blocks[held.Node] == 0 {
-			nodes = append(nodes, held.Node)
-		}
-	}
-	if len(nodes) == 0 {
+	idle := slices.DeleteFunc(p.held(), func(held lease.Lease) bool {
+		return p.Pods.Blocks[held.Node] > 0 || slices.ContainsFunc(lanes, func(lane design.Lane) bool { return lane.Node == held.Node })
+	})
+	if len(idle) == 0 {
 		return nil
 	}
-	return &Decision{
-		Action: ReleaseLeases{Nodes: nodes, Besides: p.Wave.Name}, After: releaseSettles,
-		Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage(),
-	}
-}
-
-func laneOfBlock(block record.Block) Lane {
-	return Lane{Node: block.Lease.Node, Token: block.Lease.Token}
+	out := &Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage()}
+	out.Action, out.After = giveBack(idle)
+	return out
 }
 
 // suspendedForLong gives the nodes of a suspended run back once the block that ran has ended.
@@ -255,8 +250,8 @@ func (p *planner) suspendedForLong() *Decision {
 	if !Suspended(p.Run) || !p.Wave.Suspended || len(p.held()) == 0 {
 		return nil
 	}
-	condition := meta.FindStatusCondition(p.Run.Status.Conditions, assayv1alpha1.ConditionSuspended)
-	if condition == nil || condition.Status != "True" {
+	since := p.Run.Status.SuspendedSince
+	if since == nil {
 		return nil
 	}
 	for _, pods := range p.Pods.Blocks {
@@ -264,7 +259,7 @@ func (p *planner) suspendedForLong() *Decision {
 			return nil
 		}
 	}
-	if settled := condition.LastTransitionTime.Add(suspendSettles); p.now.Before(settled) {
+	if settled := since.Add(suspendSettles); p.now.Before(settled) {
 		p.wake(settled)
 		return nil
 	}

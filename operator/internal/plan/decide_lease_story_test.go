@@ -56,8 +56,17 @@ func (w *world) doLease(action Action) {
 			l.Renewed = w.now
 			w.setLease(l)
 		}
+	case DrainLeases:
+		for _, node := range action.Nodes {
+			l := w.leaseOf(node)
+			l.Draining = true
+			w.setLease(l)
+		}
 	case ReleaseLeases:
 		for _, node := range action.Nodes {
+			if !w.leaseOf(node).Draining {
+				w.t.Fatalf("the lease of %s is released while blocks may start there", node)
+			}
 			w.setLease(w.leaseOf(node).Ended(lease.Released, w.now))
 		}
 	default:
@@ -290,6 +299,7 @@ func TestRenewal(t *testing.T) {
 		w.happens("the run is created", func() {})
 		return w
 	}
+	const whenever = -1
 	cases := map[string]struct {
 		after  time.Duration
 		change func(w *world)
@@ -298,11 +308,11 @@ func TestRenewal(t *testing.T) {
 	}{
 		"nothing is due":                               {19 * time.Second, func(*world) {}, "<nil>", time.Second},
 		"a third of its time is over":                  {20 * time.Second, func(*world) {}, "renew the lease of node-a", 20 * time.Second},
-		"it is also time to suspend":                   {20 * time.Second, func(w *world) { w.Run.Spec.Suspend = ptr.To(true) }, "suspend scan-w000", AtOnce},
+		"it is also time to suspend":                   {20 * time.Second, func(w *world) { w.Run.Spec.Suspend = ptr.To(true) }, "suspend scan-w000", 0},
 		"two thirds are over, suspended or not":        {40 * time.Second, func(w *world) { w.Run.Spec.Suspend = ptr.To(true) }, "renew the lease of node-a", 20 * time.Second},
 		"it has expired and nobody took it":            {time.Hour, func(*world) {}, "renew the lease of node-a", 20 * time.Second},
 		"the store is away":                            {30 * time.Second, func(w *world) { w.Ledger = LedgerState{Problem: assayv1alpha1.ReasonLedgerUnreachable} }, "renew the lease of node-a", 10 * time.Second},
-		"another run's lease is none of its business":  {time.Hour, func(w *world) { w.Leases = nil; w.takes("other", "node-b"); w.Wave.Ended = true }, "<nil>", 0},
+		"another run's lease is none of its business":  {time.Hour, func(w *world) { w.Leases = nil; w.takes("other", "node-b"); w.Wave.Ended = true }, "<nil>", whenever},
 		"a run that ended keeps its node till it goes": {30 * time.Second, func(w *world) { w.end() }, "renew the lease of node-a", lookAtPods},
 	}
 	for name, tc := range cases {
@@ -314,8 +324,8 @@ func TestRenewal(t *testing.T) {
 			if action := fmt.Sprint(got.Action); action != tc.action {
 				t.Errorf("action is %q, want %q", action, tc.action)
 			}
-			if tc.look != 0 && got.After != tc.look {
-				t.Errorf("looks again after %s, want %s", got.After, tc.look)
+			if after, again := got.LookAgain(); tc.look != whenever && (after != tc.look || !again) {
+				t.Errorf("looks again after %s (%v), want %s", after, again, tc.look)
 			}
 		})
 	}
@@ -323,5 +333,5 @@ func TestRenewal(t *testing.T) {
 
 // end is a run that ended while its workflow has not.
 func (w *world) end() {
-	w.Run.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionComplete, Status: metav1.ConditionTrue}}
+	w.Run.Status.CompletionTime = ptr.To(metav1.NewTime(w.now))
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -170,11 +169,10 @@ func (p *planner) nodesLost(open map[string]int) *Decision {
 		return p.stopAndPlanAgain(why)
 	}
 	// Between two blocks of a lane no pod runs for a moment.
-	condition := meta.FindStatusCondition(p.Run.Status.Conditions, assayv1alpha1.ConditionProgressing)
-	if condition != nil && condition.Reason == assayv1alpha1.ReasonWaitingForNode {
-		if given := condition.LastTransitionTime.Add(p.settings.NodeGrace); !p.now.Before(given) {
-			return p.stopAndPlanAgain(why)
-		}
+	if given := p.since(assayv1alpha1.GraceForNodes).Add(p.settings.NodeGrace); !p.now.Before(given) {
+		return p.stopAndPlanAgain(why)
 	}
-	return waiting(assayv1alpha1.ReasonWaitingForNode, why+": waiting for the blocks on the other nodes", lookAtPods)
+	out := waiting(assayv1alpha1.ReasonWaitingForNode, why+": waiting for the blocks on the other nodes", lookAtPods)
+	out.Grace = assayv1alpha1.GraceForNodes
+	return out
 }

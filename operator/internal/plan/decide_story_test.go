@@ -13,12 +13,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 )
 
@@ -135,24 +135,21 @@ func (w *world) record(decision Decision) {
 
 // remember writes the part of the status that the planner looks at.
 func (w *world) remember(decision Decision) {
-	set := func(kind string, status bool, reason string) {
-		value := metav1.ConditionFalse
-		if status {
-			value = metav1.ConditionTrue
-		}
-		meta.SetStatusCondition(&w.Run.Status.Conditions, metav1.Condition{Type: kind, Status: value, Reason: reason, LastTransitionTime: metav1.NewTime(w.now)})
+	status, now := &w.Run.Status, metav1.NewTime(w.now)
+	switch {
+	case !Suspended(w.Run):
+		status.SuspendedSince = nil
+	case status.SuspendedSince == nil:
+		status.SuspendedSince = &now
 	}
-	if decision.Reason != "" {
-		set(assayv1alpha1.ConditionProgressing, decision.Progressing, decision.Reason)
+	switch grace := decision.Grace; {
+	case grace == "":
+		status.Grace = nil
+	case status.Grace == nil || status.Grace.For != grace:
+		status.Grace = &assayv1alpha1.GraceStatus{For: grace, Since: now}
 	}
-	set(assayv1alpha1.ConditionSuspended, Suspended(w.Run), "Test")
 	if decision.Ending != nil {
-		kind := assayv1alpha1.ConditionFailed
-		if decision.Ending.Analysed {
-			kind = assayv1alpha1.ConditionComplete
-		}
-		set(kind, true, decision.Ending.Reason)
-		w.Run.Status.CompletionTime = ptr.To(metav1.NewTime(w.now))
+		status.CompletionTime = &now
 	}
 }
 
@@ -163,13 +160,12 @@ func (w *world) do(action Action) {
 	case PlanWave:
 		w.checkAlone(action.Lanes)
 		for _, earlier := range w.Ledger.Waves {
-			if slices.ContainsFunc(lanesOf(&earlier), func(lane Lane) bool { return slices.Contains(action.Lanes, lane) }) {
+			if slices.ContainsFunc(design.LanesOf(&earlier), func(lane design.Lane) bool { return slices.Contains(action.Lanes, lane) }) {
 				w.t.Fatalf("wave %d has a token of wave %d: fencing could not tell them apart", action.Wave.Wave, earlier.Wave)
 			}
 		}
 		w.Ledger.Newest, w.Ledger.Analysed, w.Ledger.DoneBlocks = action.Wave, false, 0
 		w.Ledger.Waves = append(w.Ledger.Waves, *action.Wave)
-		w.Ledger.Blocks += len(action.Wave.Blocks)
 		for _, block := range action.Wave.Blocks {
 			w.Ledger.Trials += block.Trials()
 		}
@@ -208,7 +204,7 @@ func (w *world) do(action Action) {
 }
 
 // checkAlone fails when a wave would begin beside a block.
-func (w *world) checkAlone(lanes []Lane) {
+func (w *world) checkAlone(lanes []design.Lane) {
 	w.t.Helper()
 	for _, lane := range lanes {
 		if w.Pods.Blocks[lane.Node] > 0 || w.Pods.Blocks[""] > 0 {
@@ -240,14 +236,14 @@ func (w *world) blocksDone(blocks int) {
 }
 
 func (w *world) analysis(verdict experiment.Verdict) {
-	w.found(string(verdict), Findings{}, func(f *Findings) {
+	w.found(string(verdict), design.Findings{}, func(f *design.Findings) {
 		w.Ledger.Verdict = verdict
-		f.Valid = w.Ledger.Blocks - len(w.Ledger.Open)
+		f.Valid = (&design.Course{Waves: w.Ledger.Waves}).Blocks() - len(w.Ledger.Open)
 	})
 }
 
 // found is an analysis of which edit says what it found.
-func (w *world) found(what string, findings Findings, edit func(*Findings)) {
+func (w *world) found(what string, findings design.Findings, edit func(*design.Findings)) {
 	w.happens("the analysis is in the ledger: "+what, func() {
 		findings.Unrun = append(findings.Unrun, w.Ledger.Open...)
 		edit(&findings)
@@ -382,7 +378,7 @@ func TestStories(t *testing.T) {
 			w.happens("the run is created", func() {})
 			w.after(time.Minute).happens("all blocks end", func() {
 				w.Ledger.DoneBlocks, w.Ledger.Done, w.Ledger.Open, w.Wave = 4, w.Ledger.Trials, nil, nil
-				w.Ledger.Analysed, w.Ledger.Verdict, w.Ledger.Findings = true, experiment.VerdictGo, Findings{Valid: 4}
+				w.Ledger.Analysed, w.Ledger.Verdict, w.Ledger.Findings = true, experiment.VerdictGo, design.Findings{Valid: 4}
 			})
 		},
 		"attempts that no analysis can read": func(w *world) {

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -25,7 +24,7 @@ func (p *planner) analysed() *Decision {
 	}
 	stopped := p.Wave != nil && p.Wave.Stopped
 	again := stopped && p.Wave.Again != ""
-	step := p.next()
+	step := p.course().Next()
 	if !Cancelled(p.Run) && (!stopped || again) && !p.overBudget() && !step.Done {
 		return nil
 	}
@@ -70,9 +69,9 @@ func (p *planner) argoReady() *Decision {
 	return waiting(p.Argo.Problem, p.Argo.Message, p.settings.LedgerRetry)
 }
 
-// next is what the design asks for after the waves that are analysed.
-func (p *planner) next() Step {
-	return Next(p.Ledger.Experiment, p.Ledger.Waves, p.Ledger.Findings)
+// course is what was measured and found so far, once the newest wave is analysed.
+func (p *planner) course() *design.Course {
+	return &design.Course{Experiment: p.Ledger.Experiment, Waves: p.Ledger.Waves, Found: p.Ledger.Findings}
 }
 
 // running watches the newest wave's workflow and what keeps its pods from running.
@@ -152,7 +151,7 @@ func (p *planner) whyStopped() (reason, why string) {
 
 // untilDeadline looks again now and then, and when the budget ends.
 func (p *planner) untilDeadline() time.Duration {
-	return max(min(lookAtWave, p.deadline().Sub(p.now)), AtOnce)
+	return min(lookAtWave, p.deadline().Sub(p.now))
 }
 
 // imageNotPulled gives an image that cannot be pulled some time, for a registry that comes back, and then gives up.
@@ -162,22 +161,22 @@ func (p *planner) imageNotPulled() *Decision {
 		return nil
 	}
 	message := fmt.Sprintf("image %q cannot be pulled: %s; correct the image in the template or the arm, or make it available to the node", image.Image, image.Message)
-	since := p.now
-	condition := meta.FindStatusCondition(p.Run.Status.Conditions, assayv1alpha1.ConditionProgressing)
-	if condition != nil && condition.Reason == assayv1alpha1.ReasonImageNotPulled {
-		since = condition.LastTransitionTime.Time
-		if image.Scheduled.After(since) {
-			since = image.Scheduled
-		}
+	since := p.since(assayv1alpha1.GraceForImage)
+	if image.Scheduled.After(since) {
+		since = image.Scheduled
 	}
-	if left := since.Add(p.settings.ImagePullGrace).Sub(p.now); left > 0 {
-		return waiting(assayv1alpha1.ReasonImageNotPulled, message, min(left, lookAtWave))
+	out := waiting(assayv1alpha1.ReasonImageNotPulled, message, lookAtPods)
+	switch left := since.Add(p.settings.ImagePullGrace).Sub(p.now); {
+	case left > 0:
+		out.After = min(left, lookAtWave)
+	case p.Ledger.Done > 0:
+		out.Action = Stop{Workflow: p.Wave.Name, Why: message}
+	default:
+		out = failed(assayv1alpha1.ReasonImageNotPulled, message)
+		out.Action = Terminate{p.Wave.Name, message}
 	}
-	if p.Ledger.Done > 0 {
-		return &Decision{Action: Stop{Workflow: p.Wave.Name, Why: message}, Reason: assayv1alpha1.ReasonImageNotPulled, Message: message, After: lookAtPods}
-	}
-	out := failed(assayv1alpha1.ReasonImageNotPulled, message)
-	out.Action = Terminate{p.Wave.Name, message}
+	// Until one of these is done: what cannot be written is tried again at once.
+	out.Grace = assayv1alpha1.GraceForImage
 	return out
 }
 
@@ -237,12 +236,12 @@ func (p *planner) start() *Decision {
 	if Suspended(p.Run) {
 		return p.letGo(nil, waiting(assayv1alpha1.ReasonSuspended, suspendedMessage, 0))
 	}
-	var lanes []Lane
-	step := Step{}
+	var lanes []design.Lane
+	step := design.Step{}
 	if planned {
-		lanes, step.Blocks = lanesOf(wave), len(wave.Blocks)
+		lanes, step.Blocks = design.LanesOf(wave), len(wave.Blocks)
 	} else {
-		step = p.next()
+		step = p.course().Next()
 	}
 	if most, full := p.settings.Policy.Full(p.Run.Namespace, p.UnderWay); full && wave == nil {
 		return p.letGo(nil, waiting(assayv1alpha1.ReasonWaitingForTurn,
@@ -259,7 +258,7 @@ func (p *planner) start() *Decision {
 			return first
 		}
 	}
-	out := &Decision{Continues: true, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning}
+	out := &Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning}
 	if planned {
 		// The same wave once more, after its workflow was deleted: what ran of it may not have ended.
 		if _, problem := p.idle(nodesOf(lanes)); problem != "" {
@@ -269,15 +268,15 @@ func (p *planner) start() *Decision {
 		out.Message = startingMessage(wave)
 		return out
 	}
-	wave, err := BuildFitting(p.Ledger.Experiment, len(p.Ledger.Waves), p.Ledger.Blocks, step, lanes, p.settings.Fits)
+	wave, err := p.course().Lay(step, lanes, p.settings.Fits)
 	if err != nil {
 		return failed(assayv1alpha1.ReasonInvalidExperiment, err.Error())
 	}
-	out.Action, out.After = PlanWave{wave, lanes}, AtOnce
+	out.Action = PlanWave{wave, lanes}
 	out.Message = because(startingMessage(wave), step.Why)
 	return out
 }
 
 func startingMessage(wave *record.Wave) string {
-	return fmt.Sprintf("wave %d is starting: %s", wave.Wave, blocks(len(wave.Blocks)))
+	return fmt.Sprintf("wave %d is starting: %s", wave.Wave, design.Blocks(len(wave.Blocks)))
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -17,13 +19,27 @@ type Decision struct {
 	Progressing bool
 	Reason      string
 	Message     string
+	// Queue is the run's place among those that wait for a node; nil when it has one or needs none.
+	Queue *Place
+	// Grace is what is given time; empty is nothing.
+	Grace assayv1alpha1.GraceFor
 	// Ending is set when the run is over.
 	Ending *Ending
-	// Continues means that the action is one of several that follow each other at once. Only the last of them is told in the
-	// status: every write takes its time, and a pass makes about one.
-	Continues bool
-	// After is when to look again even if nothing changed; 0 is not at all.
+	// After is when to look again even if nothing changed. 0 is at once after an action or an ending, and not at all without.
 	After time.Duration
+}
+
+// LookAgain is when to look again even if nothing changed, if at all.
+func (d Decision) LookAgain() (after time.Duration, again bool) {
+	return d.After, d.After > 0 || d.followedAtOnce()
+}
+
+func (d Decision) followedAtOnce() bool { return d.After == 0 && (d.Action != nil || d.Ending != nil) }
+
+// Place is one in the queue for nodes.
+type Place struct {
+	// Ahead counts the runs that come first and could use the same nodes.
+	Ahead int
 }
 
 // Ending is how a run ended.
@@ -51,14 +67,14 @@ type Accept struct{ Experiment *experiment.Experiment }
 // PlanWave writes a wave to the ledger. A wave that is not there does not exist.
 type PlanWave struct {
 	Wave  *record.Wave
-	Lanes []Lane
+	Lanes []design.Lane
 }
 
 // StartWave starts the workflow of a wave that the ledger has.
 type StartWave struct {
 	Experiment *experiment.Experiment
 	Wave       *record.Wave
-	Lanes      []Lane
+	Lanes      []design.Lane
 }
 
 // Suspend keeps a workflow from starting further blocks.
@@ -98,7 +114,7 @@ func (a PlanWave) String() string { return "plan " + describeWave(a.Wave, a.Lane
 
 func (a StartWave) String() string { return "start " + describeWave(a.Wave, a.Lanes) }
 
-func describeWave(wave *record.Wave, lanes []Lane) string {
+func describeWave(wave *record.Wave, lanes []design.Lane) string {
 	var nodes []string
 	for _, lane := range lanes {
 		nodes = append(nodes, lane.Node)

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
-	"assay.dev/assay/operator/internal/record"
 )
 
 // WaitingRun is another run that waits for the lease of a node.
@@ -41,11 +41,11 @@ type RetakeLeases struct{ Nodes []string }
 // RenewLeases keeps nodes.
 type RenewLeases struct{ Nodes []string }
 
-// ReleaseLeases gives nodes back. Besides is a workflow of the run that runs on other nodes, if there is one.
-type ReleaseLeases struct {
-	Nodes   []string
-	Besides string
-}
+// DrainLeases begins to give nodes back: no block may start there any more. What was started before may still run.
+type DrainLeases struct{ Nodes []string }
+
+// ReleaseLeases gives nodes back that are drained and on which nothing of the run is.
+type ReleaseLeases struct{ Nodes []string }
 
 func (a AcquireLeases) String() string { return "take the lease of " + strings.Join(a.Nodes, ", ") }
 
@@ -55,30 +55,9 @@ func (a RetakeLeases) String() string {
 
 func (a RenewLeases) String() string { return "renew the lease of " + strings.Join(a.Nodes, ", ") }
 
+func (a DrainLeases) String() string { return "drain the lease of " + strings.Join(a.Nodes, ", ") }
+
 func (a ReleaseLeases) String() string { return "release the lease of " + strings.Join(a.Nodes, ", ") }
-
-// lease is what the lane's blocks may run under; nil without one.
-func (l Lane) lease() *record.Lease {
-	if l.Token == 0 {
-		return nil
-	}
-	return &record.Lease{Node: l.Node, Token: l.Token}
-}
-
-// lanesOf are the lanes that a wave was planned on, as LaneOf takes them; none for a wave without leases.
-func lanesOf(wave *record.Wave) []Lane {
-	var out []Lane
-	for _, block := range wave.Blocks {
-		if block.Lease == nil {
-			return nil
-		}
-		lane := Lane{Node: block.Lease.Node, Token: block.Lease.Token}
-		if !slices.Contains(out, lane) {
-			out = append(out, lane)
-		}
-	}
-	return out
-}
 
 // held are the leases that name this run, also those that have expired: they are its own until somebody takes them.
 func (p *planner) held() []lease.Lease {
@@ -102,10 +81,13 @@ func (p *planner) leaseOf(node string) lease.Lease {
 }
 
 // outOfForce says why blocks may no longer run on a lane, or nothing.
-func (p *planner) outOfForce(lane Lane) string {
+func (p *planner) outOfForce(lane design.Lane) string {
 	found := p.leaseOf(lane.Node)
-	if lane.Token == 0 || found.Holder == HolderOf(p.Run) && found.Token == lane.Token {
+	switch mine := found.Holder == HolderOf(p.Run) && found.Token == lane.Token; {
+	case lane.Token == 0, mine && !found.Draining:
 		return ""
+	case mine:
+		return fmt.Sprintf("the lease of node %s with token %d is being given back", lane.Node, lane.Token)
 	}
 	text := fmt.Sprintf("the lease of node %s with token %d is lost", lane.Node, lane.Token)
 	if found.Held() && found.Holder != HolderOf(p.Run) {
@@ -125,7 +107,8 @@ func (p *planner) wake(at time.Time) {
 
 // keepLeases renews what the run holds when nothing else is to be done, and looks again in time for the next renewal.
 func (p *planner) keepLeases(decision Decision) Decision {
-	if _, releasing := decision.Action.(ReleaseLeases); releasing {
+	switch decision.Action.(type) {
+	case DrainLeases, ReleaseLeases:
 		return decision
 	}
 	var due []string
@@ -141,34 +124,23 @@ func (p *planner) keepLeases(decision Decision) Decision {
 	}
 	if len(due) > 0 {
 		if decision.Action == nil || overdue {
-			decision = Decision{
-				Action: RenewLeases{due}, Progressing: decision.Progressing, Reason: decision.Reason, Message: decision.Message,
-				Ending: onlyWithoutAction(decision), After: decision.After,
+			if decision.Action != nil {
+				decision.Ending = nil // An ending waits for its own action.
 			}
+			decision.Action = RenewLeases{due}
 		} else {
 			p.wake(p.now)
 		}
 	}
-	if !p.wakeAt.IsZero() {
-		left := max(p.wakeAt.Sub(p.now), AtOnce)
-		if decision.After == 0 || left < decision.After {
-			decision.After = left
-		}
+	if left := p.wakeAt.Sub(p.now); !p.wakeAt.IsZero() && !decision.followedAtOnce() && (decision.After == 0 || left < decision.After) {
+		decision.After = left
 	}
 	return decision
 }
 
-// onlyWithoutAction keeps an ending whose own action, if it has one, was not put off.
-func onlyWithoutAction(decision Decision) *Ending {
-	if decision.Action != nil {
-		return nil
-	}
-	return decision.Ending
-}
-
 // letGo gives back the leases that the run does not keep, as soon as nothing of it can run there, whatever it waits for.
 func (p *planner) letGo(keep []string, meanwhile *Decision) *Decision {
-	var nodes []string
+	var idle []lease.Lease
 	left := false
 	for _, held := range p.held() {
 		switch {
@@ -176,16 +148,38 @@ func (p *planner) letGo(keep []string, meanwhile *Decision) *Decision {
 		case p.mayRunOn(held.Node):
 			left = true
 		default:
-			nodes = append(nodes, held.Node)
+			idle = append(idle, held)
 		}
 	}
 	switch {
-	case len(nodes) > 0:
-		meanwhile.Action, meanwhile.After = ReleaseLeases{Nodes: nodes}, releaseSettles
+	case len(idle) > 0:
+		meanwhile.Action, meanwhile.After = giveBack(idle)
 	case left && (meanwhile.After == 0 || meanwhile.After > lookAtPods):
 		meanwhile.After = lookAtPods
 	}
 	return meanwhile
+}
+
+// giveBack is the next step of giving leases back, and when to look again. First no block may start on their nodes any more. Then, where
+// the API server itself has nothing of the run on a node, its lease ends.
+func giveBack(leases []lease.Lease) (Action, time.Duration) {
+	var open, free []string
+	for _, l := range leases {
+		switch {
+		case !l.Draining:
+			open = append(open, l.Node)
+		case l.Busy == "":
+			free = append(free, l.Node)
+		}
+	}
+	switch {
+	case len(open) > 0:
+		return DrainLeases{open}, 0
+	case len(free) > 0:
+		return ReleaseLeases{free}, 0
+	default:
+		return nil, releaseSettles
+	}
 }
 
 // mayRunOn reports whether a block of the run is on a node, or may still get there.
@@ -196,7 +190,7 @@ func (p *planner) mayRunOn(node string) bool {
 // working reports whether the newest wave's workflow may still start something.
 func (p *planner) working() bool { return p.Wave != nil && !p.Wave.Ended && !p.Wave.Deleting }
 
-func nodesOf(lanes []Lane) []string {
+func nodesOf(lanes []design.Lane) []string {
 	var out []string
 	for _, lane := range lanes {
 		out = append(out, lane.Node)

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/policy"
@@ -14,8 +15,8 @@ import (
 
 // Observed is everything a decision rests on, as plain values.
 type Observed struct {
-	// Run as the API server has it. Of its status only what cannot be seen elsewhere is used: that the run ended, when it
-	// started, and since when its image cannot be pulled.
+	// Run as the API server has it. Of its status only what cannot be seen elsewhere is used, and of that no condition: when the run
+	// started and ended, since when it is suspended, and since when something is given time.
 	Run *assayv1alpha1.BenchmarkRun
 	// Template the run names or holds; nil when it does not exist.
 	Template *assayv1alpha1.BenchmarkTemplateSpec
@@ -63,8 +64,8 @@ type LedgerState struct {
 	// Waves are the plans of all waves, and Newest the last of them; nil before the first.
 	Waves  []record.Wave
 	Newest *record.Wave
-	// Blocks and Trials count what all waves planned.
-	Blocks, Trials int
+	// Trials counts what all waves planned.
+	Trials int
 	// Done counts trials that left an attempt, DoneBlocks the blocks of the newest wave that ran to their end.
 	Done, DoneBlocks int
 	// Open are the blocks of the newest wave that did not run to their end yet.
@@ -77,7 +78,7 @@ type LedgerState struct {
 	// Why is what decided, in words: the reason of the candidate that decided, and the first failure among the trials.
 	Why string
 	// Findings is what the analysis says for the next plan; only once Analysed.
-	Findings Findings
+	Findings design.Findings
 }
 
 // WorkflowState is what matters of an Argo Workflow.
@@ -150,7 +151,7 @@ type Settings struct {
 	// Policy is what the administrator allows; nil is everything.
 	Policy *policy.Policy
 	// Fits tells which waves can be executed; nil is all of them.
-	Fits Fits
+	Fits design.Fits
 	// Overhead is what Argo's container and the keeper take of a node beside a block.
 	Overhead corev1.ResourceList
 }

@@ -11,12 +11,16 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/policy"
+	"assay.dev/assay/operator/internal/record"
 )
 
 func TestWhatTheAdministratorDoesNotAllowDoesNotStart(t *testing.T) {
 	node := Node{Name: "node-a", Ready: true, Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi")}}
-	accepted := testExperiment(2, 2, experiment.OrderABBA, 0)
-	accepted.Plan.Design.Blocks, accepted.Plan.Budget.Trials = experiment.Blocks{Min: 3, Max: 3}, 1000
+	spec, template := testRun()
+	accepted, err := experiment.Freeze(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, spec, template)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cases := map[string]struct {
 		policy   string
 		accepted bool
@@ -42,9 +46,9 @@ func TestWhatTheAdministratorDoesNotAllowDoesNotStart(t *testing.T) {
 			[]string{"namespace lab", "11Gi of 10Gi", "1000 of 1000 objects", "remove the ledgers", "runs/lab/NAME/UID/"},
 		},
 		"ledgers that hold a byte less": {
-			"default: {maxStored: 10Gi}", true, 0, &Stored{Bytes: 10<<30 - 1}, assayv1alpha1.ReasonWaitingForLease, []string{"taking node-a"},
+			"default: {maxStored: 10Gi}", true, 0, &Stored{Bytes: 10<<30 - 1}, assayv1alpha1.ReasonTakingLease, []string{"taking node-a"},
 		},
-		"as many as at a time": {"default: {maxRuns: 2}", true, 1, nil, assayv1alpha1.ReasonWaitingForLease, []string{"taking node-a"}},
+		"as many as at a time": {"default: {maxRuns: 2}", true, 1, nil, assayv1alpha1.ReasonTakingLease, []string{"taking node-a"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -6,17 +6,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
 func TestSuspendedTimeDoesNotCountAgainstTheBudget(t *testing.T) {
 	suspendedAt := func(after time.Duration) func(*world) {
 		return func(w *world) {
 			w.Run.Spec.Suspend, w.Wave.Suspended = ptr.To(true), true
-			w.Run.Status.Conditions = []metav1.Condition{{
-				Type: assayv1alpha1.ConditionSuspended, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.began.Add(after)),
-			}}
+			w.Run.Status.SuspendedSince = ptr.To(metav1.NewTime(w.began.Add(after)))
 		}
 	}
 	earlier := func(w *world) { w.Run.Status.SuspendedTime = &metav1.Duration{Duration: 3 * time.Hour} }

@@ -6,7 +6,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
-	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/specimen"
@@ -25,7 +25,7 @@ func TestMarkdownShowsControlsScreeningAndNodes(t *testing.T) {
 	}
 	var evidence record.Evidence
 	for number, purpose := range []record.Purpose{record.Screen, record.Confirm} {
-		wave, err := plan.BuildWave(exp, number, 12*number, 12, machine.Lanes())
+		wave, err := design.BuildWave(exp, number, 12*number, 12, machine.Lanes())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -157,7 +157,7 @@ func (m Machine) result(random *rand.Rand, attempt record.Attempt, seconds float
 
 // Wave plans complete blocks of the experiment, as the operator does.
 func Wave(exp *experiment.Experiment, number, firstBlock, blocks int) (*record.Wave, error) {
-	return plan.BuildWave(exp, number, firstBlock, blocks, []plan.Lane{{}})
+	return design.BuildWave(exp, number, firstBlock, blocks, []design.Lane{{}})
 }
 
 // Objects are the ledger's objects by key: what the operator and the runner would have written.

@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -148,13 +148,13 @@ var (
 )
 
 // Lanes are those that the planner gives blocks to: one of every node, distinguished by its lease's token.
-func (s Scenario) Lanes() []plan.Lane {
+func (s Scenario) Lanes() []design.Lane {
 	if s.Nodes == 0 {
-		return []plan.Lane{{}}
+		return []design.Lane{{}}
 	}
-	var out []plan.Lane
+	var out []design.Lane
 	for node := range s.Nodes {
-		out = append(out, plan.Lane{Node: fmt.Sprintf("node-%d", node), Token: int64(node + 1)})
+		out = append(out, design.Lane{Node: fmt.Sprintf("node-%d", node), Token: int64(node + 1)})
 	}
 	return out
 }

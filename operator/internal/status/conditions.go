@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/observe"
@@ -77,12 +78,16 @@ func setProgressing(c conditions, o *Outcome) {
 func setSuspended(c conditions, o *Outcome) {
 	over := o.Decision.Ending != nil && !o.failed()
 	if plan.Suspended(o.World.Run) && !over {
+		if c.status.SuspendedSince == nil {
+			c.status.SuspendedSince = ptr.To(metav1.NewTime(c.now))
+		}
 		c.set(assayv1alpha1.ConditionSuspended, true, assayv1alpha1.ReasonSuspended, "spec.suspend is true: no new block starts")
 		return
 	}
 	if suspended := plan.SuspendedFor(o.World.Run, c.now); suspended > 0 {
 		c.status.SuspendedTime = &metav1.Duration{Duration: suspended}
 	}
+	c.status.SuspendedSince = nil
 	c.set(assayv1alpha1.ConditionSuspended, false, assayv1alpha1.ReasonNotSuspended, "spec.suspend is not set")
 }
 

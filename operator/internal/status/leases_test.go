@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/lease"
@@ -44,7 +45,7 @@ func TestLeasesAreInTheStatusAndTold(t *testing.T) {
 			world := testWorld()
 			world.Leases, world.Run.Status.Leases = tc.leases, tc.before
 			if tc.ended {
-				world.Run.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionComplete, Status: metav1.ConditionTrue}}
+				world.Run.Status.CompletionTime = ptr.To(metav1.NewTime(began))
 			}
 			got := Compute(Outcome{World: world, Decision: plan.Decision{}}, began)
 			if diff := cmp.Diff(tc.want, got.Leases); diff != "" {

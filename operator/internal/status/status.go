@@ -45,13 +45,32 @@ func Compute(o Outcome, now time.Time) assayv1alpha1.BenchmarkRunStatus {
 		setProgress(&out, &o, now)
 		setResults(&out, o.World)
 	}
+	setWaits(&out, o.Decision, now)
 	setConditions(&out, &o, now)
 	if o.Decision.Ending != nil && !o.failed() {
 		out.CompletionTime = ptr.To(metav1.NewTime(now))
-		out.Remaining, out.Expected = nil, ""
+		out.Remaining, out.Expected, out.Queue, out.Grace = nil, "", nil, nil
 	}
 	out.Phase = phase(&out, &o)
 	return out
+}
+
+// setWaits says since when the run waits for a node, and since when something is given time. The planner reads both in later passes.
+func setWaits(out *assayv1alpha1.BenchmarkRunStatus, decision plan.Decision, now time.Time) {
+	switch place := decision.Queue; {
+	case place == nil:
+		out.Queue = nil
+	case out.Queue == nil:
+		out.Queue = &assayv1alpha1.QueueStatus{Since: metav1.NewTime(now), Ahead: int32(place.Ahead)}
+	default:
+		out.Queue.Ahead = int32(place.Ahead)
+	}
+	switch what := decision.Grace; {
+	case what == "":
+		out.Grace = nil
+	case out.Grace == nil || out.Grace.For != what:
+		out.Grace = &assayv1alpha1.GraceStatus{For: what, Since: metav1.NewTime(now)}
+	}
 }
 
 // setProgress counts what the ledger holds. While it does not answer, what was known stays.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -30,7 +29,7 @@ func testWorld() *observe.World {
 		LedgerURL: "s3://assay/runs/lab/scan/u",
 		Observed: plan.Observed{
 			Run:    &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "scan", UID: "u", Generation: 3}},
-			Ledger: plan.LedgerState{Experiment: &experiment.Experiment{Digest: "sha256:0"}, Newest: wave, Blocks: 4, Trials: 40},
+			Ledger: plan.LedgerState{Experiment: &experiment.Experiment{Digest: "sha256:0"}, Newest: wave, Trials: 40},
 			Wave:   &plan.WorkflowState{Name: "scan-w000", CreatedAt: began, Seen: true},
 		},
 	}
@@ -286,7 +285,7 @@ func reasons(events []Event) []string {
 
 func TestAnEndedRunDoesNotChange(t *testing.T) {
 	world := testWorld()
-	meta.SetStatusCondition(&world.Run.Status.Conditions, metav1.Condition{Type: assayv1alpha1.ConditionComplete, Status: metav1.ConditionTrue, Reason: "Test"})
+	world.Run.Status.CompletionTime = ptr.To(metav1.NewTime(began))
 	world.Run.Status.ObservedGeneration = 3
 	world.Ledger = plan.LedgerState{}
 	if diff := cmp.Diff(world.Run.Status, Compute(Outcome{World: world}, began)); diff != "" {

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -22,13 +22,13 @@ const (
 
 // Build writes a wave: one chain of blocks per lane, then the analysis, which also runs when blocks failed or the workflow
 // was stopped. It fails when something that people wrote would be replaced by Argo.
-func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes []plan.Lane) (*Workflow, error) {
+func Build(config Config, exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) (*Workflow, error) {
 	out := base(config, exp.Run, wave.Wave, Name(exp.Run.Name, wave.Wave))
 	out.Spec.Entrypoint = waveTemplate
 	out.Spec.OnExit = analysisTemplate
 	out.Spec.Templates = []Template{
 		{Name: waveTemplate, DAG: &DAG{FailFast: ptr.To(false), Tasks: tasks(exp, wave, lanes)}},
-		withKeeper(withImages(block(config, exp, wave.Wave), plan.Images(exp)), config, exp),
+		withKeeper(withImages(block(config, exp, wave.Wave), design.Images(exp)), config, exp),
 		analysis(config, exp, wave.Wave),
 	}
 	annotate(out, config, exp, wave.Wave, waveTitle(exp, wave), waveDescription(exp, wave, lanes))
@@ -69,11 +69,11 @@ func base(config Config, run record.Run, wave int, name string) *Workflow {
 }
 
 // tasks are the blocks of every lane, each waiting for the one before it on the same node, however that ended.
-func tasks(exp *experiment.Experiment, wave *record.Wave, lanes []plan.Lane) []Task {
-	last := map[plan.Lane]string{}
+func tasks(exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) []Task {
+	last := map[design.Lane]string{}
 	out := make([]Task, 0, len(wave.Blocks))
 	for i, b := range wave.Blocks {
-		lane := plan.LaneOf(i, lanes)
+		lane := design.LaneOf(i, lanes)
 		task := Task{
 			Name: taskName(b.ID, lane), Template: blockTemplate,
 			Arguments: &Arguments{Parameters: blockArguments(exp, wave, b, lane)},
@@ -94,7 +94,7 @@ func anyEnding(task string) string {
 var unsafeInTask = regexp.MustCompile(`[^A-Za-z0-9-]`)
 
 // taskName is the name of a block in the graph: b0003-on-node-a. People see its displayName.
-func taskName(block string, lane plan.Lane) string {
+func taskName(block string, lane design.Lane) string {
 	_, short, found := strings.Cut(block, "-")
 	if !found {
 		short = block

@@ -6,9 +6,9 @@ import (
 	"regexp"
 	"strings"
 
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/ledger"
-	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -37,7 +37,7 @@ func blockInputs() []Parameter {
 }
 
 // blockArguments fill them in.
-func blockArguments(exp *experiment.Experiment, wave *record.Wave, b record.Block, lane plan.Lane) []Parameter {
+func blockArguments(exp *experiment.Experiment, wave *record.Wave, b record.Block, lane design.Lane) []Parameter {
 	return []Parameter{
 		value("block", b.ID), value("node", lane.Node), value("display", displayName(exp, wave, b, lane)), value("purpose", string(wave.Why())),
 		value("points", describePoints(exp, wave, b)), value("arms", plain(describeArms(exp))), value("order", string(exp.Plan.Design.Order)),
@@ -59,7 +59,7 @@ func waveTitle(exp *experiment.Experiment, wave *record.Wave) string {
 }
 
 // waveDescription names axes and arms, whose characters the API limits to those that no Markdown means anything by.
-func waveDescription(exp *experiment.Experiment, wave *record.Wave, lanes []plan.Lane) string {
+func waveDescription(exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) string {
 	trials := 0
 	for _, b := range wave.Blocks {
 		trials += b.Trials()
@@ -78,7 +78,7 @@ var unsafeInDisplay = regexp.MustCompile(`[^A-Za-z0-9]+`)
 const longestDisplay = 63
 
 // displayName is what a block is called in the graph: b0003.4-points.ABBA.loop-fused.on-node-a.
-func displayName(exp *experiment.Experiment, wave *record.Wave, b record.Block, lane plan.Lane) string {
+func displayName(exp *experiment.Experiment, wave *record.Wave, b record.Block, lane design.Lane) string {
 	_, short, found := strings.Cut(b.ID, "-")
 	if !found {
 		short = b.ID

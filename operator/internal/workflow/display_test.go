@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/design"
 )
 
 // argoDisplayName is what Argo 4 demands: a node whose display name does not match fails.
@@ -61,8 +61,8 @@ func TestDisplayNamesReadAsTheExperiment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			exp := testExperiment(t, tc.edit)
-			lanes := []plan.Lane{{Node: tc.node}}
-			wave, err := plan.BuildWave(exp, 0, 0, 1, lanes)
+			lanes := []design.Lane{{Node: tc.node}}
+			wave, err := design.BuildWave(exp, 0, 0, 1, lanes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,8 +76,8 @@ func TestDisplayNamesReadAsTheExperiment(t *testing.T) {
 
 func TestInputsOfABlockTellItsPlan(t *testing.T) {
 	exp := testExperiment(t, nil)
-	lanes := []plan.Lane{{Node: "node-a"}}
-	wave, err := plan.BuildWave(exp, 0, 0, 1, lanes)
+	lanes := []design.Lane{{Node: "node-a"}}
+	wave, err := design.BuildWave(exp, 0, 0, 1, lanes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +118,8 @@ func TestWhatIsToldOfABlockStaysSmall(t *testing.T) {
 		}
 		spec.Gates, spec.Predictions, spec.Budget.Trials = nil, nil, 10000
 	})
-	lanes := []plan.Lane{{Node: strings.Repeat("n", 253)}}
-	wave, err := plan.BuildWave(exp, 0, 0, 2, lanes)
+	lanes := []design.Lane{{Node: strings.Repeat("n", 253)}}
+	wave, err := design.BuildWave(exp, 0, 0, 2, lanes)
 	if err != nil {
 		t.Fatal(err)
 	}

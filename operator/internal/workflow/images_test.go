@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/design"
 )
 
 func TestProgramsAreCopiedOutOfTheImagesOfArms(t *testing.T) {
@@ -18,8 +18,8 @@ func TestProgramsAreCopiedOutOfTheImagesOfArms(t *testing.T) {
 		spec.Arms[1].Image, spec.Arms[2].Image = "lab/scan:2", "lab/scan@sha256:"+strings.Repeat("0", 64)
 		template.Files = []string{"/usr/local/bin", "/opt/tables"}
 	})
-	lanes := []plan.Lane{{Node: "node-a"}}
-	wave, err := plan.BuildWave(exp, 0, 0, 1, lanes)
+	lanes := []design.Lane{{Node: "node-a"}}
+	wave, err := design.BuildWave(exp, 0, 0, 1, lanes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestContainersOfImagesHaveNoIdentity(t *testing.T) {
 	})
 	config := testConfig(t)
 	config.Bucket.Secret = ""
-	block := withImages(block(config, exp, 0), plan.Images(exp))
+	block := withImages(block(config, exp, 0), design.Images(exp))
 	if got, want := block.Metadata.Annotations[skipContainers], "install,main,image-0,image-1"; got != want {
 		t.Errorf("containers without the pod's identity: %q, want %q", got, want)
 	}

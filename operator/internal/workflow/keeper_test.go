@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/design"
 )
 
 func keeperOf(t *testing.T, block Template) corev1.Container {
@@ -26,7 +26,7 @@ func TestAttemptsAreKeptOutOfReachOfTrials(t *testing.T) {
 		spec.Arms[1].Image = "lab/scan:2"
 	})
 	config := testConfig(t)
-	block := withKeeper(withImages(block(config, exp, 0), plan.Images(exp)), config, exp)
+	block := withKeeper(withImages(block(config, exp, 0), design.Images(exp)), config, exp)
 	keeper := keeperOf(t, block)
 	for name, tc := range map[string]struct{ ok bool }{
 		"it lives as long as the block, and is ended after it": {ptr.Deref(keeper.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways},

@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -107,9 +107,9 @@ func newTrapped(t *testing.T) *experiment.Experiment {
 }
 
 func TestNothingThatPeopleWroteIsTemplated(t *testing.T) {
-	lanes := []plan.Lane{{Node: "node-a", Token: 1}}
+	lanes := []design.Lane{{Node: "node-a", Token: 1}}
 	exp := newTrapped(t)
-	wave, err := plan.BuildWave(exp, 0, 0, 2, lanes)
+	wave, err := design.BuildWave(exp, 0, 0, 2, lanes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestNothingThatPeopleWroteIsTemplated(t *testing.T) {
 			i++
 		})
 		built, err := func() (out *Workflow, err error) {
-			wave, err := plan.BuildWave(trapped, 0, 0, 2, lanes)
+			wave, err := design.BuildWave(trapped, 0, 0, 2, lanes)
 			if err != nil {
 				return nil, err
 			}
@@ -166,7 +166,7 @@ func TestNothingThatPeopleWroteIsTemplated(t *testing.T) {
 }
 
 func TestAWorkflowThatArgoWouldReplaceSomethingInIsNotBuilt(t *testing.T) {
-	lanes := []plan.Lane{{Node: "node-a"}}
+	lanes := []design.Lane{{Node: "node-a"}}
 	cases := map[string]struct {
 		edit  func(*experiment.Experiment, *record.Wave)
 		field string
@@ -203,7 +203,7 @@ func TestAWorkflowThatArgoWouldReplaceSomethingInIsNotBuilt(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			exp := testExperiment(t, nil)
-			wave, err := plan.BuildWave(exp, 0, 0, 2, lanes)
+			wave, err := design.BuildWave(exp, 0, 0, 2, lanes)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,8 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -25,8 +25,8 @@ func Sample(config Config, namespace string) (*Workflow, error) {
 	if err != nil {
 		return nil, err
 	}
-	lanes := []plan.Lane{{Node: "node"}}
-	wave, err := plan.BuildWave(exp, 0, 0, 2, lanes)
+	lanes := []design.Lane{{Node: "node"}}
+	wave, err := design.BuildWave(exp, 0, 0, 2, lanes)
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,8 @@ package workflow
 import (
 	"encoding/json"
 
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
-	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -19,7 +19,7 @@ const (
 )
 
 // Fits reports whether Argo can take a wave's Workflow with the status that it will have, and whether it can be built at all.
-func (c Config) Fits(exp *experiment.Experiment, wave *record.Wave, lanes []plan.Lane) error {
+func (c Config) Fits(exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) error {
 	built, err := Build(c, exp, wave, lanes)
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func (c Config) Fits(exp *experiment.Experiment, wave *record.Wave, lanes []plan
 		return err
 	}
 	if found := len(raw) + statusBytesPerBlock*len(wave.Blocks); found > maxWorkflowBytes {
-		return &plan.TooLarge{What: "the Argo Workflow", Found: found, Allowed: maxWorkflowBytes, Blocks: len(wave.Blocks)}
+		return &design.TooLarge{What: "the Argo Workflow", Found: found, Allowed: maxWorkflowBytes, Blocks: len(wave.Blocks)}
 	}
 	return nil
 }

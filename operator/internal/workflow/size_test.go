@@ -11,8 +11,7 @@ import (
 	"testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/plan"
-	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/design"
 )
 
 // compressedStatus is the status of a wave whose blocks were all tried twice, as Argo keeps it: the nodes as JSON, compressed
@@ -72,15 +71,15 @@ func TestAWaveOfAThousandBlocksIsSplitSoThatArgoCanHoldIt(t *testing.T) {
 				spec.Design.Blocks, spec.Budget.Trials = assayv1alpha1.Blocks{Min: 1000, Max: 1000}, 100000
 				edit(spec, template)
 			})
-			lanes := []plan.Lane{{Node: "node-a." + long, Token: 1}, {Node: "node-b." + long, Token: 2}}
-			var waves []record.Wave
-			planned := 0
-			for planned < 1000 && len(waves) < 20 {
-				step := plan.Next(exp, waves, plan.Findings{Valid: planned})
+			lanes := []design.Lane{{Node: "node-a." + long, Token: 1}, {Node: "node-b." + long, Token: 2}}
+			course := design.Begin(exp)
+			for course.Blocks() < 1000 && len(course.Waves) < 20 {
+				course.Found.Valid = course.Blocks()
+				step := course.Next()
 				if step.Done {
-					t.Fatalf("after %d blocks: %s", planned, step.Why)
+					t.Fatalf("after %d blocks: %s", course.Blocks(), step.Why)
 				}
-				wave, err := plan.BuildFitting(exp, len(waves), planned, step, lanes, config.Fits)
+				wave, err := course.Lay(step, lanes, config.Fits)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -100,11 +99,10 @@ func TestAWaveOfAThousandBlocksIsSplitSoThatArgoCanHoldIt(t *testing.T) {
 				if err != nil || len(plan) > 1<<20 {
 					t.Errorf("the plan of wave %d takes %d KiB, and a ConfigMap holds 1024: %v", wave.Wave, len(plan)>>10, err)
 				}
-				planned += len(wave.Blocks)
-				waves = append(waves, *wave)
+				course.Waves = append(course.Waves, *wave)
 			}
-			if planned != 1000 || len(waves) < 2 {
-				t.Errorf("%d blocks in %d waves, want 1000 in more than one", planned, len(waves))
+			if course.Blocks() != 1000 || len(course.Waves) < 2 {
+				t.Errorf("%d blocks in %d waves, want 1000 in more than one", course.Blocks(), len(course.Waves))
 			}
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/plan"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/specimen"
 )
 
@@ -31,8 +31,8 @@ func TestNoPodFillsADisk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			lanes := []plan.Lane{{Node: "node-a", Token: 1}}
-			wave, err := plan.BuildWave(exp, 0, 0, 2, lanes)
+			lanes := []design.Lane{{Node: "node-a", Token: 1}}
+			wave, err := design.BuildWave(exp, 0, 0, 2, lanes)
 			if err != nil {
 				t.Fatal(err)
 			}

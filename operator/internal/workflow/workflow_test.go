@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
-	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/specimen"
 )
@@ -52,8 +52,8 @@ func TestWorkflowsReadAsTheExperiment(t *testing.T) {
 	exp := testExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Placement.Tolerations = []corev1.Toleration{{Key: "assay.dev/dedicated", Operator: corev1.TolerationOpExists}}
 	})
-	lanes := []plan.Lane{{Node: "node-a"}, {Node: "node-b.rack7"}}
-	wave, err := plan.BuildWave(exp, 0, 0, 5, lanes)
+	lanes := []design.Lane{{Node: "node-a"}, {Node: "node-b.rack7"}}
+	wave, err := design.BuildWave(exp, 0, 0, 5, lanes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestWorkflowsReadAsTheExperiment(t *testing.T) {
 	}
 }
 
-func build(t *testing.T, exp *experiment.Experiment, wave *record.Wave, lanes []plan.Lane) *Workflow {
+func build(t *testing.T, exp *experiment.Experiment, wave *record.Wave, lanes []design.Lane) *Workflow {
 	t.Helper()
 	out, err := Build(testConfig(t), exp, wave, lanes)
 	if err != nil {

@@ -57,7 +57,7 @@ var All = []Attack{
 		readsSecrets((*World).executor), API},
 	{"a hijacked operator makes a pod", secretsPromise, "operator/config/rbac", makesAPod, API},
 	{"a run asks for more than the policy allows", limitsPromise, "operator/internal/policy: Refuses", beyondThePolicy, Limited},
-	{"several runs begin at once where one may", limitsPromise, "operator/internal/controller/turns.go", severalAtOnce, Limited},
+	{"several runs begin at once where one may", limitsPromise, "operator/internal/controller/decide.go", severalAtOnce, Limited},
 	{"another namespace's ledger is read", storePromise, storeGuard, readsAnother, Store},
 	{"another namespace's ledger is listed", storePromise, storeGuard, listsAnother, Store},
 	{"another namespace's ledger is written and deleted", storePromise, storeGuard, writesAnother, Store},

@@ -24,6 +24,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/plan"
@@ -682,11 +683,11 @@ func TestAWaveUnderATokenThatIsNotInForceIsRefused(t *testing.T) {
 		Client: admin, Live: admin, Store: store, Config: workflowConfig(),
 		Lease: apply.LeaseConfig{Namespace: leaseNamespace, Duration: lease.DefaultDuration}, Clock: clock.RealClock{},
 	}
-	for _, lane := range []plan.Lane{{Node: held.Node, Token: held.Token + 1}, {Node: w.node("node-b"), Token: 1}} {
-		wave, err := plan.BuildWave(exp, 7, 4, 2, []plan.Lane{lane})
+	for _, lane := range []design.Lane{{Node: held.Node, Token: held.Token + 1}, {Node: w.node("node-b"), Token: 1}} {
+		wave, err := design.BuildWave(exp, 7, 4, 2, []design.Lane{lane})
 		w.must(err)
 		for _, action := range []plan.Action{
-			plan.PlanWave{Wave: wave, Lanes: []plan.Lane{lane}}, plan.StartWave{Experiment: exp, Wave: wave, Lanes: []plan.Lane{lane}},
+			plan.PlanWave{Wave: wave, Lanes: []design.Lane{lane}}, plan.StartWave{Experiment: exp, Wave: wave, Lanes: []design.Lane{lane}},
 		} {
 			if err := applier.Do(w.ctx, w.get(), action); !apierrors.IsConflict(err) {
 				t.Errorf("to %s under %+v was told %v, want a conflict", action, lane, err)

@@ -1,4 +1,4 @@
-package plan
+package design
 
 import (
 	"fmt"
@@ -52,25 +52,10 @@ type Step struct {
 // minInterval is how few blocks can carry an interval at all.
 const minInterval = 3
 
-// Next decides how the design goes on after the waves planned so far, all of them analysed. It is the whole of the stopping
-// rule: the operator, the local executor and the calibration ask the same function. The verdict plays no part in it, but to
-// ask for its confirmation.
-func Next(exp *experiment.Experiment, waves []record.Wave, found Findings) Step {
-	return next(exp, waves, found)
-}
-
-func next(exp *experiment.Experiment, waves []record.Wave, found Findings) Step {
-	t := &target{exp: exp, found: found, tally: count(waves, found.Unrun)}
+func (t *target) next(waves []record.Wave) Step {
 	if idle := t.tally.idle; idle > t.exp.Plan.Retries {
 		return Step{Done: true, Why: fmt.Sprintf("no block ran in the last %d waves, and retry.limit is %d", idle, t.exp.Plan.Retries)}
 	}
-	step := t.next(waves)
-	step.Earlier = begun(waves)
-	step.BuildTurns = buildTurns(exp, waves, step.Purpose, found)
-	return step
-}
-
-func (t *target) next(waves []record.Wave) Step {
 	if t.exp.Plan.Search != nil {
 		return t.search()
 	}
@@ -158,7 +143,7 @@ func (t *target) screenFurther() Step {
 			step.Blocks = min(step.Blocks, room)
 			return t.within(*step, t.reserved())
 		}
-		short = fmt.Sprintf("%s were lost to noise or infrastructure and blocks.max of %d allows none in their place", blocks(step.Blocks), design.Blocks.Max)
+		short = fmt.Sprintf("%s were lost to noise or infrastructure and blocks.max of %d allows none in their place", Blocks(step.Blocks), design.Blocks.Max)
 	}
 	if design.Stop != nil {
 		return t.narrow(planned)
@@ -174,13 +159,13 @@ func (t *target) replace(purpose record.Purpose, wanted, valid, lost int) (step 
 	unrun := wanted - t.tally.blocks[purpose]
 	missing := min(wanted-valid, unrun+lost)
 	if t.tally.waves[purpose] > t.exp.Plan.Retries && missing > max(unrun, 0) {
-		short = fmt.Sprintf("%s lost to noise or infrastructure, and retry.limit of %d waves in their place is used up", blocks(missing), t.exp.Plan.Retries)
+		short = fmt.Sprintf("%s lost to noise or infrastructure, and retry.limit of %d waves in their place is used up", Blocks(missing), t.exp.Plan.Retries)
 		missing = unrun
 	}
 	if missing <= 0 {
 		return nil, short
 	}
-	return &Step{Purpose: purpose, Blocks: missing, Why: fmt.Sprintf("in place of %s lost to noise or infrastructure", blocks(missing))}, short
+	return &Step{Purpose: purpose, Blocks: missing, Why: fmt.Sprintf("in place of %s lost to noise or infrastructure", Blocks(missing))}, short
 }
 
 // growth keeps one lucky or unlucky wave from planning too much: the half width that is known is itself an estimate.
@@ -283,7 +268,8 @@ func (t *target) budgetSpent() string {
 	return fmt.Sprintf("budget.trials of %d allows no further block", t.exp.Plan.Budget.Trials)
 }
 
-func blocks(n int) string {
+// Blocks is a number of blocks in words.
+func Blocks(n int) string {
 	if n == 1 {
 		return "1 block"
 	}

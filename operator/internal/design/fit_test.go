@@ -1,4 +1,4 @@
-package plan
+package design
 
 import (
 	"errors"
@@ -34,7 +34,7 @@ func TestAStepIsCutToWhatFits(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			wave, err := BuildFitting(exp, 0, 0, Step{Purpose: record.Screen, Blocks: 1000}, []Lane{{Node: "a"}}, tc.fits)
+			wave, err := buildFitting(exp, 0, 0, Step{Purpose: record.Screen, Blocks: 1000}, []Lane{{Node: "a"}}, tc.fits)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Fatalf("error %v, want %q", err, tc.err)
@@ -61,7 +61,7 @@ func TestBlocksAreNumberedBeyondFourDigits(t *testing.T) {
 	seen := map[string]bool{}
 	last := ""
 	for {
-		step := Next(exp, waves, Findings{Valid: len(seen)})
+		step := (&Course{exp, waves, Findings{Valid: len(seen)}}).Next()
 		if step.Done {
 			break
 		}

@@ -1,4 +1,4 @@
-package plan
+package design
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func wavesOf(blocks ...int) []record.Wave {
 			wave.Purpose, n = record.Confirm, -n
 		}
 		for range n {
-			wave.Blocks = append(wave.Blocks, record.Block{ID: BlockID(i, number), Order: make([]int, 4)})
+			wave.Blocks = append(wave.Blocks, record.Block{ID: record.BlockName(i, number), Order: make([]int, 4)})
 			number++
 		}
 		out = append(out, wave)
@@ -56,9 +56,9 @@ func TestNext(t *testing.T) {
 		"blocks.max bounds the replacements":                   {fixed, wavesOf(10, 10, 9), Findings{Valid: 3, Lost: 26}, "screen 1"},
 		"and none is left":                                     {fixed, wavesOf(10, 10, 10), Findings{Valid: 3, Lost: 27}, "done: 7 blocks were lost to noise or infrastructure and blocks.max of 30"},
 		"without retries nothing lost is replaced":             {noRetry, wavesOf(10), Findings{Valid: 7, Lost: 3}, "done: 3 blocks lost"},
-		"blocks that never ran are due all the same":           {noRetry, wavesOf(10), Findings{Valid: 8, Unrun: []string{BlockID(0, 8), BlockID(0, 9)}}, "screen 2"},
-		"a wave of which nothing ran is planned again":         {fixed, wavesOf(2), Findings{Unrun: []string{BlockID(0, 0), BlockID(0, 1)}}, "screen 10"},
-		"but not for ever":                                     {fixed, wavesOf(1, 1, 1, 1), Findings{Unrun: []string{BlockID(0, 0), BlockID(1, 1), BlockID(2, 2), BlockID(3, 3)}}, "done: no block ran in the last 4 waves"},
+		"blocks that never ran are due all the same":           {noRetry, wavesOf(10), Findings{Valid: 8, Unrun: []string{record.BlockName(0, 8), record.BlockName(0, 9)}}, "screen 2"},
+		"a wave of which nothing ran is planned again":         {fixed, wavesOf(2), Findings{Unrun: []string{record.BlockName(0, 0), record.BlockName(0, 1)}}, "screen 10"},
+		"but not for ever":                                     {fixed, wavesOf(1, 1, 1, 1), Findings{Unrun: []string{record.BlockName(0, 0), record.BlockName(1, 1), record.BlockName(2, 2), record.BlockName(3, 3)}}, "done: no block ran in the last 4 waves"},
 		"precise enough":                                       {stop, wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.01)}, "done"},
 		"the width shrinks with the root of the blocks":        {stop, wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.012)}, "screen 5: the widest interval is ±1.2 %"},
 		"at most twice as many":                                {stop, wavesOf(10), Findings{Valid: 10, HalfWidth: width(0.1)}, "screen 10"},
@@ -90,7 +90,7 @@ func TestNext(t *testing.T) {
 			if len(tc.waves) > 0 {
 				tc.waves[0].Blocks[0].Lease = &record.Lease{Node: "node-a", Token: 1}
 			}
-			if got := describeStep(Next(exp, tc.waves, tc.found)); !strings.HasPrefix(got, tc.want) || tc.want == "done" && got != tc.want {
+			if got := describeStep((&Course{exp, tc.waves, tc.found}).Next()); !strings.HasPrefix(got, tc.want) || tc.want == "done" && got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -123,10 +123,10 @@ func TestASearchWaveHoldsTheLoadsOfEveryArm(t *testing.T) {
 		return search.Level{Index: index, Probe: search.Finding{Outcome: outcome, Planned: blocks, Blocks: blocks}}
 	}
 	// A is to try load 2 in 3 blocks; B load 7 in 3, and 8, which cannot be told, in 3 more once that is done.
-	step := Next(exp, nil, Findings{Search: []SearchedArm{
+	step := (&Course{Experiment: exp, Found: Findings{Search: []SearchedArm{
 		{Arm: "A", Levels: []search.Level{level(0, 3, search.Feasible), level(1, 3, search.Feasible), level(3, 3, search.Infeasible), level(4, 3, search.Infeasible), level(5, 3, search.Infeasible), level(7, 3, search.Infeasible), level(8, 3, search.Infeasible)}},
 		{Arm: "B", Levels: []search.Level{level(0, 3, search.Feasible), level(1, 3, search.Feasible), level(3, 3, search.Feasible), level(4, 3, search.Feasible), level(5, 3, search.Feasible), level(7, 3, search.Feasible), level(8, 1, search.Uncertain)}},
-	}})
+	}}}).Next()
 	wave, err := BuildStep(exp, 4, 12, step, []Lane{{}})
 	if err != nil {
 		t.Fatal(err)
@@ -149,12 +149,12 @@ func TestASearchWaveHoldsTheLoadsOfEveryArm(t *testing.T) {
 	}
 
 	exp.Plan.Budget.Trials = 6
-	step = Next(exp, nil, Findings{})
+	step = Begin(exp).Next()
 	if !step.Done || step.Why != "budget.trials of 6 allows no further block" {
 		t.Errorf("a budget that holds no block: %s", describeStep(step))
 	}
 	exp.Plan.Budget.Trials = 3 * 7 * 2 * 2
-	if step = Next(exp, nil, Findings{}); step.Blocks != 2 {
+	if step = Begin(exp).Next(); step.Blocks != 2 {
 		t.Errorf("a budget of two blocks: %s", describeStep(step))
 	}
 }

@@ -1,4 +1,4 @@
-package plan
+package design
 
 import (
 	"fmt"
@@ -172,7 +172,7 @@ func TestWhateverIsLostEveryBuildIsTriedAsOftenAsAnyOther(t *testing.T) {
 		lost, unrun, gone := map[string]bool{}, map[string]bool{}, map[string]bool{}
 		planned := 0
 		for {
-			step := Next(exp, waves, whatIsLeft(exp, waves, lost, unrun))
+			step := (&Course{exp, waves, whatIsLeft(exp, waves, lost, unrun)}).Next()
 			if step.Done {
 				break
 			}
@@ -241,7 +241,7 @@ func TestOfACellThatWasLostTheBuildComesAgain(t *testing.T) {
 	}
 	for _, block := range wave.Blocks {
 		found := Findings{Valid: 11, Lost: 1, LostTurns: []LostTurn{{block.ID, "size=2", "old"}}}
-		again, err := BuildStep(exp, 1, 12, Next(exp, []record.Wave{*wave}, found), []Lane{{}})
+		again, err := BuildStep(exp, 1, 12, (&Course{exp, []record.Wave{*wave}, found}).Next(), []Lane{{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +267,7 @@ func TestConfirmingBlocksHaveTurnsOfTheirOwn(t *testing.T) {
 	}
 	found := whatIsLeft(exp, []record.Wave{*wave}, lost, nil)
 	found.Screened = experiment.VerdictGo
-	confirming, err := BuildStep(exp, 1, 12, Next(exp, []record.Wave{*wave}, found), []Lane{{}})
+	confirming, err := BuildStep(exp, 1, 12, (&Course{exp, []record.Wave{*wave}, found}).Next(), []Lane{{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func TestConfirmingBlocksHaveTurnsOfTheirOwn(t *testing.T) {
 
 func TestTheBudgetCountsOneBuildPerBlock(t *testing.T) {
 	exp := withBuilds(t, 12, 12, func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Budget.Trials = 12 * 2 * 2 * 2 })
-	if step := Next(exp, nil, Findings{}); step.Blocks != 12 {
+	if step := Begin(exp).Next(); step.Blocks != 12 {
 		t.Errorf("step %+v, want 12 blocks", step)
 	}
 }

@@ -1,6 +1,4 @@
-// Package plan decides what happens next. It is pure: it takes what was observed and a clock, and returns the next wave or
-// the end of the run.
-package plan
+package design
 
 import (
 	"encoding/json"
@@ -18,17 +16,6 @@ const maxBlocksPerWave = 1000
 
 // maxWaveBytes is what fits into a ConfigMap, with room for its metadata.
 const maxWaveBytes = 1000 << 10
-
-// Lane is a chain of blocks on one node: its blocks run one after the other. Node is empty for a local run.
-type Lane struct {
-	Node string
-	// Token of the lease under which the blocks run; 0 without one.
-	Token int64
-}
-
-// LaneOf is the lane of the i-th block of a wave. Blocks go round the lanes, so that a node that fails half-way takes the
-// same share of every point with it.
-func LaneOf(block int, lanes []Lane) Lane { return lanes[block%len(lanes)] }
 
 // BuildWave lays out a wave of complete screening blocks.
 func BuildWave(exp *experiment.Experiment, number, firstBlock, blocks int, lanes []Lane) (*record.Wave, error) {
@@ -64,7 +51,7 @@ func BuildStep(exp *experiment.Experiment, number, firstBlock int, step Step, la
 		index := firstBlock + i
 		part := takingTurns(i, builds, cells, taking(cells, shares, i))
 		wave.Blocks = append(wave.Blocks, record.Block{
-			ID:     BlockID(number, index),
+			ID:     record.BlockName(number, index),
 			Lease:  LaneOf(i, lanes).lease(),
 			Warmup: warmups(exp, part),
 			Order:  order(exp, cells, part, index, turn(i)),
@@ -116,9 +103,6 @@ func begun(waves []record.Wave) map[string]int {
 	}
 	return out
 }
-
-// BlockID names a block. Blocks are numbered through all waves of a run.
-func BlockID(wave, index int) string { return record.BlockName(wave, index) }
 
 // choose takes the cells of a step, with the points they need and the number of blocks each takes part in. No number at all
 // stands for every block.

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -107,10 +108,10 @@ func TestARunIsReadAnewOnlyWhenSomethingNewIsKnown(t *testing.T) {
 	expect("and then left alone", "1/4", 0)
 	r.write("2/4", true)
 	expect("the cache does not know of an edit yet", "1/4", 0)
-	r.latest.keep(r.now())
+	r.memory.KeepRun(r.now())
 	expect("this operator has written it, and the cache does not know it yet", "2/4", 1)
 	r.write("4/4", false, func(run *assayv1alpha1.BenchmarkRun) {
-		run.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionComplete, Status: metav1.ConditionTrue, Reason: "VerdictReached"}}
+		run.Status.CompletionTime = ptr.To(metav1.Now())
 	})
 	expect("it is over", "4/4", 1)
 	expect("and is not remembered", "4/4", 1)

@@ -1,4 +1,4 @@
-package plan
+package design
 
 import (
 	"errors"
@@ -18,15 +18,14 @@ type TooLarge struct {
 
 func (e *TooLarge) Error() string {
 	return fmt.Sprintf("%s of %s takes %d KiB and at most %d fit: use fewer points or arms, shorter parameter values, or fewer blocks (spec.design.blocks)",
-		e.What, blocks(e.Blocks), e.Found>>10, e.Allowed>>10)
+		e.What, Blocks(e.Blocks), e.Found>>10, e.Allowed>>10)
 }
 
 // Fits reports whether whatever executes waves can take one. An error that is no TooLarge is one that fewer blocks do not cure.
 type Fits func(exp *experiment.Experiment, wave *record.Wave, lanes []Lane) error
 
-// BuildFitting lays out a step, or as many of its blocks as fit: the design asks again for those that are missing. It fails when
-// not even one does.
-func BuildFitting(exp *experiment.Experiment, number, firstBlock int, step Step, lanes []Lane, fits Fits) (*record.Wave, error) {
+// buildFitting lays out a step, or as many of its blocks as fit.
+func buildFitting(exp *experiment.Experiment, number, firstBlock int, step Step, lanes []Lane, fits Fits) (*record.Wave, error) {
 	for {
 		wave, err := BuildStep(exp, number, firstBlock, step, lanes)
 		if err == nil && fits != nil {

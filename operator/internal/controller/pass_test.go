@@ -1,0 +1,66 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/plan"
+)
+
+func TestWhenToLookAgain(t *testing.T) {
+	settings := plan.Settings{LedgerRetry: 10 * time.Second}
+	away := &apply.LedgerError{Err: errors.New("no answer")}
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "node-a", errors.New("too late"))
+	broken := errors.New("forbidden")
+	const atOnce = time.Nanosecond
+	cases := map[string]struct {
+		decision plan.Decision
+		err      error
+		after    time.Duration
+		fails    bool
+	}{
+		"nothing to do, and nothing to wait for":     {plan.Decision{}, nil, 0, false},
+		"something that nothing tells of":            {plan.Decision{After: time.Minute}, nil, time.Minute, false},
+		"an action is followed up at once":           {plan.Decision{Action: plan.PlanWave{}}, nil, atOnce, false},
+		"unless the watch has to show it first":      {plan.Decision{Action: plan.StartWave{}, After: plan.WatchSettles}, nil, plan.WatchSettles, false},
+		"an ending too, which may start a clock":     {plan.Decision{Ending: &plan.Ending{}}, nil, atOnce, false},
+		"a ledger that is away is asked again later": {plan.Decision{Action: plan.PlanWave{}}, fmt.Errorf("plan: %w", away), 10 * time.Second, false},
+		"a conflict is over in a moment":             {plan.Decision{Action: plan.PlanWave{}}, fmt.Errorf("take: %w", conflict), plan.WatchSettles, false},
+		"anything else is an error":                  {plan.Decision{After: time.Minute}, broken, 0, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := again(tc.decision, settings, tc.err)
+			if got.RequeueAfter != tc.after || (err != nil) != tc.fails {
+				t.Errorf("again after %s, %v; want %s, an error: %v", got.RequeueAfter, err, tc.after, tc.fails)
+			}
+		})
+	}
+}
+
+func TestAPassThatWasSlowIsLogged(t *testing.T) {
+	for took, want := range map[time.Duration]int{slowPass: 0, slowPass + time.Millisecond: 1} {
+		lines := 0
+		log := funcr.New(func(_, _ string) { lines++ }, funcr.Options{})
+		clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC))
+		pass := reconcile.Func(func(context.Context, ctrl.Request) (ctrl.Result, error) {
+			clock.SetTime(clock.Now().Add(took))
+			return ctrl.Result{RequeueAfter: time.Minute}, nil
+		})
+		result, err := timed{pass, clock}.Reconcile(ctrl.LoggerInto(t.Context(), log), ctrl.Request{})
+		if err != nil || result.RequeueAfter != time.Minute || lines != want {
+			t.Errorf("a pass of %s: %v, %v and %d lines; want %d", took, result, err, lines, want)
+		}
+	}
+}

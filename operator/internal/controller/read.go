@@ -1,0 +1,30 @@
+package controller
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// readRun reads a run. The cache may be behind and has not all of it, but it knows a version: if that is the one that the API
+// server gave last, or made of the last status, nothing newer is known. Otherwise the API server is asked.
+func (r *Reconciler) readRun(ctx context.Context, key client.ObjectKey) (*assayv1alpha1.BenchmarkRun, error) {
+	cached := &assayv1alpha1.BenchmarkRun{}
+	if err := r.Cache.Get(ctx, key, cached); err == nil {
+		if run := r.memory.RunAt(key, cached.ResourceVersion); run != nil {
+			return run, nil
+		}
+	}
+	run := &assayv1alpha1.BenchmarkRun{}
+	if err := r.Live.Get(ctx, key, run); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.memory.ForgetRun(key)
+		}
+		return nil, err
+	}
+	r.memory.KeepRun(run)
+	return run, nil
+}

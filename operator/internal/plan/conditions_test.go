@@ -1,0 +1,46 @@
+package plan_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Conditions tell people where a run stands. Were one read to decide, a reason could not be put more clearly without changing what
+// happens.
+func TestNothingIsDecidedFromConditionsOfRuns(t *testing.T) {
+	for _, folder := range []string{"apply", "controller", "design", "lease", "observe", "plan", "policy"} {
+		files := 0
+		err := filepath.WalkDir(filepath.Join("..", folder), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			files++
+			positions := token.NewFileSet()
+			file, err := parser.ParseFile(positions, path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(node ast.Node) bool {
+				selector, ok := node.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				of, ok := selector.X.(*ast.Ident)
+				if ok && of.Name == "assayv1alpha1" && strings.HasPrefix(selector.Sel.Name, "Condition") {
+					t.Errorf("%s names %s: conditions are for people; what is decided from needs a field of its own in the status",
+						positions.Position(selector.Pos()), selector.Sel.Name)
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil || files == 0 {
+			t.Errorf("%s: %d files read (%v)", folder, files, err)
+		}
+	}
+}
