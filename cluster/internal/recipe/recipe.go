@@ -32,6 +32,8 @@ type Recipe struct {
 	Tags []string
 	// Stamp returns what the linker writes into version variables.
 	Stamp func(version string) []string
+	// Release turns the pinned version into the name by which the project publishes it; nil where that is the same.
+	Release func(version string) string
 	// Overlay, if set, means: build inside a copy of the module's own source tree, with these files added.
 	Overlay []Overlay
 }
@@ -76,11 +78,13 @@ func All() []Recipe {
 	}
 	all = append(all, Recipe{
 		Name: "minio", Dir: "build/minio", Module: "github.com/minio/minio", Package: "github.com/minio/minio", Stamp: stampMinIO,
+		Release: MinIORelease,
 	})
 	for _, name := range []string{"prometheus", "promtool"} {
 		all = append(all, Recipe{
 			Name: name, Dir: "build/prometheus", Module: prometheusModule,
 			Package: prometheusModule + "/cmd/" + name, Tags: prometheusTags, Stamp: stampPrometheus,
+			Release: PrometheusRelease,
 		})
 	}
 	return append(all,
@@ -130,6 +134,14 @@ func (r Recipe) Version(source string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("recipe %s: %s does not require %s", r.Name, path, r.Module)
+}
+
+// Published is the name by which the project publishes a version, as in the tag of its image.
+func (r Recipe) Published(version string) string {
+	if r.Release == nil {
+		return version
+	}
+	return r.Release(version)
 }
 
 // LDFlags are the linker flags: no symbol tables, and the version where the program looks for it.
