@@ -6,11 +6,13 @@ TOOLS := -modfile=$(CURDIR)/hack/tools/go.mod
 GOLANGCI := go tool -modfile=$(CURDIR)/hack/tools/lint.mod golangci-lint-kube-api-linter
 
 .PHONY: generate
-generate: ## Regenerate what is generated (may write).
+generate: bin/cluster ## Regenerate what is generated (may write).
 	@cd operator && go tool $(TOOLS) controller-gen object paths=./api/... \
 	  && go tool $(TOOLS) controller-gen crd rbac:roleName=assay-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
 	@cd operator && go generate ./...
 	@cd operator && go tool $(TOOLS) crd-ref-docs --source-path=api/v1alpha1 --config=hack/api-reference.yaml --renderer=markdown --output-path=../docs/reference/api.md --log-level=ERROR
+	@hack/version.sh
+	@ASSAY_VERSION= bin/cluster images chart charts/assay
 	@cd charts/test && go run ./cmd/chartgen
 
 .PHONY: fmt

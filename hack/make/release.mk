@@ -1,0 +1,31 @@
+##@ Release
+
+# Where images go: a host, with a port and a path if need be, such as ghcr.io/acme.
+REGISTRY ?=
+PLATFORMS ?= linux/amd64
+# With a key (cosign generate-key-pair), images, chart and checksums are signed; with none, the release says that it is unsigned.
+COSIGN_KEY ?=
+# Where the archives of a release can be downloaded, for the krew manifest, the formula and the install script.
+DOWNLOADS ?= https://github.com/assay-dev/assay/releases/download/v$(VERSION)
+
+.PHONY: images
+images: bin/cluster ## Images of PLATFORMS (linux/amd64,linux/arm64) as OCI layouts below out/images; VERSION names another version.
+	@hack/platforms.sh programs '$(PLATFORMS)'
+	@bin/cluster images layout out/images --bin 'out/bin/linux-{arch}' --platforms '$(PLATFORMS)'
+
+.PHONY: push
+push: bin/cluster ## Push the images of `make images` to REGISTRY, with the credentials of docker login; PUSH_ARGS=--all adds those of others.
+	@test -n "$(REGISTRY)" || { echo 'REGISTRY is not set: name a host, with a path if need be, such as REGISTRY=ghcr.io/acme'; exit 2; }
+	@hack/push.sh '$(REGISTRY)' '$(COSIGN_KEY)' $(PUSH_ARGS)
+
+.PHONY: test-arm64
+test-arm64: ## The property suites of the kernels, built for linux/arm64 and run with qemu.
+	@hack/platforms.sh test arm64
+
+.PHONY: release
+release: bin/cluster ## Everything a release has, into dist/: VERSION=1.2.3, REGISTRY=ghcr.io/acme, COSIGN_KEY=cosign.key.
+	@REGISTRY='$(REGISTRY)' COSIGN_KEY='$(COSIGN_KEY)' DOWNLOADS='$(DOWNLOADS)' hack/release.sh
+
+.PHONY: test-release
+test-release: ## Install from dist/ alone: the CLI where there is no toolchain, the files that people get, and their checksums.
+	@cd test/release && go test -count=1 ./...
