@@ -8,6 +8,10 @@ COSIGN_KEY ?=
 # Where the archives of a release can be downloaded, for the krew manifest, the formula and the install script.
 DOWNLOADS ?= https://github.com/assay-dev/assay/releases/download/v$(VERSION)
 
+# What hack/platforms.sh and hack/release.sh read.
+images release test-arm64: export RUST_PACKAGES := $(RUST_PACKAGES)
+images release test-arm64: export RUST_PROGRAMS := $(RUST_PROGRAMS)
+
 .PHONY: images
 images: bin/cluster ## Images of PLATFORMS (linux/amd64,linux/arm64) as OCI layouts below out/images; VERSION names another version.
 	@hack/platforms.sh programs '$(PLATFORMS)'
