@@ -2,7 +2,7 @@
 
 # Where images go: a host, with a port and a path if need be, such as ghcr.io/acme.
 REGISTRY ?=
-PLATFORMS ?= linux/amd64
+PLATFORMS ?= linux/amd64,linux/arm64
 # With a key (cosign generate-key-pair), images, chart and checksums are signed; with none, the release says that it is unsigned.
 COSIGN_KEY ?=
 # Where the archives of a release can be downloaded, for the krew manifest, the formula and the install script.
@@ -11,6 +11,8 @@ DOWNLOADS ?= https://github.com/assay-dev/assay/releases/download/v$(VERSION)
 # What hack/platforms.sh and hack/release.sh read.
 images release test-arm64: export RUST_PACKAGES := $(RUST_PACKAGES)
 images release test-arm64: export RUST_PROGRAMS := $(RUST_PROGRAMS)
+release: export CARGO_CYCLONEDX_VERSION := 0.5.7
+export REGISTRY COSIGN_KEY DOWNLOADS PLATFORMS
 
 .PHONY: images
 images: bin/cluster ## Images of PLATFORMS (linux/amd64,linux/arm64) as OCI layouts below out/images; VERSION names another version.
@@ -28,7 +30,7 @@ test-arm64: ## The property suites of the kernels, built for linux/arm64 and run
 
 .PHONY: release
 release: bin/cluster ## Everything a release has, into dist/: VERSION=1.2.3, REGISTRY=ghcr.io/acme, COSIGN_KEY=cosign.key.
-	@REGISTRY='$(REGISTRY)' COSIGN_KEY='$(COSIGN_KEY)' DOWNLOADS='$(DOWNLOADS)' hack/release.sh
+	@hack/release.sh
 
 .PHONY: test-release
 test-release: ## Install from dist/ alone: the CLI where there is no toolchain, the files that people get, and their checksums.
