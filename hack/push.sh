@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Pushes the layouts that make images made, and signs them if there is a key: hack/push.sh REGISTRY KEY [arguments of cluster images push]
+# Pushes layouts that make images or make release made, and signs them if there is a key:
+# hack/push.sh REGISTRY KEY [arguments of cluster images push]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 registry=$1 key=$2
-[ -d out/images ] || { echo "out/images has no images: run make images first" >&2; exit 2; }
-pushed=$(bin/cluster images push out/images --registry "$registry" "${@:3}")
+pushed=$(bin/cluster images push --registry "$registry" "${@:3}")
 echo "$pushed"
 if [ -z "$key" ]; then
   echo "not signed: COSIGN_KEY names no key" >&2
@@ -12,6 +12,6 @@ if [ -z "$key" ]; then
 fi
 key=$(realpath "$key")
 cd hack/tools
-while read -r image; do
-  go tool -modfile="$PWD/release.mod" cosign sign --yes --recursive --key "$key" --tlog-upload=false --use-signing-config=false "$image"
+while read -r name; do
+  go tool -modfile="$PWD/release.mod" cosign sign --yes --recursive --key "$key" --tlog-upload=false --use-signing-config=false "$name"
 done <<<"$pushed"

@@ -22,7 +22,7 @@ images: bin/cluster ## Images of PLATFORMS (linux/amd64,linux/arm64) as OCI layo
 .PHONY: push
 push: bin/cluster ## Push the images of `make images` to REGISTRY, with the credentials of docker login; PUSH_ARGS=--all adds those of others.
 	@test -n "$(REGISTRY)" || { echo 'REGISTRY is not set: name a host, with a path if need be, such as REGISTRY=ghcr.io/acme'; exit 2; }
-	@hack/push.sh '$(REGISTRY)' '$(COSIGN_KEY)' $(PUSH_ARGS)
+	@hack/push.sh '$(REGISTRY)' '$(COSIGN_KEY)' --layouts out/images $(PUSH_ARGS)
 
 .PHONY: test-arm64
 test-arm64: ## The property suites of the kernels, built for linux/arm64 and run with qemu.
@@ -31,6 +31,11 @@ test-arm64: ## The property suites of the kernels, built for linux/arm64 and run
 .PHONY: release
 release: bin/cluster ## Everything a release has, into dist/: VERSION=1.2.3, REGISTRY=ghcr.io/acme, COSIGN_KEY=cosign.key.
 	@hack/release.sh
+
+.PHONY: push-release
+push-release: bin/cluster ## Push the images and the chart of `make release` to REGISTRY, the chart to REGISTRY/charts.
+	@test -n "$(REGISTRY)" || { echo 'REGISTRY is not set: name a host, with a path if need be, such as REGISTRY=ghcr.io/acme'; exit 2; }
+	@hack/push.sh '$(REGISTRY)' '$(COSIGN_KEY)' --layouts out/release/images --chart out/release/chart-layout $(PUSH_ARGS)
 
 .PHONY: test-release
 test-release: ## Install from dist/ alone: the CLI where there is no toolchain, the files that people get, and their checksums.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -115,24 +116,24 @@ func (a *app) imagesLayoutCommand() *cobra.Command {
 const pushWithin = time.Hour
 
 func (a *app) imagesPushCommand() *cobra.Command {
-	var registry string
+	var registry, dir, chart string
 	var insecure, all bool
 	cmd := &cobra.Command{
-		Use:   "push DIR --registry REGISTRY",
+		Use:   "push --registry REGISTRY --layouts DIR",
 		Short: "Push the layouts in DIR to a registry, with the credentials of docker login, and print each name by digest",
 		Long: `Push the OCI layouts that "cluster images layout" wrote into DIR to a registry, which takes the place of the host in the names of
 images.yaml: install the chart with --set global.imageRegistry=REGISTRY. Credentials are those of docker login (or of crane, or helm
 registry login with its file in DOCKER_CONFIG). With --all also the images of other projects as they are assembled here, for clusters
 that reach no other registry.`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			table, err := a.table()
 			if err != nil {
 				return err
 			}
 			layouts := map[string]string{}
 			for _, row := range table.Own() {
-				layouts[row.Repository] = filepath.Join(args[0], row.Name())
+				layouts[row.Repository] = filepath.Join(dir, row.Name())
 			}
 			pushed := table.Own()
 			if all {
@@ -158,13 +159,25 @@ that reach no other registry.`,
 				}
 				fmt.Fprintln(a.out, name)
 			}
-			return nil
+			if chart == "" {
+				return nil
+			}
+			version, err := image.Version(filepath.Dir(a.cfg.Source), a.cfg.Version)
+			if err != nil {
+				return err
+			}
+			name, err := publish.Push(ctx, chart, strings.TrimSuffix(registry, "/")+"/charts/assay", version, insecure)
+			fmt.Fprintln(a.out, name)
+			return err
 		},
 	}
+	cmd.Flags().StringVar(&dir, "layouts", "", "folder with the layouts of our images")
+	cmd.Flags().StringVar(&chart, "chart", "", "layout of the chart, to push it to REGISTRY/charts/assay")
 	cmd.Flags().StringVar(&registry, "registry", "", "host, with a port and a path if need be, such as ghcr.io/acme")
 	cmd.Flags().BoolVar(&insecure, "insecure", false, "speak HTTP; with a registry on localhost that is the default")
 	cmd.Flags().BoolVar(&all, "all", false, "also push the images of other projects that the embedded cluster uses")
 	_ = cmd.MarkFlagRequired("registry")
+	_ = cmd.MarkFlagRequired("layouts")
 	return cmd
 }
 
