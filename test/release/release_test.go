@@ -99,7 +99,7 @@ func TestWhatIsSignedSaysSo(t *testing.T) {
 
 // coreutils are what a system without any toolchain has, and install.sh uses.
 var coreutils = []string{
-	"sh", "tar", "gzip", "sha256sum", "uname", "mktemp", "cp", "mv", "mkdir", "chmod", "ln", "rm", "grep", "id", "cat",
+	"sh", "tar", "gzip", "sha256sum", "uname", "mktemp", "cp", "mv", "mkdir", "chmod", "ln", "rm", "grep", "id", "cat", "true",
 }
 
 // bare is an environment whose PATH has these programs and nothing else.
@@ -150,7 +150,7 @@ func TestTheCommandIsInstalledWhereThereIsNoToolchain(t *testing.T) {
 		"it is a plugin of kubectl":        {[]string{"kubectl-assay", "version"}, version(t)},
 		"what executes trials came along":  {[]string{"assay-runner", "--version"}, version(t)},
 		"it has the templates that it had": {[]string{"assay", "init", "--template", "pir-scan"}, "pir-scan"},
-		"two commands are compared":        {[]string{"assay", "bench", "--budget", "20s", "true", "sh -c :"}, "times"},
+		"two commands are compared":        {[]string{"assay", "bench", "--budget", "20s", "true", "sh -c :"}, "wall time"},
 	} {
 		out, err := run(t, env, tc.command...)
 		var exit *exec.ExitError
