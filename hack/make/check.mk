@@ -50,8 +50,13 @@ test-rust: ## Rust tests.
 	@cargo test --manifest-path workloads/Cargo.toml --locked --workspace
 
 .PHONY: test-go
-test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, etcd and MinIO.
-	@assets=$$(bin/cluster build --print-dir etcd kube-apiserver kubectl minio) && export KUBEBUILDER_ASSETS="$$assets" && \
+test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, etcd and MinIO: those of KUBEBUILDER_ASSETS, or built here.
+	@if [ -n "$${KUBEBUILDER_ASSETS:-}" ]; then \
+	    echo "etcd, kube-apiserver and kubectl are those of KUBEBUILDER_ASSETS=$$KUBEBUILDER_ASSETS; without a minio in it, tests of the store's users are skipped"; \
+	  else \
+	    echo "building etcd, kube-apiserver, kubectl and MinIO from source, unless they are cached (the first time some ten minutes on 2 CPUs)"; \
+	    KUBEBUILDER_ASSETS=$$(bin/cluster build --print-dir etcd kube-apiserver kubectl minio); \
+	  fi; export KUBEBUILDER_ASSETS; \
 	  for m in operator cluster charts/test test/docs hack/count; do echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 15m ./...) || exit 1; done
 
 .PHONY: test-rules

@@ -45,6 +45,7 @@ const (
 	kubernetesModule = "k8s.io/kubernetes"
 	argoModule       = "github.com/argoproj/argo-workflows/v4"
 	prometheusModule = "github.com/prometheus/prometheus"
+	registryModule   = "github.com/distribution/distribution/v3"
 )
 
 // argoOverlay restores what Argo's module zip lacks: zips carry no symbolic links, and the UI bundle is not in Git.
@@ -90,11 +91,12 @@ func All() []Recipe {
 	return append(all,
 		Recipe{Name: "helm", Dir: "build/helm", Module: "helm.sh/helm/v4", Package: "helm.sh/helm/v4/cmd/helm", Stamp: stampHelm},
 		Recipe{Name: "kind", Dir: "build/kind", Module: "sigs.k8s.io/kind", Package: "sigs.k8s.io/kind"},
+		Recipe{Name: "registry", Dir: "build/registry", Module: registryModule, Package: registryModule + "/cmd/registry"},
 	)
 }
 
 // onDemand names what only some users need, and is therefore built only when asked for by name.
-var onDemand = []string{"kind"}
+var onDemand = []string{"kind", "registry"}
 
 // Select returns the recipes with the given names, in build order; no names mean all that every user needs.
 func Select(names ...string) ([]Recipe, error) {
