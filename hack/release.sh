@@ -74,14 +74,15 @@ pack "$dist/assay-chart_$version.oci.tar" "$work/chart-layout" .
 
 step "SBOMs"
 for program in assay manager; do
-  tool cyclonedx-gomod bin -json -licenses=false -output "$dist/$program.cdx.json" "$PWD/out/bin/linux-amd64/$program"
+  SYFT_CHECK_FOR_APP_UPDATE=false tool syft scan --quiet --source-name "$program" --source-version "$version" \
+    --output "cyclonedx-json=$dist/$program.cdx.json" "file:$PWD/out/bin/linux-amd64/$program"
 done
 cargo_cyclonedx=$ASSAY_CACHE/cargo-cyclonedx-$CARGO_CYCLONEDX_VERSION/bin
 [ -x "$cargo_cyclonedx/cargo-cyclonedx" ] ||
   cargo install --quiet --locked --root "$(dirname "$cargo_cyclonedx")" "cargo-cyclonedx@$CARGO_CYCLONEDX_VERSION"
 mkdir "$work/sbom"
 git ls-files -z workloads | tar --null -T - -cf - | tar -C "$work/sbom" -xf -
-PATH=$cargo_cyclonedx:$PATH SOURCE_DATE_EPOCH=$epoch cargo cyclonedx --quiet --manifest-path "$work/sbom/workloads/Cargo.toml" --format json --all
+PATH=$cargo_cyclonedx:$PATH SOURCE_DATE_EPOCH=$epoch cargo cyclonedx --quiet --manifest-path "$work/sbom/workloads/Cargo.toml" --format json
 find "$work/sbom/workloads" -name '*.cdx.json' -exec cp {} "$dist/" \;
 
 step "Manifests of package managers, and the install script"

@@ -66,7 +66,9 @@ func serveRegistry(t *testing.T) {
 	archive := command(t, "", "bin/cluster", "images", "add", "--name", "assay.dev/registry:test", "--file", "/registry="+filepath.Join(built, "registry"),
 		"--entrypoint", "/registry")
 	command(t, "", "bin/cluster", "load", archive)
-	t.Cleanup(func() { command(t, "", "kubectl", "-n", "kube-system", "delete", "pod/registry", "configmap/registry", "--ignore-not-found") })
+	t.Cleanup(func() {
+		command(t, "", "kubectl", "-n", "kube-system", "delete", "pod/registry", "configmap/registry", "--ignore-not-found")
+	})
 	config := command(t, "", "kubectl", "-n", "kube-system", "create", "configmap", "registry", "--from-literal=registry.yaml="+registryConfig, "--dry-run=client", "-o", "yaml")
 	command(t, config, "kubectl", "apply", "-f", "-")
 	command(t, registryPod, "kubectl", "apply", "-f", "-")
@@ -122,7 +124,9 @@ func TestAReleaseIsPushedPulledByDigestAndReachesAVerdict(t *testing.T) {
 
 	command(t, "", "helm", "install", "assay", "oci://"+released, "--plain-http", "--namespace", "assay-system", "--create-namespace",
 		"--set", "global.imageRegistry="+registry, "--set", "grafana.mode=external,minio.persistence.enabled=false", "--wait", "--timeout", "5m")
-	t.Cleanup(func() { command(t, "", "helm", "uninstall", "assay", "--namespace", "assay-system", "--wait", "--timeout", "3m") })
+	t.Cleanup(func() {
+		command(t, "", "helm", "uninstall", "assay", "--namespace", "assay-system", "--wait", "--timeout", "3m")
+	})
 	running := command(t, "", "kubectl", "get", "pods", "-n", "assay-system", "-o", `jsonpath={range .items[*].spec.containers[*]}{.image}{"\n"}{end}`)
 	for _, image := range strings.Fields(running) {
 		if !strings.HasPrefix(image, registry+"/") {

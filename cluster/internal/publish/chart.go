@@ -170,7 +170,7 @@ func newArtifact(about map[string]any, layer v1.Layer) (*artifact, error) {
 	return &artifact{config, manifest, layer}, err
 }
 
-func (a *artifact) RawConfigFile() ([]byte, error)          { return a.config, nil }
-func (a *artifact) RawManifest() ([]byte, error)            { return a.manifest, nil }
-func (a *artifact) MediaType() (types.MediaType, error)     { return types.OCIManifestSchema1, nil }
+func (a *artifact) RawConfigFile() ([]byte, error)                         { return a.config, nil }
+func (a *artifact) RawManifest() ([]byte, error)                           { return a.manifest, nil }
+func (a *artifact) MediaType() (types.MediaType, error)                    { return types.OCIManifestSchema1, nil }
 func (a *artifact) LayerByDigest(v1.Hash) (partial.CompressedLayer, error) { return a.layer, nil }
