@@ -50,7 +50,7 @@ rust_for() {
     (
       cd "$tree.new"
       if ! dpkg --print-foreign-architectures | grep -qx arm64; then
-        [ "$(id -u)" = 0 ] || die "Debian's packages for arm64 are not known: as root, run dpkg --add-architecture arm64 && apt-get update"
+        [ "$(id -u)" = 0 ] || die "Debian's packages for arm64 are not known: run dpkg --add-architecture arm64 && apt-get update as root"
         dpkg --add-architecture arm64
         apt-get update -qq
       fi

@@ -28,9 +28,9 @@ func (a *app) imagesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "images",
 		Short: "Assemble the images that a cluster of this machine needs, and print their archives",
-		Long: `Assemble the images of images.yaml that a cluster of this machine needs in the cache, and print the paths of their archives: those of
-other projects, compiled from their released sources, and with --bin ours, from the programs in that folder. ASSAY_VERSION takes the
-place of the file VERSION.`,
+		Long: `Assemble the images of images.yaml that a cluster of this machine needs in the cache, and print the paths of their archives:
+those of other projects, compiled from their released sources, and with --bin ours, from the programs in that folder. ASSAY_VERSION
+takes the place of the file VERSION.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			table, err := a.table()
@@ -167,8 +167,11 @@ that reach no other registry.`,
 				return err
 			}
 			name, err := publish.Push(ctx, chart, strings.TrimSuffix(registry, "/")+"/charts/assay", version, insecure)
+			if err != nil {
+				return err
+			}
 			fmt.Fprintln(a.out, name)
-			return err
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&dir, "layouts", "", "folder with the layouts of our images")
@@ -197,8 +200,11 @@ and print its digest.`,
 			}
 			if archive != "" {
 				digest, err := publish.Chart(archive, out)
+				if err != nil {
+					return err
+				}
 				fmt.Fprintln(a.out, digest)
-				return err
+				return nil
 			}
 			if len(args) == 0 {
 				return errors.New("nothing to do: name the chart's folder, or a packaged chart with --archive and --out")

@@ -10,9 +10,11 @@ import (
 	"runtime"
 )
 
-// Supported reports whether trials can be executed on this system: the runner pins processes and reads what disturbs them as Linux tells it.
+// Supported reports whether trials can be executed on this system: the runner pins processes, and reads what disturbs them, as Linux
+// has it.
 func Supported() error {
-	return fmt.Errorf("trials are executed on Linux, and this is %s: run them on a cluster (kubectl apply), or on a Linux machine", runtime.GOOS)
+	return fmt.Errorf("trials are executed on Linux, and this is %s: run them on a cluster (kubectl apply), or on a Linux machine",
+		runtime.GOOS)
 }
 
 // Hide keeps this process's memory from trials of the same user.
