@@ -31,10 +31,12 @@ pack() {
 }
 
 step "Release notes of $version"
-# What stands under the version in the changelog.
-awk -v want="$version" '/^## /{p = $2 == want; next} p' CHANGELOG.md >"$work/notes"
+# What stands under the version in the changelog, else under what is not released yet.
+section() { awk -v want="$1" '/^## /{p = index($0 " ", " " want " ") > 0; next} p' CHANGELOG.md >"$work/notes"; }
+section "$version"
+grep -q '[^[:space:]]' "$work/notes" || section '(unreleased)'
 if ! grep -q '[^[:space:]]' "$work/notes"; then
-  echo "CHANGELOG.md has no section \"## $version\": write one, or release a version that has one" >&2
+  echo "CHANGELOG.md has neither a section \"## $version\" nor one that is \"(unreleased)\": write what is new" >&2
   exit 2
 fi
 
