@@ -16,7 +16,7 @@ pub(super) unsafe fn squared(a: &[f32], b: &[f32]) -> f32 {
     for (a, b) in a.chunks_exact(LANES).zip(b.chunks_exact(LANES)) {
         for (i, sum) in sums.iter_mut().enumerate() {
             // SAFETY: both chunks hold sixteen numbers; the loads need no alignment.
-            let (x, y) = unsafe { (vld1q_f32(a.as_ptr().add(LANES_OF_ONE * i)), vld1q_f32(b.as_ptr().add(LANES_OF_ONE * i))) };
+            let [x, y] = unsafe { [a, b].map(|from| vld1q_f32(from.as_ptr().add(LANES_OF_ONE * i))) };
             let difference = vsubq_f32(x, y);
             // Multiplied and added in two steps: fused, it would round differently from the other paths.
             *sum = vaddq_f32(*sum, vmulq_f32(difference, difference));
