@@ -64,12 +64,4 @@ step "What the documentation tells people to type"
 step "Tests on the cluster"
 (cd test/e2e && go test -count=1 -timeout 70m -v -run "${E2E_RUN:-.}" ./...)
 
-step "A release, from dist/ alone, through a registry"
-make --no-print-directory release
-(cd test/release && ASSAY_RELEASE_E2E=1 go test -count=1 -timeout 30m -v ./...)
-
-step "Some faults, on a release of their own"
-install_chart
-CHAOS_CLUSTER=running SEED=${SEED:-1} hack/chaos.sh smoke
-
 step "Done"

@@ -40,3 +40,8 @@ push-release: bin/cluster ## Push the images and the chart of `make release` to 
 .PHONY: test-release
 test-release: ## Install from dist/ alone: the CLI where there is no toolchain, the files that people get, and their checksums.
 	@cd test/release && go test -count=1 ./...
+
+.PHONY: e2e-release
+e2e-release: bin/cluster ## Push dist/ to a registry on the embedded cluster, install it from there by digest, and reach a verdict; removes the cluster.
+	@bin/cluster up && trap '$(CURDIR)/bin/cluster down' EXIT && PATH="$$(bin/cluster build --print-dir kubectl helm):$$PATH" \
+	  && export PATH KUBECONFIG="$$(bin/cluster kubeconfig)" ASSAY_RELEASE_E2E=1 && cd test/release && go test -count=1 -timeout 30m -v ./...

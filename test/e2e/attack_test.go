@@ -87,15 +87,22 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// limits gives the release a policy until the test ends.
+// limits gives the release a policy until the test ends, and then the values that it had: values that are reused are merged, which
+// takes nothing away.
 func limits(t *testing.T, policy string) {
 	t.Helper()
-	upgrade := func(t *testing.T, policy string) {
-		command(t, "helm", "upgrade", "assay", "charts/assay", "-n", system, "--reuse-values", "--set-json", "policy="+policy, "--wait", "--timeout", "3m")
+	values := filepath.Join(t.TempDir(), "values.json")
+	if err := os.WriteFile(values, []byte(command(t, "helm", "get", "values", "assay", "-n", system, "-o", "json")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	upgrade := func(t *testing.T, more ...string) {
+		command(t, "helm", append([]string{
+			"upgrade", "assay", "charts/assay", "-n", system, "--reset-values", "--values", values, "--wait", "--timeout", "3m",
+		}, more...)...)
 		command(t, "kubectl", "-n", system, "rollout", "status", "deploy/assay-operator", "--timeout=2m")
 	}
-	upgrade(t, policy)
-	t.Cleanup(func() { upgrade(t, "{}") })
+	upgrade(t, "--set-json", "policy="+policy)
+	t.Cleanup(func() { upgrade(t) })
 }
 
 func restarts(t *testing.T) (count int32) {

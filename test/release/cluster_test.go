@@ -108,7 +108,7 @@ func unpack(t *testing.T, archive, dir string) {
 
 func TestAReleaseIsPushedPulledByDigestAndReachesAVerdict(t *testing.T) {
 	if os.Getenv(onCluster) == "" {
-		t.Skip(onCluster + " is not set: make e2e sets it, on a cluster without Assay")
+		t.Skip(onCluster + " is not set: make e2e-release sets it, on a cluster without Assay")
 	}
 	serveRegistry(t)
 	layouts, chart := t.TempDir(), t.TempDir()

@@ -504,7 +504,8 @@ impl Tally {
 
 /// The whole environment of a trial: the cell's, and what no program can do without.
 fn variables(command: &Command, trial: &Trial, room: Option<&Room>) -> BTreeMap<String, String> {
-    let inherited = |name: &str, otherwise: &str| (name.to_owned(), std::env::var(name).unwrap_or_else(|_| otherwise.to_owned()));
+    let inherited =
+        |name: &str, otherwise: &str| (name.to_owned(), std::env::var(name).unwrap_or_else(|_| otherwise.to_owned()));
     let mut variables = BTreeMap::from([inherited("PATH", DEFAULT_PATH), inherited("HOME", "/")]);
     variables.extend(room.into_iter().flat_map(Room::variables));
     variables.extend(command.env.clone());
