@@ -4,7 +4,9 @@ SHELL := bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-builtin-rules
 
-VERSION := 0.1.0
+# The version of everything that is ours; make VERSION=1.2.3 … takes another one.
+VERSION := $(shell cat VERSION)
+export ASSAY_VERSION := $(VERSION)
 # Compiled components, images and toolchains that outlive a checkout. Everything in it can be deleted at any time.
 export ASSAY_CACHE ?= $(HOME)/.cache/assay
 # embedded, kind or existing; empty lets `cluster choose` decide.
@@ -14,6 +16,7 @@ include hack/make/build.mk
 include hack/make/check.mk
 include hack/make/audit.mk
 include hack/make/deploy.mk
+include hack/make/release.mk
 include hack/make/cluster.mk
 include hack/make/bench.mk
 include hack/make/examples.mk

@@ -3,15 +3,6 @@
 began=$SECONDS
 step() { printf '\n== %s  (%d:%02d elapsed)\n' "$*" $(((SECONDS - began) / 60)) $(((SECONDS - began) % 60)); }
 
-# own_images assembles the images made from this tree and prints the path of each archive.
-own_images() {
-  bin/cluster images add --name assay.dev/assay-operator:0.1.0 --file /manager=bin/manager --file /assay=bin/assay --entrypoint /manager --user 65532
-  bin/cluster images add --name assay.dev/assay-runner:0.1.0 --file /assay-runner=bin/assay-runner --entrypoint /assay-runner --user 65532
-  bin/cluster images add --name assay.dev/assay-scan:0.1.0 --file /scan-pir=bin/scan-pir --file /spin-kernel=bin/spin-kernel --file /assay-neighbour=bin/assay-neighbour --file /assay-hostile=bin/assay-hostile --entrypoint /scan-pir --user 65532
-  bin/cluster images add --name assay.dev/assay-batch:0.1.0 --file /batch-rms24=bin/batch-rms24 --file /batch-curp-ho=bin/batch-curp-ho --entrypoint /batch-rms24 --user 65532
-  bin/cluster images add --name assay.dev/assay-insert:0.1.0 --file /insert-diskann=bin/insert-diskann --file /insert-mork=bin/insert-mork --entrypoint /insert-mork --user 65532
-}
-
 # install_assay brings up a cluster with Assay on it and leaves KUBECONFIG and PATH pointing at it.
 install_assay() {
   step "Building the cluster tool"
@@ -37,7 +28,7 @@ install_assay() {
     if [ "$mode" = embedded ]; then
       bin/cluster build
     fi
-    mapfile -t archives < <(bin/cluster images && own_images)
+    mapfile -t archives < <(bin/cluster images --bin bin)
   fi
 
   step "Starting the cluster ($mode)"

@@ -7,7 +7,7 @@ source hack/lib.sh
 export ASSAY_CLUSTER_NAME=${ASSAY_CLUSTER_NAME:-perturbation} ASSAY_CLUSTER_PORT=${ASSAY_CLUSTER_PORT:-7690}
 {
   bin/cluster build
-  mapfile -t archives < <(bin/cluster images && own_images)
+  mapfile -t archives < <(bin/cluster images --bin bin)
   trap 'bin/cluster down >&2' EXIT
   bin/cluster up --mode embedded
   KUBECONFIG=$(bin/cluster kubeconfig --mode embedded)

@@ -1,7 +1,9 @@
 package chart
 
 import (
+	"encoding/json"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -494,7 +496,9 @@ func TestPodsStartAsSoonAsTheyServe(t *testing.T) {
 
 func TestImagesComeFromOnePlace(t *testing.T) {
 	values := `{images: {pullPolicy: Never`
-	for _, name := range []string{"operator", "runner", "argoController", "argoExecutor", "argoServer", "minio", "prometheus", "grafana"} {
+	for _, name := range []string{
+		"operator", "runner", "scan", "batch", "insert", "argoController", "argoExecutor", "argoServer", "minio", "prometheus", "grafana",
+	} {
 		values += `, ` + name + `: {repository: mirror/` + name + `, tag: x}`
 	}
 	chart := render(t, values+`}}`)
@@ -515,6 +519,59 @@ func TestImagesComeFromOnePlace(t *testing.T) {
 		"Deployment/assay-system/assay-operator":        {"--operator-image=mirror/operator:x", "--runner-image=mirror/runner:x", "--image-pull-policy=Never"},
 	} {
 		wantArgs(t, chart, id, want...)
+	}
+	for _, template := range chart.of("BenchmarkTemplate") {
+		if image := templateImage(t, template); !strings.HasPrefix(image, "mirror/") {
+			t.Errorf("%s: image %s is one that values do not name", identity(template), image)
+		}
+	}
+}
+
+func templateImage(t *testing.T, template unstructured.Unstructured) string {
+	t.Helper()
+	image, found, err := unstructured.NestedString(template.Object, "spec", "image")
+	if err != nil || !found {
+		t.Fatalf("%s has no image: %v", identity(template), err)
+	}
+	return image
+}
+
+// hosts are what a global registry takes the place of, in whatever object.
+var hosts = regexp.MustCompile(`(assay\.dev/assay-|quay\.io/|docker\.io/|registry\.k8s\.io/)[a-z]`)
+
+func TestAGlobalRegistryTakesThePlaceOfEveryHost(t *testing.T) {
+	const digest = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	version := loadChart(t).Metadata.AppVersion
+	for registry, prefix := range map[string]string{"ghcr.io/acme": "ghcr.io/acme/", "localhost:5000/": "localhost:5000/"} {
+		chart := render(t, `{global: {imageRegistry: "`+registry+`", imagePullSecrets: [{name: pull}]}, benchmarkGate: {enabled: true},
+			images: {batch: {digest: "`+digest+`"}}}`)
+		for _, object := range chart.objects {
+			raw, err := json.Marshal(object.Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := hosts.Find(raw); found != nil && object.GetKind() != "CustomResourceDefinition" {
+				t.Errorf("%s: %s: %s… is not from the global registry", registry, identity(object), found)
+			}
+		}
+		for name, want := range map[string]string{
+			"pir-scan": "assay-scan:" + version, "curp-ho": "assay-batch@" + digest, "mork-insert": "assay-insert:" + version,
+		} {
+			if got := templateImage(t, chart.find(t, "BenchmarkTemplate/default/"+name)); got != prefix+want {
+				t.Errorf("%s: template %s has image %s, want %s", registry, name, got, prefix+want)
+			}
+		}
+		wantArgs(t, chart, "Deployment/assay-system/assay-operator", "--runner-image="+prefix+"assay-runner:"+version)
+		wantArgs(t, chart, "Deployment/assay-system/assay-argo-controller", "--executor-image="+prefix+"argoproj/argoexec:v4.0.2")
+		for id, pod := range chart.pods(t) {
+			if len(pod.Spec.ImagePullSecrets) != 1 || pod.Spec.ImagePullSecrets[0].Name != "pull" {
+				t.Errorf("%s: pulls with %v", id, pod.Spec.ImagePullSecrets)
+			}
+		}
+		account := into[corev1.ServiceAccount](t, chart.find(t, "ServiceAccount/default/assay-executor"))
+		if len(account.ImagePullSecrets) != 1 || account.ImagePullSecrets[0].Name != "pull" {
+			t.Errorf("pods of runs pull with %v", account.ImagePullSecrets)
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"no operator":                                      {`{operator: {replicas: 0}}`, "/operator/replicas"},
 		"an argument that is not a string":                 {`{operator: {extraArgs: [1]}}`, "/operator/extraArgs/0"},
 		"a pull policy that does not exist":                {`{images: {pullPolicy: Sometimes}}`, "/images/pullPolicy"},
+		"a registry with a scheme":                         {`{global: {imageRegistry: "https://ghcr.io"}}`, "/global/imageRegistry"},
 		"an image with neither tag nor digest":             {`{images: {minio: {tag: ""}}}`, "/images/minio"},
 		"a digest that is none":                            {`{images: {minio: {digest: latest}}}`, "/images/minio"},
 		"a repository with a digest in it":                 {`{images: {minio: {repository: a@sha256}}}`, "/images/minio/repository"},

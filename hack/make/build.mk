@@ -1,24 +1,26 @@
 ##@ Build
 
-GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w"
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 # A runner that goes into any image, and kernels that run in an empty one, cannot look for a C library there.
 CARGO_RELEASE := RUSTFLAGS="-C target-feature=+crt-static" cargo build --manifest-path workloads/Cargo.toml --locked --release --target x86_64-unknown-linux-gnu
 
 KERNELS := scan-pir batch-rms24 batch-curp-ho insert-diskann insert-mork spin-kernel
+RUST_PACKAGES := assay-runner assay-neighbour $(KERNELS)
+RUST_PROGRAMS := assay-runner assay-neighbour assay-hostile $(KERNELS)
 
 .PHONY: build
 build: build-go build-rust ## Build assay, the manager, the cluster tool, the runner and the kernels into bin/.
 
 .PHONY: build-go
 build-go: bin/cluster
-	@cd operator && $(GO_BUILD) -o ../bin/manager ./cmd && $(GO_BUILD) -ldflags "-s -w -X main.version=$(VERSION)" -o ../bin/assay ./cmd/assay
+	@cd operator && $(GO_BUILD) -o ../bin/manager ./cmd && $(GO_BUILD) -o ../bin/assay ./cmd/assay
 	@ln -sf assay bin/kubectl-assay && ln -sf assay bin/kubectl_complete-assay
 
 .PHONY: build-rust
 build-rust:
 	@mkdir -p bin
-	@$(CARGO_RELEASE) -p assay-runner -p assay-neighbour $(KERNELS:%=-p %)
-	@cp -f $(patsubst %,workloads/target/x86_64-unknown-linux-gnu/release/%,assay-runner assay-neighbour assay-hostile $(KERNELS)) bin/
+	@$(CARGO_RELEASE) $(RUST_PACKAGES:%=-p %)
+	@cp -f $(patsubst %,workloads/target/x86_64-unknown-linux-gnu/release/%,$(RUST_PROGRAMS)) bin/
 
 .PHONY: bin/assay-runner
 bin/assay-runner:

@@ -1,16 +1,18 @@
 ##@ Check
 
-GO_MODULES := operator cluster charts/test test/e2e test/browser test/docs hack/count workloads/batch/curp-ho/checker
+GO_MODULES := operator cluster charts/test test/e2e test/browser test/release test/docs hack/count workloads/batch/curp-ho/checker
 TOOLS := -modfile=$(CURDIR)/hack/tools/go.mod
 # Built once, in about a minute and a half on 2 cores, and kept in Go's build cache.
 GOLANGCI := go tool -modfile=$(CURDIR)/hack/tools/lint.mod golangci-lint-kube-api-linter
 
 .PHONY: generate
-generate: ## Regenerate what is generated (may write).
+generate: bin/cluster ## Regenerate what is generated (may write).
 	@cd operator && go tool $(TOOLS) controller-gen object paths=./api/... \
 	  && go tool $(TOOLS) controller-gen crd rbac:roleName=assay-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
 	@cd operator && go generate ./...
 	@cd operator && go tool $(TOOLS) crd-ref-docs --source-path=api/v1alpha1 --config=hack/api-reference.yaml --renderer=markdown --output-path=../docs/reference/api.md --log-level=ERROR
+	@hack/version.sh
+	@ASSAY_VERSION= bin/cluster images chart charts/assay
 	@cd charts/test && go run ./cmd/chartgen
 
 .PHONY: fmt
@@ -48,8 +50,13 @@ test-rust: ## Rust tests.
 	@cargo test --manifest-path workloads/Cargo.toml --locked --workspace
 
 .PHONY: test-go
-test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, etcd and MinIO.
-	@assets=$$(bin/cluster build --print-dir etcd kube-apiserver kubectl minio) && export KUBEBUILDER_ASSETS="$$assets" && \
+test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, etcd and MinIO: those of KUBEBUILDER_ASSETS, or built here.
+	@if [ -n "$${KUBEBUILDER_ASSETS:-}" ]; then \
+	    echo "etcd, kube-apiserver and kubectl are those of KUBEBUILDER_ASSETS=$$KUBEBUILDER_ASSETS; without a minio in it, tests of the store's users are skipped"; \
+	  else \
+	    echo "building etcd, kube-apiserver, kubectl and MinIO from source, unless they are cached (the first time some ten minutes on 2 CPUs)"; \
+	    KUBEBUILDER_ASSETS=$$(bin/cluster build --print-dir etcd kube-apiserver kubectl minio); \
+	  fi; export KUBEBUILDER_ASSETS; \
 	  for m in operator cluster charts/test test/docs hack/count; do echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 15m ./...) || exit 1; done
 
 .PHONY: test-rules

@@ -72,18 +72,25 @@ spec:
 {{- end }}
 {{- end -}}
 
-{{/* Reference of an image: repository:tag@digest. */}}
+{{/* Reference of an image, repository:tag@digest. Call with (list $ KEY), the key below images. A global registry takes the place of
+the host. What has neither tag nor digest is ours, of this chart's version. */}}
 {{- define "assay.image" -}}
-{{- .repository -}}
-{{- with .tag }}:{{ . }}{{ end -}}
-{{- with .digest }}@{{ . }}{{ end -}}
+{{- $root := first . -}}
+{{- $image := get $root.Values.images (last .) -}}
+{{- with ($root.Values.global).imageRegistry -}}
+{{- trimSuffix "/" . }}/{{ regexReplaceAll "^([^/]*[.:][^/]*|localhost)/" $image.repository "" -}}
+{{- else -}}
+{{- $image.repository -}}
+{{- end -}}
+{{- with $image.tag | default (empty $image.digest | ternary $root.Chart.AppVersion "") }}:{{ . }}{{ end -}}
+{{- with $image.digest }}@{{ . }}{{ end -}}
 {{- end -}}
 
 {{/* What every pod of the release has in common: where it may run, and no variables named after services. A node that a run
 has for itself still takes them, or a cluster of one node could not run both. */}}
 {{- define "assay.pod" -}}
 enableServiceLinks: false
-{{- with .Values.images.pullSecrets }}
+{{- with concat ((.Values.global).imagePullSecrets | default list) .Values.images.pullSecrets | uniq }}
 imagePullSecrets:
 {{ toYaml . }}
 {{- end }}

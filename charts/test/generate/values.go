@@ -11,6 +11,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+var imageKeys = map[string]any{
+	"repository": map[string]any{"type": "string", "minLength": 1, "pattern": `^[^@\s]+$`},
+	"tag":        map[string]any{"type": "string", "pattern": `^[A-Za-z0-9_.-]*$`},
+	"digest":     map[string]any{"type": "string", "pattern": `^(sha256:[0-9a-f]{64})?$`},
+}
+
 // definitions are the parts of the schema that values.yaml refers to as #/$defs/….
 var definitions = map[string]any{
 	"mode": map[string]any{"type": "string", "enum": []string{"bundled", "external"}},
@@ -27,13 +33,11 @@ var definitions = map[string]any{
 			"limits":   map[string]any{"$ref": "#/$defs/quantities"},
 		},
 	},
+	"ownImage": map[string]any{
+		"type": "object", "additionalProperties": false, "required": []string{"repository"}, "properties": imageKeys,
+	},
 	"image": map[string]any{
-		"type": "object", "additionalProperties": false, "required": []string{"repository"},
-		"properties": map[string]any{
-			"repository": map[string]any{"type": "string", "minLength": 1, "pattern": `^[^@\s]+$`},
-			"tag":        map[string]any{"type": "string", "pattern": `^[A-Za-z0-9_.-]*$`},
-			"digest":     map[string]any{"type": "string", "pattern": `^(sha256:[0-9a-f]{64})?$`},
-		},
+		"type": "object", "additionalProperties": false, "required": []string{"repository"}, "properties": imageKeys,
 		"anyOf": []any{
 			map[string]any{"properties": map[string]any{"tag": map[string]any{"minLength": 1}}, "required": []string{"tag"}},
 			map[string]any{"properties": map[string]any{"digest": map[string]any{"minLength": 1}}, "required": []string{"digest"}},
@@ -133,8 +137,10 @@ func (v *Value) Schema() ([]byte, error) {
 	schema := v.schemaOf()
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	schema["$defs"] = definitions
-	// Helm adds it to the values of every chart that is a dependency.
-	schema["properties"].(map[string]any)["global"] = map[string]any{"type": "object"}
+	// What a chart above this one and its other dependencies have there comes along.
+	if global, ok := schema["properties"].(map[string]any)["global"].(map[string]any); ok {
+		delete(global, "additionalProperties")
+	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

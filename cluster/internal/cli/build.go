@@ -70,49 +70,24 @@ func (a *app) printSources(ctx context.Context, builder recipe.Builder, built []
 	return nil
 }
 
-func (a *app) imagesCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "images",
-		Short: "Assemble every upstream image in the cache",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.withSource(); err != nil {
-				return err
-			}
-			archives, err := embedded.Images(cmd.Context(), a.cfg, a.log)
-			for _, archive := range archives {
-				fmt.Fprintln(a.out, archive.Path)
-			}
-			return err
-		},
-	}
-	cmd.AddCommand(a.imagesAddCommand())
-	return cmd
-}
-
 func (a *app) imagesAddCommand() *cobra.Command {
 	made := image.Image{}
 	var files []string
 	cmd := &cobra.Command{
 		Use:     "add --name NAME:TAG --file PATH=FILE... [--entrypoint PATH]",
 		Short:   "Assemble an image from files and print its archive's path",
-		Example: `  cluster images add --name assay.dev/assay-scan:0.1.0 --file /scan-pir=bin/scan-pir --entrypoint /scan-pir --user 65532`,
+		Example: `  cluster images add --name registry.example.com/team/tool:1.0 --file /tool=bin/tool --entrypoint /tool --user 65532`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var err error
 			if made.Files, err = parseFiles(files); err != nil {
 				return err
 			}
-			path, cached, err := made.Archive(a.cfg.CachePath("images"), nil)
+			archive, err := embedded.Assemble(made, nil, a.cfg, a.log)
 			if err != nil {
 				return err
 			}
-			state := "assembled"
-			if cached {
-				state = "cached"
-			}
-			fmt.Fprintf(a.log, "image %-63s %s\n", made.Ref, state)
-			fmt.Fprintln(a.out, path)
+			fmt.Fprintln(a.out, archive.Path)
 			return nil
 		},
 	}

@@ -56,6 +56,8 @@ type Config struct {
 	Cache string
 	// Source is the cluster module's own folder, where the build recipes' go.mod files are.
 	Source string
+	// Version is that of our own images; empty takes the one of the tree.
+	Version string
 	// Port is where the API server is reachable on 127.0.0.1 of the machine.
 	Port int
 }
@@ -68,8 +70,8 @@ func FromEnv(getenv func(string) string) (Config, error) {
 		Name:   orDefault(getenv("ASSAY_CLUSTER_NAME"), DefaultName),
 		State:  orDefault(getenv("ASSAY_CLUSTER_STATE"), DefaultState),
 		Cache:  getenv("ASSAY_CACHE"),
-		Source: getenv("ASSAY_CLUSTER_SOURCE"),
-		Port:   DefaultPort,
+		Source: getenv("ASSAY_CLUSTER_SOURCE"), Version: getenv("ASSAY_VERSION"),
+		Port: DefaultPort,
 	}
 	if c.Cache == "" {
 		home := getenv("HOME")

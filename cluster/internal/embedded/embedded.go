@@ -213,9 +213,14 @@ func (c *Cluster) images(ctx context.Context) ([]Archive, error) {
 // Archive is an image's name and where its archive lies.
 type Archive struct{ Ref, Path string }
 
-// Images assembles every upstream image in the cache and compiles what that needs.
+// Images assembles every image of others in the cache and compiles what that needs.
 func Images(ctx context.Context, cfg config.Config, out io.Writer) ([]Archive, error) {
-	selected, err := recipe.Select(image.Programs(image.All())...)
+	table, err := image.ReadTable(cfg.Source, cfg.Version)
+	if err != nil {
+		return nil, err
+	}
+	table = table.Upstream()
+	selected, err := recipe.Select(table.Programs()...)
 	if err != nil {
 		return nil, err
 	}
@@ -228,20 +233,29 @@ func Images(ctx context.Context, cfg config.Config, out io.Writer) ([]Archive, e
 		built[one.Name] = one
 	}
 	var archives []Archive
-	for _, upstream := range image.All() {
-		composed, inputs := upstream.Compose(built)
-		path, cached, err := composed.Archive(cfg.CachePath("images"), inputs)
+	for _, row := range table {
+		composed, inputs := row.Compose(built)
+		archive, err := Assemble(composed, inputs, cfg, out)
 		if err != nil {
 			return nil, err
 		}
-		state := "assembled"
-		if cached {
-			state = "cached"
-		}
-		fmt.Fprintf(out, "image %-63s %s\n", composed.Ref, state)
-		archives = append(archives, Archive{Ref: composed.Ref, Path: path})
+		archives = append(archives, archive)
 	}
 	return archives, nil
+}
+
+// Assemble writes, or finds, the archive of one image in the cache. Inputs stand for what its files hold; nil reads them.
+func Assemble(made image.Image, inputs []string, cfg config.Config, out io.Writer) (Archive, error) {
+	path, cached, err := made.Archive(cfg.CachePath("images"), inputs)
+	if err != nil {
+		return Archive{}, err
+	}
+	state := "assembled"
+	if cached {
+		state = "cached"
+	}
+	fmt.Fprintf(out, "image %-63s %s\n", made.Ref, state)
+	return Archive{Ref: made.Ref, Path: path}, nil
 }
 
 // refOf finds an image's full name among the archives.

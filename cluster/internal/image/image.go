@@ -41,6 +41,16 @@ type Image struct {
 	// User is a numeric user, which is also the group; empty is root.
 	User    string
 	WorkDir string
+	// Architecture of the programs, as Go names it; empty is amd64.
+	Architecture string            `json:",omitempty"`
+	Labels       map[string]string `json:",omitempty"`
+}
+
+func (i Image) architecture() string {
+	if i.Architecture == "" {
+		return "amd64"
+	}
+	return i.Architecture
 }
 
 // base is what programs expect of any root file system.
@@ -155,7 +165,7 @@ func (i Image) write(file string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(writeArchive(out, i.Ref, img), out.Close())
+	return errors.Join(writeArchive(out, i, img), out.Close())
 }
 
 func (i Image) build() (v1.Image, error) {
@@ -163,6 +173,11 @@ func (i Image) build() (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	return i.around(layer)
+}
+
+// around is the image that has this layer.
+func (i Image) around(layer v1.Layer) (v1.Image, error) {
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	img, err = mutate.AppendLayers(img, layer)
 	if err != nil {
@@ -173,8 +188,8 @@ func (i Image) build() (v1.Image, error) {
 		return nil, err
 	}
 	config = config.DeepCopy()
-	config.Architecture, config.OS = "amd64", "linux"
-	config.Config = v1.Config{Entrypoint: i.Entrypoint, Cmd: i.Cmd, WorkingDir: i.WorkDir, Env: []string{searchPath}}
+	config.Architecture, config.OS = i.architecture(), "linux"
+	config.Config = v1.Config{Entrypoint: i.Entrypoint, Cmd: i.Cmd, WorkingDir: i.WorkDir, Env: []string{searchPath}, Labels: i.Labels}
 	if i.User != "" {
 		config.Config.User = i.User + ":" + i.User
 	}
@@ -274,7 +289,8 @@ func addFile(out *tar.Writer, inside, outside string) error {
 }
 
 // writeArchive writes an OCI layout, which keeps the digest, with the index that older Docker engines look for beside it.
-func writeArchive(out io.Writer, ref string, img v1.Image) error {
+func writeArchive(out io.Writer, i Image, img v1.Image) error {
+	ref := i.Ref
 	digest, err := img.Digest()
 	if err != nil {
 		return err
@@ -297,7 +313,7 @@ func writeArchive(out io.Writer, ref string, img v1.Image) error {
 	}
 	index, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: []v1.Descriptor{{
 		MediaType: types.OCIManifestSchema1, Digest: digest, Size: int64(len(manifest)),
-		Platform:    &v1.Platform{Architecture: "amd64", OS: "linux"},
+		Platform:    &v1.Platform{Architecture: i.architecture(), OS: "linux"},
 		Annotations: map[string]string{"io.containerd.image.name": ref, "org.opencontainers.image.ref.name": ref},
 	}}})
 	if err != nil {

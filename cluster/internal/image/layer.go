@@ -4,6 +4,7 @@ import (
 	"io"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
@@ -30,3 +31,12 @@ func (l *layer) Compressed() (io.ReadCloser, error)   { return l.open() }
 func (l *layer) Uncompressed() (io.ReadCloser, error) { return l.open() }
 func (l *layer) Size() (int64, error)                 { return l.size, nil }
 func (l *layer) MediaType() (types.MediaType, error)  { return types.OCIUncompressedLayer, nil }
+
+// Compressed is the image as registries keep it: its layer is compressed, and the same files give the same bytes.
+func (i Image) Compressed() (v1.Image, error) {
+	layer, err := tarball.LayerFromOpener(i.open, tarball.WithMediaType(types.OCILayer))
+	if err != nil {
+		return nil, err
+	}
+	return i.around(layer)
+}

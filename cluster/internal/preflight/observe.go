@@ -57,8 +57,12 @@ func Observe(ctx context.Context, cluster *embedded.Cluster) Machine {
 }
 
 func compiled(ctx context.Context, cluster *embedded.Cluster) bool {
+	table, err := image.ReadTable(cluster.Source, cluster.Version)
+	if err != nil {
+		return false
+	}
 	builder := recipe.Builder{Source: cluster.Source, Cache: cluster.Cache}
-	for _, name := range append(image.Programs(image.All()), component.Binaries...) {
+	for _, name := range append(table.Programs(), component.Binaries...) {
 		if _, err := builder.Locate(ctx, name); err != nil {
 			return false
 		}

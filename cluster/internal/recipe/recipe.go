@@ -32,6 +32,8 @@ type Recipe struct {
 	Tags []string
 	// Stamp returns what the linker writes into version variables.
 	Stamp func(version string) []string
+	// Release turns the pinned version into the name by which the project publishes it; nil where that is the same.
+	Release func(version string) string
 	// Overlay, if set, means: build inside a copy of the module's own source tree, with these files added.
 	Overlay []Overlay
 }
@@ -43,6 +45,7 @@ const (
 	kubernetesModule = "k8s.io/kubernetes"
 	argoModule       = "github.com/argoproj/argo-workflows/v4"
 	prometheusModule = "github.com/prometheus/prometheus"
+	registryModule   = "github.com/distribution/distribution/v3"
 )
 
 // argoOverlay restores what Argo's module zip lacks: zips carry no symbolic links, and the UI bundle is not in Git.
@@ -76,21 +79,24 @@ func All() []Recipe {
 	}
 	all = append(all, Recipe{
 		Name: "minio", Dir: "build/minio", Module: "github.com/minio/minio", Package: "github.com/minio/minio", Stamp: stampMinIO,
+		Release: MinIORelease,
 	})
 	for _, name := range []string{"prometheus", "promtool"} {
 		all = append(all, Recipe{
 			Name: name, Dir: "build/prometheus", Module: prometheusModule,
 			Package: prometheusModule + "/cmd/" + name, Tags: prometheusTags, Stamp: stampPrometheus,
+			Release: PrometheusRelease,
 		})
 	}
 	return append(all,
 		Recipe{Name: "helm", Dir: "build/helm", Module: "helm.sh/helm/v4", Package: "helm.sh/helm/v4/cmd/helm", Stamp: stampHelm},
 		Recipe{Name: "kind", Dir: "build/kind", Module: "sigs.k8s.io/kind", Package: "sigs.k8s.io/kind"},
+		Recipe{Name: "registry", Dir: "build/registry", Module: registryModule, Package: registryModule + "/cmd/registry"},
 	)
 }
 
 // onDemand names what only some users need, and is therefore built only when asked for by name.
-var onDemand = []string{"kind"}
+var onDemand = []string{"kind", "registry"}
 
 // Select returns the recipes with the given names, in build order; no names mean all that every user needs.
 func Select(names ...string) ([]Recipe, error) {
@@ -130,6 +136,14 @@ func (r Recipe) Version(source string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("recipe %s: %s does not require %s", r.Name, path, r.Module)
+}
+
+// Published is the name by which the project publishes a version, as in the tag of its image.
+func (r Recipe) Published(version string) string {
+	if r.Release == nil {
+		return version
+	}
+	return r.Release(version)
 }
 
 // LDFlags are the linker flags: no symbol tables, and the version where the program looks for it.

@@ -21,7 +21,7 @@ import (
 //go:generate go run . reference --to ../../../docs/reference/cli.md
 
 // version is set when the program is built.
-var version = "0.1.0"
+var version = "unreleased"
 
 // Exit codes: a script can distinguish a verdict from a failure.
 const (

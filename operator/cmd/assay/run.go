@@ -191,6 +191,9 @@ func (r *localRun) printResult(result *analysis.Analysis, form, summary string, 
 // findRunner finds what executes trials: it is built beside this program.
 func findRunner(folders []string) (string, error) {
 	const name = "assay-runner"
+	if err := local.Supported(); err != nil {
+		return "", &exitCode{exitUsage, err}
+	}
 	path, err := local.FindProgram(name, folders)
 	if err != nil {
 		return "", &exitCode{exitUsage, fmt.Errorf("%s, which executes the trials, is neither in %s nor in PATH: put it beside %s, or name its " +

@@ -7,16 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"assay.dev/assay/operator/internal/keeper"
 	"assay.dev/assay/operator/internal/ledger"
@@ -94,57 +89,6 @@ func (e *Executor) runBlock(ctx context.Context, wave string, block *record.Bloc
 		return fmt.Errorf("block %s: %w", block.ID, err)
 	}
 	return nil
-}
-
-// connection is a pair of connected sockets: this process's end, and the runner's.
-func connection() (net.Conn, *os.File, error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("connect with the runner: %w", err)
-	}
-	own, runners := os.NewFile(uintptr(pair[0]), "keeper"), os.NewFile(uintptr(pair[1]), "runner")
-	conn, err := net.FileConn(own)
-	if err = errors.Join(err, own.Close()); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("connect with the runner: %w", err), runners.Close())
-	}
-	return conn, runners, nil
-}
-
-// startPinned starts the command on the last CPUs of those allowed: the first one usually serves interrupts. A child
-// inherits the affinity of the thread that starts it.
-func (e *Executor) startPinned(command *exec.Cmd) error {
-	if e.CPUs == 0 {
-		return command.Start()
-	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var before, pinned unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		return fmt.Errorf("read CPU affinity: %w", err)
-	}
-	allowed := allowedCPUs(&before)
-	if len(allowed) < e.CPUs {
-		return fmt.Errorf("spec.placement.cpus is %d and this process may use %d CPUs: lower it", e.CPUs, len(allowed))
-	}
-	for _, cpu := range allowed[len(allowed)-e.CPUs:] {
-		pinned.Set(cpu)
-	}
-	if err := unix.SchedSetaffinity(0, &pinned); err != nil {
-		return fmt.Errorf("set CPU affinity: %w", err)
-	}
-	err := command.Start()
-	return errors.Join(err, unix.SchedSetaffinity(0, &before))
-}
-
-func allowedCPUs(set *unix.CPUSet) []int {
-	var out []int
-	for cpu := range len(set) * 64 {
-		if set.IsSet(cpu) {
-			out = append(out, cpu)
-		}
-	}
-	slices.Sort(out)
-	return out
 }
 
 // FindProgram is the path of a program on this machine: the path as it is if it exists, else the same name in one of the

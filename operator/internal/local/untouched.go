@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -21,14 +19,6 @@ import (
 // ErrTouched means that attempts are not what was kept. Trials on this machine run as the same user as whoever started the run,
 // and can write where its ledger is.
 var ErrTouched = errors.New("something was changed behind the run's back")
-
-// Hide keeps this process's memory, and with it the digests of what was kept, from trials of the same user. Root sees it all.
-func Hide() error {
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("hide this process from trials: %w", err)
-	}
-	return nil
-}
 
 func (e *Executor) remember(sums map[string]string) {
 	if e.sums == nil {

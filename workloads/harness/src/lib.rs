@@ -10,6 +10,7 @@
 //! * [`ceiling`] measures what the machine could do at best;
 //! * [`machine`] says what the process runs on and how much memory it may use;
 //! * [`path`] picks one of the ways to do something that this CPU has, and lets it be forced;
+//! * [`prefetch`] asks for memory before it is needed;
 //! * [`simd`] is one algorithm for several instruction sets, each with a proof that the CPU has it;
 //! * `aes` has what kernels share that encrypt with the CPU's AES instructions (x86-64 only);
 //! * [`figures`] is what its `bench` prints, with intervals, from arms that take turns;
@@ -29,11 +30,13 @@ pub mod histogram;
 pub mod machine;
 pub mod parity;
 pub mod path;
+pub mod prefetch;
 pub mod program;
 pub mod report;
 pub mod simd;
 pub mod unit;
 
+pub use assay_schema::VERSION;
 pub use clock::{Phases, Stopwatch};
 pub use failure::Failure;
 pub use flags::{FlagError, Flags};

@@ -28,7 +28,6 @@ use rustix::thread::sched_setaffinity;
 
 /// What to disturb others with, where, and for how long.
 #[derive(Parser)]
-#[command(version)]
 struct Cli {
     /// What to use up.
     #[arg(long)]

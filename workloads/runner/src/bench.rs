@@ -93,7 +93,7 @@ pub(crate) fn trivial(bytes: usize) -> Result<()> {
     std::hint::black_box(vec![1_u8; bytes]);
     let result = json!({
         "schema": "assay.dev/result/v1alpha1",
-        "workload": {"name": "trivial", "version": env!("CARGO_PKG_VERSION")},
+        "workload": {"name": "trivial", "version": assay_schema::VERSION},
         "metrics": {"latency": {"unit": "s", "value": 0}},
     });
     writeln!(std::io::stdout(), "{result}").context("cannot write to standard output")

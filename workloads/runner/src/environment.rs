@@ -174,7 +174,7 @@ fn hard(host: &Host, cgroups: &Cgroups, allowed: Option<&CpuSet>) -> BTreeMap<St
 
 fn soft(host: &Host, cgroups: &Cgroups, planned: Planned) -> BTreeMap<String, Scalar> {
     let mut keys = Keys::default();
-    keys.text("runnerVersion", Some(env!("CARGO_PKG_VERSION").into()));
+    keys.text("runnerVersion", Some(assay_schema::VERSION.into()));
     keys.text(IMAGE, planned.image);
     keys.text("hostname", host.word("/proc/sys/kernel/hostname"));
     keys.text("nodeName", planned.node);

@@ -52,7 +52,7 @@ const EXIT_INPUT: u8 = 2;
 
 /// Runs benchmark trials and records what really happened.
 #[derive(Parser)]
-#[command(version)]
+#[command(version = assay_schema::VERSION)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

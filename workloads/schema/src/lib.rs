@@ -22,6 +22,12 @@ pub use read::{ReadError, read};
 pub use result::Result;
 pub use wave::Wave;
 
+/// The version of everything in this workspace: what the build names in `ASSAY_VERSION`, or the crates' own, which is that of no release.
+pub const VERSION: &str = match option_env!("ASSAY_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
+
 /// The JSON Schema of [`Wave`].
 pub const WAVE_SCHEMA: &str = include_str!("../wave.schema.json");
 /// The JSON Schema of [`Attempt`]; it refers to the other two.

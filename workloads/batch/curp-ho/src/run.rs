@@ -306,7 +306,7 @@ fn writes_name(p: &Parameters) -> &'static str {
 }
 
 fn report(p: &Parameters, outcome: &Outcome) -> Result<Report, Failure> {
-    let mut report = Report::new("batch-curp-ho", env!("CARGO_PKG_VERSION"));
+    let mut report = Report::new("batch-curp-ho", assay_harness::VERSION);
     report.built();
     effective(p, outcome, &mut report);
     metrics(p, outcome, &mut report);

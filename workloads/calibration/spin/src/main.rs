@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         black_box(iteration(&table, parameters.work));
         latencies.push(watch.seconds());
     }
-    let mut report = Report::new("spin-kernel", env!("CARGO_PKG_VERSION"));
+    let mut report = Report::new("spin-kernel", assay_harness::VERSION);
     report.effective("work", parameters.work).samples("latency", Unit::SECONDS, &latencies);
     match report.print() {
         Ok(()) => ExitCode::SUCCESS,

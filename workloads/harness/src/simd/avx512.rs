@@ -68,8 +68,7 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn prefetch(self, address: *const u8) {
-        // SAFETY: a prefetch may be given any address and never faults.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
+        crate::prefetch::line(address);
     }
 
     #[inline(always)]

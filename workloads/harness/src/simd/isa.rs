@@ -5,13 +5,15 @@ use super::Kernel;
 use super::avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 use super::avx512::Avx512;
+#[cfg(target_arch = "aarch64")]
+use super::neon::Neon;
 use super::portable::Portable;
 use crate::path::{self, Unavailable};
 
 /// A wish for an instruction set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Path {
-    /// The widest the CPU has.
+    /// What the CPU has beyond plain code, the widest of it.
     Auto,
     /// What the compiler makes of plain integers for the baseline of the architecture.
     Portable,
@@ -19,12 +21,19 @@ pub enum Path {
     Avx2,
     /// AVX-512 with the F, BW, DQ and VL extensions.
     Avx512,
+    /// NEON.
+    Neon,
 }
 
 impl Path {
     /// Every wish, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 4] =
-        [("auto", Self::Auto), ("portable", Self::Portable), ("avx2", Self::Avx2), ("avx512", Self::Avx512)];
+    pub const CHOICES: [(&'static str, Self); 5] = [
+        ("auto", Self::Auto),
+        ("portable", Self::Portable),
+        ("avx2", Self::Avx2),
+        ("avx512", Self::Avx512),
+        ("neon", Self::Neon),
+    ];
 }
 
 /// An instruction set that this CPU has.
@@ -38,6 +47,9 @@ pub enum Isa {
     /// AVX-512.
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
+    /// NEON.
+    #[cfg(target_arch = "aarch64")]
+    Neon(Neon),
 }
 
 impl Isa {
@@ -58,6 +70,8 @@ impl Isa {
         all.extend(Avx2::detect().map(Self::Avx2));
         #[cfg(target_arch = "x86_64")]
         all.extend(Avx512::detect().map(Self::Avx512));
+        #[cfg(target_arch = "aarch64")]
+        all.extend(Neon::detect().map(Self::Neon));
         all
     }
 
@@ -70,6 +84,8 @@ impl Isa {
             Self::Avx2(_) => "avx2",
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(_) => "avx512",
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(_) => "neon",
         }
     }
 
@@ -82,6 +98,9 @@ impl Isa {
             Self::Avx2(_) => "avx2",
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(_) => "avx512f,avx512bw,avx512dq,avx512vl",
+            // It is a part of the architecture's baseline.
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(_) => "",
         }
     }
 
@@ -93,6 +112,8 @@ impl Isa {
             Self::Avx2(simd) => simd.run(kernel),
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(simd) => simd.run(kernel),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon(simd) => simd.run(kernel),
         }
     }
 }

@@ -25,6 +25,8 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod isa;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod portable;
 
 #[cfg(target_arch = "x86_64")]
@@ -32,6 +34,8 @@ pub use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub use avx512::Avx512;
 pub use isa::{Isa, Path};
+#[cfg(target_arch = "aarch64")]
+pub use neon::Neon;
 pub use portable::Portable;
 
 /// Vector operations of one instruction set. A value of the type proves that the CPU has it.

@@ -289,7 +289,7 @@ pub(crate) fn judge_index(index: &mut dyn Index, data: &Data, search_list: usize
 fn report(p: &Parameters, measured: &Measured, sqlite: &Effective, summary: &Summary, distance: Distance) -> Report {
     let o = &p.options;
     let (work, inserts) = (&measured.work, p.inserts as f64);
-    let mut report = Report::new("insert-diskann", env!("CARGO_PKG_VERSION"));
+    let mut report = Report::new("insert-diskann", assay_harness::VERSION);
     report.built().build("sqlite", rusqlite::version());
     report
         .effective("strategy", o.strategy.name())

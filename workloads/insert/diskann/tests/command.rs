@@ -164,7 +164,7 @@ fn a_knob_is_reported_as_it_was_turned() {
 #[test]
 fn a_forced_path_is_the_one_reported_and_a_missing_one_is_an_error() {
     let folder = Folder::new("path");
-    for path in ["scalar", "portable", "avx2", "avx512"] {
+    for path in ["scalar", "portable", "avx2", "avx512", "neon"] {
         let output = program(&[&["run", &folder.cache(), &format!("--path={path}")], &SMALL[..]].concat());
         if output.status.success() {
             let result: Value = serde_json::from_slice(&output.stdout).unwrap();

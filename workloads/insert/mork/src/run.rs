@@ -256,7 +256,7 @@ fn report(
     let per_item = |count: f64| Quantity::new(count / items.len() as f64, Unit::ONE);
     let faults = (after.minor_faults - before.minor_faults) as f64;
 
-    let mut report = Report::new("insert-mork", env!("CARGO_PKG_VERSION"));
+    let mut report = Report::new("insert-mork", assay_harness::VERSION);
     let s = p.subject;
     report
         .built()

@@ -11,7 +11,6 @@ use assay_neighbour::attacks::{self, Target};
 use clap::Parser;
 
 #[derive(Parser)]
-#[command(version)]
 struct Cli {
     /// The latency to report, in seconds.
     #[arg(long)]

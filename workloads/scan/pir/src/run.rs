@@ -199,7 +199,7 @@ fn report(p: &Parameters, plan: Plan, matrix: &Matrix, latencies: &[f64], phases
     let queries = batches * p.batch_size as u64;
     let bytes_read = batches * p.strategy.matrix_reads(p.batch_size) as u64 * p.matrix_bytes();
 
-    let mut report = Report::new("scan-pir", env!("CARGO_PKG_VERSION"));
+    let mut report = Report::new("scan-pir", assay_harness::VERSION);
     report.built().build("targetFeatures", compiled_features());
     report
         .effective("strategy", p.strategy.name())

@@ -64,7 +64,7 @@ fn all_strategies_paths_and_scopes_have_one_digest_per_key() {
 
 #[test]
 fn a_forced_path_is_the_one_reported_and_a_missing_one_is_an_error() {
-    for path in ["portable", "avx2", "avx512"] {
+    for path in ["portable", "avx2", "avx512", "neon"] {
         let output = scan_pir(&[&["run"], &SMALL[..], &["--strategy=fused-m4r", &format!("--path={path}")]].concat());
         if output.status.success() {
             let result: Value = serde_json::from_slice(&output.stdout).unwrap();

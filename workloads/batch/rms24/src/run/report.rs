@@ -87,7 +87,7 @@ pub(super) fn protocol(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>, lin
 fn common(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>) -> Report {
     let Outcome { tally, phases, seconds, examined, digest } = outcome;
     let queries = p.queries as f64;
-    let mut report = Report::new("batch-rms24", env!("CARGO_PKG_VERSION"));
+    let mut report = Report::new("batch-rms24", assay_harness::VERSION);
     report
         .built()
         .effective("scope", p.scope.name())

@@ -1,5 +1,7 @@
 //! Adding up entries: random reads of a large memory.
 
+use assay_harness::prefetch;
+
 use crate::database::Database;
 use crate::geometry::{Geometry, Place};
 use crate::query::Question;
@@ -99,8 +101,8 @@ fn add_words<const WORDS: usize>(database: &Database, places: &[Place]) -> Vec<u
     for (i, place) in places.iter().enumerate() {
         if let Some(later) = places.get(i + AHEAD) {
             let start = words.as_ptr().wrapping_add(at(later));
-            prefetch(start);
-            prefetch(start.wrapping_add(WORDS - 1));
+            prefetch::line(start);
+            prefetch::line(start.wrapping_add(WORDS - 1));
         }
         let entry: &[u64; WORDS] = words[at(place)..].first_chunk().expect("places were checked");
         for (sum, word) in sum.iter_mut().zip(entry) {
@@ -115,23 +117,11 @@ fn add_any(database: &Database, places: &[Place], words: usize) -> Vec<u8> {
     for (i, place) in places.iter().enumerate() {
         if let Some(later) = places.get(i + AHEAD) {
             let entry = database.entry(*later);
-            (0..words).step_by(8).for_each(|word| prefetch(&entry[word]));
+            (0..words).step_by(8).for_each(|word| prefetch::line(&entry[word]));
         }
         for (sum, word) in sum.iter_mut().zip(database.entry(*place)) {
             *sum ^= word;
         }
     }
     sum.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-#[inline]
-fn prefetch(address: *const u64) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch touches no memory that the program could see, whatever the address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(address.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
 }

@@ -312,12 +312,7 @@ impl Graph {
 /// Asks for the cache lines of `vector`.
 #[inline(always)]
 fn prefetch(vector: &[f32]) {
-    #[cfg(target_arch = "x86_64")]
     for line in vector.chunks(16) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch may be given any address and never faults; SSE is part of the architecture.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+        assay_harness::prefetch::line(line.as_ptr());
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = vector;
 }

@@ -8,6 +8,8 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod lanes;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod scalar;
 
 use assay_harness::path::{self, Unavailable};
@@ -25,16 +27,19 @@ pub enum Path {
     Avx2,
     /// AVX-512 F.
     Avx512,
+    /// NEON.
+    Neon,
 }
 
 impl Path {
     /// Every wish, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 5] = [
+    pub const CHOICES: [(&'static str, Self); 6] = [
         ("auto", Self::Auto),
         ("scalar", Self::Scalar),
         ("portable", Self::Portable),
         ("avx2", Self::Avx2),
         ("avx512", Self::Avx512),
+        ("neon", Self::Neon),
     ];
 }
 
@@ -63,7 +68,6 @@ impl Distance {
     /// Every way that this CPU has, the fastest last.
     #[must_use]
     pub fn available() -> Vec<Self> {
-        #[allow(unused_mut)]
         let mut all = vec![Self::SCALAR, Self::PORTABLE];
         #[cfg(target_arch = "x86_64")]
         {
@@ -75,6 +79,11 @@ impl Distance {
                 // SAFETY: the feature was just detected.
                 all.push(Self { name: "avx512", squared: |a, b| unsafe { avx512::squared(a, b) } });
             }
+        }
+        #[cfg(target_arch = "aarch64")]
+        if std::arch::is_aarch64_feature_detected!("neon") {
+            // SAFETY: the feature was just detected.
+            all.push(Self { name: "neon", squared: |a, b| unsafe { neon::squared(a, b) } });
         }
         all
     }

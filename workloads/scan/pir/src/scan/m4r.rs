@@ -84,6 +84,7 @@ impl Kernel for ScanBlocks<'_> {
                 if row_size - at >= COLUMN {
                     match S::BYTES {
                         64 => self.add::<S, 2>(simd, block, at, &mut tables),
+                        16 => self.add::<S, 8>(simd, block, at, &mut tables),
                         _ => self.add::<S, 4>(simd, block, at, &mut tables),
                     }
                     at += COLUMN;

@@ -1,0 +1,176 @@
+package publish
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"sigs.k8s.io/yaml"
+
+	"assay.dev/assay/cluster/internal/image"
+)
+
+// Media types of charts in registries: https://helm.sh/docs/topics/registries/.
+const (
+	chartConfig  = "application/vnd.cncf.helm.config.v1+json"
+	chartContent = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+)
+
+// Stamp writes into the chart's folder what it says of images: in values.yaml where each comes from, in Chart.yaml the version. With a
+// registry, ours come from there; with layouts, ours are pinned to their digests.
+func Stamp(chart string, table image.Table, version, registry, layouts string) error {
+	values, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, row := range table {
+		if row.Value == "" {
+			continue
+		}
+		line, err := valueOf(row, registry, layouts)
+		if err != nil {
+			return err
+		}
+		if values, err = replaceLine(values, `  `+row.Value+`: \{repository: .*\}`, line); err != nil {
+			return fmt.Errorf("%s/values.yaml: images.%s: %w", chart, row.Value, err)
+		}
+	}
+	about, err := os.ReadFile(filepath.Join(chart, "Chart.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, key := range []string{"version", "appVersion"} {
+		if about, err = replaceLine(about, key+`: .*`, key+": "+version); err != nil {
+			return fmt.Errorf("%s/Chart.yaml: %w", chart, err)
+		}
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(chart, "values.yaml"), values, 0o644),
+		os.WriteFile(filepath.Join(chart, "Chart.yaml"), about, 0o644),
+	)
+}
+
+// valueOf is an image's line in values.yaml. What is ours has the tag of the chart's appVersion.
+func valueOf(row image.Row, registry, layouts string) (string, error) {
+	repository, tag, digest := row.Repository, row.Tag, ""
+	if len(row.Own) > 0 {
+		tag = `""`
+		var err error
+		if repository, err = row.InRegistry(registry); err != nil {
+			return "", err
+		}
+		if layouts != "" {
+			if digest, err = Digest(filepath.Join(layouts, row.Name())); err != nil {
+				return "", err
+			}
+		}
+	}
+	return fmt.Sprintf(`  %s: {repository: %s, tag: %s, digest: "%s"}`, row.Value, repository, tag, digest), nil
+}
+
+// replaceLine replaces the only line that matches a pattern as a whole.
+func replaceLine(text []byte, pattern, line string) ([]byte, error) {
+	expression := regexp.MustCompile(`(?m)^` + pattern + `$`)
+	if found := len(expression.FindAllIndex(text, -1)); found != 1 {
+		return nil, fmt.Errorf("%d lines match %q: there has to be one", found, pattern)
+	}
+	return expression.ReplaceAllLiteral(text, []byte(line)), nil
+}
+
+// Chart writes the OCI layout of a packaged chart, as `helm push` would send it, and returns its digest.
+func Chart(archive, dir string) (string, error) {
+	content, err := os.ReadFile(archive)
+	if err != nil {
+		return "", err
+	}
+	about, err := metadata(content)
+	if err != nil {
+		return "", fmt.Errorf("%s is no packaged chart: %w", archive, err)
+	}
+	made, err := newArtifact(about, static.NewLayer(content, chartContent))
+	if err != nil {
+		return "", err
+	}
+	whole, err := partial.CompressedToImage(made)
+	if err != nil {
+		return "", err
+	}
+	if err := write(dir, whole, strings.TrimSuffix(filepath.Base(archive), ".tgz")); err != nil {
+		return "", err
+	}
+	return Digest(dir)
+}
+
+// metadata reads Chart.yaml out of a packaged chart.
+func metadata(content []byte) (map[string]any, error) {
+	unzipped, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	for in := tar.NewReader(unzipped); ; {
+		header, err := in.Next()
+		if err != nil {
+			return nil, fmt.Errorf("Chart.yaml: %w", err)
+		}
+		if strings.Count(header.Name, "/") != 1 || filepath.Base(header.Name) != "Chart.yaml" {
+			continue
+		}
+		raw, err := io.ReadAll(in)
+		if err != nil {
+			return nil, err
+		}
+		var about map[string]any
+		err = yaml.Unmarshal(raw, &about)
+		return about, err
+	}
+}
+
+// artifact is an image whose configuration is that of a chart.
+type artifact struct {
+	config, manifest []byte
+	layer            v1.Layer
+}
+
+func newArtifact(about map[string]any, layer v1.Layer) (*artifact, error) {
+	config, err := json.Marshal(about)
+	if err != nil {
+		return nil, err
+	}
+	configDigest, configSize, err := v1.SHA256(bytes.NewReader(config))
+	if err != nil {
+		return nil, err
+	}
+	of, err := partial.Descriptor(layer)
+	if err != nil {
+		return nil, err
+	}
+	annotations := map[string]string{}
+	for annotation, key := range map[string]string{"title": "name", "version": "version", "description": "description", "url": "home"} {
+		if text, ok := about[key].(string); ok {
+			annotations["org.opencontainers.image."+annotation] = text
+		}
+	}
+	manifest, err := json.Marshal(v1.Manifest{
+		SchemaVersion: 2, MediaType: types.OCIManifestSchema1,
+		Config: v1.Descriptor{MediaType: chartConfig, Digest: configDigest, Size: configSize},
+		Layers: []v1.Descriptor{*of}, Annotations: annotations,
+	})
+	return &artifact{config, manifest, layer}, err
+}
+
+func (a *artifact) RawConfigFile() ([]byte, error)                         { return a.config, nil }
+func (a *artifact) RawManifest() ([]byte, error)                           { return a.manifest, nil }
+func (a *artifact) MediaType() (types.MediaType, error)                    { return types.OCIManifestSchema1, nil }
+func (a *artifact) LayerByDigest(v1.Hash) (partial.CompressedLayer, error) { return a.layer, nil }

@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# Makes everything a release has, into dist/ (make release VERSION=1.2.3): archives of the command for Linux and macOS, our images and the
+# chart as OCI layouts, SBOMs, provenance, checksums and their signature, the krew manifest, the formula, the install script and the notes.
+#
+#   ASSAY_VERSION  the version; the file VERSION without it
+#   REGISTRY       where the images of the packaged chart are; the names in images.yaml without it
+#   DOWNLOADS      where the files of dist/ will be downloaded from
+#   COSIGN_KEY     a key of cosign, whose password is COSIGN_PASSWORD; without one nothing is signed, and the notes say so
+#   PLATFORMS      of images and of the command on Linux, by default linux/amd64,linux/arm64
+#
+# The same tree gives the same archives, images and chart: times are those of the last commit.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source hack/lib.sh
+version=${ASSAY_VERSION:-$(cat VERSION)}
+export ASSAY_VERSION=$version
+platforms=${PLATFORMS:-linux/amd64,linux/arm64}
+epoch=$(git log -1 --format=%ct)
+commit=$(git rev-parse HEAD)
+dirty=$(git status --porcelain --untracked-files=no | head -n 1)
+dist=$PWD/dist work=$PWD/out/release
+tool() { (cd hack/tools && go tool -modfile="$PWD/release.mod" "$@"); }
+rm -rf "$dist" "$work"
+mkdir -p "$dist" "$work"
+
+# pack makes an archive whose bytes follow from its files: pack FILE.tar[.gz] FOLDER NAME...
+pack() {
+  local archive=$1 folder=$2 zip=cat
+  [[ $archive != *.gz ]] || zip='gzip -9n'
+  tar -C "$folder" --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner --mode='u=rwX,go=rX' -cf - "${@:3}" | $zip >"$archive"
+}
+
+step "Release notes of $version"
+# What stands under the version in the changelog, else under what is not released yet.
+section() { awk -v want="$1" '/^## /{p = index($0 " ", " " want " ") > 0; next} p' CHANGELOG.md >"$work/notes"; }
+section "$version"
+grep -q '[^[:space:]]' "$work/notes" || section '(unreleased)'
+if ! grep -q '[^[:space:]]' "$work/notes"; then
+  echo "CHANGELOG.md has neither a section \"## $version\" nor one that is \"(unreleased)\": write what is new" >&2
+  exit 2
+fi
+
+step "Programs"
+hack/platforms.sh programs "$platforms,darwin/amd64,darwin/arm64"
+
+step "Archives of the command"
+for platform in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do
+  folder=$work/cli/${platform/\//-}
+  [ -x "out/bin/${platform/\//-}/assay" ] || continue
+  mkdir -p "$folder"
+  cp "out/bin/${platform/\//-}/assay" LICENSE "$folder/"
+  [ ! -f "out/bin/${platform/\//-}/assay-runner" ] || cp "out/bin/${platform/\//-}/assay-runner" "$folder/"
+  # shellcheck disable=SC2046 # Names without spaces.
+  pack "$dist/assay_${version}_${platform/\//_}.tar.gz" "$folder" $(ls "$folder")
+done
+
+step "Images"
+bin/cluster images layout "$work/images" --bin 'out/bin/linux-{arch}' --platforms "$platforms" | tee "$work/image-digests"
+for layout in "$work"/images/*; do
+  pack "$dist/$(basename "$layout")_$version.oci.tar" "$layout" .
+done
+
+step "Chart"
+cp -R charts/assay "$work/chart"
+bin/cluster images chart "$work/chart" --layouts "$work/images" ${REGISTRY:+--registry "$REGISTRY"}
+helm=$(bin/cluster build --print-dir helm)/helm
+"$helm" lint --quiet "$work/chart"
+"$helm" package "$work/chart" --destination "$work" >/dev/null
+# Helm packs with the time of the day.
+mkdir "$work/packed"
+tar -C "$work/packed" -xzf "$work/assay-$version.tgz"
+pack "$work/assay-$version.tar.gz" "$work/packed" assay
+mv "$work/assay-$version.tar.gz" "$dist/assay-$version.tgz"
+chart_digest=$(bin/cluster images chart --archive "$dist/assay-$version.tgz" --out "$work/chart-layout")
+pack "$dist/assay-chart_$version.oci.tar" "$work/chart-layout" .
+
+step "SBOMs"
+for program in assay manager; do
+  SYFT_CHECK_FOR_APP_UPDATE=false tool syft scan --quiet --source-name "$program" --source-version "$version" \
+    --output "cyclonedx-json=$dist/$program.cdx.json" "file:$PWD/out/bin/linux-amd64/$program"
+done
+cargo_cyclonedx=$ASSAY_CACHE/cargo-cyclonedx-$CARGO_CYCLONEDX_VERSION/bin
+[ -x "$cargo_cyclonedx/cargo-cyclonedx" ] ||
+  cargo install --quiet --locked --root "$(dirname "$cargo_cyclonedx")" "cargo-cyclonedx@$CARGO_CYCLONEDX_VERSION"
+mkdir "$work/sbom"
+git ls-files -z workloads | tar --null -T - -cf - | tar -C "$work/sbom" -xf -
+PATH=$cargo_cyclonedx:$PATH SOURCE_DATE_EPOCH=$epoch cargo cyclonedx --quiet --manifest-path "$work/sbom/workloads/Cargo.toml" --format json
+find "$work/sbom/workloads" -name '*.cdx.json' -exec cp {} "$dist/" \;
+
+step "Manifests of package managers, and the install script"
+fill() {
+  local text platform
+  text=$(sed -e "s|@VERSION@|$version|g" -e "s|@DOWNLOADS@|$DOWNLOADS|g" "$1")
+  for platform in linux_amd64 linux_arm64 darwin_amd64 darwin_arm64; do
+    archive=$dist/assay_${version}_$platform.tar.gz
+    [ -f "$archive" ] || { [[ $text != *@SHA256_$platform@* ]] || { echo "$1 needs $archive: build that platform too" >&2; exit 2; }; continue; }
+    text=${text//@SHA256_$platform@/$(sha256sum "$archive" | cut -d ' ' -f 1)}
+  done
+  printf '%s\n' "$text"
+}
+fill hack/release/install.sh >"$dist/install.sh"
+fill hack/release/krew.yaml >"$dist/krew.yaml"
+fill hack/release/assay.rb >"$dist/assay.rb"
+
+step "Notes, provenance, checksums"
+{
+  printf '# Assay %s\n\n' "$version"
+  cat "$work/notes"
+  printf '\n## Images\n\n'
+  sed 's/^/* `/; s/$/`/' "$work/image-digests"
+  printf '* chart: `assay-%s@%s`\n\n' "$version" "$chart_digest"
+  if [ -n "${COSIGN_KEY:-}" ]; then
+    echo 'Signed: `cosign verify-blob --key cosign.pub --bundle SHA256SUMS.bundle --insecure-ignore-tlog SHA256SUMS` checks the checksums of all files.'
+  else
+    echo '**Not signed:** it was made without a key.'
+  fi
+  [ -z "$dirty" ] || printf '\n**Not reproducible:** it was made from a tree with changes that are not committed.\n'
+} >"$dist/RELEASE_NOTES.md"
+sums() { (cd "$dist" && find . -type f ! -name 'SHA256SUMS*' ! -name 'provenance*' -printf '%P\n' | LC_ALL=C sort | xargs sha256sum); }
+sums >"$work/subjects"
+# The statement that in-toto calls provenance: https://slsa.dev/spec/v1.0/provenance.
+{
+  printf '{"_type":"https://in-toto.io/Statement/v1","subject":['
+  sed -E 's/^([0-9a-f]+)  (.*)$/{"name":"\2","digest":{"sha256":"\1"}}/' "$work/subjects" | paste -sd ,
+  printf '],"predicateType":"https://slsa.dev/provenance/v1","predicate":{"buildDefinition":{"buildType":"https://assay.dev/make-release/v1",'
+  printf '"externalParameters":{"VERSION":"%s","PLATFORMS":"%s","REGISTRY":"%s"},' "$version" "$platforms" "${REGISTRY:-}"
+  printf '"internalParameters":{"uncommittedChanges":%s},' "$([ -n "$dirty" ] && echo true || echo false)"
+  printf '"resolvedDependencies":[{"uri":"git+https://assay.dev/assay","digest":{"gitCommit":"%s"}},' "$commit"
+  printf '{"name":"go","annotations":{"version":"%s"}},{"name":"rustc","annotations":{"version":"%s"}}]},' "$(go env GOVERSION)" "$(rustc --version)"
+  printf '"runDetails":{"builder":{"id":"%s"}}}}\n' "${BUILDER_ID:-https://assay.dev/make-release}"
+} | tr -d '\n' >"$dist/provenance.intoto.json"
+(cd "$dist" && { cat "$work/subjects"; sha256sum provenance.intoto.json; } | LC_ALL=C sort -k 2 >SHA256SUMS)
+if [ -n "${COSIGN_KEY:-}" ]; then
+  step "Signatures"
+  key=$(realpath "$COSIGN_KEY")
+  for file in SHA256SUMS provenance.intoto.json; do
+    tool cosign sign-blob --yes --key "$key" --tlog-upload=false --use-signing-config=false \
+      --bundle "$dist/$file.bundle" "$dist/$file" >/dev/null
+  done
+  tool cosign public-key --key "$key" --outfile "$dist/cosign.pub"
+fi
+(cd "$dist" && ls -l)
+step "Done: dist/ is version $version${COSIGN_KEY:+, signed}"

@@ -1,0 +1,75 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Supported reports whether trials can be executed on this system.
+func Supported() error { return nil }
+
+// Hide keeps this process's memory, and with it the digests of what was kept, from trials of the same user. Root sees it all.
+func Hide() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("hide this process from trials: %w", err)
+	}
+	return nil
+}
+
+// connection is a pair of connected sockets: this process's end, and the runner's.
+func connection() (net.Conn, *os.File, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect with the runner: %w", err)
+	}
+	own, runners := os.NewFile(uintptr(pair[0]), "keeper"), os.NewFile(uintptr(pair[1]), "runner")
+	conn, err := net.FileConn(own)
+	if err = errors.Join(err, own.Close()); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("connect with the runner: %w", err), runners.Close())
+	}
+	return conn, runners, nil
+}
+
+// startPinned starts the command on the last CPUs of those allowed: the first one usually serves interrupts. A child
+// inherits the affinity of the thread that starts it.
+func (e *Executor) startPinned(command *exec.Cmd) error {
+	if e.CPUs == 0 {
+		return command.Start()
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before, pinned unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return fmt.Errorf("read CPU affinity: %w", err)
+	}
+	allowed := allowedCPUs(&before)
+	if len(allowed) < e.CPUs {
+		return fmt.Errorf("spec.placement.cpus is %d and this process may use %d CPUs: lower it", e.CPUs, len(allowed))
+	}
+	for _, cpu := range allowed[len(allowed)-e.CPUs:] {
+		pinned.Set(cpu)
+	}
+	if err := unix.SchedSetaffinity(0, &pinned); err != nil {
+		return fmt.Errorf("set CPU affinity: %w", err)
+	}
+	err := command.Start()
+	return errors.Join(err, unix.SchedSetaffinity(0, &before))
+}
+
+func allowedCPUs(set *unix.CPUSet) []int {
+	var out []int
+	for cpu := range len(set) * 64 {
+		if set.IsSet(cpu) {
+			out = append(out, cpu)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,332 @@
+// Package release holds dist/ against what it promises, with nothing but what is in it. `make release` writes it.
+package release
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const dist = "../../dist"
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(dist, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("%v: run make release first", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// sums are the digests of SHA256SUMS by file.
+func sums(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for line := range strings.Lines(read(t, "SHA256SUMS")) {
+		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
+		if !ok {
+			t.Fatalf("SHA256SUMS: %q", line)
+		}
+		out[name] = sum
+	}
+	return out
+}
+
+func sumOf(t *testing.T, content string) string {
+	t.Helper()
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
+}
+
+// version is the one that the install script installs.
+func version(t *testing.T) string {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^version=(.+)$`).FindStringSubmatch(read(t, "install.sh"))
+	if found == nil {
+		t.Fatal("install.sh says no version")
+	}
+	return found[1]
+}
+
+func TestEveryFileIsNamedWithItsDigest(t *testing.T) {
+	named := sums(t)
+	entries, err := os.ReadDir(dist)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		if strings.HasPrefix(name, "SHA256SUMS") || strings.HasSuffix(name, ".bundle") || name == "cosign.pub" {
+			continue
+		}
+		if got := sumOf(t, read(t, name)); named[name] != got {
+			t.Errorf("%s has %s, and SHA256SUMS says %q", name, got, named[name])
+		}
+		delete(named, name)
+	}
+	if len(named) > 0 {
+		t.Errorf("SHA256SUMS names what is not there: %v", slices.Sorted(maps.Keys(named)))
+	}
+}
+
+func TestWhatIsSignedSaysSo(t *testing.T) {
+	_, err := os.Stat(filepath.Join(dist, "SHA256SUMS.bundle"))
+	signed, notes := err == nil, read(t, "RELEASE_NOTES.md")
+	if signed == strings.Contains(notes, "Not signed") || signed != strings.Contains(notes, "cosign verify-blob") {
+		t.Errorf("signed: %v, and the notes say\n%s", signed, notes)
+	}
+	if !strings.Contains(notes, "# Assay "+version(t)) || strings.Count(notes, "\n* ") < 5 {
+		t.Errorf("the notes are not those of a version:\n%s", notes)
+	}
+}
+
+// coreutils are what a system without any toolchain has, and install.sh uses.
+var coreutils = []string{
+	"sh", "tar", "gzip", "sha256sum", "uname", "mktemp", "cp", "mv", "mkdir", "chmod", "ln", "rm", "grep", "id", "cat", "true",
+}
+
+// bare is an environment whose PATH has these programs and nothing else.
+func bare(t *testing.T, prefix string) []string {
+	t.Helper()
+	bin := t.TempDir()
+	for _, program := range coreutils {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(bin, program)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return []string{"PATH=" + filepath.Join(prefix, "bin") + ":" + bin, "HOME=" + t.TempDir(), "PREFIX=" + prefix, "TMPDIR=" + t.TempDir()}
+}
+
+func run(t *testing.T, env []string, command ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", `exec "$@"`, "sh"}, command...)...)
+	cmd.Env, cmd.Dir = env, t.TempDir()
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func absolute(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(dist, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestTheCommandIsInstalledWhereThereIsNoToolchain(t *testing.T) {
+	prefix := t.TempDir()
+	env := append(bare(t, prefix), "ASSAY_DOWNLOADS="+absolute(t, "."))
+	out, err := run(t, env, "sh", absolute(t, "install.sh"))
+	if err != nil || !strings.Contains(out, "installed assay "+version(t)) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for sentence, tc := range map[string]struct {
+		command []string
+		want    string
+	}{
+		"it says its version":              {[]string{"assay", "version"}, version(t)},
+		"it is a plugin of kubectl":        {[]string{"kubectl-assay", "version"}, version(t)},
+		"what executes trials came along":  {[]string{"assay-runner", "--version"}, version(t)},
+		"it has the templates that it had": {[]string{"assay", "init", "--template", "pir-scan"}, "pir-scan"},
+		"two commands are compared":        {[]string{"assay", "bench", "--budget", "20s", "true", "sh -c :"}, "wall time"},
+	} {
+		out, err := run(t, env, tc.command...)
+		var exit *exec.ExitError
+		// 3 is Inconclusive, which a busy machine may give.
+		if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 3) || !strings.Contains(out, tc.want) {
+			t.Errorf("%s: %v: %v\n%s", sentence, tc.command, err, out)
+		}
+	}
+	if again, err := run(t, env, "sh", absolute(t, "install.sh")); err != nil {
+		t.Errorf("installed twice: %v\n%s", err, again)
+	}
+}
+
+func TestAnArchiveThatWasChangedIsRefused(t *testing.T) {
+	folder, prefix := t.TempDir(), t.TempDir()
+	archive := "assay_" + version(t) + "_" + runtime.GOOS + "_" + runtime.GOARCH + ".tar.gz"
+	for name, content := range map[string]string{"SHA256SUMS": read(t, "SHA256SUMS"), archive: read(t, archive) + "x"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := run(t, append(bare(t, prefix), "ASSAY_DOWNLOADS="+folder), "sh", absolute(t, "install.sh"))
+	if err == nil || !strings.Contains(out, "is not what SHA256SUMS says") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, err := os.Stat(filepath.Join(prefix, "bin", "assay")); err == nil {
+		t.Error("it was installed all the same")
+	}
+}
+
+func TestManifestsNameTheArchivesByTheirDigests(t *testing.T) {
+	named := sums(t)
+	for _, manifest := range []string{"krew.yaml", "assay.rb"} {
+		text := read(t, manifest)
+		if strings.Contains(text, "@VERSION@") || strings.Contains(text, "@SHA256") || strings.Contains(text, "@DOWNLOADS@") {
+			t.Errorf("%s is not filled in", manifest)
+		}
+		for _, platform := range []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64"} {
+			archive := "assay_" + version(t) + "_" + platform + ".tar.gz"
+			at := strings.Index(text, archive)
+			if at < 0 || named[archive] == "" || !strings.Contains(text[at:min(len(text), at+len(archive)+120)], named[archive]) {
+				t.Errorf("%s does not name %s with %q", manifest, archive, named[archive])
+			}
+		}
+	}
+}
+
+// files reads an archive into memory.
+func files(t *testing.T, name string) map[string]string {
+	t.Helper()
+	var in io.Reader = strings.NewReader(read(t, name))
+	if !strings.HasSuffix(name, ".tar") {
+		unzipped, err := gzip.NewReader(in)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		in = unzipped
+	}
+	out := map[string]string{}
+	for archive := tar.NewReader(in); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		content, err := io.ReadAll(archive)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		out[strings.TrimPrefix(header.Name, "./")] = string(content)
+	}
+}
+
+type index struct {
+	Manifests []struct {
+		Digest   string
+		Platform struct{ OS, Architecture string }
+	}
+}
+
+func parse[T any](t *testing.T, name, text string) T {
+	t.Helper()
+	var out T
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return out
+}
+
+func TestImagesAreLayoutsForEveryPlatformAndTheChartPinsThem(t *testing.T) {
+	values := files(t, "assay-"+version(t)+".tgz")["assay/values.yaml"]
+	for _, image := range []string{"operator", "runner", "scan", "batch", "insert"} {
+		name := "assay-" + image + "_" + version(t) + ".oci.tar"
+		layout := files(t, name)
+		if layout["oci-layout"] == "" {
+			t.Errorf("%s is no OCI layout", name)
+		}
+		for path, content := range layout {
+			if want, ok := strings.CutPrefix(path, "blobs/sha256/"); ok && want != "" && sumOf(t, content) != want {
+				t.Errorf("%s: %s holds something else", name, path)
+			}
+		}
+		whole := parse[index](t, name, layout["index.json"])
+		if len(whole.Manifests) != 1 {
+			t.Fatalf("%s holds %d things", name, len(whole.Manifests))
+		}
+		digest := whole.Manifests[0].Digest
+		var platforms []string
+		for _, one := range parse[index](t, name, layout["blobs/"+strings.Replace(digest, ":", "/", 1)]).Manifests {
+			platforms = append(platforms, one.Platform.OS+"/"+one.Platform.Architecture)
+		}
+		if !slices.Equal(platforms, []string{"linux/amd64", "linux/arm64"}) {
+			t.Errorf("%s is for %v", name, platforms)
+		}
+		if !regexp.MustCompile(`(?m)^  ` + image + `: \{.*digest: "` + digest + `"\}$`).MatchString(values) {
+			t.Errorf("the chart does not pin %s to %s", image, digest)
+		}
+	}
+}
+
+func TestTheChartHasTheVersion(t *testing.T) {
+	about := files(t, "assay-"+version(t)+".tgz")["assay/Chart.yaml"]
+	if !strings.Contains(about, "\nversion: "+version(t)+"\n") || !strings.Contains(about, "\nappVersion: "+version(t)+"\n") {
+		t.Errorf("Chart.yaml:\n%s", about)
+	}
+	if layout := files(t, "assay-chart_"+version(t)+".oci.tar"); layout["oci-layout"] == "" {
+		t.Error("the chart is no OCI artifact")
+	}
+}
+
+func TestProvenanceNamesEveryFile(t *testing.T) {
+	statement := parse[struct {
+		Type          string `json:"_type"`
+		PredicateType string
+		Subject       []struct {
+			Name   string
+			Digest struct{ SHA256 string }
+		}
+		Predicate struct {
+			BuildDefinition struct {
+				ExternalParameters   struct{ VERSION string }
+				ResolvedDependencies []struct{ Digest struct{ GitCommit string } }
+			}
+		}
+	}](t, "provenance", read(t, "provenance.intoto.json"))
+	if statement.Type != "https://in-toto.io/Statement/v1" || statement.PredicateType != "https://slsa.dev/provenance/v1" {
+		t.Errorf("it is a %s with %s", statement.Type, statement.PredicateType)
+	}
+	made := statement.Predicate.BuildDefinition
+	if made.ExternalParameters.VERSION != version(t) || len(made.ResolvedDependencies) == 0 || len(made.ResolvedDependencies[0].Digest.GitCommit) != 40 {
+		t.Errorf("it was made from %+v", made)
+	}
+	named := sums(t)
+	delete(named, "provenance.intoto.json")
+	for _, subject := range statement.Subject {
+		if named[subject.Name] != subject.Digest.SHA256 {
+			t.Errorf("%s: %s, and SHA256SUMS has %s", subject.Name, subject.Digest.SHA256, named[subject.Name])
+		}
+		delete(named, subject.Name)
+	}
+	if len(named) > 0 {
+		t.Errorf("it does not name %v", slices.Sorted(maps.Keys(named)))
+	}
+}
+
+func TestSBOMsSayWhatIsInPrograms(t *testing.T) {
+	for file, want := range map[string]string{"assay.cdx.json": "k8s.io/client-go", "manager.cdx.json": "sigs.k8s.io/controller-runtime", "assay-runner.cdx.json": "serde"} {
+		bom := parse[struct {
+			BOMFormat  string
+			Components []struct{ Name, Version string }
+		}](t, file, read(t, file))
+		found := slices.ContainsFunc(bom.Components, func(c struct{ Name, Version string }) bool { return c.Name == want && c.Version != "" })
+		if bom.BOMFormat != "CycloneDX" || !found {
+			t.Errorf("%s: format %q, %d components, none is %s", file, bom.BOMFormat, len(bom.Components), want)
+		}
+	}
+}
