@@ -10,10 +10,10 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// imageReasons are why a container waits for an image that does not come.
+// imageReasons are the reasons of a waiting container whose image cannot be pulled.
 var imageReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable"}
 
-// podState sums up the run's pods. The first problem, by the pod's name, stands for all: they share one template.
+// podState summarizes the run's pods. Of several pods with a problem the first by name is reported: they share one template.
 func podState(pods []corev1.Pod) plan.PodState {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	var out plan.PodState

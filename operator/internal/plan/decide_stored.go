@@ -6,8 +6,8 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// stored lets a run wait that would begin while the ledgers of its namespace hold as much as they may; nil when it may begin. Runs that
-// have begun go on: half of a run is no use to anybody.
+// stored lets a run wait to start while the ledgers of its namespace are at their limit; nil when it may start. A run that has started
+// continues: an unfinished run would be of no use.
 func (p *planner) stored() *Decision {
 	namespace := p.Run.Namespace
 	switch {
