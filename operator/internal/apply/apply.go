@@ -220,7 +220,8 @@ func (a *Applier) finalizers(ctx context.Context, run *assayv1alpha1.BenchmarkRu
 			return err
 		}
 	}
-	if err := a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
+	if err := a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(FieldOwner),
+		client.ForceOwnership); err != nil {
 		return err
 	}
 	// The status of this reconcile is written against this version.

@@ -132,7 +132,8 @@ func (r *Reconciler) report(ctx context.Context, outcome status.Outcome) error {
 func (r *Reconciler) reported(world *observe.World, after *assayv1alpha1.BenchmarkRunStatus) {
 	before := &world.Run.Status
 	r.Metrics.Reported(world, after)
-	for _, event := range slices.Concat(status.Events(before, after), status.AcceptanceEvents(before, after, &world.Run.Spec), status.LeaseEvents(world, after)) {
+	for _, event := range slices.Concat(status.Events(before, after), status.AcceptanceEvents(before, after, &world.Run.Spec),
+		status.LeaseEvents(world, after)) {
 		r.Recorder.Eventf(world.Run, event.Type, event.Reason, "%s", event.Message)
 	}
 }

@@ -45,7 +45,8 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		return err
 	}
 	return manager.Add(&argoWatch{argo: r.Argo, begin: func() error {
-		owner := handler.TypedEnqueueRequestForOwner[*workflow.Workflow](manager.GetScheme(), manager.GetRESTMapper(), &assayv1alpha1.BenchmarkRun{}, handler.OnlyControllerOwner())
+		owner := handler.TypedEnqueueRequestForOwner[*workflow.Workflow](manager.GetScheme(), manager.GetRESTMapper(),
+			&assayv1alpha1.BenchmarkRun{}, handler.OnlyControllerOwner())
 		return built.Watch(source.Kind(manager.GetCache(), &workflow.Workflow{}, owner))
 	}})
 }
@@ -95,7 +96,8 @@ var holderChanged = predicate.Funcs{
 	},
 }
 
-func requests(ctx context.Context, reader client.Reader, wanted func(*assayv1alpha1.BenchmarkRun) bool, options ...client.ListOption) []ctrl.Request {
+func requests(ctx context.Context, reader client.Reader, wanted func(*assayv1alpha1.BenchmarkRun) bool,
+	options ...client.ListOption) []ctrl.Request {
 	var runs assayv1alpha1.BenchmarkRunList
 	if err := reader.List(ctx, &runs, options...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Cannot list the runs that an event may concern")

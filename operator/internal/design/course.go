@@ -43,8 +43,8 @@ func (c *Course) Blocks() int {
 	return count
 }
 
-// Execute measures a wave, which the course already has, and returns the findings of an analysis of all waves. Stopped means that no further
-// wave can be executed.
+// Execute measures a wave, which the course already has, and returns the findings of an analysis of all waves. Stopped means that no
+// further wave can be executed.
 type Execute func(wave *record.Wave, why string) (found Findings, stopped bool, err error)
 
 // Follow executes wave after wave until the design is satisfied or execute was stopped, and returns the step that is next then.

@@ -143,7 +143,8 @@ func (t *target) screenFurther() Step {
 			step.Blocks = min(step.Blocks, room)
 			return t.within(*step, t.reserved())
 		}
-		short = fmt.Sprintf("%s were lost to noise or infrastructure and blocks.max of %d allows none in their place", Blocks(step.Blocks), design.Blocks.Max)
+		short = fmt.Sprintf("%s were lost to noise or infrastructure and blocks.max of %d allows none in their place", Blocks(step.Blocks),
+			design.Blocks.Max)
 	}
 	if design.Stop != nil {
 		return t.narrow(planned)
@@ -159,7 +160,8 @@ func (t *target) replace(purpose record.Purpose, wanted, valid, lost int) (step 
 	unrun := wanted - t.tally.blocks[purpose]
 	missing := min(wanted-valid, unrun+lost)
 	if t.tally.waves[purpose] > t.exp.Plan.Retries && missing > max(unrun, 0) {
-		short = fmt.Sprintf("%s lost to noise or infrastructure, and retry.limit of %d waves in their place is used up", Blocks(missing), t.exp.Plan.Retries)
+		short = fmt.Sprintf("%s lost to noise or infrastructure, and retry.limit of %d waves in their place is used up", Blocks(missing),
+			t.exp.Plan.Retries)
 		missing = unrun
 	}
 	if missing <= 0 {

@@ -48,10 +48,12 @@ type last struct {
 // FromObject parses a Lease object.
 func FromObject(object *coordinationv1.Lease) (Lease, error) {
 	fail := func(field string, err error) (Lease, error) {
-		return Lease{}, fmt.Errorf("Lease %s/%s: %s: %w; nothing else may write it: delete it and it is made again", object.Namespace, object.Name, field, err)
+		return Lease{}, fmt.Errorf("Lease %s/%s: %s: %w; nothing else may write it: delete it and it is made again", object.Namespace,
+			object.Name, field, err)
 	}
 	out := Lease{
-		Node: object.Annotations[NodeAnnotation], Whole: object.Annotations[WholeAnnotation] == "true", Draining: object.Annotations[DrainingAnnotation] == "true",
+		Node: object.Annotations[NodeAnnotation], Whole: object.Annotations[WholeAnnotation] == "true",
+			Draining: object.Annotations[DrainingAnnotation] == "true",
 		Token:    int64(ptr.Deref(object.Spec.LeaseTransitions, 0)),
 		Duration: time.Duration(ptr.Deref(object.Spec.LeaseDurationSeconds, 0)) * time.Second,
 	}

@@ -49,7 +49,8 @@ func (e *Executor) samePrograms(wave *record.Wave) error {
 			continue
 		}
 		if before != sum {
-			return fmt.Errorf("%w: program %s had sha256 %s before the first trial and has %s now; make it read-only to whoever runs this", ErrTouched, path, before, sum)
+			return fmt.Errorf("%w: program %s had sha256 %s before the first trial and has %s now; make it read-only to whoever runs this",
+				ErrTouched, path, before, sum)
 		}
 	}
 	return nil
@@ -103,5 +104,6 @@ func (e *Executor) Untouched(ctx context.Context, store ledger.Store) error {
 		more = fmt.Sprintf("; and %d more", len(found)-shown)
 		found = found[:shown]
 	}
-	return fmt.Errorf("%w, so nothing is judged: %s%s; a program of the run does this, or somebody else who may write to %s", ErrTouched, strings.Join(found, "; "), more, e.Folder)
+	return fmt.Errorf("%w, so nothing is judged: %s%s; a program of the run does this, or somebody else who may write to %s", ErrTouched,
+		strings.Join(found, "; "), more, e.Folder)
 }

@@ -27,7 +27,8 @@ func Leases(ctx context.Context, reader client.Reader, namespace string) ([]leas
 // leases also returns the version of each node's object.
 func leases(ctx context.Context, reader client.Reader, namespace string) (out []lease.Lease, versions map[string]string, err error) {
 	var list coordinationv1.LeaseList
-	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy}); err != nil {
+	if err := reader.List(ctx, &list, client.InNamespace(namespace),
+		client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy}); err != nil {
 		return nil, nil, err
 	}
 	versions = map[string]string{}
@@ -75,7 +76,8 @@ func runsBlocks(found *workflow.Workflow) bool {
 }
 
 func aliveBlock(pod *corev1.Pod) bool {
-	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && pod.Labels[workflow.PartLabel] != workflow.AnalysisPart
+	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed &&
+		pod.Labels[workflow.PartLabel] != workflow.AnalysisPart
 }
 
 // leases reads the leases of all nodes, with what still runs there (Busy) for other holders and, read from the API server, for nodes that

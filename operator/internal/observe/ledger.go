@@ -198,7 +198,8 @@ func why(found *analysis.Analysis) string {
 		if text != "" {
 			text += "; "
 		}
-		text += fmt.Sprintf("%d of %d trials failed or may not be used, the first (%s): %s", bad, found.Trials.Planned, found.Excluded[0].Attempt, found.Excluded[0].Reason)
+		text += fmt.Sprintf("%d of %d trials failed or may not be used, the first (%s): %s", bad, found.Trials.Planned, found.Excluded[0].Attempt,
+			found.Excluded[0].Reason)
 	}
 	if runes := []rune(text); len(runes) > maxWhy {
 		text = string(runes[:maxWhy]) + "…"

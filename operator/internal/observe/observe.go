@@ -158,7 +158,8 @@ func (o *Observer) workflows(ctx context.Context, world *World) ([]workflow.Work
 	ctx, cancel := context.WithTimeout(ctx, workflowsTimeout)
 	defer cancel()
 	var list workflow.WorkflowList
-	if err := o.Client.List(ctx, &list, client.InNamespace(world.Run.Namespace), client.MatchingLabels{workflow.RunLabel: world.Run.Name}); err != nil {
+	if err := o.Client.List(ctx, &list, client.InNamespace(world.Run.Namespace),
+		client.MatchingLabels{workflow.RunLabel: world.Run.Name}); err != nil {
 		return nil, err
 	}
 	return list.Items, nil
@@ -166,7 +167,8 @@ func (o *Observer) workflows(ctx context.Context, world *World) ([]workflow.Work
 
 func (o *Observer) pods(ctx context.Context, world *World) error {
 	var list corev1.PodList
-	if err := o.Client.List(ctx, &list, client.InNamespace(world.Run.Namespace), client.MatchingLabels{workflow.RunUIDLabel: string(world.Run.UID)}); err != nil {
+	if err := o.Client.List(ctx, &list, client.InNamespace(world.Run.Namespace),
+		client.MatchingLabels{workflow.RunUIDLabel: string(world.Run.UID)}); err != nil {
 		return err
 	}
 	world.Pods = podState(list.Items)

@@ -11,7 +11,8 @@ import (
 )
 
 // imageReasons are the reasons of a waiting container whose image cannot be pulled.
-var imageReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable"}
+var imageReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+	"RegistryUnavailable"}
 
 // podState summarizes the run's pods. Of several pods with a problem the first by name is reported: they share one template.
 func podState(pods []corev1.Pod) plan.PodState {
@@ -41,7 +42,8 @@ func podState(pods []corev1.Pod) plan.PodState {
 		if out.Unschedulable == "" {
 			out.Unschedulable = unschedulable(pod)
 		}
-		if condition := podCondition(pod, corev1.PodScheduled); out.Starting == nil && condition != nil && condition.Status == corev1.ConditionTrue {
+		if condition := podCondition(pod, corev1.PodScheduled); out.Starting == nil && condition != nil &&
+			condition.Status == corev1.ConditionTrue {
 			out.Starting = &plan.StartingPod{Name: pod.Name, Scheduled: condition.LastTransitionTime.Time}
 		}
 	}

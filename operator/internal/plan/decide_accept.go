@@ -38,12 +38,14 @@ func (p *planner) acceptance() *Decision {
 	}
 	if p.Template == nil {
 		return waiting(assayv1alpha1.ReasonTemplateNotFound,
-			fmt.Sprintf("BenchmarkTemplate %q does not exist in namespace %q: create it, or create a run that names another", p.Run.Spec.TemplateRef.Name, p.Run.Namespace), 0)
+			fmt.Sprintf("BenchmarkTemplate %q does not exist in namespace %q: create it, or create a run that names another",
+				p.Run.Spec.TemplateRef.Name, p.Run.Namespace), 0)
 	}
 	if p.Run.Status.AcceptanceTries > MaxAcceptanceTries {
 		return failed(assayv1alpha1.ReasonSetAside, fmt.Sprintf(
-			"set aside: the operator began to expand the experiment %d times and never came to its end, most likely because it was killed for its memory; "+
-				"create a new run with fewer points, arms or blocks or shorter values, or give the operator more memory (operator.resources) first", MaxAcceptanceTries))
+			"set aside: the operator began to expand the experiment %d times and never came to its end, most likely because it was killed for "+
+				"its memory; create a new run with fewer points, arms or blocks or shorter values, or give the operator more memory "+
+				"(operator.resources) first", MaxAcceptanceTries))
 	}
 	if refused := p.settings.Policy.Refuses(p.Run.Namespace, &p.Run.Spec); refused != "" {
 		return failed(assayv1alpha1.ReasonNotAllowed, refused)

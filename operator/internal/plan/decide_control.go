@@ -26,7 +26,8 @@ func (p *planner) control() *Decision {
 	case Suspended(p.Run) && !p.Wave.Suspended:
 		return &Decision{Action: Suspend{p.Wave.Name}, Reason: assayv1alpha1.ReasonSuspended, Message: suspendedMessage, After: lookAtWave}
 	case !Suspended(p.Run) && p.Wave.Suspended && p.suspendedByUs():
-		return &Decision{Action: Resume{p.Wave.Name}, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage(), After: lookAtWave}
+		return &Decision{Action: Resume{p.Wave.Name}, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage(),
+			After: lookAtWave}
 	}
 	return nil
 }

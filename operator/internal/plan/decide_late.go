@@ -45,7 +45,8 @@ func (p *planner) writing() *Decision {
 		return nil
 	}
 	reason, why := p.whyStopped()
-	return waiting(reason, fmt.Sprintf("%s: waiting for %s on %s to end, so that all attempts are in the ledger", why, design.Blocks(count), strings.Join(nodes, ", ")), lookAtPods)
+	return waiting(reason, fmt.Sprintf("%s: waiting for %s on %s to end, so that all attempts are in the ledger", why, design.Blocks(count),
+		strings.Join(nodes, ", ")), lookAtPods)
 }
 
 // analyseAgain starts another analysis of the newest wave; nil after maxAnalyses.

@@ -53,7 +53,8 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decisio
 	if len(keep) == 0 {
 		p.place = &Place{Ahead: p.queue().Ahead(me)}
 	}
-	giving := p.releaseIdle(keep, waiting(assayv1alpha1.ReasonReleasingLease, "giving back nodes that the next blocks do not need", lookAtPods))
+	giving := p.releaseIdle(keep, waiting(assayv1alpha1.ReasonReleasingLease, "giving back nodes that the next blocks do not need",
+		lookAtPods))
 	drained := slices.ContainsFunc(p.held(), func(l lease.Lease) bool { return l.Draining && !slices.Contains(keep, l.Node) })
 	if giving.Action != nil || drained || p.working() && len(p.held()) > len(keep) {
 		return nil, giving
@@ -89,8 +90,8 @@ func (p *planner) idle(nodes []string) (idle []string, problem string) {
 	return idle, ""
 }
 
-// usedTokens are the nodes whose lease has a token of an earlier wave, or is draining. Every wave has tokens of its own, so that attempts of
-// an earlier wave that arrive late are distinguished from this one's (fencing).
+// usedTokens are the nodes whose lease has a token of an earlier wave, or is draining. Every wave has tokens of its own, so that attempts
+// of an earlier wave that arrive late are distinguished from this one's (fencing).
 func (p *planner) usedTokens(nodes []string) []string {
 	return slices.DeleteFunc(slices.Clone(nodes), func(node string) bool {
 		found := p.leaseOf(node)
@@ -189,7 +190,8 @@ func describeLease(name string, found lease.Lease, now time.Time) string {
 	case found.Busy == "":
 		return fmt.Sprintf("%s was leased by %s until %s", name, found.Holder.Run(), stamp(found.ExpiresAt()))
 	default:
-		return fmt.Sprintf("%s was leased by %s until %s, and is taken over once %s has ended", name, found.Holder.Run(), stamp(found.ExpiresAt()), found.Busy)
+		return fmt.Sprintf("%s was leased by %s until %s, and is taken over once %s has ended", name, found.Holder.Run(),
+			stamp(found.ExpiresAt()), found.Busy)
 	}
 }
 

@@ -28,7 +28,8 @@ func usableNodes(placement experiment.Placement, overhead corev1.ResourceList, a
 		}
 		selected++
 		if !allowed.Opens(node.Labels) {
-			refusals = append(refusals, fmt.Sprintf("%s has no label %s, by which the administrator opens nodes to runs", node.Name, allowed.NodeLabel))
+			refusals = append(refusals, fmt.Sprintf("%s has no label %s, by which the administrator opens nodes to runs", node.Name,
+				allowed.NodeLabel))
 			continue
 		}
 		if refusal := refuse(node, placement, need); refusal != "" {
@@ -50,7 +51,8 @@ func usableNodes(placement experiment.Placement, overhead corev1.ResourceList, a
 		more = fmt.Sprintf(" and %d more", len(refusals)-shown)
 		refusals = refusals[:shown]
 	}
-	return nil, fmt.Sprintf("%s matches %d of %d nodes and none can run a block: %s%s", selector, selected, len(nodes), strings.Join(refusals, "; "), more)
+	return nil, fmt.Sprintf("%s matches %d of %d nodes and none can run a block: %s%s", selector, selected, len(nodes),
+		strings.Join(refusals, "; "), more)
 }
 
 // demand is what a block's pod requests in all.

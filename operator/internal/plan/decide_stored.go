@@ -14,12 +14,14 @@ func (p *planner) stored() *Decision {
 	case !p.settings.Policy.BoundsStorage(namespace):
 		return nil
 	case p.Stored == nil:
-		return waiting(assayv1alpha1.ReasonLedgerFull, fmt.Sprintf("what the ledgers of namespace %s hold is being summed up", namespace), lookAtPods)
+		return waiting(assayv1alpha1.ReasonLedgerFull, fmt.Sprintf("what the ledgers of namespace %s hold is being summed up", namespace),
+			lookAtPods)
 	}
 	full := p.settings.Policy.OverStored(namespace, p.Stored.Bytes, p.Stored.Objects)
 	if full == "" {
 		return nil
 	}
-	return waiting(assayv1alpha1.ReasonLedgerFull, fmt.Sprintf("%s: this run starts when they hold less. Ask the administrator to raise policy.maxStored or "+
+	return waiting(assayv1alpha1.ReasonLedgerFull,
+		fmt.Sprintf("%s: this run starts when they hold less. Ask the administrator to raise policy.maxStored or "+
 		"maxObjects, or to remove the ledgers of runs that nobody needs, runs/%s/NAME/UID/ in the bucket", full, namespace), lookAtWave)
 }

@@ -30,7 +30,8 @@ func (p *planner) analysed() *Decision {
 	}
 	// Short means that the run ends with less than its design asks for: it was stopped, or over its budget.
 	short := stopped && !again || !step.Done
-	ending := &Ending{Analysed: true, Reason: assayv1alpha1.ReasonVerdictReached, Message: because("verdict "+string(p.Ledger.Verdict), p.Ledger.Why)}
+	ending := &Ending{Analysed: true, Reason: assayv1alpha1.ReasonVerdictReached,
+		Message: because("verdict "+string(p.Ledger.Verdict), p.Ledger.Why)}
 	switch {
 	case short && Cancelled(p.Run):
 		ending.Reason, ending.Message = assayv1alpha1.ReasonCancelled, "cancelled; what was measured before is analysed"
@@ -80,7 +81,8 @@ func (p *planner) running() *Decision {
 		return nil
 	}
 	if p.Wave.Deleting {
-		return waiting(assayv1alpha1.ReasonWaveRunning, fmt.Sprintf("somebody is deleting workflow %s; it will be started again", p.Wave.Name), lookAtPods)
+		return waiting(assayv1alpha1.ReasonWaveRunning, fmt.Sprintf("somebody is deleting workflow %s; it will be started again", p.Wave.Name),
+			lookAtPods)
 	}
 	if p.Wave.Stopped {
 		return p.stopping()
@@ -110,12 +112,14 @@ func (p *planner) notStarting() *Decision {
 	switch {
 	case !p.Wave.Seen && p.now.Sub(p.Wave.CreatedAt) >= argoPatience:
 		return waiting(assayv1alpha1.ReasonWaitingForArgo,
-			fmt.Sprintf("no Argo workflow controller has looked at workflow %s: check that it runs, watches namespace %s and has the instance ID of the operator's --argo-instance-id", p.Wave.Name, p.Run.Namespace), p.untilDeadline())
+			fmt.Sprintf("no Argo workflow controller has looked at workflow %s: check that it runs, watches namespace %s and has the instance ID " +
+				"of the operator's --argo-instance-id", p.Wave.Name, p.Run.Namespace), p.untilDeadline())
 	case p.Pods.Unschedulable != "":
 		return waiting(assayv1alpha1.ReasonWaitingForNode, "a pod finds no room: "+p.Pods.Unschedulable, p.untilDeadline())
 	case pod != nil && p.now.Sub(pod.Scheduled) >= podPatience:
 		return waiting(assayv1alpha1.ReasonPodNotStarted,
-			fmt.Sprintf("pod %s has a node and does not start: kubectl describe pod -n %s %s says why", pod.Name, p.Run.Namespace, pod.Name), p.untilDeadline())
+			fmt.Sprintf("pod %s has a node and does not start: kubectl describe pod -n %s %s says why", pod.Name, p.Run.Namespace, pod.Name),
+				p.untilDeadline())
 	}
 	return nil
 }
@@ -160,7 +164,8 @@ func (p *planner) imageNotPulled() *Decision {
 	if image == nil {
 		return nil
 	}
-	message := fmt.Sprintf("image %q cannot be pulled: %s; correct the image in the template or the arm, or make it available to the node", image.Image, image.Message)
+	message := fmt.Sprintf("image %q cannot be pulled: %s; correct the image in the template or the arm, or make it available to the node",
+		image.Image, image.Message)
 	since := p.since(assayv1alpha1.GraceForImage)
 	if image.Scheduled.After(since) {
 		since = image.Scheduled
@@ -208,7 +213,8 @@ func (p *planner) analysisMissing() *Decision {
 		case p.overBudget():
 			return failed(assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+" and nothing was measured"+said)
 		}
-		return failed(assayv1alpha1.ReasonWorkflowFailed, "no block left an attempt: read the logs of the failed pods, kubectl logs -l assay.dev/run="+p.Run.Name+said)
+		return failed(assayv1alpha1.ReasonWorkflowFailed,
+			"no block left an attempt: read the logs of the failed pods, kubectl logs -l assay.dev/run="+p.Run.Name+said)
 	}
 	if decision := p.analyseAgain(fmt.Sprintf("wave %d ended without an analysis", p.Ledger.Newest.Wave)); decision != nil {
 		return decision
@@ -219,7 +225,8 @@ func (p *planner) analysisMissing() *Decision {
 		}
 	}
 	return failed(assayv1alpha1.ReasonAnalysisFailed,
-		fmt.Sprintf("the attempts of wave %d are in the ledger and could not be analysed in %d tries: run assay analyze --ledger URL --write with the URL in status.ledger%s",
+		fmt.Sprintf("the attempts of wave %d are in the ledger and could not be analysed in %d tries: run assay analyze --ledger URL --write " +
+			"with the URL in status.ledger%s",
 			p.Ledger.Newest.Wave, maxAnalyses, said))
 }
 
@@ -245,7 +252,8 @@ func (p *planner) start() *Decision {
 	}
 	if most, full := p.settings.Policy.Full(p.Run.Namespace, p.UnderWay); full && wave == nil {
 		return p.releaseIdle(nil, waiting(assayv1alpha1.ReasonWaitingForTurn,
-			fmt.Sprintf("namespace %s has %d other runs under way and the administrator allows %d at a time: this one starts when one of them has ended", p.Run.Namespace, p.UnderWay, most), lookAtQueue))
+			fmt.Sprintf("namespace %s has %d other runs under way and the administrator allows %d at a time: this one starts when one of them " +
+				"has ended", p.Run.Namespace, p.UnderWay, most), lookAtQueue))
 	}
 	if wave == nil {
 		if full := p.stored(); full != nil {

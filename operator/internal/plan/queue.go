@@ -26,7 +26,8 @@ func NewQueue(o *Observed, settings Settings) *lease.Queue {
 			known[asks] = usable
 		}
 		if len(usable) > 0 {
-			waiters = append(waiters, lease.Waiter{Run: other.Run, Created: other.Created, Nodes: usable, Wants: max(int(other.Placement.MaxNodes), 1)})
+			waiters = append(waiters, lease.Waiter{Run: other.Run, Created: other.Created, Nodes: usable,
+				Wants: max(int(other.Placement.MaxNodes), 1)})
 		}
 	}
 	return lease.NewQueue(waiters, held)

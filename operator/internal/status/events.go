@@ -30,7 +30,8 @@ func Events(before, after *assayv1alpha1.BenchmarkRunStatus) []Event {
 		out = append(out, event(kind, reason, format, args...))
 	}
 	if after.Wave != nil && (before.Wave == nil || *before.Wave != *after.Wave) {
-		add(corev1.EventTypeNormal, "WaveStarted", "wave %d started: workflow %s, %d trials planned in all", *after.Wave, after.Workflow, after.Trials.Planned)
+		add(corev1.EventTypeNormal, "WaveStarted", "wave %d started: workflow %s, %d trials planned in all", *after.Wave, after.Workflow,
+			after.Trials.Planned)
 	}
 	for _, condition := range after.Conditions {
 		old := meta.FindStatusCondition(before.Conditions, condition.Type)
@@ -47,7 +48,8 @@ func Events(before, after *assayv1alpha1.BenchmarkRunStatus) []Event {
 // warnings are the reasons of a run that does not progress until somebody acts.
 var warnings = []string{
 	assayv1alpha1.ReasonNoNodeMatches, assayv1alpha1.ReasonWaitingForNode, assayv1alpha1.ReasonImageNotPulled,
-	assayv1alpha1.ReasonPodNotEnding, assayv1alpha1.ReasonWriteFailed, assayv1alpha1.ReasonBudgetExhausted, assayv1alpha1.ReasonArgoMissing, assayv1alpha1.ReasonArgoTooOld,
+	assayv1alpha1.ReasonPodNotEnding, assayv1alpha1.ReasonWriteFailed, assayv1alpha1.ReasonBudgetExhausted, assayv1alpha1.ReasonArgoMissing,
+		assayv1alpha1.ReasonArgoTooOld,
 }
 
 // eventType is the type of event for a change of a condition; empty is none.
@@ -84,7 +86,8 @@ func eventType(condition metav1.Condition, old *metav1.Condition) string {
 
 // AcceptanceEvents warn once, when a run is accepted, of requests that no block can meet.
 func AcceptanceEvents(before, after *assayv1alpha1.BenchmarkRunStatus, spec *assayv1alpha1.BenchmarkRunSpec) []Event {
-	if meta.IsStatusConditionTrue(before.Conditions, assayv1alpha1.ConditionAccepted) || !meta.IsStatusConditionTrue(after.Conditions, assayv1alpha1.ConditionAccepted) {
+	if meta.IsStatusConditionTrue(before.Conditions, assayv1alpha1.ConditionAccepted) ||
+		!meta.IsStatusConditionTrue(after.Conditions, assayv1alpha1.ConditionAccepted) {
 		return nil
 	}
 	var out []Event

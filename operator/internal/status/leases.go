@@ -43,7 +43,8 @@ func LeaseEvents(world *observe.World, after *assayv1alpha1.BenchmarkRunStatus) 
 		case over, endedWith(world.Leases, l) == lease.Released:
 			out = append(out, event(corev1.EventTypeNormal, "LeaseReleased", "released the lease of node %s, token %d", l.Node, l.Token))
 		default:
-			out = append(out, event(corev1.EventTypeWarning, "LeaseLost", "lost the lease of node %s, token %d: blocks that run there no longer count", l.Node, l.Token))
+			out = append(out, event(corev1.EventTypeWarning, "LeaseLost",
+				"lost the lease of node %s, token %d: blocks that run there no longer count", l.Node, l.Token))
 		}
 	}
 	return out

@@ -72,7 +72,8 @@ func gates(exp *experiment.Experiment, results []analysis.GateResult) []assayv1a
 	for _, result := range results[:min(len(results), maxGates)] {
 		status := assayv1alpha1.GateStatus{
 			Name: result.Gate, Candidate: result.Candidate, Point: truncate(result.Point, maxText),
-			Outcome: assayv1alpha1.Verdict(result.Outcome), Severity: assayv1alpha1.Severity(result.Severity), Message: truncate(result.Message, maxText),
+			Outcome: assayv1alpha1.Verdict(result.Outcome), Severity: assayv1alpha1.Severity(result.Severity),
+				Message: truncate(result.Message, maxText),
 		}
 		if exp != nil {
 			status.Bound = truncate(analysis.BoundText(exp, result.Condition()), maxNumber)
