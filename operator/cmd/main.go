@@ -108,7 +108,7 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return err
 	}
-	// Not the guarded store: a listing of everything must not take the turns of passes.
+	// Not the guarded store: a listing of everything must not delay reconciles.
 	meter := &quota.Meter{Store: opened, Clock: clock.RealClock{}}
 	if err := manager.Add(meter); err != nil {
 		return err
