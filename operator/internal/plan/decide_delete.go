@@ -37,10 +37,9 @@ func (p *planner) deletion() *Decision {
 		out := stopping(nil)
 		if stuck := p.Pods.Ending; stuck != nil && p.now.Sub(stuck.By) >= podPatience {
 			out.Reason = assayv1alpha1.ReasonPodNotEnding
-			out.Message += fmt.Sprintf("; pod %s on node %s was to end by %s and has not: repair the node; or make sure that the machine is off, " +
-				"and then "+
-				"kubectl delete node %[2]s, or kubectl delete pod -n %[4]s %[1]s --force --grace-period=0: the run goes once its pods have", stuck.Name,
-				stuck.Node, stamp(stuck.By), p.Run.Namespace)
+			out.Message += fmt.Sprintf("; pod %s on node %s was to end by %s and has not: repair the node; or make sure that the machine is off, "+
+				"and then kubectl delete node %[2]s, or kubectl delete pod -n %[4]s %[1]s --force --grace-period=0: "+
+				"the run goes once its pods have", stuck.Name, stuck.Node, stamp(stuck.By), p.Run.Namespace)
 		}
 		return out
 	}
