@@ -37,7 +37,7 @@ func newClusterCommand() *cobra.Command {
 	idle, pairs, large := time.Minute, 6, true
 	command := &cobra.Command{
 		Use: "cluster", Short: "Figures of the operator on the cluster of the kubeconfig, where the chart is installed as assay",
-			Args: cobra.NoArgs,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if pairs < 2 {
 				return errors.New("invalid --pairs: an interval needs at least 2")

@@ -257,7 +257,7 @@ func (a *Applier) readLease(ctx context.Context, node string) (*coordinationv1.L
 		return nil, lease.Lease{}, fmt.Errorf("read the lease of node %s: %w", node, err)
 	}
 	if object.Labels[workflow.ManagedByLabel] != workflow.ManagedBy {
-		return nil, lease.Lease{}, fmt.Errorf("the Lease %s in namespace %s is not this operator's, it has no label %s=%s: delete or rename " +
+		return nil, lease.Lease{}, fmt.Errorf("the Lease %s in namespace %s is not this operator's, it has no label %s=%s: delete or rename "+
 			"it, or give the operator another --lease-namespace",
 			object.Name, object.Namespace, workflow.ManagedByLabel, workflow.ManagedBy)
 	}

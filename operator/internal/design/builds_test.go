@@ -196,7 +196,7 @@ func TestWhateverIsLostEveryBuildIsTriedAsOftenAsAnyOther(t *testing.T) {
 		overall, _ := turnsHad(waves, gone)
 		for arm, had := range overall {
 			if n := apart(had, arms[arm]); n > 1 {
-				t.Errorf("seed %d: after %d waves in which %d of %d blocks were lost the builds of %s had %v turns, want no two of them more than " +
+				t.Errorf("seed %d: after %d waves in which %d of %d blocks were lost the builds of %s had %v turns, want no two of them more than "+
 					"one apart",
 					seed, len(waves), len(gone), planned, arm, had)
 			}

@@ -17,7 +17,7 @@ type TooLarge struct {
 }
 
 func (e *TooLarge) Error() string {
-	return fmt.Sprintf("%s of %s takes %d KiB and at most %d fit: use fewer points or arms, shorter parameter values, or fewer blocks " +
+	return fmt.Sprintf("%s of %s takes %d KiB and at most %d fit: use fewer points or arms, shorter parameter values, or fewer blocks "+
 		"(spec.design.blocks)",
 		e.What, Blocks(e.Blocks), e.Found>>10, e.Allowed>>10)
 }

@@ -114,7 +114,7 @@ func (n paths) checkReferences(e *Experiment) error {
 			baselines++
 		}
 		if baselines > 1 {
-			return fmt.Errorf("arms[%d].baseline is true and so is an earlier arm's: a run has at most one baseline, and the others are " +
+			return fmt.Errorf("arms[%d].baseline is true and so is an earlier arm's: a run has at most one baseline, and the others are "+
 				"compared with it", i)
 		}
 	}

@@ -53,7 +53,7 @@ func FromObject(object *coordinationv1.Lease) (Lease, error) {
 	}
 	out := Lease{
 		Node: object.Annotations[NodeAnnotation], Whole: object.Annotations[WholeAnnotation] == "true",
-			Draining: object.Annotations[DrainingAnnotation] == "true",
+		Draining: object.Annotations[DrainingAnnotation] == "true",
 		Token:    int64(ptr.Deref(object.Spec.LeaseTransitions, 0)),
 		Duration: time.Duration(ptr.Deref(object.Spec.LeaseDurationSeconds, 0)) * time.Second,
 	}

@@ -109,7 +109,7 @@ func FindProgram(program string, folders []string) (string, error) {
 	if path, err := exec.LookPath(filepath.Base(program)); err == nil {
 		return filepath.Abs(path)
 	}
-	return "", fmt.Errorf("program %q of the template is neither at that path, nor in %v, nor in PATH: build it, or name its folder with " +
+	return "", fmt.Errorf("program %q of the template is neither at that path, nor in %v, nor in PATH: build it, or name its folder with "+
 		"--bin-dir", program, folders)
 }
 

@@ -123,7 +123,7 @@ func checkDifferent(wave *record.Wave) error {
 		is := program{cell.Arm, cell.Argv[0]}
 		if other, ok := seen[is]; ok && other != cell.Build {
 			name := wave.Arms[cell.Arm].Name
-			return fmt.Errorf("builds %q and %q of arm %q are both %s on this machine: give each a program of its own, by a name that differs or " +
+			return fmt.Errorf("builds %q and %q of arm %q are both %s on this machine: give each a program of its own, by a name that differs or "+
 				"with --arm-binary %s=PATH", other, cell.Build, name, cell.Argv[0], buildName(name, cell.Build))
 		}
 		seen[is] = cell.Build
@@ -179,7 +179,7 @@ func (f *finder) find(of owner, program string) (string, error) {
 		return "", fmt.Errorf("--arm-binary %s=%s: the template's program is called %q: name the file so, or link it under that name", of.name,
 			given[0], name)
 	case of.image != "" && of.image != f.wave.Workload.Image:
-		return "", fmt.Errorf("arm %q has image %s, and a run on this machine takes no programs out of images: give its program with " +
+		return "", fmt.Errorf("arm %q has image %s, and a run on this machine takes no programs out of images: give its program with "+
 			"--arm-binary %s=PATH/%s", of.name, of.image, of.name, name)
 	}
 	path, err := FindProgram(program, f.programs.Folders)

@@ -142,13 +142,13 @@ func TestAdaptiveStories(t *testing.T) {
 			w.runs(3)
 			w.found("a confirming block is noisy", design.Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 2, ConfirmLost: 1},
 				func(*design.Findings) {
-				w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened Go, not confirmed"
-			})
+					w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened Go, not confirmed"
+				})
 			w.runs(1)
 			w.found("not confirmed", design.Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 3, ConfirmLost: 1},
 				func(*design.Findings) {
-				w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened Go, not confirmed"
-			})
+					w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened Go, not confirmed"
+				})
 		}},
 		"an Inconclusive has nothing to confirm": {[]func(*assayv1alpha1.BenchmarkRunSpec){confirming}, func(w *world) {
 			w.happens("the run is created", func() {})

@@ -23,5 +23,5 @@ func (p *planner) stored() *Decision {
 	}
 	return waiting(assayv1alpha1.ReasonLedgerFull,
 		fmt.Sprintf("%s: this run starts when they hold less. Ask the administrator to raise policy.maxStored or "+
-		"maxObjects, or to remove the ledgers of runs that nobody needs, runs/%s/NAME/UID/ in the bucket", full, namespace), lookAtWave)
+			"maxObjects, or to remove the ledgers of runs that nobody needs, runs/%s/NAME/UID/ in the bucket", full, namespace), lookAtWave)
 }

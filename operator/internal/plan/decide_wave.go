@@ -112,14 +112,14 @@ func (p *planner) notStarting() *Decision {
 	switch {
 	case !p.Wave.Seen && p.now.Sub(p.Wave.CreatedAt) >= argoPatience:
 		return waiting(assayv1alpha1.ReasonWaitingForArgo,
-			fmt.Sprintf("no Argo workflow controller has looked at workflow %s: check that it runs, watches namespace %s and has the instance ID " +
+			fmt.Sprintf("no Argo workflow controller has looked at workflow %s: check that it runs, watches namespace %s and has the instance ID "+
 				"of the operator's --argo-instance-id", p.Wave.Name, p.Run.Namespace), p.untilDeadline())
 	case p.Pods.Unschedulable != "":
 		return waiting(assayv1alpha1.ReasonWaitingForNode, "a pod finds no room: "+p.Pods.Unschedulable, p.untilDeadline())
 	case pod != nil && p.now.Sub(pod.Scheduled) >= podPatience:
 		return waiting(assayv1alpha1.ReasonPodNotStarted,
 			fmt.Sprintf("pod %s has a node and does not start: kubectl describe pod -n %s %s says why", pod.Name, p.Run.Namespace, pod.Name),
-				p.untilDeadline())
+			p.untilDeadline())
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func (p *planner) analysisMissing() *Decision {
 		}
 	}
 	return failed(assayv1alpha1.ReasonAnalysisFailed,
-		fmt.Sprintf("the attempts of wave %d are in the ledger and could not be analysed in %d tries: run assay analyze --ledger URL --write " +
+		fmt.Sprintf("the attempts of wave %d are in the ledger and could not be analysed in %d tries: run assay analyze --ledger URL --write "+
 			"with the URL in status.ledger%s",
 			p.Ledger.Newest.Wave, maxAnalyses, said))
 }
@@ -252,7 +252,7 @@ func (p *planner) start() *Decision {
 	}
 	if most, full := p.settings.Policy.Full(p.Run.Namespace, p.UnderWay); full && wave == nil {
 		return p.releaseIdle(nil, waiting(assayv1alpha1.ReasonWaitingForTurn,
-			fmt.Sprintf("namespace %s has %d other runs under way and the administrator allows %d at a time: this one starts when one of them " +
+			fmt.Sprintf("namespace %s has %d other runs under way and the administrator allows %d at a time: this one starts when one of them "+
 				"has ended", p.Run.Namespace, p.UnderWay, most), lookAtQueue))
 	}
 	if wave == nil {

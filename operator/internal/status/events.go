@@ -49,7 +49,7 @@ func Events(before, after *assayv1alpha1.BenchmarkRunStatus) []Event {
 var warnings = []string{
 	assayv1alpha1.ReasonNoNodeMatches, assayv1alpha1.ReasonWaitingForNode, assayv1alpha1.ReasonImageNotPulled,
 	assayv1alpha1.ReasonPodNotEnding, assayv1alpha1.ReasonWriteFailed, assayv1alpha1.ReasonBudgetExhausted, assayv1alpha1.ReasonArgoMissing,
-		assayv1alpha1.ReasonArgoTooOld,
+	assayv1alpha1.ReasonArgoTooOld,
 }
 
 // eventType is the type of event for a change of a condition; empty is none.

@@ -73,7 +73,7 @@ func gates(exp *experiment.Experiment, results []analysis.GateResult) []assayv1a
 		status := assayv1alpha1.GateStatus{
 			Name: result.Gate, Candidate: result.Candidate, Point: truncate(result.Point, maxText),
 			Outcome: assayv1alpha1.Verdict(result.Outcome), Severity: assayv1alpha1.Severity(result.Severity),
-				Message: truncate(result.Message, maxText),
+			Message: truncate(result.Message, maxText),
 		}
 		if exp != nil {
 			status.Bound = truncate(analysis.BoundText(exp, result.Condition()), maxNumber)

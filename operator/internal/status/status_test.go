@@ -244,7 +244,7 @@ func TestTheLargestStatusFits(t *testing.T) {
 	for i := range 10000 {
 		found.Gates = append(found.Gates,
 			analysis.GateResult{Gate: "g", Candidate: "c", Point: long, Message: long, Outcome: experiment.VerdictInvalid,
-			Estimate: &analysis.Estimate{Value: float64(i), Unit: long, Low: ptr.To(1.0), High: ptr.To(2.0)}})
+				Estimate: &analysis.Estimate{Value: float64(i), Unit: long, Low: ptr.To(1.0), High: ptr.To(2.0)}})
 		found.Warnings = append(found.Warnings, long)
 	}
 	for i := range 16 {
