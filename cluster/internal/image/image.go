@@ -178,8 +178,7 @@ func (i Image) build() (v1.Image, error) {
 
 // around is the image that has this layer.
 func (i Image) around(layer v1.Layer) (v1.Image, error) {
-	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	img, err = mutate.AppendLayers(img, layer)
+	img, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), layer)
 	if err != nil {
 		return nil, err
 	}
