@@ -72,8 +72,9 @@ func (i Image) Validate() error {
 	if err != nil {
 		return fmt.Errorf("image name %q: give it in full, as in registry.example.com/team/tool:1.0: %w", i.Ref, err)
 	}
-	if reference.Name() != i.Ref {
-		return fmt.Errorf("image name %q: Kubernetes would read it as %q: give that", i.Ref, reference.Name())
+	// The library spells out the host that Docker Hub answers on; Kubernetes keeps the one that people write.
+	if whole := strings.Replace(reference.Name(), "index.docker.io/", "docker.io/", 1); whole != i.Ref {
+		return fmt.Errorf("image name %q: Kubernetes would read it as %q: give that", i.Ref, whole)
 	}
 	if i.User != "" && !numeric.MatchString(i.User) {
 		return fmt.Errorf("image %s: user %q: give a number, because Kubernetes cannot tell whether a name is root", i.Ref, i.User)
@@ -178,8 +179,7 @@ func (i Image) build() (v1.Image, error) {
 
 // around is the image that has this layer.
 func (i Image) around(layer v1.Layer) (v1.Image, error) {
-	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	img, err = mutate.AppendLayers(img, layer)
+	img, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), layer)
 	if err != nil {
 		return nil, err
 	}
