@@ -55,8 +55,9 @@ func (i Image) architecture() string {
 
 // base is what programs expect of any root file system.
 var base = map[string]string{
-	"/etc/passwd": "root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n",
-	"/etc/group":  "root:x:0:\nnobody:x:65534:\nnonroot:x:65532:\n",
+	"/etc/passwd": "root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/:/sbin/nologin\n" +
+		"nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n",
+	"/etc/group": "root:x:0:\nnobody:x:65534:\nnonroot:x:65532:\n",
 	// Without it, names in /etc/hosts are asked of DNS first.
 	"/etc/nsswitch.conf": "hosts: files dns\n",
 }
@@ -179,7 +180,8 @@ func (i Image) build() (v1.Image, error) {
 
 // around is the image that has this layer.
 func (i Image) around(layer v1.Layer) (v1.Image, error) {
-	img, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), layer)
+	img, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
+		layer)
 	if err != nil {
 		return nil, err
 	}
