@@ -207,6 +207,7 @@ impl Prg {
     /// Every generator that this CPU can compute, the narrowest first.
     #[must_use]
     pub fn available() -> Vec<Self> {
+        #[cfg_attr(not(target_arch = "x86_64"), allow(unused_mut))]
         let mut all = vec![Self::Portable];
         #[cfg(target_arch = "x86_64")]
         all.extend(aes_ni::AesNi::detect().map(Self::AesNi));
