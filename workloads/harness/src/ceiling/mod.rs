@@ -18,3 +18,4 @@ pub use limit::Limit;
 pub use masked_xors::masked_xors;
 pub use random_read::random_read;
 pub use read_bandwidth::read_bandwidth;
+pub use together::fastest;

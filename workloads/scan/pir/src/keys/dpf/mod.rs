@@ -30,11 +30,17 @@ mod aes_ni;
 mod node;
 mod portable;
 #[cfg(target_arch = "x86_64")]
+mod vaes256;
+#[cfg(target_arch = "x86_64")]
 mod vaes512;
 
+use std::fmt;
+
+use assay_harness::Failure;
+use assay_harness::path::{self, Unavailable};
 use assay_harness::simd::Isa;
 
-use self::node::{CONTROL, Correction};
+use self::node::{CONTROL, Correction, Node, block, node};
 use super::bad_key::BadKey;
 use crate::matrix::ROW_GROUP;
 use crate::selection::clear_beyond;
@@ -89,6 +95,13 @@ impl DpfKey {
         16 + 17 * inner_levels(rows) + 32
     }
 
+    /// AES calls that expanding a key for a matrix of `rows` rows takes: two for every node above existing rows.
+    #[must_use]
+    pub fn aes_calls(rows: usize) -> usize {
+        let leaves = rows.div_ceil(ROW_GROUP);
+        (0..=inner_levels(rows)).map(|above| 2 * leaves.div_ceil(1 << above)).sum()
+    }
+
     /// The key as it goes over the wire: the root; for each level the 127 common bits of its corrections and a byte with the two
     /// control bits; the last correction.
     #[must_use]
@@ -141,30 +154,56 @@ impl DpfKey {
         blocks[row % ROW_GROUP / 128] >> (row % 128) & 1 == 1
     }
 
-    /// Writes the bits of the first `rows` rows, level by level.
+    /// Writes the bits of the first `rows` rows.
     ///
     /// # Panics
     ///
     /// When the key is for a matrix of another size.
     pub fn expand(&self, prg: Prg, rows: usize, words: &mut [u64]) {
-        let levels = inner_levels(rows);
-        assert_eq!(self.corrections.len(), levels + 1, "the key is for another number of rows");
-        let leaves = rows.div_ceil(ROW_GROUP);
-        // Two levels at a time: one is read while the other is written. Vector code may touch whole vectors of nodes.
-        let room = (2 * leaves).next_multiple_of(Prg::NODES_TOUCHED) + Prg::NODES_TOUCHED;
-        let (mut nodes, mut children) = (vec![0_u128; room], vec![0_u128; room]);
-        nodes[0] = self.root;
-        for (level, correction) in self.corrections.iter().enumerate() {
-            // Of every level only the nodes above existing rows.
-            let needed = leaves.div_ceil(1 << (levels - level));
-            prg.grow(&nodes, needed, *correction, &mut children);
-            std::mem::swap(&mut nodes, &mut children);
+        assert_eq!(self.corrections.len(), inner_levels(rows) + 1, "the key is for another number of rows");
+        let words = &mut words[..rows.div_ceil(64)];
+        // The children of one stretch of nodes for every level: a few kilobytes in all.
+        let mut rooms = vec![[[0; 2]; 2 * STRETCH]; self.corrections.len()];
+        let mut root = [[0; 2]; STRETCH];
+        root[0] = node(self.root);
+        grow_below(prg, &self.corrections, &root, &mut rooms, words);
+        clear_beyond(words, rows);
+    }
+}
+
+/// Nodes of one level that are grown together: enough to fill the pipeline, and few enough that a stretch of every level stays in the
+/// first-level cache. So the tree is grown downwards first, and then to the right.
+const STRETCH: usize = 64;
+/// Words that the children of a node of the last level are.
+const LEAF_WORDS: usize = ROW_GROUP / 64;
+
+/// Writes the bits below the first of `nodes`, as many as `words` has. `corrections` are those of their level and the levels below, and
+/// `rooms` has one for each.
+fn grow_below(
+    prg: Prg,
+    corrections: &[Correction],
+    nodes: &[Node],
+    rooms: &mut [[Node; 2 * STRETCH]],
+    words: &mut [u64],
+) {
+    let ([correction, below @ ..], [room, rooms @ ..]) = (corrections, rooms) else { return };
+    // Of every level only the nodes above existing rows.
+    let leaves = words.len().div_ceil(LEAF_WORDS);
+    let needed = leaves.div_ceil(1 << below.len());
+    if below.is_empty() {
+        // Whole vectors go where they belong; what would reach beyond the last word takes a detour.
+        let (blocks, _) = words.as_chunks_mut::<2>();
+        if blocks.len() == 2 * needed && needed.is_multiple_of(Prg::NODES_TOUCHED / 2) {
+            return prg.grow(nodes, needed, *correction, blocks);
         }
-        for (pair, node) in words[..rows.div_ceil(64)].chunks_mut(2).zip(&nodes) {
-            let halves = [*node as u64, (*node >> 64) as u64];
-            pair.copy_from_slice(&halves[..pair.len()]);
-        }
-        clear_beyond(&mut words[..rows.div_ceil(64)], rows);
+        prg.grow(nodes, needed, *correction, room);
+        words.copy_from_slice(&room.as_flattened()[..words.len()]);
+        return;
+    }
+    prg.grow(nodes, needed, *correction, room);
+    let stretch_words = STRETCH * LEAF_WORDS << (below.len() - 1);
+    for (nodes, words) in room.chunks_exact(STRETCH).zip(words.chunks_mut(stretch_words)) {
+        grow_below(prg, below, nodes, rooms, words);
     }
 }
 
@@ -181,9 +220,56 @@ pub enum Prg {
     /// One block per instruction.
     #[cfg(target_arch = "x86_64")]
     AesNi(aes_ni::AesNi),
+    /// Two blocks per instruction.
+    #[cfg(target_arch = "x86_64")]
+    Vaes256(vaes256::Vaes256),
     /// Four blocks per instruction.
     #[cfg(target_arch = "x86_64")]
     Vaes512(vaes512::Vaes512),
+}
+
+/// A wish for a way to compute the generator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aes {
+    /// The one that goes with the instruction set of everything else.
+    Auto,
+    /// The `aes` crate.
+    Portable,
+    /// AES-NI.
+    AesNi,
+    /// VAES on 256-bit vectors.
+    Vaes256,
+    /// VAES on 512-bit vectors.
+    Vaes512,
+}
+
+impl Aes {
+    /// Every wish, by the name it has on a command line.
+    pub const CHOICES: [(&'static str, Self); 5] = [
+        ("auto", Self::Auto),
+        ("portable", Self::Portable),
+        ("aes-ni", Self::AesNi),
+        ("vaes256", Self::Vaes256),
+        ("vaes512", Self::Vaes512),
+    ];
+}
+
+/// The CPU does not have the way to compute AES that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoSuchAes(Unavailable);
+
+impl fmt::Display for NoSuchAes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "--aes: {}", self.0)
+    }
+}
+
+impl std::error::Error for NoSuchAes {}
+
+impl From<NoSuchAes> for Failure {
+    fn from(missing: NoSuchAes) -> Self {
+        Self::usage(missing)
+    }
 }
 
 impl Prg {
@@ -192,16 +278,28 @@ impl Prg {
 
     /// The generator that goes with an instruction set.
     #[must_use]
-    pub fn select(isa: Isa) -> Self {
+    pub fn of(isa: Isa) -> Self {
         let all = Self::available();
         let widest = match isa.name() {
             "avx512" => "vaes512",
-            "avx2" => "aes-ni",
+            "avx2" => "vaes256",
             _ => "portable",
         };
         // A CPU may have vectors and lack AES in them; then the next narrower one does.
         let up_to = all.iter().position(|prg| prg.name() == widest).unwrap_or(all.len() - 1);
         all[up_to]
+    }
+
+    /// The generator that `wish` asks for, where everything else uses the instructions of `isa`.
+    ///
+    /// # Errors
+    ///
+    /// When the CPU does not have it.
+    pub fn select(wish: Aes, isa: Isa) -> Result<Self, NoSuchAes> {
+        match wish {
+            Aes::Auto => Ok(Self::of(isa)),
+            wish => path::select(wish, &Aes::CHOICES, &Self::available(), |prg| prg.name()).map_err(NoSuchAes),
+        }
     }
 
     /// Every generator that this CPU can compute, the narrowest first.
@@ -210,6 +308,8 @@ impl Prg {
         let mut all = vec![Self::Portable];
         #[cfg(target_arch = "x86_64")]
         all.extend(aes_ni::AesNi::detect().map(Self::AesNi));
+        #[cfg(target_arch = "x86_64")]
+        all.extend(vaes256::Vaes256::detect().map(Self::Vaes256));
         #[cfg(target_arch = "x86_64")]
         all.extend(vaes512::Vaes512::detect().map(Self::Vaes512));
         all
@@ -223,12 +323,25 @@ impl Prg {
             #[cfg(target_arch = "x86_64")]
             Self::AesNi(_) => "aes-ni",
             #[cfg(target_arch = "x86_64")]
+            Self::Vaes256(_) => "vaes256",
+            #[cfg(target_arch = "x86_64")]
             Self::Vaes512(_) => "vaes512",
         }
     }
 
+    /// The AES instructions that it comes down to.
+    #[must_use]
+    pub fn instructions(self) -> &'static str {
+        match self {
+            // What the crate finds for a block at a time.
+            Self::Portable => "aes-ni",
+            #[cfg(target_arch = "x86_64")]
+            wide => wide.name(),
+        }
+    }
+
     /// Writes the corrected children of the first `count` nodes, left and right in turn.
-    fn grow(self, nodes: &[u128], count: usize, correction: Correction, children: &mut [u128]) {
+    fn grow(self, nodes: &[Node], count: usize, correction: Correction, children: &mut [Node]) {
         let touched = count.next_multiple_of(Self::NODES_TOUCHED / 2);
         assert!(nodes.len() >= touched && children.len() >= 2 * touched, "there is no room for whole vectors");
         match self {
@@ -236,15 +349,17 @@ impl Prg {
             #[cfg(target_arch = "x86_64")]
             Self::AesNi(aes) => aes.grow(&nodes[..touched], correction, children),
             #[cfg(target_arch = "x86_64")]
+            Self::Vaes256(aes) => aes.grow(&nodes[..touched], correction, children),
+            #[cfg(target_arch = "x86_64")]
             Self::Vaes512(aes) => aes.grow(&nodes[..touched], correction, children),
         }
     }
 
     /// The corrected children of one node.
-    fn children_of(self, node: u128, correction: Correction) -> [u128; 2] {
-        let mut children = [0; Self::NODES_TOUCHED];
-        self.grow(&[node, 0, 0, 0], 1, correction, &mut children);
-        [children[0], children[1]]
+    fn children_of(self, parent: u128, correction: Correction) -> [u128; 2] {
+        let mut children = [[0; 2]; Self::NODES_TOUCHED];
+        self.grow(&[node(parent), [0; 2], [0; 2], [0; 2]], 1, correction, &mut children);
+        [block(children[0]), block(children[1])]
     }
 }
 
@@ -297,6 +412,39 @@ mod tests {
         }
     }
 
+    /// Row counts around a stretch of nodes and the levels above it, and more than a stretch of stretches.
+    #[test]
+    fn every_generator_agrees_with_the_reference_around_stretches() {
+        let stretch = STRETCH * ROW_GROUP;
+        let sizes = [1, 2, 3].map(|stretches| stretches * stretch).into_iter().chain([64 * stretch]);
+        for rows in sizes.flat_map(|rows| [rows - ROW_GROUP, rows - 65, rows - 1, rows, rows + 1, rows + 3 * ROW_GROUP]) {
+            let key = &DpfKey::pair([rows as u128, 7], rows / 3, rows)[0];
+            let expected = expand(key, Prg::Portable, rows);
+            for row in [0, rows / 3, rows - 1] {
+                assert_eq!(bit(&expected, row), key.bit(row), "row {row} of {rows}");
+            }
+            for prg in Prg::available() {
+                assert_eq!(expand(key, prg, rows), expected, "{} of {rows} rows", prg.name());
+            }
+        }
+    }
+
+    #[test]
+    fn every_generator_can_be_forced_and_one_that_is_not_there_is_refused() {
+        for isa in Isa::available() {
+            for (name, wish) in Aes::CHOICES.into_iter().skip(1) {
+                match Prg::select(wish, isa) {
+                    Ok(prg) => assert_eq!(prg.name(), name),
+                    Err(error) => {
+                        assert!(Prg::available().iter().all(|prg| prg.name() != name));
+                        let text = format!("--aes: this CPU does not have {name}; it has portable");
+                        assert!(error.to_string().starts_with(&text), "{error}");
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn half_of_the_rows_are_selected_within_four_sigma() {
         let rows = 1 << 18;
@@ -325,6 +473,7 @@ mod tests {
         assert_eq!(DpfKey::bytes(256), 48);
         assert_eq!(DpfKey::bytes(257), 65);
         assert_eq!(DpfKey::bytes(1 << 18), 218);
+        assert_eq!([1, 256, 257, 1 << 18].map(DpfKey::aes_calls), [2, 2, 6, 4094]);
         for log in 8..26 {
             assert_eq!(DpfKey::bytes(1 << (log + 1)) - DpfKey::bytes(1 << log), 17);
         }
