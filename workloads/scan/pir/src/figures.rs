@@ -10,7 +10,7 @@
 //! | `pir.qN.ms_per_query.S` | time of a batch from toy keys to answers over N |
 //! | `pir.q1.share_of_read_ceiling` | speed at which `fused-m4r` reads the matrix at Q=1 with the bits given, over a plain read of it by the same instructions in the same round |
 //! | `pir.q1.share_of_read_ceiling.dpf` | the same with the bits of distributed point functions, of which half are one |
-//! | `pir.q32.share_of_compute_ceiling` | what the path's fastest strategy computes per second at Q=32 with the bits given, over what the CPU can compute of that: bytes loaded from the first-level cache for `fused-m4r`, products of bit matrices for `fused-gfni` |
+//! | `pir.q32.share_of_compute_ceiling` | what the path's fastest strategy computes per second at Q=32 with the bits of distributed point functions given, over what the CPU can compute of that: bytes loaded from the first-level cache for `fused-m4r`, products of bit matrices for `fused-gfni` |
 //! | `pir.q32.share_of_compute_ceiling.S` | the same of strategy `S` |
 //! | `pir.q32.scan_ms_per_query` | time of that scan over 32 |
 //! | `pir.dpf.expand_us_per_key` | time to expand 24 keys, one after the other, over 24 |
@@ -243,7 +243,7 @@ impl Bench {
 
     /// For every plan the time that its scan of a large batch would take at the limit, then the time that it takes.
     fn compute_share(&self, plans: &[Plan], rounds: usize) -> Result<Times, Failure> {
-        let selection = self.selection(KeyKind::Toy, MANY);
+        let selection = self.selection(KeyKind::Dpf, MANY);
         figures::take_turns(rounds, 2 * plans.len(), |arm| {
             let plan = plans[arm / 2];
             if arm.is_multiple_of(2) {
