@@ -1,8 +1,8 @@
-//! Updates, merges and answers at the same time. Whatever the order of events, an answer is that of one state: all updates up to some moment
-//! between its question and its return, each of them once, whether they are pending or merged.
+//! Updates, merges and answers at the same time. Whatever the order of events, an answer is that of one state: all updates up to some
+//! moment between its question and its return, each of them once, whether they are pending or merged.
 //!
-//! All updates are of one row. After `n` of them the row differs from the first by `n` and by a number derived from it, so that the number of
-//! updates in an answer can be read from it, and an answer that lacks one in the middle or has one twice shows.
+//! All updates are of one row. After `n` of them the row differs from the first by `n` and by a number derived from it, so that the number
+//! of updates in an answer can be read from it, and an answer that lacks one in the middle or has one twice shows.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, OnceLock};

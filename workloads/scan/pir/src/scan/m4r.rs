@@ -75,8 +75,8 @@ pub fn bytes_loaded(matrix_bytes: u64, keys: usize) -> f64 {
     matrix_bytes as f64 * (1.0 + (keys * (TABLES + 1)) as f64 / BLOCK_ROWS as f64)
 }
 
-/// Bytes of a column: with wide vectors two lines, so that the work of finding a sum is shared by two, with narrow ones as much as leaves the
-/// first-level cache room for the tables and the sums.
+/// Bytes of a column: with wide vectors two lines, so that the work of finding a sum is shared by two, with narrow ones as much as leaves
+/// the first-level cache room for the tables and the sums.
 struct Column;
 
 impl Kernel for Column {

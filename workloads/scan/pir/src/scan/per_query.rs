@@ -34,8 +34,8 @@ pub fn scan<B: RowBits>(matrix: &Matrix, rows: Range<usize>, keys: &[B], answers
     }
 }
 
-/// Evaluates the keys for all of `rows` as [`scan`] does, three for every row, and reads none. The answers begin with the XOR of the numbers
-/// of the rows whose bit is one.
+/// Evaluates the keys for all of `rows` as [`scan`] does, three for every row, and reads none. The answers begin with the XOR of the
+/// numbers of the rows whose bit is one.
 pub fn bits_alone<B: RowBits>(rows: Range<usize>, keys: &[B], answers: &mut Answers) {
     let mut answers: Vec<&mut [u8]> = answers.iter_mut().collect();
     for (keys, answers) in keys.as_chunks::<KEYS_PER_QUERY>().0.iter().zip(answers.chunks_mut(KEYS_PER_QUERY)) {
