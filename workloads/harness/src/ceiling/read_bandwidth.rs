@@ -21,7 +21,8 @@ pub fn read_bandwidth(parts: &[&[u8]], passes: usize, isa: Isa, threads: usize) 
     assert!(bytes > 0, "a probe needs something to read");
     let seconds = fastest(passes, threads, |thread| {
         for part in parts {
-            if let Some(share) = part.chunks(part.len().div_ceil(threads).next_multiple_of(LINE)).nth(thread) {
+            let share = part.len().div_ceil(threads).next_multiple_of(LINE).max(LINE);
+            if let Some(share) = part.chunks(share).nth(thread) {
                 black_box(isa.run(Read { bytes: share, times: 1, ahead: Some(AHEAD) }));
             }
         }

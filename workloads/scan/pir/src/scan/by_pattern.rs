@@ -166,11 +166,12 @@ impl Block<'_> {
             let mut within = 0;
             while within < width {
                 if asks {
-                    for line in (within..within + STEP).step_by(64) {
-                        simd.prefetch(from.wrapping_add(ahead.bytes + line));
+                    for line in 0..STEP / 64 {
+                        simd.prefetch(from.wrapping_add(ahead.bytes + within + 64 * line));
                     }
                 }
-                for at in (within..within + STEP).step_by(S::BYTES) {
+                for v in 0..STEP / S::BYTES {
+                    let at = within + v * S::BYTES;
                     // SAFETY: the row is one of the block's and the column lies within it; the set is less than `sets` and the pattern
                     // less than PATTERNS, so their sum lies within `sums`, see the assertions.
                     unsafe {
