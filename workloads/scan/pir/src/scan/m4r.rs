@@ -4,15 +4,15 @@
 //! by its four bits. The table costs eleven additions, and pays when there are many keys.
 //!
 //! ```text
-//! for block of 4 T rows, for column of one or two cache lines
+//! for tile of rows that stays in the second-level cache, for column of one or two cache lines, for block of 4 T rows
 //!     for t in 0..T: table[t] = all sums of rows 4t .. 4t + 3
 //!     for key: sums[key] ^= table[0][bits 0..4] ^ table[1][bits 4..8] ^ ... ^ table[T - 1][bits 4T - 4 .. 4T]
 //! ```
 //!
-//! 1. Tables and the sums of all keys stay in the first-level cache: a column's sums lie together, for a row's distance apart they would
-//!    share a few of its sets. A row is read from memory once, and never again.
+//! 1. Tables and the sums of one column stay in the first-level cache while all blocks of a tile add to them, and so do the bits of these
+//!    rows. A column's sums lie together: a row's length apart they would share a few of the cache's sets. A row is read from memory once.
 //! 2. `T` look-ups are added up before a key's sum is loaded and stored, two of them per instruction where three can be XORed at once.
-//! 3. The rows of a block to come are asked for evenly over the work on this one, into the second-level cache, so that adding and reading
+//! 3. The rows of the tile to come are asked for evenly over the work on this one, into the second-level cache, so that adding and reading
 //!    overlap and the first level is left to the tables.
 //!
 //! With few keys the tables do not pay.
@@ -41,8 +41,8 @@ const TABLE_BYTES: usize = TABLES * SUMS * WIDEST_COLUMN;
 const WIDEST_COLUMN: usize = 128;
 /// Bytes of the narrowest column, and what every row is a multiple of.
 const LINE: usize = 64;
-/// How many blocks ahead rows are asked for.
-const BLOCKS_AHEAD: usize = 1;
+/// Bytes of a tile, whose blocks are gone over column by column; two of them fit into a second-level cache with room to spare.
+const TILE_BYTES: usize = 128 << 10;
 /// With fewer keys than this, masking and adding is faster than making tables.
 pub const FEWEST_KEYS: usize = 12;
 
@@ -117,12 +117,16 @@ impl Kernel for ScanBlocks<'_> {
         assert!(part.first_row + part.bytes.len() / row_size <= selection.rows());
         assert_eq!(sums.len(), selection.keys() * row_size);
         let mut tables = Tables([0; TABLE_BYTES]);
-        for block in 0..part.bytes.len() / row_size / BLOCK_ROWS {
+        let blocks = part.bytes.len() / row_size / BLOCK_ROWS;
+        let tile = (TILE_BYTES / row_size / BLOCK_ROWS).max(1);
+        for first in (0..blocks).step_by(tile) {
             for at in (0..row_size).step_by(column::<S>()) {
-                match (S::BYTES, row_size - at) {
-                    (64, 64) => self.add::<S, 1>(simd, block, at, &mut tables),
-                    (16, _) => self.add::<S, 4>(simd, block, at, &mut tables),
-                    _ => self.add::<S, 2>(simd, block, at, &mut tables),
+                for block in first..blocks.min(first + tile) {
+                    match (S::BYTES, row_size - at) {
+                        (64, 64) => self.add::<S, 1>(simd, block, at, tile, &mut tables),
+                        (16, _) => self.add::<S, 4>(simd, block, at, tile, &mut tables),
+                        _ => self.add::<S, 2>(simd, block, at, tile, &mut tables),
+                    }
                 }
             }
         }
@@ -130,9 +134,16 @@ impl Kernel for ScanBlocks<'_> {
 }
 
 impl ScanBlocks<'_> {
-    /// One block, one column of `VECTORS` vectors.
+    /// One block, one column of `VECTORS` vectors. The rows so many blocks ahead are asked for.
     #[inline(always)]
-    fn add<S: Simd, const VECTORS: usize>(&mut self, simd: S, block: usize, at: usize, tables: &mut Tables) {
+    fn add<S: Simd, const VECTORS: usize>(
+        &mut self,
+        simd: S,
+        block: usize,
+        at: usize,
+        blocks_ahead: usize,
+        tables: &mut Tables,
+    ) {
         let (row_size, first_row) = (self.row_size, self.part.first_row + block * BLOCK_ROWS);
         let rows = self.part.bytes.as_ptr().wrapping_add(block * BLOCK_ROWS * row_size + at);
         let tables = tables.0.as_mut_ptr();
@@ -169,8 +180,8 @@ impl ScanBlocks<'_> {
         let words = words.as_ptr().wrapping_add(first_row / 64);
         let shift = first_row % 64;
         let sums = self.sums.as_mut_ptr().wrapping_add(at * keys);
-        // This column's lines of the block to come, shared out evenly among the keys.
-        let mut ahead = rows.wrapping_add(BLOCKS_AHEAD * BLOCK_ROWS * row_size);
+        // This column's lines of the tile to come, shared out evenly among its blocks and their keys.
+        let mut ahead = rows.wrapping_add(blocks_ahead * BLOCK_ROWS * row_size);
         let mut due = 0;
         for key in 0..keys {
             due += BLOCK_ROWS;
