@@ -357,7 +357,8 @@ mod tests {
 
     #[test]
     fn every_figure_is_one_line_with_an_interval_around_its_value() {
-        let settings = Settings { rows: 600, row_size: 64, rounds: 6, tail_rounds: 200, path: Path::Auto, aes: Aes::Auto };
+        let settings =
+            Settings { rows: 600, row_size: 64, rounds: 6, tail_rounds: 200, path: Path::Auto, aes: Aes::Auto };
         let mut out = Vec::new();
         bench(&settings, &mut Printer::new("scan-pir", &mut out)).unwrap();
         let text = String::from_utf8(out).unwrap();
@@ -366,12 +367,16 @@ mod tests {
             let number = |name: &str| figure[name].as_f64().unwrap();
             assert!(number("low") <= number("value") && number("value") <= number("high"), "{line}");
         }
-        let mut names = ["pir.q8.speedup.fused_m4r", "pir.q32.scan_speedup.fused_m4r", "pir.q1.p95.ratio"].map(str::to_owned).to_vec();
+        let mut names = ["pir.q8.speedup.fused_m4r", "pir.q32.scan_speedup.fused_m4r", "pir.q1.p95.ratio"]
+            .map(str::to_owned)
+            .to_vec();
         for suffix in Isa::available().iter().map(|isa| format!(".{}", isa.name())).chain([String::new()]) {
             names.push(format!("pir.q1.share_of_read_ceiling{suffix}"));
             names.push(format!("pir.q32.share_of_compute_ceiling{suffix}"));
         }
-        for suffix in Prg::available().iter().map(|prg| format!(".{}", prg.name().replace('-', "_"))).chain([String::new()]) {
+        for suffix in
+            Prg::available().iter().map(|prg| format!(".{}", prg.name().replace('-', "_"))).chain([String::new()])
+        {
             names.push(format!("pir.dpf.expand_us_per_key{suffix}"));
         }
         for name in names {

@@ -277,7 +277,8 @@ mod tests {
 
     #[test]
     fn small_pages_are_given_where_they_are_asked_for_and_hold_the_same() {
-        let [huge, small] = [Pages::Huge, Pages::Small].map(|pages| Matrix::generate_on(pages, 40_000, 256, 7).unwrap());
+        let [huge, small] =
+            [Pages::Huge, Pages::Small].map(|pages| Matrix::generate_on(pages, 40_000, 256, 7).unwrap());
         assert_eq!(small.huge_page_bytes().unwrap_or(0), 0);
         assert!(huge.huge_page_bytes().is_none_or(|bytes| bytes <= (10 << 20) && bytes.is_multiple_of(2 << 20)));
         assert!((0..40_000).all(|row| huge.row(row) == small.row(row)));

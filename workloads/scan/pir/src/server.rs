@@ -103,7 +103,13 @@ impl Server {
     pub fn new(matrix: Matrix, kind: KeyKind, plan: Plan) -> Self {
         let snapshot = Snapshot { epoch: 1, matrix };
         let pending = Pending { epoch: 1, updates: Vec::new() };
-        Self { current: RwLock::new(Arc::new(snapshot)), pending: RwLock::new(pending), merging: Mutex::new(()), kind, plan }
+        Self {
+            current: RwLock::new(Arc::new(snapshot)),
+            pending: RwLock::new(pending),
+            merging: Mutex::new(()),
+            kind,
+            plan,
+        }
     }
 
     /// The current epoch's matrix.

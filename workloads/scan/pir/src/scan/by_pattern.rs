@@ -71,9 +71,11 @@ pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, isa: Isa
     }
     for (group, sums) in sums.bytes().chunks_exact(sets * PATTERNS * row_size).enumerate() {
         let keys = group * KEYS..selection.keys().min((group + 1) * KEYS);
-        for (bit, answer) in answers[keys.start * row_size..keys.end * row_size].chunks_exact_mut(row_size).enumerate() {
+        for (bit, answer) in answers[keys.start * row_size..keys.end * row_size].chunks_exact_mut(row_size).enumerate()
+        {
             for (answer, sums) in answer.chunks_mut(COLUMN).zip(sums.chunks(sets * PATTERNS * COLUMN)) {
-                let selected = sums.chunks_exact(answer.len()).enumerate().filter(|(i, _)| i % PATTERNS >> bit & 1 == 1);
+                let selected =
+                    sums.chunks_exact(answer.len()).enumerate().filter(|(i, _)| i % PATTERNS >> bit & 1 == 1);
                 selected.for_each(|(_, sum)| xor_into(answer, sum));
             }
         }
@@ -109,11 +111,8 @@ impl Kernel for ScanPart<'_> {
                     let key = group * KEYS + k;
                     if key < selection.keys() { selection.key(key)[word] } else { 0 }
                 });
-                let ahead = Ahead {
-                    bytes: if groups == 1 { AHEAD_ALONE } else { rows.len() },
-                    every: groups,
-                    turn: group,
-                };
+                let ahead =
+                    Ahead { bytes: if groups == 1 { AHEAD_ALONE } else { rows.len() }, every: groups, turn: group };
                 for (column, sums) in sums.chunks_mut(sets * PATTERNS * COLUMN).enumerate() {
                     let width = sums.len() / (sets * PATTERNS);
                     let block = Block { rows, row_size, at: column * COLUMN, width, bits, sets, ahead };

@@ -489,7 +489,8 @@ mod tests {
     fn every_generator_agrees_with_the_reference_around_stretches() {
         let stretch = STRETCH * PARTS * ROW_GROUP;
         let sizes = [1, 2, 3].map(|stretches| stretches * stretch).into_iter().chain([8 * stretch]);
-        for rows in sizes.flat_map(|rows| [rows - ROW_GROUP, rows - 65, rows - 1, rows, rows + 1, rows + 3 * ROW_GROUP]) {
+        for rows in sizes.flat_map(|rows| [rows - ROW_GROUP, rows - 65, rows - 1, rows, rows + 1, rows + 3 * ROW_GROUP])
+        {
             let key = &DpfKey::pair([rows as u128, 7], rows / 3, rows)[0];
             let expected = expand(key, Prg::Portable, rows);
             for row in [0, rows / 3, rows - 1] {
