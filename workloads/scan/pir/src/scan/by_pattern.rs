@@ -75,7 +75,7 @@ pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, isa: Isa
         {
             for (answer, sums) in answer.chunks_mut(COLUMN).zip(sums.chunks(sets * PATTERNS * COLUMN)) {
                 let selected =
-                    sums.chunks_exact(answer.len()).enumerate().filter(|(i, _)| i % PATTERNS >> bit & 1 == 1);
+                    sums.chunks_exact(answer.len()).enumerate().filter(|(i, _)| (i % PATTERNS) >> bit & 1 == 1);
                 selected.for_each(|(_, sum)| xor_into(answer, sum));
             }
         }
