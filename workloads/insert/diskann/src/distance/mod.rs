@@ -1,7 +1,7 @@
 //! Squared Euclidean distance.
 //!
-//! [`scalar`](Path::Scalar) adds in order, as the document's C does. The other paths keep sixteen sums and agree with each other to
-//! the last bit, so that an index built on one machine is the index that any other would have built.
+//! [`scalar`](Path::Scalar) adds in order, as the document's C does. The other paths keep 64 sums and agree with each other to the last
+//! bit, so that an index built on one machine is the index that any other would have built.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -21,9 +21,9 @@ pub enum Path {
     Auto,
     /// One sum, in order.
     Scalar,
-    /// Sixteen sums in plain code.
+    /// The 64 sums in plain code.
     Portable,
-    /// AVX2.
+    /// AVX2 and FMA.
     Avx2,
     /// AVX-512 F.
     Avx512,
@@ -53,7 +53,7 @@ pub struct Distance {
 impl Distance {
     /// One sum, in order.
     pub const SCALAR: Self = Self { name: "scalar", squared: scalar::squared };
-    /// Sixteen sums in plain code.
+    /// The 64 sums in plain code.
     pub const PORTABLE: Self = Self { name: "portable", squared: lanes::squared };
 
     /// The way that `path` asks for.
@@ -71,12 +71,13 @@ impl Distance {
         let mut all = vec![Self::SCALAR, Self::PORTABLE];
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx2") {
-                // SAFETY: the feature was just detected.
+            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            if avx2 {
+                // SAFETY: both features were just detected.
                 all.push(Self { name: "avx2", squared: |a, b| unsafe { avx2::squared(a, b) } });
             }
-            if is_x86_feature_detected!("avx512f") {
-                // SAFETY: the feature was just detected.
+            if avx2 && is_x86_feature_detected!("avx512f") {
+                // SAFETY: all three features were just detected.
                 all.push(Self { name: "avx512", squared: |a, b| unsafe { avx512::squared(a, b) } });
             }
         }
