@@ -7,6 +7,7 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod codes;
 mod lanes;
 #[cfg(target_arch = "aarch64")]
 mod neon;
@@ -25,7 +26,7 @@ pub enum Path {
     Portable,
     /// AVX2 and FMA.
     Avx2,
-    /// AVX-512 F.
+    /// AVX-512 F and BW.
     Avx512,
     /// NEON.
     Neon,
@@ -48,13 +49,14 @@ impl Path {
 pub struct Distance {
     name: &'static str,
     squared: fn(&[f32], &[f32]) -> f32,
+    steps: fn(&[u8], &[u8]) -> u32,
 }
 
 impl Distance {
     /// One sum, in order.
-    pub const SCALAR: Self = Self { name: "scalar", squared: scalar::squared };
+    pub const SCALAR: Self = Self { name: "scalar", squared: scalar::squared, steps: codes::in_order };
     /// The 64 sums in plain code.
-    pub const PORTABLE: Self = Self { name: "portable", squared: lanes::squared };
+    pub const PORTABLE: Self = Self { name: "portable", squared: lanes::squared, steps: codes::plain };
 
     /// The way that `path` asks for.
     ///
@@ -73,18 +75,28 @@ impl Distance {
         {
             let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
             if avx2 {
-                // SAFETY: both features were just detected.
-                all.push(Self { name: "avx2", squared: |a, b| unsafe { avx2::squared(a, b) } });
+                all.push(Self {
+                    name: "avx2",
+                    // SAFETY: both features were just detected.
+                    squared: |a, b| unsafe { avx2::squared(a, b) },
+                    // SAFETY: the feature was just detected.
+                    steps: |a, b| unsafe { codes::avx2(a, b) },
+                });
             }
-            if avx2 && is_x86_feature_detected!("avx512f") {
-                // SAFETY: all three features were just detected.
-                all.push(Self { name: "avx512", squared: |a, b| unsafe { avx512::squared(a, b) } });
+            if avx2 && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
+                all.push(Self {
+                    name: "avx512",
+                    // SAFETY: all three features were just detected.
+                    squared: |a, b| unsafe { avx512::squared(a, b) },
+                    // SAFETY: both features were just detected.
+                    steps: |a, b| unsafe { codes::avx512(a, b) },
+                });
             }
         }
         #[cfg(target_arch = "aarch64")]
         if std::arch::is_aarch64_feature_detected!("neon") {
             // SAFETY: the feature was just detected.
-            all.push(Self { name: "neon", squared: |a, b| unsafe { neon::squared(a, b) } });
+            all.push(Self { name: "neon", squared: |a, b| unsafe { neon::squared(a, b) }, steps: codes::plain });
         }
         all
     }
@@ -101,6 +113,14 @@ impl Distance {
     pub fn squared(&self, a: &[f32], b: &[f32]) -> f32 {
         debug_assert_eq!(a.len(), b.len());
         (self.squared)(a, b)
+    }
+
+    /// The squared distance of two codes of one length, in squared steps. Every way gives the same number.
+    #[inline]
+    #[must_use]
+    pub fn steps(&self, a: &[u8], b: &[u8]) -> u32 {
+        debug_assert_eq!(a.len(), b.len());
+        (self.steps)(a, b)
     }
 }
 
@@ -123,6 +143,13 @@ impl Meter {
     pub fn squared(&mut self, a: &[f32], b: &[f32]) -> f32 {
         self.count += 1;
         self.distance.squared(a, b)
+    }
+
+    /// The squared distance of two codes of one length, in squared steps.
+    #[inline]
+    pub fn steps(&mut self, a: &[u8], b: &[u8]) -> u32 {
+        self.count += 1;
+        self.distance.steps(a, b)
     }
 
     /// How often a distance was computed.
