@@ -48,7 +48,10 @@ impl std::error::Error for Error {}
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::error(error)
+        match error {
+            Error::Budget { .. } => Self::usage(error),
+            other => Self::error(other),
+        }
     }
 }
 

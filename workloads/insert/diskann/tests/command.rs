@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use assay_harness::machine::PeakMemory;
 use serde_json::Value;
 
 const SMALL: [&str; 6] =
@@ -64,7 +65,7 @@ fn a_result_keeps_to_the_schema_and_says_what_was_done() {
         ("seek", "blocks", "seek", Some("scalar")),
         ("ours", "compact", "medoid", None),
     ] {
-        for dataset in ["uniform", "clustered", "similar"] {
+        for dataset in ["uniform", "clustered", "uneven", "similar"] {
             let result = result(&folder, &[&format!("--strategy={strategy}"), &format!("--dataset={dataset}")]);
             let problems: Vec<String> = validator.iter_errors(&result).map(|e| e.to_string()).collect();
             assert!(problems.is_empty(), "{problems:#?}");
@@ -80,6 +81,9 @@ fn a_result_keeps_to_the_schema_and_says_what_was_done() {
             let metrics = &result["metrics"];
             assert_eq!(metrics["latency"]["samples"].as_array().unwrap().len(), 5);
             assert_eq!(metrics["queryLatency"]["samples"].as_array().unwrap().len(), 10);
+            let bytes = |name: &str| metrics[name]["value"].as_f64().unwrap();
+            assert!(bytes("indexFile") > 150.0 * 64.0 && bytes("indexMemory") > 0.0, "{metrics}");
+            assert_eq!(metrics.get("peakMemory").is_some(), PeakMemory::start().is_some());
             let recall = metrics["recall"]["value"].as_f64().unwrap();
             assert!((0.5..=1.0).contains(&recall), "{strategy} {dataset}: {recall}");
             let phases: Vec<&str> =
@@ -118,7 +122,12 @@ fn all_strategies_factors_and_paths_store_the_same() {
             &["--node-cache=per-batch", "--back-edges=deferred", "--random-start=medoid"],
             &["--back-edges=eager", "--journal-mode=delete", "--synchronous=full"],
             &["--page-size=16384", "--mmap-mib=64", "--fold-every=2"],
+            &["--cache-kib=64", "--memory-budget-kib=90"],
         ] {
+            // Only ours keeps nodes in memory.
+            if strategy != "ours" && factors.iter().any(|factor| factor.contains("budget")) {
+                continue;
+            }
             let result = result(&folder, &[&[&format!("--strategy={strategy}")[..]], factors].concat());
             digests.push(result["parity"]["digest"].as_str().unwrap().to_owned());
         }
@@ -162,6 +171,26 @@ fn a_knob_is_reported_as_it_was_turned() {
 }
 
 #[test]
+fn a_memory_budget_is_kept_and_one_that_is_too_small_is_refused() {
+    let folder = Folder::new("budget");
+    let flags = ["--strategy=ours", "--cache-kib=64", "--size=2000", "--dims=32"];
+    let within = result(&folder, &[&flags[..], &["--memory-budget-kib=300"]].concat());
+    let bytes = |result: &Value, name: &str| result["metrics"][name]["value"].as_f64().unwrap();
+    // SQLite's cache may hold a page or two more than it should, while a statement needs them.
+    assert!(bytes(&within, "indexMemory") <= f64::from((300 + 16) << 10), "{}", bytes(&within, "indexMemory"));
+    assert_eq!(within["effective"]["memoryBudgetKib"], 300);
+    let whole = result(&folder, &flags);
+    assert!(bytes(&whole, "indexMemory") > 2.0 * bytes(&within, "indexMemory"));
+    assert!(whole["effective"].get("memoryBudgetKib").is_none());
+    assert_eq!(whole["parity"], within["parity"]);
+
+    let small = [&["run", &folder.cache(), "--memory-budget-kib=100", "--inserts=5"], &flags[..]].concat();
+    let output = program(&small);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("invalid --memory-budget-kib"), "{}", stderr(&output));
+}
+
+#[test]
 fn a_forced_path_is_the_one_reported_and_a_missing_one_is_an_error() {
     let folder = Folder::new("path");
     for path in ["scalar", "portable", "avx2", "avx512", "neon"] {
@@ -191,10 +220,14 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--transaction-size=0"], "1 to 10000"),
         (&["run", "--fold-every=0"], "1 to 10000"),
         (&["run", "--mmap-mib=2048"], "0 to 2047"),
+        (&["run", "--memory-budget-kib=9000000"], "0 to 4194304"),
+        (&["run", "--memory-budget-kib=9000"], "or --strategy=ours"),
+        (&["run", "--strategy=ours", "--memory-budget-kib=9000", "--node-cache=none"], "0 is allowed with --node-cache=none"),
+        (&["run", "--strategy=ours", "--memory-budget-kib=2000"], "more than --cache-kib is allowed"),
         (&["run", "--cache-kib=1"], "64 to 4194304"),
         (&["run", "--page-size=4000"], "one of 512, 1024"),
         (&["run", "--strategy=$(reboot)"], "one of baseline, seek, ours"),
-        (&["run", "--dataset=none"], "one of uniform, clustered, similar"),
+        (&["run", "--dataset=none"], "one of uniform, clustered, uneven, similar"),
         (&["run", "--random-start=best"], "one of preset, count, seek, medoid"),
         (&["run", "--node-cache=all"], "one of preset, none, per-batch"),
         (&["run", "--back-edges=lazy"], "one of preset, eager, deferred"),
