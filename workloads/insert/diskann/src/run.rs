@@ -256,7 +256,8 @@ pub(crate) struct Judged {
     pub(crate) control: f64,
     /// Recall of every query.
     pub(crate) recalls: Vec<f64>,
-    latencies: Vec<f64>,
+    /// Seconds of every query.
+    pub(crate) latencies: Vec<f64>,
     digest: Digest,
 }
 

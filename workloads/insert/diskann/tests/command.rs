@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use assay_harness::machine::PeakMemory;
 use serde_json::Value;
@@ -236,6 +236,9 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--unknown=1"], "--unknown is unknown"),
         (&["run", "size"], "--name=value"),
         (&["bench", "--rounds=5"], "6 to 10000"),
+        (&["peers", "--rounds=5"], "6 to 10000"),
+        (&["scale", "--budget-percent=0"], "1 to 100"),
+        (&["arm"], "the folder with the vectors is needed"),
         (&["build", "--size=10"], "the file to build is needed"),
         (&["build", "--index=x", "--crash=now"], "one of never, search"),
         (&["verify"], "the file to verify is needed"),
@@ -411,5 +414,91 @@ fn verify_tells_what_is_wrong() {
             assert!(stderr(&output).contains(message), "{damage}: {}", stderr(&output));
             fs::remove_file(&damaged).unwrap();
         }
+    }
+}
+
+/// A peer of our own making: its index is nothing, and its answers are always the same.
+fn peer(folder: &Folder, name: &str, script: &str) -> String {
+    let path = folder.0.join(name);
+    fs::write(&path, script).unwrap();
+    format!("--peers=sh {}", path.display())
+}
+
+#[test]
+fn peers_are_compared_with_ours_and_what_answers_nonsense_is_named() {
+    let folder = Folder::new("peers");
+    let flags = ["peers", "--size=200", "--rounds=6", "--round-inserts=2", "--queries=10", "--dims=8"];
+    let ones = " 1".repeat(10);
+    let script = format!(
+        "echo ready; while read -r word number; do case $word in insert) echo 1000;; search) echo 1000{ones};; memory) echo 4096;; esac; done"
+    );
+    let output = program(&[&flags[..], &[&folder.cache(), &peer(&folder, "good", &script)]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let figures: Vec<Value> = output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect();
+    let value = |name: &str| -> f64 {
+        let figure = figures.iter().find(|figure| figure["figure"] == name).unwrap_or_else(|| panic!("{name} is missing"));
+        figure["value"].as_f64().unwrap()
+    };
+    for (figure, low, high) in [
+        ("diskann.insert10k.over_faiss_hnsw", 0.0, 0.01),
+        ("diskann.insert10k.over_usearch", 0.0, 0.01),
+        ("diskann.insert10k.over_sqlite_vec", 0.0, 0.01),
+        ("diskann.search.qps_over_faiss", 100.0, 1e12),
+        ("diskann.peers.usearch.insert_us", 5e8, 5e8),
+        ("diskann.peers.usearch.memory_bytes", 4096.0, 4096.0),
+        ("diskann.peers.faiss_hnsw.recall10", 1.0, 1.0),
+        ("diskann.peers.faiss_hnsw.search_list", 10.0, 10.0),
+        ("diskann.peers.ours.recall10", 0.9, 1.0),
+        ("diskann.peers.ours.search_us", 0.0, 1e6),
+    ] {
+        assert!((low..=high).contains(&value(figure)), "{figure}: {}", value(figure));
+    }
+    assert_eq!(figures.iter().any(|figure| figure["figure"] == "diskann.insert10k.over_hnsw_rs"), cfg!(feature = "peer"));
+
+    for (name, script, message) in [
+        ("silent", "exit 0", "faiss_hnsw ended"),
+        ("early", "echo hello", "faiss_hnsw says \"hello\" and not that it is ready"),
+        ("odd", "echo ready; while read -r line; do echo soon; done", "faiss_hnsw: insert 2: \"soon\" are no numbers"),
+        ("negative", "echo ready; while read -r line; do echo -1; done", "faiss_hnsw: insert 2: \"-1\" are no numbers"),
+        ("short", "echo ready; while read -r line; do echo 1 1; done", "faiss_hnsw: 1 recalls for 10 queries"),
+    ] {
+        let output = program(&[&flags[..], &[&folder.cache(), &peer(&folder, name, script)]].concat());
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        assert!(stderr(&output).contains(message), "{name}: {}", stderr(&output));
+    }
+    let output = program(&[&flags[..], &[&folder.cache(), "--peers=/nowhere/at/all"]].concat());
+    assert!(stderr(&output).contains("faiss_hnsw: ") && !output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+fn an_arm_answers_its_lines_and_refuses_others() {
+    use insert_diskann::dataset::{Data, Kind};
+    use std::io::Write;
+
+    let folder = Folder::new("arm");
+    let data = Data::generate(Kind::Clustered, 8, 42, 100, 10, 10);
+    insert_diskann::peers::data::write(&folder.0, &data, 100).unwrap();
+    let given = format!("--data={}", folder.0.display());
+    let answers = |lines: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_insert-diskann"));
+        command.args(["arm", "--strategy=ours", "--dims=8", "--dataset=clustered", &given, &folder.cache()]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let output = answers("insert 4\nsearch 32\ninsert 6\nmemory\n");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let counts: Vec<usize> = text.lines().map(|line| line.split(' ').count()).collect();
+    assert_eq!((counts, text.lines().next()), (vec![1, 1, 11, 1, 1], Some("ready")));
+    for (lines, message) in [
+        ("insert 11\n", "insert 11: 10 vectors are left"),
+        ("insert all\n", "insert all: insert N, search L and memory are known"),
+        ("walk\n", "walk: insert N, search L and memory are known"),
+    ] {
+        let output = answers(lines);
+        assert!(!output.status.success() && stderr(&output).contains(message), "{}", stderr(&output));
     }
 }
