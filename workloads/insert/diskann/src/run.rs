@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use assay_harness::report::Fact;
+use assay_harness::ceiling::arithmetic_rate;
 use assay_harness::machine::PeakMemory;
 use assay_harness::{Digest, Failure, FlagError, Flags, Phases, Quantity, Report, Stopwatch, Unit, flags, machine};
 
@@ -207,7 +208,12 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
         if let Some(limit) = ceiling::point_reads(&connection, p.options.strategy.layout(), summary.nodes)? {
             report.ceiling("pointReads", limit, reads);
         }
-        report.ceiling("distances", ceiling::distances(distance, p.options.dims), rate(measured.distances));
+        // A coordinate is one subtraction and one multiply-add. Codes are compared with other instructions.
+        let operations = rate(2 * p.options.dims as u64 * measured.distances).filter(|_| p.options.memory_budget_kib == 0);
+        if let Some(arithmetic) = arithmetic_rate() {
+            report.effective("arithmeticInstructions", arithmetic.instructions);
+            report.ceiling("arithmetic", arithmetic.rate, operations);
+        }
         // Only a commit that waits for the disk can be held against what the disk can do.
         let commits = rate(measured.work.commits).filter(|_| p.options.tuning.synchronous == Synchronous::Full);
         drop(index);

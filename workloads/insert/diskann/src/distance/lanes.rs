@@ -6,7 +6,7 @@
 /// Sums side by side: four times the lanes of the widest vector.
 pub(super) const LANES: usize = 64;
 
-/// The squared distance. Where the compiler may not assume a fused instruction this is slow: it is the reference, and the way of last resort.
+/// The squared distance. Where the compiler may not assume a fused instruction this is slow: the reference, and the last resort.
 pub(super) fn squared(a: &[f32], b: &[f32]) -> f32 {
     let mut sums = [0.0; LANES];
     for (a, b) in a.chunks(LANES).zip(b.chunks(LANES)) {
