@@ -97,14 +97,14 @@ pub fn medoid<E>(
 ) -> std::result::Result<Option<usize>, E> {
     let mut mean = vec![0.0_f64; dims];
     let mut count = 0.0_f64;
-    all(&mut |vector| {
+    all(&mut |vector: &[f32]| {
         mean.iter_mut().zip(vector).for_each(|(sum, x)| *sum += f64::from(*x));
         count += 1.0;
     })?;
     mean.iter_mut().for_each(|sum| *sum /= count.max(1.0));
     let mut closest: Option<(usize, f64)> = None;
     let mut at = 0;
-    all(&mut |vector| {
+    all(&mut |vector: &[f32]| {
         let squared: f64 = vector.iter().zip(&mean).map(|(x, m)| (f64::from(*x) - m) * (f64::from(*x) - m)).sum();
         if closest.is_none_or(|(_, closest)| squared < closest) {
             closest = Some((at, squared));

@@ -27,7 +27,7 @@ pub struct Sizes {
 }
 
 /// What an arm reads.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Given {
     /// How many there are.
     pub sizes: Sizes,
