@@ -184,7 +184,8 @@ fn a_memory_budget_is_kept_and_one_that_is_too_small_is_refused() {
     assert!(whole["effective"].get("memoryBudgetKib").is_none());
     assert_eq!(whole["parity"], within["parity"]);
 
-    let small = [&["run", &folder.cache(), "--memory-budget-kib=100", "--inserts=5"], &flags[..]].concat();
+    let cache = folder.cache();
+    let small = [&["run", &cache, "--memory-budget-kib=100", "--inserts=5"], &flags[..]].concat();
     let output = program(&small);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("invalid --memory-budget-kib"), "{}", stderr(&output));

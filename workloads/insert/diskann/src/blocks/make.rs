@@ -7,7 +7,7 @@ use assay_harness::Phases;
 use super::index::{Blocks, set_medoid};
 use super::insert::{Insert, Walker, insert};
 use super::layout::Layout;
-use super::store::{Memory, Store};
+use super::store::Memory;
 use super::{COLUMN, TABLE};
 use crate::crash::Crash;
 use crate::distance::{Distance, Meter};

@@ -61,7 +61,8 @@ impl EdgeCache {
     /// Takes the edges of `node` in.
     pub(super) fn put(&mut self, node: u32, edges: &[u32]) {
         let place = self.place(node).unwrap_or_else(|| self.free(node));
-        (self.nodes[place], self.used[place]) = (node, true);
+        // Used when it is asked for: one that never is goes before one that is.
+        self.nodes[place] = node;
         self.degrees[place] = u8::try_from(edges.len()).expect("a node has at most 48 edges");
         self.edges[place * MOST_EDGES..][..edges.len()].copy_from_slice(edges);
     }

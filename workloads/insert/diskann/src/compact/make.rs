@@ -9,7 +9,7 @@ use super::table::{self, Table};
 use crate::crash::Crash;
 use crate::distance::Distance;
 use crate::error::Result;
-use crate::index::{BackEdges, Index, NodeCache};
+use crate::index::{BackEdges, NodeCache};
 use crate::sqlite::{self, Tuning};
 use crate::start::{self, Start};
 
