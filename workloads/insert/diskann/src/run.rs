@@ -3,9 +3,9 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use assay_harness::report::Fact;
 use assay_harness::ceiling::arithmetic_rate;
 use assay_harness::machine::PeakMemory;
+use assay_harness::report::Fact;
 use assay_harness::{Digest, Failure, FlagError, Flags, Phases, Quantity, Report, Stopwatch, Unit, flags, machine};
 
 use crate::ceiling;
@@ -209,7 +209,8 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
             report.ceiling("pointReads", limit, reads);
         }
         // A coordinate is one subtraction and one multiply-add. Codes are compared with other instructions.
-        let operations = rate(2 * p.options.dims as u64 * measured.distances).filter(|_| p.options.memory_budget_kib == 0);
+        let operations =
+            rate(2 * p.options.dims as u64 * measured.distances).filter(|_| p.options.memory_budget_kib == 0);
         if let Some(arithmetic) = arithmetic_rate() {
             report.effective("arithmeticInstructions", arithmetic.instructions);
             report.ceiling("arithmetic", arithmetic.rate, operations);

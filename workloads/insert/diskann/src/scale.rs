@@ -53,8 +53,11 @@ impl Settings {
         let (rounds, round_inserts) =
             (flags.integer("rounds", 20, 6..=10_000)?, flags.integer("round-inserts", 128, 1..=10_000)?);
         let dataset = flags.choice("dataset", Kind::Clustered, &Kind::CHOICES)?;
-        let mut ours =
-            Flags::parse(["--strategy=ours".to_owned(), format!("--fold-every={round_inserts}"), format!("--dataset={}", dataset.name())])?;
+        let mut ours = Flags::parse([
+            "--strategy=ours".to_owned(),
+            format!("--fold-every={round_inserts}"),
+            format!("--dataset={}", dataset.name()),
+        ])?;
         let settings = Self {
             size: flags.integer("size", 1_000_000, 1000..=1_000_000)? as usize,
             rounds: rounds as usize,
@@ -155,7 +158,10 @@ pub fn bench(s: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
         let allowed = options[arm].memory_budget_kib << 10;
         // SQLite may exceed its cache by the pages that a statement holds.
         if allowed > 0 && memory[arm] > allowed + (64 << 10) {
-            return Err(Failure::error(format_args!("the index held {} bytes, and {allowed} are its budget", memory[arm])));
+            return Err(Failure::error(format_args!(
+                "the index held {} bytes, and {allowed} are its budget",
+                memory[arm]
+            )));
         }
         let judged = judge_index(indexes[arm].as_mut(), &data, s.search_list)?;
         out.print(format_args!("{name}{of}.us"), "us", times.median(arm, 1e6 / s.round_inserts as f64))?;

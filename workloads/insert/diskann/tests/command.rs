@@ -223,7 +223,10 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--mmap-mib=2048"], "0 to 2047"),
         (&["run", "--memory-budget-kib=9000000"], "0 to 4194304"),
         (&["run", "--memory-budget-kib=9000"], "or --strategy=ours"),
-        (&["run", "--strategy=ours", "--memory-budget-kib=9000", "--node-cache=none"], "0 is allowed with --node-cache=none"),
+        (
+            &["run", "--strategy=ours", "--memory-budget-kib=9000", "--node-cache=none"],
+            "0 is allowed with --node-cache=none",
+        ),
         (&["run", "--strategy=ours", "--memory-budget-kib=2000"], "more than --cache-kib is allowed"),
         (&["run", "--cache-kib=1"], "64 to 4194304"),
         (&["run", "--page-size=4000"], "one of 512, 1024"),
@@ -436,11 +439,15 @@ fn peers_are_compared_with_ours_and_what_answers_nonsense_is_named() {
     );
     let output = program(&[&flags[..], &[&folder.cache(), &peer(&folder, "good", &script)]].concat());
     assert!(output.status.success(), "{}", stderr(&output));
-    let figures: Vec<Value> = output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
+    let figures: Vec<Value> = output
+        .stdout
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
         .map(|line| serde_json::from_slice(line).unwrap())
         .collect();
     let value = |name: &str| -> f64 {
-        let figure = figures.iter().find(|figure| figure["figure"] == name).unwrap_or_else(|| panic!("{name} is missing"));
+        let figure =
+            figures.iter().find(|figure| figure["figure"] == name).unwrap_or_else(|| panic!("{name} is missing"));
         figure["value"].as_f64().unwrap()
     };
     for (figure, low, high) in [
@@ -457,7 +464,10 @@ fn peers_are_compared_with_ours_and_what_answers_nonsense_is_named() {
     ] {
         assert!((low..=high).contains(&value(figure)), "{figure}: {}", value(figure));
     }
-    assert_eq!(figures.iter().any(|figure| figure["figure"] == "diskann.insert10k.over_hnsw_rs"), cfg!(feature = "peer"));
+    assert_eq!(
+        figures.iter().any(|figure| figure["figure"] == "diskann.insert10k.over_hnsw_rs"),
+        cfg!(feature = "peer")
+    );
 
     for (name, script, message) in [
         ("silent", "exit 0", "faiss_hnsw ended"),

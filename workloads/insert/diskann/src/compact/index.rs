@@ -171,8 +171,7 @@ impl<'c, N: Nodes> Compact<'c, N> {
         crash.here(id, Moment::Phase1);
 
         let changes = phases.time(phase::PHASE2, || -> Result<Vec<_>> {
-            let back =
-                |&node| connect_back(&mut self.nodes, node, new, PRUNED_EDGES, self.connection, &mut self.meter);
+            let back = |&node| connect_back(&mut self.nodes, node, new, PRUNED_EDGES, self.connection, &mut self.meter);
             forward.iter().map(back).collect()
         })?;
         self.work.back_edges_proposed += forward.len() as u64;

@@ -75,10 +75,16 @@ pub fn read(folder: &Path) -> Result<Given, Failure> {
     let words = |name: &str, expected: usize| -> Result<Vec<[u8; 4]>, Failure> {
         let bytes = file(name)?;
         let (words, []) = bytes.as_chunks::<4>() else {
-            return Err(Failure::error(format_args!("{name} has {} bytes, and they are no words of four", bytes.len())));
+            return Err(Failure::error(format_args!(
+                "{name} has {} bytes, and they are no words of four",
+                bytes.len()
+            )));
         };
         if words.len() != expected {
-            return Err(Failure::error(format_args!("{name} has {} numbers, and {SIZES} says {expected}", words.len())));
+            return Err(Failure::error(format_args!(
+                "{name} has {} numbers, and {SIZES} says {expected}",
+                words.len()
+            )));
         }
         Ok(words.to_vec())
     };
