@@ -435,7 +435,8 @@ fn peers_are_compared_with_ours_and_what_answers_nonsense_is_named() {
     let flags = ["peers", "--size=200", "--rounds=6", "--round-inserts=2", "--queries=10", "--dims=8"];
     let ones = " 1".repeat(10);
     let script = format!(
-        "echo ready; while read -r word number; do case $word in insert) echo 1000;; search) echo 1000{ones};; memory) echo 4096;; esac; done"
+        "echo ready; while read -r word number; do \
+         case $word in insert) echo 1000;; search) echo 1000{ones};; memory) echo 4096;; esac; done"
     );
     let output = program(&[&flags[..], &[&folder.cache(), &peer(&folder, "good", &script)]].concat());
     assert!(output.status.success(), "{}", stderr(&output));

@@ -332,7 +332,7 @@ fn an_index_larger_than_its_budget_works() {
         let flags = ["--strategy=ours", "--dims=64", "--cache-kib=64", "--memory-budget-kib=400", "--synchronous=off"];
         let flags = [&flags[..], &["--transaction-size=50", &dataset]].concat();
         let options = parsed(&flags).unwrap();
-        let data = Data::generate(options.dataset, options.dims, 42, 3500, 0, 50);
+        let data = Data::generate(options.dataset, options.dims, 42, 4000, 0, 50);
         let file = File::new();
         {
             let connection = connect(&file, &options);
@@ -360,7 +360,7 @@ fn an_index_larger_than_its_budget_works() {
         let refused = small.open(&connection, small.distance().unwrap(), Crash::default()).err().unwrap().to_string();
         assert_eq!(
             refused,
-            "invalid --memory-budget-kib: without SQLite's cache it leaves 136 KiB, and the codes of 3500 vectors take 234 KiB; \
+            "invalid --memory-budget-kib: without SQLite's cache it leaves 136 KiB, and the codes of 4000 vectors take 267 KiB; \
              give it more"
         );
     }
