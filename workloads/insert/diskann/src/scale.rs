@@ -2,7 +2,8 @@
 //!
 //! Two arms have a copy of one index each, and take turns: one keeps all of it in memory, one has a memory budget of a quarter of the
 //! file (`--budget-percent`), SQLite's page cache included. In each round both insert the same next 128 vectors, each in a transaction of
-//! its own with `synchronous=normal`. Afterwards both indexes are checked, and asked for the ten true neighbours of each query with one list.
+//! its own with `synchronous=normal`. Afterwards both indexes are checked, and asked for the ten true neighbours of each query with one
+//! list.
 //!
 //! SIZE is `1m`, `100k` and so on:
 //!
