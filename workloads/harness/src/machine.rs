@@ -58,6 +58,35 @@ fn on_huge_pages(smaps: &str, start: usize, length: usize) -> Option<u64> {
     found
 }
 
+/// By how much this process grows.
+#[derive(Debug, Clone, Copy)]
+pub struct PeakMemory {
+    before: u64,
+}
+
+impl PeakMemory {
+    /// From now on. `None` where the system does not tell, or not since when.
+    #[must_use]
+    pub fn start() -> Option<Self> {
+        // 5 resets the peak to what is resident now: proc(5).
+        fs::write("/proc/self/clear_refs", "5").ok()?;
+        Some(Self { before: status("VmRSS:")? })
+    }
+
+    /// Resident bytes that there were at most, beyond those at the start.
+    #[must_use]
+    pub fn growth(self) -> Option<u64> {
+        Some(status("VmHWM:")?.saturating_sub(self.before))
+    }
+}
+
+/// A number of bytes from what the system says about this process.
+fn status(name: &str) -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/status").ok()?;
+    let kibibytes = text.lines().find_map(|line| line.strip_prefix(name))?.trim().strip_suffix("kB")?.trim();
+    Some(kibibytes.parse::<u64>().ok()? * 1024)
+}
+
 /// Refuses what does not fit into memory. `flags` are the ones that make it smaller.
 ///
 /// # Errors
@@ -135,7 +164,19 @@ fn read(file: PathBuf) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{check_memory, check_room, huge_page_bytes, on_huge_pages, size};
+    use super::{PeakMemory, check_memory, check_room, huge_page_bytes, on_huge_pages, size};
+
+    #[test]
+    fn the_peak_is_what_was_taken_at_most_since_the_start_and_not_before() {
+        const BYTES: usize = 64 << 20;
+        let touched = |bytes: usize| drop(std::hint::black_box(vec![1_u8; bytes]));
+        touched(4 * BYTES);
+        let Some(peak) = PeakMemory::start() else { return };
+        touched(BYTES);
+        let growth = peak.growth().unwrap() as usize;
+        // Other tests of this process take some, too.
+        assert!((BYTES..3 * BYTES).contains(&growth), "{growth}");
+    }
 
     #[test]
     fn what_does_not_fit_is_refused_with_both_figures_and_the_flags_that_help() {

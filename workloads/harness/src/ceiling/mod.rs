@@ -5,6 +5,7 @@
 //! instructions and by how many threads it was measured; those should be the workload's own.
 
 mod aes_rate;
+mod arithmetic_rate;
 mod cache_reads;
 mod limit;
 mod masked_xors;
@@ -13,6 +14,7 @@ mod read_bandwidth;
 mod together;
 
 pub use aes_rate::{aes_rate, aes_rate_with};
+pub use arithmetic_rate::arithmetic_rate;
 pub use cache_reads::cache_reads;
 pub use limit::Limit;
 pub use masked_xors::masked_xors;
