@@ -97,6 +97,18 @@ func Decode(key Key, data []byte) ([]Record, error) {
 	return out, nil
 }
 
+// KeyOf reads which series a file is of.
+func KeyOf(data []byte) (Key, error) {
+	rows := parquet.NewGenericReader[row](bytes.NewReader(data))
+	defer rows.Close()
+	first := make([]row, 1)
+	if n, err := rows.Read(first); n == 0 {
+		return Key{}, fmt.Errorf("history: no row names the series: %w", err)
+	}
+	r := &first[0]
+	return Key{r.Project, r.Benchmark, r.Arm, r.Point, r.Metric, r.Statistic}, nil
+}
+
 // Merge is the union of two sets of records, in the order of the series. Copies are one record; records of one run with different content
 // all stay, and Of decides between them.
 func Merge(a, b []Record) []Record {
