@@ -134,13 +134,13 @@ func (s *Series) once(id, what string) {
 	}
 }
 
-// fingerprint is the content of a record: what two records of one analysis have to agree on.
+// fingerprint is the content of a record: what two records of one analysis have to agree on. A ledger may move.
 func fingerprint(r Record) string {
 	step := "none"
 	if r.Step != nil {
 		step = fmt.Sprint(*r.Step)
 	}
-	r.Step, r.At = nil, r.At.UTC()
+	r.Step, r.At, r.Ledger = nil, r.At.UTC(), ""
 	return fmt.Sprint(r, step)
 }
 

@@ -272,3 +272,32 @@ func strongest(a, b change.Outcome) change.Outcome {
 	}
 	return b
 }
+
+// Rests are the identities of the records that the changes of a series rest on: the points on both sides of each.
+func (p Policy) Rests(key series.Key, records []series.Record, book change.Book) map[string]bool {
+	var measured []series.Record
+	for _, r := range series.Merge(records, nil) {
+		if r.Kind == series.Measured {
+			measured = append(measured, r)
+		}
+	}
+	out := map[string]bool{}
+	for i := range book.Changes {
+		c := &book.Changes[i]
+		if c.Project != key.Project || !concerns(c, key) {
+			continue
+		}
+		from := slices.IndexFunc(measured, func(r series.Record) bool { return r.Sequence >= c.From })
+		to := slices.IndexFunc(measured, func(r series.Record) bool { return r.Sequence > c.To })
+		if from < 0 {
+			from = len(measured)
+		}
+		if to < 0 {
+			to = len(measured)
+		}
+		for _, r := range measured[max(0, from-p.Sides):min(len(measured), to+p.Sides)] {
+			out[r.ID] = true
+		}
+	}
+	return out
+}
