@@ -363,7 +363,7 @@ func (f *follower) record(ctx context.Context, here *localRun, point *points.Run
 	for _, due := range f.policy.Due(all, book) {
 		out.Due = append(out.Due, confirmView{due.Change, due.Number, due.Old, due.New})
 	}
-	if err := f.printPoint(&out, all); err != nil {
+	if err := f.printPoint(&out); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(records, func(r points.Keyed) bool { return r.Record.Kind == series.Measured }) {
@@ -395,7 +395,7 @@ func problemsOf(s *series.Series, id string) []string {
 	return out
 }
 
-func (f *follower) printPoint(out *pointRecorded, all []*series.Series) error {
+func (f *follower) printPoint(out *pointRecorded) error {
 	if done, err := printStructured(f.stdout, f.form, out); done {
 		return err
 	}
