@@ -275,7 +275,7 @@ func (f *follower) prepare(point *points.Run, folder string) (*localRun, error) 
 		}
 		revision := point.Arms[name].Revision
 		arm = *arm.DeepCopy()
-		arm.Name, arm.Baseline, arm.Image = name, name == points.Anchor, fill(arm.Image, revision)
+		arm.Name, arm.Baseline = name, name == points.Anchor
 		for parameter, value := range arm.Parameters {
 			arm.Parameters[parameter] = fill(value, revision)
 		}

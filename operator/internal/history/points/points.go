@@ -27,7 +27,7 @@ const (
 	NextAnchor  = "next-anchor"
 )
 
-// Placeholder stands for the revision in the parameters and images of arms.
+// Placeholder stands for the revision in the parameters of arms, as people write them.
 const Placeholder = "{revision}"
 
 // Key is where a Run lies in the ledger of its run.
