@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"os/user"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -208,7 +207,7 @@ func acknowledge(book change.Book, name string, event change.Event) (change.Book
 	if c, err = c.Acknowledge(event); err != nil {
 		return book, c, &exitCode{exitUsage, err}
 	}
-	return change.Book{Changes: slices.Clone(book.Changes)}.Replace(c), c, nil
+	return book.Replace(c), c, nil
 }
 
 // currentUser is the name of who runs this program; empty where the machine does not know.

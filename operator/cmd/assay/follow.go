@@ -512,8 +512,6 @@ func (f *follower) judge(ctx context.Context, here *localRun, point *points.Run,
 	if err != nil {
 		return &exitCode{exitUsage, err}
 	}
-	// A point that could not be measured anew stays as it was.
-	records = slices.DeleteFunc(records, func(r points.Keyed) bool { return r.Record.Kind != series.Measured })
 	if err := f.archive.Append(ctx, records); err != nil {
 		return f.away(here, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -452,5 +451,5 @@ func silences(found []*series.Series, every time.Duration, now time.Time) []chan
 			out = append(out, *alert)
 		}
 	}
-	return slices.Clip(out)
+	return out
 }

@@ -171,7 +171,12 @@ func (r *Run) Of(exp *experiment.Experiment, found *analysis.Analysis) ([]Keyed,
 			out = append(out, Keyed{key, bridge(base, next, exp, found, key)})
 		}
 	}
-	return out, nil
+	return r.known(out), nil
+}
+
+// known leaves out the gaps of a run that measured a point anew: what could not be measured again stays as it was.
+func (r *Run) known(records []Keyed) []Keyed {
+	return slices.DeleteFunc(records, func(k Keyed) bool { return r.Analysis > 1 && k.Record.Kind == series.Gap })
 }
 
 // measured is head over anchor, and over its predecessor where that was measured.
@@ -222,7 +227,7 @@ func (r *Run) Gap(keys []series.Key, reason string) []Keyed {
 			Head: r.Arms[Head].Revision, Image: r.Arms[Head].Image, Anchor: r.Arms[Anchor].Revision, Ledger: r.Ledger, Reason: reason,
 		}})
 	}
-	return out
+	return r.known(out)
 }
 
 // invalid is why an arm's figures answer nothing; empty when they do. NoGo is an answer.

@@ -127,6 +127,7 @@ func TestWhatAnAnalysisBecomes(t *testing.T) {
 		"too few blocks are a gap":               {blocks: 2, kinds: []series.Kind{series.Gap}, reason: "2 of at least 3 blocks"},
 		"a run without a figure is a gap":        {blocks: 6, spoil: func(_ *experiment.Experiment, a *analysis.Analysis) { a.Ratios = nil }, kinds: []series.Kind{series.Gap}, reason: `arm "head" has no ratio`},
 		"a bridge is a record of its own":        {edit: func(r *Run) { r.Arms[NextAnchor] = Revision{Revision: "v2"} }, blocks: 6, kinds: []series.Kind{series.Measured, series.Bridge}, step: true},
+		"what is measured anew and fails stays":  {edit: func(r *Run) { r.Analysis = 2 }, blocks: 6, spoil: invalidate(Head)},
 		"a verdict of Invalid is a gap":          {blocks: 6, spoil: invalidate(Head), kinds: []series.Kind{series.Gap}, reason: "the verdict on it is Invalid: spoilt"},
 		"an Invalid predecessor leaves no step":  {blocks: 6, spoil: invalidate(Predecessor), kinds: []series.Kind{series.Measured}},
 		"a predecessor without figures, no step": {blocks: 6, spoil: without(Predecessor), kinds: []series.Kind{series.Measured}},
