@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -487,13 +488,15 @@ func (f *follower) built(sides []watch.Side) []watch.Side {
 	})
 }
 
-// confirming is the same run with the blocks of a confirming run, which is no reason to stop earlier: what it may take grows with it.
+// confirming is the same run with the blocks of a confirming run. It has up to four times as many arms as a point, so that the budget of a
+// point does not bound it.
 func (f *follower) confirming() *follower {
 	out := *f
 	out.run = f.run.DeepCopy()
 	out.run.Spec.Design.Blocks = assayv1alpha1.Blocks{Min: watch.ConfirmingBlocks, Max: watch.ConfirmingBlocks}
 	out.run.Spec.Design.Stop, out.run.Spec.Design.Confirm = nil, nil
-	out.run.Spec.Budget = assayv1alpha1.Budget{}
+	const most = 100000 // That the API allows.
+	out.run.Spec.Budget = assayv1alpha1.Budget{Trials: most, WallClock: metav1.Duration{Duration: 24 * time.Hour}}
 	return &out
 }
 
