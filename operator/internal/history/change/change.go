@@ -108,6 +108,10 @@ func (c Change) Move(e Event) (Change, error) {
 // Judged is a suspicion after a confirming run, of a series whose newest run had this number. Effects that the run measured are now what it
 // measured.
 func (c Change) Judged(outcome Outcome, measured []Effect, newest int64, e Event) (Change, error) {
+	if c.State != Suspected {
+		return c, fmt.Errorf("change %s: state: found %q; a confirming run decides about a suspicion only, and somebody decided before it", c.ID,
+			c.State)
+	}
 	switch outcome {
 	case Holds:
 		e.To = Confirmed
