@@ -45,7 +45,9 @@ func (h *history) point(revision string, args ...string) (stdout, stderr string,
 	return assay(h.t, append(given, args...)...)
 }
 
-func (h *history) ledger(n int) string { return filepath.Join(h.folder, "..", fmt.Sprintf("ledger-%d", n)) }
+func (h *history) ledger(n int) string {
+	return filepath.Join(h.folder, "..", fmt.Sprintf("ledger-%d", n))
+}
 
 func (h *history) must(revision string, args ...string) (stdout string) {
 	h.t.Helper()
@@ -104,7 +106,7 @@ func TestAPointIsMeasuredAgainstTheAnchorAndThePredecessor(t *testing.T) {
 		math.Abs(math.Exp(newest.Step.LogRatio)-1.1) > 0.02 || newest.Sequence != 3 {
 		t.Errorf("it is %v of the anchor: %+v", got, newest)
 	}
-	for _, want := range []string{"series  echo, run 3: r3-110", "latency.value: 1.", "x [", "] of r1-100", "of r2-100"} {
+	for _, want := range []string{"series  echo, run 3: r3-110", "latency.median: 1.", "x [", "] of r1-100", "of r2-100"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("it does not say %q:\n%s", want, stdout)
 		}
@@ -113,7 +115,7 @@ func TestAPointIsMeasuredAgainstTheAnchorAndThePredecessor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"local echo latency.value", "anchor r1-100: the series begins", "r3-110", "of r2-100", "95 % intervals"} {
+	for _, want := range []string{"local echo latency.median", "anchor r1-100: the series begins", "r3-110", "of r2-100", "95 % intervals"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the history does not say %q:\n%s", want, shown)
 		}
@@ -472,7 +474,7 @@ func TestASeriesThatFellSilentIsReported(t *testing.T) {
 	h.must("r1-100")
 	for every, silent := range map[string]bool{"1": false, "0.0000000001": true} {
 		out, _, err := assay(t, "changes", "--history", h.folder, "--every", every)
-		if err != nil || strings.Contains(out, "silent: local echo latency.value had its last point at") != silent {
+		if err != nil || strings.Contains(out, "silent: local echo latency.median had its last point at") != silent {
 			t.Errorf("a point every %s days: %v\n%s", every, err, out)
 		}
 	}
