@@ -183,7 +183,7 @@ func TestASuspicionThatPassesIsOver(t *testing.T) {
 	f.quiet(12)
 	f.add(0.05, "r13")
 	if len(f.book.Changes) != 1 || f.book.Changes[0].State != change.Suspected {
-		t.Skip("one point is not enough for a suspicion here")
+		t.Fatalf("a point of 5 %% raises no suspicion: %+v", f.book.Changes)
 	}
 	f.quiet(15)
 	if state := f.book.Changes[0].State; state != change.Invalid {
