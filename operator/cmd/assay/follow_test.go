@@ -123,7 +123,8 @@ func TestAPointIsMeasuredAgainstTheAnchorAndThePredecessor(t *testing.T) {
 	}
 	stdout = h.must("r4-100", "-o", "json")
 	var point pointRecorded
-	if err := json.Unmarshal([]byte(stdout), &point); err != nil || point.Sequence != 4 || len(point.Points) != 1 || point.Points[0].Ratio == nil {
+	if err := json.Unmarshal([]byte(stdout), &point); err != nil || point.Sequence != 4 || len(point.Points) != 1 ||
+		point.Points[0].Ratio == nil {
 		t.Errorf("%v: %s", err, stdout)
 	}
 	listed, _, err := assay(t, "history", "--history", h.folder, "-o", "json")
@@ -381,7 +382,8 @@ func TestAStoreThatIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // What is recorded twice counts once.
-		if out, _, err := assay(t, "history", "rebuild", "--history", h.folder, h.ledger(h.runs)); err != nil || !strings.Contains(out, "1 of 1 ledgers") {
+		out, _, err := assay(t, "history", "rebuild", "--history", h.folder, h.ledger(h.runs))
+		if err != nil || !strings.Contains(out, "1 of 1 ledgers") {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
@@ -510,7 +512,8 @@ func TestASeriesThatFellSilentIsReported(t *testing.T) {
 			t.Errorf("a point every %s days: %v\n%s", every, err, out)
 		}
 	}
-	if _, _, err := assay(t, "changes", "--history", h.folder, "--every", "never"); err == nil || !strings.Contains(err.Error(), "a number of days") {
+	_, _, err := assay(t, "changes", "--history", h.folder, "--every", "never")
+	if err == nil || !strings.Contains(err.Error(), "a number of days") {
 		t.Errorf("%v", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"assay.dev/assay/operator/internal/simulate"
 )
 
-// TestAContrastWithTheBaselineIsTheRatioOfTheReport holds the two ways to one ratio together, on many machines: a value with a standard error
-// here, and one with its interval there.
+// TestAContrastWithTheBaselineIsTheRatioOfTheReport holds the two ways to one ratio together, on many machines: a value with a standard
+// error here, and one with its interval there.
 func TestAContrastWithTheBaselineIsTheRatioOfTheReport(t *testing.T) {
 	compared := 0
 	for seed := range uint64(20) {
