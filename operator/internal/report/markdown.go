@@ -69,7 +69,10 @@ var escapes = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;", "\r\n", " ", "\n", " ", "\r", " ", "\t", " ",
 )
 
-// text makes any string safe as Markdown text in one line, also inside a table.
+// Escape makes any string safe as Markdown text in one line, also inside a table.
+func Escape(s string) string { return text(s) }
+
+// text is Escape, for what is written here.
 func text(s string) string { return escapes.Replace(strings.ToValidUTF8(s, "\uFFFD")) }
 
 // code makes any string safe as a code span in one line.

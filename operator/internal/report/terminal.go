@@ -93,8 +93,7 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 	if found.Unseen != "" && exp.Plan.Search == nil {
 		line("not seen: %s", found.Unseen)
 	}
-	n := found.Trials
-	line("%d of %d trials used (%d warm-ups, %d failed, %d invalid, %d missing)", n.Used, n.Planned, n.Warmups, n.Failed, n.Invalid, n.Missing)
+	line("%s", Trials(found))
 	line("%s", Headline(exp, found))
 	if exp.Plan.Search == nil {
 		text := "verdict: " + verdictName(found.Verdict)
@@ -109,6 +108,13 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// Trials counts the trials by what became of them.
+func Trials(found *analysis.Analysis) string {
+	n := found.Trials
+	return fmt.Sprintf("%d of %d trials used (%d warm-ups, %d failed, %d invalid, %d missing)", n.Used, n.Planned, n.Warmups, n.Failed, n.Invalid,
+		n.Missing)
 }
 
 // verdictWord is a verdict at the beginning of its line.

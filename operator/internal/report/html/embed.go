@@ -20,8 +20,8 @@ type file struct {
 	Link template.URL
 }
 
-// Bounds of what is in the page: of a file, and of the text that is shown too. What is left out is said, with where it lies.
-const maxEmbedded, maxShownText = 2 << 20, 256 << 10
+// Bounds of what is in the page, in bytes: of a file, and of the text that is shown too. What is left out is said, with where it lies.
+const maxEmbedded, maxShownText = 1 << 20, 256 << 10
 
 // embed puts the run and its data into the page.
 func (r *report) embed(exp *experiment.Experiment, found *analysis.Analysis) error {
