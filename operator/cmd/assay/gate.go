@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -31,6 +32,8 @@ type gateAnswer struct {
 	Gain      string                     `json:"gain,omitempty"`
 	Gates     []assayv1alpha1.GateStatus `json:"gates,omitempty"`
 	Warnings  []string                   `json:"warnings,omitempty"`
+	// File is the run's, as it was named.
+	File string `json:"file,omitempty"`
 	// Ledger is what assay report and assay results take, of a run on this machine; of one on a cluster they take its name.
 	Ledger string `json:"ledger,omitempty"`
 	Report string `json:"report,omitempty"`
@@ -73,6 +76,7 @@ func newGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				answer.finish(err)
 				err = errors.Join(err, answer.keep(options.save))
 			}()
+			answer.File = what.file
 			if options.here {
 				if what.name != "" || what.generate {
 					return &exitCode{exitUsage, errors.New("--name and --generate-name are for runs on a cluster: leave them out with --local")}
@@ -80,6 +84,7 @@ func newGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				if what.file, err = manifestOf(args, what.file); err != nil {
 					return err
 				}
+				answer.File = what.file
 				return options.local.gate(cmd.Context(), flags, what.file, &options, answer, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			if (len(args) == 1) == (what.file != "") {
@@ -153,6 +158,34 @@ func (a *gateAnswer) finish(err error) {
 	a.Passed, a.ExitCode, a.Reason = err == nil, exitCodeOf(err), ""
 	if err != nil {
 		a.Reason = err.Error()
+	}
+}
+
+// readAnswer reads what --save kept.
+func readAnswer(file string) (*gateAnswer, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	out := &gateAnswer{}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(out); err != nil {
+		return nil, &exitCode{exitUsage, fmt.Errorf("%s is not what assay gate --save wrote: %w", file, err)}
+	}
+	return out, nil
+}
+
+// source is the run that the answer is about, as other commands name it.
+func (a *gateAnswer) source(flags *genericclioptions.ConfigFlags) (string, error) {
+	switch {
+	case a.Ledger != "":
+		return a.Ledger, nil
+	case a.Name == "":
+		return "", fmt.Errorf("the gate has no run: %s", a.Reason)
+	default:
+		*flags.Namespace = a.Namespace
+		return a.Name, nil
 	}
 }
 

@@ -28,7 +28,7 @@ type Result struct {
 	Trials string
 	// Report is where the whole of it is; empty if nobody knows.
 	Report string
-	// File is the run's file in the repository, with the lines of its gates by their names; 1 is the line of all others.
+	// File is the run's file in the repository, with the lines of its gates by their names, and of the run itself by none.
 	File  string
 	Lines map[string]int
 }

@@ -139,7 +139,7 @@ func (r *Result) Annotations() []Annotation {
 		out = append(out, Annotation{r.line(gate.Name), level, string(gate.Outcome) + ": " + gate.title(), gate.Asked + ": " + gate.Message})
 	}
 	if len(out) == 0 && !r.Passed {
-		out = append(out, Annotation{1, "failure", r.Title + ": " + r.Word(), r.Sentence})
+		out = append(out, Annotation{r.line(""), "failure", r.Title + ": " + r.Word(), r.Sentence})
 	}
 	return out
 }

@@ -45,7 +45,7 @@ func (r *Result) CodeQuality() ([]byte, error) {
 			string(gate.Outcome)+": "+gate.title()+": "+gate.Asked+": "+gate.Message, r.line(gate.Name))
 	}
 	if len(out) == 0 && !r.Passed {
-		add("run", "", "critical", r.Word()+": "+r.Sentence, 1)
+		add("run", "", "critical", r.Word()+": "+r.Sentence, r.line(""))
 	}
 	return json.MarshalIndent(out, "", "  ")
 }

@@ -46,7 +46,7 @@ type (
 // JUnit has a test case for the run, and one for every gate of every candidate at every point. What does not stand in the way of the run
 // is skipped where it is not Go: an advisory gate, a candidate beside one that is Go, an Inconclusive that somebody allows.
 func (r *Result) JUnit() ([]byte, error) {
-	whole := test{Class: "assay", Name: r.Title, Out: legal(r.Sentence)}
+	whole := test{Class: "assay", Name: legal(r.Title), Out: legal(r.Sentence)}
 	r.judge(&whole, r.Verdict, !r.Passed, r.Word(), r.Sentence)
 	cases := []test{whole}
 	for _, gate := range r.Gates {
