@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 
 // systems are the true times of the simulated machine, by the run's name.
 var systems = map[string]func(point record.Point, arm string) float64{
+	"gate":     func(_ record.Point, arm string) float64 { return map[string]float64{"old": 0.010, "new": 0.008}[arm] },
 	"adaptive": func(_ record.Point, arm string) float64 { return map[string]float64{"old": 0.010, "new": 0.008}[arm] },
 	// A server whose latency doubles half-way to its capacity; 4 ms at 600 and 1500 requests per second.
 	"bench": func(_ record.Point, arm string) float64 { return map[string]float64{"old": 0.010, "new": 0.004}[arm] },

@@ -50,7 +50,7 @@ func (s *source) result(ctx context.Context, where, file string) (*ci.Result, er
 	}
 	var out *ci.Result
 	if answer != nil && answer.Verdict == "" && answer.Ledger == "" && answer.Reason != "" {
-		out = ci.Failed(cmp.Or(answer.Title, answer.Name, "assay"), answer.Reason)
+		out = ci.Failed(cmp.Or(answer.Title, answer.Name, answer.File, "assay"), answer.Reason)
 	} else {
 		found, err := s.open(ctx, where)
 		if err != nil {
@@ -114,7 +114,7 @@ func publishResult(ctx context.Context, result *ci.Result, stdout io.Writer) err
 		return err
 	}
 	check := github.Check{
-		Name: "assay: " + result.Title, Conclusion: conclusion(result), Title: result.Word(), Summary: markdown, Details: result.Report,
+		Name: "assay: " + result.Key(), Conclusion: conclusion(result), Title: result.Word(), Summary: markdown, Details: result.Report,
 		Path: result.File,
 	}
 	for _, a := range result.Annotations() {

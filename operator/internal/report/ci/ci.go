@@ -3,6 +3,8 @@
 package ci
 
 import (
+	"cmp"
+
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/report"
@@ -10,7 +12,7 @@ import (
 
 // Result is how a run ended.
 type Result struct {
-	// Title is the run's name in its file: what is published for one replaces what was published before.
+	// Title is the run's name in its file.
 	Title string
 	// Verdict is empty for a run without one, and for one that failed.
 	Verdict experiment.Verdict
@@ -64,6 +66,9 @@ func From(title string, exp *experiment.Experiment, found *analysis.Analysis) *R
 	}
 	return out
 }
+
+// Key is by what later results of the same run are known: its file, else its title.
+func (r *Result) Key() string { return cmp.Or(r.File, r.Title) }
 
 // Failed is the result of a run that has none.
 func Failed(title, reason string) *Result { return &Result{Title: title, Sentence: reason} }

@@ -28,7 +28,7 @@ func (r *Result) Marker() string {
 			return c
 		}
 		return '_'
-	}, r.Title)
+	}, r.Key())
 	// Two hyphens would end the comment.
 	for strings.Contains(plain, "--") {
 		plain = strings.ReplaceAll(plain, "--", "-")

@@ -1,7 +1,6 @@
 package ci
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -31,8 +30,8 @@ type location struct {
 func (r *Result) CodeQuality() ([]byte, error) {
 	out := []quality{}
 	add := func(check, what, severity, description string, line int) {
-		digest := sha256.Sum256([]byte(r.Title + "\x00" + check + "\x00" + what))
-		entry := quality{description, "assay/" + check, hex.EncodeToString(digest[:16]), severity, location{Path: cmp.Or(r.File, r.Title)}}
+		digest := sha256.Sum256([]byte(r.Key() + "\x00" + check + "\x00" + what))
+		entry := quality{description, "assay/" + check, hex.EncodeToString(digest[:16]), severity, location{Path: r.Key()}}
 		entry.Location.Lines.Begin = line
 		out = append(out, entry)
 	}
