@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -136,6 +137,7 @@ func (o *localOptions) gate(ctx context.Context, flags *genericclioptions.Config
 	status.Results(&run.Status, here.experiment, found, here.file(ledger.HTMLKey(found.Wave)))
 	answer.Ledger = ledger.FolderURL(here.executor.Folder)
 	run.Status.Ledger = here.executor.Folder
+	run.Spec.Design.GateConfidence = strconv.FormatFloat(found.GateConfidence, 'g', -1, 64)
 	return answer.give(run, options, stdout)
 }
 

@@ -86,7 +86,8 @@ func gates(exp *experiment.Experiment, results []analysis.GateResult) []assayv1a
 				status.Interval = &assayv1alpha1.Interval{Low: number(*e.Low, e.Shown()), High: number(*e.High, e.Shown())}
 			}
 		}
-		if effect := result.MinimumDetectableEffect; effect != nil {
+		// One that exceeds the figure itself says nothing.
+		if effect := result.MinimumDetectableEffect; effect != nil && *effect < 1 {
 			status.MinimumDetectableEffect = truncate(analysis.FormatNumber(*effect*100, "")+"%", maxNumber)
 		}
 		out = append(out, status)
