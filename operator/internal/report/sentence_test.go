@@ -132,7 +132,7 @@ func TestSeveralCandidatesAndSearchesHaveASentenceToo(t *testing.T) {
 	}
 	exp.Plan.Search = &experiment.Search{Axis: "rate"}
 	found.GateConfidence = 0.995
-	found.Search = []analysis.SearchResult{{Arm: "old", Axis: "rate", FeasibleMax: "600", Interval: &analysis.SearchInterval{}},
+	found.Search = []analysis.SearchResult{{Arm: "old", Axis: "rate", FeasibleMax: "600", Interval: &analysis.LoadInterval{}},
 		{Arm: "new", Axis: "rate", FeasibleMax: "1500"}, {Arm: "bad", Axis: "rate"}}
 	want := "old meets the constraints up to rate 600; new meets the constraints up to rate 1500 or more; bad meets the constraints at no rate that was tried " +
 		"(99.5 % confidence)."

@@ -116,7 +116,7 @@ func cut(markdown string, most int) string {
 }
 
 // text makes any string safe in a line of Markdown, also in a table: what a process wrote mentions nobody and is no element.
-func text(s string) string { return strings.ReplaceAll(report.Escape(s), "@", "@\u200b") }
+func text(s string) string { return strings.ReplaceAll(report.Escape(legal(s)), "@", "@\u200b") }
 
 // Annotation is a remark on a line of the run's file.
 type Annotation struct {
