@@ -203,7 +203,9 @@ func (r *localRun) printResult(result *analysis.Analysis, form, summary string, 
 }
 
 // file is where an object of the ledger lies.
-func (r *localRun) file(key string) string { return filepath.Join(r.executor.Folder, filepath.FromSlash(key)) }
+func (r *localRun) file(key string) string {
+	return filepath.Join(r.executor.Folder, filepath.FromSlash(key))
+}
 
 // findRunner finds what executes trials: it is built beside this program.
 func findRunner(folders []string) (string, error) {
@@ -213,7 +215,7 @@ func findRunner(folders []string) (string, error) {
 	}
 	path, err := local.FindProgram(name, folders)
 	if err != nil {
-		return "", &exitCode{exitUsage, fmt.Errorf("%s, which executes the trials, is neither in %s nor in PATH: put it beside %s, or name its " +
+		return "", &exitCode{exitUsage, fmt.Errorf("%s, which executes the trials, is neither in %s nor in PATH: put it beside %s, or name its "+
 			"folder with --bin-dir (in a checkout make build makes both)",
 			name, strings.Join(folders, ", "), program)}
 	}

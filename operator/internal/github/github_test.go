@@ -34,7 +34,9 @@ func newHub(t *testing.T) *hub {
 	t.Helper()
 	h := &hub{t: t}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /user", func(w http.ResponseWriter, _ *http.Request) { h.answer(w, map[string]any{"login": "someone", "type": "User"}) })
+	mux.HandleFunc("GET /user", func(w http.ResponseWriter, _ *http.Request) {
+		h.answer(w, map[string]any{"login": "someone", "type": "User"})
+	})
 	mux.HandleFunc("GET /repos/o/r/issues/7/comments", h.listComments)
 	mux.HandleFunc("POST /repos/o/r/issues/7/comments", func(w http.ResponseWriter, r *http.Request) {
 		comment := h.fixture("comment.json")
@@ -296,12 +298,12 @@ func TestThePlaceComesFromTheEnvironmentOfTheJob(t *testing.T) {
 		want   Place
 		says   string
 	}{
-		"a push":         {nil, `{"ref": "refs/heads/main"}`, Place{"https://ghe.example/api/v3", "o", "r", "merge", 0}, ""},
-		"a pull request": {nil, `{"pull_request": {"number": 7, "head": {"sha": "head"}}}`, Place{"https://ghe.example/api/v3", "o", "r", "head", 7}, ""},
-		"no event":       {map[string]string{"GITHUB_API_URL": ""}, "", Place{"https://api.github.com", "o", "r", "merge", 0}, ""},
-		"outside of GitHub": {map[string]string{"GITHUB_REPOSITORY": ""}, "", Place{}, `invalid GITHUB_REPOSITORY ""`},
-		"a path of three":   {map[string]string{"GITHUB_REPOSITORY": "a/b/c"}, "", Place{}, `invalid GITHUB_REPOSITORY "a/b/c"`},
-		"no commit":         {map[string]string{"GITHUB_SHA": ""}, "", Place{}, "GITHUB_SHA is empty"},
+		"a push":                   {nil, `{"ref": "refs/heads/main"}`, Place{"https://ghe.example/api/v3", "o", "r", "merge", 0}, ""},
+		"a pull request":           {nil, `{"pull_request": {"number": 7, "head": {"sha": "head"}}}`, Place{"https://ghe.example/api/v3", "o", "r", "head", 7}, ""},
+		"no event":                 {map[string]string{"GITHUB_API_URL": ""}, "", Place{"https://api.github.com", "o", "r", "merge", 0}, ""},
+		"outside of GitHub":        {map[string]string{"GITHUB_REPOSITORY": ""}, "", Place{}, `invalid GITHUB_REPOSITORY ""`},
+		"a path of three":          {map[string]string{"GITHUB_REPOSITORY": "a/b/c"}, "", Place{}, `invalid GITHUB_REPOSITORY "a/b/c"`},
+		"no commit":                {map[string]string{"GITHUB_SHA": ""}, "", Place{}, "GITHUB_SHA is empty"},
 		"an event that is no JSON": {nil, `{`, Place{}, "GITHUB_EVENT_PATH"},
 	} {
 		t.Run(name, func(t *testing.T) {

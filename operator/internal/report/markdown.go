@@ -154,7 +154,7 @@ func (v *view) gates(out *document) {
 	}
 	out.table([]string{"outcome", "gate", "candidate", "point", "asked", "estimate" + Interval(v.found.GateConfidence), "blocks",
 		"min. detectable", "share of ceiling", "message"}, rows)
-	out.line("\nA gate is Go or NoGo only over its whole interval, which has %g %% confidence here. The minimum detectable effect is the " +
+	out.line("\nA gate is Go or NoGo only over its whole interval, which has %g %% confidence here. The minimum detectable effect is the "+
 		"smallest relative change that blocks this many and this noisy find four times in five.", percentOf(v.found.GateConfidence))
 	v.twice(out)
 }
@@ -255,7 +255,7 @@ func (v *view) trials(out *document) {
 	n := v.found.Trials
 	out.table([]string{"planned", "used", "warm-ups", "failed", "invalid", "missing", "attempts in the ledger"}, [][]string{{
 		fmt.Sprint(n.Planned), fmt.Sprint(n.Used), fmt.Sprint(n.Warmups), fmt.Sprint(n.Failed), fmt.Sprint(n.Invalid), fmt.Sprint(n.Missing),
-			fmt.Sprint(n.Attempts),
+		fmt.Sprint(n.Attempts),
 	}})
 	if rows := ArmNoise(v.found); rows != nil {
 		out.line("\nBy what was read around them:\n")

@@ -65,7 +65,7 @@ func Sentence(exp *experiment.Experiment, found *analysis.Analysis, name string)
 		return name + " is no candidate"
 	}
 	candidate := &found.Candidates[i]
-	gate := deciding(found, candidate)
+	gate := decidingOf(found, candidate)
 	switch {
 	case gate == nil:
 		return name + ": " + candidate.Reason
@@ -88,12 +88,12 @@ func Sentence(exp *experiment.Experiment, found *analysis.Analysis, name string)
 // way. It is nil where no such gate has an interval.
 func Deciding(exp *experiment.Experiment, found *analysis.Analysis) *analysis.GateResult {
 	if lead := leading(found); lead != nil && exp.Plan.Search == nil {
-		return deciding(found, lead)
+		return decidingOf(found, lead)
 	}
 	return nil
 }
 
-func deciding(found *analysis.Analysis, candidate *analysis.Candidate) *analysis.GateResult {
+func decidingOf(found *analysis.Analysis, candidate *analysis.Candidate) *analysis.GateResult {
 	var first *analysis.GateResult
 	for i := range found.Gates {
 		gate := &found.Gates[i]

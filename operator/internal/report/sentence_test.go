@@ -212,4 +212,3 @@ func TestWarningsThatSayTheSameAreOne(t *testing.T) {
 		t.Errorf("%d warnings of %d that differ are left", total, len(found.Warnings)-1)
 	}
 }
-

@@ -76,7 +76,7 @@ func plots() map[string]string {
 			{Index: 0, Points: []Point{{X: 1, Y: 2, Low: &low, High: &high, Title: evil}, {X: 2, Y: 4}}}, {Index: 9, Points: []Point{{X: 1, Y: math.NaN()}}},
 		}}.SVG()),
 		"interval": string(Interval{Title: evil, Value: 2, Low: 1, High: 3, Bound: 1.5, Neutral: &one, Class: "go", Number: plain, Log: true, AtLeast: true}.SVG()),
-		"forest": string(Forest{Title: evil, Rows: []Estimate{{Name: evil, Value: 2, Low: 1, High: 3, Class: "go"}, {Name: "n", Value: math.NaN()}}, Bound: 1.5, Neutral: &one, Number: plain, Log: true}.SVG()),
+		"forest":   string(Forest{Title: evil, Rows: []Estimate{{Name: evil, Value: 2, Low: 1, High: 3, Class: "go"}, {Name: "n", Value: math.NaN()}}, Bound: 1.5, Neutral: &one, Number: plain, Log: true}.SVG()),
 		"strips":   string(Strips{Title: evil, Rows: []Strip{{Name: evil, Values: []float64{1, 2, 3}, Titles: []string{evil, "b", "c"}, Median: 2}}, X: plain}.SVG()),
 		"stack":    string(Stack{Title: evil, Bars: []Bar{{Name: evil, Parts: []Part{{Value: 2, Title: evil}}, Total: 3}}, X: plain}.SVG()),
 		"times":    string(Times{Title: evil, XLabel: evil, Until: 3, Y: plain, Points: []Moment{{At: 1, Value: 2, Title: evil}, {At: 2, Value: 1, Out: true, Title: evil}}}.SVG()),

@@ -126,7 +126,7 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	b := &builder{exp: exp, found: found, trials: usedTrials(found, evidence), all: measured(evidence)}
 	r := &report{
 		Name: strings.TrimPrefix(exp.Run.Namespace+"/"+exp.Run.Name, "/"), Verdict: verdictName(found.Verdict),
-			Class: verdictClass(found.Verdict),
+		Class:  verdictClass(found.Verdict),
 		Answer: summary.Headline(exp, found), When: b.when(), Machine: b.machine(),
 		Warnings: summary.Warnings(exp, found), Layout: found.Layout, Trials: found.Trials, Decides: b.decides(),
 		Experiment: found.Experiment, Evidence: found.Evidence, UID: exp.Run.UID, Image: exp.ImageNames(),
