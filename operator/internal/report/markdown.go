@@ -102,7 +102,9 @@ func (v *view) verdict(out *document) {
 	out.line("")
 	var rows [][]string
 	for _, candidate := range v.found.Candidates {
-		rows = append(rows, []string{candidate.Name, verdictName(candidate.Verdict), Sentence(v.exp, v.found, candidate.Name), candidate.Reason})
+		rows = append(rows, []string{
+			candidate.Name, verdictName(candidate.Verdict), Sentence(v.exp, v.found, candidate.Name), Why(v.exp, v.found, &candidate),
+		})
 	}
 	if v.exp.Plan.Search == nil {
 		out.table([]string{"candidate", "verdict", "in a sentence", "why"}, rows)

@@ -84,6 +84,15 @@ func Sentence(exp *experiment.Experiment, found *analysis.Analysis, name string)
 	}
 }
 
+// Why is the reason for the verdict on a candidate where its sentence does not say it.
+func Why(exp *experiment.Experiment, found *analysis.Analysis, candidate *analysis.Candidate) string {
+	decided := candidate.Verdict == experiment.VerdictNoGo || candidate.Verdict == experiment.VerdictInconclusive
+	if decided && decidingOf(found, candidate) != nil || Sentence(exp, found, candidate.Name) == candidate.Name+": "+candidate.Reason {
+		return ""
+	}
+	return candidate.Reason
+}
+
 // Deciding is the gate on figures that the verdict rests on most: of a candidate that is Go its gain, of any other what stands in its
 // way. It is nil where no such gate has an interval.
 func Deciding(exp *experiment.Experiment, found *analysis.Analysis) *analysis.GateResult {

@@ -78,7 +78,11 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 		if exp.Plan.Search != nil {
 			break // It has an answer, and no verdict.
 		}
-		line("%s  %s: %s", verdictName(candidate.Verdict), candidate.Name, candidate.Reason)
+		text := Sentence(exp, found, candidate.Name)
+		if why := Why(exp, found, &candidate); why != "" {
+			text += "; " + why
+		}
+		line("%s  %s", verdictName(candidate.Verdict), text)
 	}
 	for _, warning := range Warnings(exp, found) {
 		more := ""
@@ -94,7 +98,9 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 		line("not seen: %s", found.Unseen)
 	}
 	line("%s", Trials(found))
-	line("%s", Headline(exp, found))
+	if len(found.Candidates) != 1 || exp.Plan.Search != nil {
+		line("%s", Headline(exp, found))
+	}
 	if exp.Plan.Search == nil {
 		text := "verdict: " + verdictName(found.Verdict)
 		if best := found.BestText(); best != "" {

@@ -137,13 +137,11 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 		r.Baseline = exp.Arms[baseline].Name
 	}
 	for _, c := range found.Candidates {
-		shown := candidate{Name: c.Name, Verdict: verdictName(c.Verdict), Class: verdictClass(c.Verdict), Gain: gain(c.Gain), Reason: c.Reason}
+		shown := candidate{Name: c.Name, Verdict: verdictName(c.Verdict), Class: verdictClass(c.Verdict), Gain: gain(c.Gain), Reason: summary.Why(exp, found, &c)}
 		if c.Gain != nil {
 			shown.Of = b.gainOf(c.Name)
 		}
-		if shown.Sentence = summary.Sentence(exp, found, c.Name); shown.Sentence == c.Name+": "+c.Reason {
-			shown.Sentence = ""
-		}
+		shown.Sentence = summary.Sentence(exp, found, c.Name)
 		r.Candidates = append(r.Candidates, shown)
 	}
 	for i, arm := range exp.Arms {
