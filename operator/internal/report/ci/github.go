@@ -2,6 +2,7 @@ package ci
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 
 	"assay.dev/assay/operator/internal/experiment"
@@ -80,8 +81,8 @@ func (r *Result) Markdown() string {
 	if r.Trials != "" {
 		line("%s", text(r.Trials))
 	}
-	if strings.HasPrefix(r.Report, "https://") || strings.HasPrefix(r.Report, "http://") {
-		line("\n[The whole report](<%s>)", strings.NewReplacer("<", "%3C", ">", "%3E", "\n", "", " ", "%20").Replace(r.Report))
+	if address, err := url.Parse(r.Report); err == nil && address.Host != "" && (address.Scheme == "https" || address.Scheme == "http") {
+		line("\n[The whole report](<%s>)", strings.NewReplacer("<", "%3C", ">", "%3E").Replace(address.String()))
 	}
 	return cut(out.String(), MaxMarkdown)
 }

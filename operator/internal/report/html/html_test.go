@@ -266,7 +266,7 @@ func TestPlotsThatAreNotDrawnAreNamed(t *testing.T) {
 	all := b.pairs()
 	judged := 0
 	for _, gate := range s.found.Gates {
-		if gate.Bound != nil && gate.Op.Relative() {
+		if gate.Bound != nil && gate.Op.Timed() {
 			judged++
 		}
 	}
