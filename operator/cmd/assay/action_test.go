@@ -153,7 +153,7 @@ func TestTheActionGatesAndPublishes(t *testing.T) {
 		conclusion, has string
 	}{
 		{"a gate that is missed", strings.Replace(good, `"0.9"`, `"0.7"`, 1), exitNoGo, "failure", "gate: NoGo"},
-		{"a file that is refused", strings.Replace(good, "metric: time\n", "metric: tme\n", 1), exitUsage, "failure", "the template has no metric"},
+		{"a file that is refused", strings.Replace(good, "metric: latency\n", "metric: latncy\n", 1), exitUsage, "failure", "the template has no metric"},
 		{"a gate that holds", good, exitDone, "success", "gate: Go"},
 	} {
 		codes, printed := steps(tc.content)

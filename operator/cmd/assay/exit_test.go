@@ -66,7 +66,7 @@ func TestAGateWithoutAClusterExitsWithTheVerdict(t *testing.T) {
 		"Inconclusive that is allowed": {[]string{`"0.9"`, `"0.8"`}, []string{"--allow-inconclusive"}, exitDone, assayv1alpha1.VerdictInconclusive, ""},
 		"no gate that decides":         {[]string{"op: RatioAtMost\n", "op: RatioAtMost\n    severity: Advisory\n"}, nil, exitInconclusive, "", "it has no blocking gates"},
 		"a file that the API refuses":  {[]string{"RatioAtMost", "RatioAtMst"}, nil, exitUsage, "", ":20:"},
-		"a run that makes no sense":    {[]string{"metric: time", "metric: tme"}, nil, exitUsage, "", `run.yaml:22:13: spec.gates[1].metric: the template has no metric "tme"`},
+		"a run that makes no sense":    {[]string{"metric: latency", "metric: latncy"}, nil, exitUsage, "", `run.yaml:22:13: spec.gates[1].metric: the template has no metric "latncy"`},
 		"a name":                       {nil, []string{"--name", "x"}, exitUsage, "", "leave them out with --local"},
 		"a ledger that cannot be made": {nil, []string{"--out", filepath.Join(blocked, "ledger")}, exitError, "", "file"},
 	} {
@@ -108,7 +108,7 @@ func TestCommandsThatAreNoGatesEndAsTheTableSays(t *testing.T) {
 		"a Go is an answer":               {nil, exitDone},
 		"a NoGo is an answer":             {[]string{`"0.9"`, `"0.7"`}, exitDone},
 		"an Inconclusive is none":         {[]string{`"0.9"`, `"0.8"`}, exitInconclusive},
-		"a run that makes no sense fails": {[]string{"metric: time", "metric: tme"}, exitUsage},
+		"a run that makes no sense fails": {[]string{"metric: latency", "metric: latncy"}, exitUsage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, stderr, err := assay(t, "run", "--local", gateFile(t, tc.replace...), "--bin-dir", simulated(t), "--pin=false", "--out",

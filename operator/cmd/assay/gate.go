@@ -77,7 +77,9 @@ func newGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				answer.finish(err)
 				err = errors.Join(err, answer.keep(options.save))
 			}()
-			answer.File = what.file
+			if answer.File = what.file; options.here && len(args) == 1 {
+				answer.File = args[0]
+			}
 			if options.here {
 				if what.name != "" || what.generate {
 					return &exitCode{exitUsage, errors.New("--name and --generate-name are for runs on a cluster: leave them out with --local")}
@@ -85,7 +87,6 @@ func newGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 				if what.file, err = manifestOf(args, what.file); err != nil {
 					return err
 				}
-				answer.File = what.file
 				return options.local.gate(cmd.Context(), flags, what.file, &options, answer, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			if (len(args) == 1) == (what.file != "") {
@@ -128,7 +129,7 @@ func gate(ctx context.Context, cluster *cluster, name string, options *gateOptio
 // gate runs the experiment in a file on this machine and answers with its verdict.
 func (o *localOptions) gate(ctx context.Context, flags *genericclioptions.ConfigFlags, file string, options *gateOptions, answer *gateAnswer,
 	stdout, stderr io.Writer) error {
-	here, found, err := runFile(ctx, flags, file, *o, stderr)
+	here, found, err := runManifest(ctx, flags, file, *o, stderr)
 	if err != nil {
 		return err
 	}

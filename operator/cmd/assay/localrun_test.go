@@ -203,7 +203,8 @@ func TestASearchFindsTheCapacityOfEveryArm(t *testing.T) {
 			answer.BindingConstraint != "latency median at most 4.000 ms" {
 			t.Errorf("the capacity is %v and the answer %+v", capacity, answer)
 		}
-		if !strings.Contains(stdout, answer.FeasibleMax) || !strings.Contains(stdout, answer.Reason) {
+		unbroken := strings.Join(strings.Fields(stdout), " ")
+		if !strings.Contains(unbroken, answer.FeasibleMax) || !strings.Contains(unbroken, answer.Reason) {
 			t.Errorf("the answer is not shown:\n%s", stdout)
 		}
 	}

@@ -119,15 +119,15 @@ func printCreated(ctx context.Context, cluster *cluster, run *assayv1alpha1.Benc
 
 func runLocal(ctx context.Context, connection *genericclioptions.ConfigFlags, file, form string, options localOptions, stdout,
 	stderr io.Writer) error {
-	here, result, err := runFile(ctx, connection, file, options, stderr)
+	here, result, err := runManifest(ctx, connection, file, options, stderr)
 	if err != nil {
 		return err
 	}
 	return here.printResult(result, form, "", stdout)
 }
 
-// runFile runs the experiment in a file on this machine.
-func runFile(ctx context.Context, connection *genericclioptions.ConfigFlags, file string, options localOptions,
+// runManifest runs the experiment in a file on this machine.
+func runManifest(ctx context.Context, connection *genericclioptions.ConfigFlags, file string, options localOptions,
 	stderr io.Writer) (*localRun, *analysis.Analysis, error) {
 	question, err := readRun(ctx, connection, file, options.templates)
 	if err != nil {

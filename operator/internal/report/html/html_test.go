@@ -264,14 +264,9 @@ func TestPlotsThatAreNotDrawnAreNamed(t *testing.T) {
 	}
 	b := &builder{exp: s.exp, found: s.found}
 	all := b.pairs()
-	judged := 0
-	for _, gate := range s.found.Gates {
-		if gate.Bound != nil && gate.Op.Timed() {
-			judged++
-		}
-	}
-	if len(all.Plots) != maxPanels || len(all.Plots)+len(all.Left) != judged {
-		t.Errorf("%d drawn and %d named of %d", len(all.Plots), len(all.Left), judged)
+	// A plot for each of 9 points, 2 candidates and 3 gates on figures, each of which has a point of the other axis; slo has both.
+	if want := 9 * 2 * 3; len(all.Plots) != maxPanels || len(all.Plots)+len(all.Left) != want {
+		t.Errorf("%d drawn and %d named of %d", len(all.Plots), len(all.Left), want)
 	}
 	crowd := panels{Where: inResults}
 	for i := range maxPanels + maxNamed + 5 {
