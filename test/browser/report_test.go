@@ -84,6 +84,10 @@ func open(t *testing.T, l look) context.Context {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	// A page that nobody looks at has no focus.
+	if _, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
+		t.Fatal(err)
+	}
 	return ctx
 }
 

@@ -27,7 +27,7 @@ type Forest struct {
 func (f Forest) SVG() template.HTML {
 	const rowHeight, top = 36.0, 24.0
 	bottom := top + rowHeight*float64(len(f.Rows))
-	c := newPlot(bottom+30, f.Title)
+	c := newPlot(bottom+18, f.Title)
 	values := []float64{f.Bound}
 	for _, row := range f.Rows {
 		values = append(values, row.Value, row.Low, row.High)
@@ -54,7 +54,7 @@ func (f Forest) SVG() template.HTML {
 	c.line("bound", bound, top-4, bound, bottom+5)
 	for i, row := range f.Rows {
 		middle := top + rowHeight*float64(i) + 24
-		c.text("label", "start", left+2, middle-11, shorten(row.Name, 60))
+		c.text("name", "start", left+2, middle-11, shorten(row.Name, 60))
 		low, high := x.at(row.Low), x.at(row.High)
 		c.pick(row.Name, "", x.at(row.Value), middle, func() {
 			c.rect("bar "+row.Class, low, middle-4, max(high-low, 1.5), 8)
