@@ -119,7 +119,8 @@ func TestTheActionGatesAndPublishes(t *testing.T) {
 				continue
 			}
 			expressions := strings.NewReplacer("${{ inputs.run }}", file, "${{ inputs.token }}", "ghs_secret", "${{ runner.temp }}", folder,
-				"${{ inputs.arguments }}", fmt.Sprintf("--local --bin-dir %s --pin=false --out %s/%d %s", simulated(t), folder, runs, strings.Join(allowed, " ")))
+				"${{ inputs.arguments }}", fmt.Sprintf("--local --bin-dir %s --pin=false --out %s/%d %s", simulated(t), folder, runs,
+					strings.Join(allowed, " ")))
 			environment := map[string]string{}
 			for name, value := range step.Env {
 				environment[name] = expressions.Replace(value)
@@ -166,7 +167,8 @@ func TestTheActionGatesAndPublishes(t *testing.T) {
 		if len(forge.checks) != i+1 || forge.checks[i]["conclusion"] != tc.conclusion || forge.checks[i]["head_sha"] != "head" {
 			t.Errorf("%s: checks %v", tc.name, forge.checks)
 		}
-		if annotated := strings.Contains(printed, "::error file="+strings.TrimPrefix(filepath.ToSlash(file), "")+",line=22,"); annotated != (tc.code != exitDone) &&
+		if annotated := strings.Contains(printed,
+			"::error file="+strings.TrimPrefix(filepath.ToSlash(file), "")+",line=22,"); annotated != (tc.code != exitDone) &&
 			!strings.Contains(printed, ",line=21,") {
 			t.Errorf("%s: annotations\n%s", tc.name, printed)
 		}
@@ -183,7 +185,8 @@ func TestPublishingNeedsAJobAndAToken(t *testing.T) {
 	for _, name := range []string{"GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_EVENT_PATH", "GITHUB_SHA"} {
 		t.Setenv(name, "")
 	}
-	if _, _, err := assay(t, "report", folder, "--publish"); err == nil || !strings.Contains(err.Error(), "GITHUB_REPOSITORY") || exitCodeOf(err) != exitUsage {
+	if _, _, err := assay(t, "report", folder, "--publish"); err == nil || !strings.Contains(err.Error(), "GITHUB_REPOSITORY") ||
+		exitCodeOf(err) != exitUsage {
 		t.Errorf("outside of a job: %v", err)
 	}
 	t.Setenv("GITHUB_REPOSITORY", "o/r")

@@ -132,8 +132,9 @@ func checkFrozen(ctx context.Context, reader client.Reader, set *manifest.Set) e
 // missingTemplate is nil for somebody who may create runs and not read templates: the operator will report it.
 func missingTemplate(err error, run *assayv1alpha1.BenchmarkRun) error {
 	if apierrors.IsNotFound(err) {
-		return &experiment.Invalid{Problems: []experiment.Problem{{Field: "spec.templateRef.name", Message: fmt.Sprintf("no BenchmarkTemplate %q in "+
-			"namespace %q: kubectl get benchmarktemplates -n %s lists those there are", run.Spec.TemplateRef.Name, run.Namespace, run.Namespace)}}}
+		return &experiment.Invalid{Problems: []experiment.Problem{{Field: "spec.templateRef.name",
+			Message: fmt.Sprintf("no BenchmarkTemplate %q in "+
+				"namespace %q: kubectl get benchmarktemplates -n %s lists those there are", run.Spec.TemplateRef.Name, run.Namespace, run.Namespace)}}}
 	}
 	if apierrors.IsForbidden(err) {
 		return nil

@@ -26,7 +26,8 @@ var exitCodes = []struct {
 	{exitDone, "the verdict is Go", "done; a run answered, be it Go or NoGo"},
 	{exitError, "the run failed, or did not end within --wait", "it failed"},
 	{exitUsage, "the arguments or the file are wrong", "the arguments or the file are wrong"},
-	{exitInconclusive, "the verdict is Inconclusive or Invalid, or there is none", "a run with gates ended Inconclusive, Invalid or without a verdict"},
+	{exitInconclusive, "the verdict is Inconclusive or Invalid, or there is none",
+		"a run with gates ended Inconclusive, Invalid or without a verdict"},
 	{exitNoGo, "the verdict is NoGo", "never"},
 }
 

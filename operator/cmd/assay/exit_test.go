@@ -93,7 +93,8 @@ func TestAGateWithoutAClusterExitsWithTheVerdict(t *testing.T) {
 			if _, err := os.Stat(answer.Report); err != nil || !strings.Contains(stdout, answer.Report) {
 				t.Errorf("where the report is: %v in %q\n%s", err, answer.Report, stdout)
 			}
-			if out, _, err := assay(t, "results", answers, "-o", "json"); err != nil || !strings.Contains(out, `"verdict": "`+string(tc.verdict)+`"`) {
+			if out, _, err := assay(t, "results", answers, "-o", "json"); err != nil ||
+				!strings.Contains(out, `"verdict": "`+string(tc.verdict)+`"`) {
 				t.Errorf("the answer leads to no results: %v", err)
 			}
 		})

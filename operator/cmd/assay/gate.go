@@ -58,13 +58,15 @@ func newGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "gate [NAME]",
 		Short: "Exit 0 only if the run is Go: for pipelines",
-		Long: "Wait until the run ended and exit with its verdict. With -f the run is created first. With --local the experiment in a file runs " +
+		Long: "Wait until the run ended and exit with its verdict. With -f the run is created first. With --local the " +
+			"experiment in a file runs " +
 			"on this machine instead, without a cluster; the codes are the same.\n\n" +
 			exitHelp(true) + "\n\n" +
 			"Inconclusive is not Go: a pipeline that lets it pass has no gate. Where it shall pass all the same, use --allow-inconclusive.\n\n" +
 			"--save keeps the answer, whatever it is; assay report takes that file in place of the run's name, and shows it on GitHub, GitLab " +
 			"or Jenkins.",
-		Example: "  assay gate my-run --wait 1h\n  assay gate -f run.yaml --generate-name\n  assay gate --local run.yaml\n  assay gate my-run -o json | " +
+		Example: "  assay gate my-run --wait 1h\n  assay gate -f run.yaml --generate-name\n  assay gate --local run.yaml\n  assay gate my-run " +
+			"-o json | " +
 			"jq .gates",
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeRuns(flags, 1),
@@ -127,7 +129,8 @@ func gate(ctx context.Context, cluster *cluster, name string, options *gateOptio
 }
 
 // gate runs the experiment in a file on this machine and answers with its verdict.
-func (o *localOptions) gate(ctx context.Context, flags *genericclioptions.ConfigFlags, file string, options *gateOptions, answer *gateAnswer,
+func (o *localOptions) gate(ctx context.Context, flags *genericclioptions.ConfigFlags, file string, options *gateOptions,
+	answer *gateAnswer,
 	stdout, stderr io.Writer) error {
 	here, found, err := runManifest(ctx, flags, file, *o, stderr)
 	if err != nil {

@@ -27,7 +27,8 @@ func newReportCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Long: "Print, save, open or publish the report of a run. " + sourceHelp + "\n\n" +
 			"The HTML report is one file that needs no network: it can be sent to anybody. --open shows it in a browser.\n\n" +
 			"For pipelines: github is a summary in Markdown, gitlab a Code Quality report, junit JUnit XML, badge a picture of the verdict, and " +
-			"shields what shields.io draws one from. In a job of GitHub Actions --publish adds the summary to the job's, annotates the run's file, " +
+			"shields what shields.io draws one from. In a job of GitHub Actions --publish adds the summary to the job's, " +
+			"annotates the run's file, " +
 			"and keeps one comment on the pull request and one check of the commit up to date, with the token in GITHUB_TOKEN; the job needs the " +
 			"permissions pull-requests: write and checks: write. The verdict does not change the exit code: assay gate's does.",
 		Example: "  assay report my-run --open\n  assay report my-run -o my-run.html\n  assay report out/quickstart --format md\n  " +

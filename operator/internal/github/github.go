@@ -17,7 +17,8 @@ import (
 )
 
 // ErrForbidden is returned where the token may not write: that of a workflow which a fork's pull request started may only read.
-var ErrForbidden = errors.New("the token may not write here: give the job the permissions pull-requests: write and checks: write; what a fork's " +
+var ErrForbidden = errors.New("the token may not write here: give the job the permissions pull-requests: write and checks: write; what " +
+	"a fork's " +
 	"pull request starts never has them")
 
 // Place is where a job of GitHub Actions publishes to.
@@ -173,7 +174,8 @@ func (c *Client) Check(ctx context.Context, check Check) error {
 		return explain("change the check", err)
 	}
 	_, _, err = c.rest.Checks.CreateCheckRun(ctx, c.place.Owner, c.place.Repository, api.CreateCheckRunOptions{
-		Name: check.Name, HeadSHA: c.place.Commit, Status: ptr.To("completed"), Conclusion: &check.Conclusion, DetailsURL: details, Output: output,
+		Name: check.Name, HeadSHA: c.place.Commit, Status: ptr.To("completed"), Conclusion: &check.Conclusion, DetailsURL: details,
+		Output: output,
 	})
 	return explain("make the check", err)
 }

@@ -263,7 +263,8 @@ func TestACheckWithAnnotationsIsSuperseded(t *testing.T) {
 	h := newHub(t)
 	client := h.client(t, token)
 	for range 2 {
-		check := Check{Name: "c", Conclusion: "failure", Title: "t", Summary: "s", Path: "run.yaml", Annotations: []Annotation{{1, "failure", "a", "b"}}}
+		check := Check{Name: "c", Conclusion: "failure", Title: "t", Summary: "s", Path: "run.yaml",
+			Annotations: []Annotation{{1, "failure", "a", "b"}}}
 		if err := client.Check(t.Context(), check); err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +281,8 @@ func TestATokenThatMayOnlyReadIsRecognized(t *testing.T) {
 	for name, err := range map[string]error{
 		"comment": client.Comment(t.Context(), marker, marker), "check": client.Check(t.Context(), Check{Name: "c", Conclusion: "success"}),
 	} {
-		if !errors.Is(err, ErrForbidden) || !strings.Contains(err.Error(), "Resource not accessible by integration") || strings.Contains(err.Error(), token) {
+		if !errors.Is(err, ErrForbidden) || !strings.Contains(err.Error(), "Resource not accessible by integration") ||
+			strings.Contains(err.Error(), token) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -312,7 +314,8 @@ func TestThePlaceComesFromTheEnvironmentOfTheJob(t *testing.T) {
 			if tc.event != "" {
 				environment["GITHUB_EVENT_PATH"] = "event.json"
 			}
-			got, err := FromEnvironment(func(name string) string { return environment[name] }, func(string) ([]byte, error) { return []byte(tc.event), nil })
+			got, err := FromEnvironment(func(name string) string { return environment[name] },
+				func(string) ([]byte, error) { return []byte(tc.event), nil })
 			if tc.says != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.says) {
 					t.Errorf("got %v, want %q", err, tc.says)

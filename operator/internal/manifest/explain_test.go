@@ -52,7 +52,8 @@ spec:
 func TestWhatFreezeRefusesIsFoundInTheFile(t *testing.T) {
 	for name, tc := range map[string]struct{ run, template, says string }{
 		"a gate on a metric that does not exist": {
-			strings.Replace(smallRun, "metric: m", "metric: p", 1), fullTemplate, `run.yaml:9:23: spec.gates[0].metric: the template has no metric "p"`,
+			strings.Replace(smallRun, "metric: m", "metric: p", 1), fullTemplate,
+			`run.yaml:9:23: spec.gates[0].metric: the template has no metric "p"`,
 		},
 		"a parameter of another template": {
 			strings.Replace(smallRun, "  arms:", "  parameters:\n    rows: 8\n  arms:", 1), fullTemplate,

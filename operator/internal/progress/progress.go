@@ -95,7 +95,8 @@ func Summary(out io.Writer, run *assayv1alpha1.BenchmarkRun) {
 			if gate.Interval != nil {
 				between = "[" + gate.Interval.Low + ", " + gate.Interval.High + "]"
 			}
-			rows = append(rows, []string{gate.Name, gate.Candidate, orNone(gate.Point), string(gate.Outcome), orNone(gate.Bound), orNone(gate.Estimate),
+			rows = append(rows, []string{gate.Name, gate.Candidate, orNone(gate.Point), string(gate.Outcome), orNone(gate.Bound),
+				orNone(gate.Estimate),
 				between, fmt.Sprint(gate.Blocks), orNone(gate.MinimumDetectableEffect)})
 		}
 		table(3, rows...)

@@ -28,20 +28,23 @@ func TestTheVerdictIsASentence(t *testing.T) {
 			{Name: "bandwidth", Unit: "By/s", Direction: experiment.HigherIsBetter, Statistic: experiment.StatisticValue},
 		}},
 	}
-	gate := func(metric string, statistic experiment.Statistic, op experiment.Op, outcome experiment.Verdict, e *analysis.Estimate) analysis.GateResult {
+	gate := func(metric string, statistic experiment.Statistic, op experiment.Op, outcome experiment.Verdict,
+		e *analysis.Estimate) analysis.GateResult {
 		return analysis.GateResult{
 			Gate: "g", Candidate: "fused", Metric: metric, Statistic: statistic, Op: op, Bound: ptr.To(1.5), Severity: experiment.Blocking,
 			Outcome: outcome, Estimate: e, Confidence: 0.995,
 		}
 	}
 	of := func(verdict experiment.Verdict, gates ...analysis.GateResult) *analysis.Analysis {
-		out := &analysis.Analysis{Verdict: verdict, Gates: gates, Candidates: []analysis.Candidate{{Name: "fused", Verdict: verdict, Reason: "why"}}}
+		out := &analysis.Analysis{Verdict: verdict, Gates: gates,
+			Candidates: []analysis.Candidate{{Name: "fused", Verdict: verdict, Reason: "why"}}}
 		if verdict == experiment.VerdictGo {
 			out.Best = "fused"
 		}
 		return out
 	}
-	parity := analysis.GateResult{Gate: "same", Candidate: "fused", Op: experiment.ParityEqual, Severity: experiment.Blocking, Outcome: experiment.VerdictGo}
+	parity := analysis.GateResult{Gate: "same", Candidate: "fused", Op: experiment.ParityEqual, Severity: experiment.Blocking,
+		Outcome: experiment.VerdictGo}
 	wrong := parity
 	wrong.Outcome = experiment.VerdictNoGo
 	at8 := gate("throughput", "value", experiment.RatioAtLeast, experiment.VerdictGo, ratio(9.88, 8.67, 11.2))
@@ -73,12 +76,15 @@ func TestTheVerdictIsASentence(t *testing.T) {
 			"fused takes 1.9 times as long as loop (latency median) (at least 1.8 times, 99.5 % confidence), where latency median at most 1.500x of loop was asked for.",
 		},
 		"fewer, and another gate with it": {
-			of(experiment.VerdictNoGo, gate("throughput", "value", experiment.RatioAtLeast, experiment.VerdictNoGo, ratio(0.74, 0.717, 0.761)), wrong),
-			"fused handles 26 % fewer queries per second than loop (at least 23 %, 99.5 % confidence), where throughput at least 1.500x of loop was asked for " +
+			of(experiment.VerdictNoGo, gate("throughput", "value", experiment.RatioAtLeast, experiment.VerdictNoGo, ratio(0.74, 0.717, 0.761)),
+				wrong),
+			"fused handles 26 % fewer queries per second than loop (at least 23 %, 99.5 % confidence), where throughput at least 1.500x of loop " +
+				"was asked for " +
 				"(and 1 more gate is NoGo).",
 		},
 		"outputs that differ come before times": {
-			of(experiment.VerdictNoGo, wrong, gate("throughput", "value", experiment.RatioAtLeast, experiment.VerdictNoGo, ratio(0.74, 0.717, 0.761))), "fused: why.",
+			of(experiment.VerdictNoGo, wrong,
+				gate("throughput", "value", experiment.RatioAtLeast, experiment.VerdictNoGo, ratio(0.74, 0.717, 0.761))), "fused: why.",
 		},
 		"less of something else": {
 			of(experiment.VerdictGo, gate("memory", "value", experiment.RatioAtMost, experiment.VerdictGo, ratio(0.5, 0.48, 0.52))),
@@ -116,11 +122,13 @@ func TestTheVerdictIsASentence(t *testing.T) {
 
 func TestSeveralCandidatesAndSearchesHaveASentenceToo(t *testing.T) {
 	exp, found := simulated(t, nil, nil)
-	if got := Headline(exp, found); !strings.HasPrefix(got, "fused-m4r handles 6.5 times as many queries per second as loop at batchSize=8,pendingDelta=0 (at least 6.3 times, 99.5 % ") {
+	if got := Headline(exp, found); !strings.HasPrefix(got,
+		"fused-m4r handles 6.5 times as many queries per second as loop at batchSize=8,pendingDelta=0 (at least 6.3 times, 99.5 % ") {
 		t.Error(got)
 	}
 	found.Best, found.BestOf = "", []string{"fused-m4r", "fused-naive"}
-	if got := Headline(exp, found); !strings.HasPrefix(got, "The blocks do not show whether fused-m4r or fused-naive is best: fused-m4r handles") {
+	if got := Headline(exp, found); !strings.HasPrefix(got,
+		"The blocks do not show whether fused-m4r or fused-naive is best: fused-m4r handles") {
 		t.Error(got)
 	}
 	found.Verdict, found.BestOf = experiment.VerdictNoGo, nil
@@ -134,7 +142,8 @@ func TestSeveralCandidatesAndSearchesHaveASentenceToo(t *testing.T) {
 	found.GateConfidence = 0.995
 	found.Search = []analysis.SearchResult{{Arm: "old", Axis: "rate", FeasibleMax: "600", Interval: &analysis.LoadInterval{}},
 		{Arm: "new", Axis: "rate", FeasibleMax: "1500"}, {Arm: "bad", Axis: "rate"}}
-	want := "old meets the constraints up to rate 600; new meets the constraints up to rate 1500 or more; bad meets the constraints at no rate that was tried " +
+	want := "old meets the constraints up to rate 600; new meets the constraints up to rate 1500 or more; bad meets the constraints at no " +
+		"rate that was tried " +
 		"(99.5 % confidence)."
 	if got := Headline(exp, found); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -170,7 +179,10 @@ func TestAnEffectAboveTheFigureItselfIsLeftOut(t *testing.T) {
 func TestEveryIntervalSaysItsConfidence(t *testing.T) {
 	exp, found := simulated(t, nil, failOne)
 	interval := regexp.MustCompile(`\[[0-9.]+, [0-9.]+\]`)
-	for _, form := range []struct{ name, text string }{{"markdown", strings.NewReplacer(`\[`, "[", `\]`, "]").Replace(string(Markdown(exp, found)))}} {
+	for _, form := range []struct {
+		name,
+		text string
+	}{{"markdown", strings.NewReplacer(`\[`, "[", `\]`, "]").Replace(string(Markdown(exp, found)))}} {
 		var header []string
 		for line := range strings.Lines(form.text) {
 			if !strings.HasPrefix(line, "| ") {

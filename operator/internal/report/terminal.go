@@ -119,7 +119,8 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 // Trials counts the trials by what became of them.
 func Trials(found *analysis.Analysis) string {
 	n := found.Trials
-	return fmt.Sprintf("%d of %d trials used (%d warm-ups, %d failed, %d invalid, %d missing)", n.Used, n.Planned, n.Warmups, n.Failed, n.Invalid,
+	return fmt.Sprintf("%d of %d trials used (%d warm-ups, %d failed, %d invalid, %d missing)", n.Used, n.Planned, n.Warmups, n.Failed,
+		n.Invalid,
 		n.Missing)
 }
 

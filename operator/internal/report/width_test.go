@@ -13,7 +13,8 @@ import (
 // Whatever a table holds and however narrow a terminal is: no line is longer, and no cell is lost.
 func TestATableFitsAnyWidthAndLosesNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	words := []string{"", "1", "batchSize", "fused-m4r", "7.154x [6.898, 7.420]", "68.38 ms", "µ-ärm", strings.Repeat("long", 12), "two words here"}
+	words := []string{"", "1", "batchSize", "fused-m4r", "7.154x [6.898, 7.420]", "68.38 ms", "µ-ärm", strings.Repeat("long", 12),
+		"two words here"}
 	for range 3000 {
 		keys, columns, together, width := random.IntN(3), 1+random.IntN(9), 1+random.IntN(2), leastWidth+random.IntN(180)
 		var rows [][]string

@@ -115,7 +115,8 @@ func TestWhatCanBePickedShowsItsFiguresInThePlot(t *testing.T) {
 			continue // It stands in a table, beside its figures.
 		}
 		picks := strings.Count(svg, `<g class="pick`)
-		if picks == 0 || picks != strings.Count(svg, `class="readout"`) || picks != strings.Count(svg, `tabindex="0"`) || picks != strings.Count(svg, `class="hit"`) {
+		if picks == 0 || picks != strings.Count(svg, `class="readout"`) || picks != strings.Count(svg, `tabindex="0"`) ||
+			picks != strings.Count(svg, `class="hit"`) {
 			t.Errorf("%s: %d marks can be picked:\n%s", name, picks, svg)
 		}
 		if strings.Count(svg, "hint") != 1 {

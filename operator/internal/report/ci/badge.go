@@ -11,7 +11,8 @@ import (
 
 // colours of a badge: white text on each has a contrast of at least 4.5 to 1.
 var colours = map[experiment.Verdict]string{
-	experiment.VerdictGo: "#0a7d55", experiment.VerdictNoGo: "#b3261e", experiment.VerdictInconclusive: "#8a5a00", experiment.VerdictInvalid: "#7a3e8e",
+	experiment.VerdictGo: "#0a7d55", experiment.VerdictNoGo: "#b3261e", experiment.VerdictInconclusive: "#8a5a00",
+	experiment.VerdictInvalid: "#7a3e8e",
 }
 
 const otherColour = "#5a6675"
@@ -41,12 +42,15 @@ func (r *Result) Badge() []byte {
 	width := func(text string) int { return 10 + utf8.RuneCountInString(text)*66/10 }
 	left, right := width(label), width(message)
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="20" role="img" aria-label="%s: %s"><title>%s: %s</title>`, left+right,
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="20" role="img" aria-label="%s: %s"><title>%s: %s</title>`,
+		left+right,
 		escape(label), escape(message), escape(label), escape(message))
 	fmt.Fprintf(&out, `<clipPath id="r"><rect width="%d" height="20" rx="3"/></clipPath><g clip-path="url(#r)">`, left+right)
-	fmt.Fprintf(&out, `<rect width="%d" height="20" fill="#444444"/><rect x="%d" width="%d" height="20" fill="%s"/></g>`, left, left, right, colour)
+	fmt.Fprintf(&out, `<rect width="%d" height="20" fill="#444444"/><rect x="%d" width="%d" height="20" fill="%s"/></g>`, left, left, right,
+		colour)
 	out.WriteString(`<g fill="#ffffff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">`)
-	fmt.Fprintf(&out, `<text x="5" y="14" textLength="%d">%s</text><text x="%d" y="14" textLength="%d">%s</text></g></svg>`, left-10, escape(label),
+	fmt.Fprintf(&out, `<text x="5" y="14" textLength="%d">%s</text><text x="%d" y="14" textLength="%d">%s</text></g></svg>`, left-10,
+		escape(label),
 		left+5, right-10, escape(message))
 	return []byte(out.String() + "\n")
 }

@@ -50,7 +50,8 @@ func results(t *testing.T) map[string]*Result {
 	}
 	many := &Result{Title: "many", Verdict: experiment.VerdictNoGo, Sentence: "s"}
 	for i := range 5000 {
-		many.Gates = append(many.Gates, Gate{Name: fmt.Sprintf("g%d", i), Candidate: "new", Outcome: experiment.VerdictNoGo, Message: strings.Repeat("x", 500)})
+		many.Gates = append(many.Gates,
+			Gate{Name: fmt.Sprintf("g%d", i), Candidate: "new", Outcome: experiment.VerdictNoGo, Message: strings.Repeat("x", 500)})
 		many.Warnings = append(many.Warnings, report.Warning{Text: strings.Repeat("y", 500)})
 	}
 	allowed := &Result{Title: "allowed", Verdict: experiment.VerdictInconclusive, Passed: true, Sentence: "s",
@@ -246,7 +247,8 @@ func TestCodeQualityPointsAtTheGate(t *testing.T) {
 		t.Fatalf("%v: %s", err, raw)
 	}
 	first, second := found[0], found[1]
-	if first.Location.Path != "benchmarks/run.yaml" || first.Location.Lines.Begin != 22 || first.Severity != "critical" || second.Severity != "major" ||
+	if first.Location.Path != "benchmarks/run.yaml" || first.Location.Lines.Begin != 22 || first.Severity != "critical" ||
+		second.Severity != "major" ||
 		second.Location.Lines.Begin != 1 || first.Fingerprint == second.Fingerprint {
 		t.Errorf("%+v", found)
 	}

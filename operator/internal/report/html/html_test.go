@@ -63,7 +63,8 @@ func TestTheVerdictComesFirst(t *testing.T) {
 	if n := strings.Count(page, "<h2>Warnings</h2>"); n != 1 {
 		t.Errorf("warnings are said %d times", n)
 	}
-	order := []string{"<h1>", "times as many queries per second as loop", `<figure class="one"><svg`, "Candidates", "<h2>Warnings</h2>", "<h2>Gates</h2>", "Along the sweep", "Block by block", "Every trial", "Results", "Noise and environment",
+	order := []string{"<h1>", "times as many queries per second as loop", `<figure class="one"><svg`, "Candidates", "<h2>Warnings</h2>",
+		"<h2>Gates</h2>", "Along the sweep", "Block by block", "Every trial", "Results", "Noise and environment",
 		"The run and its data", "How to repeat this"}
 	at := 0
 	for _, heading := range order {
@@ -245,7 +246,8 @@ func TestTheRunAndItsDataAreInThePage(t *testing.T) {
 		t.Error("the manifest cannot be copied")
 	}
 	s.found.Unseen = strings.Repeat("x", maxEmbedded)
-	if page := s.page(t); strings.Contains(page, `download="analysis.json"`) || !strings.Contains(page, "Too large for the page, and in the ledger beside it: analysis.json (1 MiB)") {
+	if page := s.page(t); strings.Contains(page, `download="analysis.json"`) ||
+		!strings.Contains(page, "Too large for the page, and in the ledger beside it: analysis.json (1 MiB)") {
 		t.Error("what does not fit vanishes without a word")
 	}
 }
@@ -284,7 +286,8 @@ func TestReadingsWithoutAPlotAreNamed(t *testing.T) {
 			attempts[i].Noise.During.StealRatio, attempts[i].Noise.During.OtherWorkRatio = &zero, nil
 		}
 	}).page(t)
-	for _, want := range []string{"Read, and never above zero: CPU time taken by the hypervisor", "Not read on this machine: other work on the trial"} {
+	for _, want := range []string{"Read, and never above zero: CPU time taken by the hypervisor",
+		"Not read on this machine: other work on the trial"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -137,7 +137,8 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 		r.Baseline = exp.Arms[baseline].Name
 	}
 	for _, c := range found.Candidates {
-		shown := candidate{Name: c.Name, Verdict: verdictName(c.Verdict), Class: verdictClass(c.Verdict), Gain: gain(c.Gain), Reason: summary.Why(exp, found, &c)}
+		shown := candidate{Name: c.Name, Verdict: verdictName(c.Verdict), Class: verdictClass(c.Verdict), Gain: gain(c.Gain),
+			Reason: summary.Why(exp, found, &c)}
 		if c.Gain != nil {
 			shown.Of = b.gainOf(c.Name)
 		}
