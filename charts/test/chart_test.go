@@ -717,6 +717,7 @@ type argoConfiguration struct {
 	MetricsConfig   struct{ Secure *bool }
 	RetentionPolicy struct{ Completed, Failed, Errored int }
 	Links           []struct{ Name, Scope, URL string }
+	Columns         []struct{ Name, Type, Key string }
 }
 
 func argoConfig(t *testing.T, chart *rendered) argoConfiguration {

@@ -69,15 +69,14 @@ func (o *seriesOptions) addFlags(flags *pflag.FlagSet) {
 
 // follower measures points of one series on this machine.
 type follower struct {
-	options  seriesOptions
-	local    localOptions
-	file     string
-	run      *assayv1alpha1.BenchmarkRun
-	template *assayv1alpha1.BenchmarkTemplateSpec
-	archive  *archive.Archive
-	policy   watch.Policy
-	now      func() time.Time
-	form     string
+	options seriesOptions
+	local   localOptions
+	file    string
+	asked   *asked
+	archive *archive.Archive
+	policy  watch.Policy
+	now     func() time.Time
+	form    string
 
 	stdout, stderr io.Writer
 }
@@ -103,16 +102,16 @@ type confirmView struct {
 
 func runSeries(ctx context.Context, connection *genericclioptions.ConfigFlags, file, form string, local localOptions, options seriesOptions,
 	stdout, stderr io.Writer) error {
-	run, template, err := readRun(ctx, connection, file, local.templates)
+	question, err := readRun(ctx, connection, file, local.templates)
 	if err != nil {
-		return &exitCode{exitUsage, err}
+		return err
 	}
 	store, err := openHistory(ctx, options.history)
 	if err != nil {
 		return err
 	}
 	f := &follower{
-		options: options, local: local, file: file, run: run, template: template, archive: archive.Open(store), policy: watch.Default(),
+		options: options, local: local, file: file, asked: question, archive: archive.Open(store), policy: watch.Default(),
 		now: time.Now, form: form, stdout: stdout, stderr: stderr,
 	}
 	if options.revision != "" {
@@ -249,7 +248,7 @@ func isProgram(path string) bool {
 
 // prepare makes the run of a point, or of a confirming run, from the file.
 func (f *follower) prepare(point *points.Run, folder string) (*localRun, error) {
-	run := f.run.DeepCopy()
+	run := f.asked.run.DeepCopy()
 	head := slices.IndexFunc(run.Spec.Arms, func(arm assayv1alpha1.Arm) bool { return arm.Name == points.Head })
 	if head < 0 {
 		return nil, f.wrong("arms: found %s; an arm %q is needed, with %s where its revision belongs, and may be the only one", armNames(run),
@@ -288,7 +287,7 @@ func (f *follower) prepare(point *points.Run, folder string) (*localRun, error) 
 			local.arms = append(local.arms, name+"="+fill(f.options.program, revision))
 		}
 	}
-	here, err := prepareLocal(run, f.template, f.file, local, f.stderr)
+	here, err := prepareLocal(&asked{run: run, template: f.asked.template, explain: f.asked.explain}, local, f.stderr)
 	if err != nil {
 		return nil, err
 	}
@@ -300,7 +299,7 @@ func (f *follower) prepare(point *points.Run, folder string) (*localRun, error) 
 }
 
 func (f *follower) wrong(text string, args ...any) error {
-	return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: "+text, append([]any{f.run.Name, f.file}, args...)...)}
+	return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: "+text, append([]any{f.asked.run.Name, f.file}, args...)...)}
 }
 
 func (f *follower) distinguishes(arm assayv1alpha1.Arm) bool {
@@ -471,7 +470,7 @@ func (f *follower) confirmOne(ctx context.Context, due *watch.Confirm) error {
 	}
 	folder := f.local.out
 	if folder == "" {
-		folder = filepath.Join("assay-ledger", f.run.Name+"-"+f.now().Format("20060102-150405"))
+		folder = filepath.Join("assay-ledger", f.asked.run.Name+"-"+f.now().Format("20060102-150405"))
 	}
 	here, err := f.confirming().prepare(point, fmt.Sprintf("%s-confirm-%d", folder, due.Number))
 	if err != nil {
@@ -495,11 +494,12 @@ func (f *follower) built(sides []watch.Side) []watch.Side {
 // point does not bound it.
 func (f *follower) confirming() *follower {
 	out := *f
-	out.run = f.run.DeepCopy()
-	out.run.Spec.Design.Blocks = assayv1alpha1.Blocks{Min: watch.ConfirmingBlocks, Max: watch.ConfirmingBlocks}
-	out.run.Spec.Design.Stop, out.run.Spec.Design.Confirm = nil, nil
+	run := f.asked.run.DeepCopy()
+	run.Spec.Design.Blocks = assayv1alpha1.Blocks{Min: watch.ConfirmingBlocks, Max: watch.ConfirmingBlocks}
+	run.Spec.Design.Stop, run.Spec.Design.Confirm = nil, nil
 	const most = 100000 // That the API allows.
-	out.run.Spec.Budget = assayv1alpha1.Budget{Trials: most, WallClock: metav1.Duration{Duration: 24 * time.Hour}}
+	run.Spec.Budget = assayv1alpha1.Budget{Trials: most, WallClock: metav1.Duration{Duration: 24 * time.Hour}}
+	out.asked = &asked{run: run, template: f.asked.template, explain: f.asked.explain}
 	return &out
 }
 

@@ -23,7 +23,7 @@ type localRun struct {
 	programs   local.Programs
 	executor   *local.Executor
 	log        io.Writer
-	// after is called for every block that is done, unless it is nil.
+	// after shows every block that is done; nil writes a line of it to the log.
 	after func(ctx context.Context, done, total int, remaining time.Duration)
 
 	// store is nil until the first wave is laid out.
@@ -167,10 +167,11 @@ func (r *localRun) execute(ctx context.Context, wave *record.Wave, why string) (
 	err = r.executor.Run(ctx, wave, func(block record.Block) {
 		done, ran = done+1, ran+block.Trials()
 		remaining := time.Duration(float64(time.Since(started)) / float64(ran) * float64(trials-ran))
-		fmt.Fprintf(r.log, "%s: block %s done, %d/%d trials, remaining about %s\n", name, block.ID, ran, trials, remaining.Round(time.Second))
 		if r.after != nil {
 			r.after(context.WithoutCancel(ctx), done, total, remaining)
+			return
 		}
+		fmt.Fprintf(r.log, "%s: block %s done, %d/%d trials, remaining about %s\n", name, block.ID, ran, trials, remaining.Round(time.Second))
 	})
 	switch {
 	case err == nil:
