@@ -1,0 +1,68 @@
+package schedule
+
+import (
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/history/points"
+)
+
+// Labels of a schedule's runs.
+const (
+	ScheduleLabel = "assay.dev/schedule"
+	SeriesLabel   = "assay.dev/series"
+	SequenceLabel = "assay.dev/sequence"
+)
+
+// NewRun is the run that a number was given for. It belongs to the schedule, is an ordinary run in all else, and goes through whatever
+// its namespace may have.
+func NewRun(schedule *assayv1alpha1.BenchmarkSchedule, next *assayv1alpha1.ScheduledRun) *assayv1alpha1.BenchmarkRun {
+	template := schedule.Spec.RunTemplate.DeepCopy()
+	run := &assayv1alpha1.BenchmarkRun{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: schedule.Namespace, Name: next.Name,
+			Labels: map[string]string{}, Annotations: template.Metadata.Annotations,
+			// Not one that blocks the owner's deletion: that would take a right on schedules which nothing else needs.
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: assayv1alpha1.GroupVersion.String(), Kind: "BenchmarkSchedule", Name: schedule.Name, UID: schedule.UID,
+				Controller: ptr.To(true),
+			}},
+		},
+		Spec: template.Spec,
+	}
+	maps.Copy(run.Labels, template.Metadata.Labels)
+	maps.Copy(run.Labels, map[string]string{
+		ScheduleLabel: schedule.Name, SeriesLabel: schedule.Spec.Series, SequenceLabel: decimal(next.Sequence),
+	})
+	head := template.Spec.Arms[0]
+	run.Spec.Arms = nil
+	for _, arm := range next.Arms {
+		one := *head.DeepCopy()
+		one.Name, one.Image, one.Baseline = arm.Arm, arm.Image, arm.Arm == points.Anchor
+		run.Spec.Arms = append(run.Spec.Arms, one)
+	}
+	judged(&run.Spec, next)
+	return run
+}
+
+// judged gives the gates their candidate: head, and of a confirming run the newest revision, which is its last arm.
+func judged(spec *assayv1alpha1.BenchmarkRunSpec, next *assayv1alpha1.ScheduledRun) {
+	candidate := points.Head
+	if next.Confirms != "" {
+		candidate = next.Arms[len(next.Arms)-1].Arm
+	}
+	for i := range spec.Gates {
+		gate := &spec.Gates[i]
+		if gate.Candidate == "" && gate.Op != assayv1alpha1.Completes || gate.Candidate == points.Head {
+			gate.Candidate = candidate
+		}
+	}
+	for i := range spec.Predictions {
+		if spec.Predictions[i].Candidate == "" || spec.Predictions[i].Candidate == points.Head {
+			spec.Predictions[i].Candidate = candidate
+		}
+	}
+}
