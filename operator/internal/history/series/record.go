@@ -83,7 +83,7 @@ func (r *Record) Check() error {
 	case r.Schedule == "":
 		return fail("schedule is empty: name what had it measured")
 	case r.At.IsZero():
-		return fail("at is empty: say when the run ended")
+		return fail("at is empty: say when the run began")
 	case r.Kind == Gap && r.Reason == "":
 		return fail("reason is empty: a gap says why nothing was measured")
 	case r.Kind == Gap:
