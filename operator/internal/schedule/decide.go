@@ -388,7 +388,8 @@ func (p *planner) arms(head assayv1alpha1.Revision) []assayv1alpha1.ScheduledArm
 		anchor = &head
 	}
 	out := []assayv1alpha1.ScheduledArm{{Arm: points.Anchor, Revision: *anchor}}
-	if predecessor != nil && predecessor.Image != head.Image {
+	// Where it is one of the others, the ratio to it is known already.
+	if predecessor != nil && predecessor.Image != head.Image && predecessor.Image != anchor.Image {
 		out = append(out, assayv1alpha1.ScheduledArm{Arm: points.Predecessor, Revision: *predecessor})
 	}
 	out = append(out, assayv1alpha1.ScheduledArm{Arm: points.Head, Revision: head})

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/history/watch"
 )
 
 // told is a decision as these tests write one: what is done, given or dealt with, then why.
@@ -81,7 +82,7 @@ func TestWhatAScheduleDoes(t *testing.T) {
 	suspicion := status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.Suspicion = "c1" })
 	confirmation := func(o *Observed) {
 		o.Confirmation = &Confirmation{Change: "c1", Arms: []assayv1alpha1.ScheduledArm{
-			{Arm: "anchor", Revision: revision("a")}, {Arm: "old-1", Revision: revision("a")}, {Arm: "new-1", Revision: revision("b")}}}
+			{Arm: "anchor", Revision: revision("a")}, {Arm: "old-1", Revision: revision("a")}, {Arm: "head", Revision: revision("b")}}}
 	}
 	revisions := func(take assayv1alpha1.TakeRevisions, list []Recorded) observed {
 		return func(o *Observed) { recorded(take)(o.Schedule); o.Revisions = list }
@@ -148,7 +149,7 @@ func TestWhatAScheduleDoes(t *testing.T) {
 		"a run that is under way or deleted already is not":    {night.Add(-time.Hour), []observed{third, runs(running(1), Run{Name: "app-2", Sequence: 2, Ended: true, Deleting: true}, ended(3, false))}, "WaitingForTime, again in 1h0m0s"},
 
 		"a suspicion asks what is to be confirmed":          {night.Add(-time.Hour), []observed{third, suspicion}, "needs Confirmation"},
-		"a suspicion starts a run at any time":              {night.Add(-time.Hour), []observed{third, suspicion, confirmation}, "number 3, anchor=a, old-1=a, new-1=b, RunStarting"},
+		"a suspicion starts a run at any time":              {night.Add(-time.Hour), []observed{third, suspicion, confirmation}, "number 3, anchor=a, old-1=a, head=b, RunStarting"},
 		"a suspicion waits for the run that is under way":   {night.Add(-time.Hour), []observed{third, suspicion, confirmation, active(measuring(2, "b")), runs(running(2))}, "WaitingForTime, again in 1h0m0s"},
 		"a suspicion that has passed starts none":           {night.Add(-time.Hour), []observed{third, suspicion, func(o *Observed) { o.Confirmation = &Confirmation{} }}, "WaitingForTime, again in 1h0m0s"},
 		"nothing recorded is nothing to measure":            {night, []observed{third, revisions(assayv1alpha1.TakeNewest, nil)}, "dealt with Nov 23 02:00, NothingNew"},
@@ -276,12 +277,14 @@ func TestARunIsMadeOfTheTemplateAndTheRevisions(t *testing.T) {
 	if diff := cmp.Diff(before, schedule); diff != "" {
 		t.Errorf("the schedule was changed:\n%s", diff)
 	}
-	t.Run("a confirming run judges the newest revision", func(t *testing.T) {
+	t.Run("a confirming run has blocks of its own", func(t *testing.T) {
 		confirming := measuring(4, "c")
 		confirming.Confirms = "c1"
-		confirming.Arms = append(confirming.Arms[:1], assayv1alpha1.ScheduledArm{Arm: "old-1", Revision: revision("a")}, assayv1alpha1.ScheduledArm{Arm: "new-1", Revision: revision("b")})
-		if got := NewRun(schedule, &confirming).Spec.Gates[0].Candidate; got != "new-1" {
-			t.Errorf("the gate judges %q", got)
+		schedule.Spec.RunTemplate.Spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"}
+		got := NewRun(schedule, &confirming).Spec
+		want := assayv1alpha1.Blocks{Min: watch.ConfirmingBlocks, Max: watch.ConfirmingBlocks}
+		if got.Design.Blocks != want || got.Design.Stop != nil || got.Budget.Trials != mostTrials {
+			t.Errorf("design %+v, budget %+v", got.Design, got.Budget)
 		}
 	})
 }

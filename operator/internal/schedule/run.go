@@ -8,6 +8,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/watch"
 )
 
 // Labels of a schedule's runs.
@@ -44,25 +45,29 @@ func NewRun(schedule *assayv1alpha1.BenchmarkSchedule, next *assayv1alpha1.Sched
 		one.Name, one.Image, one.Baseline = arm.Arm, arm.Image, arm.Arm == points.Anchor
 		run.Spec.Arms = append(run.Spec.Arms, one)
 	}
-	judged(&run.Spec, next)
+	for i := range run.Spec.Gates {
+		if gate := &run.Spec.Gates[i]; gate.Candidate == "" && gate.Op != assayv1alpha1.Completes {
+			gate.Candidate = points.Head
+		}
+	}
+	for i := range run.Spec.Predictions {
+		if prediction := &run.Spec.Predictions[i]; prediction.Candidate == "" {
+			prediction.Candidate = points.Head
+		}
+	}
+	if next.Confirms != "" {
+		confirms(&run.Spec)
+	}
 	return run
 }
 
-// judged gives the gates their candidate: head, and of a confirming run the newest revision, which is its last arm.
-func judged(spec *assayv1alpha1.BenchmarkRunSpec, next *assayv1alpha1.ScheduledRun) {
-	candidate := points.Head
-	if next.Confirms != "" {
-		candidate = next.Arms[len(next.Arms)-1].Arm
-	}
-	for i := range spec.Gates {
-		gate := &spec.Gates[i]
-		if gate.Candidate == "" && gate.Op != assayv1alpha1.Completes || gate.Candidate == points.Head {
-			gate.Candidate = candidate
-		}
-	}
-	for i := range spec.Predictions {
-		if spec.Predictions[i].Candidate == "" || spec.Predictions[i].Candidate == points.Head {
-			spec.Predictions[i].Candidate = candidate
-		}
-	}
+// confirms gives a run the blocks that a confirmation needs. It has more arms than a point and measures them more often: what it may cost is
+// bounded by the time that the template gives a run.
+func confirms(spec *assayv1alpha1.BenchmarkRunSpec) {
+	spec.Design.Blocks = assayv1alpha1.Blocks{Min: watch.ConfirmingBlocks, Max: watch.ConfirmingBlocks}
+	spec.Design.Stop, spec.Design.Confirm = nil, nil
+	spec.Budget.Trials = mostTrials
 }
+
+// mostTrials is the most that the API takes as a budget.
+const mostTrials = 100000

@@ -122,11 +122,15 @@ func conditions(out *assayv1alpha1.BenchmarkScheduleStatus, generation int64, de
 			LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 		})
 	}
+	trying := "read the history"
+	if decision.Action != nil {
+		trying = decision.Action.String()
+	}
 	switch {
 	case outcome.Err != nil && outcome.History:
-		set(assayv1alpha1.ConditionRecorded, false, outcome.Reason, "cannot "+decision.Action.String()+": "+outcome.Err.Error())
+		set(assayv1alpha1.ConditionRecorded, false, outcome.Reason, "cannot "+trying+": "+outcome.Err.Error())
 	case outcome.Err != nil:
-		set(assayv1alpha1.ConditionScheduled, false, outcome.Reason, "cannot "+decision.Action.String()+": "+outcome.Err.Error())
+		set(assayv1alpha1.ConditionScheduled, false, outcome.Reason, "cannot "+trying+": "+outcome.Err.Error())
 		return
 	default:
 		switch decision.Action.(type) {

@@ -213,7 +213,7 @@ func Measured(ctx context.Context, store ledger.Store) ([]points.Keyed, error) {
 		return nil, err
 	}
 	run.Ledger = store.URL()
-	exp, found, err := newest(ctx, store)
+	exp, found, err := Newest(ctx, store)
 	if err != nil {
 		return nil, err
 	}
@@ -223,8 +223,8 @@ func Measured(ctx context.Context, store ledger.Store) ([]points.Keyed, error) {
 	return run.Of(exp, found)
 }
 
-// newest is the experiment of a ledger and its newest analysis, nil without one.
-func newest(ctx context.Context, store ledger.Store) (*experiment.Experiment, *analysis.Analysis, error) {
+// Newest is the experiment of a ledger and its newest analysis, nil without one.
+func Newest(ctx context.Context, store ledger.Store) (*experiment.Experiment, *analysis.Analysis, error) {
 	exp, err := ledger.ReadExperiment(ctx, store)
 	if err != nil {
 		// That there is no experiment is a fault of this ledger, and not an answer.
