@@ -39,9 +39,9 @@ func (a *Applier) ScheduledRun(ctx context.Context, s *assayv1alpha1.BenchmarkSc
 // MarkRevisions writes which run took or passed over recorded revisions. One that is gone needs no mark.
 func (a *Applier) MarkRevisions(ctx context.Context, namespace string, marks []schedule.Mark) error {
 	for _, mark := range marks {
-		object := object("BenchmarkRevision", namespace, mark.Name)
-		object.Object["status"] = map[string]any{"sequence": mark.Sequence, "measured": mark.Measured}
-		err := a.Client.Status().Patch(ctx, object, client.Apply, client.FieldOwner(FieldOwner), client.ForceOwnership)
+		target := object("BenchmarkRevision", namespace, mark.Name)
+		target.Object["status"] = map[string]any{"sequence": mark.Sequence, "measured": mark.Measured}
+		err := a.Client.Status().Patch(ctx, target, client.Apply, client.FieldOwner(FieldOwner), client.ForceOwnership)
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("mark BenchmarkRevision %s: %w", mark.Name, err)
 		}

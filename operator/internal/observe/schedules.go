@@ -3,7 +3,6 @@ package observe
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,21 +17,13 @@ import (
 func Schedule(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkSchedule) (schedule.Observed, error) {
 	out := schedule.Observed{Schedule: s}
 	here := client.InNamespace(s.Namespace)
-	var runs assayv1alpha1.BenchmarkRunList
-	if err := live.List(ctx, &runs, here, client.MatchingLabels{schedule.ScheduleLabel: s.Name}); err != nil {
-		return out, fmt.Errorf("list runs: %w", err)
+	runs, err := runsOf(ctx, live, s)
+	if err != nil {
+		return out, err
 	}
-	for i := range runs.Items {
-		run := &runs.Items[i]
-		if !metav1.IsControlledBy(run, s) {
-			continue
-		}
-		sequence, err := strconv.ParseInt(run.Labels[schedule.SequenceLabel], 10, 64)
-		if err != nil {
-			continue // Somebody gave it another label: status.active has its number.
-		}
+	for _, run := range runs {
 		out.Runs = append(out.Runs, schedule.Run{
-			Name: run.Name, UID: string(run.UID), Sequence: sequence,
+			Name: run.Name, UID: string(run.UID), Sequence: schedule.SequenceOf(s.Name, run.Name),
 			Ended: plan.Ended(run), Succeeded: run.Status.Phase == assayv1alpha1.PhaseSucceeded,
 			Cancelled: plan.Cancelled(run), Deleting: !run.DeletionTimestamp.IsZero(),
 		})
@@ -59,6 +50,40 @@ func Schedule(ctx context.Context, live client.Reader, s *assayv1alpha1.Benchmar
 			recorded.ReportedAt = r.Spec.ReportedAt.Time
 		}
 		out.Revisions = append(out.Revisions, recorded)
+	}
+	return out, nil
+}
+
+// runsOf are the runs that a schedule owns. They are found by their label, which anybody may change who may change runs; those that matter
+// most, which the history does not have yet, by their names as well.
+func runsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkSchedule) ([]*assayv1alpha1.BenchmarkRun, error) {
+	var list assayv1alpha1.BenchmarkRunList
+	if err := live.List(ctx, &list, client.InNamespace(s.Namespace), client.MatchingLabels{schedule.ScheduleLabel: s.Name}); err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	found := map[string]bool{}
+	var out []*assayv1alpha1.BenchmarkRun
+	add := func(run *assayv1alpha1.BenchmarkRun) {
+		if !found[run.Name] && schedule.SequenceOf(s.Name, run.Name) != 0 && metav1.IsControlledBy(run, s) {
+			found[run.Name] = true
+			out = append(out, run)
+		}
+	}
+	for i := range list.Items {
+		add(&list.Items[i])
+	}
+	for _, active := range s.Status.Active {
+		if found[active.Name] {
+			continue
+		}
+		var run assayv1alpha1.BenchmarkRun
+		err := live.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: active.Name}, &run)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("read BenchmarkRun %s: %w", active.Name, err)
+		}
+		if err == nil {
+			add(&run)
+		}
 	}
 	return out, nil
 }

@@ -51,7 +51,8 @@ func (c *Client) Resolve(ctx context.Context, reference string) schedule.Image {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	options := []remote.Option{remote.WithContext(ctx)}
+	// Whoever asks asks again later.
+	options := []remote.Option{remote.WithContext(ctx), remote.WithRetryStatusCodes(), remote.WithRetryPredicate(func(error) bool { return false })}
 	if c.Keychain != nil {
 		options = append(options, remote.WithAuthFromKeychain(c.Keychain))
 	}
@@ -91,10 +92,11 @@ func labelled(found *remote.Descriptor) (string, error) {
 	}
 	// What cannot be read as an image has no label; what was not answered may have one.
 	var answered *transport.Error
-	if errors.As(err, &answered) && answered.StatusCode < http.StatusInternalServerError || !network(err) {
-		return "", nil
+	broken := errors.As(err, &answered) && answered.StatusCode >= http.StatusInternalServerError
+	if broken || network(err) {
+		return "", err
 	}
-	return "", err
+	return "", nil
 }
 
 func network(err error) bool {

@@ -2,6 +2,8 @@ package registry
 
 import (
 	"context"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -19,7 +21,7 @@ import (
 // pushed is an image in a registry of its own, with a label if that is not empty.
 func pushed(t *testing.T, label string) (host string, digest string) {
 	t.Helper()
-	server := httptest.NewServer(served.New(served.Logger(nil)))
+	server := httptest.NewServer(served.New(served.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
 	address, err := url.Parse(server.URL)
 	if err != nil {

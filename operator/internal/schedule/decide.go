@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -101,7 +102,7 @@ func arm(run *assayv1alpha1.ScheduledRun, name string) (assayv1alpha1.Revision, 
 // record puts what has ended into the history, the lowest number first.
 func (p *planner) record() *Decision {
 	active := slices.Clone(p.schedule.Status.Active)
-	slices.SortFunc(active, func(a, b assayv1alpha1.ScheduledRun) int { return int(a.Sequence - b.Sequence) })
+	slices.SortFunc(active, func(a, b assayv1alpha1.ScheduledRun) int { return cmp.Compare(a.Sequence, b.Sequence) })
 	for _, entry := range active {
 		run := p.run(entry.Sequence)
 		switch {
@@ -126,7 +127,7 @@ func (p *planner) limit() *Decision {
 		false: ptr.Deref(p.schedule.Spec.FailedRunsHistoryLimit, 1),
 	}
 	runs := slices.Clone(p.Runs)
-	slices.SortFunc(runs, func(a, b Run) int { return int(b.Sequence - a.Sequence) })
+	slices.SortFunc(runs, func(a, b Run) int { return cmp.Compare(b.Sequence, a.Sequence) })
 	for _, run := range runs {
 		if !run.Ended || run.Deleting {
 			continue
@@ -214,7 +215,7 @@ func (p *planner) number(at time.Time) (*assayv1alpha1.ScheduledRun, Needs) {
 		last = max(last, run.Sequence)
 	}
 	return &assayv1alpha1.ScheduledRun{
-		Sequence: last + 1, ScheduleTime: metav1.NewTime(at), Name: fmt.Sprintf("%s-%d", p.schedule.Name, last+1),
+		Sequence: last + 1, ScheduleTime: metav1.NewTime(at), Name: nameOf(p.schedule.Name, last+1),
 	}, NeedsNothing
 }
 

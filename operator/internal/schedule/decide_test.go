@@ -255,7 +255,7 @@ func TestARunIsMadeOfTheTemplateAndTheRevisions(t *testing.T) {
 	if run.Name != "app-3" || run.Namespace != "team" || run.Annotations["why"] != "nightly" {
 		t.Errorf("metadata is %+v", run.ObjectMeta)
 	}
-	labels := map[string]string{"team": "scan", ScheduleLabel: "app", SeriesLabel: "scan", SequenceLabel: "3"}
+	labels := map[string]string{"team": "scan", ScheduleLabel: "app", SeriesLabel: "scan"}
 	if diff := cmp.Diff(labels, run.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
@@ -287,6 +287,16 @@ func TestARunIsMadeOfTheTemplateAndTheRevisions(t *testing.T) {
 			t.Errorf("design %+v, budget %+v", got.Design, got.Budget)
 		}
 	})
+}
+
+func TestTheNumberOfARunIsInItsName(t *testing.T) {
+	for name, want := range map[string]int64{
+		"app-3": 3, "app-30": 30, "app-03": 0, "app-": 0, "app": 0, "apple-3": 0, "app-b-3": 0, "app--3": 0, "app-99999999999999999999": 0,
+	} {
+		if got := SequenceOf("app", name); got != want {
+			t.Errorf("%s has number %d, want %d", name, got, want)
+		}
+	}
 }
 
 func TestRevisionsAreMarkedByTheRunThatTookThem(t *testing.T) {

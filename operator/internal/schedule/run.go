@@ -1,7 +1,10 @@
 package schedule
 
 import (
+	"fmt"
 	"maps"
+	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -11,12 +14,24 @@ import (
 	"assay.dev/assay/operator/internal/history/watch"
 )
 
-// Labels of a schedule's runs.
+// Labels of a schedule's runs, by which people select them. Nothing is decided from them.
 const (
 	ScheduleLabel = "assay.dev/schedule"
 	SeriesLabel   = "assay.dev/series"
-	SequenceLabel = "assay.dev/sequence"
 )
+
+// nameOf is the name of the run with a number.
+func nameOf(schedule string, sequence int64) string { return fmt.Sprintf("%s-%d", schedule, sequence) }
+
+// SequenceOf is the number in the name of a run, which nobody can change; 0 for a name that has none.
+func SequenceOf(schedule, run string) int64 {
+	text, ours := strings.CutPrefix(run, schedule+"-")
+	sequence, err := strconv.ParseInt(text, 10, 64)
+	if !ours || err != nil || sequence < 1 || nameOf(schedule, sequence) != run {
+		return 0
+	}
+	return sequence
+}
 
 // NewRun is the run that a number was given for. It belongs to the schedule, is an ordinary run in all else, and goes through whatever
 // its namespace may have.
@@ -35,9 +50,7 @@ func NewRun(schedule *assayv1alpha1.BenchmarkSchedule, next *assayv1alpha1.Sched
 		Spec: template.Spec,
 	}
 	maps.Copy(run.Labels, template.Metadata.Labels)
-	maps.Copy(run.Labels, map[string]string{
-		ScheduleLabel: schedule.Name, SeriesLabel: schedule.Spec.Series, SequenceLabel: decimal(next.Sequence),
-	})
+	maps.Copy(run.Labels, map[string]string{ScheduleLabel: schedule.Name, SeriesLabel: schedule.Spec.Series})
 	head := template.Spec.Arms[0]
 	run.Spec.Arms = nil
 	for _, arm := range next.Arms {

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -122,15 +121,11 @@ func conditions(out *assayv1alpha1.BenchmarkScheduleStatus, generation int64, de
 			LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 		})
 	}
-	trying := "read the history"
-	if decision.Action != nil {
-		trying = decision.Action.String()
-	}
 	switch {
 	case outcome.Err != nil && outcome.History:
-		set(assayv1alpha1.ConditionRecorded, false, outcome.Reason, "cannot "+trying+": "+outcome.Err.Error())
+		set(assayv1alpha1.ConditionRecorded, false, outcome.Reason, cannot(decision, outcome.Err))
 	case outcome.Err != nil:
-		set(assayv1alpha1.ConditionScheduled, false, outcome.Reason, "cannot "+trying+": "+outcome.Err.Error())
+		set(assayv1alpha1.ConditionScheduled, false, outcome.Reason, cannot(decision, outcome.Err))
 		return
 	default:
 		switch decision.Action.(type) {
@@ -141,6 +136,13 @@ func conditions(out *assayv1alpha1.BenchmarkScheduleStatus, generation int64, de
 	if decision.Reason != "" {
 		set(assayv1alpha1.ConditionScheduled, decision.Scheduled, decision.Reason, decision.Message)
 	}
+}
+
+func cannot(decision Decision, err error) string {
+	if decision.Action == nil {
+		return "cannot read the history: " + err.Error()
+	}
+	return "cannot " + decision.Action.String() + ": " + err.Error()
 }
 
 func shorten(text string) string {
@@ -155,4 +157,3 @@ func shorten(text string) string {
 	return text[:cut] + mark
 }
 
-func decimal(n int64) string { return strconv.FormatInt(n, 10) }
