@@ -180,14 +180,13 @@ func (a *Archive) Rebuild(ctx context.Context, ledgers ...ledger.Store) (int, er
 	runs := 0
 	var all []points.Keyed
 	for _, store := range ledgers {
-		records, err := Measured(ctx, store)
-		if errors.Is(err, ledger.ErrNotFound) {
-			continue
-		}
+		records, isPoint, err := Measured(ctx, store)
 		if err != nil {
 			return 0, fmt.Errorf("ledger %s: %w", store.URL(), err)
 		}
-		runs, all = runs+1, append(all, records...)
+		if isPoint {
+			runs, all = runs+1, append(all, records...)
+		}
 	}
 	return runs, a.change(ctx, all, func(old, added []series.Record) []series.Record {
 		type analysisOf struct {
@@ -202,33 +201,36 @@ func (a *Archive) Rebuild(ctx context.Context, ledgers ...ledger.Store) (int, er
 	})
 }
 
-// Measured are the records of the run that a ledger is of, or ledger.ErrNotFound where it measured no point of a series.
-func Measured(ctx context.Context, store ledger.Store) ([]points.Keyed, error) {
+// Measured are the records of the run that a ledger is of; isPoint reports whether it measured a point of a series.
+func Measured(ctx context.Context, store ledger.Store) (records []points.Keyed, isPoint bool, err error) {
 	raw, err := store.Get(ctx, points.Key)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil, false, nil
+	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	run, err := points.Parse(raw)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	run.Ledger = store.URL()
 	exp, found, err := Newest(ctx, store)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if found == nil {
-		return run.Gap(run.Keys(exp), "its ledger has no analysis: it ended before anything was judged"), nil
+		return run.Gap(run.Keys(exp), "its ledger has no analysis: it ended before anything was judged"), true, nil
 	}
-	return run.Of(exp, found)
+	records, err = run.Of(exp, found)
+	return records, true, err
 }
 
 // Newest is the experiment of a ledger and its newest analysis, nil without one.
 func Newest(ctx context.Context, store ledger.Store) (*experiment.Experiment, *analysis.Analysis, error) {
 	exp, err := ledger.ReadExperiment(ctx, store)
 	if err != nil {
-		// That there is no experiment is a fault of this ledger, and not an answer.
-		return nil, nil, fmt.Errorf("experiment: %s", err)
+		return nil, nil, err
 	}
 	wave, err := ledger.LastWave(ctx, store)
 	if err != nil {

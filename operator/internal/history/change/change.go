@@ -108,6 +108,10 @@ func (c Change) Move(e Event) (Change, error) {
 // Judged is a suspicion after a confirming run, of a series whose newest run had this number. Effects that the run measured are now what it
 // measured.
 func (c Change) Judged(outcome Outcome, measured []Effect, newest int64, e Event) (Change, error) {
+	if c.State != Suspected {
+		return c, fmt.Errorf("change %s: state: found %q; a confirming run decides about a suspicion only, and somebody decided before it", c.ID,
+			c.State)
+	}
 	switch outcome {
 	case Holds:
 		e.To = Confirmed
@@ -133,7 +137,7 @@ func (c Change) Judged(outcome Outcome, measured []Effect, newest int64, e Event
 
 // Fade takes a series out of a suspicion that it gives no reason for any more. A suspicion that no series gives reason for is over: nothing
 // was measured against it, so that it may be suspected again.
-func (c Change) Fade(series string, at time.Time) (Change, error) {
+func (c Change) Fade(series, why string, at time.Time) (Change, error) {
 	if c.State != Suspected {
 		return c, nil
 	}
@@ -143,7 +147,7 @@ func (c Change) Fade(series string, at time.Time) (Change, error) {
 		return c, nil
 	}
 	c.Runs = 0
-	return c.Move(Event{At: at, Who: "detector", Why: "with newer points the level has not moved", To: Invalid})
+	return c.Move(Event{At: at, Who: "detector", Why: why, To: Invalid})
 }
 
 // Known reports whether the level of its series moved, as far as is known: a suspicion has shown nothing yet, and a run that refuted one has

@@ -15,6 +15,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // Arms of a run that measures a point. The anchor is the baseline. The predecessor is left out where there is none, and the next anchor
@@ -26,7 +27,7 @@ const (
 	NextAnchor  = "next-anchor"
 )
 
-// Placeholder stands for the revision in the parameters and images of arms.
+// Placeholder stands for the revision in the parameters of arms, as people write them.
 const Placeholder = "{revision}"
 
 // Key is where a Run lies in the ledger of its run.
@@ -95,7 +96,7 @@ type Keyed struct {
 func (r *Run) Keys(exp *experiment.Experiment) []series.Key {
 	var out []series.Key
 	for _, point := range exp.Points {
-		for _, q := range quantities(exp) {
+		for _, q := range quantities(exp, point) {
 			out = append(out, series.Key{
 				Project: r.Project, Benchmark: r.Benchmark, Point: point.Key, Metric: q.Metric, Statistic: string(q.Statistic),
 			})
@@ -104,27 +105,40 @@ func (r *Run) Keys(exp *experiment.Experiment) []series.Key {
 	return out
 }
 
-// quantities are what a run is followed by, each once.
-func quantities(exp *experiment.Experiment) []analysis.Quantity {
+// quantities are what a run is followed by at a point, each once.
+func quantities(exp *experiment.Experiment, point record.Point) []analysis.Quantity {
 	var out []analysis.Quantity
 	add := func(metric string, statistic experiment.Statistic) {
 		if q := (analysis.Quantity{Metric: metric, Statistic: statistic}); !slices.Contains(out, q) {
 			out = append(out, q)
 		}
 	}
+	judged := false
 	for _, gate := range exp.Plan.Gates {
-		metric := exp.Metric(gate.Metric)
-		if metric == nil || gate.Op != experiment.RatioAtLeast && gate.Op != experiment.RatioAtMost {
+		if gate.Op != experiment.RatioAtLeast && gate.Op != experiment.RatioAtMost {
 			continue
 		}
-		add(metric.Name, gate.Statistic)
+		judged = true
+		if at(gate.At, point) {
+			add(gate.Metric, gate.Statistic)
+		}
 	}
-	if len(out) == 0 {
+	if !judged {
 		for i := range exp.Plan.Metrics {
 			add(exp.Plan.Metrics[i].Name, exp.Plan.Metrics[i].Statistic)
 		}
 	}
 	return out
+}
+
+// at reports whether a gate is judged at a point.
+func at(where map[string]string, point record.Point) bool {
+	for name, value := range where {
+		if point.Parameters[name] != value {
+			return false
+		}
+	}
+	return true
 }
 
 // Of are the records of a run that was analyzed: one for every series, and one more where it bridges to another anchor. What it could not
@@ -157,47 +171,51 @@ func (r *Run) Of(exp *experiment.Experiment, found *analysis.Analysis) ([]Keyed,
 			out = append(out, Keyed{key, bridge(base, next, exp, found, key)})
 		}
 	}
-	return out, nil
+	return r.known(out), nil
+}
+
+// known leaves out the gaps of a run that measured a point anew: what could not be measured again stays as it was.
+func (r *Run) known(records []Keyed) []Keyed {
+	return slices.DeleteFunc(records, func(k Keyed) bool { return r.Analysis > 1 && k.Record.Kind == series.Gap })
 }
 
 // measured is head over anchor, and over its predecessor where that was measured.
-func (r *Run) measured(record series.Record, exp *experiment.Experiment, found *analysis.Analysis, key series.Key) series.Record {
+func (r *Run) measured(out series.Record, exp *experiment.Experiment, found *analysis.Analysis, key series.Key) series.Record {
 	if why := invalid(found, Head); why != "" {
-		return gap(record, why)
+		return gap(out, why)
 	}
 	ratio, err := Difference(exp, found, key, []string{Head}, []string{Anchor})
 	if err != nil {
-		return gap(record, err.Error())
+		return gap(out, err.Error())
 	}
-	record.Ratio = ratio
+	out.Ratio = ratio
 	if before, ok := r.Arms[Predecessor]; ok {
-		record.Predecessor = before.Revision
+		out.Predecessor = before.Revision
 		// Without it the ratio to the anchor still counts.
 		if step, err := Difference(exp, found, key, []string{Head}, []string{Predecessor}); err == nil && invalid(found, Predecessor) == "" {
-			record.Step = &step
+			out.Step = &step
 		}
 	}
-	return record
+	return out
 }
 
-// bridge is a new anchor over the one before. It has a name of its own, because a run has one record of each name, and one that sorts before
-// the run's own: a point of the same run that is measured anew against the new anchor needs the bridge.
-func bridge(record series.Record, next Revision, exp *experiment.Experiment, found *analysis.Analysis, key series.Key) series.Record {
-	record.Kind, record.ID, record.Head, record.Image = series.Bridge, "+bridge/"+record.ID, next.Revision, next.Image
+// bridge is a new anchor over the one before. It has a name of its own, because a run has one record of each name.
+func bridge(out series.Record, next Revision, exp *experiment.Experiment, found *analysis.Analysis, key series.Key) series.Record {
+	out.Kind, out.ID, out.Head, out.Image = series.Bridge, series.BridgeID(out.ID), next.Revision, next.Image
 	if why := invalid(found, NextAnchor); why != "" {
-		return gap(record, why)
+		return gap(out, why)
 	}
 	ratio, err := Difference(exp, found, key, []string{NextAnchor}, []string{Anchor})
 	if err != nil {
-		return gap(record, err.Error())
+		return gap(out, err.Error())
 	}
-	record.Ratio = ratio
-	return record
+	out.Ratio = ratio
+	return out
 }
 
-func gap(record series.Record, reason string) series.Record {
-	record.Kind, record.Reason, record.Ratio, record.Step = series.Gap, reason, series.Estimate{}, nil
-	return record
+func gap(out series.Record, reason string) series.Record {
+	out.Kind, out.Reason, out.Ratio, out.Step = series.Gap, reason, series.Estimate{}, nil
+	return out
 }
 
 // Gap are the records of a run that was due and measured nothing, for series that are known.
@@ -209,7 +227,7 @@ func (r *Run) Gap(keys []series.Key, reason string) []Keyed {
 			Head: r.Arms[Head].Revision, Image: r.Arms[Head].Image, Anchor: r.Arms[Anchor].Revision, Ledger: r.Ledger, Reason: reason,
 		}})
 	}
-	return out
+	return r.known(out)
 }
 
 // invalid is why an arm's figures answer nothing; empty when they do. NoGo is an answer.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"assay.dev/assay/operator/internal/history/detect"
+	"assay.dev/assay/operator/internal/history/watch"
 	"assay.dev/assay/operator/internal/simulate"
 )
 

@@ -108,6 +108,10 @@ func (r *Record) Check() error {
 	return nil
 }
 
+// BridgeID is the identity of the bridge that a run measured beside its point. It sorts before the run's own: a point that is measured anew
+// against the new anchor needs the bridge.
+func BridgeID(run string) string { return "+bridge/" + run }
+
 // inOrder is the order of a series. The identity decides where two records have one number, so that the order is always the same.
 func inOrder(a, b Record) int {
 	return cmp.Or(cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Analysis, b.Analysis))

@@ -184,7 +184,7 @@ func (b *builder) add(r Record) {
 				r.At.UTC().Format(time.RFC3339), b.last.At.UTC().Format(time.RFC3339), r.Sequence, b.last.Sequence)
 		}
 		// A bridge is measured by a run that also measures a point.
-		if r.Sequence == b.last.Sequence && r.Kind != Bridge && b.last.Kind != Bridge {
+		if r.Sequence == b.last.Sequence && b.last.ID != BridgeID(r.ID) {
 			b.series.problem(r.ID, "number %d of the schedule was given twice, also to %q: both count, in the order of their names",
 				r.Sequence, b.last.ID)
 		}

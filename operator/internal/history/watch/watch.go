@@ -89,28 +89,45 @@ func (p Policy) Look(s *series.Series, worse func(logRatio float64) bool, book c
 	newest := v.points[len(v.points)-1].Sequence
 	found := p.Online.Newest(v.observations, v.from)
 	if !found.Raised {
-		return fade(book, s.Key, at)
+		return fade(book, s.Key, nil, "with newer points the level has not moved", at)
 	}
-	return book.See([]change.Sighting{{
+	sighting := change.Sighting{
 		Project: s.Key.Project, From: v.points[found.From].Sequence, First: v.points[found.First].Sequence,
 		To: v.points[found.To].Sequence, Newest: newest, Suspects: true,
 		Effect: change.Effect{Series: s.Key.ID(), LogRatio: found.Shift, SE: shiftError(v.observations, found.First), Worse: worse(found.Shift)},
-	}}, at), nil
+	}
+	seen := book.See([]change.Sighting{sighting}, at)
+	return fade(seen, s.Key, &sighting, "with newer points the level moved at another run", at)
 }
 
-func fade(book change.Book, key series.Key, at time.Time) (change.Book, error) {
-	for i := range book.Changes {
-		c := book.Changes[i]
-		if c.Project != key.Project || c.State != change.Suspected || !concerns(&c, key) {
+// fade takes a series out of the suspicions that it gives no reason for any more: a detector suspects one change at a time. What was tried
+// counts for the suspicion that takes their place.
+func fade(book change.Book, key series.Key, except *change.Sighting, why string, at time.Time) (change.Book, error) {
+	runs, tried := 0, int64(0)
+	for _, c := range slices.Clone(book.Changes) {
+		if c.Project != key.Project || c.State != change.Suspected || !concerns(&c, key) || of(&c, except) {
 			continue
 		}
-		faded, err := c.Fade(key.ID(), at)
+		runs, tried = max(runs, c.Runs), max(tried, c.Tried)
+		faded, err := c.Fade(key.ID(), why, at)
 		if err != nil {
 			return book, err
 		}
 		book = book.Replace(faded)
 	}
+	for _, c := range book.Changes {
+		if runs > c.Runs && c.State == change.Suspected && of(&c, except) {
+			c.Runs, c.Tried = runs, tried
+			book = book.Replace(c)
+		}
+	}
 	return book, nil
+}
+
+// of reports whether a sighting is of a change.
+func of(c *change.Change, s *change.Sighting) bool {
+	return s != nil && c.Project == s.Project && s.From <= c.To && s.To >= c.From &&
+		slices.ContainsFunc(c.Effects, func(e change.Effect) bool { return e == s.Effect })
 }
 
 // shiftError is the standard error of the difference between the levels before a point and from it on.
@@ -145,6 +162,10 @@ type Confirm struct {
 	Old    []Side `json:"old"`
 	New    []Side `json:"new"`
 	Anchor string `json:"anchor"`
+	// From, First and To date the change, as far as is known now.
+	From  int64 `json:"from"`
+	First int64 `json:"first"`
+	To    int64 `json:"to"`
 	// Newest is the point that the run measures anew.
 	Newest series.Point `json:"newest"`
 }
@@ -175,7 +196,7 @@ func (p Policy) Due(all []*series.Series, book change.Book) []Confirm {
 func (p Policy) due(all []*series.Series, book change.Book, c *change.Change) *Confirm {
 	out := &Confirm{Change: c.ID, Number: c.Runs + 1}
 	var shown view
-	from, to := int64(math.MaxInt64), int64(math.MinInt64)
+	out.From, out.To = math.MaxInt64, math.MinInt64
 	for _, s := range all {
 		if s.Key.Project != c.Project || !concerns(c, s.Key) {
 			continue
@@ -187,9 +208,9 @@ func (p Policy) due(all []*series.Series, book change.Book, c *change.Change) *C
 		}
 		at := slices.IndexFunc(c.Effects, func(e change.Effect) bool { return e.Series == s.Key.ID() })
 		out.Series = append(out.Series, Suspected{s.Key, found.Shift, c.Effects[at].Worse, detect.BetweenAtMost(v.observations)})
-		from, to = min(from, v.points[found.From].Sequence), max(to, v.points[found.To].Sequence)
+		out.From, out.To = min(out.From, v.points[found.From].Sequence), max(out.To, v.points[found.To].Sequence)
 		if len(v.points) > len(shown.points) {
-			shown, out.Anchor = v, s.Anchor
+			shown, out.Anchor, out.First = v, s.Anchor, v.points[found.First].Sequence
 		}
 	}
 	if len(out.Series) == 0 {
@@ -198,12 +219,12 @@ func (p Policy) due(all []*series.Series, book change.Book, c *change.Change) *C
 	if out.Newest = shown.points[len(shown.points)-1]; out.Newest.Sequence <= c.Tried {
 		return nil
 	}
-	out.Old = p.sides(shown.points, func(n int64) bool { return n < from }, nil)
+	out.Old = p.sides(shown.points, func(n int64) bool { return n < out.From }, nil)
 	if len(out.Old) == 0 {
 		// A change that may lie at the very first point has that one before it.
 		out.Old = p.sides(shown.points[:1], func(int64) bool { return true }, nil)
 	}
-	out.New = p.sides(shown.points, func(n int64) bool { return n >= to }, out.Old)
+	out.New = p.sides(shown.points, func(n int64) bool { return n >= out.To }, out.Old)
 	last := Side{out.Newest.Revision, out.Newest.Image}
 	if len(out.New) < p.Confirmation.Wants(out.Number, p.Sides) || out.New[len(out.New)-1] != last {
 		return nil
@@ -228,8 +249,8 @@ func (p Policy) sides(points []series.Point, in func(number int64) bool, not []S
 // is for all. Found are new over old, by the identity of the series; the promise is shared among those (Dunn 1961).
 func (p Policy) Judge(c *Confirm, found map[string]series.Estimate, who string, book change.Book, at time.Time) (change.Book, change.Outcome,
 	error) {
-	at0 := slices.IndexFunc(book.Changes, func(x change.Change) bool { return x.ID == c.Change })
-	if at0 < 0 {
+	which := slices.IndexFunc(book.Changes, func(x change.Change) bool { return x.ID == c.Change })
+	if which < 0 {
 		return book, "", fmt.Errorf("change %q: the book has none of that name: somebody removed it", c.Change)
 	}
 	judge := p.Confirmation
@@ -257,9 +278,12 @@ func (p Policy) Judge(c *Confirm, found map[string]series.Estimate, who string, 
 	if why == "" {
 		return book, "", errors.New("the confirming run measured none of the series that the suspicion is of: run it again")
 	}
-	judged, err := book.Changes[at0].Judged(outcome, effects, c.Newest.Sequence, change.Event{At: at, Who: who, Why: why[2:]})
+	judged, err := book.Changes[which].Judged(outcome, effects, c.Newest.Sequence, change.Event{At: at, Who: who, Why: why[2:]})
 	if err != nil {
 		return book, "", err
+	}
+	if outcome == change.Holds {
+		judged.From, judged.First, judged.To = c.From, c.First, c.To
 	}
 	return book.Replace(judged), outcome, nil
 }
