@@ -155,7 +155,7 @@ type BenchmarkScheduleSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ=')",message="write the time zone into timeZone"
-	// +kubebuilder:validation:XValidation:rule="!self.startsWith('@every')",message="@every has no times of its own: write */30 * * * * for every half hour"
+	// +kubebuilder:validation:XValidation:rule="!self.contains('@every')",message="@every has no times of its own: write */30 * * * * for every half hour"
 	Schedule string `json:"schedule"`
 
 	// timeZone of the schedule, a name of the IANA database such as Europe/Berlin; UTC without it.

@@ -27,7 +27,7 @@ func ParseTimes(expression, zone string) (Times, error) {
 	// The parser would take both from the expression, the first one with a panic where no blank follows.
 	case strings.Contains(expression, "TZ="):
 		return Times{}, fmt.Errorf("invalid spec.schedule %q: write the time zone into spec.timeZone", expression)
-	case strings.HasPrefix(expression, "@every"):
+	case strings.Contains(expression, "@every"):
 		return Times{}, fmt.Errorf("invalid spec.schedule %q: @every has no times of its own; write */30 * * * * for every half hour", expression)
 	}
 	parsed, err := cron.ParseStandard("CRON_TZ=" + zone + " " + expression)

@@ -100,28 +100,28 @@ func TestWhatAScheduleDoes(t *testing.T) {
 		with []observed
 		want string
 	}{
-		"before its time it waits":                  {night.Add(-time.Hour), nil, "WaitingForTime, again in 1h0m0s"},
-		"at its time it asks for the image":         {night, nil, "needs Image"},
-		"a first run needs to know of a history":    {night, []observed{image("a")}, "needs Past"},
-		"a first revision is its own anchor":        {night, []observed{image("a"), past(Past{})}, "number 1, anchor=a, head=a, dealt with Nov 23 02:00, RunStarting"},
+		"before its time it waits":               {night.Add(-time.Hour), nil, "WaitingForTime, again in 1h0m0s"},
+		"at its time it asks for the image":      {night, nil, "needs Image"},
+		"a first run needs to know of a history": {night, []observed{image("a")}, "needs Past"},
+		"a first revision is its own anchor":     {night, []observed{image("a"), past(Past{})}, "number 1, anchor=a, head=a, dealt with Nov 23 02:00, RunStarting"},
 		"a new digest is measured beside its predecessor": {night, []observed{third, image("c")},
 			"number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
 		"the same digest again is nothing to measure": {night, []observed{third, image("b")}, "dealt with Nov 23 02:00, NothingNew"},
 		"time alone measures the same digest, without a predecessor that is the same": {night, []observed{third, image("b"), spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) {
 			s.Source = assayv1alpha1.ScheduleSource{Type: assayv1alpha1.TimeSource, Time: s.Source.Image}
 		})}, "number 3, anchor=a, head=b, dealt with Nov 23 02:00, RunStarting"},
-		"a tag that vanished is a gap":             {night, []observed{third, func(o *Observed) { o.Image = &Image{Vanished: "no such tag"} }}, "number 3, gap, dealt with Nov 23 02:00, ImageVanished"},
-		"a registry that is away is asked again":   {night, []observed{third, func(o *Observed) { o.Image = &Image{Problem: "no answer"} }}, "ImageUnknown, again in 1m0s"},
-		"another anchor is measured with the old":  {night, []observed{third, image("c"), spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Anchor = ptr.To(revision("d")) })}, "number 3, anchor=a, predecessor=b, head=c, next-anchor=d, dealt with Nov 23 02:00, RunStarting"},
-		"an anchor that is pinned is the first":    {night, []observed{image("c"), past(Past{}), spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Anchor = ptr.To(revision("d")) })}, "number 1, anchor=d, head=c, dealt with Nov 23 02:00, RunStarting"},
-		"a schedule that was created anew goes on": {night, []observed{image("c"), past(Past{Sequence: 40, Anchor: ptr.To(revision("a")), Predecessor: ptr.To(revision("b"))})}, "number 41, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"a tag that vanished is a gap":                          {night, []observed{third, func(o *Observed) { o.Image = &Image{Vanished: "no such tag"} }}, "number 3, gap, dealt with Nov 23 02:00, ImageVanished"},
+		"a registry that is away is asked again":                {night, []observed{third, func(o *Observed) { o.Image = &Image{Problem: "no answer"} }}, "ImageUnknown, again in 1m0s"},
+		"another anchor is measured with the old":               {night, []observed{third, image("c"), spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Anchor = ptr.To(revision("d")) })}, "number 3, anchor=a, predecessor=b, head=c, next-anchor=d, dealt with Nov 23 02:00, RunStarting"},
+		"an anchor that is pinned is the first":                 {night, []observed{image("c"), past(Past{}), spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Anchor = ptr.To(revision("d")) })}, "number 1, anchor=d, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"a schedule that was created anew goes on":              {night, []observed{image("c"), past(Past{Sequence: 40, Anchor: ptr.To(revision("a")), Predecessor: ptr.To(revision("b"))})}, "number 41, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
 		"a status that was lost gives no number of a run again": {night, []observed{image("c"), past(Past{}), runs(ended(7, true))}, "number 8, anchor=c, head=c, dealt with Nov 23 02:00, RunStarting"},
 
 		"of due times that passed the newest counts, and the others are missed": {night.AddDate(0, 0, 3).Add(time.Hour), []observed{third, image("c")},
 			"number 3, anchor=a, predecessor=b, head=c, dealt with Nov 26 02:00, missed 3, RunStarting"},
-		"within the deadline a run starts late":       {night.Add(time.Minute), []observed{third, image("c"), deadline(60)}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
-		"beyond the deadline it is missed":            {night.Add(61 * time.Second), []observed{third, image("c"), deadline(60)}, "dealt with Nov 23 02:00, missed 1, DeadlineMissed"},
-		"a due time that was dealt with is not again": {night.Add(time.Minute), []observed{third, image("c"), last(night)}, "WaitingForTime, again in 23h59m0s"},
+		"within the deadline a run starts late":        {night.Add(time.Minute), []observed{third, image("c"), deadline(60)}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"beyond the deadline it is missed":             {night.Add(61 * time.Second), []observed{third, image("c"), deadline(60)}, "dealt with Nov 23 02:00, missed 1, DeadlineMissed"},
+		"a due time that was dealt with is not again":  {night.Add(time.Minute), []observed{third, image("c"), last(night)}, "WaitingForTime, again in 23h59m0s"},
 		"a clock that jumps back starts nothing twice": {night.Add(-time.Minute), []observed{third, last(night)}, "WaitingForTime, again in 24h1m0s"},
 		"a clock that is behind by days is told of":    {night.AddDate(0, 0, -5), []observed{third, last(night)}, "ClockBehind, again in 144h0m0s"},
 		"a suspended schedule waits for nothing":       {night, []observed{third, spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Suspend = ptr.To(true) })}, "Suspended"},
@@ -131,19 +131,21 @@ func TestWhatAScheduleDoes(t *testing.T) {
 		"an older schedule has the series":             {night, []observed{third, image("c"), func(o *Observed) { o.Rival = "older" }}, "SeriesTaken"},
 		"a schedule that is being deleted":             {night, []observed{third, image("c"), func(o *Observed) { o.Schedule.DeletionTimestamp = ptr.To(metav1.NewTime(night)) }}, ""},
 
-		"Forbid waits for the run that is under way":            {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2))}, "RunActive, again in 24h0m0s"},
-		"Forbid waits as long as the deadline allows":           {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2)), deadline(600)}, "RunActive, again in 10m1s"},
-		"Allow starts beside it":                                {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2)), policy(assayv1alpha1.AllowConcurrent)}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
-		"Replace cancels it":                                    {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2)), policy(assayv1alpha1.ReplaceConcurrent)}, "cancel app-2, ReplacingRun"},
-		"Replace waits until it has ended":                      {night, []observed{third, image("c"), active(measuring(2, "b")), runs(Run{Name: "app-2", UID: "u-2", Sequence: 2, Cancelled: true}), policy(assayv1alpha1.ReplaceConcurrent)}, "RunActive, again in 24h0m0s"},
-		"Replace leaves a confirming run alone":                 {night, []observed{third, image("c"), active(assayv1alpha1.ScheduledRun{Sequence: 2, UID: "u-2", Confirms: "c1"}), runs(running(2)), policy(assayv1alpha1.ReplaceConcurrent)}, "RunActive, again in 24h0m0s"},
+		"Forbid waits for the run that is under way":             {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2))}, "RunActive, again in 24h0m0s"},
+		"Forbid waits as long as the deadline allows":            {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2)), deadline(600)}, "RunActive, again in 10m1s"},
+		"Allow starts beside it":                                 {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2)), policy(assayv1alpha1.AllowConcurrent)}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"Replace cancels it":                                     {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2)), policy(assayv1alpha1.ReplaceConcurrent)}, "cancel app-2, ReplacingRun"},
+		"Replace waits until it has ended":                       {night, []observed{third, image("c"), active(measuring(2, "b")), runs(Run{Name: "app-2", UID: "u-2", Sequence: 2, Cancelled: true}), policy(assayv1alpha1.ReplaceConcurrent)}, "RunActive, again in 24h0m0s"},
+		"Replace leaves a confirming run alone":                  {night, []observed{third, image("c"), active(assayv1alpha1.ScheduledRun{Sequence: 2, UID: "u-2", Confirms: "c1"}), runs(running(2)), policy(assayv1alpha1.ReplaceConcurrent)}, "RunActive, again in 24h0m0s"},
 		"what has ended is recorded before anything else starts": {night, []observed{third, image("c"), active(measuring(2, "b")), runs(ended(2, true))}, "record what app-2 measured, RunActive"},
-		"a run that was deleted is a gap":                       {night, []observed{third, image("c"), active(measuring(2, "b"))}, "record a gap as number 2, RunActive"},
-		"a run of that name that is another one is a gap":       {night, []observed{third, active(measuring(2, "b")), runs(Run{Name: "app-2", UID: "other", Sequence: 2})}, "record a gap as number 2, RunActive"},
-		"a schedule that is suspended records what it started":  {night, []observed{third, active(measuring(2, "b")), runs(ended(2, true)), spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Suspend = ptr.To(true) })}, "record what app-2 measured, RunActive"},
+		"a run that was deleted is a gap":                        {night, []observed{third, image("c"), active(measuring(2, "b"))}, "record a gap as number 2, RunActive"},
+		"a run of that name that is another one is a gap":        {night, []observed{third, active(measuring(2, "b")), runs(Run{Name: "app-2", UID: "other", Sequence: 2})}, "record a gap as number 2, RunActive"},
+		"a schedule that is suspended records what it started":   {night, []observed{third, active(measuring(2, "b")), runs(ended(2, true)), spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Suspend = ptr.To(true) })}, "record what app-2 measured, RunActive"},
 
 		"a number that was given is used, whatever the clock says": {night.AddDate(0, 0, -5), []observed{third, status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.Next = ptr.To(measuring(3, "c")) })}, "create BenchmarkRun app-3, RunStarting"},
-		"a gap that was given a number is recorded":                {night, []observed{third, status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.Next = &assayv1alpha1.ScheduledRun{Sequence: 3, Gap: "gone"} })}, "record a gap as number 3, ImageVanished"},
+		"a gap that was given a number is recorded": {night, []observed{third, status(func(s *assayv1alpha1.BenchmarkScheduleStatus) {
+			s.Next = &assayv1alpha1.ScheduledRun{Sequence: 3, Gap: "gone"}
+		})}, "record a gap as number 3, ImageVanished"},
 
 		"runs beyond the limits are deleted, the oldest first": {night.Add(-time.Hour), []observed{third, runs(ended(1, true), ended(2, false), ended(3, true), ended(4, false), ended(5, true), ended(6, true), running(7))}, "delete app-2, app-1, WaitingForTime"},
 		"a run that is under way or deleted already is not":    {night.Add(-time.Hour), []observed{third, runs(running(1), Run{Name: "app-2", Sequence: 2, Ended: true, Deleting: true}, ended(3, false))}, "WaitingForTime, again in 1h0m0s"},
@@ -177,12 +179,12 @@ func TestWhatAScheduleSays(t *testing.T) {
 		edit func(*Observed)
 		want []string
 	}{
-		"of a schedule that is none":  {func(o *Observed) { o.Schedule.Spec.Schedule = "61 * * * *" }, []string{`invalid spec.schedule "61 * * * *"`, "five fields such as 0 2 * * *"}},
-		"of a zone in the expression": {func(o *Observed) { o.Schedule.Spec.Schedule = "TZ=x" }, []string{`invalid spec.schedule "TZ=x"`, "spec.timeZone"}},
+		"of a schedule that is none":    {func(o *Observed) { o.Schedule.Spec.Schedule = "61 * * * *" }, []string{`invalid spec.schedule "61 * * * *"`, "five fields such as 0 2 * * *"}},
+		"of a zone in the expression":   {func(o *Observed) { o.Schedule.Spec.Schedule = "TZ=x" }, []string{`invalid spec.schedule "TZ=x"`, "spec.timeZone"}},
 		"of a zone that is a machine's": {func(o *Observed) { o.Schedule.Spec.TimeZone = "Local" }, []string{`invalid spec.timeZone "Local"`, "Europe/Berlin"}},
-		"of an interval":              {func(o *Observed) { o.Schedule.Spec.Schedule = "@every 1h" }, []string{"@every has no times of its own", "*/30"}},
-		"of an older schedule":        {func(o *Observed) { o.Rival = "older" }, []string{"BenchmarkSchedule older", "series scan", "delete one of the two"}},
-		"of a clock":                  {func(o *Observed) { o.Schedule.Status.LastScheduleTime = ptr.To(metav1.NewTime(night.AddDate(1, 0, 0))) }, []string{"2026-11-23T02:00:00Z", "2027-11-23T02:00:00Z", "2027-11-24T02:00:00Z", "set the clock"}},
+		"of an interval":                {func(o *Observed) { o.Schedule.Spec.Schedule = " @every 1h" }, []string{"@every has no times of its own", "*/30"}},
+		"of an older schedule":          {func(o *Observed) { o.Rival = "older" }, []string{"BenchmarkSchedule older", "series scan", "delete one of the two"}},
+		"of a clock":                    {func(o *Observed) { o.Schedule.Status.LastScheduleTime = ptr.To(metav1.NewTime(night.AddDate(1, 0, 0))) }, []string{"2026-11-23T02:00:00Z", "2027-11-23T02:00:00Z", "2027-11-24T02:00:00Z", "set the clock"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Observed{Schedule: nightly(nil)}
@@ -206,12 +208,12 @@ func TestDueTimesAreThoseOfTheTimeZone(t *testing.T) {
 		return out
 	}
 	for name, tc := range map[string]struct{ expression, zone, after, want string }{
-		"without a zone it is UTC":                     {"0 2 * * *", "", "2026-11-23T00:00:00Z", "2026-11-23T02:00:00Z"},
-		"a zone is kept over the change to winter":     {"0 5 * * *", "Europe/Berlin", "2026-10-25T00:00:00Z", "2026-10-25T04:00:00Z"},
-		"and to summer":                                {"0 5 * * *", "Europe/Berlin", "2026-03-29T00:00:00Z", "2026-03-29T03:00:00Z"},
-		"a time that the change to summer leaves out":  {"30 2 * * *", "Europe/Berlin", "2026-03-29T00:00:00Z", "2026-03-30T00:30:00Z"},
-		"a name in place of five fields":               {"@monthly", "", "2026-11-23T00:00:00Z", "2026-12-01T00:00:00Z"},
-		"a day of the week":                            {"0 0 * * sun", "", "2026-11-23T00:00:00Z", "2026-11-29T00:00:00Z"},
+		"without a zone it is UTC":                    {"0 2 * * *", "", "2026-11-23T00:00:00Z", "2026-11-23T02:00:00Z"},
+		"a zone is kept over the change to winter":    {"0 5 * * *", "Europe/Berlin", "2026-10-25T00:00:00Z", "2026-10-25T04:00:00Z"},
+		"and to summer":                               {"0 5 * * *", "Europe/Berlin", "2026-03-29T00:00:00Z", "2026-03-29T03:00:00Z"},
+		"a time that the change to summer leaves out": {"30 2 * * *", "Europe/Berlin", "2026-03-29T00:00:00Z", "2026-03-30T00:30:00Z"},
+		"a name in place of five fields":              {"@monthly", "", "2026-11-23T00:00:00Z", "2026-12-01T00:00:00Z"},
+		"a day of the week":                           {"0 0 * * sun", "", "2026-11-23T00:00:00Z", "2026-11-29T00:00:00Z"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			times, err := ParseTimes(tc.expression, tc.zone)
@@ -305,10 +307,10 @@ func TestRevisionsAreMarkedByTheRunThatTookThem(t *testing.T) {
 		head string
 		want []Mark
 	}{
-		"the newest passes the others over":  {assayv1alpha1.TakeNewest, "c", []Mark{{"scan-a", 3, false}, {"scan-b", 3, false}, {"scan-c", 3, true}}},
-		"what came later stays":              {assayv1alpha1.TakeNewest, "b", []Mark{{"scan-a", 3, false}, {"scan-b", 3, true}}},
-		"every one passes nothing over":      {assayv1alpha1.TakeEvery, "a", []Mark{{"scan-a", 3, true}}},
-		"one that is gone marks nothing":     {assayv1alpha1.TakeNewest, "z", nil},
+		"the newest passes the others over": {assayv1alpha1.TakeNewest, "c", []Mark{{"scan-a", 3, false}, {"scan-b", 3, false}, {"scan-c", 3, true}}},
+		"what came later stays":             {assayv1alpha1.TakeNewest, "b", []Mark{{"scan-a", 3, false}, {"scan-b", 3, true}}},
+		"every one passes nothing over":     {assayv1alpha1.TakeEvery, "a", []Mark{{"scan-a", 3, true}}},
+		"one that is gone marks nothing":    {assayv1alpha1.TakeNewest, "z", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Observed{Schedule: nightly(recorded(tc.take)), Revisions: reported(1, 2, 3)}
@@ -362,7 +364,9 @@ func TestWhatAPassLeavesInTheStatus(t *testing.T) {
 			func(s *status) bool {
 				return len(s.Active) == 0 && s.Predecessor.Revision == "c" && s.Anchor.Revision == "a" && meta.IsStatusConditionTrue(s.Conditions, "Recorded")
 			}},
-		"a run without a point leaves the one before": {func(s *status) { s.Active, s.Predecessor = []assayv1alpha1.ScheduledRun{measuring(3, "c")}, ptr.To(revision("b")) }, Decision{Action: Record{measuring(3, "c")}}, Outcome{},
+		"a run without a point leaves the one before": {func(s *status) {
+			s.Active, s.Predecessor = []assayv1alpha1.ScheduledRun{measuring(3, "c")}, ptr.To(revision("b"))
+		}, Decision{Action: Record{measuring(3, "c")}}, Outcome{},
 			func(s *status) bool { return len(s.Active) == 0 && s.Predecessor.Revision == "b" && s.Anchor == nil }},
 		"a bridge leads to its anchor": {func(s *status) { s.Active = []assayv1alpha1.ScheduledRun{bridged} }, Decision{Action: Record{bridged}}, Outcome{Measured: true},
 			func(s *status) bool { return s.Anchor.Revision == "d" }},

@@ -85,7 +85,9 @@ type Confirmation struct {
 }
 
 // pending are the recorded revisions that were neither measured nor passed over, the oldest first.
-func (o *Observed) pending() []Recorded { return o.revisions(func(r Recorded) bool { return r.Sequence == 0 }) }
+func (o *Observed) pending() []Recorded {
+	return o.revisions(func(r Recorded) bool { return r.Sequence == 0 })
+}
 
 func (o *Observed) revisions(wanted func(Recorded) bool) []Recorded {
 	var out []Recorded

@@ -156,7 +156,7 @@ func (w *world) create(start Start, dies int) Outcome {
 		w.runs[sequence], w.entries[sequence] = run, start.Next
 		w.use(start.Next)
 		w.concurrency()
-		if head, ok := arm(&start.Next, "head"); ok {
+		if head, ok := arm(&start.Next, "head"); ok && start.Next.Confirms == "" {
 			w.measured = append(w.measured, head.Revision)
 		}
 	}
@@ -215,9 +215,9 @@ func (w *world) record(id, confirms string) Outcome {
 func (w *world) happens() {
 	switch w.random.IntN(9) {
 	case 0, 1:
-		w.now = w.now.Add(time.Duration(w.random.IntN(7200)) * time.Second)
+		w.now = w.now.Add(time.Duration(w.random.IntN(20000)) * time.Second)
 	case 2:
-		w.now = w.now.Add(-time.Duration(w.random.IntN(36000)) * time.Second)
+		w.now = w.now.Add(-time.Duration(w.random.IntN(3600)) * time.Second)
 	case 3:
 		for _, run := range w.runs {
 			if run.Cancelled || w.random.IntN(2) == 0 {
@@ -247,7 +247,7 @@ func (w *world) happens() {
 }
 
 func TestWhateverHappensNothingIsCountedTwiceOrLost(t *testing.T) {
-	const worlds, steps = 300, 400
+	const worlds, steps = 120, 300
 	starts, gaps := 0, 0
 	for seed := range uint64(worlds) {
 		w := newWorld(seed)
@@ -270,7 +270,7 @@ func TestWhateverHappensNothingIsCountedTwiceOrLost(t *testing.T) {
 		}
 	}
 	// A world in which nothing happens shows nothing.
-	if starts < 10*worlds || gaps < 1 {
+	if starts < 5*worlds || gaps < 1 {
 		t.Errorf("%d runs and %d gaps in %d worlds", starts, gaps, worlds)
 	}
 }

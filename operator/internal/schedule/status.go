@@ -156,4 +156,3 @@ func shorten(text string) string {
 	}
 	return text[:cut] + mark
 }
-

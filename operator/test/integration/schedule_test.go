@@ -97,7 +97,9 @@ func recordedRevisions(spec *assayv1alpha1.BenchmarkScheduleSpec) {
 	spec.Source = assayv1alpha1.ScheduleSource{Type: assayv1alpha1.RevisionSource}
 }
 
-func (n *nightly) push(letter string) { images.push(n.reference(), schedule.Image{Revision: build(letter)}) }
+func (n *nightly) push(letter string) {
+	images.push(n.reference(), schedule.Image{Revision: build(letter)})
+}
 
 func (n *nightly) record(as client.Client, name, letter string) error {
 	return as.Create(n.ctx, &assayv1alpha1.BenchmarkRevision{
@@ -485,11 +487,17 @@ func TestAScheduleThatCannotWorkIsRefused(t *testing.T) {
 		"two arms": {func(s *assayv1alpha1.BenchmarkSchedule) {
 			s.Spec.RunTemplate.Spec.Arms = append(s.Spec.RunTemplate.Spec.Arms, assayv1alpha1.Arm{Name: "other", Baseline: true})
 		}, "have one arm, head"},
-		"an image of its own":       {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.RunTemplate.Spec.Arms[0].Image = "a:b" }, "the source of the schedule gives it its image"},
-		"runs that delete themselves": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.RunTemplate.Spec.TTLSecondsAfterFinished = ptr.To[int32](1) }, "limit its history"},
-		"an anchor by tag":          {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Anchor = &assayv1alpha1.Revision{Revision: "v1", Image: "a/b:v1"} }, "spec.anchor.image"},
-		"a name that is too long":   {func(s *assayv1alpha1.BenchmarkSchedule) { s.Name = strings.Repeat("a", 42) }, "at most 41 characters"},
-		"labels of the operator":    {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.RunTemplate.Metadata.Labels = map[string]string{"assay.dev/run": "x"} }, "labels of assay.dev"},
+		"an image of its own": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.RunTemplate.Spec.Arms[0].Image = "a:b" }, "the source of the schedule gives it its image"},
+		"runs that delete themselves": {func(s *assayv1alpha1.BenchmarkSchedule) {
+			s.Spec.RunTemplate.Spec.TTLSecondsAfterFinished = ptr.To[int32](1)
+		}, "limit its history"},
+		"an anchor by tag": {func(s *assayv1alpha1.BenchmarkSchedule) {
+			s.Spec.Anchor = &assayv1alpha1.Revision{Revision: "v1", Image: "a/b:v1"}
+		}, "spec.anchor.image"},
+		"a name that is too long": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Name = strings.Repeat("a", 42) }, "at most 41 characters"},
+		"labels of the operator": {func(s *assayv1alpha1.BenchmarkSchedule) {
+			s.Spec.RunTemplate.Metadata.Labels = map[string]string{"assay.dev/run": "x"}
+		}, "labels of assay.dev"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			refused := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "refused"}, Spec: *n.schedule.Spec.DeepCopy()}
@@ -507,6 +515,8 @@ func TestAScheduleThatCannotWorkIsRefused(t *testing.T) {
 		}
 	})
 	t.Run("another template is taken", func(t *testing.T) {
-		n.editSchedule(func(s *spec) { s.RunTemplate.Spec.Arms[0].Parameters = assayv1alpha1.ParameterValues{"strategy": "fused-naive"} })
+		n.editSchedule(func(s *spec) {
+			s.RunTemplate.Spec.Arms[0].Parameters = assayv1alpha1.ParameterValues{"strategy": "fused-naive"}
+		})
 	})
 }
