@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +40,12 @@ type lab struct {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	store, err := ledger.Open(t.Context(), "file://"+t.TempDir(), ledger.Options{})
+	return labIn(t, t.TempDir())
+}
+
+func labIn(t *testing.T, folder string) *lab {
+	t.Helper()
+	store, err := ledger.Open(t.Context(), "file://"+folder, ledger.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,8 +176,15 @@ func (l *lab) records() []series.Record {
 	return records
 }
 
-// suspected is a lab in which the newest point gave reason for a suspicion, and the number of that point.
-func suspected(t *testing.T) (*lab, int, string) {
+// suspected is a lab in which the newest point gave reason for a suspicion.
+type suspected struct {
+	*lab
+	// newest is the number of that point, and change the suspicion.
+	newest int
+	change string
+}
+
+func newSuspected(t *testing.T) suspected {
 	t.Helper()
 	l := newLab(t)
 	for number := 1; number < slower+10; number++ {
@@ -179,11 +192,31 @@ func suspected(t *testing.T) (*lab, int, string) {
 			if number < slower {
 				t.Fatalf("point %d is suspected, and the programs are equal", number)
 			}
-			return l, number, found.Suspicion
+			return suspected{l, number, found.Suspicion}
 		}
 	}
 	t.Fatal("a change of 10 % is not suspected")
-	return nil, 0, ""
+	return suspected{}
+}
+
+// again is the same history for another test.
+func (s suspected) again(t *testing.T) *lab {
+	t.Helper()
+	folder := t.TempDir()
+	from := strings.TrimPrefix(s.history.Store.URL(), "file://")
+	if err := os.CopyFS(folder, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	out := labIn(t, folder)
+	out.runs = s.runs
+	return out
+}
+
+func TestASuspicion(t *testing.T) {
+	s := newSuspected(t)
+	t.Run("is confirmed by a run of the schedule, and alerts once", func(t *testing.T) { confirmed(t, s.again(t), s.newest, s.change) })
+	t.Run("that is refuted alerts nobody", func(t *testing.T) { refuted(t, s.again(t), s.newest, s.change) })
+	t.Run("is asked again where its run measured nothing", func(t *testing.T) { undecided(t, s.again(t), s.newest, s.change) })
 }
 
 // confirming is the confirming run that is due.
@@ -199,8 +232,7 @@ func (l *lab) confirming(number int) *assayv1alpha1.ScheduledRun {
 	return entry
 }
 
-func TestASuspicionIsConfirmedByARunOfTheScheduleAndAlertsOnce(t *testing.T) {
-	l, newest, suspicion := suspected(t)
+func confirmed(t *testing.T, l *lab, newest int, suspicion string) {
 	entry := l.confirming(newest + 1)
 	first, last := entry.Arms[0], entry.Arms[len(entry.Arms)-1]
 	if entry.Confirms != suspicion || first.Arm != points.Anchor || first.Revision != revision(1) || last.Arm != points.Head || last.Revision != revision(newest) {
@@ -241,8 +273,7 @@ func keyOf(l *lab) series.Key {
 	return keys[0]
 }
 
-func TestASuspicionThatIsRefutedAlertsNobody(t *testing.T) {
-	l, newest, suspicion := suspected(t)
+func refuted(t *testing.T, l *lab, newest int, suspicion string) {
 	entry := l.confirming(newest + 1)
 	run := l.begins(entry)
 	// On fresh blocks all are as fast: it was the machine.
@@ -257,8 +288,7 @@ func TestASuspicionThatIsRefutedAlertsNobody(t *testing.T) {
 	}
 }
 
-func TestAConfirmingRunThatMeasuredNothingDecidesNothing(t *testing.T) {
-	l, newest, suspicion := suspected(t)
+func undecided(t *testing.T, l *lab, newest int, suspicion string) {
 	entry := l.confirming(newest + 1)
 	run := l.begins(entry)
 	before := len(l.records())
