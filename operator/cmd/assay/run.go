@@ -201,7 +201,7 @@ func (r *localRun) printFound(result *analysis.Analysis, summary string, stdout 
 	}
 	_, err := fmt.Fprintf(stdout, "\nledger  %s\nreport  %s\ntable   %s\n", folder,
 		filepath.Join(folder, filepath.FromSlash(ledger.ReportKey(result.Wave))),
-			filepath.Join(folder, filepath.FromSlash(ledger.TableKey(result.Wave))))
+		filepath.Join(folder, filepath.FromSlash(ledger.TableKey(result.Wave))))
 	return err
 }
 
@@ -213,7 +213,7 @@ func findRunner(folders []string) (string, error) {
 	}
 	path, err := local.FindProgram(name, folders)
 	if err != nil {
-		return "", &exitCode{exitUsage, fmt.Errorf("%s, which executes the trials, is neither in %s nor in PATH: put it beside %s, or name its " +
+		return "", &exitCode{exitUsage, fmt.Errorf("%s, which executes the trials, is neither in %s nor in PATH: put it beside %s, or name its "+
 			"folder with --bin-dir (in a checkout make build makes both)",
 			name, strings.Join(folders, ", "), program)}
 	}

@@ -26,7 +26,9 @@ fn main() {
         return testee::main();
     }
     macro_rules! tests {
-        ($($($part:ident)::+),+ $(,)?) => { vec![$(Trial::test(stringify!($($part)::+).replace(' ', ""), || { $($part)::+(); Ok(()) })),+] };
+        ($($($part:ident)::+),+ $(,)?) => {
+            vec![$(Trial::test(stringify!($($part)::+).replace(' ', ""), || { $($part)::+(); Ok(()) })),+]
+        };
     }
     let tests = tests![
         every_slot_and_warm_up_gets_one_attempt,
