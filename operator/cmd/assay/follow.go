@@ -237,7 +237,9 @@ func (f *follower) leaveOut(point *points.Run) error {
 }
 
 // fill puts a revision in the place of the placeholder.
-func fill(text, revision string) string { return strings.ReplaceAll(text, points.Placeholder, revision) }
+func fill(text, revision string) string {
+	return strings.ReplaceAll(text, points.Placeholder, revision)
+}
 
 func isProgram(path string) bool {
 	info, err := os.Stat(path)

@@ -269,10 +269,12 @@ func TestWhatAPolicyDoesNotKeepGoesAndWhatAChangeRestsOnStays(t *testing.T) {
 func measuredRun(t *testing.T, n int, analyzed bool) ledger.Store {
 	t.Helper()
 	store := folder(t)
-	exp, err := specimen.Pair(func(spec *assayv1alpha1.BenchmarkRunSpec) {
+	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Sweep, spec.Predictions, spec.Parameters = nil, nil, assayv1alpha1.ParameterValues{"batchSize": "1"}
+		spec.Gates = []assayv1alpha1.Gate{{Name: "faster", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1"}}
 		spec.Arms = []assayv1alpha1.Arm{
-			{Name: points.Anchor, Baseline: true, Parameters: assayv1alpha1.ParameterValues{"version": "v1"}},
-			{Name: points.Head, Parameters: assayv1alpha1.ParameterValues{"version": "head"}},
+			{Name: points.Anchor, Baseline: true, Parameters: assayv1alpha1.ParameterValues{"strategy": "v1"}},
+			{Name: points.Head, Parameters: assayv1alpha1.ParameterValues{"strategy": "head"}},
 		}
 	})
 	if err != nil {

@@ -42,12 +42,14 @@ func point(edits ...func(*Run)) *Run {
 // measured is the run on a simulated machine.
 func measured(t *testing.T, r *Run, blocks int, edits ...func(*runSpec)) (*experiment.Experiment, *analysis.Analysis) {
 	t.Helper()
-	exp, err := specimen.Pair(func(spec *runSpec) {
-		spec.Arms = nil
+	exp, err := specimen.Scan(func(spec *runSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Arms, spec.Sweep, spec.Predictions = nil, nil, nil
+		spec.Parameters = assayv1alpha1.ParameterValues{"batchSize": "1"}
+		spec.Gates = []assayv1alpha1.Gate{{Name: "faster", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1"}}
 		for _, name := range []string{Anchor, Predecessor, NextAnchor, Head} {
 			if arm, ok := r.Arms[name]; ok {
 				spec.Arms = append(spec.Arms, assayv1alpha1.Arm{
-					Name: name, Baseline: name == Anchor, Parameters: assayv1alpha1.ParameterValues{"version": arm.Revision},
+					Name: name, Baseline: name == Anchor, Parameters: assayv1alpha1.ParameterValues{"strategy": arm.Revision},
 				})
 			}
 		}
@@ -97,7 +99,7 @@ func TestAPointIsHeadOverTheAnchorAndItsPredecessorInTheSameBlocks(t *testing.T)
 		t.Fatalf("%d records, want one of the one series", len(records))
 	}
 	got := records[0]
-	if want := (series.Key{Project: "search", Benchmark: "index", Metric: "time", Statistic: "value"}); got.Key != want {
+	if want := (series.Key{Project: "search", Benchmark: "index", Metric: "latency", Statistic: "median"}); got.Key != want {
 		t.Errorf("series %+v, want %+v", got.Key, want)
 	}
 	if !near(got.Record.Ratio, Head, Anchor) || got.Record.Step == nil || !near(*got.Record.Step, Head, Predecessor) {
@@ -199,7 +201,7 @@ func TestWhatIsAskedIsTheSameForEveryRevision(t *testing.T) {
 		}
 		return out
 	}
-	written := func(r *Run) { r.Parameters = map[string]string{"version": Placeholder} }
+	written := func(r *Run) { r.Parameters = map[string]string{"strategy": Placeholder} }
 	plain := workload(point(written))
 	for name, tc := range map[string]struct {
 		run  *Run
@@ -210,9 +212,9 @@ func TestWhatIsAskedIsTheSameForEveryRevision(t *testing.T) {
 		"without its predecessor":   {point(written, func(r *Run) { delete(r.Arms, Predecessor) }), func(*runSpec) {}, true},
 		"another bound":             {point(written), func(s *runSpec) { s.Gates[0].Bound = "1.5" }, true},
 		"more blocks":               {point(written), func(s *runSpec) { s.Design.Blocks = assayv1alpha1.Blocks{Min: 20, Max: 20} }, true},
-		"another parameter":         {point(written), func(s *runSpec) { s.Parameters = assayv1alpha1.ParameterValues{"size": "2"} }, false},
+		"another parameter":         {point(written), func(s *runSpec) { s.Parameters["pendingDelta"] = "1" }, false},
 		"another order":             {point(written), func(s *runSpec) { s.Design.Order = assayv1alpha1.OrderRandom }, false},
-		"another form of revisions": {point(func(r *Run) { r.Parameters = map[string]string{"version": "v" + Placeholder} }), func(*runSpec) {}, false},
+		"another form of revisions": {point(func(r *Run) { r.Parameters = map[string]string{"strategy": "v" + Placeholder} }), func(*runSpec) {}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := workload(tc.run, tc.edit); (got == plain) != tc.same {

@@ -48,7 +48,9 @@ func (k Key) String() string {
 }
 
 // Parts are what a key is made of, in the order in which series are listed.
-func (k Key) Parts() []string { return []string{k.Project, k.Benchmark, k.Arm, k.Point, k.Metric, k.Statistic} }
+func (k Key) Parts() []string {
+	return []string{k.Project, k.Benchmark, k.Arm, k.Point, k.Metric, k.Statistic}
+}
 
 // ID is the key as a name for files: the same for equal keys, and different for keys whose texts only look alike.
 func (k Key) ID() string {

@@ -101,7 +101,14 @@ func Decode(key Key, data []byte) ([]Record, error) {
 
 // KeyOf reads which series a file is of.
 func KeyOf(data []byte) (Key, error) {
-	rows := parquet.NewGenericReader[row](bytes.NewReader(data))
+	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return Key{}, fmt.Errorf("history: %w", err)
+	}
+	if found, _ := file.Lookup("assay.schema"); found != schema {
+		return Key{}, fmt.Errorf("history: schema: found %q; %q is allowed", found, schema)
+	}
+	rows := parquet.NewGenericReader[row](file)
 	defer rows.Close()
 	first := make([]row, 1)
 	if n, err := rows.Read(first); n == 0 {
