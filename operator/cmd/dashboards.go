@@ -59,7 +59,7 @@ func browserURL(flag, given string) (string, error) {
 	parsed, err := url.Parse(given)
 	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" || parsed.RawQuery != "" ||
 		parsed.Fragment != "" || parsed.User != nil {
-		return "", fmt.Errorf("%s is %q: use an address such as https://grafana.example.com/path, without query and user", flag, given)
+		return "", fmt.Errorf("invalid %s %q: use an address such as https://grafana.example.com/path, without query and user", flag, given)
 	}
 	return strings.TrimRight(given, "/"), nil
 }
