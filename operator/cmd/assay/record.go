@@ -51,8 +51,8 @@ func newRecordCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Use:   "record --series SERIES --revision REVISION --image IMAGE",
 		Short: "Report a revision, for a schedule of its series to measure",
 		Long: "Report a revision, for a schedule of its series to measure: the last step of a pipeline that builds images. Recording the same " +
-			"again changes nothing, so that a step can be repeated.\n\nA tag is looked up with the credentials of docker login, and its digest is recorded. " +
-			"On the cluster it takes the ClusterRole assay-record, which may do nothing else.",
+			"again changes nothing, so that a step can be repeated.\n\nA tag is looked up with the credentials of docker login, and its digest " +
+			"is recorded. On the cluster it takes the ClusterRole assay-record, which may do nothing else.",
 		Example: "  assay record --series scan --revision $(git rev-parse HEAD) --image ghcr.io/acme/scan:main",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -91,7 +91,8 @@ func (r *recording) record(ctx context.Context, cluster *cluster, out io.Writer)
 			Series: r.series, Revision: r.revision, ReportedAt: ptr.To(metav1.NewMicroTime(r.now())),
 		},
 	}
-	answer := recorded{Namespace: object.Namespace, Name: object.Name, Series: r.series, Revision: r.revision.Revision, Image: r.revision.Image}
+	answer := recorded{Namespace: object.Namespace, Name: object.Name, Series: r.series, Revision: r.revision.Revision,
+		Image: r.revision.Image}
 	err := cluster.Create(ctx, object)
 	if apierrors.IsAlreadyExists(err) {
 		answer.Already, err = true, r.same(ctx, cluster, object)
@@ -117,9 +118,9 @@ func (r *recording) same(ctx context.Context, cluster *cluster, object *assayv1a
 		return err
 	}
 	if found.Spec.Series != r.series || found.Spec.Revision != r.revision {
-		return fmt.Errorf("invalid image %s: revision %s of series %s was recorded as %s, and a revision never changes; record the new build under "+
-			"a revision of its own, or delete BenchmarkRevision %s if that one was a mistake", r.revision.Image, found.Spec.Revision.Revision,
-			found.Spec.Series, found.Spec.Image, found.Name)
+		return fmt.Errorf("invalid image %s: revision %s of series %s was recorded as %s, and a revision never changes; record the new "+
+			"build under a revision of its own, or delete BenchmarkRevision %s if that one was a mistake", r.revision.Image,
+			found.Spec.Revision.Revision, found.Spec.Series, found.Spec.Image, found.Name)
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ import (
 
 // ScheduledRun creates a run of a schedule and returns it as the API server has it. One of its name that is the schedule's was created
 // before; one that is not is left alone.
-func (a *Applier) ScheduledRun(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.BenchmarkRun, error) {
+func (a *Applier) ScheduledRun(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
+	run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.BenchmarkRun, error) {
 	created := run.DeepCopy()
 	err := a.Client.Create(ctx, created, client.FieldOwner(FieldOwner))
 	if !apierrors.IsAlreadyExists(err) {
@@ -30,8 +31,8 @@ func (a *Applier) ScheduledRun(ctx context.Context, s *assayv1alpha1.BenchmarkSc
 		return nil, err
 	}
 	if !metav1.IsControlledBy(&found, s) {
-		return nil, &ForeignError{fmt.Sprintf("BenchmarkRun %s in namespace %s exists and is not this schedule's: delete it, or create this schedule "+
-			"under another name", run.Name, run.Namespace)}
+		return nil, &ForeignError{fmt.Sprintf("BenchmarkRun %s in namespace %s exists and is not this schedule's: delete it, or create this "+
+			"schedule under another name", run.Name, run.Namespace)}
 	}
 	return &found, nil
 }
@@ -90,7 +91,8 @@ func (a *Applier) ForgetRevisions(ctx context.Context, namespace string, names [
 
 // ScheduleStatus writes the status of a schedule, the whole of it. It was computed from one version of the schedule and is refused as a
 // conflict for any other: so a number is given by one operator only.
-func (a *Applier) ScheduleStatus(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, status *assayv1alpha1.BenchmarkScheduleStatus) error {
+func (a *Applier) ScheduleStatus(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
+	status *assayv1alpha1.BenchmarkScheduleStatus) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
 	if err != nil {
 		return err

@@ -157,7 +157,8 @@ func (r *ScheduleReconciler) start(ctx context.Context, s *assayv1alpha1.Benchma
 }
 
 // record adds what a run measured to the history.
-func (r *ScheduleReconciler) record(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun) schedule.Outcome {
+func (r *ScheduleReconciler) record(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
+	entry *assayv1alpha1.ScheduledRun) schedule.Outcome {
 	var run assayv1alpha1.BenchmarkRun
 	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: entry.Name}, &run); err != nil {
 		return writeError(err) // One that was deleted since is a gap in the next pass.
@@ -189,7 +190,8 @@ func (r *ScheduleReconciler) tell(s *assayv1alpha1.BenchmarkSchedule, decision s
 		}
 	case schedule.RecordGap:
 		if outcome.Err == nil {
-			r.Recorder.Eventf(s, corev1.EventTypeWarning, "Gap", "number %d of series %s is a gap: %s", action.Run.Sequence, s.Spec.Series, action.Run.Gap)
+			r.Recorder.Eventf(s, corev1.EventTypeWarning, "Gap", "number %d of series %s is a gap: %s", action.Run.Sequence, s.Spec.Series,
+				action.Run.Gap)
 		}
 	}
 }
@@ -217,7 +219,8 @@ const ConcurrentSchedules = 2
 // SetupWithManager watches schedules, the ends of their runs, and what is recorded for them.
 func (r *ScheduleReconciler) SetupWithManager(manager ctrl.Manager) error {
 	cache := manager.GetClient()
-	owner := handler.EnqueueRequestForOwner(manager.GetScheme(), manager.GetRESTMapper(), &assayv1alpha1.BenchmarkSchedule{}, handler.OnlyControllerOwner())
+	owner := handler.EnqueueRequestForOwner(manager.GetScheme(), manager.GetRESTMapper(), &assayv1alpha1.BenchmarkSchedule{},
+		handler.OnlyControllerOwner())
 	return ctrl.NewControllerManagedBy(manager).
 		Named("benchmarkschedule").
 		WithOptions(controller.Options{MaxConcurrentReconciles: ConcurrentSchedules}).

@@ -46,13 +46,14 @@ func (c *Client) Resolve(ctx context.Context, reference string) schedule.Image {
 	}
 	host := ref.Context().RegistryStr()
 	if !c.may(host) {
-		return problem("the operator may not ask registry %s for %s: it may ask %s; take another image, have CI report revisions by digest (a source of "+
-			"type Revisions), or ask the administrator to add the registry (--registries)", host, reference, orNone(c.Hosts))
+		return problem("the operator may not ask registry %s for %s: it may ask %s; take another image, have CI report revisions by digest "+
+			"(a source of type Revisions), or ask the administrator to add the registry (--registries)", host, reference, orNone(c.Hosts))
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	// Whoever asks asks again later.
-	options := []remote.Option{remote.WithContext(ctx), remote.WithRetryStatusCodes(), remote.WithRetryPredicate(func(error) bool { return false })}
+	options := []remote.Option{remote.WithContext(ctx), remote.WithRetryStatusCodes(),
+		remote.WithRetryPredicate(func(error) bool { return false })}
 	if c.Keychain != nil {
 		options = append(options, remote.WithAuthFromKeychain(c.Keychain))
 	}
@@ -114,8 +115,8 @@ func unanswered(reference, host string, err error) schedule.Image {
 	case http.StatusNotFound:
 		return schedule.Image{Vanished: fmt.Sprintf("%s is gone: registry %s knows no such tag", reference, host)}
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return problem("registry %s does not show %s without credentials, and the operator has none: correct the name, or have CI report revisions by "+
-			"digest (a source of type Revisions)", host, reference)
+		return problem("registry %s does not show %s without credentials, and the operator has none: correct the name, or have CI report "+
+			"revisions by digest (a source of type Revisions)", host, reference)
 	default:
 		return problem("registry %s answered %s with HTTP %d: %v", host, reference, answered.StatusCode, err)
 	}

@@ -58,7 +58,8 @@ func TestAnImageIsNamedByItsDigestAndItsRevision(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			host, digest := pushed(t, tc.label)
 			got := (&Client{Hosts: []string{host}}).Resolve(t.Context(), host+"/acme/app:main")
-			if got.Problem != "" || got.Vanished != "" || got.Image != host+"/acme/app@"+digest || !strings.HasPrefix(got.Revision.Revision, tc.want) {
+			if got.Problem != "" || got.Vanished != "" || got.Image != host+"/acme/app@"+digest ||
+				!strings.HasPrefix(got.Revision.Revision, tc.want) {
 				t.Errorf("it is %+v, want digest %s", got, digest)
 			}
 		})

@@ -166,8 +166,8 @@ func (p *planner) rival() *Decision {
 	if p.Rival == "" {
 		return nil
 	}
-	return &Decision{Reason: assayv1alpha1.ReasonSeriesTaken, Message: fmt.Sprintf("BenchmarkSchedule %s adds to the series %s, and is older: "+
-		"this one starts no runs; delete one of the two, or create this one with another series", p.Rival, p.schedule.Spec.Series)}
+	return &Decision{Reason: assayv1alpha1.ReasonSeriesTaken, Message: fmt.Sprintf("BenchmarkSchedule %s adds to the series %s, and is "+
+		"older: this one starts no runs; delete one of the two, or create this one with another series", p.Rival, p.schedule.Spec.Series)}
 }
 
 func (p *planner) suspended() *Decision {
@@ -246,8 +246,9 @@ func (p *planner) due() Decision {
 	at, count := times.Passed(since, p.now)
 	switch {
 	case at.IsZero() && since.Sub(p.now) > following.Sub(since):
-		return waiting(Decision{Reason: assayv1alpha1.ReasonClockBehind, Message: fmt.Sprintf("the clock says %s, and the due time of %s was dealt with: "+
-			"nothing starts before %s, so that no due time has two runs; set the clock, or create the schedule anew, which goes on with its series",
+		return waiting(Decision{Reason: assayv1alpha1.ReasonClockBehind, Message: fmt.Sprintf("the clock says %s, and the due time of %s "+
+			"was dealt with: nothing starts before %s, so that no due time has two runs; set the clock, or create the schedule anew, which goes "+
+			"on with its series",
 			stamp(p.now), stamp(since), stamp(following))}, 0)
 	case at.IsZero():
 		return waiting(Decision{Scheduled: true, Reason: assayv1alpha1.ReasonWaiting, Message: "the next run is due at " + stamp(following)}, 0)
@@ -301,7 +302,8 @@ func (p *planner) concurrent(at time.Time) *Decision {
 			}
 		}
 	}
-	return &Decision{Scheduled: true, Reason: assayv1alpha1.ReasonRunActive, Message: fmt.Sprintf("the run that is due since %s waits for BenchmarkRun %s to end",
+	return &Decision{Scheduled: true, Reason: assayv1alpha1.ReasonRunActive, Message: fmt.Sprintf("the run that is due since %s waits "+
+		"for BenchmarkRun %s to end",
 		stamp(at), active[0].Name)}
 }
 

@@ -352,7 +352,8 @@ func TestWhatAPassLeavesInTheStatus(t *testing.T) {
 	}{
 		"a number is written down with its head": {nil, Decision{Next: ptr.To(measuring(3, "c")), Head: ptr.To(revision("c")), Dealt: night, Missed: 2}, Outcome{},
 			func(s *status) bool {
-				return s.Next.Sequence == 3 && s.LastSequence == 3 && s.Head.Revision == "c" && s.LastScheduleTime.Time.Equal(night) && s.Missed == 2 && len(s.Active) == 0
+				return s.Next.Sequence == 3 && s.LastSequence == 3 && s.Head.Revision == "c" && s.LastScheduleTime.Time.Equal(night) &&
+					s.Missed == 2 && len(s.Active) == 0
 			}},
 		"a run that was created is active": {func(s *status) { s.Next = ptr.To(measuring(3, "c")) }, Decision{Action: Start{Next: measuring(3, "c")}}, Outcome{UID: "new"},
 			func(s *status) bool { return s.Next == nil && len(s.Active) == 1 && s.Active[0].UID == "new" }},
@@ -362,7 +363,8 @@ func TestWhatAPassLeavesInTheStatus(t *testing.T) {
 			}},
 		"a point is what the next run is compared with": {func(s *status) { s.Active = []assayv1alpha1.ScheduledRun{measuring(3, "c")} }, Decision{Action: Record{measuring(3, "c")}}, Outcome{Measured: true},
 			func(s *status) bool {
-				return len(s.Active) == 0 && s.Predecessor.Revision == "c" && s.Anchor.Revision == "a" && meta.IsStatusConditionTrue(s.Conditions, "Recorded")
+				return len(s.Active) == 0 && s.Predecessor.Revision == "c" && s.Anchor.Revision == "a" &&
+					meta.IsStatusConditionTrue(s.Conditions, "Recorded")
 			}},
 		"a run without a point leaves the one before": {func(s *status) {
 			s.Active, s.Predecessor = []assayv1alpha1.ScheduledRun{measuring(3, "c")}, ptr.To(revision("b"))
@@ -378,7 +380,8 @@ func TestWhatAPassLeavesInTheStatus(t *testing.T) {
 			func(s *status) bool { return s.Suspicion == "" }},
 		"a history that is away loses nothing": {func(s *status) { s.Active = []assayv1alpha1.ScheduledRun{measuring(3, "c")} }, Decision{Action: Record{measuring(3, "c")}, Reason: "RunActive", Scheduled: true}, Outcome{Err: away, History: true, Reason: "HistoryUnreachable"},
 			func(s *status) bool {
-				return len(s.Active) == 1 && meta.IsStatusConditionFalse(s.Conditions, "Recorded") && meta.IsStatusConditionTrue(s.Conditions, "Scheduled")
+				return len(s.Active) == 1 && meta.IsStatusConditionFalse(s.Conditions, "Recorded") &&
+					meta.IsStatusConditionTrue(s.Conditions, "Scheduled")
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -410,7 +410,8 @@ func TestASuspendedScheduleStartsNothingAndThenOnce(t *testing.T) {
 
 func TestOfTwoSchedulesOfOneSeriesTheOlderOneMeasures(t *testing.T) {
 	n := newNightly(t, nil)
-	second := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "second"}, Spec: *n.schedule.Spec.DeepCopy()}
+	second := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "second"},
+		Spec: *n.schedule.Spec.DeepCopy()}
 	n.must(admin.Create(n.ctx, second))
 	older := n.schedule
 	n.schedule = second
@@ -433,7 +434,8 @@ func TestARunThatAPersonDeletesIsAGapAndItsNumberIsNotGivenAgain(t *testing.T) {
 func TestARunOfAScheduleHasTheLimitsOfItsNamespace(t *testing.T) {
 	n := newNightly(t, nil)
 	n.must(client.IgnoreAlreadyExists(admin.Create(n.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: limitedNamespace}})))
-	template := &assayv1alpha1.BenchmarkTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: limitedNamespace, Name: n.template.Name}, Spec: n.template.Spec}
+	template := &assayv1alpha1.BenchmarkTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: limitedNamespace, Name: n.template.Name},
+		Spec: n.template.Spec}
 	n.must(client.IgnoreAlreadyExists(admin.Create(n.ctx, template)))
 	limited := n.schedule.DeepCopy()
 	limited.ObjectMeta = metav1.ObjectMeta{Namespace: limitedNamespace, Name: "greedy"}
@@ -502,7 +504,8 @@ func TestAScheduleThatCannotWorkIsRefused(t *testing.T) {
 		}, "labels of assay.dev"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			refused := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "refused"}, Spec: *n.schedule.Spec.DeepCopy()}
+			refused := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "refused"},
+				Spec: *n.schedule.Spec.DeepCopy()}
 			tc.edit(refused)
 			if err := admin.Create(n.ctx, refused, client.DryRunAll); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
@@ -513,7 +516,8 @@ func TestAScheduleThatCannotWorkIsRefused(t *testing.T) {
 		s := n.get()
 		before := s.DeepCopy()
 		s.Spec.Series = "other"
-		if err := admin.Patch(n.ctx, s, client.MergeFrom(before)); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "series is immutable") {
+		if err := admin.Patch(n.ctx, s, client.MergeFrom(before)); !apierrors.IsInvalid(err) ||
+			!strings.Contains(err.Error(), "series is immutable") {
 			t.Errorf("error %v", err)
 		}
 	})

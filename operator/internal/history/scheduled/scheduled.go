@@ -93,7 +93,8 @@ func known(revision, image string) *assayv1alpha1.Revision {
 }
 
 // imaged is a revision of a series with the image that it was measured with; nil where it never was, or without one.
-func (h *History) imaged(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, of *series.Series, revision string) (*assayv1alpha1.Revision, error) {
+func (h *History) imaged(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, of *series.Series,
+	revision string) (*assayv1alpha1.Revision, error) {
 	if anchor := s.Status.Anchor; anchor != nil && anchor.Revision == revision {
 		return anchor, nil
 	}
@@ -179,7 +180,8 @@ const (
 )
 
 // Begin writes down what a run is for, in its ledger, before anything is measured.
-func (h *History) Begin(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.BenchmarkRun) error {
+func (h *History) Begin(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
+	run *assayv1alpha1.BenchmarkRun) error {
 	point := points.Run{
 		Project: s.Namespace, Benchmark: s.Spec.Series, ID: string(run.UID), Analysis: 1, Schedule: s.Name, Sequence: entry.Sequence,
 		At: run.CreationTimestamp.UTC(), Arms: map[string]points.Revision{},
@@ -267,7 +269,8 @@ func away(ctx context.Context, err error) bool {
 // why is the reason for a gap: what the run itself says, else what its ledger lacks.
 func why(run *assayv1alpha1.BenchmarkRun, found string) string {
 	for _, kind := range []string{assayv1alpha1.ConditionFailed, assayv1alpha1.ConditionAccepted} {
-		if c := meta.FindStatusCondition(run.Status.Conditions, kind); c != nil && (c.Status == "True") == (kind == assayv1alpha1.ConditionFailed) {
+		if c := meta.FindStatusCondition(run.Status.Conditions, kind); c != nil &&
+			(c.Status == "True") == (kind == assayv1alpha1.ConditionFailed) {
 			return fmt.Sprintf("BenchmarkRun %s: %s: %s", run.Name, c.Reason, c.Message)
 		}
 	}
@@ -275,7 +278,8 @@ func why(run *assayv1alpha1.BenchmarkRun, found string) string {
 }
 
 // look has the policy look at the newest point of each series.
-func (h *History) look(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, store ledger.Store, records []points.Keyed) (Recorded, error) {
+func (h *History) look(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, store ledger.Store, records []points.Keyed) (Recorded,
+	error) {
 	out := Recorded{Measured: slices.ContainsFunc(records, measured)}
 	if !out.Measured {
 		return out, nil
@@ -312,7 +316,8 @@ func measured(r points.Keyed) bool { return r.Record.Kind == series.Measured }
 func (h *History) now() time.Time { return h.Clock.Now().UTC() }
 
 // judge has the policy judge a confirming run. The point that it measured anew takes the place of the one that raised the suspicion.
-func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, run *assayv1alpha1.BenchmarkRun, store ledger.Store) (Recorded, error) {
+func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, run *assayv1alpha1.BenchmarkRun,
+	store ledger.Store) (Recorded, error) {
 	confirm, point, exp, found, err := evidence(ctx, store)
 	if away(ctx, err) {
 		return Recorded{}, err

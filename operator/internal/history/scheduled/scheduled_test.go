@@ -106,7 +106,8 @@ func (l *lab) begins(entry *assayv1alpha1.ScheduledRun) *assayv1alpha1.Benchmark
 }
 
 // measures leaves in a run's ledger what so many blocks measured.
-func (l *lab) measures(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.BenchmarkRun, blocks int, seconds func(revision string) float64) {
+func (l *lab) measures(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.BenchmarkRun, blocks int,
+	seconds func(revision string) float64) {
 	l.t.Helper()
 	l.runs++
 	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
@@ -235,7 +236,8 @@ func (l *lab) confirming(number int) *assayv1alpha1.ScheduledRun {
 func confirmed(t *testing.T, l *lab, newest int, suspicion string) {
 	entry := l.confirming(newest + 1)
 	first, last := entry.Arms[0], entry.Arms[len(entry.Arms)-1]
-	if entry.Confirms != suspicion || first.Arm != points.Anchor || first.Revision != revision(1) || last.Arm != points.Head || last.Revision != revision(newest) {
+	if entry.Confirms != suspicion || first.Arm != points.Anchor || first.Revision != revision(1) || last.Arm != points.Head ||
+		last.Revision != revision(newest) {
 		t.Errorf("the confirming run of %s is %+v", suspicion, entry)
 	}
 	if !slices.ContainsFunc(entry.Arms, func(a assayv1alpha1.ScheduledArm) bool { return strings.HasPrefix(a.Arm, oldPrefix) }) {
@@ -306,8 +308,10 @@ func undecided(t *testing.T, l *lab, newest int, suspicion string) {
 }
 
 func TestWhatARunWithoutAPointLeaves(t *testing.T) {
-	failed := metav1.Condition{Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Reason: "ImageNotPulled", Message: "no such image"}
-	refused := metav1.Condition{Type: assayv1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "NotAllowed", Message: "too many nodes"}
+	failed := metav1.Condition{Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Reason: "ImageNotPulled",
+		Message: "no such image"}
+	refused := metav1.Condition{Type: assayv1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "NotAllowed",
+		Message: "too many nodes"}
 	for name, tc := range map[string]struct {
 		conditions []metav1.Condition
 		spoil      func(l *lab, run *assayv1alpha1.BenchmarkRun)
