@@ -168,6 +168,13 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 	cache = fake.NewClientBuilder().WithScheme(scheme).WithObjects(mine.DeepCopy(), other.DeepCopy()).Build()
 	o.Client = cache
 	expect("the cache has it as it was read", true, 0)
+	for _, action := range []plan.Action{
+		plan.RetakeLeases{Nodes: []string{"node-a"}}, plan.RenewLeases{Nodes: []string{"node-a"}}, plan.DrainLeases{Nodes: []string{"node-a"}},
+		plan.ReleaseLeases{Nodes: []string{"node-a"}},
+	} {
+		o.Memory.Wrote(run, action)
+		expect("after "+action.String()+" the cache may be behind", true, 1)
+	}
 	var changed coordinationv1.Lease
 	if err := cache.Get(t.Context(), client.ObjectKeyFromObject(mine), &changed); err != nil {
 		t.Fatal(err)
