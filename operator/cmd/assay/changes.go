@@ -36,8 +36,9 @@ func newChangesCommand() *cobra.Command {
 		Short: "List the changes of a history: what is suspected, confirmed, and decided about",
 		Long: "List the changes of a history. A suspicion is no change yet: it waits for a confirming run. A change that is confirmed is " +
 			"alerted once, however many series show it. --every reports series that stopped getting points.",
-		Example: "  assay changes\n  assay changes --all -o json\n  assay changes acknowledge 3f2a9c --as accepted --why 'the price of checksums'",
-		Args:    usage(cobra.NoArgs),
+		Example: "  assay changes\n  assay changes --all -o json\n  assay changes acknowledge 3f2a9c --as accepted --why 'the price of " +
+			"checksums'",
+		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkForm(form, "table", "json", "yaml"); err != nil {
 				return err
@@ -110,7 +111,8 @@ func (v *changesView) print(out io.Writer) error {
 			if effect.Worse {
 				direction = "worse"
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%.4gx, %s\t%s\t%s\n", id, state, run, math.Exp(effect.LogRatio), direction, v.Series[effect.Series], last)
+			fmt.Fprintf(table, "%s\t%s\t%s\t%.4gx, %s\t%s\t%s\n", id, state, run, math.Exp(effect.LogRatio), direction,
+				v.Series[effect.Series], last)
 		}
 	}
 	if err := table.Flush(); err != nil {
@@ -146,7 +148,8 @@ func newAcknowledgeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "acknowledge CHANGE --why TEXT [--as accepted|invalid|fixed|infrastructure]",
 		Short: "Take notice of a change, or decide about it",
-		Long: "Take notice of a change. With --as it is decided about: accepted, invalid (it is none), fixed, or infrastructure (the machine changed, " +
+		Long: "Take notice of a change. With --as it is decided about: accepted, invalid (it is none), fixed, or infrastructure (the " +
+			"machine changed, " +
 			"and not the program); confirmed takes that back. Who and why stay with the change, whatever is computed later.",
 		Example: "  assay changes acknowledge 3f2a9c --why 'looking at it'\n" +
 			"  assay changes acknowledge 3f2a9c --as accepted --why 'the price of checksums' --who ada",

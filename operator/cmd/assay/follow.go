@@ -59,11 +59,12 @@ func (o *seriesOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.name, "series", "", "with --local: measure a point of this series, and add it to the history")
 	flags.StringVar(&o.revision, "revision", "", "with --series: revision that is measured, such as a commit")
 	flags.StringVar(&o.history, "history", defaultHistory, historyHelp)
-	flags.StringVar(&o.anchor, "anchor", "", "with --series: another revision to compare with from now on; both anchors are measured in this run "+
-		"(default: the one that the series has, and its first revision at its beginning)")
+	flags.StringVar(&o.anchor, "anchor", "", "with --series: another revision to compare with from now on; both anchors are measured in "+
+		"this run (default: the one that the series has, and its first revision at its beginning)")
 	flags.StringVar(&o.predecessor, "predecessor", "", "with --series: revision before this one (default: the newest in the history)")
 	flags.StringVar(&o.program, "programs", "", "with --series: where the program of a revision lies, such as builds/{revision}/server")
-	flags.BoolVar(&o.confirm, "confirm", false, "with --series: make the confirming run that a suspicion waits for, after the point if --revision is given")
+	flags.BoolVar(&o.confirm, "confirm", false, "with --series: make the confirming run that a suspicion waits for, after the point if "+
+		"--revision is given")
 }
 
 // follower measures points of one series on this machine.
@@ -203,8 +204,8 @@ func (f *follower) next(known []*series.Series) (*points.Run, error) {
 	return out, f.leaveOut(out)
 }
 
-// leaveOut takes out of a point what has no program here any more. Without its predecessor it is a point all the same. An anchor that is gone
-// can be replaced, and the series then begins anew.
+// leaveOut takes out of a point what has no program here any more. Without its predecessor it is a point all the same. An anchor that is
+// gone can be replaced, and the series then begins anew.
 func (f *follower) leaveOut(point *points.Run) error {
 	if f.options.program == "" {
 		return nil
@@ -377,8 +378,8 @@ func (f *follower) record(ctx context.Context, here *localRun, point *points.Run
 
 // away is the error of a history that could not be written: what was measured is in the run's ledger.
 func (f *follower) away(here *localRun, err error) error {
-	return fmt.Errorf("history: %w; nothing is lost: %s history rebuild --history %s %s records the run later", err, program, f.options.history,
-		here.executor.Folder)
+	return fmt.Errorf("history: %w; nothing is lost: %s history rebuild --history %s %s records the run later", err, program,
+		f.options.history, here.executor.Folder)
 }
 
 // problemsOf are those that a run has, and what its point began.
@@ -410,8 +411,8 @@ func (f *follower) printPoint(out *pointRecorded) error {
 		fmt.Fprintf(f.stdout, "note: %s\n", problem)
 	}
 	for _, due := range out.Due {
-		fmt.Fprintf(f.stdout, "suspected: change %s between %s and %s; it is no alert yet: %s run --local %s --series %s --confirm measures both "+
-			"sides on fresh blocks\n", due.Change, due.Old[len(due.Old)-1].Revision, due.New[0].Revision, program, f.file, f.options.name)
+		fmt.Fprintf(f.stdout, "suspected: change %s between %s and %s; it is no alert yet: %s run --local %s --series %s --confirm measures "+
+			"both sides on fresh blocks\n", due.Change, due.Old[len(due.Old)-1].Revision, due.New[0].Revision, program, f.file, f.options.name)
 	}
 	return nil
 }
@@ -443,8 +444,8 @@ func (f *follower) confirmOne(ctx context.Context, due *watch.Confirm) error {
 	due.Old, due.New = f.built(due.Old), f.built(due.New)
 	newest := due.Newest
 	if n := len(due.New); len(due.Old) == 0 || n == 0 || due.New[n-1].Revision != newest.Revision {
-		return &exitCode{exitUsage, fmt.Errorf("change %s cannot be confirmed: --programs %s has no program of %s, or of none before it: build them "+
-			"there", due.Change, f.options.program, newest.Revision)}
+		return &exitCode{exitUsage, fmt.Errorf("change %s cannot be confirmed: --programs %s has no program of %s, or of none before it: "+
+			"build them there", due.Change, f.options.program, newest.Revision)}
 	}
 	point := &points.Run{
 		Project: localProject, Benchmark: f.options.name, ID: newest.ID, Schedule: localSchedule, Sequence: newest.Sequence, At: f.now().UTC(),

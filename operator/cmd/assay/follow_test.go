@@ -121,9 +121,15 @@ func TestAPointIsMeasuredAgainstTheAnchorAndThePredecessor(t *testing.T) {
 			t.Errorf("the history does not say %q:\n%s", want, shown)
 		}
 	}
+	stdout = h.must("r4-100", "-o", "json")
+	var point pointRecorded
+	if err := json.Unmarshal([]byte(stdout), &point); err != nil || point.Sequence != 4 || len(point.Points) != 1 ||
+		point.Points[0].Ratio == nil {
+		t.Errorf("%v: %s", err, stdout)
+	}
 	listed, _, err := assay(t, "history", "--history", h.folder, "-o", "json")
 	var view []historyView
-	if err != nil || json.Unmarshal([]byte(listed), &view) != nil || len(view) != 1 || len(view[0].Segments[0].Points) != 3 {
+	if err != nil || json.Unmarshal([]byte(listed), &view) != nil || len(view) != 1 || len(view[0].Segments[0].Points) != 4 {
 		t.Errorf("%v: %s", err, listed)
 	}
 }
@@ -361,8 +367,31 @@ func TestAStoreThatIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The history cannot be written after the run.
-	h.must("r2-100")
+	// The history leaves while a run measures.
+	t.Setenv(leaves, h.folder)
+	_, _, err = h.point("r2-100")
+	if err == nil || !strings.Contains(err.Error(), "nothing is lost") || !strings.Contains(err.Error(), "history rebuild --history") ||
+		exitCodeOf(err) != exitError {
+		t.Errorf("got %v", err)
+	}
+	t.Setenv(leaves, "")
+	if err := os.Remove(h.folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(hidden, h.folder); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // What is recorded twice counts once.
+		out, _, err := assay(t, "history", "rebuild", "--history", h.folder, h.ledger(h.runs))
+		if err != nil || !strings.Contains(out, "1 of 1 ledgers") {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	if s := h.series(); len(s.Current().Points) != 2 || s.Number != 2 || s.Newest().Revision != "r2-100" || len(s.Problems) > 0 {
+		t.Errorf("%+v", s)
+	}
+
+	// The series is lost.
 	h.must("r3-100")
 	whole := h.series()
 	key := whole.Key
@@ -483,7 +512,8 @@ func TestASeriesThatFellSilentIsReported(t *testing.T) {
 			t.Errorf("a point every %s days: %v\n%s", every, err, out)
 		}
 	}
-	if _, _, err := assay(t, "changes", "--history", h.folder, "--every", "never"); err == nil || !strings.Contains(err.Error(), "a number of days") {
+	_, _, err := assay(t, "changes", "--history", h.folder, "--every", "never")
+	if err == nil || !strings.Contains(err.Error(), "a number of days") {
 		t.Errorf("%v", err)
 	}
 }

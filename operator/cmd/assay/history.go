@@ -223,8 +223,9 @@ func newHistoryCommand() *cobra.Command {
 		Long: "Show what is known of a program over its revisions: of one series every point with its interval, the segments and the changes; " +
 			"without a name the newest point of every series.\n\n" +
 			"An object store's credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
-		Example: "  assay history\n  assay history sort -o json\n  assay history sort --history 's3://assay/history/default?endpoint=http://minio:9000'",
-		Args:    usage(cobra.MaximumNArgs(1)),
+		Example: "  assay history\n  assay history sort -o json\n  assay history sort --history " +
+			"'s3://assay/history/default?endpoint=http://minio:9000'",
+		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkForm(form, "table", "json", "yaml"); err != nil {
 				return err
@@ -358,8 +359,8 @@ func newRebuildCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "rebuild LEDGER...",
 		Short: "Make the points of a history again from the ledgers of its runs",
-		Long: "Make the points of a history again from the ledgers of its runs: folders or URLs. What is there already stays as it is, and what was " +
-			"analysed again since is replaced; ledgers of other runs are passed over.",
+		Long: "Make the points of a history again from the ledgers of its runs: folders or URLs. What is there already stays as it is, and " +
+			"what was analysed again since is replaced; ledgers of other runs are passed over.",
 		Example: "  assay history rebuild assay-ledger/*",
 		Args:    usage(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -379,7 +380,8 @@ func newRebuildCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d of %d ledgers are of runs that measured a point; %s has them\n", runs, len(args), store.URL())
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d of %d ledgers are of runs that measured a point; %s has them\n", runs, len(args),
+				store.URL())
 			return err
 		},
 	}
@@ -393,7 +395,8 @@ func newRetainCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "retain --full DAYS --every DAYS [--thinned DAYS]",
 		Short: "Remove points that are older than a policy keeps",
-		Long: "Remove points that are older than a policy keeps. Younger ones than --full all stay; of older ones the first of every --every, up to " +
+		Long: "Remove points that are older than a policy keeps. Younger ones than --full all stay; of older ones the first of every " +
+			"--every, up to " +
 			"--thinned, and then none. What a change rests on stays, and so do bridges between anchors.",
 		Example: "  assay history retain --full 365 --every 7",
 		Args:    usage(cobra.NoArgs),

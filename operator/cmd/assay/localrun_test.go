@@ -32,6 +32,9 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// leaves names in the environment a folder that is out of reach once a run has begun.
+const leaves = "ASSAY_TEST_LEAVES"
+
 // systems are the true times of the simulated machine, by the run's name.
 var systems = map[string]func(point record.Point, arm string) float64{
 	"adaptive": func(_ record.Point, arm string) float64 { return map[string]float64{"old": 0.010, "new": 0.008}[arm] },
@@ -74,6 +77,13 @@ func simulateBlock(args []string) error {
 	exp, err := ledger.ReadExperiment(context.Background(), mustOpen(filepath.Join(filepath.Dir(*path), "..", "..")))
 	if err != nil {
 		return err
+	}
+	if folder := os.Getenv(leaves); folder != "" {
+		if err := os.Rename(folder, folder+"-hidden"); err == nil {
+			if err := os.WriteFile(folder, nil, 0o600); err != nil {
+				return err
+			}
+		}
 	}
 	seed := fnv.New64a()
 	_, _ = seed.Write([]byte(*block))

@@ -174,8 +174,8 @@ func (a *Archive) Update(ctx context.Context, turn func(change.Book) (change.Boo
 	return out, err
 }
 
-// Rebuild makes the records of runs again from their ledgers, and reports how many runs there were. A ledger is the truth: where its run was
-// analyzed again since, its records are replaced. Ledgers of runs that measured no point are passed over.
+// Rebuild makes the records of runs again from their ledgers, and reports how many runs there were. A ledger is the truth: where its run
+// was analyzed again since, its records are replaced. Ledgers of runs that measured no point are passed over.
 func (a *Archive) Rebuild(ctx context.Context, ledgers ...ledger.Store) (int, error) {
 	runs := 0
 	var all []points.Keyed
@@ -197,7 +197,8 @@ func (a *Archive) Rebuild(ctx context.Context, ledgers ...ledger.Store) (int, er
 		for _, r := range added {
 			again[analysisOf{r.ID, r.Analysis}] = true
 		}
-		return series.Merge(slices.DeleteFunc(slices.Clone(old), func(r series.Record) bool { return again[analysisOf{r.ID, r.Analysis}] }), added)
+		kept := slices.DeleteFunc(slices.Clone(old), func(r series.Record) bool { return again[analysisOf{r.ID, r.Analysis}] })
+		return series.Merge(kept, added)
 	})
 }
 

@@ -326,7 +326,8 @@ func TestAHistoryIsMadeAgainFromLedgers(t *testing.T) {
 		t.Fatal(keys, err)
 	}
 	first := read(t, a, keys[0])
-	if len(first) != 3 || first[0].Kind != series.Measured || first[2].Kind != series.Gap || !strings.Contains(first[2].Reason, "no analysis") {
+	if len(first) != 3 || first[0].Kind != series.Measured || first[2].Kind != series.Gap ||
+		!strings.Contains(first[2].Reason, "no analysis") {
 		t.Fatalf("%+v", first)
 	}
 	if first[1].Ledger != ledgers[1].URL() {

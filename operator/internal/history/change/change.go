@@ -150,8 +150,8 @@ func (c Change) Fade(series, why string, at time.Time) (Change, error) {
 	return c.Move(Event{At: at, Who: "detector", Why: why, To: Invalid})
 }
 
-// Known reports whether the level of its series moved, as far as is known: a suspicion has shown nothing yet, and a run that refuted one has
-// shown that it did not. What a person calls Invalid moved, for a reason that is of no interest.
+// Known reports whether the level of its series moved, as far as is known: a suspicion has shown nothing yet, and a run that refuted one
+// has shown that it did not. What a person calls Invalid moved, for a reason that is of no interest.
 func (c Change) Known() bool {
 	return c.State != Suspected && (c.State != Invalid || c.decidedByPerson())
 }

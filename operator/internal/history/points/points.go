@@ -71,7 +71,8 @@ func (r *Run) Check() error {
 	case r.At.IsZero():
 		return fmt.Errorf("%s: at is empty: say when the run began", Key)
 	case r.Arms[Head].Revision == "" || r.Arms[Anchor].Revision == "":
-		return fmt.Errorf("%s: arms: found %q as head and %q as anchor: both need a revision", Key, r.Arms[Head].Revision, r.Arms[Anchor].Revision)
+		return fmt.Errorf("%s: arms: found %q as head and %q as anchor: both need a revision", Key, r.Arms[Head].Revision,
+			r.Arms[Anchor].Revision)
 	}
 	return nil
 }

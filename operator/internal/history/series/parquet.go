@@ -118,8 +118,8 @@ func KeyOf(data []byte) (Key, error) {
 	return Key{r.Project, r.Benchmark, r.Arm, r.Point, r.Metric, r.Statistic}, nil
 }
 
-// Merge is the union of two sets of records, in the order of the series. Copies are one record, wherever their ledger lies; records of one run
-// with different content all stay, and Of decides between them.
+// Merge is the union of two sets of records, in the order of the series. Copies are one record, wherever their ledger lies; records of
+// one run with different content all stay, and Of decides between them.
 func Merge(a, b []Record) []Record {
 	type named struct {
 		print  string

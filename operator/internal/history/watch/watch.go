@@ -245,10 +245,10 @@ func (p Policy) sides(points []series.Point, in func(number int64) bool, not []S
 	return out
 }
 
-// Judge is the book after a confirming run, and what it decided: the difference holds if it does for one of the series, and is refuted if it
-// is for all. Found are new over old, by the identity of the series; the promise is shared among those (Dunn 1961).
-func (p Policy) Judge(c *Confirm, found map[string]series.Estimate, who string, book change.Book, at time.Time) (change.Book, change.Outcome,
-	error) {
+// Judge is the book after a confirming run, and what it decided: the difference holds if it does for one of the series, and is refuted if
+// it is for all. Found are new over old, by the identity of the series; the promise is shared among those (Dunn 1961).
+func (p Policy) Judge(c *Confirm, found map[string]series.Estimate, who string, book change.Book, at time.Time) (
+	change.Book, change.Outcome, error) {
 	which := slices.IndexFunc(book.Changes, func(x change.Change) bool { return x.ID == c.Change })
 	if which < 0 {
 		return book, "", fmt.Errorf("change %q: the book has none of that name: somebody removed it", c.Change)
