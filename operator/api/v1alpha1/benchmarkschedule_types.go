@@ -34,12 +34,12 @@ const (
 
 // ScheduledImage is an image in a registry that answers without credentials, and that the operator may ask (--registries).
 type ScheduledImage struct {
-	// reference of the image, such as ghcr.io/acme/app:main. Its digest is looked up when a run is due, and the run has that digest.
+	// name of the image, such as ghcr.io/acme/app:main. Its digest is looked up when a run is due, and the run has that digest.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=384
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`
-	Reference string `json:"reference"`
+	Name string `json:"name"`
 }
 
 // TakeRevisions is which of the recorded revisions are measured.

@@ -102,9 +102,9 @@ func (r *ScheduleReconciler) decide(ctx context.Context, observed *schedule.Obse
 
 func reference(s *assayv1alpha1.BenchmarkSchedule) string {
 	if s.Spec.Source.Image != nil {
-		return s.Spec.Source.Image.Reference
+		return s.Spec.Source.Image.Name
 	}
-	return s.Spec.Source.Time.Reference
+	return s.Spec.Source.Time.Name
 }
 
 func historyError(err error) schedule.Outcome {

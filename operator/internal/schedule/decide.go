@@ -367,7 +367,7 @@ func (p *planner) head(at time.Time) (assayv1alpha1.Revision, *Decision) {
 	}
 	last := p.schedule.Status.Head
 	if source.Type == assayv1alpha1.ImageSource && last != nil && last.Image == p.Image.Revision.Image {
-		return none, nothing("%s is still %s: nothing to measure at %s", source.Image.Reference, last.Image, stamp(at))
+		return none, nothing("%s is still %s: nothing to measure at %s", source.Image.Name, last.Image, stamp(at))
 	}
 	return p.Image.Revision, nil
 }

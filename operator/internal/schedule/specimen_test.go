@@ -27,7 +27,7 @@ func nightly(edit func(*assayv1alpha1.BenchmarkSchedule)) *assayv1alpha1.Benchma
 			Series: "scan", Schedule: "0 2 * * *", TimeZone: "UTC", ConcurrencyPolicy: assayv1alpha1.ForbidConcurrent,
 			SuccessfulRunsHistoryLimit: ptr.To[int32](3), FailedRunsHistoryLimit: ptr.To[int32](1), RevisionHistoryLimit: ptr.To[int32](5),
 			Source: assayv1alpha1.ScheduleSource{
-				Type: assayv1alpha1.ImageSource, Image: &assayv1alpha1.ScheduledImage{Reference: "ghcr.io/acme/app:main"},
+				Type: assayv1alpha1.ImageSource, Image: &assayv1alpha1.ScheduledImage{Name: "ghcr.io/acme/app:main"},
 			},
 			RunTemplate: assayv1alpha1.BenchmarkRunTemplate{
 				Metadata: assayv1alpha1.RunTemplateMetadata{Labels: map[string]string{"team": "scan"}, Annotations: map[string]string{"why": "nightly"}},

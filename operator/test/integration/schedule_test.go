@@ -79,7 +79,7 @@ func newNightly(t *testing.T, edit func(*assayv1alpha1.BenchmarkScheduleSpec)) *
 		Spec: assayv1alpha1.BenchmarkScheduleSpec{
 			Series: "scan", Schedule: "0 * * * *",
 			Source: assayv1alpha1.ScheduleSource{
-				Type: assayv1alpha1.ImageSource, Image: &assayv1alpha1.ScheduledImage{Reference: n.reference()},
+				Type: assayv1alpha1.ImageSource, Image: &assayv1alpha1.ScheduledImage{Name: n.reference()},
 			},
 			RunTemplate: assayv1alpha1.BenchmarkRunTemplate{Spec: *spec},
 		},
