@@ -144,7 +144,7 @@ var decisions = map[string]change.State{
 }
 
 func newAcknowledgeCommand() *cobra.Command {
-	var where, as, who, why string
+	var where, form, as, who, why string
 	command := &cobra.Command{
 		Use:   "acknowledge CHANGE --why TEXT [--as accepted|invalid|fixed|infrastructure]",
 		Short: "Take notice of a change, or decide about it",
@@ -155,6 +155,9 @@ func newAcknowledgeCommand() *cobra.Command {
 			"  assay changes acknowledge 3f2a9c --as accepted --why 'the price of checksums' --who ada",
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkForm(form, "text", "json", "yaml"); err != nil {
+				return err
+			}
 			state, known := decisions[as]
 			if as != "" && !known {
 				return &exitCode{exitUsage, fmt.Errorf("invalid --as %q: use accepted, invalid, fixed, infrastructure or confirmed", as)}
@@ -177,11 +180,15 @@ func newAcknowledgeCommand() *cobra.Command {
 			}); err != nil {
 				return err
 			}
+			if done, err := printStructured(cmd.OutOrStdout(), form, decided); done {
+				return err
+			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "change %s: %s, acknowledged by %s\n", decided.ID, decided.State, decided.Acknowledged.Who)
 			return err
 		},
 	}
 	addHistory(command, &where)
+	addOutput(command, &form, "text", "json", "yaml")
 	command.Flags().StringVar(&as, "as", "", "accepted, invalid, fixed, infrastructure or confirmed (default: nothing is decided)")
 	command.Flags().StringVar(&who, "who", "", "who says so (default: the user of this machine)")
 	command.Flags().StringVar(&why, "why", "", "why; required")

@@ -525,8 +525,8 @@ func TestPointsThatArePastTheirTimeAreRemoved(t *testing.T) {
 	if _, _, err := assay(t, "history", "retain", "--history", h.folder); err == nil || !strings.Contains(err.Error(), "--full is missing") {
 		t.Errorf("%v", err)
 	}
-	out, _, err := assay(t, "history", "retain", "--history", h.folder, "--full", "1", "--every", "1")
-	if err != nil || !strings.Contains(out, "0 records were removed") {
+	out, _, err := assay(t, "history", "retain", "--history", h.folder, "--full", "1", "--every", "1", "-o", "json")
+	if err != nil || !strings.Contains(out, `"removed": 0`) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

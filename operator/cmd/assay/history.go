@@ -354,8 +354,20 @@ func (h *historyView) print(out io.Writer) error {
 	return err
 }
 
+// rebuilt and retained are what the commands that change a history print for programs.
+type rebuilt struct {
+	History string `json:"history"`
+	Ledgers int    `json:"ledgers"`
+	Runs    int    `json:"runs"`
+}
+
+type retained struct {
+	History string `json:"history"`
+	Removed int    `json:"removed"`
+}
+
 func newRebuildCommand() *cobra.Command {
-	var where string
+	var where, form string
 	command := &cobra.Command{
 		Use:   "rebuild LEDGER...",
 		Short: "Make the points of a history again from the ledgers of its runs",
@@ -364,6 +376,9 @@ func newRebuildCommand() *cobra.Command {
 		Example: "  assay history rebuild assay-ledger/*",
 		Args:    usage(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkForm(form, "text", "json", "yaml"); err != nil {
+				return err
+			}
 			store, err := openHistory(cmd.Context(), where)
 			if err != nil {
 				return err
@@ -380,17 +395,21 @@ func newRebuildCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if done, err := printStructured(cmd.OutOrStdout(), form, rebuilt{store.URL(), len(args), runs}); done {
+				return err
+			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d of %d ledgers are of runs that measured a point; %s has them\n", runs, len(args),
 				store.URL())
 			return err
 		},
 	}
 	addHistory(command, &where)
+	addOutput(command, &form, "text", "json", "yaml")
 	return command
 }
 
 func newRetainCommand() *cobra.Command {
-	var where string
+	var where, form string
 	var full, every, thinned days
 	command := &cobra.Command{
 		Use:   "retain --full DAYS --every DAYS [--thinned DAYS]",
@@ -401,6 +420,9 @@ func newRetainCommand() *cobra.Command {
 		Example: "  assay history retain --full 365 --every 7",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkForm(form, "text", "json", "yaml"); err != nil {
+				return err
+			}
 			if full <= 0 {
 				return &exitCode{exitUsage, errors.New("--full is missing: say for how many days every point is kept")}
 			}
@@ -416,11 +438,15 @@ func newRetainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if done, err := printStructured(cmd.OutOrStdout(), form, retained{store.URL(), gone}); done {
+				return err
+			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d records were removed from %s\n", gone, store.URL())
 			return err
 		},
 	}
 	addHistory(command, &where)
+	addOutput(command, &form, "text", "json", "yaml")
 	command.Flags().Var(&full, "full", "days for which every point is kept")
 	command.Flags().Var(&every, "every", "of older points the first of every so many days is kept")
 	command.Flags().Var(&thinned, "thinned", "days after which none is kept (default: without an end)")
