@@ -730,3 +730,20 @@ func argoConfig(t *testing.T, chart *rendered) argoConfiguration {
 	}
 	return out
 }
+
+func TestTheOperatorAsksTheRegistriesThatAreNamed(t *testing.T) {
+	for values, want := range map[string]string{
+		``: "", `{operator: {registries: [ghcr.io, "registry.lan:5000"]}}`: "--registries=ghcr.io,registry.lan:5000",
+	} {
+		pod := render(t, values).pods(t)["Deployment/assay-system/assay-operator"]
+		got := ""
+		for _, arg := range pod.Spec.Containers[0].Args {
+			if strings.HasPrefix(arg, "--registries=") {
+				got = arg
+			}
+		}
+		if got != want {
+			t.Errorf("%s: the operator has %q, want %q", values, got, want)
+		}
+	}
+}

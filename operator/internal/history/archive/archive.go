@@ -216,7 +216,7 @@ func Measured(ctx context.Context, store ledger.Store) (records []points.Keyed, 
 		return nil, false, err
 	}
 	run.Ledger = store.URL()
-	exp, found, err := newest(ctx, store)
+	exp, found, err := Newest(ctx, store)
 	if err != nil {
 		return nil, false, err
 	}
@@ -227,8 +227,8 @@ func Measured(ctx context.Context, store ledger.Store) (records []points.Keyed, 
 	return records, true, err
 }
 
-// newest is the experiment of a ledger and its newest analysis, nil without one.
-func newest(ctx context.Context, store ledger.Store) (*experiment.Experiment, *analysis.Analysis, error) {
+// Newest is the experiment of a ledger and its newest analysis, nil without one.
+func Newest(ctx context.Context, store ledger.Store) (*experiment.Experiment, *analysis.Analysis, error) {
 	exp, err := ledger.ReadExperiment(ctx, store)
 	if err != nil {
 		return nil, nil, err
