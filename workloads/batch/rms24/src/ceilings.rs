@@ -1,21 +1,19 @@
 //! What the machine could do at best, for the parts that the harness has no probe for.
 
-use std::hint::black_box;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use assay_harness::{Quantity, Stopwatch, Unit};
+use assay_harness::{Quantity, Stopwatch, Unit, ceiling};
 
-use crate::database::{Database, Entries};
-use crate::geometry::{Geometry, Place};
-use crate::query::Question;
-use crate::server::add;
-use crate::wire::Answering;
+use crate::database::{Database, Entries, Layout};
+use crate::geometry::Geometry;
 
 /// The most memory that a probe of random reads fills. A larger database is slower to read, so the limit stays one.
 const PROBE_BYTES: u64 = 64 << 20;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 /// Passes; the best counts.
 const PASSES: usize = 5;
 /// Round trips of a pass.
@@ -23,25 +21,31 @@ const ROUND_TRIPS: u32 = 200;
 /// Bytes of a probe's message.
 const MESSAGE: usize = 64;
 
-/// Memory that [`random_reads`] takes.
+/// Memory that a probe of random reads of the database takes.
 #[must_use]
 pub fn probe_bytes(geometry: Geometry) -> u64 {
     Database::bytes(geometry).min(PROBE_BYTES)
 }
 
-/// Entries per second that one thread adds up when it knows all places beforehand, each in another block, in a database of at
-/// most 64 MiB.
+/// Cache lines per second that one thread reads at random in a database of at most 64 MiB.
 #[must_use]
-pub fn random_reads(geometry: Geometry) -> Quantity {
-    let entries = probe_bytes(geometry) / geometry.entry_size() as u64;
-    let small = Geometry::new(entries.clamp(1, u64::from(geometry.entries())), geometry.entry_size(), 1);
-    let database = Database::new(Entries::new(1, small));
-    let spread = |block: u32| Place { block, offset: block.wrapping_mul(0x9e37_79b1) % small.block_size() };
-    let question = Question::Pairs((0..small.blocks()).map(spread).collect());
-    let best = best(|| {
-        black_box(add(&database, &question, Answering::Prefetch)).expect("the places are there");
-    });
-    Quantity::new(f64::from(small.blocks()) / best, Unit::new("entries/s"))
+pub fn random_lines(geometry: Geometry) -> Quantity {
+    let entries = (probe_bytes(geometry) / geometry.entry_size() as u64).clamp(1, u64::from(geometry.entries()));
+    let probe = Layout::new(Entries::new(1, Geometry::new(entries, geometry.entry_size(), 1)));
+    ceiling::random_lines(probe.words())
+}
+
+/// Cache lines that an entry lies in, on average: the first starts a line, and all follow one another.
+#[must_use]
+pub fn lines_per_entry(entry_size: usize) -> f64 {
+    if LINE.is_multiple_of(entry_size) {
+        1.0
+    } else if entry_size.is_multiple_of(LINE) {
+        (entry_size / LINE) as f64
+    } else {
+        // A start at any word is as likely as at any other.
+        1.0 + (entry_size - 8) as f64 / LINE as f64
+    }
 }
 
 /// Round trips per second of short messages between two threads over the loopback device, without Nagle's algorithm.
@@ -100,10 +104,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_probes_find_some_speed() {
-        let reads = random_reads(Geometry::new(5000, 40, 80));
-        assert!(reads.value > 1e5 && reads.value.is_finite(), "{reads:?}");
+    fn the_probe_finds_some_speed() {
         let trips = loopback_round_trips().unwrap();
         assert!(trips.value > 10.0 && trips.value.is_finite(), "{trips:?}");
+    }
+
+    #[test]
+    fn an_entry_lies_in_as_many_lines_as_counted() {
+        for entry_size in (8..=256).step_by(8) {
+            let lines: usize =
+                (0..64).map(|entry| (entry * entry_size + entry_size - 1) / LINE - entry * entry_size / LINE + 1).sum();
+            let counted = lines_per_entry(entry_size);
+            // Not all sizes start at every word equally often.
+            assert!((lines as f64 / 64.0 - counted).abs() < 0.13, "{entry_size} bytes: {lines} of 64 entries, {counted}");
+        }
     }
 }

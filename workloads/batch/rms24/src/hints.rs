@@ -78,6 +78,18 @@ impl Hints {
         self
     }
 
+    /// The same, with the sums of all entries covered, slot after slot.
+    ///
+    /// # Panics
+    ///
+    /// When there is not one sum per slot.
+    #[must_use]
+    pub fn with_sums(mut self, parities: Vec<u64>) -> Self {
+        assert_eq!(parities.len(), self.cutoffs.len() * self.geometry.entry_words());
+        self.parities = parities;
+        self
+    }
+
     /// The shape of the database.
     #[must_use]
     pub fn geometry(&self) -> Geometry {
