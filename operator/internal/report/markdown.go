@@ -142,10 +142,10 @@ func (v *view) gates(out *document) {
 		if gate.Severity == experiment.Advisory {
 			name += " (advisory)"
 		}
-		share := v.levels[row{gate.Point, gate.Candidate}][column{gate.Metric, gate.Statistic, ""}].ShareOfCeiling
+		level := v.levels[row{gate.Point, gate.Candidate}][column{gate.Metric, gate.Statistic, ""}]
 		rows = append(rows, []string{
 			string(gate.Outcome), name, gate.Candidate, gate.Point, analysis.Asked(v.exp, gate.Condition()), estimate, blocks,
-				percent(gate.MinimumDetectableEffect), percent(share), gate.Message,
+				percent(gate.MinimumDetectableEffect), analysis.DescribeShare(&level), gate.Message,
 		})
 	}
 	out.table([]string{"outcome", "gate", "candidate", "point", "asked", "estimate", "blocks", "min. detectable", "share of ceiling",
@@ -178,7 +178,7 @@ func (v *view) results(out *document) {
 			cells = append(cells, analysis.Describe(&result.Estimate))
 			blocks = max(blocks, result.Estimate.Blocks)
 			if result.ShareOfCeiling != nil {
-				ceiling = percent(result.ShareOfCeiling) + " of " + result.Ceiling
+				ceiling = analysis.DescribeShare(&result)
 			}
 		}
 		rows = append(rows, append(cells, fmt.Sprint(blocks), ceiling))

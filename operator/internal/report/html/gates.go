@@ -39,9 +39,10 @@ func (b *builder) gates() []gate {
 }
 
 func (b *builder) share(g analysis.GateResult) string {
-	for _, arm := range b.found.Arms {
+	for i := range b.found.Arms {
+		arm := &b.found.Arms[i]
 		if arm.Point == g.Point && arm.Arm == g.Candidate && arm.Metric == g.Metric && arm.Statistic == g.Statistic {
-			return percent(arm.ShareOfCeiling)
+			return analysis.DescribeShare(arm)
 		}
 	}
 	return ""

@@ -197,7 +197,7 @@ func (b *builder) results() table {
 					measured = true
 					level, blocks = analysis.Describe(&r.Estimate), max(blocks, r.Estimate.Blocks)
 					if r.ShareOfCeiling != nil {
-						ceiling = percent(r.ShareOfCeiling) + " of " + r.Ceiling
+						ceiling = analysis.DescribeShare(&r)
 					}
 				}
 				if r, ok := ratios[at(point.Key, arm.Name, c)]; ok {

@@ -5,10 +5,12 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use assay_harness::{Quantity, Stopwatch, Unit, ceiling};
+use assay_harness::ceiling::{self, Limit};
+use assay_harness::{Quantity, Stopwatch, Unit};
 
 use crate::database::{Database, Entries, Layout};
 use crate::geometry::Geometry;
+use crate::prf::AesPath;
 
 /// The most memory that a probe of random reads fills. A larger database is slower to read, so the limit stays one.
 const PROBE_BYTES: u64 = 64 << 20;
@@ -27,9 +29,16 @@ pub fn probe_bytes(geometry: Geometry) -> u64 {
     Database::bytes(geometry).min(PROBE_BYTES)
 }
 
+/// AES-128 blocks per second that one thread encrypts with the instructions of a path, or with the best there are where the path is that of
+/// a library which picks its own.
+#[must_use]
+pub fn aes_rate(path: AesPath) -> Option<Limit> {
+    ceiling::aes_rate_with(path.name(), 1).or_else(ceiling::aes_rate)
+}
+
 /// Cache lines per second that one thread reads at random in a database of at most 64 MiB.
 #[must_use]
-pub fn random_lines(geometry: Geometry) -> Quantity {
+pub fn random_lines(geometry: Geometry) -> Limit {
     let entries = (probe_bytes(geometry) / geometry.entry_size() as u64).clamp(1, u64::from(geometry.entries()));
     let probe = Layout::new(Entries::new(1, Geometry::new(entries, geometry.entry_size(), 1)));
     ceiling::random_lines(probe.words())
@@ -53,7 +62,7 @@ pub fn lines_per_entry(entry_size: usize) -> f64 {
 /// # Errors
 ///
 /// When there is no loopback device.
-pub fn loopback_round_trips() -> io::Result<Quantity> {
+pub fn loopback_round_trips() -> io::Result<Limit> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let echo = thread::spawn(move || -> io::Result<()> {
@@ -81,7 +90,11 @@ pub fn loopback_round_trips() -> io::Result<Quantity> {
     echo.join().map_err(|_| io::Error::other("the echo panicked"))??;
     match failed {
         Some(error) => Err(error),
-        None => Ok(Quantity::new(f64::from(ROUND_TRIPS) / best, Unit::new("exchanges/s"))),
+        // Two threads that wait for each other do one round trip at a time.
+        None => {
+            let rate = Quantity::new(f64::from(ROUND_TRIPS) / best, Unit::new("exchanges/s"));
+            Ok(Limit { threads: Some(2), ..rate.into() })
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 
 use std::hint::black_box;
 
-use crate::{Quantity, Stopwatch, Unit};
+use super::limit::Limit;
+use super::together::fastest;
+use crate::{Quantity, Unit};
 
 /// Words of a cache line: what a read brings.
 const LINE: usize = 8;
@@ -13,14 +15,14 @@ const PASSES: usize = 5;
 /// How far ahead of a read the line is asked for. More than any core has room for.
 const AHEAD: usize = 48;
 
-/// Cache lines per second, read independently at random places of `words`: the fastest of some passes. The caller sees to it that they lie
+/// Cache lines per second that one thread reads independently at random places of `words`: the fastest of some passes. The caller sees to it that they lie
 /// in memory as the workload's do.
 ///
 /// # Panics
 ///
 /// When the words fill no cache line, or 2^32.
 #[must_use]
-pub fn random_lines(words: &[u64]) -> Quantity {
+pub fn random_lines(words: &[u64]) -> Limit {
     let lines = u32::try_from(words.len() / LINE).expect("a probe reads fewer than 2^32 lines");
     assert!(lines > 0, "a probe needs something to read");
     // xorshift64*: a probe needs no better.
@@ -33,19 +35,15 @@ pub fn random_lines(words: &[u64]) -> Quantity {
         let drawn = state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32;
         places.push(((drawn * u64::from(lines)) >> 32) as usize * LINE);
     }
-    let best = (0..PASSES)
-        .map(|_| {
-            let watch = Stopwatch::start();
-            let mut sum = 0;
-            for (place, later) in places.iter().zip(&places[AHEAD..]) {
-                crate::prefetch::line(words.as_ptr().wrapping_add(*later));
-                sum ^= words[*place];
-            }
-            black_box(sum);
-            watch.seconds()
-        })
-        .fold(f64::INFINITY, f64::min);
-    Quantity::new(READS as f64 / best, Unit::new("lines/s"))
+    let seconds = fastest(PASSES, 1, |_| {
+        let mut sum = 0;
+        for (place, later) in places.iter().zip(&places[AHEAD..]) {
+            crate::prefetch::line(words.as_ptr().wrapping_add(*later));
+            sum ^= words[*place];
+        }
+        black_box(sum);
+    });
+    Limit { threads: Some(1), ..Quantity::new(READS as f64 / seconds, Unit::new("lines/s")).into() }
 }
 
 #[cfg(test)]
@@ -57,7 +55,7 @@ mod tests {
         for words in [LINE, 1 << 17] {
             let limit = random_lines(&vec![1; words]);
             assert!(limit.value > 1e6 && limit.value.is_finite(), "{limit:?}");
-            assert_eq!(limit.unit.name(), "lines/s");
+            assert_eq!((limit.unit.name(), limit.threads), ("lines/s", Some(1)));
         }
     }
 }

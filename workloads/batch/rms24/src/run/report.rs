@@ -83,13 +83,13 @@ pub(super) fn protocol(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>, lin
         if p.contents == Contents::Memory {
             let lines = entries_added as f64 * ceilings::lines_per_entry(p.geometry.entry_size());
             let limit = ceilings::random_lines(p.geometry);
-            report.ceiling("randomLinesOneThread", limit, Some(lines / tally.server_seconds));
+            report.ceiling("randomLines", limit, Some(lines / tally.server_seconds));
         }
         if link.client_nodelay.is_some() {
             // Without a loopback device there is no such limit, and none is written.
             if let Ok(limit) = ceilings::loopback_round_trips() {
                 let achieved = exchanges as f64 / tally.exchanges.iter().sum::<f64>();
-                report.ceiling("loopbackRoundTripsOneThread", limit, Some(achieved));
+                report.ceiling("loopbackRoundTrips", limit, Some(achieved));
             }
         }
     }
@@ -127,9 +127,9 @@ fn common(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>) -> Report {
         .counter("queries", Quantity::count(tally.builds.len() as u64))
         .counter("hintsExamined", Quantity::count(*examined))
         .parity(digest);
-    if let (true, AnyPrf::Aes(prf), Some((limit, instructions))) = (p.ceilings, &setup.prf, ceiling::aes_rate()) {
+    if let (true, AnyPrf::Aes(prf), Some(limit)) = (p.ceilings, &setup.prf, ceilings::aes_rate(setup.path)) {
         let calls = aes_calls(p, prf, *examined, tally.builds.len());
-        report.ceiling(&format!("aes128{instructions}OneThread"), limit, Some(calls / tally.builds.iter().sum::<f64>()));
+        report.ceiling("aesRate", limit, Some(calls / tally.builds.iter().sum::<f64>()));
     }
     report
 }
