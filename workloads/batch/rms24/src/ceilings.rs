@@ -8,7 +8,7 @@ use std::time::Duration;
 use assay_harness::ceiling::{self, Limit};
 use assay_harness::{Quantity, Stopwatch, Unit};
 
-use crate::database::{Database, Entries, Layout};
+use crate::database::{Database, Entries, Layout, Pages};
 use crate::geometry::Geometry;
 use crate::prf::AesPath;
 
@@ -40,7 +40,7 @@ pub fn aes_rate(path: AesPath) -> Option<Limit> {
 #[must_use]
 pub fn random_lines(geometry: Geometry) -> Limit {
     let entries = (probe_bytes(geometry) / geometry.entry_size() as u64).clamp(1, u64::from(geometry.entries()));
-    let probe = Layout::new(Entries::new(1, Geometry::new(entries, geometry.entry_size(), 1)));
+    let probe = Layout::new(Entries::new(1, Geometry::new(entries, geometry.entry_size(), 1)), Pages::Huge);
     ceiling::random_lines(probe.words())
 }
 

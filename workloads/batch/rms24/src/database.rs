@@ -84,10 +84,10 @@ pub enum Database {
 }
 
 impl Database {
-    /// Lays out the entries in memory.
+    /// Lays out the entries in memory, on huge pages where the system has them.
     #[must_use]
     pub fn new(entries: Entries) -> Self {
-        Self::Memory(Layout::new(entries))
+        Self::Memory(Layout::new(entries, Pages::Huge))
     }
 
     /// Bytes that a database takes in memory.
@@ -121,6 +121,15 @@ impl Database {
     }
 }
 
+/// Which pages a database lies on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pages {
+    /// Huge ones, where the system has them: with small ones most random reads miss the address translation cache, too.
+    Huge,
+    /// Small ones, also where the system would take huge ones by itself.
+    Small,
+}
+
 /// All entries in memory, from the start of a huge page on: so an entry of 32 bytes lies in one cache line, and not in two as every other
 /// does where the memory of a vector begins.
 #[derive(Debug)]
@@ -135,13 +144,13 @@ pub struct Layout {
 impl Layout {
     /// Lays out the entries.
     #[must_use]
-    pub fn new(entries: Entries) -> Self {
+    pub fn new(entries: Entries, pages: Pages) -> Self {
         let words = Self::words_of(entries.geometry());
         let mut room = vec![0_u64; words + HUGE_PAGE / 8];
         let start = room.as_ptr().align_offset(HUGE_PAGE).min(HUGE_PAGE / 8);
-        let huge_pages = advise_huge_pages(&mut room[start..]);
+        let advised = advise(&mut room[start..], pages);
         entries.write(0, &mut room[start..start + words]);
-        Self { entries, room, start, huge_pages }
+        Self { entries, room, start, huge_pages: advised && pages == Pages::Huge }
     }
 
     fn words_of(geometry: Geometry) -> usize {
@@ -169,14 +178,15 @@ impl Layout {
     }
 }
 
-/// Entries are read at random: with small pages each read would miss the address translation cache, too. The words start with a page.
-fn advise_huge_pages(words: &mut [u64]) -> bool {
+/// Whether the system takes the advice. The words start with a huge page.
+fn advise(words: &mut [u64], pages: Pages) -> bool {
     let bytes = size_of_val(words);
     if bytes < HUGE_PAGE {
         return false;
     }
+    let advice = if pages == Pages::Huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
     // SAFETY: the range is that of `words`, and the advice does not change what is in it.
-    unsafe { libc::madvise(words.as_mut_ptr().cast(), bytes, libc::MADV_HUGEPAGE) == 0 }
+    unsafe { libc::madvise(words.as_mut_ptr().cast(), bytes, advice) == 0 }
 }
 
 #[cfg(test)]
@@ -187,7 +197,7 @@ mod tests {
     fn the_layout_has_every_entry_in_its_place_and_zeroes_beyond_the_last() {
         let geometry = Geometry::new(1000, 40, 80);
         let entries = Entries::new(7, geometry);
-        let database = Layout::new(entries);
+        let database = Layout::new(entries, Pages::Small);
         for index in 0..geometry.blocks() * geometry.block_size() {
             let bytes: Vec<u8> = database.entry(geometry.place(index)).iter().flat_map(|w| w.to_le_bytes()).collect();
             assert_eq!(bytes, entries.bytes(index), "entry {index}");
@@ -197,7 +207,7 @@ mod tests {
 
     #[test]
     fn an_entry_of_32_bytes_lies_in_one_cache_line() {
-        let database = Layout::new(Entries::new(7, Geometry::new(1 << 18, 32, 80)));
+        let database = Layout::new(Entries::new(7, Geometry::new(1 << 18, 32, 80)), Pages::Huge);
         assert_eq!(database.words().as_ptr() as usize % HUGE_PAGE, 0);
         for index in [0, 1, 2, 3, 1000, (1 << 18) - 1] {
             let start = database.entry(database.geometry().place(index)).as_ptr() as usize;

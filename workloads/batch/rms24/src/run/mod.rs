@@ -14,13 +14,14 @@ use assay_harness::{Digest, Failure, Phases, Report, Stopwatch, machine};
 
 use crate::child::ServerProcess;
 use crate::client::{Broken, Client, End, Link, Memory, Tally, Tcp, Transport};
+use crate::database::Pages;
 use crate::offline::{self, State};
 use crate::query::Builder;
 use crate::reference;
 use crate::server::Server;
 use crate::wire::{Hello, Ready};
 
-pub(crate) use parameters::{BATCH, ENTRIES, entry_size};
+pub(crate) use parameters::{BATCH, ENTRIES, entry_size, pages};
 pub use parameters::{Complete, Contents, Parameters, Scope, Way};
 pub(crate) use report::aes_calls;
 pub(crate) use setup::Setup;
@@ -100,7 +101,7 @@ impl Serving {
     pub(crate) fn start(p: &Parameters, program: &Path) -> Result<Self, Failure> {
         match (p.transport, p.server) {
             (Way::Memory, _) => {
-                let server = Server::new(p.contents.database(p.entries()), p.server_batch_limit);
+                let server = Server::new(p.contents.database(p.entries(), p.pages), p.server_batch_limit);
                 Ok(Self::Here(Box::new(server)))
             }
             (Way::Tcp, Some(address)) => Ok(Self::There(address)),
@@ -111,6 +112,7 @@ impl Serving {
                     format!("--seed={}", p.seed),
                     format!("--batch-limit={}", p.server_batch_limit),
                     format!("--database={}", p.contents.name()),
+                    format!("--huge-pages={}", p.pages == Pages::Huge),
                 ];
                 Ok(Self::Child(ServerProcess::start(program, &flags)?))
             }

@@ -9,7 +9,7 @@ use assay_harness::{FlagError, Flags};
 
 use crate::ceilings;
 use crate::client::{End, Flush};
-use crate::database::{Database, Entries};
+use crate::database::{Database, Entries, Layout, Pages};
 use crate::geometry::Geometry;
 use crate::prf::{PrfKind, Wish};
 use crate::query::{Dummy, Encoding, Plan};
@@ -77,9 +77,9 @@ impl Contents {
 
     /// The database.
     #[must_use]
-    pub fn database(self, entries: Entries) -> Database {
+    pub fn database(self, entries: Entries, pages: Pages) -> Database {
         match self {
-            Self::Memory => Database::new(entries),
+            Self::Memory => Database::Memory(Layout::new(entries, pages)),
             Self::Computed => Database::Computed(entries),
         }
     }
@@ -163,6 +163,8 @@ pub struct Parameters {
     pub server: Option<SocketAddr>,
     /// Where the server takes entries from.
     pub contents: Contents,
+    /// Which pages the database lies on.
+    pub pages: Pages,
     /// Which hints are computed before the first query.
     pub complete: Complete,
     /// Backup hints.
@@ -190,6 +192,11 @@ const CLIENTS: RangeInclusive<u64> = 1..=MAX_CONNECTIONS as u64;
 const THINK_TIME: RangeInclusive<u64> = 0..=10_000;
 /// What the program itself takes.
 const OVERHEAD: u64 = 16 << 20;
+
+/// Huge pages or small ones.
+pub(crate) fn pages(flags: &mut Flags) -> Result<Pages, FlagError> {
+    Ok(if flags.boolean("huge-pages", true)? { Pages::Huge } else { Pages::Small })
+}
 
 /// A whole number of words.
 pub(crate) fn entry_size(flags: &mut Flags) -> Result<usize, FlagError> {
@@ -250,6 +257,7 @@ impl Parameters {
             transport: f.choice("transport", Way::Tcp, &Way::CHOICES)?,
             server: None,
             contents: f.choice("database", Contents::Memory, &Contents::CHOICES)?,
+            pages: pages(f)?,
             complete: f.choice("hints", Complete::All, &Complete::CHOICES)?,
             backup_hints: f.integer("backup-hints", 1024, BACKUP_HINTS)? as u32,
             setup_threads: f.integer("setup-threads", 1, THREADS)? as usize,
