@@ -174,7 +174,8 @@ proptest! {
 
     #[test]
     fn every_instruction_set_builds_the_same_queries_in_fresh_memory_and_in_that_of_earlier_ones(
-        seed: u64, entries in sizes(), wanted: [prop::sample::Index; 8], encoding in prop_oneof![Just(Encoding::Pairs), Just(Encoding::Halves)],
+        seed: u64, entries in sizes(), wanted: [prop::sample::Index; 8],
+        encoding in prop_oneof![Just(Encoding::Pairs), Just(Encoding::Halves)],
     ) {
         let secret = Secret::from_seed(seed);
         let geometry = Geometry::new(entries, 32, 80);
@@ -237,7 +238,8 @@ proptest! {
     fn whatever_bytes_a_client_sends_the_server_answers_and_lives(
         noise in prop::collection::vec(any::<u8>(), 0..200),
         places in prop::collection::vec((0_u32..40, 0_u32..40), 0..40),
-        mask in prop::collection::vec(any::<u8>(), 4), offsets in prop::collection::vec(0_u16..40, 16), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        mask in prop::collection::vec(any::<u8>(), 4..5), offsets in prop::collection::vec(0_u16..40, 16..17),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
         cut in prop::option::of(any::<prop::sample::Index>()),
     ) {
         let contents = Entries::new(1, Geometry::new(1024, 40, 1));

@@ -15,8 +15,8 @@ const PASSES: usize = 5;
 /// How far ahead of a read the line is asked for. More than any core has room for.
 const AHEAD: usize = 48;
 
-/// Cache lines per second that one thread reads independently at random places of `words`: the fastest of some passes. The caller sees to it that they lie
-/// in memory as the workload's do.
+/// Cache lines per second that one thread reads independently at random places of `words`: the fastest of some passes. The caller sees to
+/// it that they lie in memory as the workload's do.
 ///
 /// # Panics
 ///

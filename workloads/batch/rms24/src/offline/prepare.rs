@@ -1,8 +1,8 @@
 //! Hints for entries that are known beforehand: what `--scope=build-query` and `--hints=wanted` measure needs no others.
 //!
-//! Exact cutoffs for 3.4 million hints would take minutes, and their sums hours. A search looks at a cutoff only where a hint's offset is the wanted one, so only
-//! those few hints get an exact one; all others get the value that cutoffs scatter around. The search does the same work and finds the same
-//! hints as if all were exact.
+//! Exact cutoffs for 3.4 million hints would take minutes, and their sums hours. A search looks at a cutoff only where a hint's offset is
+//! the wanted one, so only those few hints get an exact one; all others get the value that cutoffs scatter around. The search does the same
+//! work and finds the same hints as if all were exact.
 
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng;

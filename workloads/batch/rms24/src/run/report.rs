@@ -74,10 +74,10 @@ pub(super) fn protocol(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>, lin
         .counter("offlineTime", Quantity::new(link.offline_seconds, Unit::SECONDS))
         .counter("backupHintsLeft", Quantity::count(link.backups_left as u64));
     if !tally.other_clock {
-        let per_exchange = |seconds: f64| Quantity::new(seconds / exchanges as f64, Unit::SECONDS);
+        let per_query = |seconds: f64| Quantity::new(seconds / tally.builds.len() as f64, Unit::SECONDS);
         report
-            .value("serverInWriteFrame", per_exchange(tally.server_in_write))
-            .value("serverInReadFrame", per_exchange(tally.server_in_read));
+            .value("serverInWriteFrame", per_query(tally.server_in_write))
+            .value("serverInReadFrame", per_query(tally.server_in_read));
     }
     if p.ceilings {
         if p.contents == Contents::Memory {
