@@ -38,7 +38,10 @@ fn check(geometry: Geometry, question: &Question) -> Result<(), String> {
             Err(format!("{} places; there are {blocks} blocks", places.len()))
         }
         Question::Pairs(places) => {
-            let outside = places.iter().find(|place| place.block >= blocks || place.offset >= size);
+            let is_outside = |place: &&Place| (place.block >= blocks) | (place.offset >= size);
+            // All are looked at without a branch; which one it was matters to the message only.
+            let any = places.iter().fold(false, |any, place| any | is_outside(&place));
+            let outside = if any { places.iter().find(is_outside) } else { None };
             outside.map_or(Ok(()), |Place { block, offset }| {
                 Err(format!("no entry {block}:{offset}: there are {blocks} blocks of {size} entries"))
             })
@@ -52,7 +55,7 @@ fn check(geometry: Geometry, question: &Question) -> Result<(), String> {
             if ones as usize != geometry.half() || beyond {
                 return Err(format!("a mask of {ones} blocks; half of them are {}", geometry.half()));
             }
-            let outside = offsets.iter().find(|offset| u32::from(**offset) >= size);
+            let outside = offsets.iter().max().filter(|offset| u32::from(**offset) >= size);
             outside.map_or(Ok(()), |offset| Err(format!("no offset {offset}: blocks have {size} entries")))
         }
     }

@@ -22,11 +22,11 @@ fn schedule<W: Wide>(wide: W, keys: &[u128; ROUND_KEYS]) -> [W::Vector; ROUND_KE
 }
 
 #[inline(always)]
-fn encrypt<W: Wide>(
+fn encrypt<W: Wide, const N: usize>(
     wide: W,
     keys: &[W::Vector; ROUND_KEYS],
-    mut blocks: [W::Vector; IN_FLIGHT],
-) -> [W::Vector; IN_FLIGHT] {
+    mut blocks: [W::Vector; N],
+) -> [W::Vector; N] {
     for block in &mut blocks {
         *block = wide.xor(*block, keys[0]);
     }
@@ -59,8 +59,8 @@ impl<W: Wide> Inputs<W> {
     }
 
     #[inline(always)]
-    fn take(&mut self, wide: W) -> [W::Vector; IN_FLIGHT] {
-        let mut taken = [self.next; IN_FLIGHT];
+    fn take<const N: usize>(&mut self, wide: W) -> [W::Vector; N] {
+        let mut taken = [self.next; N];
         for input in &mut taken {
             *input = self.next;
             self.next = wide.add64(self.next, self.step);
@@ -87,19 +87,24 @@ impl Work for Fill<'_> {
         let mut inputs = Inputs::new(wide, self.low, self.step, self.high);
         let mut chunks = self.outputs.chunks_exact_mut(IN_FLIGHT * W::BLOCKS);
         for chunk in &mut chunks {
-            let outputs = encrypt(wide, &keys, inputs.take(wide));
+            let outputs = encrypt(wide, &keys, inputs.take::<IN_FLIGHT>(wide));
             for (room, output) in chunk.chunks_exact_mut(W::BLOCKS).zip(outputs) {
                 wide.store(output, room);
             }
         }
         let rest = chunks.into_remainder();
-        if !rest.is_empty() {
-            let mut room = [0; IN_FLIGHT * WIDEST];
-            for (room, output) in room.chunks_exact_mut(W::BLOCKS).zip(encrypt(wide, &keys, inputs.take(wide))) {
+        let mut room = [0; IN_FLIGHT * WIDEST];
+        if rest.len() <= W::BLOCKS {
+            // Single values are asked for, too.
+            let [output] = encrypt(wide, &keys, inputs.take(wide));
+            wide.store(output, &mut room[..W::BLOCKS]);
+        } else {
+            let outputs = encrypt(wide, &keys, inputs.take::<IN_FLIGHT>(wide));
+            for (room, output) in room.chunks_exact_mut(W::BLOCKS).zip(outputs) {
                 wide.store(output, room);
             }
-            rest.copy_from_slice(&room[..rest.len()]);
         }
+        rest.copy_from_slice(&room[..rest.len()]);
     }
 }
 
@@ -129,7 +134,7 @@ impl Work for MayContain<'_> {
                 let [mask, bits] = [mask, bits].map(|lane| wide.load(&[Matcher::lanes_of_16(lane); WIDEST]));
                 let mut least = wide.load(&[u128::MAX; WIDEST]);
                 for _ in 0..steps {
-                    for output in encrypt(wide, &keys, inputs.take(wide)) {
+                    for output in encrypt(wide, &keys, inputs.take::<IN_FLIGHT>(wide)) {
                         least = wide.min16(least, wide.xor(wide.and(output, mask), bits));
                     }
                 }
@@ -139,7 +144,7 @@ impl Work for MayContain<'_> {
                 let [first, reach] = [first, reach].map(|lane| wide.load(&[Matcher::lanes_of_32(lane); WIDEST]));
                 let mut least = wide.load(&[u128::MAX; WIDEST]);
                 for _ in 0..steps {
-                    for output in encrypt(wide, &keys, inputs.take(wide)) {
+                    for output in encrypt(wide, &keys, inputs.take::<IN_FLIGHT>(wide)) {
                         least = wide.min32(least, wide.sub32(output, first));
                     }
                 }
@@ -173,7 +178,7 @@ impl Work for Below<'_> {
         for words in self.words.chunks_mut(BLOCKS_AT_A_TIME / 64) {
             let mut bits = 0_u128;
             for first in (0..BLOCKS_AT_A_TIME).step_by(IN_FLIGHT * lanes) {
-                for (i, output) in encrypt(wide, &keys, inputs.take(wide)).into_iter().enumerate() {
+                for (i, output) in encrypt(wide, &keys, inputs.take::<IN_FLIGHT>(wide)).into_iter().enumerate() {
                     bits |= u128::from(wide.below32(output, cutoff)) << (first + i * lanes);
                 }
             }
