@@ -2,6 +2,7 @@
 //! for, and nothing else is done.
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::limit::Limit;
 use super::together::fastest;
@@ -27,17 +28,20 @@ pub fn random_lines(words: &[u64]) -> Limit {
     assert!(lines > 0, "a probe needs something to read");
     // xorshift64*: a probe needs no better.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut places = Vec::with_capacity(READS + AHEAD);
-    for _ in 0..READS + AHEAD {
+    // Other places in every pass: those of the last are in a cache.
+    let mut places = Vec::with_capacity(PASSES * READS + AHEAD);
+    for _ in 0..PASSES * READS + AHEAD {
         state ^= state >> 12;
         state ^= state << 25;
         state ^= state >> 27;
         let drawn = state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32;
         places.push(((drawn * u64::from(lines)) >> 32) as usize * LINE);
     }
+    let next = AtomicUsize::new(0);
     let seconds = fastest(PASSES, 1, |_| {
         let mut sum = 0;
-        for (place, later) in places.iter().zip(&places[AHEAD..]) {
+        let places = &places[next.fetch_add(READS, Ordering::Relaxed)..];
+        for (place, later) in places[..READS].iter().zip(&places[AHEAD..]) {
             crate::prefetch::line(words.as_ptr().wrapping_add(*later));
             sum ^= words[*place];
         }

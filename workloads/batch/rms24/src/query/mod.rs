@@ -158,7 +158,7 @@ impl Builder {
     fn dummy(&mut self, prf: &AnyPrf, hints: &Hints, real: &[Place]) -> Option<Vec<Place>> {
         let mut places = self.spare.places.pop().unwrap_or_default();
         match self.plan.dummy {
-            Dummy::Complement => self.subset.other_places(real, &mut places),
+            Dummy::Complement => self.subset.other_places(prf, real, &mut places),
             Dummy::Hint => dummy::of_another_hint(prf, hints, &mut self.subset, &mut places, &mut self.rng)?,
         }
         Some(places)

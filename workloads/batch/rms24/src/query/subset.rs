@@ -2,29 +2,10 @@
 
 use crate::geometry::{Geometry, Place};
 use crate::hints::Hint;
-use crate::prf::{AnyPrf, Prf};
+use crate::prf::{AnyPrf, Prf, blocks_of_bits};
 
-/// The bits of a byte that are set, the lowest first; what follows the last of them means nothing.
-const POSITIONS: [[u8; 8]; 256] = positions();
-/// Places are written eight at a time.
+/// Blocks are written eight at a time.
 const ROOM: usize = 8;
-
-const fn positions() -> [[u8; 8]; 256] {
-    let mut all = [[0; 8]; 256];
-    let mut byte = 0;
-    while byte < all.len() {
-        let (mut bit, mut set) = (0, 0);
-        while bit < 8 {
-            if byte >> bit & 1 == 1 {
-                all[byte][set] = bit as u8;
-                set += 1;
-            }
-            bit += 1;
-        }
-        byte += 1;
-    }
-    all
-}
 
 /// Some blocks.
 #[derive(Debug, Clone)]
@@ -79,7 +60,7 @@ impl Subset {
 
     /// The blocks that are in, in order, with the offsets of a hint that [`cover`](Self::cover) was called with last.
     pub fn places(&self, prf: &AnyPrf, hint: &Hint, places: &mut Vec<Place>) {
-        self.blocks(|word| word, places);
+        self.blocks(prf, false, places);
         match prf {
             AnyPrf::ChaCha(_) => places.iter_mut().for_each(|place| place.offset = self.offsets[place.block as usize]),
             AnyPrf::Aes(prf) => prf.offsets_at(hint.id, places),
@@ -87,30 +68,22 @@ impl Subset {
     }
 
     /// The blocks that are not in, in order, with the offsets of `places` one by one.
-    pub fn other_places(&self, places: &[Place], others: &mut Vec<Place>) {
-        self.blocks(|word| !word, others);
+    pub fn other_places(&self, prf: &AnyPrf, places: &[Place], others: &mut Vec<Place>) {
+        self.blocks(prf, true, others);
         for (other, place) in others.iter_mut().zip(places) {
             other.offset = place.offset;
         }
     }
 
-    /// The blocks whose bits are set, with an offset of zero.
-    fn blocks(&self, bits: impl Fn(u64) -> u64, places: &mut Vec<Place>) {
+    /// The blocks that are in, or the others, with an offset of zero.
+    fn blocks(&self, prf: &AnyPrf, others: bool, places: &mut Vec<Place>) {
         let blocks = self.geometry.blocks();
         // A hint covers half of the blocks, neither more nor less, and its extra entry takes the place of the wanted one.
         places.resize(self.geometry.half() + ROOM, Place { block: 0, offset: 0 });
-        let mut count = 0;
-        for (first, word) in (0..blocks).step_by(64).zip(&self.words) {
-            let beyond = 64 - (blocks - first).min(64);
-            let bytes = (bits(*word) & u64::MAX >> beyond).to_le_bytes();
-            for (first, byte) in (first..).step_by(8).zip(bytes) {
-                let room = &mut places[count..count + ROOM];
-                for (place, position) in room.iter_mut().zip(POSITIONS[usize::from(byte)]) {
-                    *place = Place { block: first + u32::from(position), offset: 0 };
-                }
-                count += byte.count_ones() as usize;
-            }
-        }
+        let count = match prf {
+            AnyPrf::ChaCha(_) => blocks_of_bits(&self.words, others, blocks, places),
+            AnyPrf::Aes(prf) => prf.blocks(&self.words, others, blocks, places),
+        };
         places.truncate(count);
     }
 

@@ -16,7 +16,6 @@ use crate::child::ServerProcess;
 use crate::client::{Broken, Client, End, Link, Memory, Tally, Tcp, Transport};
 use crate::database::Pages;
 use crate::offline::{self, State};
-use crate::query::Builder;
 use crate::reference;
 use crate::server::Server;
 use crate::wire::{Hello, Ready};
@@ -131,13 +130,12 @@ impl Serving {
 fn protocol(p: &Parameters, setups: &[Setup], program: &Path) -> Result<Report, Failure> {
     let indices: Vec<Vec<u32>> = (0..p.clients).map(|client| p.indices_of(client)).collect();
     let offline = Stopwatch::start();
-    let mut states: Vec<(State, Source)> =
-        setups.iter().zip(&indices).map(|(setup, indices)| setup.state(p, indices)).collect();
+    let states: Vec<_> = setups.iter().zip(&indices).map(|(setup, indices)| setup.state(p, indices)).collect();
     let offline = offline.seconds();
     let serving = Serving::start(p, program)?;
     let source = states[0].1.clone();
     let mut clients = Vec::new();
-    for (setup, (state, _)) in setups.iter().zip(states.drain(..)) {
+    for (setup, (state, _)) in setups.iter().zip(states) {
         clients.push(connect(p, setup, state, &serving)?);
     }
     let ready = clients[0].1;

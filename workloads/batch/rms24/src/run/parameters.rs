@@ -11,6 +11,7 @@ use crate::ceilings;
 use crate::client::{End, Flush};
 use crate::database::{Database, Entries, Layout, Pages};
 use crate::geometry::Geometry;
+use crate::hints::Hints;
 use crate::prf::{PrfKind, Wish};
 use crate::query::{Dummy, Encoding, Plan};
 use crate::search::Strategy;
@@ -335,7 +336,8 @@ impl Parameters {
         let size = self.geometry.entry_size() as u64;
         let (hints, backups) = (u64::from(self.geometry.hints()), u64::from(self.backup_hints));
         // Number, cutoff, extra entry, flip and map of a hint; the subsets of a query.
-        let searched = hints * 14 + u64::from(self.geometry.blocks()) * 64 + OVERHEAD;
+        let seen = Hints::bytes_of_extras_seen(hints);
+        let searched = hints * 14 + seen + u64::from(self.geometry.blocks()) * 64 + OVERHEAD;
         if self.scope == Scope::BuildQuery {
             return searched + hints * 4;
         }

@@ -1,6 +1,6 @@
 //! What a trial says about itself.
 
-use assay_harness::{Digest, Phases, Quantity, Report, Unit, ceiling, machine};
+use assay_harness::{Digest, Phases, Quantity, Report, Unit, machine};
 
 use super::parameters::{Contents, Parameters};
 use super::setup::{Setup, Source};

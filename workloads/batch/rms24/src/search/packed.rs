@@ -46,10 +46,9 @@ pub fn offset_matches(prf: &AesPrf, hints: u32, place: Place, mut found: impl Fn
     let lanes = prf.lanes().count();
     // The index of no entry: extra entries do not matter here.
     let matcher = prf.matcher(u32::MAX, place);
-    let extras = [0; CHUNK as usize];
     for start in (0..hints).step_by(CHUNK as usize) {
         let end = hints.min(start + CHUNK);
-        if prf.may_contain(&matcher, start / lanes, place.block, &extras[..(end - start) as usize]) {
+        if prf.may_contain(&matcher, start / lanes, place.block, end - start, &[]) {
             let offsets = Offsets::of(prf, start, end, place.block);
             (start..end).filter(|slot| offsets.at(*slot) == place.offset).for_each(&mut found);
         }
@@ -62,18 +61,22 @@ struct Search<'a> {
     index: u32,
     place: Place,
     matcher: Matcher,
+    /// Whether the entry may be the extra one of a hint.
+    extra: bool,
 }
 
 impl<'a> Search<'a> {
     fn new(prf: &'a AesPrf, hints: &'a Hints, index: u32) -> Self {
         let place = hints.geometry().place(index);
-        Self { prf, hints, index, place, matcher: prf.matcher(index, place) }
+        let (matcher, extra) = (prf.matcher(index, place), hints.may_have_extra(index));
+        Self { prf, hints, index, place, matcher, extra }
     }
 
     /// Calls `found` for the slots in `from..end`, at most a chunk from the start of a group on, whose hints contain the entry, in order.
     fn in_chunk(&self, from: u32, end: u32, mut found: impl FnMut(u32)) {
-        let extras = &self.hints.extras()[from as usize..end as usize];
-        if self.prf.may_contain(&self.matcher, from / self.prf.lanes().count(), self.place.block, extras) {
+        let extras = if self.extra { &self.hints.extras()[from as usize..end as usize] } else { &[] };
+        let group = from / self.prf.lanes().count();
+        if self.prf.may_contain(&self.matcher, group, self.place.block, end - from, extras) {
             let offsets = Offsets::of(self.prf, from, end, self.place.block);
             (from..end).filter(|slot| self.contains(*slot, &offsets)).for_each(found);
         } else {

@@ -4,7 +4,7 @@
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 
-use super::{Matcher, NEXT_BLOCK, OFFSET, Offsets, SELECT, SELECTS};
+use super::layout::{Matcher, NEXT_BLOCK, OFFSET, Offsets, SELECT, SELECTS};
 use crate::geometry::Place;
 
 /// Blocks handed over at a time.

@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use assay_harness::aes::{self, vector};
 
-use super::{WIDEST, Wide, Work};
+use super::wide::{WIDEST, Wide, Work};
 use crate::geometry::Place;
 
 /// Proof that the CPU has AES-NI and AVX2. It is made by [`AesNi::detect`] alone.

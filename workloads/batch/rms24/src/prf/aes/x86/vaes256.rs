@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::aes_ni::AesNi;
-use super::{WIDEST, Wide, Work};
+use super::wide::{WIDEST, Wide, Work};
 use crate::geometry::Place;
 
 /// Proof that the CPU has VAES and AVX2. It is made by [`Vaes256::detect`] alone.

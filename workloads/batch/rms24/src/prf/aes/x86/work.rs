@@ -2,9 +2,10 @@
 
 use assay_harness::aes::ROUND_KEYS;
 
-use super::{WIDEST, Wide, Work};
+use super::wide::{WIDEST, Wide, Work};
 use crate::geometry::Place;
-use crate::prf::aes::{Lanes, Matcher, NEXT_BLOCK, OFFSET, Offsets, SELECT, Wanted};
+use crate::prf::aes::layout::{Lanes, Matcher, NEXT_BLOCK, OFFSET, Offsets, SELECT, Wanted};
+use crate::prf::aes::list::blocks_of_bits;
 
 /// Registers in flight.
 const IN_FLIGHT: usize = 8;
@@ -186,6 +187,23 @@ impl Work for Below<'_> {
                 *word = bits;
             }
         }
+    }
+}
+
+/// The blocks of bits, written with whole registers.
+pub(in crate::prf::aes) struct Blocks<'a> {
+    pub(in crate::prf::aes) words: &'a [u64],
+    pub(in crate::prf::aes) others: bool,
+    pub(in crate::prf::aes) blocks: u32,
+    pub(in crate::prf::aes) places: &'a mut [Place],
+}
+
+impl Work for Blocks<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<W: Wide>(self, _: W) -> usize {
+        blocks_of_bits(self.words, self.others, self.blocks, self.places)
     }
 }
 
