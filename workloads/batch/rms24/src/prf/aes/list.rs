@@ -4,8 +4,9 @@ use crate::geometry::Place;
 
 /// The bits of a byte that are set, the lowest first; what follows the last of them means nothing.
 static POSITIONS: [[u8; 8]; 256] = positions();
-/// Places are written eight at a time.
+/// Places are written eight at a time, and as whole numbers, which compilers turn into whole registers.
 const AT_A_TIME: usize = 8;
+const _: () = assert!(cfg!(target_endian = "little") && size_of::<Place>() == 8);
 
 const fn positions() -> [[u8; 8]; 256] {
     let mut all = [[0; 8]; 256];
@@ -39,10 +40,12 @@ pub fn blocks_of_bits(words: &[u64], others: bool, blocks: u32, places: &mut [Pl
         for (first, byte) in (first..).step_by(8).zip(bytes) {
             let room: &mut [Place; AT_A_TIME] =
                 places[count..].first_chunk_mut().expect("there is room for eight more places");
-            let positions = &POSITIONS[usize::from(byte)];
-            for i in 0..AT_A_TIME {
-                room[i] = Place { block: first + u32::from(positions[i]), offset: 0 };
+            let mut both = [u64::from(first); AT_A_TIME];
+            for (both, position) in both.iter_mut().zip(&POSITIONS[usize::from(byte)]) {
+                *both += u64::from(*position);
             }
+            // SAFETY: eight places are 64 bytes, of each first its block, the low half of a number, then its offset, zero.
+            unsafe { room.as_mut_ptr().cast::<[u64; AT_A_TIME]>().write_unaligned(both) };
             count += byte.count_ones() as usize;
         }
     }
