@@ -256,17 +256,17 @@ func TestHistoryLooksBack(t *testing.T) {
 	gone.WriteString("load 15s\n")
 	labels := `namespace="default",run="deleted"`
 	figure := labels + `,point="batchSize=8,threads=2",arm="loop",metric="throughput",statistic="value",unit="queries/s",instance="a"`
-	fmt.Fprintf(gone, "  assay_run_info{%s,template=\"pir-scan\",phase=\"Running\",verdict=\"None\",fingerprint=\"0123\",instance=\"a\"} " +
+	fmt.Fprintf(gone, "  assay_run_info{%s,template=\"pir-scan\",phase=\"Running\",verdict=\"None\",fingerprint=\"0123\",instance=\"a\"} "+
 		"1x20 stale\n", labels)
-	fmt.Fprintf(gone, "  assay_run_info{%s,template=\"pir-scan\",phase=\"Succeeded\",verdict=\"Go\",fingerprint=\"0123\",instance=\"a\"} " +
+	fmt.Fprintf(gone, "  assay_run_info{%s,template=\"pir-scan\",phase=\"Succeeded\",verdict=\"Go\",fingerprint=\"0123\",instance=\"a\"} "+
 		"_x20 1x20 stale\n", labels)
 	fmt.Fprintf(gone, "  assay_run_created_timestamp_seconds{%s,instance=\"a\"} 30x40 stale\n", labels)
 	fmt.Fprintf(gone, "  assay_result_estimate{%s} 77x40 stale\n", figure)
 	// The run again was deleted and made anew, after its node had got another kernel.
 	labels, figure = strings.ReplaceAll(labels, "deleted", "again"), strings.ReplaceAll(figure, "deleted", "again")
-	fmt.Fprintf(gone, "  assay_run_info{%s,template=\"pir-scan\",phase=\"Succeeded\",verdict=\"Go\",fingerprint=\"0123\",instance=\"a\"} " +
+	fmt.Fprintf(gone, "  assay_run_info{%s,template=\"pir-scan\",phase=\"Succeeded\",verdict=\"Go\",fingerprint=\"0123\",instance=\"a\"} "+
 		"1x40 stale\n", labels)
-	fmt.Fprintf(gone, "  assay_run_info{%s,template=\"pir-scan\",phase=\"Succeeded\",verdict=\"Go\",fingerprint=\"4567\",instance=\"a\"} " +
+	fmt.Fprintf(gone, "  assay_run_info{%s,template=\"pir-scan\",phase=\"Succeeded\",verdict=\"Go\",fingerprint=\"4567\",instance=\"a\"} "+
 		"_x100 1x140\n", labels)
 	fmt.Fprintf(gone, "  assay_run_created_timestamp_seconds{%s,instance=\"a\"} 40x40 stale _x60 1500x140\n", labels)
 	fmt.Fprintf(gone, "  assay_result_estimate{%s} 78x40 stale _x60 79x140\n", figure)

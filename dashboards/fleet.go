@@ -68,18 +68,18 @@ func Fleet() (dashboard.Dashboard, error) {
 			now("A", q.QuantileSinceStart(0.5, "assay_lease_wait_seconds"), "p50"),
 			now("B", q.QuantileSinceStart(0.9, "assay_lease_wait_seconds"), "p90"),
 			now("C", q.QuantileSinceStart(0.99, "assay_lease_wait_seconds"), "p99")),
-		bars("Lease events", "Leases of nodes that were acquired, renewed, released, or lost by the run that held them, in the time shown. A " +
+		bars("Lease events", "Leases of nodes that were acquired, renewed, released, or lost by the run that held them, in the time shown. A "+
 			"lease is lost when its operator was away for longer than it lasts.",
 			units.NoUnit, third, now("A", q.Increase("assay_lease_events_total", q.All, "event"), "{{event}}")).
 			OverrideByName("lost", []dashboard.DynamicConfigValue{property("thresholds",
 				options{"mode": "absolute", "steps": []options{{"color": good, "value": nil}, {"color": bad, "value": 1}}})}),
-		number("Stale trials", "Trials, of all runs shown, that ran after their run had lost the lease of the node. They are in no figure; " +
+		number("Stale trials", "Trials, of all runs shown, that ran after their run had lost the lease of the node. They are in no figure; "+
 			"each is a sign of a broken lease.", units.NoUnit, third,
 			now("A", "sum("+q.Series("assay_run_excluded_attempts", `reason="stale_lease"`, "namespace", "run")+")", "stale")).
 			Thresholds(thresholds(good, step{1, bad})),
 	)
 	p.row("Noise",
-		lines("Noise relative to its limit", "The newest reading of what others did on the node in a run's trials, as a share of the run's " +
+		lines("Noise relative to its limit", "The newest reading of what others did on the node in a run's trials, as a share of the run's "+
 			"limit. Above 100 % a trial does not count. Kinds without a limit are not here.",
 			units.PercentUnit, wide, over("A", q.NoiseOfLimit(), "{{node}} {{kind}}")).
 			Min(0).ThresholdsStyle(common.NewGraphThresholdsStyleConfigBuilder().Mode(common.GraphThresholdsStyleModeLine)).
@@ -93,19 +93,19 @@ func Fleet() (dashboard.Dashboard, error) {
 			WithTransformation(merge()).
 			WithTransformation(arrange([]string{"node", "kind", "Value #A", "Value #B", "Value #C", "Value #D", "Value #E"},
 				map[string]string{"Value #A": "median", "Value #B": "largest", "Value #C": "limit", "Value #D": "beyond", "Value #E": "share beyond"},
-					"Time")).
+				"Time")).
 			OverrideByRegexp("/^(median|largest|limit|share beyond)$/", inUnit(units.PercentUnit)),
 	)
 	p.row("Trust in verdicts",
 		bars("Verdicts", "Runs shown, by verdict. Inconclusive is an answer: the budget did not allow for more.", units.NoUnit, third,
 			now("A", q.Verdicts(q.All), "{{verdict}}")),
-		number("Runs whose controls moved", "Share of the runs shown in which the null arm, or a phase that the change cannot touch, moved. " +
-			"With honest intervals about 1 in 20 does at a confidence of 0.95; much more means that the machines are not calibrated, and such " +
+		number("Runs whose controls moved", "Share of the runs shown in which the null arm, or a phase that the change cannot touch, moved. "+
+			"With honest intervals about 1 in 20 does at a confidence of 0.95; much more means that the machines are not calibrated, and such "+
 			"runs are at most Inconclusive. docs/methodology.md has how often verdicts are wrong.",
 			units.PercentUnit, third, now("A", q.MovedShare(), "moved")).Thresholds(thresholds(good, step{0.1, unsure}, step{0.3, bad})),
 		bars("Trials beyond a noise limit", "Trials of all runs shown that ran beyond a noise limit, by the limit.", units.NoUnit, third,
 			now("A", "sum by (kind) ("+q.Series("assay_run_noisy_trials", q.All, "namespace", "run", "kind")+")", "{{kind}}")),
-		bars("Share of blocks without a trial", "Share of each run's blocks in which no trial ran: starting, waiting until the machine is " +
+		bars("Share of blocks without a trial", "Share of each run's blocks in which no trial ran: starting, waiting until the machine is "+
 			"quiet, and reading it.", units.PercentUnit, wide,
 			now("A", q.BlockOverhead(q.All), "{{namespace}}/{{run}}")).Max(1),
 	)

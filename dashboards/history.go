@@ -9,7 +9,7 @@ import (
 
 // History is what a workload achieved in run after run. Only runs with the same fingerprint of the environment are one line.
 func History() (dashboard.Dashboard, error) {
-	p := newPage(HistoryUID, "Assay / History", "The figures of one workload over its runs. A line joins runs with the same fingerprint of " +
+	p := newPage(HistoryUID, "Assay / History", "The figures of one workload over its runs. A line joins runs with the same fingerprint of "+
 		"the environment: only these can be compared.", "now-30d", "5m")
 	p.builder.
 		WithVariable(choice("template", "Workload", "BenchmarkTemplate of the runs", "label_values(assay_run_info, template)").Regex("/.+/")).
@@ -25,17 +25,17 @@ func History() (dashboard.Dashboard, error) {
 			`label_values(assay_run_info{template="$template"}, fingerprint)`))
 
 	p.row("Figures over runs",
-		history("$metric ($statistic)", "Each arm at each point, run after run, at the time when the run was created; dashed are the ends of " +
+		history("$metric ($statistic)", "Each arm at each point, run after run, at the time when the run was created; dashed are the ends of "+
 			"the intervals. In the metric's own unit. Names end with the fingerprint of the environment.", units.SiShort, tall,
 			q.History(q.Results)),
-		history("Over the baseline", "Each arm over the baseline of the same run, paired by block; dashed are the ends of the intervals. 1 is " +
+		history("Over the baseline", "Each arm over the baseline of the same run, paired by block; dashed are the ends of the intervals. 1 is "+
 			"no difference. It moves less than the figures, as what disturbs a machine disturbs both.", ratio, tall,
 			q.History(q.Comparisons)),
 	)
 	p.row("Runs",
 		bars("Verdicts", "Runs of the workload that are shown one by one, by verdict.", units.NoUnit, third,
 			now("A", q.Verdicts(q.Workload), "{{verdict}}")),
-		history("Share of the physical limit", "What each arm achieved of the physical limit it came closest to. A workload that measures no " +
+		history("Share of the physical limit", "What each arm achieved of the physical limit it came closest to. A workload that measures no "+
 			"limit has none.", units.PercentUnit, third, q.CeilingHistory()).Min(0),
 		history("Overhead of a trial", "Time in blocks that no trial used, per trial.", units.Seconds, third, q.OverheadHistory()).Min(0),
 		grid("Runs", "Runs of the workload that are shown one by one, the newest first. A name leads to the run's dashboard.", tall,

@@ -274,7 +274,7 @@ func linked(title, url string) []dashboard.DynamicConfigValue {
 
 // Addresses within the same Grafana, which adds its own path before them.
 const (
-	toRun     = "/d/" + RunUID + "?var-datasource=${datasource}" +
+	toRun = "/d/" + RunUID + "?var-datasource=${datasource}" +
 		"&var-namespace=${__data.fields.namespace}&var-run=${__data.fields.run}&${__url_time_range}"
 	toHistory = "/d/" + HistoryUID + "?var-datasource=${datasource}&var-template=${__data.fields.template}"
 )

@@ -17,7 +17,7 @@ export ASSAY_VERSION=$version
 platforms=${PLATFORMS:-linux/amd64,linux/arm64}
 epoch=$(git log -1 --format=%ct)
 commit=$(git rev-parse HEAD)
-dirty=$(git status --porcelain --untracked-files=no | head -n 1)
+dirty=$(git status --porcelain --untracked-files=no)
 dist=$PWD/dist work=$PWD/out/release
 tool() { (cd hack/tools && go tool -modfile="$PWD/release.mod" "$@"); }
 rm -rf "$dist" "$work"

@@ -149,7 +149,8 @@ func TestObjects(t *testing.T) {
 			wantNot: []string{"Secret/", "StatefulSet/", "Service/assay-system/assay-minio"},
 			check: func(t *testing.T, chart *rendered) {
 				s3 := argoConfig(t, chart).ArtifactRepository.S3
-				if s3.Endpoint != "s3.example.com:8443" || s3.Insecure || s3.Bucket != "ledger" || s3.Region != "eu-west-1" || s3.AccessKeySecret.Name != "s3" || s3.AccessKeySecret.Key != "id" {
+				if s3.Endpoint != "s3.example.com:8443" || s3.Insecure || s3.Bucket != "ledger" || s3.Region != "eu-west-1" ||
+					s3.AccessKeySecret.Name != "s3" || s3.AccessKeySecret.Key != "id" {
 					t.Errorf("Argo's artifact repository is %+v", s3)
 				}
 			},
@@ -163,7 +164,8 @@ func TestObjects(t *testing.T) {
 			want:   []string{"NetworkPolicy/assay-system/assay-create-bucket"},
 			check: func(t *testing.T, chart *rendered) {
 				job := chart.pods(t)["Job/assay-system/assay-create-bucket"].Spec.Containers[0]
-				if !slices.Equal(job.Command, []string{"/assay", "ledger", "provision"}) || !slices.Contains(job.Args, "--create-bucket=false") || !slices.Contains(job.Args, "--users=/etc/assay/users") {
+				if !slices.Equal(job.Command, []string{"/assay", "ledger", "provision"}) || !slices.Contains(job.Args, "--create-bucket=false") ||
+					!slices.Contains(job.Args, "--users=/etc/assay/users") {
 					t.Errorf("the job is %v %v", job.Command, job.Args)
 				}
 			},
@@ -251,12 +253,16 @@ func TestObjects(t *testing.T) {
 			values: `{runNamespaces: [team-a], argo: {server: {authMode: server}}, minio: {mode: external, existingSecret: s3, external: {endpoint: minio.storage.svc, ca: {certificate: "-----BEGIN CERTIFICATE-----x"}}}}`,
 			want:   []string{"Secret/assay-system/assay-ledger-ca", "Secret/team-a/assay-ledger-ca"},
 			check: func(t *testing.T, chart *rendered) {
-				if got := string(into[corev1.Secret](t, chart.find(t, "Secret/team-a/assay-ledger-ca")).Data["ca.crt"]); got != "-----BEGIN CERTIFICATE-----x" {
+				if got := string(into[corev1.Secret](t,
+					chart.find(t, "Secret/team-a/assay-ledger-ca")).Data["ca.crt"]); got != "-----BEGIN CERTIFICATE-----x" {
 					t.Errorf("it holds %q", got)
 				}
-				wantArgs(t, chart, "Deployment/assay-system/assay-operator", "--ledger-ca-secret=assay-ledger-ca", "--ledger-ca-key=ca.crt", "--ledger-ca-file=/etc/assay/ledger-ca/ca.crt")
-				wantFile(t, chart, "Deployment/assay-system/assay-operator", "/etc/assay/ledger-ca", "assay-ledger-ca", corev1.KeyToPath{Key: "ca.crt", Path: "ca.crt"})
-				wantFile(t, chart, "Job/assay-system/assay-create-bucket", "/etc/assay/ledger-ca", "assay-ledger-ca", corev1.KeyToPath{Key: "ca.crt", Path: "ca.crt"})
+				wantArgs(t, chart, "Deployment/assay-system/assay-operator", "--ledger-ca-secret=assay-ledger-ca", "--ledger-ca-key=ca.crt",
+					"--ledger-ca-file=/etc/assay/ledger-ca/ca.crt")
+				wantFile(t, chart, "Deployment/assay-system/assay-operator", "/etc/assay/ledger-ca", "assay-ledger-ca",
+					corev1.KeyToPath{Key: "ca.crt", Path: "ca.crt"})
+				wantFile(t, chart, "Job/assay-system/assay-create-bucket", "/etc/assay/ledger-ca", "assay-ledger-ca",
+					corev1.KeyToPath{Key: "ca.crt", Path: "ca.crt"})
 				if got := argoConfig(t, chart).ArtifactRepository.S3.CASecret; got.Name != "assay-ledger-ca" || got.Key != "ca.crt" {
 					t.Errorf("Argo trusts %+v", got)
 				}
@@ -271,14 +277,16 @@ func TestObjects(t *testing.T) {
 			wantNot: []string{"Secret/"},
 			check: func(t *testing.T, chart *rendered) {
 				wantArgs(t, chart, "Deployment/assay-system/assay-operator", "--ledger-ca-secret=roots", "--ledger-ca-key=tls-ca.pem")
-				wantFile(t, chart, "Deployment/assay-system/assay-operator", "/etc/assay/ledger-ca", "roots", corev1.KeyToPath{Key: "tls-ca.pem", Path: "ca.crt"})
+				wantFile(t, chart, "Deployment/assay-system/assay-operator", "/etc/assay/ledger-ca", "roots",
+					corev1.KeyToPath{Key: "tls-ca.pem", Path: "ca.crt"})
 			},
 		},
 		"the operator reads credentials as files, which follow the Secret": {
 			values: `{minio: {mode: external, existingSecret: s3, accessKeyKey: id, secretKeyKey: key, external: {endpoint: s3.example.com}}}`,
 			check: func(t *testing.T, chart *rendered) {
 				wantArgs(t, chart, "Deployment/assay-system/assay-operator", "--ledger-credentials-dir=/etc/assay/ledger")
-				wantFile(t, chart, "Deployment/assay-system/assay-operator", "/etc/assay/ledger", "s3", corev1.KeyToPath{Key: "id", Path: "accessKey"}, corev1.KeyToPath{Key: "key", Path: "secretKey"})
+				wantFile(t, chart, "Deployment/assay-system/assay-operator", "/etc/assay/ledger", "s3", corev1.KeyToPath{Key: "id", Path: "accessKey"},
+					corev1.KeyToPath{Key: "key", Path: "secretKey"})
 			},
 		},
 		"with an identity of their own pods have no Secret": {
@@ -287,7 +295,8 @@ func TestObjects(t *testing.T) {
 			check: func(t *testing.T, chart *rendered) {
 				const url = "--ledger=s3://assay?endpoint=https://s3.eu-west-1.amazonaws.com&region=eu-west-1&pathStyle=false"
 				wantArgs(t, chart, "Deployment/assay-system/assay-operator", url, "--ledger-secret=")
-				wantAnnotation(t, chart.find(t, "ServiceAccount/assay-system/assay-operator"), "eks.amazonaws.com/role-arn", "arn:aws:iam::1:role/assay")
+				wantAnnotation(t, chart.find(t, "ServiceAccount/assay-system/assay-operator"), "eks.amazonaws.com/role-arn",
+					"arn:aws:iam::1:role/assay")
 				wantAnnotation(t, chart.find(t, "ServiceAccount/default/assay-executor"), "eks.amazonaws.com/role-arn", "arn:aws:iam::1:role/runs")
 				if got := chart.pods(t)["Job/assay-system/assay-create-bucket"].Spec.ServiceAccountName; got != "assay-operator" {
 					t.Errorf("the job has the identity %q", got)
@@ -320,7 +329,8 @@ func TestObjects(t *testing.T) {
 				for _, budget := range chart.of("PodDisruptionBudget") {
 					found := into[policyv1.PodDisruptionBudget](t, budget)
 					pod := chart.pods(t)["Deployment/assay-system/"+found.Name]
-					if !labels.SelectorFromSet(found.Spec.Selector.MatchLabels).Matches(labels.Set(pod.Labels)) || found.Spec.MaxUnavailable.IntValue() != 1 {
+					if !labels.SelectorFromSet(found.Spec.Selector.MatchLabels).Matches(labels.Set(pod.Labels)) ||
+						found.Spec.MaxUnavailable.IntValue() != 1 {
 						t.Errorf("%s is %+v", found.Name, found.Spec)
 					}
 					if spread := pod.Spec.TopologySpreadConstraints; len(spread) != 1 || !reflect.DeepEqual(spread[0].LabelSelector, found.Spec.Selector) {
@@ -371,7 +381,8 @@ func TestObjects(t *testing.T) {
 				const url = "--ledger=s3://ledger?endpoint=https://s3.example.com&region=us-east-1"
 				wantArgs(t, chart, "Deployment/assay-system/assay-operator", url, "--ledger-secret=s3", "--ledger-secret-secret-key=secret")
 				wantArgs(t, chart, "Job/assay-system/assay-create-bucket", url)
-				if s3 := argoConfig(t, chart).ArtifactRepository.S3; s3.Endpoint != "s3.example.com" || s3.Insecure || s3.SecretKeySecret.Key != "secret" {
+				if s3 := argoConfig(t, chart).ArtifactRepository.S3; s3.Endpoint != "s3.example.com" || s3.Insecure ||
+					s3.SecretKeySecret.Key != "secret" {
 					t.Errorf("Argo's artifact repository is %+v", s3)
 				}
 			},
@@ -412,7 +423,8 @@ func TestObjects(t *testing.T) {
 }
 
 func TestEveryObjectIsPlacedLabelledAndUnique(t *testing.T) {
-	clusterScoped := []string{"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "Namespace", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+	clusterScoped := []string{"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "Namespace", "ValidatingAdmissionPolicy",
+		"ValidatingAdmissionPolicyBinding"}
 	for name, values := range variations {
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]bool{}
@@ -425,7 +437,8 @@ func TestEveryObjectIsPlacedLabelledAndUnique(t *testing.T) {
 				if scoped := slices.Contains(clusterScoped, object.GetKind()); scoped == (object.GetNamespace() != "") {
 					t.Errorf("%s has namespace %q", id, object.GetNamespace())
 				}
-				for _, label := range []string{"app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/component", "app.kubernetes.io/managed-by", "helm.sh/chart"} {
+				for _, label := range []string{"app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/component",
+					"app.kubernetes.io/managed-by", "helm.sh/chart"} {
 					if object.GetLabels()[label] == "" {
 						t.Errorf("%s has no label %s", id, label)
 					}
@@ -643,7 +656,8 @@ func wantFile(t *testing.T, chart *rendered, id, folder, secret string, want ...
 	pod := chart.pods(t)[id].Spec
 	for _, mount := range pod.Containers[0].VolumeMounts {
 		for _, volume := range pod.Volumes {
-			if mount.MountPath == folder && volume.Name == mount.Name && volume.Secret != nil && volume.Secret.SecretName == secret && slices.Equal(volume.Secret.Items, want) && mount.ReadOnly {
+			if mount.MountPath == folder && volume.Name == mount.Name && volume.Secret != nil && volume.Secret.SecretName == secret &&
+				slices.Equal(volume.Secret.Items, want) && mount.ReadOnly {
 				return
 			}
 		}

@@ -35,7 +35,8 @@ func TestAnAPIServerTakesEveryMode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, object := range render(t, values).objects {
 				// Server-side apply refuses a field that a kind does not have.
-				err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(&object), client.DryRunAll, client.FieldOwner("test"), client.ForceOwnership)
+				err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(&object), client.DryRunAll, client.FieldOwner("test"),
+					client.ForceOwnership)
 				if err != nil {
 					t.Errorf("%s: %v", identity(object), err)
 				}
@@ -56,7 +57,8 @@ func TestAnAPIServerTakesEveryMode(t *testing.T) {
 		wrong.SetNamespace(releaseNamespace)
 		wrong.SetName("wrong")
 		wrong.Object["spec"] = map[string]any{"ports": []any{map[string]any{"port": int64(1)}}, "prots": []any{}}
-		if err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(wrong), client.DryRunAll, client.FieldOwner("test")); err == nil {
+		if err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(wrong), client.DryRunAll,
+			client.FieldOwner("test")); err == nil {
 			t.Error("a Service with a field that does not exist is taken")
 		}
 	})

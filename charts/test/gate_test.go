@@ -40,7 +40,8 @@ func TestTheBenchmarkGateIsInstalledWhereRunsAre(t *testing.T) {
 			t.Errorf("it runs %s, pulled %s", container.Image, container.ImagePullPolicy)
 		}
 		binding := into[rbacv1.RoleBinding](t, chart.find(t, "RoleBinding/"+namespace+"/benchmark-gate"))
-		if subject := binding.Subjects[0]; subject.Namespace != namespace || subject.Name != "benchmark-gate" || binding.RoleRef.Name != "benchmark-gate" {
+		if subject := binding.Subjects[0]; subject.Namespace != namespace || subject.Name != "benchmark-gate" ||
+			binding.RoleRef.Name != "benchmark-gate" {
 			t.Errorf("the rights go to %+v", binding)
 		}
 		chart.find(t, "ServiceAccount/"+namespace+"/benchmark-gate")
@@ -54,7 +55,8 @@ func TestTheBenchmarkGateMayDoNoMoreThanItDoes(t *testing.T) {
 	for _, rule := range into[rbacv1.Role](t, chart.find(t, "Role/default/benchmark-gate")).Rules {
 		allowed[strings.Join(rule.APIGroups, ",")+"/"+strings.Join(rule.Resources, ",")] = strings.Join(rule.Verbs, ",")
 	}
-	if len(allowed) != 2 || allowed["assay.dev/benchmarkruns"] != "create,get,watch" || allowed["argoproj.io/workflowtaskresults"] != "create,patch" {
+	if len(allowed) != 2 || allowed["assay.dev/benchmarkruns"] != "create,get,watch" ||
+		allowed["argoproj.io/workflowtaskresults"] != "create,patch" {
 		t.Errorf("it may do %v", allowed)
 	}
 	container := gateContainer(t, chart.find(t, "WorkflowTemplate/default/benchmark-gate"))
@@ -67,7 +69,8 @@ func TestTheBenchmarkGateMayDoNoMoreThanItDoes(t *testing.T) {
 		}
 	}
 	security := container.SecurityContext
-	if security == nil || *security.AllowPrivilegeEscalation || !*security.ReadOnlyRootFilesystem || !*security.RunAsNonRoot || security.Capabilities.Drop[0] != "ALL" {
+	if security == nil || *security.AllowPrivilegeEscalation || !*security.ReadOnlyRootFilesystem || !*security.RunAsNonRoot ||
+		security.Capabilities.Drop[0] != "ALL" {
 		t.Errorf("it is not restricted: %+v", security)
 	}
 	if container.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
@@ -76,7 +79,8 @@ func TestTheBenchmarkGateMayDoNoMoreThanItDoes(t *testing.T) {
 }
 
 func TestArgoLinksToDashboardsAndReports(t *testing.T) {
-	const dashboard = "/d/assay-run?var-namespace=${metadata.namespace}&var-run=${workflow.metadata.labels.assay.dev/run}&from=${status.startedAtEpoch}&to=${status.finishedAtEpoch}"
+	const dashboard = "/d/assay-run?var-namespace=${metadata.namespace}&var-run=${workflow.metadata.labels.assay.dev/run}" +
+		"&from=${status.startedAtEpoch}&to=${status.finishedAtEpoch}"
 	for name, tc := range map[string]struct {
 		values string
 		want   map[string]string

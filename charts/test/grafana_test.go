@@ -40,7 +40,8 @@ func TestGrafana(t *testing.T) {
 		"bundled, with an address of its own below a path": {
 			values: `{grafana: {url: https://example.com/grafana, reportsURL: https://minio.example.com/assay, anonymousViewers: true}}`,
 			check: func(t *testing.T, chart *rendered) {
-				wantArgs(t, chart, operator, "--grafana-url=https://example.com/grafana", "--dashboards=false", "--reports-url=https://minio.example.com/assay")
+				wantArgs(t, chart, operator, "--grafana-url=https://example.com/grafana", "--dashboards=false",
+					"--reports-url=https://minio.example.com/assay")
 				env := environment(t, chart)
 				for name, want := range map[string]string{
 					"GF_SERVER_ROOT_URL": "https://example.com/grafana", "GF_SERVER_SERVE_FROM_SUB_PATH": "true", "GF_AUTH_ANONYMOUS_ENABLED": "true", "GF_AUTH_ANONYMOUS_ORG_ROLE": "Viewer",
@@ -83,7 +84,8 @@ func TestGrafana(t *testing.T) {
 			want:    []string{grafanaFiles},
 			wantNot: []string{grafana, grafanaAccount, "Service/assay-system/assay-grafana", "NetworkPolicy/assay-system/assay-grafana"},
 			check: func(t *testing.T, chart *rendered) {
-				wantArgs(t, chart, operator, "--grafana-url=https://grafana.example.com", "--dashboards=true", "--dashboard-label=grafana_dashboard=1", "--dashboard-folder=Assay runs")
+				wantArgs(t, chart, operator, "--grafana-url=https://grafana.example.com", "--dashboards=true", "--dashboard-label=grafana_dashboard=1",
+					"--dashboard-folder=Assay runs")
 				files := chart.find(t, grafanaFiles)
 				if files.GetLabels()["grafana_dashboard"] != "1" {
 					t.Errorf("a sidecar does not find it: %v", files.GetLabels())
@@ -188,7 +190,8 @@ func datasource(t *testing.T, chart *rendered) map[string]any {
 		Datasources []map[string]any `json:"datasources"`
 	}
 	config := into[corev1.ConfigMap](t, chart.find(t, "ConfigMap/assay-system/assay-grafana"))
-	if err := yaml.UnmarshalStrict([]byte(strings.Replace(config.Data["datasources.yaml"], "apiVersion: 1\n", "", 1)), &provisioned); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(strings.Replace(config.Data["datasources.yaml"], "apiVersion: 1\n", "", 1)),
+		&provisioned); err != nil {
 		t.Fatal(err)
 	}
 	if len(provisioned.Datasources) != 1 {

@@ -67,7 +67,8 @@ func startCluster(t *testing.T) *cluster {
 	return out
 }
 
-// install does what "helm install assay charts/assay -n assay-system --create-namespace --no-hooks" does: hooks are jobs, and nothing runs them here.
+// install does what "helm install assay charts/assay -n assay-system --create-namespace --no-hooks" does: hooks are jobs, and nothing runs
+// them here.
 func (c *cluster) install(t *testing.T, values string) {
 	t.Helper()
 	install := action.NewInstall(c.helm)
@@ -126,7 +127,8 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 	c.createNamespace(t, "team-a")
 	credentials := func(namespace string) string {
 		if namespace == releaseNamespace {
-			return fmt.Sprintf("%s%s%s", c.secret(t, namespace, "assay-minio-root"), c.secret(t, namespace, "assay-ledger-operator"), c.secret(t, namespace, "assay-minio-metrics"))
+			return fmt.Sprintf("%s%s%s", c.secret(t, namespace, "assay-minio-root"), c.secret(t, namespace, "assay-ledger-operator"),
+				c.secret(t, namespace, "assay-minio-metrics"))
 		}
 		return fmt.Sprintf("%s%s", c.secret(t, namespace, "assay-ledger"), c.secret(t, namespace, "assay-ledger-read"))
 	}
@@ -175,13 +177,15 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 	}
 
 	// The root keys of a release before these were everybody's, and MinIO does not get new ones at the price of its emptyDir.
-	if err := c.tryUpgrade(t, strings.Replace(string(previous), "\n  existingSecret: \"\"\n", "\n  existingSecret: mine\n", 1)); err == nil || !strings.Contains(err.Error(), "MinIO has its root keys from Secret assay-minio-root and would have them from mine") {
+	if err := c.tryUpgrade(t, strings.Replace(string(previous), "\n  existingSecret: \"\"\n", "\n  existingSecret: mine\n", 1)); err == nil ||
+		!strings.Contains(err.Error(), "MinIO has its root keys from Secret assay-minio-root and would have them from mine") {
 		t.Errorf("upgrade of an emptyDir to other root keys: %v", err)
 	}
 	c.wantObjects(t, render(t, ""))
 
 	// A claim would be empty, and the emptyDir goes with the pod: nobody loses a ledger by an upgrade.
-	if err := c.tryUpgrade(t, "{runNamespaces: [default]}"); err == nil || !strings.Contains(err.Error(), "the ledgers of this release are in an emptyDir") {
+	if err := c.tryUpgrade(t, "{runNamespaces: [default]}"); err == nil ||
+		!strings.Contains(err.Error(), "the ledgers of this release are in an emptyDir") {
 		t.Errorf("upgrade from an emptyDir to a claim: %v", err)
 	}
 
@@ -306,10 +310,11 @@ func TestWhoMayDoWhat(t *testing.T) {
 			{server, "get", "secrets", "team-b", "assay-ledger"}:  false,
 			{operator, "patch", "configmaps", "team-b", ""}:       true,
 		}},
-		{"with Argo's server open to whoever reaches it", "{runNamespaces: [team-a, team-b], argo: {server: {authMode: server}}}", map[question]bool{
-			{server, "get", "secrets", "team-b", "assay-ledger"}: true,
-			{server, "get", "secrets", "team-b", "another"}:      false,
-		}},
+		{"with Argo's server open to whoever reaches it", "{runNamespaces: [team-a, team-b], argo: {server: {authMode: server}}}",
+			map[question]bool{
+				{server, "get", "secrets", "team-b", "assay-ledger"}: true,
+				{server, "get", "secrets", "team-b", "another"}:      false,
+			}},
 	}
 	for i, tc := range tests {
 		if i == 0 {
@@ -386,7 +391,8 @@ func (c *cluster) list(ctx context.Context, t *testing.T, kind schema.GroupVersi
 	t.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := c.List(ctx, list, client.MatchingLabels{"app.kubernetes.io/instance": "assay"}); err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+	if err := c.List(ctx, list, client.MatchingLabels{"app.kubernetes.io/instance": "assay"}); err != nil && !apierrors.IsNotFound(err) &&
+		!meta.IsNoMatchError(err) {
 		t.Fatal(err)
 	}
 	var out []string

@@ -52,7 +52,8 @@ func (n network) end(t *testing.T, at somewhere, direction networkingv1.PolicyTy
 	t.Helper()
 	selected := false
 	for _, policy := range n {
-		if at.labels == nil || policy.Namespace != at.namespace || !slices.Contains(policy.Spec.PolicyTypes, direction) || !matches(t, &policy.Spec.PodSelector, at.labels) {
+		if at.labels == nil || policy.Namespace != at.namespace || !slices.Contains(policy.Spec.PolicyTypes, direction) ||
+			!matches(t, &policy.Spec.PodSelector, at.labels) {
 			continue
 		}
 		selected = true
@@ -212,7 +213,8 @@ func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			chart := render(t, tc.values)
 			judge, at := policies(t, chart), places(t, chart)
-			for _, c := range slices.SortedFunc(maps.Keys(tc.want), func(a, b connection) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) {
+			for _, c := range slices.SortedFunc(maps.Keys(tc.want),
+				func(a, b connection) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) {
 				from, ok := at[c.from]
 				to, ok2 := at[c.to]
 				if !ok || !ok2 {

@@ -50,7 +50,8 @@ func TestPeopleHaveRightsThroughKubernetesOwnRoles(t *testing.T) {
 			for level, list := range rules {
 				for _, rule := range list {
 					// What reads ledgers is a Secret. No other may be given by a role that everybody may have.
-					if level == "view" && slices.Equal(rule.Resources, []string{"secrets"}) && slices.Equal(rule.Verbs, []string{"get"}) && len(rule.ResourceNames) > 0 {
+					if level == "view" && slices.Equal(rule.Resources, []string{"secrets"}) && slices.Equal(rule.Verbs, []string{"get"}) &&
+						len(rule.ResourceNames) > 0 {
 						for _, name := range rule.ResourceNames {
 							if !strings.HasSuffix(name, "-ledger-read") && !strings.HasSuffix(name, "-ledger-ca") {
 								t.Errorf("%s reads the Secret %s", level, name)

@@ -125,7 +125,8 @@ func TestAPrometheusOperatorGetsTheRules(t *testing.T) {
 	if found := render(t, "").of("PrometheusRule"); len(found) != 0 {
 		t.Errorf("unasked, there is %s", found[0].GetName())
 	}
-	made := render(t, "prometheus: {mode: external, operator: {enabled: true, labels: {release: kube-prometheus-stack}}}\ngrafana: {mode: external}").of("PrometheusRule")
+	made := render(t, "prometheus: {mode: external, operator: {enabled: true, labels: {release: kube-prometheus-stack}}}\ngrafana: {mode: "+
+		"external}").of("PrometheusRule")
 	if len(made) != 1 {
 		t.Fatalf("%d PrometheusRules", len(made))
 	}

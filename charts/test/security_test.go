@@ -56,7 +56,8 @@ func TestArgosOwnContainersAreRestrictedAndGuaranteed(t *testing.T) {
 	}
 	executor.Name, executor.Image = "wait", "argoexec"
 	pod := corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{executor}}}
-	for _, result := range evaluator.EvaluatePod(psaapi.LevelVersion{Level: psaapi.LevelRestricted, Version: psaapi.LatestVersion()}, &pod.ObjectMeta, &pod.Spec) {
+	for _, result := range evaluator.EvaluatePod(psaapi.LevelVersion{Level: psaapi.LevelRestricted, Version: psaapi.LatestVersion()},
+		&pod.ObjectMeta, &pod.Spec) {
 		if !result.Allowed {
 			t.Errorf("%s: %s", result.ForbiddenReason, result.ForbiddenDetail)
 		}
@@ -67,7 +68,8 @@ func TestArgosOwnContainersAreRestrictedAndGuaranteed(t *testing.T) {
 }
 
 func TestOnlyTheseSeeStorageCredentials(t *testing.T) {
-	const operator, store, job, prometheus = "Deployment/assay-system/assay-operator", "StatefulSet/assay-system/assay-minio", "Job/assay-system/assay-create-bucket", "Deployment/assay-system/assay-prometheus"
+	const operator, store, job, prometheus = "Deployment/assay-system/assay-operator", "StatefulSet/assay-system/assay-minio",
+		"Job/assay-system/assay-create-bucket", "Deployment/assay-system/assay-prometheus"
 	bundled := map[string][]string{
 		"assay-minio-root": {store, job}, "assay-ledger-users": {job}, "assay-ledger-operator": {operator}, "assay-minio-metrics": {prometheus},
 		"assay-ledger": nil, "assay-ledger-read": nil,
@@ -177,12 +179,14 @@ func TestGeneratedCredentialsAreNeverTheSameTwiceUnlessTheyAreMadeOfSomething(t 
 	read := func(values, secret string) string {
 		return fmt.Sprintf("%s", into[corev1.Secret](t, render(t, values).find(t, secret)).Data)
 	}
-	for _, secret := range []string{"Secret/assay-system/assay-minio-root", "Secret/assay-system/assay-ledger-users", "Secret/default/assay-ledger"} {
+	for _, secret := range []string{"Secret/assay-system/assay-minio-root", "Secret/assay-system/assay-ledger-users",
+		"Secret/default/assay-ledger"} {
 		if first, second := read("", secret), read("", secret); first == second {
 			t.Errorf("two installs have the same %s", secret)
 		}
 	}
-	const seeded, other = `{minio: {auth: {userKeySeed: 0123456789abcdef0123456789abcdef}}}`, `{minio: {auth: {userKeySeed: 0123456789abcdef0123456789abcdeg}}}`
+	const seeded, other = `{minio: {auth: {userKeySeed: 0123456789abcdef0123456789abcdef}}}`,
+		`{minio: {auth: {userKeySeed: 0123456789abcdef0123456789abcdeg}}}`
 	const keys = "Secret/default/assay-ledger"
 	first, again := read(seeded, keys), read(seeded, keys)
 	if first != again {
@@ -208,14 +212,16 @@ func TestRights(t *testing.T) {
 						t.Errorf("%s reads every secret: %+v", id, rule)
 					}
 					for _, verb := range rule.Verbs {
-						readOnly := strings.Contains(id, "-argo-server") || strings.Contains(id, "-prometheus") || (object.GetKind() == "ClusterRole" && strings.Contains(id, "-argo-"))
+						readOnly := strings.Contains(id, "-argo-server") || strings.Contains(id, "-prometheus") ||
+							(object.GetKind() == "ClusterRole" && strings.Contains(id, "-argo-"))
 						if readOnly && !slices.Contains(reading, verb) {
 							t.Errorf("%s may %s %v", id, verb, rule.Resources)
 						}
 						if object.GetKind() == "ClusterRole" && !slices.Contains(reading, verb) && !allowedEverywhere(object, rule) {
 							t.Errorf("%s may %s %v everywhere", id, verb, rule.Resources)
 						}
-						if strings.HasSuffix(id, "/assay-executor") && (!slices.Equal(rule.Resources, []string{"workflowtaskresults"}) || !slices.Contains([]string{"create", "patch"}, verb)) {
+						if strings.HasSuffix(id, "/assay-executor") &&
+							(!slices.Equal(rule.Resources, []string{"workflowtaskresults"}) || !slices.Contains([]string{"create", "patch"}, verb)) {
 							t.Errorf("%s may %s %v", id, verb, rule.Resources)
 						}
 					}
@@ -262,7 +268,8 @@ func TestArgosServerAsksForATokenAndReadsNoSecret(t *testing.T) {
 		if slices.Contains(args, "--auth-mode=client") != asks {
 			t.Errorf("%s: the server's arguments are %v", values, args)
 		}
-		reads := slices.ContainsFunc(rulesOf(t, chart.find(t, "Role/default/assay-argo-server-runs")), func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "secrets") })
+		reads := slices.ContainsFunc(rulesOf(t, chart.find(t, "Role/default/assay-argo-server-runs")),
+			func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "secrets") })
 		if reads == asks {
 			t.Errorf("%s: the server reads Secrets: %v", values, reads)
 		}
@@ -338,7 +345,8 @@ func allowedEverywhere(object unstructured.Unstructured, rule rbacv1.PolicyRule)
 			return true
 		}
 	}
-	return slices.Equal(rule.Resources, []string{"nodes"}) || slices.Equal(rule.Resources, []string{"tokenreviews"}) || slices.Equal(rule.Resources, []string{"subjectaccessreviews"})
+	return slices.Equal(rule.Resources, []string{"nodes"}) || slices.Equal(rule.Resources, []string{"tokenreviews"}) ||
+		slices.Equal(rule.Resources, []string{"subjectaccessreviews"})
 }
 
 // MinIO asks for the token of its user for metrics. Prometheus signs it before it starts, and has neither that user's key nor root's.
@@ -400,12 +408,15 @@ func TestABundledStoreOverTLS(t *testing.T) {
 		}
 	}
 	const url = "--ledger=s3://assay?endpoint=https://" + host + ":9000&region=us-east-1"
-	wantArgs(t, chart, "Deployment/assay-system/assay-operator", url, "--ledger-ca-secret=assay-ledger-ca", "--ledger-ca-file=/etc/assay/ledger-ca/ca.crt")
+	wantArgs(t, chart, "Deployment/assay-system/assay-operator", url, "--ledger-ca-secret=assay-ledger-ca",
+		"--ledger-ca-file=/etc/assay/ledger-ca/ca.crt")
 	wantArgs(t, chart, "Job/assay-system/assay-create-bucket", url)
-	for _, id := range []string{"Deployment/assay-system/assay-operator", "Job/assay-system/assay-create-bucket", "Deployment/assay-system/assay-prometheus"} {
+	for _, id := range []string{"Deployment/assay-system/assay-operator", "Job/assay-system/assay-create-bucket",
+		"Deployment/assay-system/assay-prometheus"} {
 		wantFile(t, chart, id, "/etc/assay/ledger-ca", "assay-ledger-ca", corev1.KeyToPath{Key: "ca.crt", Path: "ca.crt"})
 	}
-	wantFile(t, chart, "StatefulSet/assay-system/assay-minio", "/certs", "assay-minio-tls", corev1.KeyToPath{Key: "tls.crt", Path: "public.crt"}, corev1.KeyToPath{Key: "tls.key", Path: "private.key"})
+	wantFile(t, chart, "StatefulSet/assay-system/assay-minio", "/certs", "assay-minio-tls",
+		corev1.KeyToPath{Key: "tls.crt", Path: "public.crt"}, corev1.KeyToPath{Key: "tls.key", Path: "private.key"})
 	if s3 := argoConfig(t, chart).ArtifactRepository.S3; s3.Insecure || s3.CASecret.Name != "assay-ledger-ca" || s3.Endpoint != host+":9000" {
 		t.Errorf("Argo's artifact repository is %+v", s3)
 	}
@@ -416,7 +427,8 @@ func TestABundledStoreOverTLS(t *testing.T) {
 		}
 	}
 	own := render(t, variations["TLS, and a Prometheus Operator"])
-	wantFile(t, own, "StatefulSet/assay-system/assay-minio", "/certs", "own", corev1.KeyToPath{Key: "tls.crt", Path: "public.crt"}, corev1.KeyToPath{Key: "tls.key", Path: "private.key"})
+	wantFile(t, own, "StatefulSet/assay-system/assay-minio", "/certs", "own", corev1.KeyToPath{Key: "tls.crt", Path: "public.crt"},
+		corev1.KeyToPath{Key: "tls.key", Path: "private.key"})
 	if got := string(into[corev1.Secret](t, own.find(t, "Secret/default/assay-ledger-ca")).Data["ca.crt"]); !strings.Contains(got, "\nx\n") {
 		t.Errorf("the authority is %q", got)
 	}

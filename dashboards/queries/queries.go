@@ -112,7 +112,7 @@ func Increase(metric, selector string, by ...string) string {
 func NoiseOfLimit() string {
 	return fmt.Sprintf(`%s / on (node, kind) (%s > 0)`,
 		Series("assay_node_noise_ratio", Node+`,statistic="newest"`, "node", "kind"),
-			Series("assay_node_noise_limit_ratio", Node, "node", "kind"))
+		Series("assay_node_noise_limit_ratio", Node, "node", "kind"))
 }
 
 // BreachShare is the share of the newest run's trials on a node that broke a limit.
@@ -191,7 +191,7 @@ func history(series string, name ...string) string {
 	for _, label := range name {
 		quoted = append(quoted, `"`+label+`"`)
 	}
-	return fmt.Sprintf(`max by (curve, created) (label_join((%s) * on (namespace, run) group_left (fingerprint) (%s)` +
+	return fmt.Sprintf(`max by (curve, created) (label_join((%s) * on (namespace, run) group_left (fingerprint) (%s)`+
 		` * on (namespace, run) group_left (created) %s, "curve", " ", %s))`,
 		series, ofWorkload(), created, strings.Join(quoted, ", "))
 }

@@ -4,7 +4,7 @@
 #   PREFIX          where to: PREFIX/bin (default: /usr/local for root, else $HOME/.local)
 #   ASSAY_DOWNLOADS where the archives are: a URL, or a folder (default: @DOWNLOADS@)
 #
-# What is downloaded is compared with SHA256SUMS from the same place, whose signature SHA256SUMS.sig says where it is from.
+# What is downloaded is compared with SHA256SUMS from the same place, whose signature is SHA256SUMS.bundle.
 set -eu
 version=@VERSION@
 downloads=${ASSAY_DOWNLOADS:-@DOWNLOADS@}

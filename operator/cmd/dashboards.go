@@ -27,7 +27,7 @@ func (o *dashboardOptions) bind(command *cobra.Command) {
 	flags.StringVar(&o.label, "dashboard-label", "grafana_dashboard=1", "label that the sidecar looks for, as key=value")
 	flags.StringVar(&o.folder, "dashboard-folder", "Assay runs",
 		"folder of these dashboards, as the value of the annotation "+dashboard.FolderAnnotation+"; empty: none")
-	flags.StringVar(&o.reportsURL, "reports-url", "", "address under which people's browsers find the objects of the ledgers' bucket by " +
+	flags.StringVar(&o.reportsURL, "reports-url", "", "address under which people's browsers find the objects of the ledgers' bucket by "+
 		"key, such as https://minio.example.com/assay; dashboards link to reports there")
 	o.configMapsGiven = func() bool { return flags.Changed("dashboards") }
 }
@@ -59,7 +59,7 @@ func browserURL(flag, given string) (string, error) {
 	parsed, err := url.Parse(given)
 	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" || parsed.RawQuery != "" ||
 		parsed.Fragment != "" || parsed.User != nil {
-		return "", fmt.Errorf("%s is %q: use an address such as https://grafana.example.com/path, without query and user", flag, given)
+		return "", fmt.Errorf("invalid %s %q: use an address such as https://grafana.example.com/path, without query and user", flag, given)
 	}
 	return strings.TrimRight(given, "/"), nil
 }

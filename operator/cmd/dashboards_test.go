@@ -31,8 +31,8 @@ func TestDashboardsAsFlagsSay(t *testing.T) {
 		})},
 		"an address of reports":           {args: []string{"--reports-url=http://localhost:9000/assay"}, want: with(func(c *dashboard.Config) { c.ReportsURL = "http://localhost:9000/assay" })},
 		"an address without a scheme":     {args: []string{"--grafana-url=grafana.example.com"}, err: `invalid --grafana-url "grafana.example.com": use an address such as`},
-		"an address with a password":      {args: []string{"--reports-url=https://a:b@example.com"}, err: "--reports-url is"},
-		"an address that runs a program":  {args: []string{"--reports-url=javascript:alert(1)"}, err: "--reports-url is"},
+		"an address with a password":      {args: []string{"--reports-url=https://a:b@example.com"}, err: "invalid --reports-url"},
+		"an address that runs a program":  {args: []string{"--reports-url=javascript:alert(1)"}, err: "invalid --reports-url"},
 		"a label that Kubernetes refuses": {args: []string{"--dashboard-label==1"}, err: `invalid --dashboard-label "=1": use key=value`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -52,9 +52,9 @@ func main() {
 func newCommand() *cobra.Command {
 	options := &options{}
 	command := &cobra.Command{
-		Use:           "manager --ledger s3://BUCKET?endpoint=URL --operator-image IMAGE --runner-image IMAGE",
-		Short:         "The Assay operator: turns BenchmarkRuns into Argo Workflows and their results into verdicts",
-		Long:          "The Assay operator: turns BenchmarkRuns into Argo Workflows and their results into verdicts.\n\nThe object store's " +
+		Use:   "manager --ledger s3://BUCKET?endpoint=URL --operator-image IMAGE --runner-image IMAGE",
+		Short: "The Assay operator: turns BenchmarkRuns into Argo Workflows and their results into verdicts",
+		Long: "The Assay operator: turns BenchmarkRuns into Argo Workflows and their results into verdicts.\n\nThe object store's " +
 			"credentials come from --ledger-credentials-dir, or from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or else from the identity that " +
 			"a cloud gives to the pod.",
 		Args:          cobra.NoArgs,
@@ -108,7 +108,7 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return err
 	}
-	// Not the guarded store: a listing of everything must not take the turns of passes.
+	// Not the guarded store: a listing of everything must not delay reconciles.
 	meter := &quota.Meter{Store: opened, Clock: clock.RealClock{}}
 	if err := manager.Add(meter); err != nil {
 		return err
@@ -119,13 +119,13 @@ func run(ctx context.Context, options *options) error {
 	}
 	applier := &apply.Applier{
 		Client: manager.GetClient(), Live: manager.GetAPIReader(), Store: timed, Config: config, Lease: leases, Dashboards: dashboards,
-			Clock: clock.RealClock{},
+		Clock: clock.RealClock{},
 	}
 	reconciler := &controller.Reconciler{
 		Cache: manager.GetClient(), Live: manager.GetAPIReader(),
 		Observer: &observe.Observer{
 			Client: manager.GetClient(), Live: manager.GetAPIReader(), LeaseNamespace: leases.Namespace, Namespaces: options.namespaces,
-				Store: timed, Argo: workflows,
+			Store: timed, Argo: workflows,
 			Stored: storedIn(meter, allowed),
 		},
 		Applier:  applier,

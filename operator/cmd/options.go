@@ -42,7 +42,7 @@ type options struct {
 
 func (o *options) bind(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&o.ledger, "ledger", "", "object store of all ledgers, " +
+	flags.StringVar(&o.ledger, "ledger", "", "object store of all ledgers, "+
 		"s3://bucket/prefix?endpoint=http://host:port&region=name&pathStyle=true, as it is reached from every namespace")
 	flags.StringVar(&o.ledgerSecret, "ledger-secret", "assay-ledger",
 		"Secret in every run namespace with the object store's credentials; empty: pods there have an identity of their own")

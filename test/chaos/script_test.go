@@ -37,7 +37,7 @@ func script(t *testing.T, environment []string, tests string, arguments ...strin
 		write(name, says)
 	}
 	write("path/go", says+"case \"$*\" in *TestAttacks*) "+tests+";; esac\n")
-	write("bin/cluster", "#!/bin/sh\necho \"cluster $*\" >&2\ncase $1 in choose) echo embedded;; build) echo /path;; *) echo \"cluster " +
+	write("bin/cluster", "#!/bin/sh\necho \"cluster $*\" >&2\ncase $1 in choose) echo embedded;; build) echo /path;; *) echo \"cluster "+
 		"$*\";; esac\n")
 	write("bin/chaos", "#!/bin/sh\necho \"chaos $*\" >&2\necho '{\"figure\":\"chaos.faults\"}'\n")
 	command := exec.Command("bash", append([]string{filepath.Join(folder, "hack", "chaos.sh")}, arguments...)...)

@@ -71,7 +71,8 @@ func checkLayers(page string, packages []goPackage) []string {
 	for _, p := range packages {
 		there[p.name()] = true
 		if layer[p.name()] == 0 {
-			problems = append(problems, fmt.Sprintf("%s has no row in %s: add one, in a layer not below any that it imports", p.name(), architecture))
+			problems = append(problems,
+				fmt.Sprintf("%s has no row in %s: add one, in a layer not below any that it imports", p.name(), architecture))
 			continue
 		}
 		for _, imported := range p.Imports {

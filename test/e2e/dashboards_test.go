@@ -44,11 +44,11 @@ type board struct {
 // mayBeEmpty are the panels, or single queries of panels, that rightly have nothing to show of a run of the PIR kernel that
 // ended, on a cluster where nothing is wrong.
 var mayBeEmpty = map[string]string{
-	"Alerts":                       "nothing fires",
+	"Alerts":              "nothing fires",
 	"Object store errors": "the store is well",
-	"Time left":                    "the run ended",
-	"Left out":                     "the run is far below the bounds",
-	"Search":                       "the run does not search",
+	"Time left":           "the run ended",
+	"Left out":            "the run is far below the bounds",
+	"Search":              "the run does not search",
 }
 
 // overItsTime are queries that have an answer only while the run goes on: nobody holds a node after it.

@@ -63,13 +63,15 @@ http: {addr: "127.0.0.1:5001"}
 func serveRegistry(t *testing.T) {
 	t.Helper()
 	built := command(t, "", "bin/cluster", "build", "--print-dir", "registry")
-	archive := command(t, "", "bin/cluster", "images", "add", "--name", "assay.dev/registry:test", "--file", "/registry="+filepath.Join(built, "registry"),
+	archive := command(t, "", "bin/cluster", "images", "add", "--name", "assay.dev/registry:test", "--file",
+		"/registry="+filepath.Join(built, "registry"),
 		"--entrypoint", "/registry")
 	command(t, "", "bin/cluster", "load", archive)
 	t.Cleanup(func() {
 		command(t, "", "kubectl", "-n", "kube-system", "delete", "pod/registry", "configmap/registry", "--ignore-not-found")
 	})
-	config := command(t, "", "kubectl", "-n", "kube-system", "create", "configmap", "registry", "--from-literal=registry.yaml="+registryConfig, "--dry-run=client", "-o", "yaml")
+	config := command(t, "", "kubectl", "-n", "kube-system", "create", "configmap", "registry", "--from-literal=registry.yaml="+registryConfig,
+		"--dry-run=client", "-o", "yaml")
 	command(t, config, "kubectl", "apply", "-f", "-")
 	command(t, registryPod, "kubectl", "apply", "-f", "-")
 	command(t, "", "kubectl", "-n", "kube-system", "wait", "pod/registry", "--for=condition=Ready", "--timeout=2m")
@@ -116,7 +118,8 @@ func TestAReleaseIsPushedPulledByDigestAndReachesAVerdict(t *testing.T) {
 		unpack(t, "assay-"+image+"_"+version(t)+".oci.tar", filepath.Join(layouts, "assay-"+image))
 	}
 	unpack(t, "assay-chart_"+version(t)+".oci.tar", chart)
-	pushed := strings.Fields(command(t, "", "bin/cluster", "images", "push", "--registry", registry, "--layouts", layouts, "--chart", chart, "--all"))
+	pushed := strings.Fields(command(t, "", "bin/cluster", "images", "push", "--registry", registry, "--layouts", layouts, "--chart", chart,
+		"--all"))
 	released := pushed[len(pushed)-1]
 	if !strings.HasPrefix(released, registry+"/charts/assay@sha256:") {
 		t.Fatalf("the chart was pushed as %s", released)
@@ -127,7 +130,8 @@ func TestAReleaseIsPushedPulledByDigestAndReachesAVerdict(t *testing.T) {
 	t.Cleanup(func() {
 		command(t, "", "helm", "uninstall", "assay", "--namespace", "assay-system", "--wait", "--timeout", "3m")
 	})
-	running := command(t, "", "kubectl", "get", "pods", "-n", "assay-system", "-o", `jsonpath={range .items[*].spec.containers[*]}{.image}{"\n"}{end}`)
+	running := command(t, "", "kubectl", "get", "pods", "-n", "assay-system", "-o",
+		`jsonpath={range .items[*].spec.containers[*]}{.image}{"\n"}{end}`)
 	for _, image := range strings.Fields(running) {
 		if !strings.HasPrefix(image, registry+"/") {
 			t.Errorf("a pod of the release runs %s, which is not from the registry", image)

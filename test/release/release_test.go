@@ -302,7 +302,8 @@ func TestProvenanceNamesEveryFile(t *testing.T) {
 		t.Errorf("it is a %s with %s", statement.Type, statement.PredicateType)
 	}
 	made := statement.Predicate.BuildDefinition
-	if made.ExternalParameters.VERSION != version(t) || len(made.ResolvedDependencies) == 0 || len(made.ResolvedDependencies[0].Digest.GitCommit) != 40 {
+	if made.ExternalParameters.VERSION != version(t) || len(made.ResolvedDependencies) == 0 ||
+		len(made.ResolvedDependencies[0].Digest.GitCommit) != 40 {
 		t.Errorf("it was made from %+v", made)
 	}
 	named := sums(t)
@@ -319,7 +320,8 @@ func TestProvenanceNamesEveryFile(t *testing.T) {
 }
 
 func TestSBOMsSayWhatIsInPrograms(t *testing.T) {
-	for file, want := range map[string]string{"assay.cdx.json": "k8s.io/client-go", "manager.cdx.json": "sigs.k8s.io/controller-runtime", "assay-runner.cdx.json": "serde"} {
+	for file, want := range map[string]string{"assay.cdx.json": "k8s.io/client-go", "manager.cdx.json": "sigs.k8s.io/controller-runtime",
+		"assay-runner.cdx.json": "serde"} {
 		bom := parse[struct {
 			BOMFormat  string
 			Components []struct{ Name, Version string }

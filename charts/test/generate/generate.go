@@ -43,11 +43,6 @@ func Files(root string) (map[string][]byte, error) {
 	if err := addProvenance(root, files); err != nil {
 		return nil, err
 	}
-	installs, err := Kustomize(root, files)
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(files, installs)
 	raw, err := os.ReadFile(filepath.Join(root, valuesFile))
 	if err != nil {
 		return nil, err
@@ -66,6 +61,12 @@ func Files(root string) (map[string][]byte, error) {
 	if files[readmeFile], err = values.IntoReadme(readme); err != nil {
 		return nil, fmt.Errorf("%s: %w", readmeFile, err)
 	}
+	// Last, because the chart is rendered with the new schema.
+	installs, err := Kustomize(root, files)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(files, installs)
 	return files, nil
 }
 

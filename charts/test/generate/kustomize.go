@@ -74,6 +74,9 @@ func RenderTemplates(root string, copied map[string][]byte) (map[string][]string
 		if name, ok := strings.CutPrefix(name, chart+"/"); ok {
 			loaded.Files = slices.DeleteFunc(loaded.Files, func(f *common.File) bool { return f.Name == name })
 			loaded.Files = append(loaded.Files, &common.File{Name: name, Data: content})
+			if name == "values.schema.json" {
+				loaded.Schema = content
+			}
 		}
 	}
 	install := action.NewInstall(action.NewConfiguration())

@@ -87,7 +87,8 @@ func (v *Value) read(comment string, node *yaml.Node) error {
 	if err := v.readComment(comment); err != nil {
 		return err
 	}
-	types := map[string]string{"!!str": "string", "!!bool": "boolean", "!!int": "integer", "!!float": "number", "!!seq": "array", "!!map": "object"}
+	types := map[string]string{"!!str": "string", "!!bool": "boolean", "!!int": "integer", "!!float": "number", "!!seq": "array",
+		"!!map": "object"}
 	var known bool
 	if v.Type, known = types[node.Tag]; !known {
 		return fmt.Errorf("a default of type %s has no type in the schema", node.Tag)

@@ -51,7 +51,7 @@ func Decide(asked Mode, facts Facts) (Mode, string, error) {
 	case facts.Embedded == nil:
 		return Embedded, fmt.Sprintf("no Docker engine answers (%s), and this machine can run the embedded cluster", short(facts.Docker)), nil
 	}
-	return "", "", fmt.Errorf("no cluster can run here:\n  kind: %s\n  embedded: %w\nuse CLUSTER=existing to install into the cluster your " +
+	return "", "", fmt.Errorf("no cluster can run here:\n  kind: %s\n  embedded: %w\nuse CLUSTER=existing to install into the cluster your "+
 		"current kubeconfig points to",
 		short(facts.Docker), facts.Embedded)
 }

@@ -209,7 +209,7 @@ func (a *app) loadCommand() *cobra.Command {
 		}
 		switch chosen {
 		case choose.Existing:
-			fmt.Fprintln(a.log, "an existing cluster pulls its images by itself: push these to a registry it reaches, under the names the " +
+			fmt.Fprintln(a.log, "an existing cluster pulls its images by itself: push these to a registry it reaches, under the names the "+
 				"chart uses:")
 			for _, archive := range archives {
 				fmt.Fprintln(a.log, "  "+archive)

@@ -72,7 +72,7 @@ func fingerprint(dir string) (string, error) {
 func apiServerSubject() pki.Subject {
 	return pki.Subject{
 		Name: "apiserver", User: "kube-apiserver",
-		Hosts:     []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+		Hosts: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
 			"kubernetes.default.svc." + config.ClusterDomain},
 		Addresses: ips(netip.MustParseAddr("127.0.0.1"), config.NodeIP, config.APIServiceIP),
 	}

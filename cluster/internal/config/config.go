@@ -125,7 +125,7 @@ func FindSource(given, workingDir string) (string, error) {
 			}
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("no build recipes (build/kubernetes/go.mod) at or above %s: run from the checkout or set ASSAY_CLUSTER_SOURCE " +
+			return "", fmt.Errorf("no build recipes (build/kubernetes/go.mod) at or above %s: run from the checkout or set ASSAY_CLUSTER_SOURCE "+
 				"to its cluster folder", workingDir)
 		}
 	}

@@ -132,7 +132,7 @@ func (c *Cluster) CheckOwner() error {
 			c.State, entries[0].Name())
 	}
 	if found.Name != c.Name {
-		return fmt.Errorf("state folder %s belongs to the cluster %q, not %q: set ASSAY_CLUSTER_STATE to another folder, or " +
+		return fmt.Errorf("state folder %s belongs to the cluster %q, not %q: set ASSAY_CLUSTER_STATE to another folder, or "+
 			"ASSAY_CLUSTER_NAME to %q", c.State, found.Name, c.Name, found.Name)
 	}
 	return nil
@@ -156,7 +156,7 @@ func (c *Cluster) CheckNamespace() error {
 		return err
 	}
 	if len(foreign) > 0 {
-		return fmt.Errorf("network namespace %s has interfaces this cluster did not make (%s): set ASSAY_CLUSTER_NAME to another name, or " +
+		return fmt.Errorf("network namespace %s has interfaces this cluster did not make (%s): set ASSAY_CLUSTER_NAME to another name, or "+
 			"delete it with `ip netns delete %s` if nobody needs it",
 			c.Name, strings.Join(foreign, ", "), c.Name)
 	}

@@ -55,8 +55,9 @@ func (i Image) architecture() string {
 
 // base is what programs expect of any root file system.
 var base = map[string]string{
-	"/etc/passwd": "root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n",
-	"/etc/group":  "root:x:0:\nnobody:x:65534:\nnonroot:x:65532:\n",
+	"/etc/passwd": "root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/:/sbin/nologin\n" +
+		"nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n",
+	"/etc/group": "root:x:0:\nnobody:x:65534:\nnonroot:x:65532:\n",
 	// Without it, names in /etc/hosts are asked of DNS first.
 	"/etc/nsswitch.conf": "hosts: files dns\n",
 }
@@ -72,8 +73,9 @@ func (i Image) Validate() error {
 	if err != nil {
 		return fmt.Errorf("image name %q: give it in full, as in registry.example.com/team/tool:1.0: %w", i.Ref, err)
 	}
-	if reference.Name() != i.Ref {
-		return fmt.Errorf("image name %q: Kubernetes would read it as %q: give that", i.Ref, reference.Name())
+	// The library spells out the host that Docker Hub answers on; Kubernetes keeps the one that people write.
+	if whole := strings.Replace(reference.Name(), "index.docker.io/", "docker.io/", 1); whole != i.Ref {
+		return fmt.Errorf("image name %q: Kubernetes would read it as %q: give that", i.Ref, whole)
 	}
 	if i.User != "" && !numeric.MatchString(i.User) {
 		return fmt.Errorf("image %s: user %q: give a number, because Kubernetes cannot tell whether a name is root", i.Ref, i.User)
@@ -178,8 +180,8 @@ func (i Image) build() (v1.Image, error) {
 
 // around is the image that has this layer.
 func (i Image) around(layer v1.Layer) (v1.Image, error) {
-	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	img, err = mutate.AppendLayers(img, layer)
+	img, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
+		layer)
 	if err != nil {
 		return nil, err
 	}

@@ -161,8 +161,8 @@ func (r Row) InRegistry(registry string) (string, error) {
 		return "", err
 	}
 	moved := strings.TrimSuffix(registry, "/") + "/" + repository.RepositoryStr()
-	if _, err := name.NewRepository(moved, name.StrictValidation); err != nil {
-		return "", fmt.Errorf("invalid registry %q: write a host, with a port and a path if need be, such as ghcr.io/acme: %w", registry, err)
+	if _, err := name.NewRepository(moved, name.StrictValidation); err != nil || strings.Contains(registry, "://") {
+		return "", fmt.Errorf("invalid registry %q: write a host, with a port and a path if need be, such as ghcr.io/acme", registry)
 	}
 	return moved, nil
 }

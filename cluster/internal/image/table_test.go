@@ -116,7 +116,8 @@ func TestNoFileNamesAnotherVersionOfOurImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("git", "-C", "../../..", "grep", "-nIE", `assay\.dev/assay-[a-z]+:[0-9]`, "--", ":!*/testdata/*", ":!workflows/studies/*/results").Output()
+	out, err := exec.Command("git", "-C", "../../..", "grep", "-nIE", `assay\.dev/assay-[a-z]+:[0-9]`, "--", ":!*/testdata/*",
+		":!workflows/studies/*/results").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

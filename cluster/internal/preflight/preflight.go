@@ -108,7 +108,7 @@ func disk(m Machine) []error {
 	}
 	if m.SameDisk {
 		if need := cache + state; m.CacheFree < need {
-			return []error{fmt.Errorf("disk: %s and %s have %s left and %s are needed: free some, or set ASSAY_CACHE and ASSAY_CLUSTER_STATE to a " +
+			return []error{fmt.Errorf("disk: %s and %s have %s left and %s are needed: free some, or set ASSAY_CACHE and ASSAY_CLUSTER_STATE to a "+
 				"larger disk",
 				m.CacheDir, m.StateDir, gib(m.CacheFree), gib(need))}
 		}

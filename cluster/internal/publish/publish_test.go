@@ -199,7 +199,8 @@ func TestTheChartSaysWhereImagesComeFrom(t *testing.T) {
 		}
 		got, _ := os.ReadFile(filepath.Join(chart, "values.yaml"))
 		about, _ := os.ReadFile(filepath.Join(chart, "Chart.yaml"))
-		if !strings.Contains(string(got), tc.want) || !strings.Contains(string(got), `other: {repository: quay.io/other/tool, tag: v1, digest: ""}`) ||
+		if !strings.Contains(string(got), tc.want) ||
+			!strings.Contains(string(got), `other: {repository: quay.io/other/tool, tag: v1, digest: ""}`) ||
 			strings.Count(string(about), "1.2.3") != 2 {
 			t.Errorf("%s: %s%s", sentence, got, about)
 		}

@@ -121,7 +121,7 @@ func (b Builder) checkDisk(recipe Recipe) error {
 		return fmt.Errorf("cache folder %s: %w", b.Cache, err)
 	}
 	if free := fs.Bavail * uint64(fs.Bsize); free < neededForOneBuild {
-		return fmt.Errorf("building %s: the disk of %s has %.1f GiB left and a build may need %d GiB: free some, or set ASSAY_CACHE to a " +
+		return fmt.Errorf("building %s: the disk of %s has %.1f GiB left and a build may need %d GiB: free some, or set ASSAY_CACHE to a "+
 			"larger disk",
 			recipe.Name, b.Cache, float64(free)/(1<<30), neededForOneBuild>>30)
 	}

@@ -931,37 +931,37 @@ type LeaseStatus struct {
 	Token int64 `json:"token"`
 }
 
-// QueueStatus is the place of a run among those that wait for a node.
+// QueueStatus is the place of a run in the queue for nodes.
 type QueueStatus struct {
-	// since when the run waits.
+	// since is when the run began to wait.
 	// +required
 	Since metav1.Time `json:"since"`
 
-	// ahead counts the runs that come first and could use the same nodes.
+	// ahead counts the runs that are served first and could use the same nodes.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Ahead int32 `json:"ahead,omitempty"`
 }
 
-// GraceFor is what is given time because it may pass by itself.
+// GraceFor is what a run waits for that may recover by itself.
 // +kubebuilder:validation:Enum=Image;Nodes
 type GraceFor string
 
-// What is given time.
+// What a run waits for.
 const (
 	// GraceForImage is an image that cannot be pulled.
 	GraceForImage GraceFor = "Image"
-	// GraceForNodes are nodes that are lost while blocks are under way on others.
+	// GraceForNodes are nodes that were lost while blocks run on others.
 	GraceForNodes GraceFor = "Nodes"
 )
 
-// GraceStatus is time that is given to something. When it is used up, the run goes on without.
+// GraceStatus is a period of grace: the run waits for something that may recover by itself, and goes on without it when the period is over.
 type GraceStatus struct {
-	// for is what it is given to.
+	// for is what the run waits for.
 	// +required
 	For GraceFor `json:"for"`
 
-	// since when.
+	// since is when the period began.
 	// +required
 	Since metav1.Time `json:"since"`
 }
@@ -1112,11 +1112,11 @@ type BenchmarkRunStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	Leases []LeaseStatus `json:"leases,omitempty"`
 
-	// queue is the run's place among those that wait for a node. Absent while it has one or needs none.
+	// queue is the run's place in the queue for nodes. Absent while it has a node or needs none.
 	// +optional
 	Queue *QueueStatus `json:"queue,omitempty"`
 
-	// grace is time that is given to what keeps the run from going on and may pass by itself.
+	// grace is the period of grace that the run is in, if it waits for something that may recover by itself.
 	// +optional
 	Grace *GraceStatus `json:"grace,omitempty"`
 
@@ -1183,11 +1183,11 @@ type BenchmarkRunStatus struct {
 	// +optional
 	SuspendedTime *metav1.Duration `json:"suspendedTime,omitempty"`
 
-	// suspendedSince is since when spec.suspend holds the run; absent while it does not.
+	// suspendedSince is since when the run is suspended by spec.suspend; absent while it is not.
 	// +optional
 	SuspendedSince *metav1.Time `json:"suspendedSince,omitempty"`
 
-	// completionTime is when the run ended, however it ended. A run that has one is over.
+	// completionTime is when the run ended, with or without a verdict. A run that has one never changes again.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 

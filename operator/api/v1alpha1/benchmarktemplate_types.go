@@ -68,7 +68,7 @@ type Parameter struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*$`
-	// +kubebuilder:validation:XValidation:rule="!self.startsWith('ASSAY_')",message="variables that begin with ASSAY_ are Assay's own"
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('ASSAY_')",message="names that begin with ASSAY_ are reserved for Assay; use another name"
 	Env string `json:"env,omitempty"`
 
 	// description explains what the parameter means, with its unit.

@@ -47,7 +47,7 @@ func newAnalyzeCommand() *cobra.Command {
 	flags.Lookup("wave").DefValue = "the newest"
 	flags.StringVar(&options.out, "out", "-",
 		"- prints the analysis; a URL writes analysis.json, report.md, report.html, table.csv and attempts.parquet below it instead")
-	flags.BoolVar(&options.write, "write", false, "write analysis.json, report.md, report.html, table.csv and attempts.parquet into the " +
+	flags.BoolVar(&options.write, "write", false, "write analysis.json, report.md, report.html, table.csv and attempts.parquet into the "+
 		"ledger itself, and print a summary instead of the analysis")
 	return command
 }

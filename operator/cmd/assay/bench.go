@@ -77,9 +77,9 @@ func newBenchCommand() *cobra.Command {
 	flags.IntVar(&options.cpus, "cpus", max(1, runtime.NumCPU()-1),
 		"CPUs that the trials are pinned to (default: all of this machine but one, at least 1)")
 	flags.Lookup("cpus").DefValue = "0" // The text names it: the reference is the same on every machine.
-	flags.StringVar(&options.noise, "noise", string(assayv1alpha1.ViolationWarn), "what happens to trials during which others used their " +
+	flags.StringVar(&options.noise, "noise", string(assayv1alpha1.ViolationWarn), "what happens to trials during which others used their "+
 		"CPUs: Warn uses them with a warning, Retry runs others in their place, Invalid leaves them out")
-	flags.StringArrayVar(&options.require, "require", nil, "what has to hold of every candidate, as METRIC<=BOUND or METRIC>=BOUND, with an " +
+	flags.StringArrayVar(&options.require, "require", nil, "what has to hold of every candidate, as METRIC<=BOUND or METRIC>=BOUND, with an "+
 		"x for a multiple of the baseline's; may be repeated (default: it is faster)")
 	flags.StringVar(&options.format, "format", string(assayv1alpha1.NoOutput),
 		"form of the figures that the commands report: Go, "+strings.Join(bench.FormatNames(), ", "))
@@ -159,7 +159,7 @@ func (o *benchOptions) question(args []string) (*bench.Question, error) {
 	}
 	question := &bench.Question{
 		Run: "bench", Names: o.names, Figures: o.figures, Requirements: o.require, Blocks: cmp.Or(o.blocks, bench.LeastBlocks), Warmup: o.warmup,
-			CPUs: o.cpus,
+		CPUs:   o.cpus,
 		Budget: o.budget, OnViolation: policy,
 	}
 	if question.Figures.Format, err = bench.ParseFormat(o.format); err != nil {
@@ -205,7 +205,7 @@ func programPath(name string) (string, error) {
 	if err != nil && !errors.Is(err, exec.ErrDot) {
 		info, statErr := os.Stat(name)
 		if statErr != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-			return "", fmt.Errorf("program %q is neither in PATH nor a program in this folder: build it, or write its path (what a shell has " +
+			return "", fmt.Errorf("program %q is neither in PATH nor a program in this folder: build it, or write its path (what a shell has "+
 				"itself needs --shell)", name)
 		}
 		path = name
@@ -236,7 +236,7 @@ func tryOut(ctx context.Context, here *localRun, question *bench.Question) (time
 	case ctx.Err() != nil:
 		return 0, ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded):
-		return 0, &exitCode{exitUsage, fmt.Errorf("the program is too slow for --budget %s: two trials of each command took longer, and a " +
+		return 0, &exitCode{exitUsage, fmt.Errorf("the program is too slow for --budget %s: two trials of each command took longer, and a "+
 			"verdict takes %d times as many: give more, at least --budget %s",
 			question.Budget, bench.LeastBlocks+1, bench.Enough(question.Budget))}
 	case err != nil:

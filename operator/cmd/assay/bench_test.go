@@ -98,7 +98,7 @@ func TestWhatBenchCannotAskIsRefusedBeforeAnythingRuns(t *testing.T) {
 		"a requirement of nothing known": {[]string{"true", "false", "--require", "speed<=1x"}, "speed"},
 		"a policy that is none":          {[]string{"true", "false", "--noise", "x"}, "use Warn, Retry or Invalid"},
 		"too few blocks for a verdict":   {[]string{"true", "false", "--blocks", "2"}, "spec.design.blocks.min"},
-		"a budget that is none":          {[]string{"true", "false", "--budget", "0s"}, "--budget: 0s"},
+		"a budget that is none":          {[]string{"true", "false", "--budget", "0s"}, "invalid --budget 0s"},
 		"a runner that is not there":     {[]string{"true", "false", "--bin-dir", "/no/such"}, "put it beside assay, or name its folder with --bin-dir"},
 		"more CPUs than the machine has": {[]string{"true", "false", "--cpus", "1000", "--bin-dir", bin}, "lower it"},
 	} {

@@ -98,7 +98,7 @@ func (c *creation) create(ctx context.Context, cluster *cluster, explicitNamespa
 	}
 	switch err := cluster.Create(ctx, run); {
 	case apierrors.IsAlreadyExists(err):
-		return nil, fmt.Errorf("BenchmarkRun %s/%s exists already, and what a run measured never changes: delete it (its ledger stays), or add " +
+		return nil, fmt.Errorf("BenchmarkRun %s/%s exists already, and what a run measured never changes: delete it (its ledger stays), or add "+
 			"--generate-name", run.Namespace, run.Name)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return nil, &exitCode{exitUsage, fmt.Errorf("%s: %w", c.file, err)}
@@ -131,7 +131,7 @@ func checkFrozen(ctx context.Context, reader client.Reader, run *assayv1alpha1.B
 // missingTemplate is nil for somebody who may create runs and not read templates: the operator will report it.
 func missingTemplate(err error, run *assayv1alpha1.BenchmarkRun) error {
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("spec.templateRef.name: no BenchmarkTemplate %q in namespace %q: kubectl get benchmarktemplates -n %s lists those " +
+		return fmt.Errorf("spec.templateRef.name: no BenchmarkTemplate %q in namespace %q: kubectl get benchmarktemplates -n %s lists those "+
 			"there are", run.Spec.TemplateRef.Name, run.Namespace, run.Namespace)
 	}
 	if apierrors.IsForbidden(err) {
@@ -158,7 +158,7 @@ func ensureTemplate(ctx context.Context, cluster *cluster, template *assayv1alph
 	experiment.Default(&assayv1alpha1.BenchmarkRunSpec{}, wanted)
 	experiment.Default(&assayv1alpha1.BenchmarkRunSpec{}, &found.Spec)
 	if !equality.Semantic.DeepEqual(*wanted, found.Spec) {
-		return &exitCode{exitUsage, fmt.Errorf("BenchmarkTemplate %s/%s exists and differs from the one in the file: kubectl apply the file to " +
+		return &exitCode{exitUsage, fmt.Errorf("BenchmarkTemplate %s/%s exists and differs from the one in the file: kubectl apply the file to "+
 			"change it, or give it another name", template.Namespace, template.Name)}
 	}
 	return nil

@@ -113,7 +113,7 @@ func TestDoctor(t *testing.T) {
 				operator(2, "--ledger-secret=s3", "--ledger-secret-access-key=id", "--ledger-secret-secret-key=key", "--ledger-ca-secret=ca",
 					"--namespaces=default"),
 				named("s3", map[string][]byte{"id": []byte("a"), "key": []byte("b")}), named("ca", map[string][]byte{"ca.crt": []byte("c")}),
-					node(false),
+				node(false),
 			},
 		},
 		"the authority's Secret is missing": {

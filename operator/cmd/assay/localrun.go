@@ -46,7 +46,7 @@ func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
 	var result *analysis.Analysis
 	r.course = design.Begin(r.experiment)
 	left, err := r.course.Follow(anywhere, func(laid *record.Wave, why string) (found design.Findings, stopped bool, err error) {
-		r.tellExpected(result)
+		r.printExpected(result)
 		wave, err := r.keep(ctx, laid)
 		if err != nil {
 			return found, false, err
@@ -67,7 +67,7 @@ func (r *localRun) run(ctx context.Context) (*analysis.Analysis, error) {
 	}
 	r.note = left.Why
 	if !left.Done {
-		r.tellExpected(result)
+		r.printExpected(result)
 		r.note = "stopped before the design was satisfied"
 		if left.Why != "" {
 			r.note += ": " + left.Why
@@ -85,8 +85,8 @@ func refused(err error) error {
 	return err
 }
 
-// tellExpected says what is expected of the blocks to come, once something was found.
-func (r *localRun) tellExpected(found *analysis.Analysis) {
+// printExpected says what is expected of the blocks to come, once something was found.
+func (r *localRun) printExpected(found *analysis.Analysis) {
 	if found == nil {
 		return
 	}

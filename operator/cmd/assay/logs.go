@@ -120,7 +120,7 @@ func (l *logReader) print(ctx context.Context) error {
 		return err
 	}
 	if len(pods) == 0 {
-		return fmt.Errorf("BenchmarkRun %s/%s has no pods: they go with their workflow; the ledger keeps what was measured: %s results %s " +
+		return fmt.Errorf("BenchmarkRun %s/%s has no pods: they go with their workflow; the ledger keeps what was measured: %s results %s "+
 			"-o attempts", l.run.Namespace, l.run.Name, program, l.run.Name)
 	}
 	read := false
@@ -133,7 +133,7 @@ func (l *logReader) print(ctx context.Context) error {
 		}
 	}
 	if !read {
-		return &exitCode{exitUsage, fmt.Errorf("--container %q: no pod of BenchmarkRun %s/%s has one; the runner and the analysis are main, " +
+		return &exitCode{exitUsage, fmt.Errorf("--container %q: no pod of BenchmarkRun %s/%s has one; the runner and the analysis are main, "+
 			"Argo's are init and wait", l.options.container, l.run.Namespace, l.run.Name)}
 	}
 	return nil

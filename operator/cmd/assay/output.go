@@ -97,7 +97,7 @@ func whereTo(output, format, own string, forms ...string) (destination, error) {
 	}
 	form := extensions[strings.ToLower(filepath.Ext(output))]
 	if !slices.Contains(known, form) {
-		return refuse("invalid --output %q: write %s to print it, or a file whose name ends in .html, .md, .csv, .json, .parquet or the like; " +
+		return refuse("invalid --output %q: write %s to print it, or a file whose name ends in .html, .md, .csv, .json, .parquet or the like; "+
 			"--format selects the form of any other file", output, list(known))
 	}
 	return destination{form: form, file: output}, nil

@@ -24,7 +24,7 @@ func newReportCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Short: "Print, save or open the report of a run",
 		Long: "Print, save or open the report of a run. " + sourceHelp + "\n\n" +
 			"The HTML report is one file that needs no network: it can be sent to anybody. --open shows it in a browser.",
-		Example:           "  assay report my-run --open\n  assay report my-run -o my-run.html\n  assay report out/quickstart --format md\n  " +
+		Example: "  assay report my-run --open\n  assay report my-run -o my-run.html\n  assay report out/quickstart --format md\n  " +
 			"assay report my-run -o attempts.parquet",
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeRunsOrFolders(flags, 1),

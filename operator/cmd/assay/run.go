@@ -184,7 +184,7 @@ func (r *localRun) printResult(result *analysis.Analysis, form, summary string, 
 	}
 	fmt.Fprintf(stdout, "\nledger  %s\nreport  %s\ntable   %s\n", folder,
 		filepath.Join(folder, filepath.FromSlash(ledger.ReportKey(result.Wave))),
-			filepath.Join(folder, filepath.FromSlash(ledger.TableKey(result.Wave))))
+		filepath.Join(folder, filepath.FromSlash(ledger.TableKey(result.Wave))))
 	return verdictError(result.Verdict, hasGates)
 }
 
@@ -196,7 +196,7 @@ func findRunner(folders []string) (string, error) {
 	}
 	path, err := local.FindProgram(name, folders)
 	if err != nil {
-		return "", &exitCode{exitUsage, fmt.Errorf("%s, which executes the trials, is neither in %s nor in PATH: put it beside %s, or name its " +
+		return "", &exitCode{exitUsage, fmt.Errorf("%s, which executes the trials, is neither in %s nor in PATH: put it beside %s, or name its "+
 			"folder with --bin-dir (in a checkout make build makes both)",
 			name, strings.Join(folders, ", "), program)}
 	}

@@ -112,7 +112,7 @@ func readJudged(ctx context.Context, store ledger.Store, where string, wave int)
 	if wave >= 0 {
 		which = fmt.Sprintf("no analysis of wave %d", wave)
 	}
-	return nil, fmt.Errorf("%s has %s: one is written when a wave ends; %s watch follows a run, and %s analyze --ledger URL --write judges " +
+	return nil, fmt.Errorf("%s has %s: one is written when a wave ends; %s watch follows a run, and %s analyze --ledger URL --write judges "+
 		"a ledger now", where, which, program, program)
 }
 
@@ -183,7 +183,7 @@ func (s *source) openRunLedger(ctx context.Context, cluster *cluster, run *assay
 // in the environment.
 func (s *source) credentials(ctx context.Context, reader client.Reader, namespace string) (ledger.Options, error) {
 	if len(s.keys) != 2 || s.keys[0] == "" || s.keys[1] == "" {
-		return ledger.Options{}, &exitCode{exitUsage, fmt.Errorf("invalid --secret-keys %q: name two keys, the access key's and the secret " +
+		return ledger.Options{}, &exitCode{exitUsage, fmt.Errorf("invalid --secret-keys %q: name two keys, the access key's and the secret "+
 			"key's, with a comma between them", strings.Join(s.keys, ","))}
 	}
 	own := os.Getenv("AWS_ACCESS_KEY_ID") != ""
@@ -193,7 +193,7 @@ func (s *source) credentials(ctx context.Context, reader client.Reader, namespac
 	case err != nil && own && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)):
 		return ledger.Options{CA: authority(ctx, reader, namespace, s.secret)}, nil
 	case err != nil:
-		return ledger.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s: %w; name another with --secret, or set AWS_ACCESS_KEY_ID " +
+		return ledger.Options{}, fmt.Errorf("credentials of the ledger: Secret %s/%s: %w; name another with --secret, or set AWS_ACCESS_KEY_ID "+
 			"and AWS_SECRET_ACCESS_KEY", namespace, s.secret, err)
 	}
 	out := ledger.Options{AccessKey: string(secret.Data[s.keys[0]]), SecretKey: string(secret.Data[s.keys[1]]), CA: secret.Data["ca.crt"]}

@@ -37,7 +37,7 @@ func newClusterCommand() *cobra.Command {
 	idle, pairs, large := time.Minute, 6, true
 	command := &cobra.Command{
 		Use: "cluster", Short: "Figures of the operator on the cluster of the kubeconfig, where the chart is installed as assay",
-			Args: cobra.NoArgs,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if pairs < 2 {
 				return errors.New("invalid --pairs: an interval needs at least 2")
@@ -62,14 +62,14 @@ func newClusterCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			passes, err := passesP99("platform.reconcile_p99_ms", before, after)
+			reconciles, err := reconcileP99("platform.reconcile_p99_ms", before, after)
 			if err != nil {
 				return err
 			}
-			if err := printFigures(cmd.OutOrStdout(), memory, passes, ratio); err != nil || !large {
+			if err := printFigures(cmd.OutOrStdout(), memory, reconciles, ratio); err != nil || !large {
 				return err
 			}
-			loaded, err := b.largePasses(cmd.Context())
+			loaded, err := b.largeReconciles(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ func newClusterCommand() *cobra.Command {
 	flags.StringVar(&b.namespace, "namespace", "default", "namespace for the runs")
 	flags.DurationVar(&idle, "idle", idle, "how long to leave the operator alone before its memory is read")
 	flags.IntVar(&pairs, "pairs", pairs, "how often a run is compared with a bare workflow")
-	flags.BoolVar(&large, "large", large, "also measure the passes over a run with 10,000 attempts, which takes half an hour")
+	flags.BoolVar(&large, "large", large, "also measure the reconciles of a run with 10,000 attempts, which takes half an hour")
 	return command
 }
 
@@ -149,13 +149,13 @@ func sleep(ctx context.Context, duration time.Duration) error {
 	}
 }
 
-// passesP99 is the 99th percentile of the time of one pass over a run, of the passes between two scrapes. Its ends are those
-// of the histogram's bucket that it falls into: within it nothing is known.
-func passesP99(name string, before, after map[string]*dto.MetricFamily) (calibrate.Figure, error) {
+// reconcileP99 is the 99th percentile of the duration of the reconciles of runs between two scrapes. Low and high are the bounds of the
+// histogram's bucket that it is in; the value is interpolated between them.
+func reconcileP99(name string, before, after map[string]*dto.MetricFamily) (calibrate.Figure, error) {
 	figure := calibrate.Figure{Figure: name, Unit: "ms"}
-	first, last := passes(before), passes(after)
+	first, last := reconciles(before), reconciles(after)
 	if last == nil {
-		return figure, errors.New("the operator has no histogram of its passes")
+		return figure, errors.New("the operator has no histogram of its reconciles")
 	}
 	counted := map[float64]uint64{}
 	if first != nil {
@@ -165,7 +165,7 @@ func passesP99(name string, before, after map[string]*dto.MetricFamily) (calibra
 	}
 	total := last.GetSampleCount() - first.GetSampleCount()
 	if total == 0 {
-		return figure, errors.New("there was no pass")
+		return figure, errors.New("there was no reconcile")
 	}
 	figure.Samples = int(total)
 	rank := math.Ceil(0.99 * float64(total))
@@ -186,7 +186,7 @@ func passesP99(name string, before, after map[string]*dto.MetricFamily) (calibra
 	return figure, errors.New("the 99th percentile is above the last bucket")
 }
 
-func passes(families map[string]*dto.MetricFamily) *dto.Histogram {
+func reconciles(families map[string]*dto.MetricFamily) *dto.Histogram {
 	family := families["controller_runtime_reconcile_time_seconds"]
 	if family == nil {
 		return nil

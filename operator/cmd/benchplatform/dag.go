@@ -91,7 +91,7 @@ func scanSpec(blocks int32, points int) assayv1alpha1.BenchmarkRunSpec {
 		TemplateRef: &assayv1alpha1.TemplateReference{Name: "pir-scan"},
 		Parameters:  assayv1alpha1.ParameterValues{"rows": "32768", "iterations": "10", "warmupIterations": "1"},
 		Sweep:       &assayv1alpha1.Sweep{Axes: []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: batches}}},
-		Arms:        []assayv1alpha1.Arm{{Name: "loop", Baseline: true, Parameters: scan("loop")},
+		Arms: []assayv1alpha1.Arm{{Name: "loop", Baseline: true, Parameters: scan("loop")},
 			{Name: "fused-m4r", Parameters: scan("fused-m4r")}},
 		Design:      assayv1alpha1.Design{Blocks: assayv1alpha1.Blocks{Min: blocks, Max: blocks}},
 		Environment: &assayv1alpha1.Environment{OnViolation: assayv1alpha1.ViolationWarn},

@@ -43,8 +43,8 @@ func decideWaiting() (calibrate.Figure, error) {
 		name := fmt.Sprintf("node-%03d", i)
 		seen.Nodes = append(seen.Nodes,
 			plan.Node{Name: name, Ready: true, Labels: exp.Plan.Placement.NodeSelector, Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi"),
-		}})
+				corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi"),
+			}})
 		seen.Leases = append(seen.Leases,
 			lease.Lease{Node: name}.TakenBy(lease.Holder{Namespace: "other", Name: name, UID: name}, false, time.Minute, now))
 	}

@@ -31,8 +31,8 @@ func newLimitsCommand() *cobra.Command {
 	var folder, document string
 	var others map[string]string
 	command := &cobra.Command{
-		Use: "limits --ledgers FOLDER",
-			Short: "How the noise readings of quiet and of disturbed trials are distributed, beside the default limits", Args: cobra.NoArgs,
+		Use:   "limits --ledgers FOLDER",
+		Short: "How the noise readings of quiet and of disturbed trials are distributed, beside the default limits", Args: cobra.NoArgs,
 		Long: "Reads what `calibrate real --out FOLDER` left there. A limit has to let nearly all quiet trials pass, and to catch the trials " +
 			"beside those neighbours " +
 			"that the reading is there for. The second table counts both, at the default limits or those that --limit names.",

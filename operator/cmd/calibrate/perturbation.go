@@ -168,12 +168,12 @@ func (p perturbation) start(ctx context.Context, clients kubernetes.Interface, n
 			Tolerations: []corev1.Toleration{{Key: "assay.dev/leased", Operator: corev1.TolerationOpExists}},
 			SecurityContext: &corev1.PodSecurityContext{
 				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532),
-					SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
 			Containers: []corev1.Container{{
 				// It rests for longer than it lives.
 				Name: "main", Image: p.image, Command: []string{"/assay-neighbour", "--kind", "cpu", "--seconds", "1", "--rest", "3600"},
-				Resources:       corev1.ResourceRequirements{Requests: resources, Limits: resources},
+				Resources: corev1.ResourceRequirements{Requests: resources, Limits: resources},
 				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false),
 					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 			}},

@@ -18,8 +18,8 @@ import (
 func newQuantilesCommand() *cobra.Command {
 	var folders []string
 	command := &cobra.Command{
-		Use: "quantiles --ledger FOLDER...",
-			Short: "How the noise readings of the trials in some ledgers are distributed, beside the default limits",
+		Use:   "quantiles --ledger FOLDER...",
+		Short: "How the noise readings of the trials in some ledgers are distributed, beside the default limits",
 		Long: "Over ledgers of quiet runs this tells what the default limits have to let pass, over ledgers with a neighbour what they have " +
 			"to catch. " +
 			"Every ledger is judged by its own best readings.",

@@ -70,7 +70,7 @@ func newRealCommand() *cobra.Command {
 	var o realOptions
 	command := &cobra.Command{
 		Use: "real", Short: "Run programs whose difference is known on this machine or a cluster, with and without a noisy neighbour",
-			Args: cobra.NoArgs,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tallies, err := o.measure(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {

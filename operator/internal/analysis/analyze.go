@@ -137,7 +137,7 @@ func dataOf(exp *experiment.Experiment, chosen *selection, attempts []*record.At
 		trials: map[cell][]*record.Attempt{}, rejected: map[cell]int{}, measured: map[cell]map[string]bool{}, nodes: map[string]string{},
 		started: map[string]time.Time{}, clocks: map[clockOf]Resolution{},
 		lost: chosen.lost, completed: chosen.completions(nil), timedOut: timedOut{}, gaps: chosen.gaps, apart: chosen.apart,
-			changedArms: chosen.changed, strangers: chosen.strangers,
+		changedArms: chosen.changed, strangers: chosen.strangers,
 		histograms: chosen.histograms,
 		series:     map[quantity]map[string][]float64{}, comparisons: map[comparison]inference{}, levels: map[quantity]inference{},
 	}

@@ -295,7 +295,7 @@ func TestVerdicts(t *testing.T) {
 					a.Result.Metrics["latency"] = &record.Metric{Unit: "ms", Samples: []float64{1}}
 				})
 			},
-			verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo}, reason: `metric latency is in "ms"`, warning: "reporting something that cannot be used",
+			verdict: noGo, arms: verdicts{"fused-m4r": noGo, "fused-naive": noGo}, reason: `metric latency has unit "ms" and the template has "s"`, warning: "reporting something that cannot be used",
 		},
 		"a metric that is missing is a failure": {
 			edit: gates(gainAt8("1.5")),

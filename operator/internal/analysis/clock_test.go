@@ -177,8 +177,8 @@ func TestACoarseClockIsNamed(t *testing.T) {
 	gate := assayv1alpha1.Gate{Name: "not-slower", Metric: "time", Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
 	found := judged(t, simulate.Scenario{Trial: 0.01}, func(spec *runSpec) { spec.Gates = []assayv1alpha1.Gate{gate} },
 		func(arm string, _ int) float64 {
-		return map[string]float64{"old": 0.001, "new": 0.002}[arm]
-	})
+			return map[string]float64{"old": 0.001, "new": 0.002}[arm]
+		})
 	if result := found.Gates[0]; result.Outcome != experiment.VerdictInconclusive ||
 		!strings.Contains(result.Message, "its clock has steps of 1 times the value") {
 		t.Errorf("%s: %s", result.Outcome, result.Message)

@@ -148,7 +148,7 @@ func decide(found inference, bound, confidence float64, result *GateResult) {
 		result.MoreBlocks = found.moreBlocks(bound, (1-confidence)/2)
 		further := furtherBlocks(result.MoreBlocks)
 		if clock := found.resolution; clock != nil && clock.Widened && result.MoreBlocks == nil {
-			further = fmt.Sprintf("its clock has steps of %.2g times the value, so a finer clock or longer trials would decide and further blocks " +
+			further = fmt.Sprintf("its clock has steps of %.2g times the value, so a finer clock or longer trials would decide and further blocks "+
 				"would not", clock.Relative)
 		}
 		if found.nodesDiffer {

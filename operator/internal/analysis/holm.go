@@ -25,7 +25,7 @@ func holm(d *data, results []GateResult, p []tails) {
 		stepDown(family, func(i int) float64 { return p[i].fails }, (1-d.gateConfidence)/2, func(i int, level float64) {
 			if results[i].Outcome == experiment.VerdictNoGo {
 				results[i].Outcome = experiment.VerdictInconclusive
-				results[i].Message += fmt.Sprintf("; but it is one of %d gates, and with so many chances that is not yet NoGo (Holm: p = %.2g, " +
+				results[i].Message += fmt.Sprintf("; but it is one of %d gates, and with so many chances that is not yet NoGo (Holm: p = %.2g, "+
 					"needed %.2g)", len(family), p[i].fails, level)
 			}
 		})
@@ -53,7 +53,7 @@ func holmOverCandidates(d *data, j *judgement, p []tails, contenders []string) {
 	stepDown(family, value, (1-d.gateConfidence)/2, func(i int, level float64) {
 		if candidate := &j.candidates[i]; candidate.Verdict == experiment.VerdictGo {
 			candidate.Verdict = experiment.VerdictInconclusive
-			candidate.Reason += fmt.Sprintf("; but it is one of %d candidates, and with so many chances that is not yet Go (Holm: p = %.2g, " +
+			candidate.Reason += fmt.Sprintf("; but it is one of %d candidates, and with so many chances that is not yet Go (Holm: p = %.2g, "+
 				"needed %.2g)", len(family), value(i), level)
 		}
 	})

@@ -404,11 +404,11 @@ func TestTheRunIsGoOnlyBeyondTheChancesItHad(t *testing.T) {
 	one.Candidate = "fused-m4r"
 	machine := simulate.Machine{Seed: 3, Noise: simulate.Noise{Block: 0.02, Arm: 0, Trial: 0.045, Sample: 0.01},
 		Seconds: func(point record.Point, arm string) float64 {
-		if arm == "fused-m4r" {
-			return simulate.ScanSeconds(point, "loop") / 1.62
-		}
-		return simulate.ScanSeconds(point, "loop")
-	}}
+			if arm == "fused-m4r" {
+				return simulate.ScanSeconds(point, "loop") / 1.62
+			}
+			return simulate.ScanSeconds(point, "loop")
+		}}
 	alone := simulated(t, 8, machine, gates(one)).analyze()
 	if alone.Verdict != goes {
 		t.Fatalf("alone: %s, %s", alone.Verdict, alone.Candidates[1].Reason)

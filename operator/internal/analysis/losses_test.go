@@ -106,7 +106,7 @@ func TestLossesNeverHelp(t *testing.T) {
 		},
 		"a negative time is NoGo":                    {lost: []lost{{"negative", "new", 1}}, want: noGo, reason: "-1 s is a negative time"},
 		"a time of 1e-300 s is NoGo":                 {lost: []lost{{"beyond-meaning", "new", 1}}, want: noGo, reason: "allowed are 0 and magnitudes"},
-		"another unit is NoGo":                       {lost: []lost{{"unit", "new", 1}}, want: noGo, reason: `is in "ms"`},
+		"another unit is NoGo":                       {lost: []lost{{"unit", "new", 1}}, want: noGo, reason: `has unit "ms"`},
 		"Succeeded beside exit code 1 is NoGo":       {lost: []lost{{"contradiction", "new", 1}}, want: noGo, reason: "outcome is Succeeded and exitCode 1"},
 		"a baseline that crashes makes Inconclusive": {lost: []lost{{"crash", "old", 14}}, want: inconclusive, reason: "the baseline does not complete"},
 		"so it does when one of its trials does":     {lost: []lost{{"crash", "old", 1}}, want: inconclusive, reason: "the baseline does not complete"},

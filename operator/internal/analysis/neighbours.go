@@ -77,7 +77,7 @@ func simultaneous(used []*record.Attempt) string {
 	if first == "" {
 		return ""
 	}
-	return fmt.Sprintf("trials of %d blocks ran at the same time by their own clock (%s): trials of a block run one after the other, so the " +
+	return fmt.Sprintf("trials of %d blocks ran at the same time by their own clock (%s): trials of a block run one after the other, so the "+
 		"times are wrong or the "+
 		"trials disturbed each other", len(blocks), first)
 }

@@ -70,7 +70,7 @@ func (s *selection) rejectNoisy(exp *experiment.Experiment, seen, attempts []*re
 func noiseWarnings(exp *experiment.Experiment, found noiseFindings) []string {
 	var out []string
 	if found.passed > 0 {
-		out = append(out, fmt.Sprintf("%d of %d trials ran beyond a noise limit and are used all the same, since environment.onViolation " +
+		out = append(out, fmt.Sprintf("%d of %d trials ran beyond a noise limit and are used all the same, since environment.onViolation "+
 			"is Warn: %s",
 			found.passed, found.trials, byKind(found.beyond, noise.Kind.Rejects)))
 	}

@@ -80,7 +80,7 @@ func armRankingWarnings(d *data, parity *parityReport) []string {
 				if !turns {
 					continue
 				}
-				out = append(out, fmt.Sprintf("the ranking of %s and %s by %s changes with scale: %s has %s of it at %s and %s at %s, so no single " +
+				out = append(out, fmt.Sprintf("the ranking of %s and %s by %s changes with scale: %s has %s of it at %s and %s at %s, so no single "+
 					"answer holds",
 					d.exp.Arms[second].Name, d.exp.Arms[first].Name, metric.Name, d.exp.Arms[second].Name,
 					formatNumber(math.Exp(ahead.value), Times), pointName(d.exp.Points[ahead.point].Key),
@@ -122,7 +122,7 @@ func phaseRankingWarnings(d *data) []string {
 				}))
 				if strength := math.Min(ahead.value, -behind.value); turns && strength > strongest {
 					strongest = strength
-					text = fmt.Sprintf("the ranking of the phases of arm %s changes with scale: %s takes %s of the time of %s at %s and %s at %s, so " +
+					text = fmt.Sprintf("the ranking of the phases of arm %s changes with scale: %s takes %s of the time of %s at %s and %s at %s, so "+
 						"where the time goes depends on the size",
 						d.exp.Arms[arm].Name, second, formatNumber(math.Exp(ahead.value), Times), first, pointName(d.exp.Points[ahead.point].Key),
 						formatNumber(math.Exp(behind.value), Times), pointName(d.exp.Points[behind.point].Key))

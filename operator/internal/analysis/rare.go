@@ -45,7 +45,7 @@ func (d *data) unseen(blocks int) string {
 	const rare, slowdown, level = 0.05, 0.2, 0.05
 	share := unseenShare(blocks, level)
 	text := fmt.Sprintf("%d blocks cannot show what happens in fewer than one block in %d", blocks, blocks)
-	text += fmt.Sprintf(": what happens in %.2g %% of the blocks is in none of them in %.2g %% of runs, and what happens in %.2g %% still " +
+	text += fmt.Sprintf(": what happens in %.2g %% of the blocks is in none of them in %.2g %% of runs, and what happens in %.2g %% still "+
 		"in %.2g %%; blocks 20 %% slower that often make a mean %.2g %% and %.2g %% slower",
 		100*rare, 100*math.Pow(1-rare, float64(blocks)), 100*share, 100*level,
 		100*math.Expm1(rare*math.Log1p(slowdown)), 100*math.Expm1(share*math.Log1p(slowdown)))

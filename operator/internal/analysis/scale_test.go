@@ -189,7 +189,7 @@ func TestHandWrittenLedger(t *testing.T) {
 	// By hand nobody writes noise readings, and the analysis says that it had none; nor had this one a confidence of its gates.
 	if !strings.Contains(found.Candidates[0].Reason, "blocking gate holds") || len(found.Warnings) != 2 ||
 		!strings.Contains(found.Warnings[0], "noise limits that could not be judged") ||
-			!strings.Contains(found.Warnings[1], "gateConfidence is absent") {
+		!strings.Contains(found.Warnings[1], "gateConfidence is absent") {
 		t.Errorf("reason %q, warnings %q", found.Candidates[0].Reason, found.Warnings)
 	}
 	// By hand: the ratios are 10/8, 10.2/8.1 and 9.9/8.

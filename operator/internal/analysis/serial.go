@@ -36,15 +36,17 @@ type BlockSeries struct {
 const (
 	// minSeries is from how many blocks on dependence and skewness are looked for.
 	minSeries = 6
-	// slowCosines are how many of the slowest movements over a run count as slow, and as degrees of freedom of the interval
-	// that rests on them.
-	slowCosines = 3
+	// fewestCosines are how many of the slowest movements over a run count as slow at least, and carry the interval of a few
+	// dependent blocks.
+	fewestCosines = 3
 	// unexplainedLevel and slowLevel are how surprising a slow movement must be, beside what trials explain and beside the
 	// quick movements, to count as dependence. They are no part of a verdict's level: a false alarm only widens an interval.
 	unexplainedLevel, slowLevel = 0.03, 0.1
-	// From manyBlocks on an interval of three cosines still finds small effects, and less surprising movements count.
+	// From manyBlocks on an interval of slow cosines still finds small effects, and less surprising movements count.
 	manyBlocks                          = 20
 	manyUnexplainedLevel, manySlowLevel = 0.15, 0.3
+	// mostCorrelation is that of neighbouring blocks up to which the interval of many dependent blocks holds.
+	mostCorrelation = 0.85
 	// skewedErrors is from how many of its standard errors on a skewness counts. The end on its side moves out then, by what
 	// Johnson (1978, Journal of the American Statistical Association 73:536) shifts Student's interval by.
 	skewedErrors = 2
@@ -127,7 +129,8 @@ func (d *data) serially(found inference, values map[string]float64, within sprea
 	shape.Skewness = finite(skewness)
 
 	cosines := cosineVariances(series)
-	slow := mean(cosines[:slowCosines])
+	slowest := slowCosines(len(series))
+	slow := mean(cosines[:slowest])
 	if within.df > 0 && within.variance > 0 {
 		shape.Unexplained = finite(slow / within.variance)
 	}
@@ -136,9 +139,10 @@ func (d *data) serially(found inference, values map[string]float64, within sprea
 		declared := declaredCosines(len(series), rho, d.gateConfidence)
 		shape.Dependent = true
 		found = found.including(studentAround(center, math.Sqrt(declared.inflation*mean(cosines[:declared.cosines])/n), declared.df, found))
-	} else if slowMovement(slow, cosines, within) {
+	} else if slowMovement(cosines, slowest, within) {
 		shape.Dependent = true
-		found = found.including(studentAround(center, math.Sqrt(slow/n), slowCosines, found))
+		carrying := cosinesOfDependent(len(series), d.gateConfidence)
+		found = found.including(studentAround(center, math.Sqrt(carrying.inflation*mean(cosines[:carrying.cosines])/n), carrying.df, found))
 	}
 	if math.Abs(skewness) > skewedErrors*skewnessError(n) {
 		shape.Skewed = true
@@ -148,20 +152,37 @@ func (d *data) serially(found inference, values map[string]float64, within sprea
 	return found.at(d.confidence)
 }
 
+// slowCosines are how many of the movements over so many blocks count as slow: the more blocks, the more of them lie below what
+// blocks remember, and the surer they show it (the rule 0.41 n^(2/3) of Lazarus et al. 2018).
+func slowCosines(n int) int {
+	return max(fewestCosines, int(0.41*math.Pow(float64(n), 2.0/3)))
+}
+
+// cosinesOfDependent are the cosines that carry the interval of blocks that were found to depend on each other: the slowest three as they
+// are, or those that hold up to mostCorrelation where these are narrower, which they are from some fifty blocks on.
+func cosinesOfDependent(n int, confidence float64) cosineChoice {
+	few, many := cosineChoice{fewestCosines, 1, fewestCosines}, declaredCosines(n, mostCorrelation, confidence)
+	if few.width(confidence) <= many.width(confidence) {
+		return few
+	}
+	return many
+}
+
 // slowMovement reports whether the series moves slowly, more than trials explain and more than it moves quickly. Where blocks
 // hold a single trial of an arm, only the second can be asked, and must then be answered surely.
-func slowMovement(slow float64, cosines []float64, within spread) bool {
-	quick := mean(cosines[slowCosines:])
+func slowMovement(cosines []float64, slowest int, within spread) bool {
+	slow, quick := mean(cosines[:slowest]), mean(cosines[slowest:])
+	df := float64(slowest)
 	unexplained, level := unexplainedLevel, slowLevel
 	if len(cosines)+1 >= manyBlocks {
 		unexplained, level = manyUnexplainedLevel, manySlowLevel
 	}
 	if within.df == 0 || within.variance == 0 {
 		level = unexplained
-	} else if fTail(slow/within.variance, slowCosines, within.df) >= unexplained {
+	} else if fTail(slow/within.variance, df, within.df) >= unexplained {
 		return false
 	}
-	return fTail(slow/quick, slowCosines, float64(len(cosines)-slowCosines)) < level
+	return fTail(slow/quick, df, float64(len(cosines)-slowest)) < level
 }
 
 func fTail(ratio, df1, df2 float64) float64 {
@@ -218,6 +239,11 @@ type cosineChoice struct {
 	inflation, df float64
 }
 
+// width is that of the interval, in standard errors of independent blocks.
+func (c cosineChoice) width(confidence float64) float64 {
+	return studentQuantile((1+confidence)/2, c.df) * math.Sqrt(c.inflation)
+}
+
 // declaredCosines chooses the cosines that make the narrowest interval at a correlation. Their mean is corrected for what it falls
 // short of in an AR(1) process with that correlation, and has the degrees of freedom of Satterthwaite (1946, Biometrics Bulletin
 // 2:110), as they are not equal there. So the interval holds its level up to the correlation (inference under bounded
@@ -239,7 +265,7 @@ func declaredCosines(n int, rho, confidence float64) cosineChoice {
 		sum += variance
 		squared += variance * variance
 		choice := cosineChoice{b, math.Max(1, ofMean*float64(b)/sum), sum * sum / squared}
-		if width := studentQuantile((1+confidence)/2, choice.df) * math.Sqrt(choice.inflation); width < narrowest {
+		if width := choice.width(confidence); width < narrowest {
 			narrowest, out = width, choice
 		}
 	}

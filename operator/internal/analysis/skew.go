@@ -63,7 +63,7 @@ func clockWarnings(clocks map[string]*NodeClock) []string {
 		if clock.AheadSeconds < 0 {
 			how = "behind"
 		}
-		out = append(out, fmt.Sprintf("the clock of node %s is %s ± %s %s that of the object store, more than the %s allowed: no verdict " +
+		out = append(out, fmt.Sprintf("the clock of node %s is %s ± %s %s that of the object store, more than the %s allowed: no verdict "+
 			"rests on it, and the "+
 			"times of its trials are wrong by as much; set it, for example with chrony", node,
 			duration(math.Abs(clock.AheadSeconds)).Round(time.Millisecond),

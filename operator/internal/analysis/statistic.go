@@ -175,7 +175,7 @@ func noRatio(metric string, groups ...map[string][]float64) string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s has values that are not positive (in %d of %d trials), and a ratio needs positive ones: judge the figure itself, " +
+	return fmt.Sprintf("%s has values that are not positive (in %d of %d trials), and a ratio needs positive ones: judge the figure itself, "+
 		"with AtMost or AtLeast", metric, bad, all)
 }
 

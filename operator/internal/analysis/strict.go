@@ -65,7 +65,7 @@ func strictWarnings(d *data, chosen *selection) []string {
 		out = append(out, fmt.Sprintf("the figures rest on %d blocks, and spec.design.blocks.min asks for at least %d", ran, least))
 	}
 	if d.exp.Plan.Design.GateConfidence == 0 {
-		out = append(out, fmt.Sprintf("experiment.json: spec.design.gateConfidence is absent: gates are judged at spec.design.confidence, %g, " +
+		out = append(out, fmt.Sprintf("experiment.json: spec.design.gateConfidence is absent: gates are judged at spec.design.confidence, %g, "+
 			"as in runs older than the field",
 			d.confidence))
 	}

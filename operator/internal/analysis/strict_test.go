@@ -152,7 +152,7 @@ func TestWhatTheLedgerLacksOrContradictsIsNamed(t *testing.T) {
 		},
 		"a block that is there twice": {
 			func(l *folderLedger) { l.replace("waves/000/wave.json", `"id":"w000-b0002"`, `"id":"w000-b0001"`) },
-				`blocks[2].id "w000-b0001" is used twice`,
+			`blocks[2].id "w000-b0001" is used twice`,
 		},
 		"a slot of no cell": {
 			func(l *folderLedger) { l.replace("waves/000/wave.json", `"warmup":[0,`, `"warmup":[99,`) }, "has cell 99 in slot 0",

@@ -125,7 +125,7 @@ func rejectedUnevenly(d *data, _ *judgement, gate *GateResult) string {
 		}
 		mine, theirs := over(arm, gate.Point, everywhere), over(baseline, gate.Point, everywhere)
 		if p := fisher(mine.rejected, mine.of, theirs.rejected, theirs.of); p < level || (mine.rejected == 0) != (theirs.rejected == 0) {
-			return fmt.Sprintf("noise limits leave out %d of %d trials of %s and %d of %d of %s %s (Fisher's exact test, p = %.2g), and with " +
+			return fmt.Sprintf("noise limits leave out %d of %d trials of %s and %d of %d of %s %s (Fisher's exact test, p = %.2g), and with "+
 				"them it is %s",
 				mine.rejected, mine.of, gate.Candidate, theirs.rejected, theirs.of, d.exp.Arms[baseline].Name, where, p, gate.WithRejected.Outcome)
 		}

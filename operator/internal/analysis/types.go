@@ -147,7 +147,7 @@ type ArmResult struct {
 	// ShareOfCeiling is what was achieved of the physical limit measured in the same process: 0.8 is 80 %.
 	ShareOfCeiling *float64 `json:"shareOfCeiling,omitempty"`
 	// Ceiling is that limit, and how it was measured.
-	Ceiling        string   `json:"ceiling,omitempty"`
+	Ceiling string `json:"ceiling,omitempty"`
 }
 
 // RatioResult compares a candidate with the baseline at one point: candidate over baseline.

@@ -100,7 +100,7 @@ func unfinishedWarnings(exp *experiment.Experiment, unfinished []unended) []stri
 	for _, arm := range slices.Sorted(maps.Keys(arms)) {
 		parts = append(parts, fmt.Sprintf("%d of arm %s", arms[arm], arm))
 	}
-	return []string{fmt.Sprintf("trials started and nothing is known of their end (%s), the first %s: their pods or nodes were lost, or a " +
+	return []string{fmt.Sprintf("trials started and nothing is known of their end (%s), the first %s: their pods or nodes were lost, or a "+
 		"trial ended what ran it; "+
 		"another execution of %d of them ended", strings.Join(parts, ", "), unfinished[0].id, repeated)}
 }

@@ -126,7 +126,7 @@ func ceilingWarnings(d *data) []string {
 			}
 		}
 		if where >= 0 {
-			out = append(out, fmt.Sprintf("arm %s claims %.0f %% of the ceiling %s at %s: more than the machine can do, so one of the two is " +
+			out = append(out, fmt.Sprintf("arm %s claims %.0f %% of the ceiling %s at %s: more than the machine can do, so one of the two is "+
 				"measured wrongly",
 				d.exp.Arms[arm].Name, 100*worst.share, worst.name, pointName(d.exp.Points[where].Key)))
 		}

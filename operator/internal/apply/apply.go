@@ -33,7 +33,7 @@ const FieldOwner = "assay-operator"
 // Applier writes.
 type Applier struct {
 	Client client.Client
-	// Live reads past the caches: what was created a moment ago is seen.
+	// Live reads from the API server, without a cache.
 	Live client.Reader
 	// Store is the root of all ledgers.
 	Store  ledger.Store
@@ -70,7 +70,7 @@ func (a *Applier) Do(ctx context.Context, run *assayv1alpha1.BenchmarkRun, actio
 	case plan.Resume:
 		return a.editWorkflow(ctx, run, action.Workflow, func(live *workflow.Workflow) { live.Spec.Suspend = ptr.To(false) })
 	case plan.Stop:
-		// A suspended workflow would never get to its exit handler.
+		// Argo does not run the exit handler of a suspended workflow.
 		return a.editWorkflow(ctx, run, action.Workflow, func(live *workflow.Workflow) {
 			live.Spec.Shutdown, live.Spec.Suspend = workflow.Stop, ptr.To(false)
 			if action.Again {
@@ -107,7 +107,7 @@ func (a *Applier) accept(ctx context.Context, run *assayv1alpha1.BenchmarkRun, a
 	if err != nil {
 		return err
 	}
-	// An experiment that is there already is the truth; the next pass reads it.
+	// If the ledger has an experiment already, that one counts; the next reconcile reads it.
 	err = observe.RunStore(a.Store, run).Create(ctx, ledger.ExperimentKey, append(raw, '\n'))
 	if err != nil && !errors.Is(err, ledger.ErrExists) {
 		return &LedgerError{err}
@@ -220,10 +220,11 @@ func (a *Applier) finalizers(ctx context.Context, run *assayv1alpha1.BenchmarkRu
 			return err
 		}
 	}
-	if err := a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {
+	if err := a.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(FieldOwner),
+		client.ForceOwnership); err != nil {
 		return err
 	}
-	// The status of this pass is written against the version that this made.
+	// The status of this reconcile is written against this version.
 	run.ResourceVersion, run.Finalizers = object.GetResourceVersion(), object.GetFinalizers()
 	return nil
 }

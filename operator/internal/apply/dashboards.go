@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/dashboard"
 )
 
-// Dashboard applies the run's dashboard as it is pinned.
+// Dashboard applies the run's dashboard with a pin.
 func (a *Applier) Dashboard(ctx context.Context, run *assayv1alpha1.BenchmarkRun, pin dashboard.Pin) error {
 	object, err := a.Dashboards.ConfigMap(run, pin)
 	if err != nil {
@@ -23,7 +23,7 @@ func (a *Applier) Dashboard(ctx context.Context, run *assayv1alpha1.BenchmarkRun
 	return nil
 }
 
-// InVain reports whether a write that failed would fail again: somebody made the object immutable, or it is somebody else's.
+// InVain reports whether an error of a write is permanent: the object is immutable, or it belongs to somebody else.
 func InVain(err error) bool {
 	var foreign *ForeignError
 	return apierrors.IsInvalid(err) || errors.As(err, &foreign)

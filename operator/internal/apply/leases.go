@@ -114,7 +114,7 @@ func (a *Applier) renewLeases(ctx context.Context, run *assayv1alpha1.BenchmarkR
 	return nil
 }
 
-// drainLeases says in the leases of a run's nodes that no block starts there any more.
+// drainLeases marks leases of the run: no block may start under them any more.
 func (a *Applier) drainLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.DrainLeases) error {
 	for _, node := range action.Nodes {
 		object, found, err := a.readLease(ctx, node)
@@ -122,7 +122,7 @@ func (a *Applier) drainLeases(ctx context.Context, run *assayv1alpha1.BenchmarkR
 			return err
 		}
 		if found.Holder != plan.HolderOf(run) {
-			return tooLate(node, "the run does not hold it any more")
+			return tooLate(node, "the run no longer holds it")
 		}
 		found.Draining = true
 		if err := a.writeLease(ctx, object, found); err != nil {
@@ -132,7 +132,7 @@ func (a *Applier) drainLeases(ctx context.Context, run *assayv1alpha1.BenchmarkR
 	return nil
 }
 
-// releaseLeases gives nodes back on which nothing of the run is. Since their leases were drained nothing can have started there.
+// releaseLeases releases drained leases. Nothing of the run can have started on their nodes since they were drained.
 func (a *Applier) releaseLeases(ctx context.Context, run *assayv1alpha1.BenchmarkRun, action plan.ReleaseLeases) error {
 	for _, node := range action.Nodes {
 		object, found, err := a.readLease(ctx, node)
@@ -257,7 +257,7 @@ func (a *Applier) readLease(ctx context.Context, node string) (*coordinationv1.L
 		return nil, lease.Lease{}, fmt.Errorf("read the lease of node %s: %w", node, err)
 	}
 	if object.Labels[workflow.ManagedByLabel] != workflow.ManagedBy {
-		return nil, lease.Lease{}, fmt.Errorf("the Lease %s in namespace %s is not this operator's, it has no label %s=%s: delete or rename " +
+		return nil, lease.Lease{}, fmt.Errorf("the Lease %s in namespace %s is not this operator's, it has no label %s=%s: delete or rename "+
 			"it, or give the operator another --lease-namespace",
 			object.Name, object.Namespace, workflow.ManagedByLabel, workflow.ManagedBy)
 	}

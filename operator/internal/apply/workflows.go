@@ -42,10 +42,10 @@ func (a *Applier) editWorkflow(ctx context.Context, run *assayv1alpha1.Benchmark
 		return fmt.Errorf("look for workflow %s: %w", name, err)
 	}
 	wanted := &workflow.Workflow{
-		TypeMeta:   metav1.TypeMeta{APIVersion: workflow.GroupVersion.String(), Kind: "Workflow"},
+		TypeMeta: metav1.TypeMeta{APIVersion: workflow.GroupVersion.String(), Kind: "Workflow"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name, UID: live.UID, Labels: workflow.OwnLabels(live.Labels),
 			Annotations: workflow.OwnAnnotations(live.Annotations)},
-		Spec:       live.Spec,
+		Spec: live.Spec,
 	}
 	edit(wanted)
 	if err := a.apply(ctx, run, wanted); err != nil {

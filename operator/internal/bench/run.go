@@ -129,7 +129,7 @@ func template(commands [][]string) ([]string, []assayv1alpha1.ParameterValues, [
 	if !same {
 		for i, command := range commands {
 			if strings.Contains(command[0], "=") {
-				return nil, nil, nil, fmt.Errorf("program %q: commands with different numbers of arguments are started by env, which takes a name " +
+				return nil, nil, nil, fmt.Errorf("program %q: commands with different numbers of arguments are started by env, which takes a name "+
 					"with = for a variable: "+
 					"rename the program", command[0])
 			}

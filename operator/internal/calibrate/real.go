@@ -85,7 +85,7 @@ func Conclude(found *analysis.Analysis, attempts []record.Attempt, truth map[str
 	for _, gate := range found.Gates {
 		out.Arms = append(out.Arms, RealArm{
 			Effect: truth[gate.Candidate], Verdict: verdictOf(found, gate.Candidate), Covered: covers(found, gate, truth[gate.Candidate]),
-				OverAll: overAll(gate),
+			OverAll: overAll(gate),
 		})
 	}
 	var gate analysis.GateResult
@@ -220,7 +220,7 @@ func RealTable(tallies []RealTally) string {
 		fmt.Fprintf(&out, "| %s | %g %% | %s | %d | %d | %d | %d | %d | %s | %s | %s | %s | %s | %s |\n", t.Workload, 100*t.Effect, neighbour,
 			len(t.Runs),
 			verdicts[experiment.VerdictGo], verdicts[experiment.VerdictNoGo], verdicts[experiment.VerdictInconclusive],
-				verdicts[experiment.VerdictInvalid],
+			verdicts[experiment.VerdictInvalid],
 			NewShare(falseGo+falseNoGo, len(t.Runs)), NewShare(covered, len(t.Runs)), width, found, NewShare(alarms, quiet), t.blocks())
 		if t.Effect == 0 {
 			same += len(t.Runs)

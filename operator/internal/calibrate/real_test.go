@@ -17,7 +17,7 @@ func TestDisturbedTrialsAreThoseBesideANeighbour(t *testing.T) {
 	}
 	attempts := []record.Attempt{
 		attempt("before", 0, 1), attempt("partly", 1.8, 1), attempt("mostly", 1.9, 1.5), attempt("inside", 3, 1), attempt("missed", 4, 1),
-			attempt("after", 9, 1),
+		attempt("after", 9, 1),
 	}
 	warmup := attempt("warmup", 3, 1)
 	warmup.Warmup = true

@@ -209,7 +209,8 @@ func TestThePickOfManyRowsHasLimitsForAllOfThem(t *testing.T) {
 	if picked.Value != alone.Value || picked.Low >= alone.Low || picked.High <= alone.High {
 		t.Errorf("alone %+v, picked from four %+v: want the same value and wider limits", alone, picked)
 	}
-	if want := "row a, picked from 4, with limits that hold for all of them at once; the plain interval of the same blocks: 0.9718"; !strings.HasPrefix(picked.Note, want) {
+	want := "row a, picked from 4, with limits that hold for all of them at once; the plain interval of the same blocks: 0.9718"
+	if !strings.HasPrefix(picked.Note, want) {
 		t.Errorf("note %q, want %q", picked.Note, want)
 	}
 }

@@ -18,7 +18,7 @@ func Table(tallies []Tally) string {
 		}
 		fmt.Fprintf(&out, "| %s | %.0f %% | %d | %s | %d | %d | %s | %s | %s | %.1f |\n", t.Scenario.Name, 100*t.Effect, t.Runs,
 			NewShare(t.False(), t.Runs), t.FalseGo, t.FalseNoGo, power, NewShare(t.Covered, t.Intervals), NewShare(t.PlainCovered, t.Intervals),
-				float64(t.Blocks)/float64(t.Runs))
+			float64(t.Blocks)/float64(t.Runs))
 	}
 	return out.String()
 }

@@ -75,7 +75,7 @@ func TestRuns(t *testing.T) {
 	}{
 		"machines that differ get no ratio, and the keys are named": {
 			run("a", map[string]any{"cpuModel": "x", "smt": true}, arm("latency", one)),
-				run("b", map[string]any{"cpuModel": "y"}, arm("latency", one)),
+			run("b", map[string]any{"cpuModel": "y"}, arm("latency", one)),
 			func(t *testing.T, c Comparison) {
 				want := []Difference{{"cpuModel", "x", "y"}, {"smt", "true", "(absent)"}}
 				if diff := cmp.Diff(want, c.Environment); diff != "" || c.Rows[0].Ratio != nil {

@@ -47,19 +47,19 @@ type Reconciler struct {
 	Applier     *apply.Applier
 	Recorder    record.EventRecorder
 	Settings    plan.Settings
-	// Argo says when workflows can be watched.
+	// Argo reports whether workflows can be watched yet.
 	Argo  *argo.Monitor
 	Clock clock.PassiveClock
 	// Metrics may be nil.
 	Metrics *metrics.Metrics
 
-	// memory is what passes leave for later ones.
+	// memory is what one reconcile keeps for later ones.
 	memory observe.Memory
-	// expanding and beginning are held by the one pass that expands an experiment, or lets a run begin where that is counted.
+	// expanding is held while an experiment is expanded, and beginning while a run is started in a namespace with a limit of runs.
 	expanding, beginning sync.Mutex
 }
 
-// Reconcile is one pass over a run: observe, decide, act, and, whatever came of that, report.
+// Reconcile observes a run, decides, acts and, whether or not the action succeeded, writes the status.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (result ctrl.Result, err error) {
 	run, err := r.readRun(ctx, request.NamespacedName)
 	if err != nil {
@@ -69,7 +69,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (resul
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
-	r.Metrics.Saw(world)
+	r.Metrics.Observed(world)
 	decision, err := r.decide(ctx, world)
 	if err != nil {
 		return again(plan.Decision{}, r.Settings, client.IgnoreNotFound(err))
@@ -94,7 +94,7 @@ func (r *Reconciler) apply(ctx context.Context, run *assayv1alpha1.BenchmarkRun,
 	return nil
 }
 
-// outcome is what became of a decision. What a conflict kept from being done, the next pass decides anew.
+// outcome is the outcome of a decision. After a conflict nothing is reported as failed: the next reconcile decides again.
 func outcome(world *observe.World, decision plan.Decision, err error) status.Outcome {
 	out := status.Outcome{World: world, Decision: decision}
 	var ledgerErr *apply.LedgerError
@@ -107,7 +107,7 @@ func outcome(world *observe.World, decision plan.Decision, err error) status.Out
 	return out
 }
 
-// report writes the status if it changed, and says what happened. A pass that had nothing else to do sees to the run's dashboard.
+// report writes the status if it changed, and its events. The run's dashboard is written by a reconcile that has no action.
 func (r *Reconciler) report(ctx context.Context, outcome status.Outcome) error {
 	run := outcome.World.Run
 	after := status.Compute(outcome, r.Clock.Now())
@@ -128,17 +128,18 @@ func (r *Reconciler) report(ctx context.Context, outcome status.Outcome) error {
 	return nil
 }
 
-// reported counts and tells what a status that was written says for the first time.
+// reported records metrics and events of what is new in a status that was written.
 func (r *Reconciler) reported(world *observe.World, after *assayv1alpha1.BenchmarkRunStatus) {
 	before := &world.Run.Status
 	r.Metrics.Reported(world, after)
-	for _, event := range slices.Concat(status.Events(before, after), status.AcceptanceEvents(before, after, &world.Run.Spec), status.LeaseEvents(world, after)) {
+	for _, event := range slices.Concat(status.Events(before, after), status.AcceptanceEvents(before, after, &world.Run.Spec),
+		status.LeaseEvents(world, after)) {
 		r.Recorder.Eventf(world.Run, event.Type, event.Reason, "%s", event.Message)
 	}
 }
 
-// dashboard writes the run's dashboard, unless it is there as it should be. One that cannot be written is told and tried again in the
-// next pass, unless that would fail too; no run waits for it.
+// dashboard writes the run's dashboard if it differs from the one that was written last. A failure is an event, and is tried again by the
+// next reconcile unless it is known to be permanent; no run waits for its dashboard.
 func (r *Reconciler) dashboard(ctx context.Context, run *assayv1alpha1.BenchmarkRun, after *assayv1alpha1.BenchmarkRunStatus) {
 	pin, wanted := r.Applier.Dashboards.Pin(run, after)
 	if !wanted || !run.DeletionTimestamp.IsZero() || r.memory.Dashboard(run.UID, pin) {
@@ -154,8 +155,8 @@ func (r *Reconciler) dashboard(ctx context.Context, run *assayv1alpha1.Benchmark
 	}
 }
 
-// again says when to look again. A ledger that does not answer and a write that met another one are no errors of this
-// program: they are in the status, or over in a moment.
+// again is the result of a reconcile. An unreachable ledger and a conflict are not returned as errors, which would count as failed
+// reconciles: the first is in the status, and the second is resolved by reconciling again.
 func again(decision plan.Decision, settings plan.Settings, err error) (ctrl.Result, error) {
 	var ledgerErr *apply.LedgerError
 	switch {

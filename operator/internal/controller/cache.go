@@ -13,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/workflow"
 )
 
-// CacheOptions keep in memory only what is looked at: of workflows and pods those of runs, of every object the fields that
-// decide, of Leases those of nodes, which are in one namespace. An empty list of namespaces is all of them.
+// CacheOptions limit the caches to what is read: workflows and pods of runs, Leases of nodes, which are in one namespace, and of every
+// object the fields that decisions need. An empty list of namespaces means all of them.
 func CacheOptions(namespaces []string, leaseNamespace string) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{workflow.ManagedByLabel: workflow.ManagedBy}), Transform: slim}
 	options := cache.Options{
@@ -36,7 +36,7 @@ func CacheOptions(namespaces []string, leaseNamespace string) cache.Options {
 	return options
 }
 
-// slim drops what nothing here reads. Cached objects are never written back.
+// slim removes fields that nothing reads. Cached objects are never written back.
 func slim(object any) (any, error) {
 	if accessor, ok := object.(metav1.ObjectMetaAccessor); ok {
 		accessor.GetObjectMeta().SetManagedFields(nil)
@@ -49,7 +49,7 @@ func slim(object any) (any, error) {
 		object.Status.Images = nil
 		object.Annotations = nil
 	case *assayv1alpha1.BenchmarkRun:
-		// What a run asks for is read past the cache when it is its turn; here is what others must know of it.
+		// A run's own spec is read from the API server (readRun). The cache holds what decisions about other runs need.
 		object.Annotations = nil
 		experiment.DefaultRun(&object.Spec)
 		object.Spec = assayv1alpha1.BenchmarkRunSpec{

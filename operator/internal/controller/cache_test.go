@@ -29,10 +29,12 @@ func TestACachedRunIsSmallAndStillInTheQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := kept.(*assayv1alpha1.BenchmarkRun)
-	if got.ManagedFields != nil || got.Annotations != nil || got.Spec.Template != nil || got.Spec.Gates != nil || got.Status.Gates != nil || got.Status.Warnings != nil {
+	if got.ManagedFields != nil || got.Annotations != nil || got.Spec.Template != nil || got.Spec.Gates != nil || got.Status.Gates != nil ||
+		got.Status.Warnings != nil {
 		t.Errorf("it keeps what nothing reads: %+v", got)
 	}
-	if !observe.WaitsForLease(got) || got.Spec.Placement.CPUs != 3 || got.Spec.TemplateRef.Name != "pir-scan" || got.Status.Verdict != assayv1alpha1.VerdictGo || len(got.Status.Leases) != 1 {
+	if !observe.WaitsForLease(got) || got.Spec.Placement.CPUs != 3 || got.Spec.TemplateRef.Name != "pir-scan" ||
+		got.Status.Verdict != assayv1alpha1.VerdictGo || len(got.Status.Leases) != 1 {
 		t.Errorf("something that is read is gone: %+v", got)
 	}
 	got.Spec.Cancel = ptr.To(true)

@@ -9,10 +9,10 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// decide decides what happens next to a run. Two kinds of decision are made one at a time.
+// decide returns the decision for a run. Expanding an experiment and starting a run that counts against a limit are each serialized.
 func (r *Reconciler) decide(ctx context.Context, world *observe.World) (plan.Decision, error) {
 	if plan.Expands(world.Observed) {
-		// So that the run which an operator was killed at is the one that it had noted.
+		// If expanding ends the operator, for want of memory, the run that is noted in the status is the one that did it.
 		r.expanding.Lock()
 		defer r.expanding.Unlock()
 	}
@@ -26,7 +26,7 @@ func (r *Reconciler) decide(ctx context.Context, world *observe.World) (plan.Dec
 	if !r.counted(world) {
 		return plan.Decide(world.Observed, r.Settings, now), nil
 	}
-	// Between a decision to begin and the status that tells of it others would all find the same room.
+	// Until the status of a run that starts is written, other runs would be counted without it.
 	r.beginning.Lock()
 	defer r.beginning.Unlock()
 	if err := r.Observer.CountUnderWay(ctx, world); err != nil {
@@ -37,14 +37,14 @@ func (r *Reconciler) decide(ctx context.Context, world *observe.World) (plan.Dec
 	return decision, nil
 }
 
-// counted reports whether a run may be about to begin in a namespace whose runs an administrator counts.
+// counted reports whether a run has not started and is in a namespace with a limit of runs.
 func (r *Reconciler) counted(world *observe.World) bool {
 	run := world.Run
 	return r.Settings.Policy.Counts(run.Namespace) && run.Status.Wave == nil && run.DeletionTimestamp.IsZero() && !plan.Ended(run)
 }
 
-// noteExpansion writes into the run's status that its experiment is about to be expanded, before it is. The status computed at
-// the end of the pass takes the note away; one that an operator finds was left by one that was killed.
+// noteExpansion counts an attempt to expand the experiment in the run's status, before the attempt. The status at the end of the reconcile
+// resets the count, so that a count which an operator finds was left by one that was killed while it expanded.
 func (r *Reconciler) noteExpansion(ctx context.Context, world *observe.World) error {
 	run := world.Run
 	expands, noted := plan.Expands(world.Observed), r.memory.Noted(run.UID).Expands

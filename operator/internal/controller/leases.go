@@ -22,8 +22,8 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// NodeReconciler makes a node's taint what its lease asks for, and ends leases whose runs are over or gone. It starts from
-// what is there, so what an operator left undone the next one does.
+// NodeReconciler gives nodes the taint that their lease asks for, and ends expired leases whose runs are over or gone. It only depends on
+// the current objects, so that another operator can continue at any point.
 type NodeReconciler struct {
 	// Live reads past the caches.
 	Live    client.Reader
@@ -31,7 +31,7 @@ type NodeReconciler struct {
 	Clock   clock.PassiveClock
 }
 
-// Reconcile looks at one node.
+// Reconcile reconciles one node with its lease.
 func (r *NodeReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	node := request.Name
 	found, err := r.lease(ctx, node)
@@ -54,7 +54,7 @@ func (r *NodeReconciler) Reconcile(ctx context.Context, request ctrl.Request) (c
 		return ctrl.Result{}, err
 	}
 	if !over {
-		// The run itself renews, or the next in the queue takes the node.
+		// Its run renews the lease, or the next run in the queue takes over the node.
 		return ctrl.Result{RequeueAfter: found.Duration}, nil
 	}
 	if err := r.Applier.Reclaim(ctx, node); err != nil && !apierrors.IsConflict(err) {
@@ -90,12 +90,12 @@ func (r *NodeReconciler) over(ctx context.Context, holder lease.Holder) (bool, e
 		return true, nil
 	}
 	if apierrors.IsForbidden(err) {
-		return false, nil // It is in a namespace that this operator does not look after.
+		return false, nil // It is in a namespace that this operator does not watch.
 	}
 	return err == nil && (string(run.UID) != holder.UID || plan.Ended(&run)), err
 }
 
-// SetupWithManager watches leases, and nodes whose taints changed: one that comes back with an old taint is looked at too.
+// SetupWithManager watches leases, and nodes whose lease taint changed, such as one that was restored with an old taint.
 func (r *NodeReconciler) SetupWithManager(manager ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(manager).
 		Named("nodelease").
@@ -112,7 +112,7 @@ func nodeOfLease(_ context.Context, object client.Object) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Name: node}}}
 }
 
-// leaseTaintChanged leaves out nodes that leases have never touched.
+// leaseTaintChanged ignores changes that do not concern the lease taint.
 var leaseTaintChanged = predicate.Funcs{
 	CreateFunc: func(e event.CreateEvent) bool { return leaseTaint(e.Object) != "" },
 	UpdateFunc: func(e event.UpdateEvent) bool { return leaseTaint(e.ObjectOld) != leaseTaint(e.ObjectNew) },

@@ -11,8 +11,8 @@ import (
 	"assay.dev/assay/operator/internal/workflow"
 )
 
-// NewMapper asks the API server which resources there are, but for Argo's Workflows: those are known, so that an operator
-// starts on a cluster that does not have them yet.
+// NewMapper discovers resources from the API server, except Argo's Workflows: their mapping is fixed, so that the operator starts on a
+// cluster that does not have them yet.
 func NewMapper(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {
 	asking, err := apiutil.NewDynamicRESTMapper(config, client)
 	if err != nil {

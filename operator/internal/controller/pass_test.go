@@ -49,8 +49,8 @@ func TestWhenToLookAgain(t *testing.T) {
 	}
 }
 
-func TestAPassThatWasSlowIsLogged(t *testing.T) {
-	for took, want := range map[time.Duration]int{slowPass: 0, slowPass + time.Millisecond: 1} {
+func TestASlowReconcileIsLogged(t *testing.T) {
+	for took, want := range map[time.Duration]int{slowReconcile: 0, slowReconcile + time.Millisecond: 1} {
 		lines := 0
 		log := funcr.New(func(_, _ string) { lines++ }, funcr.Options{})
 		clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC))

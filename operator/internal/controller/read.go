@@ -9,8 +9,8 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// readRun reads a run. The cache may be behind and has not all of it, but it knows a version: if that is the one that the API
-// server gave last, or made of the last status, nothing newer is known. Otherwise the API server is asked.
+// readRun reads a run. The cache may be stale and has only a part of the run, but it has a resource version: if that is the version that
+// the API server returned last, for a read or for a write of the status, the remembered run is current. Otherwise it is read again.
 func (r *Reconciler) readRun(ctx context.Context, key client.ObjectKey) (*assayv1alpha1.BenchmarkRun, error) {
 	cached := &assayv1alpha1.BenchmarkRun{}
 	if err := r.Cache.Get(ctx, key, cached); err == nil {

@@ -9,21 +9,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// slowPass is when a pass is worth a line in the log.
-const slowPass = 100 * time.Millisecond
+// slowReconcile is the duration above which a reconcile is logged.
+const slowReconcile = 100 * time.Millisecond
 
-// timed says which passes of a reconciler were slow.
+// timed logs the reconciles of a reconciler that were slow.
 type timed struct {
 	reconcile.Reconciler
 	clock clock.PassiveClock
 }
 
-// Reconcile makes a pass.
+// Reconcile calls the reconciler and takes its time.
 func (t timed) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	began := t.clock.Now()
 	result, err := t.Reconciler.Reconcile(ctx, request)
-	if took := t.clock.Since(began); took > slowPass {
-		ctrl.LoggerFrom(ctx).Info("A pass was slow", "took", took.String())
+	if took := t.clock.Since(began); took > slowReconcile {
+		ctrl.LoggerFrom(ctx).Info("Slow reconcile", "duration", took.String())
 	}
 	return result, err
 }

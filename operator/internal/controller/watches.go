@@ -24,17 +24,17 @@ import (
 	"assay.dev/assay/operator/internal/workflow"
 )
 
-// ConcurrentRuns is how many runs are looked at together: a pass mostly waits for the object store.
+// ConcurrentRuns is how many runs are reconciled concurrently: a reconcile mostly waits for the object store.
 const ConcurrentRuns = 4
 
-// SetupWithManager watches everything that a decision rests on, except the ledger, which cannot be watched.
+// SetupWithManager watches everything that decisions depend on, except the ledger, which cannot be watched.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	cache := manager.GetClient()
 	r.Observer.Memory = &r.memory
 	built, err := ctrl.NewControllerManagedBy(manager).
 		Named("benchmarkrun").
 		WithOptions(controller.Options{MaxConcurrentReconciles: ConcurrentRuns}).
-		// The status is this controller's own.
+		// Only this controller writes the status.
 		For(&assayv1alpha1.BenchmarkRun{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(runOfPod)).
 		Watches(&assayv1alpha1.BenchmarkTemplate{}, handler.EnqueueRequestsFromMapFunc(runsOfTemplate(cache))).
@@ -45,7 +45,8 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		return err
 	}
 	return manager.Add(&argoWatch{argo: r.Argo, begin: func() error {
-		owner := handler.TypedEnqueueRequestForOwner[*workflow.Workflow](manager.GetScheme(), manager.GetRESTMapper(), &assayv1alpha1.BenchmarkRun{}, handler.OnlyControllerOwner())
+		owner := handler.TypedEnqueueRequestForOwner[*workflow.Workflow](manager.GetScheme(), manager.GetRESTMapper(),
+			&assayv1alpha1.BenchmarkRun{}, handler.OnlyControllerOwner())
 		return built.Watch(source.Kind(manager.GetCache(), &workflow.Workflow{}, owner))
 	}})
 }
@@ -58,7 +59,7 @@ func runOfPod(_ context.Context, pod client.Object) []ctrl.Request {
 	return []ctrl.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
 }
 
-// runsOfTemplate finds the runs that wait for a template. A run that is accepted has its own copy.
+// runsOfTemplate returns the runs that wait for a template. A run that is accepted has its own copy.
 func runsOfTemplate(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, template client.Object) []ctrl.Request {
 		return requests(ctx, reader, func(run *assayv1alpha1.BenchmarkRun) bool {
@@ -67,14 +68,14 @@ func runsOfTemplate(reader client.Reader) handler.MapFunc {
 	}
 }
 
-// activeRuns finds the runs that a node matters to: those that wait for one, and those that may lose theirs.
+// activeRuns returns the runs that a change of a node may concern: all that have not ended.
 func activeRuns(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, _ client.Object) []ctrl.Request {
 		return requests(ctx, reader, func(*assayv1alpha1.BenchmarkRun) bool { return true })
 	}
 }
 
-// runsOfLease finds the runs that the holder of a node matters to: those without a node, and those that think it is theirs.
+// runsOfLease returns the runs that a change of a lease may concern: those without a node, and those whose status lists the node.
 func runsOfLease(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, object client.Object) []ctrl.Request {
 		node := object.GetAnnotations()[lease.NodeAnnotation]
@@ -85,7 +86,7 @@ func runsOfLease(reader client.Reader) handler.MapFunc {
 	}
 }
 
-// holderChanged leaves out the renewals.
+// holderChanged ignores renewals.
 var holderChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*coordinationv1.Lease)
@@ -95,7 +96,8 @@ var holderChanged = predicate.Funcs{
 	},
 }
 
-func requests(ctx context.Context, reader client.Reader, wanted func(*assayv1alpha1.BenchmarkRun) bool, options ...client.ListOption) []ctrl.Request {
+func requests(ctx context.Context, reader client.Reader, wanted func(*assayv1alpha1.BenchmarkRun) bool,
+	options ...client.ListOption) []ctrl.Request {
 	var runs assayv1alpha1.BenchmarkRunList
 	if err := reader.List(ctx, &runs, options...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Cannot list the runs that an event may concern")
@@ -111,7 +113,7 @@ func requests(ctx context.Context, reader client.Reader, wanted func(*assayv1alp
 	return out
 }
 
-// nodeChanged leaves out the heartbeats.
+// nodeChanged ignores heartbeats.
 var nodeChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*corev1.Node)

@@ -159,7 +159,7 @@ func (p *Page) prometheus() Finding {
 		since = "for " + now.Sub(last).Round(time.Minute).String()
 	}
 	return Finding{
-		Found:  "nobody has read the metrics " + since,
+		Found: "nobody has read the metrics " + since,
 		Remedy: "runs work without; for dashboards and alerts set prometheus.mode=bundled, or prometheus.operator.enabled=true for a " +
 			"Prometheus Operator, or let yours find Services annotated prometheus.io/scrape",
 	}

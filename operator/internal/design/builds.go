@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// buildsStream keeps the order of the builds apart from that of the trials, which is drawn from the same seed.
+// buildsStream is the random stream of the order of the builds; that of the trials uses another one with the same seed.
 const buildsStream = 0x6275696c6473
 
 // BuildTurn is one of the builds of the arms that have so many, on a node.

@@ -196,7 +196,8 @@ func TestWhateverIsLostEveryBuildIsTriedAsOftenAsAnyOther(t *testing.T) {
 		overall, _ := turnsHad(waves, gone)
 		for arm, had := range overall {
 			if n := apart(had, arms[arm]); n > 1 {
-				t.Errorf("seed %d: after %d waves in which %d of %d blocks were lost the builds of %s had %v turns, want no two of them more than one apart",
+				t.Errorf("seed %d: after %d waves in which %d of %d blocks were lost the builds of %s had %v turns, want no two of them more than "+
+					"one apart",
 					seed, len(waves), len(gone), planned, arm, had)
 			}
 		}
@@ -246,7 +247,8 @@ func TestOfACellThatWasLostTheBuildComesAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(again.Blocks) != 1 || build(again.Blocks[0]) != build(block) {
-			t.Errorf("in place of %s: %d blocks, the first of build %s; want one of build %s", block.ID, len(again.Blocks), build(again.Blocks[0]), build(block))
+			t.Errorf("in place of %s: %d blocks, the first of build %s; want one of build %s", block.ID, len(again.Blocks), build(again.Blocks[0]),
+				build(block))
 		}
 	}
 }
@@ -299,7 +301,8 @@ func TestAWaveDrawsLayoutsUnlessTheyAreFixed(t *testing.T) {
 
 func TestImagesOfBuildsAreCopied(t *testing.T) {
 	exp := withBuilds(t, 0, 0, func(spec *assayv1alpha1.BenchmarkRunSpec) {
-		spec.Arms[1].Builds = []assayv1alpha1.Build{{Name: "a", Image: "lab/tool:a"}, {Name: "b", Image: "lab/tool:b", Program: "/tool-b"}, {Name: "c", Program: "/tool-c"}}
+		spec.Arms[1].Builds = []assayv1alpha1.Build{{Name: "a", Image: "lab/tool:a"}, {Name: "b", Image: "lab/tool:b", Program: "/tool-b"},
+			{Name: "c", Program: "/tool-c"}}
 	})
 	var got []string
 	for _, image := range Images(exp) {

@@ -1,5 +1,5 @@
-// Package design decides what to measure next. It is pure and knows neither clusters nor the kinds that people write: an experiment, the
-// waves that it had and what their analysis found give the next step, and a step gives a wave. When to act on it is for others to decide.
+// Package design decides what to measure next. It is pure, and depends on neither Kubernetes nor the API: from an experiment, its waves so
+// far and the findings of their analysis it computes the next step, and from a step a wave. Package plan decides when to act on it.
 package design
 
 import (
@@ -7,19 +7,19 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Course is how far an experiment has come: its waves, all of them analysed, and what the newest analysis found. Whoever measures asks
-// it the same two things in turn, Next and Lay. Follow does so to the end; the operator reads a course from the ledger in every pass.
+// Course is the state of an experiment: its waves, all of them analysed, and the findings of the newest analysis. Next and Lay are called
+// alternately. Follow does so to the end; the operator reads the course from the ledger in every reconcile.
 type Course struct {
 	Experiment *experiment.Experiment
 	Waves      []record.Wave
 	Found      Findings
 }
 
-// Begin is the course of an experiment of which nothing was measured yet.
+// Begin is the course of an experiment without waves.
 func Begin(exp *experiment.Experiment) *Course { return &Course{Experiment: exp} }
 
-// Next decides how the design goes on. It is the whole of the stopping rule: the operator, the local executor and the calibration ask
-// the same function. The verdict plays no part in it, but to ask for its confirmation.
+// Next decides the next step. It is the whole of the stopping rule, for the operator, the local executor and the calibration alike. It does
+// not depend on the verdict, except that a verdict may have to be confirmed.
 func (c *Course) Next() Step {
 	t := &target{exp: c.Experiment, found: c.Found, tally: count(c.Waves, c.Found.Unrun)}
 	step := t.next(c.Waves)
@@ -28,13 +28,13 @@ func (c *Course) Next() Step {
 	return step
 }
 
-// Lay lays out a step on lanes as the next wave, or as many of its blocks as fit: the design asks again for those that are missing. It
-// fails when not even one does. Fits may be nil.
+// Lay lays out a step on lanes as the next wave, or as many of its blocks as fit: the next step asks for the others. It fails when not even
+// one block fits. Fits may be nil.
 func (c *Course) Lay(step Step, lanes []Lane, fits Fits) (*record.Wave, error) {
 	return buildFitting(c.Experiment, len(c.Waves), c.Blocks(), step, lanes, fits)
 }
 
-// Blocks counts those of all waves.
+// Blocks counts the blocks of all waves.
 func (c *Course) Blocks() int {
 	count := 0
 	for i := range c.Waves {
@@ -43,15 +43,15 @@ func (c *Course) Blocks() int {
 	return count
 }
 
-// Execute measures a wave, which is the last one of the course by then, and returns what an analysis of all waves finds. Stopped means
-// that no other wave can follow.
+// Execute measures a wave, which the course already has, and returns the findings of an analysis of all waves. Stopped means that no
+// further wave can be executed.
 type Execute func(wave *record.Wave, why string) (found Findings, stopped bool, err error)
 
-// Follow measures wave after wave until the design has what it asks for or execute was stopped, and returns what is asked for then.
+// Follow executes wave after wave until the design is satisfied or execute was stopped, and returns the step that is next then.
 func (c *Course) Follow(lanes []Lane, execute Execute) (Step, error) {
 	for stopped := false; ; {
 		step := c.Next()
-		// There is always a first wave, if only to say why it cannot be laid out.
+		// Without any wave, laying out the first one returns the error that explains why it cannot be.
 		if stopped || step.Done && len(c.Waves) > 0 {
 			return step, nil
 		}

@@ -53,6 +53,9 @@ func TestACourseIsFollowedToItsEnd(t *testing.T) {
 				if len(course.Waves) != len(blocks) || wave.Wave != len(blocks)-1 {
 					t.Errorf("wave %d is executed as wave %d of %d", len(blocks)-1, wave.Wave, len(course.Waves))
 				}
+				if want := record.BlockName(wave.Wave, course.Blocks()-1); wave.Blocks[len(wave.Blocks)-1].ID != want {
+					t.Errorf("the last block of %d is %s, want %s", course.Blocks(), wave.Blocks[len(wave.Blocks)-1].ID, want)
+				}
 				return tc.found[len(blocks)-1], len(blocks) == tc.stops, nil
 			})
 			if (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) {

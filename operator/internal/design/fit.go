@@ -8,20 +8,21 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// TooLarge says that a wave is larger than what has to hold it. With fewer blocks it may fit.
+// TooLarge is the error of a wave that is too large to be stored or executed. With fewer blocks it may fit.
 type TooLarge struct {
-	// What is too large, and the bytes that it takes and may take.
+	// What is too large, and its size and limit in bytes.
 	What           string
 	Found, Allowed int
 	Blocks         int
 }
 
 func (e *TooLarge) Error() string {
-	return fmt.Sprintf("%s of %s takes %d KiB and at most %d fit: use fewer points or arms, shorter parameter values, or fewer blocks (spec.design.blocks)",
+	return fmt.Sprintf("%s of %s takes %d KiB and at most %d fit: use fewer points or arms, shorter parameter values, or fewer blocks "+
+		"(spec.design.blocks)",
 		e.What, Blocks(e.Blocks), e.Found>>10, e.Allowed>>10)
 }
 
-// Fits reports whether whatever executes waves can take one. An error that is no TooLarge is one that fewer blocks do not cure.
+// Fits returns an error if a wave cannot be executed: TooLarge if fewer blocks may help, and any other error if not.
 type Fits func(exp *experiment.Experiment, wave *record.Wave, lanes []Lane) error
 
 // buildFitting lays out a step, or as many of its blocks as fit.

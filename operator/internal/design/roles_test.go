@@ -26,7 +26,8 @@ func TestAWaveCarriesRolesAndImages(t *testing.T) {
 	}
 	for i := range exp.Cells {
 		exp.Cells[i].Env, exp.Cells[i].Parameters = map[string]string{}, map[string]string{}
-		exp.Cells[i].Roles = []record.RoleCommand{{Argv: []string{"/kv", "$(port.server)"}, Ports: []int{1}}, {Argv: []string{"/cache"}}, {Argv: []string{"/log"}}}
+		exp.Cells[i].Roles = []record.RoleCommand{{Argv: []string{"/kv", "$(port.server)"}, Ports: []int{1}}, {Argv: []string{"/cache"}},
+			{Argv: []string{"/log"}}}
 	}
 	exp.Points[0].Parameters = map[string]string{}
 	wave, err := BuildWave(exp, 0, 0, 1, []Lane{{}})

@@ -10,7 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Findings is what the newest analysis says about the repetition. The zero value stands for no analysis yet.
+// Findings are what the design needs of the newest analysis. The zero value means that there is none yet.
 type Findings struct {
 	// Screened is what the screening blocks alone say.
 	Screened experiment.Verdict
@@ -32,24 +32,24 @@ type Findings struct {
 
 // Step is what the design asks for next: blocks for a purpose, or nothing more.
 type Step struct {
-	// Done tells that no further block is planned.
+	// Done reports whether no further block is planned.
 	Done    bool
 	Purpose record.Purpose
 	// Blocks of the wave. In a search a cell may be part of fewer.
 	Blocks int
-	// Cells tells in how many of the blocks a cell takes part; nil is every cell in every block.
+	// Cells is the number of blocks that each cell is part of; nil means that every cell is part of every block.
 	Cells map[int]int
-	// Avoid are nodes to leave out where there are others: those that reached the verdict which is to be confirmed.
+	// Avoid are nodes not to use if there are others: those of the screening whose verdict is to be confirmed.
 	Avoid []string
 	// Earlier counts the blocks that nodes were given before.
 	Earlier map[string]int
 	// BuildTurns counts the turns that builds had in blocks of this purpose.
 	BuildTurns map[BuildTurn]int
-	// Why says what asked for the blocks or, when Done leaves the design short of what it asked for, what it lacks.
+	// Why is the reason for the blocks. If Done, it is what the design lacks, if anything.
 	Why string
 }
 
-// minInterval is how few blocks can carry an interval at all.
+// minInterval is the fewest blocks that an interval can be computed from.
 const minInterval = 3
 
 func (t *target) next(waves []record.Wave) Step {
@@ -98,7 +98,7 @@ func count(waves []record.Wave, unrun []string) tally {
 	return out
 }
 
-// nodes are those that the blocks of a purpose were leased, each once.
+// nodes are the distinct nodes of the blocks of a purpose.
 func nodes(waves []record.Wave, purpose record.Purpose) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -122,7 +122,7 @@ type target struct {
 	tally tally
 }
 
-// screen asks for the blocks that reach the verdict. What is being confirmed must not change any more.
+// screen asks for screening blocks. Once confirmation has started, there are no more: what is confirmed must not change.
 func (t *target) screen() Step {
 	step := t.screenFurther()
 	if t.tally.waves[record.Confirm] > 0 && !step.Done {
@@ -143,7 +143,8 @@ func (t *target) screenFurther() Step {
 			step.Blocks = min(step.Blocks, room)
 			return t.within(*step, t.reserved())
 		}
-		short = fmt.Sprintf("%s were lost to noise or infrastructure and blocks.max of %d allows none in their place", Blocks(step.Blocks), design.Blocks.Max)
+		short = fmt.Sprintf("%s were lost to noise or infrastructure and blocks.max of %d allows none in their place", Blocks(step.Blocks),
+			design.Blocks.Max)
 	}
 	if design.Stop != nil {
 		return t.narrow(planned)
@@ -151,15 +152,16 @@ func (t *target) screenFurther() Step {
 	return Step{Done: true, Why: short}
 }
 
-// replace asks for blocks in the place of those that noise or infrastructure took. A program that fails gets no second
-// chance: that is its result. It is nil when nothing is missing or may be replaced; short says what is missing then.
+// replace asks for replacements of blocks that were lost to noise or infrastructure. Blocks in which the program failed are not replaced:
+// the failure is their result. The step is nil when nothing is missing or may be replaced; short is what is missing then.
 func (t *target) replace(purpose record.Purpose, wanted, valid, lost int) (step *Step, short string) {
-	// Blocks that never ran are due anyhow. What ran beyond the first wave stands for blocks lost before; an adaptive design
-	// counts its growth as such too, and its own rule asks for what is missing then.
+	// Blocks that never ran are always planned again. Waves after the first count as replacements; those of an adaptive design that
+	// grew count too, and its own rule asks for what is missing then.
 	unrun := wanted - t.tally.blocks[purpose]
 	missing := min(wanted-valid, unrun+lost)
 	if t.tally.waves[purpose] > t.exp.Plan.Retries && missing > max(unrun, 0) {
-		short = fmt.Sprintf("%s lost to noise or infrastructure, and retry.limit of %d waves in their place is used up", Blocks(missing), t.exp.Plan.Retries)
+		short = fmt.Sprintf("%s lost to noise or infrastructure, and retry.limit of %d waves in their place is used up", Blocks(missing),
+			t.exp.Plan.Retries)
 		missing = unrun
 	}
 	if missing <= 0 {
@@ -168,13 +170,13 @@ func (t *target) replace(purpose record.Purpose, wanted, valid, lost int) (step 
 	return &Step{Purpose: purpose, Blocks: missing, Why: fmt.Sprintf("in place of %s lost to noise or infrastructure", Blocks(missing))}, short
 }
 
-// growth keeps one lucky or unlucky wave from planning too much: the half width that is known is itself an estimate.
+// growth limits how many blocks one wave may add, because the half width that the number is computed from is itself an estimate.
 const (
 	growthAtMost  = 2
 	growthAtLeast = 2
 )
 
-// narrow asks for as many blocks as it takes until the interval is as narrow as asked: its width shrinks with the square
+// narrow asks for the blocks until the interval is expected to be as narrow as required: its width is proportional to the inverse square
 // root of their number.
 func (t *target) narrow(planned int) Step {
 	design := t.exp.Plan.Design
@@ -205,7 +207,7 @@ func (t *target) narrow(planned int) Step {
 	return step
 }
 
-// further says how many blocks it would take.
+// further describes how many more blocks are expected to be needed.
 func (t *target) further(asked float64) string {
 	if t.found.HalfWidth == nil || t.found.Valid == 0 {
 		return ""
@@ -215,7 +217,7 @@ func (t *target) further(asked float64) string {
 	return fmt.Sprintf("; about %.0f further blocks would do", max(1, more))
 }
 
-// reserved is how many blocks must stay possible for the confirmation.
+// reserved is the number of blocks that the budget must leave for the confirmation.
 func (t *target) reserved() int {
 	if confirm := t.exp.Plan.Design.Confirm; confirm != nil {
 		return confirm.Blocks
@@ -249,7 +251,7 @@ func (t *target) confirm(shortOf string) *Step {
 	return &out
 }
 
-// within cuts a step to what the budget leaves, less the blocks that are spoken for.
+// within reduces a step to what the budget allows, less the reserved blocks.
 func (t *target) within(step Step, reserved int) Step {
 	perBlock := t.exp.Plan.Design.TrialsPerBlock(t.exp.CellsPerBlock())
 	room := (t.exp.Plan.Budget.Trials-t.tally.trials)/perBlock - reserved
@@ -268,7 +270,7 @@ func (t *target) budgetSpent() string {
 	return fmt.Sprintf("budget.trials of %d allows no further block", t.exp.Plan.Budget.Trials)
 }
 
-// Blocks is a number of blocks in words.
+// Blocks is a number of blocks with its noun, for messages.
 func Blocks(n int) string {
 	if n == 1 {
 		return "1 block"

@@ -90,7 +90,8 @@ func TestNext(t *testing.T) {
 			if len(tc.waves) > 0 {
 				tc.waves[0].Blocks[0].Lease = &record.Lease{Node: "node-a", Token: 1}
 			}
-			if got := describeStep((&Course{exp, tc.waves, tc.found}).Next()); !strings.HasPrefix(got, tc.want) || tc.want == "done" && got != tc.want {
+			got := describeStep((&Course{exp, tc.waves, tc.found}).Next())
+			if !strings.HasPrefix(got, tc.want) || tc.want == "done" && got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

@@ -13,7 +13,8 @@ import (
 )
 
 func testExperiment(points, arms int, order experiment.Order, warmups int) *experiment.Experiment {
-	exp := &experiment.Experiment{Run: record.Run{Namespace: "default", Name: "scan", UID: "0000-1"}, Digest: "sha256:" + strings.Repeat("0", 64)}
+	exp := &experiment.Experiment{Run: record.Run{Namespace: "default", Name: "scan", UID: "0000-1"},
+		Digest: "sha256:" + strings.Repeat("0", 64)}
 	exp.Plan.Design = experiment.Design{Order: order, Seed: 7, WarmupTrials: warmups}
 	exp.Plan.Workload.LayoutSeed = &exp.Plan.Design.Seed
 	for a := range arms {
@@ -94,7 +95,8 @@ func TestEveryBlockIsAFullReplication(t *testing.T) {
 				}
 			}
 			if block.Trials() != exp.Plan.Design.TrialsPerBlock(len(exp.Cells)) {
-				t.Errorf("%s block %s launches %d trials and the budget counts %d", order, block.ID, block.Trials(), exp.Plan.Design.TrialsPerBlock(len(exp.Cells)))
+				t.Errorf("%s block %s launches %d trials and the budget counts %d", order, block.ID, block.Trials(),
+					exp.Plan.Design.TrialsPerBlock(len(exp.Cells)))
 			}
 		}
 	}

@@ -35,7 +35,7 @@ func checkBuilds(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 		case n == 0:
 			continue
 		case n == 1:
-			problems.add(field, "arm %q has one build, which cannot show how builds differ: list two or more, best as many as blocks, or name the " +
+			problems.add(field, "arm %q has one build, which cannot show how builds differ: list two or more, best as many as blocks, or name the "+
 				"one in image or command", arm.Name)
 		case spec.Search != nil:
 			problems.add(field, "a search tries a load in few blocks, too few for builds to take turns: remove the builds, or the search")

@@ -20,7 +20,7 @@ func TestFreezeRefusesBuildsThatCannotTakeTurns(t *testing.T) {
 		"no image's name": {builds(a, assayv1alpha1.Build{Name: "b", Image: "-"}), "spec.arms[1].builds[1].image", "invalid image"},
 		"blocks that leave one out": {
 			builds(a, b, c), "spec.design.blocks.min",
-				`10 blocks and 3 builds of arm "fused": every build runs in as many blocks as the others, so use a multiple such as 12`,
+			`10 blocks and 3 builds of arm "fused": every build runs in as many blocks as the others, so use a multiple such as 12`,
 		},
 		"a confirmation that leaves one out": {func(s *runSpec, tpl *templateSpec) {
 			builds(a, b)(s, tpl)

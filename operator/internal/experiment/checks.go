@@ -98,11 +98,11 @@ func checkGates(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []recor
 		}
 		if gate.Op == ParityEqual {
 			if plan.Parity == ParityNone {
-				problems.add(field+".op", "ParityEqual needs outputs that can be compared and the template has parity: None: remove the gate, or set " +
+				problems.add(field+".op", "ParityEqual needs outputs that can be compared and the template has parity: None: remove the gate, or set "+
 					"parity: Required")
 			}
 			if spec.Parity == assayv1alpha1.ParityPerArm {
-				problems.add(field+".op", "ParityEqual compares arms and spec.parity is PerArm, which says that their outputs differ: remove one " +
+				problems.add(field+".op", "ParityEqual compares arms and spec.parity is PerArm, which says that their outputs differ: remove one "+
 					"of the two")
 			}
 			continue

@@ -15,7 +15,7 @@ func checkDesign(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, problems *Inv
 		problems.add("spec.design.blocks", "min %d exceeds max %d", design.Blocks.Min, design.Blocks.Max)
 	}
 	if measured := plan.Design.SlotsPerCell(); plan.Design.WarmupTrials > measured {
-		problems.add("spec.design.warmupTrials", "a block would run %d warm-ups of every arm and point and measure %d: use at most as many " +
+		problems.add("spec.design.warmupTrials", "a block would run %d warm-ups of every arm and point and measure %d: use at most as many "+
 			"warm-ups as trials", design.WarmupTrials, measured)
 	}
 	checkControlPhases(design, problems)
@@ -38,7 +38,7 @@ func checkBlocks(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	}
 	for i, gate := range spec.Gates {
 		if gate.Op != assayv1alpha1.ParityEqual && have < minBlocks {
-			problems.add(field, "%d blocks carry no interval, so gate %q (spec.gates[%d]) with %s would be Invalid whatever is measured: use " +
+			problems.add(field, "%d blocks carry no interval, so gate %q (spec.gates[%d]) with %s would be Invalid whatever is measured: use "+
 				"at least %d", have, gate.Name, i, gate.Op, minBlocks)
 			break
 		}
@@ -75,11 +75,11 @@ func checkStop(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		return
 	}
 	if !hasBlockingGate(spec, false) {
-		problems.add(field, "no Blocking gate has an interval to make narrower: add one with RatioAtLeast, RatioAtMost, AtLeast or AtMost, or " +
+		problems.add(field, "no Blocking gate has an interval to make narrower: add one with RatioAtLeast, RatioAtMost, AtLeast or AtMost, or "+
 			"remove stop")
 	}
 	if spec.Design.Blocks.Min < minStopBlocks {
-		problems.add(field, "spec.design.blocks.min is %d and a stopping rule needs at least %d: with fewer, the first width is so uncertain " +
+		problems.add(field, "spec.design.blocks.min is %d and a stopping rule needs at least %d: with fewer, the first width is so uncertain "+
 			"that runs stop where it is too narrow by accident; raise min, or remove stop",
 			spec.Design.Blocks.Min, minStopBlocks)
 	}
@@ -109,7 +109,7 @@ func checkBudget(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, cells int, pr
 	if spec.Search != nil {
 		arms := len(arms(spec))
 		if trials := blocks * plan.Design.TrialsPerBlock(min(cells, minLoads*arms)); trials > int(spec.Budget.Trials) {
-			problems.add(field, "trying %d loads of %d arms in %d blocks takes %d trials and the budget is %d: use fewer blocks " +
+			problems.add(field, "trying %d loads of %d arms in %d blocks takes %d trials and the budget is %d: use fewer blocks "+
 				"(spec.design.blocks.min) or raise the budget",
 				min(cells/max(1, arms), minLoads), arms, blocks, trials, spec.Budget.Trials)
 		}
@@ -122,7 +122,7 @@ func checkBudget(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, cells int, pr
 	}
 	if confirm := spec.Design.Confirm; confirm != nil {
 		if trials := perBlock * (blocks + int(confirm.Blocks)); trials > int(spec.Budget.Trials) {
-			problems.add(field, "%d blocks and %d to confirm them, of %d trials each, are %d trials and the budget is %d: use fewer points, arms " +
+			problems.add(field, "%d blocks and %d to confirm them, of %d trials each, are %d trials and the budget is %d: use fewer points, arms "+
 				"or blocks, or raise the budget",
 				blocks, confirm.Blocks, perBlock, trials, spec.Budget.Trials)
 			return
@@ -134,7 +134,7 @@ func checkBudget(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, cells int, pr
 			reserved = int(spec.Design.Confirm.Blocks)
 		}
 		if room := int(spec.Budget.Trials)/perBlock - reserved; room <= blocks {
-			problems.add(field, "the budget of %d allows %d blocks of %d trials, so that spec.design.stop could never add one to the first %d: " +
+			problems.add(field, "the budget of %d allows %d blocks of %d trials, so that spec.design.stop could never add one to the first %d: "+
 				"raise the budget, or remove stop",
 				spec.Budget.Trials, room, perBlock, blocks)
 		}

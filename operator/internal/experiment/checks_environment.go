@@ -39,7 +39,7 @@ func EnvironmentWarnings(require map[string]string) []string {
 		if key == "" || slices.Contains(record.HardKeys, key) || slices.Contains(record.SoftKeys, key) {
 			continue
 		}
-		out = append(out, fmt.Sprintf("spec.environment.require.%s: the runner reports no such key, and a block that cannot read a required " +
+		out = append(out, fmt.Sprintf("spec.environment.require.%s: the runner reports no such key, and a block that cannot read a required "+
 			"key runs no trial; hard keys are %s",
 			key, strings.Join(record.HardKeys, ", ")))
 	}

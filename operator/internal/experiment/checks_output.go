@@ -29,7 +29,7 @@ func checkOutput(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invali
 		problems.add("template.output.path", "invalid path %q: it contains ..; write the path without it", output.Path)
 	}
 	if output.Format == assayv1alpha1.CriterionOutput && path.IsAbs(output.Path) {
-		problems.add("template.output.path", "Criterion's folder must be of this trial, so its path is relative to the trial's own folder: " +
+		problems.add("template.output.path", "Criterion's folder must be of this trial, so its path is relative to the trial's own folder: "+
 			"write criterion, and set CRITERION_HOME to the same")
 	}
 	if output.Format == assayv1alpha1.AssayResult {
@@ -90,7 +90,7 @@ func hasSamples(output record.Output, metric string) bool {
 func checkSummaries(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, problems *Invalid) {
 	check := func(field, name string, statistic assayv1alpha1.Statistic) {
 		if output := plan.Workload.Output; strings.HasPrefix(string(statistic), "p") && !hasSamples(output, name) {
-			problems.add(field, "%s of metric %q cannot be computed, because %s gives one figure per trial and no samples: take the tool's own " +
+			problems.add(field, "%s of metric %q cannot be computed, because %s gives one figure per trial and no samples: take the tool's own "+
 				"percentile in from.field, with statistic value", statistic, name, output.Format)
 		}
 	}

@@ -49,10 +49,10 @@ func checkToleration(field string, t corev1.Toleration, problems *Invalid) {
 	}
 	switch {
 	case t.Key == lease.TaintKey:
-		problems.add(field+".key", "invalid key %q: it is the taint of nodes that a run has for itself; a run gets the toleration of its own " +
+		problems.add(field+".key", "invalid key %q: it is the taint of nodes that a run has for itself; a run gets the toleration of its own "+
 			"by exclusive: Node", t.Key)
 	case t.Key == "" && t.Operator == corev1.TolerationOpExists:
-		problems.add(field+".key", "no key with operator Exists tolerates every taint, that of nodes which another run has for itself too: " +
+		problems.add(field+".key", "no key with operator Exists tolerates every taint, that of nodes which another run has for itself too: "+
 			"name the key of each taint")
 	case t.Key == "":
 		problems.add(field+".key", "no key: name the taint's")

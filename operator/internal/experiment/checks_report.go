@@ -49,7 +49,7 @@ func checkColumn(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, column Column
 	case !slices.ContainsFunc(plan.Gates, func(gate Gate) bool {
 		return gate.Metric == column.Metric && gate.Statistic == column.Statistic
 	}):
-		problems.add(field+".statistic", "%s of %s is not computed, because no gate asks for it: add a gate, with severity Advisory if it " +
+		problems.add(field+".statistic", "%s of %s is not computed, because no gate asks for it: add a gate, with severity Advisory if it "+
 			"shall decide nothing", column.Statistic, column.Metric)
 	}
 	if column.Compared && len(spec.Arms) == 1 {

@@ -22,7 +22,7 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 	checkAlone(spec, problems)
 	checkAxisAlone(spec, problems)
 	if spec.Design.Blocks.Min < minSearchBlocks {
-		problems.add("spec.design.blocks.min", "a search tries every load in that many blocks, and %d are too few for an interval: use " +
+		problems.add("spec.design.blocks.min", "a search tries every load in that many blocks, and %d are too few for an interval: use "+
 			"at least %d", spec.Design.Blocks.Min, minSearchBlocks)
 	}
 	if plan.metric(search.Maximize) == nil {
@@ -53,7 +53,7 @@ func checkSearch(spec *assayv1alpha1.BenchmarkRunSpec, plan *Plan, points []reco
 func checkAlone(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 	axis := spec.Search.Over.Axis
 	if spec.Sweep != nil && !isAxis(spec.Sweep, axis) {
-		problems.add("spec.sweep", "a search has one answer per arm and a sweep many points: create a run for every point, or make the " +
+		problems.add("spec.sweep", "a search has one answer per arm and a sweep many points: create a run for every point, or make the "+
 			"points arms")
 	}
 	for i, gate := range spec.Gates {
@@ -63,7 +63,7 @@ func checkAlone(spec *assayv1alpha1.BenchmarkRunSpec, problems *Invalid) {
 		}
 	}
 	if len(spec.Gates) > 0 {
-		problems.add("spec.gates", "a search has an answer and no verdict: put what a load must meet into spec.search.subjectTo, and gates " +
+		problems.add("spec.gates", "a search has an answer and no verdict: put what a load must meet into spec.search.subjectTo, and gates "+
 			"into a run of their own")
 	}
 	if len(spec.Predictions) > 0 {

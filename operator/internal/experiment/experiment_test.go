@@ -363,7 +363,9 @@ func TestOverridesWinOverTheRunAndLoseToTheArm(t *testing.T) {
 	}
 	var got []string
 	for _, cell := range frozen.Cells {
-		got = append(got, frozen.Points[cell.Point].Key+" "+frozen.Arms[cell.Arm].Name+" "+cell.Parameters["iterations"]+" "+cell.Parameters["ratio"])
+		got = append(got, strings.Join([]string{
+			frozen.Points[cell.Point].Key, frozen.Arms[cell.Arm].Name, cell.Parameters["iterations"], cell.Parameters["ratio"],
+		}, " "))
 	}
 	want := []string{"batchSize=1 loop 40 1", "batchSize=1 fused 40 3", "batchSize=8 loop 50 2", "batchSize=8 fused 50 3"}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -82,7 +82,7 @@ func checkImages(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 			switch {
 			case !path.IsAbs(program) || path.Clean(program) != program:
 				reported[field] = true
-				problems.add(field, "invalid program %q: it is copied out of the arms' images, so its path there must be absolute; write it as " +
+				problems.add(field, "invalid program %q: it is copied out of the arms' images, so its path there must be absolute; write it as "+
 					"/bin/name", program)
 			case len(template.Files) > 0 && !covered(template.Files, program):
 				reported[field] = true

@@ -156,7 +156,7 @@ func (e *Experiment) has(digest string) error {
 	if e.Digest == digest {
 		return nil
 	}
-	return fmt.Errorf("digest is %q and the content has %s: the experiment was changed after it was frozen, or was written by hand and " +
+	return fmt.Errorf("digest is %q and the content has %s: the experiment was changed after it was frozen, or was written by hand and "+
 		"still needs this digest", e.Digest, digest)
 }
 

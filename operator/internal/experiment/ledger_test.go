@@ -58,8 +58,8 @@ func TestAnExperimentIsReadFromEveryFormOfTheLedger(t *testing.T) {
 		"as it was frozen":                              {func(f fields) fields { return f }, "", 1.5},
 		"without a plan, as all were once":              {func(f fields) fields { return f.without("api", "plan") }, "", 1.5},
 		"by hand, with another bound":                   {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"2"`) }, "", 2},
-		"by hand, with an invalid bound":       {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"fast"`) }, `spec.gates[0].bound: invalid bound "fast"`, 0},
-		"by hand, with a ratio of nothing":              {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"0"`) }, "spec.gates[0].bound: a ratio of 0", 0},
+		"by hand, with an invalid bound":                {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"fast"`) }, `spec.gates[0].bound: invalid bound "fast"`, 0},
+		"by hand, with a ratio of nothing":              {func(f fields) fields { return f.without("api", "plan").replace("spec", bound, `"bound":"0"`) }, "spec.gates[0].bound: invalid bound 0: a ratio is always above 0", 0},
 		"a spec that says something else than the plan": {func(f fields) fields { return f.replace("spec", bound, `"bound":"1.1"`) }, "plan is not what spec and template say", 0},
 		"a plan that says something else than the spec": {func(f fields) fields { return f.replace("plan", `"bound":1.5`, `"bound":1.1`) }, "plan is not what spec and template say", 0},
 		"a plan of another version":                     {func(f fields) fields { return f.replace("plan", PlanVersion, "experiment/v9") }, `plan.version is "experiment/v9"`, 0},
@@ -69,10 +69,10 @@ func TestAnExperimentIsReadFromEveryFormOfTheLedger(t *testing.T) {
 		"and a plan without the bound of a gate": {func(f fields) fields {
 			return f.later().replace("plan", `"bound":1.5,`, "").replace("plan", `,"bound":1.5`, "")
 		}, "plan.gates[0].bound is missing", 0},
-		"and a plan with a confidence beyond all bounds": {func(f fields) fields { return f.later().replace("plan", `"confidence":0.95`, `"confidence":95`) }, "plan.design.confidence is 95", 0},
+		"and a plan with a confidence beyond all bounds": {func(f fields) fields { return f.later().replace("plan", `"confidence":0.95`, `"confidence":95`) }, "plan.design.confidence: invalid value 95: allowed are numbers from 0.5 to below 1", 0},
 		"and a plan whose gates are judged at less than is shown": {func(f fields) fields {
 			return f.later().replace("plan", `"gateConfidence":0.995`, `"gateConfidence":0.9`)
-		}, "plan.design.gateConfidence is 0.9", 0},
+		}, "plan.design.gateConfidence: invalid value 0.9", 0},
 		"and a plan whose gate looks at a metric that is not there": {func(f fields) fields { return f.later().replace("plan", `"metric":"throughput"`, `"metric":"speed"`) }, `plan.gates[0].metric is "speed"`, 0},
 	}
 	for name, tc := range cases {

@@ -55,7 +55,7 @@ func withinLimits(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.
 }
 
 func tooManyCells(points float64, arms int, problems *Invalid) {
-	problems.add("spec.sweep", "%.0f points of %d arms, the null arm included, are %.0f cells and at most %d cells of %d points are " +
+	problems.add("spec.sweep", "%.0f points of %d arms, the null arm included, are %.0f cells and at most %d cells of %d points are "+
 		"allowed: use fewer values, arms or axes, mode Zip, or several runs",
 		points, arms, points*float64(arms), maxCells, maxCombinations)
 }
@@ -231,7 +231,7 @@ func (c *counter) refuse(cells int, problems *Invalid) {
 		field, what = "template.parameters",
 			fmt.Sprintf("parameter %q alone takes up to %d bytes of one, its value written %d times", name, c.most, c.times[c.parameter])
 	}
-	problems.add(field, "the arguments, variables and parameters of %d cells take %d bytes and at most %d are allowed; %s: shorten it, or " +
+	problems.add(field, "the arguments, variables and parameters of %d cells take %d bytes and at most %d are allowed; %s: shorten it, or "+
 		"use fewer points or arms, or several runs",
 		cells, c.total, maxExpandedBytes, what)
 }

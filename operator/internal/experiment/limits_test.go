@@ -89,7 +89,7 @@ func TestAnExperimentThatIsTooLargeIsRefusedBeforeItIsExpanded(t *testing.T) {
 		},
 		"one value that a command repeats": {
 			assayv1alpha1.BenchmarkRunSpec{Arms: armsOf(1, nil), Parameters: values{"a": strings.Repeat("x", 4096)}},
-				func() assayv1alpha1.BenchmarkTemplateSpec {
+			func() assayv1alpha1.BenchmarkTemplateSpec {
 				out := free("a")
 				for range 60 {
 					out.Command = append(out.Command, strings.Repeat("$(a)", 1024))
@@ -124,7 +124,7 @@ func TestAnExperimentThatIsTooLargeIsRefusedBeforeItIsExpanded(t *testing.T) {
 		},
 		"as many cells as there may be": {
 			assayv1alpha1.BenchmarkRunSpec{Arms: armsOf(16, nil), Sweep: axes(2, 16, 2), Budget: assayv1alpha1.Budget{Trials: 100000}},
-				free(names[:2]...), nil,
+			free(names[:2]...), nil,
 		},
 	}
 	for name, tc := range cases {

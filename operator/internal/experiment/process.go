@@ -105,16 +105,16 @@ func (p *Plan) namedMetrics() []string {
 func checkMetricNames(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid) {
 	for i, metric := range template.Metrics {
 		if strings.HasPrefix(metric.Name, record.ProcessPrefix) {
-			problems.add(fmt.Sprintf("template.metrics[%d].name", i), "metric %q has a name that begins with %s, which is for what the runner " +
+			problems.add(fmt.Sprintf("template.metrics[%d].name", i), "metric %q has a name that begins with %s, which is for what the runner "+
 				"reads of every process: remove the metric, as gates can name it without, or rename it", metric.Name, record.ProcessPrefix)
 		}
 	}
 	switch {
 	case template.Output.Format == assayv1alpha1.NoOutput && len(template.Metrics) > 0:
-		problems.add("template.metrics", "with output.format None the program reports nothing, and %d metrics are named: remove them, and name " +
+		problems.add("template.metrics", "with output.format None the program reports nothing, and %d metrics are named: remove them, and name "+
 			"%s and the like in gates", len(template.Metrics), shownAlways[0])
 	case template.Output.Format != assayv1alpha1.NoOutput && template.Output.Format != assayv1alpha1.AssayResult && len(template.Metrics) == 0:
-		problems.add("template.metrics", "output of format %s is read for metrics and the template names none: name one, or set output.format " +
+		problems.add("template.metrics", "output of format %s is read for metrics and the template names none: name one, or set output.format "+
 			"None, with which only the process is measured", template.Output.Format)
 	}
 }

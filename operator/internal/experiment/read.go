@@ -21,7 +21,7 @@ func read(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Benchmar
 		Version: PlanVersion,
 		Workload: record.Workload{
 			Image: template.Image, Output: readOutput(template), ParityRequired: template.Parity == assayv1alpha1.ParityRequired,
-				Prepares: template.Prepares,
+			Prepares:       template.Prepares,
 			TimeoutSeconds: template.TrialTimeout.Seconds(), Roles: readRoles(template),
 		},
 		Command: resultCommand(template), Files: template.Files,
@@ -154,7 +154,7 @@ func readDesign(design *assayv1alpha1.Design, problems *Invalid) Design {
 	if design.RareSlowdown != "" {
 		share, err := parsePercent(design.RareSlowdown)
 		if out.RareSlowdown = share; err != nil || !(share > 0 && share <= maxRareSlowdown) {
-			problems.add("spec.design.rareSlowdown", "invalid value %q: allowed are shares above 0%% and up to %d%%; write one such as 20%%, or " +
+			problems.add("spec.design.rareSlowdown", "invalid value %q: allowed are shares above 0%% and up to %d%%; write one such as 20%%, or "+
 				"remove it", design.RareSlowdown, 100*maxRareSlowdown)
 		}
 	}

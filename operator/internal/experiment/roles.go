@@ -78,7 +78,7 @@ func checkRoles(template *assayv1alpha1.BenchmarkTemplateSpec, problems *Invalid
 		last := i == len(template.Roles)-1
 		switch {
 		case last && !role.Result:
-			problems.add(field+".result", "role %q is the last one, so the trial ends with it and its output is the result: set result: true, or " +
+			problems.add(field+".result", "role %q is the last one, so the trial ends with it and its output is the result: set result: true, or "+
 				"put the role with the result last", role.Name)
 		case !last && role.Result:
 			problems.add(field+".result", "role %q has result: true and is not the last one: put it last, after those that serve it", role.Name)
@@ -197,7 +197,7 @@ func checkPortValues(template *assayv1alpha1.BenchmarkTemplateSpec, values, orig
 				field := origin[match[1]]
 				if strings.Contains(values[match[1]], portPrefix) && !reported[field] {
 					reported[field] = true
-					problems.add(field, "the value has %q and becomes a part of %q, where ports are filled in: use another value, or give the parameter " +
+					problems.add(field, "the value has %q and becomes a part of %q, where ports are filled in: use another value, or give the parameter "+
 						"an element of its own", portPrefix, element)
 				}
 			}

@@ -59,15 +59,15 @@ func TestRolesAreRefusedWhen(t *testing.T) {
 		},
 		"readiness has no time": {
 			func(r roles) roles { r[0].Readiness.Timeout.Duration = -time.Second; return r }, "template.roles[0].readiness.timeout",
-				"leaves the role no time",
+			"leaves the role no time",
 		},
 		"a line has a line break": {
 			func(r roles) roles { r[0].Readiness = &assayv1alpha1.Readiness{Line: "a\nb"}; return r }, "template.roles[0].readiness.line",
-				"line break",
+			"line break",
 		},
 		"the last role has readiness": {
 			func(r roles) roles { r[1].Readiness = &assayv1alpha1.Readiness{Port: true}; return r }, "template.roles[1].readiness",
-				"nothing starts after",
+			"nothing starts after",
 		},
 		"a grace is negative": {
 			func(r roles) roles { r[0].StopGracePeriod.Duration = -1; return r }, "template.roles[0].stopGracePeriod", "is negative",

@@ -114,7 +114,7 @@ func (n paths) checkReferences(e *Experiment) error {
 			baselines++
 		}
 		if baselines > 1 {
-			return fmt.Errorf("arms[%d].baseline is true and so is an earlier arm's: a run has at most one baseline, and the others are " +
+			return fmt.Errorf("arms[%d].baseline is true and so is an earlier arm's: a run has at most one baseline, and the others are "+
 				"compared with it", i)
 		}
 	}
@@ -190,12 +190,17 @@ func repeated[T any](of []T, name func(T) string) int {
 // checkNumbers finds numbers that a plan cannot have. One that was read from a spec has none of them.
 func (n paths) checkNumbers(p *Plan) error {
 	var errs []error
-	number := func(field string, value, low, high float64) {
-		if !(value >= low && value <= high) {
-			errs = append(errs, fmt.Errorf("%s.%s: invalid value %g: allowed are numbers from %g to %g", n.spec, field, value, low, high))
-		}
-	}
 	below1 := math.Nextafter(1, 0)
+	number := func(field string, value, low, high float64) {
+		if value >= low && value <= high {
+			return
+		}
+		to := fmt.Sprintf("to %g", high)
+		if high == below1 {
+			to = "to below 1"
+		}
+		errs = append(errs, fmt.Errorf("%s.%s: invalid value %g: allowed are numbers from %g %s", n.spec, field, value, low, to))
+	}
 	number("design.confidence", p.Design.Confidence, 0.5, below1)
 	number("design.gateConfidence", p.Design.ConfidenceOfGates(), p.Design.Confidence, below1)
 	bound := func(field string, c Condition) {

@@ -139,7 +139,8 @@ func TestTheReferenceDescribesTheColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	var described []string
-	for _, line := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| ([a-z0-9<>, ]+?)(, optional)? \\|").FindAllStringSubmatch(string(page), -1) {
+	row := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| ([a-z0-9<>, ]+?)(, optional)? \\|")
+	for _, line := range row.FindAllStringSubmatch(string(page), -1) {
 		described = append(described, line[1]+" "+line[2]+line[3])
 	}
 	var columns []string

@@ -404,7 +404,7 @@ func FuzzKeeper(f *testing.F) {
 
 // Whatever an administrator writes is refused, or limits each namespace as it says: a policy without a limit is never stricter.
 func FuzzPolicy(f *testing.F) {
-	f.Add("{nodeLabel: a=b, default: {maxNodes: 2, maxCpus: 8, maxWallClock: 4h, maxRuns: 1, exclusive: [CPUs]}, namespaces: {team: " +
+	f.Add("{nodeLabel: a=b, default: {maxNodes: 2, maxCpus: 8, maxWallClock: 4h, maxRuns: 1, exclusive: [CPUs]}, namespaces: {team: "+
 		"{maxNodes: 10}}}", "team")
 	f.Add("default: {maxWallClock: -1h}", "")
 	f.Add("namespaces: {a: null, b: {exclusive: []}}", "b")

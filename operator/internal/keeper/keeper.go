@@ -209,7 +209,7 @@ func (k *Keeper) started(ctx context.Context, raw json.RawMessage) (string, erro
 	}
 	marker, err := json.Marshal(record.Started{
 		Schema: record.StartedSchema, ID: found.ID, Trial: found.Trial, Block: found.Block, Point: found.Point, Arm: found.Arm,
-			StartedAt: found.StartedAt,
+		StartedAt: found.StartedAt,
 	})
 	if err != nil {
 		return "", err

@@ -1,10 +1,9 @@
 // Package lease holds the rules by which a node belongs to one run at a time. It is pure: Lease objects are read into plain
 // values, and every rule takes the clock as an argument.
 //
-// A lease has a token that rises by one with every holder. A holder's time under a token ends in two steps: first the Lease
-// object says so, then the end is in the ledger of the run that held it. Only then may the next run take the node. So a
-// block that runs on after its run lost the node, on a machine that nobody can reach, leaves attempts that the analysis
-// rejects.
+// A lease has a fencing token that increases by one with every holder. A holder's time under a token ends in two steps: first in the Lease
+// object, then in the ledger of the run that held it. Only then may the next run acquire the lease. A block that continues on an
+// unreachable machine after its run has lost the lease leaves attempts under a token that has ended, and the analysis rejects them.
 package lease
 
 import (
@@ -20,10 +19,10 @@ import (
 // DefaultDuration is how long a lease lasts after it was renewed.
 const DefaultDuration = time.Minute
 
-// TaintKey keeps other pods off a node that a run has for itself; the value is the run's uid.
+// TaintKey is the taint of a node that a run holds exclusively; its value is the run's uid.
 const TaintKey = "assay.dev/leased"
 
-// Holder is a run. The uid keeps runs apart that used the same name.
+// Holder is a run. The uid distinguishes runs that had the same name.
 type Holder struct{ Namespace, Name, UID string }
 
 // String is the holderIdentity of a Lease object.
@@ -34,10 +33,10 @@ func (h Holder) String() string {
 	return h.Namespace + "/" + h.Name + "/" + h.UID
 }
 
-// Run is how messages name it.
+// Run is the run's namespace and name, for messages.
 func (h Holder) Run() string { return h.Namespace + "/" + h.Name }
 
-// ParseHolder reads a holderIdentity; an empty one is nobody.
+// ParseHolder parses a holderIdentity; an empty one is the zero Holder.
 func ParseHolder(identity string) (Holder, error) {
 	if identity == "" {
 		return Holder{}, nil
@@ -51,9 +50,9 @@ func ParseHolder(identity string) (Holder, error) {
 
 // Why a holder's time under a token ended.
 const (
-	// Released by its run, when nothing of it ran on the node any more.
+	// Released by its run, when nothing of the run was left on the node.
 	Released = "released"
-	// Expired and taken away, because nobody renewed it.
+	// Expired, because it was not renewed, and acquired by another run or reclaimed.
 	Expired = "expired"
 )
 
@@ -66,55 +65,55 @@ type End struct {
 	Why    string
 }
 
-// Lease is what matters of a node's Lease object.
+// Lease is the part of a node's Lease object that the rules depend on.
 type Lease struct {
 	Node string
-	// Holder is the zero value when nobody holds the node.
+	// Holder is the zero value when no run holds the lease.
 	Holder Holder
-	// Token of the holder, or of the last one. The next holder gets one more.
+	// Token of the holder, or of the last one if there is none. The next holder's is one more.
 	Token int64
-	// Whole means that the holder has the node for itself: it is tainted.
+	// Whole means that the holder has the node exclusively: it is tainted.
 	Whole bool
-	// Draining means that the holder gives the node back: no block may start there under this token any more.
+	// Draining means that the holder is about to release the lease: no block may start under this token any more.
 	Draining bool
-	// Duration is how long it lasts after Renewed.
+	// Duration is how long the lease lasts after Renewed.
 	Duration          time.Duration
 	Acquired, Renewed time.Time
-	// Last is how the time under the newest token that ended did end; nil before the first end.
+	// Last is the newest end of a token; nil before the first.
 	Last *End
-	// Busy names what of the holder still runs on the node, or may start there; empty when nothing does.
+	// Busy names what of the holder still runs on the node, or may start there; empty is nothing.
 	Busy string
 }
 
-// Held reports whether somebody holds the node, also under a lease that has expired.
+// Held reports whether the lease has a holder, even if it has expired.
 func (l Lease) Held() bool { return l.Holder != Holder{} }
 
-// ExpiresAt is when others may take the node.
+// ExpiresAt is when the lease expires.
 func (l Lease) ExpiresAt() time.Time { return l.Renewed.Add(l.Duration) }
 
-// Expired reports whether the holder has not renewed in time. It keeps an expired lease, and may renew it, until it is taken.
+// Expired reports whether the holder did not renew in time. It keeps the lease, and may renew it, until another run acquires it.
 func (l Lease) Expired(now time.Time) bool { return l.Held() && !now.Before(l.ExpiresAt()) }
 
-// RenewAt is when the holder renews: early enough to fail twice.
+// RenewAt is when the holder renews: early enough for two failures.
 func (l Lease) RenewAt() time.Time { return l.Renewed.Add(l.Duration / 3) }
 
-// Overdue tells that renewing has failed for so long that it comes before everything else.
+// Overdue reports whether renewal is so late that it takes precedence over other actions.
 func (l Lease) Overdue(now time.Time) bool { return !now.Before(l.Renewed.Add(l.Duration * 2 / 3)) }
 
-// Takeable reports whether a run that is no holder may take the node. A lease that expired is not enough: as long as a pod of
-// its holder runs there, or a workflow could start one, two runs would meet.
+// Takeable reports whether another run may acquire the lease. That it has expired is not enough: while a pod of its holder runs on the
+// node, or a workflow may start one, two runs would share it.
 func (l Lease) Takeable(now time.Time) bool {
 	return !l.Held() || l.Expired(now) && l.Busy == ""
 }
 
-// Ended is the lease after its holder's time.
+// Ended returns the lease without its holder, whose time ended for the reason.
 func (l Lease) Ended(why string, now time.Time) Lease {
 	l.Last = &End{Node: l.Node, Holder: l.Holder, Token: l.Token, At: now, Why: why}
 	l.Holder, l.Whole, l.Draining, l.Busy = Holder{}, false, false, ""
 	return l
 }
 
-// TakenBy is the lease that nobody holds in the hands of its next holder.
+// TakenBy returns the lease, which has no holder, as acquired by one.
 func (l Lease) TakenBy(holder Holder, whole bool, duration time.Duration, now time.Time) Lease {
 	l.Holder, l.Whole, l.Draining, l.Busy = holder, whole, false, ""
 	l.Token++
@@ -122,7 +121,7 @@ func (l Lease) TakenBy(holder Holder, whole bool, duration time.Duration, now ti
 	return l
 }
 
-// Taint is what the lease asks of its node; nil is nothing.
+// Taint is the taint that the lease asks for; nil is none.
 func (l Lease) Taint() *corev1.Taint {
 	if !l.Held() || !l.Whole {
 		return nil
@@ -130,13 +129,12 @@ func (l Lease) Taint() *corev1.Taint {
 	return &corev1.Taint{Key: TaintKey, Value: l.Holder.UID, Effect: corev1.TaintEffectNoSchedule}
 }
 
-// Toleration of the pods of a run that has its nodes for itself: of its own taint and no other run's.
+// Toleration is that of the pods of a run with exclusive nodes: of its own taint and of no other run's.
 func Toleration(uid string) corev1.Toleration {
 	return corev1.Toleration{Key: TaintKey, Operator: corev1.TolerationOpEqual, Value: uid, Effect: corev1.TaintEffectNoSchedule}
 }
 
-// Taints replaces whatever taint a node has from leases by the one that its lease asks for. It returns the same list when
-// there is nothing to do.
+// Taints replaces the lease taints of a node by the one that its lease asks for, and reports whether that changed the list.
 func Taints(found []corev1.Taint, wanted *corev1.Taint) (taints []corev1.Taint, changed bool) {
 	kept := slices.DeleteFunc(slices.Clone(found), func(t corev1.Taint) bool { return t.Key == TaintKey })
 	ours := len(found) - len(kept)
@@ -152,7 +150,7 @@ func Taints(found []corev1.Taint, wanted *corev1.Taint) (taints []corev1.Taint, 
 	return append(kept, *wanted), true
 }
 
-// Tainted reports whether a node bears the taint of a run.
+// Tainted reports whether a node has the taint of a run.
 func Tainted(taints []corev1.Taint, uid string) bool {
 	return slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.Key == TaintKey && t.Value == uid })
 }

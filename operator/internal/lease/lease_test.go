@@ -188,7 +188,8 @@ func TestNamespacesTakeTurns(t *testing.T) {
 func TestEverybodySeesTheSameQueue(t *testing.T) {
 	var queue []Waiter
 	for i, nodes := range [][]string{{"a", "b"}, {"b"}, {"a", "b", "c"}, {"c"}, {"d"}} {
-		queue = append(queue, Waiter{Run: Holder{"lab", string(rune('p' + i)), string(rune('p' + i))}, Created: eight.Add(time.Duration(i)), Nodes: nodes, Wants: 1})
+		queue = append(queue, Waiter{Run: Holder{"lab", string(rune('p' + i)), string(rune('p' + i))}, Created: eight.Add(time.Duration(i)),
+			Nodes: nodes, Wants: 1})
 	}
 	owner := map[string]string{}
 	for _, me := range queue {
@@ -220,7 +221,8 @@ func TestALeaseSurvivesItsObject(t *testing.T) {
 	for name, want := range cases {
 		t.Run(name, func(t *testing.T) {
 			// What the object said before must leave no trace.
-			object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: Name(want.Node), ResourceVersion: "7", Annotations: map[string]string{WholeAnnotation: "true", DrainingAnnotation: "true"}}}
+			object := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: Name(want.Node), ResourceVersion: "7",
+				Annotations: map[string]string{WholeAnnotation: "true", DrainingAnnotation: "true"}}}
 			object.Spec.HolderIdentity = ptr.To("somebody/else/9")
 			if err := want.Write(object); err != nil {
 				t.Fatal(err)

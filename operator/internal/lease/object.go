@@ -16,11 +16,11 @@ import (
 const (
 	// NodeAnnotation is the node's name; the object's own name may be a shortened one.
 	NodeAnnotation = "assay.dev/node"
-	// WholeAnnotation is "true" while the holder has the node for itself.
+	// WholeAnnotation is "true" while the holder has the node exclusively.
 	WholeAnnotation = "assay.dev/whole-node"
-	// DrainingAnnotation is "true" once no block may start under the holder's token any more.
+	// DrainingAnnotation is "true" once no block may start under the holder's token.
 	DrainingAnnotation = "assay.dev/draining"
-	// LastAnnotation is the newest end of a holder's time.
+	// LastAnnotation is the newest end of a token.
 	LastAnnotation = "assay.dev/last-end"
 )
 
@@ -37,7 +37,7 @@ func Name(node string) string {
 	return name[:maxNameBytes-len(digest)-1] + "-" + digest
 }
 
-// last is an End as it is written in the annotation.
+// last is the JSON form of an End in the annotation.
 type last struct {
 	Holder string    `json:"holder"`
 	Token  int64     `json:"token"`
@@ -45,13 +45,15 @@ type last struct {
 	Why    string    `json:"why"`
 }
 
-// FromObject reads a Lease object.
+// FromObject parses a Lease object.
 func FromObject(object *coordinationv1.Lease) (Lease, error) {
 	fail := func(field string, err error) (Lease, error) {
-		return Lease{}, fmt.Errorf("Lease %s/%s: %s: %w; nothing else may write it: delete it and it is made again", object.Namespace, object.Name, field, err)
+		return Lease{}, fmt.Errorf("Lease %s/%s: %s: %w; nothing else may write it: delete it and it is made again", object.Namespace,
+			object.Name, field, err)
 	}
 	out := Lease{
-		Node: object.Annotations[NodeAnnotation], Whole: object.Annotations[WholeAnnotation] == "true", Draining: object.Annotations[DrainingAnnotation] == "true",
+		Node: object.Annotations[NodeAnnotation], Whole: object.Annotations[WholeAnnotation] == "true",
+		Draining: object.Annotations[DrainingAnnotation] == "true",
 		Token:    int64(ptr.Deref(object.Spec.LeaseTransitions, 0)),
 		Duration: time.Duration(ptr.Deref(object.Spec.LeaseDurationSeconds, 0)) * time.Second,
 	}
@@ -82,7 +84,7 @@ func FromObject(object *coordinationv1.Lease) (Lease, error) {
 	return out, nil
 }
 
-// Write sets what a Lease object says. The rest of it, its resource version above all, stays.
+// Write sets the fields of a Lease object that a Lease has. The others stay, in particular the resource version.
 func (l Lease) Write(object *coordinationv1.Lease) error {
 	metav1.SetMetaDataAnnotation(&object.ObjectMeta, NodeAnnotation, l.Node)
 	for annotation, set := range map[string]bool{WholeAnnotation: l.Whole, DrainingAnnotation: l.Draining} {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Waiter is a run that waits for a node and could start at once on any of some.
+// Waiter is a run that waits for a lease and could start at once on any of its nodes.
 type Waiter struct {
 	Run     Holder
 	Created time.Time
@@ -17,18 +17,18 @@ type Waiter struct {
 	Wants int
 }
 
-// before is the order within a namespace: who came first is served first; of two in the same second, the smaller uid.
+// before is the order within a namespace: by creation, and in the same second by uid.
 func (w Waiter) before(other Waiter) int {
 	return cmp.Or(w.Created.Compare(other.Created), cmp.Compare(w.Run.UID, other.Run.UID))
 }
 
-// Queue is the order in which runs that wait are served. Namespaces take turns, as in round robin: the first run of each comes
-// before the second of any, and a node that a namespace holds is a turn it has had. So nobody waits for all the runs that
-// somebody else has put first. It is the same whoever looks, and is computed once for all of them.
+// Queue is the order in which runs that wait are served. Namespaces take turns (round robin): the first run of each comes before the second
+// of any, and a node that a namespace holds counts as a turn. So no namespace waits until another one's queue is empty. The order does not
+// depend on which run asks, and is computed once for all.
 type Queue struct {
 	waiters []turn
 	held    map[string]int
-	// classes are the different lists of nodes that waiters could use.
+	// classes are the distinct lists of nodes that waiters could use.
 	classes [][]string
 }
 
@@ -41,7 +41,7 @@ func (t turn) before(other turn) int {
 	return cmp.Or(cmp.Compare(t.number, other.number), t.Waiter.before(other.Waiter))
 }
 
-// NewQueue puts waiters in order. Held counts the nodes that each namespace holds.
+// NewQueue orders waiters. Held counts the nodes that each namespace holds.
 func NewQueue(waiters []Waiter, held map[string]int) *Queue {
 	sorted := slices.SortedFunc(slices.Values(waiters), Waiter.before)
 	out := &Queue{waiters: make([]turn, 0, len(sorted)), held: held}
@@ -64,7 +64,7 @@ func NewQueue(waiters []Waiter, held map[string]int) *Queue {
 	return out
 }
 
-// earlier visits the waiters that are served before one, which need not be in the queue itself.
+// earlier visits the waiters that are served before another one, which need not be in the queue.
 func (q *Queue) earlier(me Waiter, visit func(turn) bool) {
 	mine := turn{Waiter: me, number: q.held[me.Run.Namespace]}
 	for i := range q.waiters {
@@ -82,8 +82,8 @@ func (q *Queue) earlier(me Waiter, visit func(turn) bool) {
 	}
 }
 
-// Grant hands out the nodes that can be taken in the order of the queue, and returns those that fall to one of the waiters.
-// A run that waits for other nodes takes none of these, so it holds up nobody.
+// Grant assigns the takeable nodes in the order of the queue, and returns those of one waiter. A run that waits for other nodes is assigned
+// none, and so delays nobody.
 func (q *Queue) Grant(takeable []string, me Waiter) []string {
 	left := slices.Sorted(slices.Values(takeable))
 	take := func(waiter Waiter) []string {
@@ -106,7 +106,7 @@ func (q *Queue) Grant(takeable []string, me Waiter) []string {
 	return take(me)
 }
 
-// Ahead counts the runs that come before one of the waiters and could use one of its nodes.
+// Ahead counts the runs that are served before a waiter and could use one of its nodes.
 func (q *Queue) Ahead(me Waiter) int {
 	shares := make([]bool, len(q.classes))
 	mine := map[string]bool{}

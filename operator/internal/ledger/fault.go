@@ -84,31 +84,31 @@ var (
 
 // remedies are what to do. A cause that is repaired in a cluster is described in the cluster's terms first.
 var remedies = map[Cause]string{
-	CauseName:          "correct the host in the ledger's endpoint (minio.external.endpoint of the chart), or repair the cluster's DNS",
-	CauseRefused:       "start the store, or correct the port in the ledger's endpoint",
-	CauseTimeout:       "check that the store is up, that its address is reachable from here, and that no network policy or firewall is " +
+	CauseName:    "correct the host in the ledger's endpoint (minio.external.endpoint of the chart), or repair the cluster's DNS",
+	CauseRefused: "start the store, or correct the port in the ledger's endpoint",
+	CauseTimeout: "check that the store is up, that its address is reachable from here, and that no network policy or firewall is " +
 		"in between",
-	CauseNotTLS:        "write http:// in the ledger's endpoint (minio.external.secure=false of the chart), or give the store a certificate",
-	CauseNeedsTLS:      "write https:// in the ledger's endpoint (minio.external.secure=true of the chart)",
-	CauseExpired:       "renew the store's certificate",
-	CauseNotYetValid:   "check the clocks of this machine and of the store",
-	CauseAuthority:     "give the certificate of the authority that signed the store's: minio.external.ca of the chart, AWS_CA_BUNDLE " +
+	CauseNotTLS:      "write http:// in the ledger's endpoint (minio.external.secure=false of the chart), or give the store a certificate",
+	CauseNeedsTLS:    "write https:// in the ledger's endpoint (minio.external.secure=true of the chart)",
+	CauseExpired:     "renew the store's certificate",
+	CauseNotYetValid: "check the clocks of this machine and of the store",
+	CauseAuthority: "give the certificate of the authority that signed the store's: minio.external.ca of the chart, AWS_CA_BUNDLE " +
 		"elsewhere",
 	CauseHostname:      "reach the store by a name that its certificate has, or give it a certificate for this one",
 	CauseCertificate:   "give the store a certificate that can be verified",
 	CauseCAFile:        "give it at least one certificate in PEM form: minio.external.ca of the chart, AWS_CA_BUNDLE elsewhere",
 	CauseNoCredentials: "give credentials: accessKey and secretKey in the ledger's Secret, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-	CauseAccessKey:     "correct the access key in the ledger's Secret (outside a cluster AWS_ACCESS_KEY_ID), or create its user in the " +
+	CauseAccessKey: "correct the access key in the ledger's Secret (outside a cluster AWS_ACCESS_KEY_ID), or create its user in the " +
 		"store: in a bundled one helm upgrade does",
-	CauseSecretKey:     "correct the secret key in the ledger's Secret (outside a cluster AWS_SECRET_ACCESS_KEY)",
-	CauseToken:         "renew the temporary credentials",
-	CauseDenied:        "allow these credentials s3:ListBucket on the bucket, and s3:GetObject and s3:PutObject on its objects",
-	CauseClock:         "set the clock of this machine or of the store: they may differ by 15 minutes",
-	CauseRegion:        "correct region in the ledger's URL (minio.region of the chart)",
-	CauseBucket:        "create the bucket, or correct its name",
-	CauseFull:          "give the store more room, or delete what is no longer needed",
-	CauseServer:        "look at the store's own logs",
-	CauseOther:         "check that the endpoint is right and that the store runs",
+	CauseSecretKey: "correct the secret key in the ledger's Secret (outside a cluster AWS_SECRET_ACCESS_KEY)",
+	CauseToken:     "renew the temporary credentials",
+	CauseDenied:    "allow these credentials s3:ListBucket on the bucket, and s3:GetObject and s3:PutObject on its objects",
+	CauseClock:     "set the clock of this machine or of the store: they may differ by 15 minutes",
+	CauseRegion:    "correct region in the ledger's URL (minio.region of the chart)",
+	CauseBucket:    "create the bucket, or correct its name",
+	CauseFull:      "give the store more room, or delete what is no longer needed",
+	CauseServer:    "look at the store's own logs",
+	CauseOther:     "check that the endpoint is right and that the store runs",
 }
 
 func newFault(tried string, cause Cause, found string, err error) *Fault {

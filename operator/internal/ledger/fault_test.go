@@ -275,8 +275,8 @@ func TestPathStyle(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Open(context.Background(), "s3://"+fakeBucket+"?endpoint=http://x:1&pathStyle=maybe", Options{}); !errors.Is(err, ErrBadURL) ||
-		!strings.Contains(err.Error(), "true and false") {
+	_, err := Open(context.Background(), "s3://"+fakeBucket+"?endpoint=http://x:1&pathStyle=maybe", Options{})
+	if !errors.Is(err, ErrBadURL) || !strings.Contains(err.Error(), "true and false") {
 		t.Errorf("pathStyle=maybe: %v", err)
 	}
 }

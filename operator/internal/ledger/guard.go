@@ -72,7 +72,7 @@ func (g *guarded) admit(what string) (probes bool, err error) {
 	if g.asking || g.patience.Clock.Now().Before(again) {
 		return false, newFault(what, CauseTimeout,
 			fmt.Sprintf("the store did not answer an operation within %s; the next try is every %s", g.patience.Operation, g.patience.Again),
-				context.DeadlineExceeded)
+			context.DeadlineExceeded)
 	}
 	g.asking = true
 	return true, nil

@@ -169,7 +169,7 @@ func ReadEvidence(ctx context.Context, store Store, through int) (record.Evidenc
 	return record.Evidence{
 		Unfinished: unfinished,
 		Waves:      waves, Attempts: attempts, Leases: leases, Sealed: sealed,
-			Problems: slices.Concat(more, problems, others, unsealed, contradictions),
+		Problems: slices.Concat(more, problems, others, unsealed, contradictions),
 	}, nil
 }
 

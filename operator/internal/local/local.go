@@ -1,4 +1,4 @@
-// Package local executes the blocks of a wave on this machine, through the same runner as a pod does.
+// Package local executes the blocks of a wave on this machine, with the same runner as a pod.
 package local
 
 import (
@@ -18,26 +18,26 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Executor runs blocks one after the other on this machine. It keeps their attempts itself: the runner tells it of each over a
-// connection that trials do not have.
+// Executor runs blocks one after the other on this machine. It is their keeper: the runner sends it each attempt over a connection that
+// trials do not inherit.
 type Executor struct {
 	// Runner is the path of assay-runner.
 	Runner string
 	// Folder is the root of the run's ledger.
 	Folder string
-	// Name keeps the attempts of this execution apart from those of another one on the same ledger.
+	// Name distinguishes the attempts of this execution from those of another one in the same ledger.
 	Name string
-	// CPUs is how many CPUs a block is pinned to; 0 leaves it where the scheduler puts it.
+	// CPUs is how many CPUs a block is pinned to; 0 does not pin it.
 	CPUs int
 	// Log gets the runner's progress lines.
 	Log io.Writer
 
-	// sums are the sha256 of the attempts that were kept, by key, and programs those of what is executed, by path.
+	// sums are the sha256 of the attempts that were written, by key, and programs those of the executed files, by path.
 	sums, programs map[string]string
 }
 
-// Run executes every block of the wave and reports after each one. A block whose runner could not do its work ends the
-// wave; the attempts already written stay.
+// Run executes every block of the wave and calls done after each. A block whose runner fails ends the wave; the attempts that were
+// written stay.
 func (e *Executor) Run(ctx context.Context, wave *record.Wave, done func(block record.Block)) error {
 	path := filepath.Join(e.Folder, filepath.FromSlash(ledger.WaveKey(wave.Wave)))
 	for _, block := range wave.Blocks {
@@ -66,7 +66,7 @@ func (e *Executor) runBlock(ctx context.Context, wave string, block *record.Bloc
 	defer mine.Close()
 	command := exec.CommandContext(ctx, e.Runner, "block", "--wave", wave, "--block", block.ID, "--keeper", "fd:3")
 	command.Stdout, command.Stderr, command.ExtraFiles = e.Log, e.Log, []*os.File{runners}
-	// The runner ends its trials itself; it only needs to be asked.
+	// On a signal the runner ends its trials itself.
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 10 * time.Second
 	err = e.startPinned(command)
@@ -79,7 +79,7 @@ func (e *Executor) runBlock(ctx context.Context, wave string, block *record.Bloc
 	served := make(chan error, 1)
 	go func() { served <- kept.Serve(context.WithoutCancel(ctx), mine) }()
 	err = command.Wait()
-	// With the runner its end of the connection is gone, so that this ends too.
+	// When the runner has exited, its end of the connection is closed, and serving it returns.
 	keepErr := <-served
 	e.remember(kept.Sums())
 	if ctx.Err() != nil {
@@ -109,10 +109,11 @@ func FindProgram(program string, folders []string) (string, error) {
 	if path, err := exec.LookPath(filepath.Base(program)); err == nil {
 		return filepath.Abs(path)
 	}
-	return "", fmt.Errorf("program %q of the template is neither at that path, nor in %v, nor in PATH: build it, or name its folder with --bin-dir", program, folders)
+	return "", fmt.Errorf("program %q of the template is neither at that path, nor in %v, nor in PATH: build it, or name its folder with "+
+		"--bin-dir", program, folders)
 }
 
-// Marshal is the wave as it is written to the ledger.
+// Marshal returns the wave as it is written to the ledger.
 func Marshal(wave *record.Wave) ([]byte, error) {
 	raw, err := json.MarshalIndent(wave, "", " ")
 	if err != nil {

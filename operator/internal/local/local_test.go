@@ -48,7 +48,8 @@ func TestEveryBlockHasItsOwnRunnerWithAConnectionToTheKeeper(t *testing.T) {
 
 func TestABlockIsPinnedToAsManyCPUsAsAsked(t *testing.T) {
 	var log bytes.Buffer
-	executor := &Executor{Runner: fakeRunner(t, `grep Cpus_allowed_list /proc/self/status`), Folder: t.TempDir(), Name: "here", CPUs: 1, Log: &log}
+	executor := &Executor{Runner: fakeRunner(t, `grep Cpus_allowed_list /proc/self/status`), Folder: t.TempDir(), Name: "here", CPUs: 1,
+		Log: &log}
 	if err := executor.Run(context.Background(), &record.Wave{Blocks: []record.Block{{ID: "w000-b0000"}}}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,8 @@ func TestMoreCPUsThanTheMachineHasIsRefused(t *testing.T) {
 
 func TestARunnerThatFailsEndsTheWaveAndNamesTheBlock(t *testing.T) {
 	executor := &Executor{Runner: fakeRunner(t, "exit 2"), Folder: t.TempDir(), Name: "here", Log: &bytes.Buffer{}}
-	if err := executor.Run(context.Background(), twoBlocks(), nil); err == nil || !strings.Contains(err.Error(), "block w000-b0000: exit status 2") {
+	if err := executor.Run(context.Background(), twoBlocks(), nil); err == nil ||
+		!strings.Contains(err.Error(), "block w000-b0000: exit status 2") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -76,7 +78,8 @@ func TestARunnerThatFailsEndsTheWaveAndNamesTheBlock(t *testing.T) {
 func TestAnInterruptEndsTheRunnerByAskingIt(t *testing.T) {
 	ready := filepath.Join(t.TempDir(), "ready")
 	var log bytes.Buffer
-	executor := &Executor{Runner: fakeRunner(t, `trap 'echo asked; exit 143' TERM; touch `+ready+`; while :; do sleep 0.05; done`), Folder: t.TempDir(), Name: "here", Log: &log}
+	executor := &Executor{Runner: fakeRunner(t, `trap 'echo asked; exit 143' TERM; touch `+ready+`; while :; do sleep 0.05; done`),
+		Folder: t.TempDir(), Name: "here", Log: &log}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	go func() {

@@ -13,15 +13,15 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Programs are where this machine has the programs that a template names by their paths in an image.
+// Programs is where to find, on this machine, the programs that a template names by their paths in an image.
 type Programs struct {
-	// Folders are looked through for the programs of arms that have no image of their own.
+	// Folders are searched for the programs of arms that have no image of their own.
 	Folders []string
-	// Arms are the programs of those that have, by the arm's name, or by ARM/BUILD those of one of its builds.
+	// Arms are the programs of arms that have, by ARM, or by ARM/BUILD for one of its builds.
 	Arms map[string][]string
 }
 
-// ParseArmPrograms reads ARM=PATH and ARM/BUILD=PATH. An arm that runs several programs is named once for each.
+// ParseArmPrograms parses ARM=PATH and ARM/BUILD=PATH. An arm with several programs is given once for each.
 func ParseArmPrograms(given []string) (map[string][]string, error) {
 	out := map[string][]string{}
 	for _, text := range given {
@@ -41,7 +41,7 @@ func ParseArmPrograms(given []string) (map[string][]string, error) {
 	return out, nil
 }
 
-// Prepare returns the wave as this machine executes it: no image, and the programs of every cell those of this machine.
+// Prepare returns the wave as this machine executes it: without images, and with this machine's programs.
 func Prepare(wave *record.Wave, programs Programs) (*record.Wave, error) {
 	if err := checkArms(wave, programs.Arms); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func Prepare(wave *record.Wave, programs Programs) (*record.Wave, error) {
 	return &prepared, checkDifferent(&prepared)
 }
 
-// checkArms refuses programs for arms that the run does not have.
+// checkArms returns an error for programs of arms that the run does not have.
 func checkArms(wave *record.Wave, programs map[string][]string) error {
 	var names []string
 	for _, cell := range wave.Cells {
@@ -98,10 +98,10 @@ type finder struct {
 	found    map[string]string
 }
 
-// owner is whose programs a cell runs: an arm's, or one of its builds'.
+// owner is the arm, or the build of an arm, whose programs a cell runs.
 type owner struct{ arm, name, image string }
 
-// buildName is how a build of an arm is called; one without a name is the arm.
+// buildName is ARM/BUILD, or ARM for a build without a name.
 func buildName(arm, build string) string {
 	if build == "" {
 		return arm
@@ -109,7 +109,7 @@ func buildName(arm, build string) string {
 	return arm + "/" + build
 }
 
-// checkDifferent refuses builds of an arm that are one file here: they would be counted as several and differ in nothing.
+// checkDifferent returns an error for builds of an arm that are the same file: they would count as several and not differ.
 func checkDifferent(wave *record.Wave) error {
 	type program struct {
 		arm  int
@@ -123,14 +123,15 @@ func checkDifferent(wave *record.Wave) error {
 		is := program{cell.Arm, cell.Argv[0]}
 		if other, ok := seen[is]; ok && other != cell.Build {
 			name := wave.Arms[cell.Arm].Name
-			return fmt.Errorf("builds %q and %q of arm %q are both %s on this machine: give each a program of its own, by a name that differs or with --arm-binary %s=PATH", other, cell.Build, name, cell.Argv[0], buildName(name, cell.Build))
+			return fmt.Errorf("builds %q and %q of arm %q are both %s on this machine: give each a program of its own, by a name that differs or "+
+				"with --arm-binary %s=PATH", other, cell.Build, name, cell.Argv[0], buildName(name, cell.Build))
 		}
 		seen[is] = cell.Build
 	}
 	return nil
 }
 
-// replace returns the arguments with the path of the program on this machine.
+// replace returns the arguments with the program's path on this machine.
 func (f *finder) replace(owner owner, argv []string) ([]string, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("a command names no program")
@@ -147,7 +148,7 @@ func (f *finder) replace(owner owner, argv []string) ([]string, error) {
 	return append([]string{path}, argv[1:]...), nil
 }
 
-// owner of a cell's programs: of the null arm's the baseline.
+// owner is the owner of a cell's programs: for the null arm the baseline.
 func (f *finder) owner(cell *record.Cell) owner {
 	arm := f.wave.Arms[cell.Arm]
 	if arm.Null {
@@ -160,8 +161,8 @@ func (f *finder) owner(cell *record.Cell) owner {
 	return owner{arm.Name, buildName(arm.Name, cell.Build), cmp.Or(cell.Image, arm.Image)}
 }
 
-// find is the program of that name given for the arm, and without one that of this machine. An arm with an image of its own
-// needs to be given one: the machine's would be the same for all arms.
+// find returns the program that was given for the arm, or else this machine's. For an arm with an image of its own a program must be given:
+// this machine's would be the same for all arms.
 func (f *finder) find(of owner, program string) (string, error) {
 	name := filepath.Base(program)
 	given := f.programs.Arms[of.name]
@@ -175,9 +176,11 @@ func (f *finder) find(of owner, program string) (string, error) {
 	}
 	switch {
 	case len(given) > 0:
-		return "", fmt.Errorf("--arm-binary %s=%s: the template's program is called %q: name the file so, or link it under that name", of.name, given[0], name)
+		return "", fmt.Errorf("--arm-binary %s=%s: the template's program is called %q: name the file so, or link it under that name", of.name,
+			given[0], name)
 	case of.image != "" && of.image != f.wave.Workload.Image:
-		return "", fmt.Errorf("arm %q has image %s, and a run on this machine takes no programs out of images: give its program with --arm-binary %s=PATH/%s", of.name, of.image, of.name, name)
+		return "", fmt.Errorf("arm %q has image %s, and a run on this machine takes no programs out of images: give its program with "+
+			"--arm-binary %s=PATH/%s", of.name, of.image, of.name, name)
 	}
 	path, err := FindProgram(program, f.programs.Folders)
 	if err != nil && of.image != "" {

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// Survey lets the runner look at this machine from where a block would run, and returns what it prints.
+// Survey runs the runner's survey of this machine where a block would run, and returns its output.
 func (e *Executor) Survey(ctx context.Context) ([]byte, error) {
 	var out, problems bytes.Buffer
 	command := exec.CommandContext(ctx, e.Runner, "probe")

@@ -15,7 +15,7 @@ import (
 // Supported reports whether trials can be executed on this system.
 func Supported() error { return nil }
 
-// Hide keeps this process's memory, and with it the digests of what was kept, from trials of the same user. Root sees it all.
+// Hide protects this process's memory, which has the digests of the attempts, from trials of the same user. It does not from root.
 func Hide() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("hide this process from trials: %w", err)
@@ -23,7 +23,7 @@ func Hide() error {
 	return nil
 }
 
-// connection is a pair of connected sockets: this process's end, and the runner's.
+// connection returns a pair of connected sockets: this process's and the runner's.
 func connection() (net.Conn, *os.File, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -37,8 +37,8 @@ func connection() (net.Conn, *os.File, error) {
 	return conn, runners, nil
 }
 
-// startPinned starts the command on the last CPUs of those allowed: the first one usually serves interrupts. A child
-// inherits the affinity of the thread that starts it.
+// startPinned starts the command on the last of the allowed CPUs, because the first usually serves interrupts. A child inherits the
+// affinity of the thread that starts it.
 func (e *Executor) startPinned(command *exec.Cmd) error {
 	if e.CPUs == 0 {
 		return command.Start()

@@ -10,14 +10,13 @@ import (
 	"runtime"
 )
 
-// Supported reports whether trials can be executed on this system: the runner pins processes, and reads what disturbs them, as Linux
-// has it.
+// Supported returns an error on systems where trials cannot be executed: the runner needs Linux's affinity, cgroups and /proc.
 func Supported() error {
 	return fmt.Errorf("trials are executed on Linux, and this is %s: run them on a cluster (kubectl apply), or on a Linux machine",
 		runtime.GOOS)
 }
 
-// Hide keeps this process's memory from trials of the same user.
+// Hide protects this process's memory from trials of the same user.
 func Hide() error { return Supported() }
 
 func connection() (net.Conn, *os.File, error) { return nil, nil, Supported() }

@@ -16,8 +16,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// ErrTouched means that attempts are not what was kept. Trials on this machine run as the same user as whoever started the run,
-// and can write where its ledger is.
+// ErrTouched means that attempts in the ledger are not those that were written. Trials on this machine run as the user who started the run,
+// and can write to its ledger.
 var ErrTouched = errors.New("something was changed behind the run's back")
 
 func (e *Executor) remember(sums map[string]string) {
@@ -27,8 +27,8 @@ func (e *Executor) remember(sums map[string]string) {
 	maps.Copy(e.sums, sums)
 }
 
-// samePrograms reports whether what is executed is what it was before the first trial. The runner looks between the trials of a
-// block; between blocks nobody else does.
+// samePrograms returns an error if an executed file has changed since before the first trial. The runner checks between the trials of a
+// block, and this between blocks.
 func (e *Executor) samePrograms(wave *record.Wave) error {
 	paths := []string{e.Runner}
 	for _, cell := range wave.Cells {
@@ -49,13 +49,14 @@ func (e *Executor) samePrograms(wave *record.Wave) error {
 			continue
 		}
 		if before != sum {
-			return fmt.Errorf("%w: program %s had sha256 %s before the first trial and has %s now; make it read-only to whoever runs this", ErrTouched, path, before, sum)
+			return fmt.Errorf("%w: program %s had sha256 %s before the first trial and has %s now; make it read-only to whoever runs this",
+				ErrTouched, path, before, sum)
 		}
 	}
 	return nil
 }
 
-// fileSum is the sha256 of a file, or why it has none.
+// fileSum is the sha256 of a file, or why it cannot be read.
 func fileSum(path string) string {
 	file, err := os.Open(path)
 	if err != nil {
@@ -69,7 +70,7 @@ func fileSum(path string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Untouched compares the attempts in the ledger with what was kept: nil, or ErrTouched with the name of each that was changed,
+// Untouched compares the attempts in the ledger with those that were written, and returns ErrTouched with the keys that were changed,
 // deleted or added.
 func (e *Executor) Untouched(ctx context.Context, store ledger.Store) error {
 	keys, err := store.List(ctx, ledger.AttemptsPrefix)
@@ -103,5 +104,6 @@ func (e *Executor) Untouched(ctx context.Context, store ledger.Store) error {
 		more = fmt.Sprintf("; and %d more", len(found)-shown)
 		found = found[:shown]
 	}
-	return fmt.Errorf("%w, so nothing is judged: %s%s; a program of the run does this, or somebody else who may write to %s", ErrTouched, strings.Join(found, "; "), more, e.Folder)
+	return fmt.Errorf("%w, so nothing is judged: %s%s; a program of the run does this, or somebody else who may write to %s", ErrTouched,
+		strings.Join(found, "; "), more, e.Folder)
 }

@@ -158,6 +158,6 @@ func (s *Set) Template(run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.Benchmar
 		}
 		known = append(known, s.Templates[i].Name)
 	}
-	return nil, fmt.Errorf("BenchmarkRun %s: spec.templateRef.name: no BenchmarkTemplate %q among those read (%v): name its file with " +
+	return nil, fmt.Errorf("BenchmarkRun %s: spec.templateRef.name: no BenchmarkTemplate %q among those read (%v): name its file with "+
 		"--templates", run.Name, run.Spec.TemplateRef.Name, known)
 }

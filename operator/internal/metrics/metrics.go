@@ -73,7 +73,7 @@ func New(settings Settings) *Metrics {
 		finished: counter("assay_runs_finished_total"), waves: counter("assay_waves_started_total"),
 		trials: counter("assay_trials_finished_total"), gates: counter("assay_gates_judged_total"),
 		leaseEvents: counter("assay_lease_events_total"), ledgerErrors: counter("assay_ledger_operation_errors_total"),
-		leaseWait:     prometheus.NewHistogram(histogram("assay_lease_wait_seconds")),
+		leaseWait: prometheus.NewHistogram(histogram("assay_lease_wait_seconds")),
 		ledgerSeconds: prometheus.NewHistogramVec(histogram("assay_ledger_operation_seconds"),
 			catalog.Find("assay_ledger_operation_seconds").Labels),
 	}

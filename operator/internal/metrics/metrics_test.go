@@ -45,7 +45,7 @@ func busy(t *testing.T) *world {
 	before.Run.Status = assayv1alpha1.BenchmarkRunStatus{}
 	after := m.run.Status.DeepCopy()
 	after.Leases = []assayv1alpha1.LeaseStatus{{Node: "node-a", Token: 4}}
-	w.metrics.Saw(m.world())
+	w.metrics.Observed(m.world())
 	w.metrics.Applied(next, plan.AcquireLeases{Nodes: []string{"node-b"}}, began.Add(2*time.Hour+90*time.Second))
 	w.metrics.Applied(m.run, plan.RenewLeases{Nodes: []string{"node-a", "node-b"}}, began)
 	w.metrics.Reported(before, after)
@@ -71,7 +71,7 @@ func searched(t *testing.T) *world {
 		Value: &analysis.Estimate{Value: 0.002, Unit: "s", Blocks: 4},
 	}}
 	w := newWorld(t, Settings{Runs: 1, SeriesPerRun: 40}, m.run)
-	w.metrics.Saw(m.world())
+	w.metrics.Observed(m.world())
 	return w
 }
 
@@ -97,7 +97,7 @@ func TestEveryMetricIsAsTheCatalogSays(t *testing.T) {
 	bounded.metrics.shown = map[types.UID]*findings{}
 	m := newRun(t, "sought")
 	m.run.UID = "uid-of-sought"
-	bounded.metrics.Saw(m.world())
+	bounded.metrics.Observed(m.world())
 	for _, w := range []*world{busy(t), full, bounded} {
 		registry := prometheus.NewPedanticRegistry()
 		must(t, registry.Register(w.metrics))
@@ -178,7 +178,7 @@ func TestBounds(t *testing.T) {
 		w := newWorld(t, settings)
 		for _, m := range all {
 			must(t, w.client.Create(t.Context(), m.run))
-			w.metrics.Saw(m.world())
+			w.metrics.Observed(m.world())
 		}
 		return w
 	}
@@ -263,7 +263,7 @@ func TestAnOperatorThatBeginsReadsWhatEnded(t *testing.T) {
 
 	// What it shows is what an operator shows that saw the run end.
 	w.restart(DefaultSettings)
-	w.metrics.Saw(m.world())
+	w.metrics.Observed(m.world())
 	if seen := w.with(`run="scan"`, "assay_result_estimate"); !slices.Equal(results, seen) || len(seen) == 0 {
 		t.Errorf("read again: %d series, seen: %d", len(results), len(seen))
 	}
@@ -291,7 +291,7 @@ func TestALedgerThatIsDamagedIsCounted(t *testing.T) {
 func TestAnotherAnalysisReplacesTheFirst(t *testing.T) {
 	w, m := busy(t), newRun(t, "scan")
 	m.found.Wave, m.found.Ratios = 1, m.found.Ratios[:1]
-	w.metrics.Saw(m.world())
+	w.metrics.Observed(m.world())
 	if got := w.with("assay_comparison_ratio{"); len(got) != 1 {
 		t.Errorf("%d ratios are shown, want 1", len(got))
 	}
@@ -303,7 +303,7 @@ func TestASeriesThatIsThereTwiceIsShownOnce(t *testing.T) {
 	m.found.Ratios = append(m.found.Ratios, m.found.Ratios...)
 	m.found.Gates = append(m.found.Gates, m.found.Gates...)
 	before := len(w.with("assay_comparison_ratio{"))
-	w.metrics.Saw(m.world())
+	w.metrics.Observed(m.world())
 	if after := len(w.with("assay_comparison_ratio{")); after != before {
 		t.Errorf("%d ratios, want %d", after, before)
 	}
@@ -316,7 +316,7 @@ func TestAGateThatCouldNotBeJudgedHasNoFigure(t *testing.T) {
 		Gate: "slo", Candidate: "fused-m4r", Metric: "latency", Statistic: "p99", Op: experiment.AtMost, Bound: ptr.To(0.02),
 		Severity: experiment.Blocking, Outcome: experiment.VerdictInvalid, Estimate: &analysis.Estimate{Unit: "s", Blocks: 4},
 	}}
-	w.metrics.Saw(m.world())
+	w.metrics.Observed(m.world())
 	if got := w.with("assay_gate_estimate{"); len(got) != 0 {
 		t.Errorf("it has one: %q", got)
 	}
@@ -415,7 +415,7 @@ func TestOperationsOfTheStore(t *testing.T) {
 
 func TestWithoutMetricsNothingHappens(*testing.T) {
 	var none *Metrics
-	none.Saw(&observe.World{Analysis: &analysis.Analysis{}})
+	none.Observed(&observe.World{Analysis: &analysis.Analysis{}})
 	none.Applied(nil, plan.AcquireLeases{}, began)
 	none.Reported(nil, nil)
 }

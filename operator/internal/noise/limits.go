@@ -84,7 +84,7 @@ func ParseLimit(kind Kind, text string) (limit float64, off bool, err error) {
 	limit = percent / 100
 	switch isSlowdown := kind == Canary || kind == Spin; {
 	case isSlowdown && limit == 0:
-		return 0, false, fmt.Errorf("invalid value %q: it leaves no room, as three in four trials are slower than the best quarter; write " +
+		return 0, false, fmt.Errorf("invalid value %q: it leaves no room, as three in four trials are slower than the best quarter; write "+
 			"10%%, or off", text)
 	case isSlowdown && limit > mostSlowdown:
 		return 0, false, fmt.Errorf("invalid value %q: it lets trials be more than ten times slower; write off for no limit", text)

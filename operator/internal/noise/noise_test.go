@@ -255,7 +255,7 @@ func TestALimitThatMeansNothingSaysWhatToWrite(t *testing.T) {
 		"a slowdown of nothing":           {map[Kind]string{Canary: "0%"}, map[Kind]string{Canary: "leaves no room"}},
 		"a slowdown beyond all bounds":    {map[Kind]string{Spin: "2000%"}, map[Kind]string{Spin: "write off"}},
 		"a number without a unit":         {map[Kind]string{Steal: "2"}, map[Kind]string{Steal: "allowed are shares such as"}},
-		"several are reported one by one": {map[Kind]string{Steal: "-1%", Throttled: "x%"}, map[Kind]string{Steal: "neither", Throttled: "neither"}},
+		"several are reported one by one": {map[Kind]string{Steal: "-1%", Throttled: "x%"}, map[Kind]string{Steal: `invalid value "-1%"`, Throttled: `invalid value "x%"`}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

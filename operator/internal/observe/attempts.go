@@ -12,8 +12,8 @@ import (
 
 var attemptKey = regexp.MustCompile(`^attempts/([^/]+)/([^/]+)/([^/]+)\.json$`)
 
-// progress is what is known of a run's attempts and never changes: nothing takes an attempt out of the ledger. A pass lists what
-// may have come since, however much there was before.
+// progress is what is known of a run's attempts and never changes, because attempts are never deleted. A reconcile lists only what may be
+// new, however much there was before.
 type progress struct {
 	// earlier are the trials with an attempt of each wave before the newest, counted once when the next wave was there.
 	earlier []int
@@ -34,7 +34,7 @@ func (p *progress) count(ctx context.Context, store ledger.Store, newest *record
 		if err := found.list(ctx, store, ledger.WaveAttemptsPrefix(wave)); err != nil {
 			return 0, nil, err
 		}
-		// A copy: who holds the older progress still reads it.
+		// A copy: the older progress may still be read concurrently.
 		p.earlier = append(slices.Clone(p.earlier), found.trials())
 	}
 	if p.wave != newest.Wave {
@@ -114,9 +114,9 @@ func (p *progress) unknownOf(ctx context.Context, store ledger.Store, blocks []s
 	return found.listBetween(ctx, store, after, last)
 }
 
-// listing is what keys say of attempts.
+// listing counts attempts by their keys.
 type listing struct {
-	// seen are the trials of each block that have an attempt, and executions how many each execution of a block has.
+	// seen are the trials of each block that have an attempt, executions the number of attempts of each execution of a block.
 	seen       map[string]map[string]bool
 	executions map[string]map[string]int
 }
@@ -131,7 +131,7 @@ func (l listing) list(ctx context.Context, store ledger.Store, prefix string) er
 	return err
 }
 
-// listBetween lists what comes after a key and before another.
+// listBetween lists the keys after one and before another.
 func (l listing) listBetween(ctx context.Context, store ledger.Store, after, before string) error {
 	for {
 		keys, more, err := store.Page(ctx, ledger.AttemptsPrefix, after)
@@ -170,7 +170,7 @@ func (l listing) trials() (count int) {
 	return count
 }
 
-// most is how many attempts the execution of a block has that has most.
+// most is the largest number of attempts of any execution of a block.
 func (l listing) most(block string) (most int) {
 	for _, attempts := range l.executions[block] {
 		most = max(most, attempts)

@@ -66,7 +66,8 @@ func TestTrialsAreCountedOnceAndBlocksAreOpenUntilOneExecutionHasAll(t *testing.
 	if err := store.Create(t.Context(), "attempts/w001-b0009/pod-3/stray.txt", nil); err != nil {
 		t.Fatal(err)
 	}
-	wave := &record.Wave{Wave: 1, Blocks: []record.Block{{ID: "w001-b0008", Order: []int{0}}, {ID: "w001-b0009", Warmup: []int{0}, Order: []int{1}}}}
+	wave := &record.Wave{Wave: 1, Blocks: []record.Block{{ID: "w001-b0008", Order: []int{0}},
+		{ID: "w001-b0009", Warmup: []int{0}, Order: []int{1}}}}
 	trials, open, err := (&progress{}).count(t.Context(), store, wave)
 	if err != nil || trials != 5 || !slices.Equal(open, []string{"w001-b0009"}) {
 		t.Errorf("%d trials, open blocks %v, %v; want 5 and w001-b0009: no execution of it ran to its end", trials, open, err)
@@ -126,7 +127,8 @@ func TestWhatIsRememberedIsWhatIsThere(t *testing.T) {
 			trials, open, err := known.count(t.Context(), store, wave)
 			wantTrials, wantOpen, wantErr := (&progress{}).count(t.Context(), store, wave)
 			if err != nil || wantErr != nil || trials != wantTrials || !cmp.Equal(open, wantOpen) {
-				t.Fatalf("seed %d: %d trials and open %v, %v; a listing of everything has %d and %v, %v", seed, trials, open, err, wantTrials, wantOpen, wantErr)
+				t.Fatalf("seed %d: %d trials and open %v, %v; a listing of everything has %d and %v, %v", seed, trials, open, err, wantTrials, wantOpen,
+					wantErr)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/workflow"
 )
 
-// Leases reads the leases of all nodes. One that cannot be read is left out: whoever tries to take its node is told why.
+// Leases reads the leases of all nodes. One that cannot be parsed is left out: acquiring its node fails with the reason.
 func Leases(ctx context.Context, reader client.Reader, namespace string) ([]lease.Lease, error) {
 	out, _, err := leases(ctx, reader, namespace)
 	return out, err
@@ -27,7 +27,8 @@ func Leases(ctx context.Context, reader client.Reader, namespace string) ([]leas
 // leases also returns the version of each node's object.
 func leases(ctx context.Context, reader client.Reader, namespace string) (out []lease.Lease, versions map[string]string, err error) {
 	var list coordinationv1.LeaseList
-	if err := reader.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy}); err != nil {
+	if err := reader.List(ctx, &list, client.InNamespace(namespace),
+		client.MatchingLabels{workflow.ManagedByLabel: workflow.ManagedBy}); err != nil {
 		return nil, nil, err
 	}
 	versions = map[string]string{}
@@ -40,8 +41,8 @@ func leases(ctx context.Context, reader client.Reader, namespace string) (out []
 	return out, versions, nil
 }
 
-// Busy names what of a holder runs on a node or may still start there, or nothing. A workflow that is known to use other
-// nodes does not count.
+// Busy names what of a holder runs on a node or may still start there; empty is nothing. Besides names a workflow that is known to use
+// only other nodes.
 func Busy(ctx context.Context, reader client.Reader, holder lease.Holder, node, besides string) (string, error) {
 	mine := []client.ListOption{client.InNamespace(holder.Namespace), client.MatchingLabels{workflow.RunUIDLabel: holder.UID}}
 	var workflows workflow.WorkflowList
@@ -66,7 +67,7 @@ func Busy(ctx context.Context, reader client.Reader, holder lease.Holder, node, 
 	return "", nil
 }
 
-// runsBlocks tells a workflow that may start blocks from one that ended, is on its way out or only analyses.
+// runsBlocks reports whether a workflow may start blocks: it has not ended, is not being deleted and is not an analysis only.
 func runsBlocks(found *workflow.Workflow) bool {
 	wave := 0
 	_, err := fmt.Sscan(found.Labels[workflow.WaveLabel], &wave)
@@ -75,16 +76,17 @@ func runsBlocks(found *workflow.Workflow) bool {
 }
 
 func aliveBlock(pod *corev1.Pod) bool {
-	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && pod.Labels[workflow.PartLabel] != workflow.AnalysisPart
+	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed &&
+		pod.Labels[workflow.PartLabel] != workflow.AnalysisPart
 }
 
-// leases reads who holds the nodes and who waits for them. Of other holders it says what keeps them there, and so of this run on nodes
-// that it gives back, where the API server itself is asked.
+// leases reads the leases of all nodes, with what still runs there (Busy) for other holders and, read from the API server, for nodes that
+// this run drains.
 //
-// The cache may be behind. For the nodes of others that does no harm: whoever takes one asks the API server itself, and what the
-// cache learns brings the next pass. The run's own leases say whether its blocks may go on and are read past the cache, unless it
-// has them as they were last read. That is done one by one, because a list that must not be old waits for etcd to say how far it
-// is, a tenth of a second at worst.
+// The cache may be stale. For other runs' leases that is harmless: acquiring one reads it from the API server, and a change of the cache
+// causes another reconcile. The run's own leases decide whether its blocks may go on, and are read from the API server unless the cache
+// has the version that was read there last. They are read one by one, because a consistent list waits for etcd's progress notification,
+// up to a tenth of a second.
 func (o *Observer) leases(ctx context.Context, world *World) error {
 	found, versions, err := leases(ctx, o.Client, o.LeaseNamespace)
 	if err != nil {
@@ -123,7 +125,7 @@ func (o *Observer) leases(ctx context.Context, world *World) error {
 	return nil
 }
 
-// besides is the workflow of the newest wave, if that has no block on a node.
+// besides is the name of the newest wave's workflow if none of its blocks is on the node, and empty otherwise.
 func besides(world *World, node string) string {
 	newest := world.Ledger.Newest
 	if newest == nil || slices.ContainsFunc(newest.Blocks, func(b record.Block) bool { return b.Lease == nil || b.Lease.Node == node }) {
@@ -132,7 +134,7 @@ func besides(world *World, node string) string {
 	return workflow.Name(world.Run.Name, newest.Wave)
 }
 
-// own are the nodes that the run holds, or may think it does.
+// own are the nodes that the run holds, according to any source that may be stale.
 func (o *Observer) own(world *World, found []lease.Lease) []string {
 	nodes := slices.Clone(o.Memory.Noted(world.Run.UID).Taken)
 	for _, l := range found {
@@ -154,15 +156,14 @@ func (o *Observer) own(world *World, found []lease.Lease) []string {
 	return slices.Compact(nodes)
 }
 
-// refresh puts a node's lease as the API server has it in place of what the cache had. As in Leases, one that cannot be read is
-// left out.
+// refresh replaces a cached lease by the API server's. As in Leases, one that cannot be parsed is left out.
 func (o *Observer) refresh(ctx context.Context, found []lease.Lease, node string) ([]lease.Lease, error) {
 	found = slices.DeleteFunc(found, func(l lease.Lease) bool { return l.Node == node })
 	var object coordinationv1.Lease
 	if err := o.Live.Get(ctx, client.ObjectKey{Namespace: o.LeaseNamespace, Name: lease.Name(node)}, &object); err != nil {
 		return found, client.IgnoreNotFound(err)
 	}
-	o.Memory.sawLease(node, object.ResourceVersion)
+	o.Memory.keepLease(node, object.ResourceVersion)
 	if fresh, err := lease.FromObject(&object); err == nil {
 		found = append(found, fresh)
 	}
@@ -175,11 +176,11 @@ func holds(world *World) bool {
 	return slices.ContainsFunc(world.Leases, func(l lease.Lease) bool { return l.Holder == me })
 }
 
-// waiting reads which runs wait for a lease, this one too. A run has its place in the queue by its status, and loses it when something
-// else keeps it from starting.
+// waiting reads which runs wait for a lease, including this one. A run is in the queue by its status, and leaves it when something else
+// keeps it from starting.
 func (o *Observer) waiting(ctx context.Context, world *World) error {
 	var runs assayv1alpha1.BenchmarkRunList
-	// Nothing of the list is written to, and copies of a thousand runs in every pass are most of its cost.
+	// The list is read only, and copying a thousand runs would be most of the cost of a reconcile.
 	if err := o.Client.List(ctx, &runs, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
@@ -209,7 +210,7 @@ func (o *Observer) CountUnderWay(ctx context.Context, world *World) error {
 	return nil
 }
 
-// Begun reports whether a run holds a node or has a wave, whatever its status tells.
+// Begun reports whether a run holds a node or has a wave, whether or not its status shows it yet.
 func Begun(world *World) bool { return holds(world) || world.Ledger.Newest != nil }
 
 // WaitsForLease reports whether a run is in the queue for nodes.

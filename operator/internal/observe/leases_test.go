@@ -95,11 +95,13 @@ func TestWhoWaitsInTheQueue(t *testing.T) {
 	}{
 		"a run with a place in the queue": {waits(func(*assayv1alpha1.BenchmarkRun) {}), true},
 		"whatever its conditions say": {waits(func(r *assayv1alpha1.BenchmarkRun) {
-			r.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: assayv1alpha1.ReasonLedgerUnreachable}}
+			r.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse,
+				Reason: assayv1alpha1.ReasonLedgerUnreachable}}
 		}), true},
 		"a run whose conditions alone say so": {waits(func(r *assayv1alpha1.BenchmarkRun) {
 			r.Status.Queue = nil
-			r.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: assayv1alpha1.ReasonWaitingForLease}}
+			r.Status.Conditions = []metav1.Condition{{Type: assayv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse,
+				Reason: assayv1alpha1.ReasonWaitingForLease}}
 		}), false},
 		"a run that nobody has looked at": {&assayv1alpha1.BenchmarkRun{}, false},
 		"a suspended run":                 {waits(func(r *assayv1alpha1.BenchmarkRun) { r.Spec.Suspend = ptr.To(true) }), false},
@@ -121,7 +123,8 @@ func TestWhoWaitsInTheQueue(t *testing.T) {
 // A cache that is behind must not make a run lose, or take twice, what it holds; and what is known is not asked for again.
 func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme, assayv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme,
+		assayv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +142,8 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 		return out
 	}
 	asked := 0
-	count := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	count := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+		options ...client.GetOption) error {
 		asked++
 		return c.Get(ctx, key, object, options...)
 	}}
@@ -164,6 +168,13 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 	cache = fake.NewClientBuilder().WithScheme(scheme).WithObjects(mine.DeepCopy(), other.DeepCopy()).Build()
 	o.Client = cache
 	expect("the cache has it as it was read", true, 0)
+	for _, action := range []plan.Action{
+		plan.RetakeLeases{Nodes: []string{"node-a"}}, plan.RenewLeases{Nodes: []string{"node-a"}}, plan.DrainLeases{Nodes: []string{"node-a"}},
+		plan.ReleaseLeases{Nodes: []string{"node-a"}},
+	} {
+		o.Memory.Wrote(run, action)
+		expect("after "+action.String()+" the cache may be behind", true, 1)
+	}
 	var changed coordinationv1.Lease
 	if err := cache.Get(t.Context(), client.ObjectKeyFromObject(mine), &changed); err != nil {
 		t.Fatal(err)
@@ -174,10 +185,12 @@ func TestARunsOwnLeasesAreReadPastTheCache(t *testing.T) {
 	expect("the cache knows of a change", true, 1)
 }
 
-// A run that gives a node back is told by the API server itself what of it still is there, but for the workflow that is known to be elsewhere.
+// A run that gives a node back is told by the API server itself what of it still is there, but for the workflow that is known to be
+// elsewhere.
 func TestWhatOfARunIsOnANodeThatItGivesBack(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme, assayv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, workflow.AddToScheme,
+		assayv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}

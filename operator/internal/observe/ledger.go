@@ -17,12 +17,12 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// RunStore is the ledger of one run.
+// RunStore is the store of one run's ledger.
 func RunStore(store ledger.Store, run *assayv1alpha1.BenchmarkRun) ledger.Store {
 	return ledger.WithPrefix(store, ledger.RunPrefix(record.Run{Namespace: run.Namespace, Name: run.Name, UID: string(run.UID)}))
 }
 
-// reasons are the condition reasons of what a person repairs in different places; the message tells the rest apart.
+// reasons are the condition reasons of ledger errors: one for each place where a person repairs them. The message has the details.
 var reasons = map[ledger.Cause]string{
 	ledger.CauseExpired:       assayv1alpha1.ReasonLedgerCertificate,
 	ledger.CauseNotYetValid:   assayv1alpha1.ReasonLedgerCertificate,
@@ -38,7 +38,7 @@ var reasons = map[ledger.Cause]string{
 	ledger.CauseClock:         assayv1alpha1.ReasonLedgerClock,
 }
 
-// Problem is the condition reason of an error of a ledger.
+// Problem is the condition reason of a ledger's error.
 func Problem(err error) string {
 	if reason, ok := reasons[ledger.CauseOf(err)]; ok {
 		return reason
@@ -59,7 +59,7 @@ func (o *Observer) ledger(ctx context.Context, world *World) error {
 	return away(ctx, world, o.readLedger(ctx, store, world))
 }
 
-// away makes of a ledger that does not answer a part of the world.
+// away records in the world that the ledger is unreachable.
 func away(ctx context.Context, world *World, err error) error {
 	if err == nil {
 		return nil
@@ -72,8 +72,8 @@ func away(ctx context.Context, world *World, err error) error {
 	return nil
 }
 
-// unread counts what came after the analysis of a wave that was stopped. Until the wave's blocks have ended there may be more, and
-// of a wave that ran to its end Argo waited for all.
+// unread counts the attempts that were written after a stopped wave was analysed, once its blocks have ended. A wave that was not stopped
+// has none: Argo starts its analysis after its blocks.
 func (o *Observer) unread(ctx context.Context, world *World) error {
 	if !world.Ledger.Analysed || world.Wave == nil || !world.Wave.Stopped {
 		return nil
@@ -113,8 +113,8 @@ func (o *Observer) readLedger(ctx context.Context, store ledger.Store, world *Wo
 	return err
 }
 
-// belongs reports whether a frozen experiment is this run's. Whoever can write to the ledger could put another one there before the
-// operator does, and what it says of whose objects are made where, and of what they may have, was never checked.
+// belongs returns an error if a frozen experiment is not this run's. Anybody who can write to the ledger could create one there before the
+// operator does, and its names, namespaces and requests would not have been checked.
 func belongs(run *assayv1alpha1.BenchmarkRun, frozen *experiment.Experiment) error {
 	if frozen == nil {
 		return nil
@@ -129,7 +129,7 @@ func belongs(run *assayv1alpha1.BenchmarkRun, frozen *experiment.Experiment) err
 	return nil
 }
 
-// readAnalysis reads the newest analysis there is. One of an earlier wave is read once: nothing is decided on it any more.
+// readAnalysis reads the newest analysis. One of an earlier wave is read once: decisions no longer depend on it.
 func readAnalysis(ctx context.Context, store ledger.Store, world *World, known *remembered) error {
 	newest := world.Ledger.Newest.Wave
 	for wave := newest; wave >= 0; wave-- {
@@ -173,7 +173,7 @@ func getAnalysis(ctx context.Context, store ledger.Store, wave int, known *remem
 	return &found, nil
 }
 
-// answers are those of a search, in a line.
+// answers joins the reasons of a search's answers in a line.
 func answers(found []analysis.SearchResult) string {
 	var parts []string
 	for _, result := range found {
@@ -182,10 +182,10 @@ func answers(found []analysis.SearchResult) string {
 	return strings.Join(parts, "; ")
 }
 
-// maxWhy keeps a program's last words from filling a status.
+// maxWhy limits a program's error message in the status.
 const maxWhy = 600
 
-// why is the reason of the candidate that decided and, where trials failed, what the first one of them says.
+// why is the reason of the candidate that decided and, if trials failed, the message of the first.
 func why(found *analysis.Analysis) string {
 	text := answers(found.Search)
 	for _, candidate := range found.Candidates {
@@ -198,7 +198,8 @@ func why(found *analysis.Analysis) string {
 		if text != "" {
 			text += "; "
 		}
-		text += fmt.Sprintf("%d of %d trials failed or may not be used, the first (%s): %s", bad, found.Trials.Planned, found.Excluded[0].Attempt, found.Excluded[0].Reason)
+		text += fmt.Sprintf("%d of %d trials failed or may not be used, the first (%s): %s", bad, found.Trials.Planned, found.Excluded[0].Attempt,
+			found.Excluded[0].Reason)
 	}
 	if runes := []rune(text); len(runes) > maxWhy {
 		text = string(runes[:maxWhy]) + "…"

@@ -22,43 +22,43 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Memory is what an operator keeps between passes over runs, so that a pass over one that waits costs one short listing. There is one, its
-// owner is the controller, and nothing is lost with it: what was read can be read again, within a number of bytes in all, and what is noted
-// is a hint for the passes until the API server's caches show it. The zero value is empty and ready, and safe for concurrent use.
+// Memory is what an operator keeps between reconciles, so that reconciling a run that waits costs one short listing. There is one, owned by
+// the controller. Nothing depends on it: what was read can be read again, and its size is bounded; notes bridge the time until the caches
+// show what was written. The zero value is ready for use, and safe for concurrent use.
 type Memory struct {
-	// runs are those that go on, as the API server last gave them, and ledgers what never changes once it is in theirs.
+	// runs holds active runs as the API server last returned them, ledgers the immutable parts of their ledgers.
 	runs    lru.Map[client.ObjectKey, *assayv1alpha1.BenchmarkRun]
 	ledgers lru.Map[types.UID, remembered]
-	// dashboards are what those of runs show.
+	// dashboards holds what the runs' dashboards were last written with.
 	dashboards lru.Map[types.UID, dashboard.Pin]
 
 	mutex sync.Mutex
 	notes map[types.UID]Notes
-	// leases are the versions of nodes' leases when they were last read past the cache.
+	// leases holds, by node, the version of its lease when it was last read from the API server.
 	leases map[string]string
-	// queue is the newest queue for nodes, and made is when it was.
+	// queue is the newest queue for nodes, and made is when it was computed.
 	queue *lease.Queue
 	made  time.Time
 }
 
-// What the memory may hold: of runs and ledgers the bytes that they take as objects, read into values about twice as much.
+// Limits of the memory. Bytes of runs and ledgers are those of their JSON; in memory they take about twice as much.
 const (
 	runsBytes   = 8 << 20
 	ledgerBytes = 24 << 20
-	// mostDashboards are so many. One that was forgotten is applied once more.
+	// mostDashboards limits their number. One that was evicted is written once more.
 	mostDashboards = 10000
-	// queueLasts is how old the queue may be. Whoever takes a node on an old one does so against the version of its lease, so that no
-	// node has two runs; a run that came this moment may find that another was quicker.
+	// queueLasts is how old the queue may be. Acquiring a node on the grounds of a stale queue is safe, because the lease is written
+	// against its version: of two runs one gets a conflict.
 	queueLasts = 250 * time.Millisecond
 )
 
-// Notes are what passes over a run leave for those that follow.
+// Notes are what reconciles of a run note for later ones.
 type Notes struct {
-	// Taken are nodes whose leases were taken for it, which the cache may not show yet.
+	// Taken are nodes whose leases were acquired for it, which the cache may not show yet.
 	Taken []string
-	// Begins means that it was let begin, which no status may tell yet.
+	// Begins means that it was started, which its status may not show yet.
 	Begins bool
-	// Expands means that its status says that this operator is about to expand its experiment.
+	// Expands means that this operator has noted in the status that it expands the experiment.
 	Expands bool
 }
 
@@ -74,7 +74,7 @@ type remembered struct {
 	planBytes, judgedBytes int
 }
 
-// KeepRun fills in a run's defaults and remembers it as the API server gave it, unless it is over.
+// KeepRun fills in a run's defaults and remembers it as the API server returned it, unless it has ended.
 func (m *Memory) KeepRun(run *assayv1alpha1.BenchmarkRun) {
 	experiment.DefaultRun(&run.Spec)
 	key := client.ObjectKeyFromObject(run)
@@ -86,7 +86,7 @@ func (m *Memory) KeepRun(run *assayv1alpha1.BenchmarkRun) {
 	m.runs.Put(key, run.DeepCopy(), len(raw), runsBytes)
 }
 
-// RunAt is the run in a version, if that is the one that is remembered.
+// RunAt returns a copy of the run if it is remembered in this version, and nil otherwise.
 func (m *Memory) RunAt(key client.ObjectKey, version string) *assayv1alpha1.BenchmarkRun {
 	if run, ok := m.runs.Get(key); ok && run.ResourceVersion == version {
 		return run.DeepCopy()
@@ -94,10 +94,10 @@ func (m *Memory) RunAt(key client.ObjectKey, version string) *assayv1alpha1.Benc
 	return nil
 }
 
-// ForgetRun forgets how the API server gave a run.
+// ForgetRun removes a run.
 func (m *Memory) ForgetRun(key client.ObjectKey) { m.runs.Delete(key) }
 
-// Wrote says that an action was carried out for a run, or at least begun: what was read before may be old.
+// Wrote records that an action was tried for a run, successful or not: what was read before may be stale.
 func (m *Memory) Wrote(run *assayv1alpha1.BenchmarkRun, action plan.Action) {
 	m.ForgetRun(client.ObjectKeyFromObject(run)) // Some actions write the run.
 	taken := func(nodes []string) []string {
@@ -124,18 +124,18 @@ func (m *Memory) Wrote(run *assayv1alpha1.BenchmarkRun, action plan.Action) {
 	}
 }
 
-// Dashboard reports whether the run's dashboard shows what is pinned, as far as is remembered.
+// Dashboard reports whether the run's dashboard is known to have been written with a pin.
 func (m *Memory) Dashboard(run types.UID, pin dashboard.Pin) bool {
 	shown, ok := m.dashboards.Get(run)
 	return ok && shown == pin
 }
 
-// KeepDashboard remembers what a run's dashboard shows.
+// KeepDashboard remembers the pin that a run's dashboard was written with.
 func (m *Memory) KeepDashboard(run types.UID, pin dashboard.Pin) {
 	m.dashboards.Put(run, pin, 1, mostDashboards)
 }
 
-// Queue is the newest queue for nodes, made anew if that is too old.
+// Queue returns the newest queue for nodes, and computes it anew if that is too old.
 func (m *Memory) Queue(now time.Time, anew func() *lease.Queue) *lease.Queue {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -145,14 +145,14 @@ func (m *Memory) Queue(now time.Time, anew func() *lease.Queue) *lease.Queue {
 	return m.queue
 }
 
-// Noted is what is noted of a run.
+// Noted returns the notes of a run.
 func (m *Memory) Noted(run types.UID) Notes {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.notes[run]
 }
 
-// Note changes what is noted of a run.
+// Note edits the notes of a run.
 func (m *Memory) Note(run types.UID, edit func(*Notes)) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -164,7 +164,7 @@ func (m *Memory) Note(run types.UID, edit func(*Notes)) {
 	m.notes[run] = noted
 }
 
-// over forgets what only matters while a run goes on.
+// over removes what is only needed while a run is active.
 func (m *Memory) over(run types.UID) {
 	m.ledgers.Delete(run)
 	m.mutex.Lock()
@@ -179,7 +179,7 @@ func (m *Memory) lease(node string) (version string, ok bool) {
 	return version, ok
 }
 
-func (m *Memory) sawLease(node, version string) {
+func (m *Memory) keepLease(node, version string) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if m.leases == nil {

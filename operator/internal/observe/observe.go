@@ -1,4 +1,4 @@
-// Package observe reads a run's world into plain values: the run's workflows and pods, the nodes, its template and its ledger.
+// Package observe reads what a decision about a run depends on into plain values: workflows, pods, nodes, leases, template and ledger.
 package observe
 
 import (
@@ -18,7 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/workflow"
 )
 
-// World is everything known of a run at one moment.
+// World is everything that is known of a run at one moment.
 type World struct {
 	plan.Observed
 	// Analysis is the newest one in the ledger, not necessarily of the newest wave; nil when there is none.
@@ -31,28 +31,28 @@ type World struct {
 type Observer struct {
 	// Client reads from caches.
 	Client client.Reader
-	// Live reads a run's own leases, past the caches. They are in LeaseNamespace.
+	// Live reads from the API server. Leases are in LeaseNamespace.
 	Live           client.Reader
 	LeaseNamespace string
-	// Namespaces are those that can be looked into; none is all.
+	// Namespaces are those that this operator watches; empty is all.
 	Namespaces []string
 	// Store is the root of all ledgers.
 	Store ledger.Store
-	// Argo reports whether there are workflows to list; nil is always.
+	// Argo reports whether Argo's API exists; nil means that it does.
 	Argo ArgoStates
-	// Stored knows what the ledgers of a namespace hold; nil where nothing bounds that.
+	// Stored returns what the ledgers of a namespace hold; nil where there is no limit.
 	Stored func(namespace string) (ledger.Sizes, bool)
-	// Memory is the controller's.
+	// Memory is owned by the controller.
 	Memory *Memory
 }
 
-// ArgoStates knows how Argo Workflows stands.
+// ArgoStates reports the state of Argo Workflows.
 type ArgoStates interface{ State() plan.ArgoState }
 
-// Observe reads the world of a run. A ledger that does not answer is part of the world, not an error.
+// Observe reads the world of a run. An unreachable ledger is part of the world, not an error.
 func (o *Observer) Observe(ctx context.Context, run *assayv1alpha1.BenchmarkRun) (*World, error) {
 	world := &World{Observed: plan.Observed{Run: run}}
-	read := o.goingOn
+	read := o.active
 	if !run.DeletionTimestamp.IsZero() || plan.Ended(run) {
 		o.Memory.over(run.UID)
 		read = o.over
@@ -63,9 +63,9 @@ func (o *Observer) Observe(ctx context.Context, run *assayv1alpha1.BenchmarkRun)
 	return world, nil
 }
 
-// goingOn reads all there is to know of a run that goes on.
-func (o *Observer) goingOn(ctx context.Context, world *World) error {
-	// Before the ledger: what ended has left there what it leaves.
+// active reads the world of a run that has not ended.
+func (o *Observer) active(ctx context.Context, world *World) error {
+	// Before the ledger: what a workflow that ended wrote there is then seen.
 	workflows, err := o.workflows(ctx, world)
 	if err != nil {
 		return fmt.Errorf("list workflows: %w", err)
@@ -100,7 +100,7 @@ func (o *Observer) goingOn(ctx context.Context, world *World) error {
 	return nil
 }
 
-// over reads what a run that is over, or being deleted, has still to give back, and what of it may still run.
+// over reads what a run that has ended, or is being deleted, still holds and what of it may still run.
 func (o *Observer) over(ctx context.Context, world *World) error {
 	if err := o.leases(ctx, world); err != nil {
 		return fmt.Errorf("read leases: %w", err)
@@ -144,12 +144,10 @@ func (o *Observer) nodes(ctx context.Context, world *World) error {
 	return nil
 }
 
-// workflowsTimeout bounds the wait for the cache of workflows, which would last for ever when Argo's API goes away before it
-// was filled.
+// workflowsTimeout limits the wait for the cache of workflows, which never fills if Argo's API is removed before it has.
 const workflowsTimeout = 10 * time.Second
 
-// workflows lists the run's workflows. Where Argo's API is missing there is nothing to list, and asking for it would wait
-// for ever.
+// workflows lists the run's workflows. Without Argo's API there are none, and listing would wait for ever.
 func (o *Observer) workflows(ctx context.Context, world *World) ([]workflow.Workflow, error) {
 	if o.Argo != nil {
 		world.Argo = o.Argo.State()
@@ -160,7 +158,8 @@ func (o *Observer) workflows(ctx context.Context, world *World) ([]workflow.Work
 	ctx, cancel := context.WithTimeout(ctx, workflowsTimeout)
 	defer cancel()
 	var list workflow.WorkflowList
-	if err := o.Client.List(ctx, &list, client.InNamespace(world.Run.Namespace), client.MatchingLabels{workflow.RunLabel: world.Run.Name}); err != nil {
+	if err := o.Client.List(ctx, &list, client.InNamespace(world.Run.Namespace),
+		client.MatchingLabels{workflow.RunLabel: world.Run.Name}); err != nil {
 		return nil, err
 	}
 	return list.Items, nil
@@ -168,7 +167,8 @@ func (o *Observer) workflows(ctx context.Context, world *World) ([]workflow.Work
 
 func (o *Observer) pods(ctx context.Context, world *World) error {
 	var list corev1.PodList
-	if err := o.Client.List(ctx, &list, client.InNamespace(world.Run.Namespace), client.MatchingLabels{workflow.RunUIDLabel: string(world.Run.UID)}); err != nil {
+	if err := o.Client.List(ctx, &list, client.InNamespace(world.Run.Namespace),
+		client.MatchingLabels{workflow.RunUIDLabel: string(world.Run.UID)}); err != nil {
 		return err
 	}
 	world.Pods = podState(list.Items)

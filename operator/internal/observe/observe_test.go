@@ -22,7 +22,8 @@ import (
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func pod(name string, phase corev1.PodPhase, edit ...func(*corev1.Pod)) corev1.Pod {
-	out := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(noon)}, Status: corev1.PodStatus{Phase: phase}}
+	out := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(noon)},
+		Status: corev1.PodStatus{Phase: phase}}
 	for _, e := range edit {
 		e(&out)
 	}
@@ -78,7 +79,8 @@ func TestPods(t *testing.T) {
 			plan.PodState{Alive: 2, Unschedulable: "first"},
 		},
 		"a pod that is being deleted is alive and has no problems but that it is there": {
-			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1", "ErrImagePull"), func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) })},
+			[]corev1.Pod{pod("a", corev1.PodPending, waitingFor("scan:1", "ErrImagePull"),
+				func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.NewTime(noon)) })},
 			plan.PodState{Alive: 1, Ending: &plan.EndingPod{Name: "a", By: noon}},
 		},
 	}
@@ -107,7 +109,8 @@ func TestBlocksAreCountedByTheirNode(t *testing.T) {
 }
 
 func wf(name, uid, wave string) workflow.Workflow {
-	return workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{workflow.RunUIDLabel: uid, workflow.WaveLabel: wave}}}
+	return workflow.Workflow{ObjectMeta: metav1.ObjectMeta{Name: name,
+		Labels: map[string]string{workflow.RunUIDLabel: uid, workflow.WaveLabel: wave}}}
 }
 
 func TestWorkflows(t *testing.T) {

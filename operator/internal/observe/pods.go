@@ -10,10 +10,11 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// imageReasons are why a container waits for an image that does not come.
-var imageReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable"}
+// imageReasons are the reasons of a waiting container whose image cannot be pulled.
+var imageReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+	"RegistryUnavailable"}
 
-// podState sums up the run's pods. The first problem, by the pod's name, stands for all: they share one template.
+// podState summarizes the run's pods. Of several pods with a problem the first by name is reported: they share one template.
 func podState(pods []corev1.Pod) plan.PodState {
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	var out plan.PodState
@@ -41,7 +42,8 @@ func podState(pods []corev1.Pod) plan.PodState {
 		if out.Unschedulable == "" {
 			out.Unschedulable = unschedulable(pod)
 		}
-		if condition := podCondition(pod, corev1.PodScheduled); out.Starting == nil && condition != nil && condition.Status == corev1.ConditionTrue {
+		if condition := podCondition(pod, corev1.PodScheduled); out.Starting == nil && condition != nil &&
+			condition.Status == corev1.ConditionTrue {
 			out.Starting = &plan.StartingPod{Name: pod.Name, Scheduled: condition.LastTransitionTime.Time}
 		}
 	}

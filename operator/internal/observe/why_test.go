@@ -35,7 +35,8 @@ func TestWhyNamesWhatDecided(t *testing.T) {
 			}
 		})
 	}
-	long := analysis.Analysis{Verdict: "NoGo", Candidates: []analysis.Candidate{{Name: "a", Verdict: "NoGo", Reason: strings.Repeat("é", 2000)}}}
+	long := analysis.Analysis{Verdict: "NoGo",
+		Candidates: []analysis.Candidate{{Name: "a", Verdict: "NoGo", Reason: strings.Repeat("é", 2000)}}}
 	if got := []rune(why(&long)); len(got) != maxWhy+1 {
 		t.Errorf("%d characters, want at most %d", len(got), maxWhy+1)
 	}

@@ -9,7 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/workflow"
 )
 
-// sortWorkflows tells apart the newest wave's workflow, those that analyse it again, and what an earlier run left.
+// sortWorkflows finds the newest wave's workflow, those that analyse it again, and whether an earlier run of the same name left any.
 func sortWorkflows(world *World, all []workflow.Workflow) {
 	slices.SortFunc(all, func(a, b workflow.Workflow) int { return cmp.Compare(a.Name, b.Name) })
 	newest, known := 0, world.Ledger.Newest != nil

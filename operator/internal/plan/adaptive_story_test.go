@@ -69,20 +69,23 @@ func TestAdaptiveStories(t *testing.T) {
 		"blocks lost to noise are replaced": {nil, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.found("one of 4 blocks is noisy", design.Findings{Valid: 3, Lost: 1}, func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictInconclusive })
+			w.found("one of 4 blocks is noisy", design.Findings{Valid: 3, Lost: 1},
+				func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictInconclusive })
 			w.runs(1)
 			w.found("4 blocks are valid", design.Findings{Valid: 4, Lost: 1}, func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictGo })
 		}},
 		"blocks that the program fails are not replaced": {nil, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
-			w.found("the candidate crashed in 2 blocks", design.Findings{Valid: 2}, func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictInvalid })
+			w.found("the candidate crashed in 2 blocks", design.Findings{Valid: 2},
+				func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictInvalid })
 		}},
 		"a machine that is never quiet": {nil, func(w *world) {
 			w.happens("the run is created", func() {})
 			w.runs(4)
 			for wave := 1; wave <= 4; wave++ {
-				w.found("every block so far is noisy", design.Findings{Lost: 4 * wave}, func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictInvalid })
+				w.found("every block so far is noisy", design.Findings{Lost: 4 * wave},
+					func(*design.Findings) { w.Ledger.Verdict = experiment.VerdictInvalid })
 				if Ended(w.Run) {
 					return
 				}
@@ -137,13 +140,15 @@ func TestAdaptiveStories(t *testing.T) {
 			w.runs(4)
 			w.screened(experiment.VerdictGo)
 			w.runs(3)
-			w.found("a confirming block is noisy", design.Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 2, ConfirmLost: 1}, func(*design.Findings) {
-				w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened Go, not confirmed"
-			})
+			w.found("a confirming block is noisy", design.Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 2, ConfirmLost: 1},
+				func(*design.Findings) {
+					w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened Go, not confirmed"
+				})
 			w.runs(1)
-			w.found("not confirmed", design.Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 3, ConfirmLost: 1}, func(*design.Findings) {
-				w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened Go, not confirmed"
-			})
+			w.found("not confirmed", design.Findings{Screened: experiment.VerdictGo, Valid: 4, ConfirmValid: 3, ConfirmLost: 1},
+				func(*design.Findings) {
+					w.Ledger.Verdict, w.Ledger.Why = experiment.VerdictInconclusive, "fused: screened Go, not confirmed"
+				})
 		}},
 		"an Inconclusive has nothing to confirm": {[]func(*assayv1alpha1.BenchmarkRunSpec){confirming}, func(w *world) {
 			w.happens("the run is created", func() {})

@@ -1,5 +1,5 @@
-// Package plan decides when to act: on what was observed of a run and its cluster, and a clock. What to measure next is for package
-// design. It is pure.
+// Package plan decides when to act, as a function of what was observed of a run and its cluster, and of a clock. Package design decides
+// what to measure next.
 package plan
 
 import (
@@ -11,21 +11,21 @@ import (
 // Finalizer keeps a run until its blocks no longer run.
 const Finalizer = "assay.dev/cancel"
 
-// How often to look at what nothing tells about.
+// How often to reconcile where no event does.
 const (
 	lookAtPods = 5 * time.Second
 	lookAtWave = 30 * time.Second
-	// WatchSettles is how long the watch may take to show what was written a moment ago.
+	// WatchSettles is how long the watch may take to show a write.
 	WatchSettles = 100 * time.Millisecond
 )
 
-// How long Argo may take to see a workflow, and a node to start a pod, before the run says so.
+// How long Argo may take to start on a workflow, and a node to start a pod, before the status reports it.
 const (
 	argoPatience = 30 * time.Second
 	podPatience  = 2 * time.Minute
 )
 
-// Decide is the planner. Every policy either decides or passes; the order is what is urgent first.
+// Decide returns what to do next. The first policy that has a decision wins; they are in the order of urgency.
 func Decide(o Observed, settings Settings, now time.Time) Decision {
 	p := &planner{Observed: o, settings: settings, now: now}
 	decision := p.keepLeases(p.decide())
@@ -60,13 +60,13 @@ type planner struct {
 	Observed
 	settings Settings
 	now      time.Time
-	// place is the run's place in the queue, if it is found to need a node and to have none.
+	// place is the run's place in the queue; nil unless it needs a node and has none.
 	place *Place
-	// wakeAt is the next time at which something is due without an event; zero is never.
+	// wakeAt is when to reconcile without an event; zero is never.
 	wakeAt time.Time
 }
 
-// Ended reports whether the run will never change any more.
+// Ended reports whether the run is over.
 func Ended(run *assayv1alpha1.BenchmarkRun) bool { return run.Status.CompletionTime != nil }
 
 // Suspended reports whether the run is asked to wait.
@@ -77,7 +77,7 @@ func Cancelled(run *assayv1alpha1.BenchmarkRun) bool { return isSet(run.Spec.Can
 
 func isSet(flag *bool) bool { return flag != nil && *flag }
 
-// since is since when something is given time; now, if it is being given some for the first time.
+// since is when a period of grace began; now, if it begins with this decision.
 func (p *planner) since(what assayv1alpha1.GraceFor) time.Time {
 	if grace := p.Run.Status.Grace; grace != nil && grace.For == what {
 		return grace.Since.Time
@@ -90,7 +90,7 @@ func failed(reason, message string) *Decision {
 	return &Decision{Reason: reason, Message: message, Ending: &Ending{Reason: reason, Message: message}}
 }
 
-// waiting says what the run waits for.
+// waiting is the decision to do nothing, with what the run waits for.
 func waiting(reason, message string, after time.Duration) *Decision {
 	return &Decision{Reason: reason, Message: message, After: after}
 }

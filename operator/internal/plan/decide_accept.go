@@ -9,8 +9,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// ledgerReady waits for the object store. Nothing is lost meanwhile: blocks that run keep their attempts until Argo has
-// stored them.
+// ledgerReady waits for the object store. Nothing is lost meanwhile: blocks that run retry until their attempts are stored.
 func (p *planner) ledgerReady() *Decision {
 	if p.Ledger.Problem == "" {
 		return nil
@@ -18,18 +17,18 @@ func (p *planner) ledgerReady() *Decision {
 	return waiting(p.Ledger.Problem, "waiting for the ledger: "+p.Ledger.Message, p.settings.LedgerRetry)
 }
 
-// MaxAcceptanceTries is how often operators may begin to expand an experiment without an end. One may be a rollout, or another run
-// that took the operator down at that moment; not so two, because they are expanded one at a time.
+// MaxAcceptanceTries is how often expanding an experiment may be started and not finish. Once may be a coincidence, such as a rollout.
+// Twice is not: experiments are expanded one at a time.
 const MaxAcceptanceTries = 2
 
-// Expands reports whether a decision would expand an experiment, the one thing whose cost a tenant decides. It is noted before it
-// is tried, so that a run which takes an operator down does not do so for ever.
+// Expands reports whether a decision would expand an experiment, the one step whose cost a tenant controls. It is counted in the status
+// before it is tried, so that a run on which operators run out of memory is set aside.
 func Expands(o Observed) bool {
 	return o.Run.DeletionTimestamp.IsZero() && !Ended(o.Run) && !Cancelled(o.Run) &&
 		o.Ledger.Problem == "" && o.Ledger.Experiment == nil && o.Template != nil
 }
 
-// acceptance freezes the experiment. Once it is in the ledger, a template that changes changes nothing.
+// acceptance freezes the experiment. Later changes of the template have no effect on it.
 func (p *planner) acceptance() *Decision {
 	if p.Ledger.Experiment != nil {
 		return nil
@@ -39,12 +38,14 @@ func (p *planner) acceptance() *Decision {
 	}
 	if p.Template == nil {
 		return waiting(assayv1alpha1.ReasonTemplateNotFound,
-			fmt.Sprintf("BenchmarkTemplate %q does not exist in namespace %q: create it, or create a run that names another", p.Run.Spec.TemplateRef.Name, p.Run.Namespace), 0)
+			fmt.Sprintf("BenchmarkTemplate %q does not exist in namespace %q: create it, or create a run that names another",
+				p.Run.Spec.TemplateRef.Name, p.Run.Namespace), 0)
 	}
 	if p.Run.Status.AcceptanceTries > MaxAcceptanceTries {
 		return failed(assayv1alpha1.ReasonSetAside, fmt.Sprintf(
-			"set aside: the operator began to expand the experiment %d times and never came to its end, most likely because it was killed for its memory; "+
-				"create a new run with fewer points, arms or blocks or shorter values, or give the operator more memory (operator.resources) first", MaxAcceptanceTries))
+			"set aside: the operator began to expand the experiment %d times and never came to its end, most likely because it was killed for "+
+				"its memory; create a new run with fewer points, arms or blocks or shorter values, or give the operator more memory "+
+				"(operator.resources) first", MaxAcceptanceTries))
 	}
 	if refused := p.settings.Policy.Refuses(p.Run.Namespace, &p.Run.Spec); refused != "" {
 		return failed(assayv1alpha1.ReasonNotAllowed, refused)
@@ -52,7 +53,7 @@ func (p *planner) acceptance() *Decision {
 	run := record.Run{Namespace: p.Run.Namespace, Name: p.Run.Name, UID: string(p.Run.UID)}
 	frozen, err := experiment.Freeze(run, p.Run.Spec, *p.Template)
 	if err == nil {
-		// Whatever the nodes, some of the first wave has to fit.
+		// At least one block of the first wave has to fit, on any nodes.
 		first := design.Begin(frozen)
 		_, err = first.Lay(first.Next(), []design.Lane{{Node: "node"}}, p.settings.Fits)
 	}

@@ -7,7 +7,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// control passes on to a running workflow what the run asks for. It does not need the ledger.
+// control stops, suspends and resumes the workflow as the run's spec asks. It does not need the ledger.
 func (p *planner) control() *Decision {
 	if p.Wave == nil || p.Wave.Ended || p.Wave.Stopped || p.Wave.Deleting {
 		return nil
@@ -26,17 +26,18 @@ func (p *planner) control() *Decision {
 	case Suspended(p.Run) && !p.Wave.Suspended:
 		return &Decision{Action: Suspend{p.Wave.Name}, Reason: assayv1alpha1.ReasonSuspended, Message: suspendedMessage, After: lookAtWave}
 	case !Suspended(p.Run) && p.Wave.Suspended && p.suspendedByUs():
-		return &Decision{Action: Resume{p.Wave.Name}, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage(), After: lookAtWave}
+		return &Decision{Action: Resume{p.Wave.Name}, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage(),
+			After: lookAtWave}
 	}
 	return nil
 }
 
 const suspendedMessage = "spec.suspend is true: no new block starts; set it to false to go on"
 
-// suspendedByUs tells a workflow that this run suspended from one that somebody suspended in Argo.
+// suspendedByUs reports whether the workflow was suspended for spec.suspend, and not by a person in Argo.
 func (p *planner) suspendedByUs() bool { return p.Run.Status.SuspendedSince != nil }
 
-// deadline is when the run's wall-clock budget ends; zero before the first wave. It moves on while the run is suspended.
+// deadline is when the run's wall-clock budget ends; zero before the first wave. Suspension postpones it.
 func (p *planner) deadline() time.Time {
 	if start := Started(p.Observed); !start.IsZero() {
 		return start.Add(p.Run.Spec.Budget.WallClock.Duration + SuspendedFor(p.Run, p.now))
@@ -44,7 +45,7 @@ func (p *planner) deadline() time.Time {
 	return time.Time{}
 }
 
-// SuspendedFor is how long a run that has begun was suspended. All of it is in the status, so that it outlives the operator.
+// SuspendedFor is how long a run was suspended since it started. It is computed from the status alone, so that it survives a restart.
 func SuspendedFor(run *assayv1alpha1.BenchmarkRun, now time.Time) time.Duration {
 	var out time.Duration
 	if before := run.Status.SuspendedTime; before != nil {

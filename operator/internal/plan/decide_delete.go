@@ -8,7 +8,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
 
-// deletion stops what runs, waits until it has stopped, and lets the run go. It never asks the ledger.
+// deletion stops what runs, waits until it has stopped, and removes the finalizer. It does not need the ledger.
 func (p *planner) deletion() *Decision {
 	if p.Run.DeletionTimestamp.IsZero() {
 		return nil
@@ -37,13 +37,14 @@ func (p *planner) deletion() *Decision {
 		out := stopping(nil)
 		if stuck := p.Pods.Ending; stuck != nil && p.now.Sub(stuck.By) >= podPatience {
 			out.Reason = assayv1alpha1.ReasonPodNotEnding
-			out.Message += fmt.Sprintf("; pod %s on node %s was to end by %s and has not: repair the node; or make sure that the machine is off, and then "+
-				"kubectl delete node %[2]s, or kubectl delete pod -n %[4]s %[1]s --force --grace-period=0: the run goes once its pods have", stuck.Name, stuck.Node, stamp(stuck.By), p.Run.Namespace)
+			out.Message += fmt.Sprintf("; pod %s on node %s was to end by %s and has not: repair the node; or make sure that the machine is off, "+
+				"and then kubectl delete node %[2]s, or kubectl delete pod -n %[4]s %[1]s --force --grace-period=0: "+
+				"the run goes once its pods have", stuck.Name, stuck.Node, stamp(stuck.By), p.Run.Namespace)
 		}
 		return out
 	}
 	if len(p.held()) > 0 {
-		return p.letGo(nil, stopping(nil))
+		return p.releaseIdle(nil, stopping(nil))
 	}
 	return &Decision{Action: Release{}, Reason: assayv1alpha1.ReasonCancelled, Message: "the run is being deleted"}
 }
@@ -56,14 +57,14 @@ func (p *planner) workflows() []WorkflowState {
 	return out
 }
 
-// ended leaves a run that is over alone, until its time to live is over too.
+// ended releases the leases of a run that is over, and deletes it after its time to live.
 func (p *planner) ended() *Decision {
 	if !Ended(p.Run) {
 		return nil
 	}
 	out := &Decision{}
 	if p.Run.Spec.TTLSecondsAfterFinished == nil {
-		return p.letGo(nil, out)
+		return p.releaseIdle(nil, out)
 	}
 	left := p.Run.Status.CompletionTime.Add(time.Duration(*p.Run.Spec.TTLSecondsAfterFinished) * time.Second).Sub(p.now)
 	if left <= 0 {
@@ -71,5 +72,5 @@ func (p *planner) ended() *Decision {
 		return out
 	}
 	out.After = left
-	return p.letGo(nil, out)
+	return p.releaseIdle(nil, out)
 }

@@ -10,11 +10,10 @@ import (
 	"assay.dev/assay/operator/internal/design"
 )
 
-// Argo takes a wave that is stopped for over when it has told its pods to end, and analyses it at once. A keeper may still be writing
-// what it was told then, for as long as its pod may take to end. So the analysis of a wave that was stopped counts when the pods of
-// its blocks have ended and it has read all that they left.
+// When a wave is stopped, Argo signals its pods and starts the analysis at once, while keepers may still write attempts until their pods
+// end. The analysis of a stopped wave therefore only counts if it has read all attempts once the pods of its blocks have ended.
 
-// stillWriting waits, after a wave was stopped, for what its blocks still write, and has it analysed.
+// stillWriting waits until the blocks of a stopped wave have ended, and has attempts analysed that came after its analysis.
 func (p *planner) stillWriting() *Decision {
 	if p.Wave == nil || !p.Wave.Stopped {
 		return nil
@@ -28,8 +27,8 @@ func (p *planner) stillWriting() *Decision {
 	return p.analyseAgain(fmt.Sprintf("attempts that came after the analysis of wave %d: %d", p.Ledger.Newest.Wave, p.Ledger.Unread))
 }
 
-// writing waits for the pods of blocks, whose kubelets see to it that they end within their grace period. A node that is not ready
-// has nobody who does, a pod that is overdue may never end, and one without a node has measured nothing: none is waited for.
+// writing waits for the pods of blocks, which their kubelets end within the grace period. It does not wait for pods on a node that is not
+// ready, for a pod that is overdue, which may never end, or for one without a node, which has measured nothing.
 func (p *planner) writing() *Decision {
 	if stuck := p.Pods.Ending; stuck != nil && p.now.Sub(stuck.By) >= podPatience {
 		return nil
@@ -46,10 +45,11 @@ func (p *planner) writing() *Decision {
 		return nil
 	}
 	reason, why := p.whyStopped()
-	return waiting(reason, fmt.Sprintf("%s: waiting for %s on %s to end, so that all attempts are in the ledger", why, design.Blocks(count), strings.Join(nodes, ", ")), lookAtPods)
+	return waiting(reason, fmt.Sprintf("%s: waiting for %s on %s to end, so that all attempts are in the ledger", why, design.Blocks(count),
+		strings.Join(nodes, ", ")), lookAtPods)
 }
 
-// analyseAgain has the newest wave analysed by a workflow of its own; nil when that was tried often enough.
+// analyseAgain starts another analysis of the newest wave; nil after maxAnalyses.
 func (p *planner) analyseAgain(why string) *Decision {
 	for _, analysis := range p.Analyses {
 		if !analysis.Ended {

@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	// lookAtQueue is how often a run that waits looks at the queue: that a run ahead of it gave up, no Lease object tells.
+	// lookAtQueue is how often a run that waits reads the queue: no event reports that a run ahead of it left.
 	lookAtQueue = 10 * time.Second
-	// releaseSettles is when to look again whether something still is on a node that is given back.
+	// releaseSettles is when to check again whether something still runs on a node that is drained.
 	releaseSettles = time.Second
-	// suspendSettles is how long Argo may take to heed that a workflow is suspended, and a run to be resumed at once.
+	// suspendSettles is how long Argo may take to suspend a workflow. A run that is resumed within it keeps its nodes.
 	suspendSettles = 10 * time.Second
 )
 
-// againMessage ends what is said of a wave that was stopped because it lost its nodes.
+// againMessage is appended to the reason why a wave was stopped that lost its nodes.
 const againMessage = ": what was measured will be analysed, and the missing blocks are planned again"
 
-// takeLanes finds nodes for a wave and takes their leases. It returns the lanes once the run may start on them, or what
-// happens first. A run takes what it can get, and waits only while it has nothing: so two runs never wait for each other.
+// takeLanes finds nodes for a wave and acquires their leases. It returns the lanes once the run may start on them, or what has to be done
+// before. A run starts on the nodes that it gets, and waits only while it has none, so that runs never wait for each other (no deadlock).
 func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decision) {
 	placement := p.Ledger.Experiment.Plan.Placement
 	usable, problem := usableNodes(placement, p.settings.Overhead, p.settings.Policy, p.Nodes)
 	if problem != "" {
-		return nil, p.letGo(nil, waiting(assayv1alpha1.ReasonNoNodeMatches, problem, 0))
+		return nil, p.releaseIdle(nil, waiting(assayv1alpha1.ReasonNoNodeMatches, problem, 0))
 	}
 	if usable, problem = p.idle(usable); problem != "" {
-		return nil, p.letGo(nil, waiting(assayv1alpha1.ReasonWaitingForNode, problem, lookAtPods))
+		return nil, p.releaseIdle(nil, waiting(assayv1alpha1.ReasonWaitingForNode, problem, lookAtPods))
 	}
 	if others := except(usable, avoid); len(others) > 0 {
 		usable = others
@@ -53,7 +53,8 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decisio
 	if len(keep) == 0 {
 		p.place = &Place{Ahead: p.queue().Ahead(me)}
 	}
-	giving := p.letGo(keep, waiting(assayv1alpha1.ReasonReleasingLease, "giving back nodes that the next blocks do not need", lookAtPods))
+	giving := p.releaseIdle(keep, waiting(assayv1alpha1.ReasonReleasingLease, "giving back nodes that the next blocks do not need",
+		lookAtPods))
 	drained := slices.ContainsFunc(p.held(), func(l lease.Lease) bool { return l.Draining && !slices.Contains(keep, l.Node) })
 	if giving.Action != nil || drained || p.working() && len(p.held()) > len(keep) {
 		return nil, giving
@@ -76,8 +77,8 @@ func (p *planner) takeLanes(blocks int, avoid []string) ([]design.Lane, *Decisio
 	return p.leasedLanes(keep, placement)
 }
 
-// idle leaves out the nodes where a block of an earlier wave still is, whatever Argo says of it: a machine that could not be reached
-// may come back with its pods. It says what to wait for when no node is left.
+// idle removes the nodes that still have a pod of an earlier wave, whatever its workflow's state: a machine that was unreachable may come
+// back with its pods. If no node is left, problem is what to wait for.
 func (p *planner) idle(nodes []string) (idle []string, problem string) {
 	if waiting := p.Pods.Blocks[""]; waiting > 0 {
 		return nil, fmt.Sprintf("waiting for pods of an earlier wave that have no node yet: %d", waiting)
@@ -89,8 +90,8 @@ func (p *planner) idle(nodes []string) (idle []string, problem string) {
 	return idle, ""
 }
 
-// usedTokens are the nodes whose lease an earlier wave ran under, or that was about to be given back. Every wave has tokens of its own, so that what comes back of an
-// earlier one, when nobody counts on it any more, is told from what belongs to this one.
+// usedTokens are the nodes whose lease has a token of an earlier wave, or is draining. Every wave has tokens of its own, so that attempts
+// of an earlier wave that arrive late are distinguished from this one's (fencing).
 func (p *planner) usedTokens(nodes []string) []string {
 	return slices.DeleteFunc(slices.Clone(nodes), func(node string) bool {
 		found := p.leaseOf(node)
@@ -108,7 +109,7 @@ func (p *planner) waiter(usable, keep []string, wants int) lease.Waiter {
 	}
 }
 
-// leasedLanes are the lanes on nodes that the run holds, once those bear its taint.
+// leasedLanes are the lanes on nodes that the run holds, once those have its taint.
 func (p *planner) leasedLanes(nodes []string, placement experiment.Placement) ([]design.Lane, *Decision) {
 	var lanes []design.Lane
 	for _, name := range nodes {
@@ -121,7 +122,7 @@ func (p *planner) leasedLanes(nodes []string, placement experiment.Placement) ([
 	return lanes, nil
 }
 
-// sharedLanes are nodes that a run without leases uses: not those that another run has for itself.
+// sharedLanes are the lanes of a run without leases: on any usable node that no run has exclusively.
 func (p *planner) sharedLanes(usable []string, wants int) ([]design.Lane, *Decision) {
 	var lanes []design.Lane
 	taken := ""
@@ -142,7 +143,7 @@ func (p *planner) sharedLanes(usable []string, wants int) ([]design.Lane, *Decis
 	return lanes[:min(len(lanes), wants)], nil
 }
 
-// takeable are the nodes that a run which holds none of them may take now.
+// takeable are those of nodes that the run does not hold and whose lease it may acquire now.
 func (p *planner) takeable(nodes []string) []string {
 	var out []string
 	for _, node := range nodes {
@@ -153,7 +154,7 @@ func (p *planner) takeable(nodes []string) []string {
 	return out
 }
 
-// waitForLease says who holds the nodes, since when, and how many runs come first.
+// waitForLease waits, and reports who holds the nodes, since when, and how many runs are ahead.
 func (p *planner) waitForLease(me lease.Waiter) *Decision {
 	after := lookAtQueue
 	var parts []string
@@ -189,11 +190,12 @@ func describeLease(name string, found lease.Lease, now time.Time) string {
 	case found.Busy == "":
 		return fmt.Sprintf("%s was leased by %s until %s", name, found.Holder.Run(), stamp(found.ExpiresAt()))
 	default:
-		return fmt.Sprintf("%s was leased by %s until %s, and is taken over once %s has ended", name, found.Holder.Run(), stamp(found.ExpiresAt()), found.Busy)
+		return fmt.Sprintf("%s was leased by %s until %s, and is taken over once %s has ended", name, found.Holder.Run(),
+			stamp(found.ExpiresAt()), found.Busy)
 	}
 }
 
-// stranded tells that the newest wave will never run on: it has no workflow, and cannot get one on nodes that are lost.
+// stranded reports whether the newest wave can never continue: it has no workflow, and its nodes or leases are lost.
 func (p *planner) stranded() bool {
 	if p.Wave != nil || p.Ledger.Newest == nil || p.Ledger.Analysed {
 		return false
@@ -204,7 +206,7 @@ func (p *planner) stranded() bool {
 	})
 }
 
-// cannotGoOn stops a wave whose blocks lost their node, so that the next wave makes up for them.
+// cannotGoOn stops a wave whose blocks lost their node, so that the next wave replaces them.
 func (p *planner) cannotGoOn() *Decision {
 	if p.Ledger.Newest == nil {
 		return nil
@@ -228,7 +230,7 @@ func (p *planner) cannotGoOn() *Decision {
 	return p.surplus()
 }
 
-// surplus gives back, while a wave runs, nodes that only an earlier one used, once the last pod there is gone.
+// surplus releases, while a wave runs, nodes that only an earlier wave used, once the last pod there is gone.
 func (p *planner) surplus() *Decision {
 	lanes := design.LanesOf(p.Ledger.Newest)
 	if lanes == nil || p.Pods.Blocks[""] > 0 {
@@ -241,11 +243,11 @@ func (p *planner) surplus() *Decision {
 		return nil
 	}
 	out := &Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage()}
-	out.Action, out.After = giveBack(idle)
+	out.Action, out.After = releaseStep(idle)
 	return out
 }
 
-// suspendedForLong gives the nodes of a suspended run back once the block that ran has ended.
+// suspendedForLong stops the wave of a suspended run once no block runs, so that its nodes are released.
 func (p *planner) suspendedForLong() *Decision {
 	if !Suspended(p.Run) || !p.Wave.Suspended || len(p.held()) == 0 {
 		return nil

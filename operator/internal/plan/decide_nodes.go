@@ -16,7 +16,7 @@ import (
 	"assay.dev/assay/operator/internal/policy"
 )
 
-// usableNodes are the nodes, by name, on which a block can run, whoever holds them; or what is missing.
+// usableNodes are the nodes, by name, on which a block can run, whoever holds them; if there are none, the text says why.
 func usableNodes(placement experiment.Placement, overhead corev1.ResourceList, allowed *policy.Policy, nodes []Node) ([]string, string) {
 	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	need := demand(placement, overhead)
@@ -28,7 +28,8 @@ func usableNodes(placement experiment.Placement, overhead corev1.ResourceList, a
 		}
 		selected++
 		if !allowed.Opens(node.Labels) {
-			refusals = append(refusals, fmt.Sprintf("%s has no label %s, by which the administrator opens nodes to runs", node.Name, allowed.NodeLabel))
+			refusals = append(refusals, fmt.Sprintf("%s has no label %s, by which the administrator opens nodes to runs", node.Name,
+				allowed.NodeLabel))
 			continue
 		}
 		if refusal := refuse(node, placement, need); refusal != "" {
@@ -50,7 +51,8 @@ func usableNodes(placement experiment.Placement, overhead corev1.ResourceList, a
 		more = fmt.Sprintf(" and %d more", len(refusals)-shown)
 		refusals = refusals[:shown]
 	}
-	return nil, fmt.Sprintf("%s matches %d of %d nodes and none can run a block: %s%s", selector, selected, len(nodes), strings.Join(refusals, "; "), more)
+	return nil, fmt.Sprintf("%s matches %d of %d nodes and none can run a block: %s%s", selector, selected, len(nodes),
+		strings.Join(refusals, "; "), more)
 }
 
 // demand is what a block's pod requests in all.
@@ -70,7 +72,7 @@ func hasLabels(node Node, selector map[string]string) bool {
 	return true
 }
 
-// refuse says why a node cannot run a block, or nothing.
+// refuse is why a node cannot run a block; empty when it can.
 func refuse(node Node, placement experiment.Placement, need corev1.ResourceList) string {
 	switch {
 	case !node.Ready:
@@ -79,7 +81,7 @@ func refuse(node Node, placement experiment.Placement, need corev1.ResourceList)
 		return "is cordoned"
 	}
 	for _, taint := range node.Taints {
-		// Whom a leased node belongs to, its lease says.
+		// The lease decides, and not its taint.
 		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !isLeaseTaint(taint) && !tolerated(taint, placement.Tolerations) {
 			return fmt.Sprintf("has taint %s, which spec.placement.tolerations does not tolerate", taint.ToString())
 		}
@@ -120,8 +122,8 @@ func (p *planner) node(name string) Node {
 	return Node{}
 }
 
-// lost says why further blocks will not run on a node, or nothing. Dead means that what runs there now cannot be counted on
-// either. A node that is not ready gets some time, because that is mostly a moment of the network.
+// lost is why no further blocks will run on a node; empty when they will. Dead means that what runs there now is lost too. A node that is
+// not ready is given NodeGrace, because most network failures are short.
 func (p *planner) lost(name string) (why string, dead bool) {
 	node := p.node(name)
 	switch {
@@ -139,8 +141,8 @@ func (p *planner) lost(name string) (why string, dead bool) {
 	return "", false
 }
 
-// nodesLost plans the blocks of lost nodes again. Blocks that run on other nodes, or still run on a cordoned one, end first.
-// open counts the blocks without an attempt by their node.
+// nodesLost stops a wave with blocks on lost nodes, so that they are planned again. Blocks that run on other nodes, or still run on a
+// cordoned one, end first. Open counts, by node, the blocks that did not run to their end.
 func (p *planner) nodesLost(open map[string]int) *Decision {
 	var reasons []string
 	blocks, elsewhere := 0, 0
@@ -168,7 +170,7 @@ func (p *planner) nodesLost(open map[string]int) *Decision {
 	if elsewhere == 0 {
 		return p.stopAndPlanAgain(why)
 	}
-	// Between two blocks of a lane no pod runs for a moment.
+	// No pod runs at all: that may be the moment between two blocks of a lane.
 	if given := p.since(assayv1alpha1.GraceForNodes).Add(p.settings.NodeGrace); !p.now.Before(given) {
 		return p.stopAndPlanAgain(why)
 	}

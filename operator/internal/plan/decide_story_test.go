@@ -282,7 +282,8 @@ func TestStories(t *testing.T) {
 		},
 		"nodes that do not fit, until one does": func(w *world) {
 			w.Run.Spec.Placement.NodeSelector = map[string]string{"disk": "nvme"}
-			w.Nodes = []Node{testNode("node-a", "2", "8Gi"), testNode("node-b", "4", "1Gi"), testNode("node-c", "4", "8Gi"), testNode("node-d", "4", "8Gi"), testNode("node-e", "4", "8Gi")}
+			w.Nodes = []Node{testNode("node-a", "2", "8Gi"), testNode("node-b", "4", "1Gi"), testNode("node-c", "4", "8Gi"),
+				testNode("node-d", "4", "8Gi"), testNode("node-e", "4", "8Gi")}
 			w.Nodes[2].Ready = false
 			w.Nodes[3].Unschedulable = true
 			w.Nodes[4].Taints = []corev1.Taint{{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}}
@@ -295,7 +296,8 @@ func TestStories(t *testing.T) {
 				return func() { experiment = w.Ledger; w.Ledger = LedgerState{Problem: reason, Message: message} }
 			}
 			back := func() { w.Ledger = experiment }
-			w.happens("the run is created; the store has no such bucket", away(assayv1alpha1.ReasonLedgerMissing, "bucket assay does not exist: create it"))
+			w.happens("the run is created; the store has no such bucket",
+				away(assayv1alpha1.ReasonLedgerMissing, "bucket assay does not exist: create it"))
 			w.after(time.Minute).happens("the bucket is created", back)
 			w.after(time.Minute).happens("the store goes away", away(assayv1alpha1.ReasonLedgerUnreachable, "no answer from http://minio:9000"))
 			w.after(time.Minute).happens("the store comes back", back)
@@ -324,7 +326,8 @@ func TestStories(t *testing.T) {
 		"cancelled after Argo went away with the first wave": func(w *world) {
 			w.happens("the run is created", func() {})
 			w.happens("somebody deletes Argo's CRDs, and every workflow with them", func() {
-				w.Argo, w.Wave = ArgoState{Problem: assayv1alpha1.ReasonArgoMissing, Message: "the cluster has no Argo Workflows: install it", Absent: true}, nil
+				w.Argo, w.Wave = ArgoState{Problem: assayv1alpha1.ReasonArgoMissing, Message: "the cluster has no Argo Workflows: install it",
+					Absent: true}, nil
 			})
 			w.happens("cancel is set to true", func() { w.Run.Spec.Cancel = ptr.To(true) })
 		},

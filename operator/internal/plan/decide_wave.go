@@ -13,8 +13,8 @@ import (
 // maxAnalyses bounds how often a wave is analysed again after its own analysis was lost.
 const maxAnalyses = 3
 
-// analysed ends the run, or makes room for the next wave, once the newest wave has its analysis. What Argo says of the
-// workflow does not matter then.
+// analysed ends the run if the newest wave has its analysis and no further wave is needed. Once there is an analysis, the state of the
+// workflow does not matter.
 func (p *planner) analysed() *Decision {
 	if !p.Ledger.Analysed {
 		return nil
@@ -28,9 +28,10 @@ func (p *planner) analysed() *Decision {
 	if !Cancelled(p.Run) && (!stopped || again) && !p.overBudget() && !step.Done {
 		return nil
 	}
-	// What was stopped, or asked for more when it could not have it, ends short of what its design asks for.
+	// Short means that the run ends with less than its design asks for: it was stopped, or over its budget.
 	short := stopped && !again || !step.Done
-	ending := &Ending{Analysed: true, Reason: assayv1alpha1.ReasonVerdictReached, Message: because("verdict "+string(p.Ledger.Verdict), p.Ledger.Why)}
+	ending := &Ending{Analysed: true, Reason: assayv1alpha1.ReasonVerdictReached,
+		Message: because("verdict "+string(p.Ledger.Verdict), p.Ledger.Why)}
 	switch {
 	case short && Cancelled(p.Run):
 		ending.Reason, ending.Message = assayv1alpha1.ReasonCancelled, "cancelled; what was measured before is analysed"
@@ -61,7 +62,7 @@ func because(what, why string) string {
 	return what + ": " + why
 }
 
-// argoReady waits for Argo before anything is asked of it. A run that is cancelled before anything was measured needs none.
+// argoReady waits until Argo can run waves. A run that is cancelled before anything was measured does not need it.
 func (p *planner) argoReady() *Decision {
 	if p.Argo.Problem == "" || Cancelled(p.Run) && p.Wave == nil && p.Ledger.Done == 0 {
 		return nil
@@ -69,7 +70,7 @@ func (p *planner) argoReady() *Decision {
 	return waiting(p.Argo.Problem, p.Argo.Message, p.settings.LedgerRetry)
 }
 
-// course is what was measured and found so far, once the newest wave is analysed.
+// course is the course of the design so far. The newest wave must have been analysed.
 func (p *planner) course() *design.Course {
 	return &design.Course{Experiment: p.Ledger.Experiment, Waves: p.Ledger.Waves, Found: p.Ledger.Findings}
 }
@@ -80,7 +81,8 @@ func (p *planner) running() *Decision {
 		return nil
 	}
 	if p.Wave.Deleting {
-		return waiting(assayv1alpha1.ReasonWaveRunning, fmt.Sprintf("somebody is deleting workflow %s; it will be started again", p.Wave.Name), lookAtPods)
+		return waiting(assayv1alpha1.ReasonWaveRunning, fmt.Sprintf("somebody is deleting workflow %s; it will be started again", p.Wave.Name),
+			lookAtPods)
 	}
 	if p.Wave.Stopped {
 		return p.stopping()
@@ -104,18 +106,20 @@ func (p *planner) running() *Decision {
 	return &Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning, Message: p.waveMessage(), After: p.untilDeadline()}
 }
 
-// notStarting says what keeps a workflow that may run from running. All of it may pass by itself.
+// notStarting reports why a workflow has not started. The run waits: each cause may be transient.
 func (p *planner) notStarting() *Decision {
 	pod := p.Pods.Starting
 	switch {
 	case !p.Wave.Seen && p.now.Sub(p.Wave.CreatedAt) >= argoPatience:
 		return waiting(assayv1alpha1.ReasonWaitingForArgo,
-			fmt.Sprintf("no Argo workflow controller has looked at workflow %s: check that it runs, watches namespace %s and has the instance ID of the operator's --argo-instance-id", p.Wave.Name, p.Run.Namespace), p.untilDeadline())
+			fmt.Sprintf("no Argo workflow controller has looked at workflow %s: check that it runs, watches namespace %s and has the instance ID "+
+				"of the operator's --argo-instance-id", p.Wave.Name, p.Run.Namespace), p.untilDeadline())
 	case p.Pods.Unschedulable != "":
 		return waiting(assayv1alpha1.ReasonWaitingForNode, "a pod finds no room: "+p.Pods.Unschedulable, p.untilDeadline())
 	case pod != nil && p.now.Sub(pod.Scheduled) >= podPatience:
 		return waiting(assayv1alpha1.ReasonPodNotStarted,
-			fmt.Sprintf("pod %s has a node and does not start: kubectl describe pod -n %s %s says why", pod.Name, p.Run.Namespace, pod.Name), p.untilDeadline())
+			fmt.Sprintf("pod %s has a node and does not start: kubectl describe pod -n %s %s says why", pod.Name, p.Run.Namespace, pod.Name),
+			p.untilDeadline())
 	}
 	return nil
 }
@@ -132,7 +136,7 @@ func (p *planner) stopping() *Decision {
 	return waiting(reason, why+": what was measured will be analysed", lookAtPods)
 }
 
-// whyStopped says why a wave ends before its blocks have.
+// whyStopped is why a wave ends before all its blocks have run.
 func (p *planner) whyStopped() (reason, why string) {
 	switch {
 	case Cancelled(p.Run):
@@ -149,18 +153,19 @@ func (p *planner) whyStopped() (reason, why string) {
 	return assayv1alpha1.ReasonWorkflowFailed, fmt.Sprintf("workflow %s ended", p.Wave.Name)
 }
 
-// untilDeadline looks again now and then, and when the budget ends.
+// untilDeadline is when to reconcile a running wave: every lookAtWave, and when the budget ends.
 func (p *planner) untilDeadline() time.Duration {
 	return min(lookAtWave, p.deadline().Sub(p.now))
 }
 
-// imageNotPulled gives an image that cannot be pulled some time, for a registry that comes back, and then gives up.
+// imageNotPulled waits for an image that cannot be pulled for ImagePullGrace, and then stops the run.
 func (p *planner) imageNotPulled() *Decision {
 	image := p.Pods.Image
 	if image == nil {
 		return nil
 	}
-	message := fmt.Sprintf("image %q cannot be pulled: %s; correct the image in the template or the arm, or make it available to the node", image.Image, image.Message)
+	message := fmt.Sprintf("image %q cannot be pulled: %s; correct the image in the template or the arm, or make it available to the node",
+		image.Image, image.Message)
 	since := p.since(assayv1alpha1.GraceForImage)
 	if image.Scheduled.After(since) {
 		since = image.Scheduled
@@ -175,18 +180,18 @@ func (p *planner) imageNotPulled() *Decision {
 		out = failed(assayv1alpha1.ReasonImageNotPulled, message)
 		out.Action = Terminate{p.Wave.Name, message}
 	}
-	// Until one of these is done: what cannot be written is tried again at once.
+	// Grace continues until the action succeeds, so that a failed write is tried again.
 	out.Grace = assayv1alpha1.GraceForImage
 	return out
 }
 
-// analysisMissing deals with a wave that is over and left no analysis.
+// analysisMissing handles a wave that is over and left no analysis.
 func (p *planner) analysisMissing() *Decision {
 	stranded := p.stranded()
 	if p.Ledger.Analysed || p.Ledger.Newest == nil {
 		return nil
 	}
-	// Argo, or a person, may remove a workflow before anybody looked at how it ended: what it was for may be done.
+	// A workflow may have been deleted after it ended and before that was observed.
 	done := p.Ledger.DoneBlocks == len(p.Ledger.Newest.Blocks)
 	over := p.Wave != nil && p.Wave.Ended || p.Wave == nil && (done || len(p.Analyses) > 0 || p.overBudget() || Cancelled(p.Run) || stranded)
 	if !over {
@@ -199,7 +204,7 @@ func (p *planner) analysisMissing() *Decision {
 	if p.Wave != nil && p.Wave.Message != "" {
 		said = "; Argo says: " + p.Wave.Message
 	}
-	// A wave that lost its nodes before it measured anything is analysed too, so that the next one makes up for it.
+	// A wave that lost its nodes before it measured anything is analysed too: the next wave is planned from an analysis.
 	again := (stranded || p.Wave != nil && p.Wave.Again != "") && !Cancelled(p.Run) && !p.overBudget()
 	if p.Ledger.Done == 0 && !again {
 		switch {
@@ -208,7 +213,8 @@ func (p *planner) analysisMissing() *Decision {
 		case p.overBudget():
 			return failed(assayv1alpha1.ReasonBudgetExhausted, p.budgetMessage()+" and nothing was measured"+said)
 		}
-		return failed(assayv1alpha1.ReasonWorkflowFailed, "no block left an attempt: read the logs of the failed pods, kubectl logs -l assay.dev/run="+p.Run.Name+said)
+		return failed(assayv1alpha1.ReasonWorkflowFailed,
+			"no block left an attempt: read the logs of the failed pods, kubectl logs -l assay.dev/run="+p.Run.Name+said)
 	}
 	if decision := p.analyseAgain(fmt.Sprintf("wave %d ended without an analysis", p.Ledger.Newest.Wave)); decision != nil {
 		return decision
@@ -219,11 +225,12 @@ func (p *planner) analysisMissing() *Decision {
 		}
 	}
 	return failed(assayv1alpha1.ReasonAnalysisFailed,
-		fmt.Sprintf("the attempts of wave %d are in the ledger and could not be analysed in %d tries: run assay analyze --ledger URL --write with the URL in status.ledger%s",
+		fmt.Sprintf("the attempts of wave %d are in the ledger and could not be analysed in %d tries: run assay analyze --ledger URL --write "+
+			"with the URL in status.ledger%s",
 			p.Ledger.Newest.Wave, maxAnalyses, said))
 }
 
-// start begins the newest wave if it has no workflow, or plans the next one.
+// start starts the newest wave if it has no workflow, and plans the next one otherwise.
 func (p *planner) start() *Decision {
 	wave := p.Ledger.Newest
 	planned := wave != nil && !p.Ledger.Analysed
@@ -234,7 +241,7 @@ func (p *planner) start() *Decision {
 		return waiting(assayv1alpha1.ReasonWaitingForNode, "a workflow of an earlier run with this name is still being deleted", lookAtPods)
 	}
 	if Suspended(p.Run) {
-		return p.letGo(nil, waiting(assayv1alpha1.ReasonSuspended, suspendedMessage, 0))
+		return p.releaseIdle(nil, waiting(assayv1alpha1.ReasonSuspended, suspendedMessage, 0))
 	}
 	var lanes []design.Lane
 	step := design.Step{}
@@ -244,12 +251,13 @@ func (p *planner) start() *Decision {
 		step = p.course().Next()
 	}
 	if most, full := p.settings.Policy.Full(p.Run.Namespace, p.UnderWay); full && wave == nil {
-		return p.letGo(nil, waiting(assayv1alpha1.ReasonWaitingForTurn,
-			fmt.Sprintf("namespace %s has %d other runs under way and the administrator allows %d at a time: this one starts when one of them has ended", p.Run.Namespace, p.UnderWay, most), lookAtQueue))
+		return p.releaseIdle(nil, waiting(assayv1alpha1.ReasonWaitingForTurn,
+			fmt.Sprintf("namespace %s has %d other runs under way and the administrator allows %d at a time: this one starts when one of them "+
+				"has ended", p.Run.Namespace, p.UnderWay, most), lookAtQueue))
 	}
 	if wave == nil {
 		if full := p.stored(); full != nil {
-			return p.letGo(nil, full)
+			return p.releaseIdle(nil, full)
 		}
 	}
 	if lanes == nil {
@@ -260,7 +268,7 @@ func (p *planner) start() *Decision {
 	}
 	out := &Decision{Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning}
 	if planned {
-		// The same wave once more, after its workflow was deleted: what ran of it may not have ended.
+		// The workflow of a planned wave may have been deleted, and its pods may not have ended yet.
 		if _, problem := p.idle(nodesOf(lanes)); problem != "" {
 			return waiting(assayv1alpha1.ReasonWaitingForNode, problem, lookAtPods)
 		}

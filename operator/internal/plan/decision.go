@@ -11,7 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Decision is what happens next, and how the run stands meanwhile.
+// Decision is what to do next, and what the status reports meanwhile.
 type Decision struct {
 	// Action is what to write; nil is nothing.
 	Action Action
@@ -21,22 +21,22 @@ type Decision struct {
 	Message     string
 	// Queue is the run's place among those that wait for a node; nil when it has one or needs none.
 	Queue *Place
-	// Grace is what is given time; empty is nothing.
+	// Grace is the period of grace that the run is in; empty is none.
 	Grace assayv1alpha1.GraceFor
 	// Ending is set when the run is over.
 	Ending *Ending
-	// After is when to look again even if nothing changed. 0 is at once after an action or an ending, and not at all without.
+	// After is when to reconcile again even if nothing changed. 0 means at once after an action or an ending, and not at all otherwise.
 	After time.Duration
 }
 
-// LookAgain is when to look again even if nothing changed, if at all.
+// LookAgain returns when to reconcile again even if nothing changed, and whether to.
 func (d Decision) LookAgain() (after time.Duration, again bool) {
 	return d.After, d.After > 0 || d.followedAtOnce()
 }
 
 func (d Decision) followedAtOnce() bool { return d.After == 0 && (d.Action != nil || d.Ending != nil) }
 
-// Place is one in the queue for nodes.
+// Place is a run's place in the queue for nodes.
 type Place struct {
 	// Ahead counts the runs that come first and could use the same nodes.
 	Ahead int
@@ -49,7 +49,7 @@ type Ending struct {
 	Reason, Message string
 }
 
-// Begins reports whether a run that had not begun does so with an action.
+// Begins reports whether a run that has not started starts with an action.
 func Begins(action Action) bool {
 	switch action.(type) {
 	case AcquireLeases, PlanWave:
@@ -58,13 +58,13 @@ func Begins(action Action) bool {
 	return false
 }
 
-// Action is one thing to write. Its text is what a person reads in logs and stories.
+// Action is one write. Its text is used in logs and in the stories of tests.
 type Action interface{ fmt.Stringer }
 
-// Accept writes the frozen experiment to the ledger and keeps the run from vanishing unseen.
+// Accept writes the frozen experiment to the ledger and adds the finalizer.
 type Accept struct{ Experiment *experiment.Experiment }
 
-// PlanWave writes a wave to the ledger. A wave that is not there does not exist.
+// PlanWave writes a wave to the ledger. Only waves that are there exist.
 type PlanWave struct {
 	Wave  *record.Wave
 	Lanes []design.Lane
@@ -80,11 +80,11 @@ type StartWave struct {
 // Suspend keeps a workflow from starting further blocks.
 type Suspend struct{ Workflow string }
 
-// Resume lets it go on.
+// Resume continues a suspended workflow.
 type Resume struct{ Workflow string }
 
-// Stop ends a workflow; its analysis still runs. Again marks it, so that the blocks that are missing then are planned
-// again, in place of the run ending with what there is.
+// Stop ends a workflow; its analysis still runs. With Again the missing blocks are planned again; otherwise the run ends with what was
+// measured.
 type Stop struct {
 	Workflow, Why string
 	Again         bool
@@ -105,7 +105,7 @@ type DeleteRun struct{}
 // DeleteWorkflows deletes workflows of the run and, through ownership, their pods.
 type DeleteWorkflows struct{ Names []string }
 
-// Release takes the finalizer off a run that is being deleted.
+// Release removes the finalizer of a run that is being deleted.
 type Release struct{}
 
 func (a Accept) String() string { return "accept the experiment" }

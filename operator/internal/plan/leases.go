@@ -29,22 +29,22 @@ func Leased(placement experiment.Placement) bool {
 	return placement.Exclusive != experiment.ExclusiveNone
 }
 
-// AcquireLeases takes nodes for the run. Whole takes them for itself: nothing else is scheduled there.
+// AcquireLeases acquires the leases of nodes. Whole makes them exclusive: they are tainted, and nothing else is scheduled there.
 type AcquireLeases struct {
 	Nodes []string
 	Whole bool
 }
 
-// RetakeLeases ends the run's time under its nodes' tokens and begins one under new ones, without giving the nodes to anybody.
+// RetakeLeases gives the leases that the run holds new tokens, in one write each, so that no other run can acquire them in between.
 type RetakeLeases struct{ Nodes []string }
 
-// RenewLeases keeps nodes.
+// RenewLeases renews leases before they expire.
 type RenewLeases struct{ Nodes []string }
 
-// DrainLeases begins to give nodes back: no block may start there any more. What was started before may still run.
+// DrainLeases is the first step of releasing leases: no block may start on the nodes any more. What was started before may still run.
 type DrainLeases struct{ Nodes []string }
 
-// ReleaseLeases gives nodes back that are drained and on which nothing of the run is.
+// ReleaseLeases releases leases of drained nodes on which nothing of the run is left.
 type ReleaseLeases struct{ Nodes []string }
 
 func (a AcquireLeases) String() string { return "take the lease of " + strings.Join(a.Nodes, ", ") }
@@ -59,7 +59,7 @@ func (a DrainLeases) String() string { return "drain the lease of " + strings.Jo
 
 func (a ReleaseLeases) String() string { return "release the lease of " + strings.Join(a.Nodes, ", ") }
 
-// held are the leases that name this run, also those that have expired: they are its own until somebody takes them.
+// held are the leases that the run holds. One that has expired is its own until another run acquires it.
 func (p *planner) held() []lease.Lease {
 	var out []lease.Lease
 	for _, l := range p.Leases {
@@ -80,7 +80,7 @@ func (p *planner) leaseOf(node string) lease.Lease {
 	return lease.Lease{Node: node}
 }
 
-// outOfForce says why blocks may no longer run on a lane, or nothing.
+// outOfForce is why blocks may no longer run on a lane; empty when they may.
 func (p *planner) outOfForce(lane design.Lane) string {
 	found := p.leaseOf(lane.Node)
 	switch mine := found.Holder == HolderOf(p.Run) && found.Token == lane.Token; {
@@ -98,14 +98,14 @@ func (p *planner) outOfForce(lane design.Lane) string {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// wake asks for another look at a time.
+// wake asks for a reconcile at a time.
 func (p *planner) wake(at time.Time) {
 	if p.wakeAt.IsZero() || at.Before(p.wakeAt) {
 		p.wakeAt = at
 	}
 }
 
-// keepLeases renews what the run holds when nothing else is to be done, and looks again in time for the next renewal.
+// keepLeases renews the run's leases if there is no other action or renewal is overdue, and reconciles in time for the next renewal.
 func (p *planner) keepLeases(decision Decision) Decision {
 	switch decision.Action.(type) {
 	case DrainLeases, ReleaseLeases:
@@ -125,7 +125,7 @@ func (p *planner) keepLeases(decision Decision) Decision {
 	if len(due) > 0 {
 		if decision.Action == nil || overdue {
 			if decision.Action != nil {
-				decision.Ending = nil // An ending waits for its own action.
+				decision.Ending = nil // The run ends once the action that was postponed is done.
 			}
 			decision.Action = RenewLeases{due}
 		} else {
@@ -138,8 +138,8 @@ func (p *planner) keepLeases(decision Decision) Decision {
 	return decision
 }
 
-// letGo gives back the leases that the run does not keep, as soon as nothing of it can run there, whatever it waits for.
-func (p *planner) letGo(keep []string, meanwhile *Decision) *Decision {
+// releaseIdle adds to a decision to wait the release of the leases that the run does not keep, as soon as nothing of it can run there.
+func (p *planner) releaseIdle(keep []string, meanwhile *Decision) *Decision {
 	var idle []lease.Lease
 	left := false
 	for _, held := range p.held() {
@@ -153,16 +153,16 @@ func (p *planner) letGo(keep []string, meanwhile *Decision) *Decision {
 	}
 	switch {
 	case len(idle) > 0:
-		meanwhile.Action, meanwhile.After = giveBack(idle)
+		meanwhile.Action, meanwhile.After = releaseStep(idle)
 	case left && (meanwhile.After == 0 || meanwhile.After > lookAtPods):
 		meanwhile.After = lookAtPods
 	}
 	return meanwhile
 }
 
-// giveBack is the next step of giving leases back, and when to look again. First no block may start on their nodes any more. Then, where
-// the API server itself has nothing of the run on a node, its lease ends.
-func giveBack(leases []lease.Lease) (Action, time.Duration) {
+// releaseStep is the next step of releasing leases, and when to reconcile again. First their nodes are drained. Then the lease of a node is
+// released on which, according to the API server, nothing of the run is left.
+func releaseStep(leases []lease.Lease) (Action, time.Duration) {
 	var open, free []string
 	for _, l := range leases {
 		switch {
@@ -182,7 +182,7 @@ func giveBack(leases []lease.Lease) (Action, time.Duration) {
 	}
 }
 
-// mayRunOn reports whether a block of the run is on a node, or may still get there.
+// mayRunOn reports whether a block of the run runs on a node, or may still start there.
 func (p *planner) mayRunOn(node string) bool {
 	return p.working() || p.Pods.Blocks[node] > 0 || p.Pods.Blocks[""] > 0
 }

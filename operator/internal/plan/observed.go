@@ -13,10 +13,10 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// Observed is everything a decision rests on, as plain values.
+// Observed is everything that a decision depends on, as plain values.
 type Observed struct {
-	// Run as the API server has it. Of its status only what cannot be seen elsewhere is used, and of that no condition: when the run
-	// started and ended, since when it is suspended, and since when something is given time.
+	// Run as the API server has it. Of its status a decision uses no conditions, and only what cannot be observed elsewhere: when the run
+	// started and ended, since when it is suspended, and since when it is in a period of grace.
 	Run *assayv1alpha1.BenchmarkRun
 	// Template the run names or holds; nil when it does not exist.
 	Template *assayv1alpha1.BenchmarkTemplateSpec
@@ -35,9 +35,9 @@ type Observed struct {
 	Waiting []WaitingRun
 	// UnderWay counts the other runs of the namespace that have started and not ended.
 	UnderWay int
-	// Stored is what the ledgers of the namespace held a while ago; nil when that is not known yet.
+	// Stored is what the ledgers of the namespace held when they were last counted; nil before that.
 	Stored *Stored
-	// Queue is the queue of those that wait, if it has been computed already; it may be a moment old.
+	// Queue is the queue of those that wait, if it was computed already; it may be a moment old.
 	Queue *lease.Queue
 }
 
@@ -47,11 +47,11 @@ type Stored struct {
 	Objects int
 }
 
-// ArgoState is how Argo Workflows stands in the cluster.
+// ArgoState is the state of Argo Workflows in the cluster.
 type ArgoState struct {
 	// Problem is the condition reason why it cannot run a wave, and Message what to do; empty when it can.
 	Problem, Message string
-	// Absent means that its API is not there: no workflow can exist.
+	// Absent means that its API does not exist, and so no workflow.
 	Absent bool
 }
 
@@ -70,31 +70,31 @@ type LedgerState struct {
 	Done, DoneBlocks int
 	// Open are the blocks of the newest wave that did not run to their end yet.
 	Open []string
-	// Analysed tells that the newest wave has its analysis, and Verdict what it says.
+	// Analysed reports whether the newest wave has an analysis; Verdict is its verdict.
 	Analysed bool
 	Verdict  experiment.Verdict
 	// Unread counts attempts of the newest wave that its analysis has not read; only of a wave that was stopped, once its blocks ended.
 	Unread int
-	// Why is what decided, in words: the reason of the candidate that decided, and the first failure among the trials.
+	// Why explains the verdict: the reason of the candidate that decided, and the first failure of a trial.
 	Why string
-	// Findings is what the analysis says for the next plan; only once Analysed.
+	// Findings are the analysis's findings for the design; only once Analysed.
 	Findings design.Findings
 }
 
-// WorkflowState is what matters of an Argo Workflow.
+// WorkflowState is the part of an Argo Workflow that decisions depend on.
 type WorkflowState struct {
 	Name      string
 	CreatedAt time.Time
-	// Seen means that Argo works on it, Ended that it has nothing left to do. Message is what it has to say.
+	// Seen means that Argo has started on it, Ended that it has finished. Message is Argo's.
 	Seen, Ended bool
 	Message     string
-	// Suspended and Stopped are what Argo was asked for; Deleting means that it is on its way out.
+	// Suspended and Stopped are what its spec asks of Argo; Deleting means that it has a deletion timestamp.
 	Suspended, Stopped, Deleting bool
 	// Again is why it was stopped, if the missing blocks shall be planned again; empty otherwise.
 	Again string
 }
 
-// PodState is what matters of the run's pods.
+// PodState is the part of the run's pods that decisions depend on.
 type PodState struct {
 	// Alive counts pods that have not ended.
 	Alive int
@@ -123,13 +123,13 @@ type StartingPod struct {
 	Scheduled time.Time
 }
 
-// EndingPod is a pod that was to have ended by a time.
+// EndingPod is a pod that is being deleted, and when its grace period ends.
 type EndingPod struct {
 	Name, Node string
 	By         time.Time
 }
 
-// Node is what matters of a node.
+// Node is the part of a node that decisions depend on.
 type Node struct {
 	Name                 string
 	Labels               map[string]string
@@ -140,17 +140,17 @@ type Node struct {
 	Allocatable corev1.ResourceList
 }
 
-// Settings are what an installation decides about planning.
+// Settings are an installation's settings of planning.
 type Settings struct {
 	// ImagePullGrace is how long an image may fail to be pulled before the run ends.
 	ImagePullGrace time.Duration
-	// LedgerRetry is how soon to look again at an object store that did not answer.
+	// LedgerRetry is how soon to try an object store again that did not answer.
 	LedgerRetry time.Duration
 	// NodeGrace is how long a node may be not ready before its blocks are planned elsewhere.
 	NodeGrace time.Duration
 	// Policy is what the administrator allows; nil is everything.
 	Policy *policy.Policy
-	// Fits tells which waves can be executed; nil is all of them.
+	// Fits reports whether a wave can be executed; nil means that every wave can.
 	Fits design.Fits
 	// Overhead is what Argo's container and the keeper take of a node beside a block.
 	Overhead corev1.ResourceList

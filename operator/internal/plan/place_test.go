@@ -55,7 +55,8 @@ func TestWhoHasAPlaceInTheQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.Run.CreationTimestamp = metav1.NewTime(w.began)
-			frozen, err := experiment.Freeze(record.Run{Namespace: w.Run.Namespace, Name: w.Run.Name, UID: string(w.Run.UID)}, w.Run.Spec, *w.Template)
+			frozen, err := experiment.Freeze(record.Run{Namespace: w.Run.Namespace, Name: w.Run.Name, UID: string(w.Run.UID)}, w.Run.Spec,
+				*w.Template)
 			if err != nil {
 				t.Fatal(err)
 			}

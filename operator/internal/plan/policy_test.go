@@ -15,7 +15,8 @@ import (
 )
 
 func TestWhatTheAdministratorDoesNotAllowDoesNotStart(t *testing.T) {
-	node := Node{Name: "node-a", Ready: true, Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi")}}
+	node := Node{Name: "node-a", Ready: true,
+		Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi")}}
 	spec, template := testRun()
 	accepted, err := experiment.Freeze(record.Run{Namespace: "lab", Name: "scan", UID: "u"}, spec, template)
 	if err != nil {
@@ -58,7 +59,8 @@ func TestWhatTheAdministratorDoesNotAllowDoesNotStart(t *testing.T) {
 			}
 			run := &assayv1alpha1.BenchmarkRun{}
 			run.Namespace, run.Name, run.UID = "lab", "scan", "u"
-			run.Spec.Placement = assayv1alpha1.Placement{CPUs: 1, MaxNodes: 1, Exclusive: assayv1alpha1.ExclusiveNode, Memory: resource.MustParse("1Gi")}
+			run.Spec.Placement = assayv1alpha1.Placement{CPUs: 1, MaxNodes: 1, Exclusive: assayv1alpha1.ExclusiveNode,
+				Memory: resource.MustParse("1Gi")}
 			o := Observed{Run: run, Template: &assayv1alpha1.BenchmarkTemplateSpec{}, Nodes: []Node{node}, UnderWay: tc.underWay, Stored: tc.stored}
 			if tc.accepted {
 				exp := *accepted

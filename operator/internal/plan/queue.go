@@ -6,8 +6,8 @@ import (
 	"assay.dev/assay/operator/internal/lease"
 )
 
-// NewQueue is the queue of the runs that wait, each with the nodes that it could use. It is the same for all of them: with a
-// thousand runs it is the dearest part of a decision, and is computed once for many.
+// NewQueue is the queue of the runs that wait, each with the nodes that it could use. It does not depend on which run asks. With a thousand
+// runs it is the most expensive part of a decision, and is computed once for many.
 func NewQueue(o *Observed, settings Settings) *lease.Queue {
 	held := map[string]int{}
 	for _, l := range o.Leases {
@@ -16,7 +16,7 @@ func NewQueue(o *Observed, settings Settings) *lease.Queue {
 		}
 	}
 	var waiters []lease.Waiter
-	// Most of those that wait ask for the same.
+	// Most runs that wait ask for the same placement.
 	known := map[string][]string{}
 	for _, other := range o.Waiting {
 		asks := fmt.Sprint(other.Placement.NodeSelector, other.Placement.Tolerations, other.Placement.CPUs, other.Placement.Memory.Value())
@@ -26,13 +26,14 @@ func NewQueue(o *Observed, settings Settings) *lease.Queue {
 			known[asks] = usable
 		}
 		if len(usable) > 0 {
-			waiters = append(waiters, lease.Waiter{Run: other.Run, Created: other.Created, Nodes: usable, Wants: max(int(other.Placement.MaxNodes), 1)})
+			waiters = append(waiters, lease.Waiter{Run: other.Run, Created: other.Created, Nodes: usable,
+				Wants: max(int(other.Placement.MaxNodes), 1)})
 		}
 	}
 	return lease.NewQueue(waiters, held)
 }
 
-// queue is the one that was observed, or else that of what was observed.
+// queue is the observed queue, computed if it was not observed.
 func (p *planner) queue() *lease.Queue {
 	if p.Queue == nil {
 		p.Queue = NewQueue(&p.Observed, p.settings)

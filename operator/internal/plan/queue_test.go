@@ -21,7 +21,8 @@ func crowd(runs, nodes int) *Observed {
 		out.Nodes = append(out.Nodes, Node{Name: name, Ready: true, Labels: map[string]string{"bench": "yes"}, Allocatable: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi"),
 		}})
-		out.Leases = append(out.Leases, lease.Lease{Node: name}.TakenBy(lease.Holder{Namespace: "other", Name: name, UID: name}, false, time.Minute, now))
+		out.Leases = append(out.Leases,
+			lease.Lease{Node: name}.TakenBy(lease.Holder{Namespace: "other", Name: name, UID: name}, false, time.Minute, now))
 	}
 	for i := range runs {
 		uid := fmt.Sprintf("uid-%04d", i)

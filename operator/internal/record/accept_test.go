@@ -97,9 +97,9 @@ func mutate(t *testing.T, random *rand.Rand, raw []byte) []byte {
 	}
 	values := []any{
 		nil, true, false, "", "x", "é", strings.Repeat("é", 64), strings.Repeat("a", 5000), 0, -1, 1, 1.5, json.Number("1.0"),
-			json.Number("1e3"),
+		json.Number("1e3"),
 		json.Number("1e400"), json.Number("-0"), []any{}, []any{1}, []any{"a"}, map[string]any{},
-			map[string]any{"unit": "s", "value": 1, "samples": []any{1}},
+		map[string]any{"unit": "s", "value": 1, "samples": []any{1}},
 		"2026-11-21T08:00:00Z", "2026-02-30T08:00:00Z", "2026-11-21T08:00:00.5+01:00", "2026-11-21t08:00:00z", "2026-11-21T24:00:00Z", "2026-11-21T08:00:60Z",
 		strings.Repeat("0", 64), "sha256:" + strings.Repeat("0", 64), "Succeeded", "w000-b0000", "a\"b", "a\\b", "\u0000",
 	}

@@ -113,7 +113,7 @@ func (v *view) verdict(out *document) {
 		out.table([]string{"candidate", "verdict", "gain", "why"}, rows)
 	}
 	if v.baseline != "" {
-		out.line("\nRatios are candidate over baseline (%s), paired within blocks. Intervals of results have %g %% confidence, those of " +
+		out.line("\nRatios are candidate over baseline (%s), paired within blocks. Intervals of results have %g %% confidence, those of "+
 			"gates %g %%.", text(v.baseline), percentOf(v.found.Confidence), percentOf(v.found.GateConfidence))
 	}
 	if v.found.Layout != "" {
@@ -145,12 +145,12 @@ func (v *view) gates(out *document) {
 		level := v.levels[row{gate.Point, gate.Candidate}][column{gate.Metric, gate.Statistic, ""}]
 		rows = append(rows, []string{
 			string(gate.Outcome), name, gate.Candidate, gate.Point, analysis.Asked(v.exp, gate.Condition()), estimate, blocks,
-				percent(gate.MinimumDetectableEffect), analysis.DescribeShare(&level), gate.Message,
+			percent(gate.MinimumDetectableEffect), analysis.DescribeShare(&level), gate.Message,
 		})
 	}
 	out.table([]string{"outcome", "gate", "candidate", "point", "asked", "estimate", "blocks", "min. detectable", "share of ceiling",
 		"message"}, rows)
-	out.line("\nA gate is Go or NoGo only over its whole interval, which has %g %% confidence here. The minimum detectable effect is the " +
+	out.line("\nA gate is Go or NoGo only over its whole interval, which has %g %% confidence here. The minimum detectable effect is the "+
 		"smallest relative change that blocks this many and this noisy find four times in five.", percentOf(v.found.GateConfidence))
 	v.twice(out)
 }
@@ -251,7 +251,7 @@ func (v *view) trials(out *document) {
 	n := v.found.Trials
 	out.table([]string{"planned", "used", "warm-ups", "failed", "invalid", "missing", "attempts in the ledger"}, [][]string{{
 		fmt.Sprint(n.Planned), fmt.Sprint(n.Used), fmt.Sprint(n.Warmups), fmt.Sprint(n.Failed), fmt.Sprint(n.Invalid), fmt.Sprint(n.Missing),
-			fmt.Sprint(n.Attempts),
+		fmt.Sprint(n.Attempts),
 	}})
 	if rows := ArmNoise(v.found); rows != nil {
 		out.line("\nBy what was read around them:\n")

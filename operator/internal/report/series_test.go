@@ -40,7 +40,7 @@ func TestTheReportSaysWhatTheBlocksOfEveryGateCanTell(t *testing.T) {
 		"few blocks": {gate(func(g *analysis.GateResult) { g.Series = nil }), "gain|new||10|||||as blocks spread, and too few or too similar to show more", "No interval"},
 		"a percentile": {
 			gate(func(g *analysis.GateResult) { g.Series, g.Statistic = nil, experiment.StatisticP95 }), "gain|new||10|||||drawn from whole blocks",
-				"No interval",
+			"No interval",
 		},
 		"no interval":         {gate(func(g *analysis.GateResult) { g.Series, g.Estimate = nil, nil }), "gain|new|||||||not there", "No interval"},
 		"outputs have none":   {gate(func(g *analysis.GateResult) { g.Op = experiment.ParityEqual }), "", ""},

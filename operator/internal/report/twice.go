@@ -38,7 +38,7 @@ func Twice(found *analysis.Analysis) (says string, rows [][]string) {
 	case len(rows) == 0:
 		return "Every gate has the same outcome with the trials that noise limits reject.", nil
 	default:
-		return fmt.Sprintf("%d of %d gates have another outcome with the trials that noise limits reject. A gate stays decided only where its " +
+		return fmt.Sprintf("%d of %d gates have another outcome with the trials that noise limits reject. A gate stays decided only where its "+
 			"estimate keeps to its side with them:", len(rows), judged), rows
 	}
 }

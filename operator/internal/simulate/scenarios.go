@@ -90,6 +90,13 @@ func wandering() []Scenario {
 			out = append(out, wanders(blocks, persistence, 0.02, ""))
 		}
 	}
+	for _, blocks := range []int32{60, 120} {
+		for _, persistence := range []float64{0.6, 0.85} {
+			for _, wander := range []float64{0.005, 0.02} {
+				out = append(out, wanders(blocks, persistence, wander, ""))
+			}
+		}
+	}
 	return out
 }
 

@@ -193,7 +193,7 @@ func (w *World) Run(exp *experiment.Experiment, wave *record.Wave) []record.Atte
 			out = append(out, record.Attempt{
 				Schema: record.AttemptSchema, ID: "simulated/" + trial, Trial: trial, Run: exp.Run, Experiment: exp.Digest,
 				Wave: wave.Wave, Block: block.ID, Slot: slot, Point: wave.Points[c.Point].Key, Arm: wave.Arms[c.Arm].Name, Build: c.Build,
-					Lease: block.Lease,
+				Lease:     block.Lease,
 				StartedAt: clock, DurationSeconds: seconds, Outcome: record.Succeeded, ExitCode: ptr.To(0),
 				Argv: c.Argv, Parameters: c.Parameters, Environment: worldEnvironment, Isolation: record.Isolation{Level: "ExclusiveCPUs"},
 				Result: &record.Result{

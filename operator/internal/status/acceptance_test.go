@@ -14,7 +14,8 @@ func TestARunIsWarnedOnceOfARequirementThatNoRunnerReports(t *testing.T) {
 	requires := func(key string) *assayv1alpha1.BenchmarkRunSpec {
 		return &assayv1alpha1.BenchmarkRunSpec{Environment: &assayv1alpha1.Environment{Require: map[string]string{key: "x"}}}
 	}
-	accepted := assayv1alpha1.BenchmarkRunStatus{Conditions: []metav1.Condition{{Type: assayv1alpha1.ConditionAccepted, Status: metav1.ConditionTrue}}}
+	accepted := assayv1alpha1.BenchmarkRunStatus{Conditions: []metav1.Condition{{Type: assayv1alpha1.ConditionAccepted,
+		Status: metav1.ConditionTrue}}}
 	for name, test := range map[string]struct {
 		before, after assayv1alpha1.BenchmarkRunStatus
 		spec          *assayv1alpha1.BenchmarkRunSpec
@@ -31,7 +32,8 @@ func TestARunIsWarnedOnceOfARequirementThatNoRunnerReports(t *testing.T) {
 			if (len(events) == 1) != test.warned || len(events) > 1 {
 				t.Fatalf("%d events: %+v", len(events), events)
 			}
-			if test.warned && (events[0].Type != corev1.EventTypeWarning || !strings.Contains(events[0].Message, "spec.environment.require.cpuModell")) {
+			if test.warned && (events[0].Type != corev1.EventTypeWarning ||
+				!strings.Contains(events[0].Message, "spec.environment.require.cpuModell")) {
 				t.Errorf("the event is %+v", events[0])
 			}
 		})

@@ -45,8 +45,10 @@ func setAccepted(c conditions, o *Outcome) {
 	_, accepting := o.Decision.Action.(plan.Accept)
 	switch {
 	case o.World.Ledger.Experiment != nil, accepting && !o.failed():
-		c.set(assayv1alpha1.ConditionAccepted, true, assayv1alpha1.ReasonAccepted, "the experiment is consistent and frozen in the ledger as "+c.status.Experiment)
-	case o.Decision.Reason == assayv1alpha1.ReasonTemplateNotFound, o.Decision.Reason == assayv1alpha1.ReasonInvalidExperiment, o.Decision.Reason == assayv1alpha1.ReasonSetAside, o.Decision.Reason == assayv1alpha1.ReasonNotAllowed:
+		c.set(assayv1alpha1.ConditionAccepted, true, assayv1alpha1.ReasonAccepted,
+			"the experiment is consistent and frozen in the ledger as "+c.status.Experiment)
+	case o.Decision.Reason == assayv1alpha1.ReasonTemplateNotFound, o.Decision.Reason == assayv1alpha1.ReasonInvalidExperiment,
+		o.Decision.Reason == assayv1alpha1.ReasonSetAside, o.Decision.Reason == assayv1alpha1.ReasonNotAllowed:
 		c.set(assayv1alpha1.ConditionAccepted, false, o.Decision.Reason, o.Decision.Message)
 	}
 }
@@ -65,7 +67,8 @@ func setLedgerReady(c conditions, o *Outcome) {
 func setProgressing(c conditions, o *Outcome) {
 	switch {
 	case o.WriteErr != nil:
-		c.set(assayv1alpha1.ConditionProgressing, false, assayv1alpha1.ReasonWriteFailed, "cannot "+o.Decision.Action.String()+": "+o.WriteErr.Error())
+		c.set(assayv1alpha1.ConditionProgressing, false, assayv1alpha1.ReasonWriteFailed,
+			"cannot "+o.Decision.Action.String()+": "+o.WriteErr.Error())
 	case o.LedgerErr != nil:
 		c.set(assayv1alpha1.ConditionProgressing, false, observe.Problem(o.LedgerErr), "waiting for the ledger: "+o.LedgerErr.Error())
 	case o.Decision.Ending != nil:

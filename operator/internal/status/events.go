@@ -13,24 +13,25 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// Event says once that something happened.
+// Event is a Kubernetes event to emit.
 type Event struct{ Type, Reason, Message string }
 
-// maxEventBytes is what an Event's message may have.
+// maxEventBytes is the API server's limit of an event's message.
 const maxEventBytes = 1024
 
 func event(kind, reason, format string, args ...any) Event {
 	return Event{kind, reason, truncate(fmt.Sprintf(format, args...), maxEventBytes)}
 }
 
-// Events are what a new status says that the old one did not.
+// Events are the events of the changes from one status to the next.
 func Events(before, after *assayv1alpha1.BenchmarkRunStatus) []Event {
 	var out []Event
 	add := func(kind, reason, format string, args ...any) {
 		out = append(out, event(kind, reason, format, args...))
 	}
 	if after.Wave != nil && (before.Wave == nil || *before.Wave != *after.Wave) {
-		add(corev1.EventTypeNormal, "WaveStarted", "wave %d started: workflow %s, %d trials planned in all", *after.Wave, after.Workflow, after.Trials.Planned)
+		add(corev1.EventTypeNormal, "WaveStarted", "wave %d started: workflow %s, %d trials planned in all", *after.Wave, after.Workflow,
+			after.Trials.Planned)
 	}
 	for _, condition := range after.Conditions {
 		old := meta.FindStatusCondition(before.Conditions, condition.Type)
@@ -44,13 +45,14 @@ func Events(before, after *assayv1alpha1.BenchmarkRunStatus) []Event {
 	return out
 }
 
-// warnings are the reasons why a run does not go on that somebody has to do something about.
+// warnings are the reasons of a run that does not progress until somebody acts.
 var warnings = []string{
 	assayv1alpha1.ReasonNoNodeMatches, assayv1alpha1.ReasonWaitingForNode, assayv1alpha1.ReasonImageNotPulled,
-	assayv1alpha1.ReasonPodNotEnding, assayv1alpha1.ReasonWriteFailed, assayv1alpha1.ReasonBudgetExhausted, assayv1alpha1.ReasonArgoMissing, assayv1alpha1.ReasonArgoTooOld,
+	assayv1alpha1.ReasonPodNotEnding, assayv1alpha1.ReasonWriteFailed, assayv1alpha1.ReasonBudgetExhausted, assayv1alpha1.ReasonArgoMissing,
+	assayv1alpha1.ReasonArgoTooOld,
 }
 
-// eventType tells which changes of a condition are worth an event; empty is none.
+// eventType is the type of event for a change of a condition; empty is none.
 func eventType(condition metav1.Condition, old *metav1.Condition) string {
 	isTrue := condition.Status == metav1.ConditionTrue
 	switch condition.Type {
@@ -82,9 +84,10 @@ func eventType(condition metav1.Condition, old *metav1.Condition) string {
 	return ""
 }
 
-// AcceptanceEvents warn, once, of what an accepted run asks for that no block will find.
+// AcceptanceEvents warn once, when a run is accepted, of requests that no block can meet.
 func AcceptanceEvents(before, after *assayv1alpha1.BenchmarkRunStatus, spec *assayv1alpha1.BenchmarkRunSpec) []Event {
-	if meta.IsStatusConditionTrue(before.Conditions, assayv1alpha1.ConditionAccepted) || !meta.IsStatusConditionTrue(after.Conditions, assayv1alpha1.ConditionAccepted) {
+	if meta.IsStatusConditionTrue(before.Conditions, assayv1alpha1.ConditionAccepted) ||
+		!meta.IsStatusConditionTrue(after.Conditions, assayv1alpha1.ConditionAccepted) {
 		return nil
 	}
 	var out []Event

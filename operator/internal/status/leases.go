@@ -11,10 +11,10 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
-// maxLeases is what the list in the status may have.
+// maxLeases is the API's limit of the list.
 const maxLeases = 100
 
-// setLeases lists what the run holds, also after it ended: until the list is empty, nobody else has the nodes.
+// setLeases lists the leases that the run holds, also after it ended.
 func setLeases(out *assayv1alpha1.BenchmarkRunStatus, world *observe.World) {
 	me := plan.HolderOf(world.Run)
 	out.Leases = nil
@@ -27,8 +27,8 @@ func setLeases(out *assayv1alpha1.BenchmarkRunStatus, world *observe.World) {
 	}
 }
 
-// LeaseEvents say which nodes a run has got, given back or lost. A run that ended has nothing to lose: by the time it looks,
-// others may have had its node.
+// LeaseEvents are the events of the leases that a run acquired, released or lost. After a run has ended none is lost: other runs may
+// have acquired its nodes since they were released.
 func LeaseEvents(world *observe.World, after *assayv1alpha1.BenchmarkRunStatus) []Event {
 	before, over := &world.Run.Status, plan.Ended(world.Run)
 	var out []Event
@@ -43,13 +43,14 @@ func LeaseEvents(world *observe.World, after *assayv1alpha1.BenchmarkRunStatus) 
 		case over, endedWith(world.Leases, l) == lease.Released:
 			out = append(out, event(corev1.EventTypeNormal, "LeaseReleased", "released the lease of node %s, token %d", l.Node, l.Token))
 		default:
-			out = append(out, event(corev1.EventTypeWarning, "LeaseLost", "lost the lease of node %s, token %d: blocks that run there no longer count", l.Node, l.Token))
+			out = append(out, event(corev1.EventTypeWarning, "LeaseLost",
+				"lost the lease of node %s, token %d: blocks that run there no longer count", l.Node, l.Token))
 		}
 	}
 	return out
 }
 
-// endedWith is why the lease ended, if its object still tells.
+// endedWith is why the lease ended, if its object still has that.
 func endedWith(leases []lease.Lease, gone assayv1alpha1.LeaseStatus) string {
 	for _, l := range leases {
 		if l.Node == gone.Node && l.Last != nil && l.Last.Token == gone.Token {

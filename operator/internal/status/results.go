@@ -12,7 +12,7 @@ import (
 	"assay.dev/assay/operator/internal/observe"
 )
 
-// Bounds of lists and texts, as the API has them. They keep the status far below 256 KiB whatever a run found.
+// The API's limits of lists and texts. They keep the status far below 256 KiB whatever the results are.
 const (
 	maxGates     = 128
 	maxWarnings  = 32
@@ -23,7 +23,7 @@ const (
 	maxExpected  = 256
 )
 
-// setResults copies what the newest analysis says. The ledger has all of it.
+// setResults copies the newest analysis's results, within limits. The ledger has all of them.
 func setResults(out *assayv1alpha1.BenchmarkRunStatus, world *observe.World) {
 	found := world.Analysis
 	if found == nil {
@@ -42,7 +42,7 @@ func setResults(out *assayv1alpha1.BenchmarkRunStatus, world *observe.World) {
 	for _, warning := range found.Warnings[:min(len(found.Warnings), maxWarnings)] {
 		out.Warnings = append(out.Warnings, truncate(warning, maxText))
 	}
-	// Of the blocks that ran since, it is not known yet.
+	// For blocks that ran since the analysis this is not known yet.
 	out.Trials.Failed, out.Trials.Invalid = int32(found.Trials.Failed), int32(found.Trials.Invalid)
 	out.Trials.Done = max(out.Trials.Done-out.Trials.Failed-out.Trials.Invalid, int32(found.Trials.Used))
 }
@@ -64,7 +64,7 @@ func candidates(found *analysis.Analysis) (out []assayv1alpha1.CandidateStatus, 
 	return out, gain
 }
 
-// gates lists those that decide first: blocking before advisory, and among them the outcomes that stand in the way of Go.
+// gates lists the gates in the order in which they matter: blocking before advisory, and of each those that prevent Go first.
 func gates(exp *experiment.Experiment, results []analysis.GateResult) []assayv1alpha1.GateStatus {
 	results = slices.Clone(results)
 	slices.SortStableFunc(results, func(a, b analysis.GateResult) int { return cmp.Compare(rank(a), rank(b)) })
@@ -72,7 +72,8 @@ func gates(exp *experiment.Experiment, results []analysis.GateResult) []assayv1a
 	for _, result := range results[:min(len(results), maxGates)] {
 		status := assayv1alpha1.GateStatus{
 			Name: result.Gate, Candidate: result.Candidate, Point: truncate(result.Point, maxText),
-			Outcome: assayv1alpha1.Verdict(result.Outcome), Severity: assayv1alpha1.Severity(result.Severity), Message: truncate(result.Message, maxText),
+			Outcome: assayv1alpha1.Verdict(result.Outcome), Severity: assayv1alpha1.Severity(result.Severity),
+			Message: truncate(result.Message, maxText),
 		}
 		if exp != nil {
 			status.Bound = truncate(analysis.BoundText(exp, result.Condition()), maxNumber)
@@ -106,7 +107,7 @@ func number(value float64, unit string) string {
 	return truncate(analysis.FormatNumber(value, unit), maxNumber)
 }
 
-// truncate cuts a text to a number of bytes, at a character, and shows that it did.
+// truncate cuts a text to a number of bytes, at a character, and ends it with an ellipsis.
 func truncate(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= limit {

@@ -5,7 +5,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 )
 
-// Bounds of the search's lists and texts, as the API has them.
+// The API's limits of the search's lists and texts.
 const (
 	maxSearched   = 17
 	maxConstraint = 128

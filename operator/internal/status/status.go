@@ -1,5 +1,5 @@
-// Package status says where a run stands. It is pure: the same world, decision and clock give the same status, and the
-// status is computed whole in every pass, also in one that failed.
+// Package status computes a run's status. It is pure: the same world, decision and clock give the same status, and every reconcile computes
+// all of it, also one that failed.
 package status
 
 import (
@@ -16,29 +16,29 @@ import (
 	"assay.dev/assay/operator/internal/workflow"
 )
 
-// Outcome is what became of a pass.
+// Outcome is the outcome of a reconcile.
 type Outcome struct {
 	World    *observe.World
 	Decision plan.Decision
-	// LedgerErr and WriteErr say why the decision was not carried out.
+	// LedgerErr and WriteErr are why the action failed.
 	LedgerErr, WriteErr error
 }
 
 func (o *Outcome) failed() bool { return o.LedgerErr != nil || o.WriteErr != nil }
 
-// Compute is the status after a pass.
+// Compute returns the status after a reconcile.
 func Compute(o Outcome, now time.Time) assayv1alpha1.BenchmarkRunStatus {
 	run := o.World.Run
 	out := *run.Status.DeepCopy()
 	setLeases(&out, o.World)
 	if plan.Expands(o.World.Observed) || o.World.Ledger.Experiment != nil || plan.Ended(run) {
-		out.AcceptanceTries = 0 // Whoever computes this status lived through it.
+		out.AcceptanceTries = 0 // The operator that computes this status has survived it.
 	}
 	if plan.Ended(run) {
 		out.ObservedGeneration = run.Generation
 		return out
 	}
-	// The API server keeps seconds; a finer clock would make every pass a change.
+	// The API server keeps seconds; a finer clock would change the status on every reconcile.
 	now = now.Truncate(time.Second)
 	out.ObservedGeneration = run.Generation
 	if run.DeletionTimestamp.IsZero() {
@@ -55,7 +55,7 @@ func Compute(o Outcome, now time.Time) assayv1alpha1.BenchmarkRunStatus {
 	return out
 }
 
-// setWaits says since when the run waits for a node, and since when something is given time. The planner reads both in later passes.
+// setWaits records since when the run waits for a node, and since when it is in a period of grace. Later decisions read both.
 func setWaits(out *assayv1alpha1.BenchmarkRunStatus, decision plan.Decision, now time.Time) {
 	switch place := decision.Queue; {
 	case place == nil:
@@ -73,7 +73,7 @@ func setWaits(out *assayv1alpha1.BenchmarkRunStatus, decision plan.Decision, now
 	}
 }
 
-// setProgress counts what the ledger holds. While it does not answer, what was known stays.
+// setProgress counts what the ledger holds. While the ledger is unreachable, the counts stay.
 func setProgress(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome, now time.Time) {
 	state := o.World.Ledger
 	if state.Problem != "" {
@@ -117,12 +117,12 @@ func setProgress(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome, now time.Tim
 	out.Progress = progress
 }
 
-// begun tells a wave whose workflow is there, or was, from one that is planned only.
+// begun reports whether a wave has, or had, a workflow. Otherwise it is only planned.
 func begun(out *assayv1alpha1.BenchmarkRunStatus, wave *record.Wave, workflowName string, analysed bool) bool {
 	return workflowName != "" || analysed || out.Wave != nil && int(*out.Wave) == wave.Wave
 }
 
-// remaining is how long the blocks that are left take at the pace of those that ended. It changes only when a block ends.
+// remaining is the expected duration of the remaining blocks at the pace of those that ended. It only changes when a block ends.
 func remaining(world *observe.World, now time.Time) *metav1.Duration {
 	state := world.Ledger
 	if world.Wave == nil || state.Newest == nil || state.DoneBlocks == 0 {
@@ -133,7 +133,7 @@ func remaining(world *observe.World, now time.Time) *metav1.Duration {
 	return &metav1.Duration{Duration: max(left, 0).Round(time.Second)}
 }
 
-// phase sums the conditions up in a word.
+// phase summarizes the conditions in a word.
 func phase(out *assayv1alpha1.BenchmarkRunStatus, o *Outcome) assayv1alpha1.Phase {
 	world := o.World
 	if ending := o.Decision.Ending; ending != nil && !o.failed() {

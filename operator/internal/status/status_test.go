@@ -24,7 +24,8 @@ import (
 var began = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
 func testWorld() *observe.World {
-	wave := &record.Wave{Blocks: []record.Block{{ID: "w000-b0000", Order: make([]int, 10)}, {ID: "w000-b0001", Order: make([]int, 10)}, {ID: "w000-b0002", Order: make([]int, 10)}, {ID: "w000-b0003", Order: make([]int, 10)}}}
+	wave := &record.Wave{Blocks: []record.Block{{ID: "w000-b0000", Order: make([]int, 10)}, {ID: "w000-b0001", Order: make([]int, 10)},
+		{ID: "w000-b0002", Order: make([]int, 10)}, {ID: "w000-b0003", Order: make([]int, 10)}}}
 	return &observe.World{
 		LedgerURL: "s3://assay/runs/lab/scan/u",
 		Observed: plan.Observed{
@@ -72,14 +73,16 @@ func TestStatus(t *testing.T) {
 		},
 		"the experiment has just been accepted": {
 			func(o *Outcome) {
-				o.Decision = plan.Decision{Action: plan.Accept{Experiment: o.World.Ledger.Experiment}, Progressing: true, Reason: assayv1alpha1.ReasonAccepted}
+				o.Decision = plan.Decision{Action: plan.Accept{Experiment: o.World.Ledger.Experiment}, Progressing: true,
+					Reason: assayv1alpha1.ReasonAccepted}
 				o.World.Ledger, o.World.Wave = plan.LedgerState{}, nil
 			},
 			"Pending  Accepted LedgerReady Progressing !Suspended(NotSuspended)",
 		},
 		"it could not be written to the ledger": {
 			func(o *Outcome) {
-				o.Decision = plan.Decision{Action: plan.Accept{Experiment: o.World.Ledger.Experiment}, Progressing: true, Reason: assayv1alpha1.ReasonAccepted}
+				o.Decision = plan.Decision{Action: plan.Accept{Experiment: o.World.Ledger.Experiment}, Progressing: true,
+					Reason: assayv1alpha1.ReasonAccepted}
 				o.World.Ledger, o.World.Wave = plan.LedgerState{}, nil
 				o.LedgerErr = ledger.ErrNoBucket
 			},
@@ -95,14 +98,16 @@ func TestStatus(t *testing.T) {
 		"the workflow may not be written": {
 			func(o *Outcome) {
 				o.World.Wave = nil
-				o.Decision = plan.Decision{Action: plan.StartWave{Wave: o.World.Ledger.Newest}, Progressing: true, Reason: assayv1alpha1.ReasonWaveRunning}
+				o.Decision = plan.Decision{Action: plan.StartWave{Wave: o.World.Ledger.Newest}, Progressing: true,
+					Reason: assayv1alpha1.ReasonWaveRunning}
 				o.WriteErr = refused
 			},
 			"Pending  Accepted LedgerReady !Progressing(WriteFailed) !Suspended(NotSuspended)",
 		},
 		"an ending that could not be carried out is none": {
 			func(o *Outcome) {
-				o.Decision = plan.Decision{Action: plan.Terminate{}, Reason: assayv1alpha1.ReasonImageNotPulled, Ending: &plan.Ending{Reason: assayv1alpha1.ReasonImageNotPulled}}
+				o.Decision = plan.Decision{Action: plan.Terminate{}, Reason: assayv1alpha1.ReasonImageNotPulled,
+					Ending: &plan.Ending{Reason: assayv1alpha1.ReasonImageNotPulled}}
 				o.WriteErr = refused
 			},
 			"Running 0/40 Accepted LedgerReady !Progressing(WriteFailed) !Suspended(NotSuspended)",
@@ -125,7 +130,8 @@ func TestStatus(t *testing.T) {
 		"the end, with an analysis": {
 			func(o *Outcome) {
 				o.World.Ledger.Done, o.World.Ledger.DoneBlocks, o.World.Ledger.Analysed = 40, 4, true
-				o.Decision = plan.Decision{Reason: assayv1alpha1.ReasonFinished, Ending: &plan.Ending{Analysed: true, Reason: assayv1alpha1.ReasonVerdictReached}}
+				o.Decision = plan.Decision{Reason: assayv1alpha1.ReasonFinished,
+					Ending: &plan.Ending{Analysed: true, Reason: assayv1alpha1.ReasonVerdictReached}}
 			},
 			"Succeeded 40/40 Accepted LedgerReady !Progressing(Finished) !Suspended(NotSuspended) Complete",
 		},
@@ -186,7 +192,8 @@ func TestResults(t *testing.T) {
 	if diff := cmp.Diff([]string{"gain naive", "gain fused", "slo fused"}, order); diff != "" {
 		t.Errorf("gates (-want +got):\n%s", diff)
 	}
-	if gate := got.Gates[1]; gate.Bound != "1.500x" || gate.Interval == nil || gate.Interval.Low != "11.70x" || gate.MinimumDetectableEffect != "1.230%" || gate.Blocks != 4 {
+	if gate := got.Gates[1]; gate.Bound != "1.500x" || gate.Interval == nil || gate.Interval.Low != "11.70x" ||
+		gate.MinimumDetectableEffect != "1.230%" || gate.Blocks != 4 {
 		t.Errorf("gate %+v", gate)
 	}
 }
@@ -235,15 +242,18 @@ func TestTheLargestStatusFits(t *testing.T) {
 	long := strings.Repeat("ü", 100000)
 	found := &analysis.Analysis{Verdict: experiment.VerdictInvalid}
 	for i := range 10000 {
-		found.Gates = append(found.Gates, analysis.GateResult{Gate: "g", Candidate: "c", Point: long, Message: long, Outcome: experiment.VerdictInvalid,
-			Estimate: &analysis.Estimate{Value: float64(i), Unit: long, Low: ptr.To(1.0), High: ptr.To(2.0)}})
+		found.Gates = append(found.Gates,
+			analysis.GateResult{Gate: "g", Candidate: "c", Point: long, Message: long, Outcome: experiment.VerdictInvalid,
+				Estimate: &analysis.Estimate{Value: float64(i), Unit: long, Low: ptr.To(1.0), High: ptr.To(2.0)}})
 		found.Warnings = append(found.Warnings, long)
 	}
 	for i := range 16 {
-		found.Candidates = append(found.Candidates, analysis.Candidate{Name: fmt.Sprintf("c%d", i), Verdict: experiment.VerdictInvalid, Gain: &analysis.Estimate{Unit: long}})
+		found.Candidates = append(found.Candidates,
+			analysis.Candidate{Name: fmt.Sprintf("c%d", i), Verdict: experiment.VerdictInvalid, Gain: &analysis.Estimate{Unit: long}})
 	}
 	for i := range 100 {
-		found.Search = append(found.Search, analysis.SearchResult{Arm: fmt.Sprintf("c%d", i), FeasibleMax: long, InfeasibleMin: long, FirstBreach: long, BindingConstraint: long, Reason: long})
+		found.Search = append(found.Search, analysis.SearchResult{Arm: fmt.Sprintf("c%d", i), FeasibleMax: long, InfeasibleMin: long,
+			FirstBreach: long, BindingConstraint: long, Reason: long})
 	}
 	world.Analysis = found
 	got := Compute(Outcome{World: world, Decision: plan.Decision{Reason: "Test", Message: long}}, began)

@@ -56,7 +56,7 @@ func NewAdmin(rawURL string, options ledger.Options) (*Admin, error) {
 	return &Admin{
 		client: &http.Client{Transport: transport, Timeout: adminTimeout}, endpoint: endpoint,
 		accessKey: cmp.Or(options.AccessKey, os.Getenv("AWS_ACCESS_KEY_ID")),
-			secretKey: cmp.Or(options.SecretKey, os.Getenv("AWS_SECRET_ACCESS_KEY")),
+		secretKey: cmp.Or(options.SecretKey, os.Getenv("AWS_SECRET_ACCESS_KEY")),
 	}, nil
 }
 

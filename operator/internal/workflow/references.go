@@ -110,6 +110,6 @@ func refused(path, text string) error {
 	if runes := []rune(text); len(runes) > shown {
 		text = string(runes[:shown]) + "…"
 	}
-	return fmt.Errorf("%s is %q: Argo would replace what is between braces, and only Assay's own references may stand there; write it " +
+	return fmt.Errorf("%s is %q: Argo would replace what is between braces, and only Assay's own references may stand there; write it "+
 		"without { and }", path, text)
 }

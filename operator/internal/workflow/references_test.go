@@ -191,7 +191,7 @@ func TestAWorkflowThatArgoWouldReplaceSomethingInIsNotBuilt(t *testing.T) {
 		},
 		"the order, in a plan from the ledger": {
 			func(e *experiment.Experiment, _ *record.Wave) { e.Plan.Design.Order = "{{=1}}" },
-				"metadata.annotations.workflows.argoproj.io/description",
+			"metadata.annotations.workflows.argoproj.io/description",
 		},
 		"a known reference where it does not belong": {
 			func(e *experiment.Experiment, _ *record.Wave) { e.Run.Namespace = blockReference }, "metadata.annotations.assay.dev/report",

@@ -4,22 +4,22 @@ import corev1 "k8s.io/api/core/v1"
 
 // The promises that most attacks are about, in the words of docs/threat-model.md.
 const (
-	storePromise     = "The keys of a run namespace reach the ledgers of that namespace only, and can change neither what was planned nor " +
+	storePromise = "The keys of a run namespace reach the ledgers of that namespace only, and can change neither what was planned nor " +
 		"who had a node, nor delete anything"
-	versionsPromise  = "What is written over in the bundled store is kept, and the keys of a run namespace cannot take it away"
-	operatorStore    = "The operator writes nothing that was measured, and no analysis"
-	replacedPromise  = "Keys that are replaced, and those of a namespace that is taken away, are worth nothing"
-	readerPromise    = "Who reads a report needs no key that writes"
-	metricsPromise   = "The bundled store's metrics are for the token of a user who may do nothing else"
-	writerPromise    = "Who may make runs may not write what was measured"
-	nodesPromise     = "Of nodes it changes the taint of a lease and nothing else"
-	secretsPromise   = "It reads no Secret through the API and makes no pod"
-	wherePromise     = "The operator writes only where runs are, and reads nothing else but nodes"
-	rightsPromise    = "It has every right that it uses and no other"
-	wordsPromise     = "What a program prints, its parameters and names arrive as they are, through Argo and into the report"
-	sizePromise      = "A run that asks for too much, or that nobody can read, is refused before it takes anything"
-	limitsPromise    = "What an administrator's policy does not allow to a namespace none of its runs gets, however it is asked for"
-	reachPromise     = "A pod of a run reaches names, the API server and the store only, unless the platform's administrator adds to that; " +
+	versionsPromise = "What is written over in the bundled store is kept, and the keys of a run namespace cannot take it away"
+	operatorStore   = "The operator writes nothing that was measured, and no analysis"
+	replacedPromise = "Keys that are replaced, and those of a namespace that is taken away, are worth nothing"
+	readerPromise   = "Who reads a report needs no key that writes"
+	metricsPromise  = "The bundled store's metrics are for the token of a user who may do nothing else"
+	writerPromise   = "Who may make runs may not write what was measured"
+	nodesPromise    = "Of nodes it changes the taint of a lease and nothing else"
+	secretsPromise  = "It reads no Secret through the API and makes no pod"
+	wherePromise    = "The operator writes only where runs are, and reads nothing else but nodes"
+	rightsPromise   = "It has every right that it uses and no other"
+	wordsPromise    = "What a program prints, its parameters and names arrive as they are, through Argo and into the report"
+	sizePromise     = "A run that asks for too much, or that nobody can read, is refused before it takes anything"
+	limitsPromise   = "What an administrator's policy does not allow to a namespace none of its runs gets, however it is asked for"
+	reachPromise    = "A pod of a run reaches names, the API server and the store only, unless the platform's administrator adds to that; " +
 		"a cloud's metadata never"
 	untouchedPromise = "A program that is measured changes neither what is recorded of it nor what is recorded of others"
 	storeGuard       = "operator/internal/storeusers/policy.go"

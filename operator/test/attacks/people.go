@@ -100,7 +100,7 @@ func changesATemplate(t *testing.T, w *World) {
 	forbidden(t, tenant.Patch(t.Context(), template.DeepCopy(), merge(`{"spec":{"image":"attackers/own"}}`), client.DryRunAll))
 	forbidden(t, tenant.Create(t.Context(), &assayv1alpha1.BenchmarkTemplate{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "attackers-own"},
-			Spec: assayv1alpha1.BenchmarkTemplateSpec{Image: "a", Command: []string{"/a"}},
+		Spec:       assayv1alpha1.BenchmarkTemplateSpec{Image: "a", Command: []string{"/a"}},
 	}, client.DryRunAll))
 }
 
@@ -164,8 +164,8 @@ func afterAcceptance(t *testing.T, w *World) {
 	w.untilCondition(t, run, assayv1alpha1.ConditionAccepted, metav1.ConditionTrue, assayv1alpha1.ReasonAccepted)
 	for field, value := range map[string]any{
 		"placement": map[string]any{"maxNodes": 100, "cpus": 1024, "exclusive": "Node"},
-		"budget": map[string]any{"wallClock": "87600h", "trials": 100000},
-		"retry": map[string]any{"limit": 9}, "gates": []any{}, "design": map[string]any{"seed": 7}, "parameters": map[string]any{"rows": "1"},
+		"budget":    map[string]any{"wallClock": "87600h", "trials": 100000},
+		"retry":     map[string]any{"limit": 9}, "gates": []any{}, "design": map[string]any{"seed": 7}, "parameters": map[string]any{"rows": "1"},
 		"arms": []any{map[string]any{"name": "loop", "baseline": true}}, "environment": map[string]any{"onViolation": "Invalid"},
 	} {
 		raw, err := json.Marshal(map[string]any{"spec": map[string]any{field: value}})

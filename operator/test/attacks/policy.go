@@ -33,18 +33,18 @@ func beyondThePolicy(t *testing.T, w *World) {
 		edit func(*assayv1alpha1.BenchmarkRunSpec)
 		says string
 	}{
-		"nodes":              {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.MaxNodes = 100 }, "spec.placement.maxNodes is 100"},
-		"cpus":               {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.CPUs = 3 }, "spec.placement.cpus is 3"},
-		"time":               {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Budget.WallClock.Duration = 87600 * time.Hour },
-		"spec.budget.wallClock is 87600h"},
-		"no-time":            {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Budget.WallClock.Duration = 0 }, "spec.budget.wallClock is 2h"},
-		"a-node":             {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.Exclusive = assayv1alpha1.ExclusiveNode },
-		"spec.placement.exclusive is Node"},
-		"cpus-by-default":    {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.Exclusive = "" }, "spec.placement.exclusive is CPUs"},
-		"a-while-suspended":  {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.MaxNodes, s.Suspend = 100, ptr.To(true) },
-		"spec.placement.maxNodes is 100"},
+		"nodes": {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.MaxNodes = 100 }, "spec.placement.maxNodes is 100"},
+		"cpus":  {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.CPUs = 3 }, "spec.placement.cpus is 3"},
+		"time": {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Budget.WallClock.Duration = 87600 * time.Hour },
+			"spec.budget.wallClock is 87600h"},
+		"no-time": {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Budget.WallClock.Duration = 0 }, "spec.budget.wallClock is 2h"},
+		"a-node": {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.Exclusive = assayv1alpha1.ExclusiveNode },
+			"spec.placement.exclusive is Node"},
+		"cpus-by-default": {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.Exclusive = "" }, "spec.placement.exclusive is CPUs"},
+		"a-while-suspended": {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.MaxNodes, s.Suspend = 100, ptr.To(true) },
+			"spec.placement.maxNodes is 100"},
 		"everything-at-once": {func(s *assayv1alpha1.BenchmarkRunSpec) { s.Placement.MaxNodes, s.Placement.CPUs = 2, 64 },
-		"spec.placement.cpus is 64"},
+			"spec.placement.cpus is 64"},
 	} {
 		run := modest(w, "attack-policy-"+name)
 		tc.edit(&run.Spec)

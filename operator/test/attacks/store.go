@@ -238,9 +238,9 @@ func makesTheStoreForget(t *testing.T, w *World) {
 		client := b.as(t, key)
 		rule := lifecycle.Configuration{Rules: []lifecycle.Rule{{ID: "forget", Status: "Enabled", Expiration: lifecycle.Expiration{Days: 1}}}}
 		denied(t, map[string]error{
-			who + " suspends versions":    client.SuspendVersioning(t.Context(), b.Name),
-			who + " lets objects expire":  client.SetBucketLifecycle(t.Context(), b.Name, &rule),
-			who + " opens the bucket":     client.SetBucketPolicy(t.Context(), b.Name,
+			who + " suspends versions":   client.SuspendVersioning(t.Context(), b.Name),
+			who + " lets objects expire": client.SetBucketLifecycle(t.Context(), b.Name, &rule),
+			who + " opens the bucket": client.SetBucketPolicy(t.Context(), b.Name,
 				`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":["s3:*"],"Resource":["arn:aws:s3:::`+b.Name+`/*"]}]}`),
 			who + " removes the bucket":   client.RemoveBucket(t.Context(), b.Name),
 			who + " makes another bucket": client.MakeBucket(t.Context(), "attackers-own", minio.MakeBucketOptions{}),
@@ -274,19 +274,19 @@ func makesUsers(t *testing.T, w *World) {
 	everything := []byte(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["s3:*"],"Resource":["arn:aws:s3:::*"]}]}`)
 	for who, key := range map[string]Key{"the writer": b.Run, "the reader": b.Read, "the operator": b.Operator} {
 		for way, err := range map[string]error{
-			"makes a user":         w.admin(t, key, http.MethodPut, "add-user", url.Values{"accessKey": {"attackers-own"}},
-			map[string]string{"secretKey": "attackers-own", "status": "enabled"}),
-			"writes a policy":      w.admin(t, key, http.MethodPut, "add-canned-policy", url.Values{"name": {key.Access}}, bytes.Clone(everything)),
+			"makes a user": w.admin(t, key, http.MethodPut, "add-user", url.Values{"accessKey": {"attackers-own"}},
+				map[string]string{"secretKey": "attackers-own", "status": "enabled"}),
+			"writes a policy": w.admin(t, key, http.MethodPut, "add-canned-policy", url.Values{"name": {key.Access}}, bytes.Clone(everything)),
 			"takes another policy": w.admin(t, key, http.MethodPut, "set-user-or-group-policy",
-			url.Values{"policyName": {"readwrite"}, "userOrGroup": {key.Access}, "isGroup": {"false"}}, nil),
-			"lists users":          w.admin(t, key, http.MethodGet, "list-users", nil, nil),
-			"removes a user":       w.admin(t, key, http.MethodDelete, "remove-user", url.Values{"accessKey": {b.Operator.Access}}, nil),
-			"changes its own key":  w.admin(t, key, http.MethodPut, "add-user", url.Values{"accessKey": {key.Access}},
-			map[string]string{"secretKey": key.Secret + "-own", "status": "enabled"}),
-			"reads the settings":   w.admin(t, key, http.MethodGet, "export-iam", nil, nil),
-			"makes an account":     w.admin(t, key, http.MethodPut, "add-service-account", nil,
-			map[string]string{"accessKey": "attackers-account", "secretKey": "attackers-secret"}),
-			"stops the store":      w.admin(t, key, http.MethodPost, "service", url.Values{"action": {"freeze"}, "type": {"2"}}, nil),
+				url.Values{"policyName": {"readwrite"}, "userOrGroup": {key.Access}, "isGroup": {"false"}}, nil),
+			"lists users":    w.admin(t, key, http.MethodGet, "list-users", nil, nil),
+			"removes a user": w.admin(t, key, http.MethodDelete, "remove-user", url.Values{"accessKey": {b.Operator.Access}}, nil),
+			"changes its own key": w.admin(t, key, http.MethodPut, "add-user", url.Values{"accessKey": {key.Access}},
+				map[string]string{"secretKey": key.Secret + "-own", "status": "enabled"}),
+			"reads the settings": w.admin(t, key, http.MethodGet, "export-iam", nil, nil),
+			"makes an account": w.admin(t, key, http.MethodPut, "add-service-account", nil,
+				map[string]string{"accessKey": "attackers-account", "secretKey": "attackers-secret"}),
+			"stops the store": w.admin(t, key, http.MethodPost, "service", url.Values{"action": {"freeze"}, "type": {"2"}}, nil),
 		} {
 			if ledger.CauseOf(err) != ledger.CauseDenied {
 				t.Errorf("%s %s: error %v, want that access is denied", who, way, err)
@@ -312,7 +312,7 @@ func keepsAKeyThatIsReplaced(t *testing.T, w *World) {
 	t.Logf("a session: %v", err)
 	b.Replace(t)
 	for how, creds := range map[string]*credentials.Credentials{
-		"the key itself": credentials.NewStaticV4(b.Run.Access, b.Run.Secret, ""),
+		"the key itself":          credentials.NewStaticV4(b.Run.Access, b.Run.Secret, ""),
 		"an account made with it": credentials.NewStaticV4(account.Access, account.Secret, ""), "a session begun with it": assumed,
 	} {
 		if err := b.put(t.Context(), b.client(t, creds), w.own()+judged, "forged"); err == nil {
@@ -343,8 +343,8 @@ func readerWrites(t *testing.T, w *World) {
 	}
 	denied(t, map[string]error{
 		"writes an attempt": b.put(t.Context(), client, w.own()+measured, "forged"),
-		"writes a verdict": b.put(t.Context(), client, w.own()+judged, "forged"),
-		"deletes": client.RemoveObject(t.Context(), b.Name, w.own()+judged, minio.RemoveObjectOptions{}),
+		"writes a verdict":  b.put(t.Context(), client, w.own()+judged, "forged"),
+		"deletes":           client.RemoveObject(t.Context(), b.Name, w.own()+judged, minio.RemoveObjectOptions{}),
 	})
 	w.stays(t, root, w.own()+judged)
 }
@@ -355,9 +355,9 @@ func operatorMeasures(t *testing.T, w *World) {
 	client := b.as(t, b.Operator)
 	denied(t, map[string]error{
 		"writes over an attempt": b.put(t.Context(), client, w.own()+measured, "forged"),
-		"writes a verdict": b.put(t.Context(), client, w.own()+judged, "forged"),
-		"adds an attempt": b.put(t.Context(), client, w.own()+"/attempts/w000-b0000/pod_2/w000-b0000-s00000.json", "forged"),
-		"deletes":         client.RemoveObject(t.Context(), b.Name, w.own()+measured, minio.RemoveObjectOptions{}),
+		"writes a verdict":       b.put(t.Context(), client, w.own()+judged, "forged"),
+		"adds an attempt":        b.put(t.Context(), client, w.own()+"/attempts/w000-b0000/pod_2/w000-b0000-s00000.json", "forged"),
+		"deletes":                client.RemoveObject(t.Context(), b.Name, w.own()+measured, minio.RemoveObjectOptions{}),
 	})
 	w.stays(t, root, w.own()+measured)
 	w.stays(t, root, w.own()+judged)

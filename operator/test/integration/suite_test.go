@@ -62,7 +62,7 @@ func TestMain(m *testing.M) { os.Exit(runSuite(m)) }
 
 func runSuite(m *testing.M) int {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		fmt.Fprintln(os.Stderr, "KUBEBUILDER_ASSETS does not name a folder with etcd and kube-apiserver: run make test-go, or export " +
+		fmt.Fprintln(os.Stderr, "KUBEBUILDER_ASSETS does not name a folder with etcd and kube-apiserver: run make test-go, or export "+
 			"KUBEBUILDER_ASSETS=$(bin/cluster build --print-dir etcd kube-apiserver kubectl)")
 		return 1
 	}
@@ -86,7 +86,7 @@ func runSuite(m *testing.M) int {
 	operator.stop()
 	// Only the whole suite can tell that a right is not needed.
 	if found := used.unused(); code == 0 && flag.Lookup("test.run").Value.String() == "" && len(found) > 0 {
-		fmt.Fprintf(os.Stderr, "config/rbac gives the operator rights that nothing here uses: take them away, or show in a test what they are " +
+		fmt.Fprintf(os.Stderr, "config/rbac gives the operator rights that nothing here uses: take them away, or show in a test what they are "+
 			"for:\n  %s\n", strings.Join(found, "\n  "))
 		code = 1
 	}

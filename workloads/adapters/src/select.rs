@@ -136,8 +136,7 @@ fn field<'a>(report: &Report, benchmark: &'a Benchmark, metric: &MetricSource) -
     let place = || Fault::at_field(&report.source, benchmark.place.clone(), String::new());
     let has = || listed(benchmark.fields.iter().map(|field| field.name.as_str()));
     let Some(name) = metric.field.as_deref().or(report.usual_field) else {
-        let problem =
-            format!("metric {} does not name a figure: write from.field; allowed are {}", metric.name, has());
+        let problem = format!("metric {} does not name a figure: write from.field; allowed are {}", metric.name, has());
         return Err(Fault { problem, ..place() });
     };
     benchmark.fields.iter().find(|field| field.name == name).ok_or_else(|| {
@@ -163,9 +162,10 @@ fn source_unit(field: &Field, metric: &MetricSource) -> Result<Unit, String> {
         // The tool's word for it is none that is known here.
         (Some(unit), Some(told)) if unit.is_foreign() => Ok(told),
         (Some(unit), Some(told)) if unit.convert(1.0, &told) == Some(1.0) => Ok(told),
-        (Some(unit), Some(told)) => {
-            Err(format!("the unit of the tool is {unit} and from.unit of metric {} is {told}: remove from.unit", metric.name))
-        }
+        (Some(unit), Some(told)) => Err(format!(
+            "the unit of the tool is {unit} and from.unit of metric {} is {told}: remove from.unit",
+            metric.name
+        )),
     }
 }
 

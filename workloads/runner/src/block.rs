@@ -80,7 +80,11 @@ pub(crate) fn run(args: &BlockArgs) -> Result<Vec<Duration>, Stop> {
             let trials = plan.trials.iter().map(|trial| trial.id.as_str());
             Record::Folder(Folder::open(out, trials).map_err(Stop::Input)?)
         }
-        (None, None) => return Err(Stop::Input(anyhow!("--keeper and --out are both missing: name with one of them where attempts go"))),
+        (None, None) => {
+            return Err(Stop::Input(anyhow!(
+                "--keeper and --out are both missing: name with one of them where attempts go"
+            )));
+        }
     };
     let executor = match (&record, &args.executor) {
         (Record::Keeper(keeper), None) => keeper.executor(),

@@ -116,7 +116,9 @@ impl Grant {
                     (ExclusiveCpus, format!("{evidence}; {seen}"))
                 }
             }
-            OtherWorkSeen::TooSoon => (ExclusiveCpus, format!("{evidence}; the block has not run for long enough to see other work")),
+            OtherWorkSeen::TooSoon => {
+                (ExclusiveCpus, format!("{evidence}; the block has not run for long enough to see other work"))
+            }
             OtherWorkSeen::Unreadable => {
                 (Unknown, format!("{evidence}, but whether other work ran on CPU {after} could not be read"))
             }

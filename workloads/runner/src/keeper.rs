@@ -98,7 +98,10 @@ impl Keeper {
         let line = keeper.line(signals)?;
         let hello: Hello = serde_json::from_slice(&line).map_err(|error| not_understood(&line, &error))?;
         if hello.keeper != PROTOCOL {
-            return Err(Stop::Input(anyhow!("the protocol of the keeper is {:?} and that of this runner {PROTOCOL}", hello.keeper)));
+            return Err(Stop::Input(anyhow!(
+                "the protocol of the keeper is {:?} and that of this runner {PROTOCOL}",
+                hello.keeper
+            )));
         }
         (keeper.executor, keeper.ended) = (hello.executor, hello.ended);
         Ok(keeper)

@@ -26,7 +26,9 @@ fn main() {
         return testee::main();
     }
     macro_rules! tests {
-        ($($($part:ident)::+),+ $(,)?) => { vec![$(Trial::test(stringify!($($part)::+).replace(' ', ""), || { $($part)::+(); Ok(()) })),+] };
+        ($($($part:ident)::+),+ $(,)?) => {
+            vec![$(Trial::test(stringify!($($part)::+).replace(' ', ""), || { $($part)::+(); Ok(()) })),+]
+        };
     }
     let tests = tests![
         every_slot_and_warm_up_gets_one_attempt,
@@ -454,8 +456,8 @@ fn the_result_can_come_from_a_file() {
 fn the_output_of_another_tool_becomes_a_result() {
     let line = "BenchmarkJoin/way=plus-2 \t 100\t 250 ns/op";
     let mut bench = Bench::new(&[&["print", line], &["print", "FAIL"], &["fail", "1", "no memory"]]);
-    bench.wave["workload"]["output"] =
-        json!({"format": "GoBench", "metrics": [{"name": "latency", "unit": "s", "benchmark": "BenchmarkJoin/way=plus"}]});
+    let latency = json!({"name": "latency", "unit": "s", "benchmark": "BenchmarkJoin/way=plus"});
+    bench.wave["workload"]["output"] = json!({"format": "GoBench", "metrics": [latency]});
     let (attempts, _) = bench.run();
     assert_message(&attempts[0], Outcome::Succeeded, &[]);
     let metric = &attempts[0].result.as_ref().expect("a result").metrics["latency"];

@@ -249,7 +249,9 @@ impl Check for Result {
             if let Some(instructions) = &ceiling.instructions {
                 check::length(&format!("ceilings[{i}].instructions"), instructions, 1, 32)?;
             }
-            check::require(ceiling.threads != Some(0), &format!("ceilings[{i}].threads"), || "0 threads measure nothing".to_owned())?;
+            check::require(ceiling.threads != Some(0), &format!("ceilings[{i}].threads"), || {
+                "0 threads measure nothing".to_owned()
+            })?;
         }
         Ok(())
     }

@@ -26,7 +26,7 @@ func (b *builder) gates() []gate {
 		shown := gate{
 			Outcome: verdictName(g.Outcome), Class: verdictClass(g.Outcome), Name: g.Gate, Candidate: g.Candidate, Point: g.Point,
 			Asked: analysis.Asked(b.exp, g.Condition()), Message: g.Message, points: 1, Advisory: g.Severity == experiment.Advisory,
-				Plot: intervalPlot(g),
+			Plot:       intervalPlot(g),
 			Detectable: percent(g.MinimumDetectableEffect), Share: b.share(g),
 		}
 		if g.Estimate != nil {

@@ -94,7 +94,7 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	b := &builder{exp: exp, found: found, trials: usedTrials(found, evidence), all: measured(evidence)}
 	r := &report{
 		Name: strings.TrimPrefix(exp.Run.Namespace+"/"+exp.Run.Name, "/"), Verdict: verdictName(found.Verdict),
-			Class: verdictClass(found.Verdict),
+		Class:  verdictClass(found.Verdict),
 		Answer: b.answer(), When: b.when(), Machine: b.machine(),
 		Warnings: found.Warnings, Layout: found.Layout, Trials: found.Trials,
 		Experiment: found.Experiment, Evidence: found.Evidence, UID: exp.Run.UID, Image: exp.ImageNames(),

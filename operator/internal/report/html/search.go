@@ -30,7 +30,7 @@ func (b *builder) search(r *report) {
 			}
 			r.Loads.Rows = append(r.Loads.Rows, []string{
 				result.Arm, level.Load, string(level.Probe.Outcome), fmt.Sprintf("%d of %d", level.Probe.Blocks, level.Probe.Planned), fresh,
-					constraint,
+				constraint,
 			})
 		}
 	}

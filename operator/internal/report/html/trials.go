@@ -33,7 +33,7 @@ func (b *builder) pairs() []template.HTML {
 				// One series a block: blocks are not a sequence that a line could join.
 				plot.Series = append(plot.Series, chart.Series{Index: max(arm, 0), Points: []chart.Point{{
 					X: float64(i), Y: r.PerBlock[block],
-						Title: fmt.Sprintf("block %s: %s", block, analysis.FormatNumber(r.PerBlock[block], analysis.Times)),
+					Title: fmt.Sprintf("block %s: %s", block, analysis.FormatNumber(r.PerBlock[block], analysis.Times)),
 				}}})
 			}
 			out = append(out, plot.SVG())
@@ -142,7 +142,7 @@ func (b *builder) phases() ([]template.HTML, []key) {
 				if p.Point == point.Key && p.Arm == arm.Name {
 					bar.Parts = append(bar.Parts, chart.Part{
 						Index: slices.Index(names, p.Phase), Value: p.Estimate.Value,
-							Title: fmt.Sprintf("%s, %s: %s", arm.Name, p.Phase, analysis.Describe(&p.Estimate)),
+						Title: fmt.Sprintf("%s, %s: %s", arm.Name, p.Phase, analysis.Describe(&p.Estimate)),
 					})
 				}
 			}

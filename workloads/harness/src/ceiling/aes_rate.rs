@@ -129,7 +129,13 @@ mod tests {
             let (vaes, wide) = (is_x86_feature_detected!("vaes"), is_x86_feature_detected!("avx512f"));
             let aes = is_x86_feature_detected!("aes");
             assert_eq!(aes_rate().is_some(), aes);
-            let widest = if vaes && wide { "vaes512" } else if vaes { "vaes256" } else { "aes-ni" };
+            let widest = if vaes && wide {
+                "vaes512"
+            } else if vaes {
+                "vaes256"
+            } else {
+                "aes-ni"
+            };
             assert_eq!(aes_rate().and_then(|limit| limit.instructions), aes.then_some(widest));
             for (name, there) in [("aes-ni", aes), ("vaes256", vaes), ("vaes512", vaes && wide), ("portable", false)] {
                 assert_eq!(aes_rate_with(name, 2).is_some(), there, "{name}");

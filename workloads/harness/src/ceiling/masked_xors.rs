@@ -3,6 +3,7 @@
 use std::hint::black_box;
 
 use super::limit::Limit;
+use super::read_bandwidth::kept;
 use super::together::fastest;
 use crate::Quantity;
 use crate::simd::{Isa, Kernel, Simd};
@@ -69,7 +70,7 @@ fn add<S: Simd, const STREAMS: usize>(simd: S) -> u64 {
             sums[i] = simd.xor_masked(sums[i], sums[(i + FURTHER) % STREAMS], masks[i % 2]);
         }
     }
-    simd.nonzero(sums.into_iter().reduce(|a, b| simd.xor(a, b)).unwrap_or(simd.zero()))
+    kept(simd, sums)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! instructions and by how many threads it was measured; those should be the workload's own.
 
 mod aes_rate;
+mod arithmetic_rate;
 mod cache_reads;
 mod limit;
 mod masked_xors;
@@ -14,9 +15,11 @@ mod read_bandwidth;
 mod together;
 
 pub use aes_rate::{aes_rate, aes_rate_with};
+pub use arithmetic_rate::arithmetic_rate;
 pub use cache_reads::cache_reads;
 pub use limit::Limit;
 pub use masked_xors::masked_xors;
 pub use random_lines::random_lines;
 pub use random_read::random_read;
 pub use read_bandwidth::read_bandwidth;
+pub use together::fastest;

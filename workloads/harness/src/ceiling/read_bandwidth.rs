@@ -21,7 +21,8 @@ pub fn read_bandwidth(parts: &[&[u8]], passes: usize, isa: Isa, threads: usize) 
     assert!(bytes > 0, "a probe needs something to read");
     let seconds = fastest(passes, threads, |thread| {
         for part in parts {
-            if let Some(share) = part.chunks(part.len().div_ceil(threads).next_multiple_of(LINE)).nth(thread) {
+            let share = part.len().div_ceil(threads).next_multiple_of(LINE).max(LINE);
+            if let Some(share) = part.chunks(share).nth(thread) {
                 black_box(isa.run(Read { bytes: share, times: 1, ahead: Some(AHEAD) }));
             }
         }
@@ -64,9 +65,20 @@ impl Kernel for Read<'_> {
                 }
             }
         }
-        let sum = sums.into_iter().reduce(|a, b| simd.xor(a, b)).unwrap_or(simd.zero());
-        simd.nonzero(sum)
+        kept(simd, sums)
     }
+}
+
+/// Something about all of `sums`, so that none can be left out. They are stored one by one: so the compiler sees that plain integers are
+/// vectors, too.
+#[inline(always)]
+pub(super) fn kept<S: Simd, const SUMS: usize>(simd: S, sums: [S::Vector; SUMS]) -> u64 {
+    let mut bytes = [[0; LINE]; SUMS];
+    for (bytes, sum) in bytes.iter_mut().zip(sums) {
+        // SAFETY: no vector is longer than a line.
+        unsafe { simd.store(bytes.as_mut_ptr(), sum) };
+    }
+    u64::from(black_box(bytes)[0][0])
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use crate::Stopwatch;
 /// # Panics
 ///
 /// When there is nobody to work, or nothing to do.
-pub(super) fn fastest(passes: usize, threads: usize, work: impl Fn(usize) + Sync) -> f64 {
+#[must_use]
+pub fn fastest(passes: usize, threads: usize, work: impl Fn(usize) + Sync) -> f64 {
     assert!(passes > 0 && threads > 0, "a probe needs a pass and a thread");
     let arrived = AtomicUsize::new(0);
     // The `gate`-th time that all have to arrive before any goes on.

@@ -60,7 +60,9 @@ pub enum Broken {
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::LeaderLost => write!(f, "replica {LEADER}, the leader, is lost, and a leader change is not supported"),
+            Self::LeaderLost => {
+                write!(f, "replica {LEADER}, the leader, is lost, and a leader change is not supported")
+            }
             Self::MajorityLost => f.write_str("both followers are gone, so nothing can become final"),
             Self::Corrupt(seq) => write!(f, "command {seq} was answered with a value that nobody wrote"),
             Self::Refused(message) => write!(f, "a replica refused: {message}"),

@@ -25,8 +25,8 @@ var leaseEvents = map[string]string{"LeaseAcquired": acquired, "LeaseReleased": 
 // none stands for no verdict.
 const none = "None"
 
-// Saw keeps the newest analysis of a run.
-func (m *Metrics) Saw(world *observe.World) {
+// Observed keeps the newest analysis of a run.
+func (m *Metrics) Observed(world *observe.World) {
 	if m == nil || world.Analysis == nil || world.Ledger.Experiment == nil {
 		return
 	}
