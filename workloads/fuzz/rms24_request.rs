@@ -24,7 +24,8 @@ fuzz_target!(|message: &[u8]| {
         if let Some(answering) = answering {
             let wishes = Wishes { nodelay: true, framing: Framing::SingleWrite, answering };
             let mut hello = Vec::new();
-            Request::RunConfig(Hello { entries: 1024, entry_size: 40, seed: 1, batch_limit: 4, wishes }).encode(&mut hello);
+            Request::RunConfig(Hello { entries: 1024, entry_size: 40, seed: 1, batch_limit: 4, wishes })
+                .encode(&mut hello);
             assert!(matches!(SERVER.handle(&mut session, &hello, |_| true), Reply::Ready(_)));
         }
         let mut reply = Vec::new();

@@ -120,7 +120,9 @@ mod tests {
 
     #[test]
     fn an_entry_lies_in_as_many_lines_as_counted() {
-        for (entry_size, lines) in [(8, 1.0), (32, 1.0), (40, 1.5), (48, 1.5), (64, 1.0), (72, 2.0), (96, 2.0), (256, 4.0)] {
+        for (entry_size, lines) in
+            [(8, 1.0), (32, 1.0), (40, 1.5), (48, 1.5), (64, 1.0), (72, 2.0), (96, 2.0), (256, 4.0)]
+        {
             assert_eq!(lines_per_entry(entry_size), lines, "{entry_size} bytes");
         }
     }

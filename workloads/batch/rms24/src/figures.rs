@@ -110,9 +110,7 @@ fn build_query(settings: &Settings, out: &mut Printer<'_>) -> Result<(), Failure
     let mut benches: Vec<_> = arms
         .iter()
         .zip(&setups)
-        .map(|(p, setup)| {
-            (setup.builder(p), offline::prepare(&setup.prf, &setup.secret, p.geometry, &indices), None)
-        })
+        .map(|(p, setup)| (setup.builder(p), offline::prepare(&setup.prf, &setup.secret, p.geometry, &indices), None))
         .collect();
     let mut turn = 0;
     let times = figures::time_turns(rounds, arms.len(), |arm| {
@@ -165,8 +163,7 @@ fn share_of_ceiling(settings: &Settings, out: &mut Printer<'_>) -> Result<(), Fa
         out.progress("this CPU has no AES instructions that a ceiling could be measured with");
         return Ok(());
     };
-    let names: Vec<(&str, &str)> =
-        paths.iter().map(|path| (*path, "pairs")).chain([(*best, "halves")]).collect();
+    let names: Vec<(&str, &str)> = paths.iter().map(|path| (*path, "pairs")).chain([(*best, "halves")]).collect();
     let arms: Vec<Parameters> = names
         .iter()
         .map(|(path, encoding)| {

@@ -53,7 +53,8 @@ impl Settings {
 pub fn serve(settings: &Settings) -> Result<(), Failure> {
     let geometry = settings.entries.geometry();
     machine::check_memory(settings.contents.bytes(geometry) + (8 << 20), SIZES)?;
-    let server = Arc::new(Server::new(settings.contents.database(settings.entries, settings.pages), settings.batch_limit));
+    let server =
+        Arc::new(Server::new(settings.contents.database(settings.entries, settings.pages), settings.batch_limit));
     let listener = TcpListener::bind(settings.listen)?;
     let announcement = Announcement {
         address: listener.local_addr()?,

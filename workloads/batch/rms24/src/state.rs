@@ -284,7 +284,9 @@ mod tests {
         let secret = Secret::from_seed(1);
         let owner = owner(&secret, 100);
         let header = owner.header();
-        for length in [0, 5, HEADER - 1, HEADER, HEADER + 1, owner.bytes() as usize - DIGEST - 1, owner.bytes() as usize] {
+        for length in
+            [0, 5, HEADER - 1, HEADER, HEADER + 1, owner.bytes() as usize - DIGEST - 1, owner.bytes() as usize]
+        {
             let mut bytes = header.clone();
             bytes.resize(length, 0);
             let digest = blake3::hash(&bytes);

@@ -141,7 +141,8 @@ fn the_documents_sockets_stall_and_either_repair_ends_it() {
 fn half_of_the_documents_frames_stall_at_batch_1_and_none_from_batch_4_on() {
     let run = |flags: &[&str]| {
         let size = ["--entries=1834095877", "--database=computed", "--hints=wanted", "--backup-hints=8"];
-        let rest = ["--queries=4", "--warmup-queries=2", "--think-time=650", "--strategy=aes-packed", "--ceilings=false"];
+        let rest =
+            ["--queries=4", "--warmup-queries=2", "--think-time=650", "--strategy=aes-packed", "--ceilings=false"];
         let output = program(&[&["run"], &size[..], &rest, flags].concat());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice::<Value>(&output.stdout).unwrap()
@@ -197,7 +198,8 @@ fn several_clients_ask_at_the_same_time_each_over_a_connection_of_its_own() {
         // Clients ask for other entries, each with a secret of its own.
         assert_ne!(three["parity"]["digest"], one["parity"]["digest"]);
         assert_eq!(run(&["--clients=3"])["parity"], three["parity"]);
-        let (wall, queries) = (three["metrics"]["timePerQuery"]["value"].as_f64().unwrap() * 18.0, samples(&three, "latency"));
+        let (wall, queries) =
+            (three["metrics"]["timePerQuery"]["value"].as_f64().unwrap() * 18.0, samples(&three, "latency"));
         assert!(wall < queries.iter().sum::<f64>() + 0.5, "the wall time is that of all clients together");
     }
 }
@@ -208,7 +210,14 @@ fn the_servers_work_is_found_in_the_calls_that_it_happened_in() {
     let at = |result: &Value, metric: &str| result["metrics"][metric]["value"].as_f64().unwrap();
     for transport in ["tcp", "memory"] {
         // A database that takes some time to be asked.
-        let flags = ["run", "--entries=4194304", "--database=computed", "--hints=wanted", "--strategy=aes-packed", "--queries=20"];
+        let flags = [
+            "run",
+            "--entries=4194304",
+            "--database=computed",
+            "--hints=wanted",
+            "--strategy=aes-packed",
+            "--queries=20",
+        ];
         let transport = format!("--transport={transport}");
         let output = program(&[&flags[..], &["--framing=single-write", "--ceilings=false", &transport]].concat());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -437,7 +437,8 @@ mod tests {
         let build = parse(&["--entries=1834095877", "--scope=build-query"]).unwrap().memory_bytes();
         assert!((40 << 20..200 << 20).contains(&build), "{build}");
         // The document's 73 GB, computed where they are asked for.
-        let computed = ["--entries=1834095877", "--database=computed", "--hints=wanted", "--backup-hints=16", "--queries=9"];
+        let computed =
+            ["--entries=1834095877", "--database=computed", "--hints=wanted", "--backup-hints=16", "--queries=9"];
         let whole = parse(&computed).unwrap().memory_bytes();
         assert!((137 << 20..400 << 20).contains(&whole), "{whole}");
         let four = parse(&[&computed[..], &["--clients=4"]].concat()).unwrap().memory_bytes();

@@ -165,9 +165,7 @@ impl Cipher {
         match self {
             Self::Portable(cipher) => cipher.may_contain(matcher, low, outputs, extras),
             #[cfg(target_arch = "x86_64")]
-            Self::Native(cipher) => {
-                cipher.run(x86::MayContain { keys: cipher.keys(), matcher, low, outputs, extras })
-            }
+            Self::Native(cipher) => cipher.run(x86::MayContain { keys: cipher.keys(), matcher, low, outputs, extras }),
         }
     }
 
@@ -191,9 +189,7 @@ impl Cipher {
         match self {
             Self::Portable(cipher) => cipher.offsets(offsets, group, lane, places),
             #[cfg(target_arch = "x86_64")]
-            Self::Native(cipher) => {
-                cipher.run(x86::OffsetsAt { keys: cipher.keys(), group, lane, offsets, places })
-            }
+            Self::Native(cipher) => cipher.run(x86::OffsetsAt { keys: cipher.keys(), group, lane, offsets, places }),
         }
     }
 }
@@ -288,7 +284,8 @@ mod tests {
                         }
                     }
                     // What an offset was before must not matter.
-                    let mut places: Vec<Place> = (0..blocks).map(|i| Place { block: i * 31 % 1009, offset: !i }).collect();
+                    let mut places: Vec<Place> =
+                        (0..blocks).map(|i| Place { block: i * 31 % 1009, offset: !i }).collect();
                     prf.offsets_at(hint, &mut places);
                     for place in &places {
                         assert_eq!(place.offset, prf.offset(hint, place.block), "{name}, block {}", place.block);
@@ -298,7 +295,10 @@ mod tests {
                     for offset in [0, block_size / 2, block_size - 1] {
                         let contains = (0..blocks).any(|i| prf.offset(group * lanes + i, 3) == offset);
                         let matcher = prf.matcher(7, Place { block: 3, offset });
-                        assert!(!contains || prf.may_contain(&matcher, group, 3, blocks, &[]), "{name}, offset {offset}");
+                        assert!(
+                            !contains || prf.may_contain(&matcher, group, 3, blocks, &[]),
+                            "{name}, offset {offset}"
+                        );
                         let matcher = prf.matcher(1_000_000 + blocks - 1, Place { block: 3, offset });
                         assert!(prf.may_contain(&matcher, group, 3, blocks, &extras), "{name}: the last extra entry");
                     }

@@ -55,7 +55,12 @@ impl Portable {
         const OUTPUTS: usize = 16;
         let mut outputs = [0; OUTPUTS];
         for (at, word) in (0..).zip(words) {
-            self.fill(hint.wrapping_add(NEXT_BLOCK.wrapping_mul(at * OUTPUTS as u64)), NEXT_BLOCK, SELECT, &mut outputs);
+            self.fill(
+                hint.wrapping_add(NEXT_BLOCK.wrapping_mul(at * OUTPUTS as u64)),
+                NEXT_BLOCK,
+                SELECT,
+                &mut outputs,
+            );
             let lanes = outputs.iter().flat_map(|output| (0..SELECTS).map(|lane| (*output >> (32 * lane)) as u32));
             *word = (0..).zip(lanes).fold(0, |word, (bit, select)| word | u64::from(select < cutoff) << bit);
         }

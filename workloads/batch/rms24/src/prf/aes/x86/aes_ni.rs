@@ -13,7 +13,8 @@ pub(in crate::prf::aes) struct AesNi(());
 
 impl AesNi {
     pub(super) fn detect() -> Option<Self> {
-        let all = aes::AesNi::detect().is_some() && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt");
+        let all =
+            aes::AesNi::detect().is_some() && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt");
         all.then_some(Self(()))
     }
 
