@@ -59,20 +59,6 @@ test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, e
 	  fi; export KUBEBUILDER_ASSETS; \
 	  for m in operator cluster charts/test test/docs hack/count; do echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 15m ./...) || exit 1; done
 
-# Coverage by the stable compiler, as cargo-fuzz asks for it without a sanitizer.
-FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
-  -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing
-FUZZ_TARGET := x86_64-unknown-linux-gnu
-
-.PHONY: fuzz
-fuzz: ## Feed what a fuzzer makes up to every decoder that reads a socket or a file: FUZZ_SECONDS=30 each. Needs a C++ compiler.
-	@RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --manifest-path workloads/fuzz/Cargo.toml --locked --release --target $(FUZZ_TARGET) --target-dir out/fuzz/target
-	@for target in $(basename $(notdir $(wildcard workloads/fuzz/*.rs))); do \
-	  echo "== $$target" && mkdir -p out/fuzz/$$target \
-	  && out/fuzz/target/$(FUZZ_TARGET)/release/$$target -max_total_time=$(or $(FUZZ_SECONDS),30) -print_final_stats=1 \
-	    -artifact_prefix=out/fuzz/$$target- out/fuzz/$$target 2>out/fuzz/$$target.log || { tail -n 40 out/fuzz/$$target.log; exit 1; }; \
-	  grep -E 'stat::number_of_executed_units|stat::new_units_added' out/fuzz/$$target.log; done
-
 .PHONY: test-rules
 test-rules: bin/cluster ## Prometheus rules: syntax, and the tests in dashboards/rules/tests.
 	@promtool=$$(bin/cluster build --print-dir promtool)/promtool && cd dashboards/rules && \
