@@ -11,6 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/record"
@@ -28,6 +29,8 @@ type localRun struct {
 	// store is nil until the first wave is laid out.
 	store  ledger.Store
 	course *design.Course
+	// history is what the run is measured for, and lies in its ledger; nil where it is no point of a series.
+	history []byte
 	// note is what the design asked for and did not get.
 	note string
 }
@@ -133,6 +136,11 @@ func (r *localRun) keep(ctx context.Context, laid *record.Wave) (*record.Wave, e
 	if r.store == nil {
 		if r.store, err = startLedger(ctx, r.executor.Folder, r.experiment); err != nil {
 			return nil, err
+		}
+		if r.history != nil {
+			if err := r.store.Create(ctx, points.Key, r.history); err != nil {
+				return nil, err
+			}
 		}
 	}
 	raw, err := local.Marshal(wave)

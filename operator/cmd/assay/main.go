@@ -110,7 +110,8 @@ func newRootCommand() *cobra.Command {
 	}
 	add(experiments, newBenchCommand(), newInitCommand(), newPlanCommand(flags), newRunCommand(flags), newGetCommand(flags),
 		newWatchCommand(flags), newLogsCommand(flags), newCancelCommand(flags))
-	add(answers, newReportCommand(flags), newResultsCommand(flags), newCompareCommand(flags), newGateCommand(flags), newAnalyzeCommand())
+	add(answers, newReportCommand(flags), newResultsCommand(flags), newCompareCommand(flags), newGateCommand(flags), newAnalyzeCommand(),
+		newHistoryCommand(), newChangesCommand())
 	add(installation, newPreflightCommand(flags), newDoctorCommand(flags), newLedgerCommand(), newVersionCommand())
 	root.AddCommand(newOptionsCommand(), newReferenceCommand(), newKeepCommand())
 	root.SetUsageTemplate(usageTemplate)

@@ -35,6 +35,7 @@ type localOptions struct {
 
 func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	var options localOptions
+	var point seriesOptions
 	var what creation
 	var here, follow bool
 	var form string
@@ -44,6 +45,9 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 		Long: "Run the experiment in FILE. On a cluster the run is created, after checking what the operator would refuse; with --watch it is " +
 			"followed to its end.\n\n" +
 			"With --local it runs on this machine: the same plan, runner, analysis and report, with a folder as the ledger, and no cluster.\n\n" +
+			"With --series the run is a point of a history: --revision, its predecessor and the anchor of the series are measured in the same " +
+			"blocks, and what is kept is their ratio. The file has one arm, head, with {revision} in a parameter, or --programs says where the " +
+			"program of a revision lies.\n\n" +
 			"Exit codes with --local or --watch: 0 the run answered, Go or NoGo; 3 Inconclusive or Invalid; 2 the file is wrong; 1 it failed.",
 		Example: "  assay run --local workflows/studies/pir-batch-scan/run.yaml\n  assay run run.yaml --watch\n  assay run -f run.yaml " +
 			"--generate-name -o name\n" +
@@ -57,9 +61,15 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			if err := checkForm(form, "text", "name", "json", "yaml"); err != nil {
 				return err
 			}
+			if err := point.check(here); err != nil {
+				return err
+			}
 			if here {
 				if follow || what.name != "" || what.generate {
 					return &exitCode{exitUsage, errors.New("--watch, --name and --generate-name are for runs on a cluster: leave them out with --local")}
+				}
+				if point.name != "" {
+					return runSeries(cmd.Context(), connection, what.file, form, options, point, cmd.OutOrStdout(), cmd.ErrOrStderr())
 				}
 				return runLocal(cmd.Context(), connection, what.file, form, options, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
@@ -85,6 +95,7 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 		"with --local: folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
 	bindArmBinary(flags, &options.arms)
 	flags.StringVar(&options.out, "out", "", "with --local: folder for the ledger (default: assay-ledger/NAME-TIME)")
+	point.addFlags(flags)
 	flags.BoolVar(&options.pin, "pin", true, "with --local: pin blocks to spec.placement.cpus CPUs")
 	return command
 }
@@ -170,10 +181,16 @@ func prepareLocal(run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.Bench
 
 // printResult prints what a run on this machine found, with a summary below its verdict, and where it lies.
 func (r *localRun) printResult(result *analysis.Analysis, form, summary string, stdout io.Writer) error {
-	folder, hasGates := r.executor.Folder, len(r.experiment.Plan.Gates) > 0
-	if done, err := printStructured(stdout, form, result); done {
-		return errors.Join(err, verdictError(result.Verdict, hasGates))
+	done, err := printStructured(stdout, form, result)
+	if !done {
+		err = r.printFound(result, summary, stdout)
 	}
+	return errors.Join(err, verdictError(result.Verdict, len(r.experiment.Plan.Gates) > 0))
+}
+
+// printFound prints it for people.
+func (r *localRun) printFound(result *analysis.Analysis, summary string, stdout io.Writer) error {
+	folder := r.executor.Folder
 	fmt.Fprintln(stdout)
 	if err := report.Terminal(stdout, r.experiment, result); err != nil {
 		return err
@@ -182,10 +199,10 @@ func (r *localRun) printResult(result *analysis.Analysis, form, summary string, 
 	if r.note != "" {
 		fmt.Fprintf(stdout, "note: %s\n", r.note)
 	}
-	fmt.Fprintf(stdout, "\nledger  %s\nreport  %s\ntable   %s\n", folder,
+	_, err := fmt.Fprintf(stdout, "\nledger  %s\nreport  %s\ntable   %s\n", folder,
 		filepath.Join(folder, filepath.FromSlash(ledger.ReportKey(result.Wave))),
 		filepath.Join(folder, filepath.FromSlash(ledger.TableKey(result.Wave))))
-	return verdictError(result.Verdict, hasGates)
+	return err
 }
 
 // findRunner finds what executes trials: it is built beside this program.
