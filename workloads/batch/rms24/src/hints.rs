@@ -31,9 +31,9 @@ pub struct Hints {
     exact: Option<Vec<u32>>,
 }
 
-/// A bit for every value of a hash of the entries that ever were extra ones: most of those that never were are told at one look, where asking
-/// all hints reads four bytes for each. A Bloom filter (Bloom, "Space/time trade-offs in hash coding with allowable errors", CACM 1970) with
-/// one hash: of other entries it says so wrongly once in 32 to 64 times.
+/// A bit for every value of a hash of the entries that ever were extra ones: most of those that never were are told at one look, where
+/// asking all hints reads four bytes for each. A Bloom filter (Bloom, "Space/time trade-offs in hash coding with allowable errors", CACM
+/// 1970) with one hash: of other entries it says so wrongly once in 32 to 64 times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seen {
     words: Vec<u64>,

@@ -42,8 +42,8 @@ impl AesPrf {
         Matcher { index, wanted: self.offsets.wanted(place.offset) }
     }
 
-    /// Whether any of the `hints` hints from the first of `group` on matches, of which `extras` are all extra entries that matter. It may say
-    /// so of hints that do not, but never the other way round.
+    /// Whether any of the `hints` hints from the first of `group` on matches, of which `extras` are all extra entries that matter. It may
+    /// say so of hints that do not, but never the other way round.
     #[must_use]
     pub fn may_contain(&self, matcher: &Matcher, group: u32, block: u32, hints: u32, extras: &[u32]) -> bool {
         let outputs = hints.div_ceil(self.lanes().count()) as usize;
@@ -67,8 +67,8 @@ impl AesPrf {
         self.cipher.below(u64::from(hint), cutoff, words);
     }
 
-    /// Writes the blocks whose bits are set, or those of the others, in order and with an offset of zero. Returns how many there are. `places`
-    /// has room for eight more than that.
+    /// Writes the blocks whose bits are set, or those of the others, in order and with an offset of zero. Returns how many there are.
+    /// `places` has room for eight more than that.
     pub fn blocks(&self, words: &[u64], others: bool, blocks: u32, places: &mut [Place]) -> usize {
         self.cipher.blocks(words, others, blocks, places)
     }
