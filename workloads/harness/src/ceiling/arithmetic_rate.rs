@@ -103,7 +103,10 @@ mod tests {
 
     #[test]
     fn every_way_there_is_has_a_rate_and_does_what_it_says() {
-        assert_eq!(arithmetic_rate().and_then(|limit| limit.instructions), best().map(|(instructions, _)| instructions));
+        assert_eq!(
+            arithmetic_rate().and_then(|limit| limit.instructions),
+            best().map(|(instructions, _)| instructions)
+        );
         assert!(arithmetic_rate().is_none_or(|limit| limit.value > 1e7));
         // Halved and one added, again and again: every lane comes to two. One is added to what the vectors in flight hold.
         #[cfg(target_arch = "x86_64")]
