@@ -174,8 +174,8 @@ mod tests {
         let Some(peak) = PeakMemory::start() else { return };
         touched(BYTES);
         let growth = peak.growth().unwrap() as usize;
-        // Other tests of this process take some, too.
-        assert!((BYTES..3 * BYTES).contains(&growth), "{growth}");
+        // The system counts resident pages in steps, and other tests of this process take some, too.
+        assert!((BYTES / 10 * 9..3 * BYTES).contains(&growth), "{growth}");
     }
 
     #[test]
