@@ -717,6 +717,7 @@ type argoConfiguration struct {
 	MetricsConfig   struct{ Secure *bool }
 	RetentionPolicy struct{ Completed, Failed, Errored int }
 	Links           []struct{ Name, Scope, URL string }
+	Columns         []struct{ Name, Type, Key string }
 }
 
 func argoConfig(t *testing.T, chart *rendered) argoConfiguration {
@@ -728,4 +729,21 @@ func argoConfig(t *testing.T, chart *rendered) argoConfiguration {
 		t.Fatalf("Argo's configuration: %v\n%s", err, config.Data["config"])
 	}
 	return out
+}
+
+func TestTheOperatorAsksTheRegistriesThatAreNamed(t *testing.T) {
+	for values, want := range map[string]string{
+		``: "", `{operator: {registries: [ghcr.io, "registry.lan:5000"]}}`: "--registries=ghcr.io,registry.lan:5000",
+	} {
+		pod := render(t, values).pods(t)["Deployment/assay-system/assay-operator"]
+		got := ""
+		for _, arg := range pod.Spec.Containers[0].Args {
+			if strings.HasPrefix(arg, "--registries=") {
+				got = arg
+			}
+		}
+		if got != want {
+			t.Errorf("%s: the operator has %q, want %q", values, got, want)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +79,15 @@ func TestTheBenchmarkGateMayDoNoMoreThanItDoes(t *testing.T) {
 	}
 }
 
+func TestArgoShowsNoWindowsOfItsOwn(t *testing.T) {
+	server := render(t, ``).pods(t)["Deployment/assay-system/assay-argo-server"].Spec.Containers[0]
+	for _, window := range []string{"FIRST_TIME_USER_MODAL", "FEEDBACK_MODAL", "NEW_VERSION_MODAL"} {
+		if !slices.Contains(server.Env, corev1.EnvVar{Name: window, Value: "false"}) {
+			t.Errorf("%s is not off: %v", window, server.Env)
+		}
+	}
+}
+
 func TestArgoLinksToDashboardsAndReports(t *testing.T) {
 	const dashboard = "/d/assay-run?var-namespace=${metadata.namespace}&var-run=${workflow.metadata.labels.assay.dev/run}" +
 		"&from=${status.startedAtEpoch}&to=${status.finishedAtEpoch}"
@@ -92,17 +102,16 @@ func TestArgoLinksToDashboardsAndReports(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]string{}
 			for _, link := range argoConfig(t, render(t, tc.values)).Links {
-				got[link.Name] = link.URL
-				if link.Scope != "workflow" {
-					t.Errorf("%s has scope %s", link.Name, link.Scope)
-				}
+				got[link.Scope+" "+link.Name] = link.URL
 			}
-			if len(got) != len(tc.want) {
-				t.Errorf("links %v, want %v", got, tc.want)
+			if len(got) != 2*len(tc.want) {
+				t.Errorf("links %v, want %v of workflows and of pods", got, tc.want)
 			}
 			for link, url := range tc.want {
-				if got[link] != url {
-					t.Errorf("%s leads to %q, want %q", link, got[link], url)
+				for _, scope := range []string{"workflow", "pod"} {
+					if got[scope+" "+link] != url {
+						t.Errorf("%s of a %s leads to %q, want %q", link, scope, got[scope+" "+link], url)
+					}
 				}
 			}
 		})

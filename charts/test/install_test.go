@@ -209,8 +209,9 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 	if len(crds) != 8 {
 		t.Errorf("uninstall leaves %v of Argo's 8 CRDs", crds)
 	}
-	for _, name := range []string{"benchmarkruns.assay.dev", "benchmarktemplates.assay.dev"} {
-		if err := c.Get(t.Context(), client.ObjectKey{Name: name}, object("apiextensions.k8s.io/v1", "CustomResourceDefinition")); err != nil {
+	for _, kind := range []string{"benchmarkruns", "benchmarktemplates", "benchmarkschedules", "benchmarkrevisions"} {
+		definition := object("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+		if err := c.Get(t.Context(), client.ObjectKey{Name: kind + ".assay.dev"}, definition); err != nil {
 			t.Errorf("uninstall: %v", err)
 		}
 	}

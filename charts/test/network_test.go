@@ -204,6 +204,10 @@ func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
 		"with a store in the cluster, whose pods have another port than its Service": {fmt.Sprintf(external, "minio.storage.svc:443"), map[connection]bool{
 			{"operator", "storage", 9000}: true, {"operator", "monitoring", 9000}: false,
 		}},
+		"with registries whose tags schedules follow": {`{operator: {registries: [ghcr.io, "registry.lan:5000"]}}`, map[connection]bool{
+			{"operator", "far away", 443}: true, {"operator", "far away", 5000}: true, {"operator", "far away", 80}: false,
+			{"operator", "metadata", 5000}: false, {"operator", "metadata, v6", 5000}: false, {"a run", "far away", 5000}: false,
+		}},
 		"with an identity of the cloud": {variations["an identity of its own"], map[connection]bool{
 			{"operator", "an identity", 80}: true, {"a run", "an identity", 80}: true, {"operator", "far away", 80}: false, {"create-bucket", "far away", 443}: true,
 			{"a run", "metadata", 80}: false, {"operator", "metadata", 80}: false,

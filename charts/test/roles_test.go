@@ -23,6 +23,9 @@ func TestPeopleHaveRightsThroughKubernetesOwnRoles(t *testing.T) {
 		{"create", "benchmarktemplates"}: "admin", {"update", "benchmarktemplates"}: "admin",
 		{"update", "benchmarkruns/status"}: "nobody", {"patch", "benchmarkruns/status"}: "nobody",
 		{"update", "benchmarkruns/finalizers"}: "nobody", {"update", "benchmarktemplates/status"}: "nobody",
+		{"list", "benchmarkschedules"}: "view", {"get", "benchmarkschedules/status"}: "view", {"watch", "benchmarkrevisions"}: "view",
+		{"create", "benchmarkschedules"}: "edit", {"delete", "benchmarkrevisions"}: "edit",
+		{"patch", "benchmarkschedules/status"}: "nobody", {"update", "benchmarkrevisions/status"}: "nobody",
 	}
 	for name, values := range variations {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +104,7 @@ func TestPeoplesRolesAreThoseOfConfig(t *testing.T) {
 			}
 		}
 	}
-	if len(roles) != 3 {
-		t.Errorf("%d roles, want view, edit and admin", len(roles))
+	if len(roles) != 4 {
+		t.Errorf("%d roles, want view, edit, admin and record", len(roles))
 	}
 }

@@ -16,6 +16,15 @@ bench-curp: build-rust ## Figures of the CURP-HO replicas.
 bench-diskann: build-rust ## Figures of the vector index.
 	@bin/insert-diskann bench
 
+.PHONY: bench-diskann-scale
+bench-diskann-scale: build-rust ## Figures of 100,000 and of a million vectors within a memory budget (half an hour, most of it to make them).
+	@bin/insert-diskann scale --size=100000
+	@bin/insert-diskann scale
+
+.PHONY: bench-diskann-peers
+bench-diskann-peers: build-rust ## Figures of the vector index beside others. PEERS_PYTHON=python with workflows/studies/diskann-insert/peers.txt installed.
+	@bin/insert-diskann peers $(if $(PEERS_PYTHON),--peers="$(PEERS_PYTHON) workflows/studies/diskann-insert/peers.py")
+
 .PHONY: bench-mork
 bench-mork: build-rust ## Figures of the MeTTa facts.
 	@bin/insert-mork bench

@@ -2,6 +2,7 @@
 GO_MODULES += test/chaos
 
 FUZZTIME ?= 1m
+FUZZ_SECONDS ?= 60
 # Every target by its package below operator/.
 FUZZ := internal/fuzz:FuzzSpec internal/fuzz:FuzzLedger internal/fuzz:FuzzReport internal/fuzz:FuzzRecord internal/fuzz:FuzzKeeper internal/fuzz:FuzzPolicy
 
@@ -17,8 +18,23 @@ chaos-smoke: ## Ten faults within five minutes. CHAOS_CLUSTER=running takes the 
 attack: ## What a tenant's specs and a hostile image may try, one test for each promise of the threat model.
 	@hack/chaos.sh attack
 
+# Coverage by the stable compiler, as cargo-fuzz asks for it without a sanitizer.
+FUZZ_RUSTFLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+  -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing
+FUZZ_PROGRAMS := out/fuzz/target/x86_64-unknown-linux-gnu/release
+
+.PHONY: fuzz-rust
+fuzz-rust: ## libFuzzer on the Rust decoders of what comes over sockets and from files, FUZZ_SECONDS each. Needs a C++ compiler.
+	@RUSTFLAGS="$(FUZZ_RUSTFLAGS)" cargo build --manifest-path workloads/fuzz/Cargo.toml --locked --release \
+	  --target x86_64-unknown-linux-gnu --target-dir out/fuzz/target
+	@for f in $(basename $(notdir $(wildcard workloads/fuzz/*.rs))); do \
+	  echo "== $$f" && mkdir -p out/fuzz/$$f \
+	  && $(FUZZ_PROGRAMS)/$$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -artifact_prefix=out/fuzz/$$f- out/fuzz/$$f \
+	    2>out/fuzz/$$f.log || { tail -n 40 out/fuzz/$$f.log; exit 1; }; \
+	  grep -E 'stat::(number_of_executed_units|new_units_added)' out/fuzz/$$f.log; done
+
 .PHONY: fuzz
-fuzz: ## Go fuzzing of specs, ledgers, reports, records, messages of runners and policies, FUZZTIME each. What fails is kept in testdata/fuzz, and is a test from then on.
+fuzz: fuzz-rust ## Go fuzzing of specs, ledgers, reports, records, messages of runners and policies, FUZZTIME each. What fails is kept in testdata/fuzz, and is a test from then on.
 	@for f in $(FUZZ); do (cd operator && go test ./$${f%%:*} -run '^$$' -fuzz "^$${f##*:}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x) || exit 1; done
 
 .PHONY: test-chaos

@@ -3,3 +3,9 @@
 .PHONY: examples
 examples: build ## Every benchmark tool that can be read, for real, at a small size (installs the tools once).
 	@hack/adapters.sh
+
+.PHONY: sample-report
+sample-report: ## Write docs/sample-report again, with its picture (needs Chromium).
+	@cd operator && go test -count=1 -run TestTheSampleReportIsOnView ./internal/report/html -update
+	@hack/browser.sh docs/sample-report/report.html
+	@cp out/browser/desk-light-top.png docs/sample-report/report.png

@@ -22,12 +22,15 @@ import (
 	"assay.dev/assay/operator/internal/argo"
 	"assay.dev/assay/operator/internal/controller"
 	"assay.dev/assay/operator/internal/dependencies"
+	"assay.dev/assay/operator/internal/history/scheduled"
+	"assay.dev/assay/operator/internal/history/watch"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/plan"
 	"assay.dev/assay/operator/internal/policy"
 	"assay.dev/assay/operator/internal/quota"
+	"assay.dev/assay/operator/internal/registry"
 	"assay.dev/assay/operator/internal/workflow"
 )
 
@@ -148,6 +151,14 @@ func run(ctx context.Context, options *options) error {
 	nodes := &controller.NodeReconciler{Live: manager.GetAPIReader(), Applier: applier, Clock: clock.RealClock{}}
 	if err := nodes.SetupWithManager(manager); err != nil {
 		return fmt.Errorf("set up controller of nodes: %w", err)
+	}
+	schedules := &controller.ScheduleReconciler{
+		Live: manager.GetAPIReader(), Applier: applier, Registry: &registry.Client{Hosts: options.registries},
+		History:  &scheduled.History{Store: timed, Policy: watch.Default(), Clock: clock.RealClock{}},
+		Recorder: manager.GetEventRecorderFor("assay-operator"), Clock: clock.RealClock{}, Retry: ledgerRetry,
+	}
+	if err := schedules.SetupWithManager(manager); err != nil {
+		return fmt.Errorf("set up controller of schedules: %w", err)
 	}
 	sources := metrics.Sources{Reader: manager.GetClient(), LeaseNamespace: leases.Namespace, Store: timed, Clock: clock.RealClock{},
 		Stored: meter.All}

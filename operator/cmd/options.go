@@ -36,6 +36,7 @@ type options struct {
 	metricsAddress, probeAddress, logLevel, logFormat string
 	metricsSecure                                     bool
 	pageAddress                                       string
+	registries                                        []string
 	metricsRuns, metricsSeries                        int
 	dashboardOptions
 }
@@ -69,6 +70,9 @@ func (o *options) bind(command *cobra.Command) {
 		"namespace of the Leases of nodes: the same for all operators of a cluster, or they do not see each other's")
 	flags.DurationVar(&o.leaseDuration, "lease-duration", lease.DefaultDuration,
 		"how long a run keeps a node that it does not renew, in whole seconds; it renews after a third")
+	flags.StringSliceVar(&o.registries, "registries", nil,
+		"registries that may be asked for the digests of schedules' images, without credentials, such as ghcr.io,docker.io; none: schedules "+
+			"measure what CI records")
 	flags.StringVar(&o.policy, "policy", "", "what the runs of each namespace may ask for, as YAML or JSON; empty: all that the API allows")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "elect a leader among the operators by a Lease in this namespace")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 turns it off")

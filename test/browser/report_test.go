@@ -84,6 +84,10 @@ func open(t *testing.T, l look) context.Context {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	// A page that nobody looks at has no focus.
+	if _, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
+		t.Fatal(err)
+	}
 	return ctx
 }
 
@@ -144,6 +148,25 @@ func TestTheReportReadsWell(t *testing.T) {
 			complaints(t, ctx, "text stands out from what is behind it (WCAG AA)", contrast)
 			complaints(t, ctx, "links lead somewhere", `
 				[...document.querySelectorAll("a[href^='#']")].filter(a => !document.querySelector(a.getAttribute("href"))).map(a => a.outerHTML)`)
+
+			top, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+			if err != nil {
+				t.Fatal(err)
+			}
+			keep(t, l.name+"-top.png", top)
+			complaints(t, ctx, "a mark that is tapped shows its figures", `
+				[...document.querySelectorAll("svg.chart")].filter(svg => svg.querySelector(".pick")).flatMap(svg => {
+				  const pick = svg.querySelector(".pick"); pick.focus();
+				  const readout = pick.querySelector(".readout"), b = readout.getBoundingClientRect(), box = svg.getBoundingClientRect();
+				  const hint = svg.querySelector(".hint").getBoundingClientRect(); pick.blur();
+				  return b.width == 0 ? ["nothing is shown in " + svg.querySelector("title").textContent]
+				    : b.right > box.right + 2 || b.bottom > box.bottom + 2 ? [JSON.stringify(readout.textContent) + " leaves its plot"]
+				    : hint.width > 0 ? ["the hint stays below the figures"] : [] })`)
+			complaints(t, ctx, "a series that is switched off is gone", `
+				[...document.querySelectorAll("input.show")].flatMap(box => { const section = box.closest("section"), name = [...box.classList].find(c => c != "show");
+				  const marks = () => [...section.querySelectorAll(".chart ." + name)].filter(e => e.getBoundingClientRect().width > 0).length;
+				  const before = marks(); box.click(); const after = marks(); box.click();
+				  return before > 0 && after > 0 ? [name + " stays in " + section.id] : [] })`)
 
 			picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 			if err != nil {

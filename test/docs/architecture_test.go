@@ -34,7 +34,7 @@ const pure = 3
 // all packages below.
 var outside = []string{
 	"net", "net/http", "os/exec", "k8s.io/client-go/", "k8s.io/cli-runtime/", "sigs.k8s.io/controller-runtime/pkg/client",
-	"sigs.k8s.io/controller-runtime/pkg/manager", "github.com/minio/",
+	"sigs.k8s.io/controller-runtime/pkg/manager", "github.com/minio/", "github.com/google/go-github/",
 }
 
 // goPackage is what `go list` says of one.

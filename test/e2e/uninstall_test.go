@@ -13,7 +13,7 @@ func TestUninstallLeavesOnlyTheCRDs(t *testing.T) {
 	eventually(t, 2*time.Minute, "nothing of the release is left", func() (bool, string) {
 		kinds := "deployments,statefulsets,daemonsets,pods,services,configmaps,secrets,serviceaccounts,roles,rolebindings,clusterroles," +
 			"clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,jobs,networkpolicies,benchmarktemplates," +
-			"benchmarkruns"
+			"benchmarkruns,benchmarkschedules,benchmarkrevisions"
 		out, err := try("kubectl", "get", kinds, "-A", "-l", "app.kubernetes.io/instance=assay", "--no-headers", "--ignore-not-found")
 		return err == nil && strings.TrimSpace(out) == "", out
 	})

@@ -669,24 +669,9 @@ type Budget struct {
 	Trials int32 `json:"trials,omitempty"`
 }
 
-// BenchmarkRunSpec is the experiment. It cannot change once created, except suspend, cancel and ttlSecondsAfterFinished.
+// BenchmarkRunSpec is an experiment.
 // +kubebuilder:validation:XValidation:rule="has(self.templateRef) != has(self.template)",message="exactly one of templateRef and template is required"
 // +kubebuilder:validation:XValidation:rule="self.arms.exists_one(a, has(a.baseline) && a.baseline) || size(self.arms) == 1",message="exactly one arm must have baseline: true"
-// +kubebuilder:validation:XValidation:rule="(has(self.templateRef) == has(oldSelf.templateRef)) && (!has(self.templateRef) || self.templateRef == oldSelf.templateRef)",message="templateRef is immutable: create a new run"
-// +kubebuilder:validation:XValidation:rule="(has(self.template) == has(oldSelf.template)) && (!has(self.template) || self.template == oldSelf.template)",message="template is immutable: create a new run"
-// +kubebuilder:validation:XValidation:rule="(has(self.parameters) == has(oldSelf.parameters)) && (!has(self.parameters) || self.parameters == oldSelf.parameters)",message="parameters is immutable: create a new run"
-// +kubebuilder:validation:XValidation:rule="(has(self.sweep) == has(oldSelf.sweep)) && (!has(self.sweep) || self.sweep == oldSelf.sweep)",message="sweep is immutable: create a new run"
-// +kubebuilder:validation:XValidation:rule="self.arms == oldSelf.arms",message="arms is immutable: create a new run"
-// +kubebuilder:validation:XValidation:rule="(has(self.parity) == has(oldSelf.parity)) && (!has(self.parity) || self.parity == oldSelf.parity)",message="parity is immutable: create a new run"
-// +kubebuilder:validation:XValidation:rule="self.design == oldSelf.design",message="design is immutable: create a new run"
-// +kubebuilder:validation:XValidation:rule="self.placement == oldSelf.placement",message="placement is immutable: create a new run"
-// +kubebuilder:validation:XValidation:rule="(has(self.environment) == has(oldSelf.environment)) && (!has(self.environment) || self.environment == oldSelf.environment)",message="environment is immutable: create a new run"
-// +kubebuilder:validation:XValidation:rule="(has(self.search) == has(oldSelf.search)) && (!has(self.search) || self.search == oldSelf.search)",message="search is immutable: create a new run"
-// +kubebuilder:validation:XValidation:rule="(has(self.gates) == has(oldSelf.gates)) && (!has(self.gates) || self.gates == oldSelf.gates)",message="gates is immutable: a gate changed after the fact decides nothing; create a new run"
-// +kubebuilder:validation:XValidation:rule="(has(self.predictions) == has(oldSelf.predictions)) && (!has(self.predictions) || self.predictions == oldSelf.predictions)",message="predictions is immutable: create a new run"
-// +kubebuilder:validation:XValidation:rule="self.retry == oldSelf.retry",message="retry is immutable: create a new run"
-// +kubebuilder:validation:XValidation:rule="self.budget == oldSelf.budget",message="budget is immutable: create a new run"
-// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancel) && oldSelf.cancel) || (has(self.cancel) && self.cancel)",message="cancel cannot be undone: create a new run"
 type BenchmarkRunSpec struct {
 	// templateRef names the workload.
 	// +optional
@@ -1229,8 +1214,23 @@ type BenchmarkRun struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the experiment.
+	// spec is the experiment. It cannot change once created, except suspend, cancel and ttlSecondsAfterFinished.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="(has(self.templateRef) == has(oldSelf.templateRef)) && (!has(self.templateRef) || self.templateRef == oldSelf.templateRef)",message="templateRef is immutable: create a new run"
+	// +kubebuilder:validation:XValidation:rule="(has(self.template) == has(oldSelf.template)) && (!has(self.template) || self.template == oldSelf.template)",message="template is immutable: create a new run"
+	// +kubebuilder:validation:XValidation:rule="(has(self.parameters) == has(oldSelf.parameters)) && (!has(self.parameters) || self.parameters == oldSelf.parameters)",message="parameters is immutable: create a new run"
+	// +kubebuilder:validation:XValidation:rule="(has(self.sweep) == has(oldSelf.sweep)) && (!has(self.sweep) || self.sweep == oldSelf.sweep)",message="sweep is immutable: create a new run"
+	// +kubebuilder:validation:XValidation:rule="self.arms == oldSelf.arms",message="arms is immutable: create a new run"
+	// +kubebuilder:validation:XValidation:rule="(has(self.parity) == has(oldSelf.parity)) && (!has(self.parity) || self.parity == oldSelf.parity)",message="parity is immutable: create a new run"
+	// +kubebuilder:validation:XValidation:rule="self.design == oldSelf.design",message="design is immutable: create a new run"
+	// +kubebuilder:validation:XValidation:rule="self.placement == oldSelf.placement",message="placement is immutable: create a new run"
+	// +kubebuilder:validation:XValidation:rule="(has(self.environment) == has(oldSelf.environment)) && (!has(self.environment) || self.environment == oldSelf.environment)",message="environment is immutable: create a new run"
+	// +kubebuilder:validation:XValidation:rule="(has(self.search) == has(oldSelf.search)) && (!has(self.search) || self.search == oldSelf.search)",message="search is immutable: create a new run"
+	// +kubebuilder:validation:XValidation:rule="(has(self.gates) == has(oldSelf.gates)) && (!has(self.gates) || self.gates == oldSelf.gates)",message="gates is immutable: a gate changed after the fact decides nothing; create a new run"
+	// +kubebuilder:validation:XValidation:rule="(has(self.predictions) == has(oldSelf.predictions)) && (!has(self.predictions) || self.predictions == oldSelf.predictions)",message="predictions is immutable: create a new run"
+	// +kubebuilder:validation:XValidation:rule="self.retry == oldSelf.retry",message="retry is immutable: create a new run"
+	// +kubebuilder:validation:XValidation:rule="self.budget == oldSelf.budget",message="budget is immutable: create a new run"
+	// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancel) && oldSelf.cancel) || (has(self.cancel) && self.cancel)",message="cancel cannot be undone: create a new run"
 	Spec BenchmarkRunSpec `json:"spec"`
 
 	// status is what is known of it.

@@ -1,4 +1,5 @@
-// Package v1alpha1 holds the kinds a person writes: BenchmarkTemplate (a workload) and BenchmarkRun (an experiment on it).
+// Package v1alpha1 holds the kinds a person writes: BenchmarkTemplate (a workload), BenchmarkRun (an experiment on it) and
+// BenchmarkSchedule (runs of it over time); and BenchmarkRevision, which CI writes.
 // +kubebuilder:object:generate=true
 // +groupName=assay.dev
 package v1alpha1
@@ -24,6 +25,8 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&BenchmarkTemplate{}, &BenchmarkTemplateList{},
 		&BenchmarkRun{}, &BenchmarkRunList{},
+		&BenchmarkSchedule{}, &BenchmarkScheduleList{},
+		&BenchmarkRevision{}, &BenchmarkRevisionList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -324,7 +324,11 @@ func TestGateSavesItsAnswerWhateverItIs(t *testing.T) {
 	})
 	save := filepath.Join(t.TempDir(), "answer.json")
 	var out, progress bytes.Buffer
-	err := gate(t.Context(), fakeCluster(t, interceptor.Funcs{}, nogo), "x", gateOptions{form: "text", save: save}, &out, &progress)
+	var kept gateAnswer
+	err := gate(t.Context(), fakeCluster(t, interceptor.Funcs{}, nogo), "x", &gateOptions{form: "text"}, &kept, &out, &progress)
+	if err := kept.keep(save); err != nil {
+		t.Fatal(err)
+	}
 	const reason = "the verdict is NoGo: gate gain of fused at batchSize=8: 1.02x [1.01, 1.03] is below 1.5x"
 	if err == nil || err.Error() != reason || exitCodeOf(err) != exitNoGo {
 		t.Fatalf("error %v with code %d", err, exitCodeOf(err))
@@ -350,7 +354,7 @@ func TestGateDoesNotWaitForEver(t *testing.T) {
 		if wait != "0" {
 			options.wait = 50e6
 		}
-		err := gate(t.Context(), cluster, "x", options, &bytes.Buffer{}, &bytes.Buffer{})
+		err := gate(t.Context(), cluster, "x", &options, &gateAnswer{}, &bytes.Buffer{}, &bytes.Buffer{})
 		if err == nil || !strings.Contains(err.Error(), says) || exitCodeOf(err) != exitError {
 			t.Errorf("--wait %s: error %v, want one that says %q", wait, err, says)
 		}

@@ -3,13 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/compare"
+	"assay.dev/assay/operator/internal/report"
 )
 
 func newCompareCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
@@ -62,18 +62,18 @@ func printComparison(out io.Writer, c compare.Comparison) error {
 	for _, d := range c.Parameters {
 		fmt.Fprintf(out, "parameter %s differs: %s and %s\n", d.Key, d.A, d.B)
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "POINT\tARM\tMETRIC\tA\tB\tB/A")
+	interval := report.Interval(c.Confidence)
+	rows := [][]string{{"POINT", "ARM", "METRIC", "A" + interval, "B" + interval, "B/A" + interval}}
 	for _, row := range c.Rows {
 		ratio := "-"
 		if row.Ratio != nil {
 			ratio = analysis.Describe(row.Ratio)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s %s\t%s\t%s\t%s\n", dash(row.Point), row.Arm, row.Metric, row.Statistic, analysis.Describe(&row.A),
-			analysis.Describe(&row.B), ratio)
+		rows = append(rows, []string{dash(row.Point), row.Arm, fmt.Sprintf("%s %s", row.Metric, row.Statistic), analysis.Describe(&row.A),
+			analysis.Describe(&row.B), ratio})
 	}
-	if err := table.Flush(); err != nil {
-		return err
+	for _, line := range report.Columns(rows, 3, 1, report.Width(out)) {
+		fmt.Fprintln(out, line)
 	}
 	for _, only := range c.OnlyA {
 		fmt.Fprintf(out, "only in %s: %s\n", c.A, only)

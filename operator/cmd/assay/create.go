@@ -42,14 +42,14 @@ func (c *creation) addFlags(command *cobra.Command) {
 	_ = command.RegisterFlagCompletionFunc("filename", completeManifests)
 }
 
-// read reads the file and names the run.
-func (c *creation) read() (*assayv1alpha1.BenchmarkRun, []assayv1alpha1.BenchmarkTemplate, error) {
+// read reads the file and names its run, which is the only one.
+func (c *creation) read() (*manifest.Set, error) {
 	set, err := manifest.Read(c.file)
 	if err != nil {
-		return nil, nil, &exitCode{exitUsage, err}
+		return nil, &exitCode{exitUsage, err}
 	}
 	if len(set.Runs) != 1 {
-		return nil, nil, &exitCode{exitUsage, fmt.Errorf("%s holds %d BenchmarkRuns: it must hold one", c.file, len(set.Runs))}
+		return nil, &exitCode{exitUsage, fmt.Errorf("%s holds %d BenchmarkRuns: it must hold one", c.file, len(set.Runs))}
 	}
 	run := &set.Runs[0]
 	if c.name != "" {
@@ -67,17 +67,18 @@ func (c *creation) read() (*assayv1alpha1.BenchmarkRun, []assayv1alpha1.Benchmar
 		}
 	}
 	if run.Name == "" && run.GenerateName == "" {
-		return nil, nil, &exitCode{exitUsage, fmt.Errorf("%s: metadata.name is missing: write one, or give one with --name", c.file)}
+		return nil, &exitCode{exitUsage, fmt.Errorf("%s: metadata.name is missing: write one, or give one with --name", c.file)}
 	}
-	return run, set.Templates, nil
+	return set, nil
 }
 
 // create creates the run, and the templates in its file that are not there yet.
 func (c *creation) create(ctx context.Context, cluster *cluster, explicitNamespace string) (*assayv1alpha1.BenchmarkRun, error) {
-	run, templates, err := c.read()
+	set, err := c.read()
 	if err != nil {
 		return nil, err
 	}
+	run, templates := &set.Runs[0], set.Templates
 	switch {
 	case run.Namespace == "":
 		run.Namespace = cluster.namespace
@@ -87,8 +88,8 @@ func (c *creation) create(ctx context.Context, cluster *cluster, explicitNamespa
 	default:
 		cluster.namespace = run.Namespace
 	}
-	if err := checkFrozen(ctx, cluster, run, templates); err != nil {
-		return nil, &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: %w", run.Name+run.GenerateName, c.file, err)}
+	if err := checkFrozen(ctx, cluster, set); err != nil {
+		return nil, &exitCode{exitUsage, set.Explain(run, err)}
 	}
 	for i := range templates {
 		templates[i].Namespace = run.Namespace
@@ -110,9 +111,9 @@ func (c *creation) create(ctx context.Context, cluster *cluster, explicitNamespa
 }
 
 // checkFrozen finds before anything is created what the operator would refuse, if the template can be read.
-func checkFrozen(ctx context.Context, reader client.Reader, run *assayv1alpha1.BenchmarkRun,
-	templates []assayv1alpha1.BenchmarkTemplate) error {
-	template, err := (&manifest.Set{Templates: templates}).Template(run)
+func checkFrozen(ctx context.Context, reader client.Reader, set *manifest.Set) error {
+	run := &set.Runs[0]
+	template, err := set.Template(run)
 	if err != nil {
 		if run.Spec.TemplateRef == nil || run.Spec.Template != nil {
 			return err
@@ -131,8 +132,9 @@ func checkFrozen(ctx context.Context, reader client.Reader, run *assayv1alpha1.B
 // missingTemplate is nil for somebody who may create runs and not read templates: the operator will report it.
 func missingTemplate(err error, run *assayv1alpha1.BenchmarkRun) error {
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("spec.templateRef.name: no BenchmarkTemplate %q in namespace %q: kubectl get benchmarktemplates -n %s lists those "+
-			"there are", run.Spec.TemplateRef.Name, run.Namespace, run.Namespace)
+		return &experiment.Invalid{Problems: []experiment.Problem{{Field: "spec.templateRef.name",
+			Message: fmt.Sprintf("no BenchmarkTemplate %q in "+
+				"namespace %q: kubectl get benchmarktemplates -n %s lists those there are", run.Spec.TemplateRef.Name, run.Namespace, run.Namespace)}}}
 	}
 	if apierrors.IsForbidden(err) {
 		return nil

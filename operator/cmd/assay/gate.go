@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,14 +17,15 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/progress"
+	"assay.dev/assay/operator/internal/status"
 )
 
-// exitNoGo is for a run that was decided, with a NoGo.
-const exitNoGo = 4
-
-// gateAnswer is what assay gate prints as JSON.
+// gateAnswer is what assay gate prints as JSON, and what --save keeps for assay report.
 type gateAnswer struct {
+	// Title is the run's name in its file, which stays when the run gets a name of its own.
+	Title     string                     `json:"title,omitempty"`
 	Namespace string                     `json:"namespace"`
 	Name      string                     `json:"name"`
 	Verdict   assayv1alpha1.Verdict      `json:"verdict,omitempty"`
@@ -29,16 +33,23 @@ type gateAnswer struct {
 	Gain      string                     `json:"gain,omitempty"`
 	Gates     []assayv1alpha1.GateStatus `json:"gates,omitempty"`
 	Warnings  []string                   `json:"warnings,omitempty"`
-	Report    string                     `json:"report,omitempty"`
-	// Passed is what the exit code says, and Reason why it does not say 0.
-	Passed bool   `json:"passed"`
-	Reason string `json:"reason,omitempty"`
+	// File is the run's, as it was named.
+	File string `json:"file,omitempty"`
+	// Ledger is what assay report and assay results take, of a run on this machine; of one on a cluster they take its name.
+	Ledger string `json:"ledger,omitempty"`
+	Report string `json:"report,omitempty"`
+	// Passed is what the exit code says, ExitCode that code, and Reason why it is not 0.
+	Passed   bool   `json:"passed"`
+	ExitCode int    `json:"exitCode"`
+	Reason   string `json:"reason,omitempty"`
 }
 
 type gateOptions struct {
 	form, save string
 	wait       time.Duration
 	lenient    bool
+	here       bool
+	local      localOptions
 }
 
 func newGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
@@ -47,16 +58,38 @@ func newGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "gate [NAME]",
 		Short: "Exit 0 only if the run is Go: for pipelines",
-		Long: "Wait until the run ended and exit with its verdict: 0 Go, 4 NoGo, 3 Inconclusive, Invalid or no verdict, 2 wrong input, 1 when " +
-			"the run failed or did not end in time. " +
-			"With -f the run is created first.\n\n" +
-			"Inconclusive is not Go: a pipeline that lets it pass has no gate. Where it shall pass all the same, use --allow-inconclusive.",
-		Example:           "  assay gate my-run --wait 1h\n  assay gate -f run.yaml --generate-name\n  assay gate my-run -o json | jq .gates",
+		Long: "Wait until the run ended and exit with its verdict. With -f the run is created first. With --local the " +
+			"experiment in a file runs " +
+			"on this machine instead, without a cluster; the codes are the same.\n\n" +
+			exitHelp(true) + "\n\n" +
+			"Inconclusive is not Go: a pipeline that lets it pass has no gate. Where it shall pass all the same, use --allow-inconclusive.\n\n" +
+			"--save keeps the answer, whatever it is; assay report takes that file in place of the run's name, and shows it on GitHub, GitLab " +
+			"or Jenkins.",
+		Example: "  assay gate my-run --wait 1h\n  assay gate -f run.yaml --generate-name\n  assay gate --local run.yaml\n  assay gate my-run " +
+			"-o json | " +
+			"jq .gates",
 		Args:              usage(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: completeRuns(flags, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := checkForm(options.form, "text", "json", "yaml"); err != nil {
 				return err
+			}
+			answer := &gateAnswer{}
+			defer func() {
+				answer.finish(err)
+				err = errors.Join(err, answer.keep(options.save))
+			}()
+			if answer.File = what.file; options.here && len(args) == 1 {
+				answer.File = args[0]
+			}
+			if options.here {
+				if what.name != "" || what.generate {
+					return &exitCode{exitUsage, errors.New("--name and --generate-name are for runs on a cluster: leave them out with --local")}
+				}
+				if what.file, err = manifestOf(args, what.file); err != nil {
+					return err
+				}
+				return options.local.gate(cmd.Context(), flags, what.file, &options, answer, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			if (len(args) == 1) == (what.file != "") {
 				return &exitCode{exitUsage, errors.New("name either a run, or with -f the file of one")}
@@ -65,56 +98,116 @@ func newGateCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var name string
 			if what.file != "" {
 				run, err := what.create(cmd.Context(), cluster, *flags.Namespace)
 				if err != nil {
 					return err
 				}
-				name = run.Name
-				fmt.Fprintf(cmd.ErrOrStderr(), "BenchmarkRun %s/%s created\n", run.Namespace, name)
-			} else {
-				name = args[0]
+				answer.Title, args = strings.TrimSuffix(cmp.Or(run.GenerateName, run.Name), "-"), []string{run.Name}
+				fmt.Fprintf(cmd.ErrOrStderr(), "BenchmarkRun %s/%s created\n", run.Namespace, run.Name)
 			}
-			return gate(cmd.Context(), cluster, name, options, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return gate(cmd.Context(), cluster, args[0], &options, answer, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	addOutput(command, &options.form, "text", "json", "yaml")
 	what.addFlags(command)
-	command.Flags().DurationVar(&options.wait, "wait", 2*time.Hour, "how long to wait for the run to end; 0 does not wait")
+	options.local.addFlags(command, &options.here)
+	command.Flags().DurationVar(&options.wait, "wait", 2*time.Hour, "how long to wait for the run on a cluster to end; 0 does not wait")
 	command.Flags().BoolVar(&options.lenient, "allow-inconclusive", false, "exit 0 on Inconclusive too")
 	command.Flags().StringVar(&options.save, "save", "", "file that the answer is written to as JSON too, whatever it is")
 	return command
 }
 
 // gate waits for the run and answers with its verdict.
-func gate(ctx context.Context, cluster *cluster, name string, options gateOptions, stdout, stderr io.Writer) error {
+func gate(ctx context.Context, cluster *cluster, name string, options *gateOptions, answer *gateAnswer, stdout, stderr io.Writer) error {
+	answer.Namespace, answer.Name = cluster.namespace, name
 	run, err := waitForEnd(ctx, cluster, name, options.wait, stderr)
 	if err != nil {
 		return err
 	}
+	return answer.give(run, options, stdout)
+}
+
+// gate runs the experiment in a file on this machine and answers with its verdict.
+func (o *localOptions) gate(ctx context.Context, flags *genericclioptions.ConfigFlags, file string, options *gateOptions,
+	answer *gateAnswer,
+	stdout, stderr io.Writer) error {
+	here, found, err := runManifest(ctx, flags, file, *o, stderr)
+	if err != nil {
+		return err
+	}
+	run := &assayv1alpha1.BenchmarkRun{}
+	run.Namespace, run.Name = here.experiment.Run.Namespace, here.experiment.Run.Name
+	status.Results(&run.Status, here.experiment, found, here.file(ledger.HTMLKey(found.Wave)))
+	answer.Ledger = ledger.FolderURL(here.executor.Folder)
+	run.Status.Ledger = here.executor.Folder
+	run.Spec.Design.GateConfidence = strconv.FormatFloat(found.GateConfidence, 'g', -1, 64)
+	return answer.give(run, options, stdout)
+}
+
+// give prints the answer of a run that has ended.
+func (a *gateAnswer) give(run *assayv1alpha1.BenchmarkRun, options *gateOptions, stdout io.Writer) error {
+	a.Title, a.Namespace, a.Name = cmp.Or(a.Title, run.Name), run.Namespace, run.Name
+	a.Verdict, a.Best, a.Gain, a.Gates = run.Status.Verdict, run.Status.Best, run.Status.Gain, run.Status.Gates
+	a.Warnings, a.Report = run.Status.Warnings, run.Status.Report
 	verdict := gateError(run, options.lenient)
-	answer := gateAnswer{
-		Namespace: run.Namespace, Name: run.Name, Verdict: run.Status.Verdict, Best: run.Status.Best, Gain: run.Status.Gain,
-		Gates: run.Status.Gates, Warnings: run.Status.Warnings, Report: run.Status.Report, Passed: verdict == nil,
-	}
-	if verdict != nil {
-		answer.Reason = verdict.Error()
-	}
-	if options.save != "" {
-		raw, err := json.MarshalIndent(answer, "", "  ")
-		if err == nil {
-			err = os.WriteFile(options.save, append(raw, '\n'), 0o644)
-		}
-		if err != nil {
-			return fmt.Errorf("--save: %w", err)
-		}
-	}
-	if done, err := printStructured(stdout, options.form, answer); done {
+	a.finish(verdict)
+	if done, err := printStructured(stdout, options.form, a); done {
 		return errors.Join(verdict, err)
 	}
 	progress.Summary(stdout, run)
 	return verdict
+}
+
+// finish notes how the command ends.
+func (a *gateAnswer) finish(err error) {
+	a.Passed, a.ExitCode, a.Reason = err == nil, exitCodeOf(err), ""
+	if err != nil {
+		a.Reason = err.Error()
+	}
+}
+
+// readAnswer reads what --save kept.
+func readAnswer(file string) (*gateAnswer, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	out := &gateAnswer{}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(out); err != nil {
+		return nil, &exitCode{exitUsage, fmt.Errorf("%s is not what assay gate --save wrote: %w", file, err)}
+	}
+	return out, nil
+}
+
+// source is the run that the answer is about, as other commands name it.
+func (a *gateAnswer) source(flags *genericclioptions.ConfigFlags) (string, error) {
+	switch {
+	case a.Ledger != "":
+		return a.Ledger, nil
+	case a.Name == "":
+		return "", fmt.Errorf("the gate has no run: %s", a.Reason)
+	default:
+		*flags.Namespace = a.Namespace
+		return a.Name, nil
+	}
+}
+
+// keep writes the answer to a file, unless none is named.
+func (a *gateAnswer) keep(file string) error {
+	if file == "" {
+		return nil
+	}
+	raw, err := json.MarshalIndent(a, "", "  ")
+	if err == nil {
+		err = os.WriteFile(file, append(raw, '\n'), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("--save: %w", err)
+	}
+	return nil
 }
 
 func waitForEnd(ctx context.Context, cluster *cluster, name string, wait time.Duration, out io.Writer) (*assayv1alpha1.BenchmarkRun,
@@ -128,35 +221,12 @@ func waitForEnd(ctx context.Context, cluster *cluster, name string, wait time.Du
 	}
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	run, err = follow(limited, cluster, name, lines(out))
+	run, err = follow(limited, cluster, name, newLive(out).run())
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
 		return nil, fmt.Errorf("BenchmarkRun %s/%s did not end within --wait %s: it goes on; see %s watch %s", cluster.namespace, name, wait,
 			program, name)
 	}
 	return run, err
-}
-
-// gateError is nil for a run that may pass.
-func gateError(run *assayv1alpha1.BenchmarkRun, lenient bool) error {
-	if err := failure(run); err != nil {
-		return err
-	}
-	switch run.Status.Verdict {
-	case assayv1alpha1.VerdictGo:
-		return nil
-	case assayv1alpha1.VerdictNoGo:
-		return &exitCode{exitNoGo, errors.New("the verdict is NoGo" + because(run))}
-	case assayv1alpha1.VerdictInconclusive:
-		if lenient {
-			return nil
-		}
-		return &exitCode{exitInconclusive,
-			errors.New("the verdict is Inconclusive" + because(run) + ": more blocks, a quieter machine or a wider bound would decide")}
-	case assayv1alpha1.VerdictInvalid:
-		return &exitCode{exitInconclusive, errors.New("the verdict is Invalid: too little valid data is left to judge")}
-	default:
-		return &exitCode{exitInconclusive, errors.New("the run has no verdict: it has no blocking gates")}
-	}
 }
 
 // shownGates bounds how many gates an error names.

@@ -10,13 +10,18 @@ import (
 
 	"golang.org/x/term"
 
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/bench"
+	"assay.dev/assay/operator/internal/progress"
 )
 
-// live shows where a run on this machine stands: on a terminal in one line that is written again, elsewhere in a line now and then.
+// live shows where a run stands: on a terminal in one line that is written again, elsewhere in a line now and then. What is written to
+// it in between stands above that line.
 type live struct {
 	out      io.Writer
 	terminal *os.File
+	// line is what the terminal shows now.
+	line     string
 	shown    time.Time
 	estimate string
 }
@@ -31,6 +36,9 @@ func newLive(out io.Writer) *live {
 	return &live{out: out}
 }
 
+// again clears a terminal's line.
+const again = "\r\x1b[K"
+
 func (l *live) printf(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	if l.terminal == nil {
@@ -38,17 +46,76 @@ func (l *live) printf(format string, args ...any) {
 		return
 	}
 	// A line that is broken cannot be written again.
-	if width, _, err := term.GetSize(int(l.terminal.Fd())); err == nil && width > 0 {
-		if runes := []rune(line); len(runes) >= width {
-			line = string(runes[:width-1])
-		}
+	if width, _, err := term.GetSize(int(l.terminal.Fd())); err == nil {
+		line = shortened(line, width-1)
 	}
-	fmt.Fprint(l.out, "\r\x1b[K"+line)
+	l.line = line
+	fmt.Fprint(l.out, again+line)
+}
+
+// shortened is as much of a line as there is room for.
+func shortened(line string, room int) string {
+	if runes := []rune(line); room > 0 && len(runes) > room {
+		return string(runes[:room])
+	}
+	return line
+}
+
+// Write puts lines above the one that is written again.
+func (l *live) Write(lines []byte) (int, error) {
+	if l.terminal == nil || l.line == "" {
+		return l.out.Write(lines)
+	}
+	if _, err := fmt.Fprintf(l.out, "%s%s%s", again, lines, l.line); err != nil {
+		return 0, err
+	}
+	return len(lines), nil
 }
 
 func (l *live) clear() {
 	if l.terminal != nil {
-		fmt.Fprint(l.out, "\r\x1b[K")
+		fmt.Fprint(l.out, again)
+		l.line = ""
+	}
+}
+
+// barWidth is how many characters a bar has between its brackets.
+const barWidth = 24
+
+// bar is how much of a run is done: [######------------------].
+func bar(done, total int) string {
+	full := 0
+	if total > 0 {
+		full = min(max(done, 0), total) * barWidth / total
+	}
+	return "[" + strings.Repeat("#", full) + strings.Repeat("-", barWidth-full) + "]"
+}
+
+// blocks shows how many blocks of a wave are done.
+func (l *live) blocks(_ context.Context, done, total int, remaining time.Duration) {
+	l.printf("%s %d of %d blocks, about %s left", bar(done, total), done, total, remaining.Round(time.Second))
+}
+
+// run shows where a run on a cluster stands, whenever that has changed.
+func (l *live) run() func(*assayv1alpha1.BenchmarkRun) {
+	last := ""
+	return func(run *assayv1alpha1.BenchmarkRun) {
+		line := progress.Line(run)
+		if line == last {
+			return
+		}
+		last = line
+		if l.terminal == nil {
+			l.printf("%s  %s", time.Now().Format("15:04:05"), line)
+			return
+		}
+		if trials := run.Status.Trials; trials.Planned > 0 {
+			line = bar(int(trials.Done), int(trials.Planned)) + " " + line
+		}
+		l.printf("%s", line)
+		if progress.Ended(run) {
+			l.clear()
+		}
 	}
 }
 
@@ -68,6 +135,10 @@ func (l *live) follow(run *localRun) func(ctx context.Context, done, total int, 
 				l.estimate = strings.Join(parts, "; ")
 			}
 		}
-		l.printf("block %d of %d, about %s left: %s", done, total, remaining.Round(time.Second), l.estimate)
+		text := fmt.Sprintf("block %d of %d, about %s left: %s", done, total, remaining.Round(time.Second), l.estimate)
+		if l.terminal != nil {
+			text = bar(done, total) + " " + text
+		}
+		l.printf("%s", text)
 	}
 }

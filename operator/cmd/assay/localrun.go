@@ -11,6 +11,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/local"
 	"assay.dev/assay/operator/internal/record"
@@ -22,12 +23,14 @@ type localRun struct {
 	programs   local.Programs
 	executor   *local.Executor
 	log        io.Writer
-	// after is called for every block that is done, unless it is nil.
+	// after shows every block that is done; nil writes a line of it to the log.
 	after func(ctx context.Context, done, total int, remaining time.Duration)
 
 	// store is nil until the first wave is laid out.
 	store  ledger.Store
 	course *design.Course
+	// history is what the run is measured for, and lies in its ledger; nil where it is no point of a series.
+	history []byte
 	// note is what the design asked for and did not get.
 	note string
 }
@@ -134,6 +137,11 @@ func (r *localRun) keep(ctx context.Context, laid *record.Wave) (*record.Wave, e
 		if r.store, err = startLedger(ctx, r.executor.Folder, r.experiment); err != nil {
 			return nil, err
 		}
+		if r.history != nil {
+			if err := r.store.Create(ctx, points.Key, r.history); err != nil {
+				return nil, err
+			}
+		}
 	}
 	raw, err := local.Marshal(wave)
 	if err != nil {
@@ -159,10 +167,11 @@ func (r *localRun) execute(ctx context.Context, wave *record.Wave, why string) (
 	err = r.executor.Run(ctx, wave, func(block record.Block) {
 		done, ran = done+1, ran+block.Trials()
 		remaining := time.Duration(float64(time.Since(started)) / float64(ran) * float64(trials-ran))
-		fmt.Fprintf(r.log, "%s: block %s done, %d/%d trials, remaining about %s\n", name, block.ID, ran, trials, remaining.Round(time.Second))
 		if r.after != nil {
 			r.after(context.WithoutCancel(ctx), done, total, remaining)
+			return
 		}
+		fmt.Fprintf(r.log, "%s: block %s done, %d/%d trials, remaining about %s\n", name, block.ID, ran, trials, remaining.Round(time.Second))
 	})
 	switch {
 	case err == nil:

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -22,22 +21,6 @@ import (
 
 // version is set when the program is built.
 var version = "unreleased"
-
-// Exit codes: a script can distinguish a verdict from a failure.
-const (
-	exitError        = 1
-	exitUsage        = 2
-	exitInconclusive = 3
-)
-
-// exitCode is an error that knows how the process should end.
-type exitCode struct {
-	code int
-	err  error
-}
-
-func (e *exitCode) Error() string { return e.err.Error() }
-func (e *exitCode) Unwrap() error { return e.err }
 
 // program is what a person types to start this: it is also a kubectl plugin.
 var program = "assay"
@@ -64,14 +47,6 @@ func main() {
 	}
 }
 
-func exitCodeOf(err error) int {
-	var coded *exitCode
-	if errors.As(err, &coded) {
-		return coded.code
-	}
-	return exitError
-}
-
 // Groups of commands in the help.
 const (
 	experiments  = "experiments"
@@ -85,7 +60,7 @@ func newRootCommand() *cobra.Command {
 		Use:   "assay",
 		Short: "Benchmark verdicts you can trust",
 		Long: "assay runs an experiment that is written as a BenchmarkRun, on a cluster or on this machine, and reports its verdict.\n\n" +
-			"Exit codes: 0 done, 1 error, 2 wrong input, 3 no verdict could be reached (Inconclusive or Invalid), 4 NoGo (gate only).\n\n" +
+			exitHelp(false) + " Of assay gate: 0 only if the verdict is Go, 4 if it is NoGo.\n\n" +
 			"A cluster is found as kubectl finds it: --kubeconfig, $KUBECONFIG or ~/.kube/config, and -n for the namespace. Colours are for " +
 			"terminals, and off with NO_COLOR.",
 		Example: "  assay run --local workflows/studies/pir-batch-scan/run.yaml\n" +
@@ -109,8 +84,9 @@ func newRootCommand() *cobra.Command {
 		}
 	}
 	add(experiments, newBenchCommand(), newInitCommand(), newPlanCommand(flags), newRunCommand(flags), newGetCommand(flags),
-		newWatchCommand(flags), newLogsCommand(flags), newCancelCommand(flags))
-	add(answers, newReportCommand(flags), newResultsCommand(flags), newCompareCommand(flags), newGateCommand(flags), newAnalyzeCommand())
+		newWatchCommand(flags), newLogsCommand(flags), newCancelCommand(flags), newRecordCommand(flags))
+	add(answers, newReportCommand(flags), newResultsCommand(flags), newCompareCommand(flags), newGateCommand(flags), newAnalyzeCommand(),
+		newHistoryCommand(), newChangesCommand())
 	add(installation, newPreflightCommand(flags), newDoctorCommand(flags), newLedgerCommand(), newVersionCommand())
 	root.AddCommand(newOptionsCommand(), newReferenceCommand(), newKeepCommand())
 	root.SetUsageTemplate(usageTemplate)

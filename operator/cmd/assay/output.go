@@ -68,7 +68,7 @@ type destination struct{ form, file string }
 // extensions are the forms of files.
 var extensions = map[string]string{
 	".html": "html", ".htm": "html", ".md": "md", ".csv": "csv", ".json": "json", ".jsonl": "attempts", ".ndjson": "attempts",
-	".parquet": "parquet", ".txt": "table", ".bench": "benchstat",
+	".parquet": "parquet", ".txt": "table", ".bench": "benchstat", ".xml": "junit", ".svg": "badge",
 }
 
 // whereTo reads --output, which is a form that is printed or a file whose name has the form, and --format, which sets it

@@ -8,11 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
-	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
@@ -66,13 +64,13 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			if file, err = manifestOf(args, file); err != nil {
 				return err
 			}
-			run, template, err := readRun(cmd.Context(), connection, file, templates)
+			question, err := readRun(cmd.Context(), connection, file, templates)
 			if err != nil {
-				return &exitCode{exitUsage, err}
+				return err
 			}
-			frozen, err := experiment.Freeze(record.Run{Namespace: "local", Name: run.Name, UID: uuid.NewString()}, run.Spec, *template)
+			frozen, err := question.freeze()
 			if err != nil {
-				return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: %w", run.Name, file, err)}
+				return err
 			}
 			// The first step of the real plan: what follows depends on what it measures.
 			first := design.Begin(frozen)
@@ -82,7 +80,7 @@ func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			}
 			summary := summarize(frozen, wave)
 			if measure {
-				if err := summary.measure(cmd.Context(), run, template, pilot, binDirs, arms); err != nil {
+				if err := summary.measure(cmd.Context(), question, pilot, binDirs, arms); err != nil {
 					return err
 				}
 			}
@@ -216,12 +214,11 @@ func seconds(s float64) time.Duration {
 }
 
 // measure runs a pilot.
-func (p *planned) measure(ctx context.Context, run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.BenchmarkTemplateSpec, blocks int,
-	binDirs, arms []string) error {
+func (p *planned) measure(ctx context.Context, question *asked, blocks int, binDirs, arms []string) error {
 	if blocks < 1 {
 		return &exitCode{exitUsage, fmt.Errorf("invalid --pilot-blocks %d: a pilot has at least 1 block", blocks)}
 	}
-	here, err := prepareLocal(run, template, "the pilot", localOptions{binDirs: binDirs, arms: arms, pin: true}, io.Discard)
+	here, err := prepareLocal(question, localOptions{binDirs: binDirs, arms: arms, pin: true}, io.Discard)
 	if err != nil {
 		return err
 	}

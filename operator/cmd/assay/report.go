@@ -2,49 +2,82 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 )
 
-var reportForms = []string{"html", "csv", "json", "yaml", "parquet", "benchstat"}
+var reportForms = append([]string{"html", "csv", "json", "yaml", "parquet", "benchstat"}, ciForms...)
 
 func newReportCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	from := source{flags: flags}
-	var output, format string
-	var show bool
+	var output, format, file string
+	var show, publish bool
 	command := &cobra.Command{
 		Use:   "report NAME",
-		Short: "Print, save or open the report of a run",
-		Long: "Print, save or open the report of a run. " + sourceHelp + "\n\n" +
-			"The HTML report is one file that needs no network: it can be sent to anybody. --open shows it in a browser.",
+		Short: "Print, save, open or publish the report of a run",
+		Long: "Print, save, open or publish the report of a run. " + sourceHelp + "\n\n" +
+			"The HTML report is one file that needs no network: it can be sent to anybody. --open shows it in a browser.\n\n" +
+			"For pipelines: github is a summary in Markdown, gitlab a Code Quality report, junit JUnit XML, badge a picture of the verdict, and " +
+			"shields what shields.io draws one from. In a job of GitHub Actions --publish adds the summary to the job's, " +
+			"annotates the run's file, " +
+			"and keeps one comment on the pull request and one check of the commit up to date, with the token in GITHUB_TOKEN; the job needs the " +
+			"permissions pull-requests: write and checks: write. The verdict does not change the exit code: assay gate's does.",
 		Example: "  assay report my-run --open\n  assay report my-run -o my-run.html\n  assay report out/quickstart --format md\n  " +
-			"assay report my-run -o attempts.parquet",
+			"assay report my-run -o attempts.parquet\n  assay report gate.json --publish\n  assay report gate.json -o junit.xml",
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeRunsOrFolders(flags, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			own, others := "md", reportForms
-			if show {
+			switch {
+			case show && publish:
+				return &exitCode{exitUsage, errors.New("--open and --publish contradict each other: use one of them")}
+			case show:
 				own, others = "html", nil
+			case publish:
+				own, others = "github", nil
 			}
 			to, err := whereTo(output, format, own, others...)
 			if err != nil {
 				return err
 			}
-			if !show {
+			switch {
+			case show:
+				return openReport(cmd.Context(), &from, args[0], to, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			case slices.Contains(ciForms, to.form):
+				result, err := from.result(cmd.Context(), args[0], file)
+				if err != nil {
+					return err
+				}
+				if publish {
+					err = publishResult(cmd.Context(), result, cmd.OutOrStdout())
+				}
+				if publish && to.file == "" || err != nil {
+					return err
+				}
+				raw, err := inForm(result, to.form)
+				if err != nil {
+					return err
+				}
+				return to.write(cmd.OutOrStdout(), cmd.ErrOrStderr(), raw)
+			default:
 				return deliver(cmd.Context(), &from, args[0], to, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
-			return openReport(cmd.Context(), &from, args[0], to, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	addDestination(command, &output, &format, "md", reportForms...)
 	command.Flags().BoolVar(&show, "open", false, "open the HTML report in a browser: $BROWSER, or the system's own")
+	command.Flags().BoolVar(&publish, "publish", false, "in a job of GitHub Actions: publish the result there")
+	command.Flags().StringVar(&file, "file", "",
+		"the run's file as the repository has it, whose lines github and gitlab point at (default: the one that assay gate had)")
 	from.addFlags(command)
 	return command
 }

@@ -35,6 +35,7 @@ type localOptions struct {
 
 func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	var options localOptions
+	var point seriesOptions
 	var what creation
 	var here, follow bool
 	var form string
@@ -44,7 +45,10 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 		Long: "Run the experiment in FILE. On a cluster the run is created, after checking what the operator would refuse; with --watch it is " +
 			"followed to its end.\n\n" +
 			"With --local it runs on this machine: the same plan, runner, analysis and report, with a folder as the ledger, and no cluster.\n\n" +
-			"Exit codes with --local or --watch: 0 the run answered, Go or NoGo; 3 Inconclusive or Invalid; 2 the file is wrong; 1 it failed.",
+			"With --series the run is a point of a history: --revision, its predecessor and the anchor of the series are measured in the same " +
+			"blocks, and what is kept is their ratio. The file has one arm, head, with {revision} in a parameter, or --programs says where the " +
+			"program of a revision lies.\n\n" +
+			exitHelp(false),
 		Example: "  assay run --local workflows/studies/pir-batch-scan/run.yaml\n  assay run run.yaml --watch\n  assay run -f run.yaml " +
 			"--generate-name -o name\n" +
 			"  kubectl get benchmarkrun old -o yaml | assay run -f - --name new",
@@ -57,9 +61,15 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 			if err := checkForm(form, "text", "name", "json", "yaml"); err != nil {
 				return err
 			}
+			if err := point.check(here); err != nil {
+				return err
+			}
 			if here {
 				if follow || what.name != "" || what.generate {
 					return &exitCode{exitUsage, errors.New("--watch, --name and --generate-name are for runs on a cluster: leave them out with --local")}
+				}
+				if point.name != "" {
+					return runSeries(cmd.Context(), connection, what.file, form, options, point, cmd.OutOrStdout(), cmd.ErrOrStderr())
 				}
 				return runLocal(cmd.Context(), connection, what.file, form, options, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
@@ -78,7 +88,15 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	what.addFlags(command)
 	addOutput(command, &form, "text", "name", "json", "yaml")
 	flags.BoolVarP(&follow, "watch", "w", false, "follow the run to its end")
-	flags.BoolVar(&here, "local", false, "run on this machine, without a cluster")
+	options.addFlags(command, &here)
+	point.addFlags(flags)
+	return command
+}
+
+// addFlags gives a command --local, and what goes with it.
+func (options *localOptions) addFlags(command *cobra.Command, here *bool) {
+	flags := command.Flags()
+	flags.BoolVar(here, "local", false, "run on this machine, without a cluster")
 	flags.StringArrayVar(&options.templates, "templates", nil,
 		"with --local: file or folder with BenchmarkTemplates; may be repeated (default: those that Assay ships, then the cluster's)")
 	flags.StringArrayVar(&options.binDirs, "bin-dir", nil,
@@ -86,7 +104,6 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 	bindArmBinary(flags, &options.arms)
 	flags.StringVar(&options.out, "out", "", "with --local: folder for the ledger (default: assay-ledger/NAME-TIME)")
 	flags.BoolVar(&options.pin, "pin", true, "with --local: pin blocks to spec.placement.cpus CPUs")
-	return command
 }
 
 // printCreated prints that a run was created, and follows it if requested.
@@ -113,28 +130,38 @@ func printCreated(ctx context.Context, cluster *cluster, run *assayv1alpha1.Benc
 
 func runLocal(ctx context.Context, connection *genericclioptions.ConfigFlags, file, form string, options localOptions, stdout,
 	stderr io.Writer) error {
-	run, template, err := readRun(ctx, connection, file, options.templates)
-	if err != nil {
-		return &exitCode{exitUsage, err}
-	}
-	here, err := prepareLocal(run, template, file, options, stderr)
-	if err != nil {
-		return err
-	}
-	result, err := here.run(ctx)
+	here, result, err := runManifest(ctx, connection, file, options, stderr)
 	if err != nil {
 		return err
 	}
 	return here.printResult(result, form, "", stdout)
 }
 
-// prepareLocal checks a run, and finds what it needs on this machine.
-func prepareLocal(run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.BenchmarkTemplateSpec, from string, options localOptions,
-	log io.Writer) (*localRun, error) {
-	identity := record.Run{Namespace: "local", Name: run.Name, UID: uuid.NewString()}
-	frozen, err := experiment.Freeze(identity, run.Spec, *template)
+// runManifest runs the experiment in a file on this machine.
+func runManifest(ctx context.Context, connection *genericclioptions.ConfigFlags, file string, options localOptions,
+	stderr io.Writer) (*localRun, *analysis.Analysis, error) {
+	question, err := readRun(ctx, connection, file, options.templates)
 	if err != nil {
-		return nil, &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: %w", run.Name, from, err)}
+		return nil, nil, err
+	}
+	here, err := prepareLocal(question, options, stderr)
+	if err != nil {
+		return nil, nil, err
+	}
+	screen := newLive(stderr)
+	if screen.terminal != nil {
+		here.log, here.executor.Log, here.after = screen, screen, screen.blocks
+	}
+	result, err := here.run(ctx)
+	screen.clear()
+	return here, result, err
+}
+
+// prepareLocal checks a run, and finds what it needs on this machine.
+func prepareLocal(question *asked, options localOptions, log io.Writer) (*localRun, error) {
+	frozen, err := question.freeze()
+	if err != nil {
+		return nil, err
 	}
 	for _, warning := range experiment.EnvironmentWarnings(frozen.Plan.Requires.Require) {
 		fmt.Fprintln(log, "warning: "+warning)
@@ -153,7 +180,7 @@ func prepareLocal(run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.Bench
 	}
 	folder := options.out
 	if folder == "" {
-		folder = filepath.Join("assay-ledger", run.Name+"-"+time.Now().Format("20060102-150405"))
+		folder = filepath.Join("assay-ledger", frozen.Run.Name+"-"+time.Now().Format("20060102-150405"))
 	}
 	if folder, err = filepath.Abs(folder); err != nil {
 		return nil, err
@@ -164,16 +191,21 @@ func prepareLocal(run *assayv1alpha1.BenchmarkRun, template *assayv1alpha1.Bench
 	}
 	return &localRun{
 		experiment: frozen, programs: local.Programs{Folders: binDirs, Arms: armPrograms}, log: log,
-		executor: &local.Executor{Runner: runner, Folder: folder, Name: "local-" + identity.UID[:8], CPUs: cpus, Log: log},
+		executor: &local.Executor{Runner: runner, Folder: folder, Name: "local-" + frozen.Run.UID[:8], CPUs: cpus, Log: log},
 	}, nil
 }
 
 // printResult prints what a run on this machine found, with a summary below its verdict, and where it lies.
 func (r *localRun) printResult(result *analysis.Analysis, form, summary string, stdout io.Writer) error {
-	folder, hasGates := r.executor.Folder, len(r.experiment.Plan.Gates) > 0
-	if done, err := printStructured(stdout, form, result); done {
-		return errors.Join(err, verdictError(result.Verdict, hasGates))
+	done, err := printStructured(stdout, form, result)
+	if !done {
+		err = r.printFound(result, summary, stdout)
 	}
+	return errors.Join(err, verdictError(assayv1alpha1.Verdict(result.Verdict), len(r.experiment.Plan.Gates) > 0))
+}
+
+// printFound prints it for people.
+func (r *localRun) printFound(result *analysis.Analysis, summary string, stdout io.Writer) error {
 	fmt.Fprintln(stdout)
 	if err := report.Terminal(stdout, r.experiment, result); err != nil {
 		return err
@@ -182,10 +214,13 @@ func (r *localRun) printResult(result *analysis.Analysis, form, summary string, 
 	if r.note != "" {
 		fmt.Fprintf(stdout, "note: %s\n", r.note)
 	}
-	fmt.Fprintf(stdout, "\nledger  %s\nreport  %s\ntable   %s\n", folder,
-		filepath.Join(folder, filepath.FromSlash(ledger.ReportKey(result.Wave))),
-		filepath.Join(folder, filepath.FromSlash(ledger.TableKey(result.Wave))))
-	return verdictError(result.Verdict, hasGates)
+	_, err := fmt.Fprintf(stdout, "\nreport  %s\nledger  %s\n", r.file(ledger.HTMLKey(result.Wave)), r.executor.Folder)
+	return err
+}
+
+// file is where an object of the ledger lies.
+func (r *localRun) file(key string) string {
+	return filepath.Join(r.executor.Folder, filepath.FromSlash(key))
 }
 
 // findRunner finds what executes trials: it is built beside this program.
@@ -203,45 +238,50 @@ func findRunner(folders []string) (string, error) {
 	return path, nil
 }
 
-// verdictError is nil when the run answered its question.
-func verdictError(verdict experiment.Verdict, hasGates bool) error {
-	switch {
-	case verdict == experiment.VerdictGo || verdict == experiment.VerdictNoGo:
-		return nil
-	case verdict == "" && !hasGates:
-		return nil
-	case verdict == "":
-		return &exitCode{exitInconclusive, errors.New("the run has gates and reached no verdict")}
-	default:
-		return &exitCode{exitInconclusive, fmt.Errorf("the verdict is %s", verdict)}
+// asked is a run as it was asked for, with its template.
+type asked struct {
+	run      *assayv1alpha1.BenchmarkRun
+	template *assayv1alpha1.BenchmarkTemplateSpec
+	// explain shows where what is wrong with the run was written.
+	explain func(error) error
+}
+
+// freeze checks the run. What is wrong with it is wrong input.
+func (a *asked) freeze() (*experiment.Experiment, error) {
+	identity := record.Run{Namespace: "local", Name: a.run.Name, UID: uuid.NewString()}
+	frozen, err := experiment.Freeze(identity, a.run.Spec, *a.template)
+	if err != nil {
+		return nil, &exitCode{exitUsage, a.explain(err)}
 	}
+	return frozen, nil
 }
 
 // readRun reads the run in a file with its template: from the file, from other files, or from the cluster if there is one.
-func readRun(ctx context.Context, connection *genericclioptions.ConfigFlags, file string, templates []string) (*assayv1alpha1.BenchmarkRun,
-	*assayv1alpha1.BenchmarkTemplateSpec, error) {
+func readRun(ctx context.Context, connection *genericclioptions.ConfigFlags, file string, templates []string) (*asked, error) {
 	set, err := manifest.Read(append([]string{file}, templates...)...)
 	if err != nil {
-		return nil, nil, err
+		return nil, &exitCode{exitUsage, err}
 	}
 	if len(set.Runs) != 1 {
-		return nil, nil, fmt.Errorf("%s holds %d BenchmarkRuns: it must hold one", file, len(set.Runs))
+		return nil, &exitCode{exitUsage, fmt.Errorf("%s holds %d BenchmarkRuns: it must hold one", file, len(set.Runs))}
 	}
 	if len(templates) == 0 {
-		shipped, err := manifest.Shipped()
-		if err != nil {
-			return nil, nil, err
+		if err := set.AddShipped(); err != nil {
+			return nil, err
 		}
-		set.Templates = append(set.Templates, shipped...)
 	}
 	run := &set.Runs[0]
-	template, err := set.Template(run)
-	if err != nil && run.Spec.TemplateRef != nil && run.Spec.Template == nil {
+	out := &asked{run: run, explain: func(err error) error { return set.Explain(run, err) }}
+	if out.template, err = set.Template(run); err == nil {
+		return out, nil
+	}
+	if run.Spec.TemplateRef != nil && run.Spec.Template == nil {
 		if found, clusterErr := templateOnCluster(ctx, connection, run); clusterErr == nil {
-			return run, found, nil
+			out.template = found
+			return out, nil
 		}
 	}
-	return run, template, err
+	return nil, &exitCode{exitUsage, err}
 }
 
 func binFolders(given []string) ([]string, error) {

@@ -28,8 +28,8 @@ import (
 )
 
 // sourceHelp explains what NAME may be, for commands that read a ledger.
-const sourceHelp = "NAME is a run on the cluster, the folder of a ledger, or a ledger's URL (file:///absolute/folder or " +
-	"s3://bucket/prefix?endpoint=http://host:port). " +
+const sourceHelp = "NAME is a run on the cluster, the folder of a ledger, a ledger's URL (file:///absolute/folder or " +
+	"s3://bucket/prefix?endpoint=http://host:port), or the file that assay gate --save wrote. " +
 	"An object store inside the cluster is reached through a port-forward, with the keys that only read the run's namespace, from the " +
 	"Secret that the chart puts there; " +
 	"for a URL they come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
@@ -62,8 +62,17 @@ type judged struct {
 	wave       int
 }
 
-// open opens the ledger of a run by its name, a folder or a URL, and reads an analysis in it.
+// open opens the ledger of a run by its name, a folder, a URL or the answer of a gate, and reads an analysis in it.
 func (s *source) open(ctx context.Context, where string) (*judged, error) {
+	if info, err := os.Stat(where); err == nil && info.Mode().IsRegular() {
+		answer, err := readAnswer(where)
+		if err != nil {
+			return nil, err
+		}
+		if where, err = answer.source(s.flags); err != nil {
+			return nil, err
+		}
+	}
 	store, closeStore, err := s.store(ctx, where)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/progress"
 )
 
@@ -28,8 +26,7 @@ func newWatchCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Long: "Follow a run until it ends: a line whenever phase, progress or the reason to wait changes; then verdict, gates, warnings and " +
 			"where ledger and report lie. " +
 			"With -o json every change is the run as one line of JSON.\n\n" +
-			"Exit codes: 0 the run answered, Go or NoGo; 3 Inconclusive or Invalid; 1 it failed. For a pipeline that must stop at NoGo use " +
-			"assay gate.",
+			exitHelp(false) + " For a pipeline that must stop at NoGo use assay gate.",
 		Example:           "  assay watch my-run\n  assay watch my-run -o json",
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeRuns(flags, 1),
@@ -49,7 +46,7 @@ func newWatchCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 }
 
 func watchToTheEnd(ctx context.Context, cluster *cluster, name, form string, out io.Writer) error {
-	show := lines(out)
+	show := newLive(out).run()
 	if form == "json" {
 		show = objects(out)
 	}
@@ -63,7 +60,7 @@ func watchToTheEnd(ctx context.Context, cluster *cluster, name, form string, out
 	if err := failure(run); err != nil {
 		return err
 	}
-	return verdictError(experiment.Verdict(run.Status.Verdict), len(run.Spec.Gates) > 0)
+	return verdictError(run.Status.Verdict, len(run.Spec.Gates) > 0)
 }
 
 // failure is why the run failed; nil if it did not.
@@ -73,17 +70,6 @@ func failure(run *assayv1alpha1.BenchmarkRun) error {
 		return nil
 	}
 	return fmt.Errorf("BenchmarkRun %s/%s failed: %s: %s", run.Namespace, run.Name, condition.Reason, condition.Message)
-}
-
-// lines prints a line for people whenever something changed.
-func lines(out io.Writer) func(*assayv1alpha1.BenchmarkRun) {
-	last := ""
-	return func(run *assayv1alpha1.BenchmarkRun) {
-		if line := progress.Line(run); line != last {
-			last = line
-			fmt.Fprintf(out, "%s  %s\n", time.Now().Format("15:04:05"), line)
-		}
-	}
 }
 
 // objects prints the run as a line of JSON whenever it has changed.

@@ -330,6 +330,16 @@ func TestVerdicts(t *testing.T) {
 			},
 			verdict: goes, best: "fused-m4r", arms: verdicts{"fused-m4r": goes, "fused-naive": noGo}, warning: "arm fused-m4r claims 125 % of the ceiling readBandwidth",
 		},
+		"a limit is named with the instructions and the threads that it was measured with": {
+			edit: gates(gainAt8("1.5")),
+			tamper: func(l *simulatedRun) {
+				l.each("fused-m4r", func(a *record.Attempt) {
+					ceiling := &a.Result.Ceilings[0]
+					ceiling.Achieved, ceiling.Instructions, ceiling.Threads = ptr.To(80e9), "avx2", 2
+				})
+			},
+			verdict: goes, best: "fused-m4r", arms: verdicts{"fused-m4r": goes, "fused-naive": noGo}, warning: "the ceiling readBandwidth (avx2, 2 threads)",
+		},
 		"phases that do not add up raise a warning": {
 			edit: gates(gainAt8("1.5")),
 			tamper: func(l *simulatedRun) {

@@ -24,6 +24,15 @@ func FormatNumber(value float64, unit string) string { return formatNumber(value
 // Describe is an estimate as messages and reports show it, e.g. "13.2x [12.9, 13.5]".
 func Describe(estimate *Estimate) string { return describe(estimate) }
 
+// DescribeShare is what was achieved of the limit that the result came closest to, with that limit's name: a share of something unnamed
+// says nothing. It is empty where no limit was measured.
+func DescribeShare(result *ArmResult) string {
+	if result.ShareOfCeiling == nil {
+		return ""
+	}
+	return strconv.FormatFloat(100**result.ShareOfCeiling, 'f', 1, 64) + " % of " + result.Ceiling
+}
+
 func formatNumber(value float64, unit string) string {
 	switch unit {
 	case Times:

@@ -36,7 +36,7 @@ func armResults(d *data, parity *parityReport) []ArmResult {
 	return out
 }
 
-// ceiling is what an arm achieved of one physical limit, as the mean over its trials.
+// ceiling is what an arm achieved of one physical limit, as the mean over its trials. A limit measured in another way is another one.
 type ceiling struct {
 	name  string
 	share float64
@@ -51,10 +51,11 @@ func (d *data) ceilings(c cell) []ceiling {
 			if reported.Achieved == nil {
 				continue
 			}
-			if shares[reported.Name] == nil {
-				names = append(names, reported.Name)
+			name := reported.String()
+			if shares[name] == nil {
+				names = append(names, name)
 			}
-			shares[reported.Name] = append(shares[reported.Name], *reported.Achieved/reported.Limit)
+			shares[name] = append(shares[name], *reported.Achieved/reported.Limit)
 		}
 	}
 	var out []ceiling

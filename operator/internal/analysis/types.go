@@ -146,7 +146,8 @@ type ArmResult struct {
 	Estimate  Estimate             `json:"estimate"`
 	// ShareOfCeiling is what was achieved of the physical limit measured in the same process: 0.8 is 80 %.
 	ShareOfCeiling *float64 `json:"shareOfCeiling,omitempty"`
-	Ceiling        string   `json:"ceiling,omitempty"`
+	// Ceiling is that limit, and how it was measured.
+	Ceiling string `json:"ceiling,omitempty"`
 }
 
 // RatioResult compares a candidate with the baseline at one point: candidate over baseline.

@@ -74,7 +74,7 @@ func (r *releasing) holds() bool {
 }
 
 func TestANodeIsGivenBackInTwoStepsBetweenWhichNothingStarts(t *testing.T) {
-	drain := plan.DrainLeases{Nodes: release.Nodes}
+	drain := plan.DrainLeases(release)
 	wave := &record.Wave{Blocks: []record.Block{{ID: "w000-b0000", Lease: &record.Lease{Node: "node-a", Token: 1}}}}
 	cases := map[string]struct {
 		actions []plan.Action

@@ -26,7 +26,7 @@ func Sentence(exp *experiment.Experiment, found *analysis.Analysis, candidate st
 		}
 	}
 	if len(beside) > 0 {
-		text += "; " + strings.Join(beside, ", ")
+		text += fmt.Sprintf("; with %.4g %% confidence: %s", 100*found.Confidence, strings.Join(beside, ", "))
 	}
 	return text
 }

@@ -56,6 +56,11 @@ func slim(object any) (any, error) {
 			TemplateRef: object.Spec.TemplateRef, Placement: object.Spec.Placement, Suspend: object.Spec.Suspend, Cancel: object.Spec.Cancel,
 		}
 		object.Status.Gates, object.Status.Candidates, object.Status.Search, object.Status.Warnings = nil, nil, nil, nil
+	case *assayv1alpha1.BenchmarkSchedule:
+		// A schedule is read past the cache when it is its turn; here is which series it has.
+		object.Annotations = nil
+		object.Spec = assayv1alpha1.BenchmarkScheduleSpec{Series: object.Spec.Series}
+		object.Status = assayv1alpha1.BenchmarkScheduleStatus{}
 	case *workflow.Workflow:
 		object.Spec = workflow.Spec{Suspend: object.Spec.Suspend, Shutdown: object.Spec.Shutdown}
 	}

@@ -37,8 +37,13 @@ func expandCells(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.B
 					}
 					continue
 				}
-				if message := checkValue(parameter, value); message != "" && !reported[field+message] {
-					reported[field+message] = true
+				message := checkValue(parameter, value)
+				key := field + message
+				if field == searchField {
+					key = field // One load of many that a single range gives.
+				}
+				if message != "" && !reported[key] {
+					reported[key] = true
 					problems.add(field, "%s", message)
 				}
 			}
@@ -80,10 +85,8 @@ func resolve(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Bench
 		}
 	}
 	set("spec.parameters", spec.Parameters)
-	if spec.Search != nil {
-		set("spec.search.over", point.Parameters)
-	} else {
-		set("spec.sweep.axes", point.Parameters)
+	for name, value := range point.Parameters {
+		values[name], origin[name] = value, axisField(spec, name, value)
 	}
 	if spec.Sweep != nil && spec.Search == nil {
 		for i, override := range spec.Sweep.Overrides {
@@ -94,6 +97,27 @@ func resolve(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.Bench
 	}
 	set(fmt.Sprintf("spec.arms[%d].parameters", arm), spec.Arms[arm].Parameters)
 	return values, origin
+}
+
+// searchField is where the loads of a search come from.
+const searchField = "spec.search.over"
+
+// axisField is where the value of a point was written: in its axis, or in the point that includes it.
+func axisField(spec *assayv1alpha1.BenchmarkRunSpec, name, value string) string {
+	if spec.Search != nil {
+		return searchField
+	}
+	for i, axis := range spec.Sweep.Axes {
+		if j := slices.Index(axis.Values, value); axis.Name == name && j >= 0 {
+			return fmt.Sprintf("spec.sweep.axes[%d].values[%d]", i, j)
+		}
+	}
+	for i, values := range spec.Sweep.Include {
+		if values[name] == value {
+			return fmt.Sprintf("spec.sweep.include[%d].%s", i, name)
+		}
+	}
+	return "spec.sweep"
 }
 
 // checkNames reports values given for parameters that the template does not have, and arms that overrule an axis.

@@ -100,13 +100,13 @@ func (e *Experiment) Metric(name string) *Metric { return e.Plan.metric(name) }
 // NullArm is the name of the arm that repeats the baseline.
 const NullArm = "null"
 
-// arms are those of the spec and, last, the null arm.
+// arms are those of the spec and, last, the null arm, which repeats one of them.
 func arms(spec *assayv1alpha1.BenchmarkRunSpec) []record.Arm {
 	out := make([]record.Arm, 0, len(spec.Arms)+1)
 	for _, arm := range spec.Arms {
 		out = append(out, record.Arm{Name: arm.Name, Baseline: arm.Baseline && len(spec.Arms) > 1})
 	}
-	if spec.Design.NullArm {
+	if spec.Design.NullArm && len(spec.Arms) > 0 {
 		out = append(out, record.Arm{Name: NullArm, Null: true})
 	}
 	return out

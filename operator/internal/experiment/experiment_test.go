@@ -70,13 +70,13 @@ func TestFreezeRefuses(t *testing.T) {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				s.Sweep.Axes[0].Values = []string{"8", "64"}
 			},
-			"spec.sweep.axes.batchSize", "value 64, above its maximum 32",
+			"spec.sweep.axes[0].values[1]", "value 64, above its maximum 32",
 		},
 		"a value below the minimum": {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 				s.Sweep.Axes[0].Values = []string{"0"}
 			},
-			"spec.sweep.axes.batchSize", "value 0, below its minimum 1",
+			"spec.sweep.axes[0].values[0]", "value 0, below its minimum 1",
 		},
 		"an integer that is none": {
 			func(s *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {

@@ -42,6 +42,9 @@ func shortened(text string, most int) string {
 	return text
 }
 
+// Further is how many problems there are beside those that are kept.
+func (i *Invalid) Further() int { return i.further }
+
 func (i *Invalid) orNil() error {
 	if len(i.Problems) == 0 {
 		return nil

@@ -119,6 +119,14 @@ func (o objects) Create(_ context.Context, key string, data []byte) error {
 	return nil
 }
 
+func (o objects) Update(_ context.Context, key string, change func(old []byte) ([]byte, error)) error {
+	data, err := change(o[key])
+	if err == nil {
+		o[key] = data
+	}
+	return err
+}
+
 func (o objects) Replace(_ context.Context, key string, data []byte) error {
 	o[key] = data
 	return nil

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"crypto/sha256"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -80,7 +81,7 @@ func (f *fakeS3) get(w http.ResponseWriter, key string) {
 		return
 	}
 	w.Header().Set("Last-Modified", time.Unix(0, 0).UTC().Format(http.TimeFormat))
-	w.Header().Set("ETag", `"0"`)
+	w.Header().Set("ETag", tagOf(data))
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	_, _ = w.Write(data)
 }
@@ -99,9 +100,16 @@ func (f *fakeS3) put(w http.ResponseWriter, r *http.Request, key string) {
 		fail(w, http.StatusPreconditionFailed, "PreconditionFailed")
 		return
 	}
+	if before, exists := f.objects[key]; exists && r.Header.Get("If-Match") != "" && strings.Trim(r.Header.Get("If-Match"), `"`) !=
+		strings.Trim(tagOf(before), `"`) {
+		fail(w, http.StatusPreconditionFailed, "PreconditionFailed")
+		return
+	}
 	f.objects[key] = data
-	w.Header().Set("ETag", `"0"`)
+	w.Header().Set("ETag", tagOf(data))
 }
+
+func tagOf(data []byte) string { return fmt.Sprintf("%q", fmt.Sprintf("%x", sha256.Sum256(data))) }
 
 func (f *fakeS3) list(w http.ResponseWriter, r *http.Request) {
 	const page = 3 // Small, so that every test pages.

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,32 @@ func (f folder) Create(_ context.Context, key string, data []byte) error {
 
 func (f folder) Replace(_ context.Context, key string, data []byte) error {
 	return f.write(key, data, 0o644, os.Rename)
+}
+
+// Update holds a lock on the folder's objects of this name, which ends with the process that has it.
+func (f folder) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	target := f.path(key)
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return fmt.Errorf("write %s: %w", key, err)
+	}
+	unlock, err := lockFile(filepath.Join(filepath.Dir(target), temporaryPrefix+filepath.Base(target)+".lock"))
+	if err != nil {
+		return fmt.Errorf("lock %s: %w: %w", key, ErrUnreachable, err)
+	}
+	defer unlock()
+	old, err := f.Get(ctx, key)
+	absent := errors.Is(err, ErrNotFound)
+	if err != nil && !absent {
+		return err
+	}
+	data, err := change(old)
+	if err != nil || !absent && bytes.Equal(data, old) {
+		return err
+	}
+	return f.Replace(ctx, key, data)
 }
 
 func (f folder) write(key string, data []byte, mode fs.FileMode, publish func(temporary, target string) error) error {

@@ -112,6 +112,10 @@ func (g *guarded) Replace(ctx context.Context, key string, data []byte) error {
 	return g.within(ctx, "write "+key, func(ctx context.Context) error { return g.Store.Replace(ctx, key, data) })
 }
 
+func (g *guarded) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error {
+	return g.within(ctx, "update "+key, func(ctx context.Context) error { return g.Store.Update(ctx, key, change) })
+}
+
 func (g *guarded) List(ctx context.Context, prefix string) ([]string, error) {
 	return ListAfter(ctx, g, prefix, "")
 }

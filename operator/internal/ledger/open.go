@@ -100,6 +100,10 @@ func (s subStore) Replace(ctx context.Context, key string, data []byte) error {
 	return s.Store.Replace(ctx, s.prefix+"/"+key, data)
 }
 
+func (s subStore) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error {
+	return s.Store.Update(ctx, s.prefix+"/"+key, change)
+}
+
 func (s subStore) List(ctx context.Context, prefix string) ([]string, error) {
 	keys, err := s.Store.List(ctx, s.prefix+"/"+prefix)
 	for i := range keys {

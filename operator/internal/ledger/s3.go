@@ -101,24 +101,29 @@ func (s *s3) Get(ctx context.Context, key string) ([]byte, error) { return s.Get
 
 // GetVersion implements Versioned; of an empty version it is the newest.
 func (s *s3) GetVersion(ctx context.Context, key, version string) ([]byte, error) {
+	data, _, err := s.read(ctx, key, version)
+	return data, err
+}
+
+// read returns an object and the tag of its content.
+func (s *s3) read(ctx context.Context, key, version string) (data []byte, tag string, err error) {
 	if err := checkKey(key); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	ctx, cancel := begin(ctx, s.timeout)
 	defer cancel()
 	body, info, _, err := s.core.GetObject(ctx, s.bucket, s.prefix+key, minio.GetObjectOptions{VersionID: version})
 	if err != nil {
-		return nil, s.explain(ctx, "read", key, err)
+		return nil, "", s.explain(ctx, "read", key, err)
 	}
 	defer body.Close()
 	if info.Size > maxObjectBytes {
-		return nil, tooLarge(key, info.Size)
+		return nil, "", tooLarge(key, info.Size)
 	}
-	data, err := io.ReadAll(io.LimitReader(body, maxObjectBytes))
-	if err != nil {
-		return nil, s.explain(ctx, "read", key, err)
+	if data, err = io.ReadAll(io.LimitReader(body, maxObjectBytes)); err != nil {
+		return nil, "", s.explain(ctx, "read", key, err)
 	}
-	return data, nil
+	return data, info.ETag, nil
 }
 
 // Create asks the store itself to refuse an existing key, so that two writers can never both succeed.
@@ -130,6 +135,36 @@ func (s *s3) Create(ctx context.Context, key string, data []byte) error {
 
 func (s *s3) Replace(ctx context.Context, key string, data []byte) error {
 	return s.put(ctx, key, data, minio.PutObjectOptions{})
+}
+
+// mostUpdates is how often an update is tried while others write: with as many writers at once, each of them gets its turn.
+const mostUpdates = 50
+
+// Update has the store refuse to write over a version that was not read (RFC 9110, section 13.1.1).
+func (s *s3) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error {
+	for range mostUpdates {
+		old, tag, err := s.read(ctx, key, "")
+		absent := errors.Is(err, ErrNotFound)
+		if err != nil && !absent {
+			return err
+		}
+		data, err := change(old)
+		if err != nil || !absent && bytes.Equal(data, old) {
+			return err
+		}
+		options := minio.PutObjectOptions{}
+		if absent {
+			options.SetMatchETagExcept("*")
+		} else {
+			options.SetMatchETag(tag)
+		}
+		// Of an object that is gone meanwhile there is no version.
+		if err := s.put(ctx, key, data, options); !errors.Is(err, ErrExists) && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
+	return fmt.Errorf("update %s in bucket %s at %s: %w: others wrote it %d times meanwhile; try again", s.prefix+key, s.bucket, s.endpoint,
+		ErrUnreachable, mostUpdates)
 }
 
 func (s *s3) put(ctx context.Context, key string, data []byte, options minio.PutObjectOptions) error {

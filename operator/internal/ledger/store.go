@@ -27,6 +27,10 @@ type Store interface {
 	Create(ctx context.Context, key string, data []byte) error
 	// Replace writes an object that is derived from others and may be written again.
 	Replace(ctx context.Context, key string, data []byte) error
+	// Update writes an object that several writers change, such as a history: no change of another writer is lost. Change makes the new
+	// object of the one that is there, nil where there is none, and is asked again when somebody else wrote in between. Where it gives back
+	// what is there, nothing is written.
+	Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error
 	// List returns the keys that start with the prefix, sorted.
 	List(ctx context.Context, prefix string) ([]string, error)
 	// Page returns keys that start with the prefix and come after another one, sorted, and whether there may be more after these. It

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,51 @@ func onBothStores(t *testing.T, test func(t *testing.T, store Store)) {
 			test(t, WithPrefix(store, fmt.Sprintf("test/%d", time.Now().UnixNano())))
 		})
 	}
+}
+
+func TestNoUpdateOfAnotherWriterIsLost(t *testing.T) {
+	onBothStores(t, func(t *testing.T, store Store) {
+		const writers, each = 4, 5
+		var group sync.WaitGroup
+		for range writers {
+			group.Go(func() {
+				for range each {
+					if err := store.Update(t.Context(), "shared/log", func(old []byte) ([]byte, error) {
+						return append(bytes.Clone(old), 'x'), nil
+					}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		got, err := store.Get(t.Context(), "shared/log")
+		if err != nil || len(got) != writers*each {
+			t.Errorf("%d of %d updates are there (%v)", len(got), writers*each, err)
+		}
+		if keys, err := store.List(t.Context(), ""); err != nil || len(keys) != 1 {
+			t.Errorf("updating left %q (%v)", keys, err)
+		}
+	})
+}
+
+func TestAnUpdateThatChangesNothingOrFailsWritesNothing(t *testing.T) {
+	onBothStores(t, func(t *testing.T, store Store) {
+		ctx, refused := t.Context(), errors.New("refused")
+		if err := store.Update(ctx, "a", func([]byte) ([]byte, error) { return nil, refused }); !errors.Is(err, refused) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := store.Get(ctx, "a"); !errors.Is(err, ErrNotFound) {
+			t.Errorf("it wrote all the same: %v", err)
+		}
+		// What must never change can still be looked at through an update that keeps it.
+		if err := store.Create(ctx, "a", []byte("one")); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Update(ctx, "a", func(old []byte) ([]byte, error) { return old, nil }); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestStore(t *testing.T) {

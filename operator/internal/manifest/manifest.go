@@ -17,12 +17,21 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 // Set is what was found in some files.
 type Set struct {
 	Runs      []assayv1alpha1.BenchmarkRun
 	Templates []assayv1alpha1.BenchmarkTemplate
+	// runOrigins and templateOrigins are where these were read, in the same order.
+	runOrigins, templateOrigins []origin
+}
+
+// origin is the document that an object was read from.
+type origin struct {
+	file string
+	root *yaml.Node
 }
 
 // Read reads YAML files, each with one document or more, and the .yaml files of folders; "-" is standard input.
@@ -84,7 +93,7 @@ func (s *Set) add(file string, raw []byte) error {
 		if root.Tag == "!!null" {
 			continue // Only comments.
 		}
-		if problems := s.addDocument(root); len(problems) > 0 {
+		if problems := s.addDocument(origin{file, root}); len(problems) > 0 {
 			return located(file, root, problems)
 		}
 	}
@@ -93,7 +102,8 @@ func (s *Set) add(file string, raw []byte) error {
 // kinds are those that can be read.
 var kinds = slices.Sorted(maps.Keys(definitions))
 
-func (s *Set) addDocument(root *yaml.Node) []Problem {
+func (s *Set) addDocument(from origin) []Problem {
+	root := from.root
 	if root.Kind != yaml.MappingNode {
 		return []Problem{{Message: "invalid document: not a mapping; it begins with apiVersion and kind"}}
 	}
@@ -124,13 +134,13 @@ func (s *Set) addDocument(root *yaml.Node) []Problem {
 		if err := decode(written, &run); err != nil {
 			return []Problem{{Message: err.Error()}}
 		}
-		s.Runs = append(s.Runs, run)
+		s.Runs, s.runOrigins = append(s.Runs, run), append(s.runOrigins, from)
 	case "BenchmarkTemplate":
 		var template assayv1alpha1.BenchmarkTemplate
 		if err := decode(written, &template); err != nil {
 			return []Problem{{Message: err.Error()}}
 		}
-		s.Templates = append(s.Templates, template)
+		s.Templates, s.templateOrigins = append(s.Templates, template), append(s.templateOrigins, from)
 	}
 	return nil
 }
@@ -143,21 +153,29 @@ func decode(raw []byte, into any) error {
 
 // Template finds the workload of a run: its inline template, or the named one among those read.
 func (s *Set) Template(run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.BenchmarkTemplateSpec, error) {
+	refuse := func(field, format string, args ...any) error {
+		return s.place(run, experiment.Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+	}
 	switch {
 	case run.Spec.Template != nil && run.Spec.TemplateRef != nil:
-		return nil, fmt.Errorf("BenchmarkRun %s: spec has both template and templateRef: keep one", run.Name)
+		return nil, refuse("spec.templateRef", "spec has both template and templateRef: keep one")
 	case run.Spec.Template != nil:
 		return run.Spec.Template, nil
 	case run.Spec.TemplateRef == nil:
-		return nil, fmt.Errorf("BenchmarkRun %s: spec has neither template nor templateRef", run.Name)
+		return nil, refuse("spec", "spec has neither template nor templateRef: write one")
+	}
+	if i := s.named(run.Spec.TemplateRef.Name); i >= 0 {
+		return &s.Templates[i].Spec, nil
 	}
 	var known []string
 	for i := range s.Templates {
-		if s.Templates[i].Name == run.Spec.TemplateRef.Name {
-			return &s.Templates[i].Spec, nil
-		}
 		known = append(known, s.Templates[i].Name)
 	}
-	return nil, fmt.Errorf("BenchmarkRun %s: spec.templateRef.name: no BenchmarkTemplate %q among those read (%v): name its file with "+
-		"--templates", run.Name, run.Spec.TemplateRef.Name, known)
+	return nil, refuse("spec.templateRef.name", "no BenchmarkTemplate %q among those read (%v): name its file with --templates",
+		run.Spec.TemplateRef.Name, known)
+}
+
+// named is the index of the first template of a name, or -1.
+func (s *Set) named(name string) int {
+	return slices.IndexFunc(s.Templates, func(is assayv1alpha1.BenchmarkTemplate) bool { return is.Name == name })
 }

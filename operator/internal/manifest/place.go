@@ -24,14 +24,17 @@ type Problem struct {
 }
 
 func (p Problem) Error() string {
-	place := fmt.Sprintf("%s:%d:%d: ", p.File, p.Line, p.Column)
+	place := p.File + ": "
+	if p.Line > 0 {
+		place = fmt.Sprintf("%s:%d:%d: ", p.File, p.Line, p.Column)
+	}
 	if p.Field == "" {
 		return place + p.Message
 	}
 	return place + p.Field + ": " + p.Message
 }
 
-// located finds where the problems of a document are, in the order in which a reader meets them.
+// located finds where the problems of a document are.
 func located(file string, root *yaml.Node, problems []Problem) error {
 	for i := range problems {
 		p := &problems[i]
@@ -41,8 +44,14 @@ func located(file string, root *yaml.Node, problems []Problem) error {
 			p.Line, p.Column = node.Line, node.Column
 		}
 	}
+	return joined(problems)
+}
+
+// joined are the problems in the order in which a reader meets them, file by file.
+func joined(problems []Problem) error {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), strings.Compare(a.Field, b.Field))
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+			strings.Compare(a.Field, b.Field))
 	})
 	errs := make([]error, 0, len(problems))
 	for _, p := range slices.Compact(problems) {

@@ -3,6 +3,7 @@ package manifest
 import (
 	"embed"
 	"io/fs"
+	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 )
@@ -12,8 +13,20 @@ import (
 //go:embed shipped/*.yaml
 var shipped embed.FS
 
+// AddShipped adds the templates that the chart installs, after those that were read.
+func (s *Set) AddShipped() error {
+	set, err := shippedSet()
+	s.Templates, s.templateOrigins = append(s.Templates, set.Templates...), append(s.templateOrigins, set.templateOrigins...)
+	return err
+}
+
 // Shipped are the templates that the chart installs. They are in the program, so that it needs no checkout to know them.
 func Shipped() ([]assayv1alpha1.BenchmarkTemplate, error) {
+	set, err := shippedSet()
+	return set.Templates, err
+}
+
+func shippedSet() (*Set, error) {
 	set := &Set{}
 	err := fs.WalkDir(shipped, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -23,7 +36,8 @@ func Shipped() ([]assayv1alpha1.BenchmarkTemplate, error) {
 		if err != nil {
 			return err
 		}
-		return set.add(path, raw)
+		// No file of this name is on the disk: the program itself has it.
+		return set.add(strings.TrimPrefix(path, "shipped/")+" (shipped)", raw)
 	})
-	return set.Templates, err
+	return set, err
 }

@@ -37,6 +37,14 @@ func (s timedStore) Replace(ctx context.Context, key string, data []byte) error 
 	return err
 }
 
+// Update is timed as the replacement that it ends in.
+func (s timedStore) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error {
+	began := time.Now()
+	err := s.Store.Update(ctx, key, change)
+	s.metrics.operated("replace", began, err)
+	return err
+}
+
 func (s timedStore) List(ctx context.Context, prefix string) ([]string, error) {
 	began := time.Now()
 	keys, err := s.Store.List(ctx, prefix)

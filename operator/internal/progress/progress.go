@@ -4,13 +4,14 @@ package progress
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/report"
 )
 
 // Ended reports whether the run will not change any more.
@@ -56,49 +57,54 @@ func Waits(run *assayv1alpha1.BenchmarkRun) string {
 	return ""
 }
 
-// Summary is what a person wants to read when the run has ended.
+// Summary is what a person wants to read when the run has ended, in lines that fit the writer's width.
 func Summary(out io.Writer, run *assayv1alpha1.BenchmarkRun) {
-	status := run.Status
+	status, width := run.Status, report.Width(out)
+	line := func(format string, args ...any) {
+		for _, part := range report.Wrap(fmt.Sprintf(format, args...), width) {
+			fmt.Fprintln(out, part)
+		}
+	}
+	table := func(keys int, rows ...[]string) {
+		fmt.Fprintln(out)
+		for _, row := range report.Columns(rows, keys, 1, width) {
+			fmt.Fprintln(out, row)
+		}
+	}
 	if run.Spec.Search == nil {
 		fmt.Fprintf(out, "\nVERDICT  %s\n", orNone(string(status.Verdict)))
 	}
-	answers(out, run)
+	if len(status.Search) > 0 {
+		rows := [][]string{{"ARM", "HIGHEST FEASIBLE", "LOWEST INFEASIBLE", "VALUE", "REASON"}}
+		for _, answer := range status.Search {
+			rows = append(rows, []string{answer.Arm, orNone(answer.FeasibleMax), orNone(answer.InfeasibleMin), orNone(answer.Value), answer.Reason})
+		}
+		table(1, rows...)
+	}
 	for _, candidate := range status.Candidates {
-		fmt.Fprintf(out, "  %-16s %-13s %s\n", candidate.Name, candidate.Verdict, candidate.Gain)
+		line("  %-16s %-13s %s", candidate.Name, candidate.Verdict, candidate.Gain)
 	}
 	if len(status.Gates) > 0 {
-		fmt.Fprintln(out)
-		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "GATE\tCANDIDATE\tPOINT\tOUTCOME\tBOUND\tESTIMATE\tINTERVAL\tBLOCKS\tMDE")
-		for _, gate := range status.Gates {
-			interval := "-"
-			if gate.Interval != nil {
-				interval = "[" + gate.Interval.Low + ", " + gate.Interval.High + "]"
-			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", gate.Name, gate.Candidate, orNone(gate.Point), gate.Outcome,
-				orNone(gate.Bound), orNone(gate.Estimate), interval, gate.Blocks, orNone(gate.MinimumDetectableEffect))
+		interval := "INTERVAL"
+		if level, err := strconv.ParseFloat(run.Spec.Design.GateConfidence, 64); err == nil {
+			interval += report.Interval(level)
 		}
-		_ = table.Flush()
+		rows := [][]string{{"GATE", "CANDIDATE", "POINT", "OUTCOME", "BOUND", "ESTIMATE", interval, "BLOCKS", "MDE"}}
+		for _, gate := range status.Gates {
+			between := "-"
+			if gate.Interval != nil {
+				between = "[" + gate.Interval.Low + ", " + gate.Interval.High + "]"
+			}
+			rows = append(rows, []string{gate.Name, gate.Candidate, orNone(gate.Point), string(gate.Outcome), orNone(gate.Bound),
+				orNone(gate.Estimate),
+				between, fmt.Sprint(gate.Blocks), orNone(gate.MinimumDetectableEffect)})
+		}
+		table(3, rows...)
 	}
 	for _, warning := range status.Warnings {
-		fmt.Fprintln(out, "warning: "+warning)
+		line("warning: %s", warning)
 	}
 	fmt.Fprintf(out, "\nledger   %s\nreport   %s\n", orNone(status.Ledger), orNone(status.Report))
-}
-
-// answers are those of a search.
-func answers(out io.Writer, run *assayv1alpha1.BenchmarkRun) {
-	if len(run.Status.Search) == 0 {
-		return
-	}
-	fmt.Fprintln(out)
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ARM\tHIGHEST FEASIBLE\tLOWEST INFEASIBLE\tVALUE\tREASON")
-	for _, answer := range run.Status.Search {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", answer.Arm, orNone(answer.FeasibleMax), orNone(answer.InfeasibleMin), orNone(answer.Value),
-			answer.Reason)
-	}
-	_ = table.Flush()
 }
 
 func orPending(phase assayv1alpha1.Phase) assayv1alpha1.Phase {

@@ -3,7 +3,11 @@
 // tests of both languages read the same fixtures.
 package record
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // Schema identifiers, the value of every record's schema field.
 const (
@@ -266,6 +270,28 @@ type Ceiling struct {
 	Unit     string   `json:"unit"`
 	Limit    float64  `json:"limit"`
 	Achieved *float64 `json:"achieved,omitempty"`
+	// Instructions and Threads are what the limit was measured with, where that matters.
+	Instructions string `json:"instructions,omitempty"`
+	Threads      int64  `json:"threads,omitempty"`
+}
+
+// String is what is limited and how that was measured, e.g. "readBandwidth (avx2, 2 threads)".
+func (c Ceiling) String() string {
+	var with []string
+	if c.Instructions != "" {
+		with = append(with, c.Instructions)
+	}
+	switch c.Threads {
+	case 0:
+	case 1:
+		with = append(with, "1 thread")
+	default:
+		with = append(with, fmt.Sprintf("%d threads", c.Threads))
+	}
+	if len(with) == 0 {
+		return c.Name
+	}
+	return c.Name + " (" + strings.Join(with, ", ") + ")"
 }
 
 // Environment is the fingerprint: hard keys must be equal for attempts to be compared.

@@ -56,7 +56,7 @@ func (a *Attempt) repeated() []*string {
 		out = append(out, &a.Result.Phases[p].Name)
 	}
 	for c := range a.Result.Ceilings {
-		out = append(out, &a.Result.Ceilings[c].Name, &a.Result.Ceilings[c].Unit)
+		out = append(out, &a.Result.Ceilings[c].Name, &a.Result.Ceilings[c].Unit, &a.Result.Ceilings[c].Instructions)
 	}
 	if parity := a.Result.Parity; parity != nil {
 		out = append(out, &parity.Algorithm, &parity.Digest)

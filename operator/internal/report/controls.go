@@ -21,7 +21,7 @@ func (v *view) screening(out *document) {
 		}
 		rows = append(rows, []string{string(gate.Outcome), gate.Gate, gate.Candidate, gate.Point, estimate, blocks})
 	}
-	out.table([]string{"screened", "gate", "candidate", "point", "estimate", "blocks"}, rows)
+	out.table([]string{"screened", "gate", "candidate", "point", "estimate" + Interval(v.found.GateConfidence), "blocks"}, rows)
 }
 
 // controls shows the comparisons in which nothing may move.
@@ -44,7 +44,7 @@ func (v *view) controls(out *document) {
 		}
 		rows = append(rows, []string{moved, c.Arm, c.Point, what, estimate, c.Message})
 	}
-	out.table([]string{"moved", "arm", "point", "what", "of the baseline's", "message"}, rows)
+	out.table([]string{"moved", "arm", "point", "what", "of the baseline's" + Interval(v.found.GateConfidence), "message"}, rows)
 	out.line("\nNothing may move here: the null arm is the baseline started from another place, and no arm changes a control phase. One " +
 		"that moved is beyond accident, counting how many there are (Holm).")
 }
@@ -66,5 +66,5 @@ func (v *view) nodes(out *document) {
 		return
 	}
 	out.heading("Nodes")
-	out.table([]string{"point", "candidate", "metric", "node", "ratio there", "blocks", "nodes differ"}, rows)
+	out.table([]string{"point", "candidate", "metric", "node", "ratio there" + Interval(v.found.Confidence), "blocks", "nodes differ"}, rows)
 }

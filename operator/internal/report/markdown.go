@@ -20,6 +20,7 @@ func Markdown(exp *experiment.Experiment, found *analysis.Analysis) []byte {
 	v := newView(exp, found)
 	out := &document{}
 	v.verdict(out)
+	v.warnings(out)
 	v.search(out)
 	v.gates(out)
 	v.series(out)
@@ -68,7 +69,10 @@ var escapes = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;", "\r\n", " ", "\n", " ", "\r", " ", "\t", " ",
 )
 
-// text makes any string safe as Markdown text in one line, also inside a table.
+// Escape makes any string safe as Markdown text in one line, also inside a table.
+func Escape(s string) string { return text(s) }
+
+// text is Escape, for what is written here.
 func text(s string) string { return escapes.Replace(strings.ToValidUTF8(s, "\uFFFD")) }
 
 // code makes any string safe as a code span in one line.
@@ -94,35 +98,36 @@ func (v *view) verdict(out *document) {
 		title = "the highest feasible " + v.exp.Plan.Search.Axis
 	}
 	out.line("# %s: %s\n", text(runName(v.exp)), text(title))
-	switch {
-	case v.exp.Plan.Search != nil:
-		out.line("A search has an answer for every arm, and no verdict.")
-	case v.found.BestText() != "":
-		out.line("Best candidate: **%s**.", text(v.found.BestText()))
-	case v.found.Verdict == "":
-		out.line("No blocking gate decides this run, so it has results and no verdict.")
-	default:
-		out.line("No candidate is Go.")
-	}
+	out.line("**%s**", text(Headline(v.exp, v.found)))
 	out.line("")
 	var rows [][]string
 	for _, candidate := range v.found.Candidates {
-		rows = append(rows, []string{candidate.Name, verdictName(candidate.Verdict), analysis.Describe(candidate.Gain), candidate.Reason})
+		rows = append(rows, []string{
+			candidate.Name, verdictName(candidate.Verdict), Sentence(v.exp, v.found, candidate.Name), Why(v.exp, v.found, &candidate),
+		})
 	}
 	if v.exp.Plan.Search == nil {
-		out.table([]string{"candidate", "verdict", "gain", "why"}, rows)
+		out.table([]string{"candidate", "verdict", "in a sentence", "why"}, rows)
 	}
 	if v.baseline != "" {
-		out.line("\nRatios are candidate over baseline (%s), paired within blocks. Intervals of results have %g %% confidence, those of "+
-			"gates %g %%.", text(v.baseline), percentOf(v.found.Confidence), percentOf(v.found.GateConfidence))
+		out.line("\nRatios are candidate over baseline (%s), paired within blocks. A title says the confidence of the intervals below it.",
+			text(v.baseline))
 	}
 	if v.found.Layout != "" {
 		out.line("\n%s", text(v.found.Layout))
 	}
-	if len(v.found.Warnings) > 0 {
-		out.heading("Warnings")
-		for _, warning := range v.found.Warnings {
-			out.line("* %s", text(warning))
+}
+
+func (v *view) warnings(out *document) {
+	all := Warnings(v.exp, v.found)
+	if len(all) == 0 {
+		return
+	}
+	out.heading("Warnings")
+	for _, warning := range all {
+		out.line("* %s", text(warning.Text))
+		for _, more := range warning.More {
+			out.line("  * %s", text(more))
 		}
 	}
 }
@@ -134,22 +139,23 @@ func (v *view) gates(out *document) {
 	out.heading("Gates")
 	var rows [][]string
 	for _, gate := range v.found.Gates {
-		estimate, blocks := "", ""
+		estimate, blocks, message := "", "", gate.Message
 		if gate.Estimate != nil {
 			estimate, blocks = analysis.Describe(gate.Estimate), fmt.Sprint(gate.Estimate.Blocks)
+			message = strings.TrimPrefix(message, estimate+" ")
 		}
 		name := gate.Gate
 		if gate.Severity == experiment.Advisory {
 			name += " (advisory)"
 		}
-		share := v.levels[row{gate.Point, gate.Candidate}][column{gate.Metric, gate.Statistic, ""}].ShareOfCeiling
+		level := v.levels[row{gate.Point, gate.Candidate}][column{gate.Metric, gate.Statistic, ""}]
 		rows = append(rows, []string{
 			string(gate.Outcome), name, gate.Candidate, gate.Point, analysis.Asked(v.exp, gate.Condition()), estimate, blocks,
-			percent(gate.MinimumDetectableEffect), percent(share), gate.Message,
+			Detectable(&gate), analysis.DescribeShare(&level), message,
 		})
 	}
-	out.table([]string{"outcome", "gate", "candidate", "point", "asked", "estimate", "blocks", "min. detectable", "share of ceiling",
-		"message"}, rows)
+	out.table([]string{"outcome", "gate", "candidate", "point", "asked", "estimate" + Interval(v.found.GateConfidence), "blocks",
+		"min. detectable", "share of ceiling", "message"}, rows)
 	out.line("\nA gate is Go or NoGo only over its whole interval, which has %g %% confidence here. The minimum detectable effect is the "+
 		"smallest relative change that blocks this many and this noisy find four times in five.", percentOf(v.found.GateConfidence))
 	v.twice(out)
@@ -162,7 +168,7 @@ func (v *view) results(out *document) {
 	out.heading("Results")
 	header := append(slices.Clone(v.axes), "arm")
 	for _, c := range v.columns {
-		header = append(header, statisticName(c.metric, c.statistic))
+		header = append(header, statisticName(c.metric, c.statistic)+Interval(v.found.Confidence))
 	}
 	header = append(header, "blocks", "share of ceiling")
 	var rows [][]string
@@ -178,7 +184,7 @@ func (v *view) results(out *document) {
 			cells = append(cells, analysis.Describe(&result.Estimate))
 			blocks = max(blocks, result.Estimate.Blocks)
 			if result.ShareOfCeiling != nil {
-				ceiling = percent(result.ShareOfCeiling) + " of " + result.Ceiling
+				ceiling = analysis.DescribeShare(&result)
 			}
 		}
 		rows = append(rows, append(cells, fmt.Sprint(blocks), ceiling))
@@ -201,7 +207,7 @@ func (v *view) comparisons(out *document) {
 	out.heading("Candidate over baseline")
 	header := append(slices.Clone(v.axes), "candidate")
 	for _, c := range v.columns {
-		header = append(header, statisticName(c.metric, c.statistic))
+		header = append(header, statisticName(c.metric, c.statistic)+Interval(v.found.Confidence))
 	}
 	var rows [][]string
 	v.rows(func(parameters map[string]string, r row) {
@@ -230,7 +236,7 @@ func (v *view) phases(out *document) {
 	for _, phase := range v.found.Phases {
 		rows = append(rows, []string{phase.Point, phase.Arm, phase.Phase, analysis.Describe(&phase.Estimate)})
 	}
-	out.table([]string{"point", "arm", "phase", "mean per iteration"}, rows)
+	out.table([]string{"point", "arm", "phase", "mean per iteration" + Interval(v.found.Confidence)}, rows)
 }
 
 func (v *view) predictions(out *document) {
@@ -243,7 +249,7 @@ func (v *view) predictions(out *document) {
 		rows = append(rows, []string{p.Point, p.Candidate, p.Metric, analysis.FormatNumber(p.Predicted, analysis.Times),
 			analysis.Describe(p.Measured), p.Message})
 	}
-	out.table([]string{"point", "candidate", "metric", "predicted", "measured", "message"}, rows)
+	out.table([]string{"point", "candidate", "metric", "predicted", "measured" + Interval(v.found.Confidence), "message"}, rows)
 }
 
 func (v *view) trials(out *document) {

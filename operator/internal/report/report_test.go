@@ -48,6 +48,7 @@ func failOne(attempts []record.Attempt) {
 }
 
 func TestGolden(t *testing.T) {
+	t.Setenv("COLUMNS", "")
 	exp, found := simulated(t, nil, failOne)
 	var terminal bytes.Buffer
 	if err := Terminal(&terminal, exp, found); err != nil {

@@ -92,9 +92,9 @@ func (v *view) pointRows(asked *experiment.Table, table *OwnTable) {
 	for _, c := range asked.Columns {
 		table.header = append(table.header, c.Title)
 	}
-	table.header = append(table.header, "share of ceiling")
+	table.header = append(table.header, "share of ceiling", "ceiling")
 	v.each(asked, func(names []figure, r row) {
-		cells, ceiling := names, figure{}
+		cells, part, ceiling := names, figure{}, figure{}
 		for _, c := range asked.Columns {
 			cell := figure{}
 			switch {
@@ -110,14 +110,14 @@ func (v *view) pointRows(asked *experiment.Table, table *OwnTable) {
 			default:
 				if level, ok := v.levels[r][column{c.Metric, c.Statistic, ""}]; ok {
 					cell = scaled(&level.Estimate, c.Scale)
-					if level.ShareOfCeiling != nil && !ceiling.known {
-						ceiling = share(level.ShareOfCeiling)
+					if level.ShareOfCeiling != nil && !part.known {
+						part, ceiling = share(level.ShareOfCeiling), words(level.Ceiling)
 					}
 				}
 			}
 			cells = append(cells, cell)
 		}
-		table.rows = append(table.rows, append(cells, ceiling))
+		table.rows = append(table.rows, append(cells, part, ceiling))
 	})
 }
 

@@ -70,6 +70,9 @@ func TestATableHasTheColumnsTheRunAsksForInTheirScale(t *testing.T) {
 				checked++
 			}
 		}
+		if row["share of ceiling"] == "" || row["ceiling"] != "readBandwidth" {
+			t.Errorf("a share does not say of what: %v", row)
+		}
 		if row["arm"] == "loop" && row["against loop"] != "" {
 			t.Errorf("the baseline is compared with itself: %v", row)
 		}

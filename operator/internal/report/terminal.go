@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -23,9 +23,10 @@ var colours = map[experiment.Verdict]string{
 	experiment.VerdictInvalid:      "\x1b[35m",
 }
 
-// Terminal prints the results and the verdicts in a few lines that fit a screen.
+// Terminal prints the results, then the verdicts, in lines that fit the writer's width.
 func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis) error {
 	v := newView(exp, found)
+	width := Width(w)
 	file, ok := w.(*os.File)
 	colour := ok && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == ""
 
@@ -33,7 +34,7 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 	for _, c := range v.columns {
 		header = append(header, statisticName(c.metric, c.statistic))
 		if v.baseline != "" {
-			header = append(header, "/"+v.baseline)
+			header = append(header, "/"+v.baseline+Interval(found.Confidence))
 		}
 	}
 	rows := [][]string{header}
@@ -57,67 +58,81 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 		rows = append(rows, cells)
 	})
 	var out strings.Builder
-	align(&out, rows)
+	line := func(format string, args ...any) {
+		for _, part := range Wrap(printable(fmt.Sprintf(format, args...)), width) {
+			out.WriteString(part + "\n")
+		}
+	}
+	together := 1
+	if v.baseline != "" {
+		together = 2
+	}
+	for _, row := range Columns(rows, len(v.axes)+1, together, width) {
+		out.WriteString(row + "\n")
+	}
 	out.WriteByte('\n')
 	for _, result := range found.Search {
-		fmt.Fprintf(&out, "%s\n", printable(answerLine(result)))
+		line("%s", answerLine(result))
 	}
 	for _, candidate := range found.Candidates {
 		if exp.Plan.Search != nil {
 			break // It has an answer, and no verdict.
 		}
-		fmt.Fprintf(&out, "%s  %s: %s\n", paint(colour, candidate.Verdict), printable(candidate.Name), printable(candidate.Reason))
+		text := Sentence(exp, found, candidate.Name)
+		if why := Why(exp, found, &candidate); why != "" {
+			text += "; " + why
+		}
+		line("%s  %s", verdictName(candidate.Verdict), text)
 	}
-	for _, warning := range found.Warnings {
-		fmt.Fprintf(&out, "warning: %s\n", printable(warning))
+	for _, warning := range Warnings(exp, found) {
+		more := ""
+		if n := len(warning.More); n > 0 {
+			more = fmt.Sprintf(" (and %d more like it, in the report)", n)
+		}
+		line("warning: %s%s", warning.Text, more)
 	}
-	for _, line := range twiceLines(found) {
-		fmt.Fprintf(&out, "%s\n", printable(line))
+	for _, text := range twiceLines(found) {
+		line("%s", text)
 	}
 	if found.Unseen != "" && exp.Plan.Search == nil {
-		fmt.Fprintf(&out, "not seen: %s\n", printable(found.Unseen))
+		line("not seen: %s", found.Unseen)
 	}
-	n := found.Trials
-	fmt.Fprintf(&out, "%d of %d trials used (%d warm-ups, %d failed, %d invalid, %d missing)\n", n.Used, n.Planned, n.Warmups, n.Failed,
-		n.Invalid, n.Missing)
+	line("%s", Trials(found))
+	if len(found.Candidates) != 1 || exp.Plan.Search != nil {
+		line("%s", Headline(exp, found))
+	}
 	if exp.Plan.Search == nil {
-		fmt.Fprintf(&out, "verdict: %s", paint(colour, found.Verdict))
+		text := "verdict: " + verdictName(found.Verdict)
 		if best := found.BestText(); best != "" {
-			fmt.Fprintf(&out, ", best: %s", printable(best))
+			text += ", best: " + best
 		}
-		out.WriteByte('\n')
+		line("%s", text)
+	}
+	if colour {
+		_, err := io.WriteString(w, painted(out.String()))
+		return err
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
 
-func paint(colour bool, verdict experiment.Verdict) string {
-	name := verdictName(verdict)
-	if code := colours[verdict]; colour && code != "" {
-		return code + name + "\x1b[0m"
-	}
-	return name
+// Trials counts the trials by what became of them.
+func Trials(found *analysis.Analysis) string {
+	n := found.Trials
+	return fmt.Sprintf("%d of %d trials used (%d warm-ups, %d failed, %d invalid, %d missing)", n.Used, n.Planned, n.Warmups, n.Failed,
+		n.Invalid,
+		n.Missing)
 }
 
-// align pads every column to its widest cell, in characters and not bytes.
-func align(out *strings.Builder, rows [][]string) {
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = printable(cell)
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
-		}
-	}
-	for _, row := range rows {
-		line := ""
-		for i, cell := range row {
-			line += cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
-		}
-		out.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
+// verdictWord is a verdict at the beginning of its line.
+var verdictWord = regexp.MustCompile(`(?m)^(verdict: )?(Go|NoGo|Inconclusive|Invalid)(  |,|$)`)
+
+// painted gives the verdicts their colours: after lines were broken, as colours take no room.
+func painted(text string) string {
+	return verdictWord.ReplaceAllStringFunc(text, func(line string) string {
+		parts := verdictWord.FindStringSubmatch(line)
+		return parts[1] + colours[experiment.Verdict(parts[2])] + parts[2] + "\x1b[0m" + parts[3]
+	})
 }
 
 // printable keeps what a parameter or a process says from moving the cursor.

@@ -9,11 +9,14 @@ import (
 	"assay.dev/assay/operator/internal/noise"
 )
 
-// TwiceHeader and ArmNoiseHeader belong to the rows of Twice and ArmNoise.
-var (
-	TwiceHeader    = []string{"gate", "candidate", "point", "without them", "estimate", "with them", "estimate", "trials rejected"}
-	ArmNoiseHeader = []string{"arm", "trials", "rejected", "beyond a limit"}
-)
+// ArmNoiseHeader belongs to the rows of ArmNoise.
+var ArmNoiseHeader = []string{"arm", "trials", "rejected", "beyond a limit"}
+
+// TwiceHeader belongs to the rows of Twice.
+func TwiceHeader(found *analysis.Analysis) []string {
+	estimate := "estimate" + Interval(found.GateConfidence)
+	return []string{"gate", "candidate", "point", "without them", estimate, "with them", estimate, "trials rejected"}
+}
 
 // Twice describes the gates' outcomes with the trials that noise limits reject, and has a row for every gate whose outcome then differs.
 // It is empty if nothing was rejected.
@@ -75,7 +78,7 @@ func (v *view) twice(out *document) {
 	out.line("\n%s", says)
 	if len(rows) > 0 {
 		out.line("")
-		out.table(TwiceHeader, rows)
+		out.table(TwiceHeader(v.found), rows)
 	}
 }
 

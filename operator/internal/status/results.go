@@ -23,15 +23,17 @@ const (
 	maxExpected  = 256
 )
 
-// setResults copies the newest analysis's results, within limits. The ledger has all of them.
+// setResults copies what the newest analysis says.
 func setResults(out *assayv1alpha1.BenchmarkRunStatus, world *observe.World) {
-	found := world.Analysis
-	if found == nil {
-		return
+	if world.Analysis != nil {
+		Results(out, world.Ledger.Experiment, world.Analysis, world.ReportURL)
 	}
-	out.Verdict, out.Best, out.Report = assayv1alpha1.Verdict(found.Verdict), truncate(found.BestText(), maxBest), world.ReportURL
+}
+
+// Results copies what an analysis says, also of a run that no cluster knows. The ledger has all of it.
+func Results(out *assayv1alpha1.BenchmarkRunStatus, exp *experiment.Experiment, found *analysis.Analysis, report string) {
+	out.Verdict, out.Best, out.Report = assayv1alpha1.Verdict(found.Verdict), truncate(found.BestText(), maxBest), report
 	out.Candidates, out.Gain = candidates(found)
-	exp := world.Ledger.Experiment
 	out.Gates = gates(exp, found.Gates)
 	out.Search = searchAnswers(found.Search)
 	out.Expected = ""
@@ -85,7 +87,8 @@ func gates(exp *experiment.Experiment, results []analysis.GateResult) []assayv1a
 				status.Interval = &assayv1alpha1.Interval{Low: number(*e.Low, e.Shown()), High: number(*e.High, e.Shown())}
 			}
 		}
-		if effect := result.MinimumDetectableEffect; effect != nil {
+		// One that exceeds the figure itself says nothing.
+		if effect := result.MinimumDetectableEffect; effect != nil && *effect < 1 {
 			status.MinimumDetectableEffect = truncate(analysis.FormatNumber(*effect*100, "")+"%", maxNumber)
 		}
 		out = append(out, status)

@@ -33,7 +33,7 @@ type statement struct {
 }
 
 // Policy is what a user may do in a bucket with ledgers below a prefix. It is a list of what is allowed: nobody may delete or make keys,
-// the operator alone writes what is planned and who has a node, and it writes nothing that was measured.
+// the operator alone writes what is planned, who has a node and what runs of schedules add up to, and it writes nothing that was measured.
 func Policy(bucket, under, name string) ([]byte, error) {
 	resource := func(keys ...string) []string {
 		out := make([]string, 0, len(keys))
@@ -51,13 +51,14 @@ func Policy(bucket, under, name string) ([]byte, error) {
 	case name == Operator:
 		statements = []statement{
 			allow([]string{"arn:aws:s3:::" + bucket}, "s3:ListBucket"),
-			allow(resource("runs/*"), "s3:GetObject"),
-			allow(resource("runs/*/experiment.json", "runs/*/waves/*", "runs/*/leases/*", "runs/assay-write-probe"), "s3:PutObject"),
+			allow(resource("runs/*", "history/*"), "s3:GetObject"),
+			allow(resource("runs/*/experiment.json", "runs/*/history.json", "runs/*/confirm.json", "runs/*/waves/*", "runs/*/leases/*",
+				"runs/assay-write-probe", "history/*"), "s3:PutObject"),
 		}
 	case name == Metrics:
 		statements = []statement{allow([]string{"arn:aws:s3:::*"}, "admin:Prometheus")}
 	case match != nil:
-		own := []string{path.Join("runs", match[2]) + "/*", path.Join("argo", match[2]) + "/*"}
+		own := []string{path.Join("runs", match[2]) + "/*", path.Join("argo", match[2]) + "/*", path.Join("history", match[2]) + "/*"}
 		list := allow([]string{"arn:aws:s3:::" + bucket}, "s3:ListBucket", "s3:ListBucketVersions")
 		prefixes := make([]string, 0, len(own))
 		for _, key := range own {

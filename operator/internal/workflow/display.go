@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"assay.dev/assay/operator/internal/design"
@@ -12,8 +13,8 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// What people see in Argo's UI: a name and a line of what it is for every workflow, a name for every block that says what it
-// runs where, and its plan as the node's inputs. Nothing of it is read by anybody but people.
+// What people see in Argo's UI: a name and a line of what it is for every workflow, a short name for every block, and its plan as the
+// node's inputs. Nothing of it is read by anybody but people.
 
 // Annotations that Argo's UI shows, and the one that its links are made from.
 const (
@@ -37,9 +38,9 @@ func blockInputs() []Parameter {
 }
 
 // blockArguments fill them in.
-func blockArguments(exp *experiment.Experiment, wave *record.Wave, b record.Block, lane design.Lane) []Parameter {
+func blockArguments(exp *experiment.Experiment, wave *record.Wave, b record.Block, lane design.Lane, lanes int) []Parameter {
 	return []Parameter{
-		value("block", b.ID), value("node", lane.Node), value("display", displayName(exp, wave, b, lane)), value("purpose", string(wave.Why())),
+		value("block", b.ID), value("node", lane.Node), value("display", displayName(b, lane, lanes)), value("purpose", string(wave.Why())),
 		value("points", describePoints(exp, wave, b)), value("arms", plain(describeArms(exp))), value("order", string(exp.Plan.Design.Order)),
 		value("trials", describeTrials(b)), value("sequence", describeSequence(wave, b)),
 	}
@@ -67,37 +68,54 @@ func waveDescription(exp *experiment.Experiment, wave *record.Wave, lanes []desi
 	text := fmt.Sprintf("%d blocks, %d trials, on %d nodes. Arms: %s. Order: %s.", len(wave.Blocks), trials, len(lanes), describeArms(exp),
 		exp.Plan.Design.Order)
 	if axes := exp.Axes(); len(axes) > 0 {
-		text += fmt.Sprintf(" Points: %d of %s.", len(wave.Points), strings.Join(axes, ", "))
+		var along []string
+		for _, axis := range axes {
+			along = append(along, axis+" "+describeValues(wave, axis))
+		}
+		text += fmt.Sprintf(" Points: %d of %s.", len(wave.Points), strings.Join(along, "; "))
 	}
 	return text
+}
+
+// plainValue is a value that means nothing in Markdown, nor to Argo.
+var plainValue = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+-]*$`)
+
+// shownValues is how many values of an axis are listed.
+const shownValues = 8
+
+// describeValues lists the values of an axis, or counts them where they are many or anything but plain.
+func describeValues(wave *record.Wave, axis string) string {
+	var values []string
+	for _, point := range wave.Points {
+		if value := point.Parameters[axis]; !slices.Contains(values, value) {
+			values = append(values, value)
+		}
+	}
+	if len(values) > shownValues || slices.ContainsFunc(values, func(value string) bool { return !plainValue.MatchString(value) }) {
+		return fmt.Sprintf("with %d values", len(values))
+	}
+	return strings.Join(values, ", ")
 }
 
 // Argo marks a node as failed whose display name does not match ^[a-zA-Z0-9][a-zA-Z0-9-.]{0,61}[a-zA-Z0-9]$.
 var unsafeInDisplay = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-const longestDisplay = 63
+// longestDisplay is how much of a name the graph shows; it cuts longer ones in the middle.
+const longestDisplay = 20
 
-// displayName is what a block is called in the graph: b0003.4-points.ABBA.loop-fused.on-node-a.
-func displayName(exp *experiment.Experiment, wave *record.Wave, b record.Block, lane design.Lane) string {
-	_, short, found := strings.Cut(b.ID, "-")
-	if !found {
-		short = b.ID
+// blockNumber is the number in the name of a block, w000-b0003.
+var blockNumber = regexp.MustCompile(`-b0*([0-9]+)$`)
+
+// displayName is what a block is called in the graph: block-3, and where several nodes run blocks block-3.node-a. What the block runs is
+// in its inputs.
+func displayName(b record.Block, lane design.Lane, lanes int) string {
+	name := word(b.ID, longestDisplay)
+	if number := blockNumber.FindStringSubmatch(b.ID); number != nil {
+		name = "block-" + number[1]
 	}
-	parts := []string{word(short, 12)}
-	if points := pointsOf(wave, b); len(points) > 1 {
-		parts = append(parts, fmt.Sprintf("%d-points", len(points)))
-	} else if len(points) == 1 && points[0].Key != "" {
-		parts = append(parts, word(points[0].Key, 16))
-	}
-	parts = append(parts, word(string(exp.Plan.Design.Order), 10))
-	arms := word(describeArms(exp), longestDisplay)
-	if len(exp.Arms) > 2 || len(arms) > 16 {
-		arms = fmt.Sprintf("%d-arms", len(exp.Arms))
-	}
-	name := strings.Join(append(parts, arms), ".")
-	// The node gets what is left, which is at least 3 characters.
-	if node := word(lane.Node, longestDisplay-len(name)-len(".on-")); node != "" {
-		name += ".on-" + node
+	host, _, _ := strings.Cut(lane.Node, ".")
+	if node := word(host, longestDisplay-len(name)-1); lanes > 1 && node != "" {
+		name += "." + node
 	}
 	return name
 }

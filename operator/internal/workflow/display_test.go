@@ -24,51 +24,72 @@ func argument(t *testing.T, task Task, name string) string {
 	return ""
 }
 
-func TestDisplayNamesReadAsTheExperiment(t *testing.T) {
-	value := func(values ...string) func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec) {
-		return func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
-			spec.Sweep.Axes, spec.Gates, spec.Predictions = spec.Sweep.Axes[:1], nil, nil
-			spec.Sweep.Axes[0].Values = values
-			for i := range template.Parameters {
-				if template.Parameters[i].Name == spec.Sweep.Axes[0].Name {
-					template.Parameters[i].Type, template.Parameters[i].Minimum, template.Parameters[i].Maximum = assayv1alpha1.StringParameter, nil, nil
-				}
-			}
-		}
-	}
-	arms := func(names ...string) func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec) {
-		return func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
-			spec.Sweep, spec.Gates, spec.Predictions, spec.Arms = nil, nil, nil, spec.Arms[:len(names)]
-			for i, name := range names {
-				spec.Arms[i].Name = name
-			}
-			spec.Parameters = assayv1alpha1.ParameterValues{"batchSize": "1", "pendingDelta": "0"}
-		}
-	}
+func TestABlockHasAShortName(t *testing.T) {
+	exp := testExperiment(t, nil)
 	for name, tc := range map[string]struct {
-		edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)
-		node string
+		nodes []string
+		// task is the block that is looked at.
+		task int
 		want string
 	}{
-		"several points and arms":          {nil, "node-a", "b0000.4-points.ABBA.3-arms.on-node-a"},
-		"one point is told":                {value("8"), "node-a", "b0000.batchSize-8.ABBA.3-arms.on-node-a"},
-		"a value that people made up":      {value("{{workflow.name}} é/../x"), "node-a", "b0000.batchSize-workfl.ABBA.3-arms.on-node-a"},
-		"two arms are told":                {arms("old", "new"), "node-a", "b0000.ABBA.old-new.on-node-a"},
-		"unless their names are long":      {arms(strings.Repeat("a", 63), "new"), "node-a", "b0000.ABBA.2-arms.on-node-a"},
-		"a node with a domain":             {arms("old", "new"), "ip-10-0-0-1.eu-central-1.compute.internal", "b0000.ABBA.old-new.on-ip-10-0-0-1-eu-central-1-compute-internal"},
-		"a node with a name without end":   {nil, strings.Repeat("n", 253), "b0000.4-points.ABBA.3-arms.on-" + strings.Repeat("n", 33)},
-		"a node that ends where it is cut": {nil, strings.Repeat("n", 32) + ".zone", "b0000.4-points.ABBA.3-arms.on-" + strings.Repeat("n", 32)},
+		"blocks have numbers":                   {[]string{"node-a"}, 0, "block-0"},
+		"without zeros before them":             {[]string{"node-a"}, 11, "block-11"},
+		"with several nodes each is named":      {[]string{"node-a", "node-b"}, 1, "block-1.node-b"},
+		"a node with a domain has its host":     {[]string{"node-a", "ip-10-0-0-1.eu-central-1.compute.internal"}, 1, "block-1.ip-10-0-0-1"},
+		"a node with a name without end is cut": {[]string{"node-a", strings.Repeat("n", 253)}, 1, "block-1.nnnnnnnnnnnn"},
+		"a node that ends where it is cut":      {[]string{"node-a", strings.Repeat("n", 11) + "-zone"}, 1, "block-1.nnnnnnnnnnn"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			exp := testExperiment(t, tc.edit)
-			lanes := []design.Lane{{Node: tc.node}}
+			var lanes []design.Lane
+			for _, node := range tc.nodes {
+				lanes = append(lanes, design.Lane{Node: node})
+			}
+			wave, err := design.BuildWave(exp, 0, 0, 12, lanes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := map[string]bool{}
+			tasks := build(t, exp, wave, lanes).Spec.Templates[0].DAG.Tasks
+			for _, task := range tasks {
+				got := argument(t, task, "display")
+				if !argoDisplayName.MatchString(got) || len(got) > longestDisplay || seen[got] {
+					t.Errorf("display name %q: Argo refuses it, cuts it or has it already", got)
+				}
+				seen[got] = true
+			}
+			if got := argument(t, tasks[tc.task], "display"); got != tc.want {
+				t.Errorf("display name %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestADescriptionTellsTheSweep(t *testing.T) {
+	for name, tc := range map[string]struct {
+		values []string
+		want   string
+	}{
+		"plain values are listed":  {[]string{"1", "8"}, "Points: 2 of batchSize 1, 8."},
+		"many are counted":         {strings.Split("1 2 3 4 5 6 7 8 9", " "), "Points: 9 of batchSize with 9 values."},
+		"anything else is counted": {[]string{"{{workflow.name}}", "[a](http://b)"}, "Points: 2 of batchSize with 2 values."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			exp := testExperiment(t, func(spec *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
+				spec.Sweep.Axes, spec.Gates, spec.Predictions = spec.Sweep.Axes[:1], nil, nil
+				spec.Sweep.Axes[0].Values = tc.values
+				for i := range template.Parameters {
+					if template.Parameters[i].Name == spec.Sweep.Axes[0].Name {
+						template.Parameters[i].Type, template.Parameters[i].Minimum, template.Parameters[i].Maximum = assayv1alpha1.StringParameter, nil, nil
+					}
+				}
+			})
+			lanes := []design.Lane{{Node: "node-a"}}
 			wave, err := design.BuildWave(exp, 0, 0, 1, lanes)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := argument(t, build(t, exp, wave, lanes).Spec.Templates[0].DAG.Tasks[0], "display")
-			if got != tc.want || !argoDisplayName.MatchString(got) {
-				t.Errorf("display name %q (%d characters), want %q", got, len(got), tc.want)
+			if got := build(t, exp, wave, lanes).Annotations[descriptionAnnotation]; !strings.HasSuffix(got, tc.want) {
+				t.Errorf("description %q, want it to end in %q", got, tc.want)
 			}
 		})
 	}
@@ -124,7 +145,7 @@ func TestWhatIsToldOfABlockStaysSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := 0
-	for _, parameter := range blockArguments(exp, wave, wave.Blocks[0], lanes[0]) {
+	for _, parameter := range blockArguments(exp, wave, wave.Blocks[0], lanes[0], 2) {
 		size += len(parameter.Name) + len(*parameter.Value)
 	}
 	if size > 1000 {

@@ -227,7 +227,14 @@ func takesRights(t *testing.T, w *World) {
 	forbidden(t, operator.Delete(t.Context(), w.aNode(t), client.DryRunAll))
 	forbidden(t, operator.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "hijacked"}},
 		client.DryRunAll))
-	forbidden(t, operator.Create(t.Context(), w.Sound(w.Namespace, "hijacked"), client.DryRunAll))
+	// Runs of schedules it makes; what they are made from it only reads.
+	theirs := metav1.ObjectMeta{Namespace: w.Namespace, Name: "hijacked"}
+	for _, object := range []client.Object{
+		&assayv1alpha1.BenchmarkTemplate{ObjectMeta: theirs}, &assayv1alpha1.BenchmarkSchedule{ObjectMeta: theirs},
+		&assayv1alpha1.BenchmarkRevision{ObjectMeta: theirs},
+	} {
+		forbidden(t, operator.Create(t.Context(), object, client.DryRunAll))
+	}
 }
 
 // asksWithoutAToken is what a program in a run's pod can do at the API server, which its pod reaches for Argo's sake.

@@ -16,7 +16,7 @@ func TestTheSamplesAreAccepted(t *testing.T) {
 	w := newWorld(t, nil)
 	paths, err := filepath.Glob(filepath.Join("..", "..", "config", "samples", "benchmark*.yaml"))
 	w.must(err)
-	if len(paths) != 2 {
+	if len(paths) != 4 {
 		t.Fatalf("samples are %v", paths)
 	}
 	for _, path := range paths {

@@ -20,7 +20,7 @@ type flakyStore struct {
 	faults map[string]error
 }
 
-// fail makes every operation on a namespace's ledgers fail; nil repairs it.
+// fail makes every operation on a namespace's ledgers and history fail; nil repairs it.
 func (s *flakyStore) fail(namespace string, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -43,7 +43,7 @@ func (s *flakyStore) faultOf(key string) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for namespace, err := range s.faults {
-		if err != nil && strings.HasPrefix(key, "runs/"+namespace+"/") {
+		if err != nil && (strings.HasPrefix(key, "runs/"+namespace+"/") || strings.HasPrefix(key, "history/"+namespace+"/")) {
 			return fmt.Errorf("bucket assay at http://minio:9000: %w", err)
 		}
 	}
@@ -69,6 +69,13 @@ func (s *flakyStore) Replace(ctx context.Context, key string, data []byte) error
 		return err
 	}
 	return s.Store.Replace(ctx, key, data)
+}
+
+func (s *flakyStore) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
+	if err := s.fault(ctx, key); err != nil {
+		return err
+	}
+	return s.Store.Update(ctx, key, change)
 }
 
 func (s *flakyStore) List(ctx context.Context, prefix string) ([]string, error) {

@@ -34,6 +34,8 @@ import (
 	"assay.dev/assay/operator/internal/argo"
 	"assay.dev/assay/operator/internal/controller"
 	"assay.dev/assay/operator/internal/dependencies"
+	"assay.dev/assay/operator/internal/history/scheduled"
+	"assay.dev/assay/operator/internal/history/watch"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/metrics"
@@ -244,7 +246,12 @@ func startOperatorFor(connection *rest.Config, namespaces ...string) (*runningOp
 		Clock:   clock.RealClock{},
 	}
 	nodes := &controller.NodeReconciler{Live: manager.GetAPIReader(), Applier: applier, Clock: clock.RealClock{}}
-	if err := errors.Join(manager.Add(workflows), reconciler.SetupWithManager(manager), nodes.SetupWithManager(manager)); err != nil {
+	schedules := &controller.ScheduleReconciler{
+		Live: manager.GetAPIReader(), Applier: applier, Registry: images, Recorder: manager.GetEventRecorderFor("assay-operator"),
+		History: &scheduled.History{Store: timed, Policy: watch.Default(), Clock: scheduleClock}, Clock: scheduleClock, Retry: storeTimeout,
+	}
+	if err := errors.Join(manager.Add(workflows), reconciler.SetupWithManager(manager), nodes.SetupWithManager(manager),
+		schedules.SetupWithManager(manager)); err != nil {
 		return nil, err
 	}
 	sources := metrics.Sources{Reader: manager.GetClient(), LeaseNamespace: leaseNamespace, Store: timed, Clock: clock.RealClock{}}

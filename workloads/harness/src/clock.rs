@@ -66,6 +66,21 @@ impl Phases {
         self.iterations += 1;
     }
 
+    /// Adds the finished iterations of another clock, e.g. of another thread. A phase that only one of both has took no time in the
+    /// other's iterations.
+    pub fn extend(&mut self, other: &Self) {
+        for name in other.names.iter().filter(|name| !self.names.contains(name)).copied().collect::<Vec<_>>() {
+            self.add(name, 0.0);
+        }
+        for (name, finished) in self.names.iter().zip(&mut self.finished) {
+            match other.names.iter().position(|others| others == name) {
+                Some(index) => finished.extend(&other.finished[index]),
+                None => finished.resize(finished.len() + other.iterations, 0.0),
+            }
+        }
+        self.iterations += other.iterations;
+    }
+
     /// Forgets everything, e.g. after the warm-up.
     pub fn clear(&mut self) {
         *self = Self::new();
@@ -92,6 +107,23 @@ mod tests {
         phases.end_iteration();
         let all: Vec<_> = phases.iter().collect();
         assert_eq!(all, [("scan", &[3.0, 4.0][..]), ("delta", &[0.0, 8.0][..])]);
+    }
+
+    #[test]
+    fn iterations_of_another_clock_follow_ones_own() {
+        let mut one = Phases::new();
+        one.add("scan", 1.0);
+        one.end_iteration();
+        let mut other = Phases::new();
+        other.add("wait", 2.0);
+        other.end_iteration();
+        other.add("scan", 4.0);
+        other.end_iteration();
+        let mut all = Phases::new();
+        all.extend(&one);
+        all.extend(&other);
+        let found: Vec<_> = all.iter().collect();
+        assert_eq!(found, [("scan", &[1.0, 0.0, 4.0][..]), ("wait", &[0.0, 2.0, 0.0][..])]);
     }
 
     #[test]

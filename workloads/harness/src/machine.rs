@@ -34,6 +34,59 @@ pub fn available_memory_bytes() -> Option<u64> {
     system.into_iter().chain(control_groups().iter().filter_map(|group| left_in(group))).min()
 }
 
+/// How many of the bytes in `memory`, and in whatever is mapped together with it, lie on huge pages.
+#[must_use]
+pub fn huge_page_bytes(memory: &[u8]) -> Option<u64> {
+    on_huge_pages(&fs::read_to_string("/proc/self/smaps").ok()?, memory.as_ptr().addr(), memory.len())
+}
+
+/// The same, of what the system says about all mappings: a line with the range of each, and lines about it.
+fn on_huge_pages(smaps: &str, start: usize, length: usize) -> Option<u64> {
+    let range = |line: &str| {
+        let (low, high) = line.split(' ').next()?.split_once('-')?;
+        Some(usize::from_str_radix(low, 16).ok()?..usize::from_str_radix(high, 16).ok()?)
+    };
+    let (mut inside, mut found) = (false, None);
+    for line in smaps.lines() {
+        if let Some(mapping) = range(line) {
+            inside = mapping.start < start + length && start < mapping.end;
+        } else if let Some(kibibytes) = line.strip_prefix("AnonHugePages:").filter(|_| inside) {
+            let bytes = kibibytes.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10;
+            found = Some(found.unwrap_or(0) + bytes);
+        }
+    }
+    found
+}
+
+/// By how much this process grows.
+#[derive(Debug, Clone, Copy)]
+pub struct PeakMemory {
+    before: u64,
+}
+
+impl PeakMemory {
+    /// From now on. `None` where the system does not tell, or not since when.
+    #[must_use]
+    pub fn start() -> Option<Self> {
+        // 5 resets the peak to what is resident now: proc(5).
+        fs::write("/proc/self/clear_refs", "5").ok()?;
+        Some(Self { before: status("VmRSS:")? })
+    }
+
+    /// Resident bytes that there were at most, beyond those at the start.
+    #[must_use]
+    pub fn growth(self) -> Option<u64> {
+        Some(status("VmHWM:")?.saturating_sub(self.before))
+    }
+}
+
+/// A number of bytes from what the system says about this process.
+fn status(name: &str) -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/status").ok()?;
+    let kibibytes = text.lines().find_map(|line| line.strip_prefix(name))?.trim().strip_suffix("kB")?.trim();
+    Some(kibibytes.parse::<u64>().ok()? * 1024)
+}
+
 /// Refuses what does not fit into memory. `flags` are the ones that make it smaller.
 ///
 /// # Errors
@@ -111,7 +164,19 @@ fn read(file: PathBuf) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{check_memory, check_room, size};
+    use super::{PeakMemory, check_memory, check_room, huge_page_bytes, on_huge_pages, size};
+
+    #[test]
+    fn the_peak_is_what_was_taken_at_most_since_the_start_and_not_before() {
+        const BYTES: usize = 64 << 20;
+        let touched = |bytes: usize| drop(std::hint::black_box(vec![1_u8; bytes]));
+        touched(4 * BYTES);
+        let Some(peak) = PeakMemory::start() else { return };
+        touched(BYTES);
+        let growth = peak.growth().unwrap() as usize;
+        // Other tests of this process take some, too.
+        assert!((BYTES..3 * BYTES).contains(&growth), "{growth}");
+    }
 
     #[test]
     fn what_does_not_fit_is_refused_with_both_figures_and_the_flags_that_help() {
@@ -122,6 +187,22 @@ mod tests {
         assert!(refused.is_usage());
         assert_eq!(refused.to_string(), "--size: the trial takes 3 MiB, but only 2 MiB of disk are available");
         assert!(check_memory(1, "--size").is_ok());
+    }
+
+    #[test]
+    fn huge_pages_are_counted_in_the_mappings_that_hold_the_memory() {
+        let smaps = "7f0000000000-7f0000400000 rw-p 00000000 00:00 0\nRss: 4096 kB\nAnonHugePages:      4096 kB\n\
+                     7f0000400000-7f0000600000 rw-p 00000000 00:00 0 [heap]\nAnonHugePages:      2048 kB\n\
+                     7f0000600000-7f0000601000 rw-p 00000000 00:00 0\nAnonHugePages:         0 kB\n";
+        for (start, length, expected) in [
+            (0x7f00_0000_0000, 1, Some(4 << 20)),
+            (0x7f00_003f_ffff, 2, Some(6 << 20)),
+            (0x7f00_0060_0000, 4096, Some(0)),
+            (0x7f00_0060_1000, 1, None),
+        ] {
+            assert_eq!(on_huge_pages(smaps, start, length), expected, "{start:x} {length}");
+        }
+        assert!(huge_page_bytes(&[1]).is_some() || !std::path::Path::new("/proc/self/smaps").exists());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use assay_schema::result::{
 };
 use assay_schema::{Check, Violation};
 
+use crate::ceiling::Limit;
 use crate::{Digest, Histogram, Phases, Quantity, Unit};
 
 /// A result under construction. What is not added is not reported.
@@ -94,9 +95,17 @@ impl Report {
     }
 
     /// A physical limit, and what the workload achieved against it in the same unit, if it did.
-    pub fn ceiling(&mut self, name: &str, limit: Quantity, achieved: Option<f64>) -> &mut Self {
-        let (name, unit) = (name.to_owned(), limit.unit.name().to_owned());
-        self.0.ceilings.get_or_insert_default().push(Ceiling { name, unit, limit: limit.value, achieved });
+    pub fn ceiling(&mut self, name: &str, limit: impl Into<Limit>, achieved: Option<f64>) -> &mut Self {
+        let limit = limit.into();
+        let ceiling = Ceiling {
+            name: name.to_owned(),
+            unit: limit.unit.name().to_owned(),
+            limit: limit.value,
+            achieved,
+            instructions: limit.instructions.map(str::to_owned),
+            threads: limit.threads.map(|threads| threads as u64),
+        };
+        self.0.ceilings.get_or_insert_default().push(ceiling);
         self
     }
 

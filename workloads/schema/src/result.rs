@@ -205,6 +205,12 @@ pub struct Ceiling {
     /// What the workload did.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
     pub achieved: Option<f64>,
+    /// The instruction set that the limit was measured with.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub instructions: Option<String>,
+    /// How many threads it was measured with, at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::read::present")]
+    pub threads: Option<u64>,
 }
 
 impl Check for Result {
@@ -240,6 +246,12 @@ impl Check for Result {
             check::length(&format!("ceilings[{i}].unit"), &ceiling.unit, 1, 32)?;
             check::positive(&format!("ceilings[{i}].limit"), ceiling.limit)?;
             check::not_negative(&format!("ceilings[{i}].achieved"), ceiling.achieved.unwrap_or(0.0))?;
+            if let Some(instructions) = &ceiling.instructions {
+                check::length(&format!("ceilings[{i}].instructions"), instructions, 1, 32)?;
+            }
+            check::require(ceiling.threads != Some(0), &format!("ceilings[{i}].threads"), || {
+                "0 threads measure nothing".to_owned()
+            })?;
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ type Sighting struct {
 
 // Book holds the changes of a project.
 type Book struct {
-	Changes []Change
+	Changes []Change `json:"changes"`
 }
 
 // See adds what was seen. A sighting whose dates overlap with those of a change is of that change: so it keeps its identity, state and

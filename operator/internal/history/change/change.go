@@ -45,41 +45,49 @@ func (s State) Ended() bool {
 
 // Event is something that happened to a change.
 type Event struct {
-	At time.Time
+	At time.Time `json:"at"`
 	// Who is a person, or the run that decided; Person distinguishes them.
-	Who    string
-	Person bool
-	Why    string
-	To     State
+	Who    string `json:"who"`
+	Person bool   `json:"person,omitempty"`
+	Why    string `json:"why,omitempty"`
+	To     State  `json:"to,omitempty"`
 }
 
 // Effect of a change on one series.
 type Effect struct {
 	// Series is the identity of its key.
-	Series string
+	Series string `json:"series"`
 	// LogRatio is how far its level moved, with its standard error.
-	LogRatio, SE float64
+	LogRatio float64 `json:"logRatio"`
+	SE       float64 `json:"se"`
 	// Worse reports whether the move is for the worse: that depends on the metric.
-	Worse bool
+	Worse bool `json:"worse"`
 }
 
 // Change is one cause, however many series show it.
 type Change struct {
 	// ID is made once, of what was known when it was first suspected, and stays.
-	ID      string
-	Project string
+	ID      string `json:"id"`
+	Project string `json:"project"`
 	// From and To bound the number of the first run after the change, and First is the most likely one. More data makes them narrower.
-	From, First, To int64
+	From  int64 `json:"from"`
+	First int64 `json:"first"`
+	To    int64 `json:"to"`
 	// Raised is the number of the newest run when it was last suspected.
-	Raised  int64
-	State   State
-	Effects []Effect
-	History []Event
+	Raised int64 `json:"raised"`
+	// Runs is how many confirming runs of this suspicion decided nothing, and Tried the number of the newest run at the last of them.
+	Runs  int   `json:"runs,omitempty"`
+	Tried int64 `json:"tried,omitempty"`
+	// Refuted is the number of the newest run when a confirming run refuted the suspicion: what lies before is not looked at again.
+	Refuted int64    `json:"refuted,omitempty"`
+	State   State    `json:"state"`
+	Effects []Effect `json:"effects"`
+	History []Event  `json:"history"`
 	// Acknowledged is who took notice, and Alerted when people were notified; nil until then.
-	Acknowledged *Event
-	Alerted      *time.Time
+	Acknowledged *Event     `json:"acknowledged,omitempty"`
+	Alerted      *time.Time `json:"alerted,omitempty"`
 	// Culprits are what was located, the most likely first.
-	Culprits []string
+	Culprits []string `json:"culprits,omitempty"`
 }
 
 // Move takes a change to another state, and says who did and why.
@@ -95,6 +103,57 @@ func (c Change) Move(e Event) (Change, error) {
 	}
 	c.State, c.History = e.To, append(slices.Clone(c.History), e)
 	return c, nil
+}
+
+// Judged is a suspicion after a confirming run, of a series whose newest run had this number. Effects that the run measured are now what it
+// measured.
+func (c Change) Judged(outcome Outcome, measured []Effect, newest int64, e Event) (Change, error) {
+	if c.State != Suspected {
+		return c, fmt.Errorf("change %s: state: found %q; a confirming run decides about a suspicion only, and somebody decided before it", c.ID,
+			c.State)
+	}
+	switch outcome {
+	case Holds:
+		e.To = Confirmed
+	case Refuted:
+		e.To = Invalid
+	case Undecided:
+		c.Runs, c.Tried = c.Runs+1, newest
+		e.To = Suspected
+		c.History = append(slices.Clone(c.History), e)
+		return c, nil
+	}
+	out, err := c.Move(e)
+	if err != nil {
+		return c, err
+	}
+	if out.Runs = 0; outcome == Refuted {
+		out.Refuted = newest
+		return out, nil
+	}
+	out.Effects = slices.Clone(measured)
+	return out, nil
+}
+
+// Fade takes a series out of a suspicion that it gives no reason for any more. A suspicion that no series gives reason for is over: nothing
+// was measured against it, so that it may be suspected again.
+func (c Change) Fade(series, why string, at time.Time) (Change, error) {
+	if c.State != Suspected {
+		return c, nil
+	}
+	left := slices.DeleteFunc(slices.Clone(c.Effects), func(e Effect) bool { return e.Series == series })
+	if len(left) > 0 {
+		c.Effects = left
+		return c, nil
+	}
+	c.Runs = 0
+	return c.Move(Event{At: at, Who: "detector", Why: why, To: Invalid})
+}
+
+// Known reports whether the level of its series moved, as far as is known: a suspicion has shown nothing yet, and a run that refuted one
+// has shown that it did not. What a person calls Invalid moved, for a reason that is of no interest.
+func (c Change) Known() bool {
+	return c.State != Suspected && (c.State != Invalid || c.decidedByPerson())
 }
 
 // Acknowledge records that somebody took notice. It stays, whatever is computed later.

@@ -7,24 +7,14 @@ import (
 
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/detect"
+	"assay.dev/assay/operator/internal/history/watch"
 )
 
-// Policy is how a schedule watches its series.
-type Policy struct {
-	Online       detect.Online
-	Offline      detect.Offline
-	Confirmation change.Confirmation
-	// Sides is how many revisions a confirming run takes from each side of a change, where there are as many.
-	Sides int
-}
+// Policy is how a schedule watches its series, as it is rehearsed.
+type Policy struct{ watch.Policy }
 
-// Default promises less than one false alert in a hundred years of nights: a suspicion in a hundred nights by accident, and one in a
-// thousand of these confirmed. What differs between builds is estimated, so that the rehearsals have to show it.
-func Default() Policy {
-	const runLength = 100
-	confirmation := change.Confirmation{Alpha: 0.001, Runs: 4, Searched: runLength}
-	return Policy{detect.Online{RunLength: runLength}, detect.Offline{Alpha: 0.01}, confirmation, 6}
-}
+// Default is the policy that schedules have.
+func Default() Policy { return Policy{watch.Default()} }
 
 // alert is a change that a confirming run showed: on which night, of which revisions, and in which direction.
 type alert struct {

@@ -1,9 +1,17 @@
 package rehearse
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/detect"
+	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/history/watch"
 )
 
 func year(t *testing.T, name string) Year {
@@ -74,4 +82,78 @@ func TestTheCommitIsFound(t *testing.T) {
 		}
 		t.Logf("%+v", got)
 	}
+}
+
+// TestSchedulesWatchAsTheRehearsalsDo goes through years a second time as a schedule does, with records and a book of changes that are read
+// anew every night, and wants the same confirming runs and the same alerts: the tables are about what people run.
+func TestSchedulesWatchAsTheRehearsalsDo(t *testing.T) {
+	for _, name := range []string{"layout", "spikes", StepName, "several"} {
+		for seed := range uint64(6) {
+			policy := Default()
+			want := policy.watch(draw(year(t, name), seed))
+			alerts, confirmations := scheduled(t, policy, draw(year(t, name), seed))
+			if confirmations != want.confirmations || len(alerts) != len(want.alerts) {
+				t.Fatalf("%s, seed %d: %d confirming runs and alerts in %v, the rehearsal has %d and %v", name, seed, confirmations, alerts,
+					want.confirmations, want.alerts)
+			}
+			for i, a := range want.alerts {
+				if alerts[i] != a.night {
+					t.Errorf("%s, seed %d: alert %d comes in night %d, in the rehearsal in %d", name, seed, i, alerts[i], a.night)
+				}
+			}
+		}
+	}
+}
+
+// scheduled is a year as a schedule watches it.
+func scheduled(t *testing.T, policy Policy, truth *truth) (alerts []int, confirmations int) {
+	t.Helper()
+	key := series.Key{Project: "p", Benchmark: "b", Metric: "time", Statistic: "median"}
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var records []series.Record
+	var book change.Book
+	add := func(night int, analysis int64, o detect.Observation) *series.Series {
+		records = append(records, series.Record{
+			Kind: series.Measured, ID: fmt.Sprintf("%03d", night), Analysis: analysis, Schedule: "nightly", Sequence: int64(night + 1),
+			At: at.AddDate(0, 0, night), Head: strconv.Itoa(night), Anchor: "v1", Machine: "m", Workload: "w",
+			Ratio: series.Estimate{LogRatio: o.Y, SE: o.SE, DF: o.DF, Blocks: blocks},
+		})
+		out, err := series.Of(key, records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	numbers := func(sides []watch.Side) (out []int) {
+		for _, side := range sides {
+			n, err := strconv.Atoi(side.Revision)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, n)
+		}
+		return out
+	}
+	for night := range nights {
+		point, _ := truth.night(night)
+		s := add(night, 1, point)
+		var err error
+		if book, err = policy.Look(s, func(move float64) bool { return move > 0 }, book, at); err != nil {
+			t.Fatal(err)
+		}
+		for _, due := range policy.Due([]*series.Series{s}, book) {
+			confirmations++
+			difference, newest := truth.confirm(numbers(due.Old), numbers(due.New))
+			add(night, 2, newest)
+			found := series.Estimate{LogRatio: difference.Y, SE: difference.SE, DF: difference.DF, Blocks: confirmBlocks}
+			if book, _, err = policy.Judge(&due, map[string]series.Estimate{key.ID(): found}, "run", book, at); err != nil {
+				t.Fatal(err)
+			}
+			told, after := book.Alerts(at)
+			if book = after; len(told) > 0 {
+				alerts = append(alerts, night)
+			}
+		}
+	}
+	return alerts, confirmations
 }

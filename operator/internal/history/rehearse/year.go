@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"assay.dev/assay/operator/internal/history/detect"
+	"assay.dev/assay/operator/internal/history/watch"
 	"assay.dev/assay/operator/internal/simulate"
 )
 
@@ -67,7 +68,7 @@ const (
 const (
 	nights = 365
 	// blocks of a night, and of a confirming run; trials of an arm in a block, and the spread of one.
-	blocks, confirmBlocks, trialsOfArm, spread = 10, 20, 2, 0.01
+	blocks, confirmBlocks, trialsOfArm, spread = 10, watch.ConfirmingBlocks, 2, 0.01
 	// The first change comes when the series has a level.
 	settled = 40
 )

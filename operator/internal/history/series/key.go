@@ -47,10 +47,15 @@ func (k Key) String() string {
 	return strings.Join(append(parts, k.Metric+"."+k.Statistic), " ")
 }
 
+// Parts are what a key is made of, in the order in which series are listed.
+func (k Key) Parts() []string {
+	return []string{k.Project, k.Benchmark, k.Arm, k.Point, k.Metric, k.Statistic}
+}
+
 // ID is the key as a name for files: the same for equal keys, and different for keys whose texts only look alike.
 func (k Key) ID() string {
 	hash := sha256.New()
-	for _, part := range []string{k.Project, k.Benchmark, k.Arm, k.Point, k.Metric, k.Statistic} {
+	for _, part := range k.Parts() {
 		_, _ = fmt.Fprintf(hash, "%d:%s,", len(part), part)
 	}
 	return hex.EncodeToString(hash.Sum(nil)[:16])

@@ -2,8 +2,10 @@ package series
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -97,8 +99,27 @@ func Decode(key Key, data []byte) ([]Record, error) {
 	return out, nil
 }
 
-// Merge is the union of two sets of records, in the order of the series. Copies are one record; records of one run with different content
-// all stay, and Of decides between them.
+// KeyOf reads which series a file is of.
+func KeyOf(data []byte) (Key, error) {
+	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return Key{}, fmt.Errorf("history: %w", err)
+	}
+	if found, _ := file.Lookup("assay.schema"); found != schema {
+		return Key{}, fmt.Errorf("history: schema: found %q; %q is allowed", found, schema)
+	}
+	rows := parquet.NewGenericReader[row](file)
+	defer rows.Close()
+	first := make([]row, 1)
+	if n, err := rows.Read(first); n == 0 {
+		return Key{}, fmt.Errorf("history: no row names the series: %w", err)
+	}
+	r := &first[0]
+	return Key{r.Project, r.Benchmark, r.Arm, r.Point, r.Metric, r.Statistic}, nil
+}
+
+// Merge is the union of two sets of records, in the order of the series. Copies are one record, wherever their ledger lies; records of
+// one run with different content all stay, and Of decides between them.
 func Merge(a, b []Record) []Record {
 	type named struct {
 		print  string
@@ -116,7 +137,7 @@ func Merge(a, b []Record) []Record {
 		if c := inOrder(x.record, y.record); c != 0 {
 			return c
 		}
-		return slices.Compare([]byte(x.print), []byte(y.print))
+		return cmp.Or(strings.Compare(x.print, y.print), strings.Compare(x.record.Ledger, y.record.Ledger))
 	})
 	all = slices.CompactFunc(all, func(x, y named) bool { return x.print == y.print })
 	out := make([]Record, 0, len(all))

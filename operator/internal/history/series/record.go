@@ -83,7 +83,7 @@ func (r *Record) Check() error {
 	case r.Schedule == "":
 		return fail("schedule is empty: name what had it measured")
 	case r.At.IsZero():
-		return fail("at is empty: say when the run ended")
+		return fail("at is empty: say when the run began")
 	case r.Kind == Gap && r.Reason == "":
 		return fail("reason is empty: a gap says why nothing was measured")
 	case r.Kind == Gap:
@@ -107,6 +107,10 @@ func (r *Record) Check() error {
 	}
 	return nil
 }
+
+// BridgeID is the identity of the bridge that a run measured beside its point. It sorts before the run's own: a point that is measured anew
+// against the new anchor needs the bridge.
+func BridgeID(run string) string { return "+bridge/" + run }
 
 // inOrder is the order of a series. The identity decides where two records have one number, so that the order is always the same.
 func inOrder(a, b Record) int {

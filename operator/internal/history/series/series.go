@@ -49,6 +49,10 @@ type Series struct {
 	Problems []Problem
 	// Last is when the newest record that measured something was made.
 	Last time.Time
+	// Anchor is what the next run compares with; empty in a series without points.
+	Anchor string
+	// Number is the highest one that the schedule gave to a record of any kind, and 0 before the first.
+	Number int64
 }
 
 // Of makes the series of some records. It is a function of the set of records: neither their order nor how often each is given matters.
@@ -59,11 +63,20 @@ func Of(key Key, records []Record) (*Series, error) {
 	out := &Series{Key: key}
 	kept := out.distinct(records)
 	kept = out.ofOneSchedule(kept)
-	b := builder{series: out, bridges: map[string][]Record{}}
+	b := builder{series: out, bridges: map[string][]Record{}, bridged: math.MinInt64}
 	for i := range kept {
 		b.add(kept[i])
 	}
 	return out, nil
+}
+
+// Newest is the newest point, or nil.
+func (s *Series) Newest() *Point {
+	segment := s.Current()
+	if segment == nil {
+		return nil
+	}
+	return &segment.Points[len(segment.Points)-1]
 }
 
 // Current is the newest segment, or nil.
@@ -121,13 +134,13 @@ func (s *Series) once(id, what string) {
 	}
 }
 
-// fingerprint is the content of a record: what two records of one analysis have to agree on.
+// fingerprint is the content of a record: what two records of one analysis have to agree on. A ledger may move.
 func fingerprint(r Record) string {
 	step := "none"
 	if r.Step != nil {
 		step = fmt.Sprint(*r.Step)
 	}
-	r.Step, r.At = nil, r.At.UTC()
+	r.Step, r.At, r.Ledger = nil, r.At.UTC(), ""
 	return fmt.Sprint(r, step)
 }
 
@@ -160,6 +173,8 @@ type builder struct {
 	// bridges are those of a new anchor.
 	bridges map[string][]Record
 	last    *Record
+	// bridged is the number of the run that measured the newest bridge.
+	bridged int64
 }
 
 func (b *builder) add(r Record) {
@@ -168,12 +183,14 @@ func (b *builder) add(r Record) {
 			b.series.problem(r.ID, "its clock says %s, before %s of the run before it: the numbers of the schedule are the order, %d comes after %d",
 				r.At.UTC().Format(time.RFC3339), b.last.At.UTC().Format(time.RFC3339), r.Sequence, b.last.Sequence)
 		}
-		if r.Sequence == b.last.Sequence {
+		// A bridge is measured by a run that also measures a point.
+		if r.Sequence == b.last.Sequence && b.last.ID != BridgeID(r.ID) {
 			b.series.problem(r.ID, "number %d of the schedule was given twice, also to %q: both count, in the order of their names",
 				r.Sequence, b.last.ID)
 		}
 	}
 	b.last = &r
+	b.series.Number = max(b.series.Number, r.Sequence)
 	switch r.Kind {
 	case Gap:
 		r.Ratio, r.Step = Estimate{}, nil
@@ -181,8 +198,12 @@ func (b *builder) add(r Record) {
 		return
 	case Bridge:
 		b.bridges[r.Head] = append(b.bridges[r.Head], r)
+		b.series.Anchor, b.bridged = r.Head, r.Sequence
 		return
 	case Measured:
+		if b.series.Anchor == "" || r.Sequence > b.bridged {
+			b.series.Anchor = r.Anchor
+		}
 	}
 	if r.At.After(b.series.Last) {
 		b.series.Last = r.At

@@ -356,3 +356,67 @@ func TestRetentionsThatContradictThemselvesAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestABridgingRunIsAPointAndABridge has the anchor change in a run that also measures a point, as runs do.
+func TestABridgingRunIsAPointAndABridge(t *testing.T) {
+	bridging := bridge(2, "v2", "v1", 0.1, func(r *Record) { r.ID = BridgeID("run-002") })
+	for name, tt := range map[string]struct {
+		records []Record
+		anchor  string
+		ratio   float64 // Of the newest point.
+	}{
+		"the run itself compares with the old one": {append(nights(0, 3), bridging), "v2", 0.002},
+		"the next one with the new one":            {append(nights(0, 4, func(r *Record) { r.Anchor = map[bool]string{true: "v2", false: "v1"}[r.Sequence == 3] }), bridging), "v2", 0.103},
+		"measured anew against the new one": {
+			append(nights(0, 3), bridging, measured(2, func(r *Record) { r.Analysis, r.Anchor, r.Ratio.LogRatio = 2, "v2", 0.5 })), "v2", 0.6,
+		},
+		"a bridge that failed is a gap, and the anchor stays": {
+			append(nights(0, 3), measured(2, func(r *Record) { r.Kind, r.ID, r.Reason = Gap, BridgeID("run-002"), "spoilt" })), "v1", 0.002,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Of(key, tt.records)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(s.Segments) != 1 || len(s.Problems) > 0 || s.Anchor != tt.anchor {
+				t.Fatalf("%d segments, problems %v, anchor %q", len(s.Segments), s.Problems, s.Anchor)
+			}
+			newest := s.Newest()
+			if got := newest.Ratio.LogRatio; math.Abs(got-tt.ratio) > 1e-12 {
+				t.Errorf("the newest point is %v, want %v", got, tt.ratio)
+			}
+			if s.Number != newest.Sequence {
+				t.Errorf("the highest number is %d, and the newest point has %d", s.Number, newest.Sequence)
+			}
+		})
+	}
+}
+
+func TestALedgerThatMovedChangesNoRecord(t *testing.T) {
+	moved := nights(0, 3, func(r *Record) { r.Ledger = "s3://elsewhere/" + r.ID })
+	for name, merged := range map[string][]Record{"there first": Merge(nights(0, 3), moved), "here first": Merge(moved, nights(0, 3))} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(Merge(nights(0, 3), nil), merged); diff != "" {
+				t.Error(diff)
+			}
+			s, err := Of(key, append(nights(0, 3), moved...))
+			if err != nil || len(s.Problems) > 0 || len(s.Segments[0].Points) != 3 {
+				t.Errorf("%v, %+v", err, s)
+			}
+		})
+	}
+}
+
+func TestAFileNamesItsSeries(t *testing.T) {
+	raw, err := Encode(key, nights(0, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := KeyOf(raw); err != nil || got != key {
+		t.Errorf("it is of %q (%v)", got, err)
+	}
+	if _, err := KeyOf([]byte("not parquet")); err == nil {
+		t.Error("any bytes are of a series")
+	}
+}

@@ -16,6 +16,10 @@ const (
 	longestLine = 46
 	// titleLines is how many lines a title may have, and titleLeading how far they are apart.
 	titleLines, titleLeading = 3, 15.0
+	// readoutHeight is the room below a plot for the figures of what is pointed at, and longestReadout what fits there.
+	readoutHeight, readoutBaseline, longestReadout = 16.0, 11.0, 62
+	// touch is how near a finger has to come, in the plot's own units.
+	touch = 11.0
 )
 
 // MaxSeries is how many series can be distinguished by marker and dash pattern.
@@ -28,27 +32,29 @@ type Number func(float64) string
 type canvas struct {
 	strings.Builder
 	width, height float64
+	// picks counts what shows its figures.
+	picks int
 }
 
 // newCanvas begins a drawing whose title is for screen readers and not shown.
-func newCanvas(width, height float64, title string) *canvas { return begin(0, width, height, title) }
+func newCanvas(width, height float64, title string) *canvas { return begin(0, width, height, 0, title) }
 
 // newPlot begins a drawing with its title above it. Two titles of one report often differ only in their ends, so a long one takes
 // more lines, which lie above the drawing's own coordinates.
 func newPlot(height float64, title string) *canvas {
 	lines := wrap(title, longestLine, titleLines)
 	above := titleLeading * float64(len(lines)-1)
-	c := begin(above, plotWidth, height, title)
+	c := begin(above, plotWidth, height, readoutHeight, title)
 	for i, line := range lines {
 		c.text("title", "start", 4, 13-above+titleLeading*float64(i), line)
 	}
 	return c
 }
 
-func begin(above, width, height float64, title string) *canvas {
+func begin(above, width, height, below float64, title string) *canvas {
 	c := &canvas{width: width, height: height}
 	c.add(`<svg class="chart" viewBox="0 %s %s %s" role="img" xmlns="http://www.w3.org/2000/svg"><title>%s</title>`, px(-above), px(width),
-		px(above+height), esc(title))
+		px(above+height+below), esc(title))
 	return c
 }
 
@@ -58,13 +64,8 @@ func (c *canvas) line(class string, x1, y1, x2, y2 float64) {
 	c.add(`<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`, class, px(x1), px(y1), px(x2), px(y2))
 }
 
-func (c *canvas) rect(class string, x, y, width, height float64, title string) {
-	if title == "" {
-		c.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, px(x), px(y), px(max(width, 0)), px(max(height, 0)))
-		return
-	}
-	c.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`, class, px(x), px(y), px(max(width, 0)),
-		px(max(height, 0)), esc(title))
+func (c *canvas) rect(class string, x, y, width, height float64) {
+	c.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`, class, px(x), px(y), px(max(width, 0)), px(max(height, 0)))
 }
 
 // text writes a label; anchor is start, middle or end.
@@ -72,37 +73,42 @@ func (c *canvas) text(class, anchor string, x, y float64, text string) {
 	c.add(`<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, class, anchor, px(x), px(y), esc(text))
 }
 
+// pick draws something that shows its figures when it is pointed at, tapped or reached by the keyboard: in the line below the plot,
+// with no script. The circle around it, which is not seen, is large enough for a finger.
+func (c *canvas) pick(title, class string, x, y float64, draw func()) {
+	if title == "" {
+		draw()
+		return
+	}
+	c.picks++
+	c.add(`<g class="pick %s" tabindex="0"><title>%s</title><circle class="hit" cx="%s" cy="%s" r="%s"/>`, class, esc(title), px(x), px(y),
+		px(touch))
+	draw()
+	c.text("readout", "start", 4, c.height+readoutBaseline, shorten(title, longestReadout))
+	c.add(`</g>`)
+}
+
 // marker draws the i-th series' shape.
-func (c *canvas) marker(class string, series int, x, y, r float64, title string) {
-	open, close := "/>", ""
-	if title != "" {
-		open, close = "><title>"+esc(title)+"</title>", ""
-	}
-	end := func(tag string) string {
-		if title == "" {
-			return ""
-		}
-		return "</" + tag + ">"
-	}
+func (c *canvas) marker(class string, series int, x, y, r float64) {
 	switch series % 5 {
 	case 0:
-		c.add(`<circle class="%s" cx="%s" cy="%s" r="%s"%s%s`, class, px(x), px(y), px(r), open, close+end("circle"))
+		c.add(`<circle class="%s" cx="%s" cy="%s" r="%s"/>`, class, px(x), px(y), px(r))
 	case 1:
-		c.add(`<rect class="%s" x="%s" y="%s" width="%s" height="%s"%s%s`, class, px(x-r*0.9), px(y-r*0.9), px(r*1.8), px(r*1.8), open,
-			close+end("rect"))
+		c.rect(class, x-r*0.9, y-r*0.9, r*1.8, r*1.8)
 	case 2:
-		c.add(`<path class="%s" d="M%s %sL%s %sL%s %sZ"%s%s`, class, px(x), px(y-r*1.2), px(x+r*1.1), px(y+r*0.8), px(x-r*1.1), px(y+r*0.8), open,
-			close+end("path"))
+		c.add(`<path class="%s" d="M%s %sL%s %sL%s %sZ"/>`, class, px(x), px(y-r*1.2), px(x+r*1.1), px(y+r*0.8), px(x-r*1.1), px(y+r*0.8))
 	case 3:
-		c.add(`<path class="%s" d="M%s %sL%s %sL%s %sL%s %sZ"%s%s`, class, px(x), px(y-r*1.3), px(x+r*1.3), px(y), px(x), px(y+r*1.3),
-			px(x-r*1.3), px(y), open, close+end("path"))
+		c.add(`<path class="%s" d="M%s %sL%s %sL%s %sL%s %sZ"/>`, class, px(x), px(y-r*1.3), px(x+r*1.3), px(y), px(x), px(y+r*1.3),
+			px(x-r*1.3), px(y))
 	default:
-		c.add(`<path class="%s" d="M%s %sL%s %sL%s %sZ"%s%s`, class, px(x), px(y+r*1.2), px(x+r*1.1), px(y-r*0.8), px(x-r*1.1), px(y-r*0.8), open,
-			close+end("path"))
+		c.add(`<path class="%s" d="M%s %sL%s %sL%s %sZ"/>`, class, px(x), px(y+r*1.2), px(x+r*1.1), px(y-r*0.8), px(x-r*1.1), px(y-r*0.8))
 	}
 }
 
 func (c *canvas) svg() template.HTML {
+	if c.picks > 0 {
+		c.text("note hint", "start", 4, c.height+readoutBaseline, "Point at a mark, or tap it, for its figures.")
+	}
 	c.add(`</svg>`)
 	return template.HTML(c.String()) //nolint:gosec // Every text in it passed through esc.
 }
@@ -151,14 +157,14 @@ func px(v float64) string {
 func esc(s string) string { return template.HTMLEscapeString(strings.ToValidUTF8(s, "\uFFFD")) }
 
 // class names the colour of the i-th series.
-func class(series int) string { return "s" + strconv.Itoa(series%MaxSeries) }
+func Class(series int) string { return "s" + strconv.Itoa(series%MaxSeries) }
 
 // Legend is the sample of the i-th series for a legend outside the plots.
 func Legend(series int) template.HTML {
 	c := newCanvas(26, 14, "")
 	c.Reset()
 	c.add(`<svg class="key" viewBox="0 0 26 14" aria-hidden="true">`)
-	c.line("curve "+class(series), 1, 7, 25, 7)
-	c.marker("mark "+class(series), series, 13, 7, 3.6, "")
+	c.line("curve "+Class(series), 1, 7, 25, 7)
+	c.marker("mark "+Class(series), series, 13, 7, 3.6)
 	return c.svg()
 }

@@ -76,9 +76,10 @@ func plots() map[string]string {
 			{Index: 0, Points: []Point{{X: 1, Y: 2, Low: &low, High: &high, Title: evil}, {X: 2, Y: 4}}}, {Index: 9, Points: []Point{{X: 1, Y: math.NaN()}}},
 		}}.SVG()),
 		"interval": string(Interval{Title: evil, Value: 2, Low: 1, High: 3, Bound: 1.5, Neutral: &one, Class: "go", Number: plain, Log: true, AtLeast: true}.SVG()),
-		"strips":   string(Strips{Title: evil, Rows: []Strip{{Name: evil, Values: []float64{1, 2, 3}, Median: 2}}, X: plain}.SVG()),
+		"forest":   string(Forest{Title: evil, Rows: []Estimate{{Name: evil, Value: 2, Low: 1, High: 3, Class: "go"}, {Name: "n", Value: math.NaN()}}, Bound: 1.5, Neutral: &one, Number: plain, Log: true}.SVG()),
+		"strips":   string(Strips{Title: evil, Rows: []Strip{{Name: evil, Values: []float64{1, 2, 3}, Titles: []string{evil, "b", "c"}, Median: 2}}, X: plain}.SVG()),
 		"stack":    string(Stack{Title: evil, Bars: []Bar{{Name: evil, Parts: []Part{{Value: 2, Title: evil}}, Total: 3}}, X: plain}.SVG()),
-		"times":    string(Times{Title: evil, XLabel: evil, Until: 3, Y: plain, Points: []Moment{{At: 1, Value: 2, Title: evil}, {At: 2, Value: 1, Out: true}}}.SVG()),
+		"times":    string(Times{Title: evil, XLabel: evil, Until: 3, Y: plain, Points: []Moment{{At: 1, Value: 2, Title: evil}, {At: 2, Value: 1, Out: true, Title: evil}}}.SVG()),
 	}
 }
 
@@ -104,6 +105,26 @@ func TestPlotsAreWellFormedWhateverTheTextIs(t *testing.T) {
 		if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
 			t.Errorf("%s: a coordinate is no number: %s", name, svg)
 		}
+	}
+}
+
+// Figures are reached by a mouse, a finger and a keyboard alike, without a script.
+func TestWhatCanBePickedShowsItsFiguresInThePlot(t *testing.T) {
+	for name, svg := range plots() {
+		if name == "interval" {
+			continue // It stands in a table, beside its figures.
+		}
+		picks := strings.Count(svg, `<g class="pick`)
+		if picks == 0 || picks != strings.Count(svg, `class="readout"`) || picks != strings.Count(svg, `tabindex="0"`) ||
+			picks != strings.Count(svg, `class="hit"`) {
+			t.Errorf("%s: %d marks can be picked:\n%s", name, picks, svg)
+		}
+		if strings.Count(svg, "hint") != 1 {
+			t.Errorf("%s says nothing of it", name)
+		}
+	}
+	if silent := string(Lines{Y: plain, Series: []Series{{Points: []Point{{X: 1, Y: 1}}}}}.SVG()); strings.Contains(silent, "hint") {
+		t.Error("a plot without figures asks to point at them")
 	}
 }
 

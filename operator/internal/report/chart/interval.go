@@ -28,9 +28,9 @@ func (i Interval) SVG() template.HTML {
 	x := newScale(values, i.Log, 12, width-12)
 	bound := x.at(i.Bound)
 	if i.AtLeast {
-		c.rect("holds", bound, 3, width-bound, 20, "")
+		c.rect("holds", bound, 3, width-bound, 20)
 	} else {
-		c.rect("holds", 0, 3, bound, 20, "")
+		c.rect("holds", 0, 3, bound, 20)
 	}
 	c.line("axis", 0, 23, width, 23)
 	if i.Neutral != nil {
@@ -38,8 +38,8 @@ func (i Interval) SVG() template.HTML {
 	}
 	c.line("bound", bound, 1, bound, 26)
 	low, high := x.at(i.Low), x.at(i.High)
-	c.rect("bar "+i.Class, low, middle-3.5, max(high-low, 1.5), 7, "")
-	c.marker("dot "+i.Class, 0, x.at(i.Value), middle, 4.2, "")
+	c.rect("bar "+i.Class, low, middle-3.5, max(high-low, 1.5), 7)
+	c.marker("dot "+i.Class, 0, x.at(i.Value), middle, 4.2)
 	anchor, at := "middle", bound
 	switch {
 	case bound < 28:

@@ -11,7 +11,7 @@ import (
 type Point struct {
 	X, Y      float64
 	Low, High *float64
-	// Title says the point in words; browsers show it under the pointer.
+	// Title says the point in words; it is shown for the point that is picked.
 	Title string
 }
 
@@ -145,16 +145,18 @@ func (c *canvas) curve(x, y scale, series Series) {
 		fmt.Fprintf(&path, "%s%s %s", letter, px(x.at(p.X)), px(y.at(p.Y)))
 	}
 	if len(series.Points) > 1 {
-		c.add(`<path class="curve %s" d="%s"/>`, class(series.Index), path.String())
+		c.add(`<path class="curve %s" d="%s"/>`, Class(series.Index), path.String())
 	}
 	for _, p := range series.Points {
 		at := x.at(p.X)
 		if p.Low != nil && p.High != nil {
 			low, high := y.at(*p.Low), y.at(*p.High)
-			c.line("error "+class(series.Index), at, low, at, high)
-			c.line("error "+class(series.Index), at-halfOfAnErrorBar, low, at+halfOfAnErrorBar, low)
-			c.line("error "+class(series.Index), at-halfOfAnErrorBar, high, at+halfOfAnErrorBar, high)
+			c.line("error "+Class(series.Index), at, low, at, high)
+			c.line("error "+Class(series.Index), at-halfOfAnErrorBar, low, at+halfOfAnErrorBar, low)
+			c.line("error "+Class(series.Index), at-halfOfAnErrorBar, high, at+halfOfAnErrorBar, high)
 		}
-		c.marker("mark "+class(series.Index), series.Index, at, y.at(p.Y), markerOf, p.Title)
+		c.pick(p.Title, Class(series.Index), at, y.at(p.Y), func() {
+			c.marker("mark "+Class(series.Index), series.Index, at, y.at(p.Y), markerOf)
+		})
 	}
 }

@@ -47,7 +47,8 @@ func (s Stack) SVG() template.HTML {
 		c.text("label", "end", left-8, top+10+fontHeight, shorten(bar.Name, 14))
 		from := 0.0
 		for _, part := range bar.Parts {
-			c.rect("part "+class(part.Index), x.at(from), top, x.at(from+part.Value)-x.at(from), 20, part.Title)
+			at, wide := x.at(from), x.at(from+part.Value)-x.at(from)
+			c.pick(part.Title, "", at+wide/2, top+10, func() { c.rect("part "+Class(part.Index), at, top, wide, 20) })
 			from += part.Value
 		}
 		if bar.Total > 0 {

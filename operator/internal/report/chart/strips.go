@@ -7,6 +7,8 @@ type Strip struct {
 	Name   string
 	Index  int
 	Values []float64
+	// Titles say the values in words; none where there are too many to pick one.
+	Titles []string
 	// Median of the values.
 	Median float64
 }
@@ -41,7 +43,11 @@ func (s Strips) SVG() template.HTML {
 		c.text("label", "end", left-8, middle+fontHeight, shorten(row.Name, 14))
 		for j, v := range row.Values {
 			// Spread by position, not by chance: the same ledger gives the same picture.
-			c.marker("dots "+class(row.Index), row.Index, x.at(v), middle+8*float64(j*7%11-5)/5, 2.2, "")
+			at, title := middle+8*float64(j*7%11-5)/5, ""
+			if len(row.Titles) == len(row.Values) {
+				title = row.Titles[j]
+			}
+			c.pick(title, Class(row.Index), x.at(v), at, func() { c.marker("dots "+Class(row.Index), row.Index, x.at(v), at, 2.2) })
 		}
 		at := x.at(row.Median)
 		c.line("median", at, middle-11, at, middle+11)

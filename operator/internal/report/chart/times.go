@@ -56,11 +56,12 @@ func (t Times) SVG() template.HTML {
 			continue
 		}
 		peak = max(peak, p.Value)
-		class := "moment"
+		// Of thousands of readings, those are picked whose trial does not count.
 		if p.Out {
-			class = "moment out"
+			c.pick(p.Title, "", x.at(p.At), y.at(p.Value), func() { c.marker("moment out", 0, x.at(p.At), y.at(p.Value), 1.9) })
+			continue
 		}
-		c.marker(class, 0, x.at(p.At), y.at(p.Value), 1.9, "")
+		c.marker("moment", 0, x.at(p.At), y.at(p.Value), 1.9)
 	}
 	return c.svg()
 }

@@ -9,13 +9,14 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
+	summary "assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/chart"
 )
 
 type chartHTML = template.HTML
 
-// maxPanels bounds the plots of one section; the results' table has every point.
-const maxPanels = 12
+// maxPanels bounds the plots of one section, and maxNamed the titles of further ones; the page says what it does not draw.
+const maxPanels, maxNamed = 12, 60
 
 // line is a row of points that differ in the first axis only.
 type line struct {
@@ -95,7 +96,7 @@ func places(points []record.Point, axis string) (at []float64, ticks []chart.Tic
 }
 
 // curves shows every metric along the sweep.
-func (b *builder) curves() []template.HTML {
+func (b *builder) curves() panels {
 	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Rule) {
 		return statisticName(metric.Name, metric.Statistic) + " (" + shownUnit(metric.Unit) + ")", numberOf(metric.Unit), nil
 	}, func(metric *experiment.Metric, point, arm string) *analysis.Estimate {
@@ -110,7 +111,7 @@ func (b *builder) curves() []template.HTML {
 }
 
 // ratioCurves shows every candidate over the baseline along the sweep.
-func (b *builder) ratioCurves() []template.HTML {
+func (b *builder) ratioCurves() panels {
 	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Rule) {
 		return statisticName(metric.Name, metric.Statistic) + " over " + b.baseline(), numberOf(analysis.Times), b.rules(metric)
 	}, func(metric *experiment.Metric, point, arm string) *analysis.Estimate {
@@ -139,12 +140,12 @@ func (b *builder) rules(metric *experiment.Metric) []chart.Rule {
 }
 
 func (b *builder) alongSweep(describe func(*experiment.Metric) (string, chart.Number, []chart.Rule),
-	of func(metric *experiment.Metric, point, arm string) *analysis.Estimate) []template.HTML {
+	of func(metric *experiment.Metric, point, arm string) *analysis.Estimate) panels {
 	axis, ok := b.axis()
 	if !ok {
-		return nil
+		return panels{}
 	}
-	var out []template.HTML
+	out := panels{Where: inResults}
 	for _, metric := range b.exp.Metrics() {
 		title, number, rules := describe(metric)
 		for _, l := range b.lines(axis) {
@@ -160,7 +161,8 @@ func (b *builder) alongSweep(describe func(*experiment.Metric) (string, chart.Nu
 					if e := of(metric, point.Key, arm.Name); e != nil {
 						series.Points = append(series.Points, chart.Point{
 							X: at[j], Y: e.Value, Low: e.Low, High: e.High,
-							Title: fmt.Sprintf("%s, %s=%s: %s", arm.Name, axis, point.Parameters[axis], analysis.Describe(e)),
+							Title: fmt.Sprintf("%s, %s=%s: %s%s", arm.Name, axis, point.Parameters[axis], analysis.Describe(e),
+								confidenceOf(e, b.found.Confidence)),
 						})
 					}
 				}
@@ -169,8 +171,8 @@ func (b *builder) alongSweep(describe func(*experiment.Metric) (string, chart.Nu
 					shown++
 				}
 			}
-			if shown > 0 && len(out) < maxPanels {
-				out = append(out, plot.SVG())
+			if shown > 0 {
+				out.add(plot.Title, plot.SVG)
 			}
 		}
 	}
@@ -179,3 +181,18 @@ func (b *builder) alongSweep(describe func(*experiment.Metric) (string, chart.Nu
 
 // shownUnit writes bytes the way people do.
 func shownUnit(unit string) string { return strings.Replace(unit, "By", "B", 1) }
+
+// Where the figures are of plots that are not drawn.
+const (
+	inResults  = "their figures are in the results below"
+	inAnalysis = "their figures are in analysis.json"
+	inAttempts = "their figures are in attempts.parquet of the ledger"
+)
+
+// confidenceOf says the confidence of an interval, where there is one.
+func confidenceOf(e *analysis.Estimate, level float64) string {
+	if e.Low == nil || e.High == nil {
+		return ""
+	}
+	return " (" + summary.Confidence(level) + ")"
+}

@@ -7,6 +7,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	summary "assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/chart"
 )
 
@@ -27,7 +28,7 @@ func (b *builder) gates() []gate {
 			Outcome: verdictName(g.Outcome), Class: verdictClass(g.Outcome), Name: g.Gate, Candidate: g.Candidate, Point: g.Point,
 			Asked: analysis.Asked(b.exp, g.Condition()), Message: g.Message, points: 1, Advisory: g.Severity == experiment.Advisory,
 			Plot:       intervalPlot(g),
-			Detectable: percent(g.MinimumDetectableEffect), Share: b.share(g),
+			Detectable: summary.Detectable(&g), Share: b.share(g),
 		}
 		if g.Estimate != nil {
 			shown.Estimate, shown.Blocks = analysis.Describe(g.Estimate), g.Estimate.Blocks
@@ -39,9 +40,10 @@ func (b *builder) gates() []gate {
 }
 
 func (b *builder) share(g analysis.GateResult) string {
-	for _, arm := range b.found.Arms {
+	for i := range b.found.Arms {
+		arm := &b.found.Arms[i]
 		if arm.Point == g.Point && arm.Arm == g.Candidate && arm.Metric == g.Metric && arm.Statistic == g.Statistic {
-			return percent(arm.ShareOfCeiling)
+			return analysis.DescribeShare(arm)
 		}
 	}
 	return ""

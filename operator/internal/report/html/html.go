@@ -1,5 +1,6 @@
 // Package html writes the report that people read and pass on: one file without scripts, fonts or links to anywhere, so
-// that it opens from an object store, a mail or a disk, today and in ten years.
+// that it opens from an object store, a mail or a disk, today and in ten years. Marks show their figures and series can be hidden by
+// styles alone, and the run and its data are in the page.
 package html
 
 import (
@@ -26,7 +27,12 @@ var page = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
 // Render writes the report of an analysis. The evidence is what was analysed: the plots of single trials come from it.
 func Render(exp *experiment.Experiment, found *analysis.Analysis, evidence record.Evidence) ([]byte, error) {
 	var out bytes.Buffer
-	if err := page.Execute(&out, newReport(exp, found, evidence)); err != nil {
+	shown := newReport(exp, found, evidence)
+	err := shown.embed(exp, found)
+	if err == nil {
+		err = page.Execute(&out, shown)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("HTML report of %s/%s: %w", exp.Run.Namespace, exp.Run.Name, err)
 	}
 	return out.Bytes(), nil

@@ -2,8 +2,13 @@ package html
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/json"
 	"encoding/xml"
+	stdhtml "html"
+	"html/template"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,6 +16,8 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
+	summary "assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/report/chart"
 	"assay.dev/assay/operator/internal/simulate"
 	"assay.dev/assay/operator/internal/specimen"
 )
@@ -53,8 +60,12 @@ func (s story) page(t *testing.T) string {
 
 func TestTheVerdictComesFirst(t *testing.T) {
 	page := simulated(t, nil, nil).page(t)
-	order := []string{"<h1>", "Candidates", "Gates", "Along the sweep", "Block by block", "Every trial", "Results", "Noise and environment",
-		"How to repeat this"}
+	if n := strings.Count(page, "<h2>Warnings</h2>"); n != 1 {
+		t.Errorf("warnings are said %d times", n)
+	}
+	order := []string{"<h1>", "times as many queries per second as loop", `<figure class="one"><svg`, "Candidates", "<h2>Warnings</h2>",
+		"<h2>Gates</h2>", "Along the sweep", "Block by block", "Every trial", "Results", "Noise and environment",
+		"The run and its data", "How to repeat this"}
 	at := 0
 	for _, heading := range order {
 		next := strings.Index(page[at:], heading)
@@ -73,6 +84,9 @@ func TestThePageNeedsNothingButItself(t *testing.T) {
 		}
 	}
 	for _, href := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		if strings.HasPrefix(href[1], "data:") {
+			continue // A file in the page, to download.
+		}
 		if !strings.HasPrefix(href[1], "#") {
 			t.Errorf("the page links to %s", href[1])
 		} else if !strings.Contains(page, `id="`+href[1][1:]+`"`) {
@@ -194,5 +208,111 @@ func TestTheGatesSayWhatTheirBlocksCanTell(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
+	}
+}
+
+// embedded is a file in the page, as a browser downloads it.
+func embedded(t *testing.T, page, name string) string {
+	t.Helper()
+	found := regexp.MustCompile(`<a download="` + regexp.QuoteMeta(name) + `" href="data:[a-z/]+;base64,([^"]*)"`).FindStringSubmatch(page)
+	if found == nil {
+		t.Fatalf("the page does not hold %s", name)
+	}
+	raw, err := base64.StdEncoding.DecodeString(stdhtml.UnescapeString(found[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestTheRunAndItsDataAreInThePage(t *testing.T) {
+	s := simulated(t, nil, nil)
+	page := s.page(t)
+	manifest, err := summary.Manifest(s.exp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := embedded(t, page, "run.yaml"); got != string(manifest) {
+		t.Errorf("run.yaml is\n%s", got)
+	}
+	if got := embedded(t, page, "table.csv"); got != string(summary.CSV(s.exp, s.found)) {
+		t.Errorf("table.csv is\n%s", got)
+	}
+	var found analysis.Analysis
+	if err := json.Unmarshal([]byte(embedded(t, page, "analysis.json")), &found); err != nil || found.Evidence != s.found.Evidence {
+		t.Errorf("analysis.json is of %q (%v)", found.Evidence, err)
+	}
+	if !strings.Contains(page, `<pre class="whole">apiVersion: assay.dev/v1alpha1`) {
+		t.Error("the manifest cannot be copied")
+	}
+	s.found.Unseen = strings.Repeat("x", maxEmbedded)
+	if page := s.page(t); strings.Contains(page, `download="analysis.json"`) ||
+		!strings.Contains(page, "Too large for the page, and in the ledger beside it: analysis.json (1 MiB)") {
+		t.Error("what does not fit vanishes without a word")
+	}
+}
+
+func TestPlotsThatAreNotDrawnAreNamed(t *testing.T) {
+	s := simulated(t, func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Sweep.Axes = []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"1", "8"}}, {Name: "pendingDelta"}}
+		for i := range 9 {
+			spec.Sweep.Axes[1].Values = append(spec.Sweep.Axes[1].Values, strconv.Itoa(i))
+		}
+		spec.Budget.Trials = 5000
+	}, nil)
+	page := s.page(t)
+	if !strings.Contains(page, "more plots are not drawn; their figures are in analysis.json") {
+		t.Error("block by block has more than 12 plots, and nothing says which are left out")
+	}
+	b := &builder{exp: s.exp, found: s.found}
+	all := b.pairs()
+	// A plot for each of 9 points, 2 candidates and 3 gates on figures, each of which has a point of the other axis; slo has both.
+	if want := 9 * 2 * 3; len(all.Plots) != maxPanels || len(all.Plots)+len(all.Left) != want {
+		t.Errorf("%d drawn and %d named of %d", len(all.Plots), len(all.Left), want)
+	}
+	crowd := panels{Where: inResults}
+	for i := range maxPanels + maxNamed + 5 {
+		crowd.add(strconv.Itoa(i), func() template.HTML { return "" })
+	}
+	if len(crowd.Named()) != maxNamed || crowd.Further() != 5 {
+		t.Errorf("%d are named and %d counted", len(crowd.Named()), crowd.Further())
+	}
+}
+
+func TestReadingsWithoutAPlotAreNamed(t *testing.T) {
+	page := simulated(t, nil, func(attempts []record.Attempt) {
+		for i := range attempts {
+			zero := 0.0
+			attempts[i].Noise.During.StealRatio, attempts[i].Noise.During.OtherWorkRatio = &zero, nil
+		}
+	}).page(t)
+	for _, want := range []string{"Read, and never above zero: CPU time taken by the hypervisor",
+		"Not read on this machine: other work on the trial"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+func TestSeriesCanBeHiddenWithoutAScript(t *testing.T) {
+	page := simulated(t, nil, nil).page(t)
+	for i := range chart.MaxSeries {
+		if class := chart.Class(i); !strings.Contains(page, "section:has(.show."+class+":not(:checked)) .chart ."+class) {
+			t.Errorf("no style hides series %s", class)
+		}
+	}
+	if !strings.Contains(page, `<input type="checkbox" class="show s2" checked>`) {
+		t.Error("there is nothing to click")
+	}
+}
+
+func TestALeastEffectThatMeansNothingIsLeftOut(t *testing.T) {
+	s := simulated(t, nil, nil)
+	for i := range s.found.Gates {
+		huge := 20.788
+		s.found.Gates[i].MinimumDetectableEffect = &huge
+	}
+	if page := s.page(t); strings.Contains(page, "2078.8 %") {
+		t.Error("it is shown")
 	}
 }

@@ -2,7 +2,6 @@ package html
 
 import (
 	"fmt"
-	"html/template"
 	"slices"
 	"strconv"
 	"time"
@@ -37,10 +36,11 @@ func share(ratio *float64) *float64 {
 	return &out
 }
 
-// noise shows every reading over the time of the run: trials that count, and those that do not.
-func (b *builder) noise() []template.HTML {
+// noise shows every reading over the time of the run: trials that count, and those that do not. Quiet are the readings that were never
+// above zero, and unread those that nobody could take.
+func (b *builder) noise() (out panels, quiet, unread []string) {
 	if len(b.all) == 0 {
-		return nil
+		return out, nil, nil
 	}
 	used := map[*record.Attempt]bool{}
 	for _, attempt := range b.trials {
@@ -48,7 +48,6 @@ func (b *builder) noise() []template.HTML {
 	}
 	first := slices.MinFunc(b.all, func(a, b *record.Attempt) int { return a.StartedAt.Compare(b.StartedAt) }).StartedAt
 	last := slices.MaxFunc(b.all, func(a, b *record.Attempt) int { return a.StartedAt.Compare(b.StartedAt) }).StartedAt
-	var out []template.HTML
 	for _, r := range readings {
 		plot := chart.Times{Title: r.title, XLabel: "minutes since the first trial", Y: numberOf(r.unit),
 			Until: max(last.Sub(first).Minutes(), 0.1)}
@@ -63,9 +62,14 @@ func (b *builder) noise() []template.HTML {
 				})
 			}
 		}
-		if plot.Moves() {
-			out = append(out, plot.SVG())
+		switch {
+		case plot.Moves():
+			out.add(plot.Title, plot.SVG)
+		case len(plot.Points) > 0:
+			quiet = append(quiet, r.title)
+		default:
+			unread = append(unread, r.title)
 		}
 	}
-	return out
+	return out, quiet, unread
 }

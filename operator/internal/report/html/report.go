@@ -18,12 +18,13 @@ import (
 type report struct {
 	Name, Verdict, Class, Answer string
 	When, Machine                string
+	Decides                      *decision
 	Candidates                   []candidate
-	Warnings                     []string
+	Warnings                     []summary.Warning
 	Gates                        []gate
 	Legend                       []key
-	Curves, Ratios               []template.HTML
-	Pairs, Distributions, Phases []template.HTML
+	Curves, Ratios               panels
+	Pairs, Distributions, Phases panels
 	PhaseKeys                    []key
 	Predictions                  []prediction
 	Axis, Maximized              string
@@ -45,7 +46,8 @@ type report struct {
 	MoreExcluded                 int
 	Processes                    table
 	ProcessesNote, Layout        string
-	Noise                        []template.HTML
+	Noise                        panels
+	Quiet, Unread                []string
 	Isolation, Environment       [][2]string
 	Experiment, Evidence, UID    string
 	Image                        string
@@ -54,9 +56,37 @@ type report struct {
 	Confidence                   string
 	Baseline                     string
 	Command                      []string
+	Files                        []file
+	Missing                      []string
 }
 
-type candidate struct{ Name, Verdict, Class, Gain, Reason string }
+// decision is the plot that decides the verdict.
+type decision struct {
+	Plot template.HTML
+	Note string
+}
+
+// panels are the plots of a section, and the titles of those that are not drawn.
+type panels struct {
+	Plots []template.HTML
+	Left  []string
+	Where string
+}
+
+// add draws a plot if there is room for one more.
+func (p *panels) add(title string, svg func() template.HTML) {
+	if len(p.Plots) < maxPanels {
+		p.Plots = append(p.Plots, svg())
+		return
+	}
+	p.Left = append(p.Left, title)
+}
+
+// Named are the titles that are listed, and Further counts the rest of them.
+func (p panels) Named() []string { return p.Left[:min(len(p.Left), maxNamed)] }
+func (p panels) Further() int    { return len(p.Left) - len(p.Named()) }
+
+type candidate struct{ Name, Verdict, Class, Gain, Of, Sentence, Reason string }
 
 type gate struct {
 	Outcome, Class, Name, Candidate, Point, Asked, Estimate, Detectable, Share, Message string
@@ -69,6 +99,8 @@ type gate struct {
 type key struct {
 	Name   string
 	Sample template.HTML
+	// Class is that of the series' marks.
+	Class string
 }
 
 type prediction struct{ Point, Candidate, Metric, Predicted, Measured, Message string }
@@ -95,20 +127,26 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	r := &report{
 		Name: strings.TrimPrefix(exp.Run.Namespace+"/"+exp.Run.Name, "/"), Verdict: verdictName(found.Verdict),
 		Class:  verdictClass(found.Verdict),
-		Answer: b.answer(), When: b.when(), Machine: b.machine(),
-		Warnings: found.Warnings, Layout: found.Layout, Trials: found.Trials,
+		Answer: summary.Headline(exp, found), When: b.when(), Machine: b.machine(),
+		Warnings: summary.Warnings(exp, found), Layout: found.Layout, Trials: found.Trials, Decides: b.decides(),
 		Experiment: found.Experiment, Evidence: found.Evidence, UID: exp.Run.UID, Image: exp.ImageNames(),
-		GateConfidence: fmt.Sprintf("%g %%", 100*found.GateConfidence),
-		Wave:           found.Wave, Seed: found.Seed, Confidence: fmt.Sprintf("%g %%", 100*found.Confidence), Command: exp.Plan.Command,
+		GateConfidence: summary.Confidence(found.GateConfidence),
+		Wave:           found.Wave, Seed: found.Seed, Confidence: summary.Confidence(found.Confidence), Command: exp.Plan.Command,
 	}
 	if baseline := exp.Baseline(); baseline >= 0 {
 		r.Baseline = exp.Arms[baseline].Name
 	}
 	for _, c := range found.Candidates {
-		r.Candidates = append(r.Candidates, candidate{c.Name, verdictName(c.Verdict), verdictClass(c.Verdict), gain(c.Gain), c.Reason})
+		shown := candidate{Name: c.Name, Verdict: verdictName(c.Verdict), Class: verdictClass(c.Verdict), Gain: gain(c.Gain),
+			Reason: summary.Why(exp, found, &c)}
+		if c.Gain != nil {
+			shown.Of = b.gainOf(c.Name)
+		}
+		shown.Sentence = summary.Sentence(exp, found, c.Name)
+		r.Candidates = append(r.Candidates, shown)
 	}
 	for i, arm := range exp.Arms {
-		r.Legend = append(r.Legend, key{arm.Name, chart.Legend(i)})
+		r.Legend = append(r.Legend, key{arm.Name, chart.Legend(i), chart.Class(i)})
 	}
 	r.Gates = b.gates()
 	r.Curves, r.Ratios = b.curves(), b.ratioCurves()
@@ -121,7 +159,7 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	b.search(r)
 	r.Controls, r.Screening = b.controls(), b.screening()
 	r.TwiceSays, r.Twice.Rows = summary.Twice(found)
-	r.Twice.Header, r.ArmNoise = summary.TwiceHeader, table{summary.ArmNoiseHeader, summary.ArmNoise(found)}
+	r.Twice.Header, r.ArmNoise = summary.TwiceHeader(found), table{summary.ArmNoiseHeader, summary.ArmNoise(found)}
 	r.SeriesSays, r.Series.Rows = summary.Series(found)
 	r.Series.Header, r.SeriesNote, r.Unseen = summary.SeriesHeader, summary.SeriesNote, found.Unseen
 	for _, own := range summary.OwnTables(exp, found) {
@@ -133,7 +171,7 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	r.MoreExcluded = len(found.Excluded) - len(r.Excluded)
 	r.Processes.Header, r.Processes.Rows = summary.Processes(found)
 	r.ProcessesNote = summary.ProcessesNote
-	r.Noise = b.noise()
+	r.Noise, r.Quiet, r.Unread = b.noise()
 	for _, level := range slices.Sorted(maps.Keys(found.Isolation)) {
 		r.Isolation = append(r.Isolation, [2]string{level, fmt.Sprintf("%d trials", found.Isolation[level])})
 	}
@@ -151,26 +189,43 @@ type builder struct {
 	trials, all []*record.Attempt
 }
 
-func (b *builder) answer() string {
-	switch {
-	case b.exp.Plan.Search != nil:
-		return "The highest feasible " + b.exp.Plan.Search.Axis
-	case b.found.Best != "":
-		for _, c := range b.found.Candidates {
-			if c.Name == b.found.Best && c.Gain != nil {
-				return fmt.Sprintf("%s is the best candidate: %s of %s.", c.Name, analysis.Describe(c.Gain), b.baseline())
-			}
-		}
-		return b.found.Best + " is the best candidate."
-	case len(b.found.BestOf) > 0:
-		return b.found.BestText() + " is the best candidate: the blocks do not show which."
-	case b.found.Verdict == "":
-		return "No gate decides this run: it has results and no verdict."
-	case len(b.found.Candidates) == 1:
-		return b.found.Candidates[0].Reason
-	default:
-		return "No candidate is Go."
+// decides draws the gate that the verdict rests on, with every candidate that it judges there.
+func (b *builder) decides() *decision {
+	gate := summary.Deciding(b.exp, b.found)
+	if gate == nil || gate.Bound == nil {
+		return nil
 	}
+	asked := analysis.Asked(b.exp, gate.Condition())
+	plot := chart.Forest{
+		Title: asked + atPoint(gate.Point), Bound: *gate.Bound, Log: gate.Op.Relative(), Number: numberOf(gate.Estimate.Shown()),
+		AtLeast: gate.Op != experiment.RatioAtMost && gate.Op != experiment.AtMost,
+	}
+	note := "Bars are intervals of " + summary.Confidence(gate.Confidence) + " confidence; the shaded side is where the gate " + gate.Gate +
+		" holds."
+	if gate.Op.Relative() {
+		one := 1.0
+		plot.Neutral = &one
+		note += " The thin line is no change from " + b.baseline() + "."
+	}
+	for _, g := range b.found.Gates {
+		if g.Gate == gate.Gate && g.Point == gate.Point && g.Estimate != nil && g.Estimate.Low != nil && g.Estimate.High != nil {
+			plot.Rows = append(plot.Rows, chart.Estimate{
+				Name: g.Candidate + ": " + analysis.Describe(g.Estimate), Value: g.Estimate.Value, Low: *g.Estimate.Low, High: *g.Estimate.High,
+				Class: verdictClass(g.Outcome),
+			})
+		}
+	}
+	return &decision{plot.SVG(), note}
+}
+
+// gainOf says what a candidate's gain is of: it is that of its first blocking gate on a ratio.
+func (b *builder) gainOf(candidate string) string {
+	for _, g := range b.found.Gates {
+		if g.Candidate == candidate && g.Severity == experiment.Blocking && g.Op.Relative() {
+			return "of " + b.baseline() + "’s " + statisticName(g.Metric, g.Statistic) + atPoint(g.Point) + summary.Interval(g.Confidence)
+		}
+	}
+	return ""
 }
 
 func (b *builder) baseline() string {

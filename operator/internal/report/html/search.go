@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"assay.dev/assay/operator/internal/analysis"
+	summary "assay.dev/assay/operator/internal/report"
 )
 
 // search fills in what a search found: the answer of every arm, and every load that was tried.
@@ -38,7 +39,7 @@ func (b *builder) search(r *report) {
 
 // controls are the comparisons in which nothing may move.
 func (b *builder) controls() table {
-	out := table{Header: []string{"moved", "arm", "point", "what", "of the baseline's", "message"}}
+	out := table{Header: []string{"moved", "arm", "point", "what", "of the baseline's" + summary.Interval(b.found.GateConfidence), "message"}}
 	for _, c := range b.found.Controls {
 		moved, what, estimate := "no", "phase "+c.Phase, ""
 		if c.Moved {
@@ -57,7 +58,7 @@ func (b *builder) controls() table {
 
 // screening is what the blocks said that chose what to confirm.
 func (b *builder) screening() table {
-	out := table{Header: []string{"screened", "gate", "candidate", "point", "estimate", "blocks"}}
+	out := table{Header: []string{"screened", "gate", "candidate", "point", "estimate" + summary.Interval(b.found.GateConfidence), "blocks"}}
 	for _, g := range b.found.Screening {
 		estimate, blocks := "", ""
 		if g.Estimate != nil {

@@ -2,21 +2,21 @@ package html
 
 import (
 	"fmt"
-	"html/template"
 	"maps"
 	"slices"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
+	summary "assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/chart"
 )
 
 // pairs shows, for every ratio that a gate judges, the ratio of every single block.
-func (b *builder) pairs() []template.HTML {
-	var out []template.HTML
+func (b *builder) pairs() panels {
+	out := panels{Where: inAnalysis}
 	for _, g := range b.found.Gates {
-		if g.Bound == nil || len(out) == maxPanels {
+		if g.Bound == nil {
 			continue
 		}
 		for _, r := range b.found.Ratios {
@@ -36,7 +36,7 @@ func (b *builder) pairs() []template.HTML {
 					Title: fmt.Sprintf("block %s: %s", block, analysis.FormatNumber(r.PerBlock[block], analysis.Times)),
 				}}})
 			}
-			out = append(out, plot.SVG())
+			out.add(plot.Title, plot.SVG)
 		}
 	}
 	return out
@@ -50,7 +50,7 @@ func atPoint(point string) string {
 }
 
 // distributions shows what every single trial measured, for the points and metrics that gates judge.
-func (b *builder) distributions() []template.HTML {
+func (b *builder) distributions() panels {
 	type subject struct{ metric, point string }
 	var subjects []subject
 	for _, g := range b.found.Gates {
@@ -63,8 +63,8 @@ func (b *builder) distributions() []template.HTML {
 			subjects = append(subjects, subject{b.exp.Metrics()[0].Name, point.Key})
 		}
 	}
-	var out []template.HTML
-	for _, s := range subjects[:min(maxPanels, len(subjects))] {
+	out := panels{Where: inAttempts}
+	for _, s := range subjects {
 		metric := b.exp.Metric(s.metric)
 		if metric == nil {
 			continue
@@ -78,7 +78,11 @@ func (b *builder) distributions() []template.HTML {
 				}
 				if v, ok := ofTrial(attempt, s.metric); ok {
 					row.Values = append(row.Values, v)
+					row.Titles = append(row.Titles, fmt.Sprintf("%s, %s: %s", arm.Name, attempt.Trial, analysis.FormatNumber(v, metric.Unit)))
 				}
+			}
+			if len(row.Values) > maxPicked {
+				row.Titles = nil
 			}
 			if len(row.Values) > 0 {
 				row.Median = median(row.Values)
@@ -86,11 +90,14 @@ func (b *builder) distributions() []template.HTML {
 			}
 		}
 		if len(plot.Rows) > 0 {
-			out = append(out, plot.SVG())
+			out.add(plot.Title, plot.SVG)
 		}
 	}
 	return out
 }
+
+// maxPicked is how many trials of an arm can be told apart by pointing at them.
+const maxPicked = 100
 
 func statisticOfTrials(metric *experiment.Metric) string {
 	if metric.Statistic == experiment.StatisticValue {
@@ -123,7 +130,7 @@ func median(values []float64) float64 {
 }
 
 // phases shows what the time of an iteration is made of.
-func (b *builder) phases() ([]template.HTML, []key) {
+func (b *builder) phases() (panels, []key) {
 	var names []string
 	for _, p := range b.found.Phases {
 		if !slices.Contains(names, p.Phase) {
@@ -131,9 +138,9 @@ func (b *builder) phases() ([]template.HTML, []key) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, nil
+		return panels{}, nil
 	}
-	var plots []template.HTML
+	plots := panels{Where: inAnalysis}
 	for _, point := range b.exp.Points {
 		plot := chart.Stack{Title: "time per iteration" + atPoint(point.Key), X: numberOf("s")}
 		for _, arm := range b.exp.Arms {
@@ -142,7 +149,8 @@ func (b *builder) phases() ([]template.HTML, []key) {
 				if p.Point == point.Key && p.Arm == arm.Name {
 					bar.Parts = append(bar.Parts, chart.Part{
 						Index: slices.Index(names, p.Phase), Value: p.Estimate.Value,
-						Title: fmt.Sprintf("%s, %s: %s", arm.Name, p.Phase, analysis.Describe(&p.Estimate)),
+						Title: fmt.Sprintf("%s, %s: %s%s", arm.Name, p.Phase, analysis.Describe(&p.Estimate),
+							confidenceOf(&p.Estimate, b.found.Confidence)),
 					})
 				}
 			}
@@ -150,13 +158,13 @@ func (b *builder) phases() ([]template.HTML, []key) {
 				plot.Bars = append(plot.Bars, bar)
 			}
 		}
-		if len(plot.Bars) > 0 && len(plots) < maxPanels {
-			plots = append(plots, plot.SVG())
+		if len(plot.Bars) > 0 {
+			plots.add(plot.Title, plot.SVG)
 		}
 	}
 	var keys []key
 	for i, name := range names {
-		keys = append(keys, key{name, chart.Legend(i)})
+		keys = append(keys, key{name, chart.Legend(i), chart.Class(i)})
 	}
 	return plots, keys
 }
@@ -184,7 +192,8 @@ func (b *builder) results() table {
 	}
 	out := table{Header: []string{"point", "arm"}}
 	for _, c := range columns {
-		out.Header = append(out.Header, statisticName(c.metric, c.statistic), "over "+b.baseline())
+		confidence := summary.Interval(b.found.Confidence)
+		out.Header = append(out.Header, statisticName(c.metric, c.statistic)+confidence, "over "+b.baseline()+confidence)
 	}
 	out.Header = append(out.Header, "blocks", "share of ceiling")
 	for _, point := range b.exp.Points {
@@ -197,7 +206,7 @@ func (b *builder) results() table {
 					measured = true
 					level, blocks = analysis.Describe(&r.Estimate), max(blocks, r.Estimate.Blocks)
 					if r.ShareOfCeiling != nil {
-						ceiling = percent(r.ShareOfCeiling) + " of " + r.Ceiling
+						ceiling = analysis.DescribeShare(&r)
 					}
 				}
 				if r, ok := ratios[at(point.Key, arm.Name, c)]; ok {

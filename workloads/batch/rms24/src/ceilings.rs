@@ -1,21 +1,21 @@
 //! What the machine could do at best, for the parts that the harness has no probe for.
 
-use std::hint::black_box;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
+use assay_harness::ceiling::{self, Limit};
 use assay_harness::{Quantity, Stopwatch, Unit};
 
-use crate::database::{Database, Entries};
-use crate::geometry::{Geometry, Place};
-use crate::query::Question;
-use crate::server::add;
-use crate::wire::Answering;
+use crate::database::{Database, Entries, Layout, Pages};
+use crate::geometry::Geometry;
+use crate::prf::AesPath;
 
 /// The most memory that a probe of random reads fills. A larger database is slower to read, so the limit stays one.
 const PROBE_BYTES: u64 = 64 << 20;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 /// Passes; the best counts.
 const PASSES: usize = 5;
 /// Round trips of a pass.
@@ -23,25 +23,34 @@ const ROUND_TRIPS: u32 = 200;
 /// Bytes of a probe's message.
 const MESSAGE: usize = 64;
 
-/// Memory that [`random_reads`] takes.
+/// Memory that a probe of random reads of the database takes.
 #[must_use]
 pub fn probe_bytes(geometry: Geometry) -> u64 {
     Database::bytes(geometry).min(PROBE_BYTES)
 }
 
-/// Entries per second that one thread adds up when it knows all places beforehand, each in another block, in a database of at
-/// most 64 MiB.
+/// AES-128 blocks per second that one thread encrypts with the instructions of a path, or with the best there are where the path is that of
+/// a library which picks its own.
 #[must_use]
-pub fn random_reads(geometry: Geometry) -> Quantity {
-    let entries = probe_bytes(geometry) / geometry.entry_size() as u64;
-    let small = Geometry::new(entries.clamp(1, u64::from(geometry.entries())), geometry.entry_size(), 1);
-    let database = Database::new(Entries::new(1, small));
-    let spread = |block: u32| Place { block, offset: block.wrapping_mul(0x9e37_79b1) % small.block_size() };
-    let question = Question::Pairs((0..small.blocks()).map(spread).collect());
-    let best = best(|| {
-        black_box(add(&database, &question, Answering::Prefetch)).expect("the places are there");
-    });
-    Quantity::new(f64::from(small.blocks()) / best, Unit::new("entries/s"))
+pub fn aes_rate(path: AesPath) -> Option<Limit> {
+    ceiling::aes_rate_with(path.name(), 1).or_else(ceiling::aes_rate)
+}
+
+/// Cache lines per second that one thread reads at random in a database of at most 64 MiB.
+#[must_use]
+pub fn random_lines(geometry: Geometry) -> Limit {
+    let entries = (probe_bytes(geometry) / geometry.entry_size() as u64).clamp(1, u64::from(geometry.entries()));
+    let probe = Layout::new(Entries::new(1, Geometry::new(entries, geometry.entry_size(), 1)), Pages::Huge);
+    ceiling::random_lines(probe.words())
+}
+
+/// Cache lines that an entry lies in, on average: the first starts a line, and all follow one another.
+#[must_use]
+pub fn lines_per_entry(entry_size: usize) -> f64 {
+    // Entries are whole words, so after as many entries as a line has words the next one starts a line again.
+    const PERIOD: usize = LINE / 8;
+    let lines = |entry: usize| (entry * entry_size + entry_size - 1) / LINE - entry * entry_size / LINE + 1;
+    (0..PERIOD).map(lines).sum::<usize>() as f64 / PERIOD as f64
 }
 
 /// Round trips per second of short messages between two threads over the loopback device, without Nagle's algorithm.
@@ -49,7 +58,7 @@ pub fn random_reads(geometry: Geometry) -> Quantity {
 /// # Errors
 ///
 /// When there is no loopback device.
-pub fn loopback_round_trips() -> io::Result<Quantity> {
+pub fn loopback_round_trips() -> io::Result<Limit> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let echo = thread::spawn(move || -> io::Result<()> {
@@ -77,7 +86,11 @@ pub fn loopback_round_trips() -> io::Result<Quantity> {
     echo.join().map_err(|_| io::Error::other("the echo panicked"))??;
     match failed {
         Some(error) => Err(error),
-        None => Ok(Quantity::new(f64::from(ROUND_TRIPS) / best, Unit::new("exchanges/s"))),
+        // Two threads that wait for each other do one round trip at a time.
+        None => {
+            let rate = Quantity::new(f64::from(ROUND_TRIPS) / best, Unit::new("exchanges/s"));
+            Ok(Limit { threads: Some(2), ..rate.into() })
+        }
     }
 }
 
@@ -100,10 +113,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_probes_find_some_speed() {
-        let reads = random_reads(Geometry::new(5000, 40, 80));
-        assert!(reads.value > 1e5 && reads.value.is_finite(), "{reads:?}");
+    fn the_probe_finds_some_speed() {
         let trips = loopback_round_trips().unwrap();
         assert!(trips.value > 10.0 && trips.value.is_finite(), "{trips:?}");
+    }
+
+    #[test]
+    fn an_entry_lies_in_as_many_lines_as_counted() {
+        for (entry_size, lines) in
+            [(8, 1.0), (32, 1.0), (40, 1.5), (48, 1.5), (64, 1.0), (72, 2.0), (96, 2.0), (256, 4.0)]
+        {
+            assert_eq!(lines_per_entry(entry_size), lines, "{entry_size} bytes");
+        }
     }
 }

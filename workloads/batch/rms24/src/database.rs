@@ -71,36 +71,90 @@ impl Entries {
     }
 }
 
-/// All entries in memory, those of half-empty blocks included.
+/// Bytes of a huge page.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// Where a server takes entries from.
 #[derive(Debug)]
-pub struct Database {
-    entries: Entries,
-    words: Vec<u64>,
-    huge_pages: bool,
+pub enum Database {
+    /// All entries in memory, those of half-empty blocks included.
+    Memory(Layout),
+    /// Each entry is computed when it is asked for: a database that would not fit into memory.
+    Computed(Entries),
 }
 
 impl Database {
-    /// Lays out the entries.
+    /// Lays out the entries in memory, on huge pages where the system has them.
     #[must_use]
     pub fn new(entries: Entries) -> Self {
-        let geometry = entries.geometry();
-        let words = geometry.blocks() as usize * geometry.block_size() as usize * geometry.entry_words();
-        let mut words = vec![0_u64; words];
-        let huge_pages = advise_huge_pages(&mut words);
-        entries.write(0, &mut words);
-        Self { entries, words, huge_pages }
+        Self::Memory(Layout::new(entries, Pages::Huge))
     }
 
-    /// Bytes that a database takes.
+    /// Bytes that a database takes in memory.
     #[must_use]
     pub fn bytes(geometry: Geometry) -> u64 {
-        u64::from(geometry.blocks()) * u64::from(geometry.block_size()) * geometry.entry_size() as u64
+        Layout::words_of(geometry) as u64 * 8 + HUGE_PAGE as u64
     }
 
     /// What is in it.
     #[must_use]
     pub fn entries(&self) -> Entries {
-        self.entries
+        match self {
+            Self::Memory(layout) => layout.entries,
+            Self::Computed(entries) => *entries,
+        }
+    }
+
+    /// Its shape.
+    #[must_use]
+    pub fn geometry(&self) -> Geometry {
+        self.entries().geometry
+    }
+
+    /// Whether the system took the advice to use huge pages.
+    #[must_use]
+    pub fn huge_pages(&self) -> bool {
+        match self {
+            Self::Memory(layout) => layout.huge_pages,
+            Self::Computed(_) => false,
+        }
+    }
+}
+
+/// Which pages a database lies on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pages {
+    /// Huge ones, where the system has them: with small ones most random reads miss the address translation cache, too.
+    Huge,
+    /// Small ones, also where the system would take huge ones by itself.
+    Small,
+}
+
+/// All entries in memory, from the start of a huge page on: so an entry of 32 bytes lies in one cache line, and not in two as every other
+/// does where the memory of a vector begins.
+#[derive(Debug)]
+pub struct Layout {
+    entries: Entries,
+    room: Vec<u64>,
+    /// Where in `room` the first entry is.
+    start: usize,
+    huge_pages: bool,
+}
+
+impl Layout {
+    /// Lays out the entries.
+    #[must_use]
+    pub fn new(entries: Entries, pages: Pages) -> Self {
+        let words = Self::words_of(entries.geometry());
+        let mut room = vec![0_u64; words + HUGE_PAGE / 8];
+        let start = room.as_ptr().align_offset(HUGE_PAGE).min(HUGE_PAGE / 8);
+        let advised = advise(&mut room[start..], pages);
+        entries.write(0, &mut room[start..start + words]);
+        Self { entries, room, start, huge_pages: advised && pages == Pages::Huge }
+    }
+
+    fn words_of(geometry: Geometry) -> usize {
+        geometry.blocks() as usize * geometry.block_size() as usize * geometry.entry_words()
     }
 
     /// Its shape.
@@ -112,7 +166,7 @@ impl Database {
     /// All words, entry after entry.
     #[must_use]
     pub fn words(&self) -> &[u64] {
-        &self.words
+        &self.room[self.start..self.start + Self::words_of(self.geometry())]
     }
 
     /// One entry.
@@ -120,27 +174,19 @@ impl Database {
     pub fn entry(&self, place: Place) -> &[u64] {
         let words = self.geometry().entry_words();
         let at = self.geometry().index(place) as usize * words;
-        &self.words[at..at + words]
-    }
-
-    /// Whether the system took the advice to use huge pages.
-    #[must_use]
-    pub fn huge_pages(&self) -> bool {
-        self.huge_pages
+        &self.words()[at..at + words]
     }
 }
 
-/// Entries are read at random: with small pages each read would miss the address translation cache, too.
-fn advise_huge_pages(words: &mut [u64]) -> bool {
-    const PAGE: usize = 2 << 20;
-    let start = words.as_ptr() as usize;
-    let (first, end) = (start.next_multiple_of(PAGE), start + size_of_val(words));
-    if first + PAGE > end {
+/// Whether the system takes the advice. The words start with a huge page.
+fn advise(words: &mut [u64], pages: Pages) -> bool {
+    let bytes = size_of_val(words);
+    if bytes < HUGE_PAGE {
         return false;
     }
-    let inside = words.as_mut_ptr().cast::<u8>().wrapping_add(first - start);
-    // SAFETY: the range lies within `words`, and the advice does not change what is in it.
-    unsafe { libc::madvise(inside.cast(), end - first, libc::MADV_HUGEPAGE) == 0 }
+    let advice = if pages == Pages::Huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
+    // SAFETY: the range is that of `words`, and the advice does not change what is in it.
+    unsafe { libc::madvise(words.as_mut_ptr().cast(), bytes, advice) == 0 }
 }
 
 #[cfg(test)]
@@ -151,11 +197,21 @@ mod tests {
     fn the_layout_has_every_entry_in_its_place_and_zeroes_beyond_the_last() {
         let geometry = Geometry::new(1000, 40, 80);
         let entries = Entries::new(7, geometry);
-        let database = Database::new(entries);
+        let database = Layout::new(entries, Pages::Small);
         for index in 0..geometry.blocks() * geometry.block_size() {
             let bytes: Vec<u8> = database.entry(geometry.place(index)).iter().flat_map(|w| w.to_le_bytes()).collect();
             assert_eq!(bytes, entries.bytes(index), "entry {index}");
             assert_eq!(bytes.iter().all(|byte| *byte == 0), index >= 1000, "entry {index}");
+        }
+    }
+
+    #[test]
+    fn an_entry_of_32_bytes_lies_in_one_cache_line() {
+        let database = Layout::new(Entries::new(7, Geometry::new(1 << 18, 32, 80)), Pages::Huge);
+        assert_eq!(database.words().as_ptr() as usize % HUGE_PAGE, 0);
+        for index in [0, 1, 2, 3, 1000, (1 << 18) - 1] {
+            let start = database.entry(database.geometry().place(index)).as_ptr() as usize;
+            assert_eq!(start / 64, (start + 31) / 64, "entry {index}");
         }
     }
 

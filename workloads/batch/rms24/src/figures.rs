@@ -9,11 +9,14 @@
 //! | `rms24.build_query.speedup_uniform` | the same over `aes-uniform`: all hints are looked at, as the document's program does |
 //! | `rms24.build_query.speedup.S` | the same over the other strategies |
 //! | `rms24.build_query.ms.S` | milliseconds per query |
+//! | `rms24.build.share_of_aes_ceiling` | AES blocks per second of building a query with the document's hints (`aes-packed`, complement, pairs) on the widest instructions, over those of encrypting and nothing else with the same instructions, in turns |
+//! | `rms24.build.share_of_aes_ceiling.P` | the same on the path P; of `halves` with that encoding |
+//! | `rms24.build.us.pairs`, `.halves` | microseconds per query of the same |
 //! | `rms24.2p24.online_ms` | 2^24 entries of 32 bytes: a whole query, client and server in one thread, from an index to a verified-equal entry and a renewed hint; mean of each round's queries |
 //! | `rms24.2p24.online_loopback_ms` | the same with the server in a process of its own, over the loopback device |
 //! | `rms24.2p24.online_pairs_ms` | one thread again, with two questions in the document's form |
 //! | `rms24.batching.nodelay.gain` | the document's program with Nagle's algorithm off: time per query one question at a time over 16 at a time |
-//! | `rms24.batching.delayed_ack.gain` | the same with the document's sockets |
+//! | `rms24.batching.delayed_ack.gain` | the same with the document's sockets, in a setting where every exchange stalls; it is not the document's gain, whose clients thought for 650 ms: see the study's run-document.yaml |
 //! | `rms24.batching.packed.gain` | one at a time over 16 at a time with `aes-packed`, Nagle's algorithm off |
 //! | `rms24.stalls.two_writes` | share of exchanges that stalled with the document's sockets, one question at a time |
 //! | `rms24.stalls.nodelay`, `rms24.stalls.single_write` | the same with one thing repaired |
@@ -23,11 +26,14 @@ use std::path::Path;
 use std::time::Instant;
 
 use assay_harness::figures::{self, Estimate, Printer, Times, WARMUP_ROUNDS};
-use assay_harness::{Failure, FlagError, Flags, Phases, machine};
+use assay_harness::{Failure, FlagError, Flags, Phases, Stopwatch, machine};
 
+use crate::ceilings;
 use crate::client::{Broken, Client, Link, STALL};
 use crate::geometry::Geometry;
 use crate::offline;
+use crate::prf::{AesPath, AnyPrf};
+use crate::query::{Builder, Built};
 use crate::reference;
 use crate::run::{self, Parameters, SIZES, Serving, Setup, wrong};
 use crate::search::Strategy;
@@ -70,6 +76,7 @@ impl Settings {
 /// When memory is short, standard output is gone, or an answer is wrong.
 pub fn bench(settings: &Settings, program: &Path, out: &mut Printer<'_>) -> Result<(), Failure> {
     build_query(settings, out)?;
+    share_of_ceiling(settings, out)?;
     online(settings, program, out)?;
     batching(settings, program, out)?;
     stalls(settings, program, out)
@@ -99,32 +106,23 @@ fn build_query(settings: &Settings, out: &mut Printer<'_>) -> Result<(), Failure
     machine::check_memory(arms.iter().map(Parameters::memory_bytes).sum(), SIZES)?;
     out.progress(format_args!("building queries with {} hints: {rounds} rounds", arms[0].geometry.hints()));
     let indices: Vec<u32> = (0..INDICES as u32).collect();
-    let setups: Vec<Setup> = arms.iter().map(Setup::new).collect::<Result<_, _>>()?;
+    let setups: Vec<Setup> = arms.iter().map(|p| Setup::new(p, 0)).collect::<Result<_, _>>()?;
     let mut benches: Vec<_> = arms
         .iter()
         .zip(&setups)
-        .map(|(p, setup)| {
-            (setup.builder(p), offline::prepare(&setup.prf, &setup.secret, p.geometry, &indices), Vec::new())
-        })
+        .map(|(p, setup)| (setup.builder(p), offline::prepare(&setup.prf, &setup.secret, p.geometry, &indices), None))
         .collect();
     let mut turn = 0;
     let times = figures::time_turns(rounds, arms.len(), |arm| {
         let index = indices[turn / arms.len() % INDICES];
         turn += 1;
-        let (builder, hints, built) = &mut benches[arm];
-        let query = std::hint::black_box(builder.build(&setups[arm].prf, hints, index));
-        built.push(query.ok_or(Broken::NoHint { index })?);
+        let (builder, hints, first) = &mut benches[arm];
+        let built = std::hint::black_box(builder.build(&setups[arm].prf, hints, index));
+        keep_first(builder, first, built.ok_or(Broken::NoHint { index })?);
         Ok::<_, Failure>(())
     })?;
-    // One query of every arm, checked by definition.
-    for ((p, setup), (_, _, built)) in arms.iter().zip(&setups).zip(&benches) {
-        for query in built.iter().take(1) {
-            let expected: Vec<u64> =
-                (0..p.geometry.entry_words()).map(|word| p.entries().word(query.index, word)).collect();
-            if reference::answer(&setup.prf, p.entries(), query) != expected {
-                return Err(wrong(query.index));
-            }
-        }
+    for ((p, setup), (_, _, first)) in arms.iter().zip(&setups).zip(&benches) {
+        check_by_definition(p, setup, first.as_ref())?;
     }
     let [double, offset_first, early_exit, uniform, packed] = [0, 1, 2, 3, 4];
     out.print("rms24.build_query.speedup", "x", times.ratio(double, packed))?;
@@ -134,6 +132,86 @@ fn build_query(settings: &Settings, out: &mut Printer<'_>) -> Result<(), Failure
     for (arm, (name, _)) in Strategy::CHOICES.iter().enumerate() {
         let name = format!("rms24.build_query.ms.{}", name.replace('-', "_"));
         out.print(&name, "ms", times.median(arm, 1e3))?;
+    }
+    Ok(())
+}
+
+/// Keeps an arm's first query to be checked, and gives the memory of the others back as a client does that has sent them.
+fn keep_first(builder: &mut Builder, first: &mut Option<Built>, built: Built) {
+    if first.is_none() {
+        *first = Some(built);
+    } else {
+        built.questions.into_iter().for_each(|question| builder.recycle(question));
+    }
+}
+
+/// What the server would answer, and what the hint's sum would be, give the wanted entry.
+fn check_by_definition(p: &Parameters, setup: &Setup, built: Option<&Built>) -> Result<(), Failure> {
+    let built = built.expect("every arm has built a query");
+    let expected: Vec<u64> = (0..p.geometry.entry_words()).map(|word| p.entries().word(built.index, word)).collect();
+    if reference::answer(&setup.prf, p.entries(), built) == expected { Ok(()) } else { Err(wrong(built.index)) }
+}
+
+/// How near building a query with `aes-packed` is to encrypting and nothing else.
+fn share_of_ceiling(settings: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
+    /// Queries of a turn, each for another entry.
+    const QUERIES: usize = 10;
+    let rounds = settings.rounds;
+    let asked = (WARMUP_ROUNDS + rounds) * QUERIES;
+    let paths: Vec<&str> = AesPath::available().into_iter().skip(1).map(AesPath::name).collect();
+    let Some(best) = paths.last() else {
+        out.progress("this CPU has no AES instructions that a ceiling could be measured with");
+        return Ok(());
+    };
+    let names: Vec<(&str, &str)> = paths.iter().map(|path| (*path, "pairs")).chain([(*best, "halves")]).collect();
+    let arms: Vec<Parameters> = names
+        .iter()
+        .map(|(path, encoding)| {
+            let entries = settings.build_entries;
+            arm(&flags(&format!(
+                "--scope=build-query --entries={entries} --queries={asked} --warmup-queries=0 --strategy=aes-packed --path={path} \
+                 --dummy=complement --encoding={encoding} --indices=uniform"
+            )))
+        })
+        .collect();
+    machine::check_memory(arms.iter().map(Parameters::memory_bytes).sum(), SIZES)?;
+    out.progress(format_args!("building queries beside encrypting: {rounds} rounds of {QUERIES}"));
+    let indices = arms[0].indices_of(0);
+    let setups: Vec<Setup> = arms.iter().map(|p| Setup::new(p, 0)).collect::<Result<_, _>>()?;
+    let last = &setups[setups.len() - 1];
+    let hints = offline::prepare(&last.prf, &last.secret, arms[0].geometry, &indices);
+    let mut benches: Vec<_> =
+        arms.iter().zip(&setups).map(|(p, setup)| (setup.builder(p), hints.clone(), None, 0)).collect();
+    let mut seconds = vec![Vec::new(); arms.len()];
+    let shares = figures::take_turns(rounds, arms.len(), |arm| {
+        let AnyPrf::Aes(prf) = &setups[arm].prf else { panic!("aes-packed has hints of AES") };
+        let (builder, hints, first, next) = &mut benches[arm];
+        let examined = builder.examined();
+        let watch = Stopwatch::start();
+        for index in &indices[*next..*next + QUERIES] {
+            let built = std::hint::black_box(builder.build(&setups[arm].prf, hints, *index));
+            keep_first(builder, first, built.ok_or(Broken::NoHint { index: *index })?);
+        }
+        let taken = watch.seconds();
+        *next += QUERIES;
+        seconds[arm].push(taken / QUERIES as f64);
+        let calls = run::aes_calls(&arms[arm], prf, builder.examined() - examined, QUERIES);
+        let limit = ceilings::aes_rate(setups[arm].path).expect("a path of the CPU's own has a rate");
+        Ok::<_, Failure>(calls / taken / limit.value)
+    })?;
+    for ((p, setup), (_, _, first, _)) in arms.iter().zip(&setups).zip(&benches) {
+        check_by_definition(p, setup, first.as_ref())?;
+    }
+    let (pairs, halves) = (paths.len() - 1, paths.len());
+    out.print("rms24.build.share_of_aes_ceiling", "1", shares.median(pairs, 1.0))?;
+    out.print("rms24.build.share_of_aes_ceiling.halves", "1", shares.median(halves, 1.0))?;
+    for (arm, path) in paths.iter().enumerate() {
+        let figure = format!("rms24.build.share_of_aes_ceiling.{}", path.replace('-', "_"));
+        out.print(figure, "1", shares.median(arm, 1.0))?;
+    }
+    for (arm, encoding) in [(pairs, "pairs"), (halves, "halves")] {
+        let microseconds = seconds[arm][WARMUP_ROUNDS..].iter().map(|seconds| seconds * 1e6).collect();
+        out.print(format_args!("rms24.build.us.{encoding}"), "us", Estimate::median(microseconds))?;
     }
     Ok(())
 }
@@ -161,11 +239,11 @@ fn online(settings: &Settings, program: &Path, out: &mut Printer<'_>) -> Result<
     // Three databases, and the hints once more for each arm.
     machine::check_memory(arms.iter().map(Parameters::memory_bytes).sum(), SIZES)?;
     out.progress(format_args!("hints for {} entries", settings.online_entries));
-    let setup = Setup::new(&arms[0])?;
-    let (state, _) = setup.state(&arms[0]);
+    let setup = Setup::new(&arms[0], 0)?;
+    let indices = arms[0].indices_of(0);
+    let (state, _) = setup.state(&arms[0], &indices);
     out.progress(format_args!("whole queries: {rounds} rounds of {QUERIES}"));
     let serving = arms.iter().map(|p| Serving::start(p, program)).collect::<Result<Vec<_>, _>>()?;
-    let indices = arms[0].indices.take(asked, arms[0].geometry.entries(), arms[0].seed);
     let mut clients = Vec::new();
     for (p, serving) in arms.iter().zip(&serving) {
         clients.push(run::connect(p, &setup, state.clone(), serving)?.0);
@@ -231,10 +309,10 @@ fn over_loopback(
     program: &Path,
 ) -> Result<(Times, Vec<Vec<f64>>), Failure> {
     machine::check_memory(arms.iter().map(Parameters::memory_bytes).sum(), SIZES)?;
-    let setup = Setup::new(&arms[0])?;
-    let (state, _) = setup.state(&arms[0]);
+    let setup = Setup::new(&arms[0], 0)?;
+    let indices = arms[0].indices_of(0);
+    let (state, _) = setup.state(&arms[0], &indices);
     let serving = Serving::start(&arms[0], program)?;
-    let indices = arms[0].indices.take((WARMUP_ROUNDS + rounds) * queries, arms[0].geometry.entries(), arms[0].seed);
     let mut clients = Vec::new();
     for p in arms {
         clients.push(run::connect(p, &setup, state.clone(), &serving)?.0);

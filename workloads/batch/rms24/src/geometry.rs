@@ -10,8 +10,9 @@ pub struct Geometry {
     blocks: u32,
 }
 
-/// Where an entry lies.
+/// Where an entry lies. In memory the block comes first: vectors of places are read as they lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
 pub struct Place {
     /// The block.
     pub block: u32,

@@ -11,11 +11,12 @@
 //! * [`search`], [`query`]: finding a hint and asking about it, in five ways.
 //! * [`wire`], [`server`], [`client`]: the protocol.
 //! * [`reference`](mod@reference): the scheme by definition.
-//! * [`run`], [`serve`] and [`figures`]: the three commands; [`child`], [`ceilings`], [`workload`]: what they need.
+//! * [`run`], [`serve`] and [`figures`]: the three commands; [`child`], [`ceilings`], [`clock`], [`workload`]: what they need.
 
 pub mod ceilings;
 pub mod child;
 pub mod client;
+pub mod clock;
 pub mod cutoff;
 pub mod database;
 pub mod figures;

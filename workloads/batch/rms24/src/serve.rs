@@ -7,9 +7,9 @@ use std::sync::Arc;
 use assay_harness::{Failure, FlagError, Flags, machine};
 
 use crate::child::Announcement;
-use crate::database::{Database, Entries};
+use crate::database::{Entries, Pages};
 use crate::geometry::Geometry;
-use crate::run::{BATCH, ENTRIES, SIZES, entry_size};
+use crate::run::{BATCH, Contents, ENTRIES, SIZES, entry_size, pages};
 use crate::server::{Server, tcp};
 
 /// The flags of the server.
@@ -17,6 +17,8 @@ use crate::server::{Server, tcp};
 pub struct Settings {
     listen: SocketAddr,
     entries: Entries,
+    contents: Contents,
+    pages: Pages,
     batch_limit: u32,
 }
 
@@ -35,9 +37,11 @@ impl Settings {
         let entries = flags.integer("entries", 1 << 16, ENTRIES)?;
         let geometry = Geometry::new(entries, entry_size(&mut flags)?, 1);
         let seed = flags.integer("seed", 1, 0..=u64::MAX)?;
+        let contents = flags.choice("database", Contents::Memory, &Contents::CHOICES)?;
+        let pages = pages(&mut flags)?;
         let batch_limit = flags.integer("batch-limit", 16, BATCH)? as u32;
         flags.finish()?;
-        Ok(Self { listen, entries: Entries::new(seed, geometry), batch_limit })
+        Ok(Self { listen, entries: Entries::new(seed, geometry), contents, pages, batch_limit })
     }
 }
 
@@ -48,8 +52,9 @@ impl Settings {
 /// When memory is short or the address cannot be listened on.
 pub fn serve(settings: &Settings) -> Result<(), Failure> {
     let geometry = settings.entries.geometry();
-    machine::check_memory(Database::bytes(geometry) + (8 << 20), SIZES)?;
-    let server = Arc::new(Server::new(Database::new(settings.entries), settings.batch_limit));
+    machine::check_memory(settings.contents.bytes(geometry) + (8 << 20), SIZES)?;
+    let server =
+        Arc::new(Server::new(settings.contents.database(settings.entries, settings.pages), settings.batch_limit));
     let listener = TcpListener::bind(settings.listen)?;
     let announcement = Announcement {
         address: listener.local_addr()?,

@@ -125,14 +125,25 @@ impl Owner<'_> {
             let a_state = start.starts_with(&MAGIC);
             return Err(if a_state && !mine { Unusable::Foreign } else { Unusable::Corrupt });
         }
-        let bytes = fs::read(path).map_err(unreadable)?;
+        self.read(&fs::read(path).map_err(unreadable)?)
+    }
+
+    /// The state that the bytes of a file are.
+    ///
+    /// # Errors
+    ///
+    /// When they are none, or another's.
+    pub fn read(&self, bytes: &[u8]) -> Result<State, Unusable> {
         let Some((content, digest)) = bytes.split_last_chunk::<DIGEST>() else { return Err(Unusable::Corrupt) };
         if blake3::hash(content) != *digest {
             return Err(Unusable::Corrupt);
         }
-        let (header, arrays) = content.split_at(HEADER);
+        let Some((header, arrays)) = content.split_at_checked(HEADER) else { return Err(Unusable::Corrupt) };
         if header != self.header() {
             return Err(Unusable::Foreign);
+        }
+        if bytes.len() as u64 != self.bytes() {
+            return Err(Unusable::Corrupt);
         }
         Ok(self.decode(arrays))
     }
@@ -264,6 +275,23 @@ mod tests {
         for length in [0, 5, HEADER, whole.len() - 1] {
             fs::write(&path, &whole[..length]).unwrap();
             assert_eq!(owner.load(&path), Err(Unusable::Corrupt), "{length} bytes");
+        }
+    }
+
+    /// A digest is no secret: a file with the right one may still be of any length.
+    #[test]
+    fn a_file_of_another_length_is_corrupt_though_its_digest_is_right() {
+        let secret = Secret::from_seed(1);
+        let owner = owner(&secret, 100);
+        let header = owner.header();
+        for length in
+            [0, 5, HEADER - 1, HEADER, HEADER + 1, owner.bytes() as usize - DIGEST - 1, owner.bytes() as usize]
+        {
+            let mut bytes = header.clone();
+            bytes.resize(length, 0);
+            let digest = blake3::hash(&bytes);
+            bytes.extend(digest.as_bytes());
+            assert_eq!(owner.read(&bytes), Err(Unusable::Corrupt), "{length} bytes before the digest");
         }
     }
 

@@ -135,9 +135,107 @@ fn the_documents_sockets_stall_and_either_repair_ends_it() {
     assert!(median(samples(&nodelay, "exchange")) < 0.02, "{nodelay}");
 }
 
+/// The document's effect, at its own size: a client that thinks before each query and sends at most one of its two questions then. Those
+/// that are left come one after the other at the end, and are the ones that wait. What a busy machine delays can only add to them.
+#[test]
+fn half_of_the_documents_frames_stall_at_batch_1_and_none_from_batch_4_on() {
+    let run = |flags: &[&str]| {
+        let size = ["--entries=1834095877", "--database=computed", "--hints=wanted", "--backup-hints=8"];
+        let rest =
+            ["--queries=4", "--warmup-queries=2", "--think-time=650", "--strategy=aes-packed", "--ceilings=false"];
+        let output = program(&[&["run"], &size[..], &rest, flags].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let stalls = |result: &Value| result["counters"]["delayedAckStalls"]["value"].as_f64().unwrap();
+    let one = run(&["--batch-size=1"]);
+    assert_eq!(one["effective"]["batchSizes"], "1:8");
+    assert!((4.0..8.0).contains(&stalls(&one)), "{one}");
+    let four = run(&["--batch-size=4"]);
+    assert_eq!(four["effective"]["batchSizes"], "4:2");
+    assert!(stalls(&four) < 2.0, "{four}");
+    let repaired = run(&["--batch-size=1", "--framing=single-write", "--ends=server"]);
+    assert_eq!(repaired["effective"]["framing"], "two-writes");
+    assert_eq!(repaired["effective"]["serverFraming"], "single-write");
+    assert!(stalls(&repaired) < 4.0, "{repaired}");
+    for result in [&one, &four, &repaired] {
+        assert_eq!(result["parity"], one["parity"]);
+        assert!(samples(result, "latency").iter().all(|seconds| *seconds >= 0.65), "thinking is a part of a query");
+        assert!(result["phases"].as_array().unwrap().iter().any(|phase| phase["name"] == "think"));
+    }
+}
+
+#[test]
+fn a_computed_database_and_hints_for_the_wanted_entries_give_the_same_answers() {
+    for strategy in ["aes-packed", "chacha-early-exit"] {
+        for dummy in ["hint", "complement"] {
+            let plan = [format!("--strategy={strategy}"), format!("--dummy={dummy}")];
+            let digest = |flags: &[&str]| {
+                let common = ["--ceilings=false", "--indices=uniform", &plan[0], &plan[1]];
+                let result = result(&[&common[..], flags].concat());
+                result["parity"]["digest"].as_str().unwrap().to_owned()
+            };
+            let laid_out = digest(&[]);
+            assert_eq!(digest(&["--database=computed"]), laid_out, "{plan:?}");
+            assert_eq!(digest(&["--hints=wanted"]), laid_out, "{plan:?}");
+            assert_eq!(digest(&["--database=computed", "--hints=wanted", "--transport=memory"]), laid_out, "{plan:?}");
+        }
+    }
+}
+
+#[test]
+fn several_clients_ask_at_the_same_time_each_over_a_connection_of_its_own() {
+    for transport in ["tcp", "memory"] {
+        let flags = ["--strategy=aes-packed", "--indices=uniform", "--ceilings=false", "--batch-size=4"];
+        let transport = format!("--transport={transport}");
+        let run = |more: &[&str]| result(&[&flags[..], &[&transport], more].concat());
+        let (one, three) = (run(&[]), run(&["--clients=3"]));
+        assert_eq!(three["effective"]["clients"], 3);
+        assert_eq!(samples(&three, "latency").len(), 3 * samples(&one, "latency").len());
+        assert_eq!(three["counters"]["queries"]["value"].as_f64(), Some(18.0));
+        assert_eq!(three["parity"]["items"], 18);
+        assert_eq!(three["phases"][0]["samples"].as_array().unwrap().len(), 18);
+        // Clients ask for other entries, each with a secret of its own.
+        assert_ne!(three["parity"]["digest"], one["parity"]["digest"]);
+        assert_eq!(run(&["--clients=3"])["parity"], three["parity"]);
+        let (wall, queries) =
+            (three["metrics"]["timePerQuery"]["value"].as_f64().unwrap() * 18.0, samples(&three, "latency"));
+        assert!(wall < queries.iter().sum::<f64>() + 0.5, "the wall time is that of all clients together");
+    }
+}
+
+/// The server's work lies between the first byte written and the last byte read, and nowhere else.
+#[test]
+fn the_servers_work_is_found_in_the_calls_that_it_happened_in() {
+    let at = |result: &Value, metric: &str| result["metrics"][metric]["value"].as_f64().unwrap();
+    for transport in ["tcp", "memory"] {
+        // A database that takes some time to be asked.
+        let flags = [
+            "run",
+            "--entries=4194304",
+            "--database=computed",
+            "--hints=wanted",
+            "--strategy=aes-packed",
+            "--queries=20",
+        ];
+        let transport = format!("--transport={transport}");
+        let output = program(&[&flags[..], &["--framing=single-write", "--ceilings=false", &transport]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let work = at(&result, "serverInWriteFrame") + at(&result, "serverInReadFrame");
+        let (exchanges, queries) = (samples(&result, "exchange"), samples(&result, "latency").len() as f64);
+        let answers = result["counters"]["serverTime"]["value"].as_f64().unwrap() / queries;
+        assert!(work >= answers, "{work} s of work, {answers} s of it for answers");
+        assert!(work <= exchanges.iter().sum::<f64>() / queries, "{work} s of work is more than there was");
+        if transport.ends_with("memory") {
+            assert_eq!(at(&result, "serverInWriteFrame"), 0.0, "a call in the same thread happens in the read");
+        }
+    }
+}
+
 #[test]
 fn a_forced_path_is_the_one_reported_and_a_missing_one_is_an_error() {
-    for path in ["portable", "aes-ni", "vaes512"] {
+    for path in ["portable", "aes-ni", "vaes256", "vaes512"] {
         let flags = ["--strategy=aes-packed", "--transport=memory", &format!("--path={path}")];
         let output = program(&[&["run"], &SMALL[..], &flags].concat());
         if output.status.success() {
@@ -165,6 +263,13 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--nodelay=1"], "one of true, false is allowed"),
         (&["run", "--backup-hints=3"], "--backup-hints=3: 11 queries use up as many hints"),
         (&["run", "--encoding=halves"], "--dummy=complement is needed"),
+        (&["run", "--ends=neither"], "one of both, client, server is allowed"),
+        (&["run", "--think-time=a"], "0 to 10000"),
+        (&["run", "--clients=0"], "1 to 64"),
+        (&["run", "--clients=2", "--scope=build-query"], "--scope=build-query has one client"),
+        (&["run", "--database=disk"], "one of memory, computed is allowed"),
+        (&["run", "--hints=wanted", "--state=x"], "it needs --hints=all"),
+        (&["serve", "--database=disk"], "one of memory, computed is allowed"),
         (&["run", "--server=here"], "--server=\"here\": an address and a port are needed"),
         (&["run", "--unknown=1"], "--unknown is unknown"),
         (&["run", "entries"], "--name=value"),
@@ -328,7 +433,7 @@ fn pair(block: u32, offset: u32) -> Question {
 fn is_served(connection: &mut Connection) {
     let reply = connection.ask(&Request::Query(9, pair(0, 0)));
     assert!(
-        matches!(reply, Reply::Item(Item { id: 9, outcome: Outcome::Sums(ref sum), .. }) if sum.len() == 40),
+        matches!(reply, Reply::Item(Item { id: 9, outcome: Outcome::Sums(ref sum), .. }, _) if sum.len() == 40),
         "{reply:?}"
     );
 }
@@ -375,7 +480,7 @@ fn a_bad_question_of_a_batch_does_not_touch_the_others() {
         (7, Question::Halves { mask: vec![0xff, 0xff, 0, 0], offsets: vec![0; half] }),
     ];
     for batch in [bad, more] {
-        let Reply::Batch(items) = c.ask(&Request::Batch(batch.clone())) else {
+        let Reply::Batch(items, _) = c.ask(&Request::Batch(batch.clone())) else {
             panic!("a batch is answered by a batch")
         };
         for ((id, _), item) in batch.iter().zip(&items) {
@@ -502,7 +607,7 @@ fn limits_are_reported_only_if_wanted() {
     let result = result(&["--strategy=aes-packed"]);
     let ceilings = result["ceilings"].as_array().unwrap();
     let names: Vec<&str> = ceilings.iter().map(|ceiling| ceiling["name"].as_str().unwrap()).collect();
-    assert!(names.contains(&"randomReads") && names.contains(&"loopbackRoundTrips"), "{names:?}");
+    assert!(names.contains(&"randomLines") && names.contains(&"loopbackRoundTrips"), "{names:?}");
     assert!(ceilings.iter().all(|ceiling| ceiling["achieved"].as_f64().unwrap() > 0.0));
 }
 
@@ -520,6 +625,9 @@ fn every_figure_is_one_line_with_an_interval_around_its_value() {
     for name in [
         "build_query.speedup",
         "build_query.speedup_uniform",
+        "build.share_of_aes_ceiling",
+        "build.us.pairs",
+        "build.us.halves",
         "2p24.online_ms",
         "2p24.online_loopback_ms",
         "batching.nodelay.gain",

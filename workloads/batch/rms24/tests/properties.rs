@@ -13,9 +13,9 @@ use batch_rms24::prf::{AesPath, AnyPrf, Prf, PrfKind, Secret};
 use batch_rms24::query::{Builder, Dummy, Encoding, Plan, Question};
 use batch_rms24::reference;
 use batch_rms24::search::{self, Strategy as Search};
-use batch_rms24::server::Server;
+use batch_rms24::server::{Server, Session};
 use batch_rms24::wire::framing::Framing;
-use batch_rms24::wire::{Answering, Hello, Wishes};
+use batch_rms24::wire::{Answering, Hello, Reply, Request, Wishes};
 use proptest::prelude::*;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -168,6 +168,116 @@ proptest! {
                         prop_assert_eq!(reference::answer(&prf, contents, &built), expected, "{} {:?}", name, plan);
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn every_instruction_set_builds_the_same_queries_in_fresh_memory_and_in_that_of_earlier_ones(
+        seed: u64, entries in sizes(), wanted: [prop::sample::Index; 8],
+        encoding in prop_oneof![Just(Encoding::Pairs), Just(Encoding::Halves)],
+    ) {
+        let secret = Secret::from_seed(seed);
+        let geometry = Geometry::new(entries, 32, 80);
+        let contents = Entries::new(seed, geometry);
+        let functions = functions(&secret, geometry);
+        for strategy in [Search::AesUniform, Search::AesPacked] {
+            let plan = Plan { strategy, dummy: Dummy::Complement, encoding };
+            let mut expected = None;
+            for (name, prf) in functions.iter().filter(|(_, prf)| prf.kind() == PrfKind::Aes) {
+                let state = state(prf, &secret, contents);
+                for recycles in [false, true] {
+                    let (mut hints, mut builder) =
+                        (state.hints.clone(), Builder::new(plan, geometry, ChaCha12Rng::seed_from_u64(seed)));
+                    let mut all = Vec::new();
+                    for index in wanted.iter().map(|wanted| wanted.index(entries as usize) as u32) {
+                        let built = builder.build(prf, &mut hints, index);
+                        if recycles {
+                            let questions = built.iter().flat_map(|built| built.questions.clone());
+                            questions.for_each(|question| builder.recycle(question));
+                        }
+                        all.push(built);
+                    }
+                    let expected = expected.get_or_insert_with(|| all.clone());
+                    prop_assert!(&all == expected, "{} on {}, recycles: {}", strategy.name(), name, recycles);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn hints_for_wanted_entries_give_what_complete_hints_give(
+        seed: u64, entries in prop_oneof![250_u64..300, Just(1024), Just(5000)], wanted: [prop::sample::Index; 5],
+    ) {
+        let secret = Secret::from_seed(seed);
+        let geometry = Geometry::new(entries, 40, 80);
+        let contents = Entries::new(seed, geometry);
+        let indices: Vec<u32> = wanted.iter().map(|wanted| wanted.index(entries as usize) as u32).collect();
+        let server = Server::new(Database::Computed(contents), 16);
+        for (name, prf) in functions(&secret, geometry) {
+            for strategy in searches(&prf) {
+                let state = offline::wanted(&prf, &secret, contents, BACKUPS, &indices);
+                let wishes = Wishes { nodelay: true, framing: Framing::SingleWrite, answering: Answering::Copy };
+                let hello =
+                    Hello { entries: geometry.entries(), entry_size: 40, seed, batch_limit: 2, wishes };
+                let (link, _) = Memory::connect(&server, &hello).unwrap();
+                let plan = Plan { strategy, dummy: Dummy::Complement, encoding: Encoding::Pairs };
+                let builder = Builder::new(plan, geometry, ChaCha12Rng::seed_from_u64(seed));
+                let mut client = Client::new(&prf, state, builder, link, 2, Flush::Full);
+                for index in &indices {
+                    client.query(*index, &mut Phases::new()).unwrap();
+                }
+                let expected: Vec<u64> =
+                    indices.iter().flat_map(|index| (0..5).map(|word| contents.word(*index, word))).collect();
+                prop_assert_eq!(&client.tally().answers, &expected, "{} {}", name, strategy.name());
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_bytes_a_client_sends_the_server_answers_and_lives(
+        noise in prop::collection::vec(any::<u8>(), 0..200),
+        places in prop::collection::vec((0_u32..40, 0_u32..40), 0..40),
+        mask in prop::collection::vec(any::<u8>(), 4..5), offsets in prop::collection::vec(0_u16..40, 16..17),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let contents = Entries::new(1, Geometry::new(1024, 40, 1));
+        let server = Server::new(Database::new(contents), 4);
+        let wishes = Wishes { nodelay: true, framing: Framing::SingleWrite, answering: Answering::Prefetch };
+        let hello = Hello { entries: 1024, entry_size: 40, seed: 1, batch_limit: 4, wishes };
+        let pairs = Question::Pairs(places.iter().map(|(block, offset)| Place { block: *block, offset: *offset }).collect());
+        let halves = Question::Halves { mask, offsets };
+        // Good messages, the same with some bytes changed and cut off, and noise.
+        let requests =
+            [Request::RunConfig(hello), Request::Query(1, pairs.clone()), Request::Batch(vec![(2, pairs), (3, halves)])];
+        let mut messages = vec![noise];
+        for request in requests {
+            let mut bytes = Vec::new();
+            request.encode(&mut bytes);
+            for (at, change) in &changes {
+                let at = at.index(bytes.len());
+                bytes[at] ^= change;
+            }
+            bytes.truncate(cut.map_or(bytes.len(), |cut| cut.index(bytes.len())));
+            messages.push(bytes);
+        }
+        for message in messages {
+            if let Ok(request) = Request::decode(&message) {
+                let mut again = Vec::new();
+                request.encode(&mut again);
+                prop_assert_eq!(&again, &message, "a message has one form");
+            }
+            for ready in [false, true] {
+                let mut session = Session::default();
+                if ready {
+                    let mut bytes = Vec::new();
+                    Request::RunConfig(hello).encode(&mut bytes);
+                    prop_assert!(matches!(server.handle(&mut session, &bytes, |_| true), Reply::Ready(_)));
+                }
+                let mut reply = Vec::new();
+                server.handle(&mut session, &message, |_| true).encode(&mut reply);
+                prop_assert!(Reply::decode(&reply).is_ok());
             }
         }
     }

@@ -1,50 +1,78 @@
-//! How many AES-128 blocks one thread can encrypt per second, with the widest AES instructions the CPU has.
+//! How many AES-128 blocks threads can encrypt per second, enough of them in flight to fill the pipeline.
 
-use crate::{Quantity, Stopwatch, Unit};
+use std::hint::black_box;
 
-/// AES-128 blocks per second, ten rounds each, enough of them in flight to fill the pipeline. `None` without AES instructions.
+use super::limit::Limit;
+use super::together::fastest;
+use crate::{Quantity, Unit};
+
+/// Blocks of a pass; a few tens of microseconds.
+const BLOCKS: usize = 1 << 15;
+const PASSES: usize = 8;
+
+/// AES-128 blocks per second, ten rounds each, of one thread with the widest AES instructions the CPU has. `None` without any.
 #[must_use]
-pub fn aes_rate() -> Option<Quantity> {
-    /// Measured at once; a few tens of microseconds.
-    const BLOCKS: usize = 1 << 15;
-    const PASSES: usize = 8;
-    let encrypt = x86::encryptor()?;
-    let best = (0..PASSES)
-        .map(|_| {
-            let watch = Stopwatch::start();
-            std::hint::black_box(encrypt(BLOCKS));
-            watch.seconds()
-        })
-        .fold(f64::INFINITY, f64::min);
-    Some(Quantity::new(BLOCKS as f64 / best, Unit::new("blocks/s")))
+pub fn aes_rate() -> Option<Limit> {
+    ["vaes512", "vaes256", "aes-ni"].into_iter().find_map(|instructions| aes_rate_with(instructions, 1))
 }
+
+/// The same of `threads` threads with the instructions of that name: `aes-ni` takes a block at a time, `vaes256` two and `vaes512` four.
+/// `None` where the CPU does not have them.
+///
+/// # Panics
+///
+/// When there are no threads.
+#[must_use]
+pub fn aes_rate_with(instructions: &str, threads: usize) -> Option<Limit> {
+    let (name, encrypt) = encryptor(instructions)?;
+    let seconds = fastest(PASSES, threads, |_| {
+        black_box(encrypt(BLOCKS));
+    });
+    let rate = Quantity::new((threads * BLOCKS) as f64 / seconds, Unit::new("blocks/s"));
+    Some(Limit::new(rate, name, threads))
+}
+
+/// Encrypts at least that many blocks, and says something about the outcome so that it cannot be left out.
+type Encrypt = fn(usize) -> u64;
 
 #[cfg(not(target_arch = "x86_64"))]
-mod x86 {
-    pub(super) fn encryptor() -> Option<fn(usize) -> u64> {
-        None
-    }
+fn encryptor(_: &str) -> Option<(&'static str, Encrypt)> {
+    None
 }
+
+#[cfg(target_arch = "x86_64")]
+use x86::encryptor;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
     use std::hint::black_box;
 
+    use super::Encrypt;
+
     /// Vectors in flight: enough to hide the latency of a round.
     const IN_FLIGHT: usize = 8;
     /// Rounds of AES-128 before the last, which has an instruction of its own.
     const ROUNDS: usize = 9;
 
-    /// Encrypts at least that many blocks, and says something about the outcome so that it cannot be left out.
-    pub(super) fn encryptor() -> Option<fn(usize) -> u64> {
-        let wide = is_x86_feature_detected!("vaes") && is_x86_feature_detected!("avx512f");
-        if wide {
-            // SAFETY: both features were just detected.
-            return Some(|blocks| unsafe { four_at_a_time(blocks) });
-        }
-        // SAFETY: the feature was just detected.
-        is_x86_feature_detected!("aes").then_some(|blocks| unsafe { one_at_a_time(blocks) })
+    /// The instructions of that name, where the CPU has them.
+    pub(super) fn encryptor(instructions: &str) -> Option<(&'static str, Encrypt)> {
+        let (there, name, encrypt): (bool, _, Encrypt) = match instructions {
+            // SAFETY: the function is returned only where the feature was detected, below.
+            "aes-ni" => (is_x86_feature_detected!("aes"), "aes-ni", |blocks| unsafe { one_at_a_time(blocks) }),
+            "vaes256" => {
+                let there = is_x86_feature_detected!("vaes") && is_x86_feature_detected!("avx2");
+                // SAFETY: as above.
+                (there, "vaes256", |blocks| unsafe { two_at_a_time(blocks) })
+            }
+            "vaes512" => {
+                let there = is_x86_feature_detected!("vaes") && is_x86_feature_detected!("avx512f");
+                // SAFETY: as above.
+                (there, "vaes512", |blocks| unsafe { four_at_a_time(blocks) })
+            }
+            _ => return None,
+        };
+        there.then_some((name, encrypt))
     }
 
     #[target_feature(enable = "aes")]
@@ -59,6 +87,20 @@ mod x86 {
         }
         let sum = state.into_iter().fold(_mm_setzero_si128(), |sum, block| _mm_xor_si128(sum, block));
         _mm_cvtsi128_si64(sum).cast_unsigned()
+    }
+
+    #[target_feature(enable = "vaes,avx2")]
+    fn two_at_a_time(blocks: usize) -> u64 {
+        let key = black_box(_mm256_set1_epi8(0x5a));
+        let mut state = [_mm256_setzero_si256(); IN_FLIGHT];
+        for _ in 0..blocks.div_ceil(2 * IN_FLIGHT) {
+            for _ in 0..ROUNDS {
+                state = state.map(|block| _mm256_aesenc_epi128(block, key));
+            }
+            state = state.map(|block| _mm256_aesenclast_epi128(block, key));
+        }
+        let sum = state.into_iter().fold(_mm256_setzero_si256(), |sum, block| _mm256_xor_si256(sum, block));
+        _mm256_extract_epi64::<0>(sum).cast_unsigned()
     }
 
     #[target_feature(enable = "vaes,avx512f")]
@@ -78,12 +120,28 @@ mod x86 {
 
 #[cfg(test)]
 mod tests {
-    use super::aes_rate;
+    use super::{aes_rate, aes_rate_with};
 
     #[test]
     fn a_rate_is_there_exactly_where_the_cpu_has_the_instructions() {
         #[cfg(target_arch = "x86_64")]
-        assert_eq!(aes_rate().is_some(), is_x86_feature_detected!("aes"));
-        assert!(aes_rate().is_none_or(|rate| rate.value > 1e5));
+        {
+            let (vaes, wide) = (is_x86_feature_detected!("vaes"), is_x86_feature_detected!("avx512f"));
+            let aes = is_x86_feature_detected!("aes");
+            assert_eq!(aes_rate().is_some(), aes);
+            let widest = if vaes && wide {
+                "vaes512"
+            } else if vaes {
+                "vaes256"
+            } else {
+                "aes-ni"
+            };
+            assert_eq!(aes_rate().and_then(|limit| limit.instructions), aes.then_some(widest));
+            for (name, there) in [("aes-ni", aes), ("vaes256", vaes), ("vaes512", vaes && wide), ("portable", false)] {
+                assert_eq!(aes_rate_with(name, 2).is_some(), there, "{name}");
+            }
+        }
+        let limits = ["aes-ni", "vaes256", "vaes512"].map(|name| aes_rate_with(name, 1));
+        assert!(limits.into_iter().flatten().all(|limit| limit.value > 1e5 && limit.threads == Some(1)));
     }
 }

@@ -1,11 +1,25 @@
 //! Physical limits, one probe each: what the machine can do at best, measured by the same process as the work.
 //!
-//! A probe takes a few milliseconds and reports the best of its passes, for a limit is what is possible, not what is usual.
+//! A probe takes a few milliseconds and reports the best of its passes, for a limit is what is possible, not what is usual. It does what
+//! the hardware is asked for and nothing else: a share of a kernel of one's own is not a share of a limit. Its [`Limit`] says with which
+//! instructions and by how many threads it was measured; those should be the workload's own.
 
 mod aes_rate;
+mod arithmetic_rate;
+mod cache_reads;
+mod limit;
+mod masked_xors;
+mod random_lines;
 mod random_read;
 mod read_bandwidth;
+mod together;
 
-pub use aes_rate::aes_rate;
+pub use aes_rate::{aes_rate, aes_rate_with};
+pub use arithmetic_rate::arithmetic_rate;
+pub use cache_reads::cache_reads;
+pub use limit::Limit;
+pub use masked_xors::masked_xors;
+pub use random_lines::random_lines;
 pub use random_read::random_read;
 pub use read_bandwidth::read_bandwidth;
+pub use together::fastest;

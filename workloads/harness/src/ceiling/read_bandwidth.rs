@@ -1,69 +1,101 @@
-//! How fast one thread can read memory: the widest loads, one XOR each, and nothing else.
+//! How fast threads can read memory: vector loads, one XOR each, and nothing else.
 
 use std::hint::black_box;
 
-use crate::simd::{Isa, Kernel, Path, Simd};
-use crate::{Quantity, Stopwatch};
+use super::limit::Limit;
+use super::together::fastest;
+use crate::Quantity;
+use crate::simd::{Isa, Kernel, Simd};
 
-/// Reads all of `parts` `passes` times and reports the fastest pass. Less than a whole vector at the end of a part is left out of
-/// the reading, but not of the count: parts are large.
+/// Reads all of `parts` `passes` times and reports the fastest pass. Every thread reads its share of every part. Less than a whole vector
+/// at the end of a share is left out of the reading, but not of the count: parts are large.
 ///
 /// The limit is the memory's only if the parts are larger than the last-level cache.
 ///
 /// # Panics
 ///
-/// When there is nothing to read.
+/// When there is nothing to read, or nobody to read it.
 #[must_use]
-pub fn read_bandwidth(parts: &[&[u8]], passes: usize) -> Quantity {
+pub fn read_bandwidth(parts: &[&[u8]], passes: usize, isa: Isa, threads: usize) -> Limit {
     let bytes: usize = parts.iter().map(|part| part.len()).sum();
-    assert!(bytes > 0 && passes > 0, "a probe needs something to read");
-    let isa = Isa::select(Path::Auto).expect("there is always a widest path");
-    let best = (0..passes)
-        .map(|_| {
-            let watch = Stopwatch::start();
-            for &part in parts {
-                black_box(isa.run(ReadXor(part)));
+    assert!(bytes > 0, "a probe needs something to read");
+    let seconds = fastest(passes, threads, |thread| {
+        for part in parts {
+            let share = part.len().div_ceil(threads).next_multiple_of(LINE).max(LINE);
+            if let Some(share) = part.chunks(share).nth(thread) {
+                black_box(isa.run(Read { bytes: share, times: 1, ahead: Some(AHEAD) }));
             }
-            watch.seconds()
-        })
-        .fold(f64::INFINITY, f64::min);
-    Quantity::bytes_per_second(bytes as u64, best)
+        }
+    });
+    Limit::new(Quantity::bytes_per_second(bytes as u64, seconds), isa.name(), threads)
 }
 
-struct ReadXor<'a>(&'a [u8]);
+/// Bytes of a cache line.
+pub(super) const LINE: usize = 64;
+/// How far ahead of the reading the next lines are asked for.
+const AHEAD: usize = 4096;
 
-impl Kernel for ReadXor<'_> {
+/// Loads every vector of `bytes`, some times over, and adds it to a sum.
+pub(super) struct Read<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) times: usize,
+    /// How far ahead lines are asked for; nothing where they are in the cache already.
+    pub(super) ahead: Option<usize>,
+}
+
+impl Kernel for Read<'_> {
     type Output = u64;
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> u64 {
         /// Independent sums, so that no addition waits for the last.
         const STREAMS: usize = 8;
-        /// How far ahead of the reading the next lines are asked for.
-        const AHEAD: usize = 4096;
         let mut sums = [simd.zero(); STREAMS];
-        for block in self.0.chunks_exact(STREAMS * S::BYTES) {
-            for (i, sum) in sums.iter_mut().enumerate() {
-                let at = block.as_ptr().wrapping_add(i * S::BYTES);
-                simd.prefetch(at.wrapping_add(AHEAD));
-                // SAFETY: a block holds STREAMS whole vectors.
-                *sum = simd.xor(*sum, unsafe { simd.load(at) });
+        for _ in 0..self.times {
+            for block in black_box(self.bytes).chunks_exact(STREAMS * S::BYTES) {
+                for (i, sum) in sums.iter_mut().enumerate() {
+                    let at = block.as_ptr().wrapping_add(i * S::BYTES);
+                    if let Some(ahead) = self.ahead
+                        && (i * S::BYTES).is_multiple_of(LINE)
+                    {
+                        simd.prefetch(at.wrapping_add(ahead));
+                    }
+                    // SAFETY: a block holds STREAMS whole vectors.
+                    *sum = simd.xor(*sum, unsafe { simd.load(at) });
+                }
             }
         }
-        let sum = sums.into_iter().reduce(|a, b| simd.xor(a, b)).unwrap_or(simd.zero());
-        simd.nonzero(sum)
+        kept(simd, sums)
     }
+}
+
+/// Something about all of `sums`, so that none can be left out. They are stored one by one: so the compiler sees that plain integers are
+/// vectors, too.
+#[inline(always)]
+pub(super) fn kept<S: Simd, const SUMS: usize>(simd: S, sums: [S::Vector; SUMS]) -> u64 {
+    let mut bytes = [[0; LINE]; SUMS];
+    for (bytes, sum) in bytes.iter_mut().zip(sums) {
+        // SAFETY: no vector is longer than a line.
+        unsafe { simd.store(bytes.as_mut_ptr(), sum) };
+    }
+    u64::from(black_box(bytes)[0][0])
 }
 
 #[cfg(test)]
 mod tests {
     use super::read_bandwidth;
+    use crate::simd::Isa;
 
     #[test]
-    fn it_reads_at_some_speed() {
+    fn every_path_reads_at_some_speed_and_says_how() {
         let part = vec![1; 1 << 16];
-        let limit = read_bandwidth(&[&part, &part], 2);
-        assert!(limit.value > 1e6 && limit.value.is_finite(), "{limit:?}");
-        assert_eq!(limit.unit.name(), "By/s");
+        for isa in Isa::available() {
+            for threads in [1, 2, 3] {
+                let limit = read_bandwidth(&[&part, &part[..100]], 2, isa, threads);
+                assert!(limit.value > 1e6 && limit.value.is_finite(), "{limit:?}");
+                assert_eq!(limit.unit.name(), "By/s");
+                assert_eq!((limit.instructions, limit.threads), (Some(isa.name()), Some(threads)));
+            }
+        }
     }
 }

@@ -69,7 +69,7 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     fn xor3(self, a: __m256i, b: __m256i, c: __m256i) -> __m256i {
-        avx2!(_mm256_xor_si256(a, _mm256_xor_si256(b, c)))
+        avx2!(_mm256_xor_si256(_mm256_xor_si256(a, b), c))
     }
 
     #[inline(always)]

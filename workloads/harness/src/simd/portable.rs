@@ -40,7 +40,9 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
-    fn prefetch(self, _: *const u8) {}
+    fn prefetch(self, address: *const u8) {
+        crate::prefetch::line(address);
+    }
 
     #[inline(always)]
     fn xor(self, a: [u64; 4], b: [u64; 4]) -> [u64; 4] {

@@ -14,6 +14,15 @@ pub enum Error {
     System(io::Error),
     /// The file is no index, or a damaged one.
     Damaged(String),
+    /// What every vector takes leaves nothing of the memory that the index may have.
+    Budget {
+        /// Bytes that it may have.
+        budget: u64,
+        /// Bytes that its vectors take.
+        needed: u64,
+        /// How many there are.
+        vectors: usize,
+    },
 }
 
 impl fmt::Display for Error {
@@ -22,6 +31,15 @@ impl fmt::Display for Error {
             Self::Sqlite(error) => write!(f, "SQLite: {error}"),
             Self::System(error) => error.fmt(f),
             Self::Damaged(what) => write!(f, "the index is damaged: {what}"),
+            Self::Budget { budget, needed, vectors } => {
+                let kib = |bytes: u64| bytes.div_ceil(1024);
+                let (budget, needed) = (kib(*budget), kib(*needed));
+                write!(
+                    f,
+                    "invalid --memory-budget-kib: without SQLite's cache it leaves {budget} KiB, and the codes of {vectors} vectors take \
+                     {needed} KiB; give it more"
+                )
+            }
         }
     }
 }
@@ -30,7 +48,10 @@ impl std::error::Error for Error {}
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::error(error)
+        match error {
+            Error::Budget { .. } => Self::usage(error),
+            other => Self::error(other),
+        }
     }
 }
 

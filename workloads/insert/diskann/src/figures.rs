@@ -191,7 +191,7 @@ fn compare(
     }
     #[cfg(feature = "peer")]
     let mut peer = (beside == Beside::Peer).then(|| {
-        let mut peer = crate::peer::Peer::new(s.vectors(), options[0].insert_list);
+        let mut peer = crate::peers::hnsw::Peer::new(s.vectors(), options[0].insert_list);
         data.vectors.chunks_exact(data.dims).take(s.size).for_each(|vector| peer.insert(vector));
         peer
     });
@@ -258,7 +258,7 @@ fn compare(
 }
 
 #[cfg(feature = "peer")]
-fn peer_recalls(peer: &crate::peer::Peer, data: &Data, search_list: usize) -> Vec<f64> {
+fn peer_recalls(peer: &crate::peers::hnsw::Peer, data: &Data, search_list: usize) -> Vec<f64> {
     use crate::exact::{K, nearest, recall};
     let vectors = || (1..).zip(data.vectors.chunks_exact(data.dims));
     let one = |query: &[f32]| {

@@ -148,4 +148,14 @@ pub trait Index {
 
     /// The distance, with its count.
     fn meter(&self) -> Meter;
+
+    /// Writes what waits for its rows, and commits.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite refuses.
+    fn finish(&mut self) -> Result<()>;
+
+    /// Bytes of memory that it holds between two inserts, without SQLite's own.
+    fn memory_bytes(&self) -> u64;
 }

@@ -12,7 +12,7 @@
 //! * [`index`]: what the two have in common; [`start`]: where a walk begins.
 //! * [`sqlite`]: how a database file is opened; [`prepare`]: index files made once and checked before use.
 //! * [`crash`]: the moments at which a test kills the process.
-//! * [`run`], [`build`], [`verify`] and [`figures`]: the four commands; [`findings`]: what checking gives.
+//! * [`run`], [`build`], [`verify`], [`figures`], [`scale`] and [`peers`]: the commands; [`findings`]: what checking gives.
 
 pub mod beam;
 pub mod blocks;
@@ -29,10 +29,10 @@ pub mod figures;
 pub mod findings;
 pub mod index;
 pub mod options;
-#[cfg(feature = "peer")]
-pub mod peer;
+pub mod peers;
 pub mod prepare;
 pub mod run;
+pub mod scale;
 pub mod sqlite;
 pub mod start;
 pub mod strategy;

@@ -23,6 +23,7 @@ const BLOCK_SIZE: RangeInclusive<u64> = 64..=1 << 20;
 const LIST: RangeInclusive<u64> = 10..=2000;
 const TRANSACTION_SIZE: RangeInclusive<u64> = 1..=10_000;
 const FOLD_EVERY: RangeInclusive<u64> = 1..=10_000;
+const MEMORY_BUDGET_KIB: RangeInclusive<u64> = 0..=1 << 22;
 const MMAP_MIB: RangeInclusive<u64> = 0..=2047;
 const CACHE_KIB: RangeInclusive<u64> = 64..=1 << 22;
 /// Sizes of a page that SQLite knows.
@@ -67,6 +68,8 @@ pub struct Options {
     pub transaction_size: u64,
     /// Records of our index's log after which it is folded.
     pub fold_every: u64,
+    /// Kibibytes of memory that our index may take, SQLite's page cache included; zero sets no limit.
+    pub memory_budget_kib: u64,
     /// SQLite's knobs.
     pub tuning: Tuning,
     /// Seed of everything.
@@ -96,6 +99,7 @@ impl Options {
             insert_list: flags.integer("insert-list", 128, LIST)? as usize,
             transaction_size: flags.integer("transaction-size", 1, TRANSACTION_SIZE)?,
             fold_every: flags.integer("fold-every", 128, FOLD_EVERY)?,
+            memory_budget_kib: flags.integer("memory-budget-kib", 0, MEMORY_BUDGET_KIB)?,
             tuning: Tuning {
                 page_size: flags.choice("page-size", 4096, &PAGE_SIZES)?,
                 mmap_bytes: flags.integer("mmap-mib", 0, MMAP_MIB)? << 20,
@@ -109,7 +113,24 @@ impl Options {
             let allowed = format!("a multiple of 8 with room for one edge of --dims={} is allowed", options.dims);
             return Err(FlagError::new("block-size", options.block_size, allowed));
         }
+        if options.memory_budget_kib > 0 {
+            let refused = |allowed: &str| Err(FlagError::new("memory-budget-kib", options.memory_budget_kib, allowed));
+            if options.strategy.layout() != LayoutKind::Compact {
+                return refused("0 is allowed, or --strategy=ours: the other strategies keep nothing in memory");
+            }
+            if options.factors.node_cache == NodeCache::None {
+                return refused("0 is allowed with --node-cache=none, which keeps nothing in memory");
+            }
+            if options.memory_budget_kib <= u64::from(options.tuning.cache_kib) {
+                return refused("more than --cache-kib is allowed, and 0 for no limit");
+            }
+        }
         Ok(options)
+    }
+
+    /// Bytes of the memory budget that SQLite's page cache leaves.
+    fn nodes_budget(&self) -> Option<u64> {
+        (self.memory_budget_kib > 0).then(|| (self.memory_budget_kib - u64::from(self.tuning.cache_kib)) << 10)
     }
 
     /// The sizes of the document's block.
@@ -153,7 +174,7 @@ impl Options {
     /// When SQLite refuses.
     pub fn create(&self, connection: &rusqlite::Connection) -> Result<()> {
         match (self.strategy.layout(), self.layout()) {
-            (LayoutKind::Compact, _) => compact::Compact::create(connection, self.dims),
+            (LayoutKind::Compact, _) => compact::create(connection, self.dims),
             (LayoutKind::Blocks, Some(layout)) => blocks::Blocks::create(connection, layout),
             (LayoutKind::Blocks, None) => Err(Error::Damaged("no edge fits into a block".to_owned())),
         }
@@ -195,10 +216,11 @@ impl Options {
                     insert_list,
                     transaction_size,
                     fold_every: self.fold_every,
+                    memory_budget: self.nodes_budget(),
                     seed,
                     crash,
                 };
-                Box::new(compact::Compact::open(connection, settings)?)
+                compact::open(connection, settings)?
             }
         })
     }
@@ -246,6 +268,10 @@ mod tests {
             ),
             ("--random-start=here", "--random-start=here: one of preset, count, seek, medoid is allowed"),
             ("--synchronous=extra", "--synchronous=extra: one of off, normal, full is allowed"),
+            (
+                "--memory-budget-kib=3000",
+                "--memory-budget-kib=3000: 0 is allowed, or --strategy=ours: the other strategies keep nothing in memory",
+            ),
         ] {
             assert_eq!(options(&[bad]).unwrap_err().to_string(), message);
         }

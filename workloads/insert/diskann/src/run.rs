@@ -3,6 +3,8 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use assay_harness::ceiling::arithmetic_rate;
+use assay_harness::machine::PeakMemory;
 use assay_harness::report::Fact;
 use assay_harness::{Digest, Failure, FlagError, Flags, Phases, Quantity, Report, Stopwatch, Unit, flags, machine};
 
@@ -72,20 +74,21 @@ impl Parameters {
         self.size + self.warmup_inserts + self.inserts
     }
 
-    /// Bytes of memory that the trial takes: the vectors twice (once as stored), the queries, what the index keeps, and SQLite.
+    /// Bytes of memory that the trial takes: the vectors twice (once as stored or checked), the queries, what the index keeps, and SQLite.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         let o = &self.options;
         let vectors = self.vectors() as u64;
         let vector = 4 * o.dims as u64;
         let kept = match (o.strategy.layout(), o.factors.node_cache) {
-            (LayoutKind::Compact, _) => vectors * (vector + 160),
+            (LayoutKind::Compact, _) if o.memory_budget_kib > 0 => o.memory_budget_kib << 10,
+            (LayoutKind::Compact, _) => vectors * (vector + 220),
             (LayoutKind::Blocks, NodeCache::PerBatch) => vectors * (o.block_size as u64 + 64),
             // A walk has every block in its hands that it visits.
             (LayoutKind::Blocks, NodeCache::None) => 4 * o.insert_list as u64 * o.block_size as u64,
         };
         let sqlite = (u64::from(o.tuning.cache_kib) << 10) + o.tuning.mmap_bytes.min(vectors * o.node_bytes());
-        2 * vectors * (vector + 32) + self.queries as u64 * vector + kept + sqlite + (16 << 20)
+        2 * vectors * (vector + 140) + self.queries as u64 * vector + kept + sqlite + (16 << 20)
     }
 
     /// Bytes of memory that making the index takes beyond that.
@@ -129,6 +132,16 @@ struct Measured {
     traffic: Option<(Traffic, Traffic)>,
 }
 
+/// How much room the index takes after the measured inserts, in bytes.
+struct Room {
+    /// What it holds in memory, SQLite's page cache included.
+    memory: u64,
+    /// By how much the process grew at most while the index was opened and the inserts were measured, where the system tells.
+    peak: Option<u64>,
+    /// The file.
+    file: u64,
+}
+
 /// Runs one trial.
 ///
 /// # Errors
@@ -157,12 +170,18 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     let copy = cache.copy(&prepared)?;
     let connection = sqlite::open(&copy.index(), &p.options.tuning, false)?;
     let sqlite = sqlite::effective(&connection)?;
+    let memory = PeakMemory::start();
     let opening = Stopwatch::start();
     let mut index = p.options.open(&connection, distance, Crash::default())?;
     let open_seconds = opening.seconds();
 
     // Measurement.
     let measured = measure(p, index.as_mut(), &data, open_seconds)?;
+    let room = Room {
+        memory: index.memory_bytes() + sqlite::cache_bytes(&connection)?,
+        peak: memory.and_then(|memory| memory.growth()),
+        file: sqlite::file_bytes(&connection)?,
+    };
 
     // Verification.
     let work = index.work();
@@ -174,7 +193,7 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     let judged = judge(p, index.as_mut(), &data)?;
 
     // Report.
-    let mut report = report(p, &measured, &sqlite, &summary, distance);
+    let mut report = report(p, &measured, &room, &sqlite, &summary, distance);
     report
         .effective("preparedIndex", origin.to_string())
         .effective("fileSystem", system::file_system(cache.folder()).unwrap_or_else(|_| "unknown".to_owned()))
@@ -189,7 +208,12 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
         if let Some(limit) = ceiling::point_reads(&connection, p.options.strategy.layout(), summary.nodes)? {
             report.ceiling("pointReads", limit, reads);
         }
-        report.ceiling("distances", ceiling::distances(distance, p.options.dims), rate(measured.distances));
+        // A coordinate is one subtraction and one multiply-add. Codes are compared with other instructions.
+        let operations =
+            rate(2 * p.options.dims as u64 * measured.distances).filter(|_| p.options.memory_budget_kib == 0);
+        if let Some(arithmetic) = arithmetic_rate() {
+            report.ceiling("arithmetic", arithmetic, operations);
+        }
         // Only a commit that waits for the disk can be held against what the disk can do.
         let commits = rate(measured.work.commits).filter(|_| p.options.tuning.synchronous == Synchronous::Full);
         drop(index);
@@ -238,7 +262,8 @@ pub(crate) struct Judged {
     pub(crate) control: f64,
     /// Recall of every query.
     pub(crate) recalls: Vec<f64>,
-    latencies: Vec<f64>,
+    /// Seconds of every query.
+    pub(crate) latencies: Vec<f64>,
     digest: Digest,
 }
 
@@ -286,7 +311,14 @@ pub(crate) fn judge_index(index: &mut dyn Index, data: &Data, search_list: usize
     Ok(Judged { recall, control, recalls, latencies, digest })
 }
 
-fn report(p: &Parameters, measured: &Measured, sqlite: &Effective, summary: &Summary, distance: Distance) -> Report {
+fn report(
+    p: &Parameters,
+    measured: &Measured,
+    room: &Room,
+    sqlite: &Effective,
+    summary: &Summary,
+    distance: Distance,
+) -> Report {
     let o = &p.options;
     let (work, inserts) = (&measured.work, p.inserts as f64);
     let mut report = Report::new("insert-diskann", assay_harness::VERSION);
@@ -317,10 +349,18 @@ fn report(p: &Parameters, measured: &Measured, sqlite: &Effective, summary: &Sum
     if o.strategy.layout() == LayoutKind::Compact {
         report.effective("foldEvery", o.fold_every);
     }
+    if o.memory_budget_kib > 0 {
+        report.effective("memoryBudgetKib", o.memory_budget_kib);
+    }
+    if let Some(peak) = room.peak {
+        report.value("peakMemory", Quantity::bytes(peak));
+    }
     report
         .samples("latency", Unit::SECONDS, &measured.latencies)
         .value("timePerInsert", Quantity::new(measured.seconds / inserts, Unit::SECONDS))
         .value("throughput", Quantity::new(inserts / measured.seconds, Unit::new("inserts/s")))
+        .value("indexMemory", Quantity::bytes(room.memory))
+        .value("indexFile", Quantity::bytes(room.file))
         .phases(&measured.phases)
         .counter("inserts", Quantity::count(work.inserts))
         .counter("commits", Quantity::count(work.commits))
@@ -388,6 +428,14 @@ mod tests {
 
         fn meter(&self) -> Meter {
             Meter::new(Distance::SCALAR)
+        }
+
+        fn finish(&mut self) -> Result<()> {
+            Ok(())
+        }
+
+        fn memory_bytes(&self) -> u64 {
+            0
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, ffi};
 
 use crate::error::Result;
 
@@ -130,6 +130,32 @@ pub fn effective(connection: &Connection) -> Result<Effective> {
     })
 }
 
+/// Bytes of memory that SQLite's page cache takes now.
+///
+/// # Errors
+///
+/// When SQLite refuses.
+pub fn cache_bytes(connection: &Connection) -> Result<u64> {
+    let (mut now, mut most) = (0, 0);
+    let status = ffi::SQLITE_DBSTATUS_CACHE_USED;
+    // SAFETY: the handle is that of an open connection, which is in nobody else's hands, and both places may be written.
+    let code = unsafe { ffi::sqlite3_db_status(connection.handle(), status, &mut now, &mut most, 0) };
+    match code {
+        ffi::SQLITE_OK => Ok(u64::try_from(now).unwrap_or(0)),
+        code => Err(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None).into()),
+    }
+}
+
+/// Bytes of the database file, its log not counted.
+///
+/// # Errors
+///
+/// When SQLite refuses.
+pub fn file_bytes(connection: &Connection) -> Result<u64> {
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    Ok((number("page_count")? * number("page_size")?).unsigned_abs())
+}
+
 /// Takes back what a failed insert wrote. What went wrong before is what is reported, not that this fails as well.
 pub fn roll_back(connection: &Connection) {
     if !connection.is_autocommit() {
@@ -154,6 +180,9 @@ mod tests {
                 assert_eq!((effective.page_size, effective.mmap_bytes, effective.cache_kib), (8192, 1 << 20, 3000));
                 assert_eq!((effective.synchronous, effective.journal.as_str()), (name, mode));
                 assert_eq!(effective.checkpoint_pages, 1000);
+                connection.execute_batch("CREATE TABLE t(x); INSERT INTO t VALUES(zeroblob(50000))").unwrap();
+                assert!(file_bytes(&connection).unwrap() > 50_000);
+                assert!((50_000..3000 << 10).contains(&cache_bytes(&connection).unwrap()));
             }
         }
         std::fs::remove_dir_all(&folder).unwrap();

@@ -85,20 +85,45 @@ impl Draws {
     }
 }
 
-/// The point closest to the mean of `vectors`, from zero; of equally close ones the first. `None` where there is none.
-pub fn medoid<'a>(dims: usize, vectors: impl Iterator<Item = &'a [f32]> + Clone) -> Option<usize> {
+/// The vector closest to the mean of all, from zero; of equally close ones the first. `None` where there is none. `all` goes over all
+/// vectors, in order, and is asked twice: they need not lie in memory.
+///
+/// # Errors
+///
+/// Those of `all`.
+pub fn medoid<E>(
+    dims: usize,
+    mut all: impl FnMut(&mut dyn FnMut(&[f32])) -> std::result::Result<(), E>,
+) -> std::result::Result<Option<usize>, E> {
     let mut mean = vec![0.0_f64; dims];
     let mut count = 0.0_f64;
-    for vector in vectors.clone() {
+    all(&mut |vector: &[f32]| {
         mean.iter_mut().zip(vector).for_each(|(sum, x)| *sum += f64::from(*x));
         count += 1.0;
-    }
+    })?;
     mean.iter_mut().for_each(|sum| *sum /= count.max(1.0));
-    let squared = |vector: &[f32]| -> f64 {
-        vector.iter().zip(&mean).map(|(x, m)| (f64::from(*x) - m) * (f64::from(*x) - m)).sum()
+    let mut closest: Option<(usize, f64)> = None;
+    let mut at = 0;
+    all(&mut |vector: &[f32]| {
+        let squared: f64 = vector.iter().zip(&mean).map(|(x, m)| (f64::from(*x) - m) * (f64::from(*x) - m)).sum();
+        if closest.is_none_or(|(_, closest)| squared < closest) {
+            closest = Some((at, squared));
+        }
+        at += 1;
+    })?;
+    Ok(closest.map(|(at, _)| at))
+}
+
+/// The same of vectors that lie one after the other.
+#[must_use]
+pub fn medoid_of(dims: usize, vectors: &[f32]) -> Option<usize> {
+    let all = |each: &mut dyn FnMut(&[f32])| {
+        vectors.chunks_exact(dims).for_each(each);
+        Ok::<(), std::convert::Infallible>(())
     };
-    let distances = vectors.map(squared).enumerate();
-    distances.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(index, _)| index)
+    match medoid(dims, all) {
+        Ok(medoid) => medoid,
+    }
 }
 
 #[cfg(test)]
@@ -145,7 +170,8 @@ mod tests {
     #[test]
     fn the_medoid_is_the_point_closest_to_the_mean() {
         let points = [0.0, 0.0, 10.0, 0.0, 4.0, 1.0, 0.0, 10.0];
-        assert_eq!(medoid(2, points.chunks_exact(2)), Some(2));
-        assert_eq!(medoid(2, [].chunks_exact(2)), None);
+        assert_eq!(medoid_of(2, &points), Some(2));
+        assert_eq!(medoid_of(2, &[]), None);
+        assert_eq!(medoid(2, |_| Err("no")), Err("no"));
     }
 }

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
+use assay_harness::machine::PeakMemory;
 use serde_json::Value;
 
 const SMALL: [&str; 6] =
@@ -64,7 +65,7 @@ fn a_result_keeps_to_the_schema_and_says_what_was_done() {
         ("seek", "blocks", "seek", Some("scalar")),
         ("ours", "compact", "medoid", None),
     ] {
-        for dataset in ["uniform", "clustered", "similar"] {
+        for dataset in ["uniform", "clustered", "uneven", "similar"] {
             let result = result(&folder, &[&format!("--strategy={strategy}"), &format!("--dataset={dataset}")]);
             let problems: Vec<String> = validator.iter_errors(&result).map(|e| e.to_string()).collect();
             assert!(problems.is_empty(), "{problems:#?}");
@@ -80,6 +81,9 @@ fn a_result_keeps_to_the_schema_and_says_what_was_done() {
             let metrics = &result["metrics"];
             assert_eq!(metrics["latency"]["samples"].as_array().unwrap().len(), 5);
             assert_eq!(metrics["queryLatency"]["samples"].as_array().unwrap().len(), 10);
+            let bytes = |name: &str| metrics[name]["value"].as_f64().unwrap();
+            assert!(bytes("indexFile") > 150.0 * 64.0 && bytes("indexMemory") > 0.0, "{metrics}");
+            assert_eq!(metrics.get("peakMemory").is_some(), PeakMemory::start().is_some());
             let recall = metrics["recall"]["value"].as_f64().unwrap();
             assert!((0.5..=1.0).contains(&recall), "{strategy} {dataset}: {recall}");
             let phases: Vec<&str> =
@@ -118,7 +122,12 @@ fn all_strategies_factors_and_paths_store_the_same() {
             &["--node-cache=per-batch", "--back-edges=deferred", "--random-start=medoid"],
             &["--back-edges=eager", "--journal-mode=delete", "--synchronous=full"],
             &["--page-size=16384", "--mmap-mib=64", "--fold-every=2"],
+            &["--cache-kib=64", "--memory-budget-kib=90"],
         ] {
+            // Only ours keeps nodes in memory.
+            if strategy != "ours" && factors.iter().any(|factor| factor.contains("budget")) {
+                continue;
+            }
             let result = result(&folder, &[&[&format!("--strategy={strategy}")[..]], factors].concat());
             digests.push(result["parity"]["digest"].as_str().unwrap().to_owned());
         }
@@ -162,6 +171,27 @@ fn a_knob_is_reported_as_it_was_turned() {
 }
 
 #[test]
+fn a_memory_budget_is_kept_and_one_that_is_too_small_is_refused() {
+    let folder = Folder::new("budget");
+    let flags = ["--strategy=ours", "--cache-kib=64", "--size=2000", "--dims=32"];
+    let within = result(&folder, &[&flags[..], &["--memory-budget-kib=300"]].concat());
+    let bytes = |result: &Value, name: &str| result["metrics"][name]["value"].as_f64().unwrap();
+    // SQLite's cache may hold a page or two more than it should, while a statement needs them.
+    assert!(bytes(&within, "indexMemory") <= f64::from((300 + 16) << 10), "{}", bytes(&within, "indexMemory"));
+    assert_eq!(within["effective"]["memoryBudgetKib"], 300);
+    let whole = result(&folder, &flags);
+    assert!(bytes(&whole, "indexMemory") > 2.0 * bytes(&within, "indexMemory"));
+    assert!(whole["effective"].get("memoryBudgetKib").is_none());
+    assert_eq!(whole["parity"], within["parity"]);
+
+    let cache = folder.cache();
+    let small = [&["run", &cache, "--memory-budget-kib=100", "--inserts=5"], &flags[..]].concat();
+    let output = program(&small);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("invalid --memory-budget-kib"), "{}", stderr(&output));
+}
+
+#[test]
 fn a_forced_path_is_the_one_reported_and_a_missing_one_is_an_error() {
     let folder = Folder::new("path");
     for path in ["scalar", "portable", "avx2", "avx512", "neon"] {
@@ -191,10 +221,17 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--transaction-size=0"], "1 to 10000"),
         (&["run", "--fold-every=0"], "1 to 10000"),
         (&["run", "--mmap-mib=2048"], "0 to 2047"),
+        (&["run", "--memory-budget-kib=9000000"], "0 to 4194304"),
+        (&["run", "--memory-budget-kib=9000"], "or --strategy=ours"),
+        (
+            &["run", "--strategy=ours", "--memory-budget-kib=9000", "--node-cache=none"],
+            "0 is allowed with --node-cache=none",
+        ),
+        (&["run", "--strategy=ours", "--memory-budget-kib=2000"], "more than --cache-kib is allowed"),
         (&["run", "--cache-kib=1"], "64 to 4194304"),
         (&["run", "--page-size=4000"], "one of 512, 1024"),
         (&["run", "--strategy=$(reboot)"], "one of baseline, seek, ours"),
-        (&["run", "--dataset=none"], "one of uniform, clustered, similar"),
+        (&["run", "--dataset=none"], "one of uniform, clustered, uneven, similar"),
         (&["run", "--random-start=best"], "one of preset, count, seek, medoid"),
         (&["run", "--node-cache=all"], "one of preset, none, per-batch"),
         (&["run", "--back-edges=lazy"], "one of preset, eager, deferred"),
@@ -203,6 +240,9 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--unknown=1"], "--unknown is unknown"),
         (&["run", "size"], "--name=value"),
         (&["bench", "--rounds=5"], "6 to 10000"),
+        (&["peers", "--rounds=5"], "6 to 10000"),
+        (&["scale", "--budget-percent=0"], "1 to 100"),
+        (&["arm"], "the folder with the vectors is needed"),
         (&["build", "--size=10"], "the file to build is needed"),
         (&["build", "--index=x", "--crash=now"], "one of never, search"),
         (&["verify"], "the file to verify is needed"),
@@ -276,7 +316,8 @@ fn limits_are_reported_only_if_wanted() {
     let result = result(&folder, &["--synchronous=full"]);
     let ceilings = result["ceilings"].as_array().unwrap();
     let names: Vec<&str> = ceilings.iter().map(|ceiling| ceiling["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["pointReads", "distances", "syncs"]);
+    let arithmetic = assay_harness::ceiling::arithmetic_rate().map(|_| "arithmetic");
+    assert_eq!(names, ["pointReads"].into_iter().chain(arithmetic).chain(["syncs"]).collect::<Vec<_>>());
     for ceiling in ceilings {
         assert!(ceiling["limit"].as_f64().unwrap() > 0.0 && ceiling["achieved"].as_f64().unwrap() > 0.0, "{ceiling}");
     }
@@ -378,5 +419,99 @@ fn verify_tells_what_is_wrong() {
             assert!(stderr(&output).contains(message), "{damage}: {}", stderr(&output));
             fs::remove_file(&damaged).unwrap();
         }
+    }
+}
+
+/// A peer of our own making: its index is nothing, and its answers are always the same.
+fn peer(folder: &Folder, name: &str, script: &str) -> String {
+    let path = folder.0.join(name);
+    fs::write(&path, script).unwrap();
+    format!("--peers=sh {}", path.display())
+}
+
+#[test]
+fn peers_are_compared_with_ours_and_what_answers_nonsense_is_named() {
+    let folder = Folder::new("peers");
+    let flags = ["peers", "--size=200", "--rounds=6", "--round-inserts=2", "--queries=10", "--dims=8"];
+    let ones = " 1".repeat(10);
+    let script = format!(
+        "echo ready; while read -r word number; do \
+         case $word in insert) echo 1000;; search) echo 1000{ones};; memory) echo 4096;; esac; done"
+    );
+    let output = program(&[&flags[..], &[&folder.cache(), &peer(&folder, "good", &script)]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let figures: Vec<Value> = output
+        .stdout
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect();
+    let value = |name: &str| -> f64 {
+        let figure =
+            figures.iter().find(|figure| figure["figure"] == name).unwrap_or_else(|| panic!("{name} is missing"));
+        figure["value"].as_f64().unwrap()
+    };
+    for (figure, low, high) in [
+        ("diskann.insert10k.over_faiss_hnsw", 0.0, 0.01),
+        ("diskann.insert10k.over_usearch", 0.0, 0.01),
+        ("diskann.insert10k.over_sqlite_vec", 0.0, 0.01),
+        ("diskann.search.qps_over_faiss", 100.0, 1e12),
+        ("diskann.peers.usearch.insert_us", 5e8, 5e8),
+        ("diskann.peers.usearch.memory_bytes", 4096.0, 4096.0),
+        ("diskann.peers.faiss_hnsw.recall10", 1.0, 1.0),
+        ("diskann.peers.faiss_hnsw.search_list", 10.0, 10.0),
+        ("diskann.peers.ours.recall10", 0.9, 1.0),
+        ("diskann.peers.ours.search_us", 0.0, 1e6),
+    ] {
+        assert!((low..=high).contains(&value(figure)), "{figure}: {}", value(figure));
+    }
+    assert_eq!(
+        figures.iter().any(|figure| figure["figure"] == "diskann.insert10k.over_hnsw_rs"),
+        cfg!(feature = "peer")
+    );
+
+    for (name, script, message) in [
+        ("silent", "exit 0", "faiss_hnsw ended"),
+        ("early", "echo hello", "faiss_hnsw says \"hello\" and not that it is ready"),
+        ("odd", "echo ready; while read -r line; do echo soon; done", "faiss_hnsw: insert 2: \"soon\" are no numbers"),
+        ("negative", "echo ready; while read -r line; do echo -1; done", "faiss_hnsw: insert 2: \"-1\" are no numbers"),
+        ("short", "echo ready; while read -r line; do echo 1 1; done", "faiss_hnsw: 1 recalls for 10 queries"),
+    ] {
+        let output = program(&[&flags[..], &[&folder.cache(), &peer(&folder, name, script)]].concat());
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        assert!(stderr(&output).contains(message), "{name}: {}", stderr(&output));
+    }
+    let output = program(&[&flags[..], &[&folder.cache(), "--peers=/nowhere/at/all"]].concat());
+    assert!(stderr(&output).contains("faiss_hnsw: ") && !output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+fn an_arm_answers_its_lines_and_refuses_others() {
+    use insert_diskann::dataset::{Data, Kind};
+    use std::io::Write;
+
+    let folder = Folder::new("arm");
+    let data = Data::generate(Kind::Clustered, 8, 42, 100, 10, 10);
+    insert_diskann::peers::data::write(&folder.0, &data, 100).unwrap();
+    let given = format!("--data={}", folder.0.display());
+    let answers = |lines: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_insert-diskann"));
+        command.args(["arm", "--strategy=ours", "--dims=8", "--dataset=clustered", &given, &folder.cache()]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let output = answers("insert 4\nsearch 32\ninsert 6\nmemory\n");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let counts: Vec<usize> = text.lines().map(|line| line.split(' ').count()).collect();
+    assert_eq!((counts, text.lines().next()), (vec![1, 1, 11, 1, 1], Some("ready")));
+    for (lines, message) in [
+        ("insert 11\n", "insert 11: 10 vectors are left"),
+        ("insert all\n", "insert all: insert N, search L and memory are known"),
+        ("walk\n", "walk: insert N, search L and memory are known"),
+    ] {
+        let output = answers(lines);
+        assert!(!output.status.success() && stderr(&output).contains(message), "{}", stderr(&output));
     }
 }

@@ -7,6 +7,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::{io, ptr, slice};
 
+use assay_harness::machine;
+
 use crate::lcg;
 
 /// Chunks are as close to this many bytes as whole groups of rows allow; the document's benchmark uses 4 MiB.
@@ -67,10 +69,23 @@ impl Matrix {
     ///
     /// When there are no rows, or the row size is not a multiple of 64 from 64 to 4096.
     pub fn generate(rows: usize, row_size: usize, seed: u64) -> io::Result<Self> {
+        Self::generate_on(Pages::Huge, rows, row_size, seed)
+    }
+
+    /// The same on pages of a kind.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no memory for it.
+    ///
+    /// # Panics
+    ///
+    /// As [`generate`](Self::generate).
+    pub fn generate_on(pages: Pages, rows: usize, row_size: usize, seed: u64) -> io::Result<Self> {
         assert!(rows > 0, "a matrix has rows");
         assert!((64..=4096).contains(&row_size) && row_size.is_multiple_of(64), "a row has whole cache lines");
         let bytes = rows.checked_mul(row_size).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        let mut region = Region::new(bytes)?;
+        let mut region = Region::new(bytes, pages)?;
         lcg::fill(region.bytes_mut(), seed, 0);
         let region = Arc::new(region);
         let chunk_rows = CHUNK_BYTES / row_size / ROW_GROUP * ROW_GROUP;
@@ -139,7 +154,7 @@ impl Matrix {
             let (index, row) = (update.row / self.chunk_rows, update.row % self.chunk_rows);
             let chunk = &mut next.chunks[index];
             if !copied[index] {
-                let mut region = Region::new(chunk.bytes.len())?;
+                let mut region = Region::new(chunk.bytes.len(), chunk.region.pages)?;
                 region.bytes_mut().copy_from_slice(chunk.bytes());
                 *chunk = Chunk { bytes: 0..chunk.bytes.len(), region: Arc::new(region) };
                 copied[index] = true;
@@ -151,6 +166,14 @@ impl Matrix {
             }
         }
         Ok(next)
+    }
+
+    /// How many of its bytes lie on huge pages, as far as the system says. Asked for is not given.
+    #[must_use]
+    pub fn huge_page_bytes(&self) -> Option<u64> {
+        let mut regions: Vec<&Arc<Region>> = self.chunks.iter().map(|chunk| &chunk.region).collect();
+        regions.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        regions.into_iter().map(|region| machine::huge_page_bytes(region.bytes())).sum()
     }
 
     /// How many chunks this matrix shares with `other`.
@@ -167,9 +190,19 @@ impl Matrix {
     }
 }
 
-/// Anonymous memory, zeroed, aligned to huge pages, and advised to use them.
+/// What pages to ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pages {
+    /// Two megabytes each, where the system gives them.
+    Huge,
+    /// The system's own size.
+    Small,
+}
+
+/// Anonymous memory, zeroed, aligned to huge pages, and advised to use them or not.
 #[derive(Debug)]
 struct Region {
+    pages: Pages,
     mapping: *mut libc::c_void,
     mapped: usize,
     start: *mut u8,
@@ -184,7 +217,7 @@ unsafe impl Sync for Region {}
 impl Region {
     const HUGE_PAGE: usize = 2 << 20;
 
-    fn new(length: usize) -> io::Result<Self> {
+    fn new(length: usize, pages: Pages) -> io::Result<Self> {
         let out_of_memory = || io::Error::from(io::ErrorKind::OutOfMemory);
         let mapped = length.checked_add(Self::HUGE_PAGE).ok_or_else(out_of_memory)?;
         // SAFETY: a new anonymous mapping, anywhere, disturbs no other memory.
@@ -198,10 +231,14 @@ impl Region {
         let offset = mapping.cast::<u8>().align_offset(Self::HUGE_PAGE);
         // SAFETY: the offset is less than a huge page, by which the mapping is longer than `length`.
         let start = unsafe { mapping.cast::<u8>().add(offset) };
+        let advice = match pages {
+            Pages::Huge => libc::MADV_HUGEPAGE,
+            Pages::Small => libc::MADV_NOHUGEPAGE,
+        };
         // SAFETY: the range lies within the mapping made above; the advice does not change its contents. Without it the memory
-        // works all the same, so its outcome does not matter.
-        unsafe { libc::madvise(start.cast(), length, libc::MADV_HUGEPAGE) };
-        Ok(Self { mapping, mapped, start, length })
+        // works all the same, and what came of it is in the result.
+        unsafe { libc::madvise(start.cast(), length, advice) };
+        Ok(Self { pages, mapping, mapped, start, length })
     }
 
     fn bytes(&self) -> &[u8] {
@@ -236,6 +273,17 @@ mod tests {
         for (row, bytes) in expected.chunks(1024).enumerate() {
             assert_eq!(matrix.row(row), bytes, "row {row}");
         }
+    }
+
+    #[test]
+    fn small_pages_are_given_where_they_are_asked_for_and_hold_the_same() {
+        let [huge, small] =
+            [Pages::Huge, Pages::Small].map(|pages| Matrix::generate_on(pages, 40_000, 256, 7).unwrap());
+        assert_eq!(small.huge_page_bytes().unwrap_or(0), 0);
+        assert!(huge.huge_page_bytes().is_none_or(|bytes| bytes <= (10 << 20) && bytes.is_multiple_of(2 << 20)));
+        assert!((0..40_000).all(|row| huge.row(row) == small.row(row)));
+        let next = small.with_updates(&[Update { row: 0, difference: vec![1; 256] }]).unwrap();
+        assert_eq!(next.huge_page_bytes(), small.huge_page_bytes());
     }
 
     #[test]

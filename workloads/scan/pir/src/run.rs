@@ -6,10 +6,10 @@ use assay_harness::report::Fact;
 use assay_harness::simd::{Isa, Path};
 use assay_harness::{Digest, Failure, FlagError, Flags, Phases, Quantity, Report, Stopwatch, Unit, ceiling, machine};
 
-use crate::keys::dpf::Prg;
+use crate::keys::dpf::{Aes, DpfKey, Prg};
 use crate::keys::{KeyKind, Keys};
-use crate::matrix::Matrix;
-use crate::scan::{self, Answers, KEYS_PER_QUERY, Plan, Strategy, m4r};
+use crate::matrix::{Matrix, Pages};
+use crate::scan::{self, Answers, KEYS_PER_QUERY, Method, Plan, Strategy, by_pattern, m4r};
 use crate::selection::Selection;
 use crate::server::{MAX_BATCH, Refused, Server};
 use crate::workload;
@@ -21,10 +21,29 @@ pub enum Scope {
     EndToEnd,
     /// The scan, with the selection bits given.
     ScanOnly,
+    /// Of `loop`, evaluating the keys: no row is read.
+    BitsOnly,
+    /// Of `loop`, reading the rows: every row is in every sum, so nothing is selected.
+    XorOnly,
 }
 
 impl Scope {
-    const CHOICES: [(&'static str, Self); 2] = [("end-to-end", Self::EndToEnd), ("scan-only", Self::ScanOnly)];
+    const CHOICES: [(&'static str, Self); 4] = [
+        ("end-to-end", Self::EndToEnd),
+        ("scan-only", Self::ScanOnly),
+        ("bits-only", Self::BitsOnly),
+        ("xor-only", Self::XorOnly),
+    ];
+
+    fn name(self) -> &'static str {
+        let found = Self::CHOICES.into_iter().find(|(_, scope)| *scope == self);
+        found.expect("every scope has a name").0
+    }
+
+    /// Whether it is a part of `loop` by itself, which answers nothing.
+    fn is_part(self) -> bool {
+        matches!(self, Self::BitsOnly | Self::XorOnly)
+    }
 }
 
 /// The parameters of a trial.
@@ -50,6 +69,10 @@ pub struct Parameters {
     pub threads: usize,
     /// Instruction set.
     pub path: Path,
+    /// How distributed point functions are computed.
+    pub aes: Aes,
+    /// Whether the matrix asks for huge pages.
+    pub huge_pages: bool,
     /// What is timed.
     pub scope: Scope,
     /// Seed of the matrix; the keys' seed derives from it.
@@ -85,6 +108,8 @@ impl Parameters {
             warmup_iterations: flags.integer("warmup-iterations", 3, WARMUP_ITERATIONS)? as usize,
             threads: flags.integer("threads", 1, THREADS)? as usize,
             path: flags.choice("path", Path::Auto, &Path::CHOICES)?,
+            aes: flags.choice("aes", Aes::Auto, &Aes::CHOICES)?,
+            huge_pages: flags.boolean("huge-pages", true)?,
             scope: flags.choice("scope", Scope::EndToEnd, &Scope::CHOICES)?,
             seed: flags.integer("seed", workload::SEED, 0..=u64::MAX)?,
             ceilings: flags.boolean("ceilings", true)?,
@@ -92,6 +117,12 @@ impl Parameters {
         flags.finish()?;
         if !parameters.row_size.is_multiple_of(64) {
             return Err(FlagError::new("row-size", parameters.row_size, "a row is a multiple of 64 bytes"));
+        }
+        let p = &parameters;
+        let whole = p.strategy == Strategy::Loop && p.key == KeyKind::Toy && p.delta_entries == 0;
+        if p.scope.is_part() && !whole {
+            let fix = "only --strategy=loop with --key=toy and --delta-entries=0 is measured in parts";
+            return Err(FlagError::new("scope", p.scope.name(), fix));
         }
         Ok(parameters)
     }
@@ -138,9 +169,10 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     let p = parameters;
     let isa = Isa::select(p.path)?;
     machine::check_memory(p.memory_bytes(), SIZES)?;
-    let plan = Plan::new(p.strategy, isa, p.threads)?;
+    let plan = Plan::new(p.strategy, isa, p.threads)?.with_generator(Prg::select(p.aes, isa)?);
     let batch = workload::queries(p.key, p.rows, p.batch_size, p.seed);
-    let server = Server::new(Matrix::generate(p.rows, p.row_size, p.seed)?, p.key, plan);
+    let pages = if p.huge_pages { Pages::Huge } else { Pages::Small };
+    let server = Server::new(Matrix::generate_on(pages, p.rows, p.row_size, p.seed)?, p.key, plan);
     for update in workload::updates(p.delta_entries, p.rows, p.row_size) {
         server.update(update);
     }
@@ -152,11 +184,13 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
 
     // The measured region is one call of this.
     let answer = |phases: &mut Phases| -> Result<Answers, Failure> {
-        let answered = match &selection {
-            Some(selection) => server.answer_given(selection, phases),
-            None => server.answer(&batch, phases),
+        let answers = match (p.scope, &selection, &keys) {
+            (Scope::BitsOnly, _, Keys::Toy(keys)) => scan::bits_alone(&server.snapshot().matrix, keys, plan, phases),
+            (Scope::XorOnly, ..) => scan::sums_alone(&server.snapshot().matrix, p.keys(), plan, phases),
+            (_, Some(selection), _) => server.answer_given(selection, phases)?.0,
+            _ => server.answer(&batch, phases)?.0,
         };
-        Ok(std::hint::black_box(answered?.0))
+        Ok(std::hint::black_box(answers))
     };
 
     let mut phases = Phases::new();
@@ -197,14 +231,16 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
 fn report(p: &Parameters, plan: Plan, matrix: &Matrix, latencies: &[f64], phases: &Phases, seconds: f64) -> Report {
     let batches = p.iterations as u64;
     let queries = batches * p.batch_size as u64;
-    let bytes_read = batches * p.strategy.matrix_reads(p.batch_size) as u64 * p.matrix_bytes();
+    let reads = if p.scope == Scope::BitsOnly { 0 } else { p.strategy.matrix_reads(p.batch_size) as u64 };
+    let bytes_read = batches * reads * p.matrix_bytes();
 
     let mut report = Report::new("scan-pir", assay_harness::VERSION);
     report.built().build("targetFeatures", compiled_features());
     report
         .effective("strategy", p.strategy.name())
         .effective("key", p.key.name())
-        .effective("scope", if p.scope == Scope::ScanOnly { "scan-only" } else { "end-to-end" })
+        .effective("scope", p.scope.name())
+        .effective("scanMethod", plan.method(p.keys()).name())
         .effective("path", plan.isa().name())
         .effective("threads", p.threads as u64)
         .effective("workingSetBytes", p.matrix_bytes())
@@ -214,11 +250,11 @@ fn report(p: &Parameters, plan: Plan, matrix: &Matrix, latencies: &[f64], phases
     } else {
         report.effective("scanCode", plan.isa().name()).effective("cpuFeatures", features(plan));
     }
-    if let Some(method) = method(p) {
-        report.effective("scanMethod", method);
-    }
     if p.key == KeyKind::Dpf {
-        report.effective("aes", Prg::select(plan.isa()).name());
+        report.effective("aes", plan.generator().name());
+    }
+    if let Some(bytes) = matrix.huge_page_bytes() {
+        report.effective("hugePageBytes", bytes);
     }
     if let Some(bytes) = machine::last_level_cache_bytes() {
         report.effective("llcBytes", bytes);
@@ -236,25 +272,51 @@ fn report(p: &Parameters, plan: Plan, matrix: &Matrix, latencies: &[f64], phases
         .counter("queries", Quantity::count(queries))
         .counter("bytesRead", Quantity::bytes(bytes_read));
     if p.ceilings {
-        let parts: Vec<&[u8]> = matrix.parts(0..matrix.rows()).map(|part| part.bytes).collect();
-        let achieved = bytes_read as f64 / seconds;
-        report.ceiling("readBandwidth", ceiling::read_bandwidth(&parts, READ_PASSES), Some(achieved));
-        if let (KeyKind::Dpf, Some(rate)) = (p.key, ceiling::aes_rate()) {
-            report.ceiling("aesRate", rate, None);
-        }
+        ceilings(&mut report, p, plan, matrix, batches as f64 / seconds);
     }
     report
 }
 
-/// How rows are added up, where that depends on how many keys there are.
-fn method(p: &Parameters) -> Option<&'static str> {
-    let (fewest, name) = match p.strategy {
-        Strategy::FusedM4r => (m4r::FEWEST_KEYS, "four-russians"),
+/// What bounds a batch, and how much of it `rate` batches per second are.
+fn ceilings(report: &mut Report, p: &Parameters, plan: Plan, matrix: &Matrix, rate: f64) {
+    let (keys, threads, bytes) = (p.keys(), p.threads, p.matrix_bytes());
+    let parts: Vec<&[u8]> = matrix.parts(0..matrix.rows()).map(|part| part.bytes).collect();
+    let read = (p.strategy.matrix_reads(p.batch_size) as u64 * bytes) as f64;
+    if p.scope != Scope::BitsOnly {
+        report.ceiling(
+            "readBandwidth",
+            ceiling::read_bandwidth(&parts, READ_PASSES, plan.isa(), threads),
+            Some(rate * read),
+        );
+    }
+    match plan.method(keys) {
+        // Nothing is selected, so nothing is masked.
+        _ if p.scope.is_part() => {}
+        Method::MaskedXor => {
+            let limit = ceiling::masked_xors(plan.scan_isa(), threads);
+            report.ceiling("maskedXor", limit, Some(rate * keys as f64 * bytes as f64));
+        }
+        Method::ByPattern => {
+            let loaded = by_pattern::bytes_loaded(bytes, keys);
+            report.ceiling("cacheReads", ceiling::cache_reads(plan.isa(), threads), Some(rate * loaded));
+        }
+        Method::FourRussians => {
+            let loaded = m4r::bytes_loaded(bytes, keys);
+            report.ceiling("cacheReads", ceiling::cache_reads(plan.isa(), threads), Some(rate * loaded));
+        }
         #[cfg(target_arch = "x86_64")]
-        Strategy::FusedGfni => (scan::gfni::FEWEST_KEYS, "bit-matrices"),
-        _ => return None,
-    };
-    Some(if p.keys() < fewest { "masked-xor" } else { name })
+        Method::BitMatrices => {
+            let gfni = plan.gfni().expect("a plan for this method is only made with it");
+            let products = scan::gfni::products(bytes, keys);
+            report.ceiling("bitMatrixProducts", gfni.product_rate(threads), Some(rate * products));
+        }
+    }
+    if p.key == KeyKind::Dpf && p.scope == Scope::EndToEnd {
+        let calls = (keys * DpfKey::aes_calls(p.rows)) as f64;
+        if let Some(limit) = ceiling::aes_rate_with(plan.generator().instructions(), threads) {
+            report.ceiling("aesRate", limit, Some(rate * calls));
+        }
+    }
 }
 
 /// The CPU features that the scan uses beyond the architecture's baseline.

@@ -17,7 +17,7 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use assay_harness::{Failure, Phases};
@@ -59,6 +59,8 @@ struct Pending {
 pub struct Server {
     current: RwLock<Arc<Snapshot>>,
     pending: RwLock<Pending>,
+    /// Held by whoever merges. Two merges at a time would make two matrices of the same epoch, each without the other's updates.
+    merging: Mutex<()>,
     kind: KeyKind,
     plan: Plan,
 }
@@ -101,7 +103,13 @@ impl Server {
     pub fn new(matrix: Matrix, kind: KeyKind, plan: Plan) -> Self {
         let snapshot = Snapshot { epoch: 1, matrix };
         let pending = Pending { epoch: 1, updates: Vec::new() };
-        Self { current: RwLock::new(Arc::new(snapshot)), pending: RwLock::new(pending), kind, plan }
+        Self {
+            current: RwLock::new(Arc::new(snapshot)),
+            pending: RwLock::new(pending),
+            merging: Mutex::new(()),
+            kind,
+            plan,
+        }
     }
 
     /// The current epoch's matrix.
@@ -128,6 +136,7 @@ impl Server {
     ///
     /// When there is no memory for the changed chunks. Then the updates are pending as before, ahead of those that came in since.
     pub fn merge(&self) -> io::Result<()> {
+        let _alone = self.merging.lock().unwrap_or_else(PoisonError::into_inner);
         let last = self.snapshot();
         let updates = self.begin_merge();
         match last.matrix.with_updates(&updates) {

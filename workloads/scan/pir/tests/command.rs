@@ -87,6 +87,9 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--threads=65"], "1 to 64"),
         (&["run", "--strategy=$(reboot)"], "fused-m4r"),
         (&["run", "--strategy=fused-gfni", "--path=portable"], "needs the path avx512"),
+        (&["run", "--scope=bits-only", "--strategy=fused-m4r"], "only --strategy=loop with --key=toy"),
+        (&["run", "--scope=xor-only", "--key=dpf"], "only --strategy=loop with --key=toy"),
+        (&["run", "--scope=xor-only", "--delta-entries=1"], "only --strategy=loop with --key=toy"),
         (&["run", "--unknown=1"], "--unknown is unknown"),
         (&["run", "rows"], "--name=value"),
         (&["walk"], "usage"),
@@ -97,6 +100,74 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         assert_eq!(output.status.code(), Some(2), "{bad:?}: {message}");
         assert!(output.stdout.is_empty() && message.contains(part), "{bad:?}: {message}");
     }
+}
+
+/// Every part of the loop is measured, says which it is, and what it is not it does not claim.
+#[test]
+fn the_loop_is_measured_in_parts() {
+    let phases = |result: &Value| result["phases"].as_array().unwrap().len();
+    let names = |result: &Value| {
+        let ceilings = result["ceilings"].as_array().into_iter().flatten();
+        ceilings.map(|ceiling| ceiling["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for (scope, reads, bounded) in [
+        ("end-to-end", true, &["readBandwidth", "maskedXor"][..]),
+        ("scan-only", true, &["readBandwidth", "maskedXor"]),
+        ("bits-only", false, &[]),
+        ("xor-only", true, &["readBandwidth"]),
+    ] {
+        let result = result(&["--batch-size=2", &format!("--scope={scope}")]);
+        assert_eq!((result["effective"]["scope"].as_str(), phases(&result)), (Some(scope), 1));
+        assert_eq!(result["counters"]["bytesRead"]["value"].as_f64().unwrap() > 0.0, reads, "{scope}");
+        assert_eq!(names(&result), bounded, "{scope}");
+    }
+}
+
+/// A share of a limit says which limit: what, by which instructions, with how many threads. Threads are the trial's own.
+#[test]
+fn every_ceiling_says_how_it_was_measured() {
+    for (threads, strategy, key) in
+        [(1, "loop", "toy"), (2, "fused-m4r", "dpf"), (2, "fused-tiled", "toy"), (1, "fused-m4r", "dpf")]
+    {
+        for size in [1, 8] {
+            let [threads, strategy, key, size] = [
+                format!("--threads={threads}"),
+                format!("--strategy={strategy}"),
+                format!("--key={key}"),
+                format!("--batch-size={size}"),
+            ];
+            let result = result(&[&threads, &strategy, &key, &size]);
+            let ceilings = result["ceilings"].as_array().unwrap();
+            assert!(ceilings.len() >= 2, "{ceilings:?}");
+            for ceiling in ceilings {
+                assert_eq!(ceiling["threads"], result["effective"]["threads"], "{ceiling}");
+                assert!(!ceiling["instructions"].as_str().unwrap().is_empty(), "{ceiling}");
+                assert!(ceiling["achieved"].as_f64().unwrap() > 0.0, "{ceiling}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_forced_generator_is_the_one_reported_and_a_missing_one_is_an_error() {
+    for aes in ["portable", "aes-ni", "vaes256", "vaes512"] {
+        let output = scan_pir(&[&["run"], &SMALL[..], &["--key=dpf", &format!("--aes={aes}")]].concat());
+        if output.status.success() {
+            let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(result["effective"]["aes"], aes);
+        } else {
+            let message = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2));
+            assert!(message.contains(&format!("--aes: this CPU does not have {aes}")), "{message}");
+        }
+    }
+}
+
+#[test]
+fn small_pages_change_nothing_but_the_pages() {
+    let [huge, small] = ["true", "false"].map(|huge| result(&[&format!("--huge-pages={huge}")]));
+    assert_eq!(huge["parity"], small["parity"]);
+    assert_eq!(small["effective"]["hugePageBytes"].as_u64().unwrap_or(0), 0);
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use assay_harness::Phases;
 use assay_harness::simd::Isa;
 use proptest::prelude::*;
-use scan_pir::keys::{DpfKey, KeyKind, ToyKey};
+use scan_pir::keys::{DpfKey, KeyKind, Keys, Prg, ToyKey};
 use scan_pir::matrix::Matrix;
-use scan_pir::scan::{self, Plan, Strategy as Scan, reference};
+use scan_pir::scan::{self, Bits, KEYS_PER_QUERY, Method, Plan, Strategy as Scan, reference};
 use scan_pir::server::{Query, Server};
 use scan_pir::workload;
 
@@ -47,21 +47,24 @@ fn plans(threads: usize) -> impl Iterator<Item = Plan> {
 }
 
 fn describe(plan: Plan) -> String {
-    format!("{} on {}", plan.strategy().name(), plan.isa().name())
+    format!("{} on {} with {}", plan.strategy().name(), plan.isa().name(), plan.generator().name())
 }
 
 fn check(kind: KeyKind, rows: usize, row_size: usize, queries: usize, threads: usize, updates: usize, seed: u64) {
     let matrix = Matrix::generate(rows, row_size, seed).unwrap();
     let batch = workload::queries(kind, rows, queries, seed);
     let expected = expected(&matrix, kind, &batch, updates);
-    for plan in plans(threads) {
+    let generators = Prg::available();
+    for (i, plan) in plans(threads).enumerate() {
+        // Generators take turns: every one of them has met every strategy and path after some cases.
+        let plan = plan.with_generator(generators[(i + seed as usize) % generators.len()]);
         let server = Server::new(matrix.clone(), kind, plan);
         workload::updates(updates, rows, row_size).into_iter().for_each(|update| server.update(update));
         let (answers, _) = server.answer(&batch, &mut Phases::new()).unwrap();
         assert!(answers.iter().eq(&expected), "{}, from keys", describe(plan));
 
         let bytes = batch.iter().flatten().map(Vec::as_slice);
-        let keys = scan_pir::keys::Keys::parse(kind, rows, bytes).unwrap();
+        let keys = Keys::parse(kind, rows, bytes).unwrap();
         let selection = scan::expand(&keys, rows, plan);
         let (answers, _) = server.answer_given(&selection, &mut Phases::new()).unwrap();
         assert!(answers.iter().eq(&expected), "{}, bits given", describe(plan));
@@ -107,6 +110,75 @@ proptest! {
             }
         }
     }
+}
+
+/// One query: the case in which every path has a way of its own, at every width of a row and around every boundary of rows.
+#[test]
+fn three_keys_on_every_path() {
+    let methods: Vec<_> = plans(1).map(|plan| plan.method(KEYS_PER_QUERY)).collect();
+    assert!(methods.contains(&Method::MaskedXor) && methods.contains(&Method::ByPattern), "{methods:?}");
+    for (seed, row_size) in [64, 128, 192, 256, 320, 512, 1024, 1088, 2048, 4096].into_iter().enumerate() {
+        for rows in [1, 63, 64, 65, 300] {
+            for kind in [KeyKind::Toy, KeyKind::Dpf] {
+                check(kind, rows, row_size, 1, 1 + seed % 2, 1, (rows + seed) as u64);
+            }
+        }
+    }
+}
+
+/// Fewer keys than a group has, and more than fit into one: a selection may have any number of them.
+#[test]
+fn any_number_of_keys() {
+    let (rows, row_size) = (777, 192);
+    let matrix = Matrix::generate(rows, row_size, 5).unwrap();
+    let batch = workload::queries(KeyKind::Dpf, rows, 7, 5);
+    let bytes: Vec<&[u8]> = batch.iter().flatten().map(Vec::as_slice).collect();
+    for count in 1..=bytes.len() {
+        let keys = Keys::parse(KeyKind::Dpf, rows, bytes[..count].iter().copied()).unwrap();
+        for plan in plans(1).filter(|plan| !plan.strategy().evaluates_in_scan()) {
+            let selection = scan::expand(&keys, rows, plan);
+            let expected = reference::scan(&matrix, count, |key, row| selection.bit(key, row));
+            let scanned = scan::scan(&matrix, Bits::Given(&selection), plan, &mut Phases::new());
+            assert!(scanned.answers.iter().eq(&expected), "{count} keys, {}", describe(plan));
+        }
+    }
+}
+
+/// The parts of the loop do what they say: all rows without bits, and the numbers of the rows that are selected without rows.
+#[test]
+fn the_loop_in_parts() {
+    let (rows, row_size) = (700, 64);
+    let matrix = Matrix::generate(rows, row_size, 9).unwrap();
+    let batch = workload::queries(KeyKind::Toy, rows, 2, 9);
+    let keys: Vec<_> = batch.iter().flatten().map(|key| ToyKey::from_bytes(key).unwrap()).collect();
+    let all = reference::scan(&matrix, 6, |_, _| true);
+    for threads in [1, 2, 3] {
+        let plan = Plan::new(Scan::Loop, Isa::available()[0], threads).unwrap();
+        assert!(scan::sums_alone(&matrix, 6, plan, &mut Phases::new()).iter().eq(&all));
+        let bits = scan::bits_alone(&matrix, &keys, plan, &mut Phases::new());
+        for (key, answer) in keys.iter().zip(bits.iter()) {
+            let numbers = (0..rows).filter(|row| key.bit(*row)).fold(0, |sum, row| sum ^ row as u64);
+            assert_eq!((&answer[..8], &answer[8..]), (&numbers.to_le_bytes()[..], &[0; 56][..]));
+        }
+    }
+}
+
+/// What comes over the wire is anything: it is read or refused, and what is read can be evaluated.
+#[test]
+fn bytes_that_are_no_keys() {
+    proptest!(|(kind in kinds(), rows in 1_usize..5000, mut key: Vec<u8>, fits: bool)| {
+        let length = match kind { KeyKind::Toy => ToyKey::BYTES, KeyKind::Dpf => DpfKey::bytes(rows) };
+        if fits {
+            key.resize(length, 0xa7);
+        }
+        let keys = Keys::parse(kind, rows, [key.as_slice()].into_iter());
+        prop_assert_eq!(keys.is_ok(), key.len() == length);
+        if let Ok(keys) = keys {
+            for plan in plans(1) {
+                prop_assert!(scan::expand(&keys, rows, plan).density() <= 1.0);
+            }
+        }
+    });
 }
 
 /// Row counts around every boundary there is: words of bits, blocks of tables, groups, tiles, chunks.

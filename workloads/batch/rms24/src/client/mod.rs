@@ -4,14 +4,16 @@ mod flush;
 mod transport;
 
 pub use flush::Flush;
-pub use transport::{Link, Memory, Tcp, Transport};
+pub use transport::{End, Link, Memory, Tcp, Transport};
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::thread;
 use std::time::Duration;
 
 use assay_harness::{Failure, Phases, Stopwatch};
 
+use crate::clock::{self, Span};
 use crate::geometry::Geometry;
 use crate::hints::Hint;
 use crate::offline::State;
@@ -72,6 +74,12 @@ pub struct Tally {
     pub exchanges: Vec<f64>,
     /// Seconds the server says it spent on all questions.
     pub server_seconds: f64,
+    /// Seconds of the server's work, decoding included, that fell into the client's calls of write, and of read.
+    pub server_in_write: f64,
+    /// The same of read.
+    pub server_in_read: f64,
+    /// Whether the server said something that cannot be on this machine's clock: then neither is known.
+    pub other_clock: bool,
     /// Exchanges that waited for an acknowledgement.
     pub stalls: u64,
     /// How many exchanges had that many questions: index 1 for one.
@@ -84,6 +92,28 @@ pub struct Tally {
     pub used: Vec<u32>,
     /// The answers, in order of the queries.
     pub answers: Vec<u64>,
+}
+
+impl Tally {
+    /// Adds what another client has to show for itself.
+    pub fn extend(&mut self, other: Self) {
+        self.latencies.extend(other.latencies);
+        self.builds.extend(other.builds);
+        self.exchanges.extend(other.exchanges);
+        self.server_seconds += other.server_seconds;
+        self.server_in_write += other.server_in_write;
+        self.server_in_read += other.server_in_read;
+        self.other_clock |= other.other_clock;
+        self.stalls += other.stalls;
+        self.batch_sizes.resize(self.batch_sizes.len().max(other.batch_sizes.len()), 0);
+        for (mine, others) in self.batch_sizes.iter_mut().zip(other.batch_sizes) {
+            *mine += others;
+        }
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.used.extend(other.used);
+        self.answers.extend(other.answers);
+    }
 }
 
 /// A query on its way.
@@ -109,6 +139,7 @@ pub struct Client<'a, T> {
     transport: T,
     batch: usize,
     flush: Flush,
+    think_time: Duration,
     questions: VecDeque<(u64, Question)>,
     pending: VecDeque<Pending>,
     /// The number of the first pending query.
@@ -133,11 +164,19 @@ impl<'a, T: Transport> Client<'a, T> {
             transport,
             batch,
             flush,
+            think_time: Duration::ZERO,
             questions: VecDeque::new(),
             pending: VecDeque::new(),
             first_pending: 0,
             tally: Tally::default(),
         }
+    }
+
+    /// The same client, which thinks for so long before it builds a query: it sleeps.
+    #[must_use]
+    pub fn with_think_time(mut self, think_time: Duration) -> Self {
+        self.think_time = think_time;
+        self
     }
 
     /// Asks for one entry; sends what is due.
@@ -147,8 +186,12 @@ impl<'a, T: Transport> Client<'a, T> {
     /// See [`Broken`].
     pub fn query(&mut self, index: u32, phases: &mut Phases) -> Result<(), Broken> {
         let started = Stopwatch::start();
+        if !self.think_time.is_zero() {
+            phases.time("think", || thread::sleep(self.think_time));
+        }
+        let build = Stopwatch::start();
         let built = phases.time("buildQuery", || self.builder.build(self.prf, &mut self.state.hints, index));
-        self.tally.builds.push(started.seconds());
+        self.tally.builds.push(build.seconds());
         let Built { index, slot, hint, questions, real } = built.ok_or(Broken::NoHint { index })?;
         self.tally.used.push(hint.id);
         let number = self.first_pending + self.pending.len() as u64;
@@ -206,24 +249,30 @@ impl<'a, T: Transport> Client<'a, T> {
 
     fn exchange(&mut self, count: usize, phases: &mut Phases) -> Result<(), Broken> {
         let frame = self.transport.frame();
-        let questions: Vec<(u64, Question)> = self.questions.drain(..count).collect();
-        phases.time("serialize", || {
-            match <[_; 1]>::try_from(questions) {
-                Ok([(id, question)]) if self.batch == 1 => Request::Query(id, question),
-                Ok(one) => Request::Batch(one.into()),
-                Err(many) => Request::Batch(many),
+        let mut questions: Vec<(u64, Question)> = self.questions.drain(..count).collect();
+        let request = match questions.pop() {
+            Some((id, question)) if self.batch == 1 => Request::Query(id, question),
+            last => {
+                questions.extend(last);
+                Request::Batch(questions)
             }
-            .encode(frame);
-        });
+        };
+        phases.time("serialize", || request.encode(frame));
+        for question in request.into_questions() {
+            self.builder.recycle(question);
+        }
         let watch = Stopwatch::start();
+        let writing = clock::nanoseconds();
         self.tally.bytes_sent += phases.time("writeFrame", || self.transport.write())?;
+        let writing = Span::since(writing);
         let message = phases.time("readFrame", || self.transport.read())?;
+        let reading = Span::since(writing.ended);
         let seconds = watch.seconds();
         self.tally.bytes_received += message.len() as u64;
         let reply = phases.time("deserialize", || Reply::decode(message));
-        let items = match reply.map_err(|malformed| Broken::Server(malformed.to_string()))? {
-            Reply::Item(item) => vec![item],
-            Reply::Batch(items) => items,
+        let (items, worked) = match reply.map_err(|malformed| Broken::Server(malformed.to_string()))? {
+            Reply::Item(item, span) => (vec![item], span),
+            Reply::Batch(items, span) => (items, span),
             Reply::Error(problem) => return Err(Broken::Server(problem)),
             Reply::Ready(_) => return Err(Broken::Server("it is ready when it should answer".to_owned())),
         };
@@ -234,6 +283,9 @@ impl<'a, T: Transport> Client<'a, T> {
         let tally = &mut self.tally;
         tally.exchanges.push(seconds);
         tally.server_seconds += server;
+        tally.server_in_write += writing.overlap_seconds(&worked);
+        tally.server_in_read += reading.overlap_seconds(&worked);
+        tally.other_clock |= !Span { began: writing.began, ended: reading.ended }.contains(&worked);
         tally.stalls += u64::from(seconds - server > STALL.as_secs_f64());
         tally.batch_sizes.resize(tally.batch_sizes.len().max(count + 1), 0);
         tally.batch_sizes[count] += 1;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Broken;
 use crate::server::{Server, Session};
 use crate::wire::framing::{self, Framing, HEADER, Incoming};
-use crate::wire::{Hello, Ready, Reply, Request, Wishes};
+use crate::wire::{Hello, Ready, Reply, Request};
 
 /// A server that says nothing for this long is gone.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -49,6 +49,15 @@ fn greet(transport: &mut impl Transport, hello: &Hello) -> Result<Ready, Broken>
     }
 }
 
+/// How the client's end of a connection is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct End {
+    /// Whether Nagle's algorithm is off.
+    pub nodelay: bool,
+    /// How frames are written.
+    pub framing: Framing,
+}
+
 /// A socket.
 #[derive(Debug)]
 pub struct Tcp {
@@ -59,13 +68,13 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// Connects and agrees with the server.
+    /// Connects and agrees with the server. `end` is how this end is used, `hello` says how the server shall use its own.
     ///
     /// # Errors
     ///
     /// When nobody is there, or it has another database.
-    pub fn connect(address: SocketAddr, hello: &Hello) -> Result<(Self, Ready), Broken> {
-        let Wishes { nodelay, framing, .. } = hello.wishes;
+    pub fn connect(address: SocketAddr, hello: &Hello, end: End) -> Result<(Self, Ready), Broken> {
+        let End { nodelay, framing } = end;
         let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
         stream.set_read_timeout(Some(TIMEOUT))?;
         stream.set_write_timeout(Some(TIMEOUT))?;

@@ -1,11 +1,11 @@
 //! Hint by hint: its blocks and offsets, then the entries they name, wherever they are.
 
-use crate::database::Database;
+use crate::database::Layout;
 use crate::geometry::Place;
 use crate::prf::Prf;
 
 /// Adds up, for the hints from `first` on, the entries of covered blocks and the entries of all blocks.
-pub(super) fn sums(prf: &impl Prf, database: &Database, first: u32, cutoffs: &[u32], sums: &mut [u64]) {
+pub(super) fn sums(prf: &impl Prf, database: &Layout, first: u32, cutoffs: &[u32], sums: &mut [u64]) {
     let geometry = database.geometry();
     let words = geometry.entry_words();
     let blocks = geometry.blocks() as usize;

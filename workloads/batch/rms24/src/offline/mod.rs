@@ -15,12 +15,12 @@ use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use crate::cutoff::{Cutoffs, INVALID};
-use crate::database::{Database, Entries};
+use crate::database::{Entries, Layout, Pages};
 use crate::geometry::{Geometry, Place};
 use crate::hints::{Backups, Hints, NO_EXTRA};
 use crate::prf::{AnyPrf, Prf, Secret};
 
-pub use prepare::prepare;
+pub use prepare::{prepare, wanted};
 
 /// Everything a client keeps between queries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub fn generate(prf: &AnyPrf, secret: &Secret, entries: Entries, backups: u32, w
     let mut cutoffs = vec![0; all];
     // Two sums each: over the covered blocks, and over all blocks.
     let mut sums = vec![0; 2 * all * words];
-    let database = (way == Way::HintMajor).then(|| Database::new(entries));
+    let database = (way == Way::HintMajor).then(|| Layout::new(entries, Pages::Huge));
     // A range of hints per thread; whole groups, so that no call of the function is made twice.
     let share = all.div_ceil(threads.max(1)).next_multiple_of(64);
     thread::scope(|scope| {

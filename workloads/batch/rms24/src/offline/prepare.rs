@@ -1,16 +1,17 @@
-//! Hints to search in, without the database: what `--scope=build-query` measures needs no sums.
+//! Hints for entries that are known beforehand: what `--scope=build-query` and `--hints=wanted` measure needs no others.
 //!
-//! Exact cutoffs for 3.4 million hints would take minutes. A search looks at a cutoff only where a hint's offset is the wanted one, so only
-//! those few hints get an exact one; all others get the value that cutoffs scatter around. The search does the same work and finds the same
-//! hints as if all were exact.
+//! Exact cutoffs for 3.4 million hints would take minutes, and their sums hours. A search looks at a cutoff only where a hint's offset is
+//! the wanted one, so only those few hints get an exact one; all others get the value that cutoffs scatter around. The search does the same
+//! work and finds the same hints as if all were exact.
 
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::{below, draw_extra};
+use super::{State, below, draw_extra};
 use crate::cutoff::{Cutoffs, INVALID};
+use crate::database::Entries;
 use crate::geometry::{Geometry, Place};
-use crate::hints::{Hints, NO_EXTRA};
+use crate::hints::{Backups, Hints, NO_EXTRA};
 use crate::prf::{AnyPrf, Prf, Secret};
 use crate::search::packed;
 
@@ -68,4 +69,63 @@ pub fn prepare(prf: &AnyPrf, secret: &Secret, geometry: Geometry, indices: &[u32
     }
     exact.retain(|slot| cutoffs[*slot as usize] != INVALID);
     Hints::new(geometry, cutoffs, extras, Vec::new()).with_exact(exact)
+}
+
+/// The same with the sums of the hints that a search can find, and with as many backup hints: queries for each of `indices` once get
+/// what complete hints would give.
+#[must_use]
+pub fn wanted(prf: &AnyPrf, secret: &Secret, entries: Entries, backups: u32, indices: &[u32]) -> State {
+    let geometry = entries.geometry();
+    let words = geometry.entry_words();
+    let hints = prepare(prf, secret, geometry, indices);
+    let mut sums = Sums::new(prf, entries);
+    let mut parities = vec![0; hints.slots() as usize * words];
+    for slot in hints.exact().into_iter().flatten() {
+        let at = *slot as usize * words;
+        let parity = &mut parities[at..at + words];
+        parity.copy_from_slice(&sums.of(*slot, hints.get(*slot).cutoff).0);
+        if hints.extra(*slot) != NO_EXTRA {
+            entries.xor_into(hints.extra(*slot), parity);
+        }
+    }
+    let mut finder = Cutoffs::default();
+    let (mut cutoffs, mut lows, mut highs) = (Vec::new(), Vec::new(), Vec::new());
+    for id in hints.slots()..hints.slots() + backups {
+        let mut values = vec![0; geometry.blocks() as usize];
+        prf.selects(id, &mut values);
+        let cutoff = finder.of(&values);
+        let (low, high) = sums.of(id, cutoff);
+        cutoffs.push(cutoff);
+        lows.extend(low);
+        highs.extend(high);
+    }
+    State { hints: hints.with_sums(parities), backups: Backups::new(geometry, cutoffs, lows, highs) }
+}
+
+/// Sums of single hints from computed entries.
+struct Sums<'a> {
+    prf: &'a AnyPrf,
+    entries: Entries,
+    selects: Vec<u32>,
+    offsets: Vec<u32>,
+}
+
+impl<'a> Sums<'a> {
+    fn new(prf: &'a AnyPrf, entries: Entries) -> Self {
+        let blocks = entries.geometry().blocks() as usize;
+        Self { prf, entries, selects: vec![0; blocks], offsets: vec![0; blocks] }
+    }
+
+    /// Over the blocks below the cutoff, and over the others.
+    fn of(&mut self, id: u32, cutoff: u32) -> (Vec<u64>, Vec<u64>) {
+        let geometry = self.entries.geometry();
+        self.prf.selects(id, &mut self.selects);
+        self.prf.offsets(id, &mut self.offsets);
+        let (mut low, mut high) = (vec![0; geometry.entry_words()], vec![0; geometry.entry_words()]);
+        for (block, (select, offset)) in (0..).zip(self.selects.iter().zip(&self.offsets)) {
+            let sum = if *select < cutoff { &mut low } else { &mut high };
+            self.entries.xor_into(geometry.index(Place { block, offset: *offset }), sum);
+        }
+        (low, high)
+    }
 }

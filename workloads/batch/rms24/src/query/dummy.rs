@@ -2,7 +2,7 @@
 
 use rand_chacha::ChaCha12Rng;
 
-use super::{Expansion, Subset};
+use super::Subset;
 use crate::geometry::Place;
 use crate::hints::Hints;
 use crate::offline::below;
@@ -16,7 +16,8 @@ pub enum Dummy {
     /// is that a real half never has the wanted entry's block and such a dummy has it half of the time, so that over many queries for
     /// entries of one block a server sees which. It is here to be measured.
     Hint,
-    /// The paper's: the blocks that the real half does not have.
+    /// The paper's: the blocks that the real half does not have, with the offsets of the real half, one after the other. An offset says
+    /// nothing about the block it is used in, and the wanted entry's is not among them, but by chance.
     Complement,
 }
 
@@ -34,21 +35,14 @@ impl Dummy {
     }
 }
 
-/// The other blocks, with the offsets that the used hint has there: nothing else ever depends on those. Only the wanted entry's block
-/// must have a random one, as `random` says.
-pub(super) fn complement(real: &Subset, random: Place) -> Vec<Place> {
-    let replace = |place: Place| if place.block == random.block { random } else { place };
-    real.other_places().map(replace).collect()
-}
-
 /// The blocks of another hint. `None` if there is none.
 pub(super) fn of_another_hint(
     prf: &AnyPrf,
     hints: &Hints,
-    expansion: Expansion,
     subset: &mut Subset,
+    places: &mut Vec<Place>,
     rng: &mut ChaCha12Rng,
-) -> Option<Vec<Place>> {
+) -> Option<()> {
     /// With at least one hint in 2^6 left, this many draws miss with a probability of 10^-7.
     const DRAWS: usize = 1024;
     let mut draw = || match hints.exact() {
@@ -60,8 +54,9 @@ pub(super) fn of_another_hint(
         let slot = draw()?;
         if hints.is_usable(slot) {
             let hint = hints.get(slot);
-            subset.expand(prf, hint.id, |select| hint.covers(select), expansion);
-            return Some(subset.places().collect());
+            subset.cover(prf, &hint);
+            subset.places(prf, &hint, places);
+            return Some(());
         }
     }
     None

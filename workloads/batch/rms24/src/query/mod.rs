@@ -10,7 +10,7 @@ mod subset;
 
 pub use dummy::Dummy;
 pub use question::Question;
-pub use subset::{Expansion, Subset};
+pub use subset::Subset;
 
 use rand_chacha::ChaCha12Rng;
 
@@ -78,23 +78,29 @@ pub struct Built {
     pub real: usize,
 }
 
-/// Builds queries; keeps its memory from one to the next.
+/// Builds queries; keeps its memory from one to the next, and takes back that of questions that were sent.
 #[derive(Debug)]
 pub struct Builder {
     plan: Plan,
     geometry: Geometry,
-    real: Subset,
-    other: Subset,
+    subset: Subset,
     rng: ChaCha12Rng,
     examined: u64,
+    spare: Spare,
+}
+
+/// Memory of earlier questions.
+#[derive(Debug, Default)]
+struct Spare {
+    places: Vec<Vec<Place>>,
+    halves: Vec<(Vec<u8>, Vec<u16>)>,
 }
 
 impl Builder {
     /// A builder whose random choices come from `rng`.
     #[must_use]
     pub fn new(plan: Plan, geometry: Geometry, rng: ChaCha12Rng) -> Self {
-        let [real, other] = [(); 2].map(|()| Subset::new(geometry));
-        Self { plan, geometry, real, other, rng, examined: 0 }
+        Self { plan, geometry, subset: Subset::new(geometry), rng, examined: 0, spare: Spare::default() }
     }
 
     /// How many hints all searches looked at.
@@ -103,41 +109,58 @@ impl Builder {
         self.examined
     }
 
+    /// Takes back a question that was sent: the next query is written into its memory.
+    pub fn recycle(&mut self, question: Question) {
+        match question {
+            Question::Pairs(places) => self.spare.places.push(places),
+            Question::Halves { mask, offsets } => self.spare.halves.push((mask, offsets)),
+        }
+    }
+
     /// Uses up a hint for the entry `index`. `None` if no hint contains it.
     pub fn build(&mut self, prf: &AnyPrf, hints: &mut Hints, index: u32) -> Option<Built> {
         let Found { slot, examined } = search::find(self.plan.strategy, prf, hints, index, &mut self.rng);
         self.examined += u64::from(examined);
         let slot = slot?;
         let hint = hints.consume(slot);
-        let expansion = Expansion::of(self.plan.strategy);
-        self.real.expand(prf, hint.id, |select| hint.covers(select), expansion);
-        self.real.remove(self.geometry.place(index).block);
-        if hint.extra != NO_EXTRA && hint.extra != index {
-            self.real.insert(self.geometry.place(hint.extra));
+        self.subset.cover(prf, &hint);
+        self.subset.remove(self.geometry.place(index).block);
+        let extra = Some(hint.extra).filter(|extra| *extra != NO_EXTRA && *extra != index);
+        let extra = extra.map(|extra| self.geometry.place(extra));
+        extra.iter().for_each(|extra| self.subset.insert(extra.block));
+        let mut places = self.spare.places.pop().unwrap_or_default();
+        self.subset.places(prf, &hint, &mut places);
+        if let Some(extra) = extra {
+            let at = places.binary_search_by_key(&extra.block, |place| place.block).expect("it was put in");
+            places[at] = extra;
         }
         // The server must not be able to distinguish the halves by their order.
         let real = below(&mut self.rng, 2) as usize;
         let questions = match self.plan.encoding {
             Encoding::Pairs => {
-                let dummy = self.dummy(prf, hints, index, expansion)?;
-                let real_first = [Question::Pairs(self.real.places().collect()), Question::Pairs(dummy)];
-                let mut questions = Vec::from(real_first);
+                let dummy = self.dummy(prf, hints, &places)?;
+                let mut questions = vec![Question::Pairs(places), Question::Pairs(dummy)];
                 questions.rotate_left(real);
                 questions
             }
-            Encoding::Halves => vec![self.real.halves(real == 1)],
+            Encoding::Halves => {
+                let (mut mask, mut offsets) = self.spare.halves.pop().unwrap_or_default();
+                self.subset.mask(real == 1, &mut mask);
+                offsets.clear();
+                offsets.extend(places.iter().map(|place| place.offset as u16));
+                self.spare.places.push(places);
+                vec![Question::Halves { mask, offsets }]
+            }
         };
         Some(Built { index, slot, hint, questions, real })
     }
 
-    fn dummy(&mut self, prf: &AnyPrf, hints: &Hints, index: u32, expansion: Expansion) -> Option<Vec<Place>> {
-        let block = self.geometry.place(index).block;
+    fn dummy(&mut self, prf: &AnyPrf, hints: &Hints, real: &[Place]) -> Option<Vec<Place>> {
+        let mut places = self.spare.places.pop().unwrap_or_default();
         match self.plan.dummy {
-            Dummy::Complement => {
-                let offset = below(&mut self.rng, self.geometry.block_size());
-                Some(dummy::complement(&self.real, Place { block, offset }))
-            }
-            Dummy::Hint => dummy::of_another_hint(prf, hints, expansion, &mut self.other, &mut self.rng),
+            Dummy::Complement => self.subset.other_places(prf, real, &mut places),
+            Dummy::Hint => dummy::of_another_hint(prf, hints, &mut self.subset, &mut places, &mut self.rng)?,
         }
+        Some(places)
     }
 }

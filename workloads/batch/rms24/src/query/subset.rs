@@ -1,65 +1,50 @@
-//! One entry in each of some blocks, as a bit and an offset for every block.
+//! One entry in each of some blocks: a bit for every block, and from the bits the places.
 
-use super::question::Question;
 use crate::geometry::{Geometry, Place};
-use crate::prf::{AnyPrf, Prf};
-use crate::search::Strategy;
+use crate::hints::Hint;
+use crate::prf::{AnyPrf, Prf, blocks_of_bits};
 
-/// How the values of all blocks are computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expansion {
-    /// Two calls of the function for every block, as the document's program.
-    PerCall,
-    /// As many values per call as there are.
-    Bulk,
-}
+/// Blocks are written eight at a time.
+const ROOM: usize = 8;
 
-impl Expansion {
-    /// What a strategy does.
-    #[must_use]
-    pub fn of(strategy: Strategy) -> Self {
-        match strategy {
-            Strategy::ChaChaDouble | Strategy::ChaChaOffsetFirst | Strategy::ChaChaEarlyExit => Self::PerCall,
-            Strategy::AesUniform | Strategy::AesPacked => Self::Bulk,
-        }
-    }
-}
-
-/// Some blocks, and an offset in every block whether it is one of them or not.
+/// Some blocks.
 #[derive(Debug, Clone)]
 pub struct Subset {
+    geometry: Geometry,
     /// A bit per block; none beyond the last.
     words: Vec<u64>,
+    /// The offsets in all blocks, of a function that is called for each.
     offsets: Vec<u32>,
-    selects: Vec<u32>,
 }
 
 impl Subset {
     /// No blocks.
     #[must_use]
     pub fn new(geometry: Geometry) -> Self {
-        let blocks = geometry.blocks() as usize;
-        Self { words: vec![0; blocks.div_ceil(64)], offsets: vec![0; blocks], selects: vec![0; blocks] }
+        Self { geometry, words: vec![0; (geometry.blocks() as usize).div_ceil(64)], offsets: Vec::new() }
     }
 
-    /// The blocks of a hint whose select values are `covered`.
-    pub fn expand(&mut self, prf: &AnyPrf, id: u32, covered: impl Fn(u32) -> bool, expansion: Expansion) {
-        match (expansion, prf) {
-            (Expansion::Bulk, prf) => {
-                prf.selects(id, &mut self.selects);
-                prf.offsets(id, &mut self.offsets);
+    /// The blocks that a hint covers. ChaCha is called twice for every block, as the document's program does; AES gives several values
+    /// per call.
+    pub fn cover(&mut self, prf: &AnyPrf, hint: &Hint) {
+        match prf {
+            AnyPrf::ChaCha(prf) => {
+                self.words.fill(0);
+                self.offsets.clear();
+                for block in 0..self.geometry.blocks() {
+                    let (select, offset) = (prf.select(hint.id, block), prf.offset(hint.id, block));
+                    self.words[block as usize / 64] |= u64::from(select < hint.cutoff) << (block % 64);
+                    self.offsets.push(offset);
+                }
             }
-            (Expansion::PerCall, AnyPrf::ChaCha(prf)) => self.call_by_call(prf, id),
-            (Expansion::PerCall, AnyPrf::Aes(prf)) => self.call_by_call(prf, id),
+            AnyPrf::Aes(prf) => prf.below(hint.id, hint.cutoff, &mut self.words),
         }
-        for (word, selects) in self.words.iter_mut().zip(self.selects.chunks(64)) {
-            *word = (0..).zip(selects).fold(0, |word, (bit, select)| word | u64::from(covered(*select)) << bit);
+        if hint.flipped {
+            self.words.iter_mut().for_each(|word| *word = !*word);
         }
-    }
-
-    fn call_by_call(&mut self, prf: &impl Prf, id: u32) {
-        for (block, (select, offset)) in (0..).zip(self.selects.iter_mut().zip(&mut self.offsets)) {
-            (*select, *offset) = (prf.select(id, block), prf.offset(id, block));
+        let last = self.geometry.blocks() % 64;
+        if let (Some(word), 1..) = (self.words.last_mut(), last) {
+            *word &= (1 << last) - 1;
         }
     }
 
@@ -68,46 +53,49 @@ impl Subset {
         self.words[block as usize / 64] &= !(1 << (block % 64));
     }
 
-    /// Puts a block in, with this offset.
-    pub fn insert(&mut self, place: Place) {
-        self.words[place.block as usize / 64] |= 1 << (place.block % 64);
-        self.offsets[place.block as usize] = place.offset;
+    /// Puts a block in.
+    pub fn insert(&mut self, block: u32) {
+        self.words[block as usize / 64] |= 1 << (block % 64);
     }
 
-    /// The entries of the blocks that are in, in the order of blocks.
-    pub fn places(&self) -> impl Iterator<Item = Place> + '_ {
-        self.places_where(|word| word)
+    /// The blocks that are in, in order, with the offsets of a hint that [`cover`](Self::cover) was called with last.
+    pub fn places(&self, prf: &AnyPrf, hint: &Hint, places: &mut Vec<Place>) {
+        self.blocks(prf, false, places);
+        match prf {
+            AnyPrf::ChaCha(_) => places.iter_mut().for_each(|place| place.offset = self.offsets[place.block as usize]),
+            AnyPrf::Aes(prf) => prf.offsets_at(hint.id, places),
+        }
     }
 
-    /// The entries of the blocks that are not in, in the order of blocks.
-    pub fn other_places(&self) -> impl Iterator<Item = Place> + '_ {
-        self.places_where(|word| !word)
+    /// The blocks that are not in, in order, with the offsets of `places` one by one.
+    pub fn other_places(&self, prf: &AnyPrf, places: &[Place], others: &mut Vec<Place>) {
+        self.blocks(prf, true, others);
+        for (other, place) in others.iter_mut().zip(places) {
+            other.offset = place.offset;
+        }
     }
 
-    fn places_where(&self, bits: impl Fn(u64) -> u64) -> impl Iterator<Item = Place> {
-        let words = (0..).step_by(64).zip(self.words.iter().zip(self.offsets.chunks(64)));
-        words.flat_map(move |(first, (word, offsets))| {
-            let mut left = bits(*word) & u64::MAX >> (64 - offsets.len());
-            std::iter::from_fn(move || {
-                let bit = left.trailing_zeros();
-                left &= left.wrapping_sub(1);
-                offsets.get(bit as usize).map(|offset| Place { block: first + bit, offset: *offset })
-            })
-        })
+    /// The blocks that are in, or the others, with an offset of zero.
+    fn blocks(&self, prf: &AnyPrf, others: bool, places: &mut Vec<Place>) {
+        let blocks = self.geometry.blocks();
+        // A hint covers half of the blocks, neither more nor less, and its extra entry takes the place of the wanted one.
+        places.resize(self.geometry.half() + ROOM, Place { block: 0, offset: 0 });
+        let count = match prf {
+            AnyPrf::ChaCha(_) => blocks_of_bits(&self.words, others, blocks, places),
+            AnyPrf::Aes(prf) => prf.blocks(&self.words, others, blocks, places),
+        };
+        places.truncate(count);
     }
 
-    /// Both halves as one question; the other half shares this one's offsets. The blocks that are in have ones in the mask, or zeroes if
-    /// it is `inverted`.
-    #[must_use]
-    pub fn halves(&self, inverted: bool) -> Question {
-        let blocks = self.offsets.len();
-        let flip = if inverted { u64::MAX } else { 0 };
-        let mut mask: Vec<u8> = self.words.iter().flat_map(|word| (word ^ flip).to_le_bytes()).collect();
+    /// The bits, those of the blocks that are in, or those of the others.
+    pub fn mask(&self, others: bool, mask: &mut Vec<u8>) {
+        let blocks = self.geometry.blocks() as usize;
+        let flip = if others { u64::MAX } else { 0 };
+        mask.clear();
+        mask.extend(self.words.iter().flat_map(|word| (word ^ flip).to_le_bytes()));
         mask.truncate(blocks.div_ceil(8));
         if let (Some(last), rest @ 1..) = (mask.last_mut(), blocks % 8) {
             *last &= 0xff >> (8 - rest);
         }
-        let offsets = self.places().map(|place| u16::try_from(place.offset).expect("offsets are below 2^16")).collect();
-        Question::Halves { mask, offsets }
     }
 }

@@ -4,22 +4,25 @@ mod parameters;
 mod report;
 mod setup;
 
+use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Barrier;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use assay_harness::{Digest, Failure, Phases, Report, Stopwatch, machine};
 
 use crate::child::ServerProcess;
-use crate::client::{Broken, Client, Link, Memory, Tally, Tcp, Transport};
-use crate::database::Database;
+use crate::client::{Broken, Client, End, Link, Memory, Tally, Tcp, Transport};
+use crate::database::Pages;
 use crate::offline::{self, State};
-use crate::query::Builder;
 use crate::reference;
 use crate::server::Server;
 use crate::wire::{Hello, Ready};
 
-pub(crate) use parameters::{BATCH, ENTRIES, entry_size};
-pub use parameters::{Parameters, Scope, Way};
+pub(crate) use parameters::{BATCH, ENTRIES, entry_size, pages};
+pub use parameters::{Complete, Contents, Parameters, Scope, Way};
+pub(crate) use report::aes_calls;
 pub(crate) use setup::Setup;
 
 /// A run that takes longer has gone wrong.
@@ -44,11 +47,11 @@ fn late(queries: usize) -> Failure {
 ///
 /// When the parameters do not fit the machine, the server does not do its part, or an answer is wrong.
 pub fn run(p: &Parameters, program: &Path) -> Result<Report, Failure> {
-    let setup = Setup::new(p)?;
+    let setups = (0..p.clients).map(|client| Setup::new(p, client)).collect::<Result<Vec<_>, _>>()?;
     machine::check_memory(p.memory_bytes(), SIZES)?;
     match p.scope {
-        Scope::Protocol => protocol(p, &setup, program),
-        Scope::BuildQuery => build_query(p, &setup),
+        Scope::Protocol => protocol(p, &setups, program),
+        Scope::BuildQuery => build_query(p, &setups[0]),
     }
 }
 
@@ -70,11 +73,16 @@ pub(crate) fn connect<'a>(
         Serving::Here(server) => {
             Memory::connect(server, &hello).map(|(memory, ready)| (Link::Memory(memory), ready))?
         }
-        Serving::Child(child) => Tcp::connect(child.address(), &hello).map(|(tcp, ready)| (Link::Tcp(tcp), ready))?,
-        Serving::There(address) => Tcp::connect(*address, &hello).map(|(tcp, ready)| (Link::Tcp(tcp), ready))?,
+        Serving::Child(child) => over_tcp(child.address(), &hello, p.end)?,
+        Serving::There(address) => over_tcp(*address, &hello, p.end)?,
     };
     let batch = p.batch_size.min(ready.batch_limit as usize).max(1);
-    Ok((Client::new(&setup.prf, state, setup.builder(p), link, batch, p.flush), ready))
+    let client = Client::new(&setup.prf, state, setup.builder(p), link, batch, p.flush);
+    Ok((client.with_think_time(p.think_time), ready))
+}
+
+fn over_tcp<'a>(address: SocketAddr, hello: &Hello, end: End) -> Result<(Link<'a>, Ready), Broken> {
+    Tcp::connect(address, hello, end).map(|(tcp, ready)| (Link::Tcp(tcp), ready))
 }
 
 /// Where the server is.
@@ -85,14 +93,14 @@ pub(crate) enum Serving {
     /// In a process of its own, started for this trial.
     Child(ServerProcess),
     /// Where the platform or the user started it.
-    There(std::net::SocketAddr),
+    There(SocketAddr),
 }
 
 impl Serving {
     pub(crate) fn start(p: &Parameters, program: &Path) -> Result<Self, Failure> {
         match (p.transport, p.server) {
             (Way::Memory, _) => {
-                let server = Server::new(Database::new(p.entries()), p.server_batch_limit);
+                let server = Server::new(p.contents.database(p.entries(), p.pages), p.server_batch_limit);
                 Ok(Self::Here(Box::new(server)))
             }
             (Way::Tcp, Some(address)) => Ok(Self::There(address)),
@@ -102,6 +110,8 @@ impl Serving {
                     format!("--entry-size={}", p.geometry.entry_size()),
                     format!("--seed={}", p.seed),
                     format!("--batch-limit={}", p.server_batch_limit),
+                    format!("--database={}", p.contents.name()),
+                    format!("--huge-pages={}", p.pages == Pages::Huge),
                 ];
                 Ok(Self::Child(ServerProcess::start(program, &flags)?))
             }
@@ -117,56 +127,103 @@ impl Serving {
     }
 }
 
-fn protocol(p: &Parameters, setup: &Setup, program: &Path) -> Result<Report, Failure> {
+fn protocol(p: &Parameters, setups: &[Setup], program: &Path) -> Result<Report, Failure> {
+    let indices: Vec<Vec<u32>> = (0..p.clients).map(|client| p.indices_of(client)).collect();
     let offline = Stopwatch::start();
-    let (state, source) = setup.state(p);
+    let states: Vec<_> = setups.iter().zip(&indices).map(|(setup, indices)| setup.state(p, indices)).collect();
     let offline = offline.seconds();
     let serving = Serving::start(p, program)?;
-    let (mut client, ready) = connect(p, setup, state, &serving)?;
-    let indices = p.indices.take(p.warmup_queries + p.queries, p.geometry.entries(), p.seed);
-    let (warmup, measured) = indices.split_at(p.warmup_queries);
+    let source = states[0].1.clone();
+    let mut clients = Vec::new();
+    for (setup, (state, _)) in setups.iter().zip(states) {
+        clients.push(connect(p, setup, state, &serving)?);
+    }
+    let ready = clients[0].1;
+    let mut sessions = Vec::new();
+    for ((mut client, _), indices) in clients.into_iter().zip(&indices) {
+        let (warmup, measured) = indices.split_at(p.warmup_queries);
+        run_queries(&mut client, warmup, Instant::now(), &mut Phases::new())?;
+        check_used_once(client.tally())?;
+        let (used, examined) = (client.tally().used.clone(), client.builder().examined());
+        client.clear();
+        sessions.push(Session { client, measured, phases: Phases::new(), used, examined });
+    }
 
-    let start = Instant::now();
-    let mut phases = Phases::new();
-    run_queries(&mut client, warmup, start, &mut phases)?;
-    check_used_once(client.tally())?;
-    let (used_before, examined_before) = (client.tally().used.clone(), client.builder().examined());
-    client.clear();
-    phases.clear();
-
-    let whole = Stopwatch::start();
-    run_queries(&mut client, measured, start, &mut phases)?;
-    let seconds = whole.seconds();
+    let seconds = all_at_once(&mut sessions)?;
 
     // Verification, after the clock has stopped.
-    let mut tally = client.tally().clone();
-    let words = p.geometry.entry_words();
-    let mut digest = Digest::new();
-    for (index, answer) in measured.iter().zip(tally.answers.chunks_exact(words)) {
-        let bytes: Vec<u8> = answer.iter().flat_map(|word| word.to_le_bytes()).collect();
-        if bytes != p.entries().bytes(*index) {
-            return Err(wrong(*index));
+    let (mut tally, mut phases, mut digest, mut examined) = (Tally::default(), Phases::new(), Digest::new(), 0);
+    for session in &sessions {
+        let mut own = session.client.tally().clone();
+        for (index, answer) in session.measured.iter().zip(own.answers.chunks_exact(p.geometry.entry_words())) {
+            let bytes: Vec<u8> = answer.iter().flat_map(|word| word.to_le_bytes()).collect();
+            if bytes != p.entries().bytes(*index) {
+                return Err(wrong(*index));
+            }
+            digest.add(&bytes);
         }
-        digest.add(&bytes);
+        own.used.extend(&session.used);
+        check_used_once(&own)?;
+        tally.extend(own);
+        phases.extend(&session.phases);
+        examined += session.client.builder().examined() - session.examined;
     }
-    tally.used.extend(used_before);
-    check_used_once(&tally)?;
-    let outcome = report::Outcome {
-        tally: &tally,
-        phases: &phases,
-        seconds,
-        examined: client.builder().examined() - examined_before,
-        digest: &digest,
-    };
+    let outcome = report::Outcome { tally: &tally, phases: &phases, seconds, examined, digest: &digest };
+    let first = &sessions[0].client;
     let link = report::Link {
         ready,
-        client_nodelay: client.transport().nodelay(),
+        client_nodelay: first.transport().nodelay(),
         server: serving.name(),
         source: &source,
         offline_seconds: offline,
-        backups_left: client.state().backups.left(),
+        backups_left: first.state().backups.left(),
     };
-    Ok(report::protocol(p, setup, &outcome, &link))
+    Ok(report::protocol(p, &setups[0], &outcome, &link))
+}
+
+/// A client, what it is to ask for, and what it had done before.
+struct Session<'a> {
+    client: Client<'a, Link<'a>>,
+    measured: &'a [u32],
+    phases: Phases,
+    /// The hints that the warm-up used.
+    used: Vec<u32>,
+    /// How many hints its searches looked at.
+    examined: u64,
+}
+
+impl Session<'_> {
+    fn run(&mut self) -> Result<(), Failure> {
+        run_queries(&mut self.client, self.measured, Instant::now(), &mut self.phases)
+    }
+}
+
+/// Lets all clients ask at the same time, each in a thread of its own unless there is only one. Returns the seconds from the first
+/// query's start to the last one's end.
+fn all_at_once(sessions: &mut [Session<'_>]) -> Result<f64, Failure> {
+    if let [only] = sessions {
+        let whole = Stopwatch::start();
+        only.run()?;
+        return Ok(whole.seconds());
+    }
+    let barrier = Barrier::new(sessions.len());
+    let spans = thread::scope(|scope| {
+        let threads: Vec<_> = sessions
+            .iter_mut()
+            .map(|session| {
+                scope.spawn(|| {
+                    barrier.wait();
+                    let start = Instant::now();
+                    session.run().map(|()| (start, Instant::now()))
+                })
+            })
+            .collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().expect("a client does not panic");
+        threads.into_iter().map(join).collect::<Result<Vec<_>, Failure>>()
+    })?;
+    let start = spans.iter().map(|(start, _)| *start).min().expect("there is a client");
+    let end = spans.iter().map(|(_, end)| *end).max().expect("there is a client");
+    Ok((end - start).as_secs_f64())
 }
 
 /// Asks for all entries, and waits until all answers are there.
@@ -201,59 +258,46 @@ fn check_used_once(tally: &Tally) -> Result<(), Failure> {
 }
 
 fn build_query(p: &Parameters, setup: &Setup) -> Result<Report, Failure> {
-    let indices = p.indices.take(p.warmup_queries + p.queries, p.geometry.entries(), p.seed);
+    let indices = p.indices_of(0);
     let (warmup, measured) = indices.split_at(p.warmup_queries);
     let offline = Stopwatch::start();
     let mut hints = offline::prepare(&setup.prf, &setup.secret, p.geometry, &indices);
     let offline = offline.seconds();
     let mut builder = setup.builder(p);
-    let mut build = |builder: &mut Builder, index: u32| {
-        let watch = Stopwatch::start();
-        let built = builder.build(&setup.prf, &mut hints, index);
-        let seconds = watch.seconds();
-        built.map(|built| (built, seconds)).ok_or(Broken::NoHint { index })
-    };
     let start = Instant::now();
-    let mut used = Vec::new();
-    for index in warmup {
-        used.push(build(&mut builder, *index)?.0.hint.id);
-    }
-    let examined_before = builder.examined();
-
-    let (mut tally, mut phases, mut all) = (Tally::default(), Phases::new(), Vec::new());
-    for (done, index) in measured.iter().enumerate() {
+    let (mut tally, mut phases, mut digest, mut examined) = (Tally::default(), Phases::new(), Digest::new(), 0);
+    for (done, index) in warmup.iter().chain(measured).enumerate() {
         if start.elapsed() > LIMIT {
             return Err(late(done));
         }
-        let (built, seconds) = build(&mut builder, *index)?;
-        tally.builds.push(seconds);
-        phases.add("buildQuery", seconds);
-        phases.end_iteration();
+        if done == warmup.len() {
+            examined = builder.examined();
+        }
+        let watch = Stopwatch::start();
+        let built = builder.build(&setup.prf, &mut hints, *index);
+        let seconds = watch.seconds();
+        let built = built.ok_or(Broken::NoHint { index: *index })?;
         tally.used.push(built.hint.id);
-        all.push(built);
+        if done >= warmup.len() {
+            tally.builds.push(seconds);
+            phases.add("buildQuery", seconds);
+            phases.end_iteration();
+            // Verification, while no clock runs: what the server would answer, and what the hint's sum would be, from the contents of the
+            // entries.
+            let answer = reference::answer(&setup.prf, p.entries(), &built);
+            let bytes: Vec<u8> = answer.iter().flat_map(|word| word.to_le_bytes()).collect();
+            if bytes != p.entries().bytes(built.index) {
+                return Err(wrong(built.index));
+            }
+            digest.add(&bytes);
+        }
+        built.questions.into_iter().for_each(|question| builder.recycle(question));
     }
     // Time between two queries is that of this loop, and no part of the work.
     let seconds = tally.builds.iter().sum();
     tally.latencies.clone_from(&tally.builds);
-
-    // Verification: what the server would answer, and what the hint's sum would be, from the contents of the entries.
-    let mut digest = Digest::new();
-    for built in &all {
-        let answer = reference::answer(&setup.prf, p.entries(), built);
-        let bytes: Vec<u8> = answer.iter().flat_map(|word| word.to_le_bytes()).collect();
-        if bytes != p.entries().bytes(built.index) {
-            return Err(wrong(built.index));
-        }
-        digest.add(&bytes);
-    }
-    tally.used.extend(used);
     check_used_once(&tally)?;
-    let outcome = report::Outcome {
-        tally: &tally,
-        phases: &phases,
-        seconds,
-        examined: builder.examined() - examined_before,
-        digest: &digest,
-    };
+    let examined = builder.examined() - examined;
+    let outcome = report::Outcome { tally: &tally, phases: &phases, seconds, examined, digest: &digest };
     Ok(report::build_query(p, setup, &outcome, offline))
 }

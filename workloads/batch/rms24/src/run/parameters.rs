@@ -3,16 +3,19 @@
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use assay_harness::{FlagError, Flags};
 
 use crate::ceilings;
-use crate::client::Flush;
-use crate::database::{Database, Entries};
+use crate::client::{End, Flush};
+use crate::database::{Database, Entries, Layout, Pages};
 use crate::geometry::Geometry;
+use crate::hints::Hints;
 use crate::prf::{PrfKind, Wish};
 use crate::query::{Dummy, Encoding, Plan};
 use crate::search::Strategy;
+use crate::server::tcp::MAX_CONNECTIONS;
 use crate::wire::framing::Framing;
 use crate::wire::{Answering, Wishes};
 use crate::workload::Indices;
@@ -55,6 +58,75 @@ impl Way {
     }
 }
 
+/// Where the server takes entries from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contents {
+    /// Its memory.
+    Memory,
+    /// Each is computed when it is asked for: databases of any size.
+    Computed,
+}
+
+impl Contents {
+    pub(crate) const CHOICES: [(&'static str, Self); 2] = [("memory", Self::Memory), ("computed", Self::Computed)];
+
+    /// Its name on a command line and in a result.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        if self == Self::Memory { "memory" } else { "computed" }
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn database(self, entries: Entries, pages: Pages) -> Database {
+        match self {
+            Self::Memory => Database::Memory(Layout::new(entries, pages)),
+            Self::Computed => Database::Computed(entries),
+        }
+    }
+
+    /// Bytes that it takes.
+    #[must_use]
+    pub fn bytes(self, geometry: Geometry) -> u64 {
+        if self == Self::Memory { Database::bytes(geometry) } else { 0 }
+    }
+}
+
+/// Which hints are computed before the first query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Complete {
+    /// All.
+    All,
+    /// Those that a search for the wanted entries can find.
+    Wanted,
+}
+
+impl Complete {
+    const CHOICES: [(&'static str, Self); 2] = [("all", Self::All), ("wanted", Self::Wanted)];
+
+    /// Its name on a command line and in a result.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        if self == Self::All { "all" } else { "wanted" }
+    }
+}
+
+/// At which ends of the connection `--nodelay` and `--framing` are what they say; the other end is as in the document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    Both,
+    Client,
+    Server,
+}
+
+impl Ends {
+    const CHOICES: [(&'static str, Self); 3] =
+        [("both", Self::Both), ("client", Self::Client), ("server", Self::Server)];
+}
+
+/// How the document's program uses both ends of its connection.
+const DOCUMENT: End = End { nodelay: false, framing: Framing::TwoWrites };
+
 /// The parameters of a trial.
 #[derive(Debug, Clone)]
 pub struct Parameters {
@@ -78,12 +150,24 @@ pub struct Parameters {
     pub server_batch_limit: u32,
     /// When batches are sent.
     pub flush: Flush,
-    /// How the connection is used, at both ends.
+    /// How the client's end of the connection is used.
+    pub end: End,
+    /// How the server shall use its end.
     pub wishes: Wishes,
+    /// How long a client thinks before it builds a query.
+    pub think_time: Duration,
+    /// Clients at a time, each with its own hints and connection.
+    pub clients: u32,
     /// How the server is reached.
     pub transport: Way,
     /// A server that is there already.
     pub server: Option<SocketAddr>,
+    /// Where the server takes entries from.
+    pub contents: Contents,
+    /// Which pages the database lies on.
+    pub pages: Pages,
+    /// Which hints are computed before the first query.
+    pub complete: Complete,
     /// Backup hints.
     pub backup_hints: u32,
     /// Threads of the offline phase.
@@ -104,8 +188,16 @@ const QUERIES: RangeInclusive<u64> = 1..=100_000;
 const WARMUP_QUERIES: RangeInclusive<u64> = 0..=10_000;
 const BACKUP_HINTS: RangeInclusive<u64> = 0..=1 << 24;
 const THREADS: RangeInclusive<u64> = 1..=64;
+const CLIENTS: RangeInclusive<u64> = 1..=MAX_CONNECTIONS as u64;
+/// In milliseconds.
+const THINK_TIME: RangeInclusive<u64> = 0..=10_000;
 /// What the program itself takes.
 const OVERHEAD: u64 = 16 << 20;
+
+/// Huge pages or small ones.
+pub(crate) fn pages(flags: &mut Flags) -> Result<Pages, FlagError> {
+    Ok(if flags.boolean("huge-pages", true)? { Pages::Huge } else { Pages::Small })
+}
 
 /// A whole number of words.
 pub(crate) fn entry_size(flags: &mut Flags) -> Result<usize, FlagError> {
@@ -131,6 +223,15 @@ impl Parameters {
         let entries = f.integer("entries", 1 << 16, ENTRIES)?;
         let entry_size = entry_size(f)?;
         let lambda = f.integer("lambda", 80, LAMBDA)? as u32;
+        let end = End {
+            nodelay: f.boolean("nodelay", DOCUMENT.nodelay)?,
+            framing: f.choice("framing", DOCUMENT.framing, &Framing::CHOICES)?,
+        };
+        let (client, server_end) = match f.choice("ends", Ends::Both, &Ends::CHOICES)? {
+            Ends::Both => (end, end),
+            Ends::Client => (end, DOCUMENT),
+            Ends::Server => (DOCUMENT, end),
+        };
         let parameters = Self {
             geometry: Geometry::new(entries, entry_size, lambda),
             scope: f.choice("scope", Scope::Protocol, &Scope::CHOICES)?,
@@ -146,13 +247,19 @@ impl Parameters {
             batch_size: f.integer("batch-size", 1, BATCH)? as usize,
             server_batch_limit: f.integer("server-batch-limit", 16, BATCH)? as u32,
             flush: f.choice("flush", Flush::OnePerQuery, &Flush::CHOICES)?,
+            end: client,
             wishes: Wishes {
-                nodelay: f.boolean("nodelay", false)?,
-                framing: f.choice("framing", Framing::TwoWrites, &Framing::CHOICES)?,
+                nodelay: server_end.nodelay,
+                framing: server_end.framing,
                 answering: f.choice("answering", Answering::Copy, &Answering::CHOICES)?,
             },
+            think_time: Duration::from_millis(f.integer("think-time", 0, THINK_TIME)?),
+            clients: f.integer("clients", 1, CLIENTS)? as u32,
             transport: f.choice("transport", Way::Tcp, &Way::CHOICES)?,
             server: None,
+            contents: f.choice("database", Contents::Memory, &Contents::CHOICES)?,
+            pages: pages(f)?,
+            complete: f.choice("hints", Complete::All, &Complete::CHOICES)?,
             backup_hints: f.integer("backup-hints", 1024, BACKUP_HINTS)? as u32,
             setup_threads: f.integer("setup-threads", 1, THREADS)? as usize,
             state: f.optional("state").map(PathBuf::from),
@@ -190,6 +297,12 @@ impl Parameters {
                 "both halves share their blocks: --dummy=complement is needed",
             ));
         }
+        if self.scope == Scope::BuildQuery && self.clients > 1 {
+            return Err(FlagError::new("clients", self.clients, "--scope=build-query has one client"));
+        }
+        if self.complete == Complete::Wanted && self.state.is_some() {
+            return Err(FlagError::new("hints", "wanted", "--state keeps all hints: it needs --hints=all"));
+        }
         Ok(self)
     }
 
@@ -197,6 +310,18 @@ impl Parameters {
     #[must_use]
     pub fn entries(&self) -> Entries {
         Entries::new(self.seed, self.geometry)
+    }
+
+    /// The seed of a client's secret and indices.
+    #[must_use]
+    pub fn seed_of(&self, client: u32) -> u64 {
+        self.seed.wrapping_add(u64::from(client))
+    }
+
+    /// The entries that a client asks for, those of the warm-up first.
+    #[must_use]
+    pub fn indices_of(&self, client: u32) -> Vec<u32> {
+        self.indices.take(self.warmup_queries + self.queries, self.geometry.entries(), self.seed_of(client))
     }
 
     /// Whether this trial needs a server of its own.
@@ -211,17 +336,25 @@ impl Parameters {
         let size = self.geometry.entry_size() as u64;
         let (hints, backups) = (u64::from(self.geometry.hints()), u64::from(self.backup_hints));
         // Number, cutoff, extra entry, flip and map of a hint; the subsets of a query.
-        let searched = hints * 14 + u64::from(self.geometry.blocks()) * 64 + OVERHEAD;
+        let seen = Hints::bytes_of_extras_seen(hints);
+        let searched = hints * 14 + seen + u64::from(self.geometry.blocks()) * 64 + OVERHEAD;
         if self.scope == Scope::BuildQuery {
             return searched + hints * 4;
         }
-        let database = Database::bytes(self.geometry);
-        // Two sums of every hint while they are computed, then one of each and two of each backup.
-        let sums = (hints + backups) * (2 * size + 4) + (hints + 2 * backups) * size;
-        let offline = if self.plan.strategy.prf() == PrfKind::ChaCha { database } else { 0 };
-        let server = if self.needs_server() { database + OVERHEAD } else { 0 };
+        let kept = (hints + 2 * backups) * size;
+        let (client, offline) = match self.complete {
+            Complete::Wanted => (searched + hints * 4 + kept, 0),
+            // Two sums of every hint while they are computed, then one of each and two of each backup.
+            Complete::All => {
+                let computing = (hints + backups) * (2 * size + 4);
+                let hint_by_hint = self.plan.strategy.prf() == PrfKind::ChaCha;
+                (searched + kept, computing + if hint_by_hint { Database::bytes(self.geometry) } else { 0 })
+            }
+        };
+        let server = if self.needs_server() { self.contents.bytes(self.geometry) + OVERHEAD } else { 0 };
         let probe = if self.ceilings { ceilings::probe_bytes(self.geometry) } else { 0 };
-        searched + sums + offline.max(probe) + server
+        // Clients compute their hints one after the other.
+        u64::from(self.clients) * client + offline.max(probe) + server
     }
 }
 
@@ -242,7 +375,8 @@ mod tests {
         );
         assert_eq!((p.flush, p.indices, p.batch_size), (Flush::OnePerQuery, Indices::Sequential, 1));
         let wishes = Wishes { nodelay: false, framing: Framing::TwoWrites, answering: Answering::Copy };
-        assert_eq!(p.wishes, wishes);
+        assert_eq!((p.wishes, p.end), (wishes, DOCUMENT));
+        assert_eq!((p.think_time, p.clients), (Duration::ZERO, 1));
     }
 
     #[test]
@@ -262,8 +396,25 @@ mod tests {
             (&["--encoding=halves"], "--encoding=halves: both halves share their blocks: --dummy=complement is needed"),
             (&["--server=nowhere"], "--server=\"nowhere\": an address and a port are needed, e.g. 127.0.0.1:4000"),
             (&["--state=a", "--state=b"], "--state is given twice"),
+            (&["--ends=neither"], "--ends=neither: one of both, client, server is allowed"),
+            (&["--think-time=10001"], "--think-time=10001: a whole number from 0 to 10000 is allowed"),
+            (&["--clients=65"], "--clients=65: a whole number from 1 to 64 is allowed"),
+            (&["--clients=2", "--scope=build-query"], "--clients=2: --scope=build-query has one client"),
+            (&["--hints=wanted", "--state=a"], "--hints=wanted: --state keeps all hints: it needs --hints=all"),
         ] {
             assert_eq!(parse(bad).unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn a_repair_at_one_end_leaves_the_other_as_in_the_document() {
+        let repaired = End { nodelay: true, framing: Framing::SingleWrite };
+        for (ends, client, server) in
+            [("both", repaired, repaired), ("client", repaired, DOCUMENT), ("server", DOCUMENT, repaired)]
+        {
+            let p = parse(&["--nodelay=true", "--framing=single-write", &format!("--ends={ends}")]).unwrap();
+            assert_eq!(p.end, client, "{ends}");
+            assert_eq!((p.wishes.nodelay, p.wishes.framing), (server.nodelay, server.framing), "{ends}");
         }
     }
 
@@ -285,5 +436,12 @@ mod tests {
         assert!(own > 640 << 20 && own - other.memory_bytes() >= 640 << 20);
         let build = parse(&["--entries=1834095877", "--scope=build-query"]).unwrap().memory_bytes();
         assert!((40 << 20..200 << 20).contains(&build), "{build}");
+        // The document's 73 GB, computed where they are asked for.
+        let computed =
+            ["--entries=1834095877", "--database=computed", "--hints=wanted", "--backup-hints=16", "--queries=9"];
+        let whole = parse(&computed).unwrap().memory_bytes();
+        assert!((137 << 20..400 << 20).contains(&whole), "{whole}");
+        let four = parse(&[&computed[..], &["--clients=4"]].concat()).unwrap().memory_bytes();
+        assert!(four > 3 * whole - (100 << 20), "{four}");
     }
 }

@@ -1,13 +1,12 @@
 //! What a trial says about itself.
 
-use assay_harness::{Digest, Phases, Quantity, Report, Unit, ceiling, machine};
+use assay_harness::{Digest, Phases, Quantity, Report, Unit, machine};
 
-use super::parameters::Parameters;
+use super::parameters::{Contents, Parameters};
 use super::setup::{Setup, Source};
 use crate::ceilings;
 use crate::client::Tally;
-use crate::database::Database;
-use crate::prf::AnyPrf;
+use crate::prf::{AesPrf, AnyPrf};
 use crate::query::Dummy;
 use crate::wire::Ready;
 
@@ -43,13 +42,17 @@ pub(super) fn protocol(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>, lin
     report
         .effective("transport", p.transport.name())
         .effective("server", link.server)
-        .effective("framing", p.wishes.framing.name())
+        .effective("database", p.contents.name())
+        .effective("hintsComputed", p.complete.name())
+        .effective("clients", u64::from(p.clients))
+        .effective("framing", p.end.framing.name())
+        .effective("serverFraming", p.wishes.framing.name())
         .effective("answering", p.wishes.answering.name())
         .effective("flush", p.flush.name())
         .effective("batchSize", p.batch_size.min(batch_limit as usize) as u64)
         .effective("batchSizes", histogram(&tally.batch_sizes))
         .effective("hugePages", huge_pages)
-        .effective("workingSetBytes", Database::bytes(p.geometry))
+        .effective("workingSetBytes", p.contents.bytes(p.geometry))
         .effective("stateCache", source(link.source));
     if let Some(client_nodelay) = link.client_nodelay {
         report.effective("clientNodelay", client_nodelay).effective("serverNodelay", nodelay);
@@ -70,9 +73,18 @@ pub(super) fn protocol(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>, lin
         .counter("serverTime", Quantity::new(tally.server_seconds, Unit::SECONDS))
         .counter("offlineTime", Quantity::new(link.offline_seconds, Unit::SECONDS))
         .counter("backupHintsLeft", Quantity::count(link.backups_left as u64));
+    if !tally.other_clock {
+        let per_query = |seconds: f64| Quantity::new(seconds / tally.builds.len() as f64, Unit::SECONDS);
+        report
+            .value("serverInWriteFrame", per_query(tally.server_in_write))
+            .value("serverInReadFrame", per_query(tally.server_in_read));
+    }
     if p.ceilings {
-        let achieved = entries_added as f64 / tally.server_seconds;
-        report.ceiling("randomReads", ceilings::random_reads(p.geometry), Some(achieved));
+        if p.contents == Contents::Memory {
+            let lines = entries_added as f64 * ceilings::lines_per_entry(p.geometry.entry_size());
+            let limit = ceilings::random_lines(p.geometry);
+            report.ceiling("randomLines", limit, Some(lines / tally.server_seconds));
+        }
         if link.client_nodelay.is_some() {
             // Without a loopback device there is no such limit, and none is written.
             if let Ok(limit) = ceilings::loopback_round_trips() {
@@ -86,7 +98,7 @@ pub(super) fn protocol(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>, lin
 
 fn common(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>) -> Report {
     let Outcome { tally, phases, seconds, examined, digest } = outcome;
-    let queries = p.queries as f64;
+    let queries = tally.builds.len() as f64;
     let mut report = Report::new("batch-rms24", assay_harness::VERSION);
     report
         .built()
@@ -112,17 +124,22 @@ fn common(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>) -> Report {
         .value("timePerQuery", Quantity::new(seconds / queries, Unit::SECONDS))
         .value("throughput", Quantity::new(queries / seconds, Unit::new("queries/s")))
         .phases(phases)
-        .counter("queries", Quantity::count(p.queries as u64))
+        .counter("queries", Quantity::count(tally.builds.len() as u64))
         .counter("hintsExamined", Quantity::count(*examined))
         .parity(digest);
-    if let (true, AnyPrf::Aes(prf), Some(limit)) = (p.ceilings, &setup.prf, ceiling::aes_rate()) {
-        // The search, a call per block and four blocks for the offsets and select values of every hint that is expanded.
-        let expanded =
-            if p.plan.dummy == Dummy::Hint { 2.0 } else { 1.0 } * queries * f64::from(p.geometry.blocks()) * 1.25;
-        let calls = *examined as f64 / f64::from(prf.lanes().count()) + expanded;
+    if let (true, AnyPrf::Aes(prf), Some(limit)) = (p.ceilings, &setup.prf, ceilings::aes_rate(setup.path)) {
+        let calls = aes_calls(p, prf, *examined, tally.builds.len());
         report.ceiling("aesRate", limit, Some(calls / tally.builds.iter().sum::<f64>()));
     }
     report
+}
+
+/// AES blocks that building queries takes: for the search as many as there are groups of hints that were examined, and for every hint that
+/// is expanded one for every four blocks, their select values, and one for every block of a half, its offset.
+pub(crate) fn aes_calls(p: &Parameters, prf: &AesPrf, examined: u64, queries: usize) -> f64 {
+    let expanded = if p.plan.dummy == Dummy::Hint { 2.0 } else { 1.0 } * queries as f64;
+    let blocks = f64::from(p.geometry.blocks());
+    examined as f64 / f64::from(prf.lanes().count()) + expanded * (blocks / 4.0 + blocks / 2.0)
 }
 
 /// Entries that the server added up: half of the blocks for every real and every dummy half.

@@ -4,7 +4,7 @@ use assay_harness::Failure;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::parameters::Parameters;
+use super::parameters::{Complete, Parameters};
 use crate::offline::{self, State};
 use crate::prf::{AesPath, AnyPrf, Secret};
 use crate::query::Builder;
@@ -31,9 +31,10 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    pub(crate) fn new(p: &Parameters) -> Result<Self, Failure> {
+    /// That of one client: each has a secret of its own.
+    pub(crate) fn new(p: &Parameters, client: u32) -> Result<Self, Failure> {
         let path = AesPath::select(p.path)?;
-        let secret = Secret::from_seed(p.seed);
+        let secret = Secret::from_seed(p.seed_of(client));
         let prf = AnyPrf::new(p.plan.strategy.prf(), &secret, p.geometry.block_size(), path);
         Ok(Self { path, secret, prf })
     }
@@ -42,8 +43,12 @@ impl Setup {
         Builder::new(p.plan, p.geometry, ChaCha12Rng::from_seed(self.secret.key("online choices")))
     }
 
-    /// The offline phase, or its outcome from the cache.
-    pub(crate) fn state(&self, p: &Parameters) -> (State, Source) {
+    /// The offline phase for queries for these entries, or its outcome from the cache.
+    pub(crate) fn state(&self, p: &Parameters, indices: &[u32]) -> (State, Source) {
+        if p.complete == Complete::Wanted {
+            let state = offline::wanted(&self.prf, &self.secret, p.entries(), p.backup_hints, indices);
+            return (state, Source::Computed);
+        }
         let compute = || {
             let way = offline::Way::of(&self.prf);
             offline::generate(&self.prf, &self.secret, p.entries(), p.backup_hints, way, p.setup_threads)

@@ -2,7 +2,7 @@
 
 use assay_harness::prefetch;
 
-use crate::database::Database;
+use crate::database::{Database, Entries, Layout};
 use crate::geometry::{Geometry, Place};
 use crate::query::Question;
 use crate::wire::Answering;
@@ -17,18 +17,18 @@ const AHEAD: usize = 16;
 /// When the question does not go with the database.
 pub fn answer(database: &Database, question: &Question, answering: Answering) -> Result<Vec<u8>, String> {
     check(database.geometry(), question)?;
-    let sums = match (answering, question) {
-        (Answering::Copy, Question::Pairs(places)) => add_copies(database, places.iter().copied()),
-        (Answering::Prefetch, Question::Pairs(places)) => add_ahead(database, places),
-        (_, Question::Halves { mask, offsets }) => {
-            let (ones, zeroes) = halves(database.geometry(), mask, offsets);
-            match answering {
-                Answering::Copy => [ones, zeroes].map(|half| add_copies(database, half.into_iter())).concat(),
-                Answering::Prefetch => [ones, zeroes].map(|half| add_ahead(database, &half)).concat(),
-            }
-        }
+    let sum = |places: &[Place]| match (database, answering) {
+        (Database::Memory(layout), Answering::Copy) => add_copies(layout, places),
+        (Database::Memory(layout), Answering::Prefetch) => add_ahead(layout, places),
+        (Database::Computed(entries), _) => add_computed(*entries, places),
     };
-    Ok(sums)
+    Ok(match question {
+        Question::Pairs(places) => sum(places),
+        Question::Halves { mask, offsets } => {
+            let (ones, zeroes) = halves(database.geometry(), mask, offsets);
+            [ones, zeroes].map(|half| sum(&half)).concat()
+        }
+    })
 }
 
 fn check(geometry: Geometry, question: &Question) -> Result<(), String> {
@@ -38,7 +38,10 @@ fn check(geometry: Geometry, question: &Question) -> Result<(), String> {
             Err(format!("{} places; there are {blocks} blocks", places.len()))
         }
         Question::Pairs(places) => {
-            let outside = places.iter().find(|place| place.block >= blocks || place.offset >= size);
+            let is_outside = |place: &&Place| (place.block >= blocks) | (place.offset >= size);
+            // All are looked at without a branch; which one it was matters to the message only.
+            let any = places.iter().fold(false, |any, place| any | is_outside(&place));
+            let outside = if any { places.iter().find(is_outside) } else { None };
             outside.map_or(Ok(()), |Place { block, offset }| {
                 Err(format!("no entry {block}:{offset}: there are {blocks} blocks of {size} entries"))
             })
@@ -52,7 +55,7 @@ fn check(geometry: Geometry, question: &Question) -> Result<(), String> {
             if ones as usize != geometry.half() || beyond {
                 return Err(format!("a mask of {ones} blocks; half of them are {}", geometry.half()));
             }
-            let outside = offsets.iter().find(|offset| u32::from(**offset) >= size);
+            let outside = offsets.iter().max().filter(|offset| u32::from(**offset) >= size);
             outside.map_or(Ok(()), |offset| Err(format!("no offset {offset}: blocks have {size} entries")))
         }
     }
@@ -75,10 +78,10 @@ fn halves(geometry: Geometry, mask: &[u8], offsets: &[u16]) -> (Vec<Place>, Vec<
 }
 
 /// The document's way.
-fn add_copies(database: &Database, places: impl Iterator<Item = Place>) -> Vec<u8> {
+fn add_copies(database: &Layout, places: &[Place]) -> Vec<u8> {
     let mut sum = vec![0_u8; database.geometry().entry_size()];
     for place in places {
-        let entry: Vec<u8> = database.entry(place).iter().flat_map(|word| word.to_le_bytes()).collect();
+        let entry: Vec<u8> = database.entry(*place).iter().flat_map(|word| word.to_le_bytes()).collect();
         for (sum, byte) in sum.iter_mut().zip(std::hint::black_box(entry)) {
             *sum ^= byte;
         }
@@ -86,7 +89,16 @@ fn add_copies(database: &Database, places: impl Iterator<Item = Place>) -> Vec<u
     sum
 }
 
-fn add_ahead(database: &Database, places: &[Place]) -> Vec<u8> {
+fn add_computed(entries: Entries, places: &[Place]) -> Vec<u8> {
+    let geometry = entries.geometry();
+    let mut sum = vec![0; geometry.entry_words()];
+    for place in places {
+        entries.xor_into(geometry.index(*place), &mut sum);
+    }
+    bytes(&sum)
+}
+
+fn add_ahead(database: &Layout, places: &[Place]) -> Vec<u8> {
     match database.geometry().entry_words() {
         4 => add_words::<4>(database, places),
         5 => add_words::<5>(database, places),
@@ -94,7 +106,7 @@ fn add_ahead(database: &Database, places: &[Place]) -> Vec<u8> {
     }
 }
 
-fn add_words<const WORDS: usize>(database: &Database, places: &[Place]) -> Vec<u8> {
+fn add_words<const WORDS: usize>(database: &Layout, places: &[Place]) -> Vec<u8> {
     let (geometry, words) = (database.geometry(), database.words());
     let at = |place: &Place| geometry.index(*place) as usize * WORDS;
     let mut sum = [0; WORDS];
@@ -102,17 +114,20 @@ fn add_words<const WORDS: usize>(database: &Database, places: &[Place]) -> Vec<u
         if let Some(later) = places.get(i + AHEAD) {
             let start = words.as_ptr().wrapping_add(at(later));
             prefetch::line(start);
-            prefetch::line(start.wrapping_add(WORDS - 1));
+            // An entry that divides a cache line lies in one, for the first is at the start of a page.
+            if 8 % WORDS != 0 {
+                prefetch::line(start.wrapping_add(WORDS - 1));
+            }
         }
         let entry: &[u64; WORDS] = words[at(place)..].first_chunk().expect("places were checked");
         for (sum, word) in sum.iter_mut().zip(entry) {
             *sum ^= word;
         }
     }
-    sum.iter().flat_map(|word| word.to_le_bytes()).collect()
+    bytes(&sum)
 }
 
-fn add_any(database: &Database, places: &[Place], words: usize) -> Vec<u8> {
+fn add_any(database: &Layout, places: &[Place], words: usize) -> Vec<u8> {
     let mut sum = vec![0; words];
     for (i, place) in places.iter().enumerate() {
         if let Some(later) = places.get(i + AHEAD) {
@@ -123,5 +138,9 @@ fn add_any(database: &Database, places: &[Place], words: usize) -> Vec<u8> {
             *sum ^= word;
         }
     }
-    sum.iter().flat_map(|word| word.to_le_bytes()).collect()
+    bytes(&sum)
+}
+
+fn bytes(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }

@@ -9,6 +9,7 @@ pub use answer::answer as add;
 
 use std::time::Instant;
 
+use crate::clock::{self, Span};
 use crate::database::Database;
 use crate::query::Question;
 use crate::wire::{Answering, Hello, Item, Outcome, Ready, Reply, Request, Wishes};
@@ -66,6 +67,7 @@ impl Server {
 
     /// Answers one message. `apply` is called with what a client wants of its connection and says whether Nagle's algorithm is off then.
     pub fn handle(&self, session: &mut Session, message: &[u8], apply: impl FnOnce(Wishes) -> bool) -> Reply {
+        let began = clock::nanoseconds();
         let request = match Request::decode(message) {
             Ok(request) => request,
             Err(malformed) => return Reply::Error(malformed.to_string()),
@@ -78,14 +80,18 @@ impl Server {
         };
         match request {
             Request::RunConfig(_) => Reply::Error("RunConfig comes once, as the first message".to_owned()),
-            Request::Query(id, question) => Reply::Item(self.item(id, &question, agreed.wishes.answering)),
+            Request::Query(id, question) => {
+                let item = self.item(id, &question, agreed.wishes.answering);
+                Reply::Item(item, Span::since(began))
+            }
             Request::Batch(questions) if questions.len() > agreed.batch_limit as usize => {
                 let (found, allowed) = (questions.len(), agreed.batch_limit);
                 Reply::Error(format!("a batch of {found} questions; at most {allowed} are allowed"))
             }
             Request::Batch(questions) => {
                 let item = |(id, question): &(u64, Question)| self.item(*id, question, agreed.wishes.answering);
-                Reply::Batch(questions.iter().map(item).collect())
+                let items = questions.iter().map(item).collect();
+                Reply::Batch(items, Span::since(began))
             }
         }
     }

@@ -5,13 +5,15 @@
 //! question  id u64, form u32, count u32, then by form
 //!           0 pairs: count times block u32, offset u32         16 + 8 * count bytes, as the document's
 //!           1 halves: count blocks; mask of ceil(count / 8) bytes; count / 2 offsets u16
-//! reply     kind u32: 1 Ready | 2 Reply: item | 3 BatchReply: count u32, items | 4 Error: text
+//! reply     kind u32: 1 Ready | 2 Reply: item, span | 3 BatchReply: count u32, items, span | 4 Error: text
+//! span      began u64, ended u64: the server's work on the request, in nanoseconds of its machine's monotonic clock
 //! item      id u64, nanoseconds u64, status u32 (0 sums, 1 text), length u32, as many bytes
 //! ```
 
 use std::fmt;
 
 use super::framing::Framing;
+use crate::clock::Span;
 use crate::geometry::Place;
 use crate::query::Question;
 
@@ -111,10 +113,10 @@ pub enum Outcome {
 pub enum Reply {
     /// To RunConfig.
     Ready(Ready),
-    /// To a query.
-    Item(Item),
-    /// To a batch.
-    Batch(Vec<Item>),
+    /// To a query, and when the server worked on it.
+    Item(Item, Span),
+    /// To a batch, and when the server worked on it.
+    Batch(Vec<Item>, Span),
     /// The request as a whole cannot be served.
     Error(String),
 }
@@ -161,6 +163,16 @@ impl Request {
                 questions.iter().for_each(|(id, question)| encode_question(to, *id, question));
             }
         }
+    }
+
+    /// The questions in it.
+    pub fn into_questions(self) -> impl Iterator<Item = Question> {
+        let (one, many) = match self {
+            Self::RunConfig(_) => (None, Vec::new()),
+            Self::Query(_, question) => (Some(question), Vec::new()),
+            Self::Batch(questions) => (None, questions),
+        };
+        one.into_iter().chain(many.into_iter().map(|(_, question)| question))
     }
 
     /// Reads a message.
@@ -227,14 +239,16 @@ impl Reply {
                 to.push(u8::from(ready.nodelay));
                 to.push(u8::from(ready.huge_pages));
             }
-            Self::Item(item) => {
+            Self::Item(item, span) => {
                 put32(to, 2);
                 item.encode(to);
+                put_span(to, *span);
             }
-            Self::Batch(items) => {
+            Self::Batch(items, span) => {
                 put32(to, 3);
                 put32(to, items.len() as u32);
                 items.iter().for_each(|item| item.encode(to));
+                put_span(to, *span);
             }
             Self::Error(text) => {
                 put32(to, 4);
@@ -253,10 +267,10 @@ impl Reply {
         let mut from = Reader(message);
         let reply = match from.u32()? {
             1 => Self::Ready(Ready { batch_limit: from.u32()?, nodelay: from.truth()?, huge_pages: from.truth()? }),
-            2 => Self::Item(from.item()?),
+            2 => Self::Item(from.item()?, from.span()?),
             3 => {
                 let count = from.count(SHORTEST)?;
-                Self::Batch((0..count).map(|_| from.item()).collect::<Result<_, _>>()?)
+                Self::Batch((0..count).map(|_| from.item()).collect::<Result<_, _>>()?, from.span()?)
             }
             4 => {
                 let length = from.u32()? as usize;
@@ -289,6 +303,11 @@ fn put32(to: &mut Vec<u8>, value: u32) {
 
 fn put64(to: &mut Vec<u8>, value: u64) {
     to.extend_from_slice(&value.to_le_bytes());
+}
+
+fn put_span(to: &mut Vec<u8>, span: Span) {
+    put64(to, span.began);
+    put64(to, span.ended);
 }
 
 /// What is left of a message.
@@ -368,6 +387,10 @@ impl<'a> Reader<'a> {
         Ok(Item { id, nanoseconds, outcome })
     }
 
+    fn span(&mut self) -> Result<Span, Malformed> {
+        Ok(Span { began: self.u64()?, ended: self.u64()? })
+    }
+
     fn end(&self) -> Result<(), Malformed> {
         if self.0.is_empty() { Ok(()) } else { Err(Malformed("it goes on after its end")) }
     }
@@ -412,13 +435,17 @@ mod tests {
         (any::<u64>(), any::<u64>(), outcome).prop_map(|(id, nanoseconds, outcome)| Item { id, nanoseconds, outcome })
     }
 
+    fn spans() -> impl Strategy<Value = Span> {
+        any::<[u64; 2]>().prop_map(|[began, ended]| Span { began, ended })
+    }
+
     fn replies() -> impl Strategy<Value = Reply> {
         prop_oneof![
             (any::<u32>(), any::<bool>(), any::<bool>()).prop_map(|(batch_limit, nodelay, huge_pages)| {
                 Reply::Ready(Ready { batch_limit, nodelay, huge_pages })
             }),
-            items().prop_map(Reply::Item),
-            prop::collection::vec(items(), 0..5).prop_map(Reply::Batch),
+            (items(), spans()).prop_map(|(item, span)| Reply::Item(item, span)),
+            (prop::collection::vec(items(), 0..5), spans()).prop_map(|(items, span)| Reply::Batch(items, span)),
             "[ -~]{0,30}".prop_map(Reply::Error),
         ]
     }

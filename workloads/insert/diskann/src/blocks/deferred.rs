@@ -39,6 +39,13 @@ impl Deferred {
         room
     }
 
+    /// Bytes of memory.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let vectors: usize = self.0.iter().map(|edge| size_of_val(&edge.vector[..])).sum();
+        (self.0.capacity() * size_of::<BackEdge>() + vectors) as u64
+    }
+
     /// Forgets everything, because the vectors it leads to were rolled back.
     pub fn clear(&mut self) {
         self.0.clear();

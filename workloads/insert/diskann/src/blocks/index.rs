@@ -173,10 +173,10 @@ impl<'c> Blocks<'c> {
     }
 
     fn find_medoid(&mut self) -> Result<()> {
-        let mut all = Vec::new();
-        self.each_stored(&mut |stored| all.push(stored))?;
-        let vectors = all.iter().map(|stored| stored.vector.as_slice());
-        self.medoid = start::medoid(self.store.layout().dims(), vectors).map(|index| all[index].id);
+        let dims = self.store.layout().dims();
+        let medoid = start::medoid(dims, |each| self.each_stored(&mut |stored| each(&stored.vector)))?;
+        // Ids have no gaps and count from one.
+        self.medoid = medoid.map(|at| at as u64 + 1);
         if let Some(medoid) = self.medoid {
             set_medoid(self.store.connection(), medoid)?;
         }
@@ -258,6 +258,14 @@ impl Index for Blocks<'_> {
 
     fn meter(&self) -> Meter {
         self.meter
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.commit(&mut Phases::new())
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.store.memory_bytes() + self.deferred.as_ref().map_or(0, Deferred::memory_bytes)
     }
 }
 

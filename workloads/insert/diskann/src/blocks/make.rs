@@ -7,7 +7,7 @@ use assay_harness::Phases;
 use super::index::{Blocks, set_medoid};
 use super::insert::{Insert, Walker, insert};
 use super::layout::Layout;
-use super::store::{Memory, Store};
+use super::store::Memory;
 use super::{COLUMN, TABLE};
 use crate::crash::Crash;
 use crate::distance::{Distance, Meter};
@@ -50,7 +50,7 @@ pub fn make(
     for block in store.blocks() {
         write.execute((block.id().cast_signed(), block.bytes()))?;
     }
-    if let Some(medoid) = start::medoid(store.layout().dims(), vectors.chunks_exact(layout.dims())) {
+    if let Some(medoid) = start::medoid_of(layout.dims(), vectors) {
         set_medoid(&connection, medoid as u64 + 1)?;
     }
     connection.execute_batch("COMMIT")?;

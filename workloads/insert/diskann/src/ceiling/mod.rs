@@ -1,9 +1,7 @@
 //! What the machine can do at best with the things that an insert is made of, one probe each.
 
-mod distances;
 mod point_reads;
 mod syncs;
 
-pub use distances::distances;
 pub use point_reads::point_reads;
 pub use syncs::syncs;

@@ -4,10 +4,12 @@ use assay_harness::Phases;
 use rusqlite::Connection;
 
 use super::PRUNED_EDGES;
-use super::graph::Graph;
+use super::bounded::Bounded;
+use super::nodes::{Nodes, connect_back, replay, walk};
 use super::prune::{Candidate, select};
 use super::record::{Record, ids_to_bytes};
 use super::table::{self, Table};
+use super::whole::Whole;
 use crate::beam::Beam;
 use crate::crash::{Crash, Moment};
 use crate::distance::{Distance, Meter};
@@ -33,18 +35,20 @@ pub struct Settings {
     pub transaction_size: u64,
     /// Records of the log after which it is folded.
     pub fold_every: u64,
+    /// Bytes of memory that the nodes may take; `None` keeps all of them there.
+    pub memory_budget: Option<u64>,
     /// Seed of the random starts.
     pub seed: u64,
     /// When to die, if at all.
     pub crash: Crash,
 }
 
-/// Our index.
+/// Our index, with its nodes in memory as `N` has them.
 #[derive(Debug)]
-pub struct Compact<'c> {
+struct Compact<'c, N> {
     connection: &'c Connection,
     settings: Settings,
-    graph: Graph,
+    nodes: N,
     beam: Beam,
     meter: Meter,
     work: Work,
@@ -55,35 +59,34 @@ pub struct Compact<'c> {
     uncommitted: u64,
 }
 
-impl<'c> Compact<'c> {
-    /// Makes the tables of an empty index.
-    ///
-    /// # Errors
-    ///
-    /// When SQLite refuses.
-    pub fn create(connection: &Connection, dims: usize) -> Result<()> {
-        table::create(connection, dims)
-    }
+/// Makes the tables of an empty index.
+///
+/// # Errors
+///
+/// When SQLite refuses.
+pub fn create(connection: &Connection, dims: usize) -> Result<()> {
+    table::create(connection, dims)
+}
 
-    /// The dimensions of the index of `connection`.
-    ///
-    /// # Errors
-    ///
-    /// When it is no such index.
-    pub fn dims(connection: &Connection) -> Result<usize> {
-        table::dims(connection)
-    }
+/// Opens the index of `connection`.
+///
+/// # Errors
+///
+/// When it is no such index, or damaged, or its codes do not fit into the budget.
+pub fn open<'c>(connection: &'c Connection, settings: Settings) -> Result<Box<dyn Index + 'c>> {
+    let dims = table::dims(connection)?;
+    Ok(match settings.memory_budget {
+        None => Box::new(Compact::open(connection, settings, Whole::new(dims, settings.node_cache))?),
+        Some(budget) => Box::new(Compact::open(connection, settings, Bounded::new(dims, budget))?),
+    })
+}
 
-    /// Opens the index of `connection`.
-    ///
-    /// # Errors
-    ///
-    /// When it is no such index, or damaged.
-    pub fn open(connection: &'c Connection, settings: Settings) -> Result<Self> {
+impl<'c, N: Nodes> Compact<'c, N> {
+    fn open(connection: &'c Connection, settings: Settings, nodes: N) -> Result<Self> {
         let mut index = Self {
             connection,
             settings,
-            graph: Graph::new(table::dims(connection)?, 0),
+            nodes,
             beam: Beam::new(settings.insert_list),
             meter: Meter::new(settings.distance),
             work: Work::default(),
@@ -100,12 +103,9 @@ impl<'c> Compact<'c> {
     fn load(&mut self) -> Result<()> {
         let len = Table::Vector.last(self.connection)?;
         let len = u32::try_from(len).map_err(|_| Error::Damaged(format!("invalid id {len}")))?;
-        self.graph = self.graph.renewed(len as usize);
-        if self.settings.node_cache == NodeCache::PerBatch {
-            self.graph.read_all(self.connection)?;
-        }
+        self.nodes.load(len as usize, self.connection)?;
         self.log_records = 0;
-        let (graph, connection, records) = (&mut self.graph, self.connection, &mut self.log_records);
+        let (nodes, connection, records) = (&mut self.nodes, self.connection, &mut self.log_records);
         Table::Log.scan(connection, |id, bytes| {
             let record = Record::from_bytes(bytes);
             let record = record.ok_or_else(|| Error::Damaged(format!("invalid record {id} of the log")))?;
@@ -113,7 +113,7 @@ impl<'c> Compact<'c> {
             let slot =
                 slot.ok_or_else(|| Error::Damaged(format!("the log has a record of {id}, which is not there")))?;
             *records += 1;
-            graph.replay(slot, &record, connection)
+            replay(nodes, slot, &record, connection)
         })?;
         let medoid = table::setting(self.connection, "medoid")?;
         self.medoid = medoid.and_then(|id| u32::try_from(id - 1).ok()).filter(|slot| *slot < len);
@@ -126,15 +126,13 @@ impl<'c> Compact<'c> {
         let id = match self.settings.start {
             Start::Count => start::by_count(self.connection, Table::Vector.name(), draw)?,
             Start::Seek => start::by_seek(self.connection, Table::Vector.name(), draw)?,
-            Start::Medoid => return Ok(self.medoid.or((self.graph.len() > 0).then_some(0))),
+            Start::Medoid => return Ok(self.medoid.or((self.nodes.len() > 0).then_some(0))),
         };
         Ok(id.map(|id| (id - 1) as u32))
     }
 
     fn savepoint(&mut self) -> Result<()> {
-        if self.settings.node_cache == NodeCache::None {
-            self.graph.forget();
-        }
+        self.nodes.begin();
         if self.uncommitted == 0 {
             self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         }
@@ -146,9 +144,12 @@ impl<'c> Compact<'c> {
         let start = phases.time(phase::RANDOM_START, || self.start())?;
         phases.time(phase::SAVEPOINT, || self.savepoint())?;
 
-        let id = self.graph.len() as u64 + 1;
+        let id = self.nodes.len() as u64 + 1;
         let mut pool: Vec<Candidate> = phases.time(phase::SEARCH, || match start {
-            Some(start) => self.graph.walk(start, vector, &mut self.beam, self.connection, &mut self.meter),
+            Some(start) => {
+                let target = self.nodes.target(vector);
+                walk(&mut self.nodes, start, &target, &mut self.beam, self.connection, &mut self.meter)
+            }
             None => Ok(Vec::new()),
         })?;
         self.work.visited += pool.len() as u64;
@@ -159,17 +160,18 @@ impl<'c> Compact<'c> {
         })?;
         crash.here(id, Moment::ShadowRow);
 
-        let new = self.graph.push(vector);
+        let new = self.nodes.push(vector)?;
         let forward = phases.time(phase::PHASE1, || {
             pool.sort_by(|a, b| a.distance.total_cmp(&b.distance));
-            let forward = select(&pool, PRUNED_EDGES, |slot| self.graph.vector(slot), &mut self.meter);
-            self.graph.connect(new, &forward);
+            let (nodes, meter) = (&self.nodes, &mut self.meter);
+            let forward = select(&pool, PRUNED_EDGES, |a, b| nodes.squared_between(a, b, meter));
+            self.nodes.set_edges(new, &forward);
             forward
         });
         crash.here(id, Moment::Phase1);
 
         let changes = phases.time(phase::PHASE2, || -> Result<Vec<_>> {
-            let back = |&node| self.graph.connect_back(node, new, PRUNED_EDGES, self.connection, &mut self.meter);
+            let back = |&node| connect_back(&mut self.nodes, node, new, PRUNED_EDGES, self.connection, &mut self.meter);
             forward.iter().map(back).collect()
         })?;
         self.work.back_edges_proposed += forward.len() as u64;
@@ -187,12 +189,16 @@ impl<'c> Compact<'c> {
         crash.here(id, Moment::FlushNew);
 
         phases.time(phase::CLEANUP, || -> Result<()> {
-            if self.settings.back_edges == BackEdges::Deferred && self.log_records >= self.settings.fold_every {
+            let is_due = self.log_records >= self.settings.fold_every || self.nodes.is_crowded();
+            if self.settings.back_edges == BackEdges::Deferred && is_due {
                 self.fold()?;
                 self.work.folds += 1;
             }
-            if self.settings.start == Start::Medoid && id.is_power_of_two() {
-                self.find_medoid()?;
+            if id.is_power_of_two() {
+                self.nodes.doubled(self.connection)?;
+                if self.settings.start == Start::Medoid {
+                    self.find_medoid()?;
+                }
             }
             self.uncommitted += 1;
             if self.uncommitted >= self.settings.transaction_size { self.end() } else { Ok(()) }
@@ -205,9 +211,11 @@ impl<'c> Compact<'c> {
     /// Writes all edges that are not in their table, and empties the log.
     fn fold(&mut self) -> Result<()> {
         let mut writer = Table::Edge.writer(self.connection)?;
-        let dirty = self.graph.dirty().to_vec();
+        let dirty = self.nodes.dirty();
+        let mut ids = Vec::new();
         for slot in &dirty {
-            let ids: Vec<u32> = self.graph.edges(*slot).iter().map(|slot| slot + 1).collect();
+            self.nodes.copy_edges(*slot, &mut ids, self.connection)?;
+            ids.iter_mut().for_each(|slot| *slot += 1);
             let (id, bytes) = (i64::from(*slot) + 1, ids_to_bytes(&ids));
             writer.execute((id, &bytes, Table::Edge.checksum(id, &bytes)))?;
         }
@@ -215,7 +223,7 @@ impl<'c> Compact<'c> {
             self.connection.prepare_cached("DELETE FROM log")?.execute([])?;
         }
         self.work.node_writes += dirty.len() as u64;
-        self.graph.set_clean();
+        self.nodes.set_clean();
         self.log_records = 0;
         Ok(())
     }
@@ -228,26 +236,12 @@ impl<'c> Compact<'c> {
     }
 
     fn find_medoid(&mut self) -> Result<()> {
-        let dims = self.graph.dims();
-        let mut vectors = Vec::with_capacity(self.graph.len() * dims);
-        self.each_stored(&mut |stored| vectors.extend(stored.vector))?;
-        self.medoid = start::medoid(dims, vectors.chunks_exact(dims)).map(|slot| slot as u32);
+        let medoid = start::medoid(self.nodes.dims(), |each| self.each_stored(&mut |stored| each(&stored.vector)))?;
+        self.medoid = medoid.map(|slot| slot as u32);
         match self.medoid {
             Some(slot) => table::set_medoid(self.connection, slot + 1),
             None => Ok(()),
         }
-    }
-
-    /// Folds what is left in the log, and commits.
-    ///
-    /// # Errors
-    ///
-    /// When SQLite refuses.
-    pub fn finish(&mut self) -> Result<()> {
-        if self.uncommitted == 0 {
-            self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        }
-        self.fold().and_then(|()| self.end()).or_else(|error| self.roll_back().and(Err(error)))
     }
 
     /// Back to what is committed.
@@ -258,9 +252,9 @@ impl<'c> Compact<'c> {
     }
 }
 
-impl Index for Compact<'_> {
+impl<N: Nodes> Index for Compact<'_, N> {
     fn insert(&mut self, vector: &[f32], phases: &mut Phases) -> Result<u64> {
-        let dims = self.graph.dims();
+        let dims = self.nodes.dims();
         if vector.len() != dims {
             return Err(Error::Damaged(format!("a vector of {} dimensions does not fit {dims}", vector.len())));
         }
@@ -276,12 +270,11 @@ impl Index for Compact<'_> {
 
     fn search(&mut self, query: &[f32], k: usize, list: usize) -> Result<Vec<u64>> {
         let Some(start) = self.start()? else { return Ok(Vec::new()) };
-        if self.settings.node_cache == NodeCache::None {
-            self.graph.forget();
-        }
+        self.nodes.begin();
         let mut beam = Beam::new(list);
-        self.graph.walk(start, query, &mut beam, self.connection, &mut self.meter)?;
-        Ok(beam.candidates().iter().take(k).map(|candidate| candidate.id + 1).collect())
+        let target = self.nodes.target(query);
+        walk(&mut self.nodes, start, &target, &mut beam, self.connection, &mut self.meter)?;
+        self.nodes.closest(query, &beam, k, self.connection, &mut self.meter)
     }
 
     fn each_stored(&mut self, each: &mut dyn FnMut(Stored)) -> Result<()> {
@@ -294,15 +287,26 @@ impl Index for Compact<'_> {
     }
 
     fn len(&self) -> u64 {
-        self.graph.len() as u64
+        self.nodes.len() as u64
     }
 
     fn work(&self) -> Work {
-        let (node_reads, cache_hits) = self.graph.reads_and_hits();
+        let (node_reads, cache_hits) = self.nodes.reads_and_hits();
         Work { node_reads, cache_hits, ..self.work }
     }
 
     fn meter(&self) -> Meter {
         self.meter
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        if self.uncommitted == 0 {
+            self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        }
+        self.fold().and_then(|()| self.end()).or_else(|error| self.roll_back().and(Err(error)))
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.nodes.memory_bytes()
     }
 }

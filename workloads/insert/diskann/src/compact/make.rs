@@ -4,12 +4,12 @@ use std::path::Path;
 
 use assay_harness::Phases;
 
-use super::index::{Compact, Settings};
+use super::index::{Settings, create, open};
 use super::table::{self, Table};
 use crate::crash::Crash;
 use crate::distance::Distance;
 use crate::error::Result;
-use crate::index::{BackEdges, Index, NodeCache};
+use crate::index::{BackEdges, NodeCache};
 use crate::sqlite::{self, Tuning};
 use crate::start::{self, Start};
 
@@ -31,7 +31,7 @@ pub fn make(
     page_size: u32,
 ) -> Result<()> {
     let connection = sqlite::open(path, &Tuning::making(page_size), true)?;
-    Compact::create(&connection, dims)?;
+    create(&connection, dims)?;
     let settings = Settings {
         start: Start::Medoid,
         node_cache: NodeCache::PerBatch,
@@ -40,16 +40,17 @@ pub fn make(
         insert_list,
         transaction_size: BATCH,
         fold_every: BATCH,
+        memory_budget: None,
         seed,
         crash: Crash::default(),
     };
-    let mut index = Compact::open(&connection, settings)?;
+    let mut index = open(&connection, settings)?;
     for vector in vectors.chunks_exact(dims) {
         // Nobody asks for the phases of this.
         index.insert(vector, &mut Phases::new())?;
     }
     index.finish()?;
-    if let Some(slot) = start::medoid(dims, vectors.chunks_exact(dims)) {
+    if let Some(slot) = start::medoid_of(dims, vectors) {
         table::set_medoid(&connection, slot as u32 + 1)?;
     }
     debug_assert_eq!(Table::Log.last(&connection)?, 0);

@@ -11,17 +11,22 @@
 //! hundred. Opening reads the edges and replays the log. When the log has so many records, the insert that finds it so writes
 //! all changed rows of `edge` in the order of their ids and empties the log, in its own transaction; so each row is written once for all
 //! the inserts that changed it. The graph that is walked lies in memory: a vector and at most 48 ids for each node, 700 bytes where
-//! the document's index has a block of 16 KiB.
+//! the document's index has a block of 16 KiB. With a memory budget only a code of each vector does, one byte per coordinate, and the
+//! edges of as many nodes as fit; the rest stays on the disk.
 
-mod graph;
+mod bounded;
+mod codes;
+mod edge_cache;
 mod index;
 mod make;
+mod nodes;
 pub mod prune;
 pub mod record;
 mod table;
 pub mod verify;
+mod whole;
 
-pub use index::{Compact, Settings};
+pub use index::{Settings, create, open};
 pub use make::make;
 
 /// The table of whole numbers that describe the index.

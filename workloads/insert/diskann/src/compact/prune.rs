@@ -3,8 +3,6 @@
 //! From the closest candidate to the farthest: one is kept unless a neighbour that was kept already is much closer to it than the node
 //! is. What remains points in all directions, and a few edges are long.
 
-use crate::distance::Meter;
-
 /// How much closer, on squared distances: the document's constant.
 const ALPHA: f32 = 1.4;
 
@@ -17,20 +15,14 @@ pub struct Candidate {
     pub slot: u32,
 }
 
-/// At most `most` of the candidates, which are sorted by distance.
-pub fn select<'a>(
-    candidates: &[Candidate],
-    most: usize,
-    vector: impl Fn(u32) -> &'a [f32],
-    meter: &mut Meter,
-) -> Vec<u32> {
+/// At most `most` of the candidates, which are sorted by distance. `squared` says how far two of them lie from each other.
+pub fn select(candidates: &[Candidate], most: usize, mut squared: impl FnMut(u32, u32) -> f32) -> Vec<u32> {
     let mut kept: Vec<u32> = Vec::with_capacity(most);
     for candidate in candidates {
         if kept.len() == most {
             break;
         }
-        let own = vector(candidate.slot);
-        if kept.iter().all(|&earlier| candidate.distance <= ALPHA * meter.squared(vector(earlier), own)) {
+        if kept.iter().all(|&earlier| candidate.distance <= ALPHA * squared(earlier, candidate.slot)) {
             kept.push(candidate.slot);
         }
     }
@@ -40,7 +32,6 @@ pub fn select<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distance::Distance;
 
     fn selected(points: &[[f32; 2]], most: usize) -> Vec<u32> {
         let mut candidates: Vec<Candidate> = (0..)
@@ -48,7 +39,10 @@ mod tests {
             .map(|(slot, point)| Candidate { distance: point[0] * point[0] + point[1] * point[1], slot })
             .collect();
         candidates.sort_by(|a, b| a.distance.total_cmp(&b.distance));
-        select(&candidates, most, |slot| &points[slot as usize], &mut Meter::new(Distance::SCALAR))
+        select(&candidates, most, |a, b| {
+            let [a, b] = [a, b].map(|slot| points[slot as usize]);
+            (a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2)
+        })
     }
 
     #[test]

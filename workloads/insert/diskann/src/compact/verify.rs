@@ -3,11 +3,13 @@
 use rusqlite::Connection;
 
 use super::MOST_EDGES;
-use super::graph::Graph;
+use super::nodes::{Nodes, replay};
 use super::record::Record;
 use super::table::{self, Table};
+use super::whole::Whole;
 use crate::error::{Error, Result};
 use crate::findings::{Findings, Summary};
+use crate::index::NodeCache;
 
 /// Reads the whole index and says what is wrong with it.
 ///
@@ -18,9 +20,9 @@ pub fn verify(connection: &Connection, findings: &mut Findings) -> Result<Summar
     let dims = table::dims(connection)?;
     let len = Table::Vector.last(connection)?;
     let len = usize::try_from(len).map_err(|_| Error::Damaged(format!("invalid id {len}")))?;
-    let mut graph = Graph::new(dims, len);
+    let mut nodes = Whole::new(dims, NodeCache::PerBatch);
     // Checks every checksum and size, that vectors have no gaps, that no list is too long, and that every edge leads somewhere.
-    graph.read_all(connection)?;
+    nodes.load(len, connection)?;
 
     // The edges of a vector are in the table, or it has a record in the log: the first ones here, the later ones there.
     let mut rows = 0_i64;
@@ -38,7 +40,7 @@ pub fn verify(connection: &Connection, findings: &mut Findings) -> Result<Summar
             Record::from_bytes(bytes).ok_or_else(|| Error::Damaged(format!("invalid record {id} of the log")))?;
         let slot = u32::try_from(id - 1).ok().filter(|slot| (*slot as usize) < len);
         let slot = slot.ok_or_else(|| Error::Damaged(format!("the log has a record of {id}, which is not there")))?;
-        graph.replay(slot, &record, connection)
+        replay(&mut nodes, slot, &record, connection)
     })?;
     findings.check(rows + records == len as i64, || {
         format!("{len} vectors, but edges of {rows} and {records} records in the log")
@@ -47,7 +49,7 @@ pub fn verify(connection: &Connection, findings: &mut Findings) -> Result<Summar
     let mut edges = 0;
     for slot in 0..len as u32 {
         let id = slot + 1;
-        let mut neighbours = graph.edges(slot).to_vec();
+        let mut neighbours = nodes.edges(slot).to_vec();
         edges += neighbours.len() as u64;
         findings.check(!neighbours.contains(&slot), || format!("vector {id} has an edge to itself"));
         findings.check(!neighbours.is_empty() || len < 2, || format!("vector {id} has no edge"));

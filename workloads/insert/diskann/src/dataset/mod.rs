@@ -4,7 +4,7 @@ pub mod clustered;
 pub mod similar;
 pub mod uniform;
 
-use clustered::Part;
+use clustered::{Part, Shape};
 use uniform::Lcg;
 
 /// Seed of the document's vectors.
@@ -21,14 +21,20 @@ pub enum Kind {
     Uniform,
     /// Flat clusters.
     Clustered,
+    /// Flat clusters of unequal sizes, with vectors of unequal lengths.
+    Uneven,
     /// A uniform base, and inserts that all lie around one centre: the document's "similar".
     Similar,
 }
 
 impl Kind {
     /// Every kind, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 3] =
-        [("uniform", Self::Uniform), ("clustered", Self::Clustered), ("similar", Self::Similar)];
+    pub const CHOICES: [(&'static str, Self); 4] = [
+        ("uniform", Self::Uniform),
+        ("clustered", Self::Clustered),
+        ("uneven", Self::Uneven),
+        ("similar", Self::Similar),
+    ];
 
     /// Its name on a command line and in a result.
     #[must_use]
@@ -68,10 +74,13 @@ impl Data {
                 uniform::vectors(&mut Lcg::new(seed), dims, base + inserted),
                 uniform::vectors(&mut Lcg::new(derived(QUERY_SEED)), dims, queries),
             ),
-            Kind::Clustered => (
-                clustered::vectors(seed, Part::Stored, dims, 0, base + inserted),
-                clustered::vectors(seed, Part::Query, dims, 0, queries),
-            ),
+            Kind::Clustered | Kind::Uneven => {
+                let shape = if kind == Kind::Uneven { Shape::Uneven } else { Shape::Even };
+                (
+                    clustered::vectors(seed, shape, Part::Stored, dims, 0, base + inserted),
+                    clustered::vectors(seed, shape, Part::Query, dims, 0, queries),
+                )
+            }
             Kind::Similar => {
                 let mut vectors = uniform::vectors(&mut Lcg::new(seed), dims, base);
                 // What is inserted, then what is asked for: one stream, so that both have one centre.

@@ -7,7 +7,7 @@ pub mod toy;
 use assay_harness::simd::Isa;
 
 pub use bad_key::BadKey;
-pub use dpf::DpfKey;
+pub use dpf::{DpfKey, Prg};
 pub use toy::ToyKey;
 
 /// Which kind of key the queries have.
@@ -70,11 +70,12 @@ impl Keys {
         self.len() == 0
     }
 
-    /// Writes the bits of key `key` for the first `rows` rows.
-    pub fn expand(&self, key: usize, isa: Isa, rows: usize, words: &mut [u64]) {
+    /// Writes the bits of key `key` for the first `rows` rows: those of a toy key with the instructions of `isa`, those of a distributed
+    /// point function with the generator `prg`.
+    pub fn expand(&self, key: usize, isa: Isa, prg: Prg, rows: usize, words: &mut [u64]) {
         match self {
             Self::Toy(keys) => keys[key].expand(isa, rows, words),
-            Self::Dpf(keys) => keys[key].expand(dpf::Prg::select(isa), rows, words),
+            Self::Dpf(keys) => keys[key].expand(prg, rows, words),
         }
     }
 }

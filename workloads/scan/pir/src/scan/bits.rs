@@ -22,6 +22,17 @@ impl RowBits for DpfKey {
     }
 }
 
+/// A bit that is one for every row: what is left of a scan when nothing has to be selected.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EveryRow;
+
+impl RowBits for EveryRow {
+    #[inline]
+    fn bit(&self, _: usize) -> bool {
+        true
+    }
+}
+
 /// The bits of one key, expanded beforehand.
 #[derive(Debug, Clone, Copy)]
 pub struct Expanded<'a>(&'a [u64]);

@@ -17,14 +17,17 @@
 //!    the rows once.
 //! 3. Sums are kept in the order in which the shuffles leave the columns, eight keys to a word, and are put right at the very end.
 //!
-//! With few keys the shuffles do not pay: then this is [`tiled`].
+//! With few keys the shuffles do not pay.
 //!
 //! There is one instruction set for this, so there is one file.
 
 use std::arch::x86_64::*;
+use std::hint::black_box;
 use std::ops::Range;
 
+use assay_harness::ceiling::{self, Limit};
 use assay_harness::simd::Isa;
+use assay_harness::{Quantity, Unit};
 
 use super::tiled;
 use crate::matrix::{Matrix, Part};
@@ -58,11 +61,24 @@ impl Gfni {
         (matches!(isa, Isa::Avx512(_)) && there).then_some(Self(()))
     }
 
+    /// How many products per second `threads` threads can compute: their limit, whatever the products are for.
+    ///
+    /// # Panics
+    ///
+    /// When there are no threads.
+    #[must_use]
+    pub fn product_rate(self, threads: usize) -> Limit {
+        const PASSES: usize = 5;
+        let seconds = ceiling::fastest(PASSES, threads, |_| {
+            // SAFETY: `self` exists only where the features were detected.
+            black_box(unsafe { multiply() });
+        });
+        let rate = Quantity::new((threads * ROUNDS * STREAMS) as f64 / seconds, Unit::new("products/s"));
+        Limit::new(rate, "avx512+gfni", threads)
+    }
+
     /// Adds the selected rows in `rows` to the answers, which lie one after the other.
     pub fn scan(self, matrix: &Matrix, rows: Range<usize>, selection: &Selection, isa: Isa, answers: &mut [u8]) {
-        if selection.keys() < FEWEST_KEYS {
-            return tiled::scan(matrix, rows, selection, isa, answers);
-        }
         let row_size = matrix.row_size();
         let groups = selection.keys().div_ceil(EIGHT);
         let mut sums = vec![Sums::NONE; groups * row_size / COLUMN];
@@ -77,6 +93,29 @@ impl Gfni {
         }
         put_right(&sums, row_size, answers);
     }
+}
+
+/// Products that the method computes for a matrix of so many bytes: every vector of it is transposed once, and multiplied once for every
+/// eight keys.
+#[must_use]
+pub fn products(matrix_bytes: u64, keys: usize) -> f64 {
+    (matrix_bytes / COLUMN as u64) as f64 * (1 + keys.div_ceil(EIGHT)) as f64
+}
+
+/// Rounds of a pass of [`Gfni::product_rate`], and independent products in each.
+const ROUNDS: usize = 1 << 15;
+const STREAMS: usize = 16;
+
+/// Products and nothing else, as many at a time as hide what one takes.
+#[target_feature(enable = "avx512f,gfni")]
+fn multiply() -> i64 {
+    let matrix = black_box(_mm512_set1_epi64(TRANSPOSE));
+    let mut vectors: [__m512i; STREAMS] = std::array::from_fn(|i| _mm512_set1_epi64(black_box(i as i64)));
+    for _ in 0..ROUNDS {
+        vectors = vectors.map(|vector| _mm512_gf2p8affine_epi64_epi8::<0>(vector, matrix));
+    }
+    let sum = vectors.into_iter().fold(_mm512_setzero_si512(), |sum, vector| _mm512_xor_si512(sum, vector));
+    _mm512_reduce_or_epi64(sum)
 }
 
 /// The sums of eight keys in one column. Word `w` of vector `j` holds a byte of each key, for byte `16 (w / 2) + 2 j + w % 2` of the

@@ -4,21 +4,25 @@
 //! by its four bits. The table costs eleven additions, and pays when there are many keys.
 //!
 //! ```text
-//! for block of 4 T rows
+//! for tile of rows that stays in the second-level cache, for column of one or two cache lines, for block of 4 T rows
 //!     for t in 0..T: table[t] = all sums of rows 4t .. 4t + 3
 //!     for key: sums[key] ^= table[0][bits 0..4] ^ table[1][bits 4..8] ^ ... ^ table[T - 1][bits 4T - 4 .. 4T]
 //! ```
 //!
-//! 1. Tables and the sums of all keys stay in the first-level cache; a row is read from memory once, and never again.
+//! 1. Tables and the sums of one column stay in the first-level cache while all blocks of a tile add to them, and so do the bits of these
+//!    rows. A column's sums lie together: a row's length apart they would share a few of the cache's sets. A row is read from memory once.
 //! 2. `T` look-ups are added up before a key's sum is loaded and stored, two of them per instruction where three can be XORed at once.
-//! 3. The rows of a block to come are asked for evenly over the work on this one, so that adding and reading overlap.
+//! 3. The rows of the tile to come are asked for evenly over the work on this one, into the second-level cache, so that adding and reading
+//!    overlap and the first level is left to the tables.
 //!
-//! With few keys the tables do not pay: then this is [`tiled`], and a batch of one query is not slower for being a batch.
+//! With few keys the tables do not pay.
 
 use std::ops::Range;
 
+use assay_harness::prefetch;
 use assay_harness::simd::{Isa, Kernel, Simd};
 
+use super::answers::{Answers, xor_into};
 use super::tiled;
 use crate::matrix::{Matrix, Part};
 use crate::selection::Selection;
@@ -32,27 +36,61 @@ const TABLES: usize = 8;
 /// Rows of a block.
 const BLOCK_ROWS: usize = TABLES * ROWS_PER_TABLE;
 /// Bytes of all tables for one column, at most.
-const TABLE_BYTES: usize = TABLES * SUMS * COLUMN;
+const TABLE_BYTES: usize = TABLES * SUMS * WIDEST_COLUMN;
 /// Bytes of a column, at most.
-const COLUMN: usize = 128;
-/// How many blocks ahead rows are asked for.
-const BLOCKS_AHEAD: usize = 2;
+const WIDEST_COLUMN: usize = 128;
+/// Bytes of the narrowest column, and what every row is a multiple of.
+const LINE: usize = 64;
+/// Bytes of a tile, whose blocks are gone over column by column; two of them fit into a second-level cache with room to spare.
+const TILE_BYTES: usize = 128 << 10;
 /// With fewer keys than this, masking and adding is faster than making tables.
 pub const FEWEST_KEYS: usize = 12;
 
 /// Adds the selected rows in `rows` to the answers, which lie one after the other.
 pub fn scan(matrix: &Matrix, rows: Range<usize>, selection: &Selection, isa: Isa, answers: &mut [u8]) {
-    if selection.keys() < FEWEST_KEYS {
-        return tiled::scan(matrix, rows, selection, isa, answers);
-    }
-    let row_size = matrix.row_size();
+    let (row_size, keys) = (matrix.row_size(), selection.keys());
+    let column = isa.run(Column);
+    // The sums of all keys, column by column.
+    let mut sums = Answers::new(keys, row_size);
     for part in matrix.parts(rows) {
         let blocks = part.bytes.len() / row_size / BLOCK_ROWS;
         let (whole, rest) = part.bytes.split_at(blocks * BLOCK_ROWS * row_size);
-        isa.run(ScanBlocks { part: Part { bytes: whole, ..part }, row_size, selection, answers });
+        let sums = sums.bytes_mut();
+        isa.run(ScanBlocks { part: Part { bytes: whole, ..part }, row_size, selection, sums });
         let part = Part { first_row: part.first_row + blocks * BLOCK_ROWS, bytes: rest };
         isa.run(tiled::ScanPart { part, row_size, selection, answers });
     }
+    for (i, sums) in sums.bytes().chunks(keys * column).enumerate() {
+        let width = sums.len() / keys;
+        for (answer, sum) in answers.chunks_exact_mut(row_size).zip(sums.chunks_exact(width)) {
+            xor_into(&mut answer[i * column..][..width], sum);
+        }
+    }
+}
+
+/// Bytes that the method loads from the first-level cache for a matrix of so many: every row once, and for every key the look-ups and the
+/// sum of every block.
+#[must_use]
+pub fn bytes_loaded(matrix_bytes: u64, keys: usize) -> f64 {
+    matrix_bytes as f64 * (1.0 + (keys * (TABLES + 1)) as f64 / BLOCK_ROWS as f64)
+}
+
+/// Bytes of a column: with wide vectors two lines, so that the work of finding a sum is shared by two, with narrow ones as much as leaves
+/// the first-level cache room for the tables and the sums.
+struct Column;
+
+impl Kernel for Column {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> usize {
+        column::<S>()
+    }
+}
+
+#[inline(always)]
+const fn column<S: Simd>() -> usize {
+    if S::BYTES == LINE { WIDEST_COLUMN } else { LINE }
 }
 
 /// Whole blocks of rows.
@@ -60,7 +98,8 @@ struct ScanBlocks<'a> {
     part: Part<'a>,
     row_size: usize,
     selection: &'a Selection,
-    answers: &'a mut [u8],
+    /// Those of every key, for every column.
+    sums: &'a mut [u8],
 }
 
 /// The tables, one after the other, aligned to a cache line.
@@ -72,25 +111,22 @@ impl Kernel for ScanBlocks<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(mut self, simd: S) {
-        let Self { part, row_size, selection, ref answers } = self;
-        assert!(row_size.is_multiple_of(64) && part.bytes.len().is_multiple_of(BLOCK_ROWS * row_size));
+        let Self { part, row_size, selection, ref sums } = self;
+        assert!(row_size.is_multiple_of(LINE) && part.bytes.len().is_multiple_of(BLOCK_ROWS * row_size));
         assert!(part.first_row.is_multiple_of(BLOCK_ROWS));
         assert!(part.first_row + part.bytes.len() / row_size <= selection.rows());
-        assert_eq!(answers.len(), selection.keys() * row_size);
+        assert_eq!(sums.len(), selection.keys() * row_size);
         let mut tables = Tables([0; TABLE_BYTES]);
-        for block in 0..part.bytes.len() / row_size / BLOCK_ROWS {
-            let mut at = 0;
-            while at < row_size {
-                if row_size - at >= COLUMN {
-                    match S::BYTES {
-                        64 => self.add::<S, 2>(simd, block, at, &mut tables),
-                        16 => self.add::<S, 8>(simd, block, at, &mut tables),
-                        _ => self.add::<S, 4>(simd, block, at, &mut tables),
+        let blocks = part.bytes.len() / row_size / BLOCK_ROWS;
+        let tile = (TILE_BYTES / row_size / BLOCK_ROWS).max(1);
+        for first in (0..blocks).step_by(tile) {
+            for at in (0..row_size).step_by(column::<S>()) {
+                for block in first..blocks.min(first + tile) {
+                    match (S::BYTES, row_size - at) {
+                        (64, 64) => self.add::<S, 1>(simd, block, at, tile, &mut tables),
+                        (16, _) => self.add::<S, 4>(simd, block, at, tile, &mut tables),
+                        _ => self.add::<S, 2>(simd, block, at, tile, &mut tables),
                     }
-                    at += COLUMN;
-                } else {
-                    self.add::<S, 1>(simd, block, at, &mut tables);
-                    at += S::BYTES;
                 }
             }
         }
@@ -98,9 +134,16 @@ impl Kernel for ScanBlocks<'_> {
 }
 
 impl ScanBlocks<'_> {
-    /// One block, one column of `VECTORS` vectors.
+    /// One block, one column of `VECTORS` vectors. The rows so many blocks ahead are asked for.
     #[inline(always)]
-    fn add<S: Simd, const VECTORS: usize>(&mut self, simd: S, block: usize, at: usize, tables: &mut Tables) {
+    fn add<S: Simd, const VECTORS: usize>(
+        &mut self,
+        simd: S,
+        block: usize,
+        at: usize,
+        blocks_ahead: usize,
+        tables: &mut Tables,
+    ) {
         let (row_size, first_row) = (self.row_size, self.part.first_row + block * BLOCK_ROWS);
         let rows = self.part.bytes.as_ptr().wrapping_add(block * BLOCK_ROWS * row_size + at);
         let tables = tables.0.as_mut_ptr();
@@ -136,32 +179,33 @@ impl ScanBlocks<'_> {
         debug_assert!((keys - 1) * stride + first_row / 64 < words.len());
         let words = words.as_ptr().wrapping_add(first_row / 64);
         let shift = first_row % 64;
-        let answers = self.answers.as_mut_ptr().wrapping_add(at);
-        // This column's lines of the block to come, shared out evenly among the keys.
-        let mut ahead = rows.wrapping_add(BLOCKS_AHEAD * BLOCK_ROWS * row_size);
+        let sums = self.sums.as_mut_ptr().wrapping_add(at * keys);
+        // This column's lines of the tile to come, shared out evenly among its blocks and their keys.
+        let mut ahead = rows.wrapping_add(blocks_ahead * BLOCK_ROWS * row_size);
         let mut due = 0;
         for key in 0..keys {
             due += BLOCK_ROWS;
             while due >= keys {
                 due -= keys;
-                for within in (0..sum_bytes).step_by(64) {
-                    simd.prefetch(ahead.wrapping_add(within));
+                for within in (0..sum_bytes).step_by(LINE) {
+                    prefetch::line_into_second_level(ahead.wrapping_add(within));
                 }
                 ahead = ahead.wrapping_add(row_size);
             }
             // SAFETY: see the assertion above.
             let bits = unsafe { words.wrapping_add(key * stride).read() } >> shift;
-            let answer = answers.wrapping_add(key * row_size);
-            // SAFETY: `run` checked that every key has an answer as long as a row, and the column lies within a row.
-            let mut sums: [S::Vector; VECTORS] =
-                std::array::from_fn(|v| unsafe { simd.load(answer.wrapping_add(v * S::BYTES)) });
+            let sum = sums.wrapping_add(key * sum_bytes);
+            // SAFETY: `run` checked that every key has sums as long as a row. Those of the columns before this one take `at` bytes for
+            // every key, and those of this one `sum_bytes`.
+            let mut added: [S::Vector; VECTORS] =
+                std::array::from_fn(|v| unsafe { simd.load(sum.wrapping_add(v * S::BYTES)) });
             for table in (0..TABLES).step_by(2) {
                 let look_up = |table: usize| {
                     let sum = (bits >> (ROWS_PER_TABLE * table)) as usize % SUMS;
                     tables.wrapping_add((table * SUMS + sum) * sum_bytes)
                 };
                 let (one, other) = (look_up(table), look_up(table + 1));
-                for (v, sum) in sums.iter_mut().enumerate() {
+                for (v, sum) in added.iter_mut().enumerate() {
                     let offset = v * S::BYTES;
                     // SAFETY: all tables for a column of this width fit, and were just written.
                     let (one, other) =
@@ -169,9 +213,9 @@ impl ScanBlocks<'_> {
                     *sum = simd.xor3(*sum, one, other);
                 }
             }
-            for (v, sum) in sums.into_iter().enumerate() {
+            for (v, added) in added.into_iter().enumerate() {
                 // SAFETY: as for the load above.
-                unsafe { simd.store(answer.wrapping_add(v * S::BYTES), sum) };
+                unsafe { simd.store(sum.wrapping_add(v * S::BYTES), added) };
             }
         }
     }

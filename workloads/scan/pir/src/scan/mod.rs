@@ -7,7 +7,7 @@
 //! | [`per_query`], `loop` | once per query | one PRF call per key and row, between the XORs | masked, sums in memory |
 //! | [`fused_naive`] | once | the same | the same |
 //! | [`tiled`], `fused-tiled` | once | all keys expanded beforehand | masked, sums in registers |
-//! | [`m4r`], `fused-m4r` | once | all keys expanded beforehand | looked up four rows at a time |
+//! | [`m4r`], `fused-m4r` | once | all keys expanded beforehand | looked up four rows at a time; few keys by [`by_pattern`] or [`tiled`] |
 //! | `gfni`, `fused-gfni` | once | all keys expanded beforehand | eight rows and eight keys at a time, as a product of bit matrices |
 //!
 //! `loop` is the baseline that the document measured; `fused-naive` is the prototype that its plan led to; the others are what the
@@ -15,6 +15,7 @@
 
 mod answers;
 mod bits;
+pub mod by_pattern;
 pub mod fused_naive;
 #[cfg(target_arch = "x86_64")]
 pub mod gfni;
@@ -26,10 +27,10 @@ pub mod tiled;
 use std::fmt;
 use std::ops::Range;
 
-use assay_harness::simd::Isa;
+use assay_harness::simd::{Isa, Portable};
 use assay_harness::{Failure, Phases};
 
-use crate::keys::Keys;
+use crate::keys::{Keys, Prg, ToyKey};
 use crate::matrix::Matrix;
 use crate::selection::Selection;
 
@@ -88,6 +89,7 @@ impl Strategy {
 pub struct Plan {
     strategy: Strategy,
     isa: Isa,
+    prg: Prg,
     threads: usize,
     #[cfg(target_arch = "x86_64")]
     gfni: Option<gfni::Gfni>,
@@ -115,10 +117,17 @@ impl Plan {
         Ok(Self {
             strategy,
             isa,
+            prg: Prg::of(isa),
             threads,
             #[cfg(target_arch = "x86_64")]
             gfni,
         })
+    }
+
+    /// The same with another generator for distributed point functions than goes with the instructions.
+    #[must_use]
+    pub fn with_generator(self, prg: Prg) -> Self {
+        Self { prg, ..self }
     }
 
     /// How.
@@ -133,9 +142,68 @@ impl Plan {
         self.isa
     }
 
+    /// How rows are added up for so many keys: with few of them, what makes many fast does not pay, and a batch of one query shall not be
+    /// slower for being a batch.
+    #[must_use]
+    pub fn method(&self, keys: usize) -> Method {
+        match self.strategy {
+            Strategy::FusedM4r if keys >= m4r::FEWEST_KEYS => Method::FourRussians,
+            Strategy::FusedM4r if by_pattern::pays(self.isa) => Method::ByPattern,
+            #[cfg(target_arch = "x86_64")]
+            Strategy::FusedGfni if keys >= gfni::FEWEST_KEYS => Method::BitMatrices,
+            _ => Method::MaskedXor,
+        }
+    }
+
+    /// With which instructions rows are added up: `loop` and `fused-naive` are what the compiler makes of plain code.
+    #[must_use]
+    pub fn scan_isa(&self) -> Isa {
+        if self.strategy.evaluates_in_scan() { Isa::Portable(Portable) } else { self.isa }
+    }
+
+    /// With which generator of distributed point functions.
+    #[must_use]
+    pub fn generator(&self) -> Prg {
+        self.prg
+    }
+
+    /// The products of bit matrices, where they can be carried out.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn gfni(&self) -> Option<gfni::Gfni> {
+        self.gfni
+    }
+
     /// The same by another strategy that needs no instructions of its own.
     pub(crate) fn by_loop(self) -> Self {
         Self { strategy: Strategy::Loop, ..self }
+    }
+}
+
+/// How rows are added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Every row is masked for every key: [`per_query`], [`fused_naive`] and [`tiled`].
+    MaskedXor,
+    /// Every row is added to the sum of its pattern of bits: [`by_pattern`].
+    ByPattern,
+    /// Every key looks up the sums of four rows: [`m4r`].
+    FourRussians,
+    /// Eight rows and eight keys are a product: `gfni`.
+    #[cfg(target_arch = "x86_64")]
+    BitMatrices,
+}
+
+impl Method {
+    /// Its name in a result.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MaskedXor => "masked-xor",
+            Self::ByPattern => "by-pattern",
+            Self::FourRussians => "four-russians",
+            #[cfg(target_arch = "x86_64")]
+            Self::BitMatrices => "bit-matrices",
+        }
     }
 }
 
@@ -227,7 +295,7 @@ pub fn expand(keys: &Keys, rows: usize, plan: Plan) -> Selection {
     let share = all.len().div_ceil(plan.threads).max(1);
     in_threads(all.chunks_mut(share), |some| {
         for (key, words) in some {
-            keys.expand(*key, plan.isa, rows, words);
+            keys.expand(*key, plan.isa, plan.prg, rows, words);
         }
     });
     selection
@@ -239,14 +307,15 @@ fn scan_expanded(matrix: &Matrix, selection: &Selection, plan: Plan, answers: &m
         return scan_row_by_row(matrix, &keys, plan, answers, phases);
     }
     phases.time(SCAN, || {
-        over_rows(matrix, plan.threads, answers, |rows, answers| match plan.strategy {
-            Strategy::FusedTiled => tiled::scan(matrix, rows, selection, plan.isa, answers.bytes_mut()),
+        over_rows(matrix, plan.threads, answers, |rows, answers| match plan.method(selection.keys()) {
+            Method::MaskedXor => tiled::scan(matrix, rows, selection, plan.isa, answers.bytes_mut()),
+            Method::ByPattern => by_pattern::scan(matrix, rows, selection, plan.isa, answers.bytes_mut()),
+            Method::FourRussians => m4r::scan(matrix, rows, selection, plan.isa, answers.bytes_mut()),
             #[cfg(target_arch = "x86_64")]
-            Strategy::FusedGfni => {
+            Method::BitMatrices => {
                 let gfni = plan.gfni.expect("a plan for this strategy is only made with it");
                 gfni.scan(matrix, rows, selection, plan.isa, answers.bytes_mut());
             }
-            _ => m4r::scan(matrix, rows, selection, plan.isa, answers.bytes_mut()),
         });
     });
 }
@@ -258,6 +327,27 @@ fn scan_row_by_row<B: RowBits>(matrix: &Matrix, keys: &[B], plan: Plan, answers:
             _ => per_query::scan(matrix, rows, keys, answers),
         });
     });
+}
+
+/// The part of `loop` that evaluates keys, without its part that reads rows: an answer begins with the XOR of the numbers of the rows whose
+/// bit is one, and reads none of them.
+pub fn bits_alone(matrix: &Matrix, keys: &[ToyKey], plan: Plan, phases: &mut Phases) -> Answers {
+    let mut answers = Answers::new(keys.len(), matrix.row_size());
+    phases.time(SCAN, || {
+        over_rows(matrix, plan.threads, &mut answers, |rows, answers| per_query::bits_alone(rows, keys, answers));
+    });
+    answers
+}
+
+/// The part of `loop` that reads rows, without its part that evaluates keys: every row is in the sum of every one of `keys` keys.
+pub fn sums_alone(matrix: &Matrix, keys: usize, plan: Plan, phases: &mut Phases) -> Answers {
+    let mut answers = Answers::new(keys, matrix.row_size());
+    phases.time(SCAN, || {
+        over_rows(matrix, plan.threads, &mut answers, |rows, answers| {
+            per_query::scan(matrix, rows, &vec![bits::EveryRow; keys], answers);
+        });
+    });
+    answers
 }
 
 /// Runs `work` on ranges of rows, one per thread, each with sums of its own, and adds those up.

@@ -11,6 +11,7 @@
 //! This is the baseline, so it is neither helped nor hindered: plain safe code, built with the same flags as everything else, and
 //! what the compiler makes of it for the baseline of the architecture.
 
+use std::hint::black_box;
 use std::ops::Range;
 
 use super::answers::{Answers, KEYS_PER_QUERY, xor_into};
@@ -29,6 +30,25 @@ pub fn scan<B: RowBits>(matrix: &Matrix, rows: Range<usize>, keys: &[B], answers
         scan_query(matrix, rows.clone(), keys, &mut sums);
         for (answer, sum) in answers.chunks_exact_mut(row_size).zip(&sums) {
             xor_into(answer, sum);
+        }
+    }
+}
+
+/// Evaluates the keys for all of `rows` as [`scan`] does, three for every row, and reads none. The answers begin with the XOR of the
+/// numbers of the rows whose bit is one.
+pub fn bits_alone<B: RowBits>(rows: Range<usize>, keys: &[B], answers: &mut Answers) {
+    let mut answers: Vec<&mut [u8]> = answers.iter_mut().collect();
+    for (keys, answers) in keys.as_chunks::<KEYS_PER_QUERY>().0.iter().zip(answers.chunks_mut(KEYS_PER_QUERY)) {
+        let mut sums = [0_u64; KEYS_PER_QUERY];
+        for row in rows.clone() {
+            // Hidden from the compiler, or it would evaluate many rows at a time, which it cannot do between the rows of a scan.
+            let masks = black_box([keys[0].bit(row), keys[1].bit(row), keys[2].bit(row)].map(mask_byte));
+            for (sum, mask) in sums.iter_mut().zip(masks) {
+                *sum ^= row as u64 & u64::from(mask & 1).wrapping_neg();
+            }
+        }
+        for (answer, sum) in answers.iter_mut().zip(sums) {
+            xor_into(&mut answer[..size_of::<u64>()], &sum.to_le_bytes());
         }
     }
 }

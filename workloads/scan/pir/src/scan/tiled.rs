@@ -15,13 +15,16 @@ use std::ops::Range;
 
 use assay_harness::simd::{Isa, Kernel, Simd};
 
+use super::answers::KEYS_PER_QUERY;
 use crate::matrix::{Matrix, Part};
 use crate::selection::Selection;
 
 /// Bytes of a tile; two of them fit into a second-level cache of 512 KiB with room to spare.
 const TILE_BYTES: usize = 128 << 10;
+/// Bytes of a tile for a group that is alone: nothing of it is read again, and two of them fit into a first-level cache.
+const TILE_BYTES_ALONE: usize = 16 << 10;
 
-/// How far ahead a group that is alone asks for rows, in bytes.
+/// How far ahead a group that is alone asks for rows, in bytes, where it reads them whole.
 const AHEAD_ALONE: usize = 8 << 10;
 
 /// Adds the selected rows in `rows` to the answers, which lie one after the other.
@@ -49,14 +52,16 @@ impl Kernel for ScanPart<'_> {
         assert!(row_size.is_multiple_of(64) && part.bytes.len().is_multiple_of(row_size));
         assert!(part.first_row + part.bytes.len() / row_size <= selection.rows());
         assert_eq!(answers.len(), selection.keys() * row_size);
-        let tile_rows = (TILE_BYTES / row_size).next_multiple_of(64);
+        // One query has three keys: fewer in a group would read every row twice.
+        let tile_bytes = if selection.keys() <= KEYS_PER_QUERY { TILE_BYTES_ALONE } else { TILE_BYTES };
+        let tile_rows = (tile_bytes / row_size).next_multiple_of(64);
         for (i, rows) in part.bytes.chunks(tile_rows * row_size).enumerate() {
             let tile = Tile { rows, first_row: part.first_row + i * tile_rows, row_size, selection };
             // As many sums as registers allow, beside a row's column and the masks.
             match S::REGISTERS {
                 32 => tile.add_groups::<S, 4, 4>(simd, answers),
-                16 => tile.add_groups::<S, 2, 4>(simd, answers),
-                _ => tile.add_groups::<S, 2, 2>(simd, answers),
+                16 => tile.add_groups::<S, 3, 2>(simd, answers),
+                _ => tile.add_groups::<S, 3, 1>(simd, answers),
             }
         }
     }
@@ -133,9 +138,10 @@ impl Tile<'_> {
             std::array::from_fn(|v| unsafe { simd.load(answers[k].add(v * S::BYTES)) })
         });
         let words: [&[u64]; KEYS] = std::array::from_fn(|k| selection.key(key + k));
-        // One group reads every row once, in order. Several together ask for the next tile while they are busy with this one.
-        let ahead = if share.of == 1 { AHEAD_ALONE } else { rows.len() };
+        // One group that reads rows whole reads them in order. Otherwise every column of every group asks for its share of the next tile.
+        let ahead = if share.of == 1 && row_size == VECTORS * S::BYTES { AHEAD_ALONE } else { rows.len() };
         let mut row = 0;
+        let mut turns = share.index;
         while row < count {
             // Up to the end of a word of selection bits.
             let (word, bit) = ((first_row + row) / 64, (first_row + row) % 64);
@@ -143,7 +149,9 @@ impl Tile<'_> {
             let mut bits: [u64; KEYS] = std::array::from_fn(|k| words[k][word] >> bit);
             while row < end {
                 let start = rows.as_ptr().wrapping_add(row * row_size + at);
-                if row % share.of == share.index {
+                let asks = turns == 0;
+                turns = if asks { share.of - 1 } else { turns - 1 };
+                if asks {
                     // The column's lines of the row that far ahead.
                     for v in (0..VECTORS * S::BYTES).step_by(64) {
                         simd.prefetch(start.wrapping_add(ahead + v));

@@ -1,7 +1,11 @@
-//! AES with the `aes` crate of RustCrypto: the reference for the others.
+//! AES with the `aes` crate of RustCrypto, which brings its own detection: the reference for the others, and the way of CPUs that are not
+//! x86-64.
 
 use aes::Aes128;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+
+use super::layout::{Matcher, NEXT_BLOCK, OFFSET, Offsets, SELECT, SELECTS};
+use crate::geometry::Place;
 
 /// Blocks handed over at a time.
 const IN_FLIGHT: usize = 8;
@@ -21,16 +25,52 @@ impl Portable {
         Self(Aes128::new(&Array(key)))
     }
 
-    pub(super) fn fill(&self, mut low: u64, step: u64, high: u64, outputs: &mut [u128]) {
+    pub(super) fn fill(&self, low: u64, step: u64, high: u64, outputs: &mut [u128]) {
+        let mut low = low;
         for outputs in outputs.chunks_mut(IN_FLIGHT) {
-            let mut blocks = [Array([0; 16]); IN_FLIGHT];
-            for block in &mut blocks {
-                *block = Array((u128::from(high) << 64 | u128::from(low)).to_le_bytes());
-                low = low.wrapping_add(step);
-            }
-            self.0.encrypt_blocks(&mut blocks[..outputs.len()]);
-            for (output, block) in outputs.iter_mut().zip(blocks) {
-                *output = u128::from_le_bytes(block.0);
+            let inputs = std::array::from_fn(|i| low.wrapping_add(step.wrapping_mul(i as u64)));
+            outputs.copy_from_slice(&self.encrypt(&inputs, high)[..outputs.len()]);
+            low = low.wrapping_add(step.wrapping_mul(IN_FLIGHT as u64));
+        }
+    }
+
+    fn encrypt(&self, low: &[u64; IN_FLIGHT], high: u64) -> [u128; IN_FLIGHT] {
+        let mut blocks = low.map(|low| Array((u128::from(high) << 64 | u128::from(low)).to_le_bytes()));
+        self.0.encrypt_blocks(&mut blocks);
+        blocks.map(|block| u128::from_le_bytes(block.0))
+    }
+
+    pub(super) fn may_contain(&self, matcher: &Matcher, low: u64, outputs: usize, extras: &[u32]) -> bool {
+        if extras.contains(&matcher.index) {
+            return true;
+        }
+        (0..outputs as u64).step_by(IN_FLIGHT).any(|first| {
+            let inputs = std::array::from_fn(|i| low.wrapping_add(first + i as u64));
+            self.encrypt(&inputs, OFFSET).iter().any(|output| matcher.is_in(*output))
+        })
+    }
+
+    pub(super) fn below(&self, hint: u64, cutoff: u32, words: &mut [u64]) {
+        /// Outputs whose select values are a word's.
+        const OUTPUTS: usize = 16;
+        let mut outputs = [0; OUTPUTS];
+        for (at, word) in (0..).zip(words) {
+            self.fill(
+                hint.wrapping_add(NEXT_BLOCK.wrapping_mul(at * OUTPUTS as u64)),
+                NEXT_BLOCK,
+                SELECT,
+                &mut outputs,
+            );
+            let lanes = outputs.iter().flat_map(|output| (0..SELECTS).map(|lane| (*output >> (32 * lane)) as u32));
+            *word = (0..).zip(lanes).fold(0, |word, (bit, select)| word | u64::from(select < cutoff) << bit);
+        }
+    }
+
+    pub(super) fn offsets(&self, offsets: Offsets, group: u64, lane: u32, places: &mut [Place]) {
+        for places in places.chunks_mut(IN_FLIGHT) {
+            let inputs = std::array::from_fn(|i| places.get(i).map_or(0, |place| u64::from(place.block) << 32) | group);
+            for (place, output) in places.iter_mut().zip(self.encrypt(&inputs, OFFSET)) {
+                place.offset = offsets.of(output, lane);
             }
         }
     }

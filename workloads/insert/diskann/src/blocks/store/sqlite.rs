@@ -42,6 +42,13 @@ impl<'c> Sqlite<'c> {
         (self.reads, self.hits)
     }
 
+    /// Bytes of memory that the cache takes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let node = size_of::<(u64, Block)>() + self.layout.bytes();
+        self.cache.as_ref().map_or(0, |cache| (cache.len() * node) as u64)
+    }
+
     /// Forgets what is in memory, e.g. because the file was rolled back to an earlier state.
     pub fn forget(&mut self) {
         if let Some(cache) = &mut self.cache {

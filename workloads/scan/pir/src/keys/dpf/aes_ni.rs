@@ -3,9 +3,9 @@
 use std::arch::x86_64::*;
 use std::sync::OnceLock;
 
-use assay_harness::aes::{self, ROUND_KEYS, integer, vector};
+use assay_harness::aes::{self, ROUND_KEYS, vector};
 
-use super::node::{CONTROL, Correction, FIXED_KEYS};
+use super::node::{CONTROL, Correction, FIXED_KEYS, Node};
 
 /// Nodes in flight; each gives two blocks.
 const NODES: usize = 4;
@@ -22,23 +22,28 @@ impl AesNi {
     }
 
     /// Writes the corrected children of `nodes`, whose number is a multiple of four.
-    pub(super) fn grow(self, nodes: &[u128], correction: Correction, children: &mut [u128]) {
+    pub(super) fn grow(self, nodes: &[Node], correction: Correction, children: &mut [Node]) {
         // SAFETY: `self` holds the proof that AES-NI was detected.
-        unsafe { grow(&self.round_keys(), nodes, correction, children) }
+        unsafe { grow(self.round_keys(), nodes, correction, children) }
     }
 
     /// The round keys of both fixed keys.
-    pub(super) fn round_keys(self) -> [[u128; ROUND_KEYS]; 2] {
+    pub(super) fn round_keys(self) -> &'static [[u128; ROUND_KEYS]; 2] {
         static KEYS: OnceLock<[[u128; ROUND_KEYS]; 2]> = OnceLock::new();
-        *KEYS.get_or_init(|| FIXED_KEYS.map(|key| self.0.round_keys(key)))
+        KEYS.get_or_init(|| FIXED_KEYS.map(|key| self.0.round_keys(key)))
     }
 }
 
 #[target_feature(enable = "aes")]
-fn grow(keys: &[[u128; ROUND_KEYS]; 2], nodes: &[u128], correction: Correction, children: &mut [u128]) {
-    for (nodes, children) in nodes.chunks_exact(NODES).zip(children.chunks_exact_mut(2 * NODES)) {
-        let nodes: [u128; NODES] = std::array::from_fn(|i| nodes[i]);
-        let seeds = nodes.map(|node| vector(node & !CONTROL));
+fn grow(keys: &[[u128; ROUND_KEYS]; 2], nodes: &[Node], correction: Correction, children: &mut [Node]) {
+    let control = vector(CONTROL);
+    let correction = correction.map(vector);
+    for (parents, children) in nodes.chunks_exact(NODES).zip(children.chunks_exact_mut(2 * NODES)) {
+        let parents: [__m128i; NODES] = std::array::from_fn(|i| {
+            // SAFETY: a node is 16 bytes.
+            unsafe { _mm_loadu_si128(parents[i].as_ptr().cast()) }
+        });
+        let seeds = parents.map(|parent| _mm_andnot_si128(control, parent));
         let mut blocks: [[__m128i; 2]; NODES] =
             std::array::from_fn(|i| std::array::from_fn(|side| _mm_xor_si128(seeds[i], vector(keys[side][0]))));
         for round in 1..ROUND_KEYS - 1 {
@@ -49,11 +54,14 @@ fn grow(keys: &[[u128; ROUND_KEYS]; 2], nodes: &[u128], correction: Correction, 
             }
         }
         for i in 0..NODES {
-            let corrected = (nodes[i] & CONTROL).wrapping_neg();
+            // All ones where the control bit is set: the lowest 32 bits everywhere, shifted up and back.
+            let low = _mm_shuffle_epi32::<0x00>(parents[i]);
+            let corrected = _mm_srai_epi32::<31>(_mm_slli_epi32::<31>(low));
             for side in 0..2 {
                 let block = _mm_aesenclast_si128(blocks[i][side], vector(keys[side][ROUND_KEYS - 1]));
-                let fix = vector(correction[side] & corrected);
-                children[2 * i + side] = integer(_mm_xor_si128(_mm_xor_si128(block, seeds[i]), fix));
+                let fix = _mm_xor_si128(seeds[i], _mm_and_si128(correction[side], corrected));
+                // SAFETY: a node is 16 bytes.
+                unsafe { _mm_storeu_si128(children[2 * i + side].as_mut_ptr().cast(), _mm_xor_si128(block, fix)) };
             }
         }
     }

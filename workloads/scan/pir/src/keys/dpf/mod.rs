@@ -12,29 +12,42 @@
 //!
 //! The two servers start with different seeds and control bits 0 and 1. The corrections, one pair per level, are the same for both
 //! and chosen so that the nodes of both servers are equal everywhere except on the path to the wanted row; there the control bits
-//! differ. A server sees one pseudo-random tree and nothing of the path. The tree ends early: a node of the last level covers
-//! 256 rows, and its two blocks, corrected once more, are the bits of those rows. They are equal at both servers except in the
-//! wanted row.
+//! differ. A server sees one pseudo-random tree and nothing of the path. The tree ends early (their optimisation of early termination): a
+//! node of the last level is expanded to sixteen blocks, which, corrected once more, are the bits of 2,048 rows. They are equal at both
+//! servers except in the wanted row.
 //!
 //! # Its price
 //!
-//! Two AES calls per node of the tree, the last level included: 2^18 rows need 2^10 last nodes, 4,094 calls. (Ending at 128 rows with
-//! the node itself as the bits would take as many, but would give away a bit of the wanted row: one of the 128 bits of a node is its
-//! control bit. Converting the nodes of such a tree properly would take 6,142.)
+//! Two AES calls per inner node, and one per 128 rows: 2^18 rows need 2^7 last nodes, 254 + 2,048 calls. Every level that the tree ends
+//! earlier takes away half of the inner nodes and doubles the last correction: here a key is 391 bytes, where ending at 256 rows would take
+//! 4,094 calls and 218 bytes. (Ending at 128 rows with the node itself as the bits would give away a bit of the wanted row: one of the 128
+//! bits of a node is its control bit.)
 //!
 //! `G` is AES-128 under two fixed keys in the mode of Matyas, Meyer and Oseas: `G(s) = (E0(s) ^ s, E1(s) ^ s)`. The control bit is
-//! the lowest bit of a node's block; it is cleared before the block serves as a seed.
+//! the lowest bit of a node's block; it is cleared before the block serves as a seed. A last node's part `j` is `G(s ^ 2 j)`: this mode is
+//! correlation robust, so that seeds with known differences give unrelated blocks (Guo, Katz, Wang, Yu, S&P 2020).
+//!
+//! # Where the rows are
+//!
+//! Part 0 of all last nodes, one after the other, are the bits of the first rows, 256 for each; then come their parts 1. So all parts of
+//! the same number, which share a correction, lie together and are grown like a level of the tree.
 
 #[cfg(target_arch = "x86_64")]
 mod aes_ni;
 mod node;
 mod portable;
 #[cfg(target_arch = "x86_64")]
+mod vaes256;
+#[cfg(target_arch = "x86_64")]
 mod vaes512;
 
+use std::fmt;
+
+use assay_harness::Failure;
+use assay_harness::path::{self, Unavailable};
 use assay_harness::simd::Isa;
 
-use self::node::{CONTROL, Correction};
+use self::node::{CONTROL, Correction, Node, block, node};
 use super::bad_key::BadKey;
 use crate::matrix::ROW_GROUP;
 use crate::selection::clear_beyond;
@@ -42,9 +55,59 @@ use crate::selection::clear_beyond;
 /// One server's key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DpfKey {
+    /// Of the matrix that it is for.
+    rows: usize,
     root: u128,
-    /// One per level; the last one corrects the rows' bits.
+    /// One per level of inner nodes.
     corrections: Vec<Correction>,
+    /// Those of the rows' bits, one per part of a last node.
+    last: Vec<Correction>,
+}
+
+/// Parts of a last node, at most: each covers a group of rows.
+const PARTS: usize = 8;
+
+/// What a tree for some number of rows looks like.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    /// Groups of rows.
+    groups: usize,
+    /// Parts of each last node.
+    parts: usize,
+    /// Last nodes.
+    leaves: usize,
+    /// Levels of inner nodes.
+    levels: usize,
+}
+
+impl Shape {
+    fn of(rows: usize) -> Self {
+        let groups = rows.div_ceil(ROW_GROUP);
+        let parts = groups.min(PARTS);
+        let leaves = groups.div_ceil(parts);
+        Self { groups, parts, leaves, levels: leaves.next_power_of_two().ilog2() as usize }
+    }
+
+    /// The last node and its part that have the bit of `row`.
+    fn find(self, row: usize) -> (usize, usize) {
+        let group = row / ROW_GROUP;
+        (group % self.leaves, group / self.leaves)
+    }
+
+    /// How many nodes of a level are above existing rows; the last nodes have the level `levels`.
+    fn nodes(self, level: usize) -> usize {
+        self.leaves.div_ceil(1 << (self.levels - level))
+    }
+
+    /// Whether the way to a last node turns right below the node of `level`.
+    fn turns_right(self, leaf: usize, level: usize) -> usize {
+        leaf >> (self.levels - 1 - level) & 1
+    }
+}
+
+/// What a part's blocks are grown from, in place of its node.
+fn part_of(node: u128, part: usize) -> u128 {
+    node ^ (part as u128) << 1
 }
 
 impl DpfKey {
@@ -57,12 +120,13 @@ impl DpfKey {
     pub fn pair(seeds: [u128; 2], target: usize, rows: usize) -> [Self; 2] {
         assert!(target < rows, "there is no row {target} in {rows}");
         let roots = [seeds[0] & !CONTROL, seeds[1] | CONTROL];
-        let levels = inner_levels(rows);
+        let shape = Shape::of(rows);
+        let (leaf, wanted_part) = shape.find(target);
         let mut nodes = roots;
-        let mut corrections = Vec::with_capacity(levels + 1);
-        for level in 0..levels {
+        let mut corrections = Vec::with_capacity(shape.levels);
+        for level in 0..shape.levels {
             let grown = nodes.map(|node| Prg::Portable.children_of(node, [0; 2]));
-            let right = target >> (levels - 1 - level + ROW_GROUP.ilog2() as usize) & 1;
+            let right = shape.turns_right(leaf, level);
             // Off the path both servers shall hold the same node; on it, different control bits.
             let lost = grown[0][1 - right] ^ grown[1][1 - right];
             let correction: Correction = std::array::from_fn(|side| {
@@ -74,32 +138,43 @@ impl DpfKey {
             }
             corrections.push(correction);
         }
-        let grown = nodes.map(|node| Prg::Portable.children_of(node, [0; 2]));
         let bit = target % ROW_GROUP;
-        corrections.push(std::array::from_fn(|side| {
-            let wanted = if bit / 128 == side { 1 << (bit % 128) } else { 0 };
-            grown[0][side] ^ grown[1][side] ^ wanted
-        }));
-        roots.map(|root| Self { root, corrections: corrections.clone() })
+        let last = (0..shape.parts).map(|part| {
+            let grown = nodes.map(|node| Prg::Portable.children_of(part_of(node, part), [0; 2]));
+            std::array::from_fn(|side| {
+                let wanted = part == wanted_part && bit / 128 == side;
+                grown[0][side] ^ grown[1][side] ^ u128::from(wanted) << (bit % 128)
+            })
+        });
+        let last: Vec<Correction> = last.collect();
+        roots.map(|root| Self { rows, root, corrections: corrections.clone(), last: last.clone() })
     }
 
     /// Bytes of a key for a matrix of `rows` rows: they grow with the logarithm of the rows.
     #[must_use]
     pub fn bytes(rows: usize) -> usize {
-        16 + 17 * inner_levels(rows) + 32
+        let Shape { levels, parts, .. } = Shape::of(rows);
+        16 + 17 * levels + 32 * parts
+    }
+
+    /// AES calls that expanding a key for a matrix of `rows` rows takes.
+    #[must_use]
+    pub fn aes_calls(rows: usize) -> usize {
+        let shape = Shape::of(rows);
+        let inner: usize = (0..shape.levels).map(|level| shape.nodes(level)).sum();
+        2 * (inner + shape.groups)
     }
 
     /// The key as it goes over the wire: the root; for each level the 127 common bits of its corrections and a byte with the two
-    /// control bits; the last correction.
+    /// control bits; the last corrections.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.root.to_le_bytes().to_vec();
-        let (last, inner) = self.corrections.split_last().expect("a key has a last correction");
-        for [left, right] in inner {
+        for [left, right] in &self.corrections {
             bytes.extend((left & !CONTROL).to_le_bytes());
             bytes.push((left & CONTROL | (right & CONTROL) << 1) as u8);
         }
-        bytes.extend(last.iter().flat_map(|block| block.to_le_bytes()));
+        bytes.extend(self.last.iter().flatten().flat_map(|block| block.to_le_bytes()));
         bytes
     }
 
@@ -117,60 +192,96 @@ impl DpfKey {
             let block = bytes[at..].first_chunk().ok_or_else(bad)?;
             Ok(u128::from_le_bytes(*block))
         };
-        let levels = inner_levels(rows);
-        let mut corrections = Vec::with_capacity(levels + 1);
+        let Shape { levels, parts, .. } = Shape::of(rows);
+        let mut corrections = Vec::with_capacity(levels);
         for level in 0..levels {
             let at = 16 + 17 * level;
             let (common, controls) = (block(at)? & !CONTROL, u128::from(bytes[at + 16]));
             corrections.push([common | controls & 1, common | controls >> 1 & 1]);
         }
-        corrections.push([block(16 + 17 * levels)?, block(32 + 17 * levels)?]);
-        Ok(Self { root: block(0)?, corrections })
+        let last = (0..parts).map(|part| 16 + 17 * levels + 32 * part);
+        let last = last.map(|at| Ok([block(at)?, block(at + 16)?])).collect::<Result<_, _>>()?;
+        Ok(Self { rows, root: block(0)?, corrections, last })
     }
 
     /// The bit of one row, by walking down to it: the slow and obvious way.
     #[must_use]
     pub fn bit(&self, row: usize) -> bool {
-        let levels = self.corrections.len() - 1;
+        let shape = Shape::of(self.rows);
+        let (leaf, part) = shape.find(row);
         let mut node = self.root;
-        for (level, correction) in self.corrections[..levels].iter().enumerate() {
-            let right = row >> (levels - 1 - level + ROW_GROUP.ilog2() as usize) & 1;
-            node = Prg::Portable.children_of(node, *correction)[right];
+        for (level, correction) in self.corrections.iter().enumerate() {
+            node = Prg::Portable.children_of(node, *correction)[shape.turns_right(leaf, level)];
         }
-        let blocks = Prg::Portable.children_of(node, self.corrections[levels]);
+        let blocks = Prg::Portable.children_of(part_of(node, part), self.last[part]);
         blocks[row % ROW_GROUP / 128] >> (row % 128) & 1 == 1
     }
 
-    /// Writes the bits of the first `rows` rows, level by level.
+    /// Writes the bits of the first `rows` rows.
     ///
     /// # Panics
     ///
     /// When the key is for a matrix of another size.
     pub fn expand(&self, prg: Prg, rows: usize, words: &mut [u64]) {
-        let levels = inner_levels(rows);
-        assert_eq!(self.corrections.len(), levels + 1, "the key is for another number of rows");
-        let leaves = rows.div_ceil(ROW_GROUP);
-        // Two levels at a time: one is read while the other is written. Vector code may touch whole vectors of nodes.
-        let room = (2 * leaves).next_multiple_of(Prg::NODES_TOUCHED) + Prg::NODES_TOUCHED;
-        let (mut nodes, mut children) = (vec![0_u128; room], vec![0_u128; room]);
-        nodes[0] = self.root;
-        for (level, correction) in self.corrections.iter().enumerate() {
-            // Of every level only the nodes above existing rows.
-            let needed = leaves.div_ceil(1 << (levels - level));
-            prg.grow(&nodes, needed, *correction, &mut children);
-            std::mem::swap(&mut nodes, &mut children);
-        }
-        for (pair, node) in words[..rows.div_ceil(64)].chunks_mut(2).zip(&nodes) {
-            let halves = [*node as u64, (*node >> 64) as u64];
-            pair.copy_from_slice(&halves[..pair.len()]);
-        }
-        clear_beyond(&mut words[..rows.div_ceil(64)], rows);
+        assert_eq!(self.rows, rows, "the key is for another number of rows");
+        let shape = Shape::of(rows);
+        let words = &mut words[..rows.div_ceil(64)];
+        // The children of one stretch of nodes for every level: a few kilobytes in all.
+        let mut rooms = vec![[[0; 2]; 2 * STRETCH]; shape.levels];
+        let mut root = [[0; 2]; STRETCH];
+        root[0] = node(self.root);
+        Expansion { key: self, prg, shape, words }.below(0, 0, &root, &mut rooms);
+        clear_beyond(words, rows);
     }
 }
 
-/// Levels of the tree above the last, whose nodes cover a group of rows each.
-fn inner_levels(rows: usize) -> usize {
-    rows.div_ceil(ROW_GROUP).next_power_of_two().ilog2() as usize
+/// Nodes of one level that are grown together: enough to fill the pipeline, and few enough that a stretch of every level stays in the
+/// first-level cache. So the tree is grown downwards first, and then to the right.
+const STRETCH: usize = 64;
+/// Words of selection bits that a group of rows has.
+const GROUP_WORDS: usize = ROW_GROUP / 64;
+
+/// A key on its way to its bits.
+struct Expansion<'a> {
+    key: &'a DpfKey,
+    prg: Prg,
+    shape: Shape,
+    words: &'a mut [u64],
+}
+
+impl Expansion<'_> {
+    /// Writes the bits below a stretch of nodes of a level, of which the first is number `first`. `rooms` has one for each level below.
+    fn below(&mut self, level: usize, first: usize, nodes: &[Node], rooms: &mut [[Node; 2 * STRETCH]]) {
+        let needed = (self.shape.nodes(level) - first).min(STRETCH);
+        let Some((room, rooms)) = rooms.split_first_mut() else { return self.last(first, needed, nodes) };
+        self.prg.grow(nodes, needed, self.key.corrections[level], room);
+        // Of every level only the nodes above existing rows.
+        let children = self.shape.nodes(level + 1) - 2 * first;
+        for (i, nodes) in room.chunks_exact(STRETCH).take(children.div_ceil(STRETCH)).enumerate() {
+            self.below(level + 1, 2 * first + i * STRETCH, nodes, rooms);
+        }
+    }
+
+    /// Writes the bits of a stretch of last nodes, part by part.
+    fn last(&mut self, first: usize, needed: usize, nodes: &[Node]) {
+        for (part, correction) in self.key.last.iter().enumerate() {
+            let start = (part * self.shape.leaves + first) * GROUP_WORDS;
+            // The last parts may lack some groups.
+            let end = self.words.len().min(start + needed * GROUP_WORDS);
+            let Some(words) = self.words.get_mut(start..end) else { return };
+            let needed = words.len().div_ceil(GROUP_WORDS);
+            let nodes: [Node; STRETCH] = std::array::from_fn(|i| node(part_of(block(nodes[i]), part)));
+            // Whole vectors go where they belong; what would reach beyond the last word takes a detour.
+            let (blocks, _) = words.as_chunks_mut::<2>();
+            if blocks.len() == 2 * needed && needed.is_multiple_of(Prg::NODES_TOUCHED / 2) {
+                self.prg.grow(&nodes, needed, *correction, blocks);
+            } else {
+                let mut room = [[0; 2]; 2 * STRETCH];
+                self.prg.grow(&nodes, needed, *correction, &mut room);
+                words.copy_from_slice(&room.as_flattened()[..words.len()]);
+            }
+        }
+    }
 }
 
 /// The generator, as this CPU can compute it. The variants with instructions of their own can only be made where those are.
@@ -181,9 +292,56 @@ pub enum Prg {
     /// One block per instruction.
     #[cfg(target_arch = "x86_64")]
     AesNi(aes_ni::AesNi),
+    /// Two blocks per instruction.
+    #[cfg(target_arch = "x86_64")]
+    Vaes256(vaes256::Vaes256),
     /// Four blocks per instruction.
     #[cfg(target_arch = "x86_64")]
     Vaes512(vaes512::Vaes512),
+}
+
+/// A wish for a way to compute the generator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aes {
+    /// The one that goes with the instruction set of everything else.
+    Auto,
+    /// The `aes` crate.
+    Portable,
+    /// AES-NI.
+    AesNi,
+    /// VAES on 256-bit vectors.
+    Vaes256,
+    /// VAES on 512-bit vectors.
+    Vaes512,
+}
+
+impl Aes {
+    /// Every wish, by the name it has on a command line.
+    pub const CHOICES: [(&'static str, Self); 5] = [
+        ("auto", Self::Auto),
+        ("portable", Self::Portable),
+        ("aes-ni", Self::AesNi),
+        ("vaes256", Self::Vaes256),
+        ("vaes512", Self::Vaes512),
+    ];
+}
+
+/// The CPU does not have the way to compute AES that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoSuchAes(Unavailable);
+
+impl fmt::Display for NoSuchAes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "--aes: {}", self.0)
+    }
+}
+
+impl std::error::Error for NoSuchAes {}
+
+impl From<NoSuchAes> for Failure {
+    fn from(missing: NoSuchAes) -> Self {
+        Self::usage(missing)
+    }
 }
 
 impl Prg {
@@ -192,16 +350,28 @@ impl Prg {
 
     /// The generator that goes with an instruction set.
     #[must_use]
-    pub fn select(isa: Isa) -> Self {
+    pub fn of(isa: Isa) -> Self {
         let all = Self::available();
         let widest = match isa.name() {
             "avx512" => "vaes512",
-            "avx2" => "aes-ni",
+            "avx2" => "vaes256",
             _ => "portable",
         };
         // A CPU may have vectors and lack AES in them; then the next narrower one does.
         let up_to = all.iter().position(|prg| prg.name() == widest).unwrap_or(all.len() - 1);
         all[up_to]
+    }
+
+    /// The generator that `wish` asks for, where everything else uses the instructions of `isa`.
+    ///
+    /// # Errors
+    ///
+    /// When the CPU does not have it.
+    pub fn select(wish: Aes, isa: Isa) -> Result<Self, NoSuchAes> {
+        match wish {
+            Aes::Auto => Ok(Self::of(isa)),
+            wish => path::select(wish, &Aes::CHOICES, &Self::available(), |prg| prg.name()).map_err(NoSuchAes),
+        }
     }
 
     /// Every generator that this CPU can compute, the narrowest first.
@@ -211,6 +381,8 @@ impl Prg {
         let mut all = vec![Self::Portable];
         #[cfg(target_arch = "x86_64")]
         all.extend(aes_ni::AesNi::detect().map(Self::AesNi));
+        #[cfg(target_arch = "x86_64")]
+        all.extend(vaes256::Vaes256::detect().map(Self::Vaes256));
         #[cfg(target_arch = "x86_64")]
         all.extend(vaes512::Vaes512::detect().map(Self::Vaes512));
         all
@@ -224,12 +396,25 @@ impl Prg {
             #[cfg(target_arch = "x86_64")]
             Self::AesNi(_) => "aes-ni",
             #[cfg(target_arch = "x86_64")]
+            Self::Vaes256(_) => "vaes256",
+            #[cfg(target_arch = "x86_64")]
             Self::Vaes512(_) => "vaes512",
         }
     }
 
+    /// The AES instructions that it comes down to.
+    #[must_use]
+    pub fn instructions(self) -> &'static str {
+        match self {
+            // What the crate finds for a block at a time.
+            Self::Portable => "aes-ni",
+            #[cfg(target_arch = "x86_64")]
+            wide => wide.name(),
+        }
+    }
+
     /// Writes the corrected children of the first `count` nodes, left and right in turn.
-    fn grow(self, nodes: &[u128], count: usize, correction: Correction, children: &mut [u128]) {
+    fn grow(self, nodes: &[Node], count: usize, correction: Correction, children: &mut [Node]) {
         let touched = count.next_multiple_of(Self::NODES_TOUCHED / 2);
         assert!(nodes.len() >= touched && children.len() >= 2 * touched, "there is no room for whole vectors");
         match self {
@@ -237,15 +422,17 @@ impl Prg {
             #[cfg(target_arch = "x86_64")]
             Self::AesNi(aes) => aes.grow(&nodes[..touched], correction, children),
             #[cfg(target_arch = "x86_64")]
+            Self::Vaes256(aes) => aes.grow(&nodes[..touched], correction, children),
+            #[cfg(target_arch = "x86_64")]
             Self::Vaes512(aes) => aes.grow(&nodes[..touched], correction, children),
         }
     }
 
     /// The corrected children of one node.
-    fn children_of(self, node: u128, correction: Correction) -> [u128; 2] {
-        let mut children = [0; Self::NODES_TOUCHED];
-        self.grow(&[node, 0, 0, 0], 1, correction, &mut children);
-        [children[0], children[1]]
+    fn children_of(self, parent: u128, correction: Correction) -> [u128; 2] {
+        let mut children = [[0; 2]; Self::NODES_TOUCHED];
+        self.grow(&[node(parent), [0; 2], [0; 2], [0; 2]], 1, correction, &mut children);
+        [block(children[0]), block(children[1])]
     }
 }
 
@@ -298,6 +485,40 @@ mod tests {
         }
     }
 
+    /// Row counts around a stretch of nodes and the levels above it, and more than a stretch of stretches.
+    #[test]
+    fn every_generator_agrees_with_the_reference_around_stretches() {
+        let stretch = STRETCH * PARTS * ROW_GROUP;
+        let sizes = [1, 2, 3].map(|stretches| stretches * stretch).into_iter().chain([8 * stretch]);
+        for rows in sizes.flat_map(|rows| [rows - ROW_GROUP, rows - 65, rows - 1, rows, rows + 1, rows + 3 * ROW_GROUP])
+        {
+            let key = &DpfKey::pair([rows as u128, 7], rows / 3, rows)[0];
+            let expected = expand(key, Prg::Portable, rows);
+            for row in [0, rows / 3, rows - 1] {
+                assert_eq!(bit(&expected, row), key.bit(row), "row {row} of {rows}");
+            }
+            for prg in Prg::available() {
+                assert_eq!(expand(key, prg, rows), expected, "{} of {rows} rows", prg.name());
+            }
+        }
+    }
+
+    #[test]
+    fn every_generator_can_be_forced_and_one_that_is_not_there_is_refused() {
+        for isa in Isa::available() {
+            for (name, wish) in Aes::CHOICES.into_iter().skip(1) {
+                match Prg::select(wish, isa) {
+                    Ok(prg) => assert_eq!(prg.name(), name),
+                    Err(error) => {
+                        assert!(Prg::available().iter().all(|prg| prg.name() != name));
+                        let text = format!("--aes: this CPU does not have {name}; it has portable");
+                        assert!(error.to_string().starts_with(&text), "{error}");
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn half_of_the_rows_are_selected_within_four_sigma() {
         let rows = 1 << 18;
@@ -324,9 +545,10 @@ mod tests {
     #[test]
     fn keys_grow_with_the_logarithm_of_the_rows() {
         assert_eq!(DpfKey::bytes(256), 48);
-        assert_eq!(DpfKey::bytes(257), 65);
-        assert_eq!(DpfKey::bytes(1 << 18), 218);
-        for log in 8..26 {
+        assert_eq!(DpfKey::bytes(257), 80);
+        assert_eq!(DpfKey::bytes(1 << 18), 391);
+        assert_eq!([1, 256, 257, 2049, 1 << 18].map(DpfKey::aes_calls), [2, 2, 4, 20, 2302]);
+        for log in 11..26 {
             assert_eq!(DpfKey::bytes(1 << (log + 1)) - DpfKey::bytes(1 << log), 17);
         }
     }
@@ -334,6 +556,6 @@ mod tests {
     #[test]
     fn keys_of_another_size_are_refused() {
         let key = DpfKey::pair([1, 2], 0, 1000)[0].to_bytes();
-        assert_eq!(DpfKey::from_bytes(&key, 2000), Err(BadKey { expected: 99, found: 82 }));
+        assert_eq!(DpfKey::from_bytes(&key, 2000), Err(BadKey { expected: 272, found: 144 }));
     }
 }

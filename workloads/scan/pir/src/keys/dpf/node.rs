@@ -11,3 +11,16 @@ pub(super) const CONTROL: u128 = 1;
 
 /// What is added to the left and the right child of a node whose control bit is set.
 pub(super) type Correction = [u128; 2];
+
+/// A node as two words of selection bits, the lower first: the last level is the bits and can be written where they belong.
+pub(super) type Node = [u64; 2];
+
+/// The node that a block is.
+pub(super) fn node(block: u128) -> Node {
+    [block as u64, (block >> 64) as u64]
+}
+
+/// The block that a node is.
+pub(super) fn block(node: Node) -> u128 {
+    u128::from(node[0]) | u128::from(node[1]) << 64
+}

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use assay_harness::aes::ROUND_KEYS;
 
 use super::aes_ni::AesNi;
-use super::node::{CONTROL, Correction};
+use super::node::{CONTROL, Correction, Node};
 
 /// Nodes in a vector.
 const LANES: usize = 4;
@@ -23,14 +23,14 @@ impl Vaes512 {
     }
 
     /// Writes the corrected children of `nodes`, whose number is a multiple of four.
-    pub(super) fn grow(self, nodes: &[u128], correction: Correction, children: &mut [u128]) {
+    pub(super) fn grow(self, nodes: &[Node], correction: Correction, children: &mut [Node]) {
         // SAFETY: `self` exists only where the features were detected.
-        unsafe { grow(&self.0.round_keys(), nodes, correction, children) }
+        unsafe { grow(self.0.round_keys(), nodes, correction, children) }
     }
 }
 
 #[target_feature(enable = "avx512f,vaes")]
-fn grow(keys: &[[u128; ROUND_KEYS]; 2], nodes: &[u128], correction: Correction, children: &mut [u128]) {
+fn grow(keys: &[[u128; ROUND_KEYS]; 2], nodes: &[Node], correction: Correction, children: &mut [Node]) {
     let keys: [[__m512i; ROUND_KEYS]; 2] = std::array::from_fn(|side| keys[side].map(|key| broadcast(key)));
     let correction = correction.map(|block| broadcast(block));
     let nodes = nodes.chunks_exact(LANES);

@@ -1,5 +1,5 @@
-//! The in-memory index beside which ours is shown: `hnsw_rs`, a well-kept implementation of hierarchical navigable small worlds. It keeps
-//! nothing when the process ends.
+//! The in-memory index beside which ours is shown: `hnsw_rs`, a well-kept implementation of hierarchical navigable small worlds, with its
+//! vector instructions. It keeps nothing when the process ends.
 
 use hnsw_rs::prelude::{DistL2, Hnsw};
 

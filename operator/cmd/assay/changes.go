@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os/user"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/internal/history/archive"
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/series"
+)
+
+// changesView is the book of a history for programs.
+type changesView struct {
+	Changes []change.Change `json:"changes"`
+	// Series names those that changes have an effect on, by their identity.
+	Series map[string]string `json:"series"`
+	// Silent are the series that stopped getting points.
+	Silent []change.Alert `json:"silent,omitempty"`
+}
+
+func newChangesCommand() *cobra.Command {
+	var where, form string
+	var all bool
+	var every days
+	command := &cobra.Command{
+		Use:   "changes",
+		Short: "List the changes of a history: what is suspected, confirmed, and decided about",
+		Long: "List the changes of a history. A suspicion is no change yet: it waits for a confirming run. A change that is confirmed is " +
+			"alerted once, however many series show it. --every reports series that stopped getting points.",
+		Example: "  assay changes\n  assay changes --all -o json\n  assay changes acknowledge 3f2a9c --as accepted --why 'the price of " +
+			"checksums'",
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkForm(form, "table", "json", "yaml"); err != nil {
+				return err
+			}
+			found, err := readChanges(cmd.Context(), where, all, time.Duration(every), time.Now())
+			if err != nil {
+				return err
+			}
+			if done, err := printStructured(cmd.OutOrStdout(), form, found); done {
+				return err
+			}
+			return found.print(cmd.OutOrStdout())
+		},
+	}
+	addHistory(command, &where)
+	addOutput(command, &form, "table", "json", "yaml")
+	command.Flags().BoolVar(&all, "all", false, "also those that are fixed, accepted, invalid or of the infrastructure")
+	command.Flags().Var(&every, "every", "days between two points: report series that had none for three times as long")
+	command.AddCommand(newAcknowledgeCommand())
+	return command
+}
+
+func readChanges(ctx context.Context, where string, ended bool, every time.Duration, now time.Time) (*changesView, error) {
+	store, err := openHistory(ctx, where)
+	if err != nil {
+		return nil, err
+	}
+	history := archive.Open(store)
+	book, err := history.Book(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &changesView{Changes: []change.Change{}, Series: map[string]string{}}
+	for _, c := range book.Changes {
+		if ended || !c.State.Ended() {
+			out.Changes = append(out.Changes, c)
+		}
+	}
+	keys, err := history.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []*series.Series
+	for _, key := range keys {
+		out.Series[key.ID()] = key.String()
+		if every > 0 {
+			s, err := history.Series(ctx, key)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, s)
+		}
+	}
+	if every > 0 {
+		out.Silent = silences(all, every, now)
+	}
+	return out, nil
+}
+
+func (v *changesView) print(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "CHANGE\tSTATE\tRUN\tEFFECT\tSERIES\tLAST")
+	for _, c := range v.Changes {
+		for i, effect := range c.Effects {
+			id, state, run, last := c.ID, string(c.State), fmt.Sprintf("%d (%d to %d)", c.First, c.From, c.To), lastEvent(&c)
+			if i > 0 {
+				id, state, run, last = "", "", "", ""
+			}
+			direction := "better"
+			if effect.Worse {
+				direction = "worse"
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%.4gx, %s\t%s\t%s\n", id, state, run, math.Exp(effect.LogRatio), direction,
+				v.Series[effect.Series], last)
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, alert := range v.Silent {
+		fmt.Fprintf(out, "silent: %s had its last point at %s\n", strings.Join(alert.Series, ", "), alert.Since.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// lastEvent is who did what to a change last.
+func lastEvent(c *change.Change) string {
+	e := c.History[len(c.History)-1]
+	if c.Acknowledged != nil && c.Acknowledged.At.After(e.At) {
+		e = *c.Acknowledged
+	}
+	text := e.At.Format(time.DateOnly) + " " + e.Who
+	if e.Person && e.Why != "" {
+		text += ": " + e.Why
+	}
+	return text
+}
+
+// decisions are what a person may say of a change, and the state that it then has.
+var decisions = map[string]change.State{
+	"accepted": change.Accepted, "invalid": change.Invalid, "fixed": change.Fixed, "infrastructure": change.Infrastructure,
+	"confirmed": change.Confirmed,
+}
+
+func newAcknowledgeCommand() *cobra.Command {
+	var where, form, as, who, why string
+	command := &cobra.Command{
+		Use:   "acknowledge CHANGE --why TEXT [--as accepted|invalid|fixed|infrastructure]",
+		Short: "Take notice of a change, or decide about it",
+		Long: "Take notice of a change. With --as it is decided about: accepted, invalid (it is none), fixed, or infrastructure (the " +
+			"machine changed, " +
+			"and not the program); confirmed takes that back. Who and why stay with the change, whatever is computed later.",
+		Example: "  assay changes acknowledge 3f2a9c --why 'looking at it'\n" +
+			"  assay changes acknowledge 3f2a9c --as accepted --why 'the price of checksums' --who ada",
+		Args: usage(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkForm(form, "text", "json", "yaml"); err != nil {
+				return err
+			}
+			state, known := decisions[as]
+			if as != "" && !known {
+				return &exitCode{exitUsage, fmt.Errorf("invalid --as %q: use accepted, invalid, fixed, infrastructure or confirmed", as)}
+			}
+			if why == "" {
+				return &exitCode{exitUsage, errors.New("--why is missing: the reason is kept with the change")}
+			}
+			if who == "" {
+				who = currentUser()
+			}
+			store, err := openHistory(cmd.Context(), where)
+			if err != nil {
+				return err
+			}
+			event := change.Event{At: time.Now().UTC(), Who: who, Person: true, Why: why, To: state}
+			var decided change.Change
+			if _, err := archive.Open(store).Update(cmd.Context(), func(book change.Book) (change.Book, error) {
+				book, decided, err = acknowledge(book, args[0], event)
+				return book, err
+			}); err != nil {
+				return err
+			}
+			if done, err := printStructured(cmd.OutOrStdout(), form, decided); done {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "change %s: %s, acknowledged by %s\n", decided.ID, decided.State, decided.Acknowledged.Who)
+			return err
+		},
+	}
+	addHistory(command, &where)
+	addOutput(command, &form, "text", "json", "yaml")
+	command.Flags().StringVar(&as, "as", "", "accepted, invalid, fixed, infrastructure or confirmed (default: nothing is decided)")
+	command.Flags().StringVar(&who, "who", "", "who says so (default: the user of this machine)")
+	command.Flags().StringVar(&why, "why", "", "why; required")
+	return command
+}
+
+// acknowledge has a person take notice of a change, named by the beginning of its identity, and decide if the event has a state.
+func acknowledge(book change.Book, name string, event change.Event) (change.Book, change.Change, error) {
+	var matching []int
+	for i := range book.Changes {
+		if strings.HasPrefix(book.Changes[i].ID, name) {
+			matching = append(matching, i)
+		}
+	}
+	if len(matching) != 1 {
+		return book, change.Change{}, &exitCode{exitUsage, fmt.Errorf("%d changes have a name that begins with %q: %s changes --all lists them",
+			len(matching), name, program)}
+	}
+	c := book.Changes[matching[0]]
+	var err error
+	if event.To != "" {
+		if c, err = c.Move(event); err != nil {
+			return book, c, &exitCode{exitUsage, err}
+		}
+	}
+	if c, err = c.Acknowledge(event); err != nil {
+		return book, c, &exitCode{exitUsage, err}
+	}
+	return book.Replace(c), c, nil
+}
+
+// currentUser is the name of who runs this program; empty where the machine does not know.
+func currentUser() string {
+	found, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return found.Username
+}

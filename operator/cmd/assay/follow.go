@@ -1,0 +1,567 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/history/archive"
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/history/watch"
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+// localProject is the project of histories without a cluster, and localSchedule what measures their points.
+const localProject, localSchedule = "local", "local"
+
+// seriesOptions are those of a run that measures a point of a series.
+type seriesOptions struct {
+	name, revision, history      string
+	anchor, predecessor, program string
+	confirm                      bool
+}
+
+func (o seriesOptions) check(here bool) error {
+	refuse := func(text string) error { return &exitCode{exitUsage, errors.New(text)} }
+	switch {
+	case o.name == "" && o.revision+o.anchor+o.predecessor+o.program == "" && !o.confirm:
+		return nil
+	case o.name == "":
+		return refuse("--revision, --anchor, --predecessor, --programs and --confirm are for a point of a series: name it with --series")
+	case !here:
+		return refuse("--series goes with --local; on a cluster a BenchmarkSchedule measures the points of a series")
+	case o.revision == "" && !o.confirm:
+		return refuse("--series without --revision: name what is measured, such as --revision $(git rev-parse HEAD)")
+	case o.revision == "" && o.anchor+o.predecessor != "":
+		return refuse("--anchor and --predecessor go with --revision: a confirming run measures what the history says")
+	default:
+		return nil
+	}
+}
+
+func (o *seriesOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.name, "series", "", "with --local: measure a point of this series, and add it to the history")
+	flags.StringVar(&o.revision, "revision", "", "with --series: revision that is measured, such as a commit")
+	flags.StringVar(&o.history, "history", defaultHistory, historyHelp)
+	flags.StringVar(&o.anchor, "anchor", "", "with --series: another revision to compare with from now on; both anchors are measured in "+
+		"this run (default: the one that the series has, and its first revision at its beginning)")
+	flags.StringVar(&o.predecessor, "predecessor", "", "with --series: revision before this one (default: the newest in the history)")
+	flags.StringVar(&o.program, "programs", "", "with --series: where the program of a revision lies, such as builds/{revision}/server")
+	flags.BoolVar(&o.confirm, "confirm", false, "with --series: make the confirming run that a suspicion waits for, after the point if "+
+		"--revision is given")
+}
+
+// follower measures points of one series on this machine.
+type follower struct {
+	options seriesOptions
+	local   localOptions
+	file    string
+	asked   *asked
+	archive *archive.Archive
+	policy  watch.Policy
+	now     func() time.Time
+	form    string
+
+	stdout, stderr io.Writer
+}
+
+// pointRecorded is what a run of a series prints for programs.
+type pointRecorded struct {
+	Series   string         `json:"series"`
+	Sequence int64          `json:"sequence"`
+	Revision string         `json:"revision"`
+	Ledger   string         `json:"ledger"`
+	Points   []recordView   `json:"points"`
+	Problems []string       `json:"problems,omitempty"`
+	Due      []confirmView  `json:"due,omitempty"`
+	Alerts   []change.Alert `json:"alerts,omitempty"`
+}
+
+type confirmView struct {
+	Change string       `json:"change"`
+	Number int          `json:"number"`
+	Old    []watch.Side `json:"old"`
+	New    []watch.Side `json:"new"`
+}
+
+func runSeries(ctx context.Context, connection *genericclioptions.ConfigFlags, file, form string, local localOptions, options seriesOptions,
+	stdout, stderr io.Writer) error {
+	question, err := readRun(ctx, connection, file, local.templates)
+	if err != nil {
+		return err
+	}
+	store, err := openHistory(ctx, options.history)
+	if err != nil {
+		return err
+	}
+	f := &follower{
+		options: options, local: local, file: file, asked: question, archive: archive.Open(store), policy: watch.Default(),
+		now: time.Now, form: form, stdout: stdout, stderr: stderr,
+	}
+	if options.revision != "" {
+		if err := f.measure(ctx); err != nil {
+			return err
+		}
+	}
+	if options.confirm {
+		return f.confirm(ctx)
+	}
+	return nil
+}
+
+// openHistory opens a history, which need not exist yet in a folder.
+func openHistory(ctx context.Context, where string) (ledger.Store, error) {
+	address := where
+	if !strings.Contains(where, "://") {
+		folder, err := filepath.Abs(where)
+		if err != nil {
+			return nil, err
+		}
+		address = ledger.FolderURL(folder)
+	}
+	store, err := ledger.Open(ctx, address, ledger.Options{})
+	if err != nil {
+		return nil, &exitCode{exitUsage, fmt.Errorf("--history: %w", err)}
+	}
+	return store, nil
+}
+
+// measure measures the revision against the anchor and its predecessor, and records what that says.
+func (f *follower) measure(ctx context.Context) error {
+	known, err := f.archive.Of(ctx, f.options.name)
+	if err != nil {
+		return fmt.Errorf("history: %w; nothing was measured", err)
+	}
+	point, err := f.next(known)
+	if err != nil {
+		return err
+	}
+	here, err := f.prepare(point, f.local.out)
+	if err != nil {
+		return err
+	}
+	found, err := here.run(ctx)
+	if err != nil {
+		return err
+	}
+	if f.form == "text" {
+		if err := here.printFound(found, "", f.stdout); err != nil {
+			return err
+		}
+	}
+	return f.record(context.WithoutCancel(ctx), here, point, found)
+}
+
+// next is the point that comes after those that are known.
+func (f *follower) next(known []*series.Series) (*points.Run, error) {
+	out := &points.Run{
+		Project: localProject, Benchmark: f.options.name, Analysis: 1, Schedule: localSchedule, At: f.now().UTC(),
+		Arms: map[string]points.Revision{points.Head: {Revision: f.options.revision}},
+	}
+	var before *series.Point
+	anchor := ""
+	for _, s := range known {
+		out.Sequence = max(out.Sequence, s.Number)
+		if newest := s.Newest(); newest != nil && (before == nil || newest.Sequence > before.Sequence) {
+			before, anchor = newest, s.Anchor
+		}
+	}
+	out.Sequence++
+	predecessor := f.options.predecessor
+	if predecessor == "" && before != nil {
+		predecessor = before.Revision
+	}
+	if predecessor != "" {
+		out.Arms[points.Predecessor] = points.Revision{Revision: predecessor}
+	}
+	switch asked := f.options.anchor; {
+	case anchor == "" && asked == "":
+		// A series begins with its first revision as the anchor.
+		anchor = f.options.revision
+	case anchor == "":
+		anchor = asked
+	case asked != "" && asked != anchor:
+		out.Arms[points.NextAnchor] = points.Revision{Revision: asked}
+	}
+	out.Arms[points.Anchor] = points.Revision{Revision: anchor}
+	return out, f.leaveOut(out)
+}
+
+// leaveOut takes out of a point what has no program here any more. Without its predecessor it is a point all the same. An anchor that is
+// gone can be replaced, and the series then begins anew.
+func (f *follower) leaveOut(point *points.Run) error {
+	if f.options.program == "" {
+		return nil
+	}
+	missing := func(arm string) string {
+		revision, ok := point.Arms[arm]
+		if path := fill(f.options.program, revision.Revision); ok && !isProgram(path) {
+			return path
+		}
+		return ""
+	}
+	if path := missing(points.Predecessor); path != "" {
+		fmt.Fprintf(f.stderr, "warning: %s of predecessor %s is no program any more: the point has no step\n", path,
+			point.Arms[points.Predecessor].Revision)
+		delete(point.Arms, points.Predecessor)
+	}
+	if next, ok := point.Arms[points.NextAnchor]; ok && missing(points.Anchor) != "" {
+		fmt.Fprintf(f.stderr, "warning: %s of anchor %s is no program any more: no bridge leads to %s, and the series begins anew\n",
+			missing(points.Anchor), point.Arms[points.Anchor].Revision, next.Revision)
+		point.Arms[points.Anchor] = next
+		delete(point.Arms, points.NextAnchor)
+	}
+	for _, arm := range []string{points.Anchor, points.NextAnchor, points.Head} {
+		if path := missing(arm); path != "" {
+			return &exitCode{exitUsage, fmt.Errorf("--programs %s: found no executable file %s for %s %s: build it there; an anchor that cannot be "+
+				"built any more is replaced with --anchor REVISION", f.options.program, path, arm, point.Arms[arm].Revision)}
+		}
+	}
+	return nil
+}
+
+// fill puts a revision in the place of the placeholder.
+func fill(text, revision string) string {
+	return strings.ReplaceAll(text, points.Placeholder, revision)
+}
+
+func isProgram(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// prepare makes the run of a point, or of a confirming run, from the file.
+func (f *follower) prepare(point *points.Run, folder string) (*localRun, error) {
+	run := f.asked.run.DeepCopy()
+	head := slices.IndexFunc(run.Spec.Arms, func(arm assayv1alpha1.Arm) bool { return arm.Name == points.Head })
+	if head < 0 {
+		return nil, f.wrong("arms: found %s; an arm %q is needed, with %s where its revision belongs, and may be the only one", armNames(run),
+			points.Head, points.Placeholder)
+	}
+	for _, arm := range run.Spec.Arms {
+		if !slices.Contains([]string{points.Head, points.Predecessor, points.Anchor}, arm.Name) {
+			return nil, f.wrong("arms: found %q; a series has %s, %s and %s only", arm.Name, points.Anchor, points.Predecessor, points.Head)
+		}
+	}
+	if f.options.program == "" && !f.distinguishes(run.Spec.Arms[head]) {
+		return nil, f.wrong("arms: nothing in arm %q says what its revision is: write %s into a parameter, or give --programs PATH/%s/PROGRAM",
+			points.Head, points.Placeholder, points.Placeholder)
+	}
+	point.Parameters = maps.Clone(map[string]string(run.Spec.Arms[head].Parameters))
+	like := map[string]assayv1alpha1.Arm{}
+	for _, arm := range run.Spec.Arms {
+		like[arm.Name] = arm
+	}
+	run.Spec.Arms = nil
+	local := f.local
+	local.out, local.arms = folder, slices.Clone(f.local.arms)
+	for _, name := range armsInOrder(point.Arms) {
+		arm, ok := like[name]
+		if !ok {
+			arm = like[points.Head]
+		}
+		revision := point.Arms[name].Revision
+		arm = *arm.DeepCopy()
+		arm.Name, arm.Baseline = name, name == points.Anchor
+		for parameter, value := range arm.Parameters {
+			arm.Parameters[parameter] = fill(value, revision)
+		}
+		run.Spec.Arms = append(run.Spec.Arms, arm)
+		if f.options.program != "" {
+			local.arms = append(local.arms, name+"="+fill(f.options.program, revision))
+		}
+	}
+	here, err := prepareLocal(&asked{run: run, template: f.asked.template, explain: f.asked.explain}, local, f.stderr)
+	if err != nil {
+		return nil, err
+	}
+	if point.ID == "" {
+		point.ID = here.experiment.Run.UID
+	}
+	here.history, err = json.MarshalIndent(point, "", " ")
+	return here, err
+}
+
+func (f *follower) wrong(text string, args ...any) error {
+	return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: "+text, append([]any{f.asked.run.Name, f.file}, args...)...)}
+}
+
+func (f *follower) distinguishes(arm assayv1alpha1.Arm) bool {
+	for _, value := range arm.Parameters {
+		if strings.Contains(value, points.Placeholder) {
+			return true
+		}
+	}
+	return false
+}
+
+func armNames(run *assayv1alpha1.BenchmarkRun) string {
+	var out []string
+	for _, arm := range run.Spec.Arms {
+		out = append(out, arm.Name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// armsInOrder has the anchor first, and the head last.
+func armsInOrder(arms map[string]points.Revision) []string {
+	var between []string
+	for _, name := range slices.Sorted(maps.Keys(arms)) {
+		if name != points.Anchor && name != points.Head {
+			between = append(between, name)
+		}
+	}
+	return slices.Concat([]string{points.Anchor}, between, []string{points.Head})
+}
+
+// record adds what a run found to the history, and prints what follows from it.
+func (f *follower) record(ctx context.Context, here *localRun, point *points.Run, found *analysis.Analysis) error {
+	point.Ledger = here.store.URL()
+	records, err := point.Of(here.experiment, found)
+	if err != nil {
+		return &exitCode{exitUsage, err}
+	}
+	if err := f.archive.Append(ctx, records); err != nil {
+		return f.away(here, err)
+	}
+	out := pointRecorded{Series: f.options.name, Sequence: point.Sequence, Revision: f.options.revision, Ledger: point.Ledger}
+	all, err := f.archive.Of(ctx, f.options.name)
+	if err != nil {
+		return f.away(here, err)
+	}
+	book, err := f.archive.Update(ctx, func(book change.Book) (change.Book, error) {
+		var err error
+		for _, s := range all {
+			if book, err = f.policy.Look(s, points.Worse(here.experiment, s.Key), book, f.now().UTC()); err != nil {
+				return book, err
+			}
+		}
+		return book, nil
+	})
+	if err != nil {
+		return f.away(here, err)
+	}
+	for _, r := range records {
+		out.Points = append(out.Points, viewRecord(r))
+	}
+	for _, s := range all {
+		out.Problems = append(out.Problems, problemsOf(s, point.ID)...)
+	}
+	for _, due := range f.policy.Due(all, book) {
+		out.Due = append(out.Due, confirmView{due.Change, due.Number, due.Old, due.New})
+	}
+	if err := f.printPoint(&out); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(records, func(r points.Keyed) bool { return r.Record.Kind == series.Measured }) {
+		return &exitCode{exitInconclusive, errors.New("nothing was measured: the run is a gap in its series")}
+	}
+	return nil
+}
+
+// away is the error of a history that could not be written: what was measured is in the run's ledger.
+func (f *follower) away(here *localRun, err error) error {
+	return fmt.Errorf("history: %w; nothing is lost: %s history rebuild --history %s %s records the run later", err, program,
+		f.options.history, here.executor.Folder)
+}
+
+// problemsOf are those that a run has, and what its point began.
+func problemsOf(s *series.Series, id string) []string {
+	var out []string
+	if segment := s.Current(); len(s.Segments) > 1 && len(segment.Points) == 1 && segment.Points[0].ID == id {
+		out = append(out, fmt.Sprintf("%s: a new segment: %s", s.Key, segment.Because))
+	}
+	for _, p := range s.Problems {
+		if p.ID == id {
+			out = append(out, fmt.Sprintf("%s: %s", s.Key, p.What))
+		}
+	}
+	if newest := s.Newest(); newest != nil && newest.ID == id && newest.Again {
+		out = append(out, fmt.Sprintf("%s: revision %s again: what lies between the two points is no commit", s.Key, newest.Revision))
+	}
+	return out
+}
+
+func (f *follower) printPoint(out *pointRecorded) error {
+	if done, err := printStructured(f.stdout, f.form, out); done {
+		return err
+	}
+	fmt.Fprintf(f.stdout, "\nhistory %s\nseries  %s, run %d: %s\n", f.archive.URL(), out.Series, out.Sequence, out.Revision)
+	for _, r := range out.Points {
+		fmt.Fprintf(f.stdout, "  %s\n", r.text())
+	}
+	for _, problem := range out.Problems {
+		fmt.Fprintf(f.stdout, "note: %s\n", problem)
+	}
+	for _, due := range out.Due {
+		fmt.Fprintf(f.stdout, "suspected: change %s between %s and %s; it is no alert yet: %s run --local %s --series %s --confirm measures "+
+			"both sides on fresh blocks\n", due.Change, due.Old[len(due.Old)-1].Revision, due.New[0].Revision, program, f.file, f.options.name)
+	}
+	return nil
+}
+
+// confirm makes the confirming runs that are due, and tells what they confirm.
+func (f *follower) confirm(ctx context.Context) error {
+	all, err := f.archive.Of(ctx, f.options.name)
+	if err != nil {
+		return fmt.Errorf("history: %w; nothing was measured", err)
+	}
+	book, err := f.archive.Book(ctx)
+	if err != nil {
+		return fmt.Errorf("history: %w; nothing was measured", err)
+	}
+	due := f.policy.Due(all, book)
+	if len(due) == 0 && f.form == "text" {
+		fmt.Fprintf(f.stdout, "series  %s: no confirming run is due\n", f.options.name)
+	}
+	for i := range due {
+		if err := f.confirmOne(ctx, &due[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// confirmOne measures both sides of a suspicion on fresh blocks and has the policy judge it.
+func (f *follower) confirmOne(ctx context.Context, due *watch.Confirm) error {
+	due.Old, due.New = f.built(due.Old), f.built(due.New)
+	newest := due.Newest
+	if n := len(due.New); len(due.Old) == 0 || n == 0 || due.New[n-1].Revision != newest.Revision {
+		return &exitCode{exitUsage, fmt.Errorf("change %s cannot be confirmed: --programs %s has no program of %s, or of none before it: "+
+			"build them there", due.Change, f.options.program, newest.Revision)}
+	}
+	point := &points.Run{
+		Project: localProject, Benchmark: f.options.name, ID: newest.ID, Schedule: localSchedule, Sequence: newest.Sequence, At: f.now().UTC(),
+		Arms: map[string]points.Revision{points.Anchor: {Revision: due.Anchor}, points.Head: {Revision: newest.Revision}},
+	}
+	records, err := f.archive.Read(ctx, due.Series[0].Key)
+	if err != nil {
+		return fmt.Errorf("history: %w; nothing was measured", err)
+	}
+	for _, r := range records {
+		if r.ID == newest.ID {
+			point.Analysis = max(point.Analysis, r.Analysis+1)
+		}
+	}
+	over, under := []string{points.Head}, []string(nil)
+	for i, side := range due.Old {
+		name := fmt.Sprintf("old-%d", i+1)
+		point.Arms[name], under = points.Revision{Revision: side.Revision}, append(under, name)
+	}
+	for i, side := range due.New[:len(due.New)-1] {
+		name := fmt.Sprintf("new-%d", i+1)
+		point.Arms[name], over = points.Revision{Revision: side.Revision}, append(over, name)
+	}
+	folder := f.local.out
+	if folder == "" {
+		folder = filepath.Join("assay-ledger", f.asked.run.Name+"-"+f.now().Format("20060102-150405"))
+	}
+	here, err := f.confirming().prepare(point, fmt.Sprintf("%s-confirm-%d", folder, due.Number))
+	if err != nil {
+		return err
+	}
+	found, err := here.run(ctx)
+	if err != nil {
+		return err
+	}
+	return f.judge(context.WithoutCancel(ctx), here, point, found, due, over, under)
+}
+
+// built are the revisions of which there is a program.
+func (f *follower) built(sides []watch.Side) []watch.Side {
+	return slices.DeleteFunc(slices.Clone(sides), func(side watch.Side) bool {
+		return f.options.program != "" && !isProgram(fill(f.options.program, side.Revision))
+	})
+}
+
+// confirming is the same run with the blocks of a confirming run. It has up to four times as many arms as a point, so that the budget of a
+// point does not bound it.
+func (f *follower) confirming() *follower {
+	out := *f
+	run := f.asked.run.DeepCopy()
+	run.Spec.Design.Blocks = assayv1alpha1.Blocks{Min: watch.ConfirmingBlocks, Max: watch.ConfirmingBlocks}
+	run.Spec.Design.Stop, run.Spec.Design.Confirm = nil, nil
+	const most = 100000 // That the API allows.
+	run.Spec.Budget = assayv1alpha1.Budget{Trials: most, WallClock: metav1.Duration{Duration: 24 * time.Hour}}
+	out.asked = &asked{run: run, template: f.asked.template, explain: f.asked.explain}
+	return &out
+}
+
+func (f *follower) judge(ctx context.Context, here *localRun, point *points.Run, found *analysis.Analysis, due *watch.Confirm, over,
+	under []string) error {
+	estimates := map[string]series.Estimate{}
+	for _, suspected := range due.Series {
+		if estimate, err := points.Difference(here.experiment, found, suspected.Key, over, under); err == nil {
+			estimates[suspected.Key.ID()] = estimate
+		} else {
+			fmt.Fprintf(f.stderr, "warning: %v\n", err)
+		}
+	}
+	point.Ledger = here.store.URL()
+	records, err := point.Of(here.experiment, found)
+	if err != nil {
+		return &exitCode{exitUsage, err}
+	}
+	if err := f.archive.Append(ctx, records); err != nil {
+		return f.away(here, err)
+	}
+	var outcome change.Outcome
+	var alerts []change.Alert
+	book, err := f.archive.Update(ctx, func(book change.Book) (change.Book, error) {
+		book, decided, err := f.policy.Judge(due, estimates, here.store.URL(), book, f.now().UTC())
+		if err != nil {
+			return book, err
+		}
+		outcome = decided
+		alerts, book = book.Alerts(f.now().UTC())
+		return book, nil
+	})
+	if err != nil {
+		return fmt.Errorf("change %s: %w; the run is in %s", due.Change, err, here.executor.Folder)
+	}
+	return f.printJudged(due, outcome, alerts, book)
+}
+
+func (f *follower) printJudged(due *watch.Confirm, outcome change.Outcome, alerts []change.Alert, book change.Book) error {
+	all := slices.DeleteFunc(slices.Clone(book.Changes), func(c change.Change) bool { return c.ID != due.Change })
+	if done, err := printStructured(f.stdout, f.form, map[string]any{"outcome": outcome, "alerts": alerts, "changes": all}); done {
+		return err
+	}
+	why := ""
+	for i := range all {
+		why = all[i].History[len(all[i].History)-1].Why
+	}
+	switch outcome {
+	case change.Holds:
+		fmt.Fprintf(f.stdout, "\nconfirmed: change %s: %s\n", due.Change, why)
+	case change.Refuted:
+		fmt.Fprintf(f.stdout, "\nrefuted: change %s: %s\n", due.Change, why)
+	case change.Undecided:
+		fmt.Fprintf(f.stdout, "\nundecided: change %s: %s; it waits for more revisions\n", due.Change, why)
+	}
+	for _, alert := range alerts {
+		kind := "ALERT: regression"
+		if alert.Improvement {
+			kind = "ALERT: improvement"
+		}
+		fmt.Fprintf(f.stdout, "%s, change %s, between %s and %s; %s changes acknowledge %s --why TEXT\n", kind, alert.Change,
+			due.Old[len(due.Old)-1].Revision, due.New[0].Revision, program, alert.Change)
+	}
+	return nil
+}

@@ -1,0 +1,484 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"assay.dev/assay/operator/internal/history/archive"
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/detect"
+	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/history/watch"
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+const (
+	defaultHistory = "assay-history"
+	historyHelp    = "folder with the history, or its URL: s3://bucket/history/PROJECT?endpoint=http://host:port"
+)
+
+func addHistory(command *cobra.Command, where *string) {
+	command.Flags().StringVar(where, "history", defaultHistory, historyHelp)
+}
+
+// ratioView is a ratio with its interval.
+type ratioView struct {
+	Ratio  float64 `json:"ratio"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	Blocks int     `json:"blocks"`
+}
+
+// shownConfidence is that of the intervals of points.
+const shownConfidence = 0.95
+
+func viewEstimate(e series.Estimate) *ratioView {
+	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: e.DF}.Quantile((1+shownConfidence)/2) * e.SE
+	return &ratioView{math.Exp(e.LogRatio), math.Exp(e.LogRatio - half), math.Exp(e.LogRatio + half), e.Blocks}
+}
+
+func (r *ratioView) text() string {
+	if r == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.4gx [%.4g, %.4g]", r.Ratio, r.Low, r.High)
+}
+
+// recordView is a record as a run has just added it.
+type recordView struct {
+	Key    series.Key  `json:"key"`
+	Kind   series.Kind `json:"kind"`
+	Head   string      `json:"head"`
+	Anchor string      `json:"anchor"`
+	Ratio  *ratioView  `json:"ratio,omitempty"`
+	Step   *ratioView  `json:"step,omitempty"`
+	Reason string      `json:"reason,omitempty"`
+	before string
+}
+
+func viewRecord(r points.Keyed) recordView {
+	out := recordView{Key: r.Key, Kind: r.Record.Kind, Head: r.Record.Head, Anchor: r.Record.Anchor, Reason: r.Record.Reason,
+		before: r.Record.Predecessor}
+	if r.Record.Kind != series.Gap {
+		out.Ratio = viewEstimate(r.Record.Ratio)
+	}
+	if r.Record.Step != nil {
+		out.Step = viewEstimate(*r.Record.Step)
+	}
+	return out
+}
+
+func (r *recordView) text() string {
+	if r.Kind == series.Gap {
+		return fmt.Sprintf("%s: a gap: %s", measureOf(r.Key), r.Reason)
+	}
+	text := fmt.Sprintf("%s: %s of %s", measureOf(r.Key), r.Ratio.text(), r.Anchor)
+	if r.Kind == series.Bridge {
+		text = fmt.Sprintf("%s: a bridge: anchor %s is %s of %s", measureOf(r.Key), r.Head, r.Ratio.text(), r.Anchor)
+	}
+	if r.Step != nil {
+		text += fmt.Sprintf(", %s of %s", r.Step.text(), r.before)
+	}
+	return text
+}
+
+// measureOf is a key without what all series of a benchmark share.
+func measureOf(key series.Key) string {
+	text := key.Metric + "." + key.Statistic
+	if key.Point != "" {
+		text += " at " + key.Point
+	}
+	return text
+}
+
+// historyView is a series for programs.
+type historyView struct {
+	Key      series.Key    `json:"key"`
+	Anchor   string        `json:"anchor,omitempty"`
+	Segments []segmentView `json:"segments"`
+	Gaps     []gapView     `json:"gaps,omitempty"`
+	Problems []problemView `json:"problems,omitempty"`
+	Changes  []changeView  `json:"changes,omitempty"`
+	// Dates are those of the offline detector in the newest segment: nobody has confirmed them.
+	Dates []dateView `json:"dates,omitempty"`
+}
+
+type segmentView struct {
+	Because  string      `json:"because"`
+	Machine  string      `json:"machine"`
+	Workload string      `json:"workload"`
+	Anchor   string      `json:"anchor"`
+	Points   []pointView `json:"points"`
+}
+
+type pointView struct {
+	ID       string     `json:"id"`
+	Sequence int64      `json:"sequence"`
+	At       time.Time  `json:"at"`
+	Revision string     `json:"revision"`
+	Image    string     `json:"image,omitempty"`
+	Again    bool       `json:"again,omitempty"`
+	Ratio    *ratioView `json:"ratio"`
+	Before   string     `json:"predecessor,omitempty"`
+	Step     *ratioView `json:"step,omitempty"`
+	Ledger   string     `json:"ledger"`
+}
+
+type gapView struct {
+	ID       string    `json:"id"`
+	Sequence int64     `json:"sequence"`
+	At       time.Time `json:"at"`
+	Revision string    `json:"revision,omitempty"`
+	Reason   string    `json:"reason"`
+}
+
+type problemView struct {
+	ID   string `json:"id"`
+	What string `json:"what"`
+}
+
+type changeView struct {
+	ID    string       `json:"id"`
+	State change.State `json:"state"`
+	First int64        `json:"first"`
+	Worse bool         `json:"worse"`
+	Ratio float64      `json:"ratio"`
+}
+
+type dateView struct {
+	From  int64   `json:"from"`
+	First int64   `json:"first"`
+	To    int64   `json:"to"`
+	Ratio float64 `json:"ratio"`
+}
+
+func viewSeries(s *series.Series, book change.Book) historyView {
+	out := historyView{Key: s.Key, Anchor: s.Anchor, Segments: []segmentView{}}
+	for _, segment := range s.Segments {
+		view := segmentView{segment.Because, segment.Machine, segment.Workload, segment.Anchor, nil}
+		for _, p := range segment.Points {
+			point := pointView{
+				ID: p.ID, Sequence: p.Sequence, At: p.At, Revision: p.Revision, Image: p.Image, Again: p.Again, Ratio: viewEstimate(p.Ratio),
+				Before: p.Predecessor, Ledger: p.Ledger,
+			}
+			if p.Step != nil {
+				point.Step = viewEstimate(*p.Step)
+			}
+			view.Points = append(view.Points, point)
+		}
+		out.Segments = append(out.Segments, view)
+	}
+	for _, gap := range s.Gaps {
+		out.Gaps = append(out.Gaps, gapView{gap.ID, gap.Sequence, gap.At, gap.Head, gap.Reason})
+	}
+	for _, p := range s.Problems {
+		out.Problems = append(out.Problems, problemView(p))
+	}
+	for i := range book.Changes {
+		c := &book.Changes[i]
+		for _, effect := range c.Effects {
+			if c.Project == s.Key.Project && effect.Series == s.Key.ID() {
+				out.Changes = append(out.Changes, changeView{c.ID, c.State, c.First, effect.Worse, math.Exp(effect.LogRatio)})
+			}
+		}
+	}
+	out.Dates = dates(s)
+	return out
+}
+
+// dates are those of the offline detector.
+func dates(s *series.Series) []dateView {
+	segment := s.Current()
+	if segment == nil {
+		return nil
+	}
+	var observations []detect.Observation
+	for _, p := range segment.Points {
+		observations = append(observations, detect.Observation{Y: p.Ratio.LogRatio, SE: p.Ratio.SE, DF: p.Ratio.DF})
+	}
+	var out []dateView
+	for _, d := range watch.Default().Offline.Changes(observations) {
+		out = append(out, dateView{
+			segment.Points[d.From].Sequence, segment.Points[d.At].Sequence, segment.Points[d.To].Sequence, math.Exp(d.Shift),
+		})
+	}
+	return out
+}
+
+func newHistoryCommand() *cobra.Command {
+	var where, form string
+	command := &cobra.Command{
+		Use:   "history [SERIES]",
+		Short: "Show what is known of a program over its revisions",
+		Long: "Show what is known of a program over its revisions: of one series every point with its interval, the segments and the changes; " +
+			"without a name the newest point of every series.\n\n" +
+			"An object store's credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+		Example: "  assay history\n  assay history sort -o json\n  assay history sort --history " +
+			"'s3://assay/history/default?endpoint=http://minio:9000'",
+		Args: usage(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkForm(form, "table", "json", "yaml"); err != nil {
+				return err
+			}
+			found, err := readHistory(cmd.Context(), where, args)
+			if err != nil {
+				return err
+			}
+			if done, err := printStructured(cmd.OutOrStdout(), form, found); done {
+				return err
+			}
+			if len(args) == 0 {
+				return printSeries(cmd.OutOrStdout(), found)
+			}
+			for i := range found {
+				if err := found[i].print(cmd.OutOrStdout()); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	addHistory(command, &where)
+	addOutput(command, &form, "table", "json", "yaml")
+	command.AddCommand(newRebuildCommand(), newRetainCommand())
+	return command
+}
+
+func readHistory(ctx context.Context, where string, names []string) ([]historyView, error) {
+	store, err := openHistory(ctx, where)
+	if err != nil {
+		return nil, err
+	}
+	history := archive.Open(store)
+	keys, err := history.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	book, err := history.Book(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := []historyView{}
+	for _, key := range keys {
+		if len(names) > 0 && key.Benchmark != names[0] {
+			continue
+		}
+		s, err := history.Series(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, viewSeries(s, book))
+	}
+	if len(out) == 0 && len(names) > 0 {
+		return nil, &exitCode{exitUsage, fmt.Errorf("no series %q in %s: %s history lists those that are there", names[0], store.URL(), program)}
+	}
+	return out, nil
+}
+
+func printSeries(out io.Writer, found []historyView) error {
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "SERIES\tWHAT\tPOINTS\tSEGMENTS\tNEWEST\tREVISION\tRATIO\tCHANGES")
+	for i := range found {
+		h := &found[i]
+		count, newest, revision, ratio := 0, "-", "-", (*ratioView)(nil)
+		for _, segment := range h.Segments {
+			count += len(segment.Points)
+			last := segment.Points[len(segment.Points)-1]
+			newest, revision, ratio = last.At.Format(time.DateOnly), last.Revision, last.Ratio
+		}
+		confirmed := 0
+		for _, c := range h.Changes {
+			if c.State != change.Suspected && c.State != change.Invalid {
+				confirmed++
+			}
+		}
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%d\n", h.Key.Benchmark, measureOf(h.Key), count, len(h.Segments), newest, revision,
+			ratio.text(), confirmed)
+	}
+	return table.Flush()
+}
+
+func (h *historyView) print(out io.Writer) error {
+	fmt.Fprintf(out, "%s, %g %% intervals\n", h.Key, 100*shownConfidence)
+	changes := map[int64]string{}
+	for _, c := range h.Changes {
+		if c.State == change.Invalid {
+			continue
+		}
+		direction := "better"
+		if c.Worse {
+			direction = "worse"
+		}
+		changes[c.First] += fmt.Sprintf("%s: %s, %.4gx, %s ", c.ID, c.State, c.Ratio, direction)
+	}
+	for _, segment := range h.Segments {
+		fmt.Fprintf(out, "\nsegment, anchor %s: %s\n", segment.Anchor, segment.Because)
+		table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+		fmt.Fprintln(table, "RUN\tAT\tREVISION\tOVER ANCHOR\tOVER PREDECESSOR\tBLOCKS\tCHANGE")
+		for _, p := range segment.Points {
+			step := p.Step.text()
+			if p.Step != nil {
+				step += " of " + p.Before
+			}
+			revision := p.Revision
+			if p.Again {
+				revision += " (again)"
+			}
+			fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%d\t%s\n", p.Sequence, p.At.Format("2006-01-02 15:04"), revision, p.Ratio.text(), step,
+				p.Ratio.Blocks, changes[p.Sequence])
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+	}
+	for _, gap := range h.Gaps {
+		fmt.Fprintf(out, "gap at run %d: %s\n", gap.Sequence, gap.Reason)
+	}
+	for _, d := range h.Dates {
+		fmt.Fprintf(out, "dated: the level moved by %.4gx with run %d, of runs %d to %d\n", d.Ratio, d.First, d.From, d.To)
+	}
+	for _, p := range h.Problems {
+		fmt.Fprintf(out, "note: %s: %s\n", p.ID, p.What)
+	}
+	_, err := fmt.Fprintln(out)
+	return err
+}
+
+// rebuilt and retained are what the commands that change a history print for programs.
+type rebuilt struct {
+	History string `json:"history"`
+	Ledgers int    `json:"ledgers"`
+	Runs    int    `json:"runs"`
+}
+
+type retained struct {
+	History string `json:"history"`
+	Removed int    `json:"removed"`
+}
+
+func newRebuildCommand() *cobra.Command {
+	var where, form string
+	command := &cobra.Command{
+		Use:   "rebuild LEDGER...",
+		Short: "Make the points of a history again from the ledgers of its runs",
+		Long: "Make the points of a history again from the ledgers of its runs: folders or URLs. What is there already stays as it is, and " +
+			"what was analysed again since is replaced; ledgers of other runs are passed over.",
+		Example: "  assay history rebuild assay-ledger/*",
+		Args:    usage(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkForm(form, "text", "json", "yaml"); err != nil {
+				return err
+			}
+			store, err := openHistory(cmd.Context(), where)
+			if err != nil {
+				return err
+			}
+			ledgers := make([]ledger.Store, 0, len(args))
+			for _, arg := range args {
+				from, err := openHistory(cmd.Context(), arg)
+				if err != nil {
+					return err
+				}
+				ledgers = append(ledgers, from)
+			}
+			runs, err := archive.Open(store).Rebuild(cmd.Context(), ledgers...)
+			if err != nil {
+				return err
+			}
+			if done, err := printStructured(cmd.OutOrStdout(), form, rebuilt{store.URL(), len(args), runs}); done {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d of %d ledgers are of runs that measured a point; %s has them\n", runs, len(args),
+				store.URL())
+			return err
+		},
+	}
+	addHistory(command, &where)
+	addOutput(command, &form, "text", "json", "yaml")
+	return command
+}
+
+func newRetainCommand() *cobra.Command {
+	var where, form string
+	var full, every, thinned days
+	command := &cobra.Command{
+		Use:   "retain --full DAYS --every DAYS [--thinned DAYS]",
+		Short: "Remove points that are older than a policy keeps",
+		Long: "Remove points that are older than a policy keeps. Younger ones than --full all stay; of older ones the first of every " +
+			"--every, up to " +
+			"--thinned, and then none. What a change rests on stays, and so do bridges between anchors.",
+		Example: "  assay history retain --full 365 --every 7",
+		Args:    usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkForm(form, "text", "json", "yaml"); err != nil {
+				return err
+			}
+			if full <= 0 {
+				return &exitCode{exitUsage, errors.New("--full is missing: say for how many days every point is kept")}
+			}
+			policy := series.Retention{Full: time.Duration(full), Every: time.Duration(every), Thinned: time.Duration(thinned)}
+			if err := policy.Check(); err != nil {
+				return &exitCode{exitUsage, err}
+			}
+			store, err := openHistory(cmd.Context(), where)
+			if err != nil {
+				return err
+			}
+			gone, err := archive.Open(store).Retain(cmd.Context(), policy, time.Now())
+			if err != nil {
+				return err
+			}
+			if done, err := printStructured(cmd.OutOrStdout(), form, retained{store.URL(), gone}); done {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d records were removed from %s\n", gone, store.URL())
+			return err
+		},
+	}
+	addHistory(command, &where)
+	addOutput(command, &form, "text", "json", "yaml")
+	command.Flags().Var(&full, "full", "days for which every point is kept")
+	command.Flags().Var(&every, "every", "of older points the first of every so many days is kept")
+	command.Flags().Var(&thinned, "thinned", "days after which none is kept (default: without an end)")
+	return command
+}
+
+// days is a duration that is written as a number of days.
+type days time.Duration
+
+func (d *days) String() string { return strconv.FormatFloat(time.Duration(*d).Hours()/24, 'g', -1, 64) }
+func (d *days) Type() string   { return "days" }
+
+func (d *days) Set(text string) error {
+	const most = 36500
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= 0 && n <= most) {
+		return fmt.Errorf("found %q; a number of days from 0 to %d is allowed", text, most)
+	}
+	*d = days(n * float64(24*time.Hour))
+	return nil
+}
+
+// silences are the alerts of series that should have a point every so often and have none.
+func silences(found []*series.Series, every time.Duration, now time.Time) []change.Alert {
+	var out []change.Alert
+	for _, s := range found {
+		if s.Last.IsZero() {
+			continue
+		}
+		if alert := change.Silence(s.Key.String(), s.Last, every, now); alert != nil {
+			out = append(out, *alert)
+		}
+	}
+	return out
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/github"
+	"assay.dev/assay/operator/internal/manifest"
+	"assay.dev/assay/operator/internal/report/ci"
+)
+
+// ciForms are the forms that forges and build servers take.
+var ciForms = []string{"github", "gitlab", "junit", "badge", "shields"}
+
+// inForm writes a result in one of them.
+func inForm(result *ci.Result, form string) ([]byte, error) {
+	switch form {
+	case "github":
+		return []byte(result.Markdown()), nil
+	case "gitlab":
+		return result.CodeQuality()
+	case "junit":
+		return result.JUnit()
+	case "badge":
+		return result.Badge(), nil
+	case "shields":
+		return result.Shields()
+	default:
+		return nil, fmt.Errorf("form %q has no writer", form)
+	}
+}
+
+// result is how a run ended. Of the answer of a gate, that gate says whether it passed, and a run that failed has a result too.
+func (s *source) result(ctx context.Context, where, file string) (*ci.Result, error) {
+	var answer *gateAnswer
+	if info, err := os.Stat(where); err == nil && info.Mode().IsRegular() {
+		if answer, err = readAnswer(where); err != nil {
+			return nil, err
+		}
+		file = cmp.Or(file, answer.File)
+	}
+	var out *ci.Result
+	if answer != nil && answer.Verdict == "" && answer.Ledger == "" && answer.Reason != "" {
+		out = ci.Failed(cmp.Or(answer.Title, answer.Name, answer.File, "assay"), answer.Reason)
+	} else {
+		found, err := s.open(ctx, where)
+		if err != nil {
+			return nil, err
+		}
+		defer found.close()
+		out = ci.From(found.experiment.Run.Name, found.experiment, found.analysis)
+		if answer != nil {
+			out.Title, out.Passed, out.Report = cmp.Or(answer.Title, out.Title), answer.Passed, answer.Report
+			out.Verdict = cmp.Or(experiment.Verdict(answer.Verdict), out.Verdict)
+		}
+	}
+	if file != "" && file != "-" {
+		out.File, out.Lines = filepath.ToSlash(filepath.Clean(file)), gateLines(file)
+		// A file that was refused says where by itself.
+		for _, match := range problemLine.FindAllStringSubmatch(out.Sentence, -1) {
+			if line, err := strconv.Atoi(match[2]); err == nil && filepath.Clean(match[1]) == filepath.Clean(file) && out.Lines[""] == 0 {
+				out.Lines[""] = line
+			}
+		}
+	}
+	return out, nil
+}
+
+// problemLine begins a problem of a file.
+var problemLine = regexp.MustCompile(`(?m)^(.+?):(\d+):\d+: `)
+
+// gateLines are the lines of the gates of a run's file; none of a file that cannot be read, which the gate has refused.
+func gateLines(file string) map[string]int {
+	out := map[string]int{}
+	set, err := manifest.Read(file)
+	if err != nil || len(set.Runs) != 1 {
+		return out
+	}
+	run := &set.Runs[0]
+	for i, gate := range run.Spec.Gates {
+		out[gate.Name] = set.Line(run, fmt.Sprintf("spec.gates[%d]", i))
+	}
+	return out
+}
+
+// publishResult shows a result in the job of GitHub Actions that this program runs in, on its pull request and at its commit.
+func publishResult(ctx context.Context, result *ci.Result, stdout io.Writer) error {
+	place, err := github.FromEnvironment(os.Getenv, os.ReadFile)
+	if err != nil {
+		return &exitCode{exitUsage, err}
+	}
+	client, err := github.New(place, os.Getenv("GITHUB_TOKEN"))
+	if err != nil {
+		return &exitCode{exitUsage, err}
+	}
+	markdown := result.Markdown()
+	if _, err := io.WriteString(stdout, result.Commands()); err != nil {
+		return err
+	}
+	if err := appendTo(os.Getenv("GITHUB_STEP_SUMMARY"), markdown+"\n"); err != nil {
+		return err
+	}
+	outputs := fmt.Sprintf("verdict=%s\npassed=%t\n", result.Word(), result.Passed)
+	if err := appendTo(os.Getenv("GITHUB_OUTPUT"), outputs); err != nil {
+		return err
+	}
+	check := github.Check{
+		Name: "assay: " + result.Key(), Conclusion: conclusion(result), Title: result.Word(), Summary: markdown, Details: result.Report,
+		Path: result.File,
+	}
+	for _, a := range result.Annotations() {
+		check.Annotations = append(check.Annotations, github.Annotation(a))
+	}
+	errs := []error{client.Check(ctx, check)}
+	if place.PullRequest != 0 {
+		errs = append(errs, client.Comment(ctx, result.Marker(), result.Marker()+"\n"+markdown))
+	}
+	for i, err := range errs {
+		// What a fork's pull request starts may only read. Its gate decides all the same, and the summary of the job has the report.
+		if errors.Is(err, github.ErrForbidden) {
+			errs[i] = nil
+			fmt.Fprintf(stdout, "::warning title=assay::%s\n", strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(err.Error()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// conclusion is the check's: neutral is for what passes without being Go.
+func conclusion(result *ci.Result) string {
+	switch {
+	case !result.Passed:
+		return "failure"
+	case result.Verdict == experiment.VerdictGo:
+		return "success"
+	default:
+		return "neutral"
+	}
+}
+
+// appendTo adds to a file that the runner gives a job, and does nothing where it gives none.
+func appendTo(file, text string) error {
+	if file == "" {
+		return nil
+	}
+	out, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, text)
+	return errors.Join(err, out.Close())
+}

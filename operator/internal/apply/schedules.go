@@ -1,0 +1,105 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/schedule"
+)
+
+// ScheduledRun creates a run of a schedule and returns it as the API server has it. One of its name that is the schedule's was created
+// before; one that is not is left alone.
+func (a *Applier) ScheduledRun(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
+	run *assayv1alpha1.BenchmarkRun) (*assayv1alpha1.BenchmarkRun, error) {
+	created := run.DeepCopy()
+	err := a.Client.Create(ctx, created, client.FieldOwner(FieldOwner))
+	if !apierrors.IsAlreadyExists(err) {
+		return created, err
+	}
+	var found assayv1alpha1.BenchmarkRun
+	if err := a.Live.Get(ctx, client.ObjectKeyFromObject(run), &found); err != nil {
+		return nil, err
+	}
+	if !metav1.IsControlledBy(&found, s) {
+		return nil, &ForeignError{fmt.Sprintf("BenchmarkRun %s in namespace %s exists and is not this schedule's: delete it, or create this "+
+			"schedule under another name", run.Name, run.Namespace)}
+	}
+	return &found, nil
+}
+
+// MarkRevisions writes which run took or passed over recorded revisions. One that is gone needs no mark.
+func (a *Applier) MarkRevisions(ctx context.Context, namespace string, marks []schedule.Mark) error {
+	for _, mark := range marks {
+		target := object("BenchmarkRevision", namespace, mark.Name)
+		target.Object["status"] = map[string]any{"sequence": mark.Sequence, "measured": mark.Measured}
+		err := a.Client.Status().Patch(ctx, target, client.Apply, client.FieldOwner(FieldOwner), client.ForceOwnership)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("mark BenchmarkRevision %s: %w", mark.Name, err)
+		}
+	}
+	return nil
+}
+
+func object(kind, namespace, name string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{}
+	out.SetGroupVersionKind(assayv1alpha1.GroupVersion.WithKind(kind))
+	out.SetNamespace(namespace)
+	out.SetName(name)
+	return out
+}
+
+// CancelRun asks a run of a schedule to end. It is a patch and no apply: the operator does not own the spec of a run.
+func (a *Applier) CancelRun(ctx context.Context, namespace string, run schedule.Run) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": run.UID}, "spec": map[string]any{"cancel": true}})
+	if err != nil {
+		return err
+	}
+	target := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: run.Name}}
+	return client.IgnoreNotFound(a.Client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch)))
+}
+
+// DeleteRuns deletes runs of a schedule.
+func (a *Applier) DeleteRuns(ctx context.Context, namespace string, runs []schedule.Run) error {
+	var errs []error
+	for _, run := range runs {
+		target := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: run.Name}}
+		uid := types.UID(run.UID)
+		errs = append(errs, client.IgnoreNotFound(a.Client.Delete(ctx, target, client.Preconditions{UID: &uid})))
+	}
+	return errors.Join(errs...)
+}
+
+// ForgetRevisions deletes recorded revisions.
+func (a *Applier) ForgetRevisions(ctx context.Context, namespace string, names []string) error {
+	var errs []error
+	for _, name := range names {
+		target := &assayv1alpha1.BenchmarkRevision{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		errs = append(errs, client.IgnoreNotFound(a.Client.Delete(ctx, target)))
+	}
+	return errors.Join(errs...)
+}
+
+// ScheduleStatus writes the status of a schedule, the whole of it. It was computed from one version of the schedule and is refused as a
+// conflict for any other: so a number is given by one operator only.
+func (a *Applier) ScheduleStatus(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
+	status *assayv1alpha1.BenchmarkScheduleStatus) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+	if err != nil {
+		return err
+	}
+	target := object("BenchmarkSchedule", s.Namespace, s.Name)
+	target.SetUID(s.UID)
+	target.SetResourceVersion(s.ResourceVersion)
+	target.Object["status"] = content
+	return a.Client.Status().Patch(ctx, target, client.Apply, client.FieldOwner(FieldOwner), client.ForceOwnership)
+}

@@ -1,0 +1,193 @@
+// Package github keeps what is published of a run on GitHub to one comment on its pull request and one check of its commit, which
+// later runs of the same title change in place.
+package github
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	api "github.com/google/go-github/v88/github"
+	"k8s.io/utils/ptr"
+)
+
+// ErrForbidden is returned where the token may not write: that of a workflow which a fork's pull request started may only read.
+var ErrForbidden = errors.New("the token may not write here: give the job the permissions pull-requests: write and checks: write; what " +
+	"a fork's " +
+	"pull request starts never has them")
+
+// Place is where a job of GitHub Actions publishes to.
+type Place struct {
+	// API is the address of the REST API.
+	API               string
+	Owner, Repository string
+	// Commit is the one that the check is of: of a pull request its head, which is no commit that the job checked out.
+	Commit string
+	// PullRequest is 0 for a job that none started.
+	PullRequest int
+}
+
+// FromEnvironment reads the place from the variables that GitHub gives to every job:
+// https://docs.github.com/actions/reference/workflows-and-actions/variables
+func FromEnvironment(getenv func(string) string, readFile func(string) ([]byte, error)) (*Place, error) {
+	owner, repository, ok := strings.Cut(getenv("GITHUB_REPOSITORY"), "/")
+	if !ok || owner == "" || repository == "" || strings.Contains(repository, "/") {
+		return nil, fmt.Errorf("invalid GITHUB_REPOSITORY %q: it is OWNER/NAME in every job of GitHub Actions; elsewhere leave out --publish",
+			getenv("GITHUB_REPOSITORY"))
+	}
+	out := &Place{
+		API: cmp.Or(getenv("GITHUB_API_URL"), "https://api.github.com"), Owner: owner, Repository: repository, Commit: getenv("GITHUB_SHA"),
+	}
+	if path := getenv("GITHUB_EVENT_PATH"); path != "" {
+		raw, err := readFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("GITHUB_EVENT_PATH: %w", err)
+		}
+		var event struct {
+			PullRequest *struct {
+				Number int
+				Head   struct{ SHA string }
+			} `json:"pull_request"`
+		}
+		if err := json.Unmarshal(raw, &event); err != nil {
+			return nil, fmt.Errorf("GITHUB_EVENT_PATH %s: %w", path, err)
+		}
+		if event.PullRequest != nil {
+			out.PullRequest, out.Commit = event.PullRequest.Number, cmp.Or(event.PullRequest.Head.SHA, out.Commit)
+		}
+	}
+	if out.Commit == "" {
+		return nil, errors.New("GITHUB_SHA is empty: it is the commit of every job of GitHub Actions")
+	}
+	return out, nil
+}
+
+// Client publishes to one place.
+type Client struct {
+	place *Place
+	rest  *api.Client
+	// bot is whether the token is an app's, whose comments are a bot's.
+	bot bool
+}
+
+// answerTime bounds a request.
+const answerTime = 30 * time.Second
+
+// New makes a client with a token, which goes nowhere but into the header of its requests.
+func New(place *Place, token string) (*Client, error) {
+	if token == "" {
+		return nil, errors.New("GITHUB_TOKEN is empty: give the step env: {GITHUB_TOKEN: ${{ github.token }}}")
+	}
+	address := strings.TrimSuffix(place.API, "/") + "/"
+	rest, err := api.NewClient(api.WithAuthToken(token), api.WithURLs(&address, nil), api.WithTimeout(answerTime), api.WithEnvProxy(),
+		api.WithUserAgent("assay"))
+	if err != nil {
+		return nil, fmt.Errorf("GitHub at %s: %w", place.API, err)
+	}
+	return &Client{place: place, rest: rest, bot: strings.HasPrefix(token, "ghs_")}, nil
+}
+
+// Comment puts a text, which begins with its marker, into the comment of that marker, or into a new one.
+func (c *Client) Comment(ctx context.Context, marker, text string) error {
+	login := ""
+	if !c.bot {
+		user, _, err := c.rest.Users.Get(ctx, "")
+		if err != nil {
+			return explain("whose token it is", err)
+		}
+		login = user.GetLogin()
+	}
+	options := &api.IssueListCommentsOptions{ListOptions: api.ListOptions{PerPage: 100}}
+	for comment, err := range c.rest.Issues.ListCommentsIter(ctx, c.place.Owner, c.place.Repository, c.place.PullRequest, options) {
+		if err != nil {
+			return explain("comments of the pull request", err)
+		}
+		// Anybody can write the marker into a comment: theirs is left alone.
+		ours := c.bot && comment.GetUser().GetType() == "Bot" || !c.bot && comment.GetUser().GetLogin() == login
+		if !ours || !strings.HasPrefix(comment.GetBody(), marker) {
+			continue
+		}
+		if comment.GetBody() == text {
+			return nil
+		}
+		_, _, err := c.rest.Issues.EditComment(ctx, c.place.Owner, c.place.Repository, comment.GetID(), &api.IssueComment{Body: &text})
+		return explain("change the comment", err)
+	}
+	_, _, err := c.rest.Issues.CreateComment(ctx, c.place.Owner, c.place.Repository, c.place.PullRequest, &api.IssueComment{Body: &text})
+	return explain("comment on the pull request", err)
+}
+
+// Check is a check of a commit.
+type Check struct {
+	Name string
+	// Conclusion is success, failure or neutral.
+	Conclusion, Title, Summary string
+	// Details is where more of it is; empty if nowhere.
+	Details string
+	// Path of the file that the annotations are on.
+	Path        string
+	Annotations []Annotation
+}
+
+// Annotation is a remark on a line.
+type Annotation struct {
+	Line int
+	// Level is failure, warning or notice.
+	Level, Title, Message string
+}
+
+// Check changes the check of that name, or makes it.
+func (c *Client) Check(ctx context.Context, check Check) error {
+	output := &api.CheckRunOutput{Title: &check.Title, Summary: &check.Summary}
+	for i := range check.Annotations {
+		of := &check.Annotations[i]
+		if check.Path == "" {
+			break
+		}
+		output.Annotations = append(output.Annotations, &api.CheckRunAnnotation{
+			Path: &check.Path, StartLine: &of.Line, EndLine: &of.Line, AnnotationLevel: &of.Level, Title: &of.Title, Message: &of.Message,
+		})
+	}
+	var details *string
+	if strings.HasPrefix(check.Details, "https://") || strings.HasPrefix(check.Details, "http://") {
+		details = &check.Details
+	}
+	found, _, err := c.rest.Checks.ListCheckRunsForRef(ctx, c.place.Owner, c.place.Repository, c.place.Commit, &api.ListCheckRunsOptions{
+		CheckName: &check.Name, Filter: ptr.To("latest"),
+	})
+	if err != nil {
+		return explain("checks of the commit", err)
+	}
+	for _, run := range found.CheckRuns {
+		// GitHub adds annotations to those that are there: a check with some is superseded by one of the same name.
+		if run.GetName() != check.Name || run.GetOutput().GetAnnotationsCount() > 0 {
+			continue
+		}
+		_, _, err := c.rest.Checks.UpdateCheckRun(ctx, c.place.Owner, c.place.Repository, run.GetID(), api.UpdateCheckRunOptions{
+			Name: check.Name, Status: ptr.To("completed"), Conclusion: &check.Conclusion, DetailsURL: details, Output: output,
+		})
+		return explain("change the check", err)
+	}
+	_, _, err = c.rest.Checks.CreateCheckRun(ctx, c.place.Owner, c.place.Repository, api.CreateCheckRunOptions{
+		Name: check.Name, HeadSHA: c.place.Commit, Status: ptr.To("completed"), Conclusion: &check.Conclusion, DetailsURL: details,
+		Output: output,
+	})
+	return explain("make the check", err)
+}
+
+// explain says what failed, and recognizes a token that may only read.
+func explain(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var refused *api.ErrorResponse
+	if errors.As(err, &refused) && refused.Response != nil && refused.Response.StatusCode == http.StatusForbidden {
+		return fmt.Errorf("GitHub: %s: %w (%s)", what, ErrForbidden, refused.Message)
+	}
+	return fmt.Errorf("GitHub: %s: %w", what, err)
+}

@@ -1,0 +1,290 @@
+// Package archive keeps the history of a project in a store: a file of records for each series, and the book of its changes. Several
+// writers may add to it at once, and what was added can be added again.
+package archive
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/history/watch"
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+// Prefix is where the history of a project lies in a bucket with the ledgers of many.
+func Prefix(project string) string { return path.Join("history", project) }
+
+const (
+	seriesPrefix = "series/"
+	bookKey      = "changes.json"
+)
+
+func seriesKey(key series.Key) string { return seriesPrefix + key.ID() + ".parquet" }
+
+// Archive is the history of one project.
+type Archive struct{ store ledger.Store }
+
+// Open is the history that lies in a store, which need not hold anything yet.
+func Open(store ledger.Store) *Archive { return &Archive{store} }
+
+// URL is where it lies.
+func (a *Archive) URL() string { return a.store.URL() }
+
+// Append adds records. Those that are there already change nothing, so that after an error all of them can be added again.
+func (a *Archive) Append(ctx context.Context, records []points.Keyed) error {
+	return a.change(ctx, records, func(old, added []series.Record) []series.Record { return series.Merge(old, added) })
+}
+
+// change makes each series anew from what is there and what is added.
+func (a *Archive) change(ctx context.Context, records []points.Keyed, of func(old, added []series.Record) []series.Record) error {
+	bySeries := map[series.Key][]series.Record{}
+	var keys []series.Key
+	for _, r := range records {
+		if bySeries[r.Key] == nil {
+			keys = append(keys, r.Key)
+		}
+		bySeries[r.Key] = append(bySeries[r.Key], r.Record)
+	}
+	for _, key := range keys {
+		if err := a.store.Update(ctx, seriesKey(key), func(raw []byte) ([]byte, error) {
+			var old []series.Record
+			if raw != nil {
+				var err error
+				if old, err = series.Decode(key, raw); err != nil {
+					return nil, err
+				}
+			}
+			return series.Encode(key, of(old, bySeries[key]))
+		}); err != nil {
+			return fmt.Errorf("history of %q: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// Keys are the series there are, in the order of their names.
+func (a *Archive) Keys(ctx context.Context) ([]series.Key, error) {
+	files, err := a.store.List(ctx, seriesPrefix)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]series.Key, 0, len(files))
+	for _, file := range files {
+		raw, err := a.store.Get(ctx, file)
+		if err != nil {
+			return nil, err
+		}
+		key, err := series.KeyOf(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%s in %s: %w: delete the file and make it again from the ledgers", file, a.URL(), err)
+		}
+		out = append(out, key)
+	}
+	slices.SortFunc(out, func(x, y series.Key) int { return slices.Compare(x.Parts(), y.Parts()) })
+	return out, nil
+}
+
+// Of are the series of one benchmark.
+func (a *Archive) Of(ctx context.Context, benchmark string) ([]*series.Series, error) {
+	keys, err := a.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []*series.Series
+	for _, key := range keys {
+		if key.Benchmark != benchmark {
+			continue
+		}
+		found, err := a.Series(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found)
+	}
+	return out, nil
+}
+
+// Read returns the records of a series; none where there is no such series.
+func (a *Archive) Read(ctx context.Context, key series.Key) ([]series.Record, error) {
+	raw, err := a.store.Get(ctx, seriesKey(key))
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return series.Decode(key, raw)
+}
+
+// Series is what the records of a series say.
+func (a *Archive) Series(ctx context.Context, key series.Key) (*series.Series, error) {
+	records, err := a.Read(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return series.Of(key, records)
+}
+
+// Book are the changes of the project.
+func (a *Archive) Book(ctx context.Context) (change.Book, error) {
+	raw, err := a.store.Get(ctx, bookKey)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return change.Book{}, nil
+	}
+	if err != nil {
+		return change.Book{}, err
+	}
+	return parseBook(raw)
+}
+
+func parseBook(raw []byte) (change.Book, error) {
+	var out change.Book
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return out, fmt.Errorf("%s: %w: it cannot be made again from ledgers, so restore it from a backup or correct it by hand", bookKey, err)
+	}
+	return out, nil
+}
+
+// Update changes the book. The function is asked again when somebody else changed it in between; the book is as it was written.
+func (a *Archive) Update(ctx context.Context, turn func(change.Book) (change.Book, error)) (change.Book, error) {
+	var out change.Book
+	err := a.store.Update(ctx, bookKey, func(raw []byte) ([]byte, error) {
+		var old change.Book
+		var err error
+		if raw != nil {
+			if old, err = parseBook(raw); err != nil {
+				return nil, err
+			}
+		}
+		if out, err = turn(old); err != nil {
+			return nil, err
+		}
+		written, err := json.MarshalIndent(out, "", " ")
+		return append(written, '\n'), err
+	})
+	return out, err
+}
+
+// Rebuild makes the records of runs again from their ledgers, and reports how many runs there were. A ledger is the truth: where its run
+// was analyzed again since, its records are replaced. Ledgers of runs that measured no point are passed over.
+func (a *Archive) Rebuild(ctx context.Context, ledgers ...ledger.Store) (int, error) {
+	runs := 0
+	var all []points.Keyed
+	for _, store := range ledgers {
+		records, isPoint, err := Measured(ctx, store)
+		if err != nil {
+			return 0, fmt.Errorf("ledger %s: %w", store.URL(), err)
+		}
+		if isPoint {
+			runs, all = runs+1, append(all, records...)
+		}
+	}
+	return runs, a.change(ctx, all, func(old, added []series.Record) []series.Record {
+		type analysisOf struct {
+			id     string
+			number int64
+		}
+		again := map[analysisOf]bool{}
+		for _, r := range added {
+			again[analysisOf{r.ID, r.Analysis}] = true
+		}
+		kept := slices.DeleteFunc(slices.Clone(old), func(r series.Record) bool { return again[analysisOf{r.ID, r.Analysis}] })
+		return series.Merge(kept, added)
+	})
+}
+
+// Measured are the records of the run that a ledger is of; isPoint reports whether it measured a point of a series.
+func Measured(ctx context.Context, store ledger.Store) (records []points.Keyed, isPoint bool, err error) {
+	raw, err := store.Get(ctx, points.Key)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	run, err := points.Parse(raw)
+	if err != nil {
+		return nil, false, err
+	}
+	run.Ledger = store.URL()
+	exp, found, err := Newest(ctx, store)
+	if err != nil {
+		return nil, false, err
+	}
+	if found == nil {
+		return run.Gap(run.Keys(exp), "its ledger has no analysis: it ended before anything was judged"), true, nil
+	}
+	records, err = run.Of(exp, found)
+	return records, true, err
+}
+
+// Newest is the experiment of a ledger and its newest analysis, nil without one.
+func Newest(ctx context.Context, store ledger.Store) (*experiment.Experiment, *analysis.Analysis, error) {
+	exp, err := ledger.ReadExperiment(ctx, store)
+	if err != nil {
+		return nil, nil, err
+	}
+	wave, err := ledger.LastWave(ctx, store)
+	if err != nil {
+		return nil, nil, err
+	}
+	for ; wave >= 0; wave-- {
+		raw, err := store.Get(ctx, ledger.AnalysisKey(wave))
+		if errors.Is(err, ledger.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		var found analysis.Analysis
+		if err := json.Unmarshal(raw, &found); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", ledger.AnalysisKey(wave), err)
+		}
+		return exp, &found, nil
+	}
+	return exp, nil, nil
+}
+
+// Retain removes the records that a policy does not keep, and reports how many. What a change rests on stays.
+func (a *Archive) Retain(ctx context.Context, policy series.Retention, now time.Time) (int, error) {
+	if err := policy.Check(); err != nil {
+		return 0, err
+	}
+	book, err := a.Book(ctx)
+	if err != nil {
+		return 0, err
+	}
+	keys, err := a.Keys(ctx)
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	for _, key := range keys {
+		removed := 0
+		if err := a.store.Update(ctx, seriesKey(key), func(raw []byte) ([]byte, error) {
+			records, err := series.Decode(key, raw)
+			if err != nil {
+				return nil, err
+			}
+			stay, gone := policy.Retain(records, now, watch.Default().Rests(key, records, book))
+			if removed = len(gone); len(stay) == 0 {
+				// The newest says what the next run compares with, and that there is a series.
+				stay, removed = records[len(records)-1:], removed-1
+			}
+			return series.Encode(key, stay)
+		}); err != nil {
+			return total, fmt.Errorf("history of %q: %w", key, err)
+		}
+		total += removed
+	}
+	return total, nil
+}

@@ -1,0 +1,364 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
+)
+
+var (
+	key   = series.Key{Project: "search", Benchmark: "index", Metric: "time", Statistic: "median"}
+	other = series.Key{Project: "search", Benchmark: "index", Point: "size=2", Metric: "time", Statistic: "median"}
+	start = time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+)
+
+func night(key series.Key, n int, edits ...func(*series.Record)) points.Keyed {
+	out := points.Keyed{Key: key, Record: series.Record{
+		Kind: series.Measured, ID: fmt.Sprintf("run-%03d", n), Analysis: 1, Schedule: "nightly", Sequence: int64(n), At: start.AddDate(0, 0, n),
+		Head: fmt.Sprintf("r%d", n), Anchor: "v1", Ratio: series.Estimate{LogRatio: 0.01, SE: 0.002, DF: 9, Blocks: 10},
+		Machine: "m", Workload: "w", Ledger: fmt.Sprintf("file:///run-%03d", n),
+	}}
+	for _, edit := range edits {
+		edit(&out.Record)
+	}
+	return out
+}
+
+func folder(t *testing.T) ledger.Store {
+	t.Helper()
+	store, err := ledger.Open(t.Context(), ledger.FolderURL(t.TempDir()), ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func read(t *testing.T, a *Archive, key series.Key) []series.Record {
+	t.Helper()
+	out, err := a.Read(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestWhatIsAddedAgainInAnyOrderIsThereOnce(t *testing.T) {
+	var nights []points.Keyed
+	for n := range 20 {
+		nights = append(nights, night(key, n), night(other, n))
+	}
+	want := Open(folder(t))
+	if err := want.Append(t.Context(), nights); err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(5) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		got := Open(folder(t))
+		for range 3 {
+			random.Shuffle(len(nights), func(i, j int) { nights[i], nights[j] = nights[j], nights[i] })
+			for _, n := range nights {
+				if random.IntN(2) == 0 {
+					continue
+				}
+				if err := got.Append(t.Context(), []points.Keyed{n}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := got.Append(t.Context(), nights); err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range []series.Key{key, other} {
+			if diff := cmp.Diff(read(t, want, k), read(t, got, k)); diff != "" {
+				t.Fatalf("seed %d: %s", seed, diff)
+			}
+			a, errA := want.store.Get(t.Context(), seriesKey(k))
+			b, errB := got.store.Get(t.Context(), seriesKey(k))
+			if errA != nil || errB != nil || !bytes.Equal(a, b) {
+				t.Errorf("equal sets of records are other bytes (%v, %v)", errA, errB)
+			}
+		}
+	}
+	keys, err := want.Keys(t.Context())
+	if diff := cmp.Diff([]series.Key{key, other}, keys); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
+
+func TestTwoWritersLoseNothing(t *testing.T) {
+	store := folder(t)
+	var group sync.WaitGroup
+	for writer := range 4 {
+		group.Go(func() {
+			for n := range 10 {
+				if err := Open(store).Append(t.Context(), []points.Keyed{night(key, 10*writer+n)}); err != nil {
+					t.Error(err)
+				}
+				if _, err := Open(store).Update(t.Context(), func(b change.Book) (change.Book, error) {
+					b.Changes = append(b.Changes, change.Change{ID: fmt.Sprint(10*writer + n)})
+					return b, nil
+				}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if got := read(t, Open(store), key); len(got) != 40 {
+		t.Errorf("%d of 40 records are there", len(got))
+	}
+	if book, err := Open(store).Book(t.Context()); err != nil || len(book.Changes) != 40 {
+		t.Errorf("%d of 40 changes are there (%v)", len(book.Changes), err)
+	}
+}
+
+// away is a store that does not answer while it is told not to.
+type away struct {
+	ledger.Store
+	gone atomic.Bool
+	// after so many operations it is gone.
+	after atomic.Int64
+}
+
+var errAway = errors.New("the store is away")
+
+func (s *away) fault() error {
+	if s.gone.Load() || s.after.Add(-1) == 0 {
+		s.gone.Store(true)
+		return errAway
+	}
+	return nil
+}
+
+func (s *away) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := s.fault(); err != nil {
+		return nil, err
+	}
+	return s.Store.Get(ctx, key)
+}
+
+func (s *away) Update(ctx context.Context, key string, turn func([]byte) ([]byte, error)) error {
+	if err := s.fault(); err != nil {
+		return err
+	}
+	return s.Store.Update(ctx, key, turn)
+}
+
+// TestAStoreThatIsAwayLosesNothing has the store leave before each operation of adding, and adds again when it is back.
+func TestAStoreThatIsAwayLosesNothing(t *testing.T) {
+	added := []points.Keyed{night(key, 1), night(other, 1), night(key, 2), night(other, 2)}
+	for operation := int64(1); operation <= 2; operation++ {
+		store := &away{Store: folder(t)}
+		a := Open(store)
+		if err := a.Append(t.Context(), []points.Keyed{night(key, 0), night(other, 0)}); err != nil {
+			t.Fatal(err)
+		}
+		store.after.Store(operation)
+		if err := a.Append(t.Context(), added); !errors.Is(err, errAway) || !strings.Contains(err.Error(), "history of") {
+			t.Fatalf("operation %d: %v", operation, err)
+		}
+		if _, err := a.Read(t.Context(), key); !errors.Is(err, errAway) {
+			t.Errorf("a store that is away has no records: %v", err)
+		}
+		if _, err := a.Book(t.Context()); !errors.Is(err, errAway) {
+			t.Errorf("a store that is away has no changes: %v", err)
+		}
+		store.gone.Store(false)
+		if err := a.Append(t.Context(), added); err != nil {
+			t.Fatal(err)
+		}
+		if n, m := len(read(t, a, key)), len(read(t, a, other)); n != 3 || m != 3 {
+			t.Errorf("operation %d: %d and %d records, want 3 and 3", operation, n, m)
+		}
+	}
+}
+
+func TestAFileThatCannotBeReadIsNotWrittenOver(t *testing.T) {
+	store := folder(t)
+	if err := store.Replace(t.Context(), seriesKey(key), []byte("spoilt")); err != nil {
+		t.Fatal(err)
+	}
+	a := Open(store)
+	for name, err := range map[string]error{
+		"adding":  a.Append(t.Context(), []points.Keyed{night(key, 1)}),
+		"reading": func() error { _, err := a.Read(t.Context(), key); return err }(),
+		"listing": func() error { _, err := a.Keys(t.Context()); return err }(),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "make it again from the ledgers") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if raw, err := store.Get(t.Context(), seriesKey(key)); err != nil || string(raw) != "spoilt" {
+		t.Errorf("%q, %v", raw, err)
+	}
+	if err := store.Replace(t.Context(), bookKey, []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Update(t.Context(), func(b change.Book) (change.Book, error) { return b, nil }); err == nil ||
+		!strings.Contains(err.Error(), bookKey) {
+		t.Errorf("a spoilt book is written over: %v", err)
+	}
+}
+
+func TestWhatAPolicyDoesNotKeepGoesAndWhatAChangeRestsOnStays(t *testing.T) {
+	a := Open(folder(t))
+	var nights []points.Keyed
+	for n := range 400 {
+		nights = append(nights, night(key, n))
+	}
+	if err := a.Append(t.Context(), nights); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Update(t.Context(), func(b change.Book) (change.Book, error) {
+		b.Changes = append(b.Changes, change.Change{
+			ID: "c", Project: "search", State: change.Accepted, From: 100, First: 100, To: 100, Effects: []change.Effect{{Series: key.ID()}},
+		})
+		return b, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	const day = 24 * time.Hour
+	policy, now := series.Retention{Full: 30 * day, Every: 7 * day, Thinned: 200 * day}, start.AddDate(0, 0, 400)
+	gone, err := a.Retain(t.Context(), policy, now)
+	if err != nil || gone == 0 {
+		t.Fatalf("%d records went, %v", gone, err)
+	}
+	left := map[string]bool{}
+	for _, r := range read(t, a, key) {
+		left[r.ID] = true
+	}
+	if len(left) != 400-gone || !left["run-094"] || !left["run-105"] || left["run-090"] || !left["run-399"] || !left["run-371"] {
+		t.Errorf("%d records are left: %v", len(left), left)
+	}
+	if again, err := a.Retain(t.Context(), policy, now); err != nil || again != 0 {
+		t.Errorf("the second time %d records went (%v)", again, err)
+	}
+	// Of a series that has ended long ago one record stays.
+	if _, err := a.Retain(t.Context(), series.Retention{Full: day, Every: day, Thinned: day}, now.AddDate(9, 0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if len(read(t, a, key)) == 0 {
+		t.Error("nobody can know that there was a series")
+	}
+	if _, err := a.Retain(t.Context(), series.Retention{Full: day}, now); err == nil {
+		t.Error("a policy that contradicts itself is taken")
+	}
+}
+
+// measuredRun is the ledger of a run of a series, analyzed or not.
+func measuredRun(t *testing.T, n int, analyzed bool) ledger.Store {
+	t.Helper()
+	store := folder(t)
+	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Sweep, spec.Predictions, spec.Parameters = nil, nil, assayv1alpha1.ParameterValues{"batchSize": "1"}
+		spec.Gates = []assayv1alpha1.Gate{{Name: "faster", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1"}}
+		spec.Arms = []assayv1alpha1.Arm{
+			{Name: points.Anchor, Baseline: true, Parameters: assayv1alpha1.ParameterValues{"strategy": "v1"}},
+			{Name: points.Head, Parameters: assayv1alpha1.ParameterValues{"strategy": "head"}},
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := points.Run{
+		Project: "search", Benchmark: "index", ID: fmt.Sprintf("run-%d", n), Analysis: 1, Schedule: "nightly", Sequence: int64(n),
+		At: start.AddDate(0, 0, n), Arms: map[string]points.Revision{points.Anchor: {Revision: "v1"}, points.Head: {Revision: fmt.Sprint("r", n)}},
+	}
+	wave, err := simulate.Wave(exp, 0, 0, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempts := simulate.Machine{
+		Seed: uint64(n), Noise: simulate.Noise{Block: 0.01, Trial: 0.01}, Seconds: func(record.Point, string) float64 { return 0.01 },
+	}.Run(exp, wave)
+	objects, err := simulate.Objects(exp, []*record.Wave{wave}, attempts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects[points.Key], err = json.Marshal(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if analyzed {
+		found := analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+		if objects[ledger.AnalysisKey(0)], err = json.Marshal(found); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, data := range objects {
+		if err := store.Replace(t.Context(), name, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return store
+}
+
+func TestAHistoryIsMadeAgainFromLedgers(t *testing.T) {
+	ctx := t.Context()
+	ledgers := []ledger.Store{measuredRun(t, 1, true), measuredRun(t, 2, true), measuredRun(t, 3, false), folder(t)}
+	a := Open(folder(t))
+	runs, err := a.Rebuild(ctx, ledgers...)
+	if err != nil || runs != 3 {
+		t.Fatalf("%d runs, %v", runs, err)
+	}
+	keys, err := a.Keys(ctx)
+	if err != nil || len(keys) != 1 {
+		t.Fatal(keys, err)
+	}
+	first := read(t, a, keys[0])
+	if len(first) != 3 || first[0].Kind != series.Measured || first[2].Kind != series.Gap ||
+		!strings.Contains(first[2].Reason, "no analysis") {
+		t.Fatalf("%+v", first)
+	}
+	if first[1].Ledger != ledgers[1].URL() {
+		t.Errorf("its ledger is %q", first[1].Ledger)
+	}
+	// Again, and into a history that has them from the run itself.
+	if _, err := a.Rebuild(ctx, ledgers...); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first, read(t, a, keys[0])); diff != "" {
+		t.Error(diff)
+	}
+	// What the history says of a run that was analyzed again since is what its ledger says now.
+	stale := first[0]
+	stale.Ratio.LogRatio += 1
+	b := Open(folder(t))
+	if err := b.Append(ctx, []points.Keyed{{Key: keys[0], Record: stale}, night(keys[0], 9)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Rebuild(ctx, ledgers...); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(append(first, night(keys[0], 9).Record), read(t, b, keys[0])); diff != "" {
+		t.Errorf("a record without a ledger went, or a stale one stayed: %s", diff)
+	}
+	// A ledger that cannot be read is an error that names it, and nothing is written.
+	broken := measuredRun(t, 4, true)
+	if err := broken.Replace(ctx, points.Key, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Rebuild(ctx, broken); err == nil || !strings.Contains(err.Error(), broken.URL()) {
+		t.Errorf("a broken ledger is %v", err)
+	}
+}

@@ -1,0 +1,460 @@
+// Package scheduled keeps what the runs of schedules measured: it writes down what a run is for when it begins, adds its point to the
+// history of its namespace when it has ended, and says which confirming run is due. Each of its writes can be repeated.
+package scheduled
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/clock"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/history/archive"
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/history/watch"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/schedule"
+)
+
+// ConfirmKey is where a confirming run's ledger says what the run decides.
+const ConfirmKey = "confirm.json"
+
+// History is that of all namespaces, beside the ledgers.
+type History struct {
+	// Store is the root of all ledgers.
+	Store  ledger.Store
+	Policy watch.Policy
+	Clock  clock.PassiveClock
+}
+
+// Recorded is what came of a run that has ended.
+type Recorded struct {
+	// Measured reports whether it gave a point.
+	Measured bool
+	// Suspicion is the change that a confirming run is due for; empty without one.
+	Suspicion string
+	// Alerts are what people are to be notified of, each once.
+	Alerts []Alert
+}
+
+// Alert is a change that was confirmed.
+type Alert struct {
+	Change      string
+	Improvement bool
+	// What moved, by how much, and in which run that was found.
+	What string
+}
+
+func (h *History) archive(s *assayv1alpha1.BenchmarkSchedule) *archive.Archive {
+	return archive.Open(ledger.WithPrefix(h.Store, archive.Prefix(s.Namespace)))
+}
+
+// Past is what the history knows of a schedule's series.
+func (h *History) Past(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) (*schedule.Past, error) {
+	kept := h.archive(s)
+	all, err := kept.Of(ctx, s.Spec.Series)
+	if err != nil {
+		return nil, err
+	}
+	out := &schedule.Past{}
+	newest := int64(0)
+	for _, one := range all {
+		out.Sequence = max(out.Sequence, one.Number)
+		point := one.Newest()
+		if point == nil || point.Sequence <= newest {
+			continue
+		}
+		newest = point.Sequence
+		out.Predecessor = known(point.Revision, point.Image)
+		if out.Anchor, err = h.imaged(ctx, s, one, one.Anchor); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// known is a revision whose image is known by its digest; nil for any other.
+func known(revision, image string) *assayv1alpha1.Revision {
+	if !strings.Contains(image, "@sha256:") {
+		return nil
+	}
+	return &assayv1alpha1.Revision{Revision: revision, Image: image}
+}
+
+// imaged is a revision of a series with the image that it was measured with; nil where it never was, or without one.
+func (h *History) imaged(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, of *series.Series,
+	revision string) (*assayv1alpha1.Revision, error) {
+	if anchor := s.Status.Anchor; anchor != nil && anchor.Revision == revision {
+		return anchor, nil
+	}
+	records, err := h.archive(s).Read(ctx, of.Key)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range slices.Backward(records) {
+		if found := known(r.Head, r.Image); r.Head == revision && found != nil {
+			return found, nil
+		}
+	}
+	return nil, nil
+}
+
+// Due is the confirming run that is due now; one without a change where there is none.
+func (h *History) Due(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) (*schedule.Confirmation, error) {
+	all, due, err := h.due(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range due {
+		of := slices.IndexFunc(all, func(x *series.Series) bool { return x.Key == one.Series[0].Key })
+		anchor, err := h.imaged(ctx, s, all[of], one.Anchor)
+		if err != nil {
+			return nil, err
+		}
+		if arms := confirming(anchor, one); arms != nil {
+			return &schedule.Confirmation{Change: one.Change, Arms: arms}, nil
+		}
+	}
+	return &schedule.Confirmation{}, nil
+}
+
+func (h *History) due(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) ([]*series.Series, []watch.Confirm, error) {
+	kept := h.archive(s)
+	all, err := kept.Of(ctx, s.Spec.Series)
+	if err != nil {
+		return nil, nil, err
+	}
+	book, err := kept.Book(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return all, h.Policy.Due(all, book), nil
+}
+
+// confirming are the arms of a confirming run: the anchor, the old revisions, the new ones and, as the head, the newest. There are none
+// where an image is not known, as of revisions that were measured without a cluster.
+func confirming(anchor *assayv1alpha1.Revision, due watch.Confirm) []assayv1alpha1.ScheduledArm {
+	if anchor == nil {
+		return nil
+	}
+	out := []assayv1alpha1.ScheduledArm{{Arm: points.Anchor, Revision: *anchor}}
+	add := func(name string, side watch.Side) bool {
+		found := known(side.Revision, side.Image)
+		if found != nil {
+			out = append(out, assayv1alpha1.ScheduledArm{Arm: name, Revision: *found})
+		}
+		return found != nil
+	}
+	for i, side := range due.Old {
+		if !add(fmt.Sprintf("%s%d", oldPrefix, i+1), side) {
+			return nil
+		}
+	}
+	last := len(due.New) - 1
+	for i, side := range due.New[:last] {
+		if !add(fmt.Sprintf("%s%d", newPrefix, i+1), side) {
+			return nil
+		}
+	}
+	if !add(points.Head, due.New[last]) {
+		return nil
+	}
+	return out
+}
+
+// Prefixes of the arms of a confirming run.
+const (
+	oldPrefix = "old-"
+	newPrefix = "new-"
+)
+
+// Begin writes down what a run is for, in its ledger, before anything is measured.
+func (h *History) Begin(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
+	run *assayv1alpha1.BenchmarkRun) error {
+	point := points.Run{
+		Project: s.Namespace, Benchmark: s.Spec.Series, ID: string(run.UID), Analysis: 1, Schedule: s.Name, Sequence: entry.Sequence,
+		At: run.CreationTimestamp.UTC(), Arms: map[string]points.Revision{},
+	}
+	for _, arm := range entry.Arms {
+		point.Arms[arm.Arm] = points.Revision{Revision: arm.Revision.Revision, Image: arm.Image}
+	}
+	store := observe.RunStore(h.Store, run)
+	if entry.Confirms != "" {
+		found, err := h.confirms(ctx, s, entry, store, &point)
+		if err != nil || !found {
+			return err
+		}
+	}
+	return create(ctx, store, points.Key, point)
+}
+
+// confirms makes of a point one that is measured anew, and writes down what that decides. Not found is a suspicion that has passed in the
+// meantime: nothing is decided by the run then.
+func (h *History) confirms(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun, store ledger.Store,
+	point *points.Run) (found bool, err error) {
+	_, due, err := h.due(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	at := slices.IndexFunc(due, func(d watch.Confirm) bool { return d.Change == entry.Confirms })
+	if at < 0 {
+		return false, nil
+	}
+	one := due[at]
+	records, err := h.archive(s).Read(ctx, one.Series[0].Key)
+	if err != nil {
+		return false, err
+	}
+	point.ID, point.Sequence = one.Newest.ID, one.Newest.Sequence
+	for _, r := range records {
+		if r.ID == point.ID {
+			point.Analysis = max(point.Analysis, r.Analysis+1)
+		}
+	}
+	return true, create(ctx, store, ConfirmKey, one)
+}
+
+// create writes an object that says what was decided first: what is there stays.
+func create(ctx context.Context, store ledger.Store, key string, value any) error {
+	raw, err := json.MarshalIndent(value, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := store.Create(ctx, key, append(raw, '\n')); err != nil && !errors.Is(err, ledger.ErrExists) {
+		return err
+	}
+	return nil
+}
+
+// Record adds what a run measured that has ended. A store that does not answer is an error, and nothing is lost; a ledger that answers
+// nothing is a gap.
+func (h *History) Record(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
+	run *assayv1alpha1.BenchmarkRun) (Recorded, error) {
+	store := observe.RunStore(h.Store, run)
+	if entry.Confirms != "" {
+		return h.judge(ctx, s, run, store)
+	}
+	records, isPoint, err := archive.Measured(ctx, store)
+	switch {
+	case away(ctx, err):
+		return Recorded{}, err
+	case err != nil:
+		return Recorded{}, h.Gap(ctx, s, entry, why(run, err.Error()))
+	case !isPoint:
+		return Recorded{}, h.Gap(ctx, s, entry, why(run, points.Key+" is missing in its ledger "+store.URL()))
+	}
+	if err := h.archive(s).Append(ctx, records); err != nil {
+		return Recorded{}, err
+	}
+	return h.look(ctx, s, store, records)
+}
+
+// away reports whether an error is one of a store that may answer later.
+func away(ctx context.Context, err error) bool {
+	return errors.Is(err, ledger.ErrUnreachable) || errors.Is(err, ledger.ErrNoBucket) || errors.Is(err, context.DeadlineExceeded) ||
+		err != nil && ctx.Err() != nil
+}
+
+// why is the reason for a gap: what the run itself says, else what its ledger lacks.
+func why(run *assayv1alpha1.BenchmarkRun, found string) string {
+	for _, kind := range []string{assayv1alpha1.ConditionFailed, assayv1alpha1.ConditionAccepted} {
+		if c := meta.FindStatusCondition(run.Status.Conditions, kind); c != nil &&
+			(c.Status == "True") == (kind == assayv1alpha1.ConditionFailed) {
+			return fmt.Sprintf("BenchmarkRun %s: %s: %s", run.Name, c.Reason, c.Message)
+		}
+	}
+	return fmt.Sprintf("BenchmarkRun %s: %s", run.Name, found)
+}
+
+// look has the policy look at the newest point of each series.
+func (h *History) look(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, store ledger.Store, records []points.Keyed) (Recorded,
+	error) {
+	out := Recorded{Measured: slices.ContainsFunc(records, measured)}
+	if !out.Measured {
+		return out, nil
+	}
+	exp, err := ledger.ReadExperiment(ctx, store)
+	if err != nil {
+		return Recorded{}, err
+	}
+	kept := h.archive(s)
+	all, err := kept.Of(ctx, s.Spec.Series)
+	if err != nil {
+		return Recorded{}, err
+	}
+	book, err := kept.Update(ctx, func(book change.Book) (change.Book, error) {
+		var err error
+		for _, one := range all {
+			if book, err = h.Policy.Look(one, points.Worse(exp, one.Key), book, h.now()); err != nil {
+				return book, err
+			}
+		}
+		return book, nil
+	})
+	if err != nil {
+		return Recorded{}, err
+	}
+	if due := h.Policy.Due(all, book); len(due) > 0 {
+		out.Suspicion = due[0].Change
+	}
+	return out, nil
+}
+
+func measured(r points.Keyed) bool { return r.Record.Kind == series.Measured }
+
+func (h *History) now() time.Time { return h.Clock.Now().UTC() }
+
+// judge has the policy judge a confirming run. The point that it measured anew takes the place of the one that raised the suspicion.
+func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, run *assayv1alpha1.BenchmarkRun,
+	store ledger.Store) (Recorded, error) {
+	confirm, point, exp, found, err := evidence(ctx, store)
+	if away(ctx, err) {
+		return Recorded{}, err
+	}
+	if err != nil {
+		// The suspicion stays, and the next point asks again.
+		return Recorded{}, nil
+	}
+	point.Ledger = store.URL()
+	records, err := point.Of(exp, found)
+	if err != nil {
+		return Recorded{}, nil
+	}
+	// A point that could not be measured anew stays as it was.
+	records = slices.DeleteFunc(records, func(r points.Keyed) bool { return !measured(r) })
+	kept := h.archive(s)
+	if err := kept.Append(ctx, records); err != nil {
+		return Recorded{}, err
+	}
+	estimates := map[string]series.Estimate{}
+	over, under := sides(point)
+	for _, suspected := range confirm.Series {
+		if estimate, err := points.Difference(exp, found, suspected.Key, over, under); err == nil {
+			estimates[suspected.Key.ID()] = estimate
+		}
+	}
+	if len(estimates) == 0 {
+		return Recorded{}, nil
+	}
+	var out Recorded
+	book, err := kept.Update(ctx, func(book change.Book) (change.Book, error) {
+		out.Alerts = nil
+		if !waits(book, confirm) {
+			return book, nil // This run judged it before, or a person did.
+		}
+		book, _, err := h.Policy.Judge(confirm, estimates, "BenchmarkRun "+run.Name, book, h.now())
+		if err != nil {
+			return book, err
+		}
+		var alerts []change.Alert
+		alerts, book = book.Alerts(h.now())
+		for _, alert := range alerts {
+			out.Alerts = append(out.Alerts, Alert{alert.Change, alert.Improvement, story(book, alert.Change)})
+		}
+		return book, nil
+	})
+	if err != nil {
+		return Recorded{}, err
+	}
+	all, err := kept.Of(ctx, s.Spec.Series)
+	if err != nil {
+		return Recorded{}, err
+	}
+	if due := h.Policy.Due(all, book); len(due) > 0 {
+		out.Suspicion = due[0].Change
+	}
+	return out, nil
+}
+
+// evidence is what a confirming run decides, what it is of, and what it found.
+func evidence(ctx context.Context, store ledger.Store) (*watch.Confirm, *points.Run, *experiment.Experiment, *analysis.Analysis, error) {
+	raw, err := store.Get(ctx, ConfirmKey)
+	if err != nil {
+		return nil, nil, nil, nil, err
+	}
+	var confirm watch.Confirm
+	if err := json.Unmarshal(raw, &confirm); err != nil {
+		return nil, nil, nil, nil, fmt.Errorf("%s: %w", ConfirmKey, err)
+	}
+	if raw, err = store.Get(ctx, points.Key); err != nil {
+		return nil, nil, nil, nil, err
+	}
+	point, err := points.Parse(raw)
+	if err != nil {
+		return nil, nil, nil, nil, err
+	}
+	exp, found, err := archive.Newest(ctx, store)
+	if err == nil && found == nil {
+		err = errors.New("its ledger has no analysis")
+	}
+	return &confirm, point, exp, found, err
+}
+
+// sides are the arms of the new revisions and of the old ones.
+func sides(point *points.Run) (over, under []string) {
+	over = []string{points.Head}
+	for name := range point.Arms {
+		switch {
+		case strings.HasPrefix(name, oldPrefix):
+			under = append(under, name)
+		case strings.HasPrefix(name, newPrefix):
+			over = append(over, name)
+		}
+	}
+	slices.Sort(over)
+	slices.Sort(under)
+	return over, under
+}
+
+// waits reports whether a suspicion waits for this run: one that was judged has another state, or a run more.
+func waits(book change.Book, confirm *watch.Confirm) bool {
+	return slices.ContainsFunc(book.Changes, func(c change.Change) bool {
+		return c.ID == confirm.Change && c.State == change.Suspected && c.Runs+1 == confirm.Number
+	})
+}
+
+// story is how a change got to where it is.
+func story(book change.Book, id string) string {
+	for i := range book.Changes {
+		if c := &book.Changes[i]; c.ID == id && len(c.History) > 0 {
+			return c.History[len(c.History)-1].Why
+		}
+	}
+	return ""
+}
+
+// Gap adds to every series of the schedule that a due time, or a run, measured nothing, with the reason. A series without any point has no
+// gaps either.
+func (h *History) Gap(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun, reason string) error {
+	if entry.Confirms != "" {
+		return nil // It would have been no further point.
+	}
+	kept := h.archive(s)
+	keys, err := kept.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	keys = slices.DeleteFunc(keys, func(key series.Key) bool { return key.Benchmark != s.Spec.Series })
+	point := points.Run{
+		Project: s.Namespace, Benchmark: s.Spec.Series, ID: entry.UID, Analysis: 1, Schedule: s.Name, Sequence: entry.Sequence,
+		At: entry.ScheduleTime.UTC(), Arms: map[string]points.Revision{},
+	}
+	if point.ID == "" {
+		point.ID = fmt.Sprintf("%s/%d", s.UID, entry.Sequence)
+	}
+	for _, arm := range entry.Arms {
+		point.Arms[arm.Arm] = points.Revision{Revision: arm.Revision.Revision, Image: arm.Image}
+	}
+	return kept.Append(ctx, point.Gap(keys, reason))
+}

@@ -1,0 +1,442 @@
+package scheduled
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/history/watch"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
+)
+
+var night = time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
+
+// lab is a schedule with its history, and a machine on which a revision is as slow as its name says.
+type lab struct {
+	t        *testing.T
+	history  *History
+	schedule *assayv1alpha1.BenchmarkSchedule
+	runs     int
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	return labIn(t, t.TempDir())
+}
+
+func labIn(t *testing.T, folder string) *lab {
+	t.Helper()
+	store, err := ledger.Open(t.Context(), "file://"+folder, ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &lab{
+		t: t, history: &History{Store: store, Policy: watch.Default(), Clock: clocktesting.NewFakePassiveClock(night)},
+		schedule: &assayv1alpha1.BenchmarkSchedule{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "nightly", UID: "schedule"},
+			Spec:       assayv1alpha1.BenchmarkScheduleSpec{Series: "scan"},
+		},
+	}
+}
+
+// revision number n; from slower on, programs take slowdown times as long.
+func revision(n int) assayv1alpha1.Revision {
+	return assayv1alpha1.Revision{Revision: fmt.Sprintf("r%d", n), Image: fmt.Sprintf("ghcr.io/acme/scan@sha256:%064x", n)}
+}
+
+const slower, slowdown = 14, 1.1
+
+func seconds(revision string) float64 {
+	var n int
+	if _, err := fmt.Sscanf(revision, "r%d", &n); err != nil {
+		panic(err)
+	}
+	if n >= slower {
+		return 0.01 * slowdown
+	}
+	return 0.01
+}
+
+func entryOf(sequence int, arms ...assayv1alpha1.ScheduledArm) *assayv1alpha1.ScheduledRun {
+	return &assayv1alpha1.ScheduledRun{
+		Sequence: int64(sequence), ScheduleTime: metav1.NewTime(night.AddDate(0, 0, sequence)), Name: fmt.Sprintf("nightly-%d", sequence), Arms: arms,
+		UID: fmt.Sprintf("uid-%d", sequence),
+	}
+}
+
+func arms(head int) []assayv1alpha1.ScheduledArm {
+	out := []assayv1alpha1.ScheduledArm{{Arm: points.Anchor, Revision: revision(1)}, {Arm: points.Head, Revision: revision(head)}}
+	if head > 2 {
+		out = append(out, assayv1alpha1.ScheduledArm{Arm: points.Predecessor, Revision: revision(head - 1)})
+	}
+	return out
+}
+
+// begins is a run whose ledger says what it is for.
+func (l *lab) begins(entry *assayv1alpha1.ScheduledRun) *assayv1alpha1.BenchmarkRun {
+	l.t.Helper()
+	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "team", Name: entry.Name, UID: types.UID(entry.UID), CreationTimestamp: metav1.NewTime(entry.ScheduleTime.Add(time.Second)),
+	}}
+	for range 2 { // An operator that was interrupted does it again.
+		if err := l.history.Begin(l.t.Context(), l.schedule, entry, run); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	return run
+}
+
+// measures leaves in a run's ledger what so many blocks measured.
+func (l *lab) measures(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.BenchmarkRun, blocks int,
+	seconds func(revision string) float64) {
+	l.t.Helper()
+	l.runs++
+	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Sweep.Axes = []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"1"}}}
+		spec.Arms, spec.Predictions = nil, nil
+		for _, arm := range entry.Arms {
+			spec.Arms = append(spec.Arms, assayv1alpha1.Arm{
+				Name: arm.Arm, Baseline: arm.Arm == points.Anchor, Parameters: assayv1alpha1.ParameterValues{"strategy": "loop"},
+			})
+		}
+		spec.Gates = []assayv1alpha1.Gate{{Name: "no-slower", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}}
+	})
+	l.must(err)
+	wave, err := simulate.Wave(exp, 0, 0, blocks)
+	l.must(err)
+	machine := simulate.Machine{
+		Seed: uint64(l.runs), Noise: simulate.Noise{Block: 0.05, Trial: 0.005},
+		Seconds: func(_ record.Point, name string) float64 {
+			arm := slices.IndexFunc(entry.Arms, func(a assayv1alpha1.ScheduledArm) bool { return a.Arm == name })
+			return seconds(entry.Arms[arm].Revision.Revision)
+		},
+	}
+	attempts := machine.Run(exp, wave)
+	objects, err := simulate.Objects(exp, []*record.Wave{wave}, attempts)
+	l.must(err)
+	found, err := json.Marshal(analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0))
+	l.must(err)
+	objects[ledger.AnalysisKey(0)] = found
+	for key, raw := range objects {
+		l.must(observe.RunStore(l.history.Store, run).Create(l.t.Context(), key, raw))
+	}
+}
+
+func (l *lab) must(err error) {
+	l.t.Helper()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *lab) record(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.BenchmarkRun) Recorded {
+	l.t.Helper()
+	out, err := l.history.Record(l.t.Context(), l.schedule, entry, run)
+	l.must(err)
+	return out
+}
+
+// point is a whole run of the schedule.
+func (l *lab) point(number int) Recorded {
+	l.t.Helper()
+	entry := entryOf(number, arms(number)...)
+	run := l.begins(entry)
+	l.measures(entry, run, 10, seconds)
+	return l.record(entry, run)
+}
+
+// records are those of the only series.
+func (l *lab) records() []series.Record {
+	l.t.Helper()
+	keys, err := l.history.archive(l.schedule).Keys(l.t.Context())
+	l.must(err)
+	if len(keys) != 1 {
+		l.t.Fatalf("the series are %v", keys)
+	}
+	records, err := l.history.archive(l.schedule).Read(l.t.Context(), keys[0])
+	l.must(err)
+	return records
+}
+
+// suspected is a lab in which the newest point gave reason for a suspicion.
+type suspected struct {
+	*lab
+	// newest is the number of that point, and change the suspicion.
+	newest int
+	change string
+}
+
+func newSuspected(t *testing.T) suspected {
+	t.Helper()
+	l := newLab(t)
+	for number := 1; number < slower+10; number++ {
+		if found := l.point(number); found.Suspicion != "" {
+			if number < slower {
+				t.Fatalf("point %d is suspected, and the programs are equal", number)
+			}
+			return suspected{l, number, found.Suspicion}
+		}
+	}
+	t.Fatal("a change of 10 % is not suspected")
+	return suspected{}
+}
+
+// again is the same history for another test.
+func (s suspected) again(t *testing.T) *lab {
+	t.Helper()
+	folder := t.TempDir()
+	from := strings.TrimPrefix(s.history.Store.URL(), "file://")
+	if err := os.CopyFS(folder, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	out := labIn(t, folder)
+	out.runs = s.runs
+	return out
+}
+
+func TestASuspicion(t *testing.T) {
+	s := newSuspected(t)
+	t.Run("is confirmed by a run of the schedule, and alerts once", func(t *testing.T) { confirmed(t, s.again(t), s.newest, s.change) })
+	t.Run("that is refuted alerts nobody", func(t *testing.T) { refuted(t, s.again(t), s.newest, s.change) })
+	t.Run("is asked again where its run measured nothing", func(t *testing.T) { undecided(t, s.again(t), s.newest, s.change) })
+}
+
+// confirming is the confirming run that is due.
+func (l *lab) confirming(number int) *assayv1alpha1.ScheduledRun {
+	l.t.Helper()
+	due, err := l.history.Due(l.t.Context(), l.schedule)
+	l.must(err)
+	if due.Change == "" {
+		l.t.Fatal("no confirming run is due")
+	}
+	entry := entryOf(number, due.Arms...)
+	entry.Confirms = due.Change
+	return entry
+}
+
+func confirmed(t *testing.T, l *lab, newest int, suspicion string) {
+	entry := l.confirming(newest + 1)
+	first, last := entry.Arms[0], entry.Arms[len(entry.Arms)-1]
+	if entry.Confirms != suspicion || first.Arm != points.Anchor || first.Revision != revision(1) || last.Arm != points.Head ||
+		last.Revision != revision(newest) {
+		t.Errorf("the confirming run of %s is %+v", suspicion, entry)
+	}
+	if !slices.ContainsFunc(entry.Arms, func(a assayv1alpha1.ScheduledArm) bool { return strings.HasPrefix(a.Arm, oldPrefix) }) {
+		t.Errorf("it has no old revision: %+v", entry.Arms)
+	}
+	before := len(l.records())
+	run := l.begins(entry)
+	l.measures(entry, run, watch.ConfirmingBlocks, seconds)
+	got := l.record(entry, run)
+	if len(got.Alerts) != 1 || got.Alerts[0].Improvement || got.Alerts[0].Change != suspicion || got.Suspicion != "" {
+		t.Errorf("recorded %+v, want an alert of a regression", got)
+	}
+	// An operator that died before it wrote its status.
+	if again := l.record(entry, run); len(again.Alerts) != 0 {
+		t.Errorf("it is told again: %+v", again)
+	}
+	book, err := l.history.archive(l.schedule).Book(t.Context())
+	l.must(err)
+	if len(book.Changes) != 1 || book.Changes[0].State != change.Confirmed {
+		t.Errorf("the book is %+v", book)
+	}
+	s, err := series.Of(keyOf(l), l.records())
+	l.must(err)
+	if newestPoint := s.Newest(); newestPoint.Revision != revision(newest).Revision || len(s.Problems) > 0 {
+		t.Errorf("the newest point is %+v, problems %v", newestPoint, s.Problems)
+	}
+	if after := len(l.records()); after > before+1 {
+		t.Errorf("%d records before the confirming run and %d after: it is no further point", before, after)
+	}
+}
+
+func keyOf(l *lab) series.Key {
+	keys, err := l.history.archive(l.schedule).Keys(l.t.Context())
+	l.must(err)
+	return keys[0]
+}
+
+func refuted(t *testing.T, l *lab, newest int, suspicion string) {
+	entry := l.confirming(newest + 1)
+	run := l.begins(entry)
+	// On fresh blocks all are as fast: it was the machine.
+	l.measures(entry, run, watch.ConfirmingBlocks, func(string) float64 { return 0.01 })
+	if got := l.record(entry, run); len(got.Alerts) != 0 {
+		t.Errorf("recorded %+v", got)
+	}
+	book, err := l.history.archive(l.schedule).Book(t.Context())
+	l.must(err)
+	if len(book.Changes) != 1 || book.Changes[0].ID != suspicion || book.Changes[0].State != change.Invalid {
+		t.Errorf("the book is %+v", book)
+	}
+}
+
+func undecided(t *testing.T, l *lab, newest int, suspicion string) {
+	entry := l.confirming(newest + 1)
+	run := l.begins(entry)
+	before := len(l.records())
+	if got := l.record(entry, run); got.Measured || len(got.Alerts) != 0 || got.Suspicion != "" {
+		t.Errorf("recorded %+v", got)
+	}
+	l.must(l.history.Gap(t.Context(), l.schedule, entry, "it was deleted"))
+	if after := len(l.records()); after != before {
+		t.Errorf("it left %d records", after-before)
+	}
+	// The next point asks again.
+	if got := l.point(newest + 2); got.Suspicion != suspicion {
+		t.Errorf("the next point leads to %+v", got)
+	}
+}
+
+func TestWhatARunWithoutAPointLeaves(t *testing.T) {
+	failed := metav1.Condition{Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Reason: "ImageNotPulled",
+		Message: "no such image"}
+	refused := metav1.Condition{Type: assayv1alpha1.ConditionAccepted, Status: metav1.ConditionFalse, Reason: "NotAllowed",
+		Message: "too many nodes"}
+	for name, tc := range map[string]struct {
+		conditions []metav1.Condition
+		spoil      func(l *lab, run *assayv1alpha1.BenchmarkRun)
+		want       string
+	}{
+		"a run that failed says why":      {[]metav1.Condition{failed}, nil, "BenchmarkRun nightly-2: ImageNotPulled: no such image"},
+		"a run that was refused says why": {[]metav1.Condition{refused}, nil, "BenchmarkRun nightly-2: NotAllowed: too many nodes"},
+		"a ledger without an experiment":  {nil, nil, "experiment.json"},
+		"a ledger that nobody can read": {nil, func(l *lab, run *assayv1alpha1.BenchmarkRun) {
+			l.must(observe.RunStore(l.history.Store, run).Create(t.Context(), ledger.ExperimentKey, []byte("{")))
+		}, ledger.ExperimentKey},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.point(1)
+			entry := entryOf(2, arms(2)...)
+			run := l.begins(entry)
+			run.Status.Conditions = tc.conditions
+			if tc.spoil != nil {
+				tc.spoil(l, run)
+			}
+			for range 2 {
+				if got := l.record(entry, run); got.Measured {
+					t.Errorf("recorded %+v", got)
+				}
+			}
+			records := l.records()
+			if len(records) != 2 || records[1].Kind != series.Gap || !strings.Contains(records[1].Reason, tc.want) || records[1].Sequence != 2 {
+				t.Errorf("records %+v, want a gap because of %q", records, tc.want)
+			}
+		})
+	}
+}
+
+func TestADueTimeWithoutARunIsAGapOnce(t *testing.T) {
+	l := newLab(t)
+	gap := &assayv1alpha1.ScheduledRun{Sequence: 2, ScheduleTime: metav1.NewTime(night), Gap: "the tag is gone"}
+	l.must(l.history.Gap(t.Context(), l.schedule, gap, gap.Gap))
+	l.point(1)
+	for range 2 {
+		l.must(l.history.Gap(t.Context(), l.schedule, gap, gap.Gap))
+	}
+	records := l.records()
+	if len(records) != 2 || records[1].Reason != "the tag is gone" || !records[1].At.Equal(night) {
+		t.Errorf("records %+v", records)
+	}
+}
+
+func TestAScheduleThatIsCreatedAnewGoesOn(t *testing.T) {
+	l := newLab(t)
+	empty, err := l.history.Past(t.Context(), l.schedule)
+	l.must(err)
+	if empty.Sequence != 0 || empty.Anchor != nil || empty.Predecessor != nil {
+		t.Errorf("before the first point it knows %+v", empty)
+	}
+	l.point(1)
+	l.point(2)
+	l.must(l.history.Gap(t.Context(), l.schedule, &assayv1alpha1.ScheduledRun{Sequence: 3, ScheduleTime: metav1.NewTime(night)}, "gone"))
+	past, err := l.history.Past(t.Context(), l.schedule)
+	l.must(err)
+	if past.Sequence != 3 || past.Anchor == nil || *past.Anchor != revision(1) || past.Predecessor == nil || *past.Predecessor != revision(2) {
+		t.Errorf("it knows %+v", past)
+	}
+}
+
+// away is a store that does not answer for some keys.
+type awayStore struct {
+	ledger.Store
+	keys string
+}
+
+func (s *awayStore) fault(key string) error {
+	if s.keys != "" && strings.HasPrefix(key, s.keys) {
+		return fmt.Errorf("%s: %w", key, ledger.ErrUnreachable)
+	}
+	return nil
+}
+
+func (s *awayStore) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := s.fault(key); err != nil {
+		return nil, err
+	}
+	return s.Store.Get(ctx, key)
+}
+
+func (s *awayStore) Update(ctx context.Context, key string, change func([]byte) ([]byte, error)) error {
+	if err := s.fault(key); err != nil {
+		return err
+	}
+	return s.Store.Update(ctx, key, change)
+}
+
+func TestAStoreThatIsAwayIsAnErrorAndNothingIsLost(t *testing.T) {
+	for name, keys := range map[string]string{"of the ledgers": "runs/", "of the history": "history/"} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.point(1)
+			store := &awayStore{Store: l.history.Store}
+			l.history.Store = store
+			entry := entryOf(2, arms(2)...)
+			run := l.begins(entry)
+			l.measures(entry, run, 10, seconds)
+			store.keys = keys
+			if _, err := l.history.Record(t.Context(), l.schedule, entry, run); !errors.Is(err, ledger.ErrUnreachable) {
+				t.Errorf("error %v", err)
+			}
+			store.keys = ""
+			if got := l.record(entry, run); !got.Measured || len(l.records()) != 2 {
+				t.Errorf("recorded %+v", got)
+			}
+		})
+	}
+}
+
+func TestARevisionWhoseImageIsNotKnownIsNotConfirmed(t *testing.T) {
+	due := watch.Confirm{Old: []watch.Side{{Revision: "r1", Image: revision(1).Image}}, New: []watch.Side{{Revision: "r2"}}}
+	anchor := revision(1)
+	if arms := confirming(&anchor, due); arms != nil {
+		t.Errorf("the arms are %+v", arms)
+	}
+	due.New[0].Image = revision(2).Image
+	if arms := confirming(nil, due); arms != nil {
+		t.Errorf("without an anchor the arms are %+v", arms)
+	}
+	if arms := confirming(&anchor, due); len(arms) != 3 {
+		t.Errorf("the arms are %+v", arms)
+	}
+}

@@ -1,0 +1,72 @@
+package observe
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/schedule"
+)
+
+func TestASeriesIsTheOldestSchedules(t *testing.T) {
+	began := time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
+	made := func(name, series string, minute int) assayv1alpha1.BenchmarkSchedule {
+		return assayv1alpha1.BenchmarkSchedule{
+			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(began.Add(time.Duration(minute) * time.Minute))},
+			Spec:       assayv1alpha1.BenchmarkScheduleSpec{Series: series},
+		}
+	}
+	deleted := made("first", "scan", 0)
+	deleted.DeletionTimestamp = ptr.To(metav1.NewTime(began))
+	all := []assayv1alpha1.BenchmarkSchedule{
+		deleted, made("b", "scan", 2), made("a", "scan", 2), made("c", "scan", 3), made("d", "other", 1),
+	}
+	want := map[string]string{"a": "", "b": "a", "c": "a", "d": ""}
+	for i := range all[1:] {
+		one := &all[i+1]
+		if got := rival(one, all); got != want[one.Name] {
+			t.Errorf("%s yields to %q, want %q", one.Name, got, want[one.Name])
+		}
+	}
+}
+
+func TestTheRunsOfAScheduleAreThoseThatItOwns(t *testing.T) {
+	s := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "s-1"}}
+	s.Status.Active = []assayv1alpha1.ScheduledRun{{Sequence: 2, Name: "app-2"}, {Sequence: 9, Name: "app-9"}}
+	run := func(name, label string, owner types.UID) *assayv1alpha1.BenchmarkRun {
+		out := &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "team", Name: name, Labels: map[string]string{schedule.ScheduleLabel: label},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "assay.dev/v1alpha1", Kind: "BenchmarkSchedule", Name: "app", UID: owner, Controller: ptr.To(true)}},
+		}}
+		return out
+	}
+	scheme := runtime.NewScheme()
+	if err := assayv1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		run("app-1", "app", "s-1"),
+		run("app-2", "taken-away", "s-1"), // Active, with another label.
+		run("app-3", "app", "other"),      // Somebody else's, with the label.
+		run("mine", "app", "s-1"),         // With a name that has no number.
+		run("app-4", "taken-away", "s-1"), // Recorded, with another label: nobody misses it.
+	).Build()
+	found, err := runsOf(t.Context(), live, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, run := range found {
+		names = append(names, run.Name)
+	}
+	if strings.Join(names, " ") != "app-1 app-2" {
+		t.Errorf("they are %v", names)
+	}
+}

@@ -1,0 +1,137 @@
+package registry
+
+import (
+	"context"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	served "github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// pushed is an image in a registry of its own, with a label if that is not empty.
+func pushed(t *testing.T, label string) (host string, digest string) {
+	t.Helper()
+	server := httptest.NewServer(served.New(served.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	address, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := random.Image(64, 1)
+	if err == nil && label != "" {
+		image, err = mutate.Config(image, v1.Config{Labels: map[string]string{RevisionLabel: label}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference, err := name.ParseReference(address.Host + "/acme/app:main")
+	if err == nil {
+		err = remote.Write(reference, image)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash, err := image.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address.Host, hash.String()
+}
+
+func TestAnImageIsNamedByItsDigestAndItsRevision(t *testing.T) {
+	const commit = "0123456789abcdef0123456789abcdef01234567"
+	for name, tc := range map[string]struct{ label, want string }{
+		"the label is its revision":                 {commit, commit},
+		"without a label its digest is":             {"", "sha256:"},
+		"a label that could be no revision is none": {"$(rm -rf /)", "sha256:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host, digest := pushed(t, tc.label)
+			got := (&Client{Hosts: []string{host}}).Resolve(t.Context(), host+"/acme/app:main")
+			if got.Problem != "" || got.Vanished != "" || got.Image != host+"/acme/app@"+digest ||
+				!strings.HasPrefix(got.Revision.Revision, tc.want) {
+				t.Errorf("it is %+v, want digest %s", got, digest)
+			}
+		})
+	}
+}
+
+func TestWhatARegistryAnswersIsDistinguished(t *testing.T) {
+	host, _ := pushed(t, "")
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status := http.StatusOK
+		switch {
+		case strings.Contains(r.URL.Path, "private"):
+			status = http.StatusForbidden
+		case strings.Contains(r.URL.Path, "broken"):
+			status = http.StatusInternalServerError
+		}
+		w.WriteHeader(status)
+	}))
+	defer refusing.Close()
+	other := strings.TrimPrefix(refusing.URL, "http://")
+	gone := httptest.NewServer(http.NotFoundHandler())
+	away := strings.TrimPrefix(gone.URL, "http://")
+	gone.Close()
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, tc := range map[string]struct {
+		ctx       context.Context
+		reference string
+		hosts     []string
+		vanished  bool
+		want      string
+	}{
+		"a tag that is gone has vanished":                {t.Context(), host + "/acme/app:old", []string{"*"}, true, "knows no such tag"},
+		"a repository that is gone has too":              {t.Context(), host + "/acme/gone:main", []string{"*"}, true, "knows no such tag"},
+		"an image behind credentials":                    {t.Context(), other + "/private/app:main", []string{other}, false, "type Revisions"},
+		"a registry that is broken":                      {t.Context(), other + "/broken/app:main", []string{other}, false, "HTTP 500"},
+		"a registry that is away":                        {t.Context(), away + "/acme/app:main", []string{away}, false, "did not answer"},
+		"a pass that ends":                               {cancelled, host + "/acme/app:main", []string{"*"}, false, "did not answer"},
+		"a registry that the administrator did not name": {t.Context(), host + "/acme/app:main", []string{"ghcr.io"}, false, "it may ask ghcr.io"},
+		"no registry at all":                             {t.Context(), host + "/acme/app:main", nil, false, "it may ask none"},
+		"Docker's own, which is not the host's name":     {t.Context(), "acme/app:main", []string{"ghcr.io"}, false, "may not ask registry index.docker.io"},
+		"what is no reference":                           {t.Context(), "UPPER/case:tag:tag", []string{"*"}, false, "registry/name:tag"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := (&Client{Hosts: tc.hosts}).Resolve(tc.ctx, tc.reference)
+			text := got.Problem
+			if tc.vanished {
+				text = got.Vanished
+			}
+			if !strings.Contains(text, tc.want) || (got.Vanished != "") != tc.vanished || got.Image != "" {
+				t.Errorf("it is %+v, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestDockersRegistryGoesByItsName(t *testing.T) {
+	if !(&Client{Hosts: []string{"docker.io"}}).may(name.DefaultRegistry) {
+		t.Error("docker.io does not allow its own host")
+	}
+}
+
+func TestATagIsCutFromAReference(t *testing.T) {
+	for reference, want := range map[string]string{
+		"ghcr.io/acme/app:main":           "ghcr.io/acme/app",
+		"localhost:5000/app":              "localhost:5000/app",
+		"localhost:5000/app:main":         "localhost:5000/app",
+		"ghcr.io/acme/app:main@sha256:00": "ghcr.io/acme/app",
+		"app":                             "app",
+	} {
+		if got := untagged(reference); got != want {
+			t.Errorf("%s is %s, want %s", reference, got, want)
+		}
+	}
+}

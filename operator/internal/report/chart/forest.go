@@ -1,0 +1,65 @@
+package chart
+
+import "html/template"
+
+// Estimate is one row of a forest plot.
+type Estimate struct {
+	// Name says whose it is, and the figures.
+	Name             string
+	Value, Low, High float64
+	// Class is the outcome's, which gives the bar its colour.
+	Class string
+}
+
+// Forest sets the estimates of several arms against one bound.
+type Forest struct {
+	Title string
+	Rows  []Estimate
+	Bound float64
+	// Neutral is where nothing changed, e.g. 1 for a ratio; nil without such a place.
+	Neutral *float64
+	// AtLeast is on which side of the bound a gate holds.
+	AtLeast, Log bool
+	Number       Number
+}
+
+// SVG draws the rows below each other.
+func (f Forest) SVG() template.HTML {
+	const rowHeight, top = 36.0, 24.0
+	bottom := top + rowHeight*float64(len(f.Rows))
+	c := newPlot(bottom+18, f.Title)
+	values := []float64{f.Bound}
+	for _, row := range f.Rows {
+		values = append(values, row.Value, row.Low, row.High)
+	}
+	if f.Neutral != nil {
+		values = append(values, *f.Neutral)
+	}
+	const left, right = 10.0, plotWidth - 10
+	x := newScale(values, f.Log, left+12, right-16)
+	bound := x.at(f.Bound)
+	if f.AtLeast {
+		c.rect("holds", bound, top, right-bound, bottom-top)
+	} else {
+		c.rect("holds", left, top, bound-left, bottom-top)
+	}
+	for _, v := range x.ticks(4) {
+		c.line("axis", x.at(v), bottom, x.at(v), bottom+3)
+		c.text("tick", "middle", x.at(v), bottom+14, f.Number(v))
+	}
+	c.line("axis", left, bottom, right, bottom)
+	if f.Neutral != nil {
+		c.line("neutral", x.at(*f.Neutral), top, x.at(*f.Neutral), bottom)
+	}
+	c.line("bound", bound, top-4, bound, bottom+5)
+	for i, row := range f.Rows {
+		middle := top + rowHeight*float64(i) + 24
+		c.text("name", "start", left+2, middle-11, shorten(row.Name, 60))
+		low, high := x.at(row.Low), x.at(row.High)
+		c.pick(row.Name, "", x.at(row.Value), middle, func() {
+			c.rect("bar "+row.Class, low, middle-4, max(high-low, 1.5), 8)
+			c.marker("dot "+row.Class, 0, x.at(row.Value), middle, 4.4)
+		})
+	}
+	return c.svg()
+}

@@ -1,0 +1,117 @@
+// Package ci writes how a run ended in the forms that forges and build servers show beside a change: Markdown and annotations for GitHub,
+// Code Quality for GitLab, JUnit XML for Jenkins and the rest, and a badge. It decides nothing.
+package ci
+
+import (
+	"cmp"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/report"
+)
+
+// Result is how a run ended.
+type Result struct {
+	// Title is the run's name in its file.
+	Title string
+	// Verdict is empty for a run without one, and for one that failed.
+	Verdict experiment.Verdict
+	// Passed is whether a gate lets it pass.
+	Passed bool
+	// Sentence is the verdict in words, or why there is none.
+	Sentence string
+	// Gain is the best candidate's, for the badge.
+	Gain       string
+	Confidence float64
+	Candidates []analysis.Candidate
+	Gates      []Gate
+	Warnings   []report.Warning
+	// Trials is empty for a run that measured nothing.
+	Trials string
+	// Report is where the whole of it is; empty if nobody knows.
+	Report string
+	// File is the run's file in the repository, with the lines of its gates by their names, and of the run itself by none.
+	File  string
+	Lines map[string]int
+}
+
+// Gate is the outcome of one gate for one candidate at one point.
+type Gate struct {
+	Name, Candidate, Point, Asked, Estimate, Message string
+	Outcome                                          experiment.Verdict
+	Advisory                                         bool
+	Blocks                                           int
+}
+
+// From is the result of an analysis.
+func From(title string, exp *experiment.Experiment, found *analysis.Analysis) *Result {
+	out := &Result{
+		Title: title, Verdict: found.Verdict, Passed: found.Verdict == experiment.VerdictGo, Sentence: report.Headline(exp, found),
+		Confidence: found.GateConfidence, Candidates: found.Candidates, Warnings: report.Warnings(exp, found), Trials: report.Trials(found),
+	}
+	for _, candidate := range found.Candidates {
+		if candidate.Name == found.Best && candidate.Gain != nil {
+			out.Gain = analysis.FormatNumber(candidate.Gain.Value, candidate.Gain.Shown())
+		}
+	}
+	for _, g := range found.Gates {
+		gate := Gate{
+			Name: g.Gate, Candidate: g.Candidate, Point: g.Point, Asked: analysis.Asked(exp, g.Condition()), Message: g.Message, Outcome: g.Outcome,
+			Advisory: g.Severity == experiment.Advisory,
+		}
+		if g.Estimate != nil {
+			gate.Estimate, gate.Blocks = analysis.Describe(g.Estimate), g.Estimate.Blocks
+		}
+		out.Gates = append(out.Gates, gate)
+	}
+	return out
+}
+
+// Key is by what later results of the same run are known: its file, else its title.
+func (r *Result) Key() string { return cmp.Or(r.File, r.Title) }
+
+// Failed is the result of a run that has none.
+func Failed(title, reason string) *Result { return &Result{Title: title, Sentence: reason} }
+
+// Word is the verdict in a word.
+func (r *Result) Word() string {
+	switch {
+	case r.Verdict != "":
+		return string(r.Verdict)
+	case len(r.Gates) > 0 || r.Trials != "":
+		return "no verdict"
+	default:
+		return "failed"
+	}
+}
+
+// line is that of a gate in the run's file.
+func (r *Result) line(gate string) int { return max(1, r.Lines[gate]) }
+
+// stands reports whether a gate stands in the way of the run: it is blocking and not Go, and the run does not pass all the same, by
+// another candidate or because somebody allows it.
+func (r *Result) stands(gate Gate) bool {
+	return !r.Passed && !gate.Advisory && gate.Outcome != experiment.VerdictGo
+}
+
+// standing are the gates that stand in the way, those that are decided first.
+func (r *Result) standing() []Gate {
+	var out []Gate
+	for _, outcome := range []experiment.Verdict{experiment.VerdictNoGo, experiment.VerdictInvalid, experiment.VerdictInconclusive} {
+		for _, gate := range r.Gates {
+			if gate.Outcome == outcome && r.stands(gate) {
+				out = append(out, gate)
+			}
+		}
+	}
+	return out
+}
+
+// title names a gate with its candidate and point.
+func (g Gate) title() string {
+	text := g.Name + " of " + g.Candidate
+	if g.Point != "" {
+		text += " at " + g.Point
+	}
+	return text
+}

@@ -1,0 +1,286 @@
+package ci
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
+)
+
+func scan(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha1.BenchmarkTemplateSpec)) *Result {
+	t.Helper()
+	exp, err := specimen.Scan(edit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wave, err := simulate.Wave(exp, 0, 0, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine := simulate.Machine{Seed: 7, Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02},
+		Seconds: simulate.ScanSeconds}
+	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: machine.Run(exp, wave)}
+	return From("scan", exp, analysis.Analyze(exp, evidence, 0))
+}
+
+const evil = "\"><script>alert(1)</script> | `x` @everyone --> ]]> %0A::error::\x00\xff\n# heading\n![](http://evil/x.png)"
+
+// results are of every kind that there is.
+func results(t *testing.T) map[string]*Result {
+	t.Helper()
+	hostile := &Result{
+		Title: evil, Verdict: experiment.VerdictNoGo, Sentence: evil, Trials: evil, Report: "https://x/>" + evil, File: "a,b:c%" + evil,
+		Gates:    []Gate{{Name: evil, Candidate: evil, Point: evil, Asked: evil, Estimate: evil, Message: evil, Outcome: experiment.VerdictNoGo}},
+		Warnings: []report.Warning{{Text: evil, More: []string{evil}}},
+	}
+	many := &Result{Title: "many", Verdict: experiment.VerdictNoGo, Sentence: "s"}
+	for i := range 5000 {
+		many.Gates = append(many.Gates,
+			Gate{Name: fmt.Sprintf("g%d", i), Candidate: "new", Outcome: experiment.VerdictNoGo, Message: strings.Repeat("x", 500)})
+		many.Warnings = append(many.Warnings, report.Warning{Text: strings.Repeat("y", 500)})
+	}
+	allowed := &Result{Title: "allowed", Verdict: experiment.VerdictInconclusive, Passed: true, Sentence: "s",
+		Gates: []Gate{{Name: "g", Candidate: "new", Outcome: experiment.VerdictInconclusive}}}
+	invalid := &Result{Title: "invalid", Verdict: experiment.VerdictInvalid, Sentence: "s", Trials: "0 of 4 trials used",
+		Gates: []Gate{{Name: "g", Candidate: "new", Outcome: experiment.VerdictInvalid}}}
+	return map[string]*Result{
+		"a Go beside a NoGo": scan(t, nil), "hostile": hostile, "many": many, "an Inconclusive that is allowed": allowed, "invalid": invalid,
+		"failed": Failed("failed", "no runner"), "none": {Title: "none", Trials: "4 of 4 trials used", Sentence: "no gates"},
+	}
+}
+
+// What stands in the way is the same in every form: nothing where the run passes, something where it does not.
+func TestEveryFormAgreesOnWhetherTheRunPasses(t *testing.T) {
+	for name, result := range results(t) {
+		t.Run(name, func(t *testing.T) {
+			raw, err := result.CodeQuality()
+			var found []quality
+			if err == nil {
+				err = json.Unmarshal(raw, &found)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			failures, errored := counted(t, result)
+			for form, stands := range map[string]bool{
+				"Code Quality": len(found) > 0, "annotations": len(result.Annotations()) > 0, "JUnit": failures+errored > 0,
+			} {
+				if stands == result.Passed {
+					t.Errorf("%s says that something stands in the way: %v; passed: %v", form, stands, result.Passed)
+				}
+			}
+		})
+	}
+}
+
+func counted(t *testing.T, result *Result) (failures, errored int) {
+	t.Helper()
+	raw, err := result.JUnit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Count(raw, []byte("<failure ")), bytes.Count(raw, []byte("<error "))
+}
+
+func TestACandidateBesideOneThatIsGoFailsNothing(t *testing.T) {
+	result := scan(t, nil)
+	raw, err := result.JUnit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !result.Passed || bytes.Contains(raw, []byte("<failure")) || !bytes.Contains(raw, []byte(`<skipped type="NoGo"`)) {
+		t.Errorf("passed %v:\n%s", result.Passed, raw)
+	}
+}
+
+// shape is what junit-10.xsd of Jenkins' xUnit plugin allows of an element: its attributes, with a ! those it must have, and its children.
+// https://github.com/jenkinsci/xunit-plugin/blob/master/src/main/resources/org/jenkinsci/plugins/xunit/types/model/xsd/junit-10.xsd
+var shape = map[string]struct{ attributes, children string }{
+	"testsuites": {"name time tests failures errors", "testsuite"},
+	"testsuite": {"!name !tests !failures !errors group time skipped timestamp hostname id package file log url",
+		"testsuite properties testcase system-out system-err"},
+	"testcase": {"!name time classname group",
+		"skipped error failure rerunFailure rerunError flakyFailure flakyError system-out system-err"},
+	"failure": {"type message", ""}, "error": {"type message", ""}, "skipped": {"type message", ""}, "system-out": {"", ""}, "system-err": {"", ""},
+}
+
+func TestJUnitIsWhatItsSchemaAllows(t *testing.T) {
+	for name, result := range results(t) {
+		t.Run(name, func(t *testing.T) {
+			raw, err := result.JUnit()
+			if err != nil {
+				t.Fatal(err)
+			}
+			decoder := xml.NewDecoder(bytes.NewReader(raw))
+			var open []string
+			counts := map[string]int{}
+			var suite map[string]string
+			for {
+				token, err := decoder.Token()
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					t.Fatalf("%v in %s", err, raw)
+				}
+				switch token := token.(type) {
+				case xml.StartElement:
+					name := token.Name.Local
+					counts[name]++
+					allowed, known := shape[name]
+					if !known || len(open) == 0 && name != "testsuites" ||
+						len(open) > 0 && !slices.Contains(strings.Fields(shape[open[len(open)-1]].children), name) {
+						t.Fatalf("element %s in %v", name, open)
+					}
+					has := map[string]string{}
+					for _, attribute := range token.Attr {
+						has[attribute.Name.Local] = attribute.Value
+						if !regexp.MustCompile(`(^| )!?` + regexp.QuoteMeta(attribute.Name.Local) + `( |$)`).MatchString(allowed.attributes) {
+							t.Errorf("%s has attribute %s", name, attribute.Name.Local)
+						}
+					}
+					for attribute := range strings.FieldsSeq(allowed.attributes) {
+						if must, ok := strings.CutPrefix(attribute, "!"); ok && has[must] == "" {
+							t.Errorf("%s lacks %s", name, must)
+						}
+					}
+					if name == "testsuite" {
+						suite = has
+					}
+					open = append(open, name)
+				case xml.EndElement:
+					open = open[:len(open)-1]
+				}
+			}
+			for attribute, element := range map[string]string{"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"} {
+				if suite[attribute] != fmt.Sprint(counts[element]) {
+					t.Errorf("%s is %s, and there are %d", attribute, suite[attribute], counts[element])
+				}
+			}
+		})
+	}
+}
+
+func TestMarkdownStaysMarkdownAndFits(t *testing.T) {
+	for name, result := range results(t) {
+		t.Run(name, func(t *testing.T) {
+			text := result.Markdown()
+			if len(text) > MaxMarkdown || !utf8.ValidString(text) {
+				t.Errorf("%d bytes", len(text))
+			}
+			for _, forbidden := range []string{"<script", "@everyone", "\n# heading", "![](", "-->", "\x00"} {
+				if strings.Contains(text, forbidden) {
+					t.Errorf("it has %q:\n%.600s", forbidden, text)
+				}
+			}
+			columns := 0
+			for line := range strings.Lines(text) {
+				if !strings.HasPrefix(line, "|") {
+					columns = 0
+					continue
+				}
+				n := len(regexp.MustCompile(`(^|[^\\])\|`).FindAllString(line, -1))
+				if columns != 0 && n != columns {
+					t.Errorf("a row of %d cells in a table of %d: %s", n, columns, line)
+				}
+				columns = n
+			}
+		})
+	}
+}
+
+func TestCommandsOfAWorkflowAreOneLineEach(t *testing.T) {
+	line := regexp.MustCompile(`^::(error|warning|notice) (file=[^,:\n]+,line=[0-9]+,)?title=[^,:\n]+::[^\n]*$`)
+	for name, result := range results(t) {
+		for text := range strings.Lines(result.Commands()) {
+			if text = strings.TrimSuffix(text, "\n"); !line.MatchString(text) {
+				t.Errorf("%s: %q", name, text)
+			}
+		}
+		if n := len(result.Annotations()); n > maxAnnotations {
+			t.Errorf("%s has %d annotations", name, n)
+		}
+	}
+}
+
+func TestMarkersAreOneCommentThatNothingEnds(t *testing.T) {
+	for name, result := range results(t) {
+		if marker := result.Marker(); !regexp.MustCompile(`^<!-- assay-report: [A-Za-z0-9._/-]+ -->$`).MatchString(marker) ||
+			strings.Contains(strings.TrimSuffix(strings.TrimPrefix(marker, "<!--"), "-->"), "--") {
+			t.Errorf("%s: %q", name, marker)
+		}
+	}
+	one, other := Result{Title: "a", File: "x/run.yaml"}, Result{Title: "b", File: "x/run.yaml"}
+	if one.Marker() != other.Marker() {
+		t.Error("a file that is refused has another comment than when it runs")
+	}
+}
+
+func TestCodeQualityPointsAtTheGate(t *testing.T) {
+	result := &Result{
+		Title: "r", File: "benchmarks/run.yaml", Lines: map[string]int{"worth-it": 22}, Verdict: experiment.VerdictNoGo,
+		Gates: []Gate{{Name: "worth-it", Candidate: "new", Outcome: experiment.VerdictNoGo, Asked: "a", Message: "m"},
+			{Name: "maybe", Candidate: "new", Outcome: experiment.VerdictInconclusive},
+			{Name: "advice", Candidate: "new", Outcome: experiment.VerdictNoGo, Advisory: true}},
+	}
+	raw, err := result.CodeQuality()
+	var found []quality
+	if err == nil {
+		err = json.Unmarshal(raw, &found)
+	}
+	if err != nil || len(found) != 2 {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	first, second := found[0], found[1]
+	if first.Location.Path != "benchmarks/run.yaml" || first.Location.Lines.Begin != 22 || first.Severity != "critical" ||
+		second.Severity != "major" ||
+		second.Location.Lines.Begin != 1 || first.Fingerprint == second.Fingerprint {
+		t.Errorf("%+v", found)
+	}
+	result.Gates[0].Message = "other figures"
+	again, err := result.CodeQuality()
+	if err != nil || !bytes.Contains(again, []byte(first.Fingerprint)) {
+		t.Error("a gate has another fingerprint with other figures")
+	}
+}
+
+func TestABadgeIsWellFormedAndSaysTheVerdict(t *testing.T) {
+	for name, result := range results(t) {
+		badge := result.Badge()
+		if err := xml.Unmarshal(badge, new(struct{ XMLName xml.Name })); err != nil {
+			t.Errorf("%s: %v in %s", name, err, badge)
+		}
+		if !bytes.Contains(badge, []byte(">"+result.Word())) || bytes.Contains(badge, []byte("<script")) {
+			t.Errorf("%s: %s", name, badge)
+		}
+		raw, err := result.Shields()
+		var endpoint struct {
+			SchemaVersion         int
+			Label, Message, Color string
+		}
+		if err == nil {
+			err = json.Unmarshal(raw, &endpoint)
+		}
+		if err != nil || endpoint.SchemaVersion != 1 || endpoint.Message == "" || endpoint.Label == "" || endpoint.Color == "" {
+			t.Errorf("%s: %v %s", name, err, raw)
+		}
+	}
+	if got := string(scan(t, nil).Badge()); !strings.Contains(got, ">Go 6.488x<") {
+		t.Errorf("the gain is not on the badge: %s", got)
+	}
+}

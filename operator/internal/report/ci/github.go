@@ -1,0 +1,163 @@
+package ci
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/report"
+)
+
+// Bounds of what GitHub takes: of a comment and a check's summary in characters (65,536), of which some are left for what goes around
+// them, and of the annotations that one request may carry (50).
+const (
+	MaxMarkdown    = 60_000
+	maxAnnotations = 50
+	shownGates     = 40
+)
+
+// marks go before a verdict: colours alone do not reach everybody.
+var marks = map[experiment.Verdict]string{
+	experiment.VerdictGo: "✅", experiment.VerdictNoGo: "❌", experiment.VerdictInconclusive: "❔", experiment.VerdictInvalid: "⚠️",
+}
+
+// Marker begins the comment of a run. It is a comment of HTML, which nobody sees, and by it the comment is found again.
+func (r *Result) Marker() string {
+	plain := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '/' {
+			return c
+		}
+		return '_'
+	}, r.Key())
+	// Two hyphens would end the comment.
+	for strings.Contains(plain, "--") {
+		plain = strings.ReplaceAll(plain, "--", "-")
+	}
+	return "<!-- assay-report: " + plain + " -->"
+}
+
+// Markdown is the result as a summary of a job, a comment or a check.
+func (r *Result) Markdown() string {
+	var out strings.Builder
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&out, format+"\n", args...) }
+	mark := marks[r.Verdict]
+	if mark == "" {
+		mark = "⚠️"
+	}
+	line("### %s %s: %s\n", mark, text(r.Title), text(r.Word()))
+	line("**%s**\n", text(r.Sentence))
+	if len(r.Gates) > 0 {
+		line("| | gate | candidate | point | asked | estimate%s | blocks |", text(report.Interval(r.Confidence)))
+		line("|---|---|---|---|---|---|--:|")
+		shown := r.shown()
+		for _, gate := range shown {
+			name, blocks := gate.Name, ""
+			if gate.Advisory {
+				name += " (advisory)"
+			}
+			if gate.Blocks > 0 {
+				blocks = fmt.Sprint(gate.Blocks)
+			}
+			line("| %s %s | %s | %s | %s | %s | %s | %s |", marks[gate.Outcome], text(string(gate.Outcome)), text(name), text(gate.Candidate),
+				text(gate.Point), text(gate.Asked), text(gate.Estimate), blocks)
+		}
+		if more := len(r.Gates) - len(shown); more > 0 {
+			line("\n%d more gates are in the report.", more)
+		}
+		line("")
+	}
+	if len(r.Warnings) > 0 {
+		line("<details><summary>%d warnings</summary>\n", len(r.Warnings))
+		for _, warning := range r.Warnings {
+			more := ""
+			if n := len(warning.More); n > 0 {
+				more = fmt.Sprintf(" (and %d more like it)", n)
+			}
+			line("* %s%s", text(warning.Text), more)
+		}
+		line("\n</details>\n")
+	}
+	if r.Trials != "" {
+		line("%s", text(r.Trials))
+	}
+	if address, err := url.Parse(r.Report); err == nil && address.Host != "" && (address.Scheme == "https" || address.Scheme == "http") {
+		line("\n[The whole report](<%s>)", strings.NewReplacer("<", "%3C", ">", "%3E").Replace(address.String()))
+	}
+	return cut(out.String(), MaxMarkdown)
+}
+
+// shown are the gates of the table: where there are many, those that are not Go first.
+func (r *Result) shown() []Gate {
+	if len(r.Gates) <= shownGates {
+		return r.Gates
+	}
+	var first, rest []Gate
+	for _, gate := range r.Gates {
+		if gate.Outcome == experiment.VerdictGo {
+			rest = append(rest, gate)
+		} else {
+			first = append(first, gate)
+		}
+	}
+	return append(first, rest...)[:shownGates]
+}
+
+// cut shortens what GitHub would refuse, at a line, and says so.
+func cut(markdown string, most int) string {
+	if len(markdown) <= most {
+		return markdown
+	}
+	const end = "\n\nThe rest did not fit here: it is in the report.\n"
+	kept := strings.ToValidUTF8(markdown[:most-len(end)], "")
+	if at := strings.LastIndexByte(kept, '\n'); at > 0 {
+		kept = kept[:at]
+	}
+	return kept + end
+}
+
+// text makes any string safe in a line of Markdown, also in a table: what a process wrote mentions nobody and is no element.
+func text(s string) string { return strings.ReplaceAll(report.Escape(legal(s)), "@", "@\u200b") }
+
+// Annotation is a remark on a line of the run's file.
+type Annotation struct {
+	Line int
+	// Level is failure, warning or notice.
+	Level, Title, Message string
+}
+
+// Annotations are what stands in the way of the run.
+func (r *Result) Annotations() []Annotation {
+	var out []Annotation
+	for _, gate := range r.standing() {
+		if len(out) == maxAnnotations {
+			break
+		}
+		level := "failure"
+		if gate.Outcome != experiment.VerdictNoGo {
+			level = "warning"
+		}
+		out = append(out, Annotation{r.line(gate.Name), level, string(gate.Outcome) + ": " + gate.title(), gate.Asked + ": " + gate.Message})
+	}
+	if len(out) == 0 && !r.Passed {
+		out = append(out, Annotation{r.line(""), "failure", r.Title + ": " + r.Word(), r.Sentence})
+	}
+	return out
+}
+
+// Commands are the annotations as commands of a workflow, which a job prints. Their characters that mean something are escaped as the
+// runner unescapes them.
+func (r *Result) Commands() string {
+	level := map[string]string{"failure": "error", "warning": "warning", "notice": "notice"}
+	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	var out strings.Builder
+	for _, a := range r.Annotations() {
+		out.WriteString("::" + level[a.Level] + " ")
+		if r.File != "" {
+			fmt.Fprintf(&out, "file=%s,line=%d,", property.Replace(r.File), a.Line)
+		}
+		fmt.Fprintf(&out, "title=%s::%s\n", property.Replace(a.Title), data.Replace(a.Message))
+	}
+	return out.String()
+}

@@ -1,0 +1,50 @@
+package ci
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// quality is an entry of a GitLab Code Quality report, in the subset that merge requests show:
+// https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
+type quality struct {
+	Description string   `json:"description"`
+	CheckName   string   `json:"check_name"`
+	Fingerprint string   `json:"fingerprint"`
+	Severity    string   `json:"severity"`
+	Location    location `json:"location"`
+}
+
+type location struct {
+	Path  string `json:"path"`
+	Lines struct {
+		Begin int `json:"begin"`
+	} `json:"lines"`
+}
+
+// CodeQuality is what stands in the way of the run, as a GitLab Code Quality report. A gate keeps its fingerprint from run to run, so
+// that a merge request shows what it breaks and what it mends.
+func (r *Result) CodeQuality() ([]byte, error) {
+	out := []quality{}
+	add := func(check, what, severity, description string, line int) {
+		digest := sha256.Sum256([]byte(r.Key() + "\x00" + check + "\x00" + what))
+		entry := quality{description, "assay/" + check, hex.EncodeToString(digest[:16]), severity, location{Path: r.Key()}}
+		entry.Location.Lines.Begin = line
+		out = append(out, entry)
+	}
+	for _, gate := range r.standing() {
+		severity := "major"
+		if gate.Outcome == experiment.VerdictNoGo {
+			severity = "critical"
+		}
+		add(gate.Name, gate.Candidate+"\x00"+gate.Point, severity,
+			string(gate.Outcome)+": "+gate.title()+": "+gate.Asked+": "+gate.Message, r.line(gate.Name))
+	}
+	if len(out) == 0 && !r.Passed {
+		add("run", "", "critical", r.Word()+": "+r.Sentence, r.line(""))
+	}
+	return json.MarshalIndent(out, "", "  ")
+}

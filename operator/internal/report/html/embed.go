@@ -1,0 +1,57 @@
+package html
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	summary "assay.dev/assay/operator/internal/report"
+)
+
+// file is something that the page holds, to copy or to download.
+type file struct {
+	Name, What string
+	// Text is shown to copy; empty for what people do not read.
+	Text string
+	// Link holds the whole of it.
+	Link template.URL
+}
+
+// Bounds of what is in the page, in bytes: of a file, and of the text that is shown too. What is left out is said, with where it lies.
+const maxEmbedded, maxShownText = 1 << 20, 256 << 10
+
+// embed puts the run and its data into the page.
+func (r *report) embed(exp *experiment.Experiment, found *analysis.Analysis) error {
+	manifest, err := summary.Manifest(exp)
+	if err != nil {
+		return err
+	}
+	whole, err := json.MarshalIndent(found, "", " ")
+	if err != nil {
+		return err
+	}
+	for _, of := range []struct {
+		name, what, kind string
+		data             []byte
+		read             bool
+	}{
+		{"run.yaml", "the experiment, for assay and kubectl", "application/yaml", manifest, true},
+		{"table.csv", "the results, for a spreadsheet", "text/csv", summary.CSV(exp, found), true},
+		{"analysis.json", "everything that was found, block by block", "application/json", whole, false},
+	} {
+		if len(of.data) > maxEmbedded {
+			r.Missing = append(r.Missing, fmt.Sprintf("%s (%d MiB)", of.name, len(of.data)>>20))
+			continue
+		}
+		is := file{Name: of.name, What: of.what}
+		is.Link = template.URL("data:" + of.kind + ";base64," + base64.StdEncoding.EncodeToString(of.data)) //nolint:gosec // Base64 of our own.
+		if of.read && len(of.data) <= maxShownText {
+			is.Text = string(of.data)
+		}
+		r.Files = append(r.Files, is)
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// Manifest is the run as it was asked for, with its template, as YAML that assay and kubectl take.
+func Manifest(exp *experiment.Experiment) ([]byte, error) {
+	documents := []map[string]any{object(exp, "BenchmarkRun", exp.Run.Name, exp.Spec)}
+	if exp.Plan.Template != "" {
+		documents = append(documents, object(exp, "BenchmarkTemplate", exp.Plan.Template, exp.Template))
+	}
+	var out bytes.Buffer
+	for i, document := range documents {
+		raw, err := yaml.Marshal(document)
+		if err != nil {
+			return nil, fmt.Errorf("manifest of %s: %w", runName(exp), err)
+		}
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		out.Write(raw)
+	}
+	return out.Bytes(), nil
+}
+
+func object(exp *experiment.Experiment, kind, name string, spec json.RawMessage) map[string]any {
+	return map[string]any{
+		"apiVersion": exp.API, "kind": kind, "metadata": map[string]string{"name": name}, "spec": spec,
+	}
+}

@@ -1,0 +1,291 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// Headline is the verdict in a sentence that somebody can repeat who has not read the report: what differs by how much, at least, with
+// which confidence.
+func Headline(exp *experiment.Experiment, found *analysis.Analysis) string {
+	switch {
+	case exp.Plan.Search != nil:
+		return searchHeadline(found)
+	case found.Verdict == "":
+		return "No blocking gate decides this run: it has results and no verdict."
+	}
+	lead, rest := leading(found), 0
+	if lead == nil {
+		return "The run has no candidate to judge."
+	}
+	for _, candidate := range found.Candidates {
+		if candidate.Verdict != "" && candidate.Name != lead.Name {
+			rest++
+		}
+	}
+	text := Sentence(exp, found, lead.Name)
+	switch {
+	case found.Verdict == experiment.VerdictGo && len(found.BestOf) > 1:
+		return "The blocks do not show whether " + strings.Join(found.BestOf, " or ") + " is best: " + text + "."
+	case found.Verdict == experiment.VerdictNoGo && rest > 0:
+		return fmt.Sprintf("None of %d candidates meets the gates: %s.", rest+1, text)
+	case found.Verdict == experiment.VerdictInconclusive:
+		return "It" + strings.TrimPrefix(text, "it") + "."
+	default:
+		return text + "."
+	}
+}
+
+// leading is the candidate that the verdict is about: the best, or the first that stands in the way.
+func leading(found *analysis.Analysis) *analysis.Candidate {
+	name := found.Best
+	if name == "" && len(found.BestOf) > 0 {
+		name = found.BestOf[0]
+	}
+	i := slices.IndexFunc(found.Candidates, func(c analysis.Candidate) bool {
+		return name != "" && c.Name == name || name == "" && c.Verdict == found.Verdict
+	})
+	if i < 0 {
+		return nil
+	}
+	return &found.Candidates[i]
+}
+
+// Sentence is the verdict on one candidate, without a full stop.
+func Sentence(exp *experiment.Experiment, found *analysis.Analysis, name string) string {
+	i := slices.IndexFunc(found.Candidates, func(c analysis.Candidate) bool { return c.Name == name })
+	if i < 0 {
+		return name + " is no candidate"
+	}
+	candidate := &found.Candidates[i]
+	gate := decidingOf(found, candidate)
+	switch {
+	case gate == nil:
+		return name + ": " + candidate.Reason
+	case candidate.Verdict == experiment.VerdictGo:
+		return name + " " + measured(exp, gate) + sameAnswers(exp, found, name)
+	case candidate.Verdict == experiment.VerdictNoGo:
+		return name + " " + measured(exp, gate) + ", where " + analysis.Asked(exp, gate.Condition()) + " was asked for" + others(found, gate)
+	case candidate.Verdict == experiment.VerdictInconclusive:
+		text := fmt.Sprintf("it is not decided whether %s has %s: it %s", name, analysis.Asked(exp, gate.Condition()), measured(exp, gate))
+		if gate.MoreBlocks != nil {
+			text += fmt.Sprintf("; about %d more blocks may decide", *gate.MoreBlocks)
+		}
+		return text
+	default:
+		return name + ": " + candidate.Reason
+	}
+}
+
+// Why is the reason for the verdict on a candidate where its sentence does not say it.
+func Why(exp *experiment.Experiment, found *analysis.Analysis, candidate *analysis.Candidate) string {
+	decided := candidate.Verdict == experiment.VerdictNoGo || candidate.Verdict == experiment.VerdictInconclusive
+	if decided && decidingOf(found, candidate) != nil || Sentence(exp, found, candidate.Name) == candidate.Name+": "+candidate.Reason {
+		return ""
+	}
+	return candidate.Reason
+}
+
+// Deciding is the gate on figures that the verdict rests on most: of a candidate that is Go its gain, of any other what stands in its
+// way. It is nil where no such gate has an interval.
+func Deciding(exp *experiment.Experiment, found *analysis.Analysis) *analysis.GateResult {
+	if lead := leading(found); lead != nil && exp.Plan.Search == nil {
+		return decidingOf(found, lead)
+	}
+	return nil
+}
+
+func decidingOf(found *analysis.Analysis, candidate *analysis.Candidate) *analysis.GateResult {
+	var first *analysis.GateResult
+	for i := range found.Gates {
+		gate := &found.Gates[i]
+		if gate.Candidate != candidate.Name || gate.Severity != experiment.Blocking || gate.Outcome != candidate.Verdict {
+			continue
+		}
+		if !gate.Op.Timed() {
+			if candidate.Verdict == experiment.VerdictNoGo && first == nil && gate.Op == experiment.ParityEqual {
+				return nil // Outputs that differ come before any figure.
+			}
+			continue
+		}
+		if gate.Estimate == nil || gate.Estimate.Low == nil || gate.Estimate.High == nil {
+			continue
+		}
+		if gate.Op.Relative() {
+			return gate
+		}
+		first = cmp.Or(first, gate)
+	}
+	return first
+}
+
+// others counts the gates with the same outcome beside one.
+func others(found *analysis.Analysis, of *analysis.GateResult) string {
+	n := -1
+	for _, gate := range found.Gates {
+		if gate.Candidate == of.Candidate && gate.Outcome == of.Outcome && gate.Severity == experiment.Blocking {
+			n++
+		}
+	}
+	switch {
+	case n == 1:
+		return fmt.Sprintf(" (and 1 more gate is %s)", of.Outcome)
+	case n > 1:
+		return fmt.Sprintf(" (and %d more gates are %s)", n, of.Outcome)
+	default:
+		return ""
+	}
+}
+
+func sameAnswers(exp *experiment.Experiment, found *analysis.Analysis, name string) string {
+	agree := exp.Plan.Workload.ParityRequired && exp.Plan.Parity == experiment.ParityOfAll
+	for _, gate := range found.Gates {
+		if gate.Op == experiment.ParityEqual && gate.Candidate == name {
+			agree = agree || gate.Outcome == experiment.VerdictGo
+			if gate.Outcome != experiment.VerdictGo {
+				return ""
+			}
+		}
+	}
+	if !agree {
+		return ""
+	}
+	return ", with the same answers"
+}
+
+// measured is what a gate's interval says, as a predicate: "takes 3.1 % less time than old (at least 2.6 %, 99.5 % confidence)".
+func measured(exp *experiment.Experiment, gate *analysis.GateResult) string {
+	at, confidence := "", Confidence(gate.Confidence)+" confidence"
+	if gate.Point != "" {
+		at = " at " + gate.Point
+	}
+	metric, e := exp.Metric(gate.Metric), gate.Estimate
+	if !gate.Op.Relative() || metric == nil {
+		return fmt.Sprintf("has %s %s%s (%s)", statisticName(gate.Metric, gate.Statistic), analysis.Describe(e), at, confidence)
+	}
+	baseline := "the baseline"
+	if i := exp.Baseline(); i >= 0 {
+		baseline = exp.Arms[i].Name
+	}
+	predicate := predicateOf(metric, gate.Statistic)
+	if *e.Low <= 1 && *e.High >= 1 {
+		return fmt.Sprintf("does not differ from %s beyond doubt%s: %s of its %s (%s)", baseline, at, analysis.Describe(e),
+			statisticName(gate.Metric, gate.Statistic), confidence)
+	}
+	ratio, least := e.Value, *e.Low
+	if ratio < 1 {
+		least = *e.High
+	}
+	return predicate.compare(ratio, least, baseline) + at + fmt.Sprintf(" (%s, %s)", predicate.atLeast(ratio, least), confidence)
+}
+
+// predicate is how people say that there is more or less of a metric.
+type predicate struct {
+	verb, noun, fewer string
+	// counted things are many, and others are much.
+	counted bool
+	// inverse turns ratios below 1 into multiples above: half the time is twice as fast.
+	inverse bool
+}
+
+func predicateOf(metric *experiment.Metric, statistic experiment.Statistic) predicate {
+	name := statisticName(metric.Name, statistic)
+	if things, ok := strings.CutSuffix(metric.Unit, "/s"); ok && things != "" && things != "By" && things != "1" {
+		return predicate{verb: "handles", noun: things + " per second", fewer: "fewer", counted: true}
+	}
+	if metric.Unit == "s" && metric.Direction == experiment.LowerIsBetter {
+		return predicate{noun: name, inverse: true}
+	}
+	return predicate{verb: "has", noun: name, fewer: "less"}
+}
+
+// A ratio this far from 1 reads better as a multiple than in per cent.
+const multiple, fraction = 1.25, 0.8
+
+func (p predicate) compare(ratio, least float64, baseline string) string {
+	switch {
+	case p.inverse && ratio <= fraction:
+		return fmt.Sprintf("is %s times as fast as %s (%s)", figures(1/ratio, false), baseline, p.noun)
+	case p.inverse && ratio >= multiple:
+		return fmt.Sprintf("takes %s times as long as %s (%s)", figures(ratio, false), baseline, p.noun)
+	case p.inverse && ratio < 1:
+		return fmt.Sprintf("takes %s %% less time than %s (%s)", figures(100*(1-ratio), false), baseline, p.noun)
+	case p.inverse:
+		return fmt.Sprintf("takes %s %% longer than %s (%s)", figures(100*(ratio-1), false), baseline, p.noun)
+	case ratio >= multiple && p.counted:
+		return fmt.Sprintf("%s %s times as many %s as %s", p.verb, figures(ratio, false), p.noun, baseline)
+	case ratio >= multiple:
+		return fmt.Sprintf("%s %s times the %s of %s", p.verb, figures(ratio, false), p.noun, baseline)
+	case ratio < 1:
+		return fmt.Sprintf("%s %s %% %s %s than %s", p.verb, figures(100*(1-ratio), false), p.fewer, p.noun, baseline)
+	default:
+		return fmt.Sprintf("%s %s %% more %s than %s", p.verb, figures(100*(ratio-1), false), p.noun, baseline)
+	}
+}
+
+// atLeast is the end of the interval that is nearer to no difference, in the words of compare. It is rounded towards no difference, so
+// that the sentence stays true.
+func (p predicate) atLeast(ratio, least float64) string {
+	switch {
+	case p.inverse && ratio <= fraction:
+		return "at least " + figures(1/least, true) + " times"
+	case ratio >= multiple:
+		return "at least " + figures(least, true) + " times"
+	default:
+		return "at least " + figures(100*math.Abs(least-1), true) + " %"
+	}
+}
+
+// figures writes a positive number in two digits, or as a whole number where it has more; down rounds towards zero.
+func figures(v float64, down bool) string {
+	if v <= 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return strconv.FormatFloat(v, 'g', 2, 64)
+	}
+	decimals := max(0, 1-int(math.Floor(math.Log10(v)+1e-12)))
+	scale := math.Pow(10, float64(decimals))
+	scaled := math.Round(v * scale)
+	if down {
+		scaled = math.Floor(v*scale + 1e-9)
+	}
+	return strconv.FormatFloat(scaled/scale, 'f', decimals, 64)
+}
+
+// Confidence is a confidence as people read it: 99.5 %.
+func Confidence(level float64) string { return fmt.Sprintf("%g %%", percentOf(level)) }
+
+// Interval is what a column of intervals adds to its title, so that each says its confidence where it stands.
+func Interval(level float64) string { return " [" + Confidence(level) + "]" }
+
+func searchHeadline(found *analysis.Analysis) string {
+	var parts []string
+	for _, result := range found.Search {
+		switch {
+		case result.FeasibleMax == "":
+			parts = append(parts, fmt.Sprintf("%s meets the constraints at no %s that was tried", result.Arm, result.Axis))
+		case result.Interval == nil:
+			parts = append(parts, fmt.Sprintf("%s meets the constraints up to %s %s or more", result.Arm, result.Axis, result.FeasibleMax))
+		default:
+			parts = append(parts, fmt.Sprintf("%s meets the constraints up to %s %s", result.Arm, result.Axis, result.FeasibleMax))
+		}
+	}
+	if len(parts) == 0 {
+		return "The search has no answer yet."
+	}
+	return strings.Join(parts, "; ") + " (" + Confidence(found.GateConfidence) + " confidence)."
+}
+
+// Detectable is the smallest relative change that blocks this many and this noisy find four times in five. Where that is more than the
+// figure itself, nothing is gained by knowing it.
+func Detectable(gate *analysis.GateResult) string {
+	if effect := gate.MinimumDetectableEffect; effect != nil && *effect < 1 {
+		return percent(effect)
+	}
+	return ""
+}

@@ -1,0 +1,49 @@
+package report
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// Warning is something that a careful reviewer would raise, once: More are those that say the same of other arms, points or numbers.
+type Warning struct {
+	Text string
+	More []string
+}
+
+var digitsOf = regexp.MustCompile(`[0-9][0-9.,eE+-]*`)
+
+// Warnings groups what the analysis warns of.
+func Warnings(exp *experiment.Experiment, found *analysis.Analysis) []Warning {
+	var names []string
+	for _, arm := range exp.Arms {
+		names = append(names, arm.Name, "\x00")
+	}
+	for _, point := range exp.Points {
+		if point.Key != "" {
+			names = append(names, point.Key, "\x00")
+		}
+	}
+	// The longest first: one name may begin with another.
+	pairs := slices.Collect(slices.Chunk(names, 2))
+	slices.SortStableFunc(pairs, func(a, b []string) int { return len(b[0]) - len(a[0]) })
+	replacer := strings.NewReplacer(slices.Concat(pairs...)...)
+	var out []Warning
+	at := map[string]int{}
+	for _, text := range found.Warnings {
+		shape := digitsOf.ReplaceAllString(replacer.Replace(text), "\x00")
+		i, seen := at[shape]
+		switch {
+		case !seen:
+			at[shape] = len(out)
+			out = append(out, Warning{Text: text})
+		case out[i].Text != text && !slices.Contains(out[i].More, text):
+			out[i].More = append(out[i].More, text)
+		}
+	}
+	return out
+}

@@ -1,0 +1,110 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// Whatever a table holds and however narrow a terminal is: no line is longer, and no cell is lost.
+func TestATableFitsAnyWidthAndLosesNothing(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	words := []string{"", "1", "batchSize", "fused-m4r", "7.154x [6.898, 7.420]", "68.38 ms", "µ-ärm", strings.Repeat("long", 12),
+		"two words here"}
+	for range 3000 {
+		keys, columns, together, width := random.IntN(3), 1+random.IntN(9), 1+random.IntN(2), leastWidth+random.IntN(180)
+		var rows [][]string
+		for range 2 + random.IntN(4) {
+			var row []string
+			for range keys + columns {
+				row = append(row, words[random.IntN(len(words))])
+			}
+			rows = append(rows, row)
+		}
+		whole := ""
+		for _, line := range Columns(rows, keys, together, width) {
+			if n := utf8.RuneCountInString(line); n > width {
+				t.Fatalf("a line of %d characters on %d: %q", n, width, line)
+			}
+			whole += line
+		}
+		letters := strings.NewReplacer(" ", "", "\n", "")
+		for _, row := range rows[1:] {
+			for _, cell := range row {
+				if !strings.Contains(letters.Replace(whole), letters.Replace(cell)) {
+					t.Fatalf("%q is lost on %d characters:\n%s", cell, width, strings.Join(Columns(rows, keys, together, width), "\n"))
+				}
+			}
+		}
+	}
+}
+
+func TestAFigureStaysBesideItsRatio(t *testing.T) {
+	rows := [][]string{
+		{"size", "arm", "latency", "/old", "throughput", "/old"}, {"8", "old", "68.38 ms", "1", "115.8 queries/s", "1"},
+		{"8", "new", "9.619 ms", "0.14x", "828.5 queries/s", "7.15x"},
+	}
+	want := `size  arm  latency   /old
+8     old  68.38 ms  1
+8     new  9.619 ms  0.14x
+
+size  arm  throughput       /old
+8     old  115.8 queries/s  1
+8     new  828.5 queries/s  7.15x`
+	if got := strings.Join(Columns(rows, 2, 2, 40), "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	narrow := `size=8  arm=old
+  latency  68.38 ms`
+	if got := strings.Join(Columns(rows, 2, 2, 22), "\n"); !strings.HasPrefix(got, narrow) {
+		t.Errorf("got\n%s\nwant it to begin with\n%s", got, narrow)
+	}
+}
+
+func TestTheTerminalsLinesFit(t *testing.T) {
+	exp, found := simulated(t, nil, failOne)
+	for _, columns := range []int{40, 80, 100, 255} {
+		t.Setenv("COLUMNS", fmt.Sprint(columns))
+		var out bytes.Buffer
+		if err := Terminal(&out, exp, found); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > columns {
+				t.Errorf("%d characters on %d: %s", n, columns, line)
+			}
+		}
+		if !strings.HasSuffix(out.String(), "verdict: Go, best: fused-m4r\n") {
+			t.Errorf("the verdict is not the last line:\n%s", out.String())
+		}
+	}
+}
+
+func TestTheWidthIsThatOfTheReader(t *testing.T) {
+	for columns, want := range map[string]int{"": usualWidth, "88": 88, "no number": usualWidth, "-3": usualWidth, "5": leastWidth} {
+		t.Setenv("COLUMNS", columns)
+		if got := Width(&bytes.Buffer{}); got != want {
+			t.Errorf("COLUMNS=%q gives %d, want %d", columns, got, want)
+		}
+	}
+	file, err := os.Create(t.TempDir() + "/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("COLUMNS", "66")
+	if got := Width(file); got != 66 {
+		t.Errorf("a file is no terminal, and has %d columns", got)
+	}
+}
+
+func TestVerdictsHaveColoursOnTerminals(t *testing.T) {
+	got := painted("NoGo  old: missed\nGo  new: all hold\nverdict: Go, best: new\nGone\n")
+	want := "\x1b[31mNoGo\x1b[0m  old: missed\n\x1b[32mGo\x1b[0m  new: all hold\nverdict: \x1b[32mGo\x1b[0m, best: new\nGone\n"
+	if got != want {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}

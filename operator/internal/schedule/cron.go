@@ -1,0 +1,77 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	// Of every image that the operator is put into: not all have the IANA database.
+	_ "time/tzdata"
+
+	"github.com/robfig/cron/v3"
+)
+
+// Times are the due times of a schedule.
+type Times struct{ cron cron.Schedule }
+
+// ParseTimes reads an expression of cron in a time zone; none is UTC.
+func ParseTimes(expression, zone string) (Times, error) {
+	if zone == "" {
+		zone = "UTC"
+	}
+	// Local is that of whatever machine the operator happens to be on.
+	if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
+		return Times{}, fmt.Errorf("invalid spec.timeZone %q: write a name of the IANA database such as Europe/Berlin, or UTC", zone)
+	}
+	switch {
+	// The parser would take both from the expression, the first one with a panic where no blank follows.
+	case strings.Contains(expression, "TZ="):
+		return Times{}, fmt.Errorf("invalid spec.schedule %q: write the time zone into spec.timeZone", expression)
+	case strings.Contains(expression, "@every"):
+		return Times{}, fmt.Errorf("invalid spec.schedule %q: @every has no times of its own; write */30 * * * * for every half hour", expression)
+	}
+	parsed, err := cron.ParseStandard("CRON_TZ=" + zone + " " + expression)
+	if err != nil {
+		return Times{}, fmt.Errorf("invalid spec.schedule %q: %w; write five fields such as 0 2 * * *, or @daily", expression, err)
+	}
+	return Times{parsed}, nil
+}
+
+// errNever is an expression such as 0 0 30 2 *.
+var errNever = errors.New("no time of the next years fits it")
+
+// Next is the first due time after another one.
+func (t Times) Next(after time.Time) (time.Time, error) {
+	next := t.cron.Next(after)
+	if next.IsZero() {
+		return time.Time{}, errNever
+	}
+	return next.UTC(), nil
+}
+
+// mostCounted bounds how many due times are counted one by one: those of a week, if every minute is one.
+const mostCounted = 7 * 24 * 60
+
+// Passed is the newest due time after one moment and until another, and how many there are, up to mostCounted. The zero time is none.
+func (t Times) Passed(after, until time.Time) (newest time.Time, count int64) {
+	for at, err := t.Next(after); err == nil && !at.After(until); at, err = t.Next(at) {
+		if count == mostCounted {
+			return t.newest(until), count
+		}
+		newest, count = at, count+1
+	}
+	return newest, count
+}
+
+// newest is the last due time until a moment that is known to have one before it.
+func (t Times) newest(until time.Time) time.Time {
+	for back := time.Minute; ; back *= 2 {
+		var newest time.Time
+		for at, err := t.Next(until.Add(-back)); err == nil && !at.After(until); at, err = t.Next(at) {
+			newest = at
+		}
+		if !newest.IsZero() {
+			return newest
+		}
+	}
+}

@@ -1,0 +1,412 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/history/points"
+)
+
+const (
+	// askAgain is when a registry that did not answer is asked again.
+	askAgain = time.Minute
+	// mostActive is how many runs may wait to be recorded: what status.active has room for.
+	mostActive = 64
+	// mostPending is how many recorded revisions may wait to be measured; beyond it the oldest are forgotten.
+	mostPending = 1000
+	// atATime is how many objects one action deletes.
+	atATime = 50
+)
+
+// Decide decides what happens next.
+func Decide(o Observed, now time.Time) Decision {
+	p := &planner{o, o.Schedule, now}
+	for _, step := range []func() *Decision{p.deleted, p.begun, p.record, p.limit, p.forget, p.rival, p.suspended, p.confirm} {
+		if decision := step(); decision != nil {
+			return *decision
+		}
+	}
+	return p.due()
+}
+
+type planner struct {
+	Observed
+	schedule *assayv1alpha1.BenchmarkSchedule
+	now      time.Time
+}
+
+// deleted leaves a schedule alone that is being deleted: its runs go with it.
+func (p *planner) deleted() *Decision {
+	if p.schedule.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return &Decision{}
+}
+
+// begun ends what a number was given for, whoever gave it.
+func (p *planner) begun() *Decision {
+	next := p.schedule.Status.Next
+	if next == nil {
+		return nil
+	}
+	if next.Gap != "" {
+		return &Decision{
+			Action: RecordGap{*next}, Scheduled: false, Reason: assayv1alpha1.ReasonImageVanished, Message: next.Gap,
+		}
+	}
+	return &Decision{
+		Action:    Start{Run: NewRun(p.schedule, next), Next: *next, Mark: p.marks(next)},
+		Scheduled: true, Reason: assayv1alpha1.ReasonRunStarting, Message: "BenchmarkRun " + next.Name + " is being created",
+	}
+}
+
+// marks are those of the revisions that a run takes or passes over.
+func (p *planner) marks(next *assayv1alpha1.ScheduledRun) []Mark {
+	head, ok := arm(next, points.Head)
+	if p.schedule.Spec.Source.Type != assayv1alpha1.RevisionSource || !ok {
+		return nil
+	}
+	var out []Mark
+	for _, r := range p.pending() {
+		if r.Revision == head {
+			return append(out, Mark{r.Name, next.Sequence, true})
+		}
+		if take(p.schedule) == assayv1alpha1.TakeNewest {
+			out = append(out, Mark{r.Name, next.Sequence, false})
+		}
+	}
+	return nil // It is marked already, or gone.
+}
+
+func take(schedule *assayv1alpha1.BenchmarkSchedule) assayv1alpha1.TakeRevisions {
+	if recorded := schedule.Spec.Source.Revisions; recorded != nil && recorded.Take != "" {
+		return recorded.Take
+	}
+	return assayv1alpha1.TakeNewest
+}
+
+func arm(run *assayv1alpha1.ScheduledRun, name string) (assayv1alpha1.Revision, bool) {
+	i := slices.IndexFunc(run.Arms, func(a assayv1alpha1.ScheduledArm) bool { return a.Arm == name })
+	if i < 0 {
+		return assayv1alpha1.Revision{}, false
+	}
+	return run.Arms[i].Revision, true
+}
+
+// record puts what has ended into the history, the lowest number first.
+func (p *planner) record() *Decision {
+	active := slices.Clone(p.schedule.Status.Active)
+	slices.SortFunc(active, func(a, b assayv1alpha1.ScheduledRun) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	for _, entry := range active {
+		run := p.run(entry.Sequence)
+		switch {
+		case run == nil || run.UID != entry.UID:
+			entry.Gap = fmt.Sprintf("BenchmarkRun %s was deleted before it was recorded", entry.Name)
+			return &Decision{Action: RecordGap{entry}, Scheduled: true, Reason: assayv1alpha1.ReasonRunActive, Message: entry.Gap}
+		case run.Ended:
+			return &Decision{
+				Action: Record{entry}, Scheduled: true, Reason: assayv1alpha1.ReasonRunActive,
+				Message: "BenchmarkRun " + run.Name + " has ended and is being recorded",
+			}
+		}
+	}
+	return nil
+}
+
+// limit deletes the oldest runs that the history has, beyond as many as shall stay.
+func (p *planner) limit() *Decision {
+	var beyond []Run
+	left := map[bool]int32{
+		true:  ptr.Deref(p.schedule.Spec.SuccessfulRunsHistoryLimit, 3),
+		false: ptr.Deref(p.schedule.Spec.FailedRunsHistoryLimit, 1),
+	}
+	runs := slices.Clone(p.Runs)
+	slices.SortFunc(runs, func(a, b Run) int { return cmp.Compare(b.Sequence, a.Sequence) })
+	for _, run := range runs {
+		if !run.Ended || run.Deleting {
+			continue
+		}
+		if left[run.Succeeded]--; left[run.Succeeded] < 0 && len(beyond) < atATime {
+			beyond = append(beyond, run)
+		}
+	}
+	if len(beyond) == 0 {
+		return nil
+	}
+	return &Decision{Action: Delete{beyond}, Scheduled: true, Reason: assayv1alpha1.ReasonWaiting, Message: "old runs are being deleted"}
+}
+
+// forget deletes recorded revisions: those that were dealt with, beyond as many as shall stay, and of those that were not the oldest,
+// beyond as many as there may be.
+func (p *planner) forget() *Decision {
+	var names []string
+	beyond := func(list []Recorded, limit int) {
+		for _, r := range list[:max(0, len(list)-limit)] {
+			if len(names) < atATime {
+				names = append(names, r.Name)
+			}
+		}
+	}
+	beyond(p.revisions(func(r Recorded) bool { return r.Sequence != 0 }), int(ptr.Deref(p.schedule.Spec.RevisionHistoryLimit, 200)))
+	beyond(p.pending(), mostPending)
+	if len(names) == 0 {
+		return nil
+	}
+	return &Decision{Action: Forget{names}, Scheduled: true, Reason: assayv1alpha1.ReasonWaiting, Message: "old revisions are being deleted"}
+}
+
+// rival leaves a series to the older of two schedules: each would count every revision again, with numbers of its own.
+func (p *planner) rival() *Decision {
+	if p.Rival == "" {
+		return nil
+	}
+	return &Decision{Reason: assayv1alpha1.ReasonSeriesTaken, Message: fmt.Sprintf("BenchmarkSchedule %s adds to the series %s, and is "+
+		"older: this one starts no runs; delete one of the two, or create this one with another series", p.Rival, p.schedule.Spec.Series)}
+}
+
+func (p *planner) suspended() *Decision {
+	if !ptr.Deref(p.schedule.Spec.Suspend, false) {
+		return nil
+	}
+	return &Decision{Reason: assayv1alpha1.ReasonSuspended, Message: "spec.suspend is true: no further run starts"}
+}
+
+// confirm starts the confirming run that a suspicion asks for, as soon as nothing else of the schedule is under way: the suspicion is
+// about what is there now.
+func (p *planner) confirm() *Decision {
+	status := &p.schedule.Status
+	if status.Suspicion == "" || len(status.Active) > 0 {
+		return nil
+	}
+	if p.Confirmation == nil {
+		return &Decision{Needs: NeedsConfirmation}
+	}
+	if p.Confirmation.Change == "" {
+		return nil
+	}
+	next, needs := p.number(p.now)
+	if needs != NeedsNothing {
+		return &Decision{Needs: needs}
+	}
+	next.Confirms, next.Arms = p.Confirmation.Change, p.Confirmation.Arms
+	return &Decision{
+		Next: next, Scheduled: true, Reason: assayv1alpha1.ReasonRunStarting,
+		Message: "BenchmarkRun " + next.Name + " confirms or refutes a suspected change",
+	}
+}
+
+// number is a new run with the number that follows the highest there is.
+func (p *planner) number(at time.Time) (*assayv1alpha1.ScheduledRun, Needs) {
+	last := p.schedule.Status.LastSequence
+	if last == 0 {
+		// The history may be older than the schedule.
+		if p.Past == nil {
+			return nil, NeedsPast
+		}
+		last = p.Past.Sequence
+	}
+	for _, run := range p.Runs {
+		last = max(last, run.Sequence)
+	}
+	return &assayv1alpha1.ScheduledRun{
+		Sequence: last + 1, ScheduleTime: metav1.NewTime(at), Name: nameOf(p.schedule.Name, last+1),
+	}, NeedsNothing
+}
+
+// due looks at the clock.
+func (p *planner) due() Decision {
+	times, err := ParseTimes(p.schedule.Spec.Schedule, p.schedule.Spec.TimeZone)
+	if err != nil {
+		return Decision{Reason: assayv1alpha1.ReasonScheduleInvalid, Message: err.Error()}
+	}
+	since := p.schedule.CreationTimestamp.Time
+	if last := p.schedule.Status.LastScheduleTime; last != nil {
+		since = last.Time
+	}
+	following, err := times.Next(latest(since, p.now))
+	if err != nil {
+		return Decision{Reason: assayv1alpha1.ReasonNeverDue, Message: fmt.Sprintf("invalid spec.schedule %q: %v; write another one",
+			p.schedule.Spec.Schedule, err)}
+	}
+	waiting := func(decision Decision, after time.Duration) Decision {
+		decision.Due = following
+		if until := following.Sub(p.now); after == 0 || until < after {
+			after = until
+		}
+		// A timer that fires early finds nothing due, and waits again.
+		decision.After = max(after, time.Second)
+		return decision
+	}
+	at, count := times.Passed(since, p.now)
+	switch {
+	case at.IsZero() && since.Sub(p.now) > following.Sub(since):
+		return waiting(Decision{Reason: assayv1alpha1.ReasonClockBehind, Message: fmt.Sprintf("the clock says %s, and the due time of %s "+
+			"was dealt with: nothing starts before %s, so that no due time has two runs; set the clock, or create the schedule anew, which goes "+
+			"on with its series",
+			stamp(p.now), stamp(since), stamp(following))}, 0)
+	case at.IsZero():
+		return waiting(Decision{Scheduled: true, Reason: assayv1alpha1.ReasonWaiting, Message: "the next run is due at " + stamp(following)}, 0)
+	}
+	missed := count - 1
+	deadline := p.schedule.Spec.StartingDeadlineSeconds
+	if deadline != nil && p.now.Sub(at) > time.Duration(*deadline)*time.Second {
+		return Decision{Dealt: at, Missed: missed + 1, Due: following, Reason: assayv1alpha1.ReasonDeadlineMissed, Message: fmt.Sprintf(
+			"the run that was due at %s could not start within spec.startingDeadlineSeconds, %d s: the next one is due at %s",
+			stamp(at), *deadline, stamp(following))}
+	}
+	if decision := p.concurrent(at); decision != nil {
+		if decision.Action != nil {
+			decision.Due = following
+			return *decision
+		}
+		return waiting(*decision, p.untilDeadline(at))
+	}
+	decision := p.start(at, missed)
+	decision.Due = following
+	if decision.Needs == NeedsNothing && decision.Next == nil && decision.Dealt.IsZero() {
+		return waiting(decision, askAgain)
+	}
+	return decision
+}
+
+// untilDeadline is when a due time is missed that cannot start now; 0 is never.
+func (p *planner) untilDeadline(at time.Time) time.Duration {
+	deadline := p.schedule.Spec.StartingDeadlineSeconds
+	if deadline == nil {
+		return 0
+	}
+	return at.Add(time.Duration(*deadline)*time.Second).Sub(p.now) + time.Second
+}
+
+// concurrent is what keeps a run from starting beside those that are under way; nil is nothing.
+func (p *planner) concurrent(at time.Time) *Decision {
+	active := p.schedule.Status.Active
+	policy := p.schedule.Spec.ConcurrencyPolicy
+	if len(active) == 0 || policy == assayv1alpha1.AllowConcurrent && len(active) < mostActive {
+		return nil
+	}
+	if policy == assayv1alpha1.ReplaceConcurrent {
+		for _, entry := range active {
+			// A suspicion is not dropped for a point.
+			if run := p.run(entry.Sequence); run != nil && !run.Cancelled && !run.Deleting && entry.Confirms == "" {
+				return &Decision{
+					Action: Cancel{*run}, Scheduled: true, Reason: assayv1alpha1.ReasonReplacing,
+					Message: fmt.Sprintf("BenchmarkRun %s is cancelled for the run that is due since %s", run.Name, stamp(at)),
+				}
+			}
+		}
+	}
+	return &Decision{Scheduled: true, Reason: assayv1alpha1.ReasonRunActive, Message: fmt.Sprintf("the run that is due since %s waits "+
+		"for BenchmarkRun %s to end",
+		stamp(at), active[0].Name)}
+}
+
+// start gives the due time its number, or finds that there is nothing to measure.
+func (p *planner) start(at time.Time, missed int64) Decision {
+	head, waits := p.head(at)
+	if waits != nil {
+		if !waits.Dealt.IsZero() {
+			waits.Missed = missed
+		}
+		return *waits
+	}
+	next, needs := p.number(at)
+	if needs != NeedsNothing {
+		return Decision{Needs: needs}
+	}
+	out := Decision{Next: next, Dealt: at, Missed: missed, Scheduled: true, Reason: assayv1alpha1.ReasonRunStarting}
+	if gap := p.vanished(); gap != "" {
+		next.Gap, next.Name = gap, ""
+		out.Scheduled, out.Reason, out.Message = false, assayv1alpha1.ReasonImageVanished, gap
+		return out
+	}
+	next.Arms, out.Head = p.arms(head), &head
+	out.Message = fmt.Sprintf("BenchmarkRun %s measures %s", next.Name, head.Revision)
+	return out
+}
+
+// vanished is why the image that should be measured is not there; empty where it is, or none is asked for.
+func (p *planner) vanished() string {
+	if p.Image == nil || p.Image.Vanished == "" {
+		return ""
+	}
+	return p.Image.Vanished
+}
+
+// head is the revision to measure, or why there is none.
+func (p *planner) head(at time.Time) (assayv1alpha1.Revision, *Decision) {
+	none := assayv1alpha1.Revision{}
+	nothing := func(format string, args ...any) *Decision {
+		return &Decision{Dealt: at, Scheduled: true, Reason: assayv1alpha1.ReasonNothingNew, Message: fmt.Sprintf(format, args...)}
+	}
+	source := p.schedule.Spec.Source
+	if source.Type == assayv1alpha1.RevisionSource {
+		pending := p.pending()
+		switch {
+		case len(pending) == 0:
+			return none, nothing("no revision was recorded since the last run: nothing to measure at %s", stamp(at))
+		case take(p.schedule) == assayv1alpha1.TakeEvery:
+			return pending[0].Revision, nil
+		default:
+			return pending[len(pending)-1].Revision, nil
+		}
+	}
+	switch {
+	case p.Image == nil:
+		return none, &Decision{Needs: NeedsImage}
+	case p.Image.Problem != "":
+		return none, &Decision{Reason: assayv1alpha1.ReasonImageUnknown, Message: p.Image.Problem}
+	case p.Image.Vanished != "":
+		return none, nil
+	}
+	last := p.schedule.Status.Head
+	if source.Type == assayv1alpha1.ImageSource && last != nil && last.Image == p.Image.Revision.Image {
+		return none, nothing("%s is still %s: nothing to measure at %s", source.Image.Name, last.Image, stamp(at))
+	}
+	return p.Image.Revision, nil
+}
+
+// arms are the revisions that a run measures in the same blocks.
+func (p *planner) arms(head assayv1alpha1.Revision) []assayv1alpha1.ScheduledArm {
+	anchor, predecessor := p.schedule.Status.Anchor, p.schedule.Status.Predecessor
+	if p.Past != nil {
+		if anchor == nil {
+			anchor = p.Past.Anchor
+		}
+		if predecessor == nil {
+			predecessor = p.Past.Predecessor
+		}
+	}
+	wanted := p.schedule.Spec.Anchor
+	if anchor == nil {
+		anchor = wanted
+	}
+	if anchor == nil {
+		anchor = &head
+	}
+	out := []assayv1alpha1.ScheduledArm{{Arm: points.Anchor, Revision: *anchor}}
+	// Where it is one of the others, the ratio to it is known already.
+	if predecessor != nil && predecessor.Image != head.Image && predecessor.Image != anchor.Image {
+		out = append(out, assayv1alpha1.ScheduledArm{Arm: points.Predecessor, Revision: *predecessor})
+	}
+	out = append(out, assayv1alpha1.ScheduledArm{Arm: points.Head, Revision: head})
+	if wanted != nil && wanted.Image != anchor.Image {
+		out = append(out, assayv1alpha1.ScheduledArm{Arm: points.NextAnchor, Revision: *wanted})
+	}
+	return out
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }

@@ -1,0 +1,405 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/history/watch"
+)
+
+// told is a decision as these tests write one: what is done, given or dealt with, then why.
+func told(d Decision) string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if d.Needs != NeedsNothing {
+		return "needs " + string(d.Needs)
+	}
+	if d.Action != nil {
+		add("%s", d.Action)
+	}
+	if next := d.Next; next != nil {
+		add("number %d", next.Sequence)
+		for _, arm := range next.Arms {
+			add("%s=%s", arm.Arm, arm.Revision.Revision)
+		}
+		if next.Gap != "" {
+			add("gap")
+		}
+	}
+	if !d.Dealt.IsZero() {
+		add("dealt with %s", d.Dealt.Format("Jan 2 15:04"))
+	}
+	if d.Missed > 0 {
+		add("missed %d", d.Missed)
+	}
+	if d.Reason != "" {
+		add("%s", d.Reason)
+	}
+	if after, again := d.LookAgain(); again && after > 0 {
+		add("again in %s", after)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func TestWhatAScheduleDoes(t *testing.T) {
+	type observed = func(*Observed)
+	image := func(name string) observed { return func(o *Observed) { o.Image = &Image{Revision: revision(name)} } }
+	spec := func(edit func(*assayv1alpha1.BenchmarkScheduleSpec)) observed {
+		return func(o *Observed) { edit(&o.Schedule.Spec) }
+	}
+	status := func(edit func(*assayv1alpha1.BenchmarkScheduleStatus)) observed {
+		return func(o *Observed) { edit(&o.Schedule.Status) }
+	}
+	past := func(p Past) observed { return func(o *Observed) { o.Past = &p } }
+	last := func(at time.Time) observed {
+		return status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.LastScheduleTime = ptr.To(metav1.NewTime(at)) })
+	}
+	// third has measured two revisions, the second one last.
+	third := status(func(s *assayv1alpha1.BenchmarkScheduleStatus) {
+		s.LastSequence, s.LastScheduleTime = 2, ptr.To(metav1.NewTime(night.AddDate(0, 0, -1)))
+		s.Anchor, s.Predecessor, s.Head = ptr.To(revision("a")), ptr.To(revision("b")), ptr.To(revision("b"))
+	})
+	active := func(entries ...assayv1alpha1.ScheduledRun) observed {
+		return status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.Active = entries })
+	}
+	runs := func(runs ...Run) observed { return func(o *Observed) { o.Runs = runs } }
+	policy := func(p assayv1alpha1.ConcurrencyPolicy) observed {
+		return spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.ConcurrencyPolicy = p })
+	}
+	deadline := func(seconds int64) observed {
+		return spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.StartingDeadlineSeconds = &seconds })
+	}
+	suspicion := status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.Suspicion = "c1" })
+	confirmation := func(o *Observed) {
+		o.Confirmation = &Confirmation{Change: "c1", Arms: []assayv1alpha1.ScheduledArm{
+			{Arm: "anchor", Revision: revision("a")}, {Arm: "old-1", Revision: revision("a")}, {Arm: "head", Revision: revision("b")}}}
+	}
+	revisions := func(take assayv1alpha1.TakeRevisions, list []Recorded) observed {
+		return func(o *Observed) { recorded(take)(o.Schedule); o.Revisions = list }
+	}
+	handled := func(count int) []Recorded {
+		list := reported(make([]int, count)...)
+		for i := range list {
+			list[i].CreatedAt, list[i].Sequence = list[i].CreatedAt.Add(time.Duration(i)*time.Minute), 1
+		}
+		return list
+	}
+
+	for name, tc := range map[string]struct {
+		now  time.Time
+		with []observed
+		want string
+	}{
+		"before its time it waits":               {night.Add(-time.Hour), nil, "WaitingForTime, again in 1h0m0s"},
+		"at its time it asks for the image":      {night, nil, "needs Image"},
+		"a first run needs to know of a history": {night, []observed{image("a")}, "needs Past"},
+		"a first revision is its own anchor":     {night, []observed{image("a"), past(Past{})}, "number 1, anchor=a, head=a, dealt with Nov 23 02:00, RunStarting"},
+		"a new digest is measured beside its predecessor": {night, []observed{third, image("c")},
+			"number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"the same digest again is nothing to measure": {night, []observed{third, image("b")}, "dealt with Nov 23 02:00, NothingNew"},
+		"time alone measures the same digest, without a predecessor that is the same": {night, []observed{third, image("b"), spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) {
+			s.Source = assayv1alpha1.ScheduleSource{Type: assayv1alpha1.TimeSource, Time: s.Source.Image}
+		})}, "number 3, anchor=a, head=b, dealt with Nov 23 02:00, RunStarting"},
+		"a tag that vanished is a gap":                          {night, []observed{third, func(o *Observed) { o.Image = &Image{Vanished: "no such tag"} }}, "number 3, gap, dealt with Nov 23 02:00, ImageVanished"},
+		"a registry that is away is asked again":                {night, []observed{third, func(o *Observed) { o.Image = &Image{Problem: "no answer"} }}, "ImageUnknown, again in 1m0s"},
+		"another anchor is measured with the old":               {night, []observed{third, image("c"), spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Anchor = ptr.To(revision("d")) })}, "number 3, anchor=a, predecessor=b, head=c, next-anchor=d, dealt with Nov 23 02:00, RunStarting"},
+		"an anchor that is pinned is the first":                 {night, []observed{image("c"), past(Past{}), spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Anchor = ptr.To(revision("d")) })}, "number 1, anchor=d, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"a schedule that was created anew goes on":              {night, []observed{image("c"), past(Past{Sequence: 40, Anchor: ptr.To(revision("a")), Predecessor: ptr.To(revision("b"))})}, "number 41, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"a status that was lost gives no number of a run again": {night, []observed{image("c"), past(Past{}), runs(ended(7, true))}, "number 8, anchor=c, head=c, dealt with Nov 23 02:00, RunStarting"},
+
+		"of due times that passed the newest counts, and the others are missed": {night.AddDate(0, 0, 3).Add(time.Hour), []observed{third, image("c")},
+			"number 3, anchor=a, predecessor=b, head=c, dealt with Nov 26 02:00, missed 3, RunStarting"},
+		"within the deadline a run starts late":        {night.Add(time.Minute), []observed{third, image("c"), deadline(60)}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"beyond the deadline it is missed":             {night.Add(61 * time.Second), []observed{third, image("c"), deadline(60)}, "dealt with Nov 23 02:00, missed 1, DeadlineMissed"},
+		"a due time that was dealt with is not again":  {night.Add(time.Minute), []observed{third, image("c"), last(night)}, "WaitingForTime, again in 23h59m0s"},
+		"a clock that jumps back starts nothing twice": {night.Add(-time.Minute), []observed{third, last(night)}, "WaitingForTime, again in 24h1m0s"},
+		"a clock that is behind by days is told of":    {night.AddDate(0, 0, -5), []observed{third, last(night)}, "ClockBehind, again in 144h0m0s"},
+		"a suspended schedule waits for nothing":       {night, []observed{third, spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Suspend = ptr.To(true) })}, "Suspended"},
+		"a schedule that never was due":                {night, []observed{spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Schedule = "0 0 30 2 *" })}, "NeverDue"},
+		"a schedule that is none":                      {night, []observed{spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Schedule = "at two" })}, "ScheduleInvalid"},
+		"a time zone that is none":                     {night, []observed{spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.TimeZone = "Mars/Base" })}, "ScheduleInvalid"},
+		"an older schedule has the series":             {night, []observed{third, image("c"), func(o *Observed) { o.Rival = "older" }}, "SeriesTaken"},
+		"a schedule that is being deleted":             {night, []observed{third, image("c"), func(o *Observed) { o.Schedule.DeletionTimestamp = ptr.To(metav1.NewTime(night)) }}, ""},
+
+		"Forbid waits for the run that is under way":             {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2))}, "RunActive, again in 24h0m0s"},
+		"Forbid waits as long as the deadline allows":            {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2)), deadline(600)}, "RunActive, again in 10m1s"},
+		"Allow starts beside it":                                 {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2)), policy(assayv1alpha1.AllowConcurrent)}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"Replace cancels it":                                     {night, []observed{third, image("c"), active(measuring(2, "b")), runs(running(2)), policy(assayv1alpha1.ReplaceConcurrent)}, "cancel app-2, ReplacingRun"},
+		"Replace waits until it has ended":                       {night, []observed{third, image("c"), active(measuring(2, "b")), runs(Run{Name: "app-2", UID: "u-2", Sequence: 2, Cancelled: true}), policy(assayv1alpha1.ReplaceConcurrent)}, "RunActive, again in 24h0m0s"},
+		"Replace leaves a confirming run alone":                  {night, []observed{third, image("c"), active(assayv1alpha1.ScheduledRun{Sequence: 2, UID: "u-2", Confirms: "c1"}), runs(running(2)), policy(assayv1alpha1.ReplaceConcurrent)}, "RunActive, again in 24h0m0s"},
+		"what has ended is recorded before anything else starts": {night, []observed{third, image("c"), active(measuring(2, "b")), runs(ended(2, true))}, "record what app-2 measured, RunActive"},
+		"a run that was deleted is a gap":                        {night, []observed{third, image("c"), active(measuring(2, "b"))}, "record a gap as number 2, RunActive"},
+		"a run of that name that is another one is a gap":        {night, []observed{third, active(measuring(2, "b")), runs(Run{Name: "app-2", UID: "other", Sequence: 2})}, "record a gap as number 2, RunActive"},
+		"a schedule that is suspended records what it started":   {night, []observed{third, active(measuring(2, "b")), runs(ended(2, true)), spec(func(s *assayv1alpha1.BenchmarkScheduleSpec) { s.Suspend = ptr.To(true) })}, "record what app-2 measured, RunActive"},
+
+		"a number that was given is used, whatever the clock says": {night.AddDate(0, 0, -5), []observed{third, status(func(s *assayv1alpha1.BenchmarkScheduleStatus) { s.Next = ptr.To(measuring(3, "c")) })}, "create BenchmarkRun app-3, RunStarting"},
+		"a gap that was given a number is recorded": {night, []observed{third, status(func(s *assayv1alpha1.BenchmarkScheduleStatus) {
+			s.Next = &assayv1alpha1.ScheduledRun{Sequence: 3, Gap: "gone"}
+		})}, "record a gap as number 3, ImageVanished"},
+
+		"runs beyond the limits are deleted, the oldest first": {night.Add(-time.Hour), []observed{third, runs(ended(1, true), ended(2, false), ended(3, true), ended(4, false), ended(5, true), ended(6, true), running(7))}, "delete app-2, app-1, WaitingForTime"},
+		"a run that is under way or deleted already is not":    {night.Add(-time.Hour), []observed{third, runs(running(1), Run{Name: "app-2", Sequence: 2, Ended: true, Deleting: true}, ended(3, false))}, "WaitingForTime, again in 1h0m0s"},
+
+		"a suspicion asks what is to be confirmed":          {night.Add(-time.Hour), []observed{third, suspicion}, "needs Confirmation"},
+		"a suspicion starts a run at any time":              {night.Add(-time.Hour), []observed{third, suspicion, confirmation}, "number 3, anchor=a, old-1=a, head=b, RunStarting"},
+		"a suspicion waits for the run that is under way":   {night.Add(-time.Hour), []observed{third, suspicion, confirmation, active(measuring(2, "b")), runs(running(2))}, "WaitingForTime, again in 1h0m0s"},
+		"a suspicion that has passed starts none":           {night.Add(-time.Hour), []observed{third, suspicion, func(o *Observed) { o.Confirmation = &Confirmation{} }}, "WaitingForTime, again in 1h0m0s"},
+		"nothing recorded is nothing to measure":            {night, []observed{third, revisions(assayv1alpha1.TakeNewest, nil)}, "dealt with Nov 23 02:00, NothingNew"},
+		"the newest recorded revision is measured":          {night, []observed{third, revisions(assayv1alpha1.TakeNewest, reported(4, 3, 5))}, "number 3, anchor=a, predecessor=b, head=c, dealt with Nov 23 02:00, RunStarting"},
+		"every recorded revision is measured, oldest first": {night, []observed{third, revisions(assayv1alpha1.TakeEvery, reported(4, 3, 5))}, "number 3, anchor=a, head=b, dealt with Nov 23 02:00, RunStarting"},
+		"what was dealt with stays up to the limit":         {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(5))}, "WaitingForTime, again in 1h0m0s"},
+		"and is forgotten beyond it":                        {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(7))}, "forget 2 recorded revisions, WaitingForTime"},
+		"a flood of revisions is bounded":                   {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, slices.Repeat(reported(1), mostPending+3))}, "forget 3 recorded revisions, WaitingForTime"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Observed{Schedule: nightly(nil)}
+			for _, edit := range tc.with {
+				edit(&o)
+			}
+			if got := told(Decide(o, tc.now)); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// A message says what was found and what to do.
+func TestWhatAScheduleSays(t *testing.T) {
+	for name, tc := range map[string]struct {
+		edit func(*Observed)
+		want []string
+	}{
+		"of a schedule that is none":    {func(o *Observed) { o.Schedule.Spec.Schedule = "61 * * * *" }, []string{`invalid spec.schedule "61 * * * *"`, "five fields such as 0 2 * * *"}},
+		"of a zone in the expression":   {func(o *Observed) { o.Schedule.Spec.Schedule = "TZ=x" }, []string{`invalid spec.schedule "TZ=x"`, "spec.timeZone"}},
+		"of a zone that is a machine's": {func(o *Observed) { o.Schedule.Spec.TimeZone = "Local" }, []string{`invalid spec.timeZone "Local"`, "Europe/Berlin"}},
+		"of an interval":                {func(o *Observed) { o.Schedule.Spec.Schedule = " @every 1h" }, []string{"@every has no times of its own", "*/30"}},
+		"of an older schedule":          {func(o *Observed) { o.Rival = "older" }, []string{"BenchmarkSchedule older", "series scan", "delete one of the two"}},
+		"of a clock":                    {func(o *Observed) { o.Schedule.Status.LastScheduleTime = ptr.To(metav1.NewTime(night.AddDate(1, 0, 0))) }, []string{"2026-11-23T02:00:00Z", "2027-11-23T02:00:00Z", "2027-11-24T02:00:00Z", "set the clock"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Observed{Schedule: nightly(nil)}
+			tc.edit(&o)
+			got := Decide(o, night)
+			for _, want := range tc.want {
+				if !strings.Contains(got.Message, want) || got.Scheduled {
+					t.Errorf("message %q of %v does not contain %q", got.Message, got.Scheduled, want)
+				}
+			}
+		})
+	}
+}
+
+func TestDueTimesAreThoseOfTheTimeZone(t *testing.T) {
+	at := func(text string) time.Time {
+		out, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	for name, tc := range map[string]struct{ expression, zone, after, want string }{
+		"without a zone it is UTC":                    {"0 2 * * *", "", "2026-11-23T00:00:00Z", "2026-11-23T02:00:00Z"},
+		"a zone is kept over the change to winter":    {"0 5 * * *", "Europe/Berlin", "2026-10-25T00:00:00Z", "2026-10-25T04:00:00Z"},
+		"and to summer":                               {"0 5 * * *", "Europe/Berlin", "2026-03-29T00:00:00Z", "2026-03-29T03:00:00Z"},
+		"a time that the change to summer leaves out": {"30 2 * * *", "Europe/Berlin", "2026-03-29T00:00:00Z", "2026-03-30T00:30:00Z"},
+		"a name in place of five fields":              {"@monthly", "", "2026-11-23T00:00:00Z", "2026-12-01T00:00:00Z"},
+		"a day of the week":                           {"0 0 * * sun", "", "2026-11-23T00:00:00Z", "2026-11-29T00:00:00Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			times, err := ParseTimes(tc.expression, tc.zone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := times.Next(at(tc.after)); err != nil || !got.Equal(at(tc.want)) {
+				t.Errorf("%s, %v; want %s", got, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestDueTimesThatPassedAreCountedUpToABound(t *testing.T) {
+	times, err := ParseTimes("* * * * *", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		back  time.Duration
+		count int64
+	}{
+		"none":             {0, 0},
+		"one":              {time.Minute, 1},
+		"a week":           {7 * 24 * time.Hour, mostCounted},
+		"more than a week": {30 * 24 * time.Hour, mostCounted},
+	} {
+		newest, count := times.Passed(night.Add(-tc.back), night)
+		if count != tc.count || count > 0 && !newest.Equal(night) || count == 0 && !newest.IsZero() {
+			t.Errorf("%s: the newest of %d is %s", name, count, newest)
+		}
+	}
+}
+
+func TestARunIsMadeOfTheTemplateAndTheRevisions(t *testing.T) {
+	schedule := nightly(nil)
+	next := measuring(3, "c")
+	next.Arms = append(next.Arms, assayv1alpha1.ScheduledArm{Arm: "predecessor", Revision: revision("b")})
+	before := schedule.DeepCopy()
+	run := NewRun(schedule, &next)
+	if run.Name != "app-3" || run.Namespace != "team" || run.Annotations["why"] != "nightly" {
+		t.Errorf("metadata is %+v", run.ObjectMeta)
+	}
+	labels := map[string]string{"team": "scan", ScheduleLabel: "app", SeriesLabel: "scan"}
+	if diff := cmp.Diff(labels, run.Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	if owner := metav1.GetControllerOf(run); owner == nil || owner.UID != "s-1" || owner.Kind != "BenchmarkSchedule" {
+		t.Errorf("owner is %+v", owner)
+	}
+	rows := assayv1alpha1.ParameterValues{"rows": "8"}
+	want := []assayv1alpha1.Arm{
+		{Name: "anchor", Baseline: true, Image: revision("a").Image, Parameters: rows},
+		{Name: "head", Image: revision("c").Image, Parameters: rows},
+		{Name: "predecessor", Image: revision("b").Image, Parameters: rows},
+	}
+	if diff := cmp.Diff(want, run.Spec.Arms); diff != "" {
+		t.Errorf("arms (-want +got):\n%s", diff)
+	}
+	if run.Spec.Gates[0].Candidate != "head" || run.Spec.Gates[1].Candidate != "" {
+		t.Errorf("gates judge %q and %q", run.Spec.Gates[0].Candidate, run.Spec.Gates[1].Candidate)
+	}
+	if diff := cmp.Diff(before, schedule); diff != "" {
+		t.Errorf("the schedule was changed:\n%s", diff)
+	}
+	t.Run("a confirming run has blocks of its own", func(t *testing.T) {
+		confirming := measuring(4, "c")
+		confirming.Confirms = "c1"
+		schedule.Spec.RunTemplate.Spec.Design.Stop = &assayv1alpha1.Stop{RelativeHalfWidth: "1%"}
+		got := NewRun(schedule, &confirming).Spec
+		want := assayv1alpha1.Blocks{Min: watch.ConfirmingBlocks, Max: watch.ConfirmingBlocks}
+		if got.Design.Blocks != want || got.Design.Stop != nil || got.Budget.Trials != mostTrials {
+			t.Errorf("design %+v, budget %+v", got.Design, got.Budget)
+		}
+	})
+}
+
+func TestTheNumberOfARunIsInItsName(t *testing.T) {
+	for name, want := range map[string]int64{
+		"app-3": 3, "app-30": 30, "app-03": 0, "app-": 0, "app": 0, "apple-3": 0, "app-b-3": 0, "app--3": 0, "app-99999999999999999999": 0,
+	} {
+		if got := SequenceOf("app", name); got != want {
+			t.Errorf("%s has number %d, want %d", name, got, want)
+		}
+	}
+}
+
+func TestRevisionsAreMarkedByTheRunThatTookThem(t *testing.T) {
+	for name, tc := range map[string]struct {
+		take assayv1alpha1.TakeRevisions
+		head string
+		want []Mark
+	}{
+		"the newest passes the others over": {assayv1alpha1.TakeNewest, "c", []Mark{{"scan-a", 3, false}, {"scan-b", 3, false}, {"scan-c", 3, true}}},
+		"what came later stays":             {assayv1alpha1.TakeNewest, "b", []Mark{{"scan-a", 3, false}, {"scan-b", 3, true}}},
+		"every one passes nothing over":     {assayv1alpha1.TakeEvery, "a", []Mark{{"scan-a", 3, true}}},
+		"one that is gone marks nothing":    {assayv1alpha1.TakeNewest, "z", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Observed{Schedule: nightly(recorded(tc.take)), Revisions: reported(1, 2, 3)}
+			o.Schedule.Status.Next = ptr.To(measuring(3, tc.head))
+			start, ok := Decide(o, night).Action.(Start)
+			if !ok {
+				t.Fatal("it is not started")
+			}
+			if diff := cmp.Diff(tc.want, start.Mark); diff != "" {
+				t.Errorf("marks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRevisionsOfOneSecondAreInTheOrderInWhichTheyWereReported(t *testing.T) {
+	list := reported(1, 1, 1)
+	list[0].ReportedAt, list[1].ReportedAt, list[2].ReportedAt = night.Add(3), night.Add(1), night.Add(2)
+	var got []string
+	for _, r := range (&Observed{Revisions: list}).pending() {
+		got = append(got, r.Revision.Revision)
+	}
+	if strings.Join(got, "") != "bca" {
+		t.Errorf("the order is %v", got)
+	}
+}
+
+func TestWhatAPassLeavesInTheStatus(t *testing.T) {
+	away := errors.New("no answer")
+	bridged := measuring(3, "c")
+	bridged.Arms = append(bridged.Arms, assayv1alpha1.ScheduledArm{Arm: "next-anchor", Revision: revision("d")})
+	confirming := assayv1alpha1.ScheduledRun{Sequence: 3, Confirms: "c1", UID: "u-3"}
+	type status = assayv1alpha1.BenchmarkScheduleStatus
+	for name, tc := range map[string]struct {
+		before   func(*status)
+		decision Decision
+		outcome  Outcome
+		check    func(*status) bool
+	}{
+		"a number is written down with its head": {nil, Decision{Next: ptr.To(measuring(3, "c")), Head: ptr.To(revision("c")), Dealt: night, Missed: 2}, Outcome{},
+			func(s *status) bool {
+				return s.Next.Sequence == 3 && s.LastSequence == 3 && s.Head.Revision == "c" && s.LastScheduleTime.Time.Equal(night) &&
+					s.Missed == 2 && len(s.Active) == 0
+			}},
+		"a run that was created is active": {func(s *status) { s.Next = ptr.To(measuring(3, "c")) }, Decision{Action: Start{Next: measuring(3, "c")}}, Outcome{UID: "new"},
+			func(s *status) bool { return s.Next == nil && len(s.Active) == 1 && s.Active[0].UID == "new" }},
+		"one that could not be created keeps its number": {func(s *status) { s.Next = ptr.To(measuring(3, "c")) }, Decision{Action: Start{Next: measuring(3, "c"), Run: &assayv1alpha1.BenchmarkRun{}}}, Outcome{Err: away, Reason: "WriteFailed"},
+			func(s *status) bool {
+				return s.Next != nil && len(s.Active) == 0 && meta.IsStatusConditionFalse(s.Conditions, "Scheduled")
+			}},
+		"a point is what the next run is compared with": {func(s *status) { s.Active = []assayv1alpha1.ScheduledRun{measuring(3, "c")} }, Decision{Action: Record{measuring(3, "c")}}, Outcome{Measured: true},
+			func(s *status) bool {
+				return len(s.Active) == 0 && s.Predecessor.Revision == "c" && s.Anchor.Revision == "a" &&
+					meta.IsStatusConditionTrue(s.Conditions, "Recorded")
+			}},
+		"a run without a point leaves the one before": {func(s *status) {
+			s.Active, s.Predecessor = []assayv1alpha1.ScheduledRun{measuring(3, "c")}, ptr.To(revision("b"))
+		}, Decision{Action: Record{measuring(3, "c")}}, Outcome{},
+			func(s *status) bool { return len(s.Active) == 0 && s.Predecessor.Revision == "b" && s.Anchor == nil }},
+		"a bridge leads to its anchor": {func(s *status) { s.Active = []assayv1alpha1.ScheduledRun{bridged} }, Decision{Action: Record{bridged}}, Outcome{Measured: true},
+			func(s *status) bool { return s.Anchor.Revision == "d" }},
+		"a suspicion is remembered": {nil, Decision{Action: Record{measuring(3, "c")}}, Outcome{Measured: true, Suspicion: "c1"},
+			func(s *status) bool { return s.Suspicion == "c1" }},
+		"a confirming run ends it, and is no point": {func(s *status) { s.Suspicion = "c1" }, Decision{Action: Record{confirming}}, Outcome{Measured: true},
+			func(s *status) bool { return s.Suspicion == "" && s.Predecessor == nil }},
+		"one that was deleted too": {func(s *status) { s.Suspicion = "c1" }, Decision{Action: RecordGap{confirming}}, Outcome{},
+			func(s *status) bool { return s.Suspicion == "" }},
+		"a history that is away loses nothing": {func(s *status) { s.Active = []assayv1alpha1.ScheduledRun{measuring(3, "c")} }, Decision{Action: Record{measuring(3, "c")}, Reason: "RunActive", Scheduled: true}, Outcome{Err: away, History: true, Reason: "HistoryUnreachable"},
+			func(s *status) bool {
+				return len(s.Active) == 1 && meta.IsStatusConditionFalse(s.Conditions, "Recorded") &&
+					meta.IsStatusConditionTrue(s.Conditions, "Scheduled")
+			}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Observed{Schedule: nightly(nil)}
+			if tc.before != nil {
+				tc.before(&o.Schedule.Status)
+			}
+			got := Status(o, tc.decision, tc.outcome, night)
+			if !tc.check(&got) || got.ObservedGeneration != 1 {
+				t.Errorf("status is %+v", got)
+			}
+		})
+	}
+}
+
+func TestALongMessageIsCutBetweenCharacters(t *testing.T) {
+	got := shorten(strings.Repeat("é", maxMessageBytes))
+	if len(got) > maxMessageBytes || !strings.HasSuffix(got, "é…") || strings.ContainsRune(got, '�') {
+		t.Errorf("%d bytes, %q", len(got), got[len(got)-8:])
+	}
+}

@@ -1,0 +1,330 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// world is a cluster, a history and a clock in which anything happens in any order, and the operator may die between any two writes.
+type world struct {
+	random   *rand.Rand
+	now      time.Time
+	schedule *assayv1alpha1.BenchmarkSchedule
+	runs     map[int64]*Run
+	// entries are what the runs were created for.
+	entries   map[int64]assayv1alpha1.ScheduledRun
+	revisions []Recorded
+	image     Image
+	// history holds how often the record of an identity was written, and away reports whether it cannot be.
+	history map[string]int
+	away    bool
+	// given are the due times that a number was used for, and measured the revisions that runs were for, in their order.
+	given    map[time.Time]int64
+	measured []string
+	// quiet is a history that suspects nothing, and reports and gaps count what was reported, and what could not be measured.
+	quiet         bool
+	reports, gaps int
+	problems      []string
+}
+
+func (w *world) fail(format string, args ...any) {
+	w.problems = append(w.problems, fmt.Sprintf(format, args...))
+}
+
+func newWorld(seed uint64) *world {
+	w := &world{
+		random: rand.New(rand.NewPCG(seed, 1)), now: night.Add(-time.Hour), runs: map[int64]*Run{}, entries: map[int64]assayv1alpha1.ScheduledRun{},
+		image: Image{Revision: revision("a")}, history: map[string]int{}, given: map[time.Time]int64{},
+	}
+	w.schedule = nightly(func(s *assayv1alpha1.BenchmarkSchedule) {
+		s.Spec.Schedule = []string{"*/5 * * * *", "0 * * * *", "0 2 * * *"}[w.random.IntN(3)]
+		s.Spec.ConcurrencyPolicy = []assayv1alpha1.ConcurrencyPolicy{
+			assayv1alpha1.AllowConcurrent, assayv1alpha1.ForbidConcurrent, assayv1alpha1.ReplaceConcurrent}[w.random.IntN(3)]
+		if w.random.IntN(2) == 0 {
+			s.Spec.StartingDeadlineSeconds = ptr.To(int64(10 + w.random.IntN(600)))
+		}
+		if kind := w.random.IntN(4); kind < 2 {
+			recorded([]assayv1alpha1.TakeRevisions{assayv1alpha1.TakeNewest, assayv1alpha1.TakeEvery}[kind])(s)
+		}
+	})
+	return w
+}
+
+func (w *world) observe() Observed {
+	o := Observed{Schedule: w.schedule.DeepCopy(), Revisions: w.revisions}
+	for _, run := range w.runs {
+		o.Runs = append(o.Runs, *run)
+	}
+	return o
+}
+
+// pass is one of the operator's, which dies at some point or not at all.
+func (w *world) pass() {
+	const points = 4
+	dies := w.random.IntN(3 * points)
+	o := w.observe()
+	decision := Decide(o, w.now)
+	for range 4 {
+		switch decision.Needs {
+		case NeedsImage:
+			o.Image = ptr.To(w.image)
+		case NeedsPast:
+			o.Past = &Past{}
+		case NeedsConfirmation:
+			o.Confirmation = &Confirmation{Change: o.Schedule.Status.Suspicion, Arms: measuring(1, "a").Arms}
+		case NeedsNothing:
+			w.carryOut(o, decision, dies)
+			return
+		}
+		decision = Decide(o, w.now)
+	}
+	w.fail("it needs %s again and again", decision.Needs)
+}
+
+// carryOut acts, and writes the status, as the controller does.
+func (w *world) carryOut(o Observed, decision Decision, dies int) {
+	outcome := Outcome{}
+	if dies == 0 {
+		return
+	}
+	if decision.Action != nil {
+		outcome = w.act(decision.Action, dies)
+	}
+	if dies == 2 {
+		return
+	}
+	w.schedule.Status = Status(o, decision, outcome, w.now)
+}
+
+func (w *world) act(action Action, dies int) Outcome {
+	switch action := action.(type) {
+	case Start:
+		return w.create(action, dies)
+	case Record:
+		return w.record(action.Run.UID, action.Run.Confirms)
+	case RecordGap:
+		id := action.Run.UID
+		if id == "" {
+			id = fmt.Sprintf("gap-%d", action.Run.Sequence)
+			w.use(action.Run)
+			w.gaps++
+		}
+		return w.record(id, action.Run.Confirms)
+	case Cancel:
+		w.runs[action.Run.Sequence].Cancelled = true
+	case Delete:
+		for _, run := range action.Runs {
+			if w.history[run.UID] == 0 {
+				w.fail("%s is deleted and was never recorded", run.Name)
+			}
+			delete(w.runs, run.Sequence)
+		}
+	case Forget:
+		for _, name := range action.Names {
+			w.forget(name)
+		}
+	}
+	return Outcome{}
+}
+
+func (w *world) forget(name string) {
+	for i, r := range w.revisions {
+		if r.Name == name {
+			w.revisions = append(w.revisions[:i:i], w.revisions[i+1:]...)
+			return
+		}
+	}
+}
+
+// create is what the API server does: a name that is there stays what it is.
+func (w *world) create(start Start, dies int) Outcome {
+	sequence := start.Next.Sequence
+	run, there := w.runs[sequence]
+	if !there {
+		if _, ever := w.entries[sequence]; ever {
+			w.fail("number %d has two runs", sequence)
+		}
+		run = &Run{Name: start.Run.Name, UID: fmt.Sprintf("uid-%d", sequence), Sequence: sequence}
+		w.runs[sequence], w.entries[sequence] = run, start.Next
+		w.use(start.Next)
+		w.concurrency()
+		if head, ok := arm(&start.Next, "head"); ok && start.Next.Confirms == "" {
+			w.measured = append(w.measured, head.Revision)
+		}
+	}
+	if dies == 1 {
+		return Outcome{Err: errors.New("killed")}
+	}
+	for _, mark := range start.Mark {
+		for i := range w.revisions {
+			if r := &w.revisions[i]; r.Name == mark.Name {
+				if r.Sequence != 0 {
+					w.fail("%s is marked twice", r.Name)
+				}
+				r.Sequence = mark.Sequence
+			}
+		}
+	}
+	return Outcome{UID: run.UID}
+}
+
+// use notes that a due time was used.
+func (w *world) use(entry assayv1alpha1.ScheduledRun) {
+	at := entry.ScheduleTime.UTC()
+	if by, used := w.given[at]; used && by != entry.Sequence && entry.Confirms == "" {
+		w.fail("the due time %s was used by %d and %d", stamp(at), by, entry.Sequence)
+	}
+	if entry.Confirms == "" {
+		w.given[at] = entry.Sequence
+	}
+}
+
+func (w *world) concurrency() {
+	under := 0
+	for _, run := range w.runs {
+		if !run.Ended {
+			under++
+		}
+	}
+	if policy := w.schedule.Spec.ConcurrencyPolicy; under > 1 && policy != assayv1alpha1.AllowConcurrent {
+		w.fail("%s, and %d runs are under way", policy, under)
+	}
+}
+
+func (w *world) record(id, confirms string) Outcome {
+	if w.away {
+		return Outcome{Err: errors.New("no answer"), History: true, Reason: assayv1alpha1.ReasonHistoryAway}
+	}
+	w.history[id]++ // Writing a record again is no second record.
+	out := Outcome{Measured: w.random.IntN(4) > 0}
+	if confirms == "" && !w.quiet && w.random.IntN(5) == 0 {
+		out.Suspicion = fmt.Sprintf("change-%d", w.random.IntN(3))
+	}
+	return out
+}
+
+// happens is something that the operator did not do.
+func (w *world) happens() {
+	switch w.random.IntN(9) {
+	case 0, 1:
+		w.now = w.now.Add(time.Duration(w.random.IntN(20000)) * time.Second)
+	case 2:
+		w.now = w.now.Add(-time.Duration(w.random.IntN(3600)) * time.Second)
+	case 3:
+		for _, run := range w.runs {
+			if run.Cancelled || w.random.IntN(2) == 0 {
+				run.Ended, run.Succeeded = true, w.random.IntN(3) > 0
+			}
+		}
+	case 4:
+		w.schedule.Spec.Suspend = ptr.To(w.random.IntN(3) == 0)
+	case 5:
+		name := fmt.Sprintf("%c", 'a'+rune(w.random.IntN(6)))
+		w.image = []Image{{Revision: revision(name)}, {Revision: revision(name)}, {Vanished: "gone"}, {Problem: "no answer"}}[w.random.IntN(4)]
+	case 6:
+		// By the API server's clock, which jumps too.
+		w.reports++
+		name := fmt.Sprintf("r%d", w.reports)
+		w.revisions = append(w.revisions, Recorded{Name: name, Revision: revision(name), CreatedAt: w.now})
+	case 7:
+		// A person deletes a run, though not one that the operator has not noted yet.
+		for sequence := range w.runs {
+			if w.schedule.Status.Next == nil && w.random.IntN(6) == 0 {
+				delete(w.runs, sequence)
+			}
+		}
+	case 8:
+		w.away = w.random.IntN(3) == 0
+	}
+}
+
+func TestWhateverHappensNothingIsCountedTwiceOrLost(t *testing.T) {
+	const worlds, steps = 120, 300
+	starts, gaps := 0, 0
+	for seed := range uint64(worlds) {
+		w := newWorld(seed)
+		last := int64(0)
+		for range steps {
+			w.happens()
+			w.pass()
+			if given := w.schedule.Status.LastSequence; given < last {
+				w.fail("the highest number was %d and is %d", last, given)
+			} else {
+				last = given
+			}
+		}
+		w.settle()
+		starts, gaps = starts+len(w.entries), gaps+w.gaps
+		for i, problem := range w.problems {
+			if i < 3 {
+				t.Errorf("world %d: %s", seed, problem)
+			}
+		}
+	}
+	// A world in which nothing happens shows nothing.
+	if starts < 5*worlds || gaps < 1 {
+		t.Errorf("%d runs and %d gaps in %d worlds", starts, gaps, worlds)
+	}
+}
+
+// settle lets everything end, and looks whether all of it is in the history.
+func (w *world) settle() {
+	w.away, w.schedule.Spec.Suspend = false, ptr.To(true)
+	for range 200 {
+		for _, run := range w.runs {
+			run.Ended = true
+		}
+		w.pass()
+	}
+	if status := w.schedule.Status; status.Next != nil || len(status.Active) > 0 {
+		w.fail("it does not settle: %+v", status)
+	}
+	for sequence, entry := range w.entries {
+		if w.history[fmt.Sprintf("uid-%d", sequence)] == 0 {
+			w.fail("run %d, due at %s, is in no history", sequence, stamp(entry.ScheduleTime.Time))
+		}
+	}
+	if take(w.schedule) == assayv1alpha1.TakeEvery && w.schedule.Spec.Source.Type == assayv1alpha1.RevisionSource {
+		seen := map[string]bool{}
+		for _, name := range w.measured {
+			if seen[name] {
+				w.fail("revision %s was measured twice", name)
+			}
+			seen[name] = true
+		}
+	}
+}
+
+func TestAScheduleThatNobodyTouchesRunsAtEachDueTime(t *testing.T) {
+	w := newWorld(1)
+	w.quiet = true
+	w.schedule = nightly(func(s *assayv1alpha1.BenchmarkSchedule) {
+		s.Spec.Source = assayv1alpha1.ScheduleSource{Type: assayv1alpha1.TimeSource, Time: s.Spec.Source.Image}
+	})
+	const nights = 30
+	for range nights * 24 {
+		w.now = w.now.Add(time.Hour)
+		for range 40 {
+			w.pass()
+		}
+		for _, run := range w.runs {
+			run.Ended, run.Succeeded = true, true
+		}
+	}
+	if len(w.entries) != nights || len(w.problems) > 0 {
+		t.Errorf("%d runs in %d nights; %v", len(w.entries), nights, w.problems)
+	}
+	for sequence, entry := range w.entries {
+		if want := night.AddDate(0, 0, int(sequence-1)); !entry.ScheduleTime.Equal(&metav1.Time{Time: want}) {
+			t.Errorf("number %d is for %s, want %s", sequence, entry.ScheduleTime, want)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package schedule
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/watch"
+)
+
+// Labels of a schedule's runs, by which people select them. Nothing is decided from them.
+const (
+	ScheduleLabel = "assay.dev/schedule"
+	SeriesLabel   = "assay.dev/series"
+)
+
+// nameOf is the name of the run with a number.
+func nameOf(schedule string, sequence int64) string { return fmt.Sprintf("%s-%d", schedule, sequence) }
+
+// SequenceOf is the number in the name of a run, which nobody can change; 0 for a name that has none.
+func SequenceOf(schedule, run string) int64 {
+	text, ours := strings.CutPrefix(run, schedule+"-")
+	sequence, err := strconv.ParseInt(text, 10, 64)
+	if !ours || err != nil || sequence < 1 || nameOf(schedule, sequence) != run {
+		return 0
+	}
+	return sequence
+}
+
+// NewRun is the run that a number was given for. It belongs to the schedule, is an ordinary run in all else, and goes through whatever
+// its namespace may have.
+func NewRun(schedule *assayv1alpha1.BenchmarkSchedule, next *assayv1alpha1.ScheduledRun) *assayv1alpha1.BenchmarkRun {
+	template := schedule.Spec.RunTemplate.DeepCopy()
+	run := &assayv1alpha1.BenchmarkRun{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: schedule.Namespace, Name: next.Name,
+			Labels: map[string]string{}, Annotations: template.Metadata.Annotations,
+			// Not one that blocks the owner's deletion: that would take a right on schedules which nothing else needs.
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: assayv1alpha1.GroupVersion.String(), Kind: "BenchmarkSchedule", Name: schedule.Name, UID: schedule.UID,
+				Controller: ptr.To(true),
+			}},
+		},
+		Spec: template.Spec,
+	}
+	maps.Copy(run.Labels, template.Metadata.Labels)
+	maps.Copy(run.Labels, map[string]string{ScheduleLabel: schedule.Name, SeriesLabel: schedule.Spec.Series})
+	head := template.Spec.Arms[0]
+	run.Spec.Arms = nil
+	for _, arm := range next.Arms {
+		one := *head.DeepCopy()
+		one.Name, one.Image, one.Baseline = arm.Arm, arm.Image, arm.Arm == points.Anchor
+		run.Spec.Arms = append(run.Spec.Arms, one)
+	}
+	for i := range run.Spec.Gates {
+		if gate := &run.Spec.Gates[i]; gate.Candidate == "" && gate.Op != assayv1alpha1.Completes {
+			gate.Candidate = points.Head
+		}
+	}
+	for i := range run.Spec.Predictions {
+		if prediction := &run.Spec.Predictions[i]; prediction.Candidate == "" {
+			prediction.Candidate = points.Head
+		}
+	}
+	if next.Confirms != "" {
+		confirms(&run.Spec)
+	}
+	return run
+}
+
+// confirms gives a run the blocks that a confirmation needs. It has more arms than a point and measures them more often: what it may
+// cost is bounded by the time that the template gives a run.
+func confirms(spec *assayv1alpha1.BenchmarkRunSpec) {
+	spec.Design.Blocks = assayv1alpha1.Blocks{Min: watch.ConfirmingBlocks, Max: watch.ConfirmingBlocks}
+	spec.Design.Stop, spec.Design.Confirm = nil, nil
+	spec.Budget.Trials = mostTrials
+}
+
+// mostTrials is the most that the API takes as a budget.
+const mostTrials = 100000

@@ -1,0 +1,158 @@
+package schedule
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/history/points"
+)
+
+// Outcome is what came of a decision.
+type Outcome struct {
+	// Err is why the action was not carried out, and Reason names it in a word. History reports whether it was the history's.
+	Err     error
+	Reason  string
+	History bool
+	// UID is that of the run that was created.
+	UID string
+	// Measured reports whether a run gave a point, and Suspicion is the change that a confirming run is due for after it.
+	Measured  bool
+	Suspicion string
+}
+
+// maxMessageBytes keeps a condition readable and the status small.
+const maxMessageBytes = 1024
+
+// Status is the status after a decision and what came of it.
+func Status(o Observed, decision Decision, outcome Outcome, now time.Time) assayv1alpha1.BenchmarkScheduleStatus {
+	out := *o.Schedule.Status.DeepCopy()
+	if !o.Schedule.DeletionTimestamp.IsZero() {
+		return out
+	}
+	out.ObservedGeneration = o.Schedule.Generation
+	out.PendingRevisions = int32(len(o.pending()))
+	if !decision.Dealt.IsZero() {
+		out.LastScheduleTime = ptr.To(metav1.NewTime(decision.Dealt))
+		out.Missed += decision.Missed
+	}
+	out.NextScheduleTime = nil
+	if !decision.Due.IsZero() {
+		out.NextScheduleTime = ptr.To(metav1.NewTime(decision.Due))
+	}
+	if o.Confirmation != nil && o.Confirmation.Change == "" {
+		out.Suspicion = "" // It has passed, or waits for further points.
+	}
+	if decision.Next != nil {
+		give(&out, &decision)
+	}
+	if outcome.Err == nil {
+		done(&out, decision.Action, outcome)
+	}
+	conditions(&out, o.Schedule.Generation, decision, outcome, now)
+	return out
+}
+
+// give writes a number down before anything is done about it.
+func give(out *assayv1alpha1.BenchmarkScheduleStatus, decision *Decision) {
+	next := decision.Next.DeepCopy()
+	next.Gap = shorten(next.Gap)
+	out.Next, out.LastSequence = next, next.Sequence
+	if decision.Head != nil {
+		out.Head = decision.Head
+	}
+	if next.Confirms != "" {
+		out.Suspicion = next.Confirms
+	}
+}
+
+// done is what an action leaves that was carried out.
+func done(out *assayv1alpha1.BenchmarkScheduleStatus, action Action, outcome Outcome) {
+	over := func(sequence int64) {
+		out.Active = slices.DeleteFunc(out.Active, func(r assayv1alpha1.ScheduledRun) bool { return r.Sequence == sequence })
+		if out.Next != nil && out.Next.Sequence == sequence {
+			out.Next = nil
+		}
+	}
+	switch action := action.(type) {
+	case Start:
+		over(action.Next.Sequence)
+		created := action.Next
+		created.UID = outcome.UID
+		out.Active = append(out.Active, created)
+	case RecordGap:
+		over(action.Run.Sequence)
+		if action.Run.Confirms != "" {
+			out.Suspicion = "" // The next point asks again.
+		}
+	case Record:
+		over(action.Run.Sequence)
+		out.Suspicion = outcome.Suspicion
+		if outcome.Measured && action.Run.Confirms == "" {
+			measured(out, &action.Run)
+		}
+	}
+}
+
+// measured is what the next run is compared with.
+func measured(out *assayv1alpha1.BenchmarkScheduleStatus, run *assayv1alpha1.ScheduledRun) {
+	for name, to := range map[string]**assayv1alpha1.Revision{points.Head: &out.Predecessor, points.Anchor: &out.Anchor} {
+		if revision, ok := arm(run, name); ok {
+			*to = &revision
+		}
+	}
+	if next, ok := arm(run, points.NextAnchor); ok {
+		out.Anchor = &next
+	}
+}
+
+func conditions(out *assayv1alpha1.BenchmarkScheduleStatus, generation int64, decision Decision, outcome Outcome, now time.Time) {
+	set := func(kind string, value bool, reason, message string) {
+		status := metav1.ConditionFalse
+		if value {
+			status = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&out.Conditions, metav1.Condition{
+			Type: kind, Status: status, Reason: reason, Message: shorten(message), ObservedGeneration: generation,
+			LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
+		})
+	}
+	switch {
+	case outcome.Err != nil && outcome.History:
+		set(assayv1alpha1.ConditionRecorded, false, outcome.Reason, cannot(decision, outcome.Err))
+	case outcome.Err != nil:
+		set(assayv1alpha1.ConditionScheduled, false, outcome.Reason, cannot(decision, outcome.Err))
+		return
+	default:
+		switch decision.Action.(type) {
+		case Record, RecordGap:
+			set(assayv1alpha1.ConditionRecorded, true, assayv1alpha1.ReasonRecorded, "the history has all that ended")
+		}
+	}
+	if decision.Reason != "" {
+		set(assayv1alpha1.ConditionScheduled, decision.Scheduled, decision.Reason, decision.Message)
+	}
+}
+
+func cannot(decision Decision, err error) string {
+	if decision.Action == nil {
+		return "cannot read the history: " + err.Error()
+	}
+	return "cannot " + decision.Action.String() + ": " + err.Error()
+}
+
+func shorten(text string) string {
+	if len(text) <= maxMessageBytes {
+		return text
+	}
+	const mark = "…"
+	cut := maxMessageBytes - len(mark)
+	for cut > 0 && text[cut]&0xC0 == 0x80 {
+		cut-- // Not in the middle of a character.
+	}
+	return text[:cut] + mark
+}

@@ -1,0 +1,529 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/history/archive"
+	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/schedule"
+)
+
+// scheduleClock is the operator's clock as far as schedules are concerned. A test sets it, and makes the operator look.
+var scheduleClock = clocktesting.NewFakePassiveClock(time.Now())
+
+// images are what the registry has.
+var images = &fakeRegistry{tags: map[string]schedule.Image{}}
+
+type fakeRegistry struct {
+	mutex sync.Mutex
+	tags  map[string]schedule.Image
+}
+
+// Resolve implements controller.Registry.
+func (r *fakeRegistry) Resolve(_ context.Context, reference string) schedule.Image {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.tags[reference]
+}
+
+func (r *fakeRegistry) push(reference string, image schedule.Image) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.tags[reference] = image
+}
+
+// nightly is a world with a schedule, which is due every hour.
+type nightly struct {
+	*world
+	schedule *assayv1alpha1.BenchmarkSchedule
+	began    time.Time
+}
+
+// build is a revision whose digest is made of its name, one hexadecimal letter.
+func build(letter string) assayv1alpha1.Revision {
+	return assayv1alpha1.Revision{Revision: "commit-" + letter, Image: "registry.test/scan@sha256:" + strings.Repeat(letter, 64)}
+}
+
+func (n *nightly) reference() string { return "registry.test/" + n.namespace + ":main" }
+
+func newNightly(t *testing.T, edit func(*assayv1alpha1.BenchmarkScheduleSpec)) *nightly {
+	t.Helper()
+	n := &nightly{world: newWorld(t, func(_ *assayv1alpha1.BenchmarkRunSpec, template *assayv1alpha1.BenchmarkTemplateSpec) {
+		template.Files = []string{"/usr/local/bin/pir-scan"}
+	})}
+	spec := n.run.Spec.DeepCopy()
+	spec.Arms = []assayv1alpha1.Arm{{Name: "head", Parameters: assayv1alpha1.ParameterValues{"strategy": "loop"}}}
+	spec.Predictions = nil
+	spec.Gates = []assayv1alpha1.Gate{{Name: "no-slower", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}}
+	n.schedule = &assayv1alpha1.BenchmarkSchedule{
+		ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "scan"},
+		Spec: assayv1alpha1.BenchmarkScheduleSpec{
+			Series: "scan", Schedule: "0 * * * *",
+			Source: assayv1alpha1.ScheduleSource{
+				Type: assayv1alpha1.ImageSource, Image: &assayv1alpha1.ScheduledImage{Name: n.reference()},
+			},
+			RunTemplate: assayv1alpha1.BenchmarkRunTemplate{Spec: *spec},
+		},
+	}
+	if edit != nil {
+		edit(&n.schedule.Spec)
+	}
+	n.push("a")
+	// Other tests leave it hours ahead.
+	scheduleClock.SetTime(time.Now())
+	n.must(admin.Create(n.ctx, n.schedule))
+	n.began = n.schedule.CreationTimestamp.Truncate(time.Hour)
+	return n
+}
+
+func recordedRevisions(spec *assayv1alpha1.BenchmarkScheduleSpec) {
+	spec.Source = assayv1alpha1.ScheduleSource{Type: assayv1alpha1.RevisionSource}
+}
+
+func (n *nightly) push(letter string) {
+	images.push(n.reference(), schedule.Image{Revision: build(letter)})
+}
+
+func (n *nightly) record(as client.Client, name, letter string) error {
+	return as.Create(n.ctx, &assayv1alpha1.BenchmarkRevision{
+		ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: name}, Spec: assayv1alpha1.BenchmarkRevisionSpec{Series: "scan", Revision: build(letter)},
+	})
+}
+
+// look makes the operator look at a schedule, as its timer would.
+func (n *nightly) look() {
+	n.t.Helper()
+	n.editSchedule(func(spec *assayv1alpha1.BenchmarkScheduleSpec) {
+		spec.StartingDeadlineSeconds = ptr.To(1_000_000 + (ptr.Deref(spec.StartingDeadlineSeconds, 0)+1)%2)
+	})
+}
+
+func (n *nightly) editSchedule(change func(*assayv1alpha1.BenchmarkScheduleSpec)) {
+	n.t.Helper()
+	s := n.get()
+	before := s.DeepCopy()
+	change(&s.Spec)
+	n.must(admin.Patch(n.ctx, s, client.MergeFrom(before)))
+}
+
+// hour lets the due time with this number come, from 1.
+func (n *nightly) hour(number int) {
+	n.t.Helper()
+	scheduleClock.SetTime(n.began.Add(time.Duration(number) * time.Hour))
+	n.look()
+}
+
+func (n *nightly) get() *assayv1alpha1.BenchmarkSchedule {
+	var s assayv1alpha1.BenchmarkSchedule
+	if err := admin.Get(n.ctx, client.ObjectKeyFromObject(n.schedule), &s); err != nil {
+		return &assayv1alpha1.BenchmarkSchedule{}
+	}
+	return &s
+}
+
+// untilStatus waits for a status.
+func (n *nightly) untilStatus(what string, check func(*assayv1alpha1.BenchmarkScheduleStatus) bool) *assayv1alpha1.BenchmarkScheduleStatus {
+	n.t.Helper()
+	var status *assayv1alpha1.BenchmarkScheduleStatus
+	n.until(what, func() error {
+		status = &n.get().Status
+		if !check(status) {
+			return fmt.Errorf("status is %+v", status)
+		}
+		return nil
+	})
+	return status
+}
+
+func (n *nightly) untilScheduled(value metav1.ConditionStatus, reason string, texts ...string) {
+	n.t.Helper()
+	n.untilStatus("Scheduled "+string(value)+" "+reason, func(s *assayv1alpha1.BenchmarkScheduleStatus) bool {
+		c := meta.FindStatusCondition(s.Conditions, assayv1alpha1.ConditionScheduled)
+		return c != nil && c.Status == value && c.Reason == reason &&
+			!slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(c.Message, text) })
+	})
+}
+
+// untilRun waits for a run of the schedule, and returns it with the revisions of its arms.
+func (n *nightly) untilRun(number int) (*assayv1alpha1.BenchmarkRun, string) {
+	n.t.Helper()
+	var run assayv1alpha1.BenchmarkRun
+	name := fmt.Sprintf("scan-%d", number)
+	n.until("BenchmarkRun "+name+" is there and active", func() error {
+		for _, active := range n.get().Status.Active {
+			if active.Name == name {
+				return admin.Get(n.ctx, client.ObjectKey{Namespace: n.namespace, Name: name}, &run)
+			}
+		}
+		return errors.New("it is not active")
+	})
+	var arms []string
+	for _, arm := range run.Spec.Arms {
+		_, digest, _ := strings.Cut(arm.Image, "@sha256:")
+		arms = append(arms, arm.Name+"="+digest[:1])
+	}
+	return &run, strings.Join(arms, " ")
+}
+
+// ends ends a run that measured nothing.
+func (n *nightly) ends(run *assayv1alpha1.BenchmarkRun) {
+	n.t.Helper()
+	n.until("the run has ended", func() error {
+		if err := admin.Get(n.ctx, client.ObjectKeyFromObject(run), run); err != nil {
+			return err
+		}
+		run.Status.Phase, run.Status.CompletionTime = assayv1alpha1.PhaseFailed, ptr.To(metav1.Now())
+		meta.SetStatusCondition(&run.Status.Conditions, metav1.Condition{
+			Type: assayv1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Reason: "Tested", Message: "the test ended it"})
+		return admin.Status().Update(n.ctx, run)
+	})
+	n.untilStatus("it is recorded", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool {
+		return !slices.ContainsFunc(s.Active, func(r assayv1alpha1.ScheduledRun) bool { return r.Name == run.Name })
+	})
+}
+
+// measures plays a run to its end, as Argo and the runner do.
+func (n *nightly) measures(run *assayv1alpha1.BenchmarkRun) {
+	n.t.Helper()
+	n.world.run = run
+	n.untilStarted()
+	n.finish()
+	n.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)
+	n.untilStatus("it is recorded", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool { return len(s.Active) == 0 && s.Next == nil })
+}
+
+// history are the records of the namespace's series at batchSize=1,pendingDelta=0.
+func (n *nightly) history() []series.Record {
+	n.t.Helper()
+	kept := archive.Open(ledger.WithPrefix(store, archive.Prefix(n.namespace)))
+	keys, err := kept.Keys(n.ctx)
+	n.must(err)
+	for _, key := range keys {
+		if key.Point == "batchSize=1,pendingDelta=0" {
+			records, err := kept.Read(n.ctx, key)
+			n.must(err)
+			return records
+		}
+	}
+	return nil
+}
+
+func TestAScheduleMeasuresATagWhenItNamesAnotherDigest(t *testing.T) {
+	n := newNightly(t, nil)
+	n.must(admin.Create(n.ctx, n.template))
+	n.untilScheduled(metav1.ConditionTrue, assayv1alpha1.ReasonWaiting, "the next run is due at")
+
+	n.hour(1)
+	first, arms := n.untilRun(1)
+	if arms != "anchor=a head=a" {
+		t.Errorf("the first run has %s", arms)
+	}
+	n.measures(first)
+	n.hour(2)
+	n.untilScheduled(metav1.ConditionTrue, assayv1alpha1.ReasonNothingNew, "nothing to measure")
+
+	n.push("b")
+	n.hour(3)
+	second, arms := n.untilRun(2)
+	if arms != "anchor=a head=b" {
+		t.Errorf("the second run has %s, and its predecessor is the anchor", arms)
+	}
+	n.measures(second)
+
+	t.Run("a tag that vanishes is a gap with its reason", func(t *testing.T) {
+		images.push(n.reference(), schedule.Image{Vanished: "the tag is gone"})
+		n.hour(4)
+		n.untilStatus("the gap has its number", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool {
+			return s.LastSequence == 3 && s.Next == nil
+		})
+		n.push("c")
+		n.hour(5)
+		if _, arms := n.untilRun(4); arms != "anchor=a predecessor=b head=c" {
+			t.Errorf("the run after it has %s", arms)
+		}
+	})
+
+	records := n.history()
+	var told []string
+	for _, r := range records {
+		told = append(told, fmt.Sprintf("%d %s %s %s", r.Sequence, r.Kind, r.Head, r.Reason))
+	}
+	want := []string{"1 Measured commit-a ", "2 Measured commit-b ", "3 Gap  the tag is gone"}
+	if !slices.Equal(told, want) {
+		t.Errorf("the history is %q, want %q", told, want)
+	}
+	status := n.get().Status
+	if status.Anchor == nil || *status.Anchor != build("a") || status.Predecessor == nil || *status.Predecessor != build("b") {
+		t.Errorf("anchor %+v and predecessor %+v", status.Anchor, status.Predecessor)
+	}
+}
+
+func TestAScheduleMeasuresWhatCIRecords(t *testing.T) {
+	n := newNightly(t, func(spec *assayv1alpha1.BenchmarkScheduleSpec) {
+		recordedRevisions(spec)
+		spec.RevisionHistoryLimit = ptr.To[int32](2)
+	})
+	ci := n.ci()
+	for _, letter := range []string{"a", "b", "c"} {
+		n.must(n.record(ci, "scan-"+letter, letter))
+	}
+	if err := n.record(ci, "scan-c", "c"); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("the same revision again: %v", err)
+	}
+	n.untilStatus("three revisions wait", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool { return s.PendingRevisions == 3 })
+	n.hour(1)
+	run, arms := n.untilRun(1)
+	if arms != "anchor=c head=c" {
+		t.Errorf("the run has %s, want the newest", arms)
+	}
+	n.until("the others are passed over, and the oldest is forgotten", func() error {
+		var list assayv1alpha1.BenchmarkRevisionList
+		if err := admin.List(n.ctx, &list, client.InNamespace(n.namespace)); err != nil {
+			return err
+		}
+		var told []string
+		for _, r := range list.Items {
+			told = append(told, fmt.Sprintf("%s %d %v", r.Name, r.Status.Sequence, r.Status.Measured))
+		}
+		if got := strings.Join(told, ", "); got != "scan-b 1 false, scan-c 1 true" {
+			return errors.New(got)
+		}
+		return nil
+	})
+	n.ends(run)
+	n.hour(2)
+	n.untilScheduled(metav1.ConditionTrue, assayv1alpha1.ReasonNothingNew, "no revision was recorded")
+}
+
+// ci is somebody who has the role assay-record in the namespace.
+func (n *nightly) ci() client.Client {
+	n.t.Helper()
+	roles, err := readConfig("people.yaml")
+	n.must(err)
+	for _, role := range roles {
+		n.must(client.IgnoreAlreadyExists(admin.Create(n.ctx, role)))
+	}
+	n.must(admin.Create(n.ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "ci"}, RoleRef: roleRef("ClusterRole", "assay-record"), Subjects: subjects("ci"),
+	}))
+	config := rest.CopyConfig(adminConfig)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "ci"}
+	ci, err := client.New(config, client.Options{Scheme: newScheme()})
+	n.must(err)
+	return ci
+}
+
+func TestCIRecordsRevisionsAndDoesNothingElse(t *testing.T) {
+	n := newNightly(t, recordedRevisions)
+	ci := n.ci()
+	n.must(n.record(ci, "scan-a", "a"))
+	var revision assayv1alpha1.BenchmarkRevision
+	n.must(ci.Get(n.ctx, client.ObjectKey{Namespace: n.namespace, Name: "scan-a"}, &revision))
+	marked := revision.DeepCopy()
+	marked.Status.Sequence = 7
+	for what, err := range map[string]error{
+		"writes a status":     ci.Status().Update(n.ctx, marked),
+		"deletes a revision":  ci.Delete(n.ctx, revision.DeepCopy()),
+		"reads a schedule":    ci.Get(n.ctx, client.ObjectKeyFromObject(n.schedule), &assayv1alpha1.BenchmarkSchedule{}),
+		"changes a schedule":  ci.Update(n.ctx, n.get()),
+		"makes a run":         ci.Create(n.ctx, n.run.DeepCopy()),
+		"lists the revisions": ci.List(n.ctx, &assayv1alpha1.BenchmarkRevisionList{}, client.InNamespace(n.namespace)),
+	} {
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("CI %s: %v, want that it is forbidden", what, err)
+		}
+	}
+	revision.Spec.Image = build("b").Image
+	if err := admin.Update(n.ctx, &revision); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "never changes") {
+		t.Errorf("a recorded revision is changed: %v", err)
+	}
+}
+
+func TestWhatIsUnderWayWhenARunIsDue(t *testing.T) {
+	for policy, check := range map[assayv1alpha1.ConcurrencyPolicy]func(*testing.T, *nightly, *assayv1alpha1.BenchmarkRun){
+		assayv1alpha1.ForbidConcurrent: func(t *testing.T, n *nightly, first *assayv1alpha1.BenchmarkRun) {
+			n.untilScheduled(metav1.ConditionTrue, assayv1alpha1.ReasonRunActive, "waits for BenchmarkRun scan-1")
+			n.ends(first)
+			n.untilRun(2)
+		},
+		assayv1alpha1.AllowConcurrent: func(t *testing.T, n *nightly, first *assayv1alpha1.BenchmarkRun) {
+			n.untilRun(2)
+			if err := admin.Get(n.ctx, client.ObjectKeyFromObject(first), first); err != nil || first.Spec.Cancel != nil {
+				t.Errorf("the first run: cancel %v, %v", first.Spec.Cancel, err)
+			}
+		},
+		assayv1alpha1.ReplaceConcurrent: func(t *testing.T, n *nightly, first *assayv1alpha1.BenchmarkRun) {
+			n.until("the first run is cancelled", func() error {
+				if err := admin.Get(n.ctx, client.ObjectKeyFromObject(first), first); err != nil {
+					return err
+				}
+				if !ptr.Deref(first.Spec.Cancel, false) {
+					return errors.New("it is not")
+				}
+				return nil
+			})
+			// A run that has not begun ends at once.
+			n.untilRun(2)
+		},
+	} {
+		t.Run(string(policy), func(t *testing.T) {
+			n := newNightly(t, func(spec *assayv1alpha1.BenchmarkScheduleSpec) { spec.ConcurrencyPolicy = policy })
+			n.hour(1)
+			first, _ := n.untilRun(1)
+			n.push("b")
+			n.hour(2)
+			check(t, n, first)
+		})
+	}
+}
+
+func TestASuspendedScheduleStartsNothingAndThenOnce(t *testing.T) {
+	n := newNightly(t, func(spec *assayv1alpha1.BenchmarkScheduleSpec) { spec.Suspend = ptr.To(true) })
+	n.hour(5)
+	n.untilScheduled(metav1.ConditionFalse, assayv1alpha1.ReasonSuspended)
+	n.editSchedule(func(spec *assayv1alpha1.BenchmarkScheduleSpec) { spec.Suspend = ptr.To(false) })
+	n.untilRun(1)
+	status := n.untilStatus("the others are missed", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool { return s.Missed >= 3 })
+	if want := n.began.Add(5 * time.Hour); !status.LastScheduleTime.Time.Equal(want) {
+		t.Errorf("it is for %s, want %s", status.LastScheduleTime, want)
+	}
+}
+
+func TestOfTwoSchedulesOfOneSeriesTheOlderOneMeasures(t *testing.T) {
+	n := newNightly(t, nil)
+	second := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "second"},
+		Spec: *n.schedule.Spec.DeepCopy()}
+	n.must(admin.Create(n.ctx, second))
+	older := n.schedule
+	n.schedule = second
+	n.untilScheduled(metav1.ConditionFalse, assayv1alpha1.ReasonSeriesTaken, "BenchmarkSchedule scan", "delete one of the two")
+	n.must(admin.Delete(n.ctx, older))
+	n.untilScheduled(metav1.ConditionTrue, assayv1alpha1.ReasonWaiting)
+}
+
+func TestARunThatAPersonDeletesIsAGapAndItsNumberIsNotGivenAgain(t *testing.T) {
+	n := newNightly(t, nil)
+	n.hour(1)
+	run, _ := n.untilRun(1)
+	n.must(admin.Delete(n.ctx, run))
+	n.untilStatus("it is recorded", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool { return len(s.Active) == 0 })
+	n.push("b")
+	n.hour(2)
+	n.untilRun(2)
+}
+
+func TestARunOfAScheduleHasTheLimitsOfItsNamespace(t *testing.T) {
+	n := newNightly(t, nil)
+	n.must(client.IgnoreAlreadyExists(admin.Create(n.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: limitedNamespace}})))
+	template := &assayv1alpha1.BenchmarkTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: limitedNamespace, Name: n.template.Name},
+		Spec: n.template.Spec}
+	n.must(client.IgnoreAlreadyExists(admin.Create(n.ctx, template)))
+	limited := n.schedule.DeepCopy()
+	limited.ObjectMeta = metav1.ObjectMeta{Namespace: limitedNamespace, Name: "greedy"}
+	limited.Spec.RunTemplate.Spec.Placement.MaxNodes = 100
+	n.must(admin.Create(n.ctx, limited))
+	n.schedule, n.namespace = limited, limitedNamespace
+	n.hour(1)
+	n.world.run = &assayv1alpha1.BenchmarkRun{ObjectMeta: metav1.ObjectMeta{Namespace: limitedNamespace, Name: "greedy-1"}}
+	n.untilCondition(assayv1alpha1.ConditionAccepted, metav1.ConditionFalse, assayv1alpha1.ReasonNotAllowed, "maxNodes")
+	n.must(admin.Delete(n.ctx, limited))
+}
+
+func TestAStoreThatIsAwayLosesNoPoint(t *testing.T) {
+	n := newNightly(t, nil)
+	n.must(admin.Create(n.ctx, n.template))
+	n.hour(1)
+	run, _ := n.untilRun(1)
+	n.world.run = run
+	n.untilStarted()
+	n.finish()
+	n.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)
+	n.untilStatus("it is recorded", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool { return len(s.Active) == 0 })
+
+	store.fail(n.namespace, ledger.ErrUnreachable)
+	n.push("b")
+	n.hour(2)
+	n.untilStatus("the history does not answer", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool {
+		return meta.IsStatusConditionFalse(s.Conditions, assayv1alpha1.ConditionRecorded) && s.Next != nil
+	})
+	store.fail(n.namespace, nil)
+	if _, arms := n.untilRun(2); arms != "anchor=a head=b" {
+		t.Errorf("the run after it has %s", arms)
+	}
+	if records := n.history(); len(records) != 1 || records[0].Kind != series.Measured {
+		t.Errorf("the history is %+v", records)
+	}
+}
+
+func TestAScheduleThatCannotWorkIsRefused(t *testing.T) {
+	n := newNightly(t, nil)
+	type spec = assayv1alpha1.BenchmarkScheduleSpec
+	for name, tc := range map[string]struct {
+		edit func(*assayv1alpha1.BenchmarkSchedule)
+		want string
+	}{
+		"a source without its member":    {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Source.Image = nil }, "image belongs to type Image"},
+		"a source with another's member": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Source.Time = s.Spec.Source.Image }, "time belongs to type Time"},
+		"revisions of an image":          {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Source.Revisions = &assayv1alpha1.RecordedRevisions{} }, "revisions belongs to type Revisions"},
+		"a time zone in the expression":  {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Schedule = "CRON_TZ=UTC 0 2 * * *" }, "into timeZone"},
+		"an interval":                    {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.Schedule = "@every 1h" }, "@every has no times"},
+		"the machine's time zone":        {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.TimeZone = "Local" }, "name the time zone"},
+		"an arm of another name":         {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.RunTemplate.Spec.Arms[0].Name = "new" }, "have one arm, head"},
+		"two arms": {func(s *assayv1alpha1.BenchmarkSchedule) {
+			s.Spec.RunTemplate.Spec.Arms = append(s.Spec.RunTemplate.Spec.Arms, assayv1alpha1.Arm{Name: "other", Baseline: true})
+		}, "have one arm, head"},
+		"an image of its own": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Spec.RunTemplate.Spec.Arms[0].Image = "a:b" }, "the source of the schedule gives it its image"},
+		"runs that delete themselves": {func(s *assayv1alpha1.BenchmarkSchedule) {
+			s.Spec.RunTemplate.Spec.TTLSecondsAfterFinished = ptr.To[int32](1)
+		}, "limit its history"},
+		"an anchor by tag": {func(s *assayv1alpha1.BenchmarkSchedule) {
+			s.Spec.Anchor = &assayv1alpha1.Revision{Revision: "v1", Image: "a/b:v1"}
+		}, "spec.anchor.image"},
+		"a name that is too long": {func(s *assayv1alpha1.BenchmarkSchedule) { s.Name = strings.Repeat("a", 42) }, "at most 41 characters"},
+		"labels of the operator": {func(s *assayv1alpha1.BenchmarkSchedule) {
+			s.Spec.RunTemplate.Metadata.Labels = map[string]string{"assay.dev/run": "x"}
+		}, "labels of assay.dev"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refused := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: "refused"},
+				Spec: *n.schedule.Spec.DeepCopy()}
+			tc.edit(refused)
+			if err := admin.Create(n.ctx, refused, client.DryRunAll); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
+	}
+	t.Run("another series", func(t *testing.T) {
+		s := n.get()
+		before := s.DeepCopy()
+		s.Spec.Series = "other"
+		if err := admin.Patch(n.ctx, s, client.MergeFrom(before)); !apierrors.IsInvalid(err) ||
+			!strings.Contains(err.Error(), "series is immutable") {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("another template is taken", func(t *testing.T) {
+		n.editSchedule(func(s *spec) {
+			s.RunTemplate.Spec.Arms[0].Parameters = assayv1alpha1.ParameterValues{"strategy": "fused-naive"}
+		})
+	})
+}

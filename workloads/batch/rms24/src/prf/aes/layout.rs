@@ -1,0 +1,118 @@
+//! What the inputs are made of, and how outputs are cut into values.
+
+pub(super) const SELECT: u64 = 1;
+pub(super) const OFFSET: u64 = 2;
+/// Select values per call.
+pub(super) const SELECTS: u32 = 4;
+/// What is added to an input to get to the next block of the database.
+pub(super) const NEXT_BLOCK: u64 = 1 << 32;
+
+/// How an output is cut into offsets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lanes {
+    /// Eight of 16 bits; the block size is a power of two.
+    Eight,
+    /// Four of 32 bits.
+    Four,
+}
+
+impl Lanes {
+    /// What blocks of this size take.
+    #[must_use]
+    pub fn of(block_size: u32) -> Self {
+        if block_size.is_power_of_two() && block_size <= 1 << 16 { Self::Eight } else { Self::Four }
+    }
+
+    /// Offsets per output.
+    #[must_use]
+    pub fn count(self) -> u32 {
+        match self {
+            Self::Eight => 8,
+            Self::Four => 4,
+        }
+    }
+}
+
+/// What the bits of a lane mean.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Offsets {
+    pub(super) block_size: u32,
+    pub(super) lanes: Lanes,
+}
+
+impl Offsets {
+    /// The offset that the bits of a lane mean.
+    #[inline(always)]
+    pub(super) fn of_bits(self, bits: u32) -> u32 {
+        match self.lanes {
+            Lanes::Eight => bits & (self.block_size - 1),
+            Lanes::Four => ((u64::from(bits) * u64::from(self.block_size)) >> 32) as u32,
+        }
+    }
+
+    /// The bits that mean an offset.
+    pub(super) fn wanted(self, offset: u32) -> Wanted {
+        let size = u64::from(self.block_size);
+        match self.lanes {
+            Lanes::Eight => Wanted::Bits { mask: (size - 1) as u16, bits: offset as u16 },
+            Lanes::Four => {
+                let start = |offset: u32| (u64::from(offset) << 32).div_ceil(size);
+                let first = start(offset);
+                Wanted::Range { first: first as u32, reach: (start(offset + 1) - first - 1) as u32 }
+            }
+        }
+    }
+
+    /// The offset in one lane of an output.
+    #[inline(always)]
+    pub(super) fn of(self, output: u128, lane: u32) -> u32 {
+        match self.lanes {
+            Lanes::Eight => self.of_bits(u32::from((output >> (16 * lane)) as u16)),
+            Lanes::Four => self.of_bits((output >> (32 * lane)) as u32),
+        }
+    }
+}
+
+/// What to look for: hints that have a certain offset in a block, or a certain extra entry.
+#[derive(Debug, Clone, Copy)]
+pub struct Matcher {
+    /// The extra entry.
+    pub(super) index: u32,
+    pub(super) wanted: Wanted,
+}
+
+/// The bits of lanes that mean a certain offset.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wanted {
+    /// Of lanes of 16 bits: those that count, and what they are.
+    Bits { mask: u16, bits: u16 },
+    /// Of lanes of 32 bits: the first value that multiplication maps to the offset, and how far it is from there to the last.
+    Range { first: u32, reach: u32 },
+}
+
+impl Matcher {
+    /// Whether any lane of an output has the offset.
+    #[must_use]
+    pub fn is_in(&self, output: u128) -> bool {
+        match self.wanted {
+            Wanted::Bits { mask, bits } => (0..8).any(|lane| (output >> (16 * lane)) as u16 & mask == bits),
+            Wanted::Range { first, reach } => {
+                (0..4).any(|lane| ((output >> (32 * lane)) as u32).wrapping_sub(first) <= reach)
+            }
+        }
+    }
+
+    /// The same 16 bits in all lanes of a block.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn lanes_of_16(lane: u16) -> u128 {
+        u128::from(lane) * (u128::MAX / u128::from(u16::MAX))
+    }
+
+    /// The same 32 bits in all lanes of a block.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn lanes_of_32(lane: u32) -> u128 {
+        u128::from(lane) * (u128::MAX / u128::from(u32::MAX))
+    }
+}

@@ -1,0 +1,115 @@
+//! One block in a register: AES-NI, with AVX2 for everything around it.
+
+use std::arch::x86_64::*;
+
+use assay_harness::aes::{self, vector};
+
+use super::wide::{WIDEST, Wide, Work};
+use crate::geometry::Place;
+
+/// Proof that the CPU has AES-NI and AVX2. It is made by [`AesNi::detect`] alone.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::prf::aes) struct AesNi(());
+
+impl AesNi {
+    pub(super) fn detect() -> Option<Self> {
+        let all =
+            aes::AesNi::detect().is_some() && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt");
+        all.then_some(Self(()))
+    }
+
+    #[inline]
+    pub(super) fn run<T: Work>(self, work: T) -> T::Output {
+        // SAFETY: `self` exists only where these features were detected.
+        unsafe { self.with_features(work) }
+    }
+
+    #[target_feature(enable = "aes,avx2,popcnt")]
+    fn with_features<T: Work>(self, work: T) -> T::Output {
+        work.run(self)
+    }
+}
+
+/// Evaluates intrinsics in a method of [`AesNi`].
+macro_rules! aes_ni {
+    ($($body:tt)*) => {
+        // SAFETY: the methods that use this take a proof that AES-NI and AVX2 are there, and touch no memory.
+        unsafe { $($body)* }
+    };
+}
+
+impl Wide for AesNi {
+    const BLOCKS: usize = 1;
+    type Vector = __m128i;
+
+    #[inline(always)]
+    fn load(self, blocks: &[u128; WIDEST]) -> __m128i {
+        vector(blocks[0])
+    }
+
+    #[inline(always)]
+    fn at_places(self, places: &[Place], low: u64, high: u64) -> __m128i {
+        let [place] = places else { panic!("{} places for one block", places.len()) };
+        aes_ni!(_mm_set_epi64x(high.cast_signed(), (u64::from(place.block) << 32 | low).cast_signed()))
+    }
+
+    #[inline(always)]
+    fn store(self, vector: __m128i, to: &mut [u128]) {
+        assert_eq!(to.len(), Self::BLOCKS);
+        // SAFETY: there is room for one block, 16 bytes.
+        unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), vector) }
+    }
+
+    #[inline(always)]
+    fn round(self, vector: __m128i, key: __m128i) -> __m128i {
+        aes_ni!(_mm_aesenc_si128(vector, key))
+    }
+
+    #[inline(always)]
+    fn last_round(self, vector: __m128i, key: __m128i) -> __m128i {
+        aes_ni!(_mm_aesenclast_si128(vector, key))
+    }
+
+    #[inline(always)]
+    fn xor(self, a: __m128i, b: __m128i) -> __m128i {
+        aes_ni!(_mm_xor_si128(a, b))
+    }
+
+    #[inline(always)]
+    fn and(self, a: __m128i, b: __m128i) -> __m128i {
+        aes_ni!(_mm_and_si128(a, b))
+    }
+
+    #[inline(always)]
+    fn add64(self, a: __m128i, b: __m128i) -> __m128i {
+        aes_ni!(_mm_add_epi64(a, b))
+    }
+
+    #[inline(always)]
+    fn sub32(self, a: __m128i, b: __m128i) -> __m128i {
+        aes_ni!(_mm_sub_epi32(a, b))
+    }
+
+    #[inline(always)]
+    fn min32(self, a: __m128i, b: __m128i) -> __m128i {
+        aes_ni!(_mm_min_epu32(a, b))
+    }
+
+    #[inline(always)]
+    fn min16(self, a: __m128i, b: __m128i) -> __m128i {
+        aes_ni!(_mm_min_epu16(a, b))
+    }
+
+    #[inline(always)]
+    fn below32(self, a: __m128i, b: __m128i) -> u32 {
+        aes_ni!({
+            let not_below = _mm_cmpeq_epi32(_mm_max_epu32(a, b), a);
+            _mm_movemask_ps(_mm_castsi128_ps(not_below)).cast_unsigned() ^ 0xf
+        })
+    }
+
+    #[inline(always)]
+    fn any_zero16(self, a: __m128i) -> bool {
+        aes_ni!(_mm_movemask_epi8(_mm_cmpeq_epi16(a, _mm_setzero_si128())) != 0)
+    }
+}

@@ -1,0 +1,28 @@
+//! What comes over a socket, cut into frames: no frame is longer than allowed, and all bytes of a frame that was read were there.
+#![no_main]
+
+use batch_rms24::wire::framing::{self, HEADER, Incoming};
+use libfuzzer_sys::fuzz_target;
+
+const LIMIT: usize = 1 << 16;
+
+fuzz_target!(|bytes: &[u8]| {
+    let (mut left, mut message) = (bytes, Vec::new());
+    loop {
+        let before = left.len();
+        match framing::read(&mut left, LIMIT, &mut message) {
+            Ok(Incoming::Message) => {
+                assert!(message.len() <= LIMIT && before - left.len() == HEADER + message.len());
+            }
+            Ok(Incoming::TooLong(length)) => {
+                assert!(length as usize > LIMIT);
+                break;
+            }
+            Ok(Incoming::End) => {
+                assert!(left.is_empty());
+                break;
+            }
+            Err(_) => break,
+        }
+    }
+});

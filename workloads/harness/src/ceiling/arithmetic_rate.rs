@@ -1,0 +1,124 @@
+//! How many additions or multiply-adds of 32-bit floats one thread can do per second, with the widest vectors the CPU has.
+
+use super::Limit;
+use crate::{Quantity, Stopwatch, Unit};
+
+/// A way to do at least so many operations, which says something about the outcome so that it cannot be left out.
+type Way = fn(usize) -> f32;
+
+/// Fused multiply-adds in registers, each lane one operation, enough of them in flight to fill the pipeline. `None` where the CPU has none for vectors.
+#[must_use]
+pub fn arithmetic_rate() -> Option<Limit> {
+    /// Measured at once; some tens of microseconds.
+    const OPERATIONS: usize = 1 << 22;
+    const PASSES: usize = 8;
+    let (instructions, way) = best()?;
+    let best = (0..PASSES)
+        .map(|_| {
+            let watch = Stopwatch::start();
+            std::hint::black_box(way(OPERATIONS));
+            watch.seconds()
+        })
+        .fold(f64::INFINITY, f64::min);
+    let rate = Quantity::new(OPERATIONS as f64 / best, Unit::new("operations/s"));
+    Some(Limit::new(rate, instructions, 1))
+}
+
+#[cfg(target_arch = "x86_64")]
+fn best() -> Option<(&'static str, Way)> {
+    if is_x86_feature_detected!("avx512f") {
+        // SAFETY: the feature was just detected.
+        return Some(("avx512f", |operations| unsafe { x86::sixteen_lanes(operations) }));
+    }
+    // SAFETY: both features are detected before the way is handed out.
+    let way: Way = |operations| unsafe { x86::eight_lanes(operations) };
+    (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(("avx2,fma", way))
+}
+
+#[cfg(target_arch = "aarch64")]
+fn best() -> Option<(&'static str, Way)> {
+    // SAFETY: the feature is detected before the way is handed out.
+    let way: Way = |operations| unsafe { arm::four_lanes(operations) };
+    std::arch::is_aarch64_feature_detected!("neon").then_some(("neon", way))
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn best() -> Option<(&'static str, Way)> {
+    None
+}
+
+/// Vectors in flight: more than two units times a latency of four or five.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+const IN_FLIGHT: usize = 12;
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+    use std::hint::black_box;
+
+    use super::IN_FLIGHT;
+
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn sixteen_lanes(operations: usize) -> f32 {
+        let (factor, addend) = (black_box(_mm512_set1_ps(0.5)), black_box(_mm512_set1_ps(1.0)));
+        let mut state = [addend; IN_FLIGHT];
+        for _ in 0..operations.div_ceil(16 * IN_FLIGHT) {
+            state = state.map(|vector| _mm512_fmadd_ps(vector, factor, addend));
+        }
+        _mm512_reduce_add_ps(state.into_iter().fold(addend, |sum, vector| _mm512_add_ps(sum, vector)))
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) fn eight_lanes(operations: usize) -> f32 {
+        let (factor, addend) = (black_box(_mm256_set1_ps(0.5)), black_box(_mm256_set1_ps(1.0)));
+        let mut state = [addend; IN_FLIGHT];
+        for _ in 0..operations.div_ceil(8 * IN_FLIGHT) {
+            state = state.map(|vector| _mm256_fmadd_ps(vector, factor, addend));
+        }
+        _mm256_cvtss_f32(state.into_iter().fold(addend, |sum, vector| _mm256_add_ps(sum, vector)))
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod arm {
+    use std::arch::aarch64::*;
+    use std::hint::black_box;
+
+    use super::IN_FLIGHT;
+
+    #[target_feature(enable = "neon")]
+    pub(super) fn four_lanes(operations: usize) -> f32 {
+        let (factor, addend) = (black_box(vdupq_n_f32(0.5)), black_box(vdupq_n_f32(1.0)));
+        let mut state = [addend; 2 * IN_FLIGHT];
+        for _ in 0..operations.div_ceil(4 * 2 * IN_FLIGHT) {
+            state = state.map(|vector| vfmaq_f32(addend, vector, factor));
+        }
+        vaddvq_f32(state.into_iter().fold(addend, |sum, vector| vaddq_f32(sum, vector)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{arithmetic_rate, best};
+
+    #[test]
+    fn every_way_there_is_has_a_rate_and_does_what_it_says() {
+        assert_eq!(
+            arithmetic_rate().and_then(|limit| limit.instructions),
+            best().map(|(instructions, _)| instructions)
+        );
+        assert!(arithmetic_rate().is_none_or(|limit| limit.value > 1e7));
+        // Halved and one added, again and again: every lane comes to two. One is added to what the vectors in flight hold.
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            // SAFETY: both features were just detected.
+            assert_eq!(unsafe { super::x86::eight_lanes(1 << 20) }, 1.0 + 2.0 * super::IN_FLIGHT as f32);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the feature was just detected.
+            let sum = unsafe { super::x86::sixteen_lanes(1 << 20) };
+            assert_eq!(sum, 16.0 * (1.0 + 2.0 * super::IN_FLIGHT as f32));
+        }
+    }
+}

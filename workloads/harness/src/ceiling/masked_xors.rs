@@ -1,0 +1,89 @@
+//! How many bytes threads can mask and add in registers: what bounds a kernel that selects by masking, wherever its bytes come from.
+
+use std::hint::black_box;
+
+use super::limit::Limit;
+use super::read_bandwidth::kept;
+use super::together::fastest;
+use crate::Quantity;
+use crate::simd::{Isa, Kernel, Simd};
+
+/// Rounds of a pass: some tenths of a millisecond.
+const ROUNDS: usize = 1 << 15;
+const PASSES: usize = 5;
+
+/// Bytes per second that `threads` threads mask and add, whole vectors at a time.
+///
+/// # Panics
+///
+/// When there are no threads.
+#[must_use]
+pub fn masked_xors(isa: Isa, threads: usize) -> Limit {
+    let bytes = isa.run(Bytes);
+    let seconds = fastest(PASSES, threads, |_| {
+        black_box(isa.run(MaskedXors));
+    });
+    Limit::new(Quantity::bytes_per_second((threads * ROUNDS * bytes) as u64, seconds), isa.name(), threads)
+}
+
+/// Vectors that are added to: as many as there are registers for, beside two masks.
+const fn streams<S: Simd>() -> usize {
+    if S::REGISTERS < 16 { 6 } else { 12 }
+}
+
+/// Bytes that a round masks and adds.
+struct Bytes;
+
+impl Kernel for Bytes {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> usize {
+        streams::<S>() * S::BYTES
+    }
+}
+
+struct MaskedXors;
+
+impl Kernel for MaskedXors {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> u64 {
+        match streams::<S>() {
+            6 => add::<S, 6>(simd),
+            _ => add::<S, 12>(simd),
+        }
+    }
+}
+
+/// Adds to every sum another one, which was changed not long ago: so nothing can be computed once and for all, and what is waited for is
+/// there in time.
+#[inline(always)]
+fn add<S: Simd, const STREAMS: usize>(simd: S) -> u64 {
+    /// Which other one.
+    const FURTHER: usize = 4;
+    let masks = [black_box(1), black_box(3)].map(|bit| simd.mask(bit));
+    let mut sums: [S::Vector; STREAMS] = std::array::from_fn(|i| simd.splat(black_box(i as u8)));
+    for _ in 0..ROUNDS {
+        for i in 0..STREAMS {
+            sums[i] = simd.xor_masked(sums[i], sums[(i + FURTHER) % STREAMS], masks[i % 2]);
+        }
+    }
+    kept(simd, sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::masked_xors;
+    use crate::simd::Isa;
+
+    #[test]
+    fn every_path_adds_at_some_speed_and_says_how() {
+        for isa in Isa::available() {
+            let limit = masked_xors(isa, 2);
+            assert!(limit.value > 1e7 && limit.value.is_finite(), "{limit:?}");
+            assert_eq!((limit.unit.name(), limit.instructions, limit.threads), ("By/s", Some(isa.name()), Some(2)));
+        }
+    }
+}

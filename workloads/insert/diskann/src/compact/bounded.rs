@@ -1,0 +1,233 @@
+//! Nodes of an index that may be larger than memory: for each a code of its vector, and the edges of those that fit.
+//!
+//! As in DiskANN (Subramanya et al., "DiskANN: Fast accurate billion-point nearest neighbor search on a single node", NeurIPS 2019), a walk
+//! compares codes, reads the edges of what it expands from the disk, and what it found is ordered by the vectors on the disk. Edges are
+//! chosen by codes as well, as when FreshDiskANN merges (Singh et al., arXiv:2105.09613): an insert reads no vector.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Connection;
+
+use super::MOST_EDGES;
+use super::codes::{Codes, Learning};
+use super::edge_cache::EdgeCache;
+use super::nodes::{Nodes, Seen};
+use super::table::Table;
+use super::whole::{edges_of_row, vector_of_row};
+use crate::beam::Beam;
+use crate::distance::Meter;
+use crate::error::{Error, Result};
+
+/// Bytes that a node takes whose edges wait for their row: its key, its edges, and what the map and the allocator add.
+const DIRTY_BYTES: u64 = (size_of::<u32>() * MOST_EDGES + 64) as u64;
+
+/// Nodes within a budget.
+#[derive(Debug)]
+pub(super) struct Bounded {
+    dims: usize,
+    /// Bytes that all of this may take.
+    budget: u64,
+    codes: Codes,
+    len: usize,
+    seen: Seen,
+    /// Edges as their rows have them.
+    clean: Option<EdgeCache>,
+    /// Edges that their rows do not have yet.
+    dirty: BTreeMap<u32, Box<[u32]>>,
+    reads: u64,
+    hits: u64,
+}
+
+impl Bounded {
+    /// No nodes yet, in at most `budget` bytes.
+    pub(super) fn new(dims: usize, budget: u64) -> Self {
+        Self {
+            dims,
+            budget,
+            codes: Codes::new(Learning::new(dims).finish(), 0),
+            len: 0,
+            seen: Seen::default(),
+            clean: None,
+            dirty: BTreeMap::new(),
+            reads: 0,
+            hits: 0,
+        }
+    }
+
+    /// Bytes that every node takes, whatever is cached.
+    fn fixed_bytes(&self) -> u64 {
+        self.codes.memory_bytes() + self.seen.memory_bytes()
+    }
+
+    /// Gives the edges what the codes leave. A quarter is kept for those that wait for their rows.
+    fn share(&mut self) -> Result<()> {
+        let left = self.budget.saturating_sub(self.fixed_bytes());
+        self.clean = EdgeCache::within(left / 4 * 3);
+        match self.clean {
+            Some(_) => Ok(()),
+            None => Err(Error::Budget { budget: self.budget, needed: self.fixed_bytes(), vectors: self.len }),
+        }
+    }
+
+    /// Reads every vector, and makes its code.
+    fn encode(&mut self, connection: &Connection) -> Result<()> {
+        let mut vector = vec![0.0; self.dims];
+        let mut learning = Learning::new(self.dims);
+        let mut expected = 0;
+        Table::Vector.scan(connection, |id, bytes| {
+            expected += 1;
+            if id != expected {
+                return Err(Error::Damaged(format!("vector {id} stands where {expected} should")));
+            }
+            vector_of_row((id - 1) as u32, bytes, &mut vector)?;
+            learning.add(&vector);
+            Ok(())
+        })?;
+        // The old codes go first: both together may not fit.
+        self.codes = Codes::new(Learning::new(self.dims).finish(), 0);
+        let mut codes = Codes::new(learning.finish(), self.len);
+        Table::Vector.scan(connection, |id, bytes| {
+            vector_of_row((id - 1) as u32, bytes, &mut vector)?;
+            codes.push(&vector);
+            Ok(())
+        })?;
+        self.codes = codes;
+        Ok(())
+    }
+}
+
+impl Nodes for Bounded {
+    type Target = Vec<u8>;
+
+    fn dims(&self) -> usize {
+        self.dims
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn load(&mut self, len: usize, connection: &Connection) -> Result<()> {
+        *self = Self { reads: self.reads, hits: self.hits, ..Self::new(self.dims, self.budget) };
+        self.len = len;
+        self.seen.resize(len);
+        self.encode(connection)?;
+        self.share()
+    }
+
+    fn begin(&mut self) {}
+
+    fn target(&self, vector: &[f32]) -> Vec<u8> {
+        self.codes.encode(vector)
+    }
+
+    fn squared_to(&self, slot: u32, target: &Vec<u8>, meter: &mut Meter) -> f32 {
+        self.codes.squared(meter.steps(self.codes.code(slot), target))
+    }
+
+    fn squared_between(&self, a: u32, b: u32, meter: &mut Meter) -> f32 {
+        self.codes.squared(meter.steps(self.codes.code(a), self.codes.code(b)))
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, slot: u32) {
+        for line in self.codes.code(slot).chunks(64) {
+            assay_harness::prefetch::line(line.as_ptr());
+        }
+    }
+
+    fn ensure(&mut self, _: u32, _: &Connection) -> Result<()> {
+        Ok(())
+    }
+
+    fn copy_edges(&mut self, slot: u32, edges: &mut Vec<u32>, connection: &Connection) -> Result<()> {
+        edges.clear();
+        let clean = self.clean.as_mut();
+        if let Some(found) = self.dirty.get(&slot).map(|edges| &edges[..]).or_else(|| clean?.get(slot)) {
+            self.hits += 1;
+            edges.extend_from_slice(found);
+            return Ok(());
+        }
+        self.reads += 1;
+        let missing = || Error::Damaged(format!("the edges of {} are missing", u64::from(slot) + 1));
+        let row = Table::Edge.read(connection, i64::from(slot) + 1)?.ok_or_else(missing)?;
+        edges.extend(edges_of_row(slot, &row, self.len)?);
+        if let Some(clean) = &mut self.clean {
+            clean.put(slot, edges);
+        }
+        Ok(())
+    }
+
+    fn set_edges(&mut self, slot: u32, edges: &[u32]) {
+        if let Some(clean) = &mut self.clean {
+            clean.remove(slot);
+        }
+        self.dirty.insert(slot, edges.into());
+    }
+
+    fn push(&mut self, vector: &[f32]) -> Result<u32> {
+        let slot = self.len;
+        self.len += 1;
+        self.codes.push(vector);
+        self.seen.resize(self.len);
+        if self.memory_bytes() > self.budget {
+            self.share()?;
+        }
+        Ok(slot as u32)
+    }
+
+    fn dirty(&self) -> Vec<u32> {
+        self.dirty.keys().copied().collect()
+    }
+
+    fn set_clean(&mut self) {
+        for (slot, edges) in std::mem::take(&mut self.dirty) {
+            if let Some(clean) = &mut self.clean {
+                clean.put(slot, &edges);
+            }
+        }
+    }
+
+    fn is_crowded(&self) -> bool {
+        // A sixteenth of what the codes leave, so that what one insert adds still fits into the quarter.
+        self.dirty.len() as u64 * DIRTY_BYTES > self.budget.saturating_sub(self.fixed_bytes()) / 16
+    }
+
+    fn doubled(&mut self, connection: &Connection) -> Result<()> {
+        self.encode(connection)
+    }
+
+    fn seen(&mut self) -> &mut Seen {
+        &mut self.seen
+    }
+
+    fn reads_and_hits(&self) -> (u64, u64) {
+        (self.reads, self.hits)
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let clean = self.clean.as_ref().map_or(0, EdgeCache::memory_bytes);
+        self.fixed_bytes() + clean + self.dirty.len() as u64 * DIRTY_BYTES
+    }
+
+    fn closest(
+        &mut self,
+        query: &[f32],
+        beam: &Beam,
+        k: usize,
+        connection: &Connection,
+        meter: &mut Meter,
+    ) -> Result<Vec<u64>> {
+        let mut vector = vec![0.0; self.dims];
+        let mut found = Vec::with_capacity(beam.candidates().len());
+        for candidate in beam.candidates() {
+            let (slot, id) = (candidate.id as u32, candidate.id + 1);
+            let missing = || Error::Damaged(format!("vector {id} is missing"));
+            let row = Table::Vector.read(connection, id.cast_signed())?.ok_or_else(missing)?;
+            vector_of_row(slot, &row, &mut vector)?;
+            found.push((meter.squared(query, &vector), id));
+        }
+        found.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Ok(found.into_iter().take(k).map(|(_, id)| id).collect())
+    }
+}

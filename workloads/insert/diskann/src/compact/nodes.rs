@@ -1,0 +1,221 @@
+//! What a walk and an insert need of the nodes, wherever they lie, and the walk itself.
+//!
+//! A node is known by its slot: the vector with id 1 is in slot 0.
+
+use rusqlite::Connection;
+
+use super::MOST_EDGES;
+use super::prune::{Candidate, select};
+use super::record::{Change, Record};
+use crate::beam::Beam;
+use crate::distance::Meter;
+use crate::error::{Error, Result};
+
+/// The nodes of an index, as far as they lie in memory.
+pub(super) trait Nodes {
+    /// A vector that is searched, in the form that nodes are compared with.
+    type Target;
+
+    /// Coordinates per vector.
+    fn dims(&self) -> usize;
+    /// How many nodes there are.
+    fn len(&self) -> usize;
+    /// Makes the memory what the tables of `len` vectors are. What the log says is not in it.
+    fn load(&mut self, len: usize, connection: &Connection) -> Result<()>;
+    /// Forgets what is not kept from one insert or query to the next.
+    fn begin(&mut self);
+
+    /// `vector` as a target.
+    fn target(&self, vector: &[f32]) -> Self::Target;
+    /// How far a node lies from a target. The node was [ensured](Self::ensure).
+    fn squared_to(&self, slot: u32, target: &Self::Target, meter: &mut Meter) -> f32;
+    /// How far two nodes lie from each other. Both were [ensured](Self::ensure).
+    fn squared_between(&self, a: u32, b: u32, meter: &mut Meter) -> f32;
+    /// Asks for what a comparison with a node reads.
+    fn prefetch(&self, slot: u32);
+    /// Makes sure that a node can be compared.
+    fn ensure(&mut self, slot: u32, connection: &Connection) -> Result<()>;
+
+    /// Copies the edges of a node that was [ensured](Self::ensure) into `edges`.
+    fn copy_edges(&mut self, slot: u32, edges: &mut Vec<u32>, connection: &Connection) -> Result<()>;
+    /// Gives a node other edges than its row has.
+    fn set_edges(&mut self, slot: u32, edges: &[u32]);
+    /// Adds the next node.
+    fn push(&mut self, vector: &[f32]) -> Result<u32>;
+
+    /// Nodes whose edges are not what their rows say, in order.
+    fn dirty(&self) -> Vec<u32>;
+    /// The rows have all edges now.
+    fn set_clean(&mut self);
+    /// Whether so many edges wait for their rows that they should be written now.
+    fn is_crowded(&self) -> bool {
+        false
+    }
+    /// The index has doubled since it was last told.
+    fn doubled(&mut self, _: &Connection) -> Result<()> {
+        Ok(())
+    }
+
+    /// Which nodes a walk has seen.
+    fn seen(&mut self) -> &mut Seen;
+    /// Nodes read through SQLite, and nodes found in memory.
+    fn reads_and_hits(&self) -> (u64, u64);
+    /// Bytes of memory.
+    fn memory_bytes(&self) -> u64;
+
+    /// The ids of the `k` nodes of `beam` that lie closest to `query`, the closest first.
+    fn closest(
+        &mut self,
+        query: &[f32],
+        beam: &Beam,
+        k: usize,
+        connection: &Connection,
+        meter: &mut Meter,
+    ) -> Result<Vec<u64>>;
+}
+
+/// In which walk each node was last seen: emptied in no time.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seen {
+    walks: Vec<u32>,
+    walk: u32,
+}
+
+impl Seen {
+    /// Room for `len` nodes.
+    pub(super) fn resize(&mut self, len: usize) {
+        reserve(&mut self.walks, len);
+        self.walks.resize(len, 0);
+    }
+
+    fn begin(&mut self) {
+        self.walk = self.walk.wrapping_add(1);
+        if self.walk == 0 {
+            self.walks.fill(0);
+            self.walk = 1;
+        }
+    }
+
+    /// Adds a node; says whether it is new.
+    fn insert(&mut self, slot: u32) -> bool {
+        std::mem::replace(&mut self.walks[slot as usize], self.walk) != self.walk
+    }
+
+    /// Bytes of memory.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        (size_of::<u32>() * self.walks.capacity()) as u64
+    }
+}
+
+/// Makes room for `len` in all, and for a sixteenth more where it must grow: a vector that doubles may take half of a memory in vain.
+pub(super) fn reserve<T>(vector: &mut Vec<T>, len: usize) {
+    if vector.capacity() < len {
+        vector.reserve_exact(len + len / 16 - vector.len());
+    }
+}
+
+/// The slots of ids that a file names.
+pub(super) fn slots(ids: &[u32], len: usize) -> Result<Vec<u32>> {
+    let slot = |id: &u32| match id.checked_sub(1) {
+        Some(slot) if (slot as usize) < len => Ok(slot),
+        _ => Err(Error::Damaged(format!("there is an edge to {id}, which is not there"))),
+    };
+    ids.iter().map(slot).collect()
+}
+
+/// Walks from `start` towards `target`; returns what was expanded, in that order. What was found is then in the beam.
+pub(super) fn walk<N: Nodes>(
+    nodes: &mut N,
+    start: u32,
+    target: &N::Target,
+    beam: &mut Beam,
+    connection: &Connection,
+    meter: &mut Meter,
+) -> Result<Vec<Candidate>> {
+    beam.clear();
+    nodes.seen().begin();
+    nodes.ensure(start, connection)?;
+    nodes.seen().insert(start);
+    beam.offer(nodes.squared_to(start, target, meter), u64::from(start));
+    let mut expanded = Vec::new();
+    let (mut edges, mut fresh) = (Vec::with_capacity(MOST_EDGES), Vec::with_capacity(MOST_EDGES));
+    while let Some(candidate) = beam.expand() {
+        let slot = candidate.id as u32;
+        expanded.push(Candidate { distance: candidate.distance, slot });
+        nodes.copy_edges(slot, &mut edges, connection)?;
+        // First all that are new, so that what is compared is on the way before the first is needed.
+        fresh.clear();
+        for &neighbour in &edges {
+            if nodes.seen().insert(neighbour) {
+                fresh.push(neighbour);
+                nodes.prefetch(neighbour);
+            }
+        }
+        for &neighbour in &fresh {
+            nodes.ensure(neighbour, connection)?;
+            beam.offer(nodes.squared_to(neighbour, target, meter), u64::from(neighbour));
+        }
+    }
+    Ok(expanded)
+}
+
+/// Gives `node` an edge to `new`, and prunes if that is one too many.
+pub(super) fn connect_back<N: Nodes>(
+    nodes: &mut N,
+    node: u32,
+    new: u32,
+    pruned: usize,
+    connection: &Connection,
+    meter: &mut Meter,
+) -> Result<Change> {
+    let mut edges = Vec::with_capacity(MOST_EDGES + 1);
+    nodes.copy_edges(node, &mut edges, connection)?;
+    edges.push(new);
+    if edges.len() <= MOST_EDGES {
+        nodes.set_edges(node, &edges);
+        return Ok(Change::Append(node + 1));
+    }
+    let mut candidates = Vec::with_capacity(edges.len());
+    for slot in edges {
+        nodes.ensure(slot, connection)?;
+        candidates.push(Candidate { distance: nodes.squared_between(node, slot, meter), slot });
+    }
+    candidates.sort_by(|a, b| a.distance.total_cmp(&b.distance));
+    let kept = select(&candidates, pruned, |a, b| nodes.squared_between(a, b, meter));
+    nodes.set_edges(node, &kept);
+    Ok(Change::Replace(node + 1, kept.iter().map(|slot| slot + 1).collect()))
+}
+
+/// Does what a record of the log says about the node `slot` and others.
+pub(super) fn replay<N: Nodes>(nodes: &mut N, slot: u32, record: &Record, connection: &Connection) -> Result<()> {
+    let too_many = || Error::Damaged(format!("the log gives a vector more than {MOST_EDGES} edges"));
+    if record.forward.len() > MOST_EDGES {
+        return Err(too_many());
+    }
+    let len = nodes.len();
+    nodes.ensure(slot, connection)?;
+    let forward = slots(&record.forward, len)?;
+    nodes.set_edges(slot, &forward);
+    for change in &record.changes {
+        let (id, edges) = match change {
+            Change::Append(id) => (id, None),
+            Change::Replace(id, edges) => (id, Some(slots(edges, len)?)),
+        };
+        let node = slots(&[*id], len)?[0];
+        nodes.ensure(node, connection)?;
+        let edges = match edges {
+            Some(edges) => edges,
+            None => {
+                let mut edges = Vec::with_capacity(MOST_EDGES + 1);
+                nodes.copy_edges(node, &mut edges, connection)?;
+                edges.push(slot);
+                edges
+            }
+        };
+        if edges.len() > MOST_EDGES {
+            return Err(too_many());
+        }
+        nodes.set_edges(node, &edges);
+    }
+    Ok(())
+}

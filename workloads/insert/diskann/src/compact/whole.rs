@@ -1,0 +1,254 @@
+//! All nodes in memory: each vector, and its edges in an array of their own.
+
+use rusqlite::Connection;
+
+use super::MOST_EDGES;
+use super::nodes::{Nodes, Seen, slots};
+use super::record::ids_from_bytes;
+use super::table::Table;
+use crate::beam::Beam;
+use crate::distance::Meter;
+use crate::error::{Error, Result};
+use crate::index::NodeCache;
+
+/// Vectors and edges, by slot.
+#[derive(Debug)]
+pub(super) struct Whole {
+    dims: usize,
+    cache: NodeCache,
+    vectors: Vec<f32>,
+    edges: Vec<u32>,
+    degrees: Vec<u8>,
+    /// Which slots are filled; the others are read when they are needed.
+    present: Vec<bool>,
+    absent: usize,
+    /// Which slots have other edges than the table, and the list of them.
+    dirty: Vec<bool>,
+    dirty_slots: Vec<u32>,
+    reads: u64,
+    hits: u64,
+    seen: Seen,
+}
+
+impl Whole {
+    /// No nodes yet.
+    pub(super) fn new(dims: usize, cache: NodeCache) -> Self {
+        Self {
+            dims,
+            cache,
+            vectors: Vec::new(),
+            edges: Vec::new(),
+            degrees: Vec::new(),
+            present: Vec::new(),
+            absent: 0,
+            dirty: Vec::new(),
+            dirty_slots: Vec::new(),
+            reads: 0,
+            hits: 0,
+            seen: Seen::default(),
+        }
+    }
+
+    fn resize(&mut self, len: usize) {
+        self.vectors.resize(len * self.dims, 0.0);
+        self.edges.resize(len * MOST_EDGES, 0);
+        self.degrees.resize(len, 0);
+        self.present.resize(len, false);
+        self.dirty.resize(len, false);
+        self.seen.resize(len);
+    }
+
+    fn vector(&self, slot: u32) -> &[f32] {
+        &self.vectors[slot as usize * self.dims..][..self.dims]
+    }
+
+    /// The edges of a node that is in memory.
+    pub(super) fn edges(&self, slot: u32) -> &[u32] {
+        let slot = slot as usize;
+        &self.edges[slot * MOST_EDGES..][..usize::from(self.degrees[slot])]
+    }
+
+    fn fill_edges(&mut self, slot: u32, edges: &[u32]) {
+        let slot = slot as usize;
+        self.edges[slot * MOST_EDGES..][..edges.len()].copy_from_slice(edges);
+        self.degrees[slot] = u8::try_from(edges.len()).expect("a node has at most 48 edges");
+    }
+
+    /// Forgets every node whose edges are in the table.
+    fn forget(&mut self) {
+        for (present, dirty) in self.present.iter_mut().zip(&self.dirty) {
+            if *present && !dirty {
+                *present = false;
+                self.absent += 1;
+            }
+        }
+    }
+
+    /// Reads everything at once, in the order of the tables.
+    fn read_all(&mut self, connection: &Connection) -> Result<()> {
+        let mut expected = 0;
+        Table::Vector.scan(connection, |id, bytes| {
+            expected += 1;
+            if id != expected {
+                return Err(Error::Damaged(format!("vector {id} stands where {expected} should")));
+            }
+            self.fill_vector((id - 1) as u32, bytes)
+        })?;
+        Table::Edge.scan(connection, |id, bytes| match u32::try_from(id - 1) {
+            Ok(slot) if (slot as usize) < self.len() => {
+                let edges = edges_of_row(slot, bytes, self.len())?;
+                self.fill_edges(slot, &edges);
+                Ok(())
+            }
+            _ => Err(Error::Damaged(format!("there are edges of {id}, which is not there"))),
+        })?;
+        self.present.fill(true);
+        self.absent = 0;
+        Ok(())
+    }
+
+    fn read(&mut self, slot: u32, connection: &Connection) -> Result<()> {
+        let id = i64::from(slot) + 1;
+        let missing = || Error::Damaged(format!("vector {id} is missing"));
+        self.fill_vector(slot, &Table::Vector.read(connection, id)?.ok_or_else(missing)?)?;
+        // Edges that are in the log only are not in the table yet.
+        let edges = Table::Edge.read(connection, id)?.unwrap_or_default();
+        let edges = edges_of_row(slot, &edges, self.len())?;
+        self.fill_edges(slot, &edges);
+        self.present[slot as usize] = true;
+        self.absent -= 1;
+        self.reads += 1;
+        Ok(())
+    }
+
+    fn fill_vector(&mut self, slot: u32, bytes: &[u8]) -> Result<()> {
+        let to = &mut self.vectors[slot as usize * self.dims..][..self.dims];
+        vector_of_row(slot, bytes, to)
+    }
+}
+
+/// The coordinates in a row of vectors.
+pub(super) fn vector_of_row(slot: u32, bytes: &[u8], to: &mut [f32]) -> Result<()> {
+    let to: &mut [u8] = bytemuck::cast_slice_mut(to);
+    if to.len() != bytes.len() {
+        let (found, expected) = (bytes.len(), to.len());
+        return Err(Error::Damaged(format!("vector {} has {found} bytes and not {expected}", slot + 1)));
+    }
+    to.copy_from_slice(bytes);
+    Ok(())
+}
+
+/// The slots in a row of edges, in an index of `len` vectors.
+pub(super) fn edges_of_row(slot: u32, bytes: &[u8], len: usize) -> Result<Vec<u32>> {
+    let ids = ids_from_bytes(bytes).filter(|ids| ids.len() <= MOST_EDGES);
+    let invalid =
+        || Error::Damaged(format!("{} bytes are not valid edges of vector {}", bytes.len(), u64::from(slot) + 1));
+    slots(&ids.ok_or_else(invalid)?, len)
+}
+
+impl Nodes for Whole {
+    type Target = Vec<f32>;
+
+    fn dims(&self) -> usize {
+        self.dims
+    }
+
+    fn len(&self) -> usize {
+        self.present.len()
+    }
+
+    fn load(&mut self, len: usize, connection: &Connection) -> Result<()> {
+        *self = Self { reads: self.reads, hits: self.hits, ..Self::new(self.dims, self.cache) };
+        self.resize(len);
+        self.absent = len;
+        match self.cache {
+            NodeCache::PerBatch => self.read_all(connection),
+            NodeCache::None => Ok(()),
+        }
+    }
+
+    fn begin(&mut self) {
+        if self.cache == NodeCache::None {
+            self.forget();
+        }
+    }
+
+    fn target(&self, vector: &[f32]) -> Vec<f32> {
+        vector.to_vec()
+    }
+
+    fn squared_to(&self, slot: u32, target: &Vec<f32>, meter: &mut Meter) -> f32 {
+        meter.squared(self.vector(slot), target)
+    }
+
+    fn squared_between(&self, a: u32, b: u32, meter: &mut Meter) -> f32 {
+        meter.squared(self.vector(a), self.vector(b))
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, slot: u32) {
+        for line in self.vector(slot).chunks(16) {
+            assay_harness::prefetch::line(line.as_ptr());
+        }
+    }
+
+    #[inline]
+    fn ensure(&mut self, slot: u32, connection: &Connection) -> Result<()> {
+        if self.absent == 0 || self.present[slot as usize] {
+            self.hits += 1;
+            return Ok(());
+        }
+        self.read(slot, connection)
+    }
+
+    fn copy_edges(&mut self, slot: u32, edges: &mut Vec<u32>, _: &Connection) -> Result<()> {
+        edges.clear();
+        edges.extend_from_slice(self.edges(slot));
+        Ok(())
+    }
+
+    fn set_edges(&mut self, slot: u32, edges: &[u32]) {
+        self.fill_edges(slot, edges);
+        if !std::mem::replace(&mut self.dirty[slot as usize], true) {
+            self.dirty_slots.push(slot);
+        }
+    }
+
+    fn push(&mut self, vector: &[f32]) -> Result<u32> {
+        let slot = self.len();
+        self.resize(slot + 1);
+        self.vectors[slot * self.dims..].copy_from_slice(vector);
+        self.present[slot] = true;
+        Ok(slot as u32)
+    }
+
+    fn dirty(&self) -> Vec<u32> {
+        let mut slots = self.dirty_slots.clone();
+        slots.sort_unstable();
+        slots
+    }
+
+    fn set_clean(&mut self) {
+        for slot in self.dirty_slots.drain(..) {
+            self.dirty[slot as usize] = false;
+        }
+    }
+
+    fn seen(&mut self) -> &mut Seen {
+        &mut self.seen
+    }
+
+    fn reads_and_hits(&self) -> (u64, u64) {
+        (self.reads, self.hits)
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let words = self.vectors.capacity() + self.edges.capacity() + self.dirty_slots.capacity();
+        let bytes = self.degrees.capacity() + self.present.capacity() + self.dirty.capacity();
+        (4 * words + bytes) as u64 + self.seen.memory_bytes()
+    }
+
+    fn closest(&mut self, _: &[f32], beam: &Beam, k: usize, _: &Connection, _: &mut Meter) -> Result<Vec<u64>> {
+        Ok(beam.candidates().iter().take(k).map(|candidate| candidate.id + 1).collect())
+    }
+}

@@ -1,0 +1,131 @@
+//! The vectors of a comparison, in files that any language reads: `data.json` says how many, `vectors.f32` and `queries.f32` are
+//! coordinates one after the other, `truth.u32` the ids, from one, of the ten true neighbours of each query, all little-endian. The truth
+//! is that of the end: with every vector inserted.
+
+use std::fs;
+use std::path::Path;
+
+use assay_harness::Failure;
+use serde::{Deserialize, Serialize};
+
+use crate::dataset::Data;
+use crate::exact::{K, nearest};
+
+/// How many there are of everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sizes {
+    /// Coordinates per vector.
+    pub dims: usize,
+    /// Vectors that an arm begins with.
+    pub size: usize,
+    /// Vectors that are inserted.
+    pub inserts: usize,
+    /// Queries.
+    pub queries: usize,
+    /// Neighbours of a query.
+    pub k: usize,
+}
+
+/// What an arm reads.
+#[derive(Debug, Clone)]
+pub struct Given {
+    /// How many there are.
+    pub sizes: Sizes,
+    /// Vectors and queries.
+    pub data: Data,
+    /// The ids of every query's true neighbours.
+    pub truth: Vec<Vec<u64>>,
+}
+
+const SIZES: &str = "data.json";
+const VECTORS: &str = "vectors.f32";
+const QUERIES: &str = "queries.f32";
+const TRUTH: &str = "truth.u32";
+
+/// Writes `data`, of which the first `size` vectors are what an arm begins with, into `folder`.
+///
+/// # Errors
+///
+/// When the system refuses.
+pub fn write(folder: &Path, data: &Data, size: usize) -> Result<Sizes, Failure> {
+    let (dims, queries) = (data.dims, data.queries().count());
+    let sizes = Sizes { dims, size, inserts: data.len() - size, queries, k: K };
+    let vectors = || (1..).zip(data.vectors.chunks_exact(dims));
+    let truth = data.queries().flat_map(|query| nearest(query, vectors(), K));
+    let truth: Vec<u8> = truth.flat_map(|id| (id as u32).to_le_bytes()).collect();
+    let bytes = |numbers: &[f32]| numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    fs::write(folder.join(VECTORS), bytes(&data.vectors))?;
+    fs::write(folder.join(QUERIES), bytes(&data.queries))?;
+    fs::write(folder.join(TRUTH), truth)?;
+    fs::write(folder.join(SIZES), serde_json::to_vec(&sizes).map_err(Failure::error)?)?;
+    Ok(sizes)
+}
+
+/// Reads what [`write`] wrote.
+///
+/// # Errors
+///
+/// When it is not there, or its files are not as long as it says.
+pub fn read(folder: &Path) -> Result<Given, Failure> {
+    let file = |name: &str| {
+        let path = folder.join(name);
+        fs::read(&path).map_err(|error| Failure::error(format_args!("{}: {error}", path.display())))
+    };
+    let sizes: Sizes = serde_json::from_slice(&file(SIZES)?).map_err(Failure::error)?;
+    let words = |name: &str, expected: usize| -> Result<Vec<[u8; 4]>, Failure> {
+        let bytes = file(name)?;
+        let (words, []) = bytes.as_chunks::<4>() else {
+            return Err(Failure::error(format_args!(
+                "{name} has {} bytes, and they are no words of four",
+                bytes.len()
+            )));
+        };
+        if words.len() != expected {
+            return Err(Failure::error(format_args!(
+                "{name} has {} numbers, and {SIZES} says {expected}",
+                words.len()
+            )));
+        }
+        Ok(words.to_vec())
+    };
+    let floats = |name, expected| -> Result<Vec<f32>, Failure> {
+        Ok(words(name, expected)?.into_iter().map(f32::from_le_bytes).collect())
+    };
+    let Sizes { dims, size, inserts, queries, k } = sizes;
+    if dims == 0 || k == 0 {
+        return Err(Failure::error(format_args!("{SIZES}: invalid sizes {sizes:?}")));
+    }
+    let data =
+        Data { dims, vectors: floats(VECTORS, dims * (size + inserts))?, queries: floats(QUERIES, dims * queries)? };
+    let truth: Vec<u64> = words(TRUTH, k * queries)?.into_iter().map(|id| u32::from_le_bytes(id).into()).collect();
+    Ok(Given { sizes, data, truth: truth.chunks_exact(k).map(<[u64]>::to_vec).collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::Kind;
+
+    #[test]
+    fn what_is_written_reads_back_and_a_short_file_does_not() {
+        let folder = std::env::temp_dir().join(format!("insert-diskann-data-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let data = Data::generate(Kind::Uneven, 8, 42, 30, 10, 4);
+        let sizes = write(&folder, &data, 30).unwrap();
+        assert_eq!(sizes, Sizes { dims: 8, size: 30, inserts: 10, queries: 4, k: K });
+        let given = read(&folder).unwrap();
+        assert_eq!((given.sizes, &given.data.vectors, &given.data.queries), (sizes, &data.vectors, &data.queries));
+        let query = data.queries().next().unwrap();
+        assert_eq!(given.truth[0], nearest(query, (1..).zip(data.vectors.chunks_exact(8)), K));
+        for (name, bytes, message) in [
+            (TRUTH, &[0; 8][..], "truth.u32 has 2 numbers, and data.json says 40"),
+            (QUERIES, &[0; 7], "queries.f32 has 7 bytes"),
+            (SIZES, b"{}", "missing field"),
+        ] {
+            fs::write(folder.join(name), bytes).unwrap();
+            let failure = read(&folder).unwrap_err().to_string();
+            assert!(failure.contains(message), "{failure}");
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
