@@ -245,7 +245,7 @@ mod tests {
         let unread = NoiseWindow { other_work_ratio: None, ..quiet() };
         assert_judged(&judge(&pod("1", "1024", "-1"), "1", &unread), IsolationLevel::Unknown, "could not be read");
         let early = judge_with(&pod("1", "1024", "-1"), "1", &unread, OtherWorkSeen::TooSoon);
-        assert_judged(&early, IsolationLevel::ExclusiveCpus, "too young");
+        assert_judged(&early, IsolationLevel::ExclusiveCpus, "not run for long enough");
     }
 
     #[test]

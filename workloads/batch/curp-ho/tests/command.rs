@@ -109,7 +109,7 @@ fn a_dead_follower_costs_the_fast_path_and_nothing_else() {
 fn a_dead_leader_or_a_client_that_hangs_is_a_failed_trial_with_a_message() {
     let long = "--operations=2000000";
     for (flags, part) in [
-        (&["--fault=kill", "--fault-replica=0", "--fault-after=500", long][..], "replica 0, the leader, is gone"),
+        (&["--fault=kill", "--fault-replica=0", "--fault-after=500", long][..], "replica 0, the leader, is lost"),
         (
             &["--fault=stop", "--fault-replica=1", "--fault-after=500", long, "--operation-timeout-millis=300"],
             "a command got no answer for 0.3 s",
