@@ -95,13 +95,6 @@ func trimZeros(s string) string {
 	return number + unit
 }
 
-func percent(share *float64) string {
-	if share == nil {
-		return ""
-	}
-	return strconv.FormatFloat(100**share, 'f', 1, 64) + " %"
-}
-
 // statisticName is how headings call a statistic of a metric.
 func statisticName(metric string, statistic experiment.Statistic) string {
 	if statistic == experiment.StatisticValue || statistic == "" {
