@@ -183,7 +183,7 @@ func measured(exp *experiment.Experiment, gate *analysis.GateResult) string {
 	if ratio < 1 {
 		least = *e.High
 	}
-	return predicate.compare(ratio, least, baseline) + at + fmt.Sprintf(" (%s, %s)", predicate.atLeast(ratio, least), confidence)
+	return predicate.compare(ratio, baseline) + at + fmt.Sprintf(" (%s, %s)", predicate.atLeast(ratio, least), confidence)
 }
 
 // predicate is how people say that there is more or less of a metric.
@@ -209,7 +209,7 @@ func predicateOf(metric *experiment.Metric, statistic experiment.Statistic) pred
 // A ratio this far from 1 reads better as a multiple than in per cent.
 const multiple, fraction = 1.25, 0.8
 
-func (p predicate) compare(ratio, least float64, baseline string) string {
+func (p predicate) compare(ratio float64, baseline string) string {
 	switch {
 	case p.inverse && ratio <= fraction:
 		return fmt.Sprintf("is %s times as fast as %s (%s)", figures(1/ratio, false), baseline, p.noun)
