@@ -122,7 +122,7 @@ func metadata(content []byte) (map[string]any, error) {
 	for in := tar.NewReader(unzipped); ; {
 		header, err := in.Next()
 		if err != nil {
-			return nil, fmt.Errorf("Chart.yaml: %w", err)
+			return nil, fmt.Errorf("read Chart.yaml of the chart: %w", err)
 		}
 		if strings.Count(header.Name, "/") != 1 || filepath.Base(header.Name) != "Chart.yaml" {
 			continue
