@@ -6,7 +6,8 @@ use crate::{Quantity, Stopwatch, Unit};
 /// A way to do at least so many operations, which says something about the outcome so that it cannot be left out.
 type Way = fn(usize) -> f32;
 
-/// Fused multiply-adds in registers, each lane one operation, enough of them in flight to fill the pipeline. `None` where the CPU has none for vectors.
+/// Fused multiply-adds in registers, each lane one operation, enough of them in flight to fill the pipeline. `None` where the CPU has
+/// none for vectors.
 #[must_use]
 pub fn arithmetic_rate() -> Option<Limit> {
     /// Measured at once; some tens of microseconds.
