@@ -339,7 +339,7 @@ type Placement struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.operator) || t.operator in ['Exists', 'Equal'])",message="operator is Exists or Equal"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.operator) || size(t.operator) == 0 || t.operator in ['Exists', 'Equal'])",message="operator is Exists or Equal"
 	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.effect) || size(t.effect) == 0 || t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="effect is NoSchedule, PreferNoSchedule or NoExecute, and none is all of them"
 	// +kubebuilder:validation:XValidation:rule="self.all(t, has(t.key) && size(t.key) >= 1 && size(t.key) <= 317 && t.key != 'assay.dev/leased')",message="key names a taint, and not assay.dev/leased, the taint of nodes that a run has for itself"
 	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.value) || size(t.value) <= 63)",message="value has at most 63 characters"
@@ -577,6 +577,7 @@ type Gate struct {
 
 	// metric compared.
 	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=80
 	Metric string `json:"metric,omitempty"`
 

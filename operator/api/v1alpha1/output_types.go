@@ -28,8 +28,8 @@ const (
 )
 
 // Output describes where and in which form a trial leaves its result.
-// +kubebuilder:validation:XValidation:rule="!has(self.path) || !('/' + self.path + '/').contains('/../')",message="path has no .. in it"
-// +kubebuilder:validation:XValidation:rule="!has(self.format) || self.format != 'Criterion' || !has(self.path) || !self.path.startsWith('/')",message="Criterion's path is a folder relative to the trial's own, such as criterion: what is there must be of this trial"
+// +kubebuilder:validation:XValidation:rule="!has(self.path) || size(self.path) == 0 || !('/' + self.path + '/').contains('/../')",message="path has no .. in it"
+// +kubebuilder:validation:XValidation:rule="!has(self.format) || self.format != 'Criterion' || !has(self.path) || size(self.path) == 0 || !self.path.startsWith('/')",message="Criterion's path is a folder relative to the trial's own, such as criterion: what is there must be of this trial"
 type Output struct {
 	// format of the output.
 	// +optional

@@ -1,0 +1,91 @@
+package crd
+
+import (
+	"io/fs"
+	"regexp"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// A client written in Go leaves out a string that is empty, and one that sends the file as it is does not. So a rule that asks whether a
+// string is there must not tell the two apart: the string has a least length, or the rule asks for it.
+func TestRulesDoNotTellAnEmptyStringFromAnAbsentOne(t *testing.T) {
+	asked := regexp.MustCompile(`has\((self|[a-z])\.((?:\w+\.)*)(\w+)\)`)
+	names, err := fs.Glob(Files, "*.yaml")
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	checked := 0
+	for _, name := range names {
+		raw, _ := Files.ReadFile(name)
+		var definition apiextensionsv1.CustomResourceDefinition
+		if err := yaml.Unmarshal(raw, &definition); err != nil {
+			t.Fatal(err)
+		}
+		walk("", definition.Spec.Versions[0].Schema.OpenAPIV3Schema, func(path string, schema *apiextensionsv1.JSONSchemaProps) {
+			if strings.HasPrefix(path, ".status") {
+				return // Written by the operator alone.
+			}
+			for _, rule := range schema.XValidations {
+				for _, match := range asked.FindAllStringSubmatch(rule.Rule, -1) {
+					for _, field := range textsOf(schema, match[1] == "self", match[2]+match[3]) {
+						checked++
+						if field.Format != "" || strings.Contains(rule.Rule, "size("+match[1]+"."+match[2]+match[3]+")") || (field.MinLength != nil && *field.MinLength > 0) ||
+							len(field.Enum) > 0 || field.Pattern != "" && !regexp.MustCompile(field.Pattern).MatchString("") {
+							continue
+						}
+						t.Errorf("%s%s: rule %q asks whether %s is there, which may be empty: give it MinLength=1, or ask for its size", name, path,
+							rule.Message, match[2]+match[3])
+					}
+				}
+			}
+		})
+	}
+	if checked < 10 {
+		t.Errorf("%d strings checked: the test finds none", checked)
+	}
+}
+
+func walk(path string, schema *apiextensionsv1.JSONSchemaProps, visit func(string, *apiextensionsv1.JSONSchemaProps)) {
+	visit(path, schema)
+	for name, field := range schema.Properties {
+		walk(path+"."+name, &field, visit)
+	}
+	if schema.Items != nil && schema.Items.Schema != nil {
+		walk(path+"[]", schema.Items.Schema, visit)
+	}
+	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
+		walk(path+"{}", schema.AdditionalProperties.Schema, visit)
+	}
+}
+
+// textsOf are the strings that a rule of a schema may mean: below itself, or below the items of any of its lists.
+func textsOf(schema *apiextensionsv1.JSONSchemaProps, self bool, field string) []*apiextensionsv1.JSONSchemaProps {
+	roots := []*apiextensionsv1.JSONSchemaProps{schema}
+	if !self {
+		roots = nil
+		walk("", schema, func(_ string, below *apiextensionsv1.JSONSchemaProps) {
+			if below.Items != nil && below.Items.Schema != nil {
+				roots = append(roots, below.Items.Schema)
+			}
+		})
+	}
+	var out []*apiextensionsv1.JSONSchemaProps
+	for _, found := range roots {
+		for _, name := range strings.Split(field, ".") {
+			if found != nil {
+				next, ok := found.Properties[name]
+				if found = &next; !ok {
+					found = nil
+				}
+			}
+		}
+		if found != nil && found.Type == "string" {
+			out = append(out, found)
+		}
+	}
+	return out
+}
