@@ -194,7 +194,7 @@ func theDAGReadsAsTheExperiment(t *testing.T, name string) {
 			continue
 		}
 		blocks++
-		if !regexp.MustCompile(`^block-[0-2]\.[A-Za-z0-9-]+$`).MatchString(node.DisplayName) {
+		if !regexp.MustCompile(`^block-[0-2]$`).MatchString(node.DisplayName) {
 			t.Errorf("node %s is called %q", id, node.DisplayName)
 		}
 		inputs := map[string]string{}
