@@ -320,9 +320,6 @@ func literals(of ast.Expr) string {
 // Every field that Freeze can name is one of the kinds' own, and is shown where it is written, or where what should hold it is. Runs
 // that are right are changed in every place, one at a time, until every refusal of Freeze was seen.
 func TestEveryProblemOfAnExperimentHasALine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("changes every field of every example")
-	}
 	unseen := sites(t)
 	if len(unseen) < 80 {
 		t.Fatalf("only %d refusals are found in the source", len(unseen))
