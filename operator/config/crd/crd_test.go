@@ -33,8 +33,9 @@ func TestRulesDoNotTellAnEmptyStringFromAnAbsentOne(t *testing.T) {
 				for _, match := range asked.FindAllStringSubmatch(rule.Rule, -1) {
 					for _, field := range textsOf(schema, match[1] == "self", match[2]+match[3]) {
 						checked++
-						if field.Format != "" || strings.Contains(rule.Rule, "size("+match[1]+"."+match[2]+match[3]+")") || (field.MinLength != nil && *field.MinLength > 0) ||
-							len(field.Enum) > 0 || field.Pattern != "" && !regexp.MustCompile(field.Pattern).MatchString("") {
+						if field.Format != "" || strings.Contains(rule.Rule, "size("+match[1]+"."+match[2]+match[3]+")") ||
+							(field.MinLength != nil && *field.MinLength > 0) || len(field.Enum) > 0 ||
+							field.Pattern != "" && !regexp.MustCompile(field.Pattern).MatchString("") {
 							continue
 						}
 						t.Errorf("%s%s: rule %q asks whether %s is there, which may be empty: give it MinLength=1, or ask for its size", name, path,
