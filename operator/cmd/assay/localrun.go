@@ -14,6 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/local"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -171,7 +172,7 @@ func (r *localRun) execute(ctx context.Context, wave *record.Wave, why string) (
 			r.after(context.WithoutCancel(ctx), done, total, remaining)
 			return
 		}
-		fmt.Fprintf(r.log, "%s: block %s done, %d/%d trials, remaining about %s\n", name, block.ID, ran, trials, remaining.Round(time.Second))
+		fmt.Fprintf(r.log, "%s: block %s done, %d/%d trials, remaining about %s\n", name, block.ID, ran, trials, quantity.Seconds(remaining))
 	})
 	switch {
 	case err == nil:

@@ -14,6 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -193,9 +194,9 @@ func (p *planned) needs(of analysis.Precision) string {
 	}
 	aim := "a decision at the effect found"
 	if of.Wanted != nil {
-		aim = fmt.Sprintf("a half width of %.3g %%", 100**of.Wanted)
+		aim = "a half width of " + quantity.Percent(*of.Wanted, 3)
 	}
-	text := fmt.Sprintf("%s: half width %.3g %% after %d blocks; ", name, 100**of.HalfWidth, of.Blocks)
+	text := fmt.Sprintf("%s: half width %s after %d blocks; ", name, quantity.Percent(*of.HalfWidth, 3), of.Blocks)
 	if of.Needed == nil {
 		return text + "no number of blocks would give " + aim
 	}

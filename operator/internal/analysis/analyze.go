@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"slices"
 	"time"
 
 	"assay.dev/assay/operator/internal/experiment"
@@ -23,24 +22,24 @@ func Analyze(exp *experiment.Experiment, evidence record.Evidence, wave int) *An
 	out.Arms = armResults(d, parity)
 	out.Ratios = ratioResults(d, parity)
 	out.Phases = phaseResults(d, parity)
-	decideRun(out, d, chosen, parity)
-	findLostBlocks(out, d, chosen, evidence)
-	out.Search = searchResults(d, chosen, parity, evidence.Waves)
+	decideRun(out, d, parity)
+	findLostBlocks(out, d, evidence)
+	out.Search = searchResults(d, parity, evidence.Waves)
 	out.Predicted = comparePredictions(d, parity)
 	if out.BestOf = bestCandidates(d, out); len(out.BestOf) == 1 {
 		out.Best, out.BestOf = out.BestOf[0], nil
 	}
 	out.Unseen = d.unseen(out.ValidBlocks)
 	out.Layout = layoutNote(d)
-	out.Warnings = slices.Concat(warnings(d, chosen, parity, out), selfReportWarnings(d), unfinishedWarnings(exp, chosen.unended),
-		clockWarnings(clocksOf(chosen.own(evidence, wave))))
-	out.Usage = usageOf(exp, chosen, evidence, wave)
+	own := chosen.own(evidence, wave)
+	out.Warnings = warnings(d, parity, out, own)
+	out.Usage = usageOf(exp, chosen, own)
 	return out
 }
 
 // decideRun judges the screening blocks, and where the design asks for it lets the verdict stand only if confirmed.
-func decideRun(out *Analysis, all *data, chosen *selection, parity *parityReport) {
-	exp := all.exp
+func decideRun(out *Analysis, all *data, parity *parityReport) {
+	exp, chosen := all.exp, all.chosen
 	screening := all
 	if chosen.hasOther(record.Screen) {
 		screening = newData(exp, chosen, chosen.only(record.Screen))
@@ -68,10 +67,15 @@ func decideRun(out *Analysis, all *data, chosen *selection, parity *parityReport
 // cell is one arm at one point, as indices into the experiment.
 type cell struct{ point, arm int }
 
+// At is the cell of an arm at a point.
+func At(point, arm int) cell { return cell{point, arm} }
+
 // data gives access to the trials that count. Everything in it is deterministic: blocks are in the order of their names
 // and trials in the order of their slots.
 type data struct {
 	exp *experiment.Experiment
+	// chosen is the whole selection, whatever part of it counts here.
+	chosen *selection
 	// confidence of the intervals in results, and gateConfidence of those that decide.
 	confidence, gateConfidence float64
 
@@ -86,25 +90,16 @@ type data struct {
 	// started is when the first trial of a block began.
 	started map[string]time.Time
 	clocks  map[clockOf]Resolution
-	// lost is what every cell lost of the whole run, and completed how many of its trials that ran gave a result.
-	lost      map[cell]balance
-	completed map[cell]*completion
-	timedOut  timedOut
-	gaps      []string
-	// apart describes trials of blocks that were no neighbours.
-	apart string
-	// changedArms says of arms how their programs changed during the run.
-	changedArms map[int]string
-	strangers   map[int]stranger
-	histograms  map[*record.Histogram][]bar
+	// timedOut are the trials that a timeout ended.
+	timedOut timedOut
 
-	series      map[quantity]map[string][]float64
+	series      map[quantityOf]map[string][]float64
 	comparisons map[comparison]inference
-	levels      map[quantity]inference
+	levels      map[quantityOf]inference
 }
 
-// quantity is one statistic of one metric of an arm at a point.
-type quantity struct {
+// quantityOf is one statistic of one metric of an arm at a point.
+type quantityOf struct {
 	cell
 	metric    string
 	statistic experiment.Statistic
@@ -112,7 +107,7 @@ type quantity struct {
 
 // comparison is a quantity of a candidate over the same quantity of the baseline.
 type comparison struct {
-	quantity
+	quantityOf
 	baseline int
 }
 
@@ -133,13 +128,10 @@ func newData(exp *experiment.Experiment, chosen *selection, in func(block string
 // dataOf indexes the attempts that count, be it with or without those that noise limits reject.
 func dataOf(exp *experiment.Experiment, chosen *selection, attempts []*record.Attempt, in func(block string) bool) *data {
 	d := &data{
-		exp: exp, confidence: exp.Plan.Design.Confidence, gateConfidence: exp.Plan.Design.ConfidenceOfGates(),
+		exp: exp, chosen: chosen, confidence: exp.Plan.Design.Confidence, gateConfidence: exp.Plan.Design.ConfidenceOfGates(),
 		trials: map[cell][]*record.Attempt{}, rejected: map[cell]int{}, measured: map[cell]map[string]bool{}, nodes: map[string]string{},
-		started: map[string]time.Time{}, clocks: map[clockOf]Resolution{},
-		lost: chosen.lost, completed: chosen.completions(nil), timedOut: timedOut{}, gaps: chosen.gaps, apart: chosen.apart,
-		changedArms: chosen.changed, strangers: chosen.strangers,
-		histograms: chosen.histograms,
-		series:     map[quantity]map[string][]float64{}, comparisons: map[comparison]inference{}, levels: map[quantity]inference{},
+		started: map[string]time.Time{}, clocks: map[clockOf]Resolution{}, timedOut: timedOut{},
+		series: map[quantityOf]map[string][]float64{}, comparisons: map[comparison]inference{}, levels: map[quantityOf]inference{},
 	}
 	for _, attempt := range attempts {
 		if in != nil && !in(attempt.Block) {

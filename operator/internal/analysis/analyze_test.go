@@ -436,11 +436,11 @@ func checkInvariants(t *testing.T, got *Analysis) {
 	}
 	for _, gate := range got.Gates {
 		if gate.Message == "" {
-			t.Errorf("gate %s has no message", gateTitle(gate))
+			t.Errorf("gate %s has no message", gate.Title())
 		}
 		if (gate.Outcome == goes || gate.Outcome == noGo) && gate.Op != experiment.ParityEqual &&
 			(gate.Estimate == nil || gate.Estimate.Low == nil) {
-			t.Errorf("gate %s is %s without an interval", gateTitle(gate), gate.Outcome)
+			t.Errorf("gate %s is %s without an interval", gate.Title(), gate.Outcome)
 		}
 	}
 	for _, candidate := range got.Candidates {
@@ -687,7 +687,7 @@ func TestHolmHoldsBackANoGoThatIsOneOfMany(t *testing.T) {
 	}
 	for _, gate := range many.Gates[1:] {
 		if gate.Outcome != goes {
-			t.Errorf("%s: %s", gateTitle(gate), gate.Message)
+			t.Errorf("%s: %s", gate.Title(), gate.Message)
 		}
 	}
 }

@@ -1,10 +1,8 @@
 package analysis
 
 import (
-	"fmt"
-	"math"
-
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // Condition is what the gate asked for.
@@ -25,16 +23,16 @@ func Asked(exp *experiment.Experiment, c experiment.Condition) string {
 	if c.Statistic != experiment.StatisticValue {
 		text += " " + string(c.Statistic)
 	}
-	text += " " + against(c.Op, bound)
+	text += " " + Against(c.Op, bound)
 	if baseline := exp.Baseline(); c.Op.Relative() && baseline >= 0 {
 		text += " of " + exp.Arms[baseline].Name
 	}
 	return text
 }
 
-// against is which side of the bound a figure has to lie on.
-func against(op experiment.Op, bound string) string {
-	if asksAtLeast(op) {
+// Against is which side of the bound a figure has to lie on.
+func Against(op experiment.Op, bound string) string {
+	if op.AsksAtLeast() {
 		return "at least " + bound
 	}
 	return "at most " + bound
@@ -47,13 +45,10 @@ func BoundText(exp *experiment.Experiment, c experiment.Condition) string {
 	case c.Bound == nil:
 		return ""
 	case c.Op == experiment.Completes:
-		return percent(*c.Bound)
+		return quantity.InPercent(*c.Bound) + "%"
 	case c.Op.Relative() || metric == nil:
-		return formatNumber(*c.Bound, Times)
+		return quantity.Format(*c.Bound, quantity.Times)
 	default:
-		return formatNumber(*c.Bound, metric.Unit)
+		return quantity.Format(*c.Bound, metric.Unit)
 	}
 }
-
-// percent is a share as people write it, without the digits that binary fractions add.
-func percent(share float64) string { return fmt.Sprint(math.Round(share*1e8)/1e6) + "%" }

@@ -3,6 +3,8 @@ package analysis
 import (
 	"fmt"
 	"strings"
+
+	"assay.dev/assay/operator/internal/experiment"
 )
 
 // axisWarnings name sweep axes that change nothing measurable: in no metric of any arm, between neighbouring values and
@@ -25,7 +27,7 @@ func axisWarnings(d *data) []string {
 		for _, pair := range pairs {
 			for arm := range d.exp.Arms {
 				for _, metric := range metrics {
-					q := quantity{cell{pair[0], arm}, metric.Name, metric.Statistic}
+					q := quantityOf{cell{pair[0], arm}, metric.Name, metric.Statistic}
 					ok, differ := d.pointsDiffer(q, pair[1], level)
 					compared, differs = compared || ok, differs || differ
 				}
@@ -69,16 +71,15 @@ func axisPairs(d *data, axis string) [][2]int {
 }
 
 // pointsDiffer compares one quantity of one arm at two points, block by block.
-func (d *data) pointsDiffer(q quantity, other int, level float64) (compared, differ bool) {
+func (d *data) pointsDiffer(q quantityOf, other int, level float64) (compared, differ bool) {
 	// A percentile has no value per trial; the median shows as well whether the point matters.
-	if percentiles[q.statistic] != 0 {
+	if experiment.Percentiles[q.statistic] != 0 {
 		q.statistic = "median"
 	}
 	there := q
 	there.point = other
 	a, b := d.perBlock(q), d.perBlock(there)
-	logarithmic := allPositive(a, b)
-	found := studentInference(blockDifferences(a, b, logarithmic), level, false)
+	found := pairedDifference(a, b, level, allPositive(a, b))
 	if !found.hasInterval() {
 		return false, false
 	}

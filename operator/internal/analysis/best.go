@@ -21,18 +21,18 @@ func bestCandidates(d *data, found *Analysis) []string {
 	type contender struct {
 		name string
 		gain float64
-		at   quantity
+		at   quantityOf
 	}
 	var contenders []contender
 	for _, candidate := range found.Candidates {
 		if candidate.Verdict != experiment.VerdictGo {
 			continue
 		}
-		c := contender{name: candidate.Name, at: quantity{cell: cell{point: -1}}}
+		c := contender{name: candidate.Name, at: quantityOf{cell: cell{point: -1}}}
 		for _, gate := range found.Gates {
 			if gate.Candidate == candidate.Name && gate.Severity == experiment.Blocking && gate.Metric != "" {
 				point := slices.IndexFunc(d.exp.Points, func(p record.Point) bool { return p.Key == gate.Point })
-				c.at = quantity{cell{point, armIndex(d.exp, candidate.Name)}, gate.Metric, cmp.Or(gate.Statistic, d.exp.Metric(gate.Metric).Statistic)}
+				c.at = quantityOf{cell{point, armIndex(d.exp, candidate.Name)}, gate.Metric, cmp.Or(gate.Statistic, d.exp.Metric(gate.Metric).Statistic)}
 				c.gain = d.gain(c.at)
 				break
 			}
@@ -55,7 +55,7 @@ func bestCandidates(d *data, found *Analysis) []string {
 }
 
 // gain is a quantity turned so that more is better.
-func (d *data) gain(q quantity) float64 {
+func (d *data) gain(q quantityOf) float64 {
 	level := d.level(q).value
 	if metric := d.exp.Metric(q.metric); metric.Direction == experiment.LowerIsBetter {
 		return -level
@@ -64,17 +64,11 @@ func (d *data) gain(q quantity) float64 {
 }
 
 // beats reports whether a quantity is better than another beyond doubt, as one of several comparisons.
-func (d *data) beats(mine, theirs quantity, comparisons float64) bool {
+func (d *data) beats(mine, theirs quantityOf, comparisons float64) bool {
 	if mine.point < 0 || mine.point != theirs.point || mine.metric != theirs.metric || mine.statistic != theirs.statistic {
 		return false
 	}
-	var found inference
-	if share, ok := percentiles[mine.statistic]; ok {
-		found = d.percentileRatio(mine, theirs, share)
-	} else {
-		found = d.pairedRatio(mine, theirs)
-	}
-	found = d.onClock(found, mine, theirs)
+	found := d.compare(mine, theirs)
 	if !found.hasInterval() {
 		return false
 	}

@@ -47,7 +47,7 @@ func (d *data) censors(metric string) (higher, lower bool) {
 
 // eachTimeout visits what the timed-out trials of a quantity's cell are known to have been at best, with the number of samples that
 // each stands for, in the order of the blocks.
-func (d *data) eachTimeout(q quantity, visit func(value float64, samples int64, block string)) {
+func (d *data) eachTimeout(q quantityOf, visit func(value float64, samples int64, block string)) {
 	if len(d.timedOut[q.cell]) == 0 {
 		return
 	}
@@ -75,17 +75,17 @@ func (d *data) eachTimeout(q quantity, visit func(value float64, samples int64, 
 
 // mostWork is how much a trial of a rate's cell does at most: its highest rate for as long as the trial took. One that timed out
 // had done less. Where none of the arm ended, the other arms of the point decide.
-func (d *data) mostWork(q quantity) float64 {
+func (d *data) mostWork(q quantityOf) float64 {
 	most := 0.0
 	d.eachLike(q, func(attempt *record.Attempt, metric record.Metric) {
-		(&selection{histograms: d.histograms}).eachValue(metric, func(rate float64) { most = max(most, rate*attempt.DurationSeconds) })
+		d.chosen.histograms.each(metric, func(rate float64, _ int64) { most = max(most, rate*attempt.DurationSeconds) })
 	})
 	return most
 }
 
 // samplesPerTrial is how many samples a timed-out trial stands for: as many as samplesFrom says, else as many as the trials that
 // ended had, by their median.
-func (d *data) samplesPerTrial(q quantity) int64 {
+func (d *data) samplesPerTrial(q quantityOf) int64 {
 	if from := d.exp.Metric(q.metric).SamplesFrom; from != "" {
 		for _, c := range d.exp.Cells {
 			if fixed, err := strconv.ParseInt(c.Parameters[from], 10, 64); (cell{c.Point, c.Arm}) == q.cell && err == nil && fixed > 0 {
@@ -94,16 +94,7 @@ func (d *data) samplesPerTrial(q quantity) int64 {
 		}
 	}
 	var counts []float64
-	d.eachLike(q, func(_ *record.Attempt, metric record.Metric) {
-		switch {
-		case metric.Histogram != nil:
-			counts = append(counts, float64(metric.Histogram.Count))
-		case metric.Value != nil:
-			counts = append(counts, 1)
-		default:
-			counts = append(counts, float64(len(metric.Samples)))
-		}
-	})
+	d.eachLike(q, func(_ *record.Attempt, metric record.Metric) { counts = append(counts, float64(countSamples(metric))) })
 	if len(counts) == 0 {
 		return 1
 	}
@@ -111,7 +102,7 @@ func (d *data) samplesPerTrial(q quantity) int64 {
 }
 
 // eachLike visits the metric in the trials of a quantity's cell, or if it has none in those of the point.
-func (d *data) eachLike(q quantity, visit func(*record.Attempt, record.Metric)) {
+func (d *data) eachLike(q quantityOf, visit func(*record.Attempt, record.Metric)) {
 	found := false
 	in := func(c cell) {
 		for _, attempt := range d.trials[c] {
@@ -132,7 +123,7 @@ type open struct{ higher, lower bool }
 
 // openEnds reports it of a quantity's interval at the gates' confidence. A percentile is open if an end of its interval falls among
 // the trials that timed out.
-func (d *data) openEnds(q quantity) open {
+func (d *data) openEnds(q quantityOf) open {
 	best, any := 0.0, false
 	d.eachTimeout(q, func(value float64, _ int64, _ string) {
 		higher, _ := d.censors(q.metric)
@@ -145,7 +136,7 @@ func (d *data) openEnds(q quantity) open {
 		return open{}
 	}
 	higher, lower := d.censors(q.metric)
-	if _, percentile := percentiles[q.statistic]; percentile {
+	if _, percentile := experiment.Percentiles[q.statistic]; percentile {
 		if found := d.level(q).at(d.gateConfidence); found.hasInterval() {
 			higher, lower = higher && found.high >= best, lower && found.low <= best
 		}

@@ -86,7 +86,7 @@ func (d *data) changed(candidate int, relative bool) string {
 		arms = append(arms, baseline)
 	}
 	for _, arm := range arms {
-		if how := d.changedArms[arm]; how != "" {
+		if how := d.chosen.changed[arm]; how != "" {
 			return fmt.Sprintf("arm %s changed during the run: %s; name its image by digest, build nothing while it runs, and run again",
 				d.exp.Arms[arm].Name, how)
 		}

@@ -61,7 +61,7 @@ func byClock(unit string) (is, rate bool) {
 }
 
 // onClock widens the interval of a quantity, or of the ratio of several, by what their clock cannot resolve.
-func (d *data) onClock(found inference, of ...quantity) inference {
+func (d *data) onClock(found inference, of ...quantityOf) inference {
 	metric := d.exp.Metric(of[0].metric)
 	if metric == nil || !found.hasInterval() {
 		return found
@@ -149,14 +149,14 @@ func raw(attempt *record.Attempt, metric string) []float64 {
 
 // readings are the numbers whose spread carries a statistic over the steps: all values where they are averaged, and one of
 // every trial where a single value stands for it. A percentile is one value, and no average.
-func (d *data) readings(q quantity, rate bool) (out []float64, averaged bool) {
+func (d *data) readings(q quantityOf, rate bool) (out []float64, averaged bool) {
 	add := func(values []float64) {
 		for _, value := range values {
 			out = append(out, reading(value, rate))
 		}
 	}
 	switch {
-	case q.statistic == experiment.StatisticMean || q.statistic == experiment.StatisticValue || percentiles[q.statistic] != 0:
+	case q.statistic == experiment.StatisticMean || q.statistic == experiment.StatisticValue || experiment.Percentiles[q.statistic] != 0:
 		for _, attempt := range d.trials[q.cell] {
 			add(raw(attempt, q.metric))
 		}
@@ -166,7 +166,7 @@ func (d *data) readings(q quantity, rate bool) (out []float64, averaged bool) {
 			add(blocks[block])
 		}
 	}
-	return out, percentiles[q.statistic] == 0
+	return out, experiment.Percentiles[q.statistic] == 0
 }
 
 // commonStep is the largest step of which all values are multiples, by Euclid's algorithm for numbers known up to a tolerance;

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -82,6 +83,7 @@ func (s *selection) whyRejected(attempt *record.Attempt) string {
 // Failures are counted over all blocks, screening and confirming: none of them was picked for what it said.
 func judgeCompletes(d *data) []GateResult {
 	var out []GateResult
+	completed := d.chosen.completions(nil)
 	for _, gate := range d.exp.Completions() {
 		result := GateResult{
 			Gate: gate.Gate.Name, Candidate: d.exp.Arms[gate.Arm].Name, Op: gate.Gate.Op, Severity: gate.Gate.Severity,
@@ -92,7 +94,7 @@ func judgeCompletes(d *data) []GateResult {
 		}
 		all := completion{failures: losses{}, blocks: map[string]bool{}}
 		for _, point := range gate.Points {
-			all.add(d.completed[cell{point, gate.Arm}])
+			all.add(completed[cell{point, gate.Arm}])
 		}
 		all.judge(*gate.Gate.Bound, &result)
 		out = append(out, result)
@@ -135,7 +137,7 @@ func (c *completion) judge(bound float64, result *GateResult) {
 	_, high := ShareLimits(c.done+c.unknown, c.of, result.Confidence)
 	share := float64(c.done) / float64(c.of)
 	result.Estimate = &Estimate{Value: round(share), Unit: "1", Low: finite(low), High: finite(high), Blocks: len(c.blocks), Samples: c.of}
-	text := fmt.Sprintf("%d of %d trials completed against at least %s", c.done, c.of, digits(bound))
+	text := fmt.Sprintf("%d of %d trials completed against at least %s", c.done, c.of, quantity.Digits(bound))
 	if c.first != nil {
 		text += fmt.Sprintf(": %s (first %s: %s)", c.failures, c.first.Trial, c.why)
 	} else if c.unknown > 0 {

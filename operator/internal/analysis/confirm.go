@@ -26,7 +26,7 @@ func confirm(screened, fresh *judgement, parity *parityReport) *judgement {
 		if fresh != nil && slices.Contains(decided, gate.Candidate) && gate.Op.Timed() {
 			// The same gates, candidates and points were judged, in the same order.
 			out.gates[i] = fresh.gates[i]
-			out.gates[i].Message += fmt.Sprintf("; on the confirming blocks alone, screened %s at %s", gate.Outcome, describe(gate.Estimate))
+			out.gates[i].Message += fmt.Sprintf("; on the confirming blocks alone, screened %s at %s", gate.Outcome, Describe(gate.Estimate))
 		}
 	}
 	for i := range out.candidates {

@@ -49,7 +49,7 @@ func judgeControls(d *data, parity *parityReport) []ControlResult {
 		case !c.found.hasInterval():
 			c.result.Message = fmt.Sprintf("%s cannot be compared: %s", c.result.title(), c.found.reason)
 		case c.result.Moved:
-			c.result.Message = fmt.Sprintf("%s is %s of the baseline's and nothing was changed there", c.result.title(), describe(c.result.Estimate))
+			c.result.Message = fmt.Sprintf("%s is %s of the baseline's and nothing was changed there", c.result.title(), Describe(c.result.Estimate))
 		default:
 			c.result.Message = "did not move"
 		}
@@ -61,9 +61,9 @@ func judgeControls(d *data, parity *parityReport) []ControlResult {
 // title names what was compared.
 func (c *ControlResult) title() string {
 	if c.Phase != "" {
-		return fmt.Sprintf("control phase %s of %s at %s", c.Phase, c.Arm, pointName(c.Point))
+		return fmt.Sprintf("control phase %s of %s at %s", c.Phase, c.Arm, PointName(c.Point))
 	}
-	return fmt.Sprintf("%s %s of the null arm %s at %s", c.Metric, c.Statistic, c.Arm, pointName(c.Point))
+	return fmt.Sprintf("%s %s of the null arm %s at %s", c.Metric, c.Statistic, c.Arm, PointName(c.Point))
 }
 
 // nullControls compare the null arm wherever a gate looks, with the gate's metric and statistic.
@@ -185,7 +185,7 @@ func controlWarnings(found *Analysis) []string {
 			}
 			if math.Abs(math.Log(c.Estimate.Value)) >= math.Abs(math.Log(gate.Estimate.Value)) {
 				out = append(out, fmt.Sprintf("the effect of %s on %s at %s (%s) is no larger than that of no change at all (%s of the null arm)",
-					gate.Candidate, gate.Metric, pointName(gate.Point), describe(gate.Estimate), describe(c.Estimate)))
+					gate.Candidate, gate.Metric, PointName(gate.Point), Describe(gate.Estimate), Describe(c.Estimate)))
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -65,9 +66,9 @@ func judgeParity(exp *experiment.Experiment, parity *parityReport, point int, re
 		result.Outcome, result.Message = experiment.VerdictNoGo, parity.wrong[result.Candidate]
 	case !parity.seen[cell{point, arm}]:
 		result.Outcome, result.Message = experiment.VerdictInvalid,
-			fmt.Sprintf("arm %s gave no output at %s", result.Candidate, pointName(result.Point))
+			fmt.Sprintf("arm %s gave no output at %s", result.Candidate, PointName(result.Point))
 	case exp.Baseline() >= 0 && !parity.seen[cell{point, exp.Baseline()}]:
-		result.Outcome, result.Message = experiment.VerdictInvalid, fmt.Sprintf("the baseline gave no output at %s", pointName(result.Point))
+		result.Outcome, result.Message = experiment.VerdictInvalid, fmt.Sprintf("the baseline gave no output at %s", PointName(result.Point))
 	default:
 		result.Outcome, result.Message = experiment.VerdictGo, "all outputs agree"
 	}
@@ -97,7 +98,7 @@ func judgeTiming(d *data, parity *parityReport, gate experiment.Gate, point int,
 		return tails{1, 1}
 	}
 	var found inference
-	mine := quantity{cell{point, arm}, gate.Metric, result.Statistic}
+	mine := quantityOf{cell{point, arm}, gate.Metric, result.Statistic}
 	known := d.openEnds(mine)
 	if relative {
 		found = d.ratio(point, arm, gate.Metric, result.Statistic)
@@ -120,7 +121,7 @@ func judgeTiming(d *data, parity *parityReport, gate experiment.Gate, point int,
 	}
 	result.MinimumDetectableEffect = found.minimumDetectableEffect(d.gateConfidence)
 	decide(found, bound, d.gateConfidence, result)
-	known.settles(d.openEnds(mine), asksAtLeast(gate.Op), result)
+	known.settles(d.openEnds(mine), gate.Op.AsksAtLeast(), result)
 	switch result.Outcome {
 	case experiment.VerdictGo:
 		return tails{found.tail(bound), 1}
@@ -134,10 +135,10 @@ func judgeTiming(d *data, parity *parityReport, gate experiment.Gate, point int,
 // decide compares the whole interval with the bound, never the estimate alone.
 func decide(found inference, bound, confidence float64, result *GateResult) {
 	holds, fails := atLeast(found.low, bound), below(found.high, bound)
-	if !asksAtLeast(result.Op) {
+	if !result.Op.AsksAtLeast() {
 		holds, fails = atLeast(bound, found.high), below(bound, found.low)
 	}
-	text := fmt.Sprintf("%s against %s", describe(result.Estimate), against(result.Op, formatNumber(bound, result.Estimate.Shown())))
+	text := fmt.Sprintf("%s against %s", Describe(result.Estimate), Against(result.Op, quantity.Format(bound, result.Estimate.Shown())))
 	switch {
 	case holds:
 		result.Outcome, result.Message = experiment.VerdictGo, text+": holds over the whole interval"
@@ -159,10 +160,6 @@ func decide(found inference, bound, confidence float64, result *GateResult) {
 		}
 		result.Message = text + ": the interval spans the bound; " + further
 	}
-}
-
-func asksAtLeast(op experiment.Op) bool {
-	return op == experiment.RatioAtLeast || op == experiment.AtLeast
 }
 
 // boundTolerance is how far, relative to itself, a figure may miss its bound by rounding: sums over blocks, logarithms and
@@ -191,7 +188,7 @@ func (d *data) losses(point, arm int, relative bool) string {
 		arms = append(arms, baseline)
 	}
 	for _, a := range arms {
-		if lost := d.lost[cell{point, a}].lost; lost.total() > 0 {
+		if lost := d.chosen.lost[cell{point, a}].lost; lost.total() > 0 {
 			text += fmt.Sprintf("; of arm %s: %s", d.exp.Arms[a].Name, lost)
 		}
 	}

@@ -143,10 +143,10 @@ func TestConfirmedGatesRestOnTheFreshBlocksAlone(t *testing.T) {
 	l := inWaves(t, quiet, gain, phase{record.Screen, 8, factor(2)}, phase{record.Confirm, 6, factor(1.7)})
 	got := l.analyzeAll()
 	if shown := got.Gates[0].Estimate; math.Abs(shown.Value-1.7) > 0.02 || shown.Blocks != 6 {
-		t.Errorf("the gate shows %s of %d blocks and the fresh blocks have 1.7", describe(shown), shown.Blocks)
+		t.Errorf("the gate shows %s of %d blocks and the fresh blocks have 1.7", Describe(shown), shown.Blocks)
 	}
 	if screened := got.Screening[0].Estimate; math.Abs(screened.Value-2) > 0.02 || screened.Blocks != 8 {
-		t.Errorf("the screening shows %s of %d blocks and had 2", describe(screened), screened.Blocks)
+		t.Errorf("the screening shows %s of %d blocks and had 2", Describe(screened), screened.Blocks)
 	}
 	if !strings.Contains(got.Gates[0].Message, "screened Go at 2.0") {
 		t.Errorf("message %q does not say what the screening found", got.Gates[0].Message)
@@ -292,7 +292,7 @@ func TestANullArmThatMovesTakesTheDecisionOnlyWhereItMoved(t *testing.T) {
 			want = inconclusive
 		}
 		if gate.Outcome != want {
-			t.Errorf("%s of %s: %s, want %s", gateTitle(gate), gate.Candidate, gate.Outcome, want)
+			t.Errorf("%s of %s: %s, want %s", gate.Title(), gate.Candidate, gate.Outcome, want)
 		}
 	}
 }
@@ -357,8 +357,8 @@ func TestGateConfidence(t *testing.T) {
 		t.Errorf("gates at %v (analysis: %v), results at %v", gate.Confidence, got.GateConfidence, got.Confidence)
 	}
 	if gate.Estimate.Value != ratio.Value || *gate.Estimate.Low >= *ratio.Low || *gate.Estimate.High <= *ratio.High {
-		t.Errorf("the gate shows %s and the result %s: the same estimate with a wider interval is wanted", describe(gate.Estimate),
-			describe(&ratio))
+		t.Errorf("the gate shows %s and the result %s: the same estimate with a wider interval is wanted", Describe(gate.Estimate),
+			Describe(&ratio))
 	}
 	if want := (*gate.Estimate.High - *gate.Estimate.Low) / 2 / gate.Estimate.Value; got.RelativeHalfWidth == nil ||
 		*got.RelativeHalfWidth < want*0.99 {
@@ -497,7 +497,7 @@ func TestCoverageOverNodes(t *testing.T) {
 		random := rand.New(rand.NewPCG(7, uint64(nodes)))
 		covered, byBlocks := 0, 0
 		for range runs {
-			d := &data{exp: &experiment.Experiment{}, confidence: 0.95, gateConfidence: 0.995, nodes: map[string]string{}}
+			d := &data{exp: &experiment.Experiment{}, chosen: &selection{}, confidence: 0.95, gateConfidence: 0.995, nodes: map[string]string{}}
 			differences := map[string]float64{}
 			for node := range nodes {
 				shift := 0.02 * random.NormFloat64()

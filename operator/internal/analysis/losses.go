@@ -222,7 +222,7 @@ func unplanned(exp *experiment.Experiment, fates map[string]trialFate) map[strin
 			}
 			for arm := range exp.Arms {
 				for n := cells[cell{point, arm}]; n < most; n++ {
-					name := fmt.Sprintf("%s, %s at %s, trial %d", block, exp.Arms[arm].Name, pointName(exp.Points[point].Key), n+1)
+					name := fmt.Sprintf("%s, %s at %s, trial %d", block, exp.Arms[arm].Name, PointName(exp.Points[point].Key), n+1)
 					out[name] = trialFate{fateMissing, cell{point, arm}, block, lostMissing}
 				}
 			}
@@ -246,15 +246,15 @@ func lostApart(d *data, _ *judgement, gate *GateResult) string {
 	here, everywhere := [2]balance{}, [2]balance{}
 	for point := range d.exp.Points {
 		for side, a := range []int{arm, baseline} {
-			everywhere[side].add(d.lost[cell{point, a}])
+			everywhere[side].add(d.chosen.lost[cell{point, a}])
 			if d.exp.Points[point].Key == gate.Point {
-				here[side].add(d.lost[cell{point, a}])
+				here[side].add(d.chosen.lost[cell{point, a}])
 			}
 		}
 	}
 	// Timeouts are in the figures of what they censor.
 	higher, lower := d.censors(gate.Metric)
-	places, pairs, levels := []string{"at " + pointName(gate.Point)}, [][2]balance{here}, []float64{lossLevel}
+	places, pairs, levels := []string{"at " + PointName(gate.Point)}, [][2]balance{here}, []float64{lossLevel}
 	if points := len(d.exp.Points); points > 1 {
 		places, pairs = append(places, "at all points"), append(pairs, everywhere)
 		levels = []float64{lossLevel / 2 / float64(points), lossLevel / 2}
@@ -282,7 +282,7 @@ func lossWarnings(d *data) []string {
 	for arm := range d.exp.Arms {
 		all, timeouts := balance{}, 0
 		for point := range d.exp.Points {
-			all.add(d.lost[cell{point, arm}])
+			all.add(d.chosen.lost[cell{point, arm}])
 			for _, seconds := range d.timedOut[cell{point, arm}] {
 				timeouts += len(seconds)
 			}

@@ -89,7 +89,7 @@ func apart(d *data, _ *judgement, gate *GateResult) string {
 	if !gate.Op.Relative() {
 		return ""
 	}
-	return d.apart
+	return d.chosen.apart
 }
 
 // contradictsArms describes how the arms of a plan are not those of the experiment; empty where they are. A plan of a search may have

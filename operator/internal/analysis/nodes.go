@@ -194,14 +194,14 @@ func nodeWarnings(ratios []RatioResult) []string {
 			if i > 0 {
 				text += ", "
 			}
-			text += fmt.Sprintf("%s %s", node.Node, describe(&node.Estimate))
+			text += fmt.Sprintf("%s %s", node.Node, Describe(&node.Estimate))
 		}
 		how := "the interval rests on the nodes"
 		if len(ratio.PerNode) == 2 {
 			how = "two nodes cannot show how much nodes vary, so the interval spans both"
 		}
 		out = append(out, fmt.Sprintf("%s %s of %s at %s depends on the node (%s): %s", ratio.Metric, ratio.Statistic, ratio.Candidate,
-			pointName(ratio.Point), text, how))
+			PointName(ratio.Point), text, how))
 	}
 	return out
 }

@@ -54,7 +54,7 @@ func checkParity(exp *experiment.Experiment, attempts []*record.Attempt) *parity
 			continue
 		}
 		if split[c] == "" && first.parity != *attempt.Result.Parity {
-			split[c] = fmt.Sprintf("at %s arm %s disagrees with itself: %s in %s, %s in %s", pointName(attempt.Point), attempt.Arm,
+			split[c] = fmt.Sprintf("at %s arm %s disagrees with itself: %s in %s, %s in %s", PointName(attempt.Point), attempt.Arm,
 				digestName(first.parity), first.attempt, digestName(*attempt.Result.Parity), attempt.ID)
 		}
 	}
@@ -69,7 +69,7 @@ func checkParity(exp *experiment.Experiment, attempts []*record.Attempt) *parity
 			reason := split[c]
 			sameInputs := report.compared || exp.Arms[arm].Null
 			if reason == "" && sameInputs && ok && haveReference && mine.parity != reference.parity {
-				reason = fmt.Sprintf("at %s arm %s gives another output than the baseline: %s in %s, %s in %s", pointName(exp.Points[point].Key), name,
+				reason = fmt.Sprintf("at %s arm %s gives another output than the baseline: %s in %s, %s in %s", PointName(exp.Points[point].Key), name,
 					digestName(mine.parity), mine.attempt, digestName(reference.parity), reference.attempt)
 			}
 			switch {
@@ -89,12 +89,4 @@ func checkParity(exp *experiment.Experiment, attempts []*record.Attempt) *parity
 
 func digestName(parity record.Parity) string {
 	return fmt.Sprintf("%s:%.12s… over %d items", parity.Algorithm, parity.Digest, parity.Items)
-}
-
-// pointName is how messages call a point.
-func pointName(key string) string {
-	if key == "" {
-		return "the only point"
-	}
-	return key
 }

@@ -40,36 +40,22 @@ type pool struct {
 const poolMarks = 64
 
 // newPool merges samples; blocks gives each block its index.
-func (d *data) newPool(q quantity, blocks map[string]int) *pool {
+func (d *data) newPool(q quantityOf, blocks map[string]int) *pool {
 	type sample struct {
 		value float64
 		count int64
 		block int32
 	}
-	samples := make([]sample, 0, d.countSamples(q))
+	samples := make([]sample, 0, d.distinctSamples(q))
 	single := true
 	add := func(value float64, count int64, block int) {
 		samples = append(samples, sample{value, count, int32(block)})
 		single = single && count == 1
 	}
 	for _, attempt := range d.trials[q.cell] {
-		block, ok := blocks[attempt.Block]
-		if !ok {
-			continue
-		}
-		metric, ok := attempt.Metric(q.metric)
-		switch {
-		case !ok:
-		case metric.Value != nil:
-			add(*metric.Value, 1, block)
-		case metric.Histogram != nil:
-			for _, b := range d.histograms[metric.Histogram] {
-				add(b.value, b.count, block)
-			}
-		default:
-			for _, value := range metric.Samples {
-				add(value, 1, block)
-			}
+		block, counts := blocks[attempt.Block]
+		if metric, ok := attempt.Metric(q.metric); ok && counts {
+			d.chosen.histograms.each(metric, func(value float64, count int64) { add(value, count, block) })
 		}
 	}
 	d.eachTimeout(q, func(value float64, count int64, block string) {
@@ -102,12 +88,12 @@ func (d *data) newPool(q quantity, blocks map[string]int) *pool {
 	return p
 }
 
-// countSamples is about how many samples a pool will have.
-func (d *data) countSamples(q quantity) int {
+// distinctSamples is about how many samples a pool will have.
+func (d *data) distinctSamples(q quantityOf) int {
 	count := 0
 	for _, attempt := range d.trials[q.cell] {
 		if metric, ok := attempt.Metric(q.metric); ok {
-			count += max(1, len(metric.Samples), len(d.histograms[metric.Histogram]))
+			count += max(1, len(metric.Samples), len(d.chosen.histograms[metric.Histogram]))
 		}
 	}
 	return count
@@ -183,7 +169,7 @@ func (d *data) blocksWith(c cell, metric string) map[string]bool {
 			out[attempt.Block] = true
 		}
 	}
-	d.eachTimeout(quantity{cell: c, metric: metric}, func(_ float64, _ int64, block string) { out[block] = true })
+	d.eachTimeout(quantityOf{cell: c, metric: metric}, func(_ float64, _ int64, block string) { out[block] = true })
 	return out
 }
 
@@ -200,7 +186,7 @@ func number(blocks map[string]bool) map[string]int {
 	return out
 }
 
-func (d *data) percentileLevel(q quantity, share float64) inference {
+func (d *data) percentileLevel(q quantityOf, share float64) inference {
 	blocks := number(d.blocksWith(q.cell, q.metric))
 	if len(blocks) == 0 {
 		return inference{reason: "no block has a value"}
@@ -224,7 +210,7 @@ func (d *data) percentileAcrossNodes(blocks map[string]int, paired bool, of func
 	})
 }
 
-func (d *data) percentileRatio(mine, theirs quantity, share float64) inference {
+func (d *data) percentileRatio(mine, theirs quantityOf, share float64) inference {
 	shared := d.blocksWith(mine.cell, mine.metric)
 	other := d.blocksWith(theirs.cell, theirs.metric)
 	for block := range shared {
@@ -241,7 +227,7 @@ func (d *data) percentileRatio(mine, theirs quantity, share float64) inference {
 	})
 }
 
-func (d *data) percentileRatioIn(blocks map[string]int, mine, theirs quantity, share float64) inference {
+func (d *data) percentileRatioIn(blocks map[string]int, mine, theirs quantityOf, share float64) inference {
 	a, b := d.newPool(mine, blocks), d.newPool(theirs, blocks)
 	out := inference{blocks: len(blocks), samples: a.size() + b.size(), logarithmic: true}
 	if need := experiment.MinSamples(mine.statistic); min(a.size(), b.size()) < need {
@@ -262,7 +248,7 @@ func (d *data) percentileRatioIn(blocks map[string]int, mine, theirs quantity, s
 // further out than the level says, which repairs their known lack of width for few blocks (Hesterberg 2015, The American
 // Statistician 69:371, "expanded percentile interval").
 // Blocks of one build of an arm that is several are drawn together.
-func (d *data) bootstrap(q quantity, out inference, units [][]int, statistic func(weights []int64) float64) inference {
+func (d *data) bootstrap(q quantityOf, out inference, units [][]int, statistic func(weights []int64) float64) inference {
 	n := len(units)
 	weights := make([]int64, out.blocks)
 	if n < out.blocks {
@@ -352,7 +338,7 @@ func expandedTail(share float64, n int) float64 {
 }
 
 // stream gives every quantity its own random numbers, so that no figure depends on which others were computed before it.
-func (d *data) stream(q quantity) uint64 {
+func (d *data) stream(q quantityOf) uint64 {
 	hash := fnv.New64a()
 	_, _ = fmt.Fprintf(hash, "%d/%d/%s/%s", q.point, q.arm, q.metric, q.statistic)
 	return hash.Sum64()

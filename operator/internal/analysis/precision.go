@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // Precision is how many blocks a gate on times needs, if estimate and spread stay as they are.
@@ -101,7 +102,7 @@ func ExpectedText(exp *experiment.Experiment, found *Analysis) string {
 	}
 	what := "a decision at the effect found"
 	if stop := exp.Plan.Design.Stop; stop != nil {
-		what = "half widths of " + percent(stop.RelativeHalfWidth)
+		what = "half widths of " + quantity.InPercent(stop.RelativeHalfWidth) + "%"
 	}
 	more := max(0, *needed-found.ValidBlocks)
 	text := fmt.Sprintf("%s: about %d blocks in all, %d more", what, *needed, more)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // A ranking that holds at one size of the problem and turns round at another is the commonest way for a benchmark to mislead:
@@ -40,7 +41,7 @@ func (d *data) leads(tests int, of func(point int) (mine, theirs map[string][]fl
 		if len(mine) == 0 || len(theirs) == 0 || !allPositive(mine, theirs) {
 			continue
 		}
-		found := studentInference(blockDifferences(mine, theirs, true), level, false)
+		found := pairedDifference(mine, theirs, level, true)
 		if found.hasInterval() {
 			out = append(out, lead{point, found.value, found.low, found.high})
 		}
@@ -70,12 +71,12 @@ func armRankingWarnings(d *data, parity *parityReport) []string {
 		for _, second := range arms[i+1:] {
 			for _, metric := range metrics {
 				statistic := metric.Statistic
-				if percentiles[statistic] != 0 {
+				if experiment.Percentiles[statistic] != 0 {
 					statistic = experiment.StatisticMedian
 				}
 				ahead, behind, turns := turn(d.leads(tests, func(point int) (mine, theirs map[string][]float64) {
-					return d.perBlock(quantity{cell{point, second}, metric.Name, statistic}),
-						d.perBlock(quantity{cell{point, first}, metric.Name, statistic})
+					return d.perBlock(quantityOf{cell{point, second}, metric.Name, statistic}),
+						d.perBlock(quantityOf{cell{point, first}, metric.Name, statistic})
 				}))
 				if !turns {
 					continue
@@ -83,8 +84,8 @@ func armRankingWarnings(d *data, parity *parityReport) []string {
 				out = append(out, fmt.Sprintf("the ranking of %s and %s by %s changes with scale: %s has %s of it at %s and %s at %s, so no single "+
 					"answer holds",
 					d.exp.Arms[second].Name, d.exp.Arms[first].Name, metric.Name, d.exp.Arms[second].Name,
-					formatNumber(math.Exp(ahead.value), Times), pointName(d.exp.Points[ahead.point].Key),
-					formatNumber(math.Exp(behind.value), Times), pointName(d.exp.Points[behind.point].Key)))
+					quantity.Format(math.Exp(ahead.value), quantity.Times), PointName(d.exp.Points[ahead.point].Key),
+					quantity.Format(math.Exp(behind.value), quantity.Times), PointName(d.exp.Points[behind.point].Key)))
 				break // The other metrics mostly say the same in other words.
 			}
 		}
@@ -124,8 +125,8 @@ func phaseRankingWarnings(d *data) []string {
 					strongest = strength
 					text = fmt.Sprintf("the ranking of the phases of arm %s changes with scale: %s takes %s of the time of %s at %s and %s at %s, so "+
 						"where the time goes depends on the size",
-						d.exp.Arms[arm].Name, second, formatNumber(math.Exp(ahead.value), Times), first, pointName(d.exp.Points[ahead.point].Key),
-						formatNumber(math.Exp(behind.value), Times), pointName(d.exp.Points[behind.point].Key))
+						d.exp.Arms[arm].Name, second, quantity.Format(math.Exp(ahead.value), quantity.Times), first, PointName(d.exp.Points[ahead.point].Key),
+						quantity.Format(math.Exp(behind.value), quantity.Times), PointName(d.exp.Points[behind.point].Key))
 				}
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // What happens in few blocks may happen in none of those that ran, and then nothing in them tells that it ever does. A design
@@ -24,7 +25,7 @@ func (d *data) rarely(found inference, metric *experiment.Metric, statistic expe
 		return found
 	}
 	share := unseenShare(found.blocks, 1-d.gateConfidence)
-	if percentiles[statistic] != 0 || statistic == experiment.StatisticMax {
+	if experiment.Percentiles[statistic] != 0 || statistic == experiment.StatisticMax {
 		share = 1
 	}
 	shift := share * math.Log1p(slowdown)
@@ -45,12 +46,12 @@ func (d *data) unseen(blocks int) string {
 	const rare, slowdown, level = 0.05, 0.2, 0.05
 	share := unseenShare(blocks, level)
 	text := fmt.Sprintf("%d blocks cannot show what happens in fewer than one block in %d", blocks, blocks)
-	text += fmt.Sprintf(": what happens in %.2g %% of the blocks is in none of them in %.2g %% of runs, and what happens in %.2g %% still "+
-		"in %.2g %%; blocks 20 %% slower that often make a mean %.2g %% and %.2g %% slower",
-		100*rare, 100*math.Pow(1-rare, float64(blocks)), 100*share, 100*level,
-		100*math.Expm1(rare*math.Log1p(slowdown)), 100*math.Expm1(share*math.Log1p(slowdown)))
+	percent := func(share float64) string { return quantity.Percent(share, 2) }
+	text += fmt.Sprintf(": what happens in %s of the blocks is in none of them in %s of runs, and what happens in %s still in %s; blocks %s "+
+		"slower that often make a mean %s and %s slower", percent(rare), percent(math.Pow(1-rare, float64(blocks))), percent(share),
+		percent(level), percent(slowdown), percent(math.Expm1(rare*math.Log1p(slowdown))), percent(math.Expm1(share*math.Log1p(slowdown))))
 	if declared := d.exp.Plan.Design.RareSlowdown; declared > 0 {
-		return text + fmt.Sprintf("; gates allow for blocks %s slower (spec.design.rareSlowdown)", percent(declared))
+		return text + fmt.Sprintf("; gates allow for blocks %s%% slower (spec.design.rareSlowdown)", quantity.InPercent(declared))
 	}
 	return text + "; gates do not allow for it (spec.design.rareSlowdown)"
 }

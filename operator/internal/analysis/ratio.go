@@ -15,24 +15,26 @@ func (d *data) ratio(point, candidate int, metric string, statistic experiment.S
 	if baseline < 0 {
 		return inference{reason: "the run has no baseline"}
 	}
-	key := comparison{quantity{cell{point, candidate}, metric, statistic}, baseline}
+	key := comparison{quantityOf{cell{point, candidate}, metric, statistic}, baseline}
 	if known, ok := d.comparisons[key]; ok {
 		return known
 	}
-	mine := key.quantity
-	theirs := quantity{cell{point, baseline}, metric, statistic}
-	var out inference
-	if p, ok := percentiles[statistic]; ok {
-		out = d.percentileRatio(mine, theirs, p)
-	} else {
-		out = d.pairedRatio(mine, theirs)
-	}
-	out = d.onClock(out, mine, theirs)
+	mine := key.quantityOf
+	theirs := quantityOf{cell{point, baseline}, metric, statistic}
+	out := d.compare(mine, theirs)
 	d.comparisons[key] = out
 	return out
 }
 
-func (d *data) pairedRatio(mine, theirs quantity) inference {
+// compare is one quantity over another at the same point.
+func (d *data) compare(mine, theirs quantityOf) inference {
+	if share, ok := experiment.Percentiles[mine.statistic]; ok {
+		return d.onClock(d.percentileRatio(mine, theirs, share), mine, theirs)
+	}
+	return d.onClock(d.pairedRatio(mine, theirs), mine, theirs)
+}
+
+func (d *data) pairedRatio(mine, theirs quantityOf) inference {
 	a, b := d.perBlock(mine), d.perBlock(theirs)
 	if !allPositive(a, b) {
 		return inference{reason: noRatio(mine.metric, a, b)}
@@ -54,6 +56,11 @@ func (d *data) pairedRatio(mine, theirs quantity) inference {
 		out.reason = fmt.Sprintf("%d of at least %d blocks have trials of both arms", out.blocks, minBlocks)
 	}
 	return out
+}
+
+// pairedDifference is how far two series of blocks are apart within blocks, with Student's interval: of logarithms, or of the values.
+func pairedDifference(mine, theirs map[string][]float64, confidence float64, logarithmic bool) inference {
+	return studentInference(blockDifferences(mine, theirs, logarithmic), confidence, false)
 }
 
 // blockDifferences are the differences of two arms' block means, for the blocks that have both.

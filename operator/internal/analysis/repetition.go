@@ -10,7 +10,7 @@ import (
 
 // findLostBlocks finds which blocks the planner may run again: those that never ran, and those that noise or the infrastructure
 // took a trial of. What a program failed at is its result.
-func findLostBlocks(out *Analysis, d *data, chosen *selection, evidence record.Evidence) {
+func findLostBlocks(out *Analysis, d *data, evidence record.Evidence) {
 	ran := map[string]bool{}
 	for i := range evidence.Attempts {
 		ran[evidence.Attempts[i].Block] = true
@@ -24,9 +24,9 @@ func findLostBlocks(out *Analysis, d *data, chosen *selection, evidence record.E
 		several[planned.Arm] = several[planned.Arm] || planned.Build != ""
 	}
 	unrun := map[string]bool{}
-	settled := chosen.settled(d)
+	settled := settled(d)
 	lost := map[record.Purpose]map[cell]int{record.Screen: {}, record.Confirm: {}, record.Search: {}}
-	chosen.eachPlanned(d.exp, evidence.Waves, func(purpose record.Purpose, block string, c cell) {
+	d.chosen.eachPlanned(d.exp, evidence.Waves, func(purpose record.Purpose, block string, c cell) {
 		switch {
 		case !ran[block] && !unrun[block]:
 			unrun[block] = true
@@ -69,7 +69,7 @@ func (s *selection) eachPlanned(exp *experiment.Experiment, waves []record.Wave,
 
 // settled are the blocks of every cell that need no further look: measured, or disturbed where the run wants disturbed
 // trials left out and not repeated.
-func (s *selection) settled(d *data) map[cell]map[string]bool {
+func settled(d *data) map[cell]map[string]bool {
 	out := map[cell]map[string]bool{}
 	add := func(c cell, block string) {
 		if out[c] == nil {
@@ -85,9 +85,9 @@ func (s *selection) settled(d *data) map[cell]map[string]bool {
 	if d.exp.Plan.OnViolation == noise.Retry {
 		return out
 	}
-	for attempt, kind := range s.kinds {
+	for attempt, kind := range d.chosen.kinds {
 		if kind == noisy {
-			add(s.cells[attempt], attempt.Block)
+			add(d.chosen.cells[attempt], attempt.Block)
 		}
 	}
 	return out

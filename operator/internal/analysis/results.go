@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // armResults shows every metric of every arm at every point. An arm whose outputs are wrong has none.
@@ -18,7 +19,7 @@ func armResults(d *data, parity *parityReport) []ArmResult {
 			ceiling := d.bindingCeiling(c)
 			for _, metric := range d.exp.Metrics() {
 				for _, statistic := range statistics(d.exp, metric) {
-					estimate := d.level(quantity{c, metric.Name, statistic}).estimate(metric.Unit)
+					estimate := d.level(quantityOf{c, metric.Name, statistic}).estimate(metric.Unit)
 					if estimate == nil || !d.enoughSamples(c, metric.Name, statistic) {
 						continue
 					}
@@ -158,7 +159,7 @@ func judgePrediction(predicted float64, measured *Estimate) (missed bool, messag
 		return false, "not measured"
 	}
 	off := measured.Value / predicted
-	text := fmt.Sprintf("predicted %s, measured %s", formatNumber(predicted, Times), describe(measured))
+	text := fmt.Sprintf("predicted %s, measured %s", quantity.Format(predicted, quantity.Times), Describe(measured))
 	switch {
 	case measured.High != nil && predicted > 1 && *measured.High < 1, measured.Low != nil && predicted < 1 && *measured.Low > 1:
 		return true, text + ": the change goes the other way"

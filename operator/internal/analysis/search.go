@@ -42,8 +42,8 @@ type LoadInterval struct {
 
 // searchResults judges every load that was tried, at the gates' confidence, and draws the answer from them. Blocks that
 // searched and blocks that confirm are never mixed.
-func searchResults(all *data, chosen *selection, parity *parityReport, waves []record.Wave) []SearchResult {
-	exp := all.exp
+func searchResults(all *data, parity *parityReport, waves []record.Wave) []SearchResult {
+	exp, chosen := all.exp, all.chosen
 	if exp.Plan.Search == nil {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (r *SearchResult) answer(all *data, rules search.Search, arm int) {
 	}
 	c := cell{found.FeasibleMax, arm}
 	if metric := all.exp.Metric(r.Metric); all.enoughSamples(c, r.Metric, r.Statistic) {
-		r.Value = all.level(quantity{c, r.Metric, r.Statistic}).estimate(metric.Unit)
+		r.Value = all.level(quantityOf{c, r.Metric, r.Statistic}).estimate(metric.Unit)
 	}
 	if found.InfeasibleMin >= 0 {
 		r.Interval = &LoadInterval{r.FeasibleMax, r.InfeasibleMin}
@@ -140,7 +140,7 @@ func (d *data) judgeConstraint(c cell, constraint experiment.Condition) (outcome
 		return search.Uncertain, false
 	}
 	bound, statistic := *constraint.Bound, constraint.Statistic
-	found := d.level(quantity{c, constraint.Metric, statistic})
+	found := d.level(quantityOf{c, constraint.Metric, statistic})
 	if !found.hasInterval() || !d.enoughSamples(c, constraint.Metric, statistic) {
 		return search.Uncertain, false
 	}

@@ -35,6 +35,14 @@ const (
 	noisy       rejection = "beyond a noise limit"
 )
 
+// reason is a rejection in a word.
+func (r rejection) reason() Reason {
+	return map[rejection]Reason{
+		foreign: "foreign", altered: "altered", unreadable: "unreadable", absent: "missing", staleLease: StaleLease, superseded: "superseded",
+		failed: "failed", notStarted: "not_started", unusable: "unusable", environment: "environment", noisy: "noise",
+	}[r]
+}
+
 type exclusion struct {
 	Exclusion
 	kind rejection
@@ -52,7 +60,7 @@ type selection struct {
 
 	rejected   []exclusion
 	kinds      map[*record.Attempt]rejection
-	histograms map[*record.Histogram][]bar
+	histograms histograms
 	hard       map[string]any
 	isolation  map[string]int
 	noise      noiseFindings
@@ -77,7 +85,7 @@ type selection struct {
 
 func selectTrials(exp *experiment.Experiment, evidence record.Evidence, wave int) *selection {
 	s := &selection{
-		cells: map[*record.Attempt]cell{}, histograms: map[*record.Histogram][]bar{},
+		cells: map[*record.Attempt]cell{}, histograms: histograms{},
 		isolation: map[string]int{}, lost: map[cell]balance{}, kinds: map[*record.Attempt]rejection{},
 		purposes: map[string]record.Purpose{},
 	}

@@ -3,7 +3,6 @@ package analysis
 import (
 	"fmt"
 	"regexp"
-	"slices"
 
 	"assay.dev/assay/operator/internal/record"
 )
@@ -130,20 +129,9 @@ func (d *data) times(attempt *record.Attempt, name string) (longest, sum float64
 	if !ok {
 		return 0, 0, false
 	}
-	each := func(value float64, times int64) {
+	d.chosen.histograms.each(metric, func(value float64, times int64) {
 		longest, sum = max(longest, value), sum+value*float64(times)
-	}
-	if metric.Value != nil {
-		each(*metric.Value, 1)
-	}
-	for _, value := range metric.Samples {
-		each(value, 1)
-	}
-	if metric.Histogram != nil {
-		for _, b := range d.histograms[metric.Histogram] {
-			each(b.value, b.count)
-		}
-	}
+	})
 	return longest, sum, true
 }
 
@@ -151,7 +139,7 @@ func (d *data) times(attempt *record.Attempt, name string) (longest, sum float64
 // baseline, one after the other, time that is saved is missing from the wall time of the process, unless it is spent where
 // the program does not measure.
 func savingWarnings(d *data, arm int, metric string, scale float64) []string {
-	baseline := slices.IndexFunc(d.exp.Arms, func(a record.Arm) bool { return a.Baseline })
+	baseline := d.exp.Baseline()
 	if baseline < 0 || arm == baseline {
 		return nil
 	}

@@ -42,7 +42,7 @@ func TestWhatAProgramSaysIsSetAgainstTheClock(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := &data{exp: exp, trials: map[cell][]*record.Attempt{{0, 0}: {tc.baseline}, {0, len(exp.Arms) - 1}: {tc.candidate}}}
+			d := &data{exp: exp, chosen: &selection{}, trials: map[cell][]*record.Attempt{{0, 0}: {tc.baseline}, {0, len(exp.Arms) - 1}: {tc.candidate}}}
 			got := strings.Join(selfReportWarnings(d), "\n")
 			if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
 				t.Errorf("got %q, want %q", got, tc.want)
@@ -94,8 +94,8 @@ func TestReportedTimesAreSetAgainstWhatTheRunnerRead(t *testing.T) {
 			if c.role != nil {
 				attempt.Roles = []record.RoleSeen{{Name: "server", Resources: ptr.To(resources(c.role))}}
 			}
-			d := &data{exp: exp, trials: map[cell][]*record.Attempt{{0, 0}: {attempt}}}
-			got := append(selfReportWarnings(d), strictWarnings(d, &selection{})...)
+			d := &data{exp: exp, chosen: &selection{}, trials: map[cell][]*record.Attempt{{0, 0}: {attempt}}}
+			got := append(selfReportWarnings(d), strictWarnings(d)...)
 			got = slices.DeleteFunc(got, func(w string) bool { return strings.Contains(w, "gateConfidence") })
 			if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
 				t.Errorf("%q, want one warning with %q", got, c.want)

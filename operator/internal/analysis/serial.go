@@ -292,7 +292,7 @@ func studentAround(center, se, df float64, like inference) inference {
 // dependentPercentile caps gates on percentiles where the arms' medians say that blocks depend on each other: whole blocks are
 // drawn as if they did not, and no method with a source widens that for so few.
 func dependentPercentile(d *data, _ *judgement, gate *GateResult) string {
-	if percentiles[gate.Statistic] == 0 {
+	if experiment.Percentiles[gate.Statistic] == 0 {
 		return ""
 	}
 	if d.exp.Plan.Design.BlockCorrelation > 0 {
@@ -315,5 +315,5 @@ func (d *data) seriesOf(gate *GateResult) *BlockSeries {
 	if gate.Op.Relative() {
 		return d.ratio(point, arm, gate.Metric, experiment.StatisticMedian).series
 	}
-	return d.level(quantity{cell{point, arm}, gate.Metric, experiment.StatisticMedian}).series
+	return d.level(quantityOf{cell{point, arm}, gate.Metric, experiment.StatisticMedian}).series
 }

@@ -36,18 +36,58 @@ func decodeHistogram(histogram *record.Histogram) ([]bar, error) {
 	return bars, nil
 }
 
-// percentiles are the statistics of merged samples: never of one trial, never averaged.
-var percentiles = experiment.Percentiles
+// histograms are those that were decoded.
+type histograms map[*record.Histogram][]bar
 
-// trialStatistic is a trial's one number, or false when the metric as reported has none.
-func (d *data) trialStatistic(metric record.Metric, statistic experiment.Statistic) (float64, bool) {
+// each visits the values of a metric as reported, with how often each was seen.
+func (h histograms) each(metric record.Metric, visit func(value float64, count int64)) {
+	if metric.Value != nil {
+		visit(*metric.Value, 1)
+	}
+	for _, value := range metric.Samples {
+		visit(value, 1)
+	}
+	if metric.Histogram != nil {
+		for _, b := range h[metric.Histogram] {
+			visit(b.value, b.count)
+		}
+	}
+}
+
+// statistic is a trial's one number, or false when the metric as reported has none.
+func (h histograms) statistic(metric record.Metric, statistic experiment.Statistic) (float64, bool) {
 	if metric.Value != nil {
 		return *metric.Value, true
 	}
 	if metric.Histogram != nil {
-		return barStatistic(d.histograms[metric.Histogram], statistic)
+		return barStatistic(h[metric.Histogram], statistic)
 	}
 	return sampleStatistic(metric.Samples, statistic)
+}
+
+// positivePercentile reports whether a percentile of one trial's samples is positive. If it is in every trial, it is in all of them
+// merged, whatever the weights of the blocks.
+func (h histograms) positivePercentile(metric record.Metric, share float64) bool {
+	var total, others int64
+	h.each(metric, func(value float64, n int64) {
+		total += n
+		if !(value > 0) {
+			others += n
+		}
+	})
+	return others < nearestRank(share, total)
+}
+
+// countSamples is how many samples a trial has of a metric.
+func countSamples(metric record.Metric) int64 {
+	switch {
+	case metric.Value != nil:
+		return 1
+	case metric.Histogram != nil:
+		return metric.Histogram.Count
+	default:
+		return int64(len(metric.Samples))
+	}
 }
 
 func sampleStatistic(samples []float64, statistic experiment.Statistic) (float64, bool) {
@@ -116,14 +156,14 @@ func median(values []float64) float64 {
 }
 
 // perBlock are the trial statistics of a quantity by block, and how many samples they rest on.
-func (d *data) perBlock(q quantity) map[string][]float64 {
+func (d *data) perBlock(q quantityOf) map[string][]float64 {
 	if known, ok := d.series[q]; ok {
 		return known
 	}
 	out := map[string][]float64{}
 	for _, attempt := range d.trials[q.cell] {
 		if metric, ok := attempt.Metric(q.metric); ok {
-			if value, ok := d.trialStatistic(metric, q.statistic); ok {
+			if value, ok := d.chosen.histograms.statistic(metric, q.statistic); ok {
 				out[attempt.Block] = append(out[attempt.Block], value)
 			}
 		}
@@ -135,25 +175,18 @@ func (d *data) perBlock(q quantity) map[string][]float64 {
 
 // samples counts the in-process samples of a metric in an arm at a point.
 func (d *data) samples(c cell, metric string) int {
-	count := 0
+	var count int64
 	for _, attempt := range d.trials[c] {
-		reported, ok := attempt.Metric(metric)
-		switch {
-		case !ok:
-		case reported.Histogram != nil:
-			count += int(reported.Histogram.Count)
-		case reported.Value != nil:
-			count++
-		default:
-			count += len(reported.Samples)
+		if reported, ok := attempt.Metric(metric); ok {
+			count += countSamples(reported)
 		}
 	}
-	d.eachTimeout(quantity{cell: c, metric: metric}, func(_ float64, samples int64, _ string) { count += int(samples) })
-	return count
+	d.eachTimeout(quantityOf{cell: c, metric: metric}, func(_ float64, samples int64, _ string) { count += samples })
+	return int(count)
 }
 
 // without explains that a quantity is not known of any trial that counts.
-func (d *data) without(q quantity) string {
+func (d *data) without(q quantityOf) string {
 	n := len(d.trials[q.cell])
 	text := fmt.Sprintf("%s has no value in any of the %d trials of arm %s that count", q.metric, n, d.exp.Arms[q.arm].Name)
 	if role, quantity := record.FindProcessQuantity(q.metric); n > 0 && quantity != nil && quantity.Unit == "By" && role == "" {

@@ -17,9 +17,8 @@ import (
 )
 
 func TestTrialStatistic(t *testing.T) {
-	d := &data{histograms: map[*record.Histogram][]bar{}}
 	histogram := &record.Histogram{}
-	d.histograms[histogram] = []bar{{1, 2}, {3, 1}, {8, 1}}
+	decoded := histograms{histogram: {{1, 2}, {3, 1}, {8, 1}}}
 	samples := record.Metric{Samples: []float64{8, 1, 3, 1}}
 	bars := record.Metric{Histogram: histogram}
 	value := record.Metric{Value: ptr.To(5.0)}
@@ -49,7 +48,7 @@ func TestTrialStatistic(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, ok := d.trialStatistic(c.metric, c.statistic)
+			got, ok := decoded.statistic(c.metric, c.statistic)
 			if ok == c.none || ok && got != c.want {
 				t.Errorf("%v, %v; want %v, %v", got, ok, c.want, !c.none)
 			}
@@ -61,7 +60,7 @@ func TestPercentilesOfAPoolAreThoseOfItsSamples(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
 		blocks := 1 + random.IntN(6)
-		d := &data{trials: map[cell][]*record.Attempt{}}
+		d := &data{chosen: &selection{}, trials: map[cell][]*record.Attempt{}}
 		names := []string{"a", "b", "c", "d", "e", "f"}[:blocks]
 		var perBlock [6][]float64
 		for block, name := range names {
@@ -71,7 +70,7 @@ func TestPercentilesOfAPoolAreThoseOfItsSamples(t *testing.T) {
 			d.trials[cell{}] = append(d.trials[cell{}],
 				&record.Attempt{Block: name, Result: &record.Result{Metrics: map[string]*record.Metric{"m": {Samples: perBlock[block]}}}})
 		}
-		p := d.newPool(quantity{metric: "m"}, number(d.blocksWith(cell{}, "m")))
+		p := d.newPool(quantityOf{metric: "m"}, number(d.blocksWith(cell{}, "m")))
 		weights := make([]int64, blocks)
 		var all []float64
 		for block := range blocks {
@@ -84,7 +83,7 @@ func TestPercentilesOfAPoolAreThoseOfItsSamples(t *testing.T) {
 			continue
 		}
 		slices.Sort(all)
-		for _, share := range percentiles {
+		for _, share := range experiment.Percentiles {
 			want := all[max(1, int(math.Ceil(share*float64(len(all))-1e-9)))-1]
 			if got := p.percentile(share, weights); got != want {
 				t.Fatalf("percentile %v of %d samples in %d blocks: %v, want %v", share, len(all), blocks, got, want)
@@ -130,7 +129,7 @@ func TestHistogramsGiveTheSameAnswersAsSamples(t *testing.T) {
 	for i := range samples.Gates {
 		a, b := samples.Gates[i], histograms.Gates[i]
 		if a.Outcome != b.Outcome || !cmp.Equal(*a.Estimate.High, *b.Estimate.High, near) || a.Estimate.Samples != b.Estimate.Samples {
-			t.Errorf("%s: %s with samples, %s with histograms", gateTitle(a), a.Message, b.Message)
+			t.Errorf("%s: %s with samples, %s with histograms", a.Title(), a.Message, b.Message)
 		}
 	}
 }
@@ -185,25 +184,21 @@ func TestMoreBlocks(t *testing.T) {
 	}
 }
 
-func TestFormat(t *testing.T) {
-	cases := map[string]string{
-		formatNumber(13.2456, Times):                          "13.25x",
-		formatNumber(0.8718, Times):                           "0.8718x",
-		formatNumber(0.8718, "1"):                             "0.8718",
-		formatNumber(0.0021, "s"):                             "2.100 ms",
-		formatNumber(0.0000213, "s"):                          "21.30 µs",
-		formatNumber(12.5e9, "By/s"):                          "12.50 GB/s",
-		formatNumber(1898.88, "queries/s"):                    "1899 queries/s",
-		formatNumber(123456, "queries/s"):                     "123.5 kqueries/s",
-		formatNumber(0, "s"):                                  "0.000 s",
-		describe(&Estimate{Value: 2, Unit: "1", Ratio: true}): "2.000x",
-		describe(&Estimate{Value: 0.5, Unit: "1"}):            "0.5000",
-		describe(&Estimate{Value: 0.0021, Unit: "s", Low: ptr.To(0.002), High: ptr.To(0.0022)}): "2.100 ms [2.000, 2.200]",
-		describe(nil): "no estimate",
+func TestAnEstimateInWords(t *testing.T) {
+	cases := map[string]struct {
+		estimate *Estimate
+		want     string
+	}{
+		"a ratio":                  {&Estimate{Value: 2, Unit: "1", Ratio: true}, "2.000x"},
+		"a share":                  {&Estimate{Value: 0.5, Unit: "1"}, "0.5000"},
+		"a time with its interval": {&Estimate{Value: 0.0021, Unit: "s", Low: ptr.To(0.002), High: ptr.To(0.0022)}, "2.100 ms [2.000, 2.200]"},
+		"no estimate is no number": {nil, "no estimate"},
 	}
-	for got, want := range cases {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := Describe(c.estimate); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
 	}
 }

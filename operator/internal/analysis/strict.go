@@ -49,19 +49,19 @@ func (s *selection) findGaps(exp *experiment.Experiment, evidence record.Evidenc
 
 // missingWave names a part of the evidence that is not there: a verdict from the rest of it might be another one.
 func missingWave(d *data, _ *judgement, _ *GateResult) string {
-	if len(d.gaps) == 0 {
+	if len(d.chosen.gaps) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s is missing, cannot be read or contradicts the experiment", d.gaps[0])
+	return fmt.Sprintf("%s is missing, cannot be read or contradicts the experiment", d.chosen.gaps[0])
 }
 
 // strictWarnings name what a ledger leaves out or contradicts and can be judged without.
-func strictWarnings(d *data, chosen *selection) []string {
+func strictWarnings(d *data) []string {
 	out := workloadWarnings(d)
-	if overlap := simultaneous(chosen.used); overlap != "" {
+	if overlap := simultaneous(d.chosen.used); overlap != "" {
 		out = append(out, overlap)
 	}
-	if ran, least := len(screened(chosen)), d.exp.Plan.Design.Blocks.Min; ran > 0 && ran < least && d.exp.Plan.Search == nil {
+	if ran, least := len(screened(d.chosen)), d.exp.Plan.Design.Blocks.Min; ran > 0 && ran < least && d.exp.Plan.Search == nil {
 		out = append(out, fmt.Sprintf("the figures rest on %d blocks, and spec.design.blocks.min asks for at least %d", ran, least))
 	}
 	if d.exp.Plan.Design.GateConfidence == 0 {

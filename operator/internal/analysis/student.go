@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -82,12 +83,12 @@ func squares(values []float64, center float64) float64 {
 
 // level is a quantity of one arm: its arithmetic mean over blocks, each block being the arithmetic mean of its trials, with
 // Student's interval on the plain scale. A bound on a mean is one on what was spent, which a geometric mean understates.
-func (d *data) level(q quantity) inference {
+func (d *data) level(q quantityOf) inference {
 	if known, ok := d.levels[q]; ok {
 		return known
 	}
 	var out inference
-	if p, ok := percentiles[q.statistic]; ok {
+	if p, ok := experiment.Percentiles[q.statistic]; ok {
 		out = d.percentileLevel(q, p)
 	} else {
 		blocks := d.perBlock(q)

@@ -73,16 +73,14 @@ func rejectionDecides(_ *data, _ *judgement, gate *GateResult) string {
 	if again.Estimate == nil || again.Estimate.Low == nil || again.Estimate.High == nil {
 		return with + string(again.Outcome)
 	}
-	with += fmt.Sprintf("%s, %s", describe(again.Estimate), again.Outcome)
+	with += fmt.Sprintf("%s, %s", Describe(again.Estimate), again.Outcome)
 	if decisive(again.Outcome) {
 		return with
 	}
 	low, high := recentred(gate.Estimate, again.Estimate.Value)
 	bound := *gate.Bound
 	above, below := low > bound, high < bound
-	atLeast := gate.Op == experiment.RatioAtLeast || gate.Op == experiment.AtLeast
-	if keeps := above && atLeast == (gate.Outcome == experiment.VerdictGo) || below &&
-		atLeast != (gate.Outcome == experiment.VerdictGo); keeps {
+	if holds := gate.Outcome == experiment.VerdictGo; above && gate.Op.AsksAtLeast() == holds || below && gate.Op.AsksAtLeast() != holds {
 		return ""
 	}
 	return with + ", and leaving them out must not be what decides"
@@ -121,7 +119,7 @@ func rejectedUnevenly(d *data, _ *judgement, gate *GateResult) string {
 		level, where := unevenLevel, "over all points"
 		if !everywhere {
 			// Each point is a chance of its own.
-			level, where = unevenLevel/float64(len(d.exp.Points)), "at "+pointName(gate.Point)
+			level, where = unevenLevel/float64(len(d.exp.Points)), "at "+PointName(gate.Point)
 		}
 		mine, theirs := over(arm, gate.Point, everywhere), over(baseline, gate.Point, everywhere)
 		if p := fisher(mine.rejected, mine.of, theirs.rejected, theirs.of); p < level || (mine.rejected == 0) != (theirs.rejected == 0) {

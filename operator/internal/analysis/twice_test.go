@@ -88,13 +88,13 @@ func TestWithRejectedIsTheRunWithoutLimits(t *testing.T) {
 		again := gate.WithRejected
 		if again == nil || again.Outcome != all.Gates[i].Outcome || again.Estimate.Value != all.Gates[i].Estimate.Value ||
 			*again.Estimate.Low != *all.Gates[i].Estimate.Low {
-			t.Errorf("%s: with the rejected trials %+v, without limits %+v", gateTitle(gate), again, all.Gates[i])
+			t.Errorf("%s: with the rejected trials %+v, without limits %+v", gate.Title(), again, all.Gates[i])
 		}
 		if again.Rejected != 8 || again.Without != goes {
-			t.Errorf("%s: %+v, want 8 trials of its two arms rejected, and Go without them", gateTitle(gate), again)
+			t.Errorf("%s: %+v, want 8 trials of its two arms rejected, and Go without them", gate.Title(), again)
 		}
 		if all.Gates[i].WithRejected != nil {
-			t.Errorf("%s: nothing was rejected and %+v is said", gateTitle(gate), all.Gates[i].WithRejected)
+			t.Errorf("%s: nothing was rejected and %+v is said", gate.Title(), all.Gates[i].WithRejected)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func TestAnArmKeepsWhatIsLeftOfItInABlock(t *testing.T) {
 	got := run.analyze()
 	for _, gate := range got.Gates {
 		if gate.Estimate.Blocks != 12 {
-			t.Errorf("%s of %s rests on %d blocks, want all 12", gateTitle(gate), gate.Candidate, gate.Estimate.Blocks)
+			t.Errorf("%s of %s rests on %d blocks, want all 12", gate.Title(), gate.Candidate, gate.Estimate.Blocks)
 		}
 	}
 	if got.Trials.Used != 12*24-1 || got.LostBlocks != 0 {

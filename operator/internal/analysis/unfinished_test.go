@@ -113,8 +113,8 @@ func TestAMarkerNeverHelpsItsArm(t *testing.T) {
 }
 
 func TestASearchCannotTellALoadWhoseTrialNeverEnded(t *testing.T) {
-	d := &data{measured: map[cell]map[string]bool{}, exp: pair(t, 1, nil).exp}
-	d.exp.Plan.Search = &experiment.Search{}
+	exp := &experiment.Experiment{Plan: experiment.Plan{Search: &experiment.Search{}}}
+	d := &data{chosen: &selection{}, measured: map[cell]map[string]bool{}, exp: exp}
 	if got := d.judgeLoad(cell{}, 4, &completion{of: 4, done: 3, unknown: 1, unended: "w000-b0000-s00001"}); got.Outcome != "Uncertain" ||
 		!strings.Contains(got.Constraint, "begun and never ended") {
 		t.Errorf("%+v", got)

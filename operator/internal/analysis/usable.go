@@ -139,7 +139,7 @@ func (s *selection) checkResult(exp *experiment.Experiment, result *record.Resul
 			s.histograms[reported.Histogram] = bars
 		}
 		reason := ""
-		s.eachValue(*reported, func(value float64) {
+		s.histograms.each(*reported, func(value float64, _ int64) {
 			if reason == "" {
 				reason = meaningless(value, metric.Unit)
 			}
@@ -154,21 +154,6 @@ func (s *selection) checkResult(exp *experiment.Experiment, result *record.Resul
 		}
 	}
 	return ""
-}
-
-// eachValue visits the distinct numbers of a metric as reported.
-func (s *selection) eachValue(metric record.Metric, visit func(value float64)) {
-	if metric.Value != nil {
-		visit(*metric.Value)
-	}
-	for _, value := range metric.Samples {
-		visit(value)
-	}
-	if metric.Histogram != nil {
-		for _, b := range s.histograms[metric.Histogram] {
-			visit(b.value)
-		}
-	}
 }
 
 // meaningless explains why a number cannot be a measurement.
@@ -192,13 +177,13 @@ func (s *selection) checkNeed(result *record.Result, n need) string {
 	if !ok {
 		return fmt.Sprintf("metric %s is absent and a gate needs it", n.metric)
 	}
-	if share, percentile := percentiles[n.statistic]; percentile {
-		if n.positive && !s.positivePercentile(*metric, share) {
+	if share, percentile := experiment.Percentiles[n.statistic]; percentile {
+		if n.positive && !s.histograms.positivePercentile(*metric, share) {
 			return fmt.Sprintf("%s of metric %s is not positive, and the ratio that a gate takes of it needs a positive one", n.statistic, n.metric)
 		}
 		return ""
 	}
-	value, ok := (&data{histograms: s.histograms}).trialStatistic(*metric, n.statistic)
+	value, ok := s.histograms.statistic(*metric, n.statistic)
 	if !ok {
 		return fmt.Sprintf("metric %s has no %s, which a gate needs", n.metric, n.statistic)
 	}
@@ -206,28 +191,4 @@ func (s *selection) checkNeed(result *record.Result, n need) string {
 		return fmt.Sprintf("%s of metric %s is %g, and the ratio that a gate takes of it needs a positive one", n.statistic, n.metric, value)
 	}
 	return ""
-}
-
-// positivePercentile reports whether a percentile of one trial's samples is positive. If it is in every trial, it is in all of them
-// merged, whatever the weights of the blocks.
-func (s *selection) positivePercentile(metric record.Metric, share float64) bool {
-	var total, others int64
-	count := func(value float64, n int64) {
-		total += n
-		if !(value > 0) {
-			others += n
-		}
-	}
-	if metric.Value != nil {
-		count(*metric.Value, 1)
-	}
-	for _, value := range metric.Samples {
-		count(value, 1)
-	}
-	if metric.Histogram != nil {
-		for _, b := range s.histograms[metric.Histogram] {
-			count(b.value, b.count)
-		}
-	}
-	return others < nearestRank(share, total)
 }

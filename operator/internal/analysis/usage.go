@@ -38,12 +38,6 @@ type Usage struct {
 // Reason is why an attempt is not in the figures, in a word.
 type Reason string
 
-// reasons are the words for the rejections.
-var reasons = map[rejection]Reason{
-	foreign: "foreign", altered: "altered", unreadable: "unreadable", absent: "missing", staleLease: StaleLease, superseded: "superseded",
-	failed: "failed", notStarted: "not_started", unusable: "unusable", environment: "environment", noisy: "noise",
-}
-
 // StaleLease is the reason of attempts beside which another run may have been on the node.
 const StaleLease Reason = "stale_lease"
 
@@ -93,11 +87,10 @@ func (s *selection) own(evidence record.Evidence, wave int) []*record.Attempt {
 }
 
 // usageOf reads it from the attempts up to a wave that are this experiment's own.
-func usageOf(exp *experiment.Experiment, chosen *selection, evidence record.Evidence, wave int) *Usage {
-	own := chosen.own(evidence, wave)
+func usageOf(exp *experiment.Experiment, chosen *selection, own []*record.Attempt) *Usage {
 	out := &Usage{Excluded: map[Reason]int{}, Noisy: map[noise.Kind]int{}}
 	for _, rejected := range chosen.rejected {
-		out.Excluded[reasons[rejected.kind]]++
+		out.Excluded[rejected.kind.reason()]++
 	}
 	maps.Copy(out.Noisy, chosen.noise.beyond)
 	out.time(own)
@@ -143,7 +136,7 @@ func (u *Usage) time(attempts []*record.Attempt) {
 }
 
 func endOf(attempt *record.Attempt) time.Time {
-	return attempt.StartedAt.Add(time.Duration(attempt.DurationSeconds * float64(time.Second)))
+	return attempt.StartedAt.Add(duration(attempt.DurationSeconds))
 }
 
 // nodes sums up what the limits were set against.

@@ -149,7 +149,7 @@ func readingOf(node NodeUsage, kind noise.Kind) NodeNoise {
 
 func TestEveryReasonHasAWord(t *testing.T) {
 	for _, kind := range []rejection{foreign, altered, unreadable, staleLease, superseded, failed, notStarted, unusable, environment, noisy} {
-		if reasons[kind] == "" {
+		if kind.reason() == "" {
 			t.Errorf("rejection %q has no word", kind)
 		}
 	}

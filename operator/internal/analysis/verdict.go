@@ -53,7 +53,7 @@ func weakest(byOutcome map[experiment.Verdict][]GateResult, blocking int) (exper
 		if len(gates) == 0 {
 			continue
 		}
-		reason := gateTitle(gates[0]) + ": " + gates[0].Message
+		reason := gates[0].Title() + ": " + gates[0].Message
 		if len(gates) == 2 {
 			reason += fmt.Sprintf(" (and 1 more gate is %s)", verdict)
 		} else if len(gates) > 2 {
@@ -65,14 +65,6 @@ func weakest(byOutcome map[experiment.Verdict][]GateResult, blocking int) (exper
 		return experiment.VerdictGo, "its blocking gate holds"
 	}
 	return experiment.VerdictGo, fmt.Sprintf("all %d blocking gates hold", blocking)
-}
-
-func gateTitle(gate GateResult) string {
-	title := gate.Gate
-	if gate.Point != "" {
-		title += " at " + gate.Point
-	}
-	return title
 }
 
 // judgeRun is Go if some candidate is, NoGo if all are, and otherwise the weakest answer among them. Without a gate that

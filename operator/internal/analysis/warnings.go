@@ -8,28 +8,33 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
 )
 
 // warnings are what a careful reviewer would raise. Each is one sentence that names what it speaks of.
-func warnings(d *data, chosen *selection, parity *parityReport, found *Analysis) []string {
-	var out []string
-	out = append(out, parityWarnings(d, parity)...)
-	out = append(out, exclusionWarnings(chosen)...)
-	out = append(out, noiseWarnings(d.exp, chosen.noise)...)
-	out = append(out, experiment.EnvironmentWarnings(d.exp.Plan.Requires.Require)...)
-	out = append(out, lossWarnings(d)...)
-	out = append(out, strictWarnings(d, chosen)...)
-	out = append(out, isolationWarnings(d, found.Isolation)...)
-	out = append(out, metricWarnings(d)...)
-	out = append(out, ceilingWarnings(d)...)
-	out = append(out, phaseWarnings(d)...)
-	out = append(out, axisWarnings(d)...)
-	out = append(out, predictionWarnings(found.Predicted)...)
-	out = append(out, rankingWarnings(d, parity)...)
-	out = append(out, controlWarnings(found)...)
-	out = append(out, nodeWarnings(found.Ratios)...)
-	out = append(out, buildWarnings(d)...)
-	return out
+// Own are the attempts of this experiment, whether they count or not.
+func warnings(d *data, parity *parityReport, found *Analysis, own []*record.Attempt) []string {
+	return slices.Concat(
+		parityWarnings(d, parity),
+		exclusionWarnings(d.chosen),
+		noiseWarnings(d.exp, d.chosen.noise),
+		experiment.EnvironmentWarnings(d.exp.Plan.Requires.Require),
+		lossWarnings(d),
+		strictWarnings(d),
+		isolationWarnings(d, found.Isolation),
+		metricWarnings(d),
+		ceilingWarnings(d),
+		phaseWarnings(d),
+		axisWarnings(d),
+		predictionWarnings(found.Predicted),
+		rankingWarnings(d, parity),
+		controlWarnings(found),
+		nodeWarnings(found.Ratios),
+		buildWarnings(d),
+		selfReportWarnings(d),
+		unfinishedWarnings(d.exp, d.chosen.unended),
+		clockWarnings(clocksOf(own)),
+	)
 }
 
 // parityWarnings make sure that a wrong output is seen also where no gate turns it into a verdict.
@@ -96,8 +101,8 @@ func metricWarnings(d *data) []string {
 				for _, attempt := range d.trials[cell{point, arm}] {
 					total++
 					metric, ok := attempt.Metric(name)
-					if ok && percentiles[statistic] == 0 {
-						_, ok = d.trialStatistic(metric, statistic)
+					if ok && experiment.Percentiles[statistic] == 0 {
+						_, ok = d.chosen.histograms.statistic(metric, statistic)
 					}
 					if !ok {
 						lacking++
@@ -128,7 +133,7 @@ func ceilingWarnings(d *data) []string {
 		if where >= 0 {
 			out = append(out, fmt.Sprintf("arm %s claims %.0f %% of the ceiling %s at %s: more than the machine can do, so one of the two is "+
 				"measured wrongly",
-				d.exp.Arms[arm].Name, 100*worst.share, worst.name, pointName(d.exp.Points[where].Key)))
+				d.exp.Arms[arm].Name, 100*worst.share, worst.name, PointName(d.exp.Points[where].Key)))
 		}
 	}
 	return out
@@ -149,7 +154,7 @@ func phaseWarnings(d *data) []string {
 		for point := range d.exp.Points {
 			c := cell{point, arm}
 			names, series := d.phases(c)
-			whole := d.perBlock(quantity{c, metric, experiment.StatisticMean})
+			whole := d.perBlock(quantityOf{c, metric, experiment.StatisticMean})
 			if len(names) == 0 || len(whole) == 0 {
 				continue
 			}
@@ -164,7 +169,7 @@ func phaseWarnings(d *data) []string {
 		}
 		if where >= 0 {
 			out = append(out, fmt.Sprintf("the phases of arm %s add up to %.0f %% of %s at %s: what they are blamed for is doubtful",
-				d.exp.Arms[arm].Name, 100*(1+worst), metric, pointName(d.exp.Points[where].Key)))
+				d.exp.Arms[arm].Name, 100*(1+worst), metric, PointName(d.exp.Points[where].Key)))
 		}
 	}
 	return out
@@ -202,7 +207,7 @@ func predictionWarnings(predicted []PredictionResult) []string {
 	var out []string
 	for _, p := range predicted {
 		if missed, message := judgePrediction(p.Predicted, p.Measured); missed {
-			out = append(out, fmt.Sprintf("%s of %s at %s: %s", p.Metric, p.Candidate, pointName(p.Point), message))
+			out = append(out, fmt.Sprintf("%s of %s at %s: %s", p.Metric, p.Candidate, PointName(p.Point), message))
 		}
 	}
 	return out

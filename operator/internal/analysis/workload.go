@@ -80,11 +80,11 @@ func plannedPrograms(exp *experiment.Experiment, waves []record.Wave, arm int) m
 
 // otherWorkload doubts every decision on an arm that ran the baseline's program and reports another workload.
 func otherWorkload(d *data, _ *judgement, gate *GateResult) string {
-	return d.contradictsBaseline(slices.IndexFunc(d.exp.Arms, func(a record.Arm) bool { return a.Name == gate.Candidate }))
+	return d.contradictsBaseline(armIndex(d.exp, gate.Candidate))
 }
 
 func (d *data) contradictsBaseline(arm int) string {
-	if found := d.strangers[arm]; found.planned {
+	if found := d.chosen.strangers[arm]; found.planned {
 		return found.says + ", and the plan has both run one program"
 	}
 	return ""
@@ -93,8 +93,8 @@ func (d *data) contradictsBaseline(arm int) string {
 // workloadWarnings name arms that are of another workload than the baseline, be that planned or not.
 func workloadWarnings(d *data) []string {
 	var out []string
-	for _, arm := range slices.Sorted(maps.Keys(d.strangers)) {
-		found := d.strangers[arm]
+	for _, arm := range slices.Sorted(maps.Keys(d.chosen.strangers)) {
+		found := d.chosen.strangers[arm]
 		if text := d.contradictsBaseline(arm); text != "" {
 			out = append(out, text+": one of them is of something else, so nothing is decided")
 		} else {

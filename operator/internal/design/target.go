@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -194,7 +194,7 @@ func (t *target) narrow(planned int) Step {
 	}
 	have := "no interval yet"
 	if t.found.HalfWidth != nil {
-		have = fmt.Sprintf("the widest interval is ±%s and design.stop asks for ±%s", percent(*t.found.HalfWidth), percent(asked))
+		have = fmt.Sprintf("the widest interval is ±%s and design.stop asks for ±%s", quantity.Percent(*t.found.HalfWidth, 3), quantity.Percent(asked, 3))
 	}
 	room := design.Blocks.Max - planned
 	if room <= 0 {
@@ -277,5 +277,3 @@ func Blocks(n int) string {
 	}
 	return fmt.Sprintf("%d blocks", n)
 }
-
-func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 3, 64) + " %" }

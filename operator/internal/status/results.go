@@ -10,6 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // The API's limits of lists and texts. They keep the status far below 256 KiB whatever the results are.
@@ -89,7 +90,7 @@ func gates(exp *experiment.Experiment, results []analysis.GateResult) []assayv1a
 		}
 		// One that exceeds the figure itself says nothing.
 		if effect := result.MinimumDetectableEffect; effect != nil && *effect < 1 {
-			status.MinimumDetectableEffect = truncate(analysis.FormatNumber(*effect*100, "")+"%", maxNumber)
+			status.MinimumDetectableEffect = truncate(quantity.Format(*effect*100, "")+"%", maxNumber)
 		}
 		out = append(out, status)
 	}
@@ -107,7 +108,7 @@ func rank(result analysis.GateResult) int {
 }
 
 func number(value float64, unit string) string {
-	return truncate(analysis.FormatNumber(value, unit), maxNumber)
+	return truncate(quantity.Format(value, unit), maxNumber)
 }
 
 // truncate cuts a text to a number of bytes, at a character, and ends it with an ellipsis.
