@@ -162,7 +162,7 @@ func checkStoreys(page string, packages []goPackage) []string {
 		if name := p.name(); name == storeyed || strings.HasPrefix(name, storeyed+"/") {
 			there[name] = true
 			if storey[name] == 0 {
-				problems = append(problems, fmt.Sprintf("%s has no row among the storeys of %s: add one, above all that it imports", name, architecture))
+				problems = append(problems, fmt.Sprintf("%s has no row among the storeys of %s: add one, above what it imports", name, architecture))
 			}
 		}
 	}
@@ -208,12 +208,12 @@ func TestWhatTheTableOfStoreysMayNotSay(t *testing.T) {
 		packages []goPackage
 		want     string
 	}{
-		"an import that goes down is fine":           {page(low, high), there(), ""},
-		"an import that goes up names both":          {page(low, high), there(module + "internal/analysis/judge"), "internal/analysis (storey 1) imports internal/analysis/judge (storey 2)"},
-		"two packages of a storey stand beside it":   {page(low, strings.Replace(high, "2", "1", 1)), there(), "internal/analysis/judge (storey 1) imports internal/analysis (storey 1)"},
-		"a package without a row is named":           {page(low), there()[1:2], "internal/analysis/judge has no row"},
-		"a row without a package is named":           {page(low, high, "| 3 | `internal/analysis/gone` | gone |"), there(), "internal/analysis/gone has a row"},
-		"a package has one row":                      {page(low, high, high), there(), `internal/analysis/judge has storey "2"`},
+		"an import that goes down is fine":         {page(low, high), there(), ""},
+		"an import that goes up names both":        {page(low, high), there(module + "internal/analysis/judge"), "internal/analysis (storey 1) imports internal/analysis/judge (storey 2)"},
+		"two packages of a storey stand beside it": {page(low, strings.Replace(high, "2", "1", 1)), there(), "internal/analysis/judge (storey 1) imports internal/analysis (storey 1)"},
+		"a package without a row is named":         {page(low), there()[1:2], "internal/analysis/judge has no row"},
+		"a row without a package is named":         {page(low, high, "| 3 | `internal/analysis/gone` | gone |"), there(), "internal/analysis/gone has a row"},
+		"a package has one row":                    {page(low, high, high), there(), `internal/analysis/judge has storey "2"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) { expect(t, checkStoreys(tc.page, tc.packages), tc.want) })

@@ -346,7 +346,8 @@ func (h *historyView) print(out io.Writer) error {
 		fmt.Fprintf(out, "gap at run %d: %s\n", gap.Sequence, gap.Reason)
 	}
 	for _, d := range h.Dates {
-		fmt.Fprintf(out, "dated: the level moved by %s with run %d, of runs %d to %d\n", quantity.Short(d.Ratio, quantity.Times), d.First, d.From, d.To)
+		fmt.Fprintf(out, "dated: the level moved by %s with run %d, of runs %d to %d\n", quantity.Short(d.Ratio, quantity.Times), d.First, d.From,
+			d.To)
 	}
 	for _, p := range h.Problems {
 		fmt.Fprintf(out, "note: %s: %s\n", p.ID, p.What)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/explain"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/points"
@@ -94,7 +95,7 @@ func (r *localRun) printExpected(found *analysis.Analysis) {
 	if found == nil {
 		return
 	}
-	if text := analysis.ExpectedText(r.experiment, found); text != "" {
+	if text := explain.ExpectedText(r.experiment, found); text != "" {
 		fmt.Fprintf(r.log, "%s: %s\n", r.experiment.Run.Name, text)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/explain"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/quantity"
@@ -37,9 +38,9 @@ type planned struct {
 	BlockSeconds *float64 `json:"blockSeconds,omitempty"`
 	MinSeconds   *float64 `json:"minSeconds,omitempty"`
 	// Pilot is how many blocks ran for it, and Precision what they say of every gate on times.
-	Pilot     int                  `json:"pilotBlocks,omitempty"`
-	Precision []analysis.Precision `json:"precision,omitempty"`
-	Gates     []string             `json:"gates,omitempty"`
+	Pilot     int                 `json:"pilotBlocks,omitempty"`
+	Precision []explain.Precision `json:"precision,omitempty"`
+	Gates     []string            `json:"gates,omitempty"`
 }
 
 func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
@@ -184,7 +185,7 @@ func printPlan(out io.Writer, p planned) {
 }
 
 // needs is what a gate's wanted precision takes.
-func (p *planned) needs(of analysis.Precision) string {
+func (p *planned) needs(of explain.Precision) string {
 	name := fmt.Sprintf("%s of %s", of.Gate, of.Candidate)
 	if of.Point != "" {
 		name += " at " + of.Point
@@ -229,6 +230,6 @@ func (p *planned) measure(ctx context.Context, question *asked, blocks int, binD
 	}
 	perBlock := took.Seconds() / float64(blocks)
 	least := perBlock * float64(p.MinBlocks)
-	p.Pilot, p.BlockSeconds, p.MinSeconds, p.Precision = blocks, &perBlock, &least, analysis.Precisions(here.experiment, found.analysis.Gates)
+	p.Pilot, p.BlockSeconds, p.MinSeconds, p.Precision = blocks, &perBlock, &least, explain.Precisions(here.experiment, found.analysis.Gates)
 	return nil
 }

@@ -1,6 +1,57 @@
 package analysis
 
-import "assay.dev/assay/operator/internal/quantity"
+import (
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
+)
+
+// Condition is what the gate asked for.
+func (g *GateResult) Condition() experiment.Condition {
+	return experiment.Condition{Metric: g.Metric, Statistic: g.Statistic, Op: g.Op, Bound: g.Bound}
+}
+
+// Asked is what a gate or a constraint asks for, as people read it everywhere: "throughput at least 1.500x of loop".
+func Asked(exp *experiment.Experiment, c experiment.Condition) string {
+	bound := BoundText(exp, c)
+	if c.Op == experiment.ParityEqual {
+		return "the outputs agree"
+	}
+	if c.Op == experiment.Completes {
+		return "at least " + bound + " of its trials complete"
+	}
+	text := c.Metric
+	if c.Statistic != experiment.StatisticValue {
+		text += " " + string(c.Statistic)
+	}
+	text += " " + Against(c.Op, bound)
+	if baseline := exp.Baseline(); c.Op.Relative() && baseline >= 0 {
+		text += " of " + exp.Arms[baseline].Name
+	}
+	return text
+}
+
+// Against is which side of the bound a figure has to lie on.
+func Against(op experiment.Op, bound string) string {
+	if op.AsksAtLeast() {
+		return "at least " + bound
+	}
+	return "at most " + bound
+}
+
+// BoundText is the bound in its unit; empty where there is none.
+func BoundText(exp *experiment.Experiment, c experiment.Condition) string {
+	metric := exp.Metric(c.Metric)
+	switch {
+	case c.Bound == nil:
+		return ""
+	case c.Op == experiment.Completes:
+		return quantity.InPercent(*c.Bound) + "%"
+	case c.Op.Relative() || metric == nil:
+		return quantity.Format(*c.Bound, quantity.Times)
+	default:
+		return quantity.Format(*c.Bound, metric.Unit)
+	}
+}
 
 // Shown is the unit to show an estimate in.
 func (e *Estimate) Shown() string {

@@ -194,7 +194,8 @@ func (t *target) narrow(planned int) Step {
 	}
 	have := "no interval yet"
 	if t.found.HalfWidth != nil {
-		have = fmt.Sprintf("the widest interval is ±%s and design.stop asks for ±%s", quantity.Percent(*t.found.HalfWidth, 3), quantity.Percent(asked, 3))
+		have = fmt.Sprintf("the widest interval is ±%s and design.stop asks for ±%s", quantity.Percent(*t.found.HalfWidth, 3),
+			quantity.Percent(asked, 3))
 	}
 	room := design.Blocks.Max - planned
 	if room <= 0 {

@@ -8,6 +8,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/explain"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/quantity"
@@ -39,7 +40,7 @@ func Results(out *assayv1alpha1.BenchmarkRunStatus, exp *experiment.Experiment, 
 	out.Search = searchAnswers(found.Search)
 	out.Expected = ""
 	if exp != nil && exp.Plan.Search == nil {
-		out.Expected = truncate(analysis.ExpectedText(exp, found), maxExpected)
+		out.Expected = truncate(explain.ExpectedText(exp, found), maxExpected)
 	}
 	out.Warnings = nil
 	for _, warning := range found.Warnings[:min(len(found.Warnings), maxWarnings)] {

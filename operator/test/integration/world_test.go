@@ -19,7 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
+	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
@@ -224,9 +225,9 @@ func (w *world) analyze() {
 	w.must(err)
 	evidence, err := ledger.ReadEvidence(w.ctx, w.ledger(), 0)
 	w.must(err)
-	raw, err := json.Marshal(analysis.Analyze(exp, evidence, 0))
+	raw, err := json.Marshal(analyze.Evidence(exp, evidence, 0))
 	w.must(err)
-	w.must(w.ledger().Replace(w.ctx, ledger.SealKey(0), analysis.Seal(evidence, 0)))
+	w.must(w.ledger().Replace(w.ctx, ledger.SealKey(0), selection.Seal(evidence, 0)))
 	w.must(w.ledger().Replace(w.ctx, ledger.AnalysisKey(0), raw))
 }
 

@@ -13,6 +13,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/contrast"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/record"
@@ -107,10 +108,10 @@ func (r *Run) Keys(exp *experiment.Experiment) []series.Key {
 }
 
 // quantities are what a run is followed by at a point, each once.
-func quantities(exp *experiment.Experiment, point record.Point) []analysis.Quantity {
-	var out []analysis.Quantity
+func quantities(exp *experiment.Experiment, point record.Point) []contrast.Quantity {
+	var out []contrast.Quantity
 	add := func(metric string, statistic experiment.Statistic) {
-		if q := (analysis.Quantity{Metric: metric, Statistic: statistic}); !slices.Contains(out, q) {
+		if q := (contrast.Quantity{Metric: metric, Statistic: statistic}); !slices.Contains(out, q) {
 			out = append(out, q)
 		}
 	}
@@ -243,12 +244,12 @@ func invalid(found *analysis.Analysis, arm string) string {
 
 // Difference is the mean of some arms over the mean of others in the run's blocks, for one series.
 func Difference(exp *experiment.Experiment, found *analysis.Analysis, key series.Key, over, under []string) (series.Estimate, error) {
-	of := analysis.Quantity{Point: key.Point, Metric: key.Metric, Statistic: experiment.Statistic(key.Statistic)}
-	contrast, err := found.Contrast(exp, of, over, under)
+	of := contrast.Quantity{Point: key.Point, Metric: key.Metric, Statistic: experiment.Statistic(key.Statistic)}
+	compared, err := contrast.Of(found, exp, of, over, under)
 	if err != nil {
 		return series.Estimate{}, err
 	}
-	return series.Estimate{LogRatio: contrast.LogRatio, SE: contrast.SE, DF: contrast.DF, Blocks: contrast.Blocks}, nil
+	return series.Estimate{LogRatio: compared.LogRatio, SE: compared.SE, DF: compared.DF, Blocks: compared.Blocks}, nil
 }
 
 // Worse reports of a move of a series whether it is for the worse.

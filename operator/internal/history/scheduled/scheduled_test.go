@@ -16,7 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
@@ -133,7 +133,7 @@ func (l *lab) measures(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.Ben
 	attempts := machine.Run(exp, wave)
 	objects, err := simulate.Objects(exp, []*record.Wave{wave}, attempts)
 	l.must(err)
-	found, err := json.Marshal(analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0))
+	found, err := json.Marshal(analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0))
 	l.must(err)
 	objects[ledger.AnalysisKey(0)] = found
 	for key, raw := range objects {
