@@ -211,7 +211,7 @@ func TestWhatTheTableOfStoreysMayNotSay(t *testing.T) {
 		"an import that goes down is fine":         {page(low, high), there(), ""},
 		"an import that goes up names both":        {page(low, high), there(module + "internal/analysis/judge"), "internal/analysis (storey 1) imports internal/analysis/judge (storey 2)"},
 		"two packages of a storey stand beside it": {page(low, strings.Replace(high, "2", "1", 1)), there(), "internal/analysis/judge (storey 1) imports internal/analysis (storey 1)"},
-		"a package without a row is named":         {page(low), there()[1:2], "internal/analysis/judge has no row"},
+		"a package without a row is named":         {page(), there()[1:2], "internal/analysis/judge has no row"},
 		"a row without a package is named":         {page(low, high, "| 3 | `internal/analysis/gone` | gone |"), there(), "internal/analysis/gone has a row"},
 		"a package has one row":                    {page(low, high, high), there(), `internal/analysis/judge has storey "2"`},
 	}

@@ -458,7 +458,7 @@ func newRetainCommand() *cobra.Command {
 // days is a duration that is written as a number of days.
 type days time.Duration
 
-func (d *days) String() string { return strconv.FormatFloat(time.Duration(*d).Hours()/24, 'g', -1, 64) }
+func (d *days) String() string { return quantity.Full(time.Duration(*d).Hours() / 24) }
 func (d *days) Type() string   { return "days" }
 
 func (d *days) Set(text string) error {

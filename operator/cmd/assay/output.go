@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
+
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // addOutput gives a command --output: its own form for people, and those for programs.
@@ -124,7 +126,7 @@ func (d destination) write(stdout, stderr io.Writer, data []byte) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("--output %s: %w", d.file, err), os.Remove(temporary.Name()))
 	}
-	_, err = fmt.Fprintf(stderr, "wrote %s (%d KiB)\n", d.file, (len(data)+1023)/1024)
+	_, err = fmt.Fprintf(stderr, "wrote %s (%s)\n", d.file, quantity.Bytes(int64(len(data))))
 	return err
 }
 

@@ -211,8 +211,8 @@ func (p *planned) needs(of explain.Precision) string {
 	return text
 }
 
-func seconds(s float64) time.Duration {
-	return time.Duration(s * float64(time.Second)).Round(100 * time.Millisecond)
+func seconds(s float64) string {
+	return quantity.Duration(time.Duration(s*float64(time.Second)), 100*time.Millisecond)
 }
 
 // measure runs a pilot.

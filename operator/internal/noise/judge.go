@@ -143,7 +143,7 @@ func (r reading) words(kind Kind, limit float64) string {
 	percent := func(share float64) string { return quantity.Percent(share, 3) }
 	switch kind {
 	case Canary, Spin:
-		return fmt.Sprintf("%s %.2fx its best, limit %.2fx", kind, 1+r.share, 1+limit)
+		return fmt.Sprintf("%s %sx its best, limit %sx", kind, quantity.Decimals(1+r.share, 2), quantity.Decimals(1+limit, 2))
 	case PressureMemory, PressureIO:
 		return fmt.Sprintf("%s %s beyond what the trials of its arm and point have when it is quiet, limit %s", kind, percent(r.share),
 			percent(limit))

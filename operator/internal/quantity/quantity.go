@@ -99,13 +99,13 @@ func Digits(value float64) string {
 	} else if magnitude > 0 {
 		decimals = 3 - int(math.Floor(math.Log10(magnitude)))
 	}
-	return strconv.FormatFloat(value, 'f', min(decimals, 7), 64)
+	return Decimals(value, min(decimals, 7))
 }
 
 // Rough writes a positive number in two digits, or as a whole number where it has more; down rounds towards zero.
 func Rough(value float64, down bool) string {
 	if value <= 0 || math.IsNaN(value) || math.IsInf(value, 0) {
-		return strconv.FormatFloat(value, 'g', 2, 64)
+		return Plain(value, 2)
 	}
 	decimals := max(0, 1-int(math.Floor(math.Log10(value)+1e-12)))
 	scale := math.Pow(10, float64(decimals))
@@ -113,7 +113,7 @@ func Rough(value float64, down bool) string {
 	if down {
 		scaled = math.Floor(value*scale + 1e-9)
 	}
-	return strconv.FormatFloat(scaled/scale, 'f', decimals, 64)
+	return Decimals(scaled/scale, decimals)
 }
 
 // Decimals writes a number with so many decimals.
@@ -121,18 +121,42 @@ func Decimals(value float64, decimals int) string {
 	return strconv.FormatFloat(value, 'f', decimals, 64)
 }
 
+// Plain writes so many significant digits as they are, for numbers that are read side by side, and for probabilities.
+func Plain(value float64, digits int) string { return strconv.FormatFloat(value, 'g', digits, 64) }
+
+// Full writes every digit that there is, for what is read again.
+func Full(value float64) string { return Plain(value, -1) }
+
+// Signed writes a number with its sign and so many decimals.
+func Signed(value float64, decimals int) string { return fmt.Sprintf("%+.*f", decimals, value) }
+
 // Percent writes a share in per cent with so many significant digits.
-func Percent(share float64, digits int) string {
-	return strconv.FormatFloat(100*share, 'g', digits, 64) + " %"
-}
+func Percent(share float64, digits int) string { return Plain(100*share, digits) + " %" }
 
 // PercentTo writes a share in per cent with so many decimals.
 func PercentTo(share float64, decimals int) string { return Decimals(100*share, decimals) + " %" }
 
 // InPercent writes how many per cent a share is, in full and without the digits that binary fractions add.
-func InPercent(share float64) string {
-	return strconv.FormatFloat(math.Round(share*1e8)/1e6, 'g', -1, 64)
-}
+func InPercent(share float64) string { return Full(math.Round(share*1e8) / 1e6) }
+
+// Duration writes how long something takes, to a multiple of a unit.
+func Duration(of, to time.Duration) string { return of.Round(to).String() }
 
 // Seconds writes how long something takes, to the second.
-func Seconds(of time.Duration) string { return of.Round(time.Second).String() }
+func Seconds(of time.Duration) string { return Duration(of, time.Second) }
+
+// Bytes writes a size as computers count it, rounded down.
+func Bytes(size int64) string {
+	if size < 1<<20 {
+		return fmt.Sprintf("%d KiB", max(1, size>>10))
+	}
+	return fmt.Sprintf("%d MiB", size>>20)
+}
+
+// Count writes a number of things with their noun.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,8 +1,12 @@
 package quantity
 
 import (
+	"io/fs"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,7 +37,16 @@ func TestQuantitiesAsPeopleReadThem(t *testing.T) {
 		"what somebody wrote, in per cent":        {InPercent(0.07), "7"},
 		"two digits":                              {Rough(3.14, false), "3.1"},
 		"a whole number where it has more":        {Rough(314.9, true), "314"},
+		"numbers side by side":                    {Plain(0.00012345, 2), "0.00012"},
+		"every digit that there is":               {Full(0.1), "0.1"},
+		"a number with its sign":                  {Signed(0.126, 2), "+0.13"},
 		"a time to the second":                    {Seconds(61600 * time.Millisecond), "1m2s"},
+		"a time to a tenth of one":                {Duration(61630*time.Millisecond, 100*time.Millisecond), "1m1.6s"},
+		"a small file":                            {Bytes(12), "1 KiB"},
+		"a file":                                  {Bytes(700 << 10), "700 KiB"},
+		"a large file":                            {Bytes(5<<20 + 1), "5 MiB"},
+		"one thing":                               {Count(1, "block"), "1 block"},
+		"no thing":                                {Count(0, "block"), "0 blocks"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -60,6 +73,41 @@ func TestWhatIsWrittenIsTheNumber(t *testing.T) {
 			if err != nil || !known || math.Abs(number*scale/value-1) > 0.5e-3+1e-12 {
 				t.Fatalf("%v %s is written %q", value, unit, text)
 			}
+		}
+	}
+}
+
+// Whoever formats a number for people by themselves, formats it in another way one day.
+func TestNothingElseWritesQuantities(t *testing.T) {
+	byHand := regexp.MustCompile(`%[+#]?[0-9]*\.[0-9]+[eEfFgG]|strconv\.FormatFloat\(|\.Round\((time\.|[0-9]+ ?\* ?time)`)
+	others := map[string]string{
+		"../analysis/stats/stats.go":    "rounds numbers for machines",
+		"../analysis/estimate/clock.go": "looks for the last digit of a number",
+		"../report/chart/chart.go":      "writes coordinates",
+		"../report/chart/scale.go":      "labels a scale to its step",
+		"../status/status.go":           "rounds a time that the API server keeps",
+	}
+	for _, folder := range []string{
+		"../analysis", "../bench", "../compare", "../design", "../export", "../noise", "../plan", "../progress", "../report", "../status",
+		"../../cmd/assay",
+	} {
+		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			raw, err := os.ReadFile(path)
+			why, other := others[filepath.ToSlash(path)]
+			found := byHand.FindString(string(raw))
+			switch {
+			case found != "" && !other:
+				t.Errorf("%s formats a number by itself (%s): use package quantity, so that it reads as everywhere", path, found)
+			case found == "" && other:
+				t.Errorf("%s no longer %s: remove it from this test", path, why)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	}
 }

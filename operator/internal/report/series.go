@@ -89,7 +89,7 @@ func signed(value *float64) string {
 	if value == nil {
 		return ""
 	}
-	return fmt.Sprintf("%+.2f", *value)
+	return quantity.Signed(*value, 2)
 }
 
 // series is what the blocks' numbers do over the run, and what so many blocks cannot have seen.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"slices"
-	"strconv"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
@@ -233,7 +232,7 @@ func (t OwnTable) CSV() []byte {
 		var line []string
 		for i, cell := range cells {
 			if cell.known {
-				line = append(line, strconv.FormatFloat(cell.value, 'g', -1, 64))
+				line = append(line, quantity.Full(cell.value))
 			} else {
 				line = append(line, cell.text)
 			}

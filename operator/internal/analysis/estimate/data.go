@@ -18,11 +18,11 @@ type Data struct {
 	Exp *experiment.Experiment
 	// Chosen is the whole selection, whatever part of it counts here.
 	Chosen *selection.Selection
-	// Confidence of the intervals in results, and gateConfidence of those that decide.
+	// Confidence of the intervals in results, and GateConfidence of those that decide.
 	Confidence, GateConfidence float64
 
 	Trials map[selection.Cell][]*record.Attempt
-	// Rejected counts the trials of a cell that noise limits took, and everything is the data with them; nil if there are none.
+	// Rejected counts the trials of a cell that noise limits took, and Everything is the data with them; nil if there are none.
 	Rejected   map[selection.Cell]int
 	Everything *Data
 	// Measured are the blocks of a cell in which a trial was measured and counts, failed ones included.

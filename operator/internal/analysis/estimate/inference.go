@@ -38,6 +38,7 @@ type Inference struct {
 	Reason string
 }
 
+// HasInterval reports whether there is an interval; else there is a reason.
 func (i Inference) HasInterval() bool { return i.Reason == "" }
 
 // At is the inference with its interval at a confidence.

@@ -115,6 +115,7 @@ func compared(exp *experiment.Experiment) []string {
 	return out
 }
 
+// Ratios sets every metric of every candidate, and of the null arm, beside the baseline's at every point.
 func Ratios(d *Data, parity *selection.Parity) []analysis.RatioResult {
 	out := []analysis.RatioResult{}
 	baseline := d.Exp.Baseline()

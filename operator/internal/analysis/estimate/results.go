@@ -121,6 +121,7 @@ func Phases(d *Data, parity *selection.Parity) []analysis.PhaseResult {
 	return out
 }
 
+// PhaseSeries are the times of one phase in the trials of a cell, by block.
 type PhaseSeries struct {
 	Blocks  map[string][]float64
 	samples int

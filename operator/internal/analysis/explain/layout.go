@@ -9,6 +9,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis/estimate"
 	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // layoutSpread is how far apart, as a standard deviation, layouts of one program are taken to be where a run does not measure it:
@@ -48,10 +49,10 @@ func Layout(d *estimate.Data) string {
 	if len(several) > 0 {
 		who = fmt.Sprintf("%s is one build (several are %s)", strings.Join(one, ", "), strings.Join(several, ", "))
 	}
-	note := fmt.Sprintf("%s: an effect below about %.1f %% may be an accident of its layout, if layouts are %g %% apart as in the "+
+	note := fmt.Sprintf("%s: an effect below about %s may be an accident of its layout, if layouts are %s %% apart as in the "+
 		"calibration (the rows layout of docs/methodology.md); "+
 		"link order and environment alone have moved programs by far more (Mytkowicz et al. 2009, Curtsinger and Berger 2013). arms[].builds "+
-		"excludes it", who, 100*size, 100*layoutSpread)
+		"excludes it", who, quantity.PercentTo(size, 1), quantity.InPercent(layoutSpread))
 	if null {
 		note += "; the null arm is the baseline's build once more, and shows what its place and its moment do, not what another layout would"
 	}

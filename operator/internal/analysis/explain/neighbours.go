@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -29,7 +30,7 @@ func simultaneous(used []*record.Attempt) string {
 			continue
 		}
 		if blocks[attempt.Block] = true; first == "" {
-			first = fmt.Sprintf("%s: slot %d began %.3g s before slot %d ended", attempt.Block, attempt.Slot, left, before.Slot)
+			first = fmt.Sprintf("%s: slot %d began %s s before slot %d ended", attempt.Block, attempt.Slot, quantity.Plain(left, 3), before.Slot)
 		}
 	}
 	if first == "" {

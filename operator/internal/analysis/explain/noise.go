@@ -10,6 +10,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/noise"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // noiseWarnings describe what was let pass, what does not leave a trial out, whether the arms differ in it, and which limits could not
@@ -51,7 +52,7 @@ func byArm(found *selection.Noise, exp *experiment.Experiment, count func(arm *a
 		if baseline >= 0 && i != baseline {
 			base := &found.Arms[baseline]
 			if p := stats.Fisher(count(arm), arm.Trials, count(base), base.Trials); p < judge.UnevenLevel {
-				text += fmt.Sprintf(" (%s, Fisher's exact test p = %.2g)", differ, p)
+				text += fmt.Sprintf(" (%s, Fisher's exact test p = %s)", differ, quantity.Plain(p, 2))
 			}
 		}
 		parts = append(parts, text)

@@ -101,7 +101,7 @@ func ExpectedText(exp *experiment.Experiment, found *analysis.Analysis) string {
 	more := max(0, *needed-found.ValidBlocks)
 	text := fmt.Sprintf("%s: about %d blocks in all, %d more", what, *needed, more)
 	if seconds := found.BlockTime(); seconds != nil {
-		text += fmt.Sprintf(", %.1f minutes on one node", *seconds*float64(more)/60)
+		text += ", " + quantity.Decimals(*seconds*float64(more)/60, 1) + " minutes on one node"
 	}
 	return text
 }

@@ -129,7 +129,8 @@ func phaseRankingWarnings(d *estimate.Data) []string {
 					text = fmt.Sprintf("the ranking of the phases of arm %s changes with scale: %s takes %s of the time of %s at %s and %s at %s, so "+
 						"where the time goes depends on the size",
 						d.Exp.Arms[arm].Name, second, quantity.Format(math.Exp(ahead.value), quantity.Times), first,
-						analysis.PointName(d.Exp.Points[ahead.point].Key), quantity.Format(math.Exp(behind.value), quantity.Times), analysis.PointName(d.Exp.Points[behind.point].Key))
+						analysis.PointName(d.Exp.Points[ahead.point].Key), quantity.Format(math.Exp(behind.value), quantity.Times),
+						analysis.PointName(d.Exp.Points[behind.point].Key))
 				}
 			}
 		}

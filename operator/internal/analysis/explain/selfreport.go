@@ -7,6 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/estimate"
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -76,11 +77,11 @@ func contradicts(d *estimate.Data, attempt *record.Attempt, name string, scale f
 		return ""
 	case cpuTime.MatchString(name):
 		if used := cpuSeconds(attempt); used != nil && sum > *used*clockSlack+tickSlack {
-			return fmt.Sprintf("reports %.4g s of %s in all and the runner read %.4g s of CPU time", sum, name, *used)
+			return fmt.Sprintf("reports %s of %s in all and the runner read %s of CPU time", inSeconds(sum), name, inSeconds(*used))
 		}
 		return ""
 	case longest > wall*clockSlack:
-		return fmt.Sprintf("reports a %s of %.4g s and its process lived %.4g s by the runner's clock", name, longest, wall)
+		return fmt.Sprintf("reports a %s of %s and its process lived %s by the runner's clock", name, inSeconds(longest), inSeconds(wall))
 	}
 	threads, known := threadsOf(attempt)
 	if sum <= wall*threads*clockSlack {
@@ -90,9 +91,12 @@ func contradicts(d *estimate.Data, attempt *record.Attempt, name string, scale f
 	if !known {
 		how = fmt.Sprintf("the %g at a time that are allowed for where effective.threads is not reported", threads)
 	}
-	return fmt.Sprintf("reports %.4g s of %s in all and its process lived %.4g s by the runner's clock, too little for %s", sum, name,
-		wall, how)
+	return fmt.Sprintf("reports %s of %s in all and its process lived %s by the runner's clock, too little for %s", inSeconds(sum), name,
+		inSeconds(wall), how)
 }
+
+// inSeconds writes times that are read beside each other in one unit.
+func inSeconds(value float64) string { return quantity.Plain(value, 4) + " s" }
 
 // threadsOf is how many samples a program can have under way at a time, and whether it says so.
 func threadsOf(attempt *record.Attempt) (threads float64, known bool) {
@@ -161,9 +165,10 @@ func savingWarnings(d *estimate.Data, arm int, metric string, scale float64) []s
 			where = " at " + at.Key
 		}
 		return []string{fmt.Sprintf(
-			"arm %s reports%s %.4g s of %s in all where %s reports %.4g s, and by the runner's clock its processes took %.4g s against %.4g s: "+
+			"arm %s reports%s %s of %s in all where %s reports %s, and by the runner's clock its processes took %s against %s: "+
 				"what it claims to save is spent outside what it measures, or is not saved",
-			d.Exp.Arms[arm].Name, where, own.sum, metric, d.Exp.Arms[baseline].Name, theirs.sum, own.wall, theirs.wall)}
+			d.Exp.Arms[arm].Name, where, inSeconds(own.sum), metric, d.Exp.Arms[baseline].Name, inSeconds(theirs.sum), inSeconds(own.wall),
+			inSeconds(theirs.wall))}
 	}
 	return nil
 }

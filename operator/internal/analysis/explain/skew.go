@@ -9,6 +9,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/trial"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -52,8 +53,8 @@ func clockWarnings(clocks map[string]*analysis.NodeClock) []string {
 		out = append(out, fmt.Sprintf("the clock of node %s is %s ± %s %s that of the object store, more than the %s allowed: no verdict "+
 			"rests on it, and the "+
 			"times of its trials are wrong by as much; set it, for example with chrony", node,
-			trial.Seconds(math.Abs(clock.AheadSeconds)).Round(time.Millisecond),
-			trial.Seconds(clock.UncertaintySeconds).Round(time.Millisecond), how, clockLimit))
+			quantity.Duration(trial.Seconds(math.Abs(clock.AheadSeconds)), time.Millisecond),
+			quantity.Duration(trial.Seconds(clock.UncertaintySeconds), time.Millisecond), how, clockLimit))
 	}
 	return out
 }

@@ -14,6 +14,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/judge"
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -137,9 +138,9 @@ func ceilingWarnings(d *estimate.Data) []string {
 			}
 		}
 		if where >= 0 {
-			out = append(out, fmt.Sprintf("arm %s claims %.0f %% of the ceiling %s at %s: more than the machine can do, so one of the two is "+
+			out = append(out, fmt.Sprintf("arm %s claims %s of the ceiling %s at %s: more than the machine can do, so one of the two is "+
 				"measured wrongly",
-				d.Exp.Arms[arm].Name, 100*worst.Share, worst.Name, analysis.PointName(d.Exp.Points[where].Key)))
+				d.Exp.Arms[arm].Name, quantity.PercentTo(worst.Share, 0), worst.Name, analysis.PointName(d.Exp.Points[where].Key)))
 		}
 	}
 	return out
@@ -174,8 +175,8 @@ func phaseWarnings(d *estimate.Data) []string {
 			}
 		}
 		if where >= 0 {
-			out = append(out, fmt.Sprintf("the phases of arm %s add up to %.0f %% of %s at %s: what they are blamed for is doubtful",
-				d.Exp.Arms[arm].Name, 100*(1+worst), metric, analysis.PointName(d.Exp.Points[where].Key)))
+			out = append(out, fmt.Sprintf("the phases of arm %s add up to %s of %s at %s: what they are blamed for is doubtful",
+				d.Exp.Arms[arm].Name, quantity.PercentTo(1+worst, 0), metric, analysis.PointName(d.Exp.Points[where].Key)))
 		}
 	}
 	return out

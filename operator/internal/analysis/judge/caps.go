@@ -71,6 +71,7 @@ func otherWorkload(d *estimate.Data, _ *judgement, gate *analysis.GateResult) st
 	return ContradictsBaseline(d, selection.ArmIndex(d.Exp, gate.Candidate))
 }
 
+// ContradictsBaseline says how an arm that is to run the baseline's program reports another workload; empty where it does not.
 func ContradictsBaseline(d *estimate.Data, arm int) string {
 	if found := d.Chosen.Strangers[arm]; found.Planned {
 		return found.Says + ", and the plan has both run one program"

@@ -142,8 +142,8 @@ func decide(found estimate.Inference, bound, confidence float64, result *analysi
 		result.MoreBlocks = found.MoreBlocks(bound, (1-confidence)/2)
 		further := furtherBlocks(result.MoreBlocks)
 		if clock := found.Resolution; clock != nil && clock.Widened && result.MoreBlocks == nil {
-			further = fmt.Sprintf("its clock has steps of %.2g times the value, so a finer clock or longer trials would decide and further blocks "+
-				"would not", clock.Relative)
+			further = fmt.Sprintf("its clock has steps of %s times the value, so a finer clock or longer trials would decide and further blocks "+
+				"would not", quantity.Plain(clock.Relative, 2))
 		}
 		if found.NodesDiffer {
 			further = "it depends on the node, so further nodes would decide and further blocks would not"

@@ -8,6 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/analysis/estimate"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // holm corrects for the number of chances a candidate has to fail. It is NoGo as soon as one of its Blocking gates is, so
@@ -27,8 +28,8 @@ func holm(d *estimate.Data, results []analysis.GateResult, p []tails) {
 		stepDown(family, func(i int) float64 { return p[i].fails }, (1-d.GateConfidence)/2, func(i int, level float64) {
 			if results[i].Outcome == experiment.VerdictNoGo {
 				results[i].Outcome = experiment.VerdictInconclusive
-				results[i].Message += fmt.Sprintf("; but it is one of %d gates, and with so many chances that is not yet NoGo (Holm: p = %.2g, "+
-					"needed %.2g)", len(family), p[i].fails, level)
+				results[i].Message += fmt.Sprintf("; but it is one of %d gates, and with so many chances that is not yet NoGo (Holm: p = %s, "+
+					"needed %s)", len(family), quantity.Plain(p[i].fails, 2), quantity.Plain(level, 2))
 			}
 		})
 	}
@@ -55,8 +56,8 @@ func holmOverCandidates(d *estimate.Data, j *judgement, p []tails, contenders []
 	stepDown(family, value, (1-d.GateConfidence)/2, func(i int, level float64) {
 		if candidate := &j.candidates[i]; candidate.Verdict == experiment.VerdictGo {
 			candidate.Verdict = experiment.VerdictInconclusive
-			candidate.Reason += fmt.Sprintf("; but it is one of %d candidates, and with so many chances that is not yet Go (Holm: p = %.2g, "+
-				"needed %.2g)", len(family), value(i), level)
+			candidate.Reason += fmt.Sprintf("; but it is one of %d candidates, and with so many chances that is not yet Go (Holm: p = %s, "+
+				"needed %s)", len(family), quantity.Plain(value(i), 2), quantity.Plain(level, 2))
 		}
 	})
 }

@@ -92,6 +92,7 @@ func (j *judgement) decided(parity *selection.Parity) []string {
 	return out
 }
 
+// Decisive reports whether a verdict is an answer.
 func Decisive(verdict experiment.Verdict) bool {
 	return verdict == experiment.VerdictGo || verdict == experiment.VerdictNoGo
 }

@@ -7,6 +7,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/estimate"
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // losses describes what became of the trials that are missing from a gate's data.
@@ -54,8 +55,8 @@ func lostApart(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string
 	}
 	for i, pair := range pairs {
 		if p := stats.Fisher(pair[0].Besides(higher || lower), pair[0].Of, pair[1].Besides(higher || lower), pair[1].Of); p <= levels[i] {
-			return fmt.Sprintf("%s arm %s lost %s, and the baseline %s (Fisher's exact test: p = %.2g): what is left of the two may not be alike",
-				places[i], gate.Candidate, pair[0], pair[1], p)
+			return fmt.Sprintf("%s arm %s lost %s, and the baseline %s (Fisher's exact test: p = %s): what is left of the two may not be alike",
+				places[i], gate.Candidate, pair[0], pair[1], quantity.Plain(p, 2))
 		}
 	}
 	return ""

@@ -48,9 +48,9 @@ func JudgePrediction(predicted float64, measured *analysis.Estimate) (missed boo
 	case measured.High != nil && predicted > 1 && *measured.High < 1, measured.Low != nil && predicted < 1 && *measured.Low > 1:
 		return true, text + ": the change goes the other way"
 	case off > 2:
-		return true, fmt.Sprintf("%s: %.1f times what was predicted", text, off)
+		return true, fmt.Sprintf("%s: %s times what was predicted", text, quantity.Decimals(off, 1))
 	case off < 0.5:
-		return true, fmt.Sprintf("%s: 1/%.1f of what was predicted", text, 1/off)
+		return true, fmt.Sprintf("%s: 1/%s of what was predicted", text, quantity.Decimals(1/off, 1))
 	default:
 		return false, text + ": within a factor of two"
 	}

@@ -8,6 +8,7 @@ import (
 	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/analysis/stats"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/search"
 )
 
@@ -64,7 +65,7 @@ func rejectionDecides(_ *estimate.Data, _ *judgement, gate *analysis.GateResult)
 	if again == nil || again.Outcome == gate.Outcome {
 		return ""
 	}
-	with := "with the " + count(again.Rejected, "trial") + " that noise limits leave out it is "
+	with := "with the " + quantity.Count(again.Rejected, "trial") + " that noise limits leave out it is "
 	if again.Estimate == nil || again.Estimate.Low == nil || again.Estimate.High == nil {
 		return with + string(again.Outcome)
 	}
@@ -118,9 +119,10 @@ func rejectedUnevenly(d *estimate.Data, _ *judgement, gate *analysis.GateResult)
 		}
 		mine, theirs := over(arm, gate.Point, everywhere), over(baseline, gate.Point, everywhere)
 		if p := stats.Fisher(mine.rejected, mine.of, theirs.rejected, theirs.of); p < level || (mine.rejected == 0) != (theirs.rejected == 0) {
-			return fmt.Sprintf("noise limits leave out %d of %d trials of %s and %d of %d of %s %s (Fisher's exact test, p = %.2g), and with "+
+			return fmt.Sprintf("noise limits leave out %d of %d trials of %s and %d of %d of %s %s (Fisher's exact test, p = %s), and with "+
 				"them it is %s",
-				mine.rejected, mine.of, gate.Candidate, theirs.rejected, theirs.of, d.Exp.Arms[baseline].Name, where, p, gate.WithRejected.Outcome)
+				mine.rejected, mine.of, gate.Candidate, theirs.rejected, theirs.of, d.Exp.Arms[baseline].Name, where, quantity.Plain(p, 2),
+				gate.WithRejected.Outcome)
 		}
 	}
 	return ""
@@ -138,11 +140,4 @@ func judgeConstraintTwice(d *estimate.Data, c selection.Cell, constraint experim
 		return search.Uncertain, breached
 	}
 	return outcome, breached
-}
-
-func count(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }

@@ -33,6 +33,7 @@ func VisitGates(exp *experiment.Experiment, visit func(gate experiment.Gate, can
 	}
 }
 
+// ArmIndex is the place of an arm in the experiment; -1 where it has none of that name.
 func ArmIndex(exp *experiment.Experiment, name string) int {
 	return slices.IndexFunc(exp.Arms, func(arm record.Arm) bool { return arm.Name == name })
 }

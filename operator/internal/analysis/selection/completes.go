@@ -74,6 +74,7 @@ func (s *Selection) whyRejected(attempt *record.Attempt) string {
 	return s.Rejected[at].Reason
 }
 
+// Add counts another cell's trials as well; nil has none.
 func (c *Completion) Add(other *Completion) {
 	if other == nil {
 		return

@@ -4,47 +4,37 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
-// HardDifference is a hard key of the fingerprint that two environments do not share, with both values as text.
-type HardDifference struct{ Key, Here, There string }
-
-func (d HardDifference) String() string {
-	return fmt.Sprintf("%s is %s here and %s there", d.Key, d.Here, d.There)
-}
-
-// DiffHard is why the attempts of two environments cannot be compared: the hard keys that differ, in the order of their
-// names. It is empty when they can be.
-func DiffHard(here, there map[string]any) []HardDifference {
-	keys := map[string]bool{}
-	for key := range here {
-		keys[key] = true
+// differences names the keys that two maps do not share, in the order of their names, each with what show makes of both values.
+func differences[V any](here, there map[string]V, show func(value V, known bool) string) []string {
+	keys := maps.Clone(here)
+	if keys == nil {
+		keys = map[string]V{}
 	}
-	for key := range there {
-		keys[key] = true
-	}
-	var out []HardDifference
+	maps.Copy(keys, there)
+	var out []string
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if a, b := show(here, key), show(there, key); a != b {
-			out = append(out, HardDifference{key, a, b})
+		a, inHere := here[key]
+		b, inThere := there[key]
+		if inHere != inThere || show(a, true) != show(b, true) {
+			out = append(out, fmt.Sprintf("%s is %s here and %s there", key, show(a, inHere), show(b, inThere)))
 		}
 	}
 	return out
 }
 
-// differences names the keys that differ and both values.
-func differences(here, there map[string]any) string {
-	var out []string
-	for _, difference := range DiffHard(here, there) {
-		out = append(out, difference.String())
+// named is the digest of a program, as text.
+func named(digest string, known bool) string {
+	if !known {
+		return "absent"
 	}
-	return strings.Join(out, "; ")
+	return digest
 }
 
-func show(values map[string]any, key string) string {
-	value, ok := values[key]
-	if !ok {
+// hardKey is a hard key of the fingerprint of an environment, as text.
+func hardKey(value any, known bool) string {
+	if !known {
 		return "absent"
 	}
 	return fmt.Sprintf("%#v", value)

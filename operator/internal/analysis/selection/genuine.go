@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"assay.dev/assay/operator/internal/experiment"
@@ -81,25 +82,10 @@ func differentCommand(found, asked command, anyPath bool) string {
 		}
 	}
 	if !maps.Equal(found.parameters, asked.parameters) {
-		return "its parameters are not those of the cell: " + differentKeys(found.parameters, asked.parameters)
+		return "its parameters are not those of the cell: " + strings.Join(differences(found.parameters, asked.parameters, parameter), "; ")
 	}
 	return ""
 }
 
-func differentKeys(found, asked map[string]string) string {
-	keys := map[string]bool{}
-	for _, from := range []map[string]string{found, asked} {
-		for key := range from {
-			keys[key] = true
-		}
-	}
-	var out []string
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		here, ok1 := found[key]
-		there, ok2 := asked[key]
-		if here != there || ok1 != ok2 {
-			out = append(out, fmt.Sprintf("%s is %q here and %q there", key, here, there))
-		}
-	}
-	return strings.Join(out, "; ")
-}
+// parameter is the value of a parameter, as text.
+func parameter(value string, _ bool) string { return strconv.Quote(value) }

@@ -45,6 +45,7 @@ func howLost(kind Rejection, attempt *record.Attempt) string {
 	}
 }
 
+// Total is how many trials were lost, however.
 func (l Losses) Total() int {
 	sum := 0
 	for _, count := range l {
@@ -72,6 +73,7 @@ type Balance struct {
 	Some []string
 }
 
+// Add counts what another cell lost as well.
 func (b *Balance) Add(other Balance) {
 	b.Of += other.Of
 	for how, count := range other.Lost {

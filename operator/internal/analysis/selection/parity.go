@@ -34,6 +34,7 @@ type output struct {
 	attempt string
 }
 
+// CheckParity compares the outputs of all attempts, those that do not count included.
 func CheckParity(exp *experiment.Experiment, attempts []*record.Attempt) *Parity {
 	report := &Parity{Wrong: map[string]string{}, Seen: map[Cell]bool{}, Compared: exp.Plan.Parity != experiment.ParityNone}
 	if !report.Compared {
@@ -71,7 +72,8 @@ func CheckParity(exp *experiment.Experiment, attempts []*record.Attempt) *Parity
 			sameInputs := report.Compared || exp.Arms[arm].Null
 			if reason == "" && sameInputs && ok && haveReference && mine.parity != reference.parity {
 				reason = fmt.Sprintf("at %s arm %s gives another output than the baseline: %s in %s, %s in %s",
-					analysis.PointName(exp.Points[point].Key), name, digestName(mine.parity), mine.attempt, digestName(reference.parity), reference.attempt)
+					analysis.PointName(exp.Points[point].Key), name, digestName(mine.parity), mine.attempt, digestName(reference.parity),
+					reference.attempt)
 			}
 			switch {
 			case reason == "":

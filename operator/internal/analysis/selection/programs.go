@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/record"
@@ -35,7 +36,7 @@ func (s *Selection) rejectOtherPrograms(attempts []*record.Attempt) []*record.At
 		for executed, these := range in {
 			for _, attempt := range these {
 				if executed != most {
-					others[attempt] = trial.DifferentPrograms(attempt, in[most][0])
+					others[attempt] = strings.Join(differences(trial.ProgramsOf(attempt), trial.ProgramsOf(in[most][0]), named), ", ")
 				}
 			}
 		}

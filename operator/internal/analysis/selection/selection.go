@@ -87,6 +87,7 @@ type Selection struct {
 	Purposes map[string]record.Purpose
 }
 
+// Of selects what counts of the waves up to and including wave. The order in which one rejection comes before another is its rule.
 func Of(exp *experiment.Experiment, evidence record.Evidence, wave int) *Selection {
 	s := &Selection{
 		Cells: map[*record.Attempt]Cell{}, Histograms: trial.Histograms{},
@@ -358,7 +359,7 @@ func (s *Selection) rejectOtherEnvironments(attempts []*record.Attempt) []*recor
 	for i, attempt := range attempts {
 		if of[i] != majority {
 			s.rejectAttempt(attempt, environment, "its environment cannot be compared with that of most attempts: %s",
-				differences(attempt.Environment.Hard, s.Hard))
+				strings.Join(differences(attempt.Environment.Hard, s.Hard, hardKey), "; "))
 			continue
 		}
 		out = append(out, attempt)

@@ -18,6 +18,7 @@ import (
 // ran it; a trial can do that too. So it is a loss of its arm, also where the block was executed again: only repeating what went badly
 // would be a way to win.
 
+// LostUnended is how such a trial was lost.
 const LostUnended = "begun and never ended"
 
 // Unended is an execution of a trial that began and left no attempt.

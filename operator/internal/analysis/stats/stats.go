@@ -32,6 +32,7 @@ func NearestRank(share float64, total int64) int64 {
 	return max(1, int64(math.Ceil(share*float64(total)-1e-9)))
 }
 
+// Mean adds up in the order of the values.
 func Mean(values []float64) float64 {
 	var sum float64
 	for _, v := range values {
@@ -40,6 +41,7 @@ func Mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
+// Median is the middle value, or the mean of the two in the middle.
 func Median(values []float64) float64 {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
@@ -50,6 +52,7 @@ func Median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
+// Squares is the sum of the squared distances from a center.
 func Squares(values []float64, center float64) float64 {
 	var sum float64
 	for _, value := range values {

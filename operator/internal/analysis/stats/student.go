@@ -35,14 +35,17 @@ func BlocksWithin(have int, spread, distance, alpha float64) *int {
 	return &high
 }
 
+// StudentQuantile is that of Student's distribution.
 func StudentQuantile(p, df float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(p)
 }
 
+// StudentTail is how probable a larger value is in Student's distribution.
 func StudentTail(t, df float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Survival(t)
 }
 
+// FTail is how probable a larger ratio of two variances is in Fisher's F distribution.
 func FTail(ratio, df1, df2 float64) float64 {
 	return distuv.F{D1: df1, D2: df2}.Survival(ratio)
 }

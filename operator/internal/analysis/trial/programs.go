@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,6 +45,7 @@ func ProgramsOf(attempt *record.Attempt) map[string]string {
 	return out
 }
 
+// DescribePrograms is the same as one text, to compare.
 func DescribePrograms(attempt *record.Attempt) string {
 	return listPrograms(ProgramsOf(attempt))
 }
@@ -56,17 +56,4 @@ func listPrograms(programs map[string]string) string {
 		fmt.Fprintf(&b, "%s=%s\n", key, programs[key])
 	}
 	return b.String()
-}
-
-func DifferentPrograms(here, there *record.Attempt) string {
-	found, most := ProgramsOf(here), ProgramsOf(there)
-	keys := maps.Clone(found)
-	maps.Copy(keys, most)
-	var out []string
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if found[key] != most[key] {
-			out = append(out, fmt.Sprintf("%s is %s here and %s there", key, cmp.Or(found[key], "absent"), cmp.Or(most[key], "absent")))
-		}
-	}
-	return strings.Join(out, ", ")
 }

@@ -146,28 +146,21 @@ type Statistic struct {
 // Statistics are all statistics that one trial has of a metric, and how many samples they rest on. Percentiles are not
 // among them: they are of all trials of an arm, merged.
 func Statistics(metric record.Metric) (statistics []Statistic, samples int64, err error) {
-	of := func(statistic experiment.Statistic) (float64, bool) {
-		return sampleStatistic(metric.Samples, statistic)
-	}
-	switch {
-	case metric.Value != nil:
+	if metric.Value != nil {
 		return []Statistic{{experiment.StatisticValue, *metric.Value}}, 1, nil
-	case metric.Histogram != nil:
-		bars, err := DecodeHistogram(metric.Histogram)
-		if err != nil {
+	}
+	decoded := Histograms{}
+	if metric.Histogram != nil {
+		if decoded[metric.Histogram], err = DecodeHistogram(metric.Histogram); err != nil {
 			return nil, 0, err
 		}
-		samples = metric.Histogram.Count
-		of = func(statistic experiment.Statistic) (float64, bool) { return barStatistic(bars, statistic) }
-	default:
-		samples = int64(len(metric.Samples))
 	}
 	for _, statistic := range []experiment.Statistic{
 		experiment.StatisticValue, experiment.StatisticMedian, experiment.StatisticMean, experiment.StatisticMin, experiment.StatisticMax,
 	} {
-		if value, ok := of(statistic); ok {
+		if value, ok := decoded.Statistic(metric, statistic); ok {
 			statistics = append(statistics, Statistic{statistic, value})
 		}
 	}
-	return statistics, samples, nil
+	return statistics, Samples(metric), nil
 }

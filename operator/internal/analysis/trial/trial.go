@@ -30,6 +30,7 @@ func ClockError(attempt *record.Attempt) time.Duration {
 	return Seconds(attempt.Kept.Clock.AheadSeconds + attempt.Kept.Clock.UncertaintySeconds)
 }
 
+// Seconds is a number of seconds as a duration.
 func Seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // Started reports whether a process ran, whatever the attempt's outcome says.
@@ -38,6 +39,7 @@ func Started(attempt *record.Attempt) bool {
 	return attempt.Outcome != record.NotStarted || ended
 }
 
+// EndOf is when an attempt ended, by the clock of its start.
 func EndOf(attempt *record.Attempt) time.Time {
 	return attempt.StartedAt.Add(Seconds(attempt.DurationSeconds))
 }
