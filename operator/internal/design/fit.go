@@ -18,9 +18,9 @@ type TooLarge struct {
 }
 
 func (e *TooLarge) Error() string {
-	return fmt.Sprintf("%s of %s takes %s and at most %s fit: use fewer points or arms, shorter parameter values, or fewer blocks "+
+	return fmt.Sprintf("%s of %s takes %d KiB and at most %d fit: use fewer points or arms, shorter parameter values, or fewer blocks "+
 		"(spec.design.blocks)",
-		e.What, quantity.Count(e.Blocks, "block"), quantity.Bytes(int64(e.Found)), quantity.Bytes(int64(e.Allowed)))
+		e.What, quantity.Count(e.Blocks, "block"), e.Found>>10, e.Allowed>>10)
 }
 
 // Fits returns an error if a wave cannot be executed: TooLarge if fewer blocks may help, and any other error if not.
