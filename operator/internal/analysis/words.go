@@ -19,11 +19,7 @@ func Asked(exp *experiment.Experiment, c experiment.Condition) string {
 	if c.Op == experiment.Completes {
 		return "at least " + bound + " of its trials complete"
 	}
-	text := c.Metric
-	if c.Statistic != experiment.StatisticValue {
-		text += " " + string(c.Statistic)
-	}
-	text += " " + Against(c.Op, bound)
+	text := StatisticName(c.Metric, c.Statistic) + " " + Against(c.Op, bound)
 	if baseline := exp.Baseline(); c.Op.Relative() && baseline >= 0 {
 		text += " of " + exp.Arms[baseline].Name
 	}
@@ -84,6 +80,14 @@ func (g *GateResult) Title() string {
 		return g.Gate
 	}
 	return g.Gate + " at " + g.Point
+}
+
+// StatisticName is how headings and messages call a statistic of a metric.
+func StatisticName(metric string, statistic experiment.Statistic) string {
+	if statistic == experiment.StatisticValue || statistic == "" {
+		return metric
+	}
+	return metric + " " + string(statistic)
 }
 
 // PointName is how messages call a point.

@@ -169,7 +169,7 @@ func (v *view) results(out *document) {
 	out.heading("Results")
 	header := append(slices.Clone(v.axes), "arm")
 	for _, c := range v.columns {
-		header = append(header, statisticName(c.metric, c.statistic)+Interval(v.found.Confidence))
+		header = append(header, analysis.StatisticName(c.metric, c.statistic)+Interval(v.found.Confidence))
 	}
 	header = append(header, "blocks", "share of ceiling")
 	var rows [][]string
@@ -208,7 +208,7 @@ func (v *view) comparisons(out *document) {
 	out.heading("Candidate over baseline")
 	header := append(slices.Clone(v.axes), "candidate")
 	for _, c := range v.columns {
-		header = append(header, statisticName(c.metric, c.statistic)+Interval(v.found.Confidence))
+		header = append(header, analysis.StatisticName(c.metric, c.statistic)+Interval(v.found.Confidence))
 	}
 	var rows [][]string
 	v.rows(func(parameters map[string]string, r row) {

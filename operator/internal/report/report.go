@@ -82,14 +82,6 @@ func (v *view) rows(visit func(parameters map[string]string, r row)) {
 	}
 }
 
-// statisticName is how headings call a statistic of a metric.
-func statisticName(metric string, statistic experiment.Statistic) string {
-	if statistic == experiment.StatisticValue {
-		return metric
-	}
-	return metric + " " + string(statistic)
-}
-
 func verdictName(verdict experiment.Verdict) string {
 	if verdict == "" {
 		return "no verdict"

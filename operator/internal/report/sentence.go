@@ -168,7 +168,7 @@ func measured(exp *experiment.Experiment, gate *analysis.GateResult) string {
 	}
 	metric, e := exp.Metric(gate.Metric), gate.Estimate
 	if !gate.Op.Relative() || metric == nil {
-		return fmt.Sprintf("has %s %s%s (%s)", statisticName(gate.Metric, gate.Statistic), analysis.Describe(e), at, confidence)
+		return fmt.Sprintf("has %s %s%s (%s)", analysis.StatisticName(gate.Metric, gate.Statistic), analysis.Describe(e), at, confidence)
 	}
 	baseline := "the baseline"
 	if i := exp.Baseline(); i >= 0 {
@@ -177,7 +177,7 @@ func measured(exp *experiment.Experiment, gate *analysis.GateResult) string {
 	predicate := predicateOf(metric, gate.Statistic)
 	if *e.Low <= 1 && *e.High >= 1 {
 		return fmt.Sprintf("does not differ from %s beyond doubt%s: %s of its %s (%s)", baseline, at, analysis.Describe(e),
-			statisticName(gate.Metric, gate.Statistic), confidence)
+			analysis.StatisticName(gate.Metric, gate.Statistic), confidence)
 	}
 	ratio, least := e.Value, *e.Low
 	if ratio < 1 {
@@ -196,7 +196,7 @@ type predicate struct {
 }
 
 func predicateOf(metric *experiment.Metric, statistic experiment.Statistic) predicate {
-	name := statisticName(metric.Name, statistic)
+	name := analysis.StatisticName(metric.Name, statistic)
 	if things, ok := strings.CutSuffix(metric.Unit, "/s"); ok && things != "" && things != "By" && things != "1" {
 		return predicate{verb: "handles", noun: things + " per second", fewer: "fewer", counted: true}
 	}

@@ -33,7 +33,7 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 
 	header := append(slices.Clone(v.axes), "arm")
 	for _, c := range v.columns {
-		header = append(header, statisticName(c.metric, c.statistic))
+		header = append(header, analysis.StatisticName(c.metric, c.statistic))
 		if v.baseline != "" {
 			header = append(header, "/"+v.baseline+Interval(found.Confidence))
 		}

@@ -11,31 +11,6 @@ import (
 	"assay.dev/assay/operator/internal/experiment"
 )
 
-// PhaseRatio is a phase's mean time of an arm over the baseline's, paired within blocks.
-func (d *Data) PhaseRatio(point, arm int, phase string) Inference {
-	of := func(arm int) map[string][]float64 {
-		_, series := d.Phases(selection.At(point, arm))
-		if series[phase] == nil {
-			return nil
-		}
-		return series[phase].Blocks
-	}
-	mine, theirs := of(arm), of(d.Exp.Baseline())
-	if len(mine) == 0 || len(theirs) == 0 {
-		return Inference{Reason: fmt.Sprintf("no trial of both arms reports a phase %q", phase)}
-	}
-	if !AllPositive(mine, theirs) {
-		return Inference{Reason: fmt.Sprintf("phase %q has times that are not positive, and a ratio needs positive ones", phase)}
-	}
-	differences := blockDifferences(mine, theirs, true)
-	found := studentInference(differences, d.Confidence, true)
-	found = d.acrossBuilds(differences, found, selection.At(point, arm), selection.At(point, d.Exp.Baseline()))
-	if !found.HasInterval() {
-		found.Reason += " with the phase in both arms"
-	}
-	return found
-}
-
 // Ratio is a candidate's quantity over the baseline's. Trials are compared only within their block: what a block does to
 // both arms cancels.
 func (d *Data) Ratio(point, candidate int, metric string, statistic experiment.Statistic) Inference {
@@ -148,4 +123,29 @@ func Ratios(d *Data, parity *selection.Parity) []analysis.RatioResult {
 		}
 	}
 	return out
+}
+
+// PhaseRatio is a phase's mean time of an arm over the baseline's, paired within blocks.
+func (d *Data) PhaseRatio(point, arm int, phase string) Inference {
+	of := func(arm int) map[string][]float64 {
+		_, series := d.Phases(selection.At(point, arm))
+		if series[phase] == nil {
+			return nil
+		}
+		return series[phase].Blocks
+	}
+	mine, theirs := of(arm), of(d.Exp.Baseline())
+	if len(mine) == 0 || len(theirs) == 0 {
+		return Inference{Reason: fmt.Sprintf("no trial of both arms reports a phase %q", phase)}
+	}
+	if !AllPositive(mine, theirs) {
+		return Inference{Reason: fmt.Sprintf("phase %q has times that are not positive, and a ratio needs positive ones", phase)}
+	}
+	differences := blockDifferences(mine, theirs, true)
+	found := studentInference(differences, d.Confidence, true)
+	found = d.acrossBuilds(differences, found, selection.At(point, arm), selection.At(point, d.Exp.Baseline()))
+	if !found.HasInterval() {
+		found.Reason += " with the phase in both arms"
+	}
+	return found
 }

@@ -16,41 +16,6 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// processUse sums up what is known of every process, by arm. With several points it is over all of them, which every arm has in
-// the same numbers but for lost trials; gates and tables name the same quantities point by point.
-func processUse(exp *experiment.Experiment, chosen *selection.Selection) []analysis.ProcessUse {
-	byArm := make([][]*record.Attempt, len(exp.Arms))
-	for _, attempt := range chosen.Used {
-		arm := chosen.Cells[attempt].Arm
-		byArm[arm] = append(byArm[arm], attempt)
-	}
-	var out []analysis.ProcessUse
-	for arm, attempts := range byArm {
-		if len(attempts) == 0 {
-			continue
-		}
-		use := analysis.ProcessUse{Arm: exp.Arms[arm].Name, Trials: len(attempts), Used: map[string]float64{}}
-		for _, quantity := range record.ProcessQuantities {
-			var sum, most float64
-			n := 0
-			for _, attempt := range attempts {
-				if metric, ok := attempt.Metric(record.ProcessPrefix + quantity.Name); ok {
-					sum, most, n = sum+*metric.Value, math.Max(most, *metric.Value), n+1
-				}
-			}
-			switch {
-			case n == 0:
-			case quantity.Unit == "By":
-				use.Used[quantity.Name] = stats.Round(most)
-			default:
-				use.Used[quantity.Name] = stats.Round(sum / float64(n))
-			}
-		}
-		out = append(out, use)
-	}
-	return out
-}
-
 // Usage reads it from the attempts up to a wave that are this experiment's own.
 func Usage(exp *experiment.Experiment, chosen *selection.Selection, own []*record.Attempt) *analysis.Usage {
 	out := &analysis.Usage{Excluded: map[analysis.Reason]int{}, Noisy: map[noise.Kind]int{}}
@@ -154,4 +119,39 @@ func distribution(n *analysis.NodeNoise, reference *noise.Reference, attempts []
 	slices.Sort(shares)
 	median, most := shares[(len(shares)-1)/2], shares[len(shares)-1]
 	n.Newest, n.Median, n.Max = stats.Finite(newest), stats.Finite(median), stats.Finite(most)
+}
+
+// processUse sums up what is known of every process, by arm. With several points it is over all of them, which every arm has in
+// the same numbers but for lost trials; gates and tables name the same quantities point by point.
+func processUse(exp *experiment.Experiment, chosen *selection.Selection) []analysis.ProcessUse {
+	byArm := make([][]*record.Attempt, len(exp.Arms))
+	for _, attempt := range chosen.Used {
+		arm := chosen.Cells[attempt].Arm
+		byArm[arm] = append(byArm[arm], attempt)
+	}
+	var out []analysis.ProcessUse
+	for arm, attempts := range byArm {
+		if len(attempts) == 0 {
+			continue
+		}
+		use := analysis.ProcessUse{Arm: exp.Arms[arm].Name, Trials: len(attempts), Used: map[string]float64{}}
+		for _, quantity := range record.ProcessQuantities {
+			var sum, most float64
+			n := 0
+			for _, attempt := range attempts {
+				if metric, ok := attempt.Metric(record.ProcessPrefix + quantity.Name); ok {
+					sum, most, n = sum+*metric.Value, math.Max(most, *metric.Value), n+1
+				}
+			}
+			switch {
+			case n == 0:
+			case quantity.Unit == "By":
+				use.Used[quantity.Name] = stats.Round(most)
+			default:
+				use.Used[quantity.Name] = stats.Round(sum / float64(n))
+			}
+		}
+		out = append(out, use)
+	}
+	return out
 }

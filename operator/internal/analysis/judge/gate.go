@@ -11,21 +11,6 @@ import (
 	"assay.dev/assay/operator/internal/quantity"
 )
 
-// settles takes back a decision that a timeout may turn: a bound is no figure. A candidate that timed out never meets a gate by it.
-func settles(o estimate.Open, candidate estimate.Open, atLeast bool, result *analysis.GateResult) {
-	holds := result.Outcome == experiment.VerdictGo
-	unsafe := o.Higher
-	if holds == atLeast {
-		unsafe = o.Lower
-	}
-	if !Decisive(result.Outcome) || !unsafe && !(holds && candidate != estimate.Open{}) {
-		return
-	}
-	result.Message = fmt.Sprintf("%s, but trials timed out, of which only a bound is known, so this is not yet %s", result.Message,
-		result.Outcome)
-	result.Outcome = experiment.VerdictInconclusive
-}
-
 // tails are the p-values of a gate's two decisions; 1 where there is none.
 type tails struct{ goes, fails float64 }
 
@@ -171,4 +156,49 @@ func furtherBlocks(more *int) string {
 		return "the estimate is so close to it that no number of blocks would decide"
 	}
 	return fmt.Sprintf("about %d further blocks would decide", *more)
+}
+
+// changed describes how what a gate looks at was not one program throughout the run; empty when it was.
+func changed(d *estimate.Data, candidate int, relative bool) string {
+	arms := []int{candidate}
+	if baseline := d.Exp.Baseline(); relative && baseline >= 0 {
+		arms = append(arms, baseline)
+	}
+	for _, arm := range arms {
+		if how := d.Chosen.Changed[arm]; how != "" {
+			return fmt.Sprintf("arm %s changed during the run: %s; name its image by digest, build nothing while it runs, and run again",
+				d.Exp.Arms[arm].Name, how)
+		}
+	}
+	return ""
+}
+
+// losses describes what became of the trials that are missing from a gate's data.
+func losses(d *estimate.Data, point, arm int, relative bool) string {
+	text := ""
+	arms := []int{arm}
+	if baseline := d.Exp.Baseline(); relative && baseline >= 0 {
+		arms = append(arms, baseline)
+	}
+	for _, a := range arms {
+		if lost := d.Chosen.Lost[selection.At(point, a)].Lost; lost.Total() > 0 {
+			text += fmt.Sprintf("; of arm %s: %s", d.Exp.Arms[a].Name, lost)
+		}
+	}
+	return text
+}
+
+// settles takes back a decision that a timeout may turn: a bound is no figure. A candidate that timed out never meets a gate by it.
+func settles(o estimate.Open, candidate estimate.Open, atLeast bool, result *analysis.GateResult) {
+	holds := result.Outcome == experiment.VerdictGo
+	unsafe := o.Higher
+	if holds == atLeast {
+		unsafe = o.Lower
+	}
+	if !Decisive(result.Outcome) || !unsafe && !(holds && candidate != estimate.Open{}) {
+		return
+	}
+	result.Message = fmt.Sprintf("%s, but trials timed out, of which only a bound is known, so this is not yet %s", result.Message,
+		result.Outcome)
+	result.Outcome = experiment.VerdictInconclusive
 }

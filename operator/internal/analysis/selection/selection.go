@@ -337,10 +337,7 @@ func (s *Selection) rejectOtherEnvironments(attempts []*record.Attempt) []*recor
 	groups := map[string]*group{}
 	of := make([]*group, len(attempts))
 	for i, attempt := range attempts {
-		raw, err := json.Marshal(attempt.Environment.Hard)
-		if err != nil {
-			raw = nil
-		}
+		raw, _ := json.Marshal(attempt.Environment.Hard) // What was read as JSON can be written as JSON.
 		if groups[string(raw)] == nil {
 			groups[string(raw)] = &group{hard: attempt.Environment.Hard}
 		}

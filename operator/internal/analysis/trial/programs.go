@@ -9,21 +9,6 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-// ExecutedFiles are the digests of what a trial executed, under whatever name.
-func ExecutedFiles(attempt *record.Attempt) string {
-	programs := ProgramsOf(attempt)
-	delete(programs, "image")
-	return listPrograms(programs)
-}
-
-// ArmBuild names what an attempt ran, for messages: a build, or the arm where it is one.
-func ArmBuild(attempt *record.Attempt) string {
-	if attempt.Build == "" {
-		return "arm " + attempt.Arm
-	}
-	return fmt.Sprintf("build %s of arm %s", attempt.Build, attempt.Arm)
-}
-
 // programKeys are the soft keys that say what a trial executed: two attempts of a cell that differ in one are not attempts of
 // the same thing, whatever tag both were pulled by.
 var programKeys = []string{"programDigest", "imageFilesDigest", "image"}
@@ -56,4 +41,19 @@ func listPrograms(programs map[string]string) string {
 		fmt.Fprintf(&b, "%s=%s\n", key, programs[key])
 	}
 	return b.String()
+}
+
+// ExecutedFiles are the digests of what a trial executed, under whatever name.
+func ExecutedFiles(attempt *record.Attempt) string {
+	programs := ProgramsOf(attempt)
+	delete(programs, "image")
+	return listPrograms(programs)
+}
+
+// ArmBuild names what an attempt ran, for messages: a build, or the arm where it is one.
+func ArmBuild(attempt *record.Attempt) string {
+	if attempt.Build == "" {
+		return "arm " + attempt.Arm
+	}
+	return fmt.Sprintf("build %s of arm %s", attempt.Build, attempt.Arm)
 }

@@ -99,7 +99,7 @@ func places(points []record.Point, axis string) (at []float64, ticks []chart.Tic
 // curves shows every metric along the sweep.
 func (b *builder) curves() panels {
 	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Rule) {
-		return statisticName(metric.Name, metric.Statistic) + " (" + quantity.Unit(metric.Unit) + ")", numberOf(metric.Unit), nil
+		return analysis.StatisticName(metric.Name, metric.Statistic) + " (" + quantity.Unit(metric.Unit) + ")", numberOf(metric.Unit), nil
 	}, func(metric *experiment.Metric, point, arm string) *analysis.Estimate {
 		for i := range b.found.Arms {
 			r := &b.found.Arms[i]
@@ -114,7 +114,7 @@ func (b *builder) curves() panels {
 // ratioCurves shows every candidate over the baseline along the sweep.
 func (b *builder) ratioCurves() panels {
 	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Rule) {
-		return statisticName(metric.Name, metric.Statistic) + " over " + b.baseline(), numberOf(quantity.Times), b.rules(metric)
+		return analysis.StatisticName(metric.Name, metric.Statistic) + " over " + b.baseline(), numberOf(quantity.Times), b.rules(metric)
 	}, func(metric *experiment.Metric, point, arm string) *analysis.Estimate {
 		for i := range b.found.Ratios {
 			r := &b.found.Ratios[i]

@@ -78,11 +78,3 @@ func numberOf(unit string) chart.Number {
 		return text
 	}
 }
-
-// statisticName is how headings call a statistic of a metric.
-func statisticName(metric string, statistic experiment.Statistic) string {
-	if statistic == experiment.StatisticValue || statistic == "" {
-		return metric
-	}
-	return metric + " " + string(statistic)
-}

@@ -223,7 +223,7 @@ func (b *builder) decides() *decision {
 func (b *builder) gainOf(candidate string) string {
 	for _, g := range b.found.Gates {
 		if g.Candidate == candidate && g.Severity == experiment.Blocking && g.Op.Relative() {
-			return "of " + b.baseline() + "’s " + statisticName(g.Metric, g.Statistic) + atPoint(g.Point) + summary.Interval(g.Confidence)
+			return "of " + b.baseline() + "’s " + analysis.StatisticName(g.Metric, g.Statistic) + atPoint(g.Point) + summary.Interval(g.Confidence)
 		}
 	}
 	return ""

@@ -194,7 +194,7 @@ func (b *builder) results() table {
 	out := table{Header: []string{"point", "arm"}}
 	for _, c := range columns {
 		confidence := summary.Interval(b.found.Confidence)
-		out.Header = append(out.Header, statisticName(c.metric, c.statistic)+confidence, "over "+b.baseline()+confidence)
+		out.Header = append(out.Header, analysis.StatisticName(c.metric, c.statistic)+confidence, "over "+b.baseline()+confidence)
 	}
 	out.Header = append(out.Header, "blocks", "share of ceiling")
 	for _, point := range b.exp.Points {
