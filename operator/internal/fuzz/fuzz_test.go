@@ -157,7 +157,7 @@ func (o objects) URL() string { return "memory:" }
 // handwritten is the smallest complete ledger, beside a plan and a lease for it that a simulated one has.
 func handwritten(t testing.TB) objects {
 	t.Helper()
-	folder := filepath.Join("..", "analysis", "testdata", "handwritten")
+	folder := filepath.Join("..", "analysis", "analyze", "testdata", "handwritten")
 	found := objects{}
 	for _, pattern := range []string{"experiment.json", "attempts/*/*/*.json"} {
 		paths, err := filepath.Glob(filepath.Join(folder, pattern))
