@@ -4,7 +4,7 @@
 //! which branches are finished and which one the path belongs to. A finished branch is written once, with all its
 //! twigs, in its final size. Nothing is looked up and nothing moved.
 
-use super::{Branch, COUNT, Full, Trie, Twig, differ, half};
+use super::{Branch, COUNT, Full, ROOT, Trie, Twig, differ, half};
 
 /// Where paths lie in a buffer of paths.
 pub(crate) type Span = (u32, u32);
@@ -46,6 +46,8 @@ impl Trie {
 
     fn build<'a>(&mut self, sorted: impl Iterator<Item = &'a [u8]>, bytes: usize, times: u32) -> Result<(), Full> {
         self.paths.reserve(bytes);
+        // The root's place; what is there is known when everything else is.
+        self.twigs.push(Twig::EMPTY);
         let mut open: Vec<Open> = Vec::new();
         let mut twigs: Vec<Twig> = Vec::new();
         let mut last: Option<(&[u8], super::Leaf)> = None;
@@ -65,8 +67,11 @@ impl Trie {
             }
             last = Some((path, self.add_leaf(path, times)?));
         }
-        if let Some((before, leaf)) = last {
-            self.root = Some(self.close(&mut open, &mut twigs, leaf.into(), before, None));
+        match last {
+            Some((before, leaf)) => {
+                self.twigs[ROOT] = self.close(&mut open, &mut twigs, leaf.into(), before, None);
+            }
+            None => self.twigs.clear(),
         }
         Ok(())
     }
