@@ -10,10 +10,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pathmap::PathMap;
 
-use super::{Dump, Environment, Insertion, Items, Rejected, RuleBook};
+use super::{Dump, Environment, Insertion, Items, Rejected, RuleBook, visit_map};
 use crate::cache::ByteCache;
-use crate::encoding::{Encoder, Parser};
+use crate::encoding::{Encoder, Parser, Unencodable};
 use crate::laps::{Laps, Phase};
+use crate::query::Pattern;
 use crate::scratch::{Scratch, Supply};
 use crate::text::to_text;
 use crate::value::Value;
@@ -247,6 +248,20 @@ impl Environment for Copying {
             }
         }
         laps.lap(Phase::Insert);
+        Ok(())
+    }
+
+    /// Answers from a copy, so that additions go on meanwhile.
+    fn answer(&self, pattern: &Value, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unencodable> {
+        let mut path = Vec::new();
+        Encoder.encode(pattern, &mut path)?;
+        let mut pattern = Pattern::new(path);
+        let prefix = pattern.prefix().to_vec();
+        visit_map(&self.snapshot(), &prefix, &mut |path| {
+            if pattern.matches(path) {
+                visit(path);
+            }
+        });
         Ok(())
     }
 

@@ -24,6 +24,10 @@
 //! | `mork.c.pathmap.speedup` | `baseline` over `direct` into `PathMap`: what the change of path gains |
 //! | `mork.c.over_pathmap` | time of `direct` over that of `direct` into `PathMap`: what the change of trie gains; also `.shuffled`, `.nN` |
 //! | `mork.path.speedup` | `no-text` over `direct` into `PathMap`: the same trie, changed in place and not copied |
+//! | `mork.c.ns_per_query` | `direct`: what the last item of a fact is, asked once for each of 1,000 facts; also `.n100000` |
+//! | `mork.c.query_over_pathmap` | its time over that of the same questions to `PathMap`; also `.n100000` |
+//! | `mork.c.interned_over_inline` | time of `direct` with numbers in place of symbols over `direct`, 100,000 facts; also `.prefix`, for facts with long names |
+//! | `mork.c.threads2.speedup` | `direct` in bulk by one thread over two, 100,000 facts in random order; also `.individual` |
 //! | `mork.c.over_btree` | `direct` into a `BTreeMap` over `direct`; also `.n100000` |
 //! | `mork.share.P` | time of the baseline's part P alone over that of the whole |
 //! | `mork.c.share_of_encode_ceiling` | time of encoding alone over `direct` |
@@ -39,7 +43,7 @@ use assay_harness::{Failure, FlagError, Flags, Phases};
 use crate::environment::{Insertion, Items, Rejected};
 use crate::run::check_room;
 use crate::scratch::Scratch;
-use crate::subject::{Measured, Part, StoreKind, Subject, Variant};
+use crate::subject::{Measured, Part, StoreKind, Subject, Symbols, Variant};
 use crate::workload::{Kind, Order, SEED, Shape, Workload};
 
 /// Rounds, at least: fewer give no interval.
@@ -87,6 +91,7 @@ pub fn bench(settings: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> 
     few(s, out)?;
     repeated(s, out)?;
     rules(s, out)?;
+    beside(s, out)?;
     many(s, out)?;
     most(s, out)
 }
@@ -101,6 +106,8 @@ fn baseline(s: &Settings) -> Subject {
         store: StoreKind::PathMap,
         insertion: Insertion::Individual,
         cache_capacity: NonZeroUsize::new(1000).expect("a thousand is not zero"),
+        symbols: Symbols::Inline,
+        threads: NonZeroUsize::MIN,
     }
 }
 
@@ -229,6 +236,33 @@ fn many(s: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
     out.print("mork.c.over_btree.n100000", "x", times.ratio(btree, c))
 }
 
+/// Questions, symbols by number, and two threads.
+fn beside(s: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
+    let direct = direct(s);
+    let pathmap = Subject { store: StoreKind::PathMap, ..direct };
+    for (n, suffix) in [(s.few, ""), (s.many, ".n100000")] {
+        let facts = items(Kind::Facts, n, 0, Order::Sequential);
+        let arms = [direct, pathmap].map(|subject| (subject, Part::Query, true, &facts));
+        let times = take_turns(out, format_args!("questions about {n} facts"), s.rounds, &arms)?;
+        out.print(format_args!("mork.c.ns_per_query{suffix}"), "ns", times.median(0, 1e9 / n as f64))?;
+        out.print(format_args!("mork.c.query_over_pathmap{suffix}"), "1", times.ratio(0, 1))?;
+    }
+    let interned = Subject { symbols: Symbols::Interned, ..direct };
+    for (shape, suffix) in [(Shape::Flat, ""), (Shape::Prefix, ".prefix")] {
+        let facts = Workload { kind: Kind::Facts, shape, items: s.many, repeated_share: 0, order: Order::Sequential, seed: SEED };
+        let facts = facts.generate();
+        let arms = [direct, interned].map(|subject| (subject, Part::All, true, &facts));
+        let times = take_turns(out, format_args!("symbols of {} facts", s.many), s.rounds, &arms)?;
+        out.print(format_args!("mork.c.interned_over_inline{suffix}"), "1", times.ratio(1, 0))?;
+    }
+    let shuffled = items(Kind::Facts, s.many, 0, Order::Shuffled);
+    let two = Subject { threads: NonZeroUsize::new(2).expect("two is not zero"), ..direct };
+    let arms = [bulk(direct), bulk(two), direct, two].map(|subject| (subject, Part::All, true, &shuffled));
+    let times = take_turns(out, format_args!("{} facts by two threads", s.many), s.rounds, &arms)?;
+    out.print("mork.c.threads2.speedup", "x", times.ratio(0, 1))?;
+    out.print("mork.c.threads2.speedup.individual", "x", times.ratio(2, 3))
+}
+
 /// As many facts as a trial may have, without the baseline: it would take a quarter of a minute a turn.
 fn most(s: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
     let facts = items(Kind::Facts, s.most, 0, Order::Sequential);
@@ -300,6 +334,9 @@ mod tests {
             "mork.c.ns_per_fact",
             "mork.c.ns_per_fact.n1000000",
             "mork.c.over_pathmap",
+            "mork.c.ns_per_query.n100000",
+            "mork.c.interned_over_inline.prefix",
+            "mork.c.threads2.speedup",
             "mork.c.speedup",
             "mork.bulk_over_individual",
             "mork.a.speedup.r99",

@@ -201,12 +201,14 @@ impl Trie {
             twig = branch.index_of(half(prefix, branch.at())).map(|index| twigs[index]);
         }
         // What is below shares everything up to its branch: one leaf decides for all.
-        let mut open: Vec<Twig> = twig.into_iter().collect();
-        let sample = Iter { trie: self, open: open.clone() }.next();
-        if !sample.is_some_and(|(path, _)| path.starts_with(prefix)) {
-            open.clear();
-        }
-        Iter { trie: self, open }
+        let begins = |twig: &Twig| {
+            let mut first = *twig;
+            while let Some(branch) = first.branch() {
+                first = self.twigs[branch.first()];
+            }
+            self.path(first.leaf()).starts_with(prefix)
+        };
+        Iter { trie: self, open: twig.filter(begins).into_iter().collect() }
     }
 
     /// Twigs on the way to a path, over all paths: how many words a look-up reads.

@@ -30,9 +30,7 @@ impl Trie {
     /// When a path is the beginning of another.
     pub(crate) fn insert_all(&mut self, buffer: &[u8], spans: &mut [Span], times: u32) -> Result<(), Full> {
         let path = |span: Span| &buffer[span.0 as usize..span.1 as usize];
-        if !spans.is_sorted_by(|a, b| path(*a) <= path(*b)) {
-            sort(buffer, spans);
-        }
+        Self::arrange(buffer, spans);
         if !self.is_empty() {
             // In order, so that each goes down the way that the last has just taken.
             return spans.iter().try_for_each(|span| self.insert(path(*span), times).map(|_| ()));
@@ -42,6 +40,14 @@ impl Trie {
             *self = Self::default();
         }
         result
+    }
+
+    /// Sorts spans by their paths, unless they are sorted.
+    pub(crate) fn arrange(buffer: &[u8], spans: &mut [Span]) {
+        let path = |span: Span| &buffer[span.0 as usize..span.1 as usize];
+        if !spans.is_sorted_by(|a, b| path(*a) <= path(*b)) {
+            sort(buffer, spans);
+        }
     }
 
     fn build<'a>(&mut self, sorted: impl Iterator<Item = &'a [u8]>, bytes: usize, times: u32) -> Result<(), Full> {
@@ -114,7 +120,8 @@ fn sort(buffer: &[u8], spans: &mut [Span]) {
     };
     let mut keyed: Vec<(u64, Span)> = spans.iter().map(|span| (key(*span), *span)).collect();
     // A shorter path that ends within the eight bytes has zeros there; the whole paths then decide.
-    keyed.sort_unstable_by(|(a, x), (b, y)| a.cmp(b).then_with(|| path(*x)[shared..].cmp(&path(*y)[shared..])));
+    // The stable sort merges what several threads have each sorted.
+    keyed.sort_by(|(a, x), (b, y)| a.cmp(b).then_with(|| path(*x)[shared..].cmp(&path(*y)[shared..])));
     spans.iter_mut().zip(keyed).for_each(|(span, (_, sorted))| *span = sorted);
 }
 
