@@ -22,12 +22,12 @@
 //! | `mork.b.speedup.scratch_4gib` | `baseline` over `no-text` with the baseline's scratch buffer: only the text is gone |
 //! | `mork.scratch_reused.speedup` | `baseline` over itself with one scratch buffer for all calls: only the allocation is gone |
 //! | `mork.c.pathmap.speedup` | `baseline` over `direct` into `PathMap`: what the change of path gains |
-//! | `mork.c.over_pathmap` | time of `direct` over that of `direct` into `PathMap`: what the change of trie gains; also `.shuffled`, `.nN` |
+//! | `mork.c.over_pathmap` | `direct` over `direct` into `PathMap`, in time: what the change of trie gains; also `.shuffled`, `.nN` |
 //! | `mork.path.speedup` | `no-text` over `direct` into `PathMap`: the same trie, changed in place and not copied |
 //! | `mork.c.ns_per_query` | `direct`: what the last item of a fact is, asked once for each of 1,000 facts; also `.n100000` |
 //! | `mork.c.query_over_pathmap` | its time over that of the same questions to `PathMap`; also `.n100000` |
-//! | `mork.c.interned_over_inline` | time of `direct` with numbers in place of symbols over `direct`, 100,000 facts; also `.prefix`, for facts with long names |
-//! | `mork.c.threads2.speedup` | `direct` in bulk by one thread over two, 100,000 facts in random order; also `.individual` |
+//! | `mork.c.interned_over_inline` | time with numbers in place of symbols over `direct`, 100,000 facts; also `.prefix`, for long names |
+//! | `mork.c.threads2.speedup` | `direct` in bulk by one thread over two, 100,000 shuffled facts; also `.individual` |
 //! | `mork.c.over_btree` | `direct` into a `BTreeMap` over `direct`; also `.n100000` |
 //! | `mork.share.P` | time of the baseline's part P alone over that of the whole |
 //! | `mork.c.share_of_encode_ceiling` | time of encoding alone over `direct` |
