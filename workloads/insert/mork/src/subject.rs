@@ -188,7 +188,7 @@ impl Subject {
         Copying::new(route, self.scratch)
     }
 
-    fn in_place<S: Paths + Send>(&self) -> InPlace<S> {
+    fn in_place<S: Paths>(&self) -> InPlace<S> {
         match self.symbols {
             Symbols::Inline => InPlace::by_threads(self.threads),
             Symbols::Interned => InPlace::interning(),
@@ -598,6 +598,8 @@ mod tests {
                     store: variant.own_store(),
                     insertion,
                     cache_capacity: NonZeroUsize::MIN,
+                    symbols: Symbols::Inline,
+                    threads: NonZeroUsize::MIN,
                 };
                 for construction in [true, false] {
                     let measured = Measured::new(subject, Part::All, construction, &items).unwrap();

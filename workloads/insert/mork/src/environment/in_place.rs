@@ -23,7 +23,7 @@ use crate::symbols::SymbolTable;
 use crate::value::Value;
 
 /// A store of paths with counts.
-pub trait Paths: Default {
+pub trait Paths: Default + Send {
     /// Puts a path in and adds `times` to its count.
     ///
     /// # Errors
@@ -299,7 +299,7 @@ impl<S: Paths> InPlace<S> {
     }
 }
 
-impl<S: Paths + Send> InPlace<S> {
+impl<S: Paths> InPlace<S> {
     /// Adds items by several threads.
     fn add_by_threads(&mut self, items: &Items, insertion: Insertion) -> Result<(), Rejected> {
         let share = items.len().div_ceil(self.threads.get()).max(1);
@@ -362,7 +362,7 @@ fn position(buffer: &[u8]) -> Result<u32, Full> {
     u32::try_from(buffer.len()).map_err(|_| Full)
 }
 
-impl<S: Paths + Send> Environment for InPlace<S> {
+impl<S: Paths> Environment for InPlace<S> {
     fn add(&mut self, items: &Items, insertion: Insertion, laps: &mut impl Laps) -> Result<(), Rejected> {
         let times = items.times();
         if self.threads > NonZeroUsize::MIN {
@@ -461,7 +461,7 @@ mod tests {
     use super::*;
     use crate::laps::Untimed;
 
-    fn rules_are_found<S: Paths + Send>(mut environment: InPlace<S>) {
+    fn rules_are_found<S: Paths>(mut environment: InPlace<S>) {
         let [f, x, y] = ["f", "$x", "$y"].map(Value::atom);
         let left = |items: &[Value]| Value::expression([std::slice::from_ref(&f), items].concat());
         let rule = |left, right| Rule { left, right };
