@@ -231,9 +231,12 @@ mod tests {
 
     #[test]
     fn what_stands_before_the_first_variable_is_looked_up() {
-        for (pattern, prefix) in
-            [("(fact 7 $v)", &b"\x03\xc4fact\xc17"[..]), ("$x", b""), ("(a (b $x) c)", b"\x03\xc1a\x02\xc1b"), ("a", b"\xc1a")]
-        {
+        for (pattern, prefix) in [
+            ("(fact 7 $v)", &b"\x03\xc4fact\xc17"[..]),
+            ("$x", b""),
+            ("(a (b $x) c)", b"\x03\xc1a\x02\xc1b"),
+            ("a", b"\xc1a"),
+        ] {
             assert_eq!(Pattern::new(path(pattern)).prefix(), prefix, "{pattern}");
         }
     }

@@ -375,7 +375,10 @@ mod tests {
                 "--scratch=4gib: the variant direct writes into a buffer that it keeps; auto or reused is allowed",
             ),
             (&["--store=trie"], "--store=trie: the variant baseline is about pathmap; auto or pathmap is allowed"),
-            (&["--variant=direct", "--scope=parse"], "--scope=parse: the variant direct has all, serialise, insert, query"),
+            (
+                &["--variant=direct", "--scope=parse"],
+                "--scope=parse: the variant direct has all, serialise, insert, query",
+            ),
             (
                 &["--variant=cache", "--phases=document"],
                 "--phases=document: the document's table is about --variant=baseline --insertion=individual --scope=all",

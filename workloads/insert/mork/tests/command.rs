@@ -150,7 +150,10 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--repeated-share=100"], "0 to 99"),
         (&["run", "--shape=round"], "flat, nested, variables, prefix"),
         (&["run", "--variant=$(reboot)"], "no-text"),
-        (&["run", "--variant=no-text", "--scope=parse"], "the variant no-text has all, serialise, scratch, insert, query"),
+        (
+            &["run", "--variant=no-text", "--scope=parse"],
+            "the variant no-text has all, serialise, scratch, insert, query",
+        ),
         (&["run", "--variant=cache", "--store=trie"], "auto or pathmap is allowed"),
         (&["run", "--variant=direct", "--scratch=4gib"], "auto or reused is allowed"),
         (&["run", "--symbols=interned"], "inline is allowed"),

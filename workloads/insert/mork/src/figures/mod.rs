@@ -249,7 +249,14 @@ fn beside(s: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
     }
     let interned = Subject { symbols: Symbols::Interned, ..direct };
     for (shape, suffix) in [(Shape::Flat, ""), (Shape::Prefix, ".prefix")] {
-        let facts = Workload { kind: Kind::Facts, shape, items: s.many, repeated_share: 0, order: Order::Sequential, seed: SEED };
+        let facts = Workload {
+            kind: Kind::Facts,
+            shape,
+            items: s.many,
+            repeated_share: 0,
+            order: Order::Sequential,
+            seed: SEED,
+        };
         let facts = facts.generate();
         let arms = [direct, interned].map(|subject| (subject, Part::All, true, &facts));
         let times = take_turns(out, format_args!("symbols of {} facts", s.many), s.rounds, &arms)?;

@@ -155,7 +155,8 @@ mod tests {
     #[test]
     fn a_branch_leads_on_where_the_path_has_ended_or_goes_elsewhere() {
         let branch = Branch::new(2, 0b1000_0000_0000_0101, 0);
-        for (path, index) in [(&b"\x11\x0f"[..], 0), (b"\x11\x2f", 1), (b"\x11\xf0", 2), (b"\x11\x1f", 0), (b"\x11", 0)] {
+        for (path, index) in [(&b"\x11\x0f"[..], 0), (b"\x11\x2f", 1), (b"\x11\xf0", 2), (b"\x11\x1f", 0), (b"\x11", 0)]
+        {
             assert_eq!(branch.index_towards(path), index, "{path:?}");
         }
     }
