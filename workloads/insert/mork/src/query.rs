@@ -219,6 +219,7 @@ mod tests {
             ("(f $x $x)", "(f $a $b)", false),
             ("(f $x $y $x)", "(f (p $a) $b (p $a))", true),
             ("(f $x $y $x)", "(f (p $a) $b (p $b))", false),
+            ("(f _ $x $x)", "(f $b (p $a) (p $a))", true),
             ("(f a)", "(f $x)", false),
             ("(error $m $v)", "(error \"no\" 1)", true),
         ] {

@@ -203,6 +203,25 @@ proptest! {
         let matches = path.starts_with(compared.prefix()) && compared.matches(&path);
         prop_assert_eq!(matches, is_like(&pattern.canonical(), &value.canonical()), "{:?} {:?}", pattern, value);
     }
+
+    #[test]
+    fn a_variable_stands_for_one_item_wherever_it_occurs(
+        items in prop::collection::vec(alike(), 4),
+        places in prop::collection::vec((0_usize..4, 0_usize..8), 1..7),
+    ) {
+        let value = Value::SExpr(places.iter().map(|(item, _)| items[*item].clone()).collect());
+        // Of eight places four have the variable of their item, three the item itself, one the variable of another.
+        let pattern = places.iter().map(|(item, choice)| match choice {
+            0..4 => Value::atom(format!("$of-{item}")),
+            4..7 => items[*item].clone(),
+            _ => Value::atom("$of-0"),
+        });
+        let pattern = Value::SExpr(pattern.collect());
+        let mut compared = Pattern::new(encode(&pattern));
+        let path = encode(&value);
+        let matches = path.starts_with(compared.prefix()) && compared.matches(&path);
+        prop_assert_eq!(matches, is_like(&pattern.canonical(), &value.canonical()), "{:?} {:?}", pattern, value);
+    }
 }
 
 proptest! {
