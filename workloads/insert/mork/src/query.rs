@@ -19,9 +19,11 @@ pub struct Pattern {
     path: Vec<u8>,
     /// Bytes before its first variable.
     ground: usize,
-    /// What its variables stand for, in a path that is being compared.
-    bound: Vec<Item>,
 }
+
+/// What the variables of a pattern stand for in a path that is being compared; kept for the next one.
+#[derive(Debug, Default)]
+pub struct Bound(Vec<Item>);
 
 /// Where an item lies in a path.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +46,7 @@ impl Pattern {
                 _ => break,
             }
         }
-        Self { path, ground, bound: Vec::new() }
+        Self { path, ground }
     }
 
     /// What every path that matches begins with.
@@ -54,19 +56,20 @@ impl Pattern {
     }
 
     /// Whether a path matches that begins with the prefix.
-    pub fn matches(&mut self, path: &[u8]) -> bool {
-        self.bound.clear();
+    #[must_use]
+    pub fn matches(&self, path: &[u8], Bound(bound): &mut Bound) -> bool {
+        bound.clear();
         let mut here = Cursor { at: self.ground, variables: 0 };
         let mut at = self.ground;
         while at < self.path.len() {
             match Tag::of(self.path[at]) {
                 Some(Tag::NewVariable) => {
-                    self.bound.push(here.item(path));
+                    bound.push(here.item(path));
                     at += 1;
                 }
                 Some(Tag::Variable(level)) => {
                     let item = here.item(path);
-                    if !same(path, self.bound[level], item) {
+                    if !same(path, bound[level], item) {
                         return false;
                     }
                     at += 1;
@@ -224,8 +227,9 @@ mod tests {
             ("(error $m $v)", "(error \"no\" 1)", true),
         ] {
             let [p, e] = [pattern, expression].map(path);
-            let mut compared = Pattern::new(p.clone());
-            assert_eq!(e.starts_with(compared.prefix()) && compared.matches(&e), matches, "{pattern}, {expression}");
+            let compared = Pattern::new(p.clone());
+            let found = e.starts_with(compared.prefix()) && compared.matches(&e, &mut Bound::default());
+            assert_eq!(found, matches, "{pattern}, {expression}");
             assert_eq!(is_like(&decode(&p).unwrap(), &decode(&e).unwrap()), matches, "{pattern}, {expression}");
         }
     }
@@ -249,7 +253,7 @@ mod tests {
         assert_eq!(crate::text::to_text(&question), "(fact 7 $the-last-item)");
         let mut bytes = Vec::new();
         Encoder.encode(&question, &mut bytes).unwrap();
-        assert!(Pattern::new(bytes).matches(&path("(fact 7 value-7)")));
+        assert!(Pattern::new(bytes).matches(&path("(fact 7 value-7)"), &mut Bound::default()));
         assert_eq!(for_last_item(Value::Nil), Value::Nil);
     }
 }

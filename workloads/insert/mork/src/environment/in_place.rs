@@ -14,10 +14,10 @@ use std::thread;
 
 use pathmap::PathMap;
 
-use super::{Dump, Environment, Insertion, Items, Rejected, Rule, visit_map};
+use super::{Dump, Environment, Insertion, Items, QUESTION, Rejected, Rule, visit_map};
 use crate::encoding::{Encoder, Unencodable, decode};
 use crate::laps::{Laps, Phase};
-use crate::query::Pattern;
+use crate::query::{Bound, Pattern};
 use crate::store::{Full, Reference, Span, Trie};
 use crate::symbols::SymbolTable;
 use crate::value::Value;
@@ -409,13 +409,12 @@ impl<S: Paths> Environment for InPlace<S> {
     }
 
     fn answer(&self, pattern: &Value, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unencodable> {
-        let mut path = Vec::new();
+        let mut path = Vec::with_capacity(QUESTION);
         Encoder.encode(pattern, &mut path)?;
         if let Some(path) = self.stored(path) {
-            let mut pattern = Pattern::new(path);
-            let prefix = pattern.prefix().to_vec();
-            lock(&self.store).visit(&prefix, &mut |path, _| {
-                if pattern.matches(path) {
+            let (pattern, mut bound) = (Pattern::new(path), Bound::default());
+            lock(&self.store).visit(pattern.prefix(), &mut |path, _| {
+                if pattern.matches(path, &mut bound) {
                     visit(path);
                 }
             });

@@ -208,6 +208,9 @@ pub trait Environment {
     fn mean_depth(&self) -> Option<f64>;
 }
 
+/// Bytes of a question, mostly.
+const QUESTION: usize = 64;
+
 /// Calls `visit` with each path of a map that begins with `prefix`, in order.
 fn visit_map(map: &PathMap<()>, prefix: &[u8], visit: &mut dyn FnMut(&[u8])) {
     let mut zipper = map.read_zipper_at_path(prefix);
