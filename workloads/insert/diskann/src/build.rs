@@ -8,8 +8,10 @@ use assay_harness::{Failure, FlagError, Flags, Phases, machine};
 use crate::crash::{Crash, Moment};
 use crate::dataset::Data;
 use crate::error::Error;
+use crate::index::Editable;
 use crate::options::{Options, SIZE};
 use crate::run::SIZES;
+use crate::strategy::LayoutKind;
 use crate::{sqlite, verify};
 
 /// What is built.
@@ -18,6 +20,7 @@ pub struct Parameters {
     options: Options,
     index: PathBuf,
     size: usize,
+    delete_every: u64,
     crash: Crash,
 }
 
@@ -35,12 +38,47 @@ impl Parameters {
             [("never", None)].into_iter().chain(Moment::CHOICES.map(|(name, moment)| (name, Some(moment)))).collect();
         let options = Options::take(&mut flags)?;
         let size = flags.integer("size", 1000, SIZE)? as usize;
+        let delete_every = flags.integer("delete-every", 0, 0..=*SIZE.end())?;
+        if delete_every > 0 && options.strategy.layout() != LayoutKind::Compact {
+            let allowed = "0 is allowed, or --strategy=ours: from the other strategies nothing can be deleted";
+            return Err(FlagError::new("delete-every", delete_every, allowed));
+        }
+        if delete_every % 2 == 1 {
+            return Err(FlagError::new("delete-every", delete_every, "an even number is allowed"));
+        }
         let moment = flags.choice("crash", None, &moments)?;
         let id = flags.integer("crash-id", 1, 1..=*SIZE.end())?;
         flags.finish()?;
         let crash = moment.map_or_else(Crash::default, |moment| Crash::at(id, moment));
-        Ok(Self { options, index, size, crash })
+        Ok(Self { options, index, size, delete_every, crash })
     }
+}
+
+/// Inserts until the index has its size, and deletes half the id after each of so many. Deleting what is deleted already does nothing, so
+/// that it goes on wherever it was.
+fn build_and_delete(
+    p: &Parameters,
+    data: &Data,
+    connection: &rusqlite::Connection,
+    index: &mut dyn Editable,
+    acknowledge: &mut dyn FnMut(u64) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let mut phases = Phases::new();
+    for id in (p.delete_every..=index.len()).step_by(p.delete_every as usize) {
+        index.delete(id / 2)?;
+    }
+    for at in index.len() as usize..data.len() {
+        let id = index.insert(data.vector(at), &mut phases)?;
+        phases.clear();
+        if id.is_multiple_of(p.delete_every) {
+            index.delete(id / 2)?;
+        }
+        if connection.is_autocommit() {
+            acknowledge(id)?;
+        }
+    }
+    index.commit(&mut phases)?;
+    Ok(acknowledge(index.len())?)
 }
 
 /// Inserts until the index has its size. Writes the id of every insert to `out` once it is committed, one per line.
@@ -88,6 +126,11 @@ pub fn build(p: &Parameters, out: &mut impl Write) -> Result<(), Failure> {
         acknowledged = committed;
         out.flush()
     };
+    if p.delete_every > 0 {
+        drop(index);
+        let mut index = p.options.open_editable(&connection, distance, p.crash).map_err(named)?;
+        return build_and_delete(p, &data, &connection, index.as_mut(), &mut acknowledge);
+    }
     let mut phases = Phases::new();
     for at in index.len() as usize..data.len() {
         let id = index.insert(data.vector(at), &mut phases)?;

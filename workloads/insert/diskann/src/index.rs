@@ -159,3 +159,31 @@ pub trait Index {
     /// Bytes of memory that it holds between two inserts, without SQLite's own.
     fn memory_bytes(&self) -> u64;
 }
+
+/// An index whose vectors can be deleted and replaced.
+pub trait Editable: Index {
+    /// How many vectors there are that were not deleted. [`len`](Index::len) counts every id that was given out.
+    fn live(&self) -> u64;
+
+    /// Deletes the vector `id`; says whether it was there. No search finds it from now on. It is committed when its transaction is.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite refuses. What was not committed is rolled back.
+    fn delete(&mut self, id: u64) -> Result<bool>;
+
+    /// Puts `vector` in place of the vector `id`, in one transaction, and returns the id that it gets. `None` where `id` is not there, or
+    /// the vector has other dimensions.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite refuses. What was not committed is rolled back.
+    fn update(&mut self, id: u64, vector: &[f32], phases: &mut Phases) -> Result<Option<u64>>;
+
+    /// Takes the deleted vectors out of graph and file, and commits. Deleting does so by itself when there are many. Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite refuses. What was not committed is rolled back.
+    fn consolidate(&mut self) -> Result<u64>;
+}

@@ -10,7 +10,7 @@ use crate::crash::Crash;
 use crate::dataset::{self, Kind};
 use crate::distance::{Distance, Path};
 use crate::error::{Error, Result};
-use crate::index::{BackEdges, Index, NodeCache};
+use crate::index::{BackEdges, Editable, Index, NodeCache};
 use crate::sqlite::{Journal, Synchronous, Tuning};
 use crate::start::Start;
 use crate::strategy::{Factors, LayoutKind, Strategy};
@@ -194,6 +194,7 @@ impl Options {
         let Factors { start, node_cache, back_edges, .. } = self.factors;
         let (insert_list, transaction_size, seed) = (self.insert_list, self.transaction_size, self.seed);
         Ok(match self.strategy.layout() {
+            LayoutKind::Compact => self.open_editable(connection, distance, crash)?,
             LayoutKind::Blocks => {
                 let settings = blocks::Settings {
                     start,
@@ -207,22 +208,36 @@ impl Options {
                 };
                 Box::new(blocks::Blocks::open(connection, settings)?)
             }
-            LayoutKind::Compact => {
-                let settings = compact::Settings {
-                    start,
-                    node_cache,
-                    back_edges,
-                    distance,
-                    insert_list,
-                    transaction_size,
-                    fold_every: self.fold_every,
-                    memory_budget: self.nodes_budget(),
-                    seed,
-                    crash,
-                };
-                compact::open(connection, settings)?
-            }
         })
+    }
+
+    /// Opens our index of `connection`, whose vectors can be deleted.
+    ///
+    /// # Errors
+    ///
+    /// When it is no such index, or damaged.
+    pub fn open_editable<'c>(
+        &self,
+        connection: &'c rusqlite::Connection,
+        distance: Distance,
+        crash: Crash,
+    ) -> Result<Box<dyn Editable + 'c>> {
+        let Factors { start, node_cache, back_edges, .. } = self.factors;
+        compact::open(
+            connection,
+            compact::Settings {
+                start,
+                node_cache,
+                back_edges,
+                distance,
+                insert_list: self.insert_list,
+                transaction_size: self.transaction_size,
+                fold_every: self.fold_every,
+                memory_budget: self.nodes_budget(),
+                seed: self.seed,
+                crash,
+            },
+        )
     }
 
     /// Makes the file at `path` from `vectors` at once, with the distances of every path but `scalar`.

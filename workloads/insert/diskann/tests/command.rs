@@ -244,6 +244,8 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["scale", "--budget-percent=0"], "1 to 100"),
         (&["arm"], "the folder with the vectors is needed"),
         (&["build", "--size=10"], "the file to build is needed"),
+        (&["build", "--index=x", "--delete-every=2"], "0 is allowed, or --strategy=ours"),
+        (&["build", "--index=x", "--strategy=ours", "--delete-every=3"], "an even number is allowed"),
         (&["build", "--index=x", "--crash=now"], "one of never, search"),
         (&["verify"], "the file to verify is needed"),
         (&["verify", "--index=x", "--deep=true"], "--deep is unknown; known are --index"),

@@ -140,3 +140,37 @@ fn killed_from_outside_after_any_number_of_inserts() {
         }
     }
 }
+
+/// Half of the vectors are deleted on the way, and taken out of the graph when there are many of them.
+#[test]
+fn killed_while_vectors_are_deleted() {
+    let folder = Folder::new("deletes");
+    for (way, flags) in [
+        &["--strategy=ours", "--delete-every=2"][..],
+        &["--strategy=ours", "--delete-every=2", "--transaction-size=5"],
+        &["--strategy=ours", "--delete-every=2", "--cache-kib=64", "--memory-budget-kib=400"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        for after in [131_u64, 137, 290] {
+            let index = folder.index(&format!("{way}-{after}.db"));
+            let mut running = Running(command(&build(&index, flags, &["--size=100000"])).spawn().unwrap());
+            let mut lines = BufReader::new(running.0.stdout.take().unwrap()).lines();
+            let mut acknowledged: u64 = 0;
+            while acknowledged < after {
+                acknowledged = lines.next().expect("it is still running").unwrap().parse().unwrap();
+            }
+            running.0.kill().unwrap();
+            assert_eq!(running.0.wait().unwrap().signal(), Some(libc::SIGKILL));
+            let said = lines.map_while(Result::ok).filter_map(|line| line.parse().ok()).max().unwrap_or(acknowledged);
+            let found = verified(&index);
+            assert!(found >= said - said / 2, "{flags:?}: {found} after {said}");
+            // With the vectors of the larger index, which begin with those of the smaller.
+            let size = 2 * said + 400;
+            let output = command(&build(&index, flags, &[&format!("--size={size}")])).output().unwrap();
+            assert!(output.status.success());
+            assert_eq!(verified(&index), size / 2);
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! One suite over both indexes, every factor and every path: what is slow and obviously right beside what is fast.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +11,7 @@ use insert_diskann::crash::Crash;
 use insert_diskann::dataset::{Data, Kind};
 use insert_diskann::distance::{Distance, Meter, Path};
 use insert_diskann::exact::{K, nearest, recall};
-use insert_diskann::index::{BackEdges, Index, NodeCache};
+use insert_diskann::index::{BackEdges, Editable, Index, NodeCache};
 use insert_diskann::options::Options;
 use insert_diskann::sqlite;
 use insert_diskann::start::Start;
@@ -57,6 +58,10 @@ fn connect(file: &File, options: &Options) -> Connection {
 
 fn open<'c>(options: &Options, connection: &'c Connection) -> Box<dyn Index + 'c> {
     options.open(connection, options.distance().unwrap(), Crash::default()).unwrap()
+}
+
+fn open_editable<'c>(options: &Options, connection: &'c Connection) -> Box<dyn Editable + 'c> {
+    options.open_editable(connection, options.distance().unwrap(), Crash::default()).unwrap()
 }
 
 fn presets() -> impl Strategy<Value = Preset> {
@@ -197,6 +202,61 @@ proptest! {
         }
     }
 
+    /// The reference is a map: what it holds, the index holds, whatever was inserted, deleted, replaced, taken out and opened again.
+    #[test]
+    fn an_index_holds_what_was_not_deleted(
+        options in any_options(), steps in prop::collection::vec((0_u8..12, any::<prop::sample::Index>()), 1..250),
+    ) {
+        let mut options = options;
+        options.strategy = Preset::Ours;
+        let data = Data::generate(options.dataset, options.dims, 42, steps.len(), 0, 3);
+        let file = File::new();
+        let connection = connect(&file, &options);
+        let mut index = open_editable(&options, &connection);
+        let mut model: BTreeMap<u64, Vec<f32>> = BTreeMap::new();
+        let mut ids = 0;
+        for (at, (what, chosen)) in steps.iter().enumerate() {
+            let vector = data.vector(at).to_vec();
+            // One that is there, was there, or never was.
+            let id = chosen.index(ids as usize + 2) as u64;
+            match what {
+                0..5 => {
+                    ids += 1;
+                    prop_assert_eq!(index.insert(&vector, &mut Phases::new()).unwrap(), ids);
+                    model.insert(ids, vector);
+                }
+                5..8 => prop_assert_eq!(index.delete(id).unwrap(), model.remove(&id).is_some()),
+                8..10 => {
+                    let expected = model.remove(&id).map(|_| ids + 1);
+                    prop_assert_eq!(index.update(id, &vector, &mut Phases::new()).unwrap(), expected);
+                    if expected.is_some() {
+                        ids += 1;
+                        model.insert(ids, vector);
+                    }
+                }
+                10 => {
+                    index.consolidate().unwrap();
+                    prop_assert_eq!(index.consolidate().unwrap(), 0);
+                }
+                _ => {
+                    index.commit(&mut Phases::new()).unwrap();
+                    drop(index);
+                    index = open_editable(&options, &connection);
+                }
+            }
+            prop_assert_eq!((index.len(), index.live()), (ids, model.len() as u64));
+        }
+        index.commit(&mut Phases::new()).unwrap();
+        prop_assert_eq!(verify::check(&connection).unwrap().nodes, model.len() as u64);
+        let mut stored = BTreeMap::new();
+        index.each_stored(&mut |one| drop(stored.insert(one.id, one.vector))).unwrap();
+        prop_assert_eq!(&stored, &model);
+        for query in data.queries() {
+            let found = index.search(query, K, 32).unwrap();
+            prop_assert!(found.iter().all(|id| model.contains_key(id)), "{found:?}");
+        }
+    }
+
     /// The reference of the document's index is the index itself with every factor as in the document; and what is prepared in memory is
     /// what would have been inserted.
     #[test]
@@ -321,6 +381,62 @@ fn the_walk_finds_most_true_neighbours() {
             assert!(recall > 0.9, "{} {} {budget}: {recall}", strategy.name(), kind.name());
         }
     }
+}
+
+/// A sliding window: most vectors are replaced or deleted, and the walk still finds what is left.
+#[test]
+fn the_walk_finds_most_true_neighbours_of_those_that_are_left() {
+    for (kind, budget) in [(Kind::Uniform, 0), (Kind::Clustered, 0), (Kind::Clustered, 2100), (Kind::Uneven, 3000)] {
+        let mut options = options(Preset::Ours);
+        options.memory_budget_kib = budget;
+        let data = Data::generate(kind, options.dims, 42, 1200, 0, 50);
+        let file = File::new();
+        let connection = connect(&file, &options);
+        let mut index = open_editable(&options, &connection);
+        (0..600).for_each(|at| drop(index.insert(data.vector(at), &mut Phases::new()).unwrap()));
+        for at in 600..1200 {
+            let new = index.update(at - 599, data.vector(at as usize), &mut Phases::new()).unwrap();
+            assert_eq!(new, Some(at + 1));
+        }
+        (601..=700).for_each(|id| assert!(index.delete(id).unwrap()));
+        assert_eq!((index.live(), index.len()), (500, 1200));
+        let left = || (701..).zip(data.vectors[700 * data.dims..].chunks_exact(data.dims));
+        let truth: Vec<Vec<u64>> = data.queries().map(|query| nearest(query, left(), K)).collect();
+        for step in ["some wait", "none waits", "opened again"] {
+            let found: Vec<Vec<u64>> = data.queries().map(|query| index.search(query, K, 64).unwrap()).collect();
+            let recall = recall(&truth, &found).unwrap();
+            assert!(recall > 0.9, "{} {budget}, {step}: {recall}", kind.name());
+            index.consolidate().unwrap();
+            let rows: i64 = connection.query_row("SELECT COUNT(*) FROM vector", [], |row| row.get(0)).unwrap();
+            assert_eq!((rows, verify::check(&connection).unwrap().nodes), (500, 500));
+            if step == "none waits" {
+                drop(index);
+                index = open_editable(&options, &connection);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_there_cannot_be_deleted_or_replaced_and_all_of_it_can_be() {
+    let options = options(Preset::Ours);
+    let file = File::new();
+    let connection = connect(&file, &options);
+    let mut index = open_editable(&options, &connection);
+    let vector = [0.5; 6];
+    assert!(!index.delete(0).unwrap() && !index.delete(1).unwrap());
+    assert_eq!(index.update(1, &vector, &mut Phases::new()).unwrap(), None);
+    assert_eq!(index.insert(&vector, &mut Phases::new()).unwrap(), 1);
+    assert_eq!(index.update(1, &[0.5; 7], &mut Phases::new()).unwrap(), None, "of other dimensions");
+    assert!(index.delete(1).unwrap() && !index.delete(1).unwrap());
+    assert_eq!((index.search(&vector, K, 16).unwrap().len(), index.consolidate().unwrap(), index.live()), (0, 1, 0));
+    assert_eq!(index.search(&vector, K, 16).unwrap().len(), 0);
+    drop(index);
+    let mut index = open_editable(&options, &connection);
+    // An id is not given out again.
+    assert_eq!(index.insert(&vector, &mut Phases::new()).unwrap(), 2);
+    assert_eq!(index.search(&vector, K, 16).unwrap(), [2]);
+    assert_eq!(verify::check(&connection).unwrap().nodes, 1);
 }
 
 /// Four times as large as the memory it may have, all in all: built so, opened so, and nine of ten neighbours are found.

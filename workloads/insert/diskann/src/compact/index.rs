@@ -5,7 +5,8 @@ use rusqlite::Connection;
 
 use super::PRUNED_EDGES;
 use super::bounded::Bounded;
-use super::nodes::{Nodes, connect_back, replay, walk};
+use super::deleted::Deleted;
+use super::nodes::{Nodes, bypass, connect_back, replay, walk};
 use super::prune::{Candidate, select};
 use super::record::{Record, ids_to_bytes};
 use super::table::{self, Table};
@@ -14,7 +15,7 @@ use crate::beam::Beam;
 use crate::crash::{Crash, Moment};
 use crate::distance::{Distance, Meter};
 use crate::error::{Error, Result};
-use crate::index::{BackEdges, Index, NodeCache, Stored, Work, phase};
+use crate::index::{BackEdges, Editable, Index, NodeCache, Stored, Work, phase};
 use crate::sqlite;
 use crate::start::{self, Draws, Start};
 
@@ -43,6 +44,11 @@ pub struct Settings {
     pub crash: Crash,
 }
 
+/// Deleted vectors are taken out when there are more than this share of those that are there: a twentieth,
+const WAITING_SHARE: u64 = 20;
+/// and this many.
+const LEAST_WAITING: u64 = 64;
+
 /// Our index, with its nodes in memory as `N` has them.
 #[derive(Debug)]
 struct Compact<'c, N> {
@@ -54,8 +60,9 @@ struct Compact<'c, N> {
     work: Work,
     draws: Draws,
     medoid: Option<u32>,
+    deleted: Deleted,
     log_records: u64,
-    /// Inserts that are not committed.
+    /// Inserts and deletes that are not committed.
     uncommitted: u64,
 }
 
@@ -73,7 +80,7 @@ pub fn create(connection: &Connection, dims: usize) -> Result<()> {
 /// # Errors
 ///
 /// When it is no such index, or damaged, or its codes do not fit into the budget.
-pub fn open<'c>(connection: &'c Connection, settings: Settings) -> Result<Box<dyn Index + 'c>> {
+pub fn open<'c>(connection: &'c Connection, settings: Settings) -> Result<Box<dyn Editable + 'c>> {
     let dims = table::dims(connection)?;
     Ok(match settings.memory_budget {
         None => Box::new(Compact::open(connection, settings, Whole::new(dims, settings.node_cache))?),
@@ -92,6 +99,7 @@ impl<'c, N: Nodes> Compact<'c, N> {
             work: Work::default(),
             draws: Draws::new(settings.seed),
             medoid: None,
+            deleted: Deleted::default(),
             log_records: 0,
             uncommitted: 0,
         };
@@ -101,9 +109,10 @@ impl<'c, N: Nodes> Compact<'c, N> {
 
     /// Makes the memory what the file is.
     fn load(&mut self) -> Result<()> {
-        let len = Table::Vector.last(self.connection)?;
+        let len = table::last_id(self.connection)?;
         let len = u32::try_from(len).map_err(|_| Error::Damaged(format!("invalid id {len}")))?;
-        self.nodes.load(len as usize, self.connection)?;
+        self.deleted = Deleted::load(self.connection)?;
+        self.nodes.load(len as usize, &self.deleted, self.connection)?;
         self.log_records = 0;
         let (nodes, connection, records) = (&mut self.nodes, self.connection, &mut self.log_records);
         Table::Log.scan(connection, |id, bytes| {
@@ -126,7 +135,10 @@ impl<'c, N: Nodes> Compact<'c, N> {
         let id = match self.settings.start {
             Start::Count => start::by_count(self.connection, Table::Vector.name(), draw)?,
             Start::Seek => start::by_seek(self.connection, Table::Vector.name(), draw)?,
-            Start::Medoid => return Ok(self.medoid.or((self.nodes.len() > 0).then_some(0))),
+            Start::Medoid => {
+                let first = || Some(self.deleted.next_slot(0)).filter(|slot| (*slot as usize) < self.nodes.len());
+                return Ok(self.medoid.or_else(first));
+            }
         };
         Ok(id.map(|id| (id - 1) as u32))
     }
@@ -195,7 +207,7 @@ impl<'c, N: Nodes> Compact<'c, N> {
                 self.work.folds += 1;
             }
             if id.is_power_of_two() {
-                self.nodes.doubled(self.connection)?;
+                self.nodes.doubled(&self.deleted, self.connection)?;
                 if self.settings.start == Start::Medoid {
                     self.find_medoid()?;
                 }
@@ -236,12 +248,64 @@ impl<'c, N: Nodes> Compact<'c, N> {
     }
 
     fn find_medoid(&mut self) -> Result<()> {
-        let medoid = start::medoid(self.nodes.dims(), |each| self.each_stored(&mut |stored| each(&stored.vector)))?;
-        self.medoid = medoid.map(|slot| slot as u32);
-        match self.medoid {
-            Some(slot) => table::set_medoid(self.connection, slot + 1),
-            None => Ok(()),
+        let dims = self.nodes.dims();
+        let medoid = start::medoid(dims, |each| self.each_stored(&mut |stored| each(stored.id, &stored.vector)))?;
+        let id = medoid.map(|id| id as u32);
+        self.medoid = id.map(|id| id - 1);
+        table::set_medoid(self.connection, id)
+    }
+
+    /// Marks `slot` as deleted; the caller commits.
+    fn mark(&mut self, slot: u32) -> Result<()> {
+        self.savepoint()?;
+        Table::Deleted.write(self.connection, i64::from(slot) + 1, &[])?;
+        self.deleted.insert(slot);
+        self.uncommitted += 1;
+        Ok(())
+    }
+
+    /// The slot of a vector that is there.
+    fn slot(&self, id: u64) -> Option<u32> {
+        let slot = u32::try_from(id.checked_sub(1)?).ok().filter(|slot| (*slot as usize) < self.nodes.len())?;
+        (!self.deleted.contains(slot)).then_some(slot)
+    }
+
+    fn are_many_waiting(&self) -> bool {
+        self.deleted.waiting().len() as u64 > LEAST_WAITING.max(self.live() / WAITING_SHARE)
+    }
+
+    fn try_delete(&mut self, slot: u32) -> Result<()> {
+        self.mark(slot)?;
+        if self.are_many_waiting() {
+            self.take_out()?;
         }
+        if self.uncommitted >= self.settings.transaction_size { self.end() } else { Ok(()) }
+    }
+
+    /// Takes the deleted vectors out of graph and tables; the caller commits.
+    fn take_out(&mut self) -> Result<u64> {
+        if self.medoid.is_none_or(|medoid| self.deleted.contains(medoid)) {
+            self.find_medoid()?;
+        }
+        for slot in 0..self.nodes.len() as u32 {
+            if self.deleted.contains(slot) {
+                continue;
+            }
+            let (deleted, start) = (&self.deleted, self.medoid);
+            bypass(&mut self.nodes, slot, deleted, start, PRUNED_EDGES, self.connection, &mut self.meter)?;
+            if self.nodes.is_crowded() {
+                self.fold()?;
+            }
+        }
+        // The log as well: it knows edges to those that go.
+        self.fold()?;
+        let ids = || self.deleted.waiting().iter().map(|slot| i64::from(*slot) + 1);
+        Table::Vector.remove(self.connection, ids())?;
+        Table::Edge.remove(self.connection, ids())?;
+        let out = self.deleted.waiting().len() as u64;
+        self.deleted.waiting().iter().for_each(|slot| self.nodes.remove(*slot));
+        self.deleted.set_gone();
+        Ok(out)
     }
 
     /// Back to what is committed.
@@ -274,11 +338,14 @@ impl<N: Nodes> Index for Compact<'_, N> {
         let mut beam = Beam::new(list);
         let target = self.nodes.target(query);
         walk(&mut self.nodes, start, &target, &mut beam, self.connection, &mut self.meter)?;
-        self.nodes.closest(query, &beam, k, self.connection, &mut self.meter)
+        self.nodes.closest(query, &beam, k, &self.deleted, self.connection, &mut self.meter)
     }
 
     fn each_stored(&mut self, each: &mut dyn FnMut(Stored)) -> Result<()> {
         Table::Vector.scan(self.connection, |id, bytes| {
+            if self.deleted.contains((id - 1) as u32) {
+                return Ok(());
+            }
             let coordinate = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
             let vector = bytes.chunks_exact(4).map(coordinate).collect();
             each(Stored { id: id.cast_unsigned(), vector });
@@ -307,6 +374,34 @@ impl<N: Nodes> Index for Compact<'_, N> {
     }
 
     fn memory_bytes(&self) -> u64 {
-        self.nodes.memory_bytes()
+        self.nodes.memory_bytes() + self.deleted.memory_bytes()
+    }
+}
+
+impl<N: Nodes> Editable for Compact<'_, N> {
+    fn live(&self) -> u64 {
+        self.nodes.len() as u64 - self.deleted.count()
+    }
+
+    fn delete(&mut self, id: u64) -> Result<bool> {
+        let Some(slot) = self.slot(id) else { return Ok(false) };
+        self.try_delete(slot).or_else(|error| self.roll_back().and(Err(error)))?;
+        Ok(true)
+    }
+
+    fn update(&mut self, id: u64, vector: &[f32], phases: &mut Phases) -> Result<Option<u64>> {
+        let Some(slot) = self.slot(id).filter(|_| vector.len() == self.nodes.dims()) else { return Ok(None) };
+        self.mark(slot).or_else(|error| self.roll_back().and(Err(error)))?;
+        // The insert joins the transaction, and ends it if it is full; a failed one takes the mark back.
+        let new = self.insert(vector, phases)?;
+        if self.are_many_waiting() {
+            self.consolidate()?;
+        }
+        Ok(Some(new))
+    }
+
+    fn consolidate(&mut self) -> Result<u64> {
+        let consolidated = self.savepoint().and_then(|()| self.take_out()).and_then(|out| self.end().map(|()| out));
+        consolidated.or_else(|error| self.roll_back().and(Err(error)))
     }
 }

@@ -5,6 +5,7 @@
 //! | `vector` | one vector, written once |
 //! | `edge` | the neighbours of one vector, as ids |
 //! | `log` | one insert: the edges of the new vector, and what it changed in the edges of others |
+//! | `deleted` | one vector that was deleted: of those that are still in the graph the other rows are there as well |
 //! | `setting` | a whole number that describes the index |
 //!
 //! An insert adds a row to `vector` and one to `log`, both at the end of their tables, and commits: two or three pages instead of a
@@ -16,6 +17,7 @@
 
 mod bounded;
 mod codes;
+mod deleted;
 mod edge_cache;
 mod index;
 mod make;

@@ -2,9 +2,12 @@
 //!
 //! A node is known by its slot: the vector with id 1 is in slot 0.
 
+use std::collections::BTreeSet;
+
 use rusqlite::Connection;
 
 use super::MOST_EDGES;
+use super::deleted::Deleted;
 use super::prune::{Candidate, select};
 use super::record::{Change, Record};
 use crate::beam::Beam;
@@ -20,8 +23,8 @@ pub(super) trait Nodes {
     fn dims(&self) -> usize;
     /// How many nodes there are.
     fn len(&self) -> usize;
-    /// Makes the memory what the tables of `len` vectors are. What the log says is not in it.
-    fn load(&mut self, len: usize, connection: &Connection) -> Result<()>;
+    /// Makes the memory what the tables of `len` vectors are, without those that are gone. What the log says is not in it.
+    fn load(&mut self, len: usize, deleted: &Deleted, connection: &Connection) -> Result<()>;
     /// Forgets what is not kept from one insert or query to the next.
     fn begin(&mut self);
 
@@ -43,6 +46,9 @@ pub(super) trait Nodes {
     /// Adds the next node.
     fn push(&mut self, vector: &[f32]) -> Result<u32>;
 
+    /// Forgets the edges of a node that is gone.
+    fn remove(&mut self, slot: u32);
+
     /// Nodes whose edges are not what their rows say, in order.
     fn dirty(&self) -> Vec<u32>;
     /// The rows have all edges now.
@@ -52,7 +58,7 @@ pub(super) trait Nodes {
         false
     }
     /// The index has doubled since it was last told.
-    fn doubled(&mut self, _: &Connection) -> Result<()> {
+    fn doubled(&mut self, _: &Deleted, _: &Connection) -> Result<()> {
         Ok(())
     }
 
@@ -63,12 +69,13 @@ pub(super) trait Nodes {
     /// Bytes of memory.
     fn memory_bytes(&self) -> u64;
 
-    /// The ids of the `k` nodes of `beam` that lie closest to `query`, the closest first.
+    /// The ids of the `k` nodes of `beam` that lie closest to `query` and were not deleted, the closest first.
     fn closest(
         &mut self,
         query: &[f32],
         beam: &Beam,
         k: usize,
+        deleted: &Deleted,
         connection: &Connection,
         meter: &mut Meter,
     ) -> Result<Vec<u64>>;
@@ -216,6 +223,51 @@ pub(super) fn replay<N: Nodes>(nodes: &mut N, slot: u32, record: &Record, connec
             return Err(too_many());
         }
         nodes.set_edges(node, &edges);
+    }
+    Ok(())
+}
+
+/// Takes the edges of `slot` that lead to deleted nodes away: it gets the edges that those had instead, pruned to `pruned`. A node that
+/// would be left without any gets one to `start`, and back.
+pub(super) fn bypass<N: Nodes>(
+    nodes: &mut N,
+    slot: u32,
+    deleted: &Deleted,
+    start: Option<u32>,
+    pruned: usize,
+    connection: &Connection,
+    meter: &mut Meter,
+) -> Result<()> {
+    let (mut edges, mut further) = (Vec::with_capacity(MOST_EDGES), Vec::with_capacity(MOST_EDGES));
+    nodes.ensure(slot, connection)?;
+    nodes.copy_edges(slot, &mut edges, connection)?;
+    if !edges.iter().any(|edge| deleted.contains(*edge)) {
+        return Ok(());
+    }
+    let mut reached = BTreeSet::new();
+    for edge in edges {
+        if deleted.contains(edge) {
+            nodes.ensure(edge, connection)?;
+            nodes.copy_edges(edge, &mut further, connection)?;
+            reached.extend(further.iter().copied().filter(|further| !deleted.contains(*further)));
+        } else {
+            reached.insert(edge);
+        }
+    }
+    reached.remove(&slot);
+    let mut candidates = Vec::with_capacity(reached.len());
+    for edge in reached {
+        nodes.ensure(edge, connection)?;
+        candidates.push(Candidate { distance: nodes.squared_between(slot, edge, meter), slot: edge });
+    }
+    candidates.sort_by(|a, b| a.distance.total_cmp(&b.distance));
+    let mut kept = select(&candidates, pruned, |a, b| nodes.squared_between(a, b, meter));
+    let lost = start.filter(|start| kept.is_empty() && *start != slot);
+    kept.extend(lost);
+    nodes.set_edges(slot, &kept);
+    if let Some(start) = lost {
+        nodes.ensure(start, connection)?;
+        connect_back(nodes, start, slot, pruned, connection, meter)?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 
 use super::MOST_EDGES;
+use super::deleted::Deleted;
 use super::nodes::{Nodes, Seen, slots};
 use super::record::ids_from_bytes;
 use super::table::Table;
@@ -85,15 +86,8 @@ impl Whole {
     }
 
     /// Reads everything at once, in the order of the tables.
-    fn read_all(&mut self, connection: &Connection) -> Result<()> {
-        let mut expected = 0;
-        Table::Vector.scan(connection, |id, bytes| {
-            expected += 1;
-            if id != expected {
-                return Err(Error::Damaged(format!("vector {id} stands where {expected} should")));
-            }
-            self.fill_vector((id - 1) as u32, bytes)
-        })?;
+    fn read_all(&mut self, deleted: &Deleted, connection: &Connection) -> Result<()> {
+        scan_vectors(self.len(), deleted, connection, |slot, bytes| self.fill_vector(slot, bytes))?;
         Table::Edge.scan(connection, |id, bytes| match u32::try_from(id - 1) {
             Ok(slot) if (slot as usize) < self.len() => {
                 let edges = edges_of_row(slot, bytes, self.len())?;
@@ -127,6 +121,29 @@ impl Whole {
     }
 }
 
+/// Calls `each` for every vector of an index of `len`, in order, and sees to it that none is missing but those that are gone.
+pub(super) fn scan_vectors(
+    len: usize,
+    deleted: &Deleted,
+    connection: &Connection,
+    mut each: impl FnMut(u32, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut next = 0;
+    Table::Vector.scan(connection, |id, bytes| {
+        let expected = deleted.next_slot(next);
+        if id != i64::from(expected) + 1 {
+            let expected = u64::from(expected) + 1;
+            return Err(Error::Damaged(format!("vector {id} stands where {expected} should")));
+        }
+        next = expected + 1;
+        each(expected, bytes)
+    })?;
+    match deleted.next_slot(next) as usize {
+        end if end >= len => Ok(()),
+        missing => Err(Error::Damaged(format!("vector {} is missing", missing + 1))),
+    }
+}
+
 /// The coordinates in a row of vectors.
 pub(super) fn vector_of_row(slot: u32, bytes: &[u8], to: &mut [f32]) -> Result<()> {
     let to: &mut [u8] = bytemuck::cast_slice_mut(to);
@@ -157,12 +174,12 @@ impl Nodes for Whole {
         self.present.len()
     }
 
-    fn load(&mut self, len: usize, connection: &Connection) -> Result<()> {
+    fn load(&mut self, len: usize, deleted: &Deleted, connection: &Connection) -> Result<()> {
         *self = Self { reads: self.reads, hits: self.hits, ..Self::new(self.dims, self.cache) };
         self.resize(len);
         self.absent = len;
         match self.cache {
-            NodeCache::PerBatch => self.read_all(connection),
+            NodeCache::PerBatch => self.read_all(deleted, connection),
             NodeCache::None => Ok(()),
         }
     }
@@ -222,6 +239,10 @@ impl Nodes for Whole {
         Ok(slot as u32)
     }
 
+    fn remove(&mut self, slot: u32) {
+        self.fill_edges(slot, &[]);
+    }
+
     fn dirty(&self) -> Vec<u32> {
         let mut slots = self.dirty_slots.clone();
         slots.sort_unstable();
@@ -248,7 +269,16 @@ impl Nodes for Whole {
         (4 * words + bytes) as u64 + self.seen.memory_bytes()
     }
 
-    fn closest(&mut self, _: &[f32], beam: &Beam, k: usize, _: &Connection, _: &mut Meter) -> Result<Vec<u64>> {
-        Ok(beam.candidates().iter().take(k).map(|candidate| candidate.id + 1).collect())
+    fn closest(
+        &mut self,
+        _: &[f32],
+        beam: &Beam,
+        k: usize,
+        deleted: &Deleted,
+        _: &Connection,
+        _: &mut Meter,
+    ) -> Result<Vec<u64>> {
+        let found = beam.candidates().iter().filter(|candidate| !deleted.contains(candidate.id as u32));
+        Ok(found.take(k).map(|candidate| candidate.id + 1).collect())
     }
 }
