@@ -8,7 +8,7 @@ use assay_harness::{Failure, FlagError, Flags, Phases, machine};
 use crate::crash::{Crash, Moment};
 use crate::dataset::Data;
 use crate::error::Error;
-use crate::index::Editable;
+use crate::index::Index;
 use crate::options::{Options, SIZE};
 use crate::run::SIZES;
 use crate::strategy::LayoutKind;
@@ -54,34 +54,9 @@ impl Parameters {
     }
 }
 
-/// Inserts until the index has its size, and deletes half the id after each of so many. Deleting what is deleted already does nothing, so
-/// that it goes on wherever it was.
-fn build_and_delete(
-    p: &Parameters,
-    data: &Data,
-    connection: &rusqlite::Connection,
-    index: &mut dyn Editable,
-    acknowledge: &mut dyn FnMut(u64) -> io::Result<()>,
-) -> Result<(), Failure> {
-    let mut phases = Phases::new();
-    for id in (p.delete_every..=index.len()).step_by(p.delete_every as usize) {
-        index.delete(id / 2)?;
-    }
-    for at in index.len() as usize..data.len() {
-        let id = index.insert(data.vector(at), &mut phases)?;
-        phases.clear();
-        if id.is_multiple_of(p.delete_every) {
-            index.delete(id / 2)?;
-        }
-        if connection.is_autocommit() {
-            acknowledge(id)?;
-        }
-    }
-    index.commit(&mut phases)?;
-    Ok(acknowledge(index.len())?)
-}
-
-/// Inserts until the index has its size. Writes the id of every insert to `out` once it is committed, one per line.
+/// Inserts until the index has its size, and with `--delete-every` deletes half the id after each of so many. Writes the id of every insert
+/// to `out` once it is committed, and what is deleted after it, one per line. Deleting what is deleted already does nothing, so that a
+/// process that was killed is gone on with wherever it was.
 ///
 /// # Errors
 ///
@@ -126,14 +101,19 @@ pub fn build(p: &Parameters, out: &mut impl Write) -> Result<(), Failure> {
         acknowledged = committed;
         out.flush()
     };
-    if p.delete_every > 0 {
-        drop(index);
-        let mut index = p.options.open_editable(&connection, distance, p.crash).map_err(named)?;
-        return build_and_delete(p, &data, &connection, index.as_mut(), &mut acknowledge);
-    }
     let mut phases = Phases::new();
+    let delete_after = |index: &mut dyn Index, id: u64, phases: &mut Phases| -> Result<(), Error> {
+        if p.delete_every > 0 && id.is_multiple_of(p.delete_every) {
+            index.editable().map_or(Ok(false), |index| index.delete(id / 2, phases))?;
+        }
+        Ok(())
+    };
+    for id in 1..=index.len() {
+        delete_after(index.as_mut(), id, &mut phases)?;
+    }
     for at in index.len() as usize..data.len() {
         let id = index.insert(data.vector(at), &mut phases)?;
+        delete_after(index.as_mut(), id, &mut phases)?;
         phases.clear();
         if connection.is_autocommit() {
             acknowledge(id)?;

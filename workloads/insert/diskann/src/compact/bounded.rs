@@ -12,7 +12,7 @@ use super::MOST_EDGES;
 use super::codes::{Codes, Learning};
 use super::deleted::Deleted;
 use super::edge_cache::EdgeCache;
-use super::nodes::{Nodes, Seen};
+use super::nodes::{Nodes, Seen, Walked};
 use super::table::Table;
 use super::whole::{edges_of_row, scan_vectors, vector_of_row};
 use crate::beam::Beam;
@@ -95,26 +95,13 @@ impl Bounded {
     }
 }
 
-impl Nodes for Bounded {
+impl Walked for Bounded {
     type Target = Vec<u8>;
-
-    fn dims(&self) -> usize {
-        self.dims
-    }
+    type Source = Connection;
 
     fn len(&self) -> usize {
         self.len
     }
-
-    fn load(&mut self, len: usize, deleted: &Deleted, connection: &Connection) -> Result<()> {
-        *self = Self { reads: self.reads, hits: self.hits, ..Self::new(self.dims, self.budget) };
-        self.len = len;
-        self.seen.resize(len);
-        self.encode(deleted, connection)?;
-        self.share()
-    }
-
-    fn begin(&mut self) {}
 
     fn target(&self, vector: &[f32]) -> Vec<u8> {
         self.codes.encode(vector)
@@ -122,10 +109,6 @@ impl Nodes for Bounded {
 
     fn squared_to(&self, slot: u32, target: &Vec<u8>, meter: &mut Meter) -> f32 {
         self.codes.squared(meter.steps(self.codes.code(slot), target))
-    }
-
-    fn squared_between(&self, a: u32, b: u32, meter: &mut Meter) -> f32 {
-        self.codes.squared(meter.steps(self.codes.code(a), self.codes.code(b)))
     }
 
     #[inline(always)]
@@ -155,6 +138,26 @@ impl Nodes for Bounded {
             clean.put(slot, edges);
         }
         Ok(())
+    }
+}
+
+impl Nodes for Bounded {
+    fn dims(&self) -> usize {
+        self.dims
+    }
+
+    fn load(&mut self, len: usize, deleted: &Deleted, connection: &Connection) -> Result<()> {
+        *self = Self { reads: self.reads, hits: self.hits, ..Self::new(self.dims, self.budget) };
+        self.len = len;
+        self.seen.resize(len);
+        self.encode(deleted, connection)?;
+        self.share()
+    }
+
+    fn begin(&mut self) {}
+
+    fn squared_between(&self, a: u32, b: u32, meter: &mut Meter) -> f32 {
+        self.codes.squared(meter.steps(self.codes.code(a), self.codes.code(b)))
     }
 
     fn set_edges(&mut self, slot: u32, edges: &[u32]) {

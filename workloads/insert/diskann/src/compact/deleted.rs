@@ -12,7 +12,7 @@ use super::table::Table;
 use crate::error::{Error, Result};
 
 /// The deleted vectors, by slot.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Deleted {
     bits: Vec<u64>,
     count: u64,
@@ -65,9 +65,14 @@ impl Deleted {
         &self.waiting
     }
 
-    /// None is in the graph any more.
-    pub(super) fn set_gone(&mut self) {
-        self.waiting.clear();
+    /// None is in the graph any more. Returns those that were.
+    pub(super) fn set_gone(&mut self) -> BTreeSet<u32> {
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// This one is not in the graph any more.
+    pub(super) fn set_one_gone(&mut self, slot: u32) {
+        self.waiting.remove(&slot);
     }
 
     /// How many were deleted, ever.

@@ -41,6 +41,7 @@ pub fn make(
         transaction_size: BATCH,
         fold_every: BATCH,
         memory_budget: None,
+        consolidate_percent: 100,
         seed,
         crash: Crash::default(),
     };

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use super::MOST_EDGES;
 use super::deleted::Deleted;
-use super::nodes::{Nodes, Seen, slots};
+use super::nodes::{Nodes, Seen, Walked, closest_found, slots};
 use super::record::ids_from_bytes;
 use super::table::Table;
 use crate::beam::Beam;
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::index::NodeCache;
 
 /// Vectors and edges, by slot.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Whole {
     dims: usize,
     cache: NodeCache,
@@ -59,6 +59,16 @@ impl Whole {
         self.seen.resize(len);
     }
 
+    /// Whether every node always lies in memory.
+    pub(super) fn keeps_all(&self) -> bool {
+        self.cache == NodeCache::PerBatch
+    }
+
+    /// The coordinates of `len` nodes from `slot` on, of those that lie in memory.
+    pub(super) fn vectors(&self, slot: usize, len: usize) -> &[f32] {
+        &self.vectors[slot * self.dims..][..len * self.dims]
+    }
+
     fn vector(&self, slot: u32) -> &[f32] {
         &self.vectors[slot as usize * self.dims..][..self.dims]
     }
@@ -69,7 +79,8 @@ impl Whole {
         &self.edges[slot * MOST_EDGES..][..usize::from(self.degrees[slot])]
     }
 
-    fn fill_edges(&mut self, slot: u32, edges: &[u32]) {
+    /// Gives a node edges, whatever its row has.
+    pub(super) fn fill_edges(&mut self, slot: u32, edges: &[u32]) {
         let slot = slot as usize;
         self.edges[slot * MOST_EDGES..][..edges.len()].copy_from_slice(edges);
         self.degrees[slot] = u8::try_from(edges.len()).expect("a node has at most 48 edges");
@@ -113,6 +124,15 @@ impl Whole {
         self.absent -= 1;
         self.reads += 1;
         Ok(())
+    }
+
+    /// Adds the next node.
+    pub(super) fn append(&mut self, vector: &[f32]) -> u32 {
+        let slot = self.present.len();
+        self.resize(slot + 1);
+        self.vectors[slot * self.dims..].copy_from_slice(vector);
+        self.present[slot] = true;
+        slot as u32
     }
 
     fn fill_vector(&mut self, slot: u32, bytes: &[u8]) -> Result<()> {
@@ -163,31 +183,12 @@ pub(super) fn edges_of_row(slot: u32, bytes: &[u8], len: usize) -> Result<Vec<u3
     slots(&ids.ok_or_else(invalid)?, len)
 }
 
-impl Nodes for Whole {
+impl Walked for Whole {
     type Target = Vec<f32>;
-
-    fn dims(&self) -> usize {
-        self.dims
-    }
+    type Source = Connection;
 
     fn len(&self) -> usize {
         self.present.len()
-    }
-
-    fn load(&mut self, len: usize, deleted: &Deleted, connection: &Connection) -> Result<()> {
-        *self = Self { reads: self.reads, hits: self.hits, ..Self::new(self.dims, self.cache) };
-        self.resize(len);
-        self.absent = len;
-        match self.cache {
-            NodeCache::PerBatch => self.read_all(deleted, connection),
-            NodeCache::None => Ok(()),
-        }
-    }
-
-    fn begin(&mut self) {
-        if self.cache == NodeCache::None {
-            self.forget();
-        }
     }
 
     fn target(&self, vector: &[f32]) -> Vec<f32> {
@@ -196,10 +197,6 @@ impl Nodes for Whole {
 
     fn squared_to(&self, slot: u32, target: &Vec<f32>, meter: &mut Meter) -> f32 {
         meter.squared(self.vector(slot), target)
-    }
-
-    fn squared_between(&self, a: u32, b: u32, meter: &mut Meter) -> f32 {
-        meter.squared(self.vector(a), self.vector(b))
     }
 
     #[inline(always)]
@@ -223,6 +220,69 @@ impl Nodes for Whole {
         edges.extend_from_slice(self.edges(slot));
         Ok(())
     }
+}
+
+/// Nodes that nobody changes meanwhile, and all of which are in memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Still<'a>(pub(super) &'a Whole);
+
+impl Walked for Still<'_> {
+    type Target = Vec<f32>;
+    type Source = ();
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn target(&self, vector: &[f32]) -> Vec<f32> {
+        self.0.target(vector)
+    }
+
+    fn squared_to(&self, slot: u32, target: &Vec<f32>, meter: &mut Meter) -> f32 {
+        self.0.squared_to(slot, target, meter)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, slot: u32) {
+        self.0.prefetch(slot);
+    }
+
+    #[inline]
+    fn ensure(&mut self, _: u32, (): &()) -> Result<()> {
+        Ok(())
+    }
+
+    fn copy_edges(&mut self, slot: u32, edges: &mut Vec<u32>, (): &()) -> Result<()> {
+        edges.clear();
+        edges.extend_from_slice(self.0.edges(slot));
+        Ok(())
+    }
+}
+
+impl Nodes for Whole {
+    fn dims(&self) -> usize {
+        self.dims
+    }
+
+    fn load(&mut self, len: usize, deleted: &Deleted, connection: &Connection) -> Result<()> {
+        *self = Self { reads: self.reads, hits: self.hits, ..Self::new(self.dims, self.cache) };
+        self.resize(len);
+        self.absent = len;
+        match self.cache {
+            NodeCache::PerBatch => self.read_all(deleted, connection),
+            NodeCache::None => Ok(()),
+        }
+    }
+
+    fn begin(&mut self) {
+        if self.cache == NodeCache::None {
+            self.forget();
+        }
+    }
+
+    fn squared_between(&self, a: u32, b: u32, meter: &mut Meter) -> f32 {
+        meter.squared(self.vector(a), self.vector(b))
+    }
 
     fn set_edges(&mut self, slot: u32, edges: &[u32]) {
         self.fill_edges(slot, edges);
@@ -232,11 +292,7 @@ impl Nodes for Whole {
     }
 
     fn push(&mut self, vector: &[f32]) -> Result<u32> {
-        let slot = self.len();
-        self.resize(slot + 1);
-        self.vectors[slot * self.dims..].copy_from_slice(vector);
-        self.present[slot] = true;
-        Ok(slot as u32)
+        Ok(self.append(vector))
     }
 
     fn remove(&mut self, slot: u32) {
@@ -278,7 +334,6 @@ impl Nodes for Whole {
         _: &Connection,
         _: &mut Meter,
     ) -> Result<Vec<u64>> {
-        let found = beam.candidates().iter().filter(|candidate| !deleted.contains(candidate.id as u32));
-        Ok(found.take(k).map(|candidate| candidate.id + 1).collect())
+        Ok(closest_found(beam, k, deleted))
     }
 }
