@@ -164,7 +164,14 @@ fn compare(
     out.progress(format_args!("{} vectors, {}: preparing", s.turns.size, dataset.name()));
     let options: Vec<Options> =
         strategies.iter().map(|strategy| s.options(*strategy, dataset, synchronous)).collect::<Result<_, _>>()?;
-    let data = Data::generate(dataset, options[0].dims, options[0].seed, s.turns.size, s.vectors() - s.turns.size, s.turns.queries);
+    let data = Data::generate(
+        dataset,
+        options[0].dims,
+        options[0].seed,
+        s.turns.size,
+        s.vectors() - s.turns.size,
+        s.turns.queries,
+    );
     let mut copies: Vec<WorkFolder> = Vec::new();
     for options in &options {
         let (prepared, origin) = cache.prepare(options, s.turns.size, &data.vectors, || Ok::<(), Failure>(()))?;
@@ -306,7 +313,8 @@ mod tests {
     #[test]
     fn every_figure_is_one_line_with_an_interval_around_its_value() {
         let folder = std::env::temp_dir().join(format!("insert-diskann-bench-{}", std::process::id()));
-        let flags = ["--size=100", "--rounds=6", "--round-inserts=2", "--queries=10", "--search-list=20"].map(str::to_owned);
+        let flags =
+            ["--size=100", "--rounds=6", "--round-inserts=2", "--queries=10", "--search-list=20"].map(str::to_owned);
         let flags = flags.into_iter().chain([format!("--cache={}", folder.display())]);
         let settings = Settings::parse(flags).unwrap();
         let mut out = Vec::new();

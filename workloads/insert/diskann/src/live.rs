@@ -323,7 +323,13 @@ fn part(data: &Data, first: usize, len: usize) -> Data {
 }
 
 /// The recall of an index that is made of what the updates left, beside `updated`, which the updated one has.
-fn fresh(s: &Settings, folder: &WorkFolder, data: &Data, updated: &[f64], out: &mut Printer<'_>) -> Result<(), Failure> {
+fn fresh(
+    s: &Settings,
+    folder: &WorkFolder,
+    data: &Data,
+    updated: &[f64],
+    out: &mut Printer<'_>,
+) -> Result<(), Failure> {
     out.progress("making an index of what is left");
     let changed = (WARMUP_ROUNDS + s.turns.rounds) * s.turns.round_inserts;
     let data = part(data, changed, s.turns.size);
@@ -346,7 +352,8 @@ mod tests {
     #[test]
     fn every_figure_is_one_line_with_an_interval_around_its_value() {
         let folder = std::env::temp_dir().join(format!("insert-diskann-live-{}", std::process::id()));
-        let flags = ["--size=700", "--rounds=6", "--round-inserts=20", "--queries=20", "--searchers=2"].map(str::to_owned);
+        let flags =
+            ["--size=700", "--rounds=6", "--round-inserts=20", "--queries=20", "--searchers=2"].map(str::to_owned);
         let flags = flags.into_iter().chain([format!("--cache={}", folder.display())]);
         let mut out = Vec::new();
         bench(&Settings::parse(flags).unwrap(), &mut Printer::new("insert-diskann", &mut out)).unwrap();
@@ -358,7 +365,9 @@ mod tests {
             assert!(number("low") <= number("value") && number("value") <= number("high"), "{figure}");
             number("value")
         };
-        for name in ["insert_us", "insert_us.alone", "insert_over_alone", "search_qps", "search_qps.alone", "search_over_alone"] {
+        for name in
+            ["insert_us", "insert_us.alone", "insert_over_alone", "search_qps", "search_qps.alone", "search_over_alone"]
+        {
             assert!(value(&format!("diskann.live.{name}")) > 0.0, "{name}");
         }
         for name in ["update700.us", "update700.over_insert", "delete700.us", "consolidate700.us"] {

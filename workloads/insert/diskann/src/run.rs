@@ -114,16 +114,21 @@ impl Parameters {
         };
         let least = least.max(usize::from(self.searchers > 0));
         if self.size < least {
-            let allowed = format!("{least} or more is allowed with as many of --operation={operation}, or with --searchers");
+            let allowed =
+                format!("{least} or more is allowed with as many of --operation={operation}, or with --searchers");
             return Err(FlagError::new("size", self.size, allowed));
         }
         if self.searchers > 0 {
             let refused = |allowed: &str| Err(FlagError::new("searchers", self.searchers, allowed));
             if !is_ours {
-                return refused("0 is allowed, or --strategy=ours: the others cannot be searched while they are written");
+                return refused(
+                    "0 is allowed, or --strategy=ours: the others cannot be searched while they are written",
+                );
             }
             if o.memory_budget_kib > 0 || o.factors.node_cache == NodeCache::None {
-                return refused("0 is allowed with --memory-budget-kib or --node-cache=none: what is searched lies in memory as a whole");
+                return refused(
+                    "0 is allowed with --memory-budget-kib or --node-cache=none: what is searched lies in memory as a whole",
+                );
             }
             if o.factors.start != Start::Medoid {
                 return refused("0 is allowed, or --random-start=medoid: where searches in other threads begin");
@@ -234,14 +239,7 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     machine::check_memory(p.memory_bytes(), SIZES)?;
     let cache = Cache::open(p.cache.clone())?;
     check_disk(p.disk_bytes(), &cache)?;
-    let data = Data::generate(
-        p.options.dataset,
-        p.options.dims,
-        p.options.seed,
-        p.size,
-        p.inserted(),
-        p.queries,
-    );
+    let data = Data::generate(p.options.dataset, p.options.dims, p.options.seed, p.size, p.inserted(), p.queries);
     let making = || machine::check_memory(p.memory_bytes() + p.making_bytes(), SIZES);
     let (prepared, origin) = cache.prepare(&p.options, p.size, &data.vectors, making)?;
     if let Origin::Remade(why) = &origin {
@@ -336,7 +334,9 @@ fn measure(p: &Parameters, index: &mut dyn Index, data: &Data, open_seconds: f64
     let (stop, answered) = (AtomicBool::new(false), AtomicU64::new(0));
     let mut searchers = Vec::with_capacity(p.searchers);
     for _ in 0..p.searchers {
-        searchers.push(editable(index)?.searcher()?.ok_or_else(|| Failure::error("the index cannot be searched meanwhile"))?);
+        searchers.push(
+            editable(index)?.searcher()?.ok_or_else(|| Failure::error("the index cannot be searched meanwhile"))?,
+        );
     }
     thread::scope(|scope| {
         let ends = SetAtEnd(&stop);

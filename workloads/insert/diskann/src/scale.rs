@@ -84,7 +84,14 @@ pub fn bench(s: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
     machine::check_memory(vectors * (2 * vector + 2 * (vector + 220)) + (256 << 20), SIZES)?;
     check_disk(3 * vectors * s.options.node_bytes() + (256 << 20), &cache)?;
     let dataset = s.options.dataset;
-    let data = Data::generate(dataset, s.options.dims, s.options.seed, s.turns.size, s.vectors() - s.turns.size, s.turns.queries);
+    let data = Data::generate(
+        dataset,
+        s.options.dims,
+        s.options.seed,
+        s.turns.size,
+        s.vectors() - s.turns.size,
+        s.turns.queries,
+    );
     out.progress(format_args!("{} vectors, {}: preparing", s.turns.size, dataset.name()));
     let (prepared, origin) = cache.prepare(&s.options, s.turns.size, &data.vectors, || Ok::<(), Failure>(()))?;
     out.progress(format_args!("index: {origin}"));

@@ -195,7 +195,9 @@ fn a_memory_budget_is_kept_and_one_that_is_too_small_is_refused() {
 fn vectors_are_replaced_and_deleted_and_the_rest_is_found() {
     let folder = Folder::new("operations");
     let flags = ["--strategy=ours", "--size=400", "--inserts=150", "--warmup-inserts=10"];
-    for (operation, left, others) in [("update", 400, &[][..]), ("delete", 240, &[]), ("update", 400, &["--transaction-size=4"])] {
+    for (operation, left, others) in
+        [("update", 400, &[][..]), ("delete", 240, &[]), ("update", 400, &["--transaction-size=4"])]
+    {
         for budget in [&[][..], &["--cache-kib=64", "--memory-budget-kib=120"]] {
             let operation = format!("--operation={operation}");
             let result = result(&folder, &[&flags[..], &[&operation], others, budget].concat());

@@ -164,7 +164,10 @@ fn killed_at_every_moment_of_a_delete() {
             // Its insert is committed, or waits in a transaction; its delete is not committed.
             let found = verified(&index);
             if flags.contains(&"--transaction-size=5") {
-                assert!(found >= acknowledged - acknowledged / 2 && found <= 2 * id - (id - 1), "{moment} {id}: {found}");
+                assert!(
+                    found >= acknowledged - acknowledged / 2 && found <= 2 * id - (id - 1),
+                    "{moment} {id}: {found}"
+                );
             } else {
                 assert_eq!((acknowledged, found), (2 * id - 1, 2 * id - (id - 1)), "{flags:?} {moment}");
             }

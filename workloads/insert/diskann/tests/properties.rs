@@ -450,7 +450,10 @@ fn what_is_not_there_cannot_be_deleted_or_replaced_and_all_of_it_can_be() {
         assert_eq!(index.insert(&vector, &mut phases).unwrap(), 1);
         assert_eq!(index.update(1, &[0.5; 7], &mut phases).unwrap(), None, "of other dimensions");
         assert!(index.delete(1, &mut phases).unwrap() && !index.delete(1, &mut phases).unwrap());
-        assert_eq!((index.search(&vector, K, 16).unwrap().len(), index.consolidate().unwrap(), index.live()), (0, 1, 0));
+        assert_eq!(
+            (index.search(&vector, K, 16).unwrap().len(), index.consolidate().unwrap(), index.live()),
+            (0, 1, 0)
+        );
         assert_eq!(index.search(&vector, K, 16).unwrap().len(), 0);
     }
     drop(index);
@@ -459,7 +462,9 @@ fn what_is_not_there_cannot_be_deleted_or_replaced_and_all_of_it_can_be() {
     assert_eq!(index.insert(&vector, &mut phases).unwrap(), 2);
     assert_eq!(index.search(&vector, K, 16).unwrap(), [2]);
     assert_eq!(verify::check(&connection).unwrap().nodes, 1);
-    assert!(open(&self::options(Preset::Seek), &connect(&File::new(), &self::options(Preset::Seek))).editable().is_none());
+    assert!(
+        open(&self::options(Preset::Seek), &connect(&File::new(), &self::options(Preset::Seek))).editable().is_none()
+    );
 }
 
 /// Everything that lies around a query was deleted and waits: the list looks further until it has as many as it should.
@@ -485,7 +490,7 @@ fn deleted_vectors_take_no_place_in_the_list() {
         let left = || vectors().filter(|(id, _)| !around.contains(id));
         let found = index.search(query, K, 20).unwrap();
         assert_eq!(found.len(), K);
-        let recall = recall(&[nearest(query, left(), K)], &[found.clone()]).unwrap();
+        let recall = recall(&[nearest(query, left(), K)], std::slice::from_ref(&found)).unwrap();
         assert!(recall > 0.8, "{cache:?}: {recall}");
         if let Some(mut searcher) = edit(index.as_mut()).searcher().unwrap() {
             assert_eq!(searcher.search(query, K, 20).unwrap(), found);
@@ -598,7 +603,8 @@ fn searches_beside_inserts_find_what_was_committed() {
         for (commits, query, found) in &seen {
             assert_eq!(Some(found), expected.get(commits).map(|found| &found[*query]), "after commit {commits}");
         }
-        let commits = |thread: usize| seen.iter().filter(move |(commits, ..)| *commits as usize % THREADS == thread).count();
+        let commits =
+            |thread: usize| seen.iter().filter(move |(commits, ..)| *commits as usize % THREADS == thread).count();
         assert!((0..THREADS).all(|thread| commits(thread) > 0), "searches saw few of {} commits", index.work().commits);
     }
 }
@@ -716,9 +722,13 @@ fn a_failed_insert_leaves_no_trace() {
     for (strategy, transaction_size) in
         [(Preset::Baseline, 1), (Preset::Ours, 1), (Preset::Baseline, 4), (Preset::Ours, 4)]
     {
-        for node_cache in [NodeCache::None, NodeCache::PerBatch] {
+        for (node_cache, back_edges) in [
+            (NodeCache::None, BackEdges::Eager),
+            (NodeCache::PerBatch, BackEdges::Eager),
+            (NodeCache::PerBatch, BackEdges::Deferred),
+        ] {
             let mut options = options(strategy);
-            options.factors.node_cache = node_cache;
+            (options.factors.node_cache, options.factors.back_edges) = (node_cache, back_edges);
             (options.transaction_size, options.tuning.page_size) = (transaction_size, 512);
             let data = Data::generate(Kind::Uniform, options.dims, 42, 200, 0, 0);
             let file = File::new();
@@ -735,6 +745,8 @@ fn a_failed_insert_leaves_no_trace() {
             let len = index.len();
             assert!(len > 0 && len.is_multiple_of(transaction_size), "{len}");
             assert_eq!(verify::check(&connection).unwrap().nodes, len);
+            // Nothing is left to commit.
+            index.commit(&mut Phases::new()).unwrap();
 
             limit(1 << 30);
             for at in len..200 {
@@ -807,4 +819,84 @@ fn the_work_is_counted() {
     assert_eq!(work.back_edges_accepted, work.node_writes);
     assert!(work.node_writes > 100 && work.visited > 24 * 50, "{work:?}");
     assert!(index.meter().count() > work.visited && Meter::new(Distance::SCALAR).count() == 0);
+}
+
+/// The document's proposals, by what each of them spares.
+#[test]
+fn a_factor_does_what_it_is_for() {
+    let data = Data::generate(Kind::Uniform, 6, 42, 100, 0, 0);
+    let work = |options: &Options| {
+        let file = File::new();
+        let connection = connect(&file, options);
+        let mut index = open(options, &connection);
+        for vector in data.vectors.chunks_exact(data.dims) {
+            index.insert(vector, &mut Phases::new()).unwrap();
+        }
+        index.commit(&mut Phases::new()).unwrap();
+        index.work()
+    };
+    let mut options = options(Preset::Baseline);
+    let plain = work(&options);
+    options.factors.node_cache = NodeCache::PerBatch;
+    let cached = work(&options);
+    assert_eq!((cached.node_reads, cached.cache_hits), (0, plain.node_reads), "every node is there since it was made");
+    options.transaction_size = 10;
+    let batched = work(&options);
+    assert_eq!((plain.commits, batched.commits, batched.node_writes), (100, 10, plain.node_writes));
+    options.factors.back_edges = BackEdges::Deferred;
+    let deferred = work(&options);
+    assert!(4 * deferred.node_writes < 3 * batched.node_writes, "{deferred:?} {batched:?}");
+    assert!(deferred.back_edges_accepted > deferred.node_writes, "{deferred:?}");
+
+    let mut options = self::options(Preset::Ours);
+    options.fold_every = 10;
+    let deferred = work(&options);
+    assert_eq!((deferred.folds, deferred.commits), (10, 100));
+    options.factors.back_edges = BackEdges::Eager;
+    let eager = work(&options);
+    assert!(eager.folds == 0 && eager.node_writes > 2 * deferred.node_writes, "{eager:?} {deferred:?}");
+}
+
+/// What an index says it holds is what its vectors and edges take, and little more.
+#[test]
+fn the_memory_of_an_index_is_that_of_its_vectors_and_edges() {
+    let options = options(Preset::Ours);
+    let data = Data::generate(Kind::Uniform, options.dims, 42, 500, 0, 0);
+    let file = File::new();
+    let connection = connect(&file, &options);
+    let mut index = open(&options, &connection);
+    for vector in data.vectors.chunks_exact(data.dims) {
+        index.insert(vector, &mut Phases::new()).unwrap();
+    }
+    let nodes = 500 * (6 + 48) * 4;
+    assert!((nodes..2 * nodes + 500 * 20).contains(&index.memory_bytes()), "{}", index.memory_bytes());
+    let _searcher = edit(index.as_mut()).searcher().unwrap();
+    assert!((2 * nodes..4 * nodes + 1000 * 20).contains(&index.memory_bytes()), "{}", index.memory_bytes());
+}
+
+/// Rows that are read one by one are checked as those that are read all at once.
+#[test]
+fn a_damaged_row_is_not_walked_over() {
+    for (table, cache, budget) in [
+        ("vector", NodeCache::None, 0),
+        ("edge", NodeCache::None, 0),
+        ("edge", NodeCache::PerBatch, 2010),
+        ("vector", NodeCache::PerBatch, 2010),
+    ] {
+        let mut options = options(Preset::Ours);
+        (options.factors.node_cache, options.memory_budget_kib, options.fold_every) = (cache, budget, 1);
+        let data = Data::generate(Kind::Uniform, options.dims, 42, 60, 0, 1);
+        let file = File::new();
+        let connection = connect(&file, &options);
+        let mut index = open(&options, &connection);
+        for vector in data.vectors.chunks_exact(data.dims) {
+            index.insert(vector, &mut Phases::new()).unwrap();
+        }
+        drop(index);
+        let mut index = open(&options, &connection);
+        let query = data.queries().next().unwrap();
+        connection.execute(&format!("UPDATE {table} SET sum = sum + 1"), []).unwrap();
+        let error = index.search(query, K, 60).unwrap_err().to_string();
+        assert!(error.contains(&format!("of table {table} does not have its checksum")), "{cache:?}: {error}");
+    }
 }

@@ -22,7 +22,9 @@ pub fn point_reads(connection: &Connection, kind: LayoutKind, nodes: Range<u64>)
         return Ok(None);
     }
     let mut draws = Draws::new(1);
-    let mut ids = || (0..READS).map(|_| (nodes.start + draws.draw() % (nodes.end - nodes.start)).cast_signed()).collect::<Vec<_>>();
+    let mut ids = || {
+        (0..READS).map(|_| (nodes.start + draws.draw() % (nodes.end - nodes.start)).cast_signed()).collect::<Vec<_>>()
+    };
     let mut best = f64::INFINITY;
     let mut buffer = Vec::new();
     for _ in 0..PASSES {

@@ -317,7 +317,8 @@ impl<'c, N: Nodes + Replicated> Compact<'c, N> {
                 continue;
             }
             let (deleted, start) = (&self.deleted, self.medoid);
-            let changed = bypass(&mut self.nodes, slot, deleted, start, PRUNED_EDGES, self.connection, &mut self.meter)?;
+            let changed =
+                bypass(&mut self.nodes, slot, deleted, start, PRUNED_EDGES, self.connection, &mut self.meter)?;
             if let Some(journal) = &mut self.journal {
                 changed.into_iter().for_each(|slot| journal.changed(slot));
             }

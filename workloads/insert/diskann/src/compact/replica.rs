@@ -206,3 +206,35 @@ impl Searcher for Reader {
         self.commits
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::NodeCache;
+
+    #[test]
+    fn a_commit_waits_for_no_search_and_is_taken_over_by_the_next() {
+        let mut nodes = Whole::new(1, NodeCache::PerBatch);
+        nodes.append(&[1.0]);
+        let mut journal = Journal::new(nodes.clone(), Deleted::default(), None, 0);
+        let replica = Arc::clone(&journal.replica);
+        let mut commit = |number: u32| {
+            let slot = nodes.append(&[number as f32]);
+            nodes.fill_edges(slot, &[slot - 1]);
+            nodes.fill_edges(slot - 1, &[slot]);
+            journal.changed(slot);
+            journal.changed(slot - 1);
+            journal.publish(&nodes, None, number.into());
+        };
+        commit(2);
+        assert_eq!((replica.news().len(), replica.graph().commits), (0, 2), "nobody searched");
+        let searched = replica.graph();
+        commit(3);
+        commit(4);
+        assert_eq!((replica.news().len(), searched.commits, searched.nodes.len()), (2, 2, 2));
+        drop(searched);
+        let searched = replica.graph();
+        assert_eq!((replica.news().len(), searched.commits, searched.nodes.len()), (0, 4, 4));
+        assert_eq!([0, 1, 2, 3].map(|slot| searched.nodes.edges(slot)[0]), [1, 2, 3, 2]);
+    }
+}

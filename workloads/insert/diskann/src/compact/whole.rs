@@ -337,3 +337,62 @@ impl Nodes for Whole {
         Ok(closest_found(beam, k, deleted))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::nodes::bypass;
+    use super::*;
+    use crate::distance::Distance;
+
+    #[test]
+    fn edges_to_deleted_nodes_lead_past_them() {
+        // Nodes that lie in all directions from the first, so that no edge makes another needless.
+        let points = [[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]];
+        for (what, edges, gone, start, expected, changed) in [
+            ("none is deleted", vec![vec![1, 2]], vec![3], None, vec![1, 2], vec![]),
+            ("to where a deleted one leads", vec![vec![1, 3], vec![0, 2, 4]], vec![1], None, vec![2, 3, 4], vec![0]),
+            (
+                "past deleted ones that lead to deleted ones",
+                vec![vec![1], vec![2], vec![1, 3]],
+                vec![1, 2],
+                None,
+                vec![3],
+                vec![0],
+            ),
+            (
+                "past one that leads back or to a deleted one",
+                vec![vec![1], vec![0, 2], vec![4]],
+                vec![1, 2],
+                None,
+                vec![4],
+                vec![0],
+            ),
+            (
+                "no further than the first that is there",
+                vec![vec![1], vec![2, 3], vec![4]],
+                vec![1, 2],
+                None,
+                vec![3],
+                vec![0],
+            ),
+            ("in circles", vec![vec![1], vec![2], vec![1]], vec![1, 2], None, vec![], vec![0]),
+            ("to the start, if to nobody else", vec![vec![1], vec![0]], vec![1], Some(4), vec![4], vec![0, 4]),
+            ("but not to itself", vec![vec![1], vec![0]], vec![1], Some(0), vec![], vec![0]),
+        ] {
+            let mut nodes = Whole::new(2, NodeCache::PerBatch);
+            points.iter().for_each(|point| drop(nodes.append(point)));
+            (0..).zip(&edges).for_each(|(slot, edges)| nodes.fill_edges(slot, edges));
+            let mut deleted = Deleted::default();
+            gone.iter().for_each(|slot| deleted.insert(*slot));
+            let connection = Connection::open_in_memory().unwrap();
+            let mut meter = Meter::new(Distance::SCALAR);
+            let found = bypass(&mut nodes, 0, &deleted, start, 40, &connection, &mut meter).unwrap();
+            let mut left = nodes.edges(0).to_vec();
+            left.sort_unstable();
+            assert_eq!((left, found), (expected, changed), "{what}");
+            if let Some(start) = start.filter(|start| *start != 0) {
+                assert_eq!(nodes.edges(start), [0], "{what}");
+            }
+        }
+    }
+}

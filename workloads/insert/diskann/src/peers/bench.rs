@@ -178,7 +178,10 @@ pub fn bench(s: &Settings, program: &Path, out: &mut Printer<'_>) -> Result<(), 
                 let kind = if name == "ours" { "strategy" } else { name };
                 command.args(["arm", "--strategy=ours", &format!("--arm={kind}")]);
                 command.args([format!("--dims={}", s.dims), format!("--insert-list={}", s.insert_list)]);
-                command.args([format!("--dataset={}", s.dataset.name()), format!("--fold-every={}", s.turns.round_inserts)]);
+                command.args([
+                    format!("--dataset={}", s.dataset.name()),
+                    format!("--fold-every={}", s.turns.round_inserts),
+                ]);
                 command.args(s.turns.cache.iter().map(|cache| format!("--cache={}", cache.display())));
                 command
             }
