@@ -380,7 +380,9 @@ mod tests {
             ("but not to itself", vec![vec![1], vec![0]], vec![1], Some(0), vec![], vec![0]),
         ] {
             let mut nodes = Whole::new(2, NodeCache::PerBatch);
-            points.iter().for_each(|point| drop(nodes.append(point)));
+            for point in &points {
+                nodes.append(point);
+            }
             (0..).zip(&edges).for_each(|(slot, edges)| nodes.fill_edges(slot, edges));
             let mut deleted = Deleted::default();
             gone.iter().for_each(|slot| deleted.insert(*slot));
