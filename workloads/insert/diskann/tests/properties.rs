@@ -202,8 +202,8 @@ proptest! {
         }
     }
 
-    /// The reference is a map: what it holds, the index holds, whatever was inserted, deleted, replaced, taken out and opened again. Whoever
-    /// searches meanwhile finds what the index found when it was last committed.
+    /// The reference is a map: what it holds, the index holds, whatever was inserted, deleted, replaced, taken out and opened again.
+    /// Whoever searches meanwhile finds what the index found when it was last committed.
     #[test]
     fn an_index_holds_what_was_not_deleted(
         options in any_options(), steps in prop::collection::vec((0_u8..12, any::<prop::sample::Index>()), 1..250),
@@ -730,7 +730,7 @@ fn a_failed_insert_leaves_no_trace() {
             let mut options = options(strategy);
             (options.factors.node_cache, options.factors.back_edges) = (node_cache, back_edges);
             (options.transaction_size, options.tuning.page_size) = (transaction_size, 512);
-            let data = Data::generate(Kind::Uniform, options.dims, 42, 200, 0, 0);
+            let data = Data::generate(Kind::Uniform, options.dims, 42, 400, 0, 0);
             let file = File::new();
             let connection = connect(&file, &options);
             let mut index = open(&options, &connection);
@@ -749,8 +749,9 @@ fn a_failed_insert_leaves_no_trace() {
             index.commit(&mut Phases::new()).unwrap();
 
             limit(1 << 30);
+            // Other vectors than those that failed, under the same ids.
             for at in len..200 {
-                assert_eq!(index.insert(data.vector(at as usize), &mut Phases::new()).unwrap(), at + 1);
+                assert_eq!(index.insert(data.vector(200 + at as usize), &mut Phases::new()).unwrap(), at + 1);
             }
             index.commit(&mut Phases::new()).unwrap();
             assert_eq!(verify::check(&connection).unwrap().nodes, 200);
@@ -854,7 +855,7 @@ fn a_factor_does_what_it_is_for() {
     assert_eq!((deferred.folds, deferred.commits), (10, 100));
     options.factors.back_edges = BackEdges::Eager;
     let eager = work(&options);
-    assert!(eager.folds == 0 && eager.node_writes > 2 * deferred.node_writes, "{eager:?} {deferred:?}");
+    assert!(eager.folds == 0 && 2 * eager.node_writes > 3 * deferred.node_writes, "{eager:?} {deferred:?}");
 }
 
 /// What an index says it holds is what its vectors and edges take, and little more.
