@@ -25,6 +25,10 @@ bench-diskann-scale: build-rust ## Figures of 100,000 and of a million vectors w
 bench-diskann-peers: build-rust ## Figures of the vector index beside others. PEERS_PYTHON=python with workflows/studies/diskann-insert/peers.txt installed.
 	@bin/insert-diskann peers $(if $(PEERS_PYTHON),--peers="$(PEERS_PYTHON) workflows/studies/diskann-insert/peers.py")
 
+.PHONY: bench-diskann-live
+bench-diskann-live: build-rust ## Figures of the vector index while it is searched, updated and deleted from. SEARCHERS=n threads search.
+	@bin/insert-diskann live $(if $(SEARCHERS),--searchers=$(SEARCHERS))
+
 .PHONY: bench-mork
 bench-mork: build-rust ## Figures of the MeTTa facts.
 	@bin/insert-mork bench
