@@ -44,7 +44,7 @@ func TestAnAPIServerTakesEveryMode(t *testing.T) {
 		})
 	}
 	t.Run("certificates from a ConfigMap", func(t *testing.T) {
-		c.install(t, `{argo: {crds: {install: false}}, minio: {mode: external, existingSecret: s3, external: {endpoint: minio.storage.svc, ca: {existingConfigMap: roots, key: root.pem}}}}`)
+		c.install(t, `{argo: {crds: {install: false}}, objectStore: {mode: external, existingSecret: s3, external: {endpoint: minio.storage.svc, ca: {existingConfigMap: roots, key: root.pem}}}}`)
 		for _, namespace := range []string{releaseNamespace, "default"} {
 			if got := c.secret(t, namespace, "assay-ledger-ca")["ca.crt"]; string(got) != "-----BEGIN CERTIFICATE-----" {
 				t.Errorf("Secret assay-ledger-ca in %s holds %q", namespace, got)
@@ -114,7 +114,7 @@ func TestTheValuesOfTheVersionBeforeAreTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, want := render(t, string(raw)).identities(), render(t, `{minio: {persistence: {enabled: false}}}`).identities()
+	got, want := render(t, string(raw)).identities(), render(t, `{objectStore: {persistence: {enabled: false}}}`).identities()
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {

@@ -189,7 +189,7 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 		t.Errorf("upgrade from an emptyDir to a claim: %v", err)
 	}
 
-	c.upgrade(t, "{runNamespaces: [team-a], argo: {mode: external}, minio: {persistence: {enabled: false}}}")
+	c.upgrade(t, "{runNamespaces: [team-a], argo: {mode: external}, objectStore: {persistence: {enabled: false}}}")
 	if got := c.owned(t); slices.ContainsFunc(got, func(id string) bool { return strings.HasPrefix(id, "BenchmarkTemplate/default/") }) {
 		t.Errorf("upgrade: the namespace that was taken away still has %v", got)
 	}
@@ -219,7 +219,7 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 	// What was kept does not stand in the way of a second install.
 	c.install(t, "")
 
-	const overTLS = "{minio: {tls: {enabled: true}}}"
+	const overTLS = "{objectStore: {tls: {enabled: true}}}"
 	c.upgrade(t, overTLS)
 	certificate := fmt.Sprintf("%s", c.secret(t, releaseNamespace, "assay-minio-tls"))
 	c.upgrade(t, overTLS)

@@ -79,8 +79,8 @@ func TestOnlyTheseSeeStorageCredentials(t *testing.T) {
 	own["mine"] = []string{store, job}
 	for values, allowed := range map[string]map[string][]string{
 		``:                                bundled,
-		`{minio: {existingSecret: mine}}`: own,
-		`{minio: {mode: external, existingSecret: s3, external: {endpoint: "s3:9000"}}}`: {"s3": {operator, job}},
+		`{objectStore: {existingSecret: mine}}`: own,
+		`{objectStore: {mode: external, existingSecret: s3, external: {endpoint: "s3:9000"}}}`: {"s3": {operator, job}},
 	} {
 		chart := render(t, values)
 		for secret, pods := range allowed {
@@ -113,9 +113,9 @@ func TestARunNamespaceHasTheKeysOfItsOwnUsersOnly(t *testing.T) {
 		"defaults":               {``, []string{"default"}},
 		"several":                {`{runNamespaces: [a, b]}`, []string{"a", "b"}},
 		"beside the chart":       {`{runNamespaces: [assay-system, b]}`, []string{releaseNamespace, "b"}},
-		"keys that are given":    {`{runNamespaces: [a, b], minio: {auth: {accessKey: given-access, secretKey: given-secret}}}`, []string{"a", "b"}},
-		"keys made of something": {`{runNamespaces: [a, b], minio: {auth: {userKeySeed: "0123456789012345678901234567890123456789"}}}`, []string{"a", "b"}},
-		"root keys of one's own": {`{runNamespaces: [a, b], minio: {existingSecret: mine}}`, []string{"a", "b"}},
+		"keys that are given":    {`{runNamespaces: [a, b], objectStore: {auth: {accessKey: given-access, secretKey: given-secret}}}`, []string{"a", "b"}},
+		"keys made of something": {`{runNamespaces: [a, b], objectStore: {auth: {userKeySeed: "0123456789012345678901234567890123456789"}}}`, []string{"a", "b"}},
+		"root keys of one's own": {`{runNamespaces: [a, b], objectStore: {existingSecret: mine}}`, []string{"a", "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			chart := render(t, tc.values)
@@ -155,7 +155,7 @@ func TestARunNamespaceHasTheKeysOfItsOwnUsersOnly(t *testing.T) {
 }
 
 func TestGivenCredentialsAreInOneSecretOnly(t *testing.T) {
-	chart := render(t, `{runNamespaces: [a, b], minio: {auth: {accessKey: given-access, secretKey: given-secret}}}`)
+	chart := render(t, `{runNamespaces: [a, b], objectStore: {auth: {accessKey: given-access, secretKey: given-secret}}}`)
 	encoded := base64.StdEncoding.EncodeToString([]byte("given-secret"))
 	for _, object := range chart.objects {
 		raw, err := object.MarshalJSON()
@@ -185,8 +185,8 @@ func TestGeneratedCredentialsAreNeverTheSameTwiceUnlessTheyAreMadeOfSomething(t 
 			t.Errorf("two installs have the same %s", secret)
 		}
 	}
-	const seeded, other = `{minio: {auth: {userKeySeed: 0123456789abcdef0123456789abcdef}}}`,
-		`{minio: {auth: {userKeySeed: 0123456789abcdef0123456789abcdeg}}}`
+	const seeded, other = `{objectStore: {auth: {userKeySeed: 0123456789abcdef0123456789abcdef}}}`,
+		`{objectStore: {auth: {userKeySeed: 0123456789abcdef0123456789abcdeg}}}`
 	const keys = "Secret/default/assay-ledger"
 	first, again := read(seeded, keys), read(seeded, keys)
 	if first != again {
@@ -361,7 +361,7 @@ func TestTheStoresMetricsAskForAToken(t *testing.T) {
 		signs  bool
 	}{
 		"defaults":               {``, "jwt", true},
-		"open":                   {`{minio: {metrics: {secure: false}}}`, "public", false},
+		"open":                   {`{objectStore: {metrics: {secure: false}}}`, "public", false},
 		"a Prometheus of others": {variations["a Prometheus Operator"], "jwt", false},
 	} {
 		t.Run(name, func(t *testing.T) {
