@@ -24,7 +24,7 @@ var variations = map[string]string{
 	"defaults":                           ``,
 	"several run namespaces":             `{runNamespaces: [default, team-a, team-b], createRunNamespaces: true}`,
 	"everything external":                `{argo: {mode: external}, prometheus: {mode: external}, grafana: {mode: external}, objectStore: {mode: external, existingSecret: s3, external: {endpoint: s3.example.com}}}`,
-	"nothing is kept":                    `{objectStore: {persistence: {enabled: false}}}`,
+	"nothing is kept":                    `{objectStore: {persistence: {enabled: false}}, prometheus: {persistence: {enabled: false}}}`,
 	"scheduled":                          `{scheduling: {nodeSelector: {pool: infra}, tolerations: [{key: infra, operator: Exists}], priorityClassName: high}, images: {pullSecrets: [{name: registry}]}}`,
 	"a private authority":                `{objectStore: {mode: external, existingSecret: s3, external: {endpoint: "minio.storage.svc:9000", ca: {certificate: "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"}}}}`,
 	"an identity of its own":             `{grafana: {mode: external}, objectStore: {mode: external, region: eu-west-1, external: {endpoint: s3.eu-west-1.amazonaws.com, workloadIdentity: true, pathStyle: false}}, operator: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/assay"}}}, runs: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/runs"}}}}`,
@@ -36,6 +36,7 @@ var variations = map[string]string{
 	"runs kept apart":                    `{networkPolicies: {runs: {isolate: Both, egress: [{to: [{podSelector: {}}]}]}, interfacesFrom: [{namespaceSelector: {}}], metricsFrom: [{namespaceSelector: {}}], apiServer: {ports: [6443], cidrs: [10.0.0.1/32]}}}`,
 	"a benchmark gate":                   `{benchmarkGate: {enabled: true}, runNamespaces: [team-a, team-b], grafana: {reportsURL: "https://minio.example.com/assay"}}`,
 	"no policies":                        `{networkPolicies: {enabled: false}}`,
+	"behind an ingress controller":       everyIngress[:len(everyIngress)-1] + ", " + fromController[1:],
 	"runs beside the chart":              `{runNamespaces: [assay-system], fullnameOverride: bench, operator: {replicas: 2, extraArgs: [--image-pull-grace=5m]}}`,
 }
 

@@ -108,13 +108,22 @@ func TestAPrometheusOperatorThatIsNotThereIsNamed(t *testing.T) {
 	}
 }
 
-// Whoever kept the values of the version before gets the same objects as whoever kept none, and keeps MinIO's emptyDir.
-func TestTheValuesOfTheVersionBeforeAreTaken(t *testing.T) {
+// previousValues are the values of the version before, all of them, with the one section under its new name.
+func previousValues(t *testing.T) string {
+	t.Helper()
 	raw, err := os.ReadFile("testdata/values-previous.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, want := render(t, string(raw)).identities(), render(t, `{objectStore: {persistence: {enabled: false}}}`).identities()
+	if _, err := tryRender(t, string(raw)); err == nil || !strings.Contains(err.Error(), "minio is called objectStore now") {
+		t.Errorf("the old name is not told: %v", err)
+	}
+	return strings.Replace(string(raw), "\nminio:\n", "\nobjectStore:\n", 1)
+}
+
+// Whoever kept the values of the version before gets the same objects as whoever kept none, and keeps MinIO's emptyDir.
+func TestTheValuesOfTheVersionBeforeAreTaken(t *testing.T) {
+	got, want := render(t, previousValues(t)).identities(), render(t, `{objectStore: {persistence: {enabled: false}}}`).identities()
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {

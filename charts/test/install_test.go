@@ -161,11 +161,8 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 	}
 
 	// Whoever kept the values of the version before, all of them, upgrades with them.
-	previous, err := os.ReadFile("testdata/values-previous.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.upgrade(t, string(previous))
+	previous := previousValues(t)
+	c.upgrade(t, previous)
 	if credentials(releaseNamespace) != installed || credentials("default") != installedRuns {
 		t.Error("upgrade with the values of the version before: the credentials changed")
 	}
@@ -177,7 +174,7 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 	}
 
 	// The root keys of a release before these were everybody's, and MinIO does not get new ones at the price of its emptyDir.
-	if err := c.tryUpgrade(t, strings.Replace(string(previous), "\n  existingSecret: \"\"\n", "\n  existingSecret: mine\n", 1)); err == nil ||
+	if err := c.tryUpgrade(t, strings.Replace(previous, "\n  existingSecret: \"\"\n", "\n  existingSecret: mine\n", 1)); err == nil ||
 		!strings.Contains(err.Error(), "MinIO has its root keys from Secret assay-minio-root and would have them from mine") {
 		t.Errorf("upgrade of an emptyDir to other root keys: %v", err)
 	}
