@@ -196,7 +196,7 @@ func TestObjects(t *testing.T) {
 		},
 		"a claim that exists is used as it is": {
 			values:  `{objectStore: {persistence: {enabled: true, existingClaim: mine}}}`,
-			wantNot: []string{"PersistentVolumeClaim/"},
+			wantNot: []string{"PersistentVolumeClaim/assay-system/assay-minio"},
 			check: func(t *testing.T, chart *rendered) {
 				if got := dataVolume(t, chart).PersistentVolumeClaim; got == nil || got.ClaimName != "mine" {
 					t.Errorf("MinIO's data is on %+v", dataVolume(t, chart))
@@ -205,7 +205,7 @@ func TestObjects(t *testing.T) {
 		},
 		"without a claim nothing needs a StorageClass": {
 			values:  `{objectStore: {persistence: {enabled: false, size: 3Gi}}}`,
-			wantNot: []string{"PersistentVolumeClaim/"},
+			wantNot: []string{"PersistentVolumeClaim/assay-system/assay-minio"},
 			check: func(t *testing.T, chart *rendered) {
 				if dataVolume(t, chart).EmptyDir == nil {
 					t.Errorf("MinIO's data is on %+v", dataVolume(t, chart))

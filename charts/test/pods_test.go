@@ -49,11 +49,12 @@ var ofPods = map[string]struct {
 	"scheduling.nodeSelector": {`{scheduling: {nodeSelector: {pool: infra}}}`, func(t *testing.T, id string, pod corev1.PodTemplateSpec) {
 		want(t, id, pod.Spec.NodeSelector, map[string]string{"kubernetes.io/os": "linux", "pool": "infra"})
 	}},
-	"scheduling.tolerations": {`{scheduling: {tolerations: [{key: infra, operator: Exists}]}}`, func(t *testing.T, id string, pod corev1.PodTemplateSpec) {
-		if !slices.Contains(pod.Spec.Tolerations, corev1.Toleration{Key: "infra", Operator: corev1.TolerationOpExists}) {
-			t.Errorf("%s tolerates %v", id, pod.Spec.Tolerations)
-		}
-	}},
+	"scheduling.tolerations": {`{scheduling: {tolerations: [{key: infra, operator: Exists}]}}`,
+		func(t *testing.T, id string, pod corev1.PodTemplateSpec) {
+			if !slices.Contains(pod.Spec.Tolerations, corev1.Toleration{Key: "infra", Operator: corev1.TolerationOpExists}) {
+				t.Errorf("%s tolerates %v", id, pod.Spec.Tolerations)
+			}
+		}},
 	"scheduling.priorityClassName": {`{scheduling: {priorityClassName: high}}`, func(t *testing.T, id string, pod corev1.PodTemplateSpec) {
 		want(t, id, pod.Spec.PriorityClassName, "high")
 	}},
@@ -82,8 +83,8 @@ var ofPods = map[string]struct {
 	"commonLabels": {`{commonLabels: {team: perf}}`, func(t *testing.T, id string, pod corev1.PodTemplateSpec) {
 		want(t, id, pod.Labels["team"], "perf")
 	}},
-	"a label that is both": {`{commonLabels: {team: perf}, podLabels: {team: web}}`, func(t *testing.T, id string, pod corev1.PodTemplateSpec) {
-		want(t, id, pod.Labels["team"], "web")
+	"commonLabels, podLabels": {`{commonLabels: {both: a}, podLabels: {both: b}}`, func(t *testing.T, id string, pod corev1.PodTemplateSpec) {
+		want(t, id, pod.Labels["both"], "b")
 	}},
 	"podAnnotations": {`{podAnnotations: {sidecar.istio.io/inject: "false"}}`, func(t *testing.T, id string, pod corev1.PodTemplateSpec) {
 		want(t, id, pod.Annotations["sidecar.istio.io/inject"], "false")
@@ -123,15 +124,19 @@ func want[T any](t *testing.T, id string, got, want T) {
 }
 
 // replacedBy are the values that do not reach a MinIO whose emptyDir would go with the pod that they replace.
-var replacedBy = []string{"podLabels", "commonLabels", "a label that is both", "podAnnotations"}
+var replacedBy = []string{"podLabels", "commonLabels", "commonLabels, podLabels", "podAnnotations"}
 
 func TestEachValueOfPodsReachesEachPodOfEveryVariation(t *testing.T) {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(ofPods)) {
+		all = append(all, ofPods[name].values)
+	}
 	for name, values := range variations {
 		t.Run(name, func(t *testing.T) {
+			pods := render(t, combined(t, append([]string{values}, all...)...)).pods(t)
+			lost := dataIsLost(pods)
 			for value, tc := range ofPods {
-				chart := render(t, combined(t, values, tc.values))
-				lost := dataIsLost(chart.pods(t))
-				for id, pod := range chart.pods(t) {
+				for id, pod := range pods {
 					if lost && strings.HasPrefix(id, "StatefulSet/") && slices.Contains(replacedBy, value) {
 						continue
 					}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 
 	"helm.sh/helm/v4/pkg/action"
@@ -53,11 +54,27 @@ func parseValues(t *testing.T, values string) map[string]any {
 	return parsed
 }
 
-// tryRender renders the chart, its hooks among the objects, as "helm template assay -n assay-system" does.
+// once holds what was rendered, by the values: tests ask for the same ones many times, and only read it.
+var once sync.Map
+
+// tryRender renders the chart, its hooks among the objects, as "helm template assay -n assay-system" does. What is generated at random is
+// the same each time; tryRenderFor renders anew.
 func tryRender(t *testing.T, values string) (*rendered, error) {
 	t.Helper()
-	return tryRenderFor(t, values, common.VersionSet{"monitoring.coreos.com/v1"})
+	type outcome struct {
+		chart *rendered
+		err   error
+	}
+	if found, ok := once.Load(values); ok {
+		return found.(outcome).chart, found.(outcome).err
+	}
+	chart, err := tryRenderFor(t, values, withPrometheusOperator)
+	once.Store(values, outcome{chart, err})
+	return chart, err
 }
+
+// withPrometheusOperator are the API versions of a cluster that has one.
+var withPrometheusOperator = common.VersionSet{"monitoring.coreos.com/v1"}
 
 // tryRenderFor renders for a cluster that serves these API versions beside Kubernetes' own.
 func tryRenderFor(t *testing.T, values string, versions common.VersionSet) (*rendered, error) {
@@ -82,6 +99,16 @@ func tryRenderFor(t *testing.T, values string, versions common.VersionSet) (*ren
 		out.objects = append(out.objects, decode(t, manifest)...)
 	}
 	return out, nil
+}
+
+// renderAnew renders with everything that is generated at random generated again.
+func renderAnew(t *testing.T, values string) *rendered {
+	t.Helper()
+	out, err := tryRenderFor(t, values, withPrometheusOperator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 func render(t *testing.T, values string) *rendered {

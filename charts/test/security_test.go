@@ -78,7 +78,7 @@ func TestOnlyTheseSeeStorageCredentials(t *testing.T) {
 	delete(own, "assay-minio-root")
 	own["mine"] = []string{store, job}
 	for values, allowed := range map[string]map[string][]string{
-		``:                                bundled,
+		``:                                      bundled,
 		`{objectStore: {existingSecret: mine}}`: own,
 		`{objectStore: {mode: external, existingSecret: s3, external: {endpoint: "s3:9000"}}}`: {"s3": {operator, job}},
 	} {
@@ -177,7 +177,7 @@ func TestGivenCredentialsAreInOneSecretOnly(t *testing.T) {
 
 func TestGeneratedCredentialsAreNeverTheSameTwiceUnlessTheyAreMadeOfSomething(t *testing.T) {
 	read := func(values, secret string) string {
-		return fmt.Sprintf("%s", into[corev1.Secret](t, render(t, values).find(t, secret)).Data)
+		return fmt.Sprintf("%s", into[corev1.Secret](t, renderAnew(t, values).find(t, secret)).Data)
 	}
 	for _, secret := range []string{"Secret/assay-system/assay-minio-root", "Secret/assay-system/assay-ledger-users",
 		"Secret/default/assay-ledger"} {

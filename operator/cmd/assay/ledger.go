@@ -25,8 +25,8 @@ func newLedgerCommand() *cobra.Command {
 	command := &cobra.Command{Use: "ledger", Short: "Manage the object store that holds the ledgers"}
 	var url, form string
 	create := &cobra.Command{
-		Use:     "create-bucket --ledger s3://BUCKET?endpoint=URL",
-		Short:   "Create the ledger's bucket unless it exists",
+		Use:   "create-bucket --ledger s3://BUCKET?endpoint=URL",
+		Short: "Create the ledger's bucket unless it exists",
 		Long: "Create the ledger's bucket unless it exists, and check that the store refuses to write over what exists. Credentials come " +
 			"from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
 		Example: "  assay ledger create-bucket --ledger 's3://assay?endpoint=http://localhost:9000'",

@@ -117,7 +117,7 @@ var remedies = map[Cause]string{
 	CauseServer:    "look at the store's own logs",
 	CauseUnconditional: "use a store that honours If-None-Match and If-Match of PutObject, or a version of this one that does; " +
 		"docs/reference/object-stores.md lists those that were tested",
-	CauseOther:     "check that the endpoint is right and that the store runs",
+	CauseOther: "check that the endpoint is right and that the store runs",
 }
 
 func newFault(tried string, cause Cause, found string, err error) *Fault {

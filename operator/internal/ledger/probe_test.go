@@ -75,13 +75,13 @@ func TestAStoreThatIgnoresConditionsIsRefusedByNameWithARemedy(t *testing.T) {
 		edit func(*fakeS3)
 		says string
 	}{
-		"it writes over what exists":         {ignoring("If-None-Match"), "If-None-Match: *"},
-		"it writes over what others wrote":   {ignoring("If-Match"), "If-Match"},
-		"it ignores both":                    {ignoring("If-None-Match", "If-Match"), "If-None-Match: *"},
-		"it does not implement the one":      {notImplementing("If-None-Match"), "NotImplemented"},
-		"it does not implement the other":    {notImplementing("If-Match"), "NotImplemented"},
-		"it ignores one and lists too late":  {func(f *fakeS3) { f.ignores, f.forgets = []string{"If-Match"}, true }, "If-Match"},
-		"it ignores one and every checksum":  {ignoring("If-None-Match", "X-Amz-Checksum-Sha256"), "If-None-Match: *"},
+		"it writes over what exists":        {ignoring("If-None-Match"), "If-None-Match: *"},
+		"it writes over what others wrote":  {ignoring("If-Match"), "If-Match"},
+		"it ignores both":                   {ignoring("If-None-Match", "If-Match"), "If-None-Match: *"},
+		"it does not implement the one":     {notImplementing("If-None-Match"), "NotImplemented"},
+		"it does not implement the other":   {notImplementing("If-Match"), "NotImplemented"},
+		"it ignores one and lists too late": {func(f *fakeS3) { f.ignores, f.forgets = []string{"If-Match"}, true }, "If-Match"},
+		"it ignores one and every checksum": {ignoring("If-None-Match", "X-Amz-Checksum-Sha256"), "If-None-Match: *"},
 		"it was used before it was examined": {func(f *fakeS3) {
 			f.objects["some/prefix/"+writeProbe], f.ignores = []byte("x"), []string{"If-None-Match"}
 		}, "If-None-Match: *"},
