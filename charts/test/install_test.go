@@ -34,8 +34,10 @@ type cluster struct {
 	helm       *action.Configuration
 }
 
+// startCluster starts one of its own for a test, which then runs beside others: each waits for its API server most of the time.
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
+	t.Parallel()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("KUBEBUILDER_ASSETS does not say where kube-apiserver and etcd are: run make test")
 	}

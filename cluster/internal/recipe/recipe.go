@@ -95,7 +95,10 @@ func All() []Recipe {
 		Recipe{Name: "kind", Dir: "build/kind", Module: "sigs.k8s.io/kind", Package: "sigs.k8s.io/kind"},
 		Recipe{Name: "registry", Dir: "build/registry", Module: registryModule, Package: registryModule + "/cmd/registry"},
 		// The last commit of MinIO's archived repository. No image of it was ever published, so that the chart stays with the release before.
-		Recipe{Name: "minio-head", Dir: "build/minio-head", Module: "github.com/minio/minio", Package: "github.com/minio/minio", Stamp: stampMinIO},
+		Recipe{
+			Name: "minio-head", Dir: "build/minio-head", Module: "github.com/minio/minio", Package: "github.com/minio/minio",
+			Stamp: stampMinIO,
+		},
 		Recipe{Name: "versitygw", Dir: "build/versitygw", Module: versitygwModule, Package: versitygwModule + "/cmd/versitygw"},
 		Recipe{Name: "gofakes3", Dir: "build/gofakes3", Module: gofakes3Module, Package: gofakes3Module + "/cmd/gofakes3"},
 	)
