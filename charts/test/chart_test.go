@@ -41,6 +41,7 @@ var variations = map[string]string{
 }
 
 func TestLint(t *testing.T) {
+	t.Parallel()
 	for name, values := range variations {
 		t.Run(name, func(t *testing.T) {
 			for _, message := range lint.RunAll(chartDir, parseValues(t, values), releaseNamespace, lint.WithKubeVersion(kubeVersion)).Messages {
@@ -53,6 +54,7 @@ func TestLint(t *testing.T) {
 }
 
 func TestObjects(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		values  string
 		want    []string
@@ -424,6 +426,7 @@ func TestObjects(t *testing.T) {
 }
 
 func TestEveryObjectIsPlacedLabelledAndUnique(t *testing.T) {
+	t.Parallel()
 	clusterScoped := []string{"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "Namespace", "ValidatingAdmissionPolicy",
 		"ValidatingAdmissionPolicyBinding"}
 	for name, values := range variations {

@@ -20,6 +20,7 @@ const (
 )
 
 func TestGrafana(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		values        string
 		want, wantNot []string

@@ -150,6 +150,7 @@ func places(t *testing.T, chart *rendered) map[string]somewhere {
 }
 
 func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
+	t.Parallel()
 	type connection struct {
 		from, to string
 		port     int32

@@ -127,6 +127,7 @@ func want[T any](t *testing.T, id string, got, want T) {
 var replacedBy = []string{"podLabels", "commonLabels", "commonLabels, podLabels", "podAnnotations"}
 
 func TestEachValueOfPodsReachesEachPodOfEveryVariation(t *testing.T) {
+	t.Parallel()
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(ofPods)) {
 		all = append(all, ofPods[name].values)
@@ -232,6 +233,7 @@ func TestWhateverHasAWebInterfaceCanHaveAnIngress(t *testing.T) {
 }
 
 func TestAnIngressThatLeadsNowhereIsRefused(t *testing.T) {
+	t.Parallel()
 	for section, prefix := range map[string]string{"argo.server": "{argo: {server: ", "grafana": "{grafana: ", "prometheus": "{prometheus: ",
 		"objectStore": "{objectStore: "} {
 		end := strings.Repeat("}", strings.Count(prefix, "{"))

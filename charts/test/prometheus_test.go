@@ -58,6 +58,7 @@ func TestThePrometheusOfTheChartKeepsWhatEveryDashboardOpensWith(t *testing.T) {
 }
 
 func TestThePrometheusOfTheChartKeepsItsSamplesOnAVolume(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		values, claim string
 		made          bool

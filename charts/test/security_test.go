@@ -106,6 +106,7 @@ func TestOnlyTheseSeeStorageCredentials(t *testing.T) {
 
 // The keys of a namespace are those of its own user, which the job gives its rights by its name, and are nowhere else.
 func TestARunNamespaceHasTheKeysOfItsOwnUsersOnly(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		values     string
 		namespaces []string
@@ -176,6 +177,7 @@ func TestGivenCredentialsAreInOneSecretOnly(t *testing.T) {
 }
 
 func TestGeneratedCredentialsAreNeverTheSameTwiceUnlessTheyAreMadeOfSomething(t *testing.T) {
+	t.Parallel()
 	read := func(values, secret string) string {
 		return fmt.Sprintf("%s", into[corev1.Secret](t, renderAnew(t, values).find(t, secret)).Data)
 	}

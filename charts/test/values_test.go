@@ -6,6 +6,7 @@ import (
 )
 
 func TestWrongValuesAreRefused(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct{ values, wantError string }{
 		"a certificate of one's own without its authority": {`{objectStore: {tls: {enabled: true, existingSecret: own}}}`, "objectStore.tls.existingSecret and objectStore.tls.ca belong together"},
 		"a certificate that nobody uses":                   {`{objectStore: {tls: {existingSecret: own}}}`, "objectStore.tls.enabled=true"},
@@ -94,6 +95,7 @@ func egressTo(block string) string {
 }
 
 func TestUsualValuesAreAccepted(t *testing.T) {
+	t.Parallel()
 	tests := map[string]string{
 		"resources as numbers":                         `{operator: {resources: {requests: {cpu: 1, memory: 1Gi}, limits: {cpu: 0.5}}}}`,
 		"resources without limits":                     `{operator: {resources: {limits: null}}}`,
