@@ -45,7 +45,8 @@ func Annotations() map[string][]Annotation {
 			mark("Runs that ended", plain, q.Ended(q.All), "{{verdict}}", "{{namespace}}/{{run}} of {{template}} ended: {{verdict}}"),
 		},
 		"run.json": {
-			mark("Start", neutral, q.Since("assay_run_start_timestamp_seconds", q.Run), "Started", "The first wave of {{namespace}}/{{run}} started"),
+			mark("Start", neutral, q.Since("assay_run_start_timestamp_seconds", q.Run), "Started",
+				"The first wave of {{namespace}}/{{run}} started"),
 			mark("End", plain, q.Ended(q.Run), "{{verdict}}", "{{namespace}}/{{run}} ended: {{verdict}}"),
 		},
 		"history.json": {

@@ -154,7 +154,7 @@ func (v *Value) Schema() ([]byte, error) {
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	schema["$defs"] = definitions
 	for old, now := range renamed {
-		schema["properties"].(map[string]any)[old] = map[string]any{"description": "Renamed to " + now + ": the chart refuses it with these words."}
+		schema["properties"].(map[string]any)[old] = map[string]any{"description": "Refused: it is called " + now + " now."}
 	}
 	// What a chart above this one and its other dependencies have there comes along.
 	if global, ok := schema["properties"].(map[string]any)["global"].(map[string]any); ok {

@@ -29,9 +29,9 @@ func store(t *testing.T, code *string) ledger.Store {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case *code == overwrites:
+		case *code == overwrites && r.Method == http.MethodPut:
 			w.Header().Set("ETag", `"x"`)
-		case *code != "":
+		case *code != "" && *code != overwrites:
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code></Error>", *code)
 		case r.Header.Get("X-Amz-Checksum-Sha256") != "":
