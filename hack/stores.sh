@@ -2,8 +2,7 @@
 # Runs the test suite of package ledger against real object stores, each started on this machine with an empty folder, and prints what each
 # does as rows of a Markdown table. With --write the rows go into docs/reference/object-stores.md.
 #
-#   stores.sh [--write] [STORE...]     minio, minio-head (the last commit of its archived repository), versitygw,
-#                                      gofakes3, seaweedfs (the program that WEED names); by default all that are there
+#   stores.sh [--write] [STORE...]     minio, versitygw, gofakes3, seaweedfs (the program that WEED names); by default all that are there
 #
 # A store that the probe refuses has no suite to run, and is no failure: the table says so.
 set -euo pipefail
@@ -16,7 +15,7 @@ if [ "${1:-}" = --write ]; then
 fi
 stores=("$@")
 if [ $# -eq 0 ]; then
-  stores=(minio minio-head versitygw gofakes3 ${WEED:+seaweedfs})
+  stores=(minio versitygw gofakes3 ${WEED:+seaweedfs})
 fi
 
 export AWS_ACCESS_KEY_ID=root-of-test AWS_SECRET_ACCESS_KEY=not-a-real-secret
@@ -47,9 +46,9 @@ free_port() {
 # start STORE PORT FOLDER runs a store in the background.
 start() {
   case $1 in
-    minio | minio-head)
+    minio)
       MINIO_ROOT_USER=$AWS_ACCESS_KEY_ID MINIO_ROOT_PASSWORD=$AWS_SECRET_ACCESS_KEY MINIO_UPDATE=off MINIO_BROWSER=off HOME=$3 \
-        "$bins/$1" server "$3/data" --address "127.0.0.1:$2" --console-address 127.0.0.1:0 &
+        "$bins/minio" server "$3/data" --address "127.0.0.1:$2" --console-address 127.0.0.1:0 &
       ;;
     versitygw)
       mkdir -p "$3/data" "$3/about"
@@ -64,7 +63,7 @@ start() {
         -volume.port="$(free_port)" -filer.port="$(free_port)" -s3 -s3.port="$2" -s3.config="$3/s3.json" &
       ;;
     *)
-      echo "unknown store \"$1\": choose from minio, minio-head, versitygw, gofakes3, seaweedfs" >&2
+      echo "unknown store \"$1\": choose from minio, versitygw, gofakes3, seaweedfs" >&2
       return 1
       ;;
   esac

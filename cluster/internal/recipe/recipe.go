@@ -94,18 +94,13 @@ func All() []Recipe {
 		Recipe{Name: "helm", Dir: "build/helm", Module: "helm.sh/helm/v4", Package: "helm.sh/helm/v4/cmd/helm", Stamp: stampHelm},
 		Recipe{Name: "kind", Dir: "build/kind", Module: "sigs.k8s.io/kind", Package: "sigs.k8s.io/kind"},
 		Recipe{Name: "registry", Dir: "build/registry", Module: registryModule, Package: registryModule + "/cmd/registry"},
-		// The last commit of MinIO's archived repository. No image of it was ever published, so that the chart stays with the release before.
-		Recipe{
-			Name: "minio-head", Dir: "build/minio-head", Module: "github.com/minio/minio", Package: "github.com/minio/minio",
-			Stamp: stampMinIO,
-		},
 		Recipe{Name: "versitygw", Dir: "build/versitygw", Module: versitygwModule, Package: versitygwModule + "/cmd/versitygw"},
 		Recipe{Name: "gofakes3", Dir: "build/gofakes3", Module: gofakes3Module, Package: gofakes3Module + "/cmd/gofakes3"},
 	)
 }
 
 // onDemand names what only some users need, and is therefore built only when asked for by name.
-var onDemand = []string{"kind", "registry", "minio-head", "versitygw", "gofakes3"}
+var onDemand = []string{"kind", "registry", "versitygw", "gofakes3"}
 
 // Select returns the recipes with the given names, in build order; no names mean all that every user needs.
 func Select(names ...string) ([]Recipe, error) {

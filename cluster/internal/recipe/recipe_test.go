@@ -143,7 +143,7 @@ func TestThePageOnObjectStoresIsOfThePinnedVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stores, err := Select("minio", "minio-head", "versitygw", "gofakes3")
+	stores, err := Select("minio", "versitygw", "gofakes3")
 	if err != nil {
 		t.Fatal(err)
 	}
