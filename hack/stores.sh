@@ -4,7 +4,7 @@
 #
 #   stores.sh [--write] [STORE...]     minio, versitygw, gofakes3, seaweedfs (the program that WEED names); by default all that are there
 #
-# A store that the probe refuses has no suite to run, and is no failure: the table says so.
+# What another store than the bundled one does wrong is a row of the table, and no failure of this script.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 page=docs/reference/object-stores.md
@@ -110,8 +110,9 @@ for store in "${stores[@]}"; do
     if (cd operator && ASSAY_TEST_S3=$ledger go test -count=1 ./internal/ledger) >"$folder/suite" 2>&1; then
       row+=" passes |"
     else
-      row+=" fails |"
-      failed+=" $store"
+      tests=$(sed -nE 's/^--- FAIL: ([A-Za-z]+) .*/`\1`/p' "$folder/suite" | paste -sd ' ')
+      row+=" fails: ${tests:-does not compile} |"
+      if [ "$store" = minio ] || [ -z "$tests" ]; then failed+=" $store"; fi
       cat "$folder/suite" >&2
     fi
   elif grep -q 'object store unsuitable' "$folder/refused"; then

@@ -108,8 +108,9 @@ func TestStore(t *testing.T) {
 		if err := store.Check(ctx); err != nil {
 			t.Fatalf("check: %v", err)
 		}
-		if has, err := Probe(ctx, store); err != nil || len(Lacking(has)) > 0 {
-			t.Errorf("check of writing: %v", err)
+		// What a real one lacks beside is no failure.
+		if _, err := Probe(ctx, store); err != nil {
+			t.Errorf("probe: %v", err)
 		}
 		if keys, err := store.List(ctx, ""); err != nil || len(slices.DeleteFunc(keys, func(key string) bool { return key == writeProbe })) > 0 {
 			t.Errorf("the checks left %q (%v)", keys, err)
