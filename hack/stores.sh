@@ -83,7 +83,11 @@ built=()
 for store in "${stores[@]}"; do
   if [ "$store" != seaweedfs ]; then built+=("$store"); fi
 done
-bins=$(bin/cluster build --print-dir "${built[@]}")
+if [ "${built[*]}" = minio ] && [ -x "${KUBEBUILDER_ASSETS:-}/minio" ]; then
+  bins=$KUBEBUILDER_ASSETS
+elif [ "${#built[@]}" -gt 0 ]; then
+  bins=$(bin/cluster build --print-dir "${built[@]}")
+fi
 
 rows=$work/rows
 {

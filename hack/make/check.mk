@@ -64,8 +64,10 @@ test-stores: bin/cluster bin/assay ## The ledger's tests against every object st
 	@hack/stores.sh --write
 
 .PHONY: test-stores-short
-test-stores-short: bin/cluster bin/assay ## The same against the bundled one alone.
-	@hack/stores.sh minio
+test-stores-short: bin/cluster bin/assay ## The same against the bundled one alone: that of KUBEBUILDER_ASSETS, or built here.
+	@if [ -n "$${KUBEBUILDER_ASSETS:-}" ] && [ ! -x "$$KUBEBUILDER_ASSETS/minio" ]; then \
+	    echo "KUBEBUILDER_ASSETS=$$KUBEBUILDER_ASSETS has no minio: the ledger's tests against one are skipped"; \
+	  else hack/stores.sh minio; fi
 
 .PHONY: test-rules
 test-rules: bin/cluster ## Prometheus rules: syntax, and the tests in dashboards/rules/tests.
