@@ -2,6 +2,7 @@
 package chart
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -120,20 +121,32 @@ func render(t *testing.T, values string) *rendered {
 	return out
 }
 
+// documents holds what was decoded, by its text: most objects of a chart, and the largest, are the same in every rendering.
+var documents sync.Map
+
+// decode reads the objects of a manifest, which are only to be read.
 func decode(t *testing.T, manifest string) []unstructured.Unstructured {
 	t.Helper()
 	var objects []unstructured.Unstructured
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewBufferString(manifest), 4096)
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest)))
 	for {
-		var object unstructured.Unstructured
-		err := decoder.Decode(&object.Object)
+		text, err := reader.Read()
 		if errors.Is(err, io.EOF) {
 			return objects
 		}
 		if err != nil {
 			t.Fatalf("manifest: %v", err)
 		}
+		if known, ok := documents.Load(string(text)); ok {
+			objects = append(objects, known.(unstructured.Unstructured))
+			continue
+		}
+		var object unstructured.Unstructured
+		if err := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096).Decode(&object.Object); err != nil && !errors.Is(err, io.EOF) {
+			t.Fatalf("manifest: %v", err)
+		}
 		if len(object.Object) > 0 {
+			documents.Store(string(text), object)
 			objects = append(objects, object)
 		}
 	}
