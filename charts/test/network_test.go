@@ -150,6 +150,7 @@ func places(t *testing.T, chart *rendered) map[string]somewhere {
 }
 
 func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
+	t.Parallel()
 	type connection struct {
 		from, to string
 		port     int32
@@ -172,7 +173,7 @@ func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
 		{"a neighbour", "operator", 8080}: false, {"a run", "operator", 8081}: false, {"monitoring", "operator", 8080}: false,
 		{"a neighbour", "argo-server", 2746}: false, {"a neighbour", "prometheus", 9090}: false, {"a neighbour", "a run", 8080}: false,
 	}
-	external := `{runNamespaces: [default], argo: {mode: external}, prometheus: {mode: external}, grafana: {mode: external}, minio: {mode: external, existingSecret: s3, external: {endpoint: "%s"}}}`
+	external := `{runNamespaces: [default], argo: {mode: external}, prometheus: {mode: external}, grafana: {mode: external}, objectStore: {mode: external, existingSecret: s3, external: {endpoint: "%s"}}}`
 	tests := map[string]struct {
 		values string
 		want   map[connection]bool

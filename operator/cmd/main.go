@@ -92,7 +92,8 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return err
 	}
-	opened, err := ledger.Open(ctx, options.ledger, ledger.Options{CredentialsDir: options.credentialsDir, CAFile: options.caFile})
+	opened, err := ledger.Open(ctx, options.ledger,
+		ledger.Options{CredentialsDir: options.credentialsDir, CAFile: options.caFile, Prove: true})
 	if err != nil {
 		return fmt.Errorf("--ledger: %w", err)
 	}
@@ -165,9 +166,11 @@ func run(ctx context.Context, options *options) error {
 	if err := errors.Join(counts.Register(ctrlmetrics.Registry, sources), manager.Add(counts)); err != nil {
 		return fmt.Errorf("set up metrics: %w", err)
 	}
-	if err := store.Check(ctx); err != nil {
-		// Runs say so too and go on when it is back; whoever installs reads it here first.
+	if has, err := ledger.Probe(ctx, store); err != nil {
+		// Runs say so too, and are refused until it can be used; whoever installs reads it here first.
 		logger.Error(err, "The ledger is not ready yet", "ledger", options.ledger)
+	} else if lacks := ledger.Lacking(has); len(lacks) > 0 {
+		logger.Info("The ledger's store does not do all that was asked of it; runs work without", "ledger", options.ledger, "lacks", lacks)
 	}
 	return manager.Start(ctx)
 }

@@ -143,7 +143,7 @@ func (w *world) boundStore(ctx context.Context) error {
 		}
 		if volume.EmptyDir == nil {
 			return errors.New("StatefulSet assay-minio keeps its data: this suite fills the store, and runs on one that is thrown away " +
-				"(minio.persistence.enabled=false)")
+				"(objectStore.persistence.enabled=false)")
 		}
 		if volume.EmptyDir.Medium == corev1.StorageMediumMemory {
 			return nil

@@ -25,6 +25,9 @@ type Options struct {
 	CAFile string
 	// ServerName is the name in the store's certificate, if it is reached under another.
 	ServerName string
+	// Prove refuses to create objects before the store has shown, once, that it refuses to write over them. It takes the right to write
+	// runs/assay-write-probe.
+	Prove bool
 	// Timeout bounds every single operation; 0 means 30 s.
 	Timeout time.Duration
 }

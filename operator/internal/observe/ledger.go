@@ -36,6 +36,7 @@ var reasons = map[ledger.Cause]string{
 	ledger.CauseToken:         assayv1alpha1.ReasonLedgerCredentials,
 	ledger.CauseDenied:        assayv1alpha1.ReasonLedgerDenied,
 	ledger.CauseClock:         assayv1alpha1.ReasonLedgerClock,
+	ledger.CauseUnconditional: assayv1alpha1.ReasonLedgerUnsuitable,
 }
 
 // Problem is the condition reason of a ledger's error.

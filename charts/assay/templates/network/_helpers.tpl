@@ -106,7 +106,7 @@ Service, or a port anywhere else. */}}
 {{- $endpoint := include "assay.ledgerEndpoint" . -}}
 {{- $host := splitList ":" $endpoint | first -}}
 {{- $parts := splitList "." $host -}}
-{{- if eq .Values.minio.mode "bundled" -}}
+{{- if eq .Values.objectStore.mode "bundled" -}}
 - ports:
   - {protocol: TCP, port: 9000}
   to:
