@@ -17,7 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/specimen"
 )
 
-var update = flag.Bool("update", false, "write the archive in testdata, and what was published of it, anew")
+var rewrite = flag.Bool("update", false, "write the archive in testdata, and what was published of it, anew")
 
 func TestAnArchiveIsReadAsTheLedgerIs(t *testing.T) {
 	folder := judgedLedger(t)
@@ -84,7 +84,7 @@ func published(t *testing.T) []string {
 
 // Whoever has the attempts behind a table finds the same table.
 func TestAPublishedTableIsFoundAgainFromItsAttempts(t *testing.T) {
-	if *update {
+	if *rewrite {
 		publish(t, filepath.Join("testdata", "published"))
 	}
 	for _, folder := range published(t) {
