@@ -146,7 +146,8 @@ func (s *source) store(ctx context.Context, where string) (ledger.Store, func(),
 	}
 	cluster, err := connect(s.flags)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%q is neither a folder, an archive nor a URL, and no cluster can be asked for a run of that name: %w", where, err)
+		return nil, nil, fmt.Errorf("%q is neither a folder, an archive nor a URL, and no cluster can be asked for a run of that name: %w", where,
+			err)
 	}
 	run, err := getRun(ctx, cluster, where)
 	if err != nil {

@@ -94,7 +94,8 @@ func (r Run) Check(exp *experiment.Experiment) error {
 		}
 		for _, of := range rule.selected(exp) {
 			if first, twice := names[of.name]; twice && first == i {
-				return fmt.Errorf("%s: figures[%d] %q gives %s more than once: name {arm} or an axis in it, or select one", r.File, i, rule.Figure, of.name)
+				return fmt.Errorf("%s: figures[%d] %q gives %s more than once: name {arm} or an axis in it, or select one", r.File, i, rule.Figure,
+					of.name)
 			}
 			names[of.name] = i
 		}
@@ -244,7 +245,8 @@ func (r *Rule) of(exp *experiment.Experiment, found *analysis.Analysis, of selec
 func (r *Rule) estimate(found *analysis.Analysis, of selection, statistic experiment.Statistic) *analysis.Estimate {
 	if r.Compared {
 		for i := range found.Ratios {
-			if ratio := &found.Ratios[i]; ratio.Point == of.point && ratio.Candidate == of.arm && ratio.Metric == r.Metric && ratio.Statistic == statistic {
+			ratio := &found.Ratios[i]
+			if ratio.Point == of.point && ratio.Candidate == of.arm && ratio.Metric == r.Metric && ratio.Statistic == statistic {
 				return &ratio.Estimate
 			}
 		}

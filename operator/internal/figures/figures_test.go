@@ -77,7 +77,8 @@ func TestFiguresAreTheAnalysissOwnEstimates(t *testing.T) {
 				t.Fatalf("got %v, and %v is missing", out, missing)
 			}
 			got := out[0]
-			if got.Unit != tc.unit || got.Value < tc.from || got.Value > tc.to || got.Samples != 8 || !(got.Low <= got.Value && got.Value <= got.High) {
+			within := got.Low <= got.Value && got.Value <= got.High
+			if got.Unit != tc.unit || got.Value < tc.from || got.Value > tc.to || got.Samples != 8 || !within {
 				t.Errorf("got %+v, want a value from %g to %g in %q of 8 blocks within its interval", got, tc.from, tc.to, tc.unit)
 			}
 		})

@@ -13,8 +13,8 @@ pub type Arguments = std::vec::IntoIter<String>;
 /// A command that only this kernel has, by its name.
 pub type Command<'a> = (&'a str, &'a dyn Fn(Arguments) -> Result<(), Failure>);
 
-/// The program of a kernel: `run` measures a trial, whose result is printed; `others` are what it has beside this. The help is the answer to
-/// every other command.
+/// The program of a kernel: `run` measures a trial, whose result is printed; `others` are what it has beside this. The help is the answer
+/// to every other command.
 pub fn trials(help: &str, run: impl Fn(Arguments) -> Result<Report, Failure>, others: &[Command<'_>]) -> ExitCode {
     let run = |arguments| Ok(run(arguments)?.print()?);
     let commands: Vec<Command<'_>> = [("run", &run as _)].into_iter().chain(others.iter().copied()).collect();
