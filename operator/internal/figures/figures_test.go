@@ -56,16 +56,15 @@ func TestFiguresAreTheAnalysissOwnEstimates(t *testing.T) {
 	exp, found := measured(t)
 	const at8 = "at: {batchSize: '8', pendingDelta: '0'}"
 	for name, tc := range map[string]struct {
-		rule, unit  string
-		from, to    float64
-		metric, arm string
+		rule, unit string
+		from, to   float64
 	}{
-		"a level":                {"{figure: f, metric: latency, arms: [loop], " + at8 + "}", "s", 0.10, 0.11, "latency", "loop"},
-		"a level in millis":      {"{figure: f, metric: latency, arms: [loop], scale: m, " + at8 + "}", "ms", 100, 110, "latency", "loop"},
-		"one of several":         {"{figure: f, metric: latency, arms: [loop], scale: m, per: 8, " + at8 + "}", "ms", 12.5, 13.8, "latency", "loop"},
-		"another statistic":      {"{figure: f, metric: latency, statistic: p95, arms: [loop], " + at8 + "}", "s", 0.10, 0.13, "latency", "loop"},
-		"a ratio":                {"{figure: f, metric: latency, arms: [fused-m4r], compared: true, " + at8 + "}", "x", 0.14, 0.17, "latency", "fused-m4r"},
-		"how many times as fast": {"{figure: f, metric: latency, arms: [fused-m4r], compared: true, inverse: true, " + at8 + "}", "x", 6, 7, "latency", "fused-m4r"},
+		"a level":                {"{figure: f, metric: latency, arms: [loop], " + at8 + "}", "s", 0.10, 0.11},
+		"a level in millis":      {"{figure: f, metric: latency, arms: [loop], scale: m, " + at8 + "}", "ms", 100, 110},
+		"one of several":         {"{figure: f, metric: latency, arms: [loop], scale: m, per: 8, " + at8 + "}", "ms", 12.5, 13.8},
+		"another statistic":      {"{figure: f, metric: latency, statistic: p95, arms: [loop], " + at8 + "}", "s", 0.10, 0.13},
+		"a ratio":                {"{figure: f, metric: latency, arms: [fused-m4r], compared: true, " + at8 + "}", "x", 0.14, 0.17},
+		"how many times as fast": {"{figure: f, metric: latency, arms: [fused-m4r], compared: true, inverse: true, " + at8 + "}", "x", 6, 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := set(t, "  - "+tc.rule)
