@@ -94,6 +94,28 @@ func TestFiguresAreTheAnalysissOwnEstimates(t *testing.T) {
 	})
 }
 
+// Of several statistics of one metric a figure is the one that its rule names.
+func TestAFigureIsOfTheStatisticThatItsRuleNames(t *testing.T) {
+	exp, found := measured(t)
+	const point, arm = "batchSize=8,pendingDelta=0", "fused-m4r"
+	for _, statistic := range []experiment.Statistic{"median", "p95"} {
+		level := found.Arms[slices.IndexFunc(found.Arms, func(r analysis.ArmResult) bool {
+			return r.Point == point && r.Arm == arm && r.Metric == "latency" && r.Statistic == statistic
+		})].Estimate
+		ratio := found.Ratios[slices.IndexFunc(found.Ratios, func(r analysis.RatioResult) bool {
+			return r.Point == point && r.Candidate == arm && r.Metric == "latency" && r.Statistic == statistic
+		})].Estimate
+		rule := "{metric: latency, statistic: " + string(statistic) + ", arms: [fused-m4r], at: {batchSize: '8', pendingDelta: '0'}, figure: "
+		out, missing := set(t, "  - "+rule+"level}\n  - "+rule+"ratio, compared: true}").Of(exp, found)
+		want := []Figure{
+			{"level", level.Value, "s", *level.Low, *level.High, level.Blocks}, {"ratio", ratio.Value, "x", *ratio.Low, *ratio.High, ratio.Blocks},
+		}
+		if diff := cmp.Diff(want, out); diff != "" || len(missing) > 0 {
+			t.Errorf("%s: %s\nmissing: %v", statistic, diff, missing)
+		}
+	}
+}
+
 func TestARuleNamesAFigureForEveryPointAndArmThatItSelects(t *testing.T) {
 	exp, found := measured(t)
 	run := set(t, `  - {figure: "q{batchSize}.{arm}", metric: throughput, at: {pendingDelta: "1"}, compared: true}
