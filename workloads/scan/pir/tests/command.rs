@@ -90,7 +90,10 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--scope=bits-only", "--strategy=fused-m4r"], "only --strategy=loop with --key=toy"),
         (&["run", "--scope=xor-only", "--key=dpf"], "only --strategy=loop with --key=toy"),
         (&["run", "--scope=xor-only", "--delta-entries=1"], "only --strategy=loop with --key=toy"),
-        (&["run", "--scope=expand-only", "--strategy=loop", "--key=dpf"], "only the strategies that expand keys beforehand"),
+        (
+            &["run", "--scope=expand-only", "--strategy=loop", "--key=dpf"],
+            "only the strategies that expand keys beforehand",
+        ),
         (&["run", "--scope=expand-only", "--strategy=fused-m4r", "--delta-entries=1"], "with --delta-entries=0"),
         (&["run", "--unknown=1"], "--unknown is unknown"),
         (&["run", "rows"], "--name=value"),
