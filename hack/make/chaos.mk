@@ -4,7 +4,7 @@ GO_MODULES += test/chaos
 FUZZTIME ?= 1m
 FUZZ_SECONDS ?= 60
 # Every target by its package below operator/.
-FUZZ := internal/fuzz:FuzzSpec internal/fuzz:FuzzLedger internal/fuzz:FuzzReport internal/fuzz:FuzzRecord internal/fuzz:FuzzKeeper internal/fuzz:FuzzPolicy
+FUZZ := internal/fuzz:FuzzSpec internal/fuzz:FuzzLedger internal/fuzz:FuzzReport internal/fuzz:FuzzRecord internal/fuzz:FuzzKeeper internal/fuzz:FuzzPolicy internal/ledger:FuzzArchive
 
 .PHONY: chaos
 chaos: ## 200 faults against the embedded cluster while runs measure, then the attacks (more than an hour; figures on standard output).
@@ -28,8 +28,9 @@ fuzz-rust: ## libFuzzer on the Rust decoders of what comes over sockets and from
 	@RUSTFLAGS="$(FUZZ_RUSTFLAGS)" cargo build --manifest-path workloads/fuzz/Cargo.toml --locked --release \
 	  --target x86_64-unknown-linux-gnu --target-dir out/fuzz/target
 	@for f in $(basename $(notdir $(wildcard workloads/fuzz/*.rs))); do \
+	  seeds=workloads/fuzz/seeds/$$f; [ -d $$seeds ] || seeds=; \
 	  echo "== $$f" && mkdir -p out/fuzz/$$f \
-	  && $(FUZZ_PROGRAMS)/$$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -artifact_prefix=out/fuzz/$$f- out/fuzz/$$f \
+	  && $(FUZZ_PROGRAMS)/$$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -artifact_prefix=out/fuzz/$$f- out/fuzz/$$f $$seeds \
 	    2>out/fuzz/$$f.log || { tail -n 40 out/fuzz/$$f.log; exit 1; }; \
 	  grep -E 'stat::(number_of_executed_units|new_units_added)' out/fuzz/$$f.log; done
 

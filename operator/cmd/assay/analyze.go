@@ -44,7 +44,7 @@ func newAnalyzeCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&options.ledger, "ledger", "",
-		"URL of the run's ledger: file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port")
+		"URL of the run's ledger: file:///absolute/folder, file:///absolute/name.tar.zst or s3://bucket/prefix?endpoint=http://host:port")
 	flags.IntVar(&options.wave, "wave", -1, "judge what was measured up to and including this wave")
 	flags.Lookup("wave").DefValue = "the newest"
 	flags.StringVar(&options.out, "out", "-",

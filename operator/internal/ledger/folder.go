@@ -23,6 +23,9 @@ func openFolder(rawURL string, parsed *url.URL) (Store, error) {
 	if parsed.Host != "" && parsed.Host != "localhost" || !filepath.IsAbs(parsed.Path) {
 		return nil, fmt.Errorf("%w %q: a folder is written file:///absolute/path, with three slashes", ErrBadURL, rawURL)
 	}
+	if strings.HasSuffix(parsed.Path, ArchiveExtension) {
+		return openArchive(parsed.Path), nil
+	}
 	return folder{filepath.Clean(parsed.Path)}, nil
 }
 

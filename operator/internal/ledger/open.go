@@ -48,8 +48,8 @@ func tooLarge(key string, bytes int64) error {
 // ErrBadURL means that a ledger's URL cannot be understood.
 var ErrBadURL = errors.New("invalid ledger URL")
 
-// Open returns the store at a URL: file:///absolute/folder, or s3://bucket/prefix?endpoint=http://host:port&region=…&pathStyle=….
-// It does not touch the store; Check does.
+// Open returns the store at a URL: file:///absolute/folder, file:///absolute/name.tar.zst, which is only read from, or
+// s3://bucket/prefix?endpoint=http://host:port&region=…&pathStyle=…. It does not touch the store; Check does.
 func Open(_ context.Context, rawURL string, options Options) (Store, error) {
 	if options.Timeout == 0 {
 		options.Timeout = defaultTimeout
