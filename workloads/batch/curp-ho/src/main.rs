@@ -7,9 +7,10 @@ use assay_harness::program::{self, Arguments};
 use assay_harness::{Failure, FlagError, Flags};
 use batch_curp_ho::command::REPLICAS;
 use batch_curp_ho::figures::{self, Settings};
-use batch_curp_ho::parameters::{FlushKind, Parameters};
+use batch_curp_ho::parameters::{FlushKind, Parameters, addresses};
 use batch_curp_ho::process::replica::{TimerKind, Writes};
 use batch_curp_ho::process::{load, replica};
+use batch_curp_ho::replica::witness::Conflicts;
 use batch_curp_ho::run;
 
 const HELP: &str = "usage: batch-curp-ho run [--name=value ...]      one trial; prints its result as JSON
@@ -30,13 +31,21 @@ fn main() -> ExitCode {
 
 fn replica_settings(arguments: impl Iterator<Item = String>) -> Result<replica::Settings, FlagError> {
     let mut flags = Flags::parse(arguments)?;
-    let id = flags.integer("id", 0, 0..=REPLICAS as u64 - 1)? as u8;
-    let kind = flags.choice("flush", FlushKind::Natural, &FlushKind::CHOICES)?;
-    let delay = flags.integer("batch-delay-micros", 0, 0..=100_000)?;
-    let timer = flags.choice("timer", TimerKind::Precise, &TimerKind::CHOICES)?;
-    let writes = flags.choice("message-writes", Writes::Coalesced, &Writes::CHOICES)?;
+    let settings = replica::Settings {
+        id: flags.integer("id", 0, 0..=REPLICAS as u64 - 1)? as u8,
+        listen: flags.text("listen").unwrap_or_else(|| "127.0.0.1:0".to_owned()),
+        replicas: addresses(&mut flags, "replicas")?,
+        conflicts: flags.choice("conflicts", Conflicts::Writes, &Conflicts::CHOICES)?,
+        suspect_after: flags.integer("suspect-after-millis", 1000, 10..=60_000)? * 1_000_000,
+        slow: flags.integer("slow-micros", 0, 0..=1_000_000)? * 1000,
+        flush: flags
+            .choice("flush", FlushKind::Natural, &FlushKind::CHOICES)?
+            .rule(flags.integer("batch-delay-micros", 0, 0..=100_000)?),
+        timer: flags.choice("timer", TimerKind::Precise, &TimerKind::CHOICES)?,
+        writes: flags.choice("message-writes", Writes::Coalesced, &Writes::CHOICES)?,
+    };
     flags.finish()?;
-    Ok(replica::Settings { id, flush: kind.rule(delay), timer, writes })
+    Ok(settings)
 }
 
 fn command_load(mut arguments: Arguments) -> Result<(), Failure> {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::drive::{Driver, Pace, Plan};
 use super::record::{self, Record};
 use super::replica::{Writes, say};
-use crate::command::{ClientId, REPLICAS};
+use crate::command::{Addresses, ClientId};
 use crate::net::{now, usage};
 use crate::replica::Usage;
 use crate::workload::{Arrivals, Mix, Spacing};
@@ -20,7 +20,7 @@ use crate::workload::{Arrivals, Mix, Spacing};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Orders {
     /// Where the replicas listen.
-    pub ports: [u16; REPLICAS],
+    pub replicas: Addresses,
     /// Its streams.
     pub streams: Vec<Stream>,
     /// The replica that answers weak commands.
@@ -82,7 +82,7 @@ pub fn run() -> io::Result<()> {
     let orders: Orders = serde_json::from_str(&line).map_err(io::Error::other)?;
     let writes = if orders.write_each { Writes::Each } else { Writes::Coalesced };
     let connect =
-        |stream: &Stream| Driver::connect(stream.client, orders.bound, orders.value_size, orders.ports, writes);
+        |stream: &Stream| Driver::connect(stream.client, orders.bound, orders.value_size, &orders.replicas, writes);
     let drivers: Vec<Driver> = orders.streams.iter().map(connect).collect::<Result<_, _>>()?;
 
     let failed: Mutex<Option<String>> = Mutex::new(None);
