@@ -143,6 +143,8 @@ pub struct Parameters {
     pub replicas: Option<Addresses>,
     /// CPUs that each replica has for itself; with 0 all processes share those that there are.
     pub replica_cpus: usize,
+    /// Microseconds that a message and its answer take between two replicas, beside what they take anyway.
+    pub rtt_micros: u64,
     /// Microseconds that one replica sleeps whenever something has come.
     pub slow_micros: u64,
     /// Which one.
@@ -209,6 +211,7 @@ impl Parameters {
             suspect_after_millis: flags.integer("suspect-after-millis", 1000, 10..=60_000)?,
             replicas: addresses(&mut flags, "replicas")?,
             replica_cpus: flags.integer("replica-cpus", 0, 0..=64)? as usize,
+            rtt_micros: flags.integer("rtt-micros", 0, 0..=1_000_000)?,
             slow_micros: flags.integer("slow-micros", 0, 0..=1_000_000)?,
             slow_replica: flags.integer("slow-replica", 2, 0..=REPLICAS as u64 - 1)? as u8,
             fault: flags.choice("fault", Fault::None, &Fault::CHOICES)?,
@@ -245,6 +248,7 @@ impl Parameters {
         };
         here("fault", self.fault != Fault::None, assay_harness::flags::name(&self.fault, &Fault::CHOICES).to_owned())?;
         here("replica-cpus", self.replica_cpus > 0, self.replica_cpus.to_string())?;
+        here("rtt-micros", self.rtt_micros > 0, self.rtt_micros.to_string())?;
         here("slow-micros", self.slow_micros > 0, self.slow_micros.to_string())?;
         Ok(())
     }

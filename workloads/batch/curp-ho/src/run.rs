@@ -15,6 +15,7 @@ use crate::process::children::{Process, allowed_cpus};
 use crate::process::control;
 use crate::process::drive::{Driver, Pace, Plan};
 use crate::process::load::{Orders, Stream, Summary};
+use crate::process::relay::Kept;
 use crate::process::record::{self, Record};
 use crate::process::replica::{TimerKind, Writes};
 use crate::replica::tally::Tally;
@@ -50,6 +51,8 @@ pub struct Outcome {
     pub fault: Option<Injected>,
     /// Commands that have an answer and are not executed.
     pub lost: u64,
+    /// How late the relays between the replicas were, if there were any: nanoseconds.
+    pub relays_late: Tally,
     /// The parts of the trial.
     pub phases: Phases,
 }
@@ -74,6 +77,19 @@ impl Outcome {
         let mut ends: Vec<u64> = strong.map(|r| r.ended).chain([fault.at]).collect();
         ends.sort_unstable();
         ends.windows(2).map(|pair| pair[1] - pair[0]).max()
+    }
+
+    /// The socket calls of a command, over all processes and the whole trial.
+    #[must_use]
+    pub fn calls(&self) -> ceiling::Calls {
+        let usage = || self.statuses.iter().map(|status| &status.process).chain(&self.load);
+        let each = |of: fn(&Usage) -> u64| usage().map(of).sum::<u64>() as f64 / self.records.len() as f64;
+        ceiling::Calls {
+            writes: each(|usage| usage.writes),
+            reads: each(|usage| usage.reads),
+            waits: each(|usage| usage.waits),
+            bytes: each(|usage| usage.bytes_sent),
+        }
     }
 
     /// The commands that count: of the load, with their answer within the interval.
@@ -134,8 +150,8 @@ pub fn measure(p: &Parameters) -> Result<Outcome, Failure> {
     machine::check_memory(p.memory_bytes(), SIZES)?;
     let mut phases = Phases::new();
     let watch = Stopwatch::start();
-    let (mut replicas, addresses) = start_replicas(p)?;
-    let addresses = &addresses;
+    let mut cluster = start_replicas(p)?;
+    let addresses = &cluster.addresses.clone();
     phases.add("startup", watch.seconds());
     let mut parity = Digest::new();
     let (mut records, usage) = phases.time("script", || script(p, addresses, &mut parity))?;
@@ -149,7 +165,7 @@ pub fn measure(p: &Parameters) -> Result<Outcome, Failure> {
     let fault = if p.fault == Fault::None {
         None
     } else {
-        Some(inject(p, &mut replicas, addresses, (scripted + p.warmup_operations) as u64)?)
+        Some(inject(p, &mut cluster, (scripted + p.warmup_operations) as u64)?)
     };
     let mut load_usage = vec![usage];
     let mut failed = None;
@@ -171,13 +187,31 @@ pub fn measure(p: &Parameters) -> Result<Outcome, Failure> {
 
     let (statuses, lost) = phases.time("verify", || verify(p, addresses, &records))?;
     phases.end_iteration();
-    Ok(Outcome { records, statuses, load: load_usage, interval, parity, fault, lost, phases })
+    let mut relays_late = Tally::default();
+    for relay in &mut cluster.relays {
+        relay.tell("report")?;
+        let kept: Kept = serde_json::from_str(&relay.hear()?).map_err(io::Error::other)?;
+        relays_late.merge(&kept.late);
+    }
+    Ok(Outcome { records, statuses, load: load_usage, interval, parity, fault, lost, relays_late, phases })
 }
 
-/// Replicas that this process has started, and where all replicas are. The first are none where the trial uses others'.
-fn start_replicas(p: &Parameters) -> Result<(Vec<Process>, Addresses), Failure> {
+/// The replicas of a trial.
+struct Cluster {
+    /// Those that the trial has started: none where it uses others'.
+    replicas: Vec<Process>,
+    /// What is between them, if they are to be far from each other.
+    relays: Vec<Process>,
+    /// Where they are.
+    addresses: Addresses,
+    /// Where each finds the others.
+    routes: [Addresses; REPLICAS],
+}
+
+fn start_replicas(p: &Parameters) -> Result<Cluster, Failure> {
     if let Some(addresses) = &p.replicas {
-        return Ok((Vec::new(), addresses.clone()));
+        let routes = [const { String::new() }; REPLICAS].map(|_| addresses.clone());
+        return Ok(Cluster { replicas: Vec::new(), relays: Vec::new(), addresses: addresses.clone(), routes });
     }
     let mut replicas = Vec::new();
     for (id, cpus) in (0..REPLICAS as u8).zip(cpus_of_replicas(p, &allowed_cpus()?)?) {
@@ -187,9 +221,23 @@ fn start_replicas(p: &Parameters) -> Result<(Vec<Process>, Addresses), Failure> 
     for (replica, address) in replicas.iter_mut().zip(&mut addresses) {
         *address = replica.expect("listens ")?;
     }
-    replicas.iter_mut().try_for_each(|replica| replica.tell(&format!("replicas {}", addresses.join(" "))))?;
+    let mut routes = [&addresses; REPLICAS].map(Clone::clone);
+    let mut relays = Vec::new();
+    if p.rtt_micros > 0 {
+        // Of two replicas the one with the larger number calls.
+        for [caller, called] in [[1, 0], [2, 0], [2, 1]] {
+            let delay = format!("--delay-micros={}", p.rtt_micros.div_ceil(2));
+            let arguments = ["relay".to_owned(), format!("--to={}", addresses[called]), delay];
+            let mut relay = Process::start(&format!("the relay from {caller} to {called}"), &arguments, &[])?;
+            routes[caller][called] = relay.expect("listens ")?;
+            relays.push(relay);
+        }
+    }
+    for (replica, route) in replicas.iter_mut().zip(&routes) {
+        replica.tell(&format!("replicas {}", route.join(" ")))?;
+    }
     replicas.iter_mut().try_for_each(|replica| replica.expect("ready").map(drop))?;
-    Ok((replicas, addresses))
+    Ok(Cluster { replicas, relays, addresses, routes })
 }
 
 /// The CPUs of each replica, of those that are allowed; none where they share all of them.
@@ -295,7 +343,8 @@ fn start_loads(p: &Parameters, addresses: &Addresses) -> Result<Vec<Process>, Fa
 }
 
 /// Waits until enough commands are executed, then does to a replica what is to be done to it.
-fn inject(p: &Parameters, replicas: &mut [Process], addresses: &Addresses, scripted: u64) -> Result<Injected, Failure> {
+fn inject(p: &Parameters, cluster: &mut Cluster, scripted: u64) -> Result<Injected, Failure> {
+    let Cluster { replicas, addresses, routes, .. } = cluster;
     let patience = Duration::from_secs(p.time_limit_seconds);
     control::status(&addresses[usize::from(LEADER)], scripted + p.fault_after, patience)?;
     let (id, address) = (p.fault_replica, &addresses[usize::from(p.fault_replica)]);
@@ -315,7 +364,7 @@ fn inject(p: &Parameters, replicas: &mut [Process], addresses: &Addresses, scrip
     let cpus = cpus_of_replicas(p, &allowed_cpus()?)?;
     *replica = start_replica(p, id, address, &cpus[usize::from(id)])?;
     replica.expect("listens ")?;
-    replica.tell(&format!("replicas {}", addresses.join(" ")))?;
+    replica.tell(&format!("replicas {}", routes[usize::from(id)].join(" ")))?;
     replica.expect("ready")?;
     Ok(Injected { at, ended: Some(ended), back: Some(now()) })
 }
@@ -405,11 +454,11 @@ fn report(p: &Parameters, outcome: &Outcome) -> Result<Report, Failure> {
     report.built();
     effective(p, outcome, &mut report);
     metrics(p, outcome, &mut report);
-    let writes = counters(outcome, &mut report);
+    counters(outcome, &mut report);
     report.phases(&outcome.phases).parity(&outcome.parity);
     if p.ceilings {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        report.ceiling("loopbackWrites", ceiling::message_rate(cpus)?, Some(writes));
+        report.ceiling("socketCalls", ceiling::call_rate(cpus, outcome.calls())?, Some(outcome.throughput()));
         let trips = outcome.median_latency(Class::Weak).filter(|latency| *latency > 0.0).map(|latency| 1.0 / latency);
         report.ceiling("loopbackRoundTrips", ceiling::round_trip_rate()?, trips);
     }
@@ -434,6 +483,7 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
         .effective("messageWrites", writes_name(p))
         .effective("batchDelayMicrosAsked", p.batch_delay_micros)
         .effective("conflicts", conflicts_name(p))
+        .effective("rttMicrosAsked", p.rtt_micros)
         .effective("replicaCpus", p.replica_cpus as u64)
         .effective("nodelay", true)
         .effective("replicas", REPLICAS as u64)
@@ -464,6 +514,11 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     }
     if let Some(size) = tally(outcome, |status| &status.batch_sizes).mean() {
         report.effective("batchSizeMean", Fact::try_from(size).expect("a finite number"));
+    }
+    for (name, q) in [("relayLateMicrosMedian", 0.5), ("relayLateMicrosP99", 0.99)] {
+        if let Some(late) = outcome.relays_late.quantile(q) {
+            report.effective(name, Fact::try_from(late / 1e3).expect("a finite number"));
+        }
     }
     let (name, replica, after) = (flags::name(&p.fault, &Fault::CHOICES), p.fault_replica, p.fault_after);
     let fault = match p.fault {
@@ -518,8 +573,7 @@ fn metrics(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     }
 }
 
-/// Adds the counters; returns the calls of `write` per second, over everything.
-fn counters(outcome: &Outcome, report: &mut Report) -> f64 {
+fn counters(outcome: &Outcome, report: &mut Report) {
     let sum = |of: fn(&Usage) -> u64| {
         let replicas: u64 = outcome.statuses.iter().map(|status| of(&status.process)).sum();
         replicas + outcome.load.iter().map(of).sum::<u64>()
@@ -540,6 +594,7 @@ fn counters(outcome: &Outcome, report: &mut Report) -> f64 {
         .counter("framesSent", Quantity::count(sum(|usage| usage.frames_sent)))
         .counter("writeCalls", Quantity::count(writes))
         .counter("readCalls", Quantity::count(sum(|usage| usage.reads)))
+        .counter("waitCalls", Quantity::count(sum(|usage| usage.waits)))
         .counter("writeCallsPerOperation", Quantity::new(writes as f64 / commands as f64, Unit::ONE))
         .counter("replicaCpu", cpu(&mut outcome.statuses.iter().map(|status| status.process.cpu_seconds)))
         .counter("loadCpu", cpu(&mut outcome.load.iter().map(|usage| usage.cpu_seconds)))
@@ -547,9 +602,6 @@ fn counters(outcome: &Outcome, report: &mut Report) -> f64 {
     if let Some(peak) = outcome.statuses.iter().map(|status| status.process.peak_memory).max() {
         report.counter("replicaPeakMemory", Quantity::bytes(peak));
     }
-    let loaded = outcome.records.iter().filter(|r| r.id.client != SCRIPT);
-    let (first, last) = loaded.fold((u64::MAX, 0), |(first, last), r| (first.min(r.invoked), last.max(r.ended)));
-    writes as f64 / (last.saturating_sub(first) as f64 * 1e-9)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod connection;
 mod dial;
 mod poll;
 
-pub use clock::{now, usage};
+pub use clock::{now, sleep_until, usage};
 pub use connection::{Connection, Input, State};
 pub use dial::Dial;
 pub use poll::{Poll, Ready, Timer};

@@ -314,7 +314,7 @@ impl Driver {
             // If the leader is gone or stuck, so is the trial: its own checks say so, with more to say than is known here.
             let _ = leader.finish(FAREWELL);
         }
-        (self.records, self.links.usage)
+        (self.records, Usage { waits: self.links.poll.waits, ..self.links.usage })
     }
 }
 

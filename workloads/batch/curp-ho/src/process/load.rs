@@ -114,6 +114,7 @@ pub fn run() -> io::Result<()> {
         total.bytes_sent += part.bytes_sent;
         total.writes += part.writes;
         total.reads += part.reads;
+        total.waits += part.waits;
         total.frames_sent += part.frames_sent;
     }
     let failed = failed.into_inner().expect("no thread panics while it holds this");

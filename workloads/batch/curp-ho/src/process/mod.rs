@@ -5,4 +5,5 @@ pub mod control;
 pub mod drive;
 pub mod load;
 pub mod record;
+pub mod relay;
 pub mod replica;

@@ -486,7 +486,7 @@ impl Server {
         while let Some(at) = self.questions.iter().position(|(_, after)| *after <= executed) {
             let (token, _) = self.questions.swap_remove(at);
             let mut status = self.replica.status();
-            status.process = usage(self.io.usage);
+            status.process = usage(Usage { waits: self.io.poll.waits, ..self.io.usage });
             let json = serde_json::to_vec(&status).expect("a status is only numbers, text and lists");
             self.io.send_to(token, &Message::Status { json: &json });
         }

@@ -89,6 +89,8 @@ pub struct Usage {
     pub writes: u64,
     /// Calls of `read`.
     pub reads: u64,
+    /// Calls of `epoll_wait`.
+    pub waits: u64,
     /// Frames sent.
     pub frames_sent: u64,
     /// Seconds of CPU time, user and system.
