@@ -26,7 +26,11 @@ fn main() -> ExitCode {
         HELP,
         |arguments| run::run(&Parameters::parse(arguments)?),
         |arguments, out| figures::bench(&Settings::parse(arguments)?, out),
-        &[("replica", &|arguments| Ok(replica::run(&replica_settings(arguments)?)?)), ("load", &command_load), ("relay", &command_relay)],
+        &[
+            ("replica", &|arguments| Ok(replica::run(&replica_settings(arguments)?)?)),
+            ("load", &command_load),
+            ("relay", &command_relay),
+        ],
     )
 }
 
@@ -39,9 +43,11 @@ fn replica_settings(arguments: impl Iterator<Item = String>) -> Result<replica::
         conflicts: flags.choice("conflicts", Conflicts::Writes, &Conflicts::CHOICES)?,
         suspect_after: flags.integer("suspect-after-millis", 1000, 10..=60_000)? * 1_000_000,
         slow: flags.integer("slow-micros", 0, 0..=1_000_000)? * 1000,
-        flush: flags
-            .choice("flush", FlushKind::Natural, &FlushKind::CHOICES)?
-            .rule(flags.integer("batch-delay-micros", 0, 0..=100_000)?),
+        flush: flags.choice("flush", FlushKind::Natural, &FlushKind::CHOICES)?.rule(flags.integer(
+            "batch-delay-micros",
+            0,
+            0..=100_000,
+        )?),
         timer: flags.choice("timer", TimerKind::Precise, &TimerKind::CHOICES)?,
         writes: flags.choice("message-writes", Writes::Coalesced, &Writes::CHOICES)?,
     };
@@ -52,7 +58,8 @@ fn replica_settings(arguments: impl Iterator<Item = String>) -> Result<replica::
 fn command_relay(arguments: Arguments) -> Result<(), Failure> {
     let mut flags = Flags::parse(arguments)?;
     let listen = flags.text("listen").unwrap_or_else(|| "127.0.0.1:0".to_owned());
-    let to = flags.text("to").ok_or_else(|| FlagError::new("to", "nothing", "an address such as host:7000 is needed"))?;
+    let to =
+        flags.text("to").ok_or_else(|| FlagError::new("to", "nothing", "an address such as host:7000 is needed"))?;
     let delay = flags.integer("delay-micros", 0, 0..=1_000_000)? * 1000;
     flags.finish()?;
     Ok(relay::run(&relay::Settings { listen, to, delay })?)

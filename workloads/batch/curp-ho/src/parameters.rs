@@ -243,7 +243,9 @@ impl Parameters {
             return Err(FlagError::new("fault-after", self.fault_after, allowed));
         }
         let here = |name, is_set: bool, found: String| match &self.replicas {
-            Some(_) if is_set => Err(FlagError::new(name, found, "replicas that a trial does not start have settings of their own")),
+            Some(_) if is_set => {
+                Err(FlagError::new(name, found, "replicas that a trial does not start have settings of their own"))
+            }
             _ => Ok(()),
         };
         here("fault", self.fault != Fault::None, assay_harness::flags::name(&self.fault, &Fault::CHOICES).to_owned())?;

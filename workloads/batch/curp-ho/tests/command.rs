@@ -117,7 +117,10 @@ fn whatever_happens_to_the_leader_another_leads_and_nothing_is_lost() {
     ] {
         let fault_flag = format!("--fault={fault}");
         let common = [&*fault_flag, "--fault-replica=0", "--fault-after=500", "--ceilings=false"];
-        let given = [flags, if flags.iter().any(|flag| flag.starts_with("--operations")) { &[] } else { &["--operations=20000"] }];
+        let given = [
+            flags,
+            if flags.iter().any(|flag| flag.starts_with("--operations")) { &[] } else { &["--operations=20000"] },
+        ];
         let result = result(&[&common[..], &given.concat()].concat());
         assert!(result["effective"]["ballot"].as_u64().unwrap() > 0, "{fault}");
         assert!(result["metrics"]["unavailable"]["value"].as_f64().unwrap() > 0.0, "{fault}");
@@ -245,7 +248,15 @@ fn bench_prints_figures_and_nothing_else() {
             assert_eq!(figure["samples"], 6);
         }
     }
-    for name in ["curp.failover.lost", "curp.failover.unavailable_ms", "curp.share_of_syscall_ceiling", "curp.closed.ops", "curp.closed.weak_p50_ms", "curp.1m_over_10k", "curp.delay150_over_0"] {
+    for name in [
+        "curp.failover.lost",
+        "curp.failover.unavailable_ms",
+        "curp.share_of_syscall_ceiling",
+        "curp.closed.ops",
+        "curp.closed.weak_p50_ms",
+        "curp.1m_over_10k",
+        "curp.delay150_over_0",
+    ] {
         assert!(text.contains(&format!("{name}\"")), "{name} is missing");
     }
 }

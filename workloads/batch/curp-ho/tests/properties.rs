@@ -53,7 +53,8 @@ enum Step {
 
 impl World {
     fn new(flush: Flush, bound: u8, todo: &[Vec<Request>], window: usize, seed: u64) -> Self {
-        let mut replicas: Vec<Replica> = (0..REPLICAS as u8).map(|id| Replica::new(id, flush, Conflicts::Writes)).collect();
+        let mut replicas: Vec<Replica> =
+            (0..REPLICAS as u8).map(|id| Replica::new(id, flush, Conflicts::Writes)).collect();
         let sessions: Vec<Session> = (1..=todo.len() as u32).map(|client| Session::new(client, bound, 16)).collect();
         for replica in &mut replicas {
             replica.keep_log();

@@ -125,7 +125,8 @@ impl Namespaces {
         ip(&format!("netns add {a}"))?;
         ip(&format!("netns add {b}"))?;
         ip(&format!("link add ca{id} netns {a} type veth peer name cb{id} netns {b}"))?;
-        for (name, link, address) in [(a, format!("ca{id}"), "10.231.7.1/24"), (b, format!("cb{id}"), "10.231.7.2/24")] {
+        for (name, link, address) in [(a, format!("ca{id}"), "10.231.7.1/24"), (b, format!("cb{id}"), "10.231.7.2/24")]
+        {
             ip(&format!("-n {name} addr add {address} dev {link}"))?;
             ip(&format!("-n {name} link set {link} up"))?;
         }

@@ -52,7 +52,8 @@ impl Server {
                     assert_eq!(stream.read(&mut [0; 16]).unwrap(), 0, "the connection is closed after {error:?}");
                     return error;
                 }
-                Message::Welcome { .. } | Message::Reply { .. } | Message::PeerHello { .. } | Message::State { .. } => {}
+                Message::Welcome { .. } | Message::Reply { .. } | Message::PeerHello { .. } | Message::State { .. } => {
+                }
                 other => panic!("{other:?}"),
             }
         }

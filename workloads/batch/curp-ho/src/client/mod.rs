@@ -9,8 +9,8 @@ use self::quorum::{FollowerSaid, LeaderSaid, Path, decide, nothing_else_will_com
 use crate::command::{
     Ballot, Class, ClientId, CommandId, Found, Op, REPLICAS, Seq, Slot, fill_value, leader_of, writer_of,
 };
-use crate::wire::Verdict;
 use crate::replica::session::MAX_SPAN;
+use crate::wire::Verdict;
 use crate::wire::{Message, Proposal};
 
 /// Takes messages for replicas.

@@ -54,11 +54,10 @@ pub fn decide(
         let conflict = !leader.ok || said().any(|f| f.conflicted || f.verdict == Verdict::Conflict);
         return Some(if conflict { Path::Slow } else { Path::Overtaken });
     }
-    let agrees =
-        |f: &&FollowerSaid| {
-            let executed = f.read_dep == CommandId::NONE && own(leader.read_dep);
-            f.verdict == Verdict::Recorded && (f.read_dep == leader.read_dep || executed)
-        };
+    let agrees = |f: &&FollowerSaid| {
+        let executed = f.read_dep == CommandId::NONE && own(leader.read_dep);
+        f.verdict == Verdict::Recorded && (f.read_dep == leader.read_dep || executed)
+    };
     (leader.ok && 1 + said().filter(agrees).count() >= FAST_QUORUM).then_some(Path::Fast)
 }
 
@@ -92,7 +91,12 @@ mod tests {
             ("two of three are not enough to be fast", leader(true, NONE), [said(Recorded, NONE), None], None),
             ("one conflict", leader(true, NONE), [said(Recorded, NONE), said(Conflict, NONE)], None),
             ("a conflict at the leader", leader(false, NONE), [said(Recorded, NONE); 2], None),
-            ("one follower has the slot already", leader(true, NONE), [said(Ordered, NONE), None], Some(Path::Overtaken)),
+            (
+                "one follower has the slot already",
+                leader(true, NONE),
+                [said(Ordered, NONE), None],
+                Some(Path::Overtaken),
+            ),
             ("a follower has the slot after a conflict", leader(true, NONE), [after_conflict, None], Some(Path::Slow)),
             ("one follower has the slot", leader(false, NONE), [said(Ordered, NONE), None], Some(Path::Slow)),
             (

@@ -18,10 +18,8 @@ pub fn now() -> u64 {
 
 /// Sleeps until a time of [`now`]. The thread is woken as exactly as the kernel can, not within the 50 µs that it allows itself otherwise.
 pub fn sleep_until(at: u64) {
-    let time = libc::timespec {
-        tv_sec: (at / 1_000_000_000).cast_signed(),
-        tv_nsec: (at % 1_000_000_000).cast_signed(),
-    };
+    let time =
+        libc::timespec { tv_sec: (at / 1_000_000_000).cast_signed(), tv_nsec: (at % 1_000_000_000).cast_signed() };
     // SAFETY: `time` outlives the call, and a null pointer says that the rest of an interrupted sleep is not wanted.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1);

@@ -49,7 +49,8 @@ pub fn run(settings: &Settings) -> io::Result<()> {
         for stream in listener.incoming().flatten() {
             // One that cannot be passed on is closed, as it would be without a relay.
             if let Ok(other) = TcpStream::connect(&passing.to) {
-                let _ = pass(&stream, &other, passing.delay, &own).and_then(|()| pass(&other, &stream, passing.delay, &own));
+                let _ = pass(&stream, &other, passing.delay, &own)
+                    .and_then(|()| pass(&other, &stream, passing.delay, &own));
             }
         }
     });

@@ -347,7 +347,8 @@ impl Server {
         let deadline = self.replica.batcher.deadline();
         match (self.timer_kind, deadline) {
             (TimerKind::GoLike, Some(deadline)) => {
-                Ok(i32::try_from(deadline.saturating_sub(now()).div_ceil(1_000_000)).map_or(TICK, |wait| wait.min(TICK)))
+                Ok(i32::try_from(deadline.saturating_sub(now()).div_ceil(1_000_000))
+                    .map_or(TICK, |wait| wait.min(TICK)))
             }
             (TimerKind::GoLike, None) => Ok(TICK),
             (TimerKind::Precise, deadline) => {

@@ -137,13 +137,7 @@ impl Replica {
     /// # Errors
     ///
     /// When it makes no sense.
-    pub fn peer(
-        &mut self,
-        from: u8,
-        message: &Message<'_>,
-        now: u64,
-        out: &mut impl Outbox,
-    ) -> Result<(), Unexpected> {
+    pub fn peer(&mut self, from: u8, message: &Message<'_>, now: u64, out: &mut impl Outbox) -> Result<(), Unexpected> {
         match *message {
             Message::Batch(batch) => self.batch(from, &batch, now, out)?,
             Message::PeerHello { ballot, starting, .. } => self.greeted(from, ballot, starting, now, out),
@@ -309,7 +303,9 @@ impl Replica {
         let in_log: HashSet<CommandId> = self.log.iter().map(|(_, entry)| entry.id).collect();
         self.log.reaccept(1 << self.id);
         let recorded = self.sessions.iter().flat_map(|(client, session)| {
-            session.pending().map(|recorded| (recorded.arrival, CommandId { client: *client, seq: recorded.seq }, *recorded))
+            session
+                .pending()
+                .map(|recorded| (recorded.arrival, CommandId { client: *client, seq: recorded.seq }, *recorded))
         });
         let mut recorded: Vec<_> = recorded.filter(|(_, id, _)| !in_log.contains(id)).collect();
         recorded.sort_unstable_by_key(|(arrival, ..)| *arrival);
@@ -343,7 +339,9 @@ impl Replica {
         out: &mut impl Outbox,
     ) -> Result<(), Unexpected> {
         if leader_of(ballot) != from {
-            return Err(Unexpected(format!("the state of ballot {ballot} from replica {from}, which does not lead in it")));
+            return Err(Unexpected(format!(
+                "the state of ballot {ballot} from replica {from}, which does not lead in it"
+            )));
         }
         if ballot < self.view.ballot {
             return Ok(());
