@@ -10,6 +10,7 @@ use batch_curp_ho::figures::{self, Settings};
 use batch_curp_ho::parameters::{FlushKind, Parameters, addresses};
 use batch_curp_ho::process::replica::{TimerKind, Writes};
 use batch_curp_ho::process::{load, relay, replica};
+use batch_curp_ho::replica::heap::Heap;
 use batch_curp_ho::replica::witness::Conflicts;
 use batch_curp_ho::run;
 
@@ -40,6 +41,7 @@ fn replica_settings(arguments: impl Iterator<Item = String>) -> Result<replica::
         id: flags.integer("id", 0, 0..=REPLICAS as u64 - 1)? as u8,
         listen: flags.text("listen").unwrap_or_else(|| "127.0.0.1:0".to_owned()),
         replicas: addresses(&mut flags, "replicas")?,
+        heap: flags.choice("heap", Heap::Bounded, &Heap::CHOICES)?,
         conflicts: flags.choice("conflicts", Conflicts::Writes, &Conflicts::CHOICES)?,
         suspect_after: flags.integer("suspect-after-millis", 1000, 10..=60_000)? * 1_000_000,
         slow: flags.integer("slow-micros", 0, 0..=1_000_000)? * 1000,

@@ -8,6 +8,7 @@ use crate::command::{Addresses, LEADER, MAX_VALUE, MIN_VALUE, REPLICAS};
 use crate::process::record::Record;
 use crate::process::replica::{TimerKind, Writes};
 use crate::replica::batcher::Flush;
+use crate::replica::heap::Heap;
 use crate::replica::witness::Conflicts;
 use crate::workload::Spacing;
 
@@ -137,6 +138,10 @@ pub struct Parameters {
     pub message_writes: Writes,
     /// Which strong commands conflict.
     pub conflicts: Conflicts,
+    /// What becomes of the replicas' descriptors of executed commands.
+    pub heap: Heap,
+    /// Whether clients log two lines for each command.
+    pub client_log: bool,
     /// Milliseconds of a leader's silence after which it is taken for lost.
     pub suspect_after_millis: u64,
     /// Where the replicas are, if a trial does not start them.
@@ -208,6 +213,8 @@ impl Parameters {
             message_writes: flags.choice("message-writes", Writes::Coalesced, &Writes::CHOICES)?,
             script_operations: flags.integer("script-operations", 500, 1..=100_000)? as usize,
             conflicts: flags.choice("conflicts", Conflicts::Writes, &Conflicts::CHOICES)?,
+            heap: flags.choice("heap", Heap::Bounded, &Heap::CHOICES)?,
+            client_log: flags.choice("client-log", false, &[("none", false), ("each", true)])?,
             suspect_after_millis: flags.integer("suspect-after-millis", 1000, 10..=60_000)?,
             replicas: addresses(&mut flags, "replicas")?,
             replica_cpus: flags.integer("replica-cpus", 0, 0..=64)? as usize,
@@ -290,6 +297,8 @@ impl Parameters {
             Mode::Open => crate::process::drive::BACKLOG,
         };
         let in_flight = (self.streams() * in_flight) as u64 * (CELL + self.value_size as u64) * REPLICAS as u64;
-        records + state + in_flight + (REPLICAS + 1 + self.clients) as u64 * PROCESS
+        let descriptors =
+            if self.heap == Heap::Bounded { 0 } else { REPLICAS as u64 * commands * (CELL + self.value_size as u64) };
+        records + state + in_flight + descriptors + (REPLICAS + 1 + self.clients) as u64 * PROCESS
     }
 }

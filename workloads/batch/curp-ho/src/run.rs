@@ -18,6 +18,7 @@ use crate::process::load::{Orders, Stream, Summary};
 use crate::process::record::{self, Record};
 use crate::process::relay::Kept;
 use crate::process::replica::{TimerKind, Writes};
+use crate::replica::heap::Heap;
 use crate::replica::tally::Tally;
 use crate::replica::witness::Conflicts;
 use crate::replica::{Status, Usage};
@@ -270,6 +271,7 @@ fn start_replica(p: &Parameters, id: u8, listen: &str, cpus: &[usize]) -> io::Re
         format!("--timer={}", timer_name(p)),
         format!("--message-writes={}", writes_name(p)),
         format!("--conflicts={}", conflicts_name(p)),
+        format!("--heap={}", flags::name(&p.heap, &Heap::CHOICES)),
         format!("--suspect-after-millis={}", p.suspect_after_millis),
         format!("--slow-micros={slow}"),
     ];
@@ -328,6 +330,7 @@ fn start_loads(p: &Parameters, addresses: &Addresses) -> Result<Vec<Process>, Fa
             skew: p.skew_percent as f64 / 100.0,
             weak_percent: p.weak_ratio,
             write_percent: p.write_ratio,
+            log: p.client_log,
             write_each: p.message_writes == Writes::Each,
             window: p.window,
             open: (p.mode == Mode::Open).then(|| (p.rate as f64 / streams as f64, p.arrivals == Spacing::Fixed)),
@@ -473,7 +476,6 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     let measured: Vec<&Record> = outcome.measured().collect();
     let count = |wanted: &dyn Fn(&Record) -> bool| measured.iter().filter(|record| wanted(record)).count();
     let weak = count(&|r| r.request.class == Class::Weak);
-    let strong = measured.len() - weak;
     let mut by_key: HashMap<u64, usize> = HashMap::new();
     measured.iter().for_each(|record| *by_key.entry(record.request.key).or_default() += 1);
     report
@@ -482,6 +484,8 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
         .effective("timer", timer_name(p))
         .effective("messageWrites", writes_name(p))
         .effective("batchDelayMicrosAsked", p.batch_delay_micros)
+        .effective("heap", flags::name(&p.heap, &Heap::CHOICES))
+        .effective("clientLog", if p.client_log { "each" } else { "none" })
         .effective("conflicts", conflicts_name(p))
         .effective("rttMicrosAsked", p.rtt_micros)
         .effective("replicaCpus", p.replica_cpus as u64)
@@ -498,16 +502,6 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
         .effective("cpus", std::thread::available_parallelism().map_or(1, usize::from) as u64);
     if p.mode == Mode::Closed {
         report.effective("window", p.window as u64);
-    }
-    if strong > 0 {
-        report.effective("fastPathShare", share(count(&|r| r.path == Path::Fast), strong));
-        report.effective("overtakenShare", share(count(&|r| r.path == Path::Overtaken), strong));
-    }
-    if weak > 0 {
-        // Counted over the whole trial, as the replicas do not know what is measured.
-        let weak = outcome.records.iter().filter(|r| r.request.class == Class::Weak).count();
-        let waits: u64 = outcome.statuses.iter().map(|status| status.weak_waits).sum();
-        report.effective("weakWaitShare", share(waits as usize, weak));
     }
     if let Some(delay) = tally(outcome, |status| &status.batch_delays).median().map(|ns| ns / 1e3) {
         report.effective("batchDelayMicrosMedian", Fact::try_from(delay).expect("a finite number"));
@@ -559,6 +553,19 @@ fn metrics(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     if let Some(sizes) = histogram(&tally(outcome, |status| &status.batch_sizes), 1.0) {
         report.histogram("batchSize", Unit::ONE, &sizes);
     }
+    let strong = outcome.measured().filter(|r| r.request.class == Class::Strong).count();
+    for (name, path) in [("fastPathShare", Path::Fast), ("overtakenShare", Path::Overtaken)] {
+        let on_path = outcome.measured().filter(|r| r.path == path).count();
+        if strong > 0 {
+            report.value(name, Quantity::new(on_path as f64 / strong as f64, Unit::ONE));
+        }
+    }
+    // Over the whole trial, as the replicas do not know what is measured.
+    let weak = outcome.records.iter().filter(|r| r.request.class == Class::Weak).count();
+    if weak > 0 {
+        let waits: u64 = outcome.statuses.iter().map(|status| status.weak_waits).sum();
+        report.value("weakWaitShare", Quantity::new(waits as f64 / weak as f64, Unit::ONE));
+    }
     if let Some(unavailable) = outcome.unavailable() {
         report.value("unavailable", Quantity::new(unavailable as f64 * 1e-9, Unit::SECONDS));
     }
@@ -594,6 +601,8 @@ fn counters(outcome: &Outcome, report: &mut Report) {
         .counter("framesSent", Quantity::count(sum(|usage| usage.frames_sent)))
         .counter("writeCalls", Quantity::count(writes))
         .counter("readCalls", Quantity::count(sum(|usage| usage.reads)))
+        .counter("descriptors", Quantity::count(outcome.statuses.iter().map(|status| status.descriptors.0).sum()))
+        .counter("collections", Quantity::count(outcome.statuses.iter().map(|status| status.descriptors.1).sum()))
         .counter("waitCalls", Quantity::count(sum(|usage| usage.waits)))
         .counter("writeCallsPerOperation", Quantity::new(writes as f64 / commands as f64, Unit::ONE))
         .counter("replicaCpu", cpu(&mut outcome.statuses.iter().map(|status| status.process.cpu_seconds)))

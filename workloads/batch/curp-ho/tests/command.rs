@@ -140,9 +140,19 @@ fn a_follower_that_comes_back_takes_part_again() {
 }
 
 #[test]
+fn what_the_documents_program_had_can_be_had() {
+    let flags = ["--heap=collected", "--client-log=each", "--operations=4000", "--ceilings=false"];
+    let result = result(&flags);
+    let counter = |name: &str| result["counters"][name]["value"].as_f64().unwrap();
+    // 4,260 commands at each of three replicas, visited at 1024, 2048 and 4096 of them.
+    assert_eq!((counter("commands"), counter("descriptors"), counter("collections")), (4260.0, 12_780.0, 9.0));
+    assert_eq!(result["effective"]["clientLog"], "each");
+}
+
+#[test]
 fn a_slow_replica_costs_the_fast_path_little_else() {
     let result = result(&["--slow-replica=2", "--slow-micros=2000", "--ceilings=false", "--suspect-after-millis=5000"]);
-    assert!(result["effective"]["fastPathShare"].as_f64().unwrap() < 0.9, "{}", result["effective"]);
+    assert!(result["metrics"]["fastPathShare"]["value"].as_f64().unwrap() < 0.9, "{}", result["metrics"]);
 }
 
 #[test]
@@ -161,7 +171,7 @@ fn reads_of_a_key_conflict_only_as_in_the_documents_program() {
     let share = |conflicts: &str| {
         let conflicts = format!("--conflicts={conflicts}");
         let result = result(&["--weak-ratio=0", "--write-ratio=0", "--keys=1", &conflicts, "--ceilings=false"]);
-        let share = |name: &str| result["effective"][name].as_f64().unwrap();
+        let share = |name: &str| result["metrics"][name]["value"].as_f64().unwrap();
         share("fastPathShare") + share("overtakenShare")
     };
     assert_eq!(share("writes"), 1.0, "reads commute");
@@ -287,6 +297,8 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--fault=nap"], "one of none, kill, stop, pause, restart"),
         (&["run", "--fault-millis=0"], "from 1 to 60000"),
         (&["run", "--conflicts=few"], "one of writes, any"),
+        (&["run", "--heap=full"], "one of bounded, growing, collected"),
+        (&["run", "--client-log=all"], "one of none, each"),
         (&["run", "--suspect-after-millis=9"], "from 10 to 60000"),
         (&["run", "--slow-replica=3"], "from 0 to 2"),
         (&["run", "--replica-cpus=64"], "3 replicas and the load generators need 193 CPUs, and"),

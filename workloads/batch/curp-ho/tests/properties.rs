@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 
 use batch_curp_ho::client::quorum::Path;
 use batch_curp_ho::client::{Request, Session};
-use batch_curp_ho::command::{Class, CommandId, LEADER, Op, REPLICAS, writer_of};
+use batch_curp_ho::command::{Class, CommandId, LEADER, Op, REPLICAS};
 use batch_curp_ho::replica::batcher::{Flush, Moment};
 use batch_curp_ho::replica::witness::Conflicts;
 use batch_curp_ho::replica::{Executed, Replica};

@@ -129,6 +129,8 @@ impl Namespaces {
         {
             ip(&format!("-n {name} addr add {address} dev {link}"))?;
             ip(&format!("-n {name} link set {link} up"))?;
+            // What an end sends to its own address goes this way.
+            ip(&format!("-n {name} link set lo up"))?;
         }
         Some(own)
     }

@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use super::control::receive;
+use super::log::Log;
 use super::record::Record;
 use super::replica::Writes;
 use crate::client::quorum::Path;
@@ -111,6 +112,7 @@ pub struct Driver {
     links: Links,
     timer: Timer,
     records: Vec<Record>,
+    log: Option<Log>,
 }
 
 #[derive(Debug)]
@@ -167,7 +169,17 @@ impl Driver {
         let links = Links { poll, connections, writes, usage: Usage::default() };
         let session = Session::new(client, bound, value_size);
         let (replicas, dials) = (replicas.clone(), Default::default());
-        Ok(Self { client, session, replicas, dials, links, timer, records: Vec::new() })
+        Ok(Self { client, session, replicas, dials, links, timer, records: Vec::new(), log: None })
+    }
+
+    /// Logs a line when a command is sent, and one when its answer comes.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn log(&mut self) -> io::Result<()> {
+        self.log = Some(Log::new(self.client)?);
+        Ok(())
     }
 
     /// Makes room for the records of so many commands, and touches it, so that the kernel hands out the memory before anything is timed
@@ -211,7 +223,12 @@ impl Driver {
                 && self.session.may_start()
                 && due.is_none_or(|due| due <= time)
             {
-                self.session.start(next(), due.unwrap_or(time), time, &mut self.links);
+                let request = next();
+                if let Some(log) = &mut self.log {
+                    let (client, seq) = (self.client, self.session.next());
+                    log.write(format_args!("{time} client {client} sends command {seq}: {request:?}"))?;
+                }
+                self.session.start(request, due.unwrap_or(time), time, &mut self.links);
                 sent += 1;
                 due = arrival(&mut pace);
                 if self.links.writes == Writes::Each {
@@ -264,6 +281,14 @@ impl Driver {
         while let Some(body) = input.next_frame().map_err(|error| Broken::Refused(error.to_string()))? {
             let message = Message::decode(body).map_err(|error| Broken::Refused(error.to_string()))?;
             if let Some(completed) = self.session.receive(replica, &message, &mut self.links)? {
+                if let Some(log) = &mut self.log {
+                    let Completed { seq, invoked, path, .. } = completed;
+                    let micros = (time - invoked) / 1000;
+                    log.write(format_args!(
+                        "{time} client {}: command {seq} done in {micros} us by {path:?}",
+                        self.client
+                    ))?;
+                }
                 self.records.push(Record::new(self.client, &completed, time));
             }
         }

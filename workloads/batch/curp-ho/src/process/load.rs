@@ -37,6 +37,8 @@ pub struct Orders {
     pub write_percent: u64,
     /// Whether every message is written by itself.
     pub write_each: bool,
+    /// Whether two lines are logged for every command.
+    pub log: bool,
     /// Commands without an answer that a stream may have, in a closed loop.
     pub window: usize,
     /// Commands per second of one stream, in an open loop, and whether their gaps are equal.
@@ -83,7 +85,10 @@ pub fn run() -> io::Result<()> {
     let writes = if orders.write_each { Writes::Each } else { Writes::Coalesced };
     let connect =
         |stream: &Stream| Driver::connect(stream.client, orders.bound, orders.value_size, &orders.replicas, writes);
-    let drivers: Vec<Driver> = orders.streams.iter().map(connect).collect::<Result<_, _>>()?;
+    let mut drivers: Vec<Driver> = orders.streams.iter().map(connect).collect::<Result<_, _>>()?;
+    if orders.log {
+        drivers.iter_mut().try_for_each(Driver::log)?;
+    }
 
     let failed: Mutex<Option<String>> = Mutex::new(None);
     let (warm, go) = (Barrier::new(drivers.len() + 1), Barrier::new(drivers.len() + 1));

@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::command::{Addresses, ClientId, REPLICAS};
 use crate::net::{Connection, Dial, Poll, Ready, State, Timer, now, usage};
 use crate::replica::batcher::{Flush, Moment};
+use crate::replica::heap::Heap;
 use crate::replica::witness::Conflicts;
 use crate::replica::{Outbox, Replica, Unexpected, Usage};
 use crate::wire::{ErrorCode, Malformed, Message};
@@ -53,6 +54,8 @@ pub struct Settings {
     pub listen: String,
     /// Where all replicas are, this one too. Where that is not given it is told by standard input, with whose end the replica ends.
     pub replicas: Option<Addresses>,
+    /// What becomes of the descriptors of executed commands.
+    pub heap: Heap,
     /// Which strong commands conflict.
     pub conflicts: Conflicts,
     /// Nanoseconds of a leader's silence after which it is taken for lost.
@@ -256,6 +259,7 @@ impl Server {
         }
         let mut replica = Replica::starting(settings.id, settings.flush, settings.conflicts);
         replica.suspect_after(settings.suspect_after);
+        replica.heap(settings.heap);
         let (links, clients, dirty, lost) = Default::default();
         let (writes, usage) = (settings.writes, Usage::default());
         Ok(Self {

@@ -9,6 +9,7 @@
 
 pub mod batcher;
 mod hash;
+pub mod heap;
 pub mod log;
 pub mod session;
 mod snapshot;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use self::batcher::{Batcher, Flush};
 use self::hash::NumberMap;
+use self::heap::{Descriptors, Heap};
 use self::log::{Entry, Log};
 use self::session::{Admission, Recorded, Session};
 use self::store::Store;
@@ -76,6 +78,8 @@ pub struct Status {
     pub batch_delays: Tally,
     /// Weak reads that had to wait until the replica had caught up with their session.
     pub weak_waits: u64,
+    /// Descriptors of commands that are done, and how often all of them were visited.
+    pub descriptors: (u64, u64),
     /// What the process did for it all; filled in by whoever runs the replica.
     pub process: Usage,
 }
@@ -119,6 +123,7 @@ pub struct Replica {
     history: u64,
     weak_waits: u64,
     keep_log: Option<Vec<Executed>>,
+    descriptors: Descriptors,
 }
 
 /// A weak read that waits.
@@ -146,7 +151,13 @@ impl Replica {
             history: 0,
             weak_waits: 0,
             keep_log: None,
+            descriptors: Descriptors::default(),
         }
+    }
+
+    /// What becomes of the descriptors of executed commands.
+    pub fn heap(&mut self, heap: Heap) {
+        self.descriptors = Descriptors::new(heap);
     }
 
     /// Keeps every executed command, for tests that compare with a reference. Memory then grows with the run.
@@ -355,6 +366,7 @@ impl Replica {
     fn execute(&mut self, out: &mut impl Outbox) {
         let (leads, ballot) = (self.leads(), self.ballot());
         while let Some((slot, entry)) = self.log.take_executable() {
+            self.descriptors.done(slot, &entry);
             let Entry { id, class, key, put, sync } = entry;
             if let Some(value) = &put {
                 self.store.put(key, slot, value);
@@ -411,6 +423,7 @@ impl Replica {
             batch_sizes: self.batcher.sizes.clone(),
             batch_delays: self.batcher.delays.clone(),
             weak_waits: self.weak_waits,
+            descriptors: (self.descriptors.len() as u64, self.descriptors.collections),
             process: Usage::default(),
         }
     }

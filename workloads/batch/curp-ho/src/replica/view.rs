@@ -171,8 +171,9 @@ impl Replica {
             self.view.heard = now;
         }
         let due = now.saturating_sub(self.view.said) >= BEAT;
-        // The later a replica's turn, the longer it waits, so that two seldom stand at once.
-        let patience = self.view.patience / 2 * (2 + u64::from(self.id));
+        // The later a replica's turn after the leader's, the longer it waits, so that two seldom stand at once.
+        let turns = (REPLICAS as u8 + self.id - leader_of(self.view.ballot) - 1) % REPLICAS as u8;
+        let patience = self.view.patience / 2 * (2 + u64::from(turns));
         match self.view.phase {
             Phase::Starting(greetings) => {
                 let known = self.others().all(|other| greetings[usize::from(other)].is_some());

@@ -11,7 +11,7 @@ use batch_curp_ho::wire::{Message, split};
 use proptest::prelude::*;
 
 #[derive(Default)]
-pub struct ToReplicas(pub Vec<(u8, Vec<u8>)>);
+pub(crate) struct ToReplicas(pub(crate) Vec<(u8, Vec<u8>)>);
 
 impl client::Outbox for ToReplicas {
     fn send(&mut self, replica: u8, message: &Message<'_>) {
@@ -21,9 +21,9 @@ impl client::Outbox for ToReplicas {
 
 /// What a replica sends: to clients, and to other replicas.
 #[derive(Default)]
-pub struct FromReplica {
-    pub clients: Vec<(ClientId, Vec<u8>)>,
-    pub peers: Vec<(u8, Vec<u8>)>,
+pub(crate) struct FromReplica {
+    pub(crate) clients: Vec<(ClientId, Vec<u8>)>,
+    pub(crate) peers: Vec<(u8, Vec<u8>)>,
 }
 
 impl replica::Outbox for FromReplica {
@@ -36,18 +36,18 @@ impl replica::Outbox for FromReplica {
     }
 }
 
-pub fn bytes(message: &Message<'_>) -> Vec<u8> {
+pub(crate) fn bytes(message: &Message<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     message.append(&mut bytes);
     bytes
 }
 
-pub fn body(bytes: &[u8]) -> &[u8] {
+pub(crate) fn body(bytes: &[u8]) -> &[u8] {
     split(bytes).unwrap().unwrap().0
 }
 
 /// The frames in `bytes`, one by one.
-pub fn frames(mut bytes: &[u8]) -> Vec<Vec<u8>> {
+pub(crate) fn frames(mut bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     while let Some((_, rest)) = split(bytes).unwrap() {
         frames.push(bytes[..bytes.len() - rest.len()].to_vec());
@@ -56,33 +56,33 @@ pub fn frames(mut bytes: &[u8]) -> Vec<Vec<u8>> {
     frames
 }
 
-pub fn request() -> impl Strategy<Value = Request> {
+pub(crate) fn request() -> impl Strategy<Value = Request> {
     (any::<bool>(), any::<bool>(), 0..3_u64).prop_map(|(strong, put, key)| {
         let class = if strong { Class::Strong } else { Class::Weak };
         Request { class, put, key }
     })
 }
 
-pub fn rules() -> [Flush; 3] {
+pub(crate) fn rules() -> [Flush; 3] {
     [Flush::Immediate, Flush::Natural, Flush::timed(150)]
 }
 
 /// What a client got.
-pub struct Answer {
-    pub client: ClientId,
-    pub completed: Completed,
+pub(crate) struct Answer {
+    pub(crate) client: ClientId,
+    pub(crate) completed: Completed,
     /// Commands of the whole system that were completed before this one was sent.
-    pub sent_after: usize,
+    pub(crate) sent_after: usize,
 }
 
 impl Answer {
-    pub fn id(&self) -> CommandId {
+    pub(crate) fn id(&self) -> CommandId {
         CommandId { client: self.client, seq: self.completed.seq }
     }
 }
 
 /// The reference: what a command behind `up_to` slots reads, by walking backwards through the log.
-pub fn newest(log: &[Executed], up_to: usize, key: u64) -> (usize, CommandId) {
+pub(crate) fn newest(log: &[Executed], up_to: usize, key: u64) -> (usize, CommandId) {
     let write = log[..up_to].iter().rev().find(|(_, _, k, put)| *k == key && put.is_some());
     write.map_or((0, CommandId::NONE), |(slot, _, _, value)| {
         (*slot as usize, writer_of(value.as_ref().unwrap()).unwrap())
@@ -91,7 +91,7 @@ pub fn newest(log: &[Executed], up_to: usize, key: u64) -> (usize, CommandId) {
 
 /// Strong commands keep the order of real time and read what is before them in the log, whoever led; weak reads are no older than what
 /// their session has seen and written.
-pub fn check_answers(log: &[Executed], answers: &[Answer]) {
+pub(crate) fn check_answers(log: &[Executed], answers: &[Answer]) {
     let slots: HashMap<CommandId, usize> = log.iter().map(|(slot, id, ..)| (*id, *slot as usize)).collect();
     for answer in answers {
         let Completed { request: Request { class, put, key }, read, path, .. } = answer.completed;
