@@ -1,5 +1,5 @@
-//! A seeded simulator: three replicas and a few sessions whose messages, clocks, crashes, restarts, pauses and broken connections come in any
-//! order that a seed draws. Whatever happens, as long as no two replicas have lost their memory at once, nothing that has an answer is
+//! A seeded simulator: three replicas and a few sessions whose messages, clocks, crashes, restarts, pauses and broken connections come in
+//! any order that a seed draws. Whatever happens, as long as no two replicas have lost their memory at once, nothing that has an answer is
 //! lost, strong commands are linearizable and weak ones causal; and when the faults end, everything gets done.
 
 mod common;

@@ -1,7 +1,7 @@
 //! `batch-curp-ho relay`: passes connections on and holds everything back for a while, in both directions, as a longer way would.
 //!
-//! It measures how well it does: how much later than it should have been each piece was passed on. Whoever started it gets that as a line of
-//! JSON for each line that it writes to the relay's standard input, with whose end the relay ends.
+//! It measures how well it does: how much later than it should have been each piece was passed on. Whoever started it gets that as a line
+//! of JSON for each line that it writes to the relay's standard input, with whose end the relay ends.
 
 use std::io::{self, BufRead, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

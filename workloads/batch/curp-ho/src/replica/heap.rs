@@ -14,8 +14,8 @@ pub enum Heap {
     Bounded,
     /// They stay, in a map by the command's name.
     Growing,
-    /// They stay, and all of them are visited whenever there are twice as many as the last time: what a collector that marks what lives does
-    /// at its default setting, with the program stopped meanwhile.
+    /// They stay, and all of them are visited whenever there are twice as many as the last time: what a collector that marks what lives
+    /// does at its default setting, with the program stopped meanwhile.
     Collected,
 }
 
@@ -35,16 +35,16 @@ pub(super) struct Descriptors {
     kept: HashMap<CommandId, Box<(Slot, Entry)>>,
     visited_at: usize,
     /// How often all of them were visited.
-    pub collections: u64,
+    pub(super) collections: u64,
 }
 
 impl Descriptors {
-    pub fn new(heap: Heap) -> Self {
+    pub(super) fn new(heap: Heap) -> Self {
         Self { heap, visited_at: FEW / 2, ..Self::default() }
     }
 
     /// A command is done.
-    pub fn done(&mut self, slot: Slot, entry: &Entry) {
+    pub(super) fn done(&mut self, slot: Slot, entry: &Entry) {
         if self.heap == Heap::Bounded {
             return;
         }
@@ -60,7 +60,7 @@ impl Descriptors {
     }
 
     /// How many are kept.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.kept.len()
     }
 }

@@ -5,9 +5,10 @@
 //! answered before it is final: by the leader with a result, and by the followers with "recorded, nothing conflicts". A weak command is
 //! answered by its session's bound replica alone.
 //!
-//! [`view`] is what happens when the leader is lost.
+//! `election.rs` is what happens when the leader is lost.
 
 pub mod batcher;
+mod election;
 mod hash;
 pub mod heap;
 pub mod log;
@@ -15,7 +16,7 @@ pub mod session;
 mod snapshot;
 pub mod store;
 pub mod tally;
-pub mod view;
+mod view;
 pub mod witness;
 
 use std::collections::BTreeMap;

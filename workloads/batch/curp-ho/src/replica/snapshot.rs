@@ -3,8 +3,9 @@
 
 use std::collections::VecDeque;
 
-use super::Replica;
+use super::hash::NumberMap;
 use super::log::{Entry, Log};
+use super::session::Session;
 use super::store::Store;
 use crate::command::{ClientId, Seq, Slot};
 use crate::wire::{Accept, Malformed, Reader, put_found};
@@ -25,18 +26,18 @@ pub(super) struct Snapshot {
     pub log: Log,
 }
 
-/// The state of `replica`, as bytes.
-pub(super) fn encode(replica: &Replica) -> Vec<u8> {
+/// A leader's state, as bytes.
+pub(super) fn encode(history: u64, store: &Store, sessions: &NumberMap<ClientId, Session>, log: &Log) -> Vec<u8> {
     let mut out = Vec::new();
-    out.extend(replica.executed().to_le_bytes());
-    out.extend(replica.history.to_le_bytes());
-    out.extend((replica.store.len() as u64).to_le_bytes());
-    for (key, found) in replica.store.iter() {
+    for number in [log.executed(), history, store.len() as u64] {
+        out.extend(number.to_le_bytes());
+    }
+    for (key, found) in store.iter() {
         out.extend(key.to_le_bytes());
         put_found(&mut out, found);
     }
-    out.extend((replica.sessions.len() as u32).to_le_bytes());
-    for (client, session) in &replica.sessions {
+    out.extend((sessions.len() as u32).to_le_bytes());
+    for (client, session) in sessions {
         let numbers = [*client, session.executed, session.kept() as u32];
         numbers.into_iter().for_each(|number| out.extend(number.to_le_bytes()));
         for (seq, found) in session.answers() {
@@ -44,8 +45,8 @@ pub(super) fn encode(replica: &Replica) -> Vec<u8> {
             put_found(&mut out, found);
         }
     }
-    out.extend((replica.log.len() as u32).to_le_bytes());
-    for (slot, entry) in replica.log.iter() {
+    out.extend((log.len() as u32).to_le_bytes());
+    for (slot, entry) in log.iter() {
         Accept { slot, id: entry.id, class: entry.class, op: entry.op() }.append(&mut out);
     }
     out
@@ -84,4 +85,39 @@ pub(super) fn decode(bytes: &[u8], accepted_by: u8) -> Result<Snapshot, Malforme
         log.append(Entry { id, class, key: op.key, put, sync: false }, accepted_by);
     }
     if r.0.is_empty() { Ok(Snapshot { history, store, sessions, log }) } else { Err(Malformed::Long) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{Class, CommandId, Found};
+
+    #[test]
+    fn a_state_reads_back_whole_and_no_part_of_it_is_one() {
+        let (mut store, mut sessions, mut log) = (Store::default(), NumberMap::default(), Log::after(7));
+        store.put(3, 5, b"value");
+        let mut session = Session { executed: 4, ..Session::default() };
+        session.keep(4, Found { version: 5, value: b"value" });
+        sessions.insert(9, session);
+        sessions.insert(10, Session::default());
+        for (seq, put) in [(5, Some(b"other".to_vec())), (6, None)] {
+            let id = CommandId { client: 9, seq };
+            log.append(Entry { id, class: Class::Strong, key: 3, put, sync: true }, 1);
+        }
+        let bytes = encode(77, &store, &sessions, &log);
+        let snapshot = decode(&bytes, 0b11).unwrap();
+        assert_eq!(
+            (snapshot.history, snapshot.store.digest(), snapshot.store.get(3)),
+            (77, store.digest(), store.get(3))
+        );
+        assert_eq!((snapshot.log.executed(), snapshot.log.next()), (7, 10));
+        let mut kept: Vec<_> = snapshot.sessions;
+        kept.sort_unstable_by_key(|(client, _)| *client);
+        assert_eq!(kept[0], (9, (4, VecDeque::from([(4, 5, b"value".to_vec())]))));
+        assert_eq!(kept[1], (10, (0, VecDeque::new())));
+        for cut in 0..bytes.len() {
+            assert!(decode(&bytes[..cut], 0b11).is_err(), "{cut} of {} bytes", bytes.len());
+        }
+        assert_eq!(decode(&[&bytes[..], b"x"].concat(), 0b11).unwrap_err(), Malformed::Long);
+    }
 }
