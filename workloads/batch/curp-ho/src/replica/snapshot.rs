@@ -1,7 +1,7 @@
 //! What a leader gives a replica that is to follow it: the state, what sessions may still ask for, and the part of the log that is not
 //! executed. It is one string of bytes, sent in parts that fit into frames.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use super::hash::NumberMap;
 use super::log::{Entry, Log};
@@ -56,7 +56,7 @@ pub(super) fn encode(history: u64, store: &Store, sessions: &NumberMap<ClientId,
 ///
 /// # Errors
 ///
-/// When there is none. No count is trusted.
+/// When there is none. No count is trusted, and the log's commands follow those that their sessions have executed.
 pub(super) fn decode(bytes: &[u8], accepted_by: u8) -> Result<Snapshot, Malformed> {
     let mut r = Reader(bytes);
     let (executed, history) = (r.u64()?, r.u64()?);
@@ -65,7 +65,7 @@ pub(super) fn decode(bytes: &[u8], accepted_by: u8) -> Result<Snapshot, Malforme
         let (key, found) = (r.u64()?, r.found()?);
         store.put(key, found.version, found.value);
     }
-    let mut sessions = Vec::new();
+    let (mut sessions, mut newest) = (Vec::new(), HashMap::new());
     for _ in 0..r.u32()? {
         let (client, done) = (r.u32()?, r.u32()?);
         let mut answers = VecDeque::new();
@@ -73,14 +73,17 @@ pub(super) fn decode(bytes: &[u8], accepted_by: u8) -> Result<Snapshot, Malforme
             let (seq, found) = (r.u32()?, r.found()?);
             answers.push_back((seq, found.version, found.value.to_vec()));
         }
+        newest.insert(client, done);
         sessions.push((client, (done, answers)));
     }
     let mut log = Log::after(executed);
     for _ in 0..r.u32()? {
         let Accept { slot, id, class, op } = r.accept()?;
-        if slot != log.next() {
+        let newest: &mut Seq = newest.entry(id.client).or_default();
+        if slot != log.next() || newest.checked_add(1) != Some(id.seq) {
             return Err(Malformed::Field("slot"));
         }
+        *newest = id.seq;
         let put = op.put.map(<[u8]>::to_vec);
         log.append(Entry { id, class, key: op.key, put, sync: false }, accepted_by);
     }
@@ -90,14 +93,14 @@ pub(super) fn decode(bytes: &[u8], accepted_by: u8) -> Result<Snapshot, Malforme
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Class, CommandId, Found};
+    use crate::command::{Class, CommandId};
 
     #[test]
     fn a_state_reads_back_whole_and_no_part_of_it_is_one() {
         let (mut store, mut sessions, mut log) = (Store::default(), NumberMap::default(), Log::after(7));
         store.put(3, 5, b"value");
-        let mut session = Session { executed: 4, ..Session::default() };
-        session.keep(4, Found { version: 5, value: b"value" });
+        let mut session = Session::default();
+        session.install(4, VecDeque::from([(4, 5, b"value".to_vec())]));
         sessions.insert(9, session);
         sessions.insert(10, Session::default());
         for (seq, put) in [(5, Some(b"other".to_vec())), (6, None)] {
@@ -119,5 +122,13 @@ mod tests {
             assert!(decode(&bytes[..cut], 0b11).is_err(), "{cut} of {} bytes", bytes.len());
         }
         assert_eq!(decode(&[&bytes[..], b"x"].concat(), 0b11).unwrap_err(), Malformed::Long);
+        // Whatever is wrong with it, it is refused or it is another state.
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            if let Ok(other) = decode(&damaged, 0b11) {
+                assert_eq!(other.log.len(), 2, "bit {bit}");
+            }
+        }
     }
 }
