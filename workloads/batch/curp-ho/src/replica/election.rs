@@ -131,6 +131,8 @@ impl Replica {
                 }
             }
             Phase::Settled if self.leads() => {
+                // It hears itself.
+                self.view.heard = now;
                 if due {
                     self.view.said = now;
                     let beat = Message::Beat { ballot: self.view.ballot, executed: self.executed() };
