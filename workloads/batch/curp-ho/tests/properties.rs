@@ -430,3 +430,39 @@ fn a_weak_read_waits_until_its_replica_has_seen_what_its_session_has_seen() {
     let found = batch_curp_ho::command::Found { version: 1, value: &value };
     assert_eq!(Message::decode(body(bytes)), Ok(Message::CausalReply { seq: 1, found }));
 }
+
+#[test]
+fn what_a_session_saw_under_an_older_leader_is_no_later_than_what_the_new_one_began_with() {
+    let mut replica = Replica::new(2, Flush::Natural, Conflicts::Writes);
+    let mut out = FromReplica::default();
+    replica.hello(1, 0, &mut out);
+    replica.hello(3, 2, &mut out);
+    let propose = |replica: &mut Replica, client, seq, put: Option<&[u8]>, observed, out: &mut FromReplica| {
+        let (class, done_below, causal_dep, ballot, op) = (Class::Weak, 1, 0, 0, Op { key: 5, put });
+        let proposal = Proposal { class, seq, done_below, causal_dep, observed, ballot, sync: false, op };
+        replica.propose(client, &proposal, 0, out).unwrap();
+    };
+    let mut value = [0; 16];
+    for seq in [1, 2] {
+        batch_curp_ho::command::fill_value(&mut value, CommandId { client: 1, seq });
+        propose(&mut replica, 1, seq, Some(&value), 0, &mut out);
+    }
+    // The leader is lost, and this replica leads with two commands that it has recorded: the last of them has slot 2.
+    replica.peer_lost(LEADER, 0, &mut out);
+    replica.peer(1, &Message::Vote { ballot: 2 }, 0, &mut out).unwrap();
+    assert!(replica.leads() && replica.executed() == 0);
+    // The session has seen slot 1 of the lost leader, which may have been either.
+    out.clients.clear();
+    propose(&mut replica, 3, 1, None, 1, &mut out);
+    let ack = |replica: &mut Replica, slot, out: &mut FromReplica| {
+        let (mut batch, mut bytes) = (BatchWriter::default(), Vec::new());
+        batch.ack(slot);
+        batch.take(2, &mut bytes);
+        replica.peer(1, &Message::decode(body(&bytes)).unwrap(), 0, out).unwrap();
+    };
+    ack(&mut replica, 1, &mut out);
+    assert!(replica.executed() == 1 && out.clients.is_empty(), "slot 2 may be what it saw");
+    ack(&mut replica, 2, &mut out);
+    let found = batch_curp_ho::command::Found { version: 2, value: &value };
+    assert_eq!(out.clients, [(3, bytes(&Message::CausalReply { seq: 1, found }))]);
+}
