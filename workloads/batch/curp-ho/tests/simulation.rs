@@ -250,8 +250,8 @@ impl World {
             Step::Deliver(from, to) => {
                 let bytes = self.pipe(from, to).queue.pop_front().unwrap();
                 match to {
-                    End::Client(client) => self.to_client(index(from) as u8, client, &bytes),
-                    End::Replica(replica) => self.to_replica(from, replica, &bytes),
+                    End::Client(client) => self.client_gets(index(from) as u8, client, &bytes),
+                    End::Replica(replica) => self.replica_gets(from, replica, &bytes),
                 }
             }
             Step::Notice(from, to) => {
@@ -284,7 +284,7 @@ impl World {
         }
     }
 
-    fn to_client(&mut self, from: u8, client: usize, bytes: &[u8]) {
+    fn client_gets(&mut self, from: u8, client: usize, bytes: &[u8]) {
         let mut out = ToReplicas::default();
         let message = Message::decode(body(bytes)).unwrap();
         if let Some(completed) = self.sessions[client].receive(from, &message, &mut out).unwrap() {
@@ -294,7 +294,7 @@ impl World {
         self.send_up(client, out);
     }
 
-    fn to_replica(&mut self, from: End, replica: usize, bytes: &[u8]) {
+    fn replica_gets(&mut self, from: End, replica: usize, bytes: &[u8]) {
         let mut out = FromReplica::default();
         let (clock, server) = (self.clock, self.replicas[replica].as_mut().unwrap());
         match (from, Message::decode(body(bytes)).unwrap()) {

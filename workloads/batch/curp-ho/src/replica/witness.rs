@@ -139,11 +139,14 @@ mod tests {
     const PUT: Op<'_> = Op { key: 5, put: Some(b"w") };
     const GET: Op<'_> = Op { key: 5, put: None };
 
+    /// A pending command.
+    type Command<'a> = (CommandId, Class, Op<'a>);
+
     #[test]
     fn a_strong_command_conflicts_with_what_it_does_not_commute_with() {
         use Class::{Strong, Weak};
         // What is pending; whether a read conflicts, whether a write does, and whether a read does as in the document's program.
-        let cases: [(&str, &[(CommandId, Class, Op<'_>)], [bool; 3]); 8] = [
+        let cases: [(&str, &[Command<'_>], [bool; 3]); 8] = [
             ("nothing", &[], [false, false, false]),
             ("a weak read", &[(A1, Weak, GET)], [false, false, false]),
             ("a weak write", &[(A1, Weak, PUT)], [false, false, false]),
