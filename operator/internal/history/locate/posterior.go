@@ -1,6 +1,7 @@
 package locate
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -95,29 +96,43 @@ func (p *posterior) none(low, high int) float64 {
 	return min(1, math.Exp(p.sum(low, high)-p.total))
 }
 
-// suspects are the gaps that may hold a change, neighbours taken together, and whether each of them surely does.
-func (p *posterior) suspects(certain float64) (out []span, clear bool) {
+// suspects are the gaps that may hold a change, neighbours taken together, the likeliest where there are more than may be followed, and
+// whether each of them surely does. What lies outside of the spans that were followed so far has to be likelier.
+func (p *posterior) suspects(certain float64, before []span, most int) (out []span, clear bool) {
 	clear = true
-	best, most := span{}, -1.0
+	type suspect struct {
+		span
+		probability float64
+	}
+	var found []suspect
+	best := suspect{probability: -1}
 	for i := 1; i < len(p.arms); i++ {
-		gap := span{p.arms[i-1].Revision, p.arms[i].Revision}
-		probability := 1 - p.none(i-1, i)
-		if probability > most {
-			best, most = gap, probability
+		gap := suspect{span{p.arms[i-1].Revision, p.arms[i].Revision}, 1 - p.none(i-1, i)}
+		if gap.probability > best.probability {
+			best = gap
 		}
-		if probability < follow {
+		followed := slices.ContainsFunc(before, func(s span) bool { return s.after < gap.at && gap.after < s.at })
+		if gap.probability < follow || !followed && gap.probability < overlooked {
 			continue
 		}
-		clear = clear && probability >= certain
-		if n := len(out); n > 0 && out[n-1].at == gap.after && probability < certain {
-			out[n-1].at = gap.at
+		clear = clear && gap.probability >= certain
+		if n := len(found); n > 0 && found[n-1].at == gap.after && gap.probability < certain {
+			found[n-1].at, found[n-1].probability = gap.at, max(gap.probability, found[n-1].probability)
 		} else {
-			out = append(out, gap)
+			found = append(found, gap)
 		}
 	}
-	if len(out) == 0 {
-		return []span{best}, false
+	if len(found) == 0 {
+		return []span{best.span}, false
 	}
+	if len(found) > most {
+		slices.SortStableFunc(found, func(a, b suspect) int { return cmp.Compare(b.probability, a.probability) })
+		found, clear = found[:most], false
+	}
+	for _, s := range found {
+		out = append(out, s.span)
+	}
+	slices.SortFunc(out, func(a, b span) int { return a.after - b.after })
 	return out, clear
 }
 

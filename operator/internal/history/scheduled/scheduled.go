@@ -44,7 +44,7 @@ type Recorded struct {
 	Measured bool
 	// Suspicion is the change that a confirming run is due for; empty without one.
 	Suspicion string
-	// Alerts are what people are to be notified of, each once.
+	// Alerts are what people are to be notified of. They are given again until Told.
 	Alerts []Alert
 }
 
@@ -305,10 +305,30 @@ func (h *History) look(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, 
 	if err != nil {
 		return Recorded{}, err
 	}
+	return h.leads(out, all, book), nil
+}
+
+// leads adds what a run leads to: the confirming run that is due after it, and the alerts that nobody was given yet.
+func (h *History) leads(out Recorded, all []*series.Series, book change.Book) Recorded {
 	if due := h.Policy.Due(all, book); len(due) > 0 {
 		out.Suspicion = due[0].Change
 	}
-	return out, nil
+	for _, alert := range book.Pending() {
+		if slices.ContainsFunc(all, func(s *series.Series) bool { return slices.Contains(alert.Series, s.Key.ID()) }) {
+			out.Alerts = append(out.Alerts, Alert{alert.Change, alert.Improvement, story(book, alert.Change)})
+		}
+	}
+	return out
+}
+
+// Told writes down that people were notified. Until then Record gives the alerts again, so that an operator that dies in between loses none.
+func (h *History) Told(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, alerts []Alert) error {
+	var told []change.Alert
+	for _, alert := range alerts {
+		told = append(told, change.Alert{Change: alert.Change})
+	}
+	_, err := h.archive(s).Update(ctx, func(book change.Book) (change.Book, error) { return book.Told(told, h.now()), nil })
+	return err
 }
 
 func measured(r points.Keyed) bool { return r.Record.Kind == series.Measured }
@@ -347,22 +367,12 @@ func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	if len(estimates) == 0 {
 		return Recorded{}, nil
 	}
-	var out Recorded
 	book, err := kept.Update(ctx, func(book change.Book) (change.Book, error) {
-		out.Alerts = nil
 		if !waits(book, confirm) {
 			return book, nil // This run judged it before, or a person did.
 		}
 		book, _, err := h.Policy.Judge(confirm, estimates, "BenchmarkRun "+run.Name, book, h.now())
-		if err != nil {
-			return book, err
-		}
-		var alerts []change.Alert
-		alerts, book = book.Alerts(h.now())
-		for _, alert := range alerts {
-			out.Alerts = append(out.Alerts, Alert{alert.Change, alert.Improvement, story(book, alert.Change)})
-		}
-		return book, nil
+		return book, err
 	})
 	if err != nil {
 		return Recorded{}, err
@@ -371,10 +381,7 @@ func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	if err != nil {
 		return Recorded{}, err
 	}
-	if due := h.Policy.Due(all, book); len(due) > 0 {
-		out.Suspicion = due[0].Change
-	}
-	return out, nil
+	return h.leads(Recorded{}, all, book), nil
 }
 
 // evidence is what a confirming run decides, what it is of, and what it found.

@@ -250,9 +250,17 @@ func confirmed(t *testing.T, l *lab, newest int, suspicion string) {
 	if len(got.Alerts) != 1 || got.Alerts[0].Improvement || got.Alerts[0].Change != suspicion || got.Suspicion != "" {
 		t.Errorf("recorded %+v, want an alert of a regression", got)
 	}
-	// An operator that died before it wrote its status.
-	if again := l.record(entry, run); len(again.Alerts) != 0 {
-		t.Errorf("it is told again: %+v", again)
+	// An operator that died after it had booked the change, and before anybody was told.
+	again := l.record(entry, run)
+	if !slices.Equal(again.Alerts, got.Alerts) {
+		t.Errorf("the alert is lost: %+v", again)
+	}
+	l.must(l.history.Told(t.Context(), l.schedule, again.Alerts))
+	// One that died after that, before it wrote its status; and the points to come.
+	for what, later := range map[string]Recorded{"again": l.record(entry, run), "with the next point": l.point(newest + 2)} {
+		if len(later.Alerts) != 0 {
+			t.Errorf("it is told %s: %+v", what, later)
+		}
 	}
 	book, err := l.history.archive(l.schedule).Book(t.Context())
 	l.must(err)
