@@ -521,8 +521,12 @@ func (b *bisection) provide(ctx context.Context, revision string) (why string, e
 	return why, b.keep(ctx)
 }
 
-func (b *bisection) checkout(revision string) string { return filepath.Join(b.folder, "builds", revision) }
-func (b *bisection) built(revision string) string    { return filepath.Join(b.checkout(revision), b.program) }
+func (b *bisection) checkout(revision string) string {
+	return filepath.Join(b.folder, "builds", revision)
+}
+func (b *bisection) built(revision string) string {
+	return filepath.Join(b.checkout(revision), b.program)
+}
 
 func (b *bisection) interrupted() error {
 	return fmt.Errorf("interrupted: what was measured is in %s, and the same command goes on from there", b.folder)

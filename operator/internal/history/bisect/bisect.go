@@ -144,6 +144,12 @@ func (s *Search) Add(ran Ran) error {
 // is estimated from all: the sum of the squared errors about a mean has one degree of freedom less than there are arms.
 func (s *Search) levels(ran *Ran) []locate.Level {
 	out := make([]locate.Level, 0, len(ran.Wave.Revisions))
+	if ran.Analysis == nil {
+		for _, r := range ran.Wave.Revisions {
+			out = append(out, locate.Level{Revision: r, Failed: ran.Failed[r] != "", Why: ran.Failed[r]})
+		}
+		return out
+	}
 	var measured []string
 	for _, r := range ran.Wave.Revisions {
 		why := ran.Failed[r]
@@ -178,9 +184,6 @@ func (s *Search) levels(ran *Ran) []locate.Level {
 
 // unmeasured is why the run of a wave has no level of a revision; empty where it has one.
 func (s *Search) unmeasured(ran *Ran, revision int) string {
-	if ran.Analysis == nil {
-		return "it was not measured: an end of the history is missing"
-	}
 	if why := points.Unanswered(ran.Analysis, Arm(revision)); why != "" {
 		return why
 	}

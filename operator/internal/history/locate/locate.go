@@ -44,8 +44,6 @@ const (
 	armsOfSpan = 3
 	// follow is the probability of a change beyond which a gap is looked into.
 	follow = 0.1
-	// overlooked is the same outside of what is followed: the level of a single build is not held for a change that all waves before missed.
-	overlooked = 0.5
 	// neighbours of a culprit that are measured with it, on each side: one build more or less is an accident of its layout. So many
 	// commits are few enough to be distinguished by that wave as well.
 	neighbours = 3
@@ -130,6 +128,7 @@ func (q Question) Next(done []Measured) Step {
 		done, q.Waves = done[1:], q.Waves-1
 	}
 	spans, skipped, blocks := []span{{0, q.Revisions - 1}}, map[int]bool{}, q.Blocks
+	var out Step
 	for _, m := range done {
 		for _, l := range m.Levels {
 			if l.Failed {
@@ -145,23 +144,30 @@ func (q Question) Next(done []Measured) Step {
 		}
 		p := q.posterior(m.Levels, before)
 		if m.Wave.Verify {
-			return q.answer(p, spans)
+			for _, c := range q.answer(p, spans) {
+				if !known(out.Culprits, span{c.After, c.At}) {
+					out.Culprits = append(out.Culprits, c)
+				}
+			}
+			if spans, blocks = p.others(q.Certain, out.Culprits, q.mostSpans()), q.Blocks; len(spans) == 0 {
+				return out.ended("fresh blocks do not show the change that the waves before them found")
+			}
+			continue
 		}
 		if none := p.none(0, len(p.arms)-1); none >= q.Certain {
 			return Step{Why: fmt.Sprintf("the ends do not differ, with probability %.3f", none)}
 		}
-		found, clear := p.suspects(q.Certain, spans, max(1, (q.Arms-2)/armsOfSpan))
+		found, clear := p.suspects(q.Certain, spans, out.Culprits, q.mostSpans())
 		spans = found
 		if !clear {
 			blocks *= 2
 		}
 	}
-	if len(done) >= q.Waves {
-		return Step{Why: fmt.Sprintf("%d waves were allowed", q.Waves)}
+	if len(spans) == 0 || len(done) >= q.Waves {
+		return out.ended(fmt.Sprintf("%d waves were allowed", q.Waves))
 	}
-	const settled = 2 // Waves after which looking again at what fits into the last one would only cost another.
 	last, whole := q.witnesses(spans, skipped)
-	if narrow(spans) || len(within(spans, skipped)) == 0 || len(done) > 0 && len(done) == q.Waves-1 || len(done) >= settled && whole {
+	if narrow(spans) || len(within(spans, skipped)) == 0 || len(done) > 0 && (whole || len(done) == q.Waves-1) {
 		return Step{Wave: &Wave{Revisions: last, Blocks: 2 * blocks, Verify: true}}
 	}
 	ends := q.ends(spans)
@@ -172,6 +178,23 @@ func (q Question) Next(done []Measured) Step {
 	}
 	return Step{Wave: &Wave{Revisions: distinct(append(ends, inside(spans, skipped, budget)...)), Blocks: blocks}}
 }
+
+// ended is the answer, in the order of the history, or why there is none.
+func (s Step) ended(why string) Step {
+	slices.SortFunc(s.Culprits, func(a, b Culprit) int { return a.At - b.At })
+	if len(s.Culprits) == 0 {
+		s.Why = why
+	}
+	return s
+}
+
+// known reports whether a stretch is one of, or holds, what was found already.
+func known(culprits []Culprit, s span) bool {
+	return slices.ContainsFunc(culprits, func(c Culprit) bool { return c.After < s.at && s.after < c.At })
+}
+
+// mostSpans is how many stretches a wave has room for. The others are followed after them.
+func (q Question) mostSpans() int { return max(1, (q.Arms-2)/armsOfSpan) }
 
 // between is how far the ends of the history are apart, or why nothing is to be found between them: they differ by no more than their error
 // and the layouts of two builds explain.
@@ -313,24 +336,42 @@ func (q Question) widened(spans []span) []span {
 
 // answer reads the last wave: the narrowest stretches of gaps, in the spans and beside them, that are certain to hold a change. A stretch
 // that holds one of them says nothing more.
-func (q Question) answer(p *posterior, spans []span) Step {
-	var out Step
+func (q Question) answer(p *posterior, spans []span) []Culprit {
+	type stretch struct {
+		low, high   int
+		probability float64
+	}
+	var found []stretch
 	near := q.widened(spans)
 	for width := 1; width < len(p.arms); width++ {
 		for low := 0; low+width < len(p.arms); low++ {
 			high := low + width
-			found := Culprit{After: p.arms[low].Revision, At: p.arms[high].Revision}
-			within := slices.ContainsFunc(near, func(s span) bool { return s.after <= found.After && found.At <= s.at })
-			known := slices.ContainsFunc(out.Culprits, func(c Culprit) bool { return found.After < c.At && c.After < found.At })
-			if found.Probability = 1 - p.none(low, high); within && !known && found.Probability >= q.Certain {
-				found.Shift = p.shift(low, high)
-				out.Culprits = append(out.Culprits, found)
+			after, at := p.arms[low].Revision, p.arms[high].Revision
+			within := slices.ContainsFunc(near, func(s span) bool { return s.after <= after && at <= s.at })
+			holds := slices.ContainsFunc(found, func(s stretch) bool { return low < s.high && s.low < high })
+			if !within || holds {
+				continue
+			}
+			if probability := 1 - p.none(low, high); probability >= q.Certain {
+				found = append(found, stretch{low, high, probability})
 			}
 		}
 	}
-	slices.SortFunc(out.Culprits, func(a, b Culprit) int { return a.At - b.At })
-	if len(out.Culprits) == 0 {
-		out.Why = "fresh blocks do not show the change that the waves before them found"
+	slices.SortFunc(found, func(a, b stretch) int { return a.low - b.low })
+	var out []Culprit
+	for i, s := range found {
+		// The level before a change begins with the change before it, and that after it ends with the next; ends of the history may lie beyond
+		// others.
+		first, last := p.near(near, s.low, s.high)
+		if i > 0 {
+			first = max(first, found[i-1].high)
+		}
+		if i+1 < len(found) {
+			last = min(last, found[i+1].low)
+		}
+		out = append(out, Culprit{
+			After: p.arms[s.low].Revision, At: p.arms[s.high].Revision, Probability: s.probability, Shift: p.shift(first, s.low, s.high, last),
+		})
 	}
 	return out
 }

@@ -78,11 +78,11 @@ func TestWhatASearchFinds(t *testing.T) {
 		"the only commit":        {2, []int{1}, nil, [][2]int{{0, 1}}, 1},
 		"two commits":            {200, []int{40, 150}, nil, [][2]int{{39, 40}, {149, 150}}, 3},
 		"nothing":                {200, nil, nil, nil, 6},
-		"commits that do not build are passed over":     {200, []int{77}, func(r int) bool { return r%5 == 0 }, [][2]int{{76, 77}}, 3},
-		"one of some commits that do not build":         {200, []int{77}, func(r int) bool { return r >= 75 && r <= 79 }, [][2]int{{74, 80}}, 4},
-		"a history of which only the ends can be built": {50, []int{20}, func(r int) bool { return r > 0 && r < 49 }, [][2]int{{0, 49}}, 5},
-		"two commits side by side":                      {200, []int{77, 80}, nil, [][2]int{{76, 77}, {79, 80}}, 4},
-		"five commits":                                  {200, []int{20, 60, 100, 140, 180}, nil, [][2]int{{19, 20}, {59, 60}, {99, 100}, {139, 140}, {179, 180}}, 6},
+		"commits that do not build are passed over":                       {200, []int{77}, func(r int) bool { return r%5 == 3 }, [][2]int{{76, 77}}, 3},
+		"one of some commits that do not build":                           {200, []int{77}, func(r int) bool { return r >= 75 && r <= 79 }, [][2]int{{74, 80}}, 4},
+		"a history of which only the ends can be built":                   {50, []int{20}, func(r int) bool { return r > 0 && r < 49 }, [][2]int{{0, 49}}, 5},
+		"two commits side by side":                                        {200, []int{77, 80}, nil, [][2]int{{76, 77}, {79, 80}}, 4},
+		"five commits, the last as a range because its waves are used up": {200, []int{20, 60, 100, 140, 180}, nil, [][2]int{{19, 20}, {59, 60}, {99, 100}, {139, 140}, {179, 183}}, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			step, done := answer(t, question(tt.revisions, 0.05), 1, steps(0.05, tt.at...), tt.broken)
