@@ -94,7 +94,8 @@ func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 	flags.StringVar(&o.change, "change", "", "a change of the history, in place of --good and --bad")
 	flags.StringVar(&o.series, "series", "", "series of the history: how far its builds are apart is known from there")
 	addHistory(command, &o.history)
-	flags.StringVar(&o.metric, "metric", "", "what is followed, such as 'latency.median at batchSize=8' (default: what the only ratio gate judges)")
+	flags.StringVar(&o.metric, "metric", "",
+		"what is followed, such as 'latency.median at batchSize=8' (default: what the only ratio gate judges)")
 	flags.StringVar(&o.repository, "repository", ".", "folder of the git checkout")
 	flags.StringSliceVar(&o.revisions, "revisions", nil, "revisions in their order, in place of the commits of a checkout")
 	flags.StringVar(&o.build, "build", "", "shell command that builds a commit, run in a worktree of it")
@@ -397,7 +398,8 @@ func (b *bisection) keys(search *bisect.Search) ([]series.Key, error) {
 	if err := b.samePrograms(search); err != nil {
 		return nil, err
 	}
-	frozen, err := experiment.Freeze(record.Run{Namespace: localProject, Name: b.asked.run.Name, UID: uuid.NewString()}, spec, *b.asked.template)
+	identity := record.Run{Namespace: localProject, Name: b.asked.run.Name, UID: uuid.NewString()}
+	frozen, err := experiment.Freeze(identity, spec, *b.asked.template)
 	if err != nil {
 		return nil, &exitCode{exitUsage, b.asked.explain(err)}
 	}
@@ -438,8 +440,8 @@ func (b *bisection) followed(of series.Key, keys []series.Key) (series.Key, erro
 	}
 	switch {
 	case of != (series.Key{}):
-		return of, fmt.Errorf("invalid --change %s: it shows in %s, and the gates of %s follow %s: give the file that the series is measured with",
-			b.change, of, b.file, strings.Join(names, ", "))
+		return of, fmt.Errorf("invalid --change %s: it shows in %s, and the gates of %s follow %s: give the file that the series "+
+			"is measured with", b.change, of, b.file, strings.Join(names, ", "))
 	case b.metric == "":
 		return of, fmt.Errorf("%s follows several: name one with --metric: %s", b.file, strings.Join(names, ", "))
 	default:

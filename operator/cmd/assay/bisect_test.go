@@ -23,7 +23,8 @@ func programRepository(t *testing.T, percents []float64) string {
 	var script strings.Builder
 	script.WriteString("git init --quiet --initial-branch main\n")
 	for i, percent := range percents {
-		fmt.Fprintf(&script, "echo %g > percent; echo %d > step; git add percent step; git commit --quiet -m 'step %d'; git tag v%d\n", percent, i, i, i)
+		fmt.Fprintf(&script, "echo %g > percent; echo %d > step; git add percent step; git commit --quiet -m 'step %d'; git tag v%d\n",
+			percent, i, i, i)
 	}
 	command := exec.CommandContext(t.Context(), "/bin/sh", "-e")
 	command.Dir, command.Stdin = folder, strings.NewReader(script.String())
@@ -173,7 +174,9 @@ func TestABisectionGoesOnWhereItWasInterrupted(t *testing.T) {
 		if err != nil || strings.Contains(stderr, "wave ") || strings.Contains(stderr, "build ") {
 			t.Fatalf("%v\n%s", err, stderr)
 		}
-		for _, want := range []string{"culprit " + s.hash(17)[:10] + " step 17: latency.median", "x of the level before, probability ", "fresh blocks", "waves, state "} {
+		for _, want := range []string{
+			"culprit " + s.hash(17)[:10] + " step 17: latency.median", "x of the level before, probability ", "fresh blocks", "waves, state ",
+		} {
 			if !strings.Contains(stdout, want) {
 				t.Errorf("it does not say %q:\n%s", want, stdout)
 			}
@@ -236,7 +239,8 @@ func TestAChangeOfAHistoryIsLocated(t *testing.T) {
 		}
 		return found.Changes[0]
 	}
-	if _, _, err := search(book().ID); err == nil || !strings.Contains(err.Error(), "cannot follow Suspected") || exitCodeOf(err) != exitUsage {
+	_, _, err := search(book().ID)
+	if err == nil || !strings.Contains(err.Error(), "cannot follow Suspected") || exitCodeOf(err) != exitUsage {
 		t.Errorf("a suspicion is located: %v", err)
 	}
 	h.must("", "--confirm")
@@ -262,7 +266,8 @@ func TestASearchThatCannotBeIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	more := strings.Replace(string(raw), "  gates:\n", "  gates:\n  - {name: wall, metric: process.wallTime, op: RatioAtMost, bound: \"1.05\"}\n", 1)
+	wall := "  - {name: wall, metric: process.wallTime, op: RatioAtMost, bound: \"1.05\"}\n"
+	more := strings.Replace(string(raw), "  gates:\n", "  gates:\n"+wall, 1)
 	if err := os.WriteFile(twice, []byte(more), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -296,8 +301,9 @@ func TestASearchThatCannotBeIsRefused(t *testing.T) {
 		"with no wave":                          {file, [][]string{ends, build, {"--waves", "0"}}, "waves: found 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := append([]string{"bisect", tc.file, "--repository", s.repository, "--state", filepath.Join(t.TempDir(), "state"), "--bin-dir", s.bin},
-				slices.Concat(tc.args...)...)
+			args := append([]string{
+				"bisect", tc.file, "--repository", s.repository, "--state", filepath.Join(t.TempDir(), "state"), "--bin-dir", s.bin,
+			}, slices.Concat(tc.args...)...)
 			_, stderr, err := assay(t, args...)
 			if err == nil || !strings.Contains(err.Error(), tc.says) || exitCodeOf(err) != exitUsage || strings.Contains(stderr, "wave ") {
 				t.Errorf("%v\n%s", err, stderr)

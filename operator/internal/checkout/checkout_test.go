@@ -62,7 +62,8 @@ git checkout --quiet main; git merge --quiet --no-ff -m "merge side" side; git t
 			}
 		})
 	}
-	if _, err := (Repository{t.TempDir()}).Between(t.Context(), "a", "b"); err == nil || !strings.Contains(err.Error(), "not a git repository") {
+	_, err := (Repository{t.TempDir()}).Between(t.Context(), "a", "b")
+	if err == nil || !strings.Contains(err.Error(), "not a git repository") {
 		t.Errorf("in a folder that is none: %v", err)
 	}
 }

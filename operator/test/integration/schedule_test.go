@@ -543,7 +543,8 @@ func TestASuspicionBecomesAChangeAndOneAlert(t *testing.T) {
 	kept := archive.Open(ledger.WithPrefix(store, archive.Prefix(n.namespace)))
 	book, err := kept.Book(n.ctx)
 	n.must(err)
-	if len(book.Changes) != 1 || book.Changes[0].State != change.Confirmed || book.Changes[0].Alerted == nil || len(book.Changes[0].Effects) < 2 {
+	if len(book.Changes) != 1 || book.Changes[0].State != change.Confirmed || book.Changes[0].Alerted == nil ||
+		len(book.Changes[0].Effects) < 2 {
 		t.Fatalf("the book is %+v", book)
 	}
 

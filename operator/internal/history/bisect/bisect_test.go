@@ -39,7 +39,9 @@ func freeze(s *Search, wave *locate.Wave, failed map[int]string) (*experiment.Ex
 	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
 		spec.Sweep.Axes = []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"1"}}}
 		spec.Arms = []assayv1alpha1.Arm{{Name: points.Head, Parameters: assayv1alpha1.ParameterValues{"strategy": "loop"}}}
-		spec.Gates = []assayv1alpha1.Gate{{Name: "no-slower", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1.05", Candidate: points.Head}}
+		spec.Gates = []assayv1alpha1.Gate{
+			{Name: "no-slower", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1.05", Candidate: points.Head},
+		}
 		var made assayv1alpha1.BenchmarkRunSpec
 		made, wrong = s.Spec(*spec, wave, failed, func(arm *assayv1alpha1.Arm, r points.Revision) { arm.Image = r.Image })
 		*spec = made

@@ -331,7 +331,8 @@ func TestASearchForTheCulpritsOfAChange(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err = accepted.Searched(tc.culprits, by("what it found")); err != nil || got.State != Accepted || !slices.Equal(got.Culprits, tc.culprits) {
+			got, err = accepted.Searched(tc.culprits, by("what it found"))
+			if err != nil || got.State != Accepted || !slices.Equal(got.Culprits, tc.culprits) {
 				t.Errorf("%+v, %v", got, err)
 			}
 		})

@@ -210,7 +210,8 @@ func (q Question) between(ends Measured) (shift float64, why string) {
 	shift = bad.Log - good.Log
 	reach := distuv.UnitNormal.Quantile((1+q.Certain)/2) * math.Sqrt(good.SE*good.SE+bad.SE*bad.SE+2*q.Between)
 	if math.Abs(shift) <= reach {
-		return 0, fmt.Sprintf("the ends do not differ: they are %.2g %% apart, and blocks and builds explain %.2g %%", 100*math.Abs(shift), 100*reach)
+		return 0, fmt.Sprintf("the ends do not differ: they are %.2g %% apart, and blocks and builds explain %.2g %%", 100*math.Abs(shift),
+			100*reach)
 	}
 	return shift, ""
 }

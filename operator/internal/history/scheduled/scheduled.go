@@ -270,8 +270,8 @@ func (h *History) retain(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule
 	return nil
 }
 
-// Record adds what a run measured that has ended, and removes what has grown too old. A store that does not answer is an error, and nothing is lost; a ledger that answers
-// nothing is a gap.
+// Record adds what a run measured that has ended, and removes what has grown too old. A store that does not answer is an error, and
+// nothing is lost; a ledger that answers nothing is a gap.
 func (h *History) Record(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
 	run *assayv1alpha1.BenchmarkRun) (Recorded, error) {
 	out, err := h.add(ctx, s, entry, run)
@@ -363,7 +363,8 @@ func (h *History) leads(out Recorded, all []*series.Series, book change.Book) Re
 	return out
 }
 
-// Told writes down that people were notified. Until then Record gives the alerts again, so that an operator that dies in between loses none.
+// Told writes down that people were notified. Until then Record gives the alerts again, so that an operator that dies in between loses
+// none.
 func (h *History) Told(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, alerts []Alert) error {
 	var told []change.Alert
 	for _, alert := range alerts {

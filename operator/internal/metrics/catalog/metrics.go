@@ -186,11 +186,12 @@ var Groups = []Group{
 	},
 	{
 		Title: "Histories",
-		Intro: "Of namespaces with a BenchmarkSchedule. Read from the object store every five minutes: people decide about changes there as well.",
+		Intro: "Of namespaces with a BenchmarkSchedule. Read from the object store every five minutes: people decide about changes there " +
+			"as well.",
 		Bound: "namespaces times 8 states; 100 changes that wait for somebody in each; schedules times 2",
 		Metrics: []Metric{
-			{Name: "assay_history_changes", Type: Gauge, Labels: []string{"namespace", "state"}, Help: "Changes in the history of the namespace, by state",
-				When: onceHistory},
+			{Name: "assay_history_changes", Type: Gauge, Labels: []string{"namespace", "state"},
+				Help: "Changes in the history of the namespace, by state", When: onceHistory},
 			{Name: "assay_history_change_info", Type: Gauge, Labels: []string{"namespace", "change", "direction"},
 				Help: "1 for a change that was confirmed and that nobody has acknowledged or decided about", When: "there is such a change"},
 			{Name: "assay_history_last_point_timestamp_seconds", Type: Gauge, Unit: "s", Labels: []string{"namespace", "series"},
