@@ -17,10 +17,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/checkout"
@@ -33,6 +35,8 @@ import (
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/registry"
+	"assay.dev/assay/operator/internal/schedule"
 )
 
 // bisectOptions are what a search is told.
@@ -42,29 +46,38 @@ type bisectOptions struct {
 	series, history, metric  string
 	repository               string
 	build, program, programs string
+	image                    string
+	wait                     time.Duration
 	revisions                []string
 	state, form              string
 	blocks, waves            int
 	certain, shift, layout   float64
 	buildTime                time.Duration
 	local                    localOptions
+	source                   source
 
+	// resolve looks up which image a name is, and execute runs a wave on the cluster.
+	resolve        func(ctx context.Context, reference string) schedule.Image
+	execute        func(ctx context.Context, run *assayv1alpha1.BenchmarkRun) (*judged, error)
 	now            func() time.Time
 	stdout, stderr io.Writer
 }
 
 func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
-	o := bisectOptions{now: time.Now}
+	asks := &registry.Client{Hosts: []string{"*"}, Keychain: authn.DefaultKeychain}
+	o := bisectOptions{now: time.Now, resolve: asks.Resolve, source: source{flags: connection, wave: -1}}
+	o.execute = o.onCluster
 	command := &cobra.Command{
 		Use:   "bisect FILE (--good REVISION --bad REVISION | --change CHANGE)",
 		Short: "Find the commits that made a program slower or faster",
-		Long: "Find the commits that made a program slower or faster, on this machine. A wave measures many revisions as arms of the same " +
+		Long: "Find the commits that made a program slower or faster, on this machine, or with --image on a cluster. A wave measures many revisions as arms of the same " +
 			"blocks, every stretch whose ends differ is followed, and the last wave measures each culprit beside its neighbours on fresh blocks. " +
 			"What cannot be distinguished is a range of commits with its probability.\n\n" +
 			"FILE has a BenchmarkRun as assay run --series takes it: an arm head, and a ratio gate that says what is followed. Revisions are the " +
 			"commits of the git checkout between --good and --bad, along first parents, or those that --revisions lists. --build runs a shell " +
 			"command in a worktree of each commit, and --program names what that makes; or --programs says where the program of a " +
-			"revision lies; or {revision} in a parameter is enough. A commit that does not build is passed over.\n\n" +
+			"revision lies; or {revision} in a parameter is enough. A commit that does not build is passed over. With --image every wave is a " +
+			"BenchmarkRun, whose arms are the images of the revisions.\n\n" +
 			"With --change the ends, the size and the series come from the history, and the culprits are recorded there. " +
 			"What was measured is kept in --state: an interrupted search goes on when it is started again.\n\n" +
 			exitHelp(false),
@@ -102,6 +115,10 @@ func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 	flags.StringVar(&o.program, "program", "", "with --build: the program that it makes, by its path in the checkout")
 	flags.DurationVar(&o.buildTime, "build-time", time.Hour, "with --build: a build that takes longer has failed")
 	flags.StringVar(&o.programs, "programs", "", "where the program of a revision lies, such as builds/{revision}/server")
+	flags.StringVar(&o.image, "image", "",
+		"image of a revision, such as ghcr.io/acme/app:{revision}: the waves are runs on the cluster; looked up with the credentials of docker login")
+	flags.DurationVar(&o.wait, "wait", 0, "with --image: how long an image that is not there yet is waited for")
+	o.source.addCredentials(command)
 	defaults := bisect.Defaults(2)
 	flags.IntVar(&o.blocks, "blocks", defaults.Blocks, "blocks of a wave; where gaps stay unclear the next one has twice as many")
 	flags.IntVar(&o.waves, "waves", defaults.Waves, "waves there may be")
@@ -125,6 +142,12 @@ func (o *bisectOptions) check() error {
 		return errors.New("--build builds commits of a checkout, and --revisions names others: leave one out")
 	case o.build != "" && o.programs != "":
 		return errors.New("--build makes the program of each commit, and --programs says where they lie: leave one out")
+	case o.image != "" && o.build+o.programs != "":
+		return errors.New("--image is for a cluster, and --build and --programs are for this machine: leave one out")
+	case o.image != "" && !strings.Contains(o.image, points.Placeholder):
+		return fmt.Errorf("invalid --image %q: all revisions would be one image; write %s where the revision belongs", o.image, points.Placeholder)
+	case o.wait < 0 || o.wait > 0 && o.image == "":
+		return fmt.Errorf("invalid --wait %s: it goes with --image, and is a time above 0 such as 30m", o.wait)
 	case (o.build == "") != (o.program == ""):
 		return errors.New("--build and --program go together: the command, and the path of what it makes")
 	case o.program != "" && !filepath.IsLocal(o.program):
@@ -145,8 +168,9 @@ type bisected struct {
 	// Subjects of the commits, and the revisions that cannot be measured, with the reasons.
 	Subjects map[string]string `json:"subjects,omitempty"`
 	Failed   map[string]string `json:"failed,omitempty"`
-	// Built are the revisions whose build has ended well.
-	Built []string `json:"built,omitempty"`
+	// Built are the revisions whose build has ended well, and Images the digests of those that have an image.
+	Built  []string          `json:"built,omitempty"`
+	Images map[string]string `json:"images,omitempty"`
 }
 
 const bisectKey = "bisect.json"
@@ -226,6 +250,9 @@ func (b *bisection) open(ctx context.Context) error {
 	if b.kept.Failed == nil {
 		b.kept.Failed = map[string]string{}
 	}
+	if b.kept.Images == nil {
+		b.kept.Images = map[string]string{}
+	}
 	if len(b.kept.Search.Done) > 0 {
 		b.printf("going on after %d waves, in %s\n", len(b.kept.Search.Done), b.folder)
 	}
@@ -260,7 +287,7 @@ func (b *bisection) openFolder(ctx context.Context, name string) error {
 // digest is that of what is asked and how it is measured.
 func (b *bisection) digest() (string, error) {
 	raw, err := json.Marshal([]any{
-		b.asked.run.Spec, b.asked.template, b.build, b.program, b.programs, b.change, b.metric, b.blocks, b.waves, b.certain, b.shift,
+		b.asked.run.Spec, b.asked.template, b.build, b.program, b.programs, b.image, b.change, b.metric, b.blocks, b.waves, b.certain, b.shift,
 	})
 	sum := sha256.Sum256(raw)
 	return "sha256:" + hex.EncodeToString(sum[:16]), err
@@ -391,8 +418,8 @@ func (b *bisection) keys(search *bisect.Search) ([]series.Key, error) {
 	if err != nil {
 		return nil, b.wrong("%w", err)
 	}
-	if b.build == "" && b.programs == "" && !distinguishes(spec.Arms) {
-		return nil, b.wrong("arms: nothing in arm %q says what its revision is: write %s into a parameter, or give --build or --programs",
+	if b.build+b.programs+b.image == "" && !distinguishes(spec.Arms) {
+		return nil, b.wrong("arms: nothing in arm %q says what its revision is: write %s into a parameter, or give --build, --programs or --image",
 			points.Head, points.Placeholder)
 	}
 	if err := b.samePrograms(search); err != nil {
@@ -454,6 +481,7 @@ func (b *bisection) fill(arm *assayv1alpha1.Arm, revision points.Revision) {
 	for name, value := range arm.Parameters {
 		arm.Parameters[name] = fill(value, revision.Revision)
 	}
+	arm.Image = b.kept.Images[revision.Revision]
 }
 
 // wave builds what a wave measures, measures it, and keeps what it found.
@@ -490,6 +518,9 @@ func (b *bisection) provide(ctx context.Context, revision string) (why string, e
 	if b.programs != "" && !isProgram(fill(b.programs, revision)) {
 		return fill(b.programs, revision) + " is no program", nil
 	}
+	if b.image != "" {
+		return b.pushed(ctx, revision)
+	}
 	if b.build == "" || slices.Contains(b.kept.Built, revision) || b.kept.Failed[revision] != "" {
 		return b.kept.Failed[revision], nil
 	}
@@ -523,6 +554,83 @@ func (b *bisection) provide(ctx context.Context, revision string) (why string, e
 	return why, b.keep(ctx)
 }
 
+// pushed finds the image of a revision, and waits for one that is not there yet.
+func (b *bisection) pushed(ctx context.Context, revision string) (why string, err error) {
+	if b.kept.Images[revision] != "" || b.kept.Failed[revision] != "" {
+		return b.kept.Failed[revision], nil
+	}
+	const again = 15 * time.Second
+	name, until := fill(b.image, revision), b.now().Add(b.wait)
+	for {
+		found := b.resolve(ctx, name)
+		switch {
+		case ctx.Err() != nil:
+			return "", b.interrupted()
+		case found.Problem != "":
+			return "", fmt.Errorf("image of %s: %s", short(revision), found.Problem)
+		case found.Vanished == "":
+			b.kept.Images[revision] = found.Image
+			return "", b.keep(ctx)
+		case !b.now().Before(until):
+			b.kept.Failed[revision] = found.Vanished
+			b.printf("image of %s: %s\n", short(revision), found.Vanished)
+			return found.Vanished, b.keep(ctx)
+		}
+		b.printf("image of %s: %s; waiting for it until %s\n", short(revision), found.Vanished, until.Format(time.TimeOnly))
+		select {
+		case <-ctx.Done():
+		case <-time.After(min(again, until.Sub(b.now()))):
+		}
+	}
+}
+
+// onCluster makes the run of a wave, or finds it made before an interruption, and follows it to its end.
+func (o *bisectOptions) onCluster(ctx context.Context, run *assayv1alpha1.BenchmarkRun) (*judged, error) {
+	cluster, err := connect(o.source.flags)
+	if err != nil {
+		return nil, err
+	}
+	run.Namespace = cmp.Or(run.Namespace, cluster.namespace)
+	cluster.namespace = run.Namespace
+	if err := cluster.Create(ctx, run); client.IgnoreAlreadyExists(err) != nil {
+		return nil, fmt.Errorf("create BenchmarkRun %s/%s: %w", run.Namespace, run.Name, err)
+	}
+	ended, err := follow(ctx, cluster, run.Name, newLive(o.stderr).run())
+	if err != nil {
+		return nil, err
+	}
+	if err := failure(ended); err != nil {
+		return nil, fmt.Errorf("%w; delete the run, and the same command measures the wave again", err)
+	}
+	store, closeStore, err := o.source.openRunLedger(ctx, cluster, ended)
+	if err != nil {
+		return nil, err
+	}
+	defer closeStore()
+	return readJudged(ctx, store, ended.Status.Ledger, -1)
+}
+
+// ordered has a wave measured on the cluster. The name of its run follows from what is asked and from its number, so that a search that
+// was interrupted finds it again.
+func (b *bisection) ordered(ctx context.Context, run *assayv1alpha1.BenchmarkRun, ran *bisect.Ran) error {
+	search := &b.kept.Search
+	ends := search.Revisions[0].Revision + " " + search.Revisions[len(search.Revisions)-1].Revision
+	sum := sha256.Sum256([]byte(b.kept.Asked + " " + ends))
+	suffix := fmt.Sprintf("-bisect-%s-%d", hex.EncodeToString(sum[:4]), len(search.Done)+1)
+	prefix := run.Name[:min(len(run.Name), nameLength-len(suffix))]
+	run.ObjectMeta = metav1.ObjectMeta{Namespace: run.Namespace, Name: prefix + suffix}
+	run.Spec.TemplateRef, run.Spec.Template = nil, b.asked.template
+	found, err := b.execute(ctx, run)
+	if ctx.Err() != nil {
+		return b.interrupted()
+	}
+	if err != nil {
+		return err
+	}
+	ran.Experiment, ran.Analysis, ran.Ledger = found.experiment, found.analysis, found.where
+	return nil
+}
+
 func (b *bisection) checkout(revision string) string {
 	return filepath.Join(b.folder, "builds", revision)
 }
@@ -541,6 +649,9 @@ func (b *bisection) measure(ctx context.Context, wave *locate.Wave, ran *bisect.
 	var err error
 	if run.Spec, err = search.Spec(run.Spec, wave, ran.Failed, b.fill); err != nil {
 		return err
+	}
+	if b.image != "" {
+		return b.ordered(ctx, run, ran)
 	}
 	run.Spec.Budget.WallClock = metav1.Duration{Duration: 24 * time.Hour}
 	local := b.local
@@ -658,7 +769,7 @@ func (b *bisection) print(answer *bisect.Answer) error {
 		}
 		fmt.Fprintf(out, "  %.4gx of the level before, probability %.3f\n", c.Ratio, c.Probability)
 		if c.Fresh != nil {
-			ratio := viewEstimate(*c.Fresh)
+			ratio := viewEstimate(series.Estimate(*c.Fresh))
 			fmt.Fprintf(out, "  %s of %s, in %d fresh blocks\n", ratio.text(), short(c.After), ratio.Blocks)
 		}
 	}

@@ -4,16 +4,27 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/schedule"
+	"assay.dev/assay/operator/internal/simulate"
 )
 
 // program is a git repository in which every commit is a program that takes so many per cent of 10 ms; 0 is one that does not build.
@@ -220,6 +231,90 @@ func TestABisectionOfListedRevisions(t *testing.T) {
 	}
 }
 
+// TestABisectionOnACluster has images in a registry, one of which comes late and one never, and a cluster whose runs are simulated.
+func TestABisectionOnACluster(t *testing.T) {
+	var names []string
+	var made []*assayv1alpha1.BenchmarkRun
+	var revisions []string
+	for i := range 20 {
+		revisions = append(revisions, fmt.Sprintf("c%d", i))
+	}
+	late, clock := 2, time.Now()
+	o := bisectOptions{
+		file: filepath.Join("testdata", "bisect.yaml"), good: "c0", bad: "c19", revisions: revisions, image: "registry.test/echo:{revision}",
+		state: filepath.Join(t.TempDir(), "state"), form: "json", blocks: 4, waves: 6, certain: 0.95, layout: bisect.Layout, buildTime: time.Hour,
+		wait: time.Minute, stderr: &bytes.Buffer{},
+		now: func() time.Time { clock = clock.Add(59990 * time.Millisecond); return clock },
+	}
+	o.resolve = func(_ context.Context, reference string) schedule.Image {
+		names = append(names, reference)
+		_, revision, _ := strings.Cut(reference, ":c")
+		if late--; revision == "14" || revision == "0" && late > 0 {
+			return schedule.Image{Vanished: "no such tag"}
+		}
+		return schedule.Image{Revision: assayv1alpha1.Revision{Image: fmt.Sprintf("registry.test/echo@sha256:%064s", revision)}}
+	}
+	broken := true
+	o.execute = func(_ context.Context, run *assayv1alpha1.BenchmarkRun) (*judged, error) {
+		made = append(made, run)
+		if broken {
+			return nil, errors.New("the API server is away")
+		}
+		return simulatedRun(t, run, func(image string) float64 {
+			number, err := strconv.Atoi(strings.TrimLeft(strings.TrimPrefix(image, "registry.test/echo@sha256:"), "0"))
+			if err == nil && number >= 13 {
+				return 0.011
+			}
+			return 0.01
+		}), nil
+	}
+	var out bytes.Buffer
+	o.stdout = &out
+	first := o
+	err := o.run(t.Context(), genericclioptions.NewConfigFlags(true))
+	if err == nil || !strings.Contains(err.Error(), "the API server is away") {
+		t.Fatalf("%v", err)
+	}
+	broken = false
+	if err := first.run(t.Context(), genericclioptions.NewConfigFlags(true)); err != nil {
+		t.Fatalf("%v\n%s", err, first.stderr)
+	}
+	var answer bisect.Answer
+	if err := json.Unmarshal(out.Bytes(), &answer); err != nil || len(answer.Culprits) != 1 || answer.Culprits[0].At != "c13" ||
+		len(answer.Skipped) != 1 || answer.Skipped[0].Revision != "c14" {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	// The wave that nobody answered for is asked for again under the same name, and every other one has its own.
+	if len(made) < 3 || made[0].Name != made[1].Name || made[1].Name == made[2].Name || len(made[0].Name) > nameLength ||
+		made[0].Spec.Arms[0].Image == "" || !made[0].Spec.Arms[0].Baseline {
+		t.Errorf("the runs are %+v", made)
+	}
+	if slices.Sort(names); names[0] != "registry.test/echo:c0" || names[1] != names[0] || len(slices.Compact(slices.Clone(names))) > 20 {
+		t.Errorf("asked for %v", names)
+	}
+}
+
+// simulatedRun is what the cluster found for a run whose images take so long.
+func simulatedRun(t *testing.T, run *assayv1alpha1.BenchmarkRun, seconds func(image string) float64) *judged {
+	t.Helper()
+	exp, err := experiment.Freeze(record.Run{Namespace: "team", Name: run.Name, UID: run.Name}, *run.Spec.DeepCopy(), *run.Spec.Template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wave, err := simulate.Wave(exp, 0, 0, int(run.Spec.Design.Blocks.Min))
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine := simulate.Machine{
+		Seed: uint64(len(run.Spec.Arms)), Noise: simulate.Noise{Block: 0.01, Arm: 0.001, Trial: 0.001},
+		Seconds: func(_ record.Point, name string) float64 {
+			return seconds(exp.Arms[slices.IndexFunc(exp.Arms, func(a record.Arm) bool { return a.Name == name })].Image)
+		},
+	}
+	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: machine.Run(exp, wave)}
+	return &judged{where: "s3://ledger/" + run.Name, experiment: exp, analysis: analysis.Analyze(exp, evidence, 0)}
+}
+
 // TestAChangeOfAHistoryIsLocated goes from points to a confirmed change, and from there to its commit.
 func TestAChangeOfAHistoryIsLocated(t *testing.T) {
 	h := newSeries(t)
@@ -290,6 +385,9 @@ func TestASearchThatCannotBeIsRefused(t *testing.T) {
 		"with a program outside the checkout":   {file, [][]string{ends, {"--build", "true", "--program", "/bin/echo"}}, "write its path in the checkout"},
 		"with programs that are all the same":   {file, [][]string{ends, {"--programs", "/bin/echo"}}, "all 3 revisions would be one program"},
 		"with two ways to a program":            {file, [][]string{ends, build, {"--programs", "x/{revision}"}}, "leave one out"},
+		"with an image and a build":             {file, [][]string{ends, build, {"--image", "a/b:{revision}"}}, "--image is for a cluster"},
+		"with one image for all":                {file, [][]string{ends, {"--image", "a/b:main"}}, "all revisions would be one image"},
+		"with a wait for nothing":               {file, [][]string{ends, build, {"--wait", "1m"}}, "it goes with --image"},
 		"with a build of listed revisions":      {file, [][]string{ends, build, {"--revisions", "v0,v1,v2"}}, "leave one out"},
 		"with ends that the list does not have": {file, [][]string{{"--good", "a", "--bad", "b", "--revisions", "b,a", "--programs", "x/{revision}"}}, "the good one first"},
 		"with a list that names one twice":      {file, [][]string{{"--good", "a", "--bad", "c", "--revisions", "a,b,b,c", "--programs", "x/{revision}"}}, "a second time"},

@@ -37,9 +37,17 @@ type Search struct {
 
 // Fresh is one revision over another in the blocks of one wave.
 type Fresh struct {
-	After int             `json:"after"`
-	At    int             `json:"at"`
-	Ratio series.Estimate `json:"ratio"`
+	After int   `json:"after"`
+	At    int   `json:"at"`
+	Ratio Ratio `json:"ratio"`
+}
+
+// Ratio is an estimate of a series, as programs read it.
+type Ratio struct {
+	LogRatio float64 `json:"logRatio"`
+	SE       float64 `json:"se"`
+	DF       float64 `json:"df"`
+	Blocks   int     `json:"blocks"`
 }
 
 // Defaults are what a search asks for unless it is told otherwise: the blocks, waves and certainty that the rehearsals count errors with.
@@ -134,7 +142,7 @@ func (s *Search) Add(ran Ran) error {
 	for _, c := range s.Next().Culprits {
 		over, under := []string{Arm(c.At)}, []string{Arm(c.After)}
 		if ratio, err := points.Difference(ran.Experiment, ran.Analysis, s.Key, over, under); err == nil {
-			s.Fresh = append(s.Fresh, Fresh{c.After, c.At, ratio})
+			s.Fresh = append(s.Fresh, Fresh{c.After, c.At, Ratio(ratio)})
 		}
 	}
 	return nil
@@ -218,7 +226,7 @@ type Culprit struct {
 	// Ratio is the level after the change over that before it, by all revisions of the last wave around it.
 	Ratio float64 `json:"ratio"`
 	// Fresh is At over After in the same blocks, which no decision of the search rests on; nil where it has no interval.
-	Fresh *series.Estimate `json:"fresh,omitempty"`
+	Fresh *Ratio `json:"fresh,omitempty"`
 }
 
 // Skipped is a revision that could not be measured.

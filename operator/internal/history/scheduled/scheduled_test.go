@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -36,6 +37,8 @@ type lab struct {
 	history  *History
 	schedule *assayv1alpha1.BenchmarkSchedule
 	runs     int
+	// warmups are trials that do not count, beside those of the specimen.
+	warmups int32
 }
 
 func newLab(t *testing.T) *lab {
@@ -119,6 +122,7 @@ func (l *lab) measures(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.Ben
 			})
 		}
 		spec.Gates = []assayv1alpha1.Gate{{Name: "no-slower", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}}
+		spec.Design.WarmupTrials += l.warmups
 	})
 	l.must(err)
 	wave, err := simulate.Wave(exp, 0, 0, blocks)
@@ -480,4 +484,103 @@ func TestWhatIsTooOldIsRemovedOnceADay(t *testing.T) {
 	clock.SetTime(night.AddDate(0, 0, 9))
 	l.point(7)
 	stay("days later:", 1)
+}
+
+// TestBadInput holds docs/history.md to what it says of input that is wrong: every row named here is there, nothing is lost, and nothing
+// counts twice.
+func TestBadInput(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "history.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := func(number int, arms []assayv1alpha1.ScheduledArm) *assayv1alpha1.ScheduledRun {
+		return entryOf(number, arms...)
+	}
+	measure := func(l *lab, entry *assayv1alpha1.ScheduledRun) *assayv1alpha1.BenchmarkRun {
+		run := l.begins(entry)
+		l.measures(entry, run, 10, seconds)
+		return run
+	}
+	for row, tc := range map[string]struct {
+		play func(t *testing.T, l *lab)
+		// points, segments and gaps of the series afterwards, and a problem that it has; empty for none.
+		points, segments, gaps int
+		problem                string
+	}{
+		"a tag that vanished, a run that was Invalid": {func(_ *testing.T, l *lab) {
+			for range 2 {
+				l.must(l.history.Gap(l.t.Context(), l.schedule, entryOf(3), "the tag is gone"))
+			}
+			l.point(4)
+		}, 3, 1, 1, "the history was rewritten or a run is missing"},
+		"a clock that jumps back": {func(_ *testing.T, l *lab) {
+			back := entry(3, arms(3))
+			back.ScheduleTime = metav1.NewTime(night.AddDate(0, 0, -5))
+			l.record(back, measure(l, back))
+		}, 3, 1, 0, "its clock says"},
+		"the same revision measured again": {func(t *testing.T, l *lab) {
+			again := entry(3, arms(2))
+			l.record(again, measure(l, again))
+			s, err := series.Of(keyOf(l), l.records())
+			if err != nil || !s.Newest().Again {
+				t.Errorf("the point is not marked: %+v, %v", s.Newest(), err)
+			}
+		}, 3, 1, 0, ""},
+		"the same run again, same content": {func(_ *testing.T, l *lab) {
+			third := entry(3, arms(3))
+			run := measure(l, third)
+			for range 3 {
+				l.record(third, run)
+			}
+		}, 3, 1, 0, ""},
+		"a history that was rewritten, or a run that is missing": {func(_ *testing.T, l *lab) {
+			third := entry(3, arms(3))
+			third.Arms[2].Revision = revision(9)
+			l.record(third, measure(l, third))
+		}, 3, 1, 0, `its predecessor is "r9"`},
+		"another workload (template, parameters, design) in mid-series": {func(_ *testing.T, l *lab) {
+			l.warmups = 1
+			l.point(3)
+		}, 3, 2, 0, ""},
+		"a store that is away after a run": {func(t *testing.T, l *lab) {
+			third := entry(3, arms(3))
+			run := measure(l, third)
+			there := l.history.Store
+			l.history.Store = &awayStore{there, "history/"}
+			if _, err := l.history.Record(t.Context(), l.schedule, third, run); !errors.Is(err, ledger.ErrUnreachable) {
+				t.Errorf("while it is away: %v", err)
+			}
+			l.history.Store = there
+			l.record(third, run)
+		}, 3, 1, 0, ""},
+		"a second schedule of one series": {func(_ *testing.T, l *lab) {
+			l.schedule = l.schedule.DeepCopy()
+			l.schedule.Name, l.schedule.UID = "second", "another"
+			third := entry(3, arms(3))
+			l.record(third, measure(l, third))
+		}, 2, 1, 0, `schedule "second" measures this series too`},
+	} {
+		t.Run(row, func(t *testing.T) {
+			if !strings.Contains(string(raw), "| "+row+" |") {
+				t.Errorf("docs/history.md does not say what becomes of it")
+			}
+			l := newLab(t)
+			l.point(1)
+			l.point(2)
+			tc.play(t, l)
+			s, err := series.Of(keyOf(l), l.records())
+			l.must(err)
+			count := 0
+			for _, segment := range s.Segments {
+				count += len(segment.Points)
+			}
+			if count != tc.points || len(s.Segments) != tc.segments || len(s.Gaps) != tc.gaps {
+				t.Errorf("%d points in %d segments, %d gaps; want %d, %d and %d", count, len(s.Segments), len(s.Gaps), tc.points, tc.segments, tc.gaps)
+			}
+			told := slices.ContainsFunc(s.Problems, func(p series.Problem) bool { return strings.Contains(p.What, tc.problem) })
+			if tc.problem == "" && len(s.Problems) > 0 || tc.problem != "" && (!told || len(s.Problems) != 1) {
+				t.Errorf("problems %v, want %q", s.Problems, tc.problem)
+			}
+		})
+	}
 }
