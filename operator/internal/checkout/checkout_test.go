@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -96,6 +99,15 @@ func TestABuildIsInAWorktreeOfItsOwn(t *testing.T) {
 	}
 }
 
+// sleeper is a build whose process starts another one that outlives it.
+const sleeper = "sleep 600 & echo $! > pid; wait"
+
+// zombie reports whether a process has ended and nobody has asked for its end.
+func zombie(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && strings.Contains(string(stat), ") Z ")
+}
+
 func TestWhatIsWrongWithABuild(t *testing.T) {
 	r := repository(t, commits)
 	folder := filepath.Join(t.TempDir(), "build")
@@ -106,7 +118,7 @@ func TestWhatIsWrongWithABuild(t *testing.T) {
 		says          string
 	}{
 		"a command that fails is the commit's fault":      {"v2", "exit 3", time.Minute, true, "exit status 3"},
-		"so is one that never ends":                       {"v2", "sleep 600 & wait", 200 * time.Millisecond, true, "longer than 200ms"},
+		"so is one that never ends":                       {"v2", sleeper, time.Second, true, "longer than 1s"},
 		"a commit that is not there is nothing about one": {"v9", "true", time.Minute, false, "v9"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,6 +129,18 @@ func TestWhatIsWrongWithABuild(t *testing.T) {
 			}
 			if took := time.Since(began); took > time.Minute {
 				t.Errorf("it took %s", took)
+			}
+			if raw, err := os.ReadFile(filepath.Join(folder, "pid")); err == nil {
+				pid, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+				for range 100 { // Whoever inherits it takes a moment to notice its end.
+					if err = syscall.Kill(pid, 0); err != nil || zombie(pid) {
+						return
+					}
+					time.Sleep(20 * time.Millisecond)
+				}
+				t.Errorf("process %d that the build started is left", pid)
+			} else if tc.command == sleeper {
+				t.Errorf("it did not start: %v", err)
 			}
 		})
 	}

@@ -202,6 +202,24 @@ func TestTheRunOfAWave(t *testing.T) {
 	}
 }
 
+// TestTheErrorOfLevels: two levels are as far apart, and as surely so, as their ratio is.
+func TestTheErrorOfLevels(t *testing.T) {
+	s := searchOf(40)
+	ran := Ran{Wave: s.Next().Wave, Failed: map[int]string{}}
+	measure(t, s, &ran, slower(0.04, 23))
+	if err := s.Add(ran); err != nil {
+		t.Fatal(err)
+	}
+	ratio, err := points.Difference(ran.Experiment, ran.Analysis, latency, []string{Arm(39)}, []string{Arm(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, bad := s.Done[0].Levels[0], s.Done[0].Levels[1]
+	if apart := bad.Log - good.Log; math.Abs(apart-ratio.LogRatio) > 1e-12 || math.Abs(math.Hypot(good.SE, bad.SE)-ratio.SE) > 1e-12 {
+		t.Errorf("levels %+v and %+v, and the ratio is %+v", good, bad, ratio)
+	}
+}
+
 func TestASearchIsChecked(t *testing.T) {
 	for want, edit := range map[string]func(*Search){
 		"metric is empty":              func(s *Search) { s.Key.Metric = "" },

@@ -250,6 +250,14 @@ func confirmed(t *testing.T, l *lab, newest int, suspicion string) {
 	before := len(l.records())
 	run := l.begins(entry)
 	l.measures(entry, run, watch.ConfirmingBlocks, seconds)
+	// Another schedule of the namespace has a change of its own to tell.
+	_, err := l.history.archive(l.schedule).Update(t.Context(), func(book change.Book) (change.Book, error) {
+		theirs := change.Change{ID: "theirs", Project: "team", State: change.Confirmed, From: 900, First: 900, To: 900,
+			Effects: []change.Effect{{Series: "another", Worse: true}}}
+		book.Changes = append(book.Changes, theirs)
+		return book, nil
+	})
+	l.must(err)
 	got := l.record(entry, run)
 	if len(got.Alerts) != 1 || got.Alerts[0].Improvement || got.Alerts[0].Change != suspicion || got.Suspicion != "" {
 		t.Errorf("recorded %+v, want an alert of a regression", got)
@@ -266,7 +274,7 @@ func confirmed(t *testing.T, l *lab, newest int, suspicion string) {
 	}
 	book, err := l.history.archive(l.schedule).Book(t.Context())
 	l.must(err)
-	if len(book.Changes) != 1 || book.Changes[0].State != change.Confirmed {
+	if len(book.Changes) != 2 || book.Changes[0].State != change.Confirmed || book.Changes[1].Alerted != nil {
 		t.Errorf("the book is %+v", book)
 	}
 	s, err := series.Of(keyOf(l), l.records())
