@@ -418,6 +418,15 @@ func TestTheLongestTimeBetweenDueTimes(t *testing.T) {
 			t.Errorf("%s: %s, %v, want %s", expression, got, err, want)
 		}
 	}
+	weekdays, err := ParseTimes("0 2 * * 1-5", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for day := range 7 { // Whatever day it is asked on.
+		if got, err := weekdays.Longest(monday.AddDate(0, 0, day)); err != nil || got != 72*time.Hour {
+			t.Errorf("from day %d on: %s, %v", day, got, err)
+		}
+	}
 	never, err := ParseTimes("0 0 30 2 *", "")
 	if err != nil {
 		t.Fatal(err)

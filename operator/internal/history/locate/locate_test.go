@@ -81,6 +81,7 @@ func TestWhatASearchFinds(t *testing.T) {
 		"commits that do not build are passed over":                       {200, []int{77}, func(r int) bool { return r%5 == 3 }, [][2]int{{76, 77}}, 3},
 		"one of some commits that do not build":                           {200, []int{77}, func(r int) bool { return r >= 75 && r <= 79 }, [][2]int{{74, 80}}, 4},
 		"a history of which only the ends can be built":                   {50, []int{20}, func(r int) bool { return r > 0 && r < 49 }, [][2]int{{0, 49}}, 5},
+		"two commits of three":                                            {200, []int{77, 79}, nil, [][2]int{{76, 77}, {78, 79}}, 4},
 		"two commits side by side":                                        {200, []int{77, 80}, nil, [][2]int{{76, 77}, {79, 80}}, 4},
 		"five commits, the last as a range because its waves are used up": {200, []int{20, 60, 100, 140, 180}, nil, [][2]int{{19, 20}, {59, 60}, {99, 100}, {139, 140}, {179, 183}}, 6},
 	} {
@@ -236,6 +237,31 @@ func TestNoWaveIsLargerThanARunMayBe(t *testing.T) {
 			if c.After >= c.At || i > 0 && c.After < step.Culprits[i-1].At {
 				t.Errorf("culprits %+v", step.Culprits)
 			}
+		}
+	}
+}
+
+func TestWhatWasFoundIsNotSearchedAgain(t *testing.T) {
+	q := question(200, 0.05)
+	q.Waves = 9
+	step, done := answer(t, q, 1, steps(0.05, 20, 60, 100, 140, 180), nil)
+	if n := len(step.Culprits); n != 5 || step.Culprits[4] != (Culprit{179, 180, step.Culprits[4].Probability, step.Culprits[4].Shift}) {
+		t.Errorf("%+v", step)
+	}
+	first := slices.IndexFunc(done, func(m Measured) bool { return m.Wave.Verify })
+	for _, m := range done[first+1:] {
+		if r := m.Wave.Revisions; r[1] < 140 {
+			t.Errorf("after four of the five were found a wave measures %v", r)
+		}
+	}
+}
+
+func TestTwoBuildsAreNotAChange(t *testing.T) {
+	q := question(200, 0)
+	for log, differ := range map[float64]bool{0.005: false, -0.005: false, 0.007: true, -0.007: true} {
+		shift, why := q.between(Measured{Levels: []Level{{Revision: 0, SE: 0.0001}, {Revision: 199, Log: log, SE: 0.0001}}})
+		if (why == "") != differ || differ && shift != log {
+			t.Errorf("%g apart, builds %g: %g, %q", log, math.Sqrt(q.Between), shift, why)
 		}
 	}
 }
