@@ -70,7 +70,8 @@ func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 	command := &cobra.Command{
 		Use:   "bisect FILE (--good REVISION --bad REVISION | --change CHANGE)",
 		Short: "Find the commits that made a program slower or faster",
-		Long: "Find the commits that made a program slower or faster, on this machine, or with --image on a cluster. A wave measures many revisions as arms of the same " +
+		Long: "Find the commits that made a program slower or faster, on this machine, or with --image on a cluster. " +
+			"A wave measures many revisions as arms of the same " +
 			"blocks, every stretch whose ends differ is followed, and the last wave measures each culprit beside its neighbours on fresh blocks. " +
 			"What cannot be distinguished is a range of commits with its probability.\n\n" +
 			"FILE has a BenchmarkRun as assay run --series takes it: an arm head, and a ratio gate that says what is followed. Revisions are the " +
@@ -116,7 +117,8 @@ func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command 
 	flags.DurationVar(&o.buildTime, "build-time", time.Hour, "with --build: a build that takes longer has failed")
 	flags.StringVar(&o.programs, "programs", "", "where the program of a revision lies, such as builds/{revision}/server")
 	flags.StringVar(&o.image, "image", "",
-		"image of a revision, such as ghcr.io/acme/app:{revision}: the waves are runs on the cluster; looked up with the credentials of docker login")
+		"image of a revision, such as ghcr.io/acme/app:{revision}: the waves are runs on the cluster; looked up with the credentials "+
+			"of docker login")
 	flags.DurationVar(&o.wait, "wait", 0, "with --image: how long an image that is not there yet is waited for")
 	o.source.addCredentials(command)
 	defaults := bisect.Defaults(2)
@@ -145,7 +147,8 @@ func (o *bisectOptions) check() error {
 	case o.image != "" && o.build+o.programs != "":
 		return errors.New("--image is for a cluster, and --build and --programs are for this machine: leave one out")
 	case o.image != "" && !strings.Contains(o.image, points.Placeholder):
-		return fmt.Errorf("invalid --image %q: all revisions would be one image; write %s where the revision belongs", o.image, points.Placeholder)
+		return fmt.Errorf("invalid --image %q: all revisions would be one image; write %s where the revision belongs", o.image,
+			points.Placeholder)
 	case o.wait < 0 || o.wait > 0 && o.image == "":
 		return fmt.Errorf("invalid --wait %s: it goes with --image, and is a time above 0 such as 30m", o.wait)
 	case (o.build == "") != (o.program == ""):
@@ -419,8 +422,8 @@ func (b *bisection) keys(search *bisect.Search) ([]series.Key, error) {
 		return nil, b.wrong("%w", err)
 	}
 	if b.build+b.programs+b.image == "" && !distinguishes(spec.Arms) {
-		return nil, b.wrong("arms: nothing in arm %q says what its revision is: write %s into a parameter, or give --build, --programs or --image",
-			points.Head, points.Placeholder)
+		return nil, b.wrong("arms: nothing in arm %q says what its revision is: write %s into a parameter, or give "+
+			"--build, --programs or --image", points.Head, points.Placeholder)
 	}
 	if err := b.samePrograms(search); err != nil {
 		return nil, err
