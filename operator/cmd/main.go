@@ -92,6 +92,10 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return err
 	}
+	retention, err := options.retention()
+	if err != nil {
+		return err
+	}
 	opened, err := ledger.Open(ctx, options.ledger,
 		ledger.Options{CredentialsDir: options.credentialsDir, CAFile: options.caFile, Prove: true})
 	if err != nil {
@@ -155,7 +159,7 @@ func run(ctx context.Context, options *options) error {
 	}
 	schedules := &controller.ScheduleReconciler{
 		Live: manager.GetAPIReader(), Applier: applier, Registry: &registry.Client{Hosts: options.registries},
-		History:  &scheduled.History{Store: timed, Policy: watch.Default(), Clock: clock.RealClock{}},
+		History:  &scheduled.History{Store: timed, Policy: watch.Default(), Clock: clock.RealClock{}, Retention: retention},
 		Recorder: manager.GetEventRecorderFor("assay-operator"), Clock: clock.RealClock{}, Retry: ledgerRetry,
 	}
 	if err := schedules.SetupWithManager(manager); err != nil {

@@ -198,18 +198,11 @@ func newAcknowledgeCommand() *cobra.Command {
 
 // acknowledge has a person take notice of a change, named by the beginning of its identity, and decide if the event has a state.
 func acknowledge(book change.Book, name string, event change.Event) (change.Book, change.Change, error) {
-	var matching []int
-	for i := range book.Changes {
-		if strings.HasPrefix(book.Changes[i].ID, name) {
-			matching = append(matching, i)
-		}
+	at, err := changeNamed(book, name)
+	if err != nil {
+		return book, change.Change{}, err
 	}
-	if len(matching) != 1 {
-		return book, change.Change{}, &exitCode{exitUsage, fmt.Errorf("%d changes have a name that begins with %q: %s changes --all lists them",
-			len(matching), name, program)}
-	}
-	c := book.Changes[matching[0]]
-	var err error
+	c := book.Changes[at]
 	if event.To != "" {
 		if c, err = c.Move(event); err != nil {
 			return book, c, &exitCode{exitUsage, err}
@@ -219,6 +212,21 @@ func acknowledge(book change.Book, name string, event change.Event) (change.Book
 		return book, c, &exitCode{exitUsage, err}
 	}
 	return book.Replace(c), c, nil
+}
+
+// changeNamed is the index of the change whose identity begins so.
+func changeNamed(book change.Book, name string) (int, error) {
+	var matching []int
+	for i := range book.Changes {
+		if strings.HasPrefix(book.Changes[i].ID, name) {
+			matching = append(matching, i)
+		}
+	}
+	if len(matching) != 1 {
+		return 0, &exitCode{exitUsage, fmt.Errorf("%d changes have a name that begins with %q: %s changes --all lists them", len(matching), name,
+			program)}
+	}
+	return matching[0], nil
 }
 
 // currentUser is the name of who runs this program; empty where the machine does not know.

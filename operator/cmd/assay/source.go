@@ -44,13 +44,18 @@ type source struct {
 }
 
 func (s *source) addFlags(command *cobra.Command) {
+	s.addCredentials(command)
+	command.Flags().IntVar(&s.wave, "wave", -1, "what was known after this wave")
+	command.Flags().Lookup("wave").DefValue = "the newest that was analysed"
+}
+
+// addCredentials gives a command the flags that say where the object store's keys are.
+func (s *source) addCredentials(command *cobra.Command) {
 	command.Flags().StringVar(&s.secret, "secret", "assay-ledger-read",
 		"Secret with the object store's credentials, in the run's namespace; with an external store the one that "+
 			"objectStore.existingSecret names")
 	command.Flags().StringSliceVar(&s.keys, "secret-keys", []string{"accessKey", "secretKey"},
 		"keys in that Secret of the access key and the secret key, as the chart's objectStore.accessKeyKey and secretKeyKey name them")
-	command.Flags().IntVar(&s.wave, "wave", -1, "what was known after this wave")
-	command.Flags().Lookup("wave").DefValue = "the newest that was analysed"
 }
 
 // judged is a ledger with one of its analyses.

@@ -50,6 +50,9 @@ func (m *Metrics) refresh(ctx context.Context) {
 	}
 	m.ledgerUp.Store(up)
 
+	if up == answers {
+		m.readHistories(ctx)
+	}
 	runs, err := m.runs(ctx)
 	if err != nil {
 		logger.Error(err, "Cannot list the runs whose results to show")

@@ -403,3 +403,35 @@ func TestALongMessageIsCutBetweenCharacters(t *testing.T) {
 		t.Errorf("%d bytes, %q", len(got), got[len(got)-8:])
 	}
 }
+
+func TestTheLongestTimeBetweenDueTimes(t *testing.T) {
+	monday := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+	for expression, want := range map[string]time.Duration{
+		"0 2 * * *": 24 * time.Hour, "*/30 * * * *": 30 * time.Minute, "0 2 * * 1-5": 72 * time.Hour, "0 9-17 * * *": 16 * time.Hour,
+		"0 0 1 * *": 31 * 24 * time.Hour, "@weekly": 7 * 24 * time.Hour,
+	} {
+		times, err := ParseTimes(expression, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := times.Longest(monday); err != nil || got != want {
+			t.Errorf("%s: %s, %v, want %s", expression, got, err, want)
+		}
+	}
+	weekdays, err := ParseTimes("0 2 * * 1-5", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for day := range 7 { // Whatever day it is asked on.
+		if got, err := weekdays.Longest(monday.AddDate(0, 0, day)); err != nil || got != 72*time.Hour {
+			t.Errorf("from day %d on: %s, %v", day, got, err)
+		}
+	}
+	never, err := ParseTimes("0 0 30 2 *", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := never.Longest(monday); err == nil {
+		t.Error("a time that never comes has an interval")
+	}
+}

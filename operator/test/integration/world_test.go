@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,8 @@ type world struct {
 	namespace string
 	template  *assayv1alpha1.BenchmarkTemplate
 	run       *assayv1alpha1.BenchmarkRun
+	// slow is a part of the name of the images that take 1.2 times as long; empty is none.
+	slow string
 }
 
 // newWorld makes a namespace, a node and the objects of the scan experiment, of which only the node is created.
@@ -208,7 +211,14 @@ func (w *world) runBlocks(from, to int) {
 	w.must(err)
 	all := *wave
 	all.Blocks = wave.Blocks[from:to]
-	machine := simulate.Machine{Seed: uint64(from + 1), Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Trial: 0.01}}
+	seconds := func(point record.Point, name string) float64 {
+		arm := slices.IndexFunc(exp.Arms, func(arm record.Arm) bool { return arm.Name == name })
+		if w.slow != "" && strings.Contains(exp.Arms[arm].Image, w.slow) {
+			return 1.2 * simulate.ScanSeconds(point, name)
+		}
+		return simulate.ScanSeconds(point, name)
+	}
+	machine := simulate.Machine{Seed: uint64(from + 1), Seconds: seconds, Noise: simulate.Noise{Trial: 0.01}}
 	objects, err := simulate.Objects(exp, nil, machine.Run(exp, &all))
 	w.must(err)
 	for key, raw := range objects {

@@ -95,13 +95,22 @@ func (a *Archive) Keys(ctx context.Context) ([]series.Key, error) {
 
 // Of are the series of one benchmark.
 func (a *Archive) Of(ctx context.Context, benchmark string) ([]*series.Series, error) {
+	return a.series(ctx, func(key series.Key) bool { return key.Benchmark == benchmark })
+}
+
+// All are the series of the project.
+func (a *Archive) All(ctx context.Context) ([]*series.Series, error) {
+	return a.series(ctx, func(series.Key) bool { return true })
+}
+
+func (a *Archive) series(ctx context.Context, wanted func(series.Key) bool) ([]*series.Series, error) {
 	keys, err := a.Keys(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []*series.Series
 	for _, key := range keys {
-		if key.Benchmark != benchmark {
+		if !wanted(key) {
 			continue
 		}
 		found, err := a.Series(ctx, key)

@@ -183,7 +183,7 @@ func (r *Run) known(records []Keyed) []Keyed {
 
 // measured is head over anchor, and over its predecessor where that was measured.
 func (r *Run) measured(out series.Record, exp *experiment.Experiment, found *analysis.Analysis, key series.Key) series.Record {
-	if why := invalid(found, Head); why != "" {
+	if why := Unanswered(found, Head); why != "" {
 		return gap(out, why)
 	}
 	ratio, err := Difference(exp, found, key, []string{Head}, []string{Anchor})
@@ -194,7 +194,7 @@ func (r *Run) measured(out series.Record, exp *experiment.Experiment, found *ana
 	if before, ok := r.Arms[Predecessor]; ok {
 		out.Predecessor = before.Revision
 		// Without it the ratio to the anchor still counts.
-		if step, err := Difference(exp, found, key, []string{Head}, []string{Predecessor}); err == nil && invalid(found, Predecessor) == "" {
+		if step, err := Difference(exp, found, key, []string{Head}, []string{Predecessor}); err == nil && Unanswered(found, Predecessor) == "" {
 			out.Step = &step
 		}
 	}
@@ -204,7 +204,7 @@ func (r *Run) measured(out series.Record, exp *experiment.Experiment, found *ana
 // bridge is a new anchor over the one before. It has a name of its own, because a run has one record of each name.
 func bridge(out series.Record, next Revision, exp *experiment.Experiment, found *analysis.Analysis, key series.Key) series.Record {
 	out.Kind, out.ID, out.Head, out.Image = series.Bridge, series.BridgeID(out.ID), next.Revision, next.Image
-	if why := invalid(found, NextAnchor); why != "" {
+	if why := Unanswered(found, NextAnchor); why != "" {
 		return gap(out, why)
 	}
 	ratio, err := Difference(exp, found, key, []string{NextAnchor}, []string{Anchor})
@@ -232,8 +232,8 @@ func (r *Run) Gap(keys []series.Key, reason string) []Keyed {
 	return r.known(out)
 }
 
-// invalid is why an arm's figures answer nothing; empty when they do. NoGo is an answer.
-func invalid(found *analysis.Analysis, arm string) string {
+// Unanswered is why an arm's figures answer nothing; empty when they do. NoGo is an answer.
+func Unanswered(found *analysis.Analysis, arm string) string {
 	for _, candidate := range found.Candidates {
 		if candidate.Name == arm && candidate.Verdict == experiment.VerdictInvalid {
 			return "the verdict on it is Invalid: " + candidate.Reason
