@@ -259,7 +259,7 @@ func TestEveryPodOfTheReleaseHasAPolicy(t *testing.T) {
 var metadata = []string{
 	"169.254.169.254/32", "169.254.170.2/32", "169.254.0.23/32", "169.254.169.253/32", "169.254.1.1/32", "169.254.255.255/32",
 	"168.63.129.16/32", "100.100.100.200/32",
-	"fd00:ec2::254/128", "fd20:ce::254/128", "fe80::a9fe:a9fe/128", "fe80::1/128",
+	"fd00:ec2::254/128", "fd00:ec2::253/128", "fd20:ce::254/128", "fe80::a9fe:a9fe/128", "fe80::1/128",
 }
 
 // identityAgents and nameCaches are link-local by convention, and each is named alone: the first where runs have an identity of the cloud.

@@ -36,22 +36,39 @@ func Schedule(ctx context.Context, live client.Reader, s *assayv1alpha1.Benchmar
 	if s.Spec.Source.Type != assayv1alpha1.RevisionSource {
 		return out, nil
 	}
-	var revisions assayv1alpha1.BenchmarkRevisionList
-	if err := live.List(ctx, &revisions, here); err != nil {
-		return out, fmt.Errorf("list recorded revisions: %w", err)
-	}
-	for i := range revisions.Items {
-		r := &revisions.Items[i]
-		if r.Spec.Series != s.Spec.Series || !r.DeletionTimestamp.IsZero() {
-			continue
+	out.Revisions, err = revisionsOf(ctx, live, s)
+	return out, err
+}
+
+// revisionsPage is how many recorded revisions are held at a time: each is an object of up to a megabyte, whoever records them.
+const revisionsPage = 50
+
+// revisionsOf are the recorded revisions of a schedule's series, of those that the namespace has of any.
+func revisionsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkSchedule) ([]schedule.Recorded, error) {
+	var out []schedule.Recorded
+	for next := ""; ; {
+		var page assayv1alpha1.BenchmarkRevisionList
+		if err := live.List(ctx, &page, client.InNamespace(s.Namespace), client.Limit(revisionsPage), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("list recorded revisions: %w", err)
 		}
-		recorded := schedule.Recorded{Name: r.Name, Revision: r.Spec.Revision, CreatedAt: r.CreationTimestamp.Time, Sequence: r.Status.Sequence}
-		if r.Spec.ReportedAt != nil {
-			recorded.ReportedAt = r.Spec.ReportedAt.Time
+		for i := range page.Items {
+			r := &page.Items[i]
+			if r.Spec.Series != s.Spec.Series || !r.DeletionTimestamp.IsZero() {
+				continue
+			}
+			recorded := schedule.Recorded{
+				Name: r.Name, CreatedAt: r.CreationTimestamp.Time, Sequence: r.Status.Sequence,
+				Revision: assayv1alpha1.Revision{Revision: r.Spec.Revision.Revision, Image: r.Spec.Image},
+			}
+			if r.Spec.ReportedAt != nil {
+				recorded.ReportedAt = r.Spec.ReportedAt.Time
+			}
+			out = append(out, recorded)
 		}
-		out.Revisions = append(out.Revisions, recorded)
+		if next = page.Continue; next == "" {
+			return out, nil
+		}
 	}
-	return out, nil
 }
 
 // runsOf are the runs that a schedule owns. They are found by their label, which anybody may change who may change runs; those that matter

@@ -5,13 +5,13 @@ podSelector:
     {{- include "assay.selectorLabels" . | nindent 4 }}
 {{- end -}}
 
-{{/* Where clouds give out a node's credentials and certificates: to no pod, ever. All that is link-local is among them, as clouds put
-further services there; a block that a rule names is held against the services' own addresses as well. */}}
+{{/* Where clouds give out a node's credentials and certificates: to no pod, ever. All that is link-local is among them, and all of
+EC2's own prefix, as clouds put further services there; a block that a rule names is held against the services' own addresses as well. */}}
 {{- define "assay.network.metadata" -}}
-[169.254.0.0/16, 168.63.129.16/32, 100.100.100.200/32, "fe80::/10", "fd00:ec2::254/128", "fd20:ce::254/128"]
+[169.254.0.0/16, 168.63.129.16/32, 100.100.100.200/32, "fe80::/10", "fd00:ec2::/32", "fd20:ce::254/128"]
 {{- end -}}
 {{- define "assay.network.metadataServices" -}}
-[169.254.169.254/32, 169.254.170.2/32, 169.254.0.23/32, "fe80::a9fe:a9fe/128"]
+[169.254.169.254/32, 169.254.170.2/32, 169.254.0.23/32, "fe80::a9fe:a9fe/128", "fd00:ec2::254/128", "fd20:ce::254/128"]
 {{- end -}}
 
 {{/* Anywhere, but for these addresses. A pod is no address to every network, so that pods are named as well. */}}
