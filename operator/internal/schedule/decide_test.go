@@ -293,7 +293,8 @@ func TestARunIsMadeOfTheTemplateAndTheRevisions(t *testing.T) {
 
 func TestTheNumberOfARunIsInItsName(t *testing.T) {
 	for name, want := range map[string]int64{
-		"app-3": 3, "app-30": 30, "app-03": 0, "app-": 0, "app": 0, "apple-3": 0, "app-b-3": 0, "app--3": 0, "app-99999999999999999999": 0,
+		"app-3": 3, "app-30": 30, "app-03": 0, "app-": 0, "app": 0, "apple-3": 0, "app-b-3": 0, "app--3": 0, "app-99999999999999999999": 0, "app-999999999": 999999999,
+		"app-1000000000": 0, "app-9223372036854775807": 0,
 	} {
 		if got := SequenceOf("app", name); got != want {
 			t.Errorf("%s has number %d, want %d", name, got, want)
