@@ -175,3 +175,33 @@ func TestTheFigureHasItsLimits(t *testing.T) {
 		})
 	}
 }
+
+// What is taken out to try an attack has to be there.
+func TestEveryGuardCanBeTakenOut(t *testing.T) {
+	for _, a := range All {
+		guard, there := Guards[a.Name]
+		ways := 0
+		for _, way := range []bool{len(guard.Edits) > 0, guard.Values != "", guard.Kept != ""} {
+			if way {
+				ways++
+			}
+		}
+		if !there || ways != 1 {
+			t.Errorf("attack %q: its guard is taken out in %d ways, want one, or why it stays", a.Name, ways)
+		}
+		if guard.Values != "" && a.Needs != Cluster {
+			t.Errorf("attack %q needs no release, and its guard is in the values of one", a.Name)
+		}
+		for _, edit := range guard.Edits {
+			raw, err := os.ReadFile(filepath.Join(repository, edit.File))
+			if count := strings.Count(string(raw), edit.Old); err != nil || count != 1 || edit.Old == edit.New {
+				t.Errorf("attack %q: %q is in %s %d times, want once (%v)", a.Name, edit.Old, edit.File, count, err)
+			}
+		}
+	}
+	for name := range Guards {
+		if !slices.ContainsFunc(All, func(a Attack) bool { return a.Name == name }) {
+			t.Errorf("a guard is for %q, which is no attack", name)
+		}
+	}
+}
