@@ -2,6 +2,7 @@ package attacks
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -203,5 +204,25 @@ func TestEveryGuardCanBeTakenOut(t *testing.T) {
 		if !slices.ContainsFunc(All, func(a Attack) bool { return a.Name == name }) {
 			t.Errorf("a guard is for %q, which is no attack", name)
 		}
+	}
+}
+
+// The guard of each attack, in the order in which they are tried.
+func TestTheDocumentHasTheGuardOfEveryAttack(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(repository, "docs", "threat-model.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(raw), "| attack | guard |\n|---|---|\n")
+	table, _, ended := strings.Cut(table, "\n\n")
+	if !found || !ended {
+		t.Fatal("docs/threat-model.md has no table of attacks with their guards")
+	}
+	var want strings.Builder
+	for _, a := range All {
+		fmt.Fprintf(&want, "| %s | %s |\n", a.Name, a.Guard)
+	}
+	if table+"\n" != want.String() {
+		t.Errorf("docs/threat-model.md has the guards\n%s\nwant\n%s", table, want.String())
 	}
 }

@@ -322,6 +322,13 @@ func TestWhateverIsWrittenIsRead(t *testing.T) {
 			t.Errorf("it is of series %v (%v)", key, err)
 		}
 	}
+	large := manyNights(40)
+	for i := range large {
+		large[i].Ledger = strings.Repeat(fmt.Sprint(i), 1<<20)
+	}
+	if _, err := Encode(nightly, large); err == nil || !strings.Contains(err.Error(), "would not be read") {
+		t.Errorf("more text than is read again: %v", err)
+	}
 	if _, err := Encode(nightly, manyNights(mostRecords+1)); err == nil || !strings.Contains(err.Error(), "at most 100000 are kept") {
 		t.Errorf("more records than are read again: %v", err)
 	}

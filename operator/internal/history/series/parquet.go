@@ -75,6 +75,10 @@ func Encode(key Key, records []Record) ([]byte, error) {
 	if err := w.Close(); err != nil {
 		return nil, fmt.Errorf("series %q: parquet: %w", key, err)
 	}
+	// What cannot be read again would take the whole series with it.
+	if _, err := openFile(out.Bytes()); err != nil {
+		return nil, fmt.Errorf("series %q: its records make a file that would not be read: %w", key, err)
+	}
 	return out.Bytes(), nil
 }
 
