@@ -24,8 +24,8 @@ func aRun(name string, ended bool) assayv1alpha1.BenchmarkRun {
 
 func TestWhatRunsKeepThatEnded(t *testing.T) {
 	pod := func(phase corev1.PodPhase) cluster {
-		return cluster{pods: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "block", Labels: map[string]string{"assay.dev/run-uid": "uid-of-first"}},
-			Status: corev1.PodStatus{Phase: phase}}}}
+		of := metav1.ObjectMeta{Name: "block", Labels: map[string]string{"assay.dev/run-uid": "uid-of-first"}}
+		return cluster{pods: []corev1.Pod{{ObjectMeta: of, Status: corev1.PodStatus{Phase: phase}}}}
 	}
 	lease := cluster{leases: []coordinationv1.Lease{{ObjectMeta: metav1.ObjectMeta{Name: "node-1"},
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("default/first/uid-of-first")}}}}

@@ -210,7 +210,8 @@ func run(ctx context.Context, s suite) error {
 		return healed
 	}
 	// What showed nothing is in nobody's way afterwards; its ledgers stay.
-	return w.kube.DeleteAllOf(judging, &assayv1alpha1.BenchmarkRun{}, client.InNamespace(namespace), client.MatchingLabels{suiteLabel: w.suite})
+	return w.kube.DeleteAllOf(judging, &assayv1alpha1.BenchmarkRun{}, client.InNamespace(namespace),
+		client.MatchingLabels{suiteLabel: w.suite})
 }
 
 func total(injected map[string]int) (sum int) {

@@ -69,8 +69,9 @@ func TestWhichAnalysesAreRead(t *testing.T) {
 	low := 1.0
 	estimate := Estimate{Value: 1, Unit: "s", Low: &low, High: &low, Blocks: 10}
 	for i := range 4096 {
-		large.Arms = append(large.Arms, ArmResult{Point: fmt.Sprint("batchSize=", i), Arm: "loop", Metric: "latency", Statistic: "median", Estimate: estimate})
-		large.Ratios = append(large.Ratios, RatioResult{Point: fmt.Sprint("batchSize=", i), Candidate: "fused", Metric: "latency", Statistic: "median",
+		at := fmt.Sprint("batchSize=", i)
+		large.Arms = append(large.Arms, ArmResult{Point: at, Arm: "loop", Metric: "latency", Statistic: "median", Estimate: estimate})
+		large.Ratios = append(large.Ratios, RatioResult{Point: at, Candidate: "fused", Metric: "latency", Statistic: "median",
 			Estimate: estimate, PerBlock: map[string]float64{"w000-b0000": 1, "w000-b0001": 1, "w000-b0002": 1}})
 	}
 	for i := range 20_000 {

@@ -159,6 +159,7 @@ func TestWhatAScheduleDoes(t *testing.T) {
 		"every recorded revision is measured, oldest first": {night, []observed{third, revisions(assayv1alpha1.TakeEvery, reported(4, 3, 5))}, "number 3, anchor=a, head=b, dealt with Nov 23 02:00, RunStarting"},
 		"what was dealt with stays up to the limit":         {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(5))}, "WaitingForTime, again in 1h0m0s"},
 		"and is forgotten beyond it":                        {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(7))}, "forget 2 recorded revisions, WaitingForTime"},
+		"a larger flood is forgotten in few steps":          {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, slices.Repeat(reported(1), mostPending+100_000))}, "forget 1000 recorded revisions, WaitingForTime"},
 		"a flood of revisions is bounded":                   {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, slices.Repeat(reported(1), mostPending+3))}, "forget 3 recorded revisions, WaitingForTime"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,6 +32,14 @@ var (
 	everybodys   = edit(usersFile, `path.Join("runs", match[2]) + "/*", path`, `"runs/*", path`)
 )
 
+// nobodysBinding gives people without a token what who may view has.
+const (
+	recordRole     = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: assay-record\n"
+	nobodysBinding = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata:\n  name: assay-nobody\n" +
+		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: assay-view}\n" +
+		"subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: \"system:unauthenticated\"}]\n"
+)
+
 func editMay(resources string) Guard {
 	const has = "[benchmarkruns, benchmarkschedules, benchmarkrevisions]"
 	return edit(peopleFile, has, "[benchmarkruns, benchmarkschedules, benchmarkrevisions, "+resources+"]")
@@ -53,23 +61,22 @@ var Guards = map[string]Guard{
 	"a tenant makes a run that has its verdict already": edit(runsFile, "    subresources:\n      status: {}\n", ""),
 	"a tenant changes what others' runs execute":        editMay("benchmarktemplates"),
 	"what stores a block's results writes a verdict":    executorMay("assay.dev", "benchmarkruns/status", "patch"),
-	"a tenant changes a run after it was accepted":      edit(runsFile, "rule: self.budget == oldSelf.budget", "rule: self.budget == self.budget"),
-	"a program asks the API server without a token": edit(peopleFile, "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n"+
-		"  name: assay-record\n", "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata:\n  name: assay-nobody\nroleRef: "+
-		"{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: assay-view}\nsubjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, "+
-		"name: \"system:unauthenticated\"}]\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: assay-record\n"),
+	"a tenant changes a run after it was accepted":      edit(runsFile, "self.budget == oldSelf.budget", "self.budget == self.budget"),
+	"a program asks the API server without a token":     edit(peopleFile, recordRole, nobodysBinding+recordRole),
 	"an effect that Argo's controller evaluates": edit(runsFile, "in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",
 		"in ['NoSchedule', 'PreferNoSchedule', 'NoExecute', t.effect])"),
 	"a toleration of others' leases": edit(runsFile, "<= 317 && t.key != 'assay.dev/leased')", "<= 317)"),
 	"a toleration of everything": edit(runsFile, "rule: self.all(t, has(t.key) && size(t.key) >= 1 && size(t.key)",
 		"rule: self.all(t, !has(t.key) || size(t.key) >= 1 && size(t.key)"),
-	"a tenant opens a node to runs": {Kept: "a role that is bound in a namespace gives nothing of the whole cluster, which is Kubernetes' own rule"},
+	"a tenant opens a node to runs": {
+		Kept: "a role that is bound in a namespace gives nothing of the whole cluster, which is Kubernetes' own rule"},
 
 	"a hijacked operator labels a node":                         nodesAudited,
 	"a hijacked operator taints a node for others than a lease": nodesAudited,
 
-	"160,000 cells":                          edit(runsFile, "<= 10000.0", "<= 1000000000.0"),
-	"a ConfigMap in the way of a run's plan": edit("operator/internal/apply/own.go", "if controller != nil && controller.UID", "if controller == nil || controller.UID"),
+	"160,000 cells": edit(runsFile, "<= 10000.0", "<= 1000000000.0"),
+	"a ConfigMap in the way of a run's plan": edit("operator/internal/apply/own.go", "if controller != nil && controller.UID",
+		"if controller == nil || controller.UID"),
 	"a hijacked operator writes where no runs are": {
 		Kept: "its rights are bound in the namespaces of runs, one by one: there is nothing to take out that would bind them elsewhere"},
 	"a hijacked operator takes rights":             operatorMay("serviceaccounts"),
@@ -78,7 +85,8 @@ var Guards = map[string]Guard{
 	"a hijacked operator makes a pod":              operatorMay("pods"),
 	"a run asks for more than the policy allows": edit("operator/internal/policy/policy.go", "placement.MaxNodes > *limits.MaxNodes {",
 		"placement.MaxNodes > *limits.MaxNodes+1000 {"),
-	"several runs begin at once where one may": edit("operator/internal/controller/decide.go", "if !r.counted(world) {", "if r.counted(world) {"),
+	"several runs begin at once where one may": edit("operator/internal/controller/decide.go", "if !r.counted(world) {",
+		"if r.counted(world) {"),
 
 	"another namespace's ledger is read":                everybodys,
 	"another namespace's ledger is listed":              everybodys,

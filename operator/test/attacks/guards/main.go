@@ -111,8 +111,9 @@ func run(ctx context.Context, only string, cluster bool) error {
 			say("%s", output)
 		}
 	}
-	line, err := json.Marshal(map[string]any{"figure": "security.guards_not_missed", "value": missed, "unit": "1", "low": missed, "high": missed,
-		"samples": tried})
+	line, err := json.Marshal(map[string]any{
+		"figure": "security.guards_not_missed", "value": missed, "unit": "1", "low": missed, "high": missed, "samples": tried,
+	})
 	if err != nil {
 		return err
 	}

@@ -60,14 +60,17 @@ func TestAGuardIsPutBack(t *testing.T) {
 	}
 	attack := attacks.Attack{Name: "nothing", Needs: attacks.API}
 	// There is no Go module, so that nothing is tried.
-	_, _, err := tree(folder).without(t.Context(), attack, attacks.Guard{Edits: []attacks.Edit{{File: "guard.txt", Old: "stands", New: "is out"}}})
+	out := func(what string) attacks.Guard {
+		return attacks.Guard{Edits: []attacks.Edit{{File: "guard.txt", Old: what, New: "is out"}}}
+	}
+	_, _, err := tree(folder).without(t.Context(), attack, out("stands"))
 	if err == nil || !strings.Contains(err.Error(), "was not tried") {
 		t.Errorf("error %v", err)
 	}
 	if raw, err := os.ReadFile(file); err != nil || string(raw) != "stands" {
 		t.Errorf("the guard %q (%v)", raw, err)
 	}
-	_, _, err = tree(folder).without(t.Context(), attack, attacks.Guard{Edits: []attacks.Edit{{File: "guard.txt", Old: "stood", New: ""}}})
+	_, _, err = tree(folder).without(t.Context(), attack, out("stood"))
 	if err == nil || !strings.Contains(err.Error(), `does not have "stood" once`) {
 		t.Errorf("a guard that is not there: %v", err)
 	}
