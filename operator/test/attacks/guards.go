@@ -75,8 +75,11 @@ var Guards = map[string]Guard{
 	"a hijacked operator taints a node for others than a lease": nodesAudited,
 
 	"160,000 cells": edit(runsFile, "<= 10000.0", "<= 1000000000.0"),
-	"a ConfigMap in the way of a run's plan": edit("operator/internal/apply/own.go", "if controller != nil && controller.UID",
-		"if controller == nil || controller.UID"),
+	// Where the API server asks whoever names an owner for the right to delete, that stands against it as well.
+	"a ConfigMap in the way of a run's plan": {Edits: []Edit{
+		{"operator/internal/apply/own.go", "if controller != nil && controller.UID", "if controller == nil || controller.UID"},
+		{operatorFile, "  - configmaps\n  verbs:\n", "  - configmaps\n  verbs:\n  - delete\n"},
+	}},
 	"a hijacked operator writes where no runs are": {
 		Kept: "its rights are bound in the namespaces of runs, one by one: there is nothing to take out that would bind them elsewhere"},
 	"a hijacked operator takes rights":             operatorMay("serviceaccounts"),
