@@ -47,7 +47,7 @@ var All = []Attack{
 		patchesANode(tenant, `{"metadata":{"labels":{"bench":"yes"}}}`), API},
 	{"a hijacked operator labels a node", nodesPromise, "ValidatingAdmissionPolicy assay-operator-nodes",
 		patchesANode((*World).operator, `{"metadata":{"labels":{"hijacked":"yes"}}}`), API},
-	{"a hijacked operator taints a node for others than a lease", nodesPromise, "the rules of spec.placement.tolerations in the CRD",
+	{"a hijacked operator taints a node for others than a lease", nodesPromise, "ValidatingAdmissionPolicy assay-operator-nodes",
 		patchesANode((*World).operator, `{"spec":{"taints":[{"key":"hijacked","effect":"NoExecute"}]}}`), API},
 	{"160,000 cells", sizePromise, "operator/internal/experiment/limits.go and the rules of spec.sweep in the CRD", tooManyCells, API},
 	{"a ConfigMap in the way of a run's plan", wherePromise, "the check of owners in operator/internal/apply", configMapInTheWay, API},
