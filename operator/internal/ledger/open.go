@@ -41,8 +41,23 @@ const (
 // ErrTooLarge means that an object is larger than any that a run writes.
 var ErrTooLarge = errors.New("too large")
 
-func tooLarge(key string, bytes int64) error {
-	return fmt.Errorf("%s is %w: it has %d bytes and at most %d are read", key, ErrTooLarge, bytes, maxObjectBytes)
+func tooLarge(key string, bytes, most int64) error {
+	return fmt.Errorf("%s is %w: it has %d bytes and at most %d are read", key, ErrTooLarge, bytes, most)
+}
+
+type mostBytesKey struct{}
+
+// GetAtMost is Get for whoever reads what others may have written, in a process that many share: an object with more bytes is ErrTooLarge.
+func GetAtMost(ctx context.Context, store Store, key string, most int64) ([]byte, error) {
+	return store.Get(context.WithValue(ctx, mostBytesKey{}, most), key)
+}
+
+// mostBytes is how many bytes of an object are read.
+func mostBytes(ctx context.Context) int64 {
+	if most, ok := ctx.Value(mostBytesKey{}).(int64); ok {
+		return min(most, maxObjectBytes)
+	}
+	return maxObjectBytes
 }
 
 // ErrBadURL means that a ledger's URL cannot be understood.
@@ -138,14 +153,26 @@ func (s subStore) URL() string {
 // ListAfter returns all keys that start with the prefix and come after another one, sorted.
 func ListAfter(ctx context.Context, store Store, prefix, after string) ([]string, error) {
 	var out []string
+	err := eachPageAfter(ctx, store, prefix, after, func(keys []string) error {
+		out = append(out, keys...)
+		return nil
+	})
+	return out, err
+}
+
+// EachPage visits all keys that start with the prefix, sorted, a page at a time: however many there are, one page of them is held.
+func EachPage(ctx context.Context, store Store, prefix string, visit func(keys []string) error) error {
+	return eachPageAfter(ctx, store, prefix, "", visit)
+}
+
+func eachPageAfter(ctx context.Context, store Store, prefix, after string, visit func(keys []string) error) error {
 	for {
 		keys, more, err := store.Page(ctx, prefix, after)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = visit(keys)
 		}
-		out = append(out, keys...)
-		if !more || len(keys) == 0 {
-			return out, nil
+		if err != nil || !more || len(keys) == 0 {
+			return err
 		}
 		after = keys[len(keys)-1]
 	}

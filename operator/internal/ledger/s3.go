@@ -122,10 +122,11 @@ func (s *s3) read(ctx context.Context, key, version string) (data []byte, tag st
 		return nil, "", s.explain(ctx, "read", key, err)
 	}
 	defer body.Close()
-	if info.Size > maxObjectBytes {
-		return nil, "", tooLarge(key, info.Size)
+	most := mostBytes(ctx)
+	if info.Size > most {
+		return nil, "", tooLarge(key, info.Size, most)
 	}
-	if data, err = io.ReadAll(io.LimitReader(body, maxObjectBytes)); err != nil {
+	if data, err = io.ReadAll(io.LimitReader(body, most)); err != nil {
 		return nil, "", s.explain(ctx, "read", key, err)
 	}
 	return data, info.ETag, nil

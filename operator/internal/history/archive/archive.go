@@ -247,18 +247,18 @@ func Newest(ctx context.Context, store ledger.Store) (*experiment.Experiment, *a
 		return nil, nil, err
 	}
 	for ; wave >= 0; wave-- {
-		raw, err := store.Get(ctx, ledger.AnalysisKey(wave))
+		raw, err := ledger.GetAtMost(ctx, store, ledger.AnalysisKey(wave), analysis.MostBytes)
 		if errors.Is(err, ledger.ErrNotFound) {
 			continue
 		}
 		if err != nil {
 			return nil, nil, err
 		}
-		var found analysis.Analysis
-		if err := json.Unmarshal(raw, &found); err != nil {
+		found, err := analysis.Parse(raw)
+		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", ledger.AnalysisKey(wave), err)
 		}
-		return exp, &found, nil
+		return exp, found, nil
 	}
 	return exp, nil, nil
 }

@@ -216,8 +216,18 @@ func bridge(out series.Record, next Revision, exp *experiment.Experiment, found 
 }
 
 func gap(out series.Record, reason string) series.Record {
-	out.Kind, out.Reason, out.Ratio, out.Step = series.Gap, reason, series.Estimate{}, nil
+	out.Kind, out.Reason, out.Ratio, out.Step = series.Gap, shorten(reason), series.Estimate{}, nil
 	return out
+}
+
+// mostReason bounds a reason: an analysis and a run's conditions say as much as they like, and every series of the run keeps it.
+const mostReason = 1000
+
+func shorten(reason string) string {
+	if runes := []rune(reason); len(runes) > mostReason {
+		return string(runes[:mostReason]) + "…"
+	}
+	return reason
 }
 
 // Gap are the records of a run that was due and measured nothing, for series that are known.
@@ -226,7 +236,7 @@ func (r *Run) Gap(keys []series.Key, reason string) []Keyed {
 	for _, key := range keys {
 		out = append(out, Keyed{key, series.Record{
 			Kind: series.Gap, ID: r.ID, Analysis: r.Analysis, Schedule: r.Schedule, Sequence: r.Sequence, At: r.At,
-			Head: r.Arms[Head].Revision, Image: r.Arms[Head].Image, Anchor: r.Arms[Anchor].Revision, Ledger: r.Ledger, Reason: reason,
+			Head: r.Arms[Head].Revision, Image: r.Arms[Head].Image, Anchor: r.Arms[Anchor].Revision, Ledger: r.Ledger, Reason: shorten(reason),
 		}})
 	}
 	return r.known(out)

@@ -170,6 +170,28 @@ func TestWhatAnAnalysisBecomes(t *testing.T) {
 	}
 }
 
+// Whoever may write an analysis may give a reason of any length, and every series of a schedule keeps it.
+func TestAReasonIsKeptAsFarAsItIsRead(t *testing.T) {
+	r := point()
+	exp, found := measured(t, r, 6)
+	invalidate(Head)(exp, found)
+	for i := range found.Candidates {
+		found.Candidates[i].Reason = strings.Repeat("ä", 1<<20)
+	}
+	keys := []series.Key{}
+	for _, keyed := range of(t, r, exp, found) {
+		keys = append(keys, keyed.Key)
+		if length := len([]rune(keyed.Record.Reason)); length > mostReason+1 {
+			t.Errorf("a reason of %d characters", length)
+		}
+	}
+	for _, keyed := range r.Gap(keys, strings.Repeat("ä", 1<<20)) {
+		if length := len([]rune(keyed.Record.Reason)); length > mostReason+1 || !strings.HasSuffix(keyed.Record.Reason, "…") {
+			t.Errorf("a reason of %d characters", length)
+		}
+	}
+}
+
 func invalidate(arm string) func(*experiment.Experiment, *analysis.Analysis) {
 	return func(_ *experiment.Experiment, a *analysis.Analysis) {
 		for i := range a.Candidates {

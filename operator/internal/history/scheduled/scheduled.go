@@ -91,12 +91,13 @@ func (h *History) Past(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) 
 	return out, nil
 }
 
-// known is a revision whose image is known by its digest; nil for any other.
+// known is a revision whose image is known by its digest, as a schedule's status takes them; nil for any other, of which a history may have
+// some.
 func known(revision, image string) *assayv1alpha1.Revision {
-	if !strings.Contains(image, "@sha256:") {
-		return nil
+	if out := (assayv1alpha1.Revision{Revision: revision, Image: image}); out.WellFormed() {
+		return &out
 	}
-	return &assayv1alpha1.Revision{Revision: revision, Image: image}
+	return nil
 }
 
 // imaged is a revision of a series with the image that it was measured with; nil where it never was, or without one.

@@ -592,3 +592,29 @@ func TestBadInput(t *testing.T) {
 		})
 	}
 }
+
+// What a schedule takes over from a history goes into its status, which the API server checks: one that it refuses would stop the schedule.
+func TestOnlyWhatAStatusTakesIsKnownOfAHistory(t *testing.T) {
+	digest := "@sha256:" + strings.Repeat("0", 64)
+	for name, tc := range map[string]struct {
+		revision, image string
+		want            bool
+	}{
+		"a commit and its image":        {"4f2c1e9", "ghcr.io/acme/app" + digest, true},
+		"no image":                      {"4f2c1e9", "", false},
+		"a tag":                         {"4f2c1e9", "ghcr.io/acme/app:main", false},
+		"a revision with a blank":       {"4f2c1e9 (dirty)", "ghcr.io/acme/app" + digest, false},
+		"a revision of a line and more": {"4f2c1e9\n", "ghcr.io/acme/app" + digest, false},
+		"a revision without end":        {strings.Repeat("a", 129), "ghcr.io/acme/app" + digest, false},
+		"no revision":                   {"", "ghcr.io/acme/app" + digest, false},
+		"a digest that is cut":          {"4f2c1e9", "ghcr.io/acme/app@sha256:0000", false},
+		"an image that Argo would read": {"4f2c1e9", "{{=sprig.env}}" + digest, false},
+		"an image without end":          {"4f2c1e9", strings.Repeat("a", 512) + digest, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := known(tc.revision, tc.image); (got != nil) != tc.want {
+				t.Errorf("known is %+v", got)
+			}
+		})
+	}
+}
