@@ -269,8 +269,8 @@ var identityAgents, nameCaches = []string{"169.254.170.23/32", "fd00:ec2::23/128
 // Whatever the values are, no egress rule goes anywhere, and none of those that go to blocks of addresses reaches metadata.
 func TestNoEgressRuleReachesMetadata(t *testing.T) {
 	more := map[string]string{
-		"a store far away":                `{minio: {mode: external, existingSecret: s3, external: {endpoint: s3.example.com}}, networkPolicies: {apiServer: {ports: [443, 80]}}}`,
-		"a store at metadata's port":      `{minio: {mode: external, existingSecret: s3, external: {endpoint: "s3.example.com:80", secure: false}}}`,
+		"a store far away":                `{objectStore: {mode: external, existingSecret: s3, external: {endpoint: s3.example.com}}, networkPolicies: {apiServer: {ports: [443, 80]}}}`,
+		"a store at metadata's port":      `{objectStore: {mode: external, existingSecret: s3, external: {endpoint: "s3.example.com:80", secure: false}}}`,
 		"registries":                      `{operator: {registries: [ghcr.io, "registry.lan:80"]}}`,
 		"a Prometheus far away":           `{prometheus: {mode: external}, grafana: {prometheusURL: "http://prometheus.example.com"}}`,
 		"a Prometheus at a port":          `{prometheus: {mode: external}, grafana: {prometheusURL: "https://prometheus.example.com:443"}}`,
