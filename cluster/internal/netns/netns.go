@@ -71,15 +71,49 @@ func Create(name string) error {
 
 // Delete drops the namespace's name. The kernel takes it down, with everything in it, when its last process is gone.
 func Delete(name string) error {
-	for range 8 { // several mounts on one another are the trace of interrupted runs
+	err := remove(name)
+	if errors.Is(err, unix.EBUSY) {
+		err = removeBelow(name)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("deleting network namespace %s: %w", name, err)
+	}
+	return nil
+}
+
+// layers are more mounts on one another than interrupted runs and other programs leave.
+const layers = 8
+
+func remove(name string) error {
+	for range layers {
 		if err := unix.Unmount(Path(name), unix.MNT_DETACH); err != nil {
 			break
 		}
 	}
-	if err := os.Remove(Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("deleting network namespace %s: %w", name, err)
-	}
-	return nil
+	return os.Remove(Path(name))
+}
+
+// removeBelow removes a name whose mount lies below one of the whole folder: the first `ip netns add` after a boot mounts the folder on
+// itself. Others may use that mount, so it is taken away in a mount namespace of this thread only. Removing the name there takes
+// its mounts out of all mount namespaces.
+func removeBelow(name string) error {
+	return onOwnThread(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+			return err
+		}
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+			return err
+		}
+		for range layers {
+			if err := unix.Unmount(Dir, unix.MNT_DETACH); err != nil {
+				break
+			}
+			if err := remove(name); !errors.Is(err, unix.EBUSY) {
+				return err
+			}
+		}
+		return unix.EBUSY
+	})
 }
 
 // Enter moves this thread into the namespace for good. Call it with the thread locked.

@@ -1,11 +1,15 @@
 package netns
 
 import (
+	"errors"
+	"io/fs"
 	"net"
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 func link(index, master int, name, alias string) netlink.Link {
@@ -30,5 +34,31 @@ func TestForeignLinks(t *testing.T) {
 		if diff := cmp.Diff(tc.want, foreignLinks(tc.links, layout)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", reason, diff)
 		}
+	}
+}
+
+// The first `ip netns add` on a machine mounts the folder of all names on itself: the mount of a name that was there lies below it then.
+func TestANameGoesAlthoughAnotherProgramMountedItsFolder(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root: it makes a network namespace")
+	}
+	const name = "assay-netns-test"
+	if err := Create(name); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := unix.Mount(Dir, Dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Unmount(Dir, unix.MNT_DETACH) })
+	}
+	if err := remove(name); !errors.Is(err, unix.EBUSY) {
+		t.Fatalf("the test makes no name that is busy: %v", err)
+	}
+	if err := Delete(name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(Path(name)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there: %v", Path(name), err)
 	}
 }

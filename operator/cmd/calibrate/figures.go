@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -58,7 +59,7 @@ func (o *figureOptions) steps() []figureStep {
 				Samples: share.Of}}, nil
 		}},
 		{[]string{calibrate.RealPowerFigure}, func(ctx context.Context, log io.Writer) ([]calibrate.Figure, error) {
-			r := o.quiet(o.powerRuns)
+			r := o.quiet(calibrate.RealPowerFigure, o.powerRuns)
 			r.slowdowns, r.budget = []string{"2"}, o.powerBlocks
 			measured, err := r.measure(ctx, log)
 			if err != nil {
@@ -67,7 +68,7 @@ func (o *figureOptions) steps() []figureStep {
 			return []calibrate.Figure{calibrate.RealPower(measured[0])}, nil
 		}},
 		{[]string{calibrate.UsedShareFigure, calibrate.OverAllFigure}, func(ctx context.Context, log io.Writer) ([]calibrate.Figure, error) {
-			r := o.quiet(o.armsRuns)
+			r := o.quiet(calibrate.UsedShareFigure, o.armsRuns)
 			r.arms = []int{6}
 			measured, err := r.measure(ctx, log)
 			if err != nil {
@@ -88,9 +89,13 @@ func (o *figureOptions) cost(of size, times int) figureStep {
 	}}
 }
 
-// quiet is so many runs of spin with nobody beside them.
-func (o *figureOptions) quiet(runs int) realOptions {
-	return realOptions{root: o.real.root, binDir: o.real.binDir, seed: o.real.seed, runs: runs, workloads: []string{"spin"}}
+// quiet is so many runs of spin with nobody beside them, for a figure.
+func (o *figureOptions) quiet(figure string, runs int) realOptions {
+	out := realOptions{root: o.real.root, binDir: o.real.binDir, seed: o.real.seed, runs: runs, workloads: []string{"spin"}}
+	if o.real.out != "" {
+		out.out = filepath.Join(o.real.out, figure)
+	}
+	return out
 }
 
 // chosen are the steps that make a figure that is asked for; all of them without one.
@@ -154,6 +159,7 @@ func newFiguresCommand() *cobra.Command {
 	flags.StringSliceVar(&o.real.neighbours, "neighbour", []string{"cpu", "memory"}, "neighbours: cpu, memory, disk, or none")
 	flags.StringVar(&o.real.root, "root", ".", "the project's folder")
 	flags.StringVar(&o.real.binDir, "bin-dir", "bin", "folder with assay, assay-runner, the programs and assay-neighbour")
+	flags.StringVar(&o.real.out, "out", "", "folder for the ledgers of runs on a quiet machine, kept (default: a temporary one, removed)")
 	o.real.seed = 1
 	return command
 }
