@@ -18,7 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/bisect"
 	"assay.dev/assay/operator/internal/history/change"
@@ -312,7 +312,7 @@ func simulatedRun(t *testing.T, run *assayv1alpha1.BenchmarkRun, seconds func(im
 		},
 	}
 	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: machine.Run(exp, wave)}
-	return &judged{where: "s3://ledger/" + run.Name, experiment: exp, analysis: analysis.Analyze(exp, evidence, 0)}
+	return &judged{where: "s3://ledger/" + run.Name, experiment: exp, analysis: analyze.Evidence(exp, evidence, 0)}
 }
 
 // TestAChangeOfAHistoryIsLocated goes from points to a confirmed change, and from there to its commit.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/figures"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
@@ -34,7 +34,7 @@ func judgedLedger(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := json.Marshal(analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0))
+	raw, err := json.Marshal(analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

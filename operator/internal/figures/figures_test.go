@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/manifest"
 	"assay.dev/assay/operator/internal/record"
@@ -32,7 +33,7 @@ func measured(t *testing.T) (*experiment.Experiment, *analysis.Analysis) {
 		t.Fatal(err)
 	}
 	attempts := simulate.Machine{Seed: 7, Seconds: simulate.ScanSeconds}.Run(exp, wave)
-	return exp, analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+	return exp, analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
 }
 
 func set(t *testing.T, rules string) Run {

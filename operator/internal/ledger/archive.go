@@ -99,7 +99,7 @@ func readArchive(from io.Reader) (map[string][]byte, error) {
 			return nil, fmt.Errorf("invalid entry %q of type %q: allowed are folders, and files that are there once", header.Name, header.Typeflag)
 		}
 		if header.Size > maxObjectBytes {
-			return nil, tooLarge(key, header.Size)
+			return nil, tooLarge(key, header.Size, maxObjectBytes)
 		}
 		if left -= header.Size; left < 0 {
 			return nil, fmt.Errorf("its objects are %w: at most %d bytes of them are read from an archive; unpack it with tar -xf, and name the "+

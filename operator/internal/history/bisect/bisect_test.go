@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/locate"
@@ -112,7 +112,7 @@ func measure(t *testing.T, s *Search, ran *Ran, seconds func(int) float64) {
 		},
 	}
 	attempts := machine.Run(exp, wave)
-	ran.Experiment, ran.Analysis = exp, analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+	ran.Experiment, ran.Analysis = exp, analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
 }
 
 func never(int) string { return "" }
