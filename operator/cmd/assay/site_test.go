@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/json"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestASiteOfAHistory measures points, writes their pages, and follows the links to the reports as a browser does.
+func TestASiteOfAHistory(t *testing.T) {
+	h := newSeries(t)
+	h.must("r1-100")
+	h.must("r2-100")
+	link := regexp.MustCompile(`<a href="([^"]*)">report</a>`)
+	write := func(t *testing.T, args ...string) (siteWritten, string, string) {
+		t.Helper()
+		out := filepath.Join(t.TempDir(), "public")
+		stdout, _, err := assay(t, append([]string{"site", "--history", h.folder, "--out", out, "-o", "json"}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var written siteWritten
+		if err := json.Unmarshal([]byte(stdout), &written); err != nil {
+			t.Fatal(err)
+		}
+		pages, err := filepath.Glob(filepath.Join(out, "series-*.html"))
+		if err != nil || len(pages) != 1 {
+			t.Fatalf("%v, %v", pages, err)
+		}
+		raw, err := os.ReadFile(pages[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(written.Index); err != nil {
+			t.Errorf("the index: %v", err)
+		}
+		return written, out, string(raw)
+	}
+	for name, tc := range map[string]struct {
+		args    []string
+		inside  bool
+		reports int
+	}{
+		"links lead to where the ledgers lie": {nil, false, 2},
+		"copies are in the folder":            {[]string{"--reports", "copy"}, true, 2},
+		"none reads no ledger":                {[]string{"--reports", "none"}, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			written, out, page := write(t, tc.args...)
+			found := link.FindAllStringSubmatch(page, -1)
+			if written.Reports != tc.reports || len(found) != tc.reports || len(written.Missing) > 0 {
+				t.Fatalf("%d links, %+v", len(found), written)
+			}
+			for _, match := range found {
+				relative, err := url.PathUnescape(match[1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				raw, err := os.ReadFile(filepath.Join(out, filepath.FromSlash(relative)))
+				if err != nil || !strings.Contains(string(raw), "<!doctype html>") {
+					t.Errorf("%s is no report: %v", relative, err)
+				}
+				if strings.HasPrefix(relative, reportsPrefix) != tc.inside {
+					t.Errorf("it leads to %s", relative)
+				}
+			}
+		})
+	}
+	t.Run("a store that is served elsewhere is linked there", func(t *testing.T) {
+		_, _, page := write(t, "--served", "file://"+filepath.ToSlash(filepath.Dir(h.ledger(1)))+"=https://bench.example.org/ledgers/")
+		if !strings.Contains(page, `<a href="https://bench.example.org/ledgers/`+filepath.Base(h.ledger(1))+"/") {
+			t.Errorf("%s", page)
+		}
+	})
+	t.Run("a ledger that is gone is named, and the pages are written", func(t *testing.T) {
+		if err := os.RemoveAll(h.ledger(1)); err != nil {
+			t.Fatal(err)
+		}
+		written, _, _ := write(t)
+		if written.Reports != 1 || len(written.Missing) != 1 || !strings.Contains(written.Missing[0], filepath.Base(h.ledger(1))) {
+			t.Errorf("%+v", written)
+		}
+	})
+}
+
+func TestASiteThatCannotBeIsRefused(t *testing.T) {
+	folder := t.TempDir()
+	for name, tc := range map[string]struct {
+		args []string
+		says string
+	}{
+		"without a folder":                   {nil, "--out is missing"},
+		"a history without series":           {[]string{"--out", filepath.Join(folder, "public")}, "no series in"},
+		"reports that are neither":           {[]string{"--out", "x", "--reports", "all"}, `invalid --reports "all"`},
+		"a commit without a revision":        {[]string{"--out", "x", "--commit", "https://git.example.org/"}, "found no {revision}"},
+		"a commit that a browser would run":  {[]string{"--out", "x", "--commit", "javascript:{revision}"}, "begins with https://"},
+		"a base that is no address":          {[]string{"--out", "x", "--base", "bench"}, `invalid --base "bench"`},
+		"a store without an address":         {[]string{"--out", "x", "--served", "s3://assay"}, "use STORE=ADDRESS"},
+		"a store with one that is no way in": {[]string{"--out", "x", "--served", "s3://assay=ftp://x"}, `invalid --served "ftp://x"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := assay(t, append([]string{"site", "--history", filepath.Join(folder, "none")}, tc.args...)...)
+			if err == nil || !strings.Contains(err.Error(), tc.says) || exitCodeOf(err) != exitUsage {
+				t.Errorf("got %v, want a usage error that says %q", err, tc.says)
+			}
+		})
+	}
+}
