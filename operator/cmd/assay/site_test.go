@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/history/change"
 )
 
 // TestASiteOfAHistory measures points, writes their pages, and follows the links to the reports as a browser does.
@@ -106,6 +109,46 @@ func TestASiteThatCannotBeIsRefused(t *testing.T) {
 			_, _, err := assay(t, append([]string{"site", "--history", filepath.Join(folder, "none")}, tc.args...)...)
 			if err == nil || !strings.Contains(err.Error(), tc.says) || exitCodeOf(err) != exitUsage {
 				t.Errorf("got %v, want a usage error that says %q", err, tc.says)
+			}
+		})
+	}
+}
+
+// TestChangesAreShownInEveryForm is of a history in which one change was confirmed.
+func TestChangesAreShownInEveryForm(t *testing.T) {
+	h := newSeries(t)
+	h.must("r1-100")
+	k := h.series().Key
+	if _, err := h.archive().Update(t.Context(), func(book change.Book) (change.Book, error) {
+		book.Changes = append(book.Changes, change.Change{
+			ID: "c0ffee", Project: k.Project, From: 1, First: 1, To: 1, State: change.Confirmed,
+			Effects: []change.Effect{{Series: k.ID(), LogRatio: 0.05, SE: 0.004, Worse: true}},
+			History: []change.Event{{At: time.Now(), Who: "confirm-1", Why: "new over old", To: change.Confirmed}},
+		})
+		return book, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		says string
+	}{
+		"a table":                        {nil, "c0ffee   Confirmed"},
+		"one change as Markdown":         {[]string{"c0f", "--format", "github"}, "### ❌ Confirmed regression `c0ffee`"},
+		"with links":                     {[]string{"--format", "github", "--site", "https://b.example.org"}, "(<https://b.example.org/series-" + k.ID()},
+		"for programs":                   {[]string{"-o", "json"}, `"id": "c0ffee"`},
+		"a change that is not there":     {[]string{"dead"}, "0 changes have a name that begins with"},
+		"a form that there is not":       {[]string{"--format", "gitlab"}, `invalid --format "gitlab"`},
+		"pages at what is no address":    {[]string{"--site", "bench"}, `invalid --site "bench"`},
+		"more than one change at a time": {[]string{"a", "b"}, "accepts at most 1 arg"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdout, _, err := assay(t, append([]string{"changes", "--history", h.folder}, tc.args...)...)
+			if err != nil {
+				stdout += err.Error()
+			}
+			if !strings.Contains(stdout, tc.says) {
+				t.Errorf("no %q in:\n%s", tc.says, stdout)
 			}
 		})
 	}

@@ -94,7 +94,12 @@ func (c *canvas) pickTo(link, title, class string, x, y float64, draw func()) {
 	c.WriteString(begin)
 	c.add(`<title>%s</title><circle class="hit" cx="%s" cy="%s" r="%s"/>`, esc(title), px(x), px(y), px(touch))
 	draw()
-	c.text("readout", "start", 4, c.height+readoutBaseline, shorten(title, int(longestReadout*c.width/plotWidth)))
+	anchor, at := "start", 4.0
+	// Of a plot that is scrolled only a part is seen: the figures stand on the side of the mark.
+	if c.width > plotWidth && x > c.width/2 {
+		anchor, at = "end", c.width-4
+	}
+	c.text("readout", anchor, at, c.height+readoutBaseline, shorten(title, int(longestReadout*c.width/plotWidth)))
 	c.WriteString(end)
 }
 

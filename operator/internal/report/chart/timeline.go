@@ -79,7 +79,8 @@ func (t Timeline) SVG() template.HTML {
 				continue
 			}
 			at := x.at(p.X)
-			if p.Low != nil && p.High != nil {
+			// The band of a stretch shows its intervals; one point has none.
+			if len(stretch.Points) == 1 && p.Low != nil && p.High != nil {
 				c.line("error "+Class(i), at, y.at(*p.Low), at, y.at(*p.High))
 			}
 			c.pickTo(p.Link, p.Title, Class(i), at, y.at(p.Y), func() { c.marker("mark "+Class(i), i, at, y.at(p.Y), 2.6) })
