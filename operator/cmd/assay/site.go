@@ -134,7 +134,7 @@ func checkAddress(flag, address string) error {
 	return nil
 }
 
-// writeSite writes the pages of a history. Pages of series that are gone are not removed: an object store that lists nothing would lose all.
+// writeSite writes the pages of a history. Pages of series that are gone stay as they are: nothing leads to them any more.
 func writeSite(ctx context.Context, o siteOptions, now time.Time) (*siteWritten, error) {
 	from, err := openHistory(ctx, o.history)
 	if err != nil {

@@ -21,8 +21,10 @@ func siteSize(seed uint64) (calibrate.Figure, error) {
 	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
 	for i := range count {
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
-		key := series.Key{Project: "default", Benchmark: fmt.Sprintf("benchmark-%d", i/4), Point: fmt.Sprintf("size=%d", i%4), Metric: "latency",
-			Statistic: "median"}
+		key := series.Key{
+			Project: "default", Benchmark: fmt.Sprintf("benchmark-%d", i/4), Point: fmt.Sprintf("size=%d", i%4), Metric: "latency",
+			Statistic: "median",
+		}
 		revision := func(night int) string {
 			return fmt.Sprintf("%040x", rand.New(rand.NewPCG(seed, uint64(night))).Uint64())
 		}
@@ -35,7 +37,9 @@ func siteSize(seed uint64) (calibrate.Figure, error) {
 				Machine: "0123456789abcdef", Workload: "fedcba9876543210", Ledger: fmt.Sprintf("s3://assay/runs/default/nightly-%d", night+1),
 			}
 			if night > 0 {
-				r.Predecessor, r.Step = revision(night-1), &series.Estimate{LogRatio: 0.004 * random.NormFloat64(), SE: 0.003, DF: 9, Blocks: 10}
+				step := r.Ratio
+				step.LogRatio = 0.004 * random.NormFloat64()
+				r.Predecessor, r.Step = revision(night-1), &step
 			}
 			records = append(records, r)
 		}

@@ -7,7 +7,8 @@ func TestTheSizeOfASiteIsThatOfItsPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first.Figure != "history.site_kib_per_series" || first.Unit != "KiB" || first.Samples == 0 || first.Value <= first.Low || first.Low > first.High {
+	if first.Figure != "history.site_kib_per_series" || first.Unit != "KiB" || first.Samples == 0 ||
+		first.Value <= first.Low || first.Low > first.High {
 		t.Errorf("the whole has an index and a style sheet beyond the pages of series: %+v", first)
 	}
 	again, err := siteSize(1)

@@ -359,7 +359,8 @@ func (b *builder) series(s *series.Series) *seriesPage {
 
 func (b *builder) row(p *series.Point, c *change.Change) pointRow {
 	out := pointRow{
-		ID: fmt.Sprintf("run-%d", p.Sequence), Run: fmt.Sprint(p.Sequence), When: minute(p.At), Revision: p.Revision, Commit: b.commit(p.Revision),
+		ID: fmt.Sprintf("run-%d", p.Sequence), Run: fmt.Sprint(p.Sequence), When: minute(p.At), Revision: p.Revision,
+		Commit: b.commit(p.Revision),
 		Again: p.Again, Ratio: text(p.Ratio), Blocks: p.Ratio.Blocks, Ledger: p.Ledger,
 		Report: template.URL(b.options.Reports[p.Ledger]), //nolint:gosec // Options promise its scheme.
 	}
@@ -377,7 +378,8 @@ func (b *builder) commit(revision string) template.URL {
 	if b.options.Commit == "" || revision == "" {
 		return ""
 	}
-	return template.URL(strings.ReplaceAll(b.options.Commit, points.Placeholder, url.PathEscape(revision))) //nolint:gosec // Escaped.
+	address := strings.ReplaceAll(b.options.Commit, points.Placeholder, url.PathEscape(revision))
+	return template.URL(address) //nolint:gosec // Escaped.
 }
 
 // Interval of an estimate, with its ratio.

@@ -192,7 +192,8 @@ func TestLinksLeadToWhatIsThere(t *testing.T) {
 	a, b := key("sort", "latency"), key("scan", "throughput")
 	c := slower(a, change.Confirmed, 60)
 	c.Effects = append(c.Effects, change.Effect{Series: b.ID(), LogRatio: -0.04, SE: 0.004, Worse: true})
-	pages := render(t, []*series.Series{nights(t, a, 60, nil), nights(t, b, 60, nil)}, change.Book{Changes: []change.Change{c}}, Options{Title: "x"})
+	both := []*series.Series{nights(t, a, 60, nil), nights(t, b, 60, nil)}
+	pages := render(t, both, change.Book{Changes: []change.Change{c}}, Options{Title: "x"})
 	links := regexp.MustCompile(`href="([^"#]*)(#[^"]*)?"`)
 	for name, page := range pages {
 		for _, found := range links.FindAllStringSubmatch(page, -1) {
@@ -254,7 +255,8 @@ func TestTheFeedTellsOfChangesOnce(t *testing.T) {
 	suspicion := slower(k, change.Suspected, 30)
 	refuted := slower(k, change.Invalid, 30)
 	refuted.ID = "0ff"
-	if feed := read(t, Options{Title: "x"}, suspicion, refuted); len(feed.Entries) != 0 || feed.Title == "" || feed.Updated == "" || feed.Author.Name == "" {
+	feed := read(t, Options{Title: "x"}, suspicion, refuted)
+	if len(feed.Entries) != 0 || feed.Title == "" || feed.Updated == "" || feed.Author.Name == "" {
 		t.Errorf("a suspicion is told, or the feed lacks something: %+v", feed)
 	}
 	told := slower(k, change.Confirmed, 30)

@@ -196,7 +196,9 @@ func TestOldPointsOfATimelineKeepTheirMarksBesideAChange(t *testing.T) {
 	}
 	timeline.Stretches = []Stretch{{Points: points[:400]}, {Points: points[400:], Label: "another machine"}}
 	svg := string(timeline.SVG())
-	for at, drawn := range map[int]bool{0: false, 90: false, 97: true, 99: true, 100: true, 102: true, 110: false, 879: false, 880: true, 999: true} {
+	for at, drawn := range map[int]bool{
+		0: false, 90: false, 97: true, 99: true, 100: true, 102: true, 110: false, 879: false, 880: true, 999: true,
+	} {
 		if got := strings.Contains(svg, "<title>point "+strconv.Itoa(at)+"</title>"); got != drawn {
 			t.Errorf("point %d has a mark: %v, want %v", at, got, drawn)
 		}
