@@ -40,8 +40,9 @@ func newChangesCommand() *cobra.Command {
 			"alerted once, however many series show it. --every reports series that stopped getting points.\n\n" +
 			"With the beginning of a name it shows that change, also one that is decided about. --format github writes Markdown for a comment " +
 			"on a pull request or an issue; --site is where the pages of assay site are, for its links.",
-		Example: "  assay changes\n  assay changes --all -o json\n  assay changes 3f2a9c --format github --site https://bench.example.org\n  assay changes acknowledge 3f2a9c --as accepted --why 'the price of " +
-			"checksums'",
+		Example: "  assay changes\n  assay changes --all -o json\n" +
+			"  assay changes 3f2a9c --format github --site https://bench.example.org\n" +
+			"  assay changes acknowledge 3f2a9c --as accepted --why 'the price of checksums'",
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to, err := whereTo(output, format, "table", "json", "yaml", "github")

@@ -9,6 +9,7 @@ import (
 
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/site"
 )
@@ -59,7 +60,9 @@ func siteSize(seed uint64) (calibrate.Figure, error) {
 		at := fmt.Sprintf("s3://assay/runs/default/nightly-%d", night+1)
 		reports[at] = "https://bench.example.org/ledgers/" + at[len("s3://assay/"):] + "/analysis/0000/report.html"
 	}
-	files, err := site.Pages(all, book, site.Options{Title: "Benchmarks", Reports: reports, Commit: "https://git.example.org/commit/{revision}"})
+	files, err := site.Pages(all, book, site.Options{
+		Title: "Benchmarks", Reports: reports, Commit: "https://git.example.org/commit/" + points.Placeholder,
+	})
 	if err != nil {
 		return calibrate.Figure{}, err
 	}
@@ -70,6 +73,8 @@ func siteSize(seed uint64) (calibrate.Figure, error) {
 			low, high = min(low, float64(len(f.Content))/1024), max(high, float64(len(f.Content))/1024)
 		}
 	}
-	return calibrate.Figure{Figure: "history.site_kib_per_series", Value: float64(total) / 1024 / count, Unit: "KiB", Low: low, High: high,
-		Samples: count, Note: fmt.Sprintf("all pages over their series, of %d points each; low and high are those of a series' own page", nights)}, nil
+	return calibrate.Figure{
+		Figure: "history.site_kib_per_series", Value: float64(total) / 1024 / count, Unit: "KiB", Low: low, High: high,
+		Samples: count, Note: fmt.Sprintf("all pages over their series, of %d points each; low and high are of a series' own page", nights),
+	}, nil
 }

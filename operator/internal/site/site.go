@@ -304,7 +304,8 @@ func (b *builder) series(s *series.Series) *seriesPage {
 	told := b.told(s)
 	out := &seriesPage{
 		Site: b.options.Title, Name: s.Key.String(), File: fileOf(s.Key.ID()), Project: s.Key.Project, Benchmark: s.Key.Benchmark,
-		Measure: measureOf(s.Key), State: state, Class: classes[state], Anchor: s.Anchor, Confidence: report.Confidence(Confidence), Feed: FeedName,
+		Measure: measureOf(s.Key), State: state, Class: classes[state], Anchor: s.Anchor, Confidence: report.Confidence(Confidence),
+		Feed: FeedName,
 	}
 	out.Changes = b.changes(told, out.File)
 	plot := chart.Timeline{Title: s.Key.String(), XLabel: "revision, in the order of the runs", Neutral: 1, Y: times}
@@ -361,7 +362,7 @@ func (b *builder) row(p *series.Point, c *change.Change) pointRow {
 	out := pointRow{
 		ID: fmt.Sprintf("run-%d", p.Sequence), Run: fmt.Sprint(p.Sequence), When: minute(p.At), Revision: p.Revision,
 		Commit: b.commit(p.Revision),
-		Again: p.Again, Ratio: text(p.Ratio), Blocks: p.Ratio.Blocks, Ledger: p.Ledger,
+		Again:  p.Again, Ratio: text(p.Ratio), Blocks: p.Ratio.Blocks, Ledger: p.Ledger,
 		Report: template.URL(b.options.Reports[p.Ledger]), //nolint:gosec // Options promise its scheme.
 	}
 	if p.Step != nil {
