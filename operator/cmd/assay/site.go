@@ -26,6 +26,8 @@ const (
 	linkReports, copyReports, noReports = "link", "copy", "none"
 	// reportsPrefix is where copies of reports lie in a site.
 	reportsPrefix = "reports/"
+	// shownMissing is how many ledgers without a report are named to a person.
+	shownMissing = 5
 )
 
 // siteWritten is what the command prints for programs.
@@ -76,7 +78,11 @@ func newSiteCommand() *cobra.Command {
 			if done, err := printStructured(cmd.OutOrStdout(), form, written); done {
 				return err
 			}
-			for _, missing := range written.Missing {
+			for i, missing := range written.Missing {
+				if i == shownMissing {
+					fmt.Fprintf(cmd.ErrOrStderr(), "warning: and of %d more ledgers; -o json names them\n", len(written.Missing)-i)
+					break
+				}
 				fmt.Fprintf(cmd.ErrOrStderr(), "warning: no report of %s\n", missing)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d series, %d reports, %d KiB: %s\n", written.Series, written.Reports,
@@ -225,6 +231,12 @@ func (o *siteOptions) findReports(ctx context.Context, all []*series.Series, her
 
 // reportOf is the address of the newest report of a ledger, and its content where it is to be copied.
 func (o *siteOptions) reportOf(ctx context.Context, at, here string) (string, []byte, error) {
+	if o.reports == linkReports {
+		// A store that no link leads to is not read, run by run, for nothing.
+		if _, err := o.addressOf(at, ledger.HTMLKey(0), here); err != nil {
+			return "", nil, err
+		}
+	}
 	store, err := ledger.Open(ctx, at, ledger.Options{})
 	if err != nil {
 		return "", nil, err
