@@ -57,11 +57,11 @@ func newChangesCommand() *cobra.Command {
 				return err
 			}
 			if len(args) > 0 {
-				i, err := theChange(found.Changes, args[0])
+				at, err := changeNamed(change.Book{Changes: found.Changes}, args[0])
 				if err != nil {
 					return err
 				}
-				found.Changes = found.Changes[i : i+1]
+				found.Changes = found.Changes[at : at+1]
 			}
 			var out bytes.Buffer
 			if to.form == "github" {
@@ -221,11 +221,11 @@ func newAcknowledgeCommand() *cobra.Command {
 
 // acknowledge has a person take notice of a change, named by the beginning of its identity, and decide if the event has a state.
 func acknowledge(book change.Book, name string, event change.Event) (change.Book, change.Change, error) {
-	i, err := theChange(book.Changes, name)
+	at, err := changeNamed(book, name)
 	if err != nil {
 		return book, change.Change{}, err
 	}
-	c := book.Changes[i]
+	c := book.Changes[at]
 	if event.To != "" {
 		if c, err = c.Move(event); err != nil {
 			return book, c, &exitCode{exitUsage, err}
@@ -237,11 +237,11 @@ func acknowledge(book change.Book, name string, event change.Event) (change.Book
 	return book.Replace(c), c, nil
 }
 
-// theChange is where the change is whose name begins so.
-func theChange(all []change.Change, name string) (int, error) {
+// changeNamed is the index of the change whose identity begins so.
+func changeNamed(book change.Book, name string) (int, error) {
 	var matching []int
-	for i := range all {
-		if strings.HasPrefix(all[i].ID, name) {
+	for i := range book.Changes {
+		if strings.HasPrefix(book.Changes[i].ID, name) {
 			matching = append(matching, i)
 		}
 	}
