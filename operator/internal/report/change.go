@@ -29,7 +29,7 @@ func ChangeSentence(c *change.Change, names map[string]string) string {
 		text += fmt.Sprintf(" (of runs %d to %d)", c.From, c.To)
 	}
 	if len(c.Culprits) > 0 {
-		text += ", by " + strings.Join(c.Culprits, " or ")
+		text += ", by " + strings.Join(c.Culprits, " and ")
 	}
 	return text
 }

@@ -374,9 +374,10 @@ func (b *builder) row(p *series.Point, c *change.Change) pointRow {
 	return out
 }
 
-// commit is where a revision is shown. What a revision says is data, so that it is a part of a path and nothing else.
+// commit is where a revision is shown. What a revision says is data, so that it is a part of a path and nothing else. A culprit may be a
+// range in words, which is shown nowhere.
 func (b *builder) commit(revision string) template.URL {
-	if b.options.Commit == "" || revision == "" {
+	if b.options.Commit == "" || revision == "" || strings.ContainsAny(revision, " \t\n") {
 		return ""
 	}
 	address := strings.ReplaceAll(b.options.Commit, points.Placeholder, url.PathEscape(revision))

@@ -285,3 +285,22 @@ func TestAThousandPointsAreAPage(t *testing.T) {
 		t.Errorf("%d KiB", len(page)>>10)
 	}
 }
+
+// A change by two commits, of which one is known by its neighbours only.
+func TestWhatIsNoRevisionIsNoLink(t *testing.T) {
+	k := key("sort", "latency")
+	c := slower(k, change.Located, 30)
+	c.Culprits = []string{"feature/4f2a", "one of 3 revisions after 1234 up to 5678"}
+	pages := render(t, []*series.Series{nights(t, k, 30, nil)}, change.Book{Changes: []change.Change{c}},
+		Options{Commit: "https://git.example.org/commit/{revision}"})
+	for _, name := range []string{IndexName, fileOf(k.ID())} {
+		for _, part := range []string{
+			`<a href="https://git.example.org/commit/feature%2F4f2a">feature/4f2a</a>`, "<code>one of 3 revisions after 1234 up to 5678</code>",
+			"by feature/4f2a and one of 3 revisions",
+		} {
+			if !strings.Contains(pages[name], part) {
+				t.Errorf("%s has no %s", name, part)
+			}
+		}
+	}
+}
