@@ -52,7 +52,7 @@ func Changes(all []change.Change, names map[string]string, site string) string {
 		}
 		line("")
 	}
-	return cut(out.String(), MaxMarkdown)
+	return cut(out.String(), MaxMarkdown, "assay changes lists it")
 }
 
 // plain is a name in a code span: what is no letter, digit or hyphen is left out.
