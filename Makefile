@@ -22,6 +22,7 @@ include hack/make/bench.mk
 include hack/make/examples.mk
 include hack/make/dashboards.mk
 include hack/make/chaos.mk
+include hack/make/sanitize.mk
 
 .PHONY: help
 help: ## Show this help.

@@ -47,13 +47,13 @@ func Files() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[string][]byte{}
+	out, marks := map[string][]byte{}, Annotations()
 	for name, made := range all {
 		var text bytes.Buffer
 		encoder := json.NewEncoder(&text)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", " ")
-		if err := encoder.Encode(made); err != nil {
+		if err := encoder.Encode(annotated{made, annotations{marks[name]}}); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		out[name] = text.Bytes()

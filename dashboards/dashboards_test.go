@@ -61,11 +61,33 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 // options of panels and in queries.
 func strict(raw []byte) (*dashboard.Dashboard, error) {
 	plugins.RegisterDefaultPlugins()
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, err
+	}
+	if _, err := marks(fields["annotations"]); err != nil {
+		return nil, err
+	}
+	// The schema leaves open what annotations have beside its own.
+	fields["annotations"] = json.RawMessage("{}")
+	closed, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
 	out := &dashboard.Dashboard{}
-	if err := out.UnmarshalJSONStrict(raw); err != nil {
+	if err := out.UnmarshalJSONStrict(closed); err != nil {
 		return nil, err
 	}
 	return out, out.Validate()
+}
+
+// marks reads annotations, and refuses a field that Grafana's Prometheus does not have.
+func marks(raw []byte) ([]Annotation, error) {
+	var out annotations
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(&out)
+	return out.List, err
 }
 
 func TestDashboardsAreOfGrafanasSchema(t *testing.T) {
@@ -93,6 +115,7 @@ func TestTheSchemaIsStrict(t *testing.T) {
 		"a panel's option that does not exist":       {`"colorMode": "background"`, `"colourMode": "background"`},
 		"an option of another type":                  {`"graphMode": "none"`, `"graphMode": 1`},
 		"a field of the dashboard that is not there": {`"refresh": "30s"`, `"refreshes": "30s"`},
+		"a field of an annotation that is not there": {`"useValueForTime": "on"`, `"useValueForTimes": "on"`},
 		"a field of a query that is not there":       {`"instant": true`, `"instantly": true`},
 	} {
 		changed := strings.Replace(raw, edit[0], edit[1], 1)

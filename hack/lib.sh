@@ -44,8 +44,8 @@ install_assay() {
   step "Installing charts/assay"
   if [ "$mode" = embedded ]; then
     echo "Grafana is left out: its image is in a registry that this cluster does not reach. Its dashboards are there."
-    echo "The ledger is in an emptyDir: this cluster has no StorageClass."
-    HELM_ARGS="--set grafana.mode=external,minio.persistence.enabled=false ${HELM_ARGS:-}"
+    echo "The ledger and Prometheus' samples are in emptyDirs: this cluster has no StorageClass."
+    HELM_ARGS="--set grafana.mode=external,objectStore.persistence.enabled=false,prometheus.persistence.enabled=false ${HELM_ARGS:-}"
   fi
   install_chart
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs studies at full size and keeps what they found beside them, in results/local/RUN or results/cluster/RUN of the study:
-# the report and its own tables, which also go between the markers of the study's README. Without a file every run*.yaml of
-# every study is run, on a cluster every study's run.yaml.
+# the report, its own tables, which also go between the markers of the study's README, and the digest of the ledger they were
+# judged from. The ledgers themselves are archives in out/studies/archives; one of at most 256 KiB also lies beside its tables.
+# Without a file every run*.yaml of every study is run, on a cluster every study's run.yaml.
 #   hack/studies.sh [--cluster] [FILE...]
 # With --cluster a cluster with Assay is brought up as for the demo and left as it is; `make demo-down` removes it. Exits 1 if a
 # run could not be made. Inconclusive is an answer here. Nothing else may run meanwhile.
@@ -26,6 +27,9 @@ else
   make --no-print-directory build
 fi
 
+# An archive that is larger stays outside of git.
+largest_archive=$((256 * 1024))
+
 # keep FILE LEDGER-OR-NAME puts what a run found beside its study. The kernel's command line names the machine's disks: it stays out.
 keep() {
   local results
@@ -38,6 +42,24 @@ keep() {
     bin/assay results "$2" --table "$table" -o "$results/$table.csv"
     bin/assay results "$2" --table "$table" | sed "s/^### /$heading /" | into "$(dirname "$1")/README.md" "$where/$(basename "$1" .yaml)/$table"
   done < <(sed -n '/^  report:/,/^  [a-z]*:/s/^    - name: *//p' "$1")
+  archive "$1" "$2" "$results"
+}
+
+# archive FILE LEDGER-OR-NAME RESULTS keeps the attempts behind the tables, for anybody to judge again, and names them in the report.
+archive() {
+  local name digest file=out/studies/archives
+  mkdir -p "$file"
+  name=$(basename "$(dirname "$1")")-$where-$(basename "$1" .yaml).tar.zst
+  file=$file/$name
+  bin/assay results "$2" -o "$file"
+  digest=$(sha256sum "$file" | cut -d' ' -f1)
+  if [ "$(stat -c %s "$file")" -le $largest_archive ]; then
+    name=ledger.tar.zst
+    cp "$file" "$3/$name"
+  fi
+  echo "$digest  $name" >"$3/ledger.sha256"
+  printf '\n## The attempts\n\nThis was judged from the ledger in `%s`, %s bytes, sha256 `%s`.\n' \
+    "$name" "$(stat -c %s "$file")" "$digest" >>"$3/report.md"
 }
 
 # into README NAME puts standard input between the README's markers <!-- table NAME --> and <!-- /table -->, if it has them.

@@ -23,23 +23,25 @@ import (
 var variations = map[string]string{
 	"defaults":                           ``,
 	"several run namespaces":             `{runNamespaces: [default, team-a, team-b], createRunNamespaces: true}`,
-	"everything external":                `{argo: {mode: external}, prometheus: {mode: external}, grafana: {mode: external}, minio: {mode: external, existingSecret: s3, external: {endpoint: s3.example.com}}}`,
-	"nothing is kept":                    `{minio: {persistence: {enabled: false}}}`,
+	"everything external":                `{argo: {mode: external}, prometheus: {mode: external}, grafana: {mode: external}, objectStore: {mode: external, existingSecret: s3, external: {endpoint: s3.example.com}}}`,
+	"nothing is kept":                    `{objectStore: {persistence: {enabled: false}}, prometheus: {persistence: {enabled: false}}}`,
 	"scheduled":                          `{scheduling: {nodeSelector: {pool: infra}, tolerations: [{key: infra, operator: Exists}], priorityClassName: high}, images: {pullSecrets: [{name: registry}]}}`,
-	"a private authority":                `{minio: {mode: external, existingSecret: s3, external: {endpoint: "minio.storage.svc:9000", ca: {certificate: "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"}}}}`,
-	"an identity of its own":             `{grafana: {mode: external}, minio: {mode: external, region: eu-west-1, external: {endpoint: s3.eu-west-1.amazonaws.com, workloadIdentity: true, pathStyle: false}}, operator: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/assay"}}}, runs: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/runs"}}}}`,
-	"a bundled store over TLS":           `{runNamespaces: [team-a, team-b], minio: {tls: {enabled: true}}}`,
-	"TLS, and a Prometheus Operator":     `{minio: {tls: {enabled: true, existingSecret: own, ca: "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"}}, prometheus: {mode: external, operator: {enabled: true}}, grafana: {mode: external}}`,
+	"a private authority":                `{objectStore: {mode: external, existingSecret: s3, external: {endpoint: "minio.storage.svc:9000", ca: {certificate: "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"}}}}`,
+	"an identity of its own":             `{grafana: {mode: external}, objectStore: {mode: external, region: eu-west-1, external: {endpoint: s3.eu-west-1.amazonaws.com, workloadIdentity: true, pathStyle: false}}, operator: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/assay"}}}, runs: {serviceAccount: {annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::1:role/runs"}}}}`,
+	"a bundled store over TLS":           `{runNamespaces: [team-a, team-b], objectStore: {tls: {enabled: true}}}`,
+	"TLS, and a Prometheus Operator":     `{objectStore: {tls: {enabled: true, existingSecret: own, ca: "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"}}, prometheus: {mode: external, operator: {enabled: true}}, grafana: {mode: external}}`,
 	"a Prometheus Operator":              `{prometheus: {mode: external, operator: {enabled: true, labels: {release: monitoring}, interval: 20s}}, grafana: {mode: external}}`,
 	"an external Argo that needs rights": `{runNamespaces: [team-a, team-b], argo: {mode: external, external: {namespace: argo, serviceAccount: argo}}}`,
-	"replicated":                         `{operator: {replicas: 3}, minio: {persistence: {enabled: false}}, argo: {controller: {replicas: 2}, server: {replicas: 2}}, commonLabels: {team: perf}, podAnnotations: {sidecar.istio.io/inject: "false"}}`,
+	"replicated":                         `{operator: {replicas: 3}, objectStore: {persistence: {enabled: false}}, argo: {controller: {replicas: 2}, server: {replicas: 2}}, commonLabels: {team: perf}, podAnnotations: {sidecar.istio.io/inject: "false"}}`,
 	"runs kept apart":                    `{networkPolicies: {runs: {isolate: Both, egress: [{to: [{podSelector: {}}]}]}, interfacesFrom: [{namespaceSelector: {}}], metricsFrom: [{namespaceSelector: {}}], apiServer: {ports: [6443], cidrs: [10.0.0.1/32]}}}`,
 	"a benchmark gate":                   `{benchmarkGate: {enabled: true}, runNamespaces: [team-a, team-b], grafana: {reportsURL: "https://minio.example.com/assay"}}`,
 	"no policies":                        `{networkPolicies: {enabled: false}}`,
+	"behind an ingress controller":       everyIngress[:len(everyIngress)-1] + ", " + fromController[1:],
 	"runs beside the chart":              `{runNamespaces: [assay-system], fullnameOverride: bench, operator: {replicas: 2, extraArgs: [--image-pull-grace=5m]}}`,
 }
 
 func TestLint(t *testing.T) {
+	t.Parallel()
 	for name, values := range variations {
 		t.Run(name, func(t *testing.T) {
 			for _, message := range lint.RunAll(chartDir, parseValues(t, values), releaseNamespace, lint.WithKubeVersion(kubeVersion)).Messages {
@@ -52,6 +54,7 @@ func TestLint(t *testing.T) {
 }
 
 func TestObjects(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		values  string
 		want    []string
@@ -144,7 +147,7 @@ func TestObjects(t *testing.T) {
 			},
 		},
 		"an external object store replaces MinIO and its Secret": {
-			values:  `{minio: {mode: external, existingSecret: s3, bucket: ledger, region: eu-west-1, accessKeyKey: id, external: {endpoint: "s3.example.com:8443"}}, grafana: {mode: external}}`,
+			values:  `{objectStore: {mode: external, existingSecret: s3, bucket: ledger, region: eu-west-1, accessKeyKey: id, external: {endpoint: "s3.example.com:8443"}}, grafana: {mode: external}}`,
 			want:    []string{"Job/assay-system/assay-create-bucket"},
 			wantNot: []string{"Secret/", "StatefulSet/", "Service/assay-system/assay-minio"},
 			check: func(t *testing.T, chart *rendered) {
@@ -156,11 +159,11 @@ func TestObjects(t *testing.T) {
 			},
 		},
 		"the bucket can be left to whoever owns the store": {
-			values:  `{minio: {mode: external, existingSecret: s3, createBucket: false, external: {endpoint: s3.example.com}}}`,
+			values:  `{objectStore: {mode: external, existingSecret: s3, createBucket: false, external: {endpoint: s3.example.com}}}`,
 			wantNot: []string{"Job/"},
 		},
 		"a bundled store has its users, whoever makes the bucket": {
-			values: `{minio: {createBucket: false}, runNamespaces: [team-a]}`,
+			values: `{objectStore: {createBucket: false}, runNamespaces: [team-a]}`,
 			want:   []string{"NetworkPolicy/assay-system/assay-create-bucket"},
 			check: func(t *testing.T, chart *rendered) {
 				job := chart.pods(t)["Job/assay-system/assay-create-bucket"].Spec.Containers[0]
@@ -180,7 +183,7 @@ func TestObjects(t *testing.T) {
 			},
 		},
 		"objects are kept on a claim when asked, and the claim outlives the release": {
-			values: `{minio: {persistence: {enabled: true, size: 7Gi, storageClassName: fast}}}`,
+			values: `{objectStore: {persistence: {enabled: true, size: 7Gi, storageClassName: fast}}}`,
 			check: func(t *testing.T, chart *rendered) {
 				object := chart.find(t, "PersistentVolumeClaim/assay-system/assay-minio")
 				wantAnnotation(t, object, "helm.sh/resource-policy", "keep")
@@ -194,8 +197,8 @@ func TestObjects(t *testing.T) {
 			},
 		},
 		"a claim that exists is used as it is": {
-			values:  `{minio: {persistence: {enabled: true, existingClaim: mine}}}`,
-			wantNot: []string{"PersistentVolumeClaim/"},
+			values:  `{objectStore: {persistence: {enabled: true, existingClaim: mine}}}`,
+			wantNot: []string{"PersistentVolumeClaim/assay-system/assay-minio"},
 			check: func(t *testing.T, chart *rendered) {
 				if got := dataVolume(t, chart).PersistentVolumeClaim; got == nil || got.ClaimName != "mine" {
 					t.Errorf("MinIO's data is on %+v", dataVolume(t, chart))
@@ -203,8 +206,8 @@ func TestObjects(t *testing.T) {
 			},
 		},
 		"without a claim nothing needs a StorageClass": {
-			values:  `{minio: {persistence: {enabled: false, size: 3Gi}}}`,
-			wantNot: []string{"PersistentVolumeClaim/"},
+			values:  `{objectStore: {persistence: {enabled: false, size: 3Gi}}}`,
+			wantNot: []string{"PersistentVolumeClaim/assay-system/assay-minio"},
 			check: func(t *testing.T, chart *rendered) {
 				if dataVolume(t, chart).EmptyDir == nil {
 					t.Errorf("MinIO's data is on %+v", dataVolume(t, chart))
@@ -250,7 +253,7 @@ func TestObjects(t *testing.T) {
 			},
 		},
 		"certificates of an authority are beside every copy of the credentials": {
-			values: `{runNamespaces: [team-a], argo: {server: {authMode: server}}, minio: {mode: external, existingSecret: s3, external: {endpoint: minio.storage.svc, ca: {certificate: "-----BEGIN CERTIFICATE-----x"}}}}`,
+			values: `{runNamespaces: [team-a], argo: {server: {authMode: server}}, objectStore: {mode: external, existingSecret: s3, external: {endpoint: minio.storage.svc, ca: {certificate: "-----BEGIN CERTIFICATE-----x"}}}}`,
 			want:   []string{"Secret/assay-system/assay-ledger-ca", "Secret/team-a/assay-ledger-ca"},
 			check: func(t *testing.T, chart *rendered) {
 				if got := string(into[corev1.Secret](t,
@@ -273,7 +276,7 @@ func TestObjects(t *testing.T) {
 			},
 		},
 		"certificates may be in a Secret of another name and key": {
-			values:  `{minio: {mode: external, existingSecret: s3, external: {endpoint: minio.storage.svc, ca: {existingSecret: roots, key: tls-ca.pem}}}, grafana: {mode: external}}`,
+			values:  `{objectStore: {mode: external, existingSecret: s3, external: {endpoint: minio.storage.svc, ca: {existingSecret: roots, key: tls-ca.pem}}}, grafana: {mode: external}}`,
 			wantNot: []string{"Secret/"},
 			check: func(t *testing.T, chart *rendered) {
 				wantArgs(t, chart, "Deployment/assay-system/assay-operator", "--ledger-ca-secret=roots", "--ledger-ca-key=tls-ca.pem")
@@ -282,7 +285,7 @@ func TestObjects(t *testing.T) {
 			},
 		},
 		"the operator reads credentials as files, which follow the Secret": {
-			values: `{minio: {mode: external, existingSecret: s3, accessKeyKey: id, secretKeyKey: key, external: {endpoint: s3.example.com}}}`,
+			values: `{objectStore: {mode: external, existingSecret: s3, accessKeyKey: id, secretKeyKey: key, external: {endpoint: s3.example.com}}}`,
 			check: func(t *testing.T, chart *rendered) {
 				wantArgs(t, chart, "Deployment/assay-system/assay-operator", "--ledger-credentials-dir=/etc/assay/ledger")
 				wantFile(t, chart, "Deployment/assay-system/assay-operator", "/etc/assay/ledger", "s3", corev1.KeyToPath{Key: "id", Path: "accessKey"},
@@ -376,7 +379,7 @@ func TestObjects(t *testing.T) {
 			},
 		},
 		"operator, bucket job and Argo use the same external store": {
-			values: `{minio: {mode: external, existingSecret: s3, bucket: ledger, secretKeyKey: secret, external: {endpoint: s3.example.com}}}`,
+			values: `{objectStore: {mode: external, existingSecret: s3, bucket: ledger, secretKeyKey: secret, external: {endpoint: s3.example.com}}}`,
 			check: func(t *testing.T, chart *rendered) {
 				const url = "--ledger=s3://ledger?endpoint=https://s3.example.com&region=us-east-1"
 				wantArgs(t, chart, "Deployment/assay-system/assay-operator", url, "--ledger-secret=s3", "--ledger-secret-secret-key=secret")
@@ -423,6 +426,7 @@ func TestObjects(t *testing.T) {
 }
 
 func TestEveryObjectIsPlacedLabelledAndUnique(t *testing.T) {
+	t.Parallel()
 	clusterScoped := []string{"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "Namespace", "ValidatingAdmissionPolicy",
 		"ValidatingAdmissionPolicyBinding"}
 	for name, values := range variations {
@@ -595,7 +599,7 @@ func TestNotesSayWhatToTypeNext(t *testing.T) {
 	}{
 		"everything bundled": {
 			want: []string{"assay doctor --namespace default --system-namespace assay-system", "kubectl apply --namespace default -f workflows/studies/pir-batch-scan/run.yaml", "service/assay-argo-server 2746", "service/assay-prometheus 9090", "service/assay-minio 9000 9001",
-				`'{{.data.accessKey | base64decode}} {{.data.secretKey | base64decode}}{{"\n"}}'`, "default StorageClass", "minio.persistence.enabled=false", "kubectl create token"},
+				`'{{.data.accessKey | base64decode}} {{.data.secretKey | base64decode}}{{"\n"}}'`, "default StorageClass", "objectStore.persistence.enabled=false", "kubectl create token"},
 			wantNot: []string{"WARNING"},
 		},
 		"nothing is kept": {
@@ -608,7 +612,7 @@ func TestNotesSayWhatToTypeNext(t *testing.T) {
 			wantNot: []string{"port-forward", "WARNING"},
 		},
 		"a store over TLS with Secrets of one's own": {
-			values: `{runNamespaces: [team-a, team-b], minio: {mode: external, existingSecret: s3, external: {endpoint: s3.example.com, ca: {existingSecret: roots}}}}`,
+			values: `{runNamespaces: [team-a, team-b], objectStore: {mode: external, existingSecret: s3, external: {endpoint: s3.example.com, ca: {existingSecret: roots}}}}`,
 			want:   []string{"Secret s3", "Secret roots", "assay-system, team-a, team-b"},
 		},
 		"several run namespaces": {

@@ -34,8 +34,10 @@ type cluster struct {
 	helm       *action.Configuration
 }
 
+// startCluster starts one of its own for a test, which then runs beside others: each waits for its API server most of the time.
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
+	t.Parallel()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("KUBEBUILDER_ASSETS does not say where kube-apiserver and etcd are: run make test")
 	}
@@ -161,11 +163,8 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 	}
 
 	// Whoever kept the values of the version before, all of them, upgrades with them.
-	previous, err := os.ReadFile("testdata/values-previous.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.upgrade(t, string(previous))
+	previous := previousValues(t)
+	c.upgrade(t, previous)
 	if credentials(releaseNamespace) != installed || credentials("default") != installedRuns {
 		t.Error("upgrade with the values of the version before: the credentials changed")
 	}
@@ -177,7 +176,7 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 	}
 
 	// The root keys of a release before these were everybody's, and MinIO does not get new ones at the price of its emptyDir.
-	if err := c.tryUpgrade(t, strings.Replace(string(previous), "\n  existingSecret: \"\"\n", "\n  existingSecret: mine\n", 1)); err == nil ||
+	if err := c.tryUpgrade(t, strings.Replace(previous, "\n  existingSecret: \"\"\n", "\n  existingSecret: mine\n", 1)); err == nil ||
 		!strings.Contains(err.Error(), "MinIO has its root keys from Secret assay-minio-root and would have them from mine") {
 		t.Errorf("upgrade of an emptyDir to other root keys: %v", err)
 	}
@@ -189,7 +188,7 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 		t.Errorf("upgrade from an emptyDir to a claim: %v", err)
 	}
 
-	c.upgrade(t, "{runNamespaces: [team-a], argo: {mode: external}, minio: {persistence: {enabled: false}}}")
+	c.upgrade(t, "{runNamespaces: [team-a], argo: {mode: external}, objectStore: {persistence: {enabled: false}}}")
 	if got := c.owned(t); slices.ContainsFunc(got, func(id string) bool { return strings.HasPrefix(id, "BenchmarkTemplate/default/") }) {
 		t.Errorf("upgrade: the namespace that was taken away still has %v", got)
 	}
@@ -219,7 +218,7 @@ func TestReleaseFromInstallToUninstall(t *testing.T) {
 	// What was kept does not stand in the way of a second install.
 	c.install(t, "")
 
-	const overTLS = "{minio: {tls: {enabled: true}}}"
+	const overTLS = "{objectStore: {tls: {enabled: true}}}"
 	c.upgrade(t, overTLS)
 	certificate := fmt.Sprintf("%s", c.secret(t, releaseNamespace, "assay-minio-tls"))
 	c.upgrade(t, overTLS)

@@ -132,6 +132,7 @@ func places(t *testing.T, chart *rendered) map[string]somewhere {
 		"metadata":      {namespace: "169.254.169.254/32"},
 		"metadata, v6":  {namespace: "fd00:ec2::254/128"},
 		"an identity":   {namespace: "169.254.170.23/32"},
+		"a cache":       {namespace: "169.254.20.10/32"},
 		"far away, v6":  {namespace: "2001:db8::7/128"},
 		"monitoring":    {namespace: "monitoring", labels: map[string]string{"app": "prometheus"}},
 		"storage":       {namespace: "storage", labels: map[string]string{"app": "minio"}},
@@ -150,6 +151,7 @@ func places(t *testing.T, chart *rendered) map[string]somewhere {
 }
 
 func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
+	t.Parallel()
 	type connection struct {
 		from, to string
 		port     int32
@@ -166,13 +168,15 @@ func TestEveryPodReachesWhatItNeedsAndNothingElse(t *testing.T) {
 		// The workload's own business, if an administrator makes it so.
 		{"a run", "far away", 80}: false, {"a run", "a neighbour", 8080}: false, {"a run", "metadata", 80}: false, {"a run", "metadata, v6", 80}: false,
 		{"a run", "metadata", 443}: false, {"a run", "metadata", 53}: false,
+		{"operator", "metadata", 443}: false, {"operator", "metadata, v6", 443}: false, {"argo-controller", "metadata", 443}: false,
+		{"operator", "metadata", 53}: false, {"operator", "a cache", 53}: true, {"a run", "a cache", 53}: true, {"a run", "a cache", 443}: false,
 		{"operator", "far away", 80}: false, {"argo-controller", "minio", 9000}: false, {"create-bucket", "API server", 6443}: false,
 		{"minio", "far away", 443}: false, {"minio", "names", 53}: false, {"prometheus", "far away", 80}: false,
 		{"a neighbour", "minio", 9000}: false, {"another's run", "minio", 9000}: false, {"a run", "minio", 9001}: false,
 		{"a neighbour", "operator", 8080}: false, {"a run", "operator", 8081}: false, {"monitoring", "operator", 8080}: false,
 		{"a neighbour", "argo-server", 2746}: false, {"a neighbour", "prometheus", 9090}: false, {"a neighbour", "a run", 8080}: false,
 	}
-	external := `{runNamespaces: [default], argo: {mode: external}, prometheus: {mode: external}, grafana: {mode: external}, minio: {mode: external, existingSecret: s3, external: {endpoint: "%s"}}}`
+	external := `{runNamespaces: [default], argo: {mode: external}, prometheus: {mode: external}, grafana: {mode: external}, objectStore: {mode: external, existingSecret: s3, external: {endpoint: "%s"}}}`
 	tests := map[string]struct {
 		values string
 		want   map[connection]bool
@@ -247,6 +251,57 @@ func TestEveryPodOfTheReleaseHasAPolicy(t *testing.T) {
 				}) {
 					t.Errorf("%s has none", id)
 				}
+			}
+		})
+	}
+}
+
+// metadata are addresses at which clouds and their containers' agents answer with credentials, and some beside them.
+var metadata = []string{
+	"169.254.169.254/32", "169.254.170.2/32", "169.254.0.23/32", "169.254.169.253/32", "169.254.1.1/32", "169.254.255.255/32",
+	"168.63.129.16/32", "100.100.100.200/32",
+	"fd00:ec2::254/128", "fd00:ec2::253/128", "fd20:ce::254/128", "fe80::a9fe:a9fe/128", "fe80::1/128",
+}
+
+// identityAgents and nameCaches are link-local by convention, and each is named alone: the first where runs have an identity of the cloud.
+var identityAgents, nameCaches = []string{"169.254.170.23/32", "fd00:ec2::23/128"}, []string{"169.254.20.10/32"}
+
+// Whatever the values are, no egress rule goes anywhere, and none of those that go to blocks of addresses reaches metadata.
+func TestNoEgressRuleReachesMetadata(t *testing.T) {
+	more := map[string]string{
+		"a store far away":                `{objectStore: {mode: external, existingSecret: s3, external: {endpoint: s3.example.com}}, networkPolicies: {apiServer: {ports: [443, 80]}}}`,
+		"a store at metadata's port":      `{objectStore: {mode: external, existingSecret: s3, external: {endpoint: "s3.example.com:80", secure: false}}}`,
+		"registries":                      `{operator: {registries: [ghcr.io, "registry.lan:80"]}}`,
+		"a Prometheus far away":           `{prometheus: {mode: external}, grafana: {prometheusURL: "http://prometheus.example.com"}}`,
+		"a Prometheus at a port":          `{prometheus: {mode: external}, grafana: {prometheusURL: "https://prometheus.example.com:443"}}`,
+		"runs that reach what is public":  egressTo(`{cidr: 0.0.0.0/0, except: [169.254.0.0/16, 168.63.129.16/32, 100.100.100.200/32]}`),
+		"runs that reach what is private": egressTo(`{cidr: 10.0.0.0/8}`),
+		"runs that reach some of IPv6":    egressTo(`{cidr: "::/0", except: ["fc00::/7", "fe80::/10"]}`),
+	}
+	maps.Copy(more, variations)
+	for name, values := range more {
+		t.Run(name, func(t *testing.T) {
+			rules := 0
+			for _, policy := range policies(t, render(t, values)) {
+				for i, rule := range policy.Spec.Egress {
+					rules++
+					if len(rule.To) == 0 {
+						t.Errorf("egress[%d] of %s/%s goes anywhere", i, policy.Namespace, policy.Name)
+					}
+					for _, peer := range rule.To {
+						if peer.IPBlock == nil || slices.Contains(slices.Concat(identityAgents, nameCaches), peer.IPBlock.CIDR) {
+							continue
+						}
+						for _, address := range slices.Concat(metadata, identityAgents, nameCaches) {
+							if peers(t, []networkingv1.NetworkPolicyPeer{peer}, policy.Namespace, somewhere{namespace: address}) {
+								t.Errorf("egress[%d] of %s/%s reaches %s by %s", i, policy.Namespace, policy.Name, address, peer.IPBlock)
+							}
+						}
+					}
+				}
+			}
+			if rules == 0 && name != "no policies" {
+				t.Error("there is no egress rule")
 			}
 		})
 	}

@@ -2,10 +2,12 @@
 package chart
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 
 	"helm.sh/helm/v4/pkg/action"
@@ -53,11 +55,27 @@ func parseValues(t *testing.T, values string) map[string]any {
 	return parsed
 }
 
-// tryRender renders the chart, its hooks among the objects, as "helm template assay -n assay-system" does.
+// once holds what was rendered, by the values: tests ask for the same ones many times, and only read it.
+var once sync.Map
+
+// tryRender renders the chart, its hooks among the objects, as "helm template assay -n assay-system" does. What is generated at random is
+// the same each time; tryRenderFor renders anew.
 func tryRender(t *testing.T, values string) (*rendered, error) {
 	t.Helper()
-	return tryRenderFor(t, values, common.VersionSet{"monitoring.coreos.com/v1"})
+	type outcome struct {
+		chart *rendered
+		err   error
+	}
+	if found, ok := once.Load(values); ok {
+		return found.(outcome).chart, found.(outcome).err
+	}
+	chart, err := tryRenderFor(t, values, withPrometheusOperator)
+	once.Store(values, outcome{chart, err})
+	return chart, err
 }
+
+// withPrometheusOperator are the API versions of a cluster that has one.
+var withPrometheusOperator = common.VersionSet{"monitoring.coreos.com/v1"}
 
 // tryRenderFor renders for a cluster that serves these API versions beside Kubernetes' own.
 func tryRenderFor(t *testing.T, values string, versions common.VersionSet) (*rendered, error) {
@@ -84,6 +102,16 @@ func tryRenderFor(t *testing.T, values string, versions common.VersionSet) (*ren
 	return out, nil
 }
 
+// renderAnew renders with everything that is generated at random generated again.
+func renderAnew(t *testing.T, values string) *rendered {
+	t.Helper()
+	out, err := tryRenderFor(t, values, withPrometheusOperator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 func render(t *testing.T, values string) *rendered {
 	t.Helper()
 	out, err := tryRender(t, values)
@@ -93,20 +121,32 @@ func render(t *testing.T, values string) *rendered {
 	return out
 }
 
+// documents holds what was decoded, by its text: most objects of a chart, and the largest, are the same in every rendering.
+var documents sync.Map
+
+// decode reads the objects of a manifest, which are only to be read.
 func decode(t *testing.T, manifest string) []unstructured.Unstructured {
 	t.Helper()
 	var objects []unstructured.Unstructured
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewBufferString(manifest), 4096)
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest)))
 	for {
-		var object unstructured.Unstructured
-		err := decoder.Decode(&object.Object)
+		text, err := reader.Read()
 		if errors.Is(err, io.EOF) {
 			return objects
 		}
 		if err != nil {
 			t.Fatalf("manifest: %v", err)
 		}
+		if known, ok := documents.Load(string(text)); ok {
+			objects = append(objects, known.(unstructured.Unstructured))
+			continue
+		}
+		var object unstructured.Unstructured
+		if err := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096).Decode(&object.Object); err != nil && !errors.Is(err, io.EOF) {
+			t.Fatalf("manifest: %v", err)
+		}
 		if len(object.Object) > 0 {
+			documents.Store(string(text), object)
 			objects = append(objects, object)
 		}
 	}

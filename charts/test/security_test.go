@@ -78,9 +78,9 @@ func TestOnlyTheseSeeStorageCredentials(t *testing.T) {
 	delete(own, "assay-minio-root")
 	own["mine"] = []string{store, job}
 	for values, allowed := range map[string]map[string][]string{
-		``:                                bundled,
-		`{minio: {existingSecret: mine}}`: own,
-		`{minio: {mode: external, existingSecret: s3, external: {endpoint: "s3:9000"}}}`: {"s3": {operator, job}},
+		``:                                      bundled,
+		`{objectStore: {existingSecret: mine}}`: own,
+		`{objectStore: {mode: external, existingSecret: s3, external: {endpoint: "s3:9000"}}}`: {"s3": {operator, job}},
 	} {
 		chart := render(t, values)
 		for secret, pods := range allowed {
@@ -106,6 +106,7 @@ func TestOnlyTheseSeeStorageCredentials(t *testing.T) {
 
 // The keys of a namespace are those of its own user, which the job gives its rights by its name, and are nowhere else.
 func TestARunNamespaceHasTheKeysOfItsOwnUsersOnly(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		values     string
 		namespaces []string
@@ -113,9 +114,9 @@ func TestARunNamespaceHasTheKeysOfItsOwnUsersOnly(t *testing.T) {
 		"defaults":               {``, []string{"default"}},
 		"several":                {`{runNamespaces: [a, b]}`, []string{"a", "b"}},
 		"beside the chart":       {`{runNamespaces: [assay-system, b]}`, []string{releaseNamespace, "b"}},
-		"keys that are given":    {`{runNamespaces: [a, b], minio: {auth: {accessKey: given-access, secretKey: given-secret}}}`, []string{"a", "b"}},
-		"keys made of something": {`{runNamespaces: [a, b], minio: {auth: {userKeySeed: "0123456789012345678901234567890123456789"}}}`, []string{"a", "b"}},
-		"root keys of one's own": {`{runNamespaces: [a, b], minio: {existingSecret: mine}}`, []string{"a", "b"}},
+		"keys that are given":    {`{runNamespaces: [a, b], objectStore: {auth: {accessKey: given-access, secretKey: given-secret}}}`, []string{"a", "b"}},
+		"keys made of something": {`{runNamespaces: [a, b], objectStore: {auth: {userKeySeed: "0123456789012345678901234567890123456789"}}}`, []string{"a", "b"}},
+		"root keys of one's own": {`{runNamespaces: [a, b], objectStore: {existingSecret: mine}}`, []string{"a", "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			chart := render(t, tc.values)
@@ -155,7 +156,7 @@ func TestARunNamespaceHasTheKeysOfItsOwnUsersOnly(t *testing.T) {
 }
 
 func TestGivenCredentialsAreInOneSecretOnly(t *testing.T) {
-	chart := render(t, `{runNamespaces: [a, b], minio: {auth: {accessKey: given-access, secretKey: given-secret}}}`)
+	chart := render(t, `{runNamespaces: [a, b], objectStore: {auth: {accessKey: given-access, secretKey: given-secret}}}`)
 	encoded := base64.StdEncoding.EncodeToString([]byte("given-secret"))
 	for _, object := range chart.objects {
 		raw, err := object.MarshalJSON()
@@ -176,8 +177,9 @@ func TestGivenCredentialsAreInOneSecretOnly(t *testing.T) {
 }
 
 func TestGeneratedCredentialsAreNeverTheSameTwiceUnlessTheyAreMadeOfSomething(t *testing.T) {
+	t.Parallel()
 	read := func(values, secret string) string {
-		return fmt.Sprintf("%s", into[corev1.Secret](t, render(t, values).find(t, secret)).Data)
+		return fmt.Sprintf("%s", into[corev1.Secret](t, renderAnew(t, values).find(t, secret)).Data)
 	}
 	for _, secret := range []string{"Secret/assay-system/assay-minio-root", "Secret/assay-system/assay-ledger-users",
 		"Secret/default/assay-ledger"} {
@@ -185,8 +187,8 @@ func TestGeneratedCredentialsAreNeverTheSameTwiceUnlessTheyAreMadeOfSomething(t 
 			t.Errorf("two installs have the same %s", secret)
 		}
 	}
-	const seeded, other = `{minio: {auth: {userKeySeed: 0123456789abcdef0123456789abcdef}}}`,
-		`{minio: {auth: {userKeySeed: 0123456789abcdef0123456789abcdeg}}}`
+	const seeded, other = `{objectStore: {auth: {userKeySeed: 0123456789abcdef0123456789abcdef}}}`,
+		`{objectStore: {auth: {userKeySeed: 0123456789abcdef0123456789abcdeg}}}`
 	const keys = "Secret/default/assay-ledger"
 	first, again := read(seeded, keys), read(seeded, keys)
 	if first != again {
@@ -361,7 +363,7 @@ func TestTheStoresMetricsAskForAToken(t *testing.T) {
 		signs  bool
 	}{
 		"defaults":               {``, "jwt", true},
-		"open":                   {`{minio: {metrics: {secure: false}}}`, "public", false},
+		"open":                   {`{objectStore: {metrics: {secure: false}}}`, "public", false},
 		"a Prometheus of others": {variations["a Prometheus Operator"], "jwt", false},
 	} {
 		t.Run(name, func(t *testing.T) {

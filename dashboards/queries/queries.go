@@ -160,6 +160,19 @@ func Since(metric, selector string) string {
 	return "1000 * " + Series(metric, selector, "namespace", "run")
 }
 
+// Ended is when runs ended, in milliseconds of Unix time, with what came of them.
+func Ended(selector string) string {
+	return fmt.Sprintf("%s * on (namespace, run) group_left (template, verdict) topk by (namespace, run) (1, %s)",
+		Since("assay_run_completion_timestamp_seconds", All), Series("assay_run_info", selector, "namespace", "run", "template", "verdict"))
+}
+
+// FirstOfEnvironment is when the first run was created, of those that are there, in each environment of the workload.
+func FirstOfEnvironment() string {
+	return fmt.Sprintf("min by (fingerprint) (%s * on (namespace, run) group_left (fingerprint) topk by (namespace, run) (1, %s))",
+		Since("assay_run_created_timestamp_seconds", `namespace=~"$namespace"`),
+		Series("assay_run_info", Workload, "namespace", "run", "fingerprint"))
+}
+
 // History are lines over the time when runs were created: one for every point, arm and environment. created holds the time in
 // milliseconds, and curve the name. It looks back over the time shown, so that runs which were deleted are in it too.
 func History(lines []Line) string {

@@ -1,12 +1,16 @@
 ##@ Measure (never while something else runs)
 
+.PHONY: build-figures
+build-figures: build-go build-rust ## What the figures of a kernel need beside the build: figures.
+	@cd operator && $(GO_BUILD) -o ../bin/figures ./cmd/figures
+
 .PHONY: bench-pir
-bench-pir: build-rust ## Figures of the PIR kernel, one JSON line each.
-	@bin/scan-pir bench
+bench-pir: build-figures ## Figures of the PIR kernel, one JSON line each: the runs that workflows/figures/pir.yaml names.
+	@bin/figures workflows/figures/pir.yaml
 
 .PHONY: bench-rms24
-bench-rms24: build-rust ## Figures of the RMS24 client and server.
-	@bin/batch-rms24 bench
+bench-rms24: build-figures ## Figures of the RMS24 client and server: the runs that workflows/figures/rms24.yaml names.
+	@bin/figures workflows/figures/rms24.yaml
 
 .PHONY: bench-curp
 bench-curp: build-rust ## Figures of the CURP-HO replicas.
@@ -24,6 +28,10 @@ bench-diskann-scale: build-rust ## Figures of 100,000 and of a million vectors w
 .PHONY: bench-diskann-peers
 bench-diskann-peers: build-rust ## Figures of the vector index beside others. PEERS_PYTHON=python with workflows/studies/diskann-insert/peers.txt installed.
 	@bin/insert-diskann peers $(if $(PEERS_PYTHON),--peers="$(PEERS_PYTHON) workflows/studies/diskann-insert/peers.py")
+
+.PHONY: bench-diskann-live
+bench-diskann-live: build-rust ## Figures of the vector index while it is searched, updated and deleted from. SEARCHERS=n threads search.
+	@bin/insert-diskann live $(if $(SEARCHERS),--searchers=$(SEARCHERS))
 
 .PHONY: bench-mork
 bench-mork: build-rust ## Figures of the MeTTa facts.

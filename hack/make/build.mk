@@ -22,6 +22,10 @@ build-rust:
 	@$(CARGO_RELEASE) $(RUST_PACKAGES:%=-p %)
 	@cp -f $(patsubst %,workloads/target/x86_64-unknown-linux-gnu/release/%,$(RUST_PROGRAMS)) bin/
 
+.PHONY: bin/assay
+bin/assay:
+	@cd operator && $(GO_BUILD) -o ../bin/assay ./cmd/assay
+
 .PHONY: bin/assay-runner
 bin/assay-runner:
 	@mkdir -p bin

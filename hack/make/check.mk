@@ -43,7 +43,7 @@ third-party: ## Others' files are what they were when they were taken over.
 	@git ls-files '*/third_party/*/SHA256SUMS' | while read -r sums; do (cd $$(dirname $$sums) && sha256sum --quiet --strict --check SHA256SUMS) || exit 1; done
 
 .PHONY: test
-test: test-rust test-go test-dashboards ## All tests that need no cluster: Rust, Go units, envtest, chart and schema checks.
+test: test-rust test-go test-stores-short test-dashboards ## All tests that need no cluster: Rust, Go units, envtest, chart and schema checks.
 
 .PHONY: test-rust
 test-rust: ## Rust tests.
@@ -58,6 +58,16 @@ test-go: bin/cluster bin/assay-runner ## Go tests, with a real kube-apiserver, e
 	    KUBEBUILDER_ASSETS=$$(bin/cluster build --print-dir etcd kube-apiserver kubectl minio); \
 	  fi; export KUBEBUILDER_ASSETS; \
 	  for m in operator cluster charts/test test/docs hack/count; do echo "== go test $$m" && (cd $$m && go test -count=1 -timeout 15m ./...) || exit 1; done
+
+.PHONY: test-stores
+test-stores: bin/cluster bin/assay ## The ledger's tests against every object store that is built from source; writes docs/reference/object-stores.md.
+	@hack/stores.sh --write
+
+.PHONY: test-stores-short
+test-stores-short: bin/cluster bin/assay ## The same against the bundled one alone: that of KUBEBUILDER_ASSETS, or built here.
+	@if [ -n "$${KUBEBUILDER_ASSETS:-}" ] && [ ! -x "$$KUBEBUILDER_ASSETS/minio" ]; then \
+	    echo "KUBEBUILDER_ASSETS=$$KUBEBUILDER_ASSETS has no minio: the ledger's tests against one are skipped"; \
+	  else hack/stores.sh minio; fi
 
 .PHONY: test-rules
 test-rules: bin/cluster ## Prometheus rules: syntax, and the tests in dashboards/rules/tests.

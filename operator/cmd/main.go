@@ -92,7 +92,12 @@ func run(ctx context.Context, options *options) error {
 	if err != nil {
 		return err
 	}
-	opened, err := ledger.Open(ctx, options.ledger, ledger.Options{CredentialsDir: options.credentialsDir, CAFile: options.caFile})
+	retention, err := options.retention()
+	if err != nil {
+		return err
+	}
+	opened, err := ledger.Open(ctx, options.ledger,
+		ledger.Options{CredentialsDir: options.credentialsDir, CAFile: options.caFile, Prove: true})
 	if err != nil {
 		return fmt.Errorf("--ledger: %w", err)
 	}
@@ -154,7 +159,7 @@ func run(ctx context.Context, options *options) error {
 	}
 	schedules := &controller.ScheduleReconciler{
 		Live: manager.GetAPIReader(), Applier: applier, Registry: &registry.Client{Hosts: options.registries},
-		History:  &scheduled.History{Store: timed, Policy: watch.Default(), Clock: clock.RealClock{}},
+		History:  &scheduled.History{Store: timed, Policy: watch.Default(), Clock: clock.RealClock{}, Retention: retention},
 		Recorder: manager.GetEventRecorderFor("assay-operator"), Clock: clock.RealClock{}, Retry: ledgerRetry,
 	}
 	if err := schedules.SetupWithManager(manager); err != nil {
@@ -165,9 +170,11 @@ func run(ctx context.Context, options *options) error {
 	if err := errors.Join(counts.Register(ctrlmetrics.Registry, sources), manager.Add(counts)); err != nil {
 		return fmt.Errorf("set up metrics: %w", err)
 	}
-	if err := store.Check(ctx); err != nil {
-		// Runs say so too and go on when it is back; whoever installs reads it here first.
+	if has, err := ledger.Probe(ctx, store); err != nil {
+		// Runs say so too, and are refused until it can be used; whoever installs reads it here first.
 		logger.Error(err, "The ledger is not ready yet", "ledger", options.ledger)
+	} else if lacks := ledger.Lacking(has); len(lacks) > 0 {
+		logger.Info("The ledger's store does not do all that was asked of it; runs work without", "ledger", options.ledger, "lacks", lacks)
 	}
 	return manager.Start(ctx)
 }

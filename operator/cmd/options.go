@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"assay.dev/assay/operator/internal/apply"
+	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/lease"
 	"assay.dev/assay/operator/internal/metrics"
 	"assay.dev/assay/operator/internal/policy"
@@ -37,6 +38,7 @@ type options struct {
 	metricsSecure                                     bool
 	pageAddress                                       string
 	registries                                        []string
+	history                                           series.Retention
 	metricsRuns, metricsSeries                        int
 	dashboardOptions
 }
@@ -70,6 +72,10 @@ func (o *options) bind(command *cobra.Command) {
 		"namespace of the Leases of nodes: the same for all operators of a cluster, or they do not see each other's")
 	flags.DurationVar(&o.leaseDuration, "lease-duration", lease.DefaultDuration,
 		"how long a run keeps a node that it does not renew, in whole seconds; it renews after a third")
+	flags.DurationVar(&o.history.Full, "history-full", 0,
+		"how long every point of a history stays, such as 8760h for a year; 0 is without an end. What a change rests on stays in any case")
+	flags.DurationVar(&o.history.Every, "history-every", 0, "with --history-full: of older points one of every so long stays, such as 168h")
+	flags.DurationVar(&o.history.Thinned, "history-thinned", 0, "with --history-full: how long those stay; 0 is without an end")
 	flags.StringSliceVar(&o.registries, "registries", nil,
 		"registries that may be asked for the digests of schedules' images, without credentials, such as ghcr.io,docker.io; none: schedules "+
 			"measure what CI records")
@@ -116,6 +122,14 @@ func (o *options) metrics() (*metrics.Metrics, error) {
 		return nil, fmt.Errorf("invalid --metrics-series-per-run %d: use 0 to %d", o.metricsSeries, maxMetricsSeries)
 	}
 	return metrics.New(metrics.Settings{Runs: o.metricsRuns, SeriesPerRun: o.metricsSeries}), nil
+}
+
+// retention is what stays of histories.
+func (o *options) retention() (series.Retention, error) {
+	if err := o.history.Check(); err != nil {
+		return o.history, fmt.Errorf("--history-full, --history-every, --history-thinned: %w", err)
+	}
+	return o.history, nil
 }
 
 // minLease leaves room for two renewals that fail and for clocks that differ.

@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -41,7 +42,8 @@ func main() {
 		duration = flag.Duration("duration", time.Hour, "no fault begins later than this")
 		pause    = flag.Duration("pause", 5*time.Second, "between two faults, on average")
 		settle   = flag.Duration("settle", 8*time.Minute, "how long runs may take to end after the last fault")
-		short    = flag.Bool("short", false, "leave out the kinds that take minutes")
+		limit    = flag.Duration("limit", 3*time.Hour, "for all of it: what has not ended by then is judged as it is")
+		short    = flag.Bool("short", false, "leave out the kinds that take minutes, and those that need a store of their own")
 		only     = flag.String("kinds", "", "names of kinds, joined by commas; default: all")
 		out      = flag.String("out", "", "folder for the ledgers and what was found")
 		list     = flag.Bool("list", false, "print the schedule and hurt nothing")
@@ -55,7 +57,7 @@ func main() {
 		kinds = nil
 	}
 	if err == nil && kinds != nil {
-		err = run(ctx, *seed, kinds, *faults, *duration, *pause, *settle, *out)
+		err = run(ctx, suite{*seed, kinds, *faults, *duration, *pause, *settle, *limit, *out})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
@@ -69,7 +71,7 @@ func chosen(only string, short bool) ([]Kind, error) {
 	var kinds []Kind
 	for _, made := range makes {
 		known[made.Name] = made.Kind
-		if !short || !made.Long {
+		if !short || !made.Long && !made.OwnStore {
 			kinds = append(kinds, made.Kind)
 		}
 	}
@@ -104,7 +106,10 @@ func connect() (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{kube: kube, node: node{name: "assay-cluster", state: "/var/lib/assay-cluster", tool: "bin/cluster"}}
+	w := &world{
+		kube: kube, node: node{name: "assay-cluster", state: "/var/lib/assay-cluster", tool: "bin/cluster"},
+		suite: runPrefix + strconv.FormatInt(time.Now().Unix(), 36),
+	}
 	for variable, to := range map[string]*string{"ASSAY_CLUSTER_NAME": &w.node.name, "ASSAY_CLUSTER_STATE": &w.node.state,
 		"ASSAY_CLUSTER_TOOL": &w.node.tool} {
 		if value := os.Getenv(variable); value != "" {
@@ -114,19 +119,32 @@ func connect() (*world, error) {
 	return w, nil
 }
 
-func run(ctx context.Context, seed uint64, kinds []Kind, faults int, duration, pause, settle time.Duration, out string) error {
+// suite is what is asked for.
+type suite struct {
+	seed                           uint64
+	kinds                          []Kind
+	faults                         int
+	duration, pause, settle, limit time.Duration
+	out                            string
+}
+
+func run(ctx context.Context, s suite) error {
 	w, err := connect()
 	if err != nil {
 		return err
 	}
-	if err := w.boundStore(ctx); err != nil {
-		return err
+	limited, end := context.WithTimeout(ctx, s.limit)
+	defer end()
+	if slices.ContainsFunc(s.kinds, func(k Kind) bool { return k.OwnStore }) {
+		if err := w.boundStore(limited); err != nil {
+			return err
+		}
 	}
 	store, err := openObjects(ctx, w)
 	if err != nil {
 		return err
 	}
-	if err := wait(ctx, 2*time.Minute, "the bucket exists", func(ctx context.Context) error {
+	if err := wait(limited, 2*time.Minute, "the bucket exists", func(ctx context.Context) error {
 		if exists, err := store.client.BucketExists(ctx, bucket); err != nil || exists {
 			return err
 		}
@@ -134,8 +152,8 @@ func run(ctx context.Context, seed uint64, kinds []Kind, faults int, duration, p
 	}); err != nil {
 		return err
 	}
-	prefix := "runs/" + namespace + "/" + runPrefix
-	say("seed %d: %d faults of %d kinds within %s", seed, faults, len(kinds), duration)
+	prefix := "runs/" + namespace + "/" + w.suite + "-"
+	say("seed %d: %d faults of %d kinds within %s", s.seed, s.faults, len(s.kinds), s.duration)
 
 	background, stop := context.WithCancel(ctx)
 	defer stop()
@@ -152,17 +170,19 @@ func run(ctx context.Context, seed uint64, kinds []Kind, faults int, duration, p
 		})
 	})
 
-	injected := hurt(ctx, w, Schedule(seed, kinds, faults, pause), duration)
+	injected := hurt(limited, w, Schedule(s.seed, s.kinds, s.faults, s.pause), s.duration)
 	enough()
 	workers.Wait()
 	say("%d faults injected; the runs that are left may end", total(injected))
 	healed := errors.Join(w.repair(ctx), w.ready(ctx))
-	if err := wait(ctx, settle, "every run has ended", func(ctx context.Context) error { return allEnded(ctx, w) }); err != nil {
+	if err := wait(limited, s.settle, "every run has ended", func(ctx context.Context) error { return allEnded(ctx, w) }); err != nil {
 		say("%v", err)
 	}
 	stop()
 	watcher.Wait()
-	found, err := judge(ctx, w, store, prefix, seen, out)
+	judging, judged := context.WithTimeout(ctx, 2*time.Minute)
+	defer judged()
+	found, err := judge(judging, w, store, prefix, seen, s.out)
 	if err != nil {
 		return errors.Join(healed, err)
 	}
@@ -181,12 +201,17 @@ func run(ctx context.Context, seed uint64, kinds []Kind, faults int, duration, p
 		}
 	}
 	if len(wrong) > 0 {
-		return errors.Join(healed, fmt.Errorf("%d findings; seed %d makes the same schedule again", len(wrong), seed))
+		return errors.Join(healed, fmt.Errorf("%d findings; seed %d makes the same schedule again", len(wrong), s.seed))
 	}
 	if total(injected) == 0 || found.Trials == 0 {
 		return errors.Join(healed, fmt.Errorf("%d faults and %d trials show nothing", total(injected), found.Trials))
 	}
-	return healed
+	if healed != nil {
+		return healed
+	}
+	// What showed nothing is in nobody's way afterwards; its ledgers stay.
+	return w.kube.DeleteAllOf(judging, &assayv1alpha1.BenchmarkRun{}, client.InNamespace(namespace),
+		client.MatchingLabels{suiteLabel: w.suite})
 }
 
 func total(injected map[string]int) (sum int) {
@@ -216,21 +241,12 @@ func every(ctx context.Context, interval time.Duration, do func(context.Context)
 func submit(ctx context.Context, w *world) {
 	next := 0
 	every(ctx, time.Second, func(ctx context.Context) {
-		var runs assayv1alpha1.BenchmarkRunList
-		if w.kube.List(ctx, &runs, client.InNamespace(namespace)) != nil {
-			return
-		}
-		going := 0
-		for i := range runs.Items {
-			if strings.HasPrefix(runs.Items[i].Name, runPrefix) && ended(&runs.Items[i]) == "" {
-				going++
-			}
-		}
-		if going >= atOnceRuns {
+		there, err := w.cluster(ctx)
+		if err != nil || len(there.going()) >= atOnceRuns {
 			return
 		}
 		// A frozen API server may have made it all the same.
-		if err := w.kube.Create(ctx, smallRun(fmt.Sprintf("%s%04d", runPrefix, next))); err == nil || apierrors.IsAlreadyExists(err) {
+		if err := w.kube.Create(ctx, smallRun(w.suite, next)); err == nil || apierrors.IsAlreadyExists(err) {
 			next++
 		}
 	})
@@ -272,15 +288,14 @@ func pause(ctx context.Context, duration time.Duration) {
 	}
 }
 
+// allEnded reports which runs go on, and what those have still that ended.
 func allEnded(ctx context.Context, w *world) error {
-	var runs assayv1alpha1.BenchmarkRunList
-	if err := w.kube.List(ctx, &runs, client.InNamespace(namespace)); err != nil {
+	there, err := w.cluster(ctx)
+	if err != nil {
 		return err
 	}
-	for i := range runs.Items {
-		if strings.HasPrefix(runs.Items[i].Name, runPrefix) && ended(&runs.Items[i]) == "" {
-			return fmt.Errorf("%s: %s", runs.Items[i].Name, runs.Items[i].Status.Progress)
-		}
+	if left := append(there.going(), there.kept()...); len(left) > 0 {
+		return errors.New(strings.Join(left, "\n"))
 	}
 	return nil
 }
@@ -294,15 +309,12 @@ func judge(ctx context.Context, w *world, store *objects, prefix string, seen Se
 	if err != nil {
 		return Findings{}, err
 	}
-	var runs assayv1alpha1.BenchmarkRunList
-	if err := w.kube.List(ctx, &runs, client.InNamespace(namespace)); err != nil {
+	there, err := w.cluster(ctx)
+	if err != nil {
 		return Findings{}, err
 	}
-	for i := range runs.Items {
-		one := &runs.Items[i]
-		if !strings.HasPrefix(one.Name, runPrefix) {
-			continue
-		}
+	for i := range there.runs {
+		one := &there.runs[i]
 		key := fmt.Sprintf("runs/%s/%s/%s", one.Namespace, one.Name, one.UID)
 		if byRun[key] == nil {
 			byRun[key] = &Ledger{Run: key, Objects: map[string][]byte{}}
@@ -325,5 +337,7 @@ func judge(ctx context.Context, w *world, store *objects, prefix string, seen Se
 			}
 		}
 	}
-	return Check(ledgers, seen), nil
+	found := Check(ledgers, seen)
+	found.Stuck = append(found.Stuck, there.kept()...)
+	return found, nil
 }

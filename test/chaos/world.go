@@ -21,8 +21,8 @@ import (
 const (
 	system    = "assay-system"
 	namespace = "default"
-	// runPrefix begins the names of the suite's runs.
-	runPrefix = "chaos-"
+	// runPrefix begins the names of the suite's runs, and suiteLabel says of which suite each is.
+	runPrefix, suiteLabel = "chaos-", "chaos/suite"
 )
 
 // errNoVictim means that there is nothing to hurt at the moment.
@@ -32,6 +32,8 @@ var errNoVictim = errors.New("nothing there to hurt")
 type world struct {
 	kube client.Client
 	node node
+	// suite is what the names of this suite's runs begin with: those of an earlier one may be there still.
+	suite string
 }
 
 // wait polls until a condition holds.
@@ -143,7 +145,7 @@ func (w *world) boundStore(ctx context.Context) error {
 		}
 		if volume.EmptyDir == nil {
 			return errors.New("StatefulSet assay-minio keeps its data: this suite fills the store, and runs on one that is thrown away " +
-				"(minio.persistence.enabled=false)")
+				"(objectStore.persistence.enabled=false)")
 		}
 		if volume.EmptyDir.Medium == corev1.StorageMediumMemory {
 			return nil
@@ -168,9 +170,11 @@ func (w *world) boundStore(ctx context.Context) error {
 }
 
 // smallRun takes seconds a block and wants its node for itself, so that any two blocks at once are a mistake.
-func smallRun(name string) *assayv1alpha1.BenchmarkRun {
+func smallRun(suite string, number int) *assayv1alpha1.BenchmarkRun {
 	return &assayv1alpha1.BenchmarkRun{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: fmt.Sprintf("%s-%04d", suite, number), Labels: map[string]string{suiteLabel: suite},
+		},
 		Spec: assayv1alpha1.BenchmarkRunSpec{
 			TemplateRef: &assayv1alpha1.TemplateReference{Name: "pir-scan"},
 			Parameters:  assayv1alpha1.ParameterValues{"rows": "16384", "iterations": "20", "warmupIterations": "1", "batchSize": "8"},

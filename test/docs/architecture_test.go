@@ -142,6 +142,84 @@ func TestWhatTheTableOfPackagesMayNotSay(t *testing.T) {
 	}
 }
 
+// storeyed is the package whose packages stand on each other.
+const storeyed = "internal/analysis"
+
+// checkStoreys compares the table of storeys with the packages that there are: each of them has a row, and imports only those of lower
+// storeys.
+func checkStoreys(page string, packages []goPackage) []string {
+	storey, problems := map[string]int{}, []string(nil)
+	for _, row := range table(page, "The storeys of an analysis") {
+		name := strings.Trim(row[1], "`")
+		number, err := strconv.Atoi(strings.Fields(row[0])[0])
+		if _, twice := storey[name]; err != nil || number < 1 || twice {
+			problems = append(problems, fmt.Sprintf("%s has storey %q: give it one row that begins with a number from 1", name, row[0]))
+		}
+		storey[name] = number
+	}
+	there := map[string]bool{}
+	for _, p := range packages {
+		if name := p.name(); name == storeyed || strings.HasPrefix(name, storeyed+"/") {
+			there[name] = true
+			if storey[name] == 0 {
+				problems = append(problems, fmt.Sprintf("%s has no row among the storeys of %s: add one, above what it imports", name, architecture))
+			}
+		}
+	}
+	for _, p := range packages {
+		for _, imported := range p.Imports {
+			other := strings.TrimPrefix(imported, module)
+			if there[p.name()] && there[other] && storey[other] >= storey[p.name()] {
+				problems = append(problems, fmt.Sprintf("%s (storey %d) imports %s (storey %d): an import goes down; move what it needs below",
+					p.name(), storey[p.name()], other, storey[other]))
+			}
+		}
+	}
+	for name := range storey {
+		if !there[name] {
+			problems = append(problems, fmt.Sprintf("%s has a row among the storeys of %s and is no package: remove the row", name, architecture))
+		}
+	}
+	slices.Sort(problems)
+	return problems
+}
+
+func TestTheStoreysOfAnAnalysisImportDownwards(t *testing.T) {
+	for _, problem := range checkStoreys(readArchitecture(t), listPackages(t)) {
+		t.Error(problem)
+	}
+}
+
+func TestWhatTheTableOfStoreysMayNotSay(t *testing.T) {
+	page := func(rows ...string) string {
+		head := "## The storeys of an analysis\n\n| storey | package | what it knows |\n|---|---|---|\n"
+		return head + strings.Join(rows, "\n") + "\n\n## More\n"
+	}
+	low, high := "| 1 | `internal/analysis` | words |", "| 2 | `internal/analysis/judge` | verdicts |"
+	there := func(lowImports ...string) []goPackage {
+		return []goPackage{
+			{ImportPath: module + "internal/analysis", Imports: append(lowImports, module+"internal/record")},
+			{ImportPath: module + "internal/analysis/judge", Imports: []string{module + "internal/analysis"}},
+			{ImportPath: module + "internal/report", Imports: []string{module + "internal/analysis/judge"}},
+		}
+	}
+	cases := map[string]struct {
+		page     string
+		packages []goPackage
+		want     string
+	}{
+		"an import that goes down is fine":         {page(low, high), there(), ""},
+		"an import that goes up names both":        {page(low, high), there(module + "internal/analysis/judge"), "internal/analysis (storey 1) imports internal/analysis/judge (storey 2)"},
+		"two packages of a storey stand beside it": {page(low, strings.Replace(high, "2", "1", 1)), there(), "internal/analysis/judge (storey 1) imports internal/analysis (storey 1)"},
+		"a package without a row is named":         {page(), there()[1:2], "internal/analysis/judge has no row"},
+		"a row without a package is named":         {page(low, high, "| 3 | `internal/analysis/gone` | gone |"), there(), "internal/analysis/gone has a row"},
+		"a package has one row":                    {page(low, high, high), there(), `internal/analysis/judge has storey "2"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) { expect(t, checkStoreys(tc.page, tc.packages), tc.want) })
+	}
+}
+
 // checkFolders compares the table of folders with those that git has: every folder at the top has a row, or each of those in it.
 func checkFolders(page string, files []string) []string {
 	var problems []string

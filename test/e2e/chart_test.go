@@ -111,22 +111,23 @@ func TestAStoreOfOnesOwnOverTLS(t *testing.T) {
 
 	own := []string{
 		"upgrade", "assay", "charts/assay", "-n", system, "--reuse-values", "--wait", "--timeout", "4m",
-		"--set", "minio.mode=external,minio.existingSecret=" + ownStore + ",minio.bucket=own-bench,minio.external.endpoint=" + ownEndpoint,
+		"--set", "objectStore.mode=external,objectStore.existingSecret=" + ownStore + ",objectStore.bucket=own-bench",
+		"--set", "objectStore.external.endpoint=" + ownEndpoint,
 	}
 	// The job that makes the bucket would be told as well, and the upgrade with it.
 	command(t, "helm", append(own, "--no-hooks")...)
 	run := smallScan("own-store", 5)
 	apply(t, run)
 	untilCondition(t, run.Name, assayv1alpha1.ConditionLedgerReady, "False", assayv1alpha1.ReasonLedgerCertificate, 2*time.Minute)
-	untilCondition(t, run.Name, assayv1alpha1.ConditionLedgerReady, "False", "minio.external.ca", time.Minute)
+	untilCondition(t, run.Name, assayv1alpha1.ConditionLedgerReady, "False", "objectStore.external.ca", time.Minute)
 	out, err := try("bin/assay", "doctor", "-n", namespace, "--system-namespace", system)
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(out, assayv1alpha1.ReasonLedgerCertificate) ||
-		!strings.Contains(out, "minio.external.ca") {
+		!strings.Contains(out, "objectStore.external.ca") {
 		t.Errorf("doctor ends with %v and says\n%s", err, out)
 	}
 
-	command(t, "helm", append(own, "--set-file", "minio.external.ca.certificate="+authority)...)
+	command(t, "helm", append(own, "--set-file", "objectStore.external.ca.certificate="+authority)...)
 	done := untilComplete(t, run.Name, 4*time.Minute)
 	if done.Status.Verdict != assayv1alpha1.VerdictGo {
 		t.Errorf("verdict %s, want Go: %s", done.Status.Verdict, conditions(done))

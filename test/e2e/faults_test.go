@@ -161,3 +161,9 @@ func TestARunThatIsDeletedMidwayLeavesNoPod(t *testing.T) {
 		return len(pods) == 0, ""
 	})
 }
+
+// A few faults of the fault suite, by its seed. What it prints says what was injected, and what went wrong.
+func TestAFewFaultsLoseNothing(t *testing.T) {
+	t.Setenv("CHAOS_CLUSTER", "running")
+	t.Log(command(t, "hack/chaos.sh", "smoke"))
+}

@@ -126,7 +126,8 @@ func TestAReleaseIsPushedPulledByDigestAndReachesAVerdict(t *testing.T) {
 	}
 
 	command(t, "", "helm", "install", "assay", "oci://"+released, "--plain-http", "--namespace", "assay-system", "--create-namespace",
-		"--set", "global.imageRegistry="+registry, "--set", "grafana.mode=external,minio.persistence.enabled=false", "--wait", "--timeout", "5m")
+		"--set", "global.imageRegistry="+registry,
+		"--set", "grafana.mode=external,objectStore.persistence.enabled=false,prometheus.persistence.enabled=false", "--wait", "--timeout", "5m")
 	t.Cleanup(func() {
 		command(t, "", "helm", "uninstall", "assay", "--namespace", "assay-system", "--wait", "--timeout", "3m")
 	})

@@ -38,9 +38,23 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- end }}
 {{- end -}}
 
-{{/* Replicas stay on different nodes where they can. Call with (dict "root" $ "component" "operator" "replicas" 2). */}}
+{{/* Labels of a pod. Call with (dict "root" $ "component" "minio"), and "stable" true for one that a new version of the chart must not
+replace. */}}
+{{- define "assay.podLabels" -}}
+{{- $own := include (ternary "assay.selectorLabels" "assay.labels" (.stable | default false)) . | fromYaml -}}
+{{- mergeOverwrite $own .root.Values.commonLabels .root.Values.podLabels | toYaml -}}
+{{- end -}}
+
+{{/* Replicas stay on different nodes where they can, or as people say. Call with (dict "root" $ "component" "operator" "replicas" 2). */}}
 {{- define "assay.spread" -}}
-{{- if gt (int .replicas) 1 }}
+{{- $call := . }}
+{{- if .root.Values.scheduling.topologySpreadConstraints }}
+topologySpreadConstraints:
+{{- range .root.Values.scheduling.topologySpreadConstraints }}
+{{- $own := dict "labelSelector" (dict "matchLabels" (include "assay.selectorLabels" $call | fromYaml)) }}
+- {{ merge (deepCopy .) (ternary dict $own (hasKey . "labelSelector")) | toYaml | nindent 2 | trim }}
+{{- end }}
+{{- else if gt (int .replicas) 1 }}
 topologySpreadConstraints:
 - maxSkew: 1
   topologyKey: kubernetes.io/hostname
@@ -87,24 +101,76 @@ the host. What has neither tag nor digest is ours, of this chart's version. */}}
 {{- end -}}
 
 {{/* What every pod of the release has in common: where it may run, and no variables named after services. A node that a run
-has for itself still takes them, or a cluster of one node could not run both. */}}
+has for itself still takes them, or a cluster of one node could not run both. Call with (dict "root" $ "component" "operator"), and
+"replicas" where there may be several. */}}
 {{- define "assay.pod" -}}
+{{- $values := .root.Values -}}
 enableServiceLinks: false
-{{- with concat ((.Values.global).imagePullSecrets | default list) .Values.images.pullSecrets | uniq }}
+{{- with concat (($values.global).imagePullSecrets | default list) $values.images.pullSecrets | uniq }}
 imagePullSecrets:
 {{ toYaml . }}
 {{- end }}
-{{- with .Values.scheduling.nodeSelector }}
+{{- with $values.scheduling.nodeSelector }}
 nodeSelector:
 {{ toYaml . | indent 2 }}
 {{- end }}
 tolerations:
 - {key: assay.dev/leased, operator: Exists, effect: NoSchedule}
-{{- with .Values.scheduling.tolerations }}
+{{- with $values.scheduling.tolerations }}
 {{ toYaml . }}
 {{- end }}
-{{- with .Values.scheduling.priorityClassName }}
+{{- with $values.scheduling.affinity }}
+affinity:
+{{ toYaml . | indent 2 }}
+{{- end }}
+{{- include "assay.spread" (merge (dict "replicas" (.replicas | default 1)) .) }}
+{{- with $values.scheduling.priorityClassName }}
 priorityClassName: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* People's own variables of a container, after the chart's. */}}
+{{- define "assay.extraEnv" -}}
+{{- with .Values.extraEnv }}
+{{- toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* An Ingress of a web interface, and who may not serve it. Call with (dict "root" $ "component" "grafana" "port" "web" "field"
+"grafana.ingress" "ingress" .Values.grafana.ingress). */}}
+{{- define "assay.ingress" -}}
+{{- if .ingress.enabled }}
+{{- if and .root.Values.networkPolicies.enabled (not .root.Values.networkPolicies.interfacesFrom) }}
+{{- fail (printf "%s.enabled is true and networkPolicies.interfacesFrom names nobody: no ingress controller reaches the pod; name its pods there, or set networkPolicies.enabled=false" .field) }}
+{{- end }}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: {{ include "assay.fullname" .root }}-{{ .component }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "assay.labels" . | nindent 4 }}
+  {{- with .ingress.annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  {{- with .ingress.className }}
+  ingressClassName: {{ . }}
+  {{- end }}
+  {{- with .ingress.tlsSecret }}
+  tls:
+  - {hosts: [{{ $.ingress.host | quote }}], secretName: {{ . }}}
+  {{- end }}
+  rules:
+  - host: {{ .ingress.host | quote }}
+    http:
+      paths:
+      - path: /
+        pathType: Prefix
+        backend:
+          service: {name: {{ include "assay.fullname" .root }}-{{ .component }}, port: {name: {{ .port }}}}
 {{- end }}
 {{- end -}}
 
@@ -135,15 +201,15 @@ failureThreshold: 180
 
 {{/* "true" if pods reach the object store with an identity that the cloud gives them. */}}
 {{- define "assay.ledgerIdentity" -}}
-{{- if and (eq .Values.minio.mode "external") .Values.minio.external.workloadIdentity }}true{{ end -}}
+{{- if and (eq .Values.objectStore.mode "external") .Values.objectStore.external.workloadIdentity }}true{{ end -}}
 {{- end -}}
 
 {{/* Secret in every run namespace with the credentials of what measures and analyses there. Empty with workload identity. */}}
 {{- define "assay.ledgerSecret" -}}
-{{- if eq .Values.minio.mode "bundled" -}}
+{{- if eq .Values.objectStore.mode "bundled" -}}
 {{ include "assay.fullname" . }}-ledger
 {{- else if not (include "assay.ledgerIdentity" .) -}}
-{{ .Values.minio.existingSecret }}
+{{ .Values.objectStore.existingSecret }}
 {{- end -}}
 {{- end -}}
 
@@ -154,7 +220,7 @@ failureThreshold: 180
 
 {{/* Secret in the release's namespace with the operator's credentials. An external store has one Secret for all. */}}
 {{- define "assay.ledgerOperatorSecret" -}}
-{{- if eq .Values.minio.mode "bundled" -}}
+{{- if eq .Values.objectStore.mode "bundled" -}}
 {{ include "assay.fullname" . }}-ledger-operator
 {{- else -}}
 {{ include "assay.ledgerSecret" . }}
@@ -163,8 +229,8 @@ failureThreshold: 180
 
 {{/* Secret in the release's namespace with the credentials that make the bucket: of a bundled store the root user's. */}}
 {{- define "assay.ledgerAdminSecret" -}}
-{{- if eq .Values.minio.mode "bundled" -}}
-{{ .Values.minio.existingSecret | default (printf "%s-minio-root" (include "assay.fullname" .)) }}
+{{- if eq .Values.objectStore.mode "bundled" -}}
+{{ .Values.objectStore.existingSecret | default (printf "%s-minio-root" (include "assay.fullname" .)) }}
 {{- else -}}
 {{ include "assay.ledgerSecret" . }}
 {{- end -}}
@@ -177,12 +243,12 @@ failureThreshold: 180
 
 {{/* "true" if a bundled MinIO asks those who read its metrics for a token. */}}
 {{- define "assay.minioMetricsSecure" -}}
-{{- if and (eq .Values.minio.mode "bundled") .Values.minio.metrics.secure }}true{{ end -}}
+{{- if and (eq .Values.objectStore.mode "bundled") .Values.objectStore.metrics.secure }}true{{ end -}}
 {{- end -}}
 
 {{/* "true" if a bundled MinIO speaks TLS. */}}
 {{- define "assay.minioTLS" -}}
-{{- if and (eq .Values.minio.mode "bundled") .Values.minio.tls.enabled }}true{{ end -}}
+{{- if and (eq .Values.objectStore.mode "bundled") .Values.objectStore.tls.enabled }}true{{ end -}}
 {{- end -}}
 
 {{/* Name of the host of a bundled MinIO, which its certificate has. */}}
@@ -192,10 +258,10 @@ failureThreshold: 180
 
 {{/* Secret with the certificates of the store's authority, in the release's and in every run namespace; empty without. */}}
 {{- define "assay.ledgerCASecret" -}}
-{{- $ca := .Values.minio.external.ca -}}
+{{- $ca := .Values.objectStore.external.ca -}}
 {{- if include "assay.minioTLS" . -}}
 {{ include "assay.fullname" . }}-ledger-ca
-{{- else if eq .Values.minio.mode "external" -}}
+{{- else if eq .Values.objectStore.mode "external" -}}
 {{- if $ca.existingSecret -}}
 {{ $ca.existingSecret }}
 {{- else if or $ca.certificate $ca.existingConfigMap -}}
@@ -206,27 +272,27 @@ failureThreshold: 180
 
 {{/* Key of the certificates in that Secret. */}}
 {{- define "assay.ledgerCAKey" -}}
-{{- ternary .Values.minio.external.ca.key "ca.crt" (not (empty .Values.minio.external.ca.existingSecret)) -}}
+{{- ternary .Values.objectStore.external.ca.key "ca.crt" (not (empty .Values.objectStore.external.ca.existingSecret)) -}}
 {{- end -}}
 
 {{/* Host and port of the object store. */}}
 {{- define "assay.ledgerEndpoint" -}}
-{{- if eq .Values.minio.mode "bundled" -}}
+{{- if eq .Values.objectStore.mode "bundled" -}}
 {{ include "assay.minioHost" . }}:9000
 {{- else -}}
-{{ required "minio.external.endpoint is needed when minio.mode is external: the store's host and port, without scheme" .Values.minio.external.endpoint }}
+{{ required "objectStore.external.endpoint is needed when objectStore.mode is external: the store's host and port, without scheme" .Values.objectStore.external.endpoint }}
 {{- end -}}
 {{- end -}}
 
 {{/* "true" if the object store is spoken to without TLS. */}}
 {{- define "assay.ledgerInsecure" -}}
-{{- not (ternary (include "assay.minioTLS" . | not | not) .Values.minio.external.secure (eq .Values.minio.mode "bundled")) -}}
+{{- not (ternary (include "assay.minioTLS" . | not | not) .Values.objectStore.external.secure (eq .Values.objectStore.mode "bundled")) -}}
 {{- end -}}
 
 {{/* Where the ledger is, as the operator and the assay command take it. */}}
 {{- define "assay.ledgerURL" -}}
-s3://{{ .Values.minio.bucket }}?endpoint={{ ternary "http" "https" (eq (include "assay.ledgerInsecure" .) "true") }}://{{ include "assay.ledgerEndpoint" . }}&region={{ .Values.minio.region }}
-{{- if and (eq .Values.minio.mode "external") (not .Values.minio.external.pathStyle) }}&pathStyle=false{{ end }}
+s3://{{ .Values.objectStore.bucket }}?endpoint={{ ternary "http" "https" (eq (include "assay.ledgerInsecure" .) "true") }}://{{ include "assay.ledgerEndpoint" . }}&region={{ .Values.objectStore.region }}
+{{- if and (eq .Values.objectStore.mode "external") (not .Values.objectStore.external.pathStyle) }}&pathStyle=false{{ end }}
 {{- end -}}
 
 {{/* How Argo reads what it needs of the object store's Secrets. */}}
@@ -234,8 +300,8 @@ s3://{{ .Values.minio.bucket }}?endpoint={{ ternary "http" "https" (eq (include 
 {{- if include "assay.ledgerIdentity" . }}
 useSDKCreds: true
 {{- else }}
-accessKeySecret: {name: {{ include "assay.ledgerSecret" . }}, key: {{ .Values.minio.accessKeyKey }}}
-secretKeySecret: {name: {{ include "assay.ledgerSecret" . }}, key: {{ .Values.minio.secretKeyKey }}}
+accessKeySecret: {name: {{ include "assay.ledgerSecret" . }}, key: {{ .Values.objectStore.accessKeyKey }}}
+secretKeySecret: {name: {{ include "assay.ledgerSecret" . }}, key: {{ .Values.objectStore.secretKeyKey }}}
 {{- end }}
 {{- with include "assay.ledgerCASecret" . }}
 caSecret: {name: {{ . }}, key: {{ include "assay.ledgerCAKey" $ }}}
@@ -246,9 +312,9 @@ caSecret: {name: {{ . }}, key: {{ include "assay.ledgerCAKey" $ }}}
 {{- define "assay.ledgerEnv" -}}
 {{- with include "assay.ledgerAdminSecret" . }}
 - name: AWS_ACCESS_KEY_ID
-  valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $.Values.minio.accessKeyKey }}}}
+  valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $.Values.objectStore.accessKeyKey }}}}
 - name: AWS_SECRET_ACCESS_KEY
-  valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $.Values.minio.secretKeyKey }}}}
+  valueFrom: {secretKeyRef: {name: {{ . }}, key: {{ $.Values.objectStore.secretKeyKey }}}}
 {{- end }}
 {{- if include "assay.ledgerCASecret" . }}
 - {name: AWS_CA_BUNDLE, value: /etc/assay/ledger-ca/ca.crt}
@@ -262,8 +328,8 @@ caSecret: {name: {{ . }}, key: {{ include "assay.ledgerCAKey" $ }}}
   secret:
     secretName: {{ . }}
     items:
-    - {key: {{ $.Values.minio.accessKeyKey }}, path: accessKey}
-    - {key: {{ $.Values.minio.secretKeyKey }}, path: secretKey}
+    - {key: {{ $.Values.objectStore.accessKeyKey }}, path: accessKey}
+    - {key: {{ $.Values.objectStore.secretKeyKey }}, path: secretKey}
 {{- end }}
 {{- end -}}
 
@@ -275,14 +341,14 @@ caSecret: {name: {{ . }}, key: {{ include "assay.ledgerCAKey" $ }}}
 
 {{/* The secret keys of a bundled store's users as files, one for each: volume and mount. */}}
 {{- define "assay.ledgerUsersVolume" -}}
-{{- if eq .Values.minio.mode "bundled" }}
+{{- if eq .Values.objectStore.mode "bundled" }}
 - name: ledger-users
   secret: {secretName: {{ include "assay.ledgerUsersSecret" . }}}
 {{- end }}
 {{- end -}}
 
 {{- define "assay.ledgerUsersMount" -}}
-{{- if eq .Values.minio.mode "bundled" }}
+{{- if eq .Values.objectStore.mode "bundled" }}
 - {name: ledger-users, mountPath: /etc/assay/users, readOnly: true}
 {{- end }}
 {{- end -}}

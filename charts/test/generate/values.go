@@ -33,6 +33,18 @@ var definitions = map[string]any{
 			"limits":   map[string]any{"$ref": "#/$defs/quantities"},
 		},
 	},
+	"ingress": map[string]any{
+		"type": "object", "additionalProperties": false, "properties": map[string]any{
+			"enabled": map[string]any{"type": "boolean"}, "className": map[string]any{"type": "string"},
+			"host":      map[string]any{"type": "string", "pattern": `^(([*]\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`},
+			"tlsSecret": map[string]any{"type": "string", "maxLength": 253},
+			"annotations": map[string]any{
+				"type": "object", "additionalProperties": map[string]any{"type": "string"},
+			},
+		},
+		"if":   map[string]any{"properties": map[string]any{"enabled": map[string]any{"const": true}}, "required": []string{"enabled"}},
+		"then": map[string]any{"properties": map[string]any{"host": map[string]any{"minLength": 1}}, "required": []string{"host"}},
+	},
 	"ownImage": map[string]any{
 		"type": "object", "additionalProperties": false, "required": []string{"repository"}, "properties": imageKeys,
 	},
@@ -44,6 +56,9 @@ var definitions = map[string]any{
 		},
 	},
 }
+
+// renamed are the sections of values that have another name now. The schema knows them, so that the chart itself tells the new name.
+var renamed = map[string]string{"minio": "objectStore"}
 
 // Value is one key of values.yaml. It is a section, with keys of its own, or a leaf with a default.
 type Value struct {
@@ -138,6 +153,9 @@ func (v *Value) Schema() ([]byte, error) {
 	schema := v.schemaOf()
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	schema["$defs"] = definitions
+	for old, now := range renamed {
+		schema["properties"].(map[string]any)[old] = map[string]any{"description": "Refused: it is called " + now + " now."}
+	}
 	// What a chart above this one and its other dependencies have there comes along.
 	if global, ok := schema["properties"].(map[string]any)["global"].(map[string]any); ok {
 		delete(global, "additionalProperties")

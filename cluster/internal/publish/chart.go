@@ -28,24 +28,26 @@ const (
 	chartContent = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 )
 
-// Stamp writes into the chart's folder what it says of images: in values.yaml where each comes from, in Chart.yaml the version. With a
-// registry, ours come from there; with layouts, ours are pinned to their digests.
+// Stamp writes into the chart's folder what it says of images: in values.yaml where each comes from, in Chart.yaml the version, and the
+// images once more for Artifact Hub. With a registry, ours come from there; with layouts, ours are pinned to their digests.
 func Stamp(chart string, table image.Table, version, registry, layouts string) error {
 	values, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
 	if err != nil {
 		return err
 	}
+	shown := strings.Builder{}
 	for _, row := range table {
 		if row.Value == "" {
 			continue
 		}
-		line, err := valueOf(row, registry, layouts)
+		from, err := originOf(row, registry, layouts)
 		if err != nil {
 			return err
 		}
-		if values, err = replaceLine(values, `  `+row.Value+`: \{repository: .*\}`, line); err != nil {
+		if values, err = replaceLine(values, `  `+row.Value+`: \{repository: .*\}`, from.value(row)); err != nil {
 			return fmt.Errorf("%s/values.yaml: images.%s: %w", chart, row.Value, err)
 		}
+		fmt.Fprintf(&shown, "    - {name: %s, image: %q}\n", row.Value, from.reference(version))
 	}
 	about, err := os.ReadFile(filepath.Join(chart, "Chart.yaml"))
 	if err != nil {
@@ -56,28 +58,61 @@ func Stamp(chart string, table image.Table, version, registry, layouts string) e
 			return fmt.Errorf("%s/Chart.yaml: %w", chart, err)
 		}
 	}
+	if about, err = replaceBlock(about, "  artifacthub.io/images: |\n", shown.String()); err != nil {
+		return fmt.Errorf("%s/Chart.yaml: %w", chart, err)
+	}
 	return errors.Join(
 		os.WriteFile(filepath.Join(chart, "values.yaml"), values, 0o644),
 		os.WriteFile(filepath.Join(chart, "Chart.yaml"), about, 0o644),
 	)
 }
 
-// valueOf is an image's line in values.yaml. What is ours has the tag of the chart's appVersion.
-func valueOf(row image.Row, registry, layouts string) (string, error) {
-	repository, tag, digest := row.Repository, row.Tag, ""
-	if len(row.Own) > 0 {
-		tag = `""`
-		var err error
-		if repository, err = row.InRegistry(registry); err != nil {
-			return "", err
-		}
-		if layouts != "" {
-			if digest, err = Digest(filepath.Join(layouts, row.Name())); err != nil {
-				return "", err
-			}
-		}
+// origin is where an image comes from. One without a tag of its own has the chart's version.
+type origin struct{ repository, tag, digest string }
+
+func originOf(row image.Row, registry, layouts string) (origin, error) {
+	if len(row.Own) == 0 {
+		return origin{row.Repository, row.Tag, ""}, nil
 	}
-	return fmt.Sprintf(`  %s: {repository: %s, tag: %s, digest: "%s"}`, row.Value, repository, tag, digest), nil
+	repository, err := row.InRegistry(registry)
+	if err != nil || layouts == "" {
+		return origin{repository, "", ""}, err
+	}
+	digest, err := Digest(filepath.Join(layouts, row.Name()))
+	return origin{repository, "", digest}, err
+}
+
+// value is the image's line in values.yaml.
+func (o origin) value(row image.Row) string {
+	tag := o.tag
+	if tag == "" {
+		tag = `""`
+	}
+	return fmt.Sprintf(`  %s: {repository: %s, tag: %s, digest: "%s"}`, row.Value, o.repository, tag, o.digest)
+}
+
+// reference is the image's full name, as the chart makes it.
+func (o origin) reference(version string) string {
+	switch {
+	case o.digest != "":
+		return o.repository + "@" + o.digest
+	case o.tag != "":
+		return o.repository + ":" + o.tag
+	default:
+		return o.repository + ":" + version
+	}
+}
+
+// replaceBlock replaces the lines below the only line that begins a block of text, as far as they are indented deeper.
+func replaceBlock(text []byte, begin, lines string) ([]byte, error) {
+	before, after, found := strings.Cut(string(text), begin)
+	if !found || strings.Contains(after, begin) {
+		return nil, fmt.Errorf("there has to be one line %q", strings.TrimSpace(begin))
+	}
+	for strings.HasPrefix(after, "    ") {
+		_, after, _ = strings.Cut(after, "\n")
+	}
+	return []byte(before + begin + lines + after), nil
 }
 
 // replaceLine replaces the only line that matches a pattern as a whole.

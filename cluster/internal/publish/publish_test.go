@@ -184,12 +184,19 @@ func TestTheChartSaysWhereImagesComeFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := image.Table{row, {Value: "other", Repository: "quay.io/other/tool", Tag: "v1"}, {Repository: "registry.k8s.io/pause", Tag: "3"}}
-	for sentence, tc := range map[string]struct{ registry, layouts, want string }{
-		"in the tree, ours have the tag of the chart": {"", "", `tool: {repository: assay.dev/assay-tool, tag: "", digest: ""}`},
-		"in a release, ours are pinned":               {"ghcr.io/acme", layouts, `tool: {repository: ghcr.io/acme/assay-tool, tag: "", digest: "` + digest + `"}`},
+	const aboutChart = "name: assay\nversion: 0.0.1\nappVersion: 0.0.1\nannotations:\n" +
+		"  artifacthub.io/images: |\n    - {name: gone, image: gone}\n    - {name: gone-too, image: gone}\n  artifacthub.io/license: Apache-2.0\n"
+	for sentence, tc := range map[string]struct{ registry, layouts, want, shown string }{
+		"in the tree, ours have the tag of the chart": {
+			"", "", `tool: {repository: assay.dev/assay-tool, tag: "", digest: ""}`, "assay.dev/assay-tool:1.2.3",
+		},
+		"in a release, ours are pinned": {
+			"ghcr.io/acme", layouts, `tool: {repository: ghcr.io/acme/assay-tool, tag: "", digest: "` + digest + `"}`,
+			"ghcr.io/acme/assay-tool@" + digest,
+		},
 	} {
 		chart := t.TempDir()
-		for file, text := range map[string]string{"values.yaml": values, "Chart.yaml": "name: assay\nversion: 0.0.1\nappVersion: 0.0.1\n"} {
+		for file, text := range map[string]string{"values.yaml": values, "Chart.yaml": aboutChart} {
 			if err := os.WriteFile(filepath.Join(chart, file), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -201,8 +208,13 @@ func TestTheChartSaysWhereImagesComeFrom(t *testing.T) {
 		about, _ := os.ReadFile(filepath.Join(chart, "Chart.yaml"))
 		if !strings.Contains(string(got), tc.want) ||
 			!strings.Contains(string(got), `other: {repository: quay.io/other/tool, tag: v1, digest: ""}`) ||
-			strings.Count(string(about), "1.2.3") != 2 {
+			!strings.Contains(string(about), "\nversion: 1.2.3\nappVersion: 1.2.3\n") {
 			t.Errorf("%s: %s%s", sentence, got, about)
+		}
+		want := "images: |\n    - {name: tool, image: \"" + tc.shown + "\"}\n    - {name: other, image: \"quay.io/other/tool:v1\"}\n" +
+			"  artifacthub.io/license: Apache-2.0\n"
+		if !strings.HasSuffix(string(about), want) {
+			t.Errorf("%s: Artifact Hub is told\n%s\nwant\n%s", sentence, about, want)
 		}
 	}
 	if err := Stamp(t.TempDir(), table, "1.2.3", "", ""); err == nil {

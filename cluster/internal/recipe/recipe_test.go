@@ -136,3 +136,24 @@ func TestOverlayRestoresWhatAModuleZipLacks(t *testing.T) {
 		}
 	}
 }
+
+// The page on object stores says which versions were tested: those that are pinned.
+func TestThePageOnObjectStoresIsOfThePinnedVersions(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(source, "..", "docs", "reference", "object-stores.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stores, err := Select("minio", "versitygw", "gofakes3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, store := range stores {
+		version, err := store.Version(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if row := "| " + store.Name + " | " + version + " |"; !strings.Contains(string(page), row) {
+			t.Errorf("docs/reference/object-stores.md has no row %q: run make test-stores", row)
+		}
+	}
+}

@@ -1005,6 +1005,7 @@ const (
 	ReasonLedgerCredentials = "LedgerCredentialsRefused"
 	ReasonLedgerDenied      = "LedgerAccessDenied"
 	ReasonLedgerClock       = "LedgerClockSkew"
+	ReasonLedgerUnsuitable  = "LedgerUnsuitable"
 	ReasonLedgerDamaged     = "LedgerDamaged"
 	ReasonWriteFailed       = "WriteFailed"
 	ReasonWaveRunning       = "WaveRunning"

@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"regexp"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -105,6 +107,19 @@ type Revision struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9._:/-]*@sha256:[a-f0-9]{64}$`
 	Image string `json:"image"`
+}
+
+// As the API server checks them.
+var (
+	revisionForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/+-]{0,127}$`)
+	imageForm    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]*@sha256:[a-f0-9]{64}$`)
+)
+
+const longestImage = 512
+
+// WellFormed reports whether the API server takes both.
+func (r Revision) WellFormed() bool {
+	return revisionForm.MatchString(r.Revision) && len(r.Image) <= longestImage && imageForm.MatchString(r.Image)
 }
 
 // RunTemplateMetadata is what the runs of a schedule have beside what the schedule gives them.

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
+	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/export"
 	"assay.dev/assay/operator/internal/ledger"
@@ -37,12 +39,12 @@ func newAnalyzeCommand() *cobra.Command {
 			"  assay analyze --ledger 's3://assay/runs/default/scan/UID?endpoint=http://minio:9000' --wave 0 --write",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return analyze(cmd.Context(), options, cmd.OutOrStdout())
+			return analyzeTo(cmd.Context(), options, cmd.OutOrStdout())
 		},
 	}
 	flags := command.Flags()
 	flags.StringVar(&options.ledger, "ledger", "",
-		"URL of the run's ledger: file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port")
+		"URL of the run's ledger: file:///absolute/folder, file:///absolute/name.tar.zst or s3://bucket/prefix?endpoint=http://host:port")
 	flags.IntVar(&options.wave, "wave", -1, "judge what was measured up to and including this wave")
 	flags.Lookup("wave").DefValue = "the newest"
 	flags.StringVar(&options.out, "out", "-",
@@ -52,7 +54,7 @@ func newAnalyzeCommand() *cobra.Command {
 	return command
 }
 
-func analyze(ctx context.Context, options analyzeOptions, stdout io.Writer) error {
+func analyzeTo(ctx context.Context, options analyzeOptions, stdout io.Writer) error {
 	if options.ledger == "" {
 		return &exitCode{exitUsage, errors.New("--ledger is missing: name the ledger, e.g. --ledger file:///tmp/my-ledger")}
 	}
@@ -130,7 +132,7 @@ func analyzeLedger(ctx context.Context, store ledger.Store, wave int) (*analyzed
 	if err != nil {
 		return nil, fmt.Errorf("read the evidence: %w", err)
 	}
-	return &analyzed{frozen, analysis.Analyze(frozen, evidence, wave), evidence, analysis.Seal(evidence, wave)}, nil
+	return &analyzed{frozen, analyze.Evidence(frozen, evidence, wave), evidence, selection.Seal(evidence, wave)}, nil
 }
 
 func (a *analyzed) json() ([]byte, error) {

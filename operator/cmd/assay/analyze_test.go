@@ -18,7 +18,7 @@ import (
 func copyHandWritten(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
-	if err := os.CopyFS(folder, os.DirFS("../../internal/analysis/testdata/handwritten")); err != nil {
+	if err := os.CopyFS(folder, os.DirFS("../../internal/analysis/analyze/testdata/handwritten")); err != nil {
 		t.Fatal(err)
 	}
 	return folder

@@ -37,6 +37,12 @@ func (j *judged) in(ctx context.Context, form string) ([]byte, error) {
 		return yaml.JSONToYAML(raw)
 	case "attempts":
 		return j.attempts(ctx)
+	case "archive":
+		var out bytes.Buffer
+		if err := ledger.WriteArchive(ctx, j.store, &out); err != nil {
+			return nil, fmt.Errorf("archive of %s: %w", j.where, err)
+		}
+		return out.Bytes(), nil
 	case "md", "report":
 		return report.Markdown(j.experiment, j.analysis), nil
 	case "csv":

@@ -17,6 +17,7 @@ import (
 	"assay.dev/assay/operator/internal/history/archive"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/report/ci"
 )
 
@@ -135,7 +136,7 @@ func (v *changesView) print(out io.Writer) error {
 			if effect.Worse {
 				direction = "worse"
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%.4gx, %s\t%s\t%s\n", id, state, run, math.Exp(effect.LogRatio), direction,
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s, %s\t%s\t%s\n", id, state, run, quantity.Short(math.Exp(effect.LogRatio), quantity.Times), direction,
 				v.Series[effect.Series], last)
 		}
 	}

@@ -27,7 +27,7 @@ var exitCodes = []struct {
 	{exitError, "the run failed, or did not end within --wait", "it failed"},
 	{exitUsage, "the arguments or the file are wrong", "the arguments or the file are wrong"},
 	{exitInconclusive, "the verdict is Inconclusive or Invalid, or there is none",
-		"a run with gates ended Inconclusive, Invalid or without a verdict"},
+		"a run with gates ended Inconclusive, Invalid or without a verdict, or a search without a culprit"},
 	{exitNoGo, "the verdict is NoGo", "never"},
 }
 

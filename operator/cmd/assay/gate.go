@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/progress"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/status"
 )
 
@@ -141,7 +141,7 @@ func (o *localOptions) gate(ctx context.Context, flags *genericclioptions.Config
 	status.Results(&run.Status, here.experiment, found, here.file(ledger.HTMLKey(found.Wave)))
 	answer.Ledger = ledger.FolderURL(here.executor.Folder)
 	run.Status.Ledger = here.executor.Folder
-	run.Spec.Design.GateConfidence = strconv.FormatFloat(found.GateConfidence, 'g', -1, 64)
+	run.Spec.Design.GateConfidence = quantity.Full(found.GateConfidence)
 	return answer.give(run, options, stdout)
 }
 

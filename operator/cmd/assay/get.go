@@ -16,6 +16,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/progress"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 type getOptions struct {
@@ -203,7 +204,7 @@ func wide(run *assayv1alpha1.BenchmarkRun) []string {
 		nodes += lease.Node
 	}
 	if run.Status.Remaining != nil && !progress.Ended(run) {
-		remaining = run.Status.Remaining.Round(time.Second).String()
+		remaining = quantity.Seconds(run.Status.Remaining.Duration)
 	}
 	return []string{wave, nodes, remaining, note(run)}
 }

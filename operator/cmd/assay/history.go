@@ -20,6 +20,7 @@ import (
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/history/watch"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 const (
@@ -51,7 +52,7 @@ func (r *ratioView) text() string {
 	if r == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.4gx [%.4g, %.4g]", r.Ratio, r.Low, r.High)
+	return fmt.Sprintf("%s [%s, %s]", quantity.Short(r.Ratio, quantity.Times), quantity.Short(r.Low, ""), quantity.Short(r.High, ""))
 }
 
 // recordView is a record as a run has just added it.
@@ -309,7 +310,7 @@ func printSeries(out io.Writer, found []historyView) error {
 }
 
 func (h *historyView) print(out io.Writer) error {
-	fmt.Fprintf(out, "%s, %g %% intervals\n", h.Key, 100*shownConfidence)
+	fmt.Fprintf(out, "%s, %s %% intervals\n", h.Key, quantity.InPercent(shownConfidence))
 	changes := map[int64]string{}
 	for _, c := range h.Changes {
 		if c.State == change.Invalid {
@@ -319,7 +320,7 @@ func (h *historyView) print(out io.Writer) error {
 		if c.Worse {
 			direction = "worse"
 		}
-		changes[c.First] += fmt.Sprintf("%s: %s, %.4gx, %s ", c.ID, c.State, c.Ratio, direction)
+		changes[c.First] += fmt.Sprintf("%s: %s, %s, %s ", c.ID, c.State, quantity.Short(c.Ratio, quantity.Times), direction)
 	}
 	for _, segment := range h.Segments {
 		fmt.Fprintf(out, "\nsegment, anchor %s: %s\n", segment.Anchor, segment.Because)
@@ -345,7 +346,8 @@ func (h *historyView) print(out io.Writer) error {
 		fmt.Fprintf(out, "gap at run %d: %s\n", gap.Sequence, gap.Reason)
 	}
 	for _, d := range h.Dates {
-		fmt.Fprintf(out, "dated: the level moved by %.4gx with run %d, of runs %d to %d\n", d.Ratio, d.First, d.From, d.To)
+		fmt.Fprintf(out, "dated: the level moved by %s with run %d, of runs %d to %d\n", quantity.Short(d.Ratio, quantity.Times), d.First, d.From,
+			d.To)
 	}
 	for _, p := range h.Problems {
 		fmt.Fprintf(out, "note: %s: %s\n", p.ID, p.What)
@@ -456,7 +458,7 @@ func newRetainCommand() *cobra.Command {
 // days is a duration that is written as a number of days.
 type days time.Duration
 
-func (d *days) String() string { return strconv.FormatFloat(time.Duration(*d).Hours()/24, 'g', -1, 64) }
+func (d *days) String() string { return quantity.Full(time.Duration(*d).Hours() / 24) }
 func (d *days) Type() string   { return "days" }
 
 func (d *days) Set(text string) error {

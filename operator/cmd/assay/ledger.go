@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,9 +25,10 @@ func newLedgerCommand() *cobra.Command {
 	command := &cobra.Command{Use: "ledger", Short: "Manage the object store that holds the ledgers"}
 	var url, form string
 	create := &cobra.Command{
-		Use:     "create-bucket --ledger s3://BUCKET?endpoint=URL",
-		Short:   "Create the ledger's bucket unless it exists",
-		Long:    "Create the ledger's bucket unless it exists. Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+		Use:   "create-bucket --ledger s3://BUCKET?endpoint=URL",
+		Short: "Create the ledger's bucket unless it exists",
+		Long: "Create the ledger's bucket unless it exists, and check that the store refuses to write over what exists. Credentials come " +
+			"from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
 		Example: "  assay ledger create-bucket --ledger 's3://assay?endpoint=http://localhost:9000'",
 		Args:    usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -33,6 +37,9 @@ func newLedgerCommand() *cobra.Command {
 			}
 			created, err := ledger.CreateBucket(cmd.Context(), url, ledger.Options{})
 			if err != nil {
+				return err
+			}
+			if _, err := probeLedger(cmd.Context(), url); err != nil {
 				return err
 			}
 			if done, err := printStructured(cmd.OutOrStdout(), form, bucket{url, created}); done {
@@ -49,7 +56,67 @@ func newLedgerCommand() *cobra.Command {
 	create.Flags().StringVar(&url, "ledger", "", "URL of the bucket")
 	_ = create.MarkFlagRequired("ledger")
 	addOutput(create, &form, "text", "json", "yaml")
-	command.AddCommand(create, newProvisionCommand(), newMetricsTokenCommand())
+	command.AddCommand(create, newProbeCommand(), newProvisionCommand(), newMetricsTokenCommand())
+	return command
+}
+
+// trait is what assay ledger probe prints of one, for programs.
+type trait struct {
+	Trait ledger.Trait `json:"trait"`
+	OK    bool         `json:"ok"`
+}
+
+func probeLedger(ctx context.Context, url string) ([]trait, error) {
+	store, err := ledger.Open(ctx, url, ledger.Options{})
+	if err != nil {
+		return nil, err
+	}
+	has, err := ledger.Probe(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]trait, 0, len(ledger.AllTraits))
+	for _, name := range ledger.AllTraits {
+		out = append(out, trait{name, slices.Contains(has, name)})
+	}
+	return out, nil
+}
+
+func newProbeCommand() *cobra.Command {
+	var url, form string
+	command := &cobra.Command{
+		Use:   "probe --ledger s3://BUCKET?endpoint=URL",
+		Short: "Check what an object store does of what Assay asks of one",
+		Long: "Check what an object store does of what Assay asks of one. It writes one small object, runs/assay-write-probe, and leaves it " +
+			"there. Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.\n\n" +
+			"Exit code 1 when the store ignores the conditions of a write, or cannot be reached or written.",
+		Example: "  assay ledger probe --ledger 's3://assay?endpoint=http://localhost:9000'",
+		Args:    usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkForm(form, "table", "json", "yaml"); err != nil {
+				return err
+			}
+			traits, err := probeLedger(cmd.Context(), url)
+			if err != nil {
+				return err
+			}
+			if done, err := printStructured(cmd.OutOrStdout(), form, traits); done {
+				return err
+			}
+			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 3, ' ', 0)
+			for _, t := range traits {
+				answer := "yes"
+				if !t.OK {
+					answer = "no"
+				}
+				fmt.Fprintf(table, "%s\t%s\n", t.Trait, answer)
+			}
+			return table.Flush()
+		},
+	}
+	command.Flags().StringVar(&url, "ledger", "", "URL of the bucket")
+	_ = command.MarkFlagRequired("ledger")
+	addOutput(command, &form, "table", "json", "yaml")
 	return command
 }
 

@@ -13,6 +13,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/bench"
 	"assay.dev/assay/operator/internal/progress"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // live shows where a run stands: on a terminal in one line that is written again, elsewhere in a line now and then. What is written to
@@ -93,7 +94,7 @@ func bar(done, total int) string {
 
 // blocks shows how many blocks of a wave are done.
 func (l *live) blocks(_ context.Context, done, total int, remaining time.Duration) {
-	l.printf("%s %d of %d blocks, about %s left", bar(done, total), done, total, remaining.Round(time.Second))
+	l.printf("%s %d of %d blocks, about %s left", bar(done, total), done, total, quantity.Seconds(remaining))
 }
 
 // run shows where a run on a cluster stands, whenever that has changed.
@@ -135,7 +136,7 @@ func (l *live) follow(run *localRun) func(ctx context.Context, done, total int, 
 				l.estimate = strings.Join(parts, "; ")
 			}
 		}
-		text := fmt.Sprintf("block %d of %d, about %s left: %s", done, total, remaining.Round(time.Second), l.estimate)
+		text := fmt.Sprintf("block %d of %d, about %s left: %s", done, total, quantity.Seconds(remaining), l.estimate)
 		if l.terminal != nil {
 			text = bar(done, total) + " " + text
 		}

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/explain"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/local"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -93,7 +95,7 @@ func (r *localRun) printExpected(found *analysis.Analysis) {
 	if found == nil {
 		return
 	}
-	if text := analysis.ExpectedText(r.experiment, found); text != "" {
+	if text := explain.ExpectedText(r.experiment, found); text != "" {
 		fmt.Fprintf(r.log, "%s: %s\n", r.experiment.Run.Name, text)
 	}
 }
@@ -171,7 +173,7 @@ func (r *localRun) execute(ctx context.Context, wave *record.Wave, why string) (
 			r.after(context.WithoutCancel(ctx), done, total, remaining)
 			return
 		}
-		fmt.Fprintf(r.log, "%s: block %s done, %d/%d trials, remaining about %s\n", name, block.ID, ran, trials, remaining.Round(time.Second))
+		fmt.Fprintf(r.log, "%s: block %s done, %d/%d trials, remaining about %s\n", name, block.ID, ran, trials, quantity.Seconds(remaining))
 	})
 	switch {
 	case err == nil:

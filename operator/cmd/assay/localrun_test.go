@@ -98,6 +98,11 @@ func simulateBlock(args []string) error {
 		}
 		machine.Noise, machine.Seconds = simulate.Noise{Block: 0.01, Arm: 0.001, Trial: 0.001}, secondsOfRevisions(exp)
 	}
+	if exp.Run.Name == "bisect" {
+		// Every wave of a search has fresh blocks, on a machine where a program takes as long as it says.
+		_, _ = seed.Write([]byte(filepath.Base(filepath.Join(filepath.Dir(*path), "..", ".."))))
+		machine.Noise, machine.Seconds = simulate.Noise{Block: 0.01, Arm: 0.001, Trial: 0.001}, secondsOfPrograms(wave)
+	}
 	machine.Seed = seed.Sum64()
 	only := *wave
 	only.Blocks = nil
@@ -130,6 +135,23 @@ func secondsOfRevisions(exp *experiment.Experiment) func(record.Point, string) f
 			_, percent, _ := strings.Cut(cell.Parameters["revision"], "-")
 			if n, err := strconv.Atoi(percent); err == nil {
 				return 0.01 * float64(n) / 100
+			}
+		}
+		return math.NaN()
+	}
+}
+
+// secondsOfPrograms are the true times of programs in whose text they are, in per cent of 10 ms.
+func secondsOfPrograms(wave *record.Wave) func(record.Point, string) float64 {
+	return func(_ record.Point, arm string) float64 {
+		for _, cell := range wave.Cells {
+			if wave.Arms[cell.Arm].Name != arm {
+				continue
+			}
+			text, err := os.ReadFile(cell.Argv[0])
+			_, percent, _ := strings.Cut(strings.TrimSpace(string(text)), "# ")
+			if n, numberErr := strconv.ParseFloat(percent, 64); err == nil && numberErr == nil {
+				return 0.01 * n / 100
 			}
 		}
 		return math.NaN()

@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
+
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // addOutput gives a command --output: its own form for people, and those for programs.
@@ -69,7 +72,11 @@ type destination struct{ form, file string }
 var extensions = map[string]string{
 	".html": "html", ".htm": "html", ".md": "md", ".csv": "csv", ".json": "json", ".jsonl": "attempts", ".ndjson": "attempts",
 	".parquet": "parquet", ".txt": "table", ".bench": "benchstat", ".xml": "junit", ".svg": "badge",
+	".zst": "archive",
 }
+
+// binaries are the forms that are no text, with a name for a file.
+var binaries = map[string]string{"parquet": "attempts.parquet", "archive": "run" + ledger.ArchiveExtension}
 
 // whereTo reads --output, which is a form that is printed or a file whose name has the form, and --format, which sets it
 // where the name does not.
@@ -106,8 +113,9 @@ func whereTo(output, format, own string, forms ...string) (destination, error) {
 // write puts the answer where it belongs. A file appears when it is complete.
 func (d destination) write(stdout, stderr io.Writer, data []byte) error {
 	if d.file == "" {
-		if file, ok := stdout.(*os.File); ok && d.form == "parquet" && term.IsTerminal(int(file.Fd())) {
-			return &exitCode{exitUsage, errors.New("parquet is not for terminals: write it to a file with -o attempts.parquet")}
+		file, ok := stdout.(*os.File)
+		if name, binary := binaries[d.form]; ok && binary && term.IsTerminal(int(file.Fd())) {
+			return &exitCode{exitUsage, fmt.Errorf("%s is not for terminals: write it to a file with -o %s", d.form, name)}
 		}
 		_, err := stdout.Write(data)
 		return err
@@ -124,7 +132,7 @@ func (d destination) write(stdout, stderr io.Writer, data []byte) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("--output %s: %w", d.file, err), os.Remove(temporary.Name()))
 	}
-	_, err = fmt.Fprintf(stderr, "wrote %s (%d KiB)\n", d.file, (len(data)+1023)/1024)
+	_, err = fmt.Fprintf(stderr, "wrote %s (%s)\n", d.file, quantity.Bytes(int64(len(data))))
 	return err
 }
 

@@ -12,8 +12,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/explain"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -36,9 +38,9 @@ type planned struct {
 	BlockSeconds *float64 `json:"blockSeconds,omitempty"`
 	MinSeconds   *float64 `json:"minSeconds,omitempty"`
 	// Pilot is how many blocks ran for it, and Precision what they say of every gate on times.
-	Pilot     int                  `json:"pilotBlocks,omitempty"`
-	Precision []analysis.Precision `json:"precision,omitempty"`
-	Gates     []string             `json:"gates,omitempty"`
+	Pilot     int                 `json:"pilotBlocks,omitempty"`
+	Precision []explain.Precision `json:"precision,omitempty"`
+	Gates     []string            `json:"gates,omitempty"`
 }
 
 func newPlanCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
@@ -183,7 +185,7 @@ func printPlan(out io.Writer, p planned) {
 }
 
 // needs is what a gate's wanted precision takes.
-func (p *planned) needs(of analysis.Precision) string {
+func (p *planned) needs(of explain.Precision) string {
 	name := fmt.Sprintf("%s of %s", of.Gate, of.Candidate)
 	if of.Point != "" {
 		name += " at " + of.Point
@@ -193,9 +195,9 @@ func (p *planned) needs(of analysis.Precision) string {
 	}
 	aim := "a decision at the effect found"
 	if of.Wanted != nil {
-		aim = fmt.Sprintf("a half width of %.3g %%", 100**of.Wanted)
+		aim = "a half width of " + quantity.Percent(*of.Wanted, 3)
 	}
-	text := fmt.Sprintf("%s: half width %.3g %% after %d blocks; ", name, 100**of.HalfWidth, of.Blocks)
+	text := fmt.Sprintf("%s: half width %s after %d blocks; ", name, quantity.Percent(*of.HalfWidth, 3), of.Blocks)
 	if of.Needed == nil {
 		return text + "no number of blocks would give " + aim
 	}
@@ -209,8 +211,8 @@ func (p *planned) needs(of analysis.Precision) string {
 	return text
 }
 
-func seconds(s float64) time.Duration {
-	return time.Duration(s * float64(time.Second)).Round(100 * time.Millisecond)
+func seconds(s float64) string {
+	return quantity.Duration(time.Duration(s*float64(time.Second)), 100*time.Millisecond)
 }
 
 // measure runs a pilot.
@@ -228,6 +230,6 @@ func (p *planned) measure(ctx context.Context, question *asked, blocks int, binD
 	}
 	perBlock := took.Seconds() / float64(blocks)
 	least := perBlock * float64(p.MinBlocks)
-	p.Pilot, p.BlockSeconds, p.MinSeconds, p.Precision = blocks, &perBlock, &least, analysis.Precisions(here.experiment, found.analysis.Gates)
+	p.Pilot, p.BlockSeconds, p.MinSeconds, p.Precision = blocks, &perBlock, &least, explain.Precisions(here.experiment, found.analysis.Gates)
 	return nil
 }

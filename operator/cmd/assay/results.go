@@ -14,7 +14,7 @@ import (
 )
 
 // resultForms are the forms of assay results beside its own; report is what md was called once.
-var resultForms = []string{"json", "yaml", "csv", "parquet", "benchstat", "attempts", "md", "html", "report"}
+var resultForms = []string{"json", "yaml", "csv", "parquet", "benchstat", "attempts", "archive", "md", "html", "report"}
 
 func newResultsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 	from := source{flags: flags}
@@ -24,11 +24,12 @@ func newResultsCommand(flags *genericclioptions.ConfigFlags) *cobra.Command {
 		Short: "Print what a run measured, for people and other tools",
 		Long: "Print what a run measured, from its ledger. " + sourceHelp + "\n\n" +
 			"Forms: table; json and yaml, the whole analysis; csv, a row per point and arm; parquet, a row per attempt, metric and statistic; " +
-			"benchstat, the Go benchmark format; attempts, every attempt as it was written, one JSON object a line; md and html, the report.\n\n" +
+			"benchstat, the Go benchmark format; attempts, every attempt as it was written, one JSON object a line; archive, the ledger in one " +
+			"file, which everything that reads a ledger reads again; md and html, the report.\n\n" +
 			"--table prints one of the tables that spec.report.tables asks for, as md or csv.",
 		Example: "  assay results my-run\n  assay results my-run -o attempts.parquet\n  assay results out/before -o benchstat > before.txt\n" +
 			"  assay results my-run -o json | jq .gates\n" +
-			"  assay results my-run --table document -o document.csv",
+			"  assay results my-run --table document -o document.csv\n  assay results my-run -o my-run.tar.zst",
 		Args:              usage(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeRunsOrFolders(flags, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

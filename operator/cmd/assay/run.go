@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
@@ -97,13 +98,18 @@ func newRunCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
 func (options *localOptions) addFlags(command *cobra.Command, here *bool) {
 	flags := command.Flags()
 	flags.BoolVar(here, "local", false, "run on this machine, without a cluster")
-	flags.StringArrayVar(&options.templates, "templates", nil,
-		"with --local: file or folder with BenchmarkTemplates; may be repeated (default: those that Assay ships, then the cluster's)")
-	flags.StringArrayVar(&options.binDirs, "bin-dir", nil,
-		"with --local: folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
+	options.addSources(flags, "with --local: ")
 	bindArmBinary(flags, &options.arms)
 	flags.StringVar(&options.out, "out", "", "with --local: folder for the ledger (default: assay-ledger/NAME-TIME)")
-	flags.BoolVar(&options.pin, "pin", true, "with --local: pin blocks to spec.placement.cpus CPUs")
+}
+
+// addSources gives a command the flags that say where a run on this machine finds what it needs. When begins what each is for.
+func (options *localOptions) addSources(flags *pflag.FlagSet, when string) {
+	flags.StringArrayVar(&options.templates, "templates", nil,
+		when+"file or folder with BenchmarkTemplates; may be repeated (default: those that Assay ships, then the cluster's)")
+	flags.StringArrayVar(&options.binDirs, "bin-dir", nil,
+		when+"folder with assay-runner and the workloads' programs; may be repeated (default: the folder of assay itself)")
+	flags.BoolVar(&options.pin, "pin", true, when+"pin blocks to spec.placement.cpus CPUs")
 }
 
 // printCreated prints that a run was created, and follows it if requested.

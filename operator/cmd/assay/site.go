@@ -18,6 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/site"
 )
 
@@ -85,8 +86,8 @@ func newSiteCommand() *cobra.Command {
 				}
 				fmt.Fprintf(cmd.ErrOrStderr(), "warning: no report of %s\n", missing)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d series, %d reports, %d KiB: %s\n", written.Series, written.Reports,
-				(written.Bytes+1023)/1024, written.Index)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d series, %s, %s: %s\n", written.Series, quantity.Count(written.Reports, "report"),
+				quantity.Bytes(int64(written.Bytes)), written.Index)
 			return err
 		},
 	}
@@ -151,24 +152,16 @@ func writeSite(ctx context.Context, o siteOptions, now time.Time) (*siteWritten,
 		return nil, err
 	}
 	history := archive.Open(from)
-	keys, err := history.Keys(ctx)
+	all, err := history.All(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(keys) == 0 {
+	if len(all) == 0 {
 		return nil, &exitCode{exitUsage, fmt.Errorf("no series in %s: assay run --local --series measures the first point of one", from.URL())}
 	}
 	book, err := history.Book(ctx)
 	if err != nil {
 		return nil, err
-	}
-	var all []*series.Series
-	for _, key := range keys {
-		s, err := history.Series(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
 	}
 	out := &siteWritten{Site: to.URL(), Index: indexOf(to.URL()), Series: len(all)}
 	write := func(name string, content []byte) error {
@@ -282,6 +275,8 @@ func (o *siteOptions) addressOf(store, key, here string) (string, error) {
 		return "", err
 	case at.Scheme != "file":
 		return "", errors.New("a browser cannot read that store: say with --served where it can, or use --reports copy")
+	case strings.HasSuffix(at.Path, ledger.ArchiveExtension):
+		return "", errors.New("a report inside an archive has no address: use --reports copy")
 	case pages.Scheme != "file":
 		return "", errors.New("pages in an object store cannot lead to a folder: use --reports copy")
 	}

@@ -28,8 +28,8 @@ import (
 )
 
 // sourceHelp explains what NAME may be, for commands that read a ledger.
-const sourceHelp = "NAME is a run on the cluster, the folder of a ledger, a ledger's URL (file:///absolute/folder or " +
-	"s3://bucket/prefix?endpoint=http://host:port), or the file that assay gate --save wrote. " +
+const sourceHelp = "NAME is a run on the cluster, the folder or the archive (NAME.tar.zst) of a ledger, a ledger's URL " +
+	"(file:///absolute/folder or s3://bucket/prefix?endpoint=http://host:port), or the file that assay gate --save wrote. " +
 	"An object store inside the cluster is reached through a port-forward, with the keys that only read the run's namespace, from the " +
 	"Secret that the chart puts there; " +
 	"for a URL they come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
@@ -44,12 +44,18 @@ type source struct {
 }
 
 func (s *source) addFlags(command *cobra.Command) {
-	command.Flags().StringVar(&s.secret, "secret", "assay-ledger-read",
-		"Secret with the object store's credentials, in the run's namespace; with an external store the one that minio.existingSecret names")
-	command.Flags().StringSliceVar(&s.keys, "secret-keys", []string{"accessKey", "secretKey"},
-		"keys in that Secret of the access key and the secret key, as the chart's minio.accessKeyKey and secretKeyKey name them")
+	s.addCredentials(command)
 	command.Flags().IntVar(&s.wave, "wave", -1, "what was known after this wave")
 	command.Flags().Lookup("wave").DefValue = "the newest that was analysed"
+}
+
+// addCredentials gives a command the flags that say where the object store's keys are.
+func (s *source) addCredentials(command *cobra.Command) {
+	command.Flags().StringVar(&s.secret, "secret", "assay-ledger-read",
+		"Secret with the object store's credentials, in the run's namespace; with an external store the one that "+
+			"objectStore.existingSecret names")
+	command.Flags().StringSliceVar(&s.keys, "secret-keys", []string{"accessKey", "secretKey"},
+		"keys in that Secret of the access key and the secret key, as the chart's objectStore.accessKeyKey and secretKeyKey name them")
 }
 
 // judged is a ledger with one of its analyses.
@@ -64,7 +70,7 @@ type judged struct {
 
 // open opens the ledger of a run by its name, a folder, a URL or the answer of a gate, and reads an analysis in it.
 func (s *source) open(ctx context.Context, where string) (*judged, error) {
-	if info, err := os.Stat(where); err == nil && info.Mode().IsRegular() {
+	if info, err := os.Stat(where); err == nil && info.Mode().IsRegular() && !strings.HasSuffix(where, ledger.ArchiveExtension) {
 		answer, err := readAnswer(where)
 		if err != nil {
 			return nil, err
@@ -130,12 +136,12 @@ func (s *source) store(ctx context.Context, where string) (ledger.Store, func(),
 	address := ""
 	if strings.Contains(where, "://") {
 		address = where
-	} else if info, err := os.Stat(where); err == nil && info.IsDir() {
-		folder, err := filepath.Abs(where)
+	} else if info, err := os.Stat(where); err == nil && (info.IsDir() || strings.HasSuffix(where, ledger.ArchiveExtension)) {
+		path, err := filepath.Abs(where)
 		if err != nil {
 			return nil, nil, err
 		}
-		address = ledger.FolderURL(folder)
+		address = ledger.FolderURL(path)
 	}
 	if address != "" {
 		store, err := ledger.Open(ctx, address, ledger.Options{})
@@ -146,7 +152,8 @@ func (s *source) store(ctx context.Context, where string) (ledger.Store, func(),
 	}
 	cluster, err := connect(s.flags)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%q is neither a folder nor a URL, and no cluster can be asked for a run of that name: %w", where, err)
+		return nil, nil, fmt.Errorf("%q is neither a folder, an archive nor a URL, and no cluster can be asked for a run of that name: %w", where,
+			err)
 	}
 	run, err := getRun(ctx, cluster, where)
 	if err != nil {

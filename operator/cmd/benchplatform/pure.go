@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
@@ -146,7 +146,7 @@ func statusOfLarge() (calibrate.Figure, error) {
 			attempts[i].Outcome, attempts[i].Result, attempts[i].Message = record.Failed, nil, "exit status 134: aborted"
 		}
 	}
-	found := analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+	found := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
 	spec, _, err := specimen.Written(exp)
 	if err != nil {
 		return figure, err

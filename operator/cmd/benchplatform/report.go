@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/calibrate"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/report/html"
@@ -48,7 +48,7 @@ func reportSize(ctx context.Context, folder string) (calibrate.Figure, error) {
 	if err != nil {
 		return figure, err
 	}
-	page, err := html.Render(exp, analysis.Analyze(exp, evidence, wave), evidence)
+	page, err := html.Render(exp, analyze.Evidence(exp, evidence, wave), evidence)
 	if err != nil {
 		return figure, err
 	}

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,6 +38,25 @@ func (a *Applier) ScheduledRun(ctx context.Context, s *assayv1alpha1.BenchmarkSc
 			"schedule under another name", run.Name, run.Namespace)}
 	}
 	return &found, nil
+}
+
+// ChangeEvent is the event of a change that was confirmed. Its name is made of the change's, so that writing it again after an interruption
+// makes no second one.
+func (a *Applier) ChangeEvent(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, change, kind, message string, at time.Time) error {
+	const most = 1024 // That the API server takes.
+	if len(message) > most {
+		message = strings.ToValidUTF8(message[:most], "")
+	}
+	stamp := metav1.NewTime(at)
+	event := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name + "." + change},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: assayv1alpha1.GroupVersion.String(), Kind: "BenchmarkSchedule", Namespace: s.Namespace, Name: s.Name, UID: s.UID,
+		},
+		Type: kind, Reason: "ChangeConfirmed", Message: message, Source: corev1.EventSource{Component: FieldOwner},
+		ReportingController: FieldOwner, FirstTimestamp: stamp, LastTimestamp: stamp, Count: 1,
+	}
+	return client.IgnoreAlreadyExists(a.Client.Create(ctx, event))
 }
 
 // MarkRevisions writes which run took or passed over recorded revisions. One that is gone needs no mark.

@@ -3,6 +3,8 @@ package bench
 import (
 	"fmt"
 	"time"
+
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 const (
@@ -19,7 +21,7 @@ func Blocks(budget, block time.Duration) (int, error) {
 	fit := int(planned * float64(budget-block) / float64(max(block, time.Millisecond)))
 	if fit < LeastBlocks {
 		return 0, fmt.Errorf("the program is too slow for --budget %s: a block took %s, and a verdict takes %d blocks after the first: "+
-			"give --budget %s, or a command that does less", budget, block.Round(time.Millisecond), LeastBlocks, Enough(block))
+			"give --budget %s, or a command that does less", budget, quantity.Duration(block, time.Millisecond), LeastBlocks, Enough(block))
 	}
 	return min(fit, mostBlocks), nil
 }

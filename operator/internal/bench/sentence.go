@@ -7,6 +7,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // people are the words in which people name what the runner reads of a process.
@@ -26,7 +27,7 @@ func Sentence(exp *experiment.Experiment, found *analysis.Analysis, candidate st
 		}
 	}
 	if len(beside) > 0 {
-		text += fmt.Sprintf("; with %.4g %% confidence: %s", 100*found.Confidence, strings.Join(beside, ", "))
+		text += fmt.Sprintf("; with %s confidence: %s", quantity.Percent(found.Confidence, 4), strings.Join(beside, ", "))
 	}
 	return text
 }
@@ -85,7 +86,7 @@ func comparison(exp *experiment.Experiment, of *analysis.GateResult) string {
 func doubt(of *analysis.GateResult) string {
 	switch {
 	case of.Outcome == experiment.VerdictGo || of.Outcome == experiment.VerdictNoGo:
-		return fmt.Sprintf(", certain at %.4g %%", 100*of.Confidence)
+		return ", certain at " + quantity.Percent(of.Confidence, 4)
 	case of.Outcome == experiment.VerdictInconclusive && of.MoreBlocks != nil:
 		return fmt.Sprintf(", not certain: about %d more blocks may decide (--budget)", *of.MoreBlocks)
 	case of.Outcome == experiment.VerdictInconclusive, of.Outcome == experiment.VerdictInvalid:

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
@@ -43,7 +43,7 @@ func Censored(runs int, seed uint64, seen func(string)) (Share, error) {
 		trials := 2 * blocks
 		lost := int(math.Ceil(float64(trials) * (0.4 + 0.4*random.Float64())))
 		attempts = way.Spoil(random, attempts, "new", lost)
-		found := analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+		found := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
 		if found.Verdict == experiment.VerdictGo {
 			wrong++
 			seen(fmt.Sprintf("run %d: %d of %d trials lost (%s), %.1f %% faster in the others: %s", run, lost, trials, way.Name, 100*faster,

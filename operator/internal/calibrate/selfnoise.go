@@ -7,6 +7,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
@@ -159,5 +160,5 @@ func (l *rejectionRun) judge(own float64, random *rand.Rand, disturb func(attemp
 		byArm[attempts[i].Arm] = append(byArm[attempts[i].Arm], &attempts[i])
 	}
 	disturb(byArm)
-	return analysis.Analyze(l.exp, record.Evidence{Waves: []record.Wave{*l.wave}, Attempts: attempts}, l.wave.Wave)
+	return analyze.Evidence(l.exp, record.Evidence{Waves: []record.Wave{*l.wave}, Attempts: attempts}, l.wave.Wave)
 }

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
@@ -134,7 +135,7 @@ func one(exp *experiment.Experiment, lanes []design.Lane, world *simulate.World,
 	var found *analysis.Analysis
 	_, err := course.Follow(lanes, func(wave *record.Wave, _ string) (design.Findings, bool, error) {
 		evidence.Waves, evidence.Attempts = course.Waves, append(evidence.Attempts, world.Run(exp, wave)...)
-		found = analysis.Analyze(exp, evidence, wave.Wave)
+		found = analyze.Evidence(exp, evidence, wave.Wave)
 		return found.Findings(), false, nil
 	})
 	if err != nil {

@@ -172,7 +172,15 @@ func (r *ScheduleReconciler) record(ctx context.Context, s *assayv1alpha1.Benchm
 		if alert.Improvement {
 			kind, what = corev1.EventTypeNormal, "improvement"
 		}
-		r.Recorder.Eventf(s, kind, "ChangeConfirmed", "%s confirmed, change %s of series %s: %s", what, alert.Change, s.Spec.Series, alert.What)
+		text := fmt.Sprintf("%s confirmed, change %s of series %s: %s", what, alert.Change, s.Spec.Series, alert.What)
+		if err := r.Applier.ChangeEvent(ctx, s, alert.Change, kind, text, r.Clock.Now()); err != nil {
+			return writeError(err)
+		}
+	}
+	if len(recorded.Alerts) > 0 {
+		if err := r.History.Told(ctx, s, recorded.Alerts); err != nil {
+			return historyError(err)
+		}
 	}
 	return schedule.Outcome{Measured: recorded.Measured, Suspicion: recorded.Suspicion}
 }

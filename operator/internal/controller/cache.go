@@ -50,7 +50,7 @@ func slim(object any) (any, error) {
 		object.Annotations = nil
 	case *assayv1alpha1.BenchmarkRun:
 		// A run's own spec is read from the API server (readRun). The cache holds what decisions about other runs need.
-		object.Annotations = nil
+		object.Annotations, object.Labels = nil, nil
 		experiment.DefaultRun(&object.Spec)
 		object.Spec = assayv1alpha1.BenchmarkRunSpec{
 			TemplateRef: object.Spec.TemplateRef, Placement: object.Spec.Placement, Suspend: object.Spec.Suspend, Cancel: object.Spec.Cancel,
@@ -58,9 +58,16 @@ func slim(object any) (any, error) {
 		object.Status.Gates, object.Status.Candidates, object.Status.Search, object.Status.Warnings = nil, nil, nil, nil
 	case *assayv1alpha1.BenchmarkSchedule:
 		// A schedule is read past the cache when it is its turn; here is which series it has.
-		object.Annotations = nil
+		object.Annotations, object.Labels = nil, nil
 		object.Spec = assayv1alpha1.BenchmarkScheduleSpec{Series: object.Spec.Series}
 		object.Status = assayv1alpha1.BenchmarkScheduleStatus{}
+	case *assayv1alpha1.BenchmarkRevision:
+		// So is a recorded revision.
+		object.Annotations, object.Labels = nil, nil
+		object.Spec = assayv1alpha1.BenchmarkRevisionSpec{Series: object.Spec.Series}
+		object.Status = assayv1alpha1.BenchmarkRevisionStatus{}
+	case *assayv1alpha1.BenchmarkTemplate:
+		object.Annotations, object.Labels = nil, nil
 	case *workflow.Workflow:
 		object.Spec = workflow.Spec{Suspend: object.Spec.Suspend, Shutdown: object.Spec.Shutdown}
 	}

@@ -1,10 +1,14 @@
 package controller
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/observe"
@@ -40,5 +44,35 @@ func TestACachedRunIsSmallAndStillInTheQueue(t *testing.T) {
 	got.Spec.Cancel = ptr.To(true)
 	if kept, err = slim(got); err != nil || observe.WaitsForLease(kept.(*assayv1alpha1.BenchmarkRun)) {
 		t.Errorf("a run that is cancelled waits for nothing: %v", err)
+	}
+}
+
+// Whoever may make objects may give each of them a megabyte of what nothing reads.
+func TestWhatIsCachedOfAnObjectIsSmall(t *testing.T) {
+	much := map[string]string{}
+	for i := range 2000 {
+		much[fmt.Sprintf("example.com/label-%04d", i)] = strings.Repeat("x", 60)
+	}
+	meta := metav1.ObjectMeta{Namespace: "team", Name: "x", Labels: much, Annotations: much,
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: strings.Repeat("x", 1000)}}}
+	run := &assayv1alpha1.BenchmarkRun{ObjectMeta: meta}
+	run.Spec.Template = &assayv1alpha1.BenchmarkTemplateSpec{Image: strings.Repeat("x", 100_000)}
+	scheduled := &assayv1alpha1.BenchmarkSchedule{ObjectMeta: meta}
+	scheduled.Spec.RunTemplate.Spec = run.Spec
+	scheduled.Spec.RunTemplate.Metadata.Annotations = much
+	revision := &assayv1alpha1.BenchmarkRevision{ObjectMeta: meta}
+	revision.Spec.Series, revision.Spec.Image = "scan", strings.Repeat("x", 100_000)
+	for _, object := range []client.Object{run, scheduled, revision, &assayv1alpha1.BenchmarkTemplate{ObjectMeta: meta}} {
+		kept, err := slim(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(kept)
+		if err != nil || len(raw) > 2000 {
+			t.Errorf("%d bytes are kept of a %T (%v)", len(raw), object, err)
+		}
+	}
+	if revision.Spec.Series != "scan" {
+		t.Error("the series of a revision, which says whose turn it is, is gone")
 	}
 }

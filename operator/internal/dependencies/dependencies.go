@@ -122,12 +122,18 @@ func (p *Page) Report(ctx context.Context) Report {
 func (p *Page) ledger(ctx context.Context) Finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
+	var has []ledger.Trait
 	err := p.store.Check(ctx)
 	if err == nil {
-		err = ledger.CheckWrite(ctx, p.store)
+		has, err = ledger.Probe(ctx, p.store)
 	}
 	if err == nil {
-		return Finding{OK: true, Found: p.store.URL() + " can be read and written"}
+		out := Finding{OK: true, Found: p.store.URL() + " can be read and written, and refuses to write over what exists"}
+		for _, trait := range ledger.Lacking(has) {
+			out.Found += "; it lacks " + string(trait)
+			out.Remedy = "runs work without; docs/reference/object-stores.md says what for"
+		}
+		return out
 	}
 	out := Finding{Reason: observe.Problem(err), Found: err.Error()}
 	var fault *ledger.Fault

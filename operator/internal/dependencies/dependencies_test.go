@@ -17,23 +17,31 @@ import (
 	"assay.dev/assay/operator/internal/plan"
 )
 
+// overwrites is in place of a code where the store ignores what is asked of it.
+const overwrites = "overwrites"
+
 type argoState plan.ArgoState
 
 func (s *argoState) State() plan.ArgoState { return plan.ArgoState(*s) }
 
-// store answers as a real one does: empty code is a store without fault.
+// store answers as a real one does, but for signed links: empty code is a store without fault.
 func store(t *testing.T, code *string) ledger.Store {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case *code != "":
+		case *code == overwrites && r.Method == http.MethodPut:
+			w.Header().Set("ETag", `"x"`)
+		case *code != "" && *code != overwrites:
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code></Error>", *code)
+		case r.Header.Get("X-Amz-Checksum-Sha256") != "":
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = fmt.Fprint(w, "<Error><Code>BadDigest</Code></Error>")
 		case r.Method == http.MethodPut:
 			w.WriteHeader(http.StatusPreconditionFailed)
 			_, _ = fmt.Fprint(w, "<Error><Code>PreconditionFailed</Code></Error>")
 		default:
-			_, _ = fmt.Fprint(w, "<ListBucketResult></ListBucketResult>")
+			_, _ = fmt.Fprint(w, "<ListBucketResult><Contents><Key>runs/assay-write-probe</Key></Contents></ListBucketResult>")
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -75,7 +83,9 @@ func TestThePageFollowsWhatItLooksAt(t *testing.T) {
 		}
 	}
 	want("at the start", func(r Report) bool {
-		return r.Ledger.OK && strings.Contains(r.Ledger.Found, "s3://bench") && r.Argo.OK && r.Prometheus.OK
+		return r.Ledger.OK && strings.Contains(r.Ledger.Found, "s3://bench") && r.Argo.OK && r.Prometheus.OK &&
+			strings.HasSuffix(r.Ledger.Found, "refuses to write over what exists; it lacks signed links") &&
+			strings.Contains(r.Ledger.Remedy, "object-stores.md")
 	})
 	code, argo.Problem, argo.Message = "SignatureDoesNotMatch", assayv1alpha1.ReasonArgoMissing, "no Argo"
 	want("with a wrong key and without Argo", func(r Report) bool {
@@ -84,6 +94,12 @@ func TestThePageFollowsWhatItLooksAt(t *testing.T) {
 	})
 	code, argo.Problem = "", ""
 	want("once both are repaired", func(r Report) bool { return r.Ledger.OK && r.Argo.OK })
+	code = overwrites
+	want("with a store that writes over what exists", func(r Report) bool {
+		return !r.Ledger.OK && r.Ledger.Reason == assayv1alpha1.ReasonLedgerUnsuitable && strings.Contains(r.Ledger.Found, "http://127.0.0.1") &&
+			strings.Contains(r.Ledger.Found, "If-None-Match") && strings.Contains(r.Ledger.Remedy, "object-stores.md")
+	})
+	code = ""
 
 	clock.Step(scrapePatience)
 	want("when nobody read the metrics", func(r Report) bool {

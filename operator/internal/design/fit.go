@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -19,7 +20,7 @@ type TooLarge struct {
 func (e *TooLarge) Error() string {
 	return fmt.Sprintf("%s of %s takes %d KiB and at most %d fit: use fewer points or arms, shorter parameter values, or fewer blocks "+
 		"(spec.design.blocks)",
-		e.What, Blocks(e.Blocks), e.Found>>10, e.Allowed>>10)
+		e.What, quantity.Count(e.Blocks, "block"), e.Found>>10, e.Allowed>>10)
 }
 
 // Fits returns an error if a wave cannot be executed: TooLarge if fewer blocks may help, and any other error if not.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -143,8 +143,8 @@ func (t *target) screenFurther() Step {
 			step.Blocks = min(step.Blocks, room)
 			return t.within(*step, t.reserved())
 		}
-		short = fmt.Sprintf("%s were lost to noise or infrastructure and blocks.max of %d allows none in their place", Blocks(step.Blocks),
-			design.Blocks.Max)
+		short = fmt.Sprintf("%s were lost to noise or infrastructure and blocks.max of %d allows none in their place",
+			quantity.Count(step.Blocks, "block"), design.Blocks.Max)
 	}
 	if design.Stop != nil {
 		return t.narrow(planned)
@@ -160,14 +160,15 @@ func (t *target) replace(purpose record.Purpose, wanted, valid, lost int) (step 
 	unrun := wanted - t.tally.blocks[purpose]
 	missing := min(wanted-valid, unrun+lost)
 	if t.tally.waves[purpose] > t.exp.Plan.Retries && missing > max(unrun, 0) {
-		short = fmt.Sprintf("%s lost to noise or infrastructure, and retry.limit of %d waves in their place is used up", Blocks(missing),
-			t.exp.Plan.Retries)
+		short = fmt.Sprintf("%s lost to noise or infrastructure, and retry.limit of %d waves in their place is used up",
+			quantity.Count(missing, "block"), t.exp.Plan.Retries)
 		missing = unrun
 	}
 	if missing <= 0 {
 		return nil, short
 	}
-	return &Step{Purpose: purpose, Blocks: missing, Why: fmt.Sprintf("in place of %s lost to noise or infrastructure", Blocks(missing))}, short
+	why := "in place of " + quantity.Count(missing, "block") + " lost to noise or infrastructure"
+	return &Step{Purpose: purpose, Blocks: missing, Why: why}, short
 }
 
 // growth limits how many blocks one wave may add, because the half width that the number is computed from is itself an estimate.
@@ -194,7 +195,8 @@ func (t *target) narrow(planned int) Step {
 	}
 	have := "no interval yet"
 	if t.found.HalfWidth != nil {
-		have = fmt.Sprintf("the widest interval is ±%s and design.stop asks for ±%s", percent(*t.found.HalfWidth), percent(asked))
+		have = fmt.Sprintf("the widest interval is ±%s and design.stop asks for ±%s", quantity.Percent(*t.found.HalfWidth, 3),
+			quantity.Percent(asked, 3))
 	}
 	room := design.Blocks.Max - planned
 	if room <= 0 {
@@ -214,7 +216,7 @@ func (t *target) further(asked float64) string {
 	}
 	ratio := *t.found.HalfWidth / asked
 	more := math.Ceil(float64(t.found.Valid)*ratio*ratio) - float64(t.found.Valid)
-	return fmt.Sprintf("; about %.0f further blocks would do", max(1, more))
+	return "; about " + quantity.Decimals(max(1, more), 0) + " further blocks would do"
 }
 
 // reserved is the number of blocks that the budget must leave for the confirmation.
@@ -269,13 +271,3 @@ func (t *target) within(step Step, reserved int) Step {
 func (t *target) budgetSpent() string {
 	return fmt.Sprintf("budget.trials of %d allows no further block", t.exp.Plan.Budget.Trials)
 }
-
-// Blocks is a number of blocks with its noun, for messages.
-func Blocks(n int) string {
-	if n == 1 {
-		return "1 block"
-	}
-	return fmt.Sprintf("%d blocks", n)
-}
-
-func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 3, 64) + " %" }

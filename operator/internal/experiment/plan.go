@@ -198,6 +198,9 @@ func (o Op) Relative() bool { return o == RatioAtLeast || o == RatioAtMost }
 // Timed reports whether an operator is one on figures, of which each point has one, and not on outputs or on completing.
 func (o Op) Timed() bool { return o != ParityEqual && o != Completes }
 
+// AsksAtLeast reports whether an operator on figures asks for no less than its bound; else it asks for no more.
+func (o Op) AsksAtLeast() bool { return o == RatioAtLeast || o == AtLeast }
+
 // Condition holds a quantity against a bound.
 type Condition struct {
 	Metric string `json:"metric,omitempty"`

@@ -240,7 +240,7 @@ func (p *Plan) table(asked *assayv1alpha1.ReportTable, field string, problems *I
 		Unit: asked.Unit, Scale: map[string]float64{"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[asked.Unit],
 	}
 	for j, c := range asked.Columns {
-		scale, ok := scaleOf(c.Scale)
+		scale, ok := ScaleOf(c.Scale)
 		if !ok {
 			problems.add(fmt.Sprintf("%s.columns[%d].scale", field, j), "invalid scale %q: allowed are n, u, m, k, M, G, T, Ki, Mi, Gi and Ti",
 				c.Scale)

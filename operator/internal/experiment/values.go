@@ -99,8 +99,8 @@ func parseBound(bound, unit string) (float64, error) {
 	return strconv.ParseFloat(fmt.Sprintf("%se%d", digits, exponent), 64)
 }
 
-// scaleOf is how much of a metric's unit one of a scaled unit is; "" is the unit itself.
-func scaleOf(suffix string) (float64, bool) {
+// ScaleOf is how much of a metric's unit one of a scaled unit is; "" is the unit itself.
+func ScaleOf(suffix string) (float64, bool) {
 	if exponent, ok := decimals[suffix]; ok {
 		return math.Pow10(exponent), true
 	}

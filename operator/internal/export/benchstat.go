@@ -11,6 +11,7 @@ import (
 	"golang.org/x/perf/benchunit"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -62,7 +63,7 @@ func Benchstat(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 
 // oneNumber is the metric's own statistic of the trial, or the median where that is a percentile, which one trial has not.
 func oneNumber(exp *experiment.Experiment, name string, reported record.Metric) (float64, int64, bool) {
-	statistics, samples, err := analysis.TrialStatistics(reported)
+	statistics, samples, err := trial.Statistics(reported)
 	if err != nil || len(statistics) == 0 {
 		return 0, 0, false
 	}

@@ -15,6 +15,8 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
+	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
@@ -45,7 +47,7 @@ func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1
 		tamper(attempts)
 	}
 	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}
-	return story{exp, analysis.Analyze(exp, evidence, 0), evidence}
+	return story{exp, analyze.Evidence(exp, evidence, 0), evidence}
 }
 
 func (s story) parquet(t *testing.T) []Row {
@@ -205,7 +207,7 @@ func TestBenchstatReadsWhatWasMeasured(t *testing.T) {
 			continue
 		}
 		seconds, ok := first.Value("latency-sec")
-		statistics, samples, err := analysis.TrialStatistics(*attempt.Result.Metrics["latency"])
+		statistics, samples, err := trial.Statistics(*attempt.Result.Metrics["latency"])
 		if err != nil || !ok || seconds != statistics[0].Value || first.Iters != int(samples) {
 			t.Errorf("the first line has %v s of %d samples, want %v of %d", seconds, first.Iters, statistics[0].Value, samples)
 		}

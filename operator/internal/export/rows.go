@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/trial"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 )
@@ -126,7 +127,7 @@ func ofAttempt(exp *experiment.Experiment, attempt *record.Attempt, processes []
 	for _, name := range metricNames(attempt, processes) {
 		if reported, ok := attempt.Metric(name); ok {
 			// A histogram that cannot be decoded is why the attempt is excluded, and is reported there.
-			statistics, samples, _ := analysis.TrialStatistics(reported)
+			statistics, samples, _ := trial.Statistics(reported)
 			for _, statistic := range statistics {
 				line := row
 				line.Metric, line.Unit, line.Direction = name, reported.Unit, direction(exp, name)

@@ -20,6 +20,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/keeper"
@@ -156,7 +157,7 @@ func (o objects) URL() string { return "memory:" }
 // handwritten is the smallest complete ledger, beside a plan and a lease for it that a simulated one has.
 func handwritten(t testing.TB) objects {
 	t.Helper()
-	folder := filepath.Join("..", "analysis", "testdata", "handwritten")
+	folder := filepath.Join("..", "analysis", "analyze", "testdata", "handwritten")
 	found := objects{}
 	for _, pattern := range []string{"experiment.json", "attempts/*/*/*.json"} {
 		paths, err := filepath.Glob(filepath.Join(folder, pattern))
@@ -225,7 +226,7 @@ func FuzzLedger(f *testing.F) {
 		if err != nil {
 			return
 		}
-		judged := analysis.Analyze(exp, evidence, 0)
+		judged := analyze.Evidence(exp, evidence, 0)
 		marshal(t, judged)
 		if _, err := html.Render(exp, judged, evidence); err != nil {
 			t.Errorf("no report: %v", err)
@@ -284,7 +285,7 @@ func FuzzReport(f *testing.F) {
 	last := &attempts[len(attempts)-1]
 	last.Outcome, last.Result, last.Message, last.StderrTail = record.Failed, nil, "spoken", "spoken"
 	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}
-	found := analysis.Analyze(exp, evidence, 0)
+	found := analyze.Evidence(exp, evidence, 0)
 	found.Warnings = append(found.Warnings, "spoken")
 	story := struct {
 		Exp      *experiment.Experiment

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -21,8 +22,8 @@ const (
 	fakeSecret = "not-a-real-secret"
 )
 
-// fakeS3 is as much of an object store as the ledger uses: path-style GET and PUT with If-None-Match, and ListObjectsV2 with
-// small pages. It checks who asks, not the signature.
+// fakeS3 is as much of an object store as the ledger uses: path-style GET, also by a signed link, PUT with conditions and a
+// checksum, and ListObjectsV2 with small pages. It checks who asks, not the signature.
 type fakeS3 struct {
 	mutex   sync.Mutex
 	buckets map[string]bool
@@ -30,6 +31,11 @@ type fakeS3 struct {
 	delay   time.Duration
 	// refuse answers every request with an error, given as its status and code.
 	refuse func(*http.Request) (status int, code string)
+	// ignores are headers of a request that it does not look at, and forgets means that its listings are empty.
+	ignores []string
+	forgets bool
+	// requests counts those that came.
+	requests int
 }
 
 func newFakeS3() *fakeS3 {
@@ -48,6 +54,10 @@ func (f *fakeS3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	time.Sleep(f.delay)
+	f.requests++
+	for _, header := range f.ignores {
+		r.Header.Del(header)
+	}
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	if f.refuse != nil {
 		if status, code := f.refuse(r); status != 0 {
@@ -56,7 +66,8 @@ func (f *fakeS3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	switch {
-	case !strings.Contains(r.Header.Get("Authorization"), "Credential="+fakeAccess+"/"):
+	case !strings.Contains(r.Header.Get("Authorization"), "Credential="+fakeAccess+"/") &&
+		!strings.HasPrefix(r.URL.Query().Get("X-Amz-Credential"), fakeAccess+"/"):
 		fail(w, http.StatusForbidden, "InvalidAccessKeyId")
 	case r.Method == http.MethodPut && key == "" && !f.buckets[bucket]:
 		f.buckets[bucket] = true
@@ -105,6 +116,11 @@ func (f *fakeS3) put(w http.ResponseWriter, r *http.Request, key string) {
 		fail(w, http.StatusPreconditionFailed, "PreconditionFailed")
 		return
 	}
+	sum := sha256.Sum256(data)
+	if said := r.Header.Get("X-Amz-Checksum-Sha256"); said != "" && said != base64.StdEncoding.EncodeToString(sum[:]) {
+		fail(w, http.StatusBadRequest, "BadDigest")
+		return
+	}
 	f.objects[key] = data
 	w.Header().Set("ETag", tagOf(data))
 }
@@ -128,7 +144,7 @@ func (f *fakeS3) list(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	var keys []string
 	for key := range f.objects {
-		if strings.HasPrefix(key, query.Get("prefix")) && key > max(query.Get("continuation-token"), query.Get("start-after")) {
+		if !f.forgets && strings.HasPrefix(key, query.Get("prefix")) && key > max(query.Get("continuation-token"), query.Get("start-after")) {
 			keys = append(keys, key)
 		}
 	}

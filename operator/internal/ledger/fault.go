@@ -40,6 +40,7 @@ const (
 	CauseBucket        Cause = "BucketMissing"
 	CauseFull          Cause = "StoreFull"
 	CauseServer        Cause = "StoreFails"
+	CauseUnconditional Cause = "ConditionalWritesIgnored"
 	CauseOther         Cause = "Unreachable"
 )
 
@@ -54,7 +55,11 @@ type Fault struct {
 }
 
 func (f *Fault) Error() string {
-	return fmt.Sprintf("%s: %s: %s; %s", f.Tried, f.is(), f.Found, f.Remedy)
+	what := f.is()
+	if f.Cause == CauseUnconditional {
+		what = errUnsuitable
+	}
+	return fmt.Sprintf("%s: %s: %s; %s", f.Tried, what, f.Found, f.Remedy)
 }
 
 // Unwrap lets errors.Is find both.
@@ -80,23 +85,25 @@ func CauseOf(err error) Cause {
 var (
 	errNoCredentials = errors.New("no credentials")
 	errCAFile        = errors.New("certificates of the store's authority")
+	errUnsuitable    = errors.New("object store unsuitable")
 )
 
 // remedies are what to do. A cause that is repaired in a cluster is described in the cluster's terms first.
 var remedies = map[Cause]string{
-	CauseName:    "correct the host in the ledger's endpoint (minio.external.endpoint of the chart), or repair the cluster's DNS",
+	CauseName:    "correct the host in the ledger's endpoint (objectStore.external.endpoint of the chart), or repair the cluster's DNS",
 	CauseRefused: "start the store, or correct the port in the ledger's endpoint",
 	CauseTimeout: "check that the store is up, that its address is reachable from here, and that no network policy or firewall is " +
 		"in between",
-	CauseNotTLS:      "write http:// in the ledger's endpoint (minio.external.secure=false of the chart), or give the store a certificate",
-	CauseNeedsTLS:    "write https:// in the ledger's endpoint (minio.external.secure=true of the chart)",
+	CauseNotTLS: "write http:// in the ledger's endpoint (objectStore.external.secure=false of the chart), or give the store a " +
+		"certificate",
+	CauseNeedsTLS:    "write https:// in the ledger's endpoint (objectStore.external.secure=true of the chart)",
 	CauseExpired:     "renew the store's certificate",
 	CauseNotYetValid: "check the clocks of this machine and of the store",
-	CauseAuthority: "give the certificate of the authority that signed the store's: minio.external.ca of the chart, AWS_CA_BUNDLE " +
+	CauseAuthority: "give the certificate of the authority that signed the store's: objectStore.external.ca of the chart, AWS_CA_BUNDLE " +
 		"elsewhere",
 	CauseHostname:      "reach the store by a name that its certificate has, or give it a certificate for this one",
 	CauseCertificate:   "give the store a certificate that can be verified",
-	CauseCAFile:        "give it at least one certificate in PEM form: minio.external.ca of the chart, AWS_CA_BUNDLE elsewhere",
+	CauseCAFile:        "give it at least one certificate in PEM form: objectStore.external.ca of the chart, AWS_CA_BUNDLE elsewhere",
 	CauseNoCredentials: "give credentials: accessKey and secretKey in the ledger's Secret, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
 	CauseAccessKey: "correct the access key in the ledger's Secret (outside a cluster AWS_ACCESS_KEY_ID), or create its user in the " +
 		"store: in a bundled one helm upgrade does",
@@ -104,11 +111,13 @@ var remedies = map[Cause]string{
 	CauseToken:     "renew the temporary credentials",
 	CauseDenied:    "allow these credentials s3:ListBucket on the bucket, and s3:GetObject and s3:PutObject on its objects",
 	CauseClock:     "set the clock of this machine or of the store: they may differ by 15 minutes",
-	CauseRegion:    "correct region in the ledger's URL (minio.region of the chart)",
+	CauseRegion:    "correct region in the ledger's URL (objectStore.region of the chart)",
 	CauseBucket:    "create the bucket, or correct its name",
 	CauseFull:      "give the store more room, or delete what is no longer needed",
 	CauseServer:    "look at the store's own logs",
-	CauseOther:     "check that the endpoint is right and that the store runs",
+	CauseUnconditional: "use a store that honours If-None-Match and If-Match of PutObject, or a version of this one that does; " +
+		"docs/reference/object-stores.md lists those that were tested",
+	CauseOther: "check that the endpoint is right and that the store runs",
 }
 
 func newFault(tried string, cause Cause, found string, err error) *Fault {

@@ -43,7 +43,7 @@ func TestFaultsAreToldApart(t *testing.T) {
 		"an authority that is unknown": {
 			func(t *testing.T) (string, Options) {
 				return s3URL(startTLS(t, newFakeS3(), others.valid(t)), fakeBucket, ""), trusting
-			}, CauseAuthority, "minio.external.ca",
+			}, CauseAuthority, "objectStore.external.ca",
 		},
 		"an authority that is not given": {overTLS(now.Add(-hour), now.Add(hour), "", fakeOptions), CauseAuthority, "AWS_CA_BUNDLE"},
 		"a certificate for another name": {overTLS(now.Add(-hour), now.Add(hour), "minio.example.com", trusting), CauseHostname, "IP SANs"},
@@ -52,13 +52,13 @@ func TestFaultsAreToldApart(t *testing.T) {
 			func(t *testing.T) (string, Options) {
 				_, endpoint := startFakeS3(t)
 				return s3URL(strings.Replace(endpoint, "http://", "https://", 1), fakeBucket, ""), trusting
-			}, CauseNotTLS, "minio.external.secure=false",
+			}, CauseNotTLS, "objectStore.external.secure=false",
 		},
 		"http to a store that needs TLS": {
 			func(t *testing.T) (string, Options) {
 				endpoint := startTLS(t, newFakeS3(), ours.valid(t))
 				return s3URL(strings.Replace(endpoint, "https://", "http://", 1), fakeBucket, ""), trusting
-			}, CauseNeedsTLS, "minio.external.secure=true",
+			}, CauseNeedsTLS, "objectStore.external.secure=true",
 		},
 		"a CA file that does not exist": {overTLS(now.Add(-hour), now.Add(hour), "", Options{AccessKey: fakeAccess, SecretKey: fakeSecret, Timeout: time.Second, CAFile: "/no/such/ca.crt"}), CauseCAFile, "/no/such/ca.crt"},
 		"a CA file without certificate": {
@@ -96,7 +96,7 @@ func TestFaultsAreToldApart(t *testing.T) {
 		"a bucket that may not be used":      {refusing(http.StatusForbidden, "AccessDenied"), CauseDenied, "s3:ListBucket"},
 		"temporary credentials that expired": {refusing(http.StatusBadRequest, "ExpiredToken"), CauseToken, "renew"},
 		"clocks that differ":                 {refusing(http.StatusForbidden, "RequestTimeTooSkewed"), CauseClock, "clock"},
-		"another region":                     {refusing(http.StatusBadRequest, "AuthorizationHeaderMalformed"), CauseRegion, "minio.region"},
+		"another region":                     {refusing(http.StatusBadRequest, "AuthorizationHeaderMalformed"), CauseRegion, "objectStore.region"},
 		"a bucket that does not exist":       {refusing(http.StatusNotFound, "NoSuchBucket"), CauseBucket, "create the bucket"},
 		"a store without room":               {refusing(http.StatusInsufficientStorage, "XMinioStorageFull"), CauseFull, "room"},
 		"an answer that nobody knows":        {refusing(http.StatusTeapot, "Teapot"), CauseOther, "Teapot"},
@@ -145,40 +145,6 @@ func htmlServer(t *testing.T) (string, Options) {
 	}))
 	t.Cleanup(server.Close)
 	return s3URL(server.URL, fakeBucket, ""), fakeOptions
-}
-
-func TestWhoMayReadAndNotWriteIsToldBeforeTheFirstRun(t *testing.T) {
-	ctx := context.Background()
-	fake, endpoint := startFakeS3(t)
-	store, err := Open(ctx, s3URL(endpoint, fakeBucket, ""), fakeOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := CheckWrite(ctx, WithPrefix(store, "runs/a")); err != nil {
-		t.Errorf("who may write: %v", err)
-	}
-	if len(fake.objects) > 0 {
-		t.Errorf("the check left %v", fake.objects)
-	}
-	fake.refuse = func(r *http.Request) (int, string) {
-		if r.Method == http.MethodPut {
-			return http.StatusForbidden, "AccessDenied"
-		}
-		return 0, ""
-	}
-	if err := store.Check(ctx); err != nil {
-		t.Errorf("who may read: %v", err)
-	}
-	if err := CheckWrite(ctx, store); CauseOf(err) != CauseDenied || !strings.Contains(err.Error(), "s3:PutObject") {
-		t.Errorf("who may not write: %v", err)
-	}
-	folder, err := Open(ctx, FolderURL(t.TempDir()), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := CheckWrite(ctx, folder); err != nil {
-		t.Errorf("a folder: %v", err)
-	}
 }
 
 func TestEveryCauseHasARemedy(t *testing.T) {

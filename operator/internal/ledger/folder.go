@@ -23,12 +23,15 @@ func openFolder(rawURL string, parsed *url.URL) (Store, error) {
 	if parsed.Host != "" && parsed.Host != "localhost" || !filepath.IsAbs(parsed.Path) {
 		return nil, fmt.Errorf("%w %q: a folder is written file:///absolute/path, with three slashes", ErrBadURL, rawURL)
 	}
+	if strings.HasSuffix(parsed.Path, ArchiveExtension) {
+		return openArchive(parsed.Path), nil
+	}
 	return folder{filepath.Clean(parsed.Path)}, nil
 }
 
 func (f folder) path(key string) string { return filepath.Join(f.root, filepath.FromSlash(key)) }
 
-func (f folder) Get(_ context.Context, key string) ([]byte, error) {
+func (f folder) Get(ctx context.Context, key string) ([]byte, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
@@ -40,8 +43,8 @@ func (f folder) Get(_ context.Context, key string) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w: %w", key, ErrUnreachable, err)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s in %s is not a file: %w", key, f.URL(), ErrNotFound)
-	case info.Size() > maxObjectBytes:
-		return nil, tooLarge(key, info.Size())
+	case info.Size() > mostBytes(ctx):
+		return nil, tooLarge(key, info.Size(), mostBytes(ctx))
 	}
 	data, err := os.ReadFile(f.path(key))
 	if err != nil {

@@ -25,6 +25,9 @@ type Options struct {
 	CAFile string
 	// ServerName is the name in the store's certificate, if it is reached under another.
 	ServerName string
+	// Prove refuses to create objects before the store has shown, once, that it refuses to write over them. It takes the right to write
+	// runs/assay-write-probe.
+	Prove bool
 	// Timeout bounds every single operation; 0 means 30 s.
 	Timeout time.Duration
 }
@@ -38,15 +41,30 @@ const (
 // ErrTooLarge means that an object is larger than any that a run writes.
 var ErrTooLarge = errors.New("too large")
 
-func tooLarge(key string, bytes int64) error {
-	return fmt.Errorf("%s is %w: it has %d bytes and at most %d are read", key, ErrTooLarge, bytes, maxObjectBytes)
+func tooLarge(key string, bytes, most int64) error {
+	return fmt.Errorf("%s is %w: it has %d bytes and at most %d are read", key, ErrTooLarge, bytes, most)
+}
+
+type mostBytesKey struct{}
+
+// GetAtMost is Get for whoever reads what others may have written, in a process that many share: an object with more bytes is ErrTooLarge.
+func GetAtMost(ctx context.Context, store Store, key string, most int64) ([]byte, error) {
+	return store.Get(context.WithValue(ctx, mostBytesKey{}, most), key)
+}
+
+// mostBytes is how many bytes of an object are read.
+func mostBytes(ctx context.Context) int64 {
+	if most, ok := ctx.Value(mostBytesKey{}).(int64); ok {
+		return min(most, maxObjectBytes)
+	}
+	return maxObjectBytes
 }
 
 // ErrBadURL means that a ledger's URL cannot be understood.
 var ErrBadURL = errors.New("invalid ledger URL")
 
-// Open returns the store at a URL: file:///absolute/folder, or s3://bucket/prefix?endpoint=http://host:port&region=…&pathStyle=….
-// It does not touch the store; Check does.
+// Open returns the store at a URL: file:///absolute/folder, file:///absolute/name.tar.zst, which is only read from, or
+// s3://bucket/prefix?endpoint=http://host:port&region=…&pathStyle=…. It does not touch the store; Check does.
 func Open(_ context.Context, rawURL string, options Options) (Store, error) {
 	if options.Timeout == 0 {
 		options.Timeout = defaultTimeout
@@ -135,14 +153,26 @@ func (s subStore) URL() string {
 // ListAfter returns all keys that start with the prefix and come after another one, sorted.
 func ListAfter(ctx context.Context, store Store, prefix, after string) ([]string, error) {
 	var out []string
+	err := eachPageAfter(ctx, store, prefix, after, func(keys []string) error {
+		out = append(out, keys...)
+		return nil
+	})
+	return out, err
+}
+
+// EachPage visits all keys that start with the prefix, sorted, a page at a time: however many there are, one page of them is held.
+func EachPage(ctx context.Context, store Store, prefix string, visit func(keys []string) error) error {
+	return eachPageAfter(ctx, store, prefix, "", visit)
+}
+
+func eachPageAfter(ctx context.Context, store Store, prefix, after string, visit func(keys []string) error) error {
 	for {
 		keys, more, err := store.Page(ctx, prefix, after)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = visit(keys)
 		}
-		out = append(out, keys...)
-		if !more || len(keys) == 0 {
-			return out, nil
+		if err != nil || !more || len(keys) == 0 {
+			return err
 		}
 		after = keys[len(keys)-1]
 	}

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -34,6 +35,9 @@ type s3 struct {
 	timeout  time.Duration
 	// anonymous means that there are no credentials to send.
 	anonymous bool
+	transport http.RoundTripper
+	// unproven means that objects may be created only after the store has shown that it refuses to write over them.
+	unproven atomic.Bool
 }
 
 func openS3(rawURL string, parsed *url.URL, options Options) (*s3, error) {
@@ -74,8 +78,9 @@ func openS3(rawURL string, parsed *url.URL, options Options) (*s3, error) {
 	}
 	store := &s3{
 		core: minio.Core{Client: client}, bucket: parsed.Host, query: parsed.RawQuery,
-		endpoint: address, region: region, timeout: options.Timeout, anonymous: anonymous,
+		endpoint: address, region: region, timeout: options.Timeout, anonymous: anonymous, transport: transport,
 	}
+	store.unproven.Store(options.Prove)
 	if prefix := strings.Trim(parsed.Path, "/"); prefix != "" {
 		store.prefix = prefix + "/"
 	}
@@ -117,10 +122,11 @@ func (s *s3) read(ctx context.Context, key, version string) (data []byte, tag st
 		return nil, "", s.explain(ctx, "read", key, err)
 	}
 	defer body.Close()
-	if info.Size > maxObjectBytes {
-		return nil, "", tooLarge(key, info.Size)
+	most := mostBytes(ctx)
+	if info.Size > most {
+		return nil, "", tooLarge(key, info.Size, most)
 	}
-	if data, err = io.ReadAll(io.LimitReader(body, maxObjectBytes)); err != nil {
+	if data, err = io.ReadAll(io.LimitReader(body, most)); err != nil {
 		return nil, "", s.explain(ctx, "read", key, err)
 	}
 	return data, info.ETag, nil
@@ -128,6 +134,9 @@ func (s *s3) read(ctx context.Context, key, version string) (data []byte, tag st
 
 // Create asks the store itself to refuse an existing key, so that two writers can never both succeed.
 func (s *s3) Create(ctx context.Context, key string, data []byte) error {
+	if err := s.prove(ctx); err != nil {
+		return err
+	}
 	options := minio.PutObjectOptions{}
 	options.SetMatchETagExcept("*")
 	return s.put(ctx, key, data, options)
@@ -142,6 +151,9 @@ const mostUpdates = 50
 
 // Update has the store refuse to write over a version that was not read (RFC 9110, section 13.1.1).
 func (s *s3) Update(ctx context.Context, key string, change func(old []byte) ([]byte, error)) error {
+	if err := s.prove(ctx); err != nil {
+		return err
+	}
 	for range mostUpdates {
 		old, tag, err := s.read(ctx, key, "")
 		absent := errors.Is(err, ErrNotFound)
@@ -246,29 +258,6 @@ func (s *s3) Check(ctx context.Context) error {
 	}
 	return nil
 }
-
-// CheckWrite answers whether objects can be written, without writing any: nil or a Fault. A store that is no bucket can be
-// written if it can be read.
-func CheckWrite(ctx context.Context, store Store) error {
-	if part, ok := store.(subStore); ok {
-		store = part.Store
-	}
-	bucket, ok := store.(*s3)
-	if !ok {
-		return nil
-	}
-	options := minio.PutObjectOptions{}
-	// Nothing has this version, so that a store that may write refuses to; who may not is refused first.
-	options.SetMatchETag("assay-checks-what-it-may-write")
-	err := bucket.put(ctx, writeProbe, nil, options)
-	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrExists) {
-		return nil
-	}
-	return err
-}
-
-// writeProbe is the key of an object that never exists.
-const writeProbe = "runs/assay-write-probe"
 
 func (s *s3) URL() string {
 	address := url.URL{Scheme: "s3", Host: s.bucket, Path: "/" + strings.TrimSuffix(s.prefix, "/"), RawQuery: s.query}

@@ -51,25 +51,27 @@ func ReadSeals(ctx context.Context, store Store, through int) (map[string]string
 	return out, problems, nil
 }
 
+// mostSeal bounds the list of an analysis where many share a process: it is that of 100,000 attempts.
+const mostSeal = 16 << 20
+
 // CountUnread is how many attempts of a wave its analysis has not read.
 func CountUnread(ctx context.Context, store Store, wave int) (int, error) {
-	raw, err := store.Get(ctx, SealKey(wave))
+	raw, err := GetAtMost(ctx, store, SealKey(wave), mostSeal)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return 0, err
 	}
 	// Of a list that cannot be read, what it has is not known to have been read.
 	read, _ := parseSeal(string(raw))
-	keys, err := store.List(ctx, WaveAttemptsPrefix(wave))
-	if err != nil {
-		return 0, err
-	}
 	count := 0
-	for _, key := range keys {
-		if _, known := read[key]; !known && attemptKey.MatchString(key) {
-			count++
+	err = EachPage(ctx, store, WaveAttemptsPrefix(wave), func(keys []string) error {
+		for _, key := range keys {
+			if _, known := read[key]; !known && attemptKey.MatchString(key) {
+				count++
+			}
 		}
-	}
-	return count, nil
+		return nil
+	})
+	return count, err
 }
 
 // parseSeal reads lines of a sum in hex, two spaces and a key.

@@ -51,7 +51,8 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	for _, part := range []struct {
 		name    string
 		collect func(context.Context, chan<- prometheus.Metric) error
-	}{{"assay_runs", m.collectRuns}, {"assay_lease_held", m.collectLeases}, {"assay_node_ready", m.collectNodes}} {
+	}{{"assay_runs", m.collectRuns}, {"assay_lease_held", m.collectLeases}, {"assay_node_ready", m.collectNodes},
+		{"assay_schedule_interval_seconds", m.collectHistories}} {
 		if err := part.collect(ctx, out); err != nil {
 			// The scrape fails as a whole and says why: half of it would look like runs that are gone.
 			out <- prometheus.NewInvalidMetric(description(part.name), err)

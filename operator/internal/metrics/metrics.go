@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,6 +58,9 @@ type Metrics struct {
 
 	mutex sync.Mutex
 	shown map[types.UID]*findings
+	// histories are those of the namespaces with schedules, and when they were read.
+	histories     []historyOf
+	historiesRead time.Time
 }
 
 // What the store said.

@@ -98,7 +98,9 @@ func TestEveryMetricIsAsTheCatalogSays(t *testing.T) {
 	m := newRun(t, "sought")
 	m.run.UID = "uid-of-sought"
 	bounded.metrics.Observed(m.world())
-	for _, w := range []*world{busy(t), full, bounded} {
+	scheduled, _, _, _ := scheduledWorld(t)
+	scheduled.metrics.refresh(t.Context())
+	for _, w := range []*world{busy(t), full, bounded, scheduled} {
 		registry := prometheus.NewPedanticRegistry()
 		must(t, registry.Register(w.metrics))
 		problems, err := testutil.GatherAndLint(registry)

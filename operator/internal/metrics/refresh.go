@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -50,6 +49,9 @@ func (m *Metrics) refresh(ctx context.Context) {
 	}
 	m.ledgerUp.Store(up)
 
+	if up == answers {
+		m.readHistories(ctx)
+	}
 	runs, err := m.runs(ctx)
 	if err != nil {
 		logger.Error(err, "Cannot list the runs whose results to show")
@@ -118,18 +120,18 @@ func newestAnalysis(ctx context.Context, store ledger.Store, run *assayv1alpha1.
 		return nil, nil
 	}
 	for wave := int(*run.Status.Wave); wave >= 0; wave-- {
-		raw, err := store.Get(ctx, ledger.AnalysisKey(wave))
+		raw, err := ledger.GetAtMost(ctx, store, ledger.AnalysisKey(wave), analysis.MostBytes)
 		if errors.Is(err, ledger.ErrNotFound) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		var found analysis.Analysis
-		if err := json.Unmarshal(raw, &found); err != nil {
+		found, err := analysis.Parse(raw)
+		if err != nil {
 			return nil, fmt.Errorf("invalid analysis %s: %w", ledger.AnalysisKey(wave), err)
 		}
-		return &found, nil
+		return found, nil
 	}
 	return nil, nil
 }

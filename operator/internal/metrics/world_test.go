@@ -25,6 +25,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/lease"
@@ -193,7 +194,7 @@ func measure(t *testing.T, name string, exp *experiment.Experiment, blocks int) 
 	for i := range attempts {
 		attempts[i].Kept = &record.Kept{Clock: &record.Clock{AheadSeconds: -0.25, UncertaintySeconds: 0.5}}
 	}
-	found := analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+	found := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
 	spec, _, err := specimen.Written(exp)
 	must(t, err)
 	run := &assayv1alpha1.BenchmarkRun{

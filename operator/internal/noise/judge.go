@@ -2,8 +2,8 @@ package noise
 
 import (
 	"fmt"
-	"strconv"
 
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -140,10 +140,10 @@ func ofWindow(seconds *float64, window *record.Noise) (float64, bool) {
 }
 
 func (r reading) words(kind Kind, limit float64) string {
-	percent := func(share float64) string { return strconv.FormatFloat(100*share, 'g', 3, 64) + " %" }
+	percent := func(share float64) string { return quantity.Percent(share, 3) }
 	switch kind {
 	case Canary, Spin:
-		return fmt.Sprintf("%s %.2fx its best, limit %.2fx", kind, 1+r.share, 1+limit)
+		return fmt.Sprintf("%s %sx its best, limit %sx", kind, quantity.Decimals(1+r.share, 2), quantity.Decimals(1+limit, 2))
 	case PressureMemory, PressureIO:
 		return fmt.Sprintf("%s %s beyond what the trials of its arm and point have when it is quiet, limit %s", kind, percent(r.share),
 			percent(limit))

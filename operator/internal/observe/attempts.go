@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -114,21 +115,25 @@ func (p *progress) unknownOf(ctx context.Context, store ledger.Store, blocks []s
 	return found.listBetween(ctx, store, after, last)
 }
 
+// mostKnown is how many trials and executions a listing holds. A run has at most 100,000 trials, and whoever may write attempts may write
+// any number of names.
+const mostKnown = 250_000
+
 // listing counts attempts by their keys.
 type listing struct {
 	// seen are the trials of each block that have an attempt, executions the number of attempts of each execution of a block.
 	seen       map[string]map[string]bool
 	executions map[string]map[string]int
+	// held is how many of both there are.
+	held *int
 }
 
 func newListing() listing {
-	return listing{seen: map[string]map[string]bool{}, executions: map[string]map[string]int{}}
+	return listing{seen: map[string]map[string]bool{}, executions: map[string]map[string]int{}, held: new(int)}
 }
 
 func (l listing) list(ctx context.Context, store ledger.Store, prefix string) error {
-	keys, err := ledger.ListAfter(ctx, store, prefix, "")
-	l.add(keys)
-	return err
+	return ledger.EachPage(ctx, store, prefix, l.add)
 }
 
 // listBetween lists the keys after one and before another.
@@ -139,7 +144,9 @@ func (l listing) listBetween(ctx context.Context, store ledger.Store, after, bef
 			return err
 		}
 		past, _ := slices.BinarySearch(keys, before)
-		l.add(keys[:past])
+		if err := l.add(keys[:past]); err != nil {
+			return err
+		}
 		if !more || past < len(keys) || len(keys) == 0 {
 			return nil
 		}
@@ -147,7 +154,7 @@ func (l listing) listBetween(ctx context.Context, store ledger.Store, after, bef
 	}
 }
 
-func (l listing) add(keys []string) {
+func (l listing) add(keys []string) error {
 	for _, key := range keys {
 		match := attemptKey.FindStringSubmatch(key)
 		if match == nil {
@@ -157,9 +164,18 @@ func (l listing) add(keys []string) {
 		if l.seen[block] == nil {
 			l.seen[block], l.executions[block] = map[string]bool{}, map[string]int{}
 		}
-		l.seen[block][trial] = true
-		l.executions[block][executor]++
+		if !l.seen[block][trial] {
+			l.seen[block][trial], *l.held = true, *l.held+1
+		}
+		if l.executions[block][executor]++; l.executions[block][executor] == 1 {
+			*l.held++
+		}
+		if *l.held > mostKnown {
+			return fmt.Errorf("%s has attempts of more than %d trials and executions, which no run has: who else writes to this ledger has "+
+				"to be found; delete what is not this run's, or create a new run", ledger.AttemptsPrefix, mostKnown)
+		}
 	}
+	return nil
 }
 
 // trials counts those with an attempt, however often they were executed.

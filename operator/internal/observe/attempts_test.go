@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -146,5 +147,43 @@ func TestTheMemoryOfAllRunsIsBounded(t *testing.T) {
 	}
 	if _, ok := m.ledgers.Get("uid-999"); !ok || !slices.Equal(m.Noted("uid-0").Taken, []string{"node-a"}) {
 		t.Error("the newest run is forgotten, or the node that the oldest one took")
+	}
+}
+
+// flood is a store in which somebody writes attempts of trials that nobody planned, or executions that there were none of.
+type flood struct {
+	ledger.Store
+	key func(i int) string
+}
+
+func (s flood) Page(_ context.Context, _, after string) ([]string, bool, error) {
+	from := 0
+	if after != "" {
+		_, name, _ := strings.Cut(after, "~")
+		_, _ = fmt.Sscanf(name, "%d", &from)
+		from++
+	}
+	var keys []string
+	for i := range 1000 {
+		keys = append(keys, s.key(from+i))
+	}
+	return keys, from < 5_000_000, nil
+}
+
+func TestALedgerFullOfNamesIsRefusedBeforeItFillsTheMemory(t *testing.T) {
+	for name, key := range map[string]func(i int) string{
+		"trials":     func(i int) string { return fmt.Sprintf("attempts/w000-b0000/pod/t~%09d.json", i) },
+		"executions": func(i int) string { return fmt.Sprintf("attempts/w000-b0000/pod~%09d/t.json", i) },
+		"blocks":     func(i int) string { return fmt.Sprintf("attempts/w000-b0000~%09d/pod/t.json", i) },
+	} {
+		for when, wave := range map[string]*record.Wave{"of the newest wave": testWave(0, 0, 1, 2), "of an earlier wave": testWave(1, 1, 1, 2)} {
+			_, _, err := (&progress{}).count(t.Context(), flood{newCountingStore(t), key}, wave)
+			if name == "blocks" && when == "of the newest wave" {
+				continue // A listing ends where the wave's blocks do.
+			}
+			if err == nil || !strings.Contains(err.Error(), "more than 250000 trials and executions") {
+				t.Errorf("%s %s: error %v", name, when, err)
+			}
+		}
 	}
 }

@@ -2,7 +2,6 @@ package observe
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -36,6 +35,7 @@ var reasons = map[ledger.Cause]string{
 	ledger.CauseToken:         assayv1alpha1.ReasonLedgerCredentials,
 	ledger.CauseDenied:        assayv1alpha1.ReasonLedgerDenied,
 	ledger.CauseClock:         assayv1alpha1.ReasonLedgerClock,
+	ledger.CauseUnconditional: assayv1alpha1.ReasonLedgerUnsuitable,
 }
 
 // Problem is the condition reason of a ledger's error.
@@ -158,19 +158,19 @@ func readAnalysis(ctx context.Context, store ledger.Store, world *World, known *
 
 // getAnalysis reads the analysis of a wave; nil when there is none.
 func getAnalysis(ctx context.Context, store ledger.Store, wave int, known *remembered) (*analysis.Analysis, error) {
-	raw, err := store.Get(ctx, ledger.AnalysisKey(wave))
+	raw, err := ledger.GetAtMost(ctx, store, ledger.AnalysisKey(wave), analysis.MostBytes)
 	if errors.Is(err, ledger.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	var found analysis.Analysis
-	if err := json.Unmarshal(raw, &found); err != nil {
+	found, err := analysis.Parse(raw)
+	if err != nil {
 		return nil, fmt.Errorf("invalid analysis %s: %w; delete it and it is made again", ledger.AnalysisKey(wave), err)
 	}
 	known.judgedBytes = len(raw)
-	return &found, nil
+	return found, nil
 }
 
 // answers joins the reasons of a search's answers in a line.

@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,61 +17,94 @@ import (
 // revision that was marked a moment ago must not be missing.
 func Schedule(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkSchedule) (schedule.Observed, error) {
 	out := schedule.Observed{Schedule: s}
-	here := client.InNamespace(s.Namespace)
-	runs, err := runsOf(ctx, live, s)
-	if err != nil {
+	var err error
+	if out.Runs, err = runsOf(ctx, live, s); err != nil {
 		return out, err
 	}
-	for _, run := range runs {
-		out.Runs = append(out.Runs, schedule.Run{
-			Name: run.Name, UID: string(run.UID), Sequence: schedule.SequenceOf(s.Name, run.Name),
-			Ended: plan.Ended(run), Succeeded: run.Status.Phase == assayv1alpha1.PhaseSucceeded,
-			Cancelled: plan.Cancelled(run), Deleting: !run.DeletionTimestamp.IsZero(),
-		})
-	}
-	var schedules assayv1alpha1.BenchmarkScheduleList
-	if err := live.List(ctx, &schedules, here); err != nil {
+	var ofSeries []assayv1alpha1.BenchmarkSchedule
+	if err := eachPage(ctx, live, s.Namespace, func(page *assayv1alpha1.BenchmarkScheduleList) {
+		for i := range page.Items {
+			if other := &page.Items[i]; other.Spec.Series == s.Spec.Series {
+				ofSeries = append(ofSeries, *other)
+			}
+		}
+	}); err != nil {
 		return out, fmt.Errorf("list schedules: %w", err)
 	}
-	out.Rival = rival(s, schedules.Items)
+	out.Rival = rival(s, ofSeries)
 	if s.Spec.Source.Type != assayv1alpha1.RevisionSource {
 		return out, nil
 	}
-	var revisions assayv1alpha1.BenchmarkRevisionList
-	if err := live.List(ctx, &revisions, here); err != nil {
-		return out, fmt.Errorf("list recorded revisions: %w", err)
+	out.Revisions, err = revisionsOf(ctx, live, s)
+	return out, err
+}
+
+// pageSize is how many objects are held at a time: each may have a megabyte, and whoever may make some may make many.
+const pageSize = 50
+
+// eachPage visits the objects of a kind in a namespace, a page at a time.
+func eachPage[T any, P interface {
+	*T
+	client.ObjectList
+}](ctx context.Context, live client.Reader, namespace string, visit func(page P), options ...client.ListOption) error {
+	for next := ""; ; {
+		page := P(new(T))
+		more := append(slices.Clone(options), client.InNamespace(namespace), client.Limit(pageSize), client.Continue(next))
+		if err := live.List(ctx, page, more...); err != nil {
+			return err
+		}
+		visit(page)
+		if next = page.GetContinue(); next == "" {
+			return nil
+		}
 	}
-	for i := range revisions.Items {
-		r := &revisions.Items[i]
-		if r.Spec.Series != s.Spec.Series || !r.DeletionTimestamp.IsZero() {
-			continue
+}
+
+// revisionsOf are the recorded revisions of a schedule's series, of those that the namespace has of any.
+func revisionsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkSchedule) ([]schedule.Recorded, error) {
+	var out []schedule.Recorded
+	err := eachPage(ctx, live, s.Namespace, func(page *assayv1alpha1.BenchmarkRevisionList) {
+		for i := range page.Items {
+			r := &page.Items[i]
+			if r.Spec.Series != s.Spec.Series || !r.DeletionTimestamp.IsZero() {
+				continue
+			}
+			recorded := schedule.Recorded{Name: r.Name, Revision: r.Spec.Revision, CreatedAt: r.CreationTimestamp.Time, Sequence: r.Status.Sequence}
+			if r.Spec.ReportedAt != nil {
+				recorded.ReportedAt = r.Spec.ReportedAt.Time
+			}
+			out = append(out, recorded)
 		}
-		recorded := schedule.Recorded{Name: r.Name, Revision: r.Spec.Revision, CreatedAt: r.CreationTimestamp.Time, Sequence: r.Status.Sequence}
-		if r.Spec.ReportedAt != nil {
-			recorded.ReportedAt = r.Spec.ReportedAt.Time
-		}
-		out.Revisions = append(out.Revisions, recorded)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list recorded revisions: %w", err)
 	}
 	return out, nil
 }
 
 // runsOf are the runs that a schedule owns. They are found by their label, which anybody may change who may change runs; those that matter
 // most, which the history does not have yet, by their names as well.
-func runsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkSchedule) ([]*assayv1alpha1.BenchmarkRun, error) {
-	var list assayv1alpha1.BenchmarkRunList
-	if err := live.List(ctx, &list, client.InNamespace(s.Namespace), client.MatchingLabels{schedule.ScheduleLabel: s.Name}); err != nil {
-		return nil, fmt.Errorf("list runs: %w", err)
-	}
+func runsOf(ctx context.Context, live client.Reader, s *assayv1alpha1.BenchmarkSchedule) ([]schedule.Run, error) {
 	found := map[string]bool{}
-	var out []*assayv1alpha1.BenchmarkRun
+	var out []schedule.Run
 	add := func(run *assayv1alpha1.BenchmarkRun) {
-		if !found[run.Name] && schedule.SequenceOf(s.Name, run.Name) != 0 && metav1.IsControlledBy(run, s) {
-			found[run.Name] = true
-			out = append(out, run)
+		sequence := schedule.SequenceOf(s.Name, run.Name)
+		if found[run.Name] || sequence == 0 || !metav1.IsControlledBy(run, s) {
+			return
 		}
+		found[run.Name] = true
+		out = append(out, schedule.Run{
+			Name: run.Name, UID: string(run.UID), Sequence: sequence,
+			Ended: plan.Ended(run), Succeeded: run.Status.Phase == assayv1alpha1.PhaseSucceeded,
+			Cancelled: plan.Cancelled(run), Deleting: !run.DeletionTimestamp.IsZero(),
+		})
 	}
-	for i := range list.Items {
-		add(&list.Items[i])
+	if err := eachPage(ctx, live, s.Namespace, func(page *assayv1alpha1.BenchmarkRunList) {
+		for i := range page.Items {
+			add(&page.Items[i])
+		}
+	}, client.MatchingLabels{schedule.ScheduleLabel: s.Name}); err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
 	}
 	for _, active := range s.Status.Active {
 		if found[active.Name] {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/design"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // When a wave is stopped, Argo signals its pods and starts the analysis at once, while keepers may still write attempts until their pods
@@ -45,8 +45,8 @@ func (p *planner) writing() *Decision {
 		return nil
 	}
 	reason, why := p.whyStopped()
-	return waiting(reason, fmt.Sprintf("%s: waiting for %s on %s to end, so that all attempts are in the ledger", why, design.Blocks(count),
-		strings.Join(nodes, ", ")), lookAtPods)
+	return waiting(reason, fmt.Sprintf("%s: waiting for %s on %s to end, so that all attempts are in the ledger", why,
+		quantity.Count(count, "block"), strings.Join(nodes, ", ")), lookAtPods)
 }
 
 // analyseAgain starts another analysis of the newest wave; nil after maxAnalyses.

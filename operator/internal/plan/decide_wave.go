@@ -7,6 +7,7 @@ import (
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -286,5 +287,5 @@ func (p *planner) start() *Decision {
 }
 
 func startingMessage(wave *record.Wave) string {
-	return fmt.Sprintf("wave %d is starting: %s", wave.Wave, design.Blocks(len(wave.Blocks)))
+	return fmt.Sprintf("wave %d is starting: %s", wave.Wave, quantity.Count(len(wave.Blocks), "block"))
 }

@@ -8,6 +8,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // Answer is whether a run can have what it asks for.
@@ -87,7 +88,7 @@ func misfit(placement *assayv1alpha1.Placement, m *Machine) string {
 	case m.cpus > 0 && int64(placement.CPUs) > m.cpus:
 		return fmt.Sprintf("%d whole CPUs, placement.cpus is %d", m.cpus, placement.CPUs)
 	case m.memory > 0 && placement.Memory.Value() > m.memory:
-		return fmt.Sprintf("%d MiB of memory, placement.memory is %s", m.memory>>20, placement.Memory.String())
+		return fmt.Sprintf("%s of memory, placement.memory is %s", quantity.Bytes(m.memory), placement.Memory.String())
 	}
 	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"assay.dev/assay/operator/internal/noise"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // FromSurvey judges the machine that the runner has looked at.
@@ -74,7 +75,7 @@ func (m *Machine) below(claim Claim, share *float64, limit float64, of, how stri
 		m.add(claim, Unknown, "this machine does not report it", how)
 		return
 	}
-	m.add(claim, yesIf(*share <= limit), fmt.Sprintf("%.1f %% %s over a second", 100**share, of), how)
+	m.add(claim, yesIf(*share <= limit), quantity.PercentTo(*share, 1)+" "+of+" over a second", how)
 }
 
 // text is a value of the fingerprint as a person writes it in a run, and as the runner compares it.

@@ -6,11 +6,11 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/report"
 )
 
@@ -35,7 +35,7 @@ func Line(run *assayv1alpha1.BenchmarkRun) string {
 		parts = append(parts, trials)
 	}
 	if status.Remaining != nil && !Ended(run) {
-		parts = append(parts, "remaining about "+status.Remaining.Round(time.Second).String())
+		parts = append(parts, "remaining about "+quantity.Seconds(status.Remaining.Duration))
 	}
 	if status.Expected != "" && !Ended(run) {
 		parts = append(parts, status.Expected)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,11 +22,12 @@ import (
 // RevisionLabel is where the OCI image format keeps the revision that an image was built from.
 const RevisionLabel = "org.opencontainers.image.revision"
 
-// patience is how long a registry may take to answer.
-const patience = 20 * time.Second
-
-// revisionForm is what the API takes as a revision.
-var revisionForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/+-]{0,127}$`)
+// patience is how long a registry may take to answer, and mostAnswer how many bytes it may answer with: what describes an image takes some
+// KiB, and whoever may push one says how much it is.
+const (
+	patience   = 20 * time.Second
+	mostAnswer = 4 << 20
+)
 
 // Client asks registries.
 type Client struct {
@@ -52,8 +52,8 @@ func (c *Client) Resolve(ctx context.Context, reference string) schedule.Image {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	// Whoever asks asks again later.
-	options := []remote.Option{remote.WithContext(ctx), remote.WithRetryStatusCodes(),
-		remote.WithRetryPredicate(func(error) bool { return false })}
+	options := []remote.Option{remote.WithContext(ctx), remote.WithTransport(bounded{remote.DefaultTransport}),
+		remote.WithRetryStatusCodes(), remote.WithRetryPredicate(func(error) bool { return false })}
 	if c.Keychain != nil {
 		options = append(options, remote.WithAuthFromKeychain(c.Keychain))
 	}
@@ -67,10 +67,25 @@ func (c *Client) Resolve(ctx context.Context, reference string) schedule.Image {
 	if err != nil {
 		return unanswered(reference, host, err)
 	}
-	if revisionForm.MatchString(revision) {
-		out.Revision.Revision = revision
+	if named := (assayv1alpha1.Revision{Revision: revision, Image: out.Image}); named.WellFormed() {
+		return schedule.Image{Revision: named}
+	}
+	if !out.Revision.WellFormed() {
+		return problem("invalid image %q: registry %s names it %s, and a digest of sha256 is allowed: write it as registry/name:tag", reference,
+			host, digest)
 	}
 	return out
+}
+
+// bounded ends an answer that is longer than any description of an image.
+type bounded struct{ http.RoundTripper }
+
+func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := b.RoundTripper.RoundTrip(request)
+	if err == nil {
+		response.Body = http.MaxBytesReader(nil, response.Body, mostAnswer)
+	}
+	return response, err
 }
 
 func (c *Client) may(host string) bool {

@@ -2,12 +2,16 @@ package registry
 
 import (
 	"context"
+	"crypto/sha512"
+	"encoding/hex"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -133,5 +137,72 @@ func TestATagIsCutFromAReference(t *testing.T) {
 		if got := untagged(reference); got != want {
 			t.Errorf("%s is %s, want %s", reference, got, want)
 		}
+	}
+}
+
+// Whoever may push an image says how much it is. What describes it is read as far as a description goes.
+func TestAnAnswerWithoutEndIsCut(t *testing.T) {
+	const endless = 64 << 20
+	manifest := func(size int) string {
+		return fmt.Sprintf(`{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
+			"config": {"mediaType": "application/vnd.oci.image.config.v1+json", "size": %d, "digest": "sha256:%s"}, "layers": []}`,
+			size, strings.Repeat("0", 64))
+	}
+	for name, tc := range map[string]struct {
+		manifest string
+		problem  bool
+	}{
+		"a configuration without end": {manifest(endless), false},
+		"a manifest without end":      {strings.Repeat(" ", endless), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sent atomic.Int64
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				text := tc.manifest
+				if strings.Contains(r.URL.Path, "/blobs/") {
+					text = strings.Repeat(" ", endless)
+				}
+				w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+				for len(text) > 0 && r.URL.Path != "/v2/" {
+					n, err := io.WriteString(w, text[:min(len(text), 64<<10)])
+					sent.Add(int64(n))
+					if err != nil {
+						return
+					}
+					text = text[n:]
+				}
+			}))
+			defer server.Close()
+			host := strings.TrimPrefix(server.URL, "http://")
+			got := (&Client{Hosts: []string{host}}).Resolve(t.Context(), host+"/acme/app:main")
+			if (got.Problem != "") != tc.problem || got.Vanished != "" {
+				t.Errorf("it is %+v", got)
+			}
+			// What a connection holds on the way is sent, too.
+			if most := int64(mostAnswer + 16<<20); sent.Load() > most {
+				t.Errorf("%d bytes were read, want at most %d", sent.Load(), most)
+			}
+		})
+	}
+}
+
+func TestAnImageThatNoRunTakesIsNamed(t *testing.T) {
+	host, _ := pushed(t, "")
+	// The status and the runs of a schedule take digests of sha256 only.
+	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+		if r.URL.Path != "/v2/" {
+			_, _ = io.WriteString(w, "{}")
+		}
+	}))
+	defer served.Close()
+	other := strings.TrimPrefix(served.URL, "http://")
+	sum := sha512.Sum512([]byte("{}"))
+	got := (&Client{Hosts: []string{"*"}}).Resolve(t.Context(), other+"/acme/app@sha512:"+hex.EncodeToString(sum[:]))
+	if !strings.Contains(got.Problem, "a digest of sha256 is allowed") || got.Image != "" {
+		t.Errorf("it is %+v", got)
+	}
+	if got := (&Client{Hosts: []string{"*"}}).Resolve(t.Context(), host+"/acme/app:main"); !got.WellFormed() {
+		t.Errorf("it is %+v", got)
 	}
 }

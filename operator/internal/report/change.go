@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // ChangeWord is a state of a change together with its direction: what people ask first.
@@ -49,5 +50,6 @@ func Effect(e change.Effect) string {
 	if e.Worse {
 		direction = "worse"
 	}
-	return fmt.Sprintf("%s: %.4gx (standard error %.2g %%)", direction, math.Exp(e.LogRatio), 100*e.SE)
+	moved := quantity.Short(math.Exp(e.LogRatio), quantity.Times)
+	return fmt.Sprintf("%s: %s (standard error %s)", direction, moved, quantity.Percent(e.SE, 2))
 }

@@ -37,7 +37,7 @@ func (v *view) controls(out *document) {
 			moved = "yes"
 		}
 		if c.Phase == "" {
-			what = statisticName(c.Metric, c.Statistic)
+			what = analysis.StatisticName(c.Metric, c.Statistic)
 		}
 		if c.Estimate != nil {
 			estimate = analysis.Describe(c.Estimate)
@@ -58,7 +58,7 @@ func (v *view) nodes(out *document) {
 			if ratio.NodesDiffer {
 				differ = "yes"
 			}
-			rows = append(rows, []string{ratio.Point, ratio.Candidate, statisticName(ratio.Metric, ratio.Statistic), node.Node,
+			rows = append(rows, []string{ratio.Point, ratio.Candidate, analysis.StatisticName(ratio.Metric, ratio.Statistic), node.Node,
 				analysis.Describe(&node.Estimate), fmt.Sprint(node.Estimate.Blocks), differ})
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
@@ -33,7 +33,7 @@ func TestMarkdownShowsControlsScreeningAndNodes(t *testing.T) {
 		evidence.Attempts = append(evidence.Attempts, world.Run(exp, wave)...)
 		evidence.Waves = append(evidence.Waves, *wave)
 	}
-	found := analysis.Analyze(exp, evidence, 1)
+	found := analyze.Evidence(exp, evidence, 1)
 	page := string(Markdown(exp, found))
 	for what, want := range map[string]string{
 		"the confidence of gates":           "which has 99.5 % confidence here",

@@ -8,6 +8,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // CSV is one row per point and arm: the sweep's axes, the arm, then for every statistic of every metric its estimate with
@@ -66,5 +67,5 @@ func number(value *float64) string {
 	if value == nil {
 		return ""
 	}
-	return strconv.FormatFloat(*value, 'g', -1, 64)
+	return quantity.Full(*value)
 }

@@ -10,6 +10,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // shownExclusions bounds a list that could be as long as the ledger; the analysis holds all of them.
@@ -156,8 +157,8 @@ func (v *view) gates(out *document) {
 	}
 	out.table([]string{"outcome", "gate", "candidate", "point", "asked", "estimate" + Interval(v.found.GateConfidence), "blocks",
 		"min. detectable", "share of ceiling", "message"}, rows)
-	out.line("\nA gate is Go or NoGo only over its whole interval, which has %g %% confidence here. The minimum detectable effect is the "+
-		"smallest relative change that blocks this many and this noisy find four times in five.", percentOf(v.found.GateConfidence))
+	out.line("\nA gate is Go or NoGo only over its whole interval, which has %s confidence here. The minimum detectable effect is the "+
+		"smallest relative change that blocks this many and this noisy find four times in five.", Confidence(v.found.GateConfidence))
 	v.twice(out)
 }
 
@@ -168,7 +169,7 @@ func (v *view) results(out *document) {
 	out.heading("Results")
 	header := append(slices.Clone(v.axes), "arm")
 	for _, c := range v.columns {
-		header = append(header, statisticName(c.metric, c.statistic)+Interval(v.found.Confidence))
+		header = append(header, analysis.StatisticName(c.metric, c.statistic)+Interval(v.found.Confidence))
 	}
 	header = append(header, "blocks", "share of ceiling")
 	var rows [][]string
@@ -207,7 +208,7 @@ func (v *view) comparisons(out *document) {
 	out.heading("Candidate over baseline")
 	header := append(slices.Clone(v.axes), "candidate")
 	for _, c := range v.columns {
-		header = append(header, statisticName(c.metric, c.statistic)+Interval(v.found.Confidence))
+		header = append(header, analysis.StatisticName(c.metric, c.statistic)+Interval(v.found.Confidence))
 	}
 	var rows [][]string
 	v.rows(func(parameters map[string]string, r row) {
@@ -246,7 +247,7 @@ func (v *view) predictions(out *document) {
 	out.heading("Predictions")
 	var rows [][]string
 	for _, p := range v.found.Predicted {
-		rows = append(rows, []string{p.Point, p.Candidate, p.Metric, analysis.FormatNumber(p.Predicted, analysis.Times),
+		rows = append(rows, []string{p.Point, p.Candidate, p.Metric, quantity.Format(p.Predicted, quantity.Times),
 			analysis.Describe(p.Measured), p.Message})
 	}
 	out.table([]string{"point", "candidate", "metric", "predicted", "measured" + Interval(v.found.Confidence), "message"}, rows)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -14,24 +15,24 @@ func Processes(found *analysis.Analysis) (header []string, rows [][]string) {
 	}
 	var shown []record.ProcessQuantity
 	header = []string{"arm", "trials"}
-	for _, quantity := range record.ProcessQuantities {
+	for _, one := range record.ProcessQuantities {
 		for _, use := range found.Usage.Processes {
-			if _, ok := use.Used[quantity.Name]; ok {
-				shown, header = append(shown, quantity), append(header, quantity.Name)
+			if _, ok := use.Used[one.Name]; ok {
+				shown, header = append(shown, one), append(header, one.Name)
 				break
 			}
 		}
 	}
 	for _, use := range found.Usage.Processes {
 		row := []string{use.Arm, fmt.Sprint(use.Trials)}
-		for _, quantity := range shown {
+		for _, one := range shown {
 			cell := ""
-			if value, ok := use.Used[quantity.Name]; ok {
-				unit := quantity.Unit
+			if value, ok := use.Used[one.Name]; ok {
+				unit := one.Unit
 				if unit != "s" && unit != "By" {
 					unit = "1"
 				}
-				cell = analysis.FormatNumber(value, unit)
+				cell = quantity.Format(value, unit)
 			}
 			row = append(row, cell)
 		}

@@ -3,8 +3,6 @@
 package report
 
 import (
-	"math"
-	"strconv"
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
@@ -83,24 +81,6 @@ func (v *view) rows(visit func(parameters map[string]string, r row)) {
 		}
 	}
 }
-
-// statisticName is how headings call a statistic of a metric.
-func statisticName(metric string, statistic experiment.Statistic) string {
-	if statistic == experiment.StatisticValue {
-		return metric
-	}
-	return metric + " " + string(statistic)
-}
-
-func percent(share *float64) string {
-	if share == nil {
-		return ""
-	}
-	return strconv.FormatFloat(100**share, 'f', 1, 64) + " %"
-}
-
-// percentOf is a share in per cent, without the digits that binary fractions add.
-func percentOf(share float64) float64 { return math.Round(share*1e8) / 1e6 }
 
 func verdictName(verdict experiment.Verdict) string {
 	if verdict == "" {

@@ -14,6 +14,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
@@ -39,7 +40,7 @@ func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1
 	if tamper != nil {
 		tamper(attempts)
 	}
-	return exp, analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+	return exp, analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
 }
 
 func failOne(attempts []record.Attempt) {
@@ -167,7 +168,7 @@ func TestReportsOfEmptyAnalyses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := analysis.Analyze(exp, record.Evidence{}, 0)
+	found := analyze.Evidence(exp, record.Evidence{}, 0)
 	var out bytes.Buffer
 	if err := Terminal(&out, exp, found); err != nil {
 		t.Fatal(err)

@@ -33,8 +33,8 @@ func (v *view) search(out *document) {
 		constraints = append(constraints, analysis.Asked(v.exp, c))
 	}
 	out.heading("The highest feasible " + text(first.Axis))
-	out.line("Feasible means, over the whole interval at %g %% confidence: %s. Every trial has to complete.\n",
-		percentOf(v.found.GateConfidence), text(strings.Join(constraints, "; ")))
+	out.line("Feasible means, over the whole interval at %s confidence: %s. Every trial has to complete.\n",
+		Confidence(v.found.GateConfidence), text(strings.Join(constraints, "; ")))
 	var answers, tried [][]string
 	for _, result := range v.found.Search {
 		answers = append(answers, []string{

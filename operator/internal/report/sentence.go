@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // Headline is the verdict in a sentence that somebody can repeat who has not read the report: what differs by how much, at least, with
@@ -168,7 +168,7 @@ func measured(exp *experiment.Experiment, gate *analysis.GateResult) string {
 	}
 	metric, e := exp.Metric(gate.Metric), gate.Estimate
 	if !gate.Op.Relative() || metric == nil {
-		return fmt.Sprintf("has %s %s%s (%s)", statisticName(gate.Metric, gate.Statistic), analysis.Describe(e), at, confidence)
+		return fmt.Sprintf("has %s %s%s (%s)", analysis.StatisticName(gate.Metric, gate.Statistic), analysis.Describe(e), at, confidence)
 	}
 	baseline := "the baseline"
 	if i := exp.Baseline(); i >= 0 {
@@ -177,7 +177,7 @@ func measured(exp *experiment.Experiment, gate *analysis.GateResult) string {
 	predicate := predicateOf(metric, gate.Statistic)
 	if *e.Low <= 1 && *e.High >= 1 {
 		return fmt.Sprintf("does not differ from %s beyond doubt%s: %s of its %s (%s)", baseline, at, analysis.Describe(e),
-			statisticName(gate.Metric, gate.Statistic), confidence)
+			analysis.StatisticName(gate.Metric, gate.Statistic), confidence)
 	}
 	ratio, least := e.Value, *e.Low
 	if ratio < 1 {
@@ -196,7 +196,7 @@ type predicate struct {
 }
 
 func predicateOf(metric *experiment.Metric, statistic experiment.Statistic) predicate {
-	name := statisticName(metric.Name, statistic)
+	name := analysis.StatisticName(metric.Name, statistic)
 	if things, ok := strings.CutSuffix(metric.Unit, "/s"); ok && things != "" && things != "By" && things != "1" {
 		return predicate{verb: "handles", noun: things + " per second", fewer: "fewer", counted: true}
 	}
@@ -212,21 +212,21 @@ const multiple, fraction = 1.25, 0.8
 func (p predicate) compare(ratio float64, baseline string) string {
 	switch {
 	case p.inverse && ratio <= fraction:
-		return fmt.Sprintf("is %s times as fast as %s (%s)", figures(1/ratio, false), baseline, p.noun)
+		return fmt.Sprintf("is %s times as fast as %s (%s)", quantity.Rough(1/ratio, false), baseline, p.noun)
 	case p.inverse && ratio >= multiple:
-		return fmt.Sprintf("takes %s times as long as %s (%s)", figures(ratio, false), baseline, p.noun)
+		return fmt.Sprintf("takes %s times as long as %s (%s)", quantity.Rough(ratio, false), baseline, p.noun)
 	case p.inverse && ratio < 1:
-		return fmt.Sprintf("takes %s %% less time than %s (%s)", figures(100*(1-ratio), false), baseline, p.noun)
+		return fmt.Sprintf("takes %s %% less time than %s (%s)", quantity.Rough(100*(1-ratio), false), baseline, p.noun)
 	case p.inverse:
-		return fmt.Sprintf("takes %s %% longer than %s (%s)", figures(100*(ratio-1), false), baseline, p.noun)
+		return fmt.Sprintf("takes %s %% longer than %s (%s)", quantity.Rough(100*(ratio-1), false), baseline, p.noun)
 	case ratio >= multiple && p.counted:
-		return fmt.Sprintf("%s %s times as many %s as %s", p.verb, figures(ratio, false), p.noun, baseline)
+		return fmt.Sprintf("%s %s times as many %s as %s", p.verb, quantity.Rough(ratio, false), p.noun, baseline)
 	case ratio >= multiple:
-		return fmt.Sprintf("%s %s times the %s of %s", p.verb, figures(ratio, false), p.noun, baseline)
+		return fmt.Sprintf("%s %s times the %s of %s", p.verb, quantity.Rough(ratio, false), p.noun, baseline)
 	case ratio < 1:
-		return fmt.Sprintf("%s %s %% %s %s than %s", p.verb, figures(100*(1-ratio), false), p.fewer, p.noun, baseline)
+		return fmt.Sprintf("%s %s %% %s %s than %s", p.verb, quantity.Rough(100*(1-ratio), false), p.fewer, p.noun, baseline)
 	default:
-		return fmt.Sprintf("%s %s %% more %s than %s", p.verb, figures(100*(ratio-1), false), p.noun, baseline)
+		return fmt.Sprintf("%s %s %% more %s than %s", p.verb, quantity.Rough(100*(ratio-1), false), p.noun, baseline)
 	}
 }
 
@@ -235,30 +235,16 @@ func (p predicate) compare(ratio float64, baseline string) string {
 func (p predicate) atLeast(ratio, least float64) string {
 	switch {
 	case p.inverse && ratio <= fraction:
-		return "at least " + figures(1/least, true) + " times"
+		return "at least " + quantity.Rough(1/least, true) + " times"
 	case ratio >= multiple:
-		return "at least " + figures(least, true) + " times"
+		return "at least " + quantity.Rough(least, true) + " times"
 	default:
-		return "at least " + figures(100*math.Abs(least-1), true) + " %"
+		return "at least " + quantity.Rough(100*math.Abs(least-1), true) + " %"
 	}
-}
-
-// figures writes a positive number in two digits, or as a whole number where it has more; down rounds towards zero.
-func figures(v float64, down bool) string {
-	if v <= 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return strconv.FormatFloat(v, 'g', 2, 64)
-	}
-	decimals := max(0, 1-int(math.Floor(math.Log10(v)+1e-12)))
-	scale := math.Pow(10, float64(decimals))
-	scaled := math.Round(v * scale)
-	if down {
-		scaled = math.Floor(v*scale + 1e-9)
-	}
-	return strconv.FormatFloat(scaled/scale, 'f', decimals, 64)
 }
 
 // Confidence is a confidence as people read it: 99.5 %.
-func Confidence(level float64) string { return fmt.Sprintf("%g %%", percentOf(level)) }
+func Confidence(level float64) string { return quantity.InPercent(level) + " %" }
 
 // Interval is what a column of intervals adds to its title, so that each says its confidence where it stands.
 func Interval(level float64) string { return " [" + Confidence(level) + "]" }
@@ -285,7 +271,7 @@ func searchHeadline(found *analysis.Analysis) string {
 // figure itself, nothing is gained by knowing it.
 func Detectable(gate *analysis.GateResult) string {
 	if effect := gate.MinimumDetectableEffect; effect != nil && *effect < 1 {
-		return percent(effect)
+		return quantity.PercentTo(*effect, 1)
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 )
 
@@ -153,7 +154,7 @@ func TestSeveralCandidatesAndSearchesHaveASentenceToo(t *testing.T) {
 // "At least" is rounded towards no difference: the sentence is never more than the interval says.
 func TestAtLeastIsNeverMoreThanTheInterval(t *testing.T) {
 	for _, v := range []float64{0.00123, 0.0999, 0.5, 1.2499, 2.349, 8.69, 9.99, 10.9, 99.9, 123.9, 98765} {
-		text := figures(v, true)
+		text := quantity.Rough(v, true)
 		var got float64
 		if _, err := fmt.Sscan(text, &got); err != nil || got > v*(1+1e-9) || got < v*0.9 {
 			t.Errorf("%g is written as at least %s", v, text)

@@ -7,6 +7,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // SeriesHeader belongs to the rows of Series, and SeriesNote explains them.
@@ -36,7 +37,7 @@ func Series(found *analysis.Analysis) (says string, rows [][]string) {
 		if series := gate.Series; series != nil {
 			correlation, skewness = signed(series.Autocorrelation), signed(series.Skewness)
 			if series.Unexplained != nil {
-				slow = strconv.FormatFloat(*series.Unexplained, 'f', 1, 64) + "x"
+				slow = quantity.Decimals(*series.Unexplained, 1) + quantity.Times
 			}
 			if series.Dependent {
 				why = append(why, "blocks depend on each other")
@@ -46,7 +47,7 @@ func Series(found *analysis.Analysis) (says string, rows [][]string) {
 			}
 		}
 		if clock := gate.Resolution; clock != nil {
-			step = strconv.FormatFloat(100*clock.Relative, 'g', 2, 64) + " %"
+			step = quantity.Percent(clock.Relative, 2)
 			if clock.Widened {
 				why = append(why, "the clock is coarse")
 			}
@@ -88,7 +89,7 @@ func signed(value *float64) string {
 	if value == nil {
 		return ""
 	}
-	return fmt.Sprintf("%+.2f", *value)
+	return quantity.Signed(*value, 2)
 }
 
 // series is what the blocks' numbers do over the run, and what so many blocks cannot have seen.

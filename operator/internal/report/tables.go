@@ -3,12 +3,11 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
-	"fmt"
 	"slices"
-	"strconv"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // OwnTable is a table in the form that spec.report.tables asks for. Every figure has its interval; one that does not exist
@@ -26,7 +25,7 @@ type figure struct {
 	known     bool
 	value     float64
 	low, high *float64
-	suffix    string
+	unit      string
 }
 
 func words(text string) figure { return figure{text: text} }
@@ -45,7 +44,7 @@ func share(part *float64) figure {
 	if part == nil {
 		return figure{}
 	}
-	return figure{known: true, value: 100 * *part, suffix: " %"}
+	return figure{known: true, value: 100 * *part, unit: "%"}
 }
 
 // OwnTables are the tables of spec.report.tables, in its order.
@@ -105,7 +104,7 @@ func (v *view) pointRows(asked *experiment.Table, table *OwnTable) {
 			case c.Compared:
 				if ratio, ok := v.ratios[r][column{c.Metric, c.Statistic, ""}]; ok {
 					cell = scaled(&ratio.Estimate, 1)
-					cell.suffix = "x"
+					cell.unit = quantity.Times
 				}
 			default:
 				if level, ok := v.levels[r][column{c.Metric, c.Statistic, ""}]; ok {
@@ -197,10 +196,9 @@ func (f figure) String() string {
 	case !f.known:
 		return f.text
 	case f.low == nil:
-		return analysis.FormatNumber(f.value, "") + f.suffix
+		return quantity.Format(f.value, f.unit)
 	default:
-		return fmt.Sprintf("%s%s [%s, %s]", analysis.FormatNumber(f.value, ""), f.suffix, analysis.FormatNumber(*f.low, ""),
-			analysis.FormatNumber(*f.high, ""))
+		return quantity.Interval(f.value, f.low, f.high, f.unit)
 	}
 }
 
@@ -234,7 +232,7 @@ func (t OwnTable) CSV() []byte {
 		var line []string
 		for i, cell := range cells {
 			if cell.known {
-				line = append(line, strconv.FormatFloat(cell.value, 'g', -1, 64))
+				line = append(line, quantity.Full(cell.value))
 			} else {
 				line = append(line, cell.text)
 			}

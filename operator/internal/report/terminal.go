@@ -13,6 +13,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // colours of verdicts, on a terminal only.
@@ -32,7 +33,7 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 
 	header := append(slices.Clone(v.axes), "arm")
 	for _, c := range v.columns {
-		header = append(header, statisticName(c.metric, c.statistic))
+		header = append(header, analysis.StatisticName(c.metric, c.statistic))
 		if v.baseline != "" {
 			header = append(header, "/"+v.baseline+Interval(found.Confidence))
 		}
@@ -43,7 +44,7 @@ func Terminal(w io.Writer, exp *experiment.Experiment, found *analysis.Analysis)
 		for _, c := range v.columns {
 			level, ratio := "-", "-"
 			if result, ok := v.levels[r][c.key()]; ok {
-				level = analysis.FormatNumber(result.Estimate.Value, result.Estimate.Shown())
+				level = quantity.Format(result.Estimate.Value, result.Estimate.Shown())
 			}
 			if result, ok := v.ratios[r][c.key()]; ok {
 				ratio = analysis.Describe(&result.Estimate)

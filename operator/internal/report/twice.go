@@ -92,16 +92,9 @@ func twiceLines(found *analysis.Analysis) []string {
 	for _, gate := range found.Gates {
 		if again := gate.WithRejected; again != nil && again.Outcome != again.Without && gate.Severity == experiment.Blocking {
 			lines = append(lines, fmt.Sprintf("  %s of %s at %s: without them %s %s, with %d of them %s %s", gate.Gate, gate.Candidate,
-				pointOf(gate.Point),
+				analysis.PointName(gate.Point),
 				again.Without, analysis.Describe(gate.Estimate), again.Rejected, again.Outcome, analysis.Describe(again.Estimate)))
 		}
 	}
 	return lines
-}
-
-func pointOf(key string) string {
-	if key == "" {
-		return "the only point"
-	}
-	return key
 }

@@ -75,3 +75,22 @@ func (t Times) newest(until time.Time) time.Time {
 		}
 	}
 }
+
+// Longest is the longest time between two due times that follow each other within a week of a moment, such as that over a weekend; of a
+// schedule that is due less often, the time between its next two.
+func (t Times) Longest(now time.Time) (time.Duration, error) {
+	const week = 7 * 24 * time.Hour
+	before, err := t.Next(now)
+	if err != nil {
+		return 0, err
+	}
+	longest := time.Duration(0)
+	for longest == 0 || before.Before(now.Add(week)) {
+		next, err := t.Next(before)
+		if err != nil {
+			return 0, err
+		}
+		longest, before = max(longest, next.Sub(before)), next
+	}
+	return longest, nil
+}

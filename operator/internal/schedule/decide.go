@@ -20,8 +20,9 @@ const (
 	mostActive = 64
 	// mostPending is how many recorded revisions may wait to be measured; beyond it the oldest are forgotten.
 	mostPending = 1000
-	// atATime is how many objects one action deletes.
-	atATime = 50
+	// atATime is how many runs one action deletes, and forgottenAtATime how many recorded revisions, of which there may be any number: all of
+	// them are listed for each action.
+	atATime, forgottenAtATime = 50, 1000
 )
 
 // Decide decides what happens next.
@@ -148,7 +149,7 @@ func (p *planner) forget() *Decision {
 	var names []string
 	beyond := func(list []Recorded, limit int) {
 		for _, r := range list[:max(0, len(list)-limit)] {
-			if len(names) < atATime {
+			if len(names) < forgottenAtATime {
 				names = append(names, r.Name)
 			}
 		}

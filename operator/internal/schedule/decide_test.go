@@ -159,6 +159,7 @@ func TestWhatAScheduleDoes(t *testing.T) {
 		"every recorded revision is measured, oldest first": {night, []observed{third, revisions(assayv1alpha1.TakeEvery, reported(4, 3, 5))}, "number 3, anchor=a, head=b, dealt with Nov 23 02:00, RunStarting"},
 		"what was dealt with stays up to the limit":         {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(5))}, "WaitingForTime, again in 1h0m0s"},
 		"and is forgotten beyond it":                        {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, handled(7))}, "forget 2 recorded revisions, WaitingForTime"},
+		"a larger flood is forgotten in few steps":          {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, slices.Repeat(reported(1), mostPending+100_000))}, "forget 1000 recorded revisions, WaitingForTime"},
 		"a flood of revisions is bounded":                   {night.Add(-time.Hour), []observed{third, revisions(assayv1alpha1.TakeNewest, slices.Repeat(reported(1), mostPending+3))}, "forget 3 recorded revisions, WaitingForTime"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -293,7 +294,8 @@ func TestARunIsMadeOfTheTemplateAndTheRevisions(t *testing.T) {
 
 func TestTheNumberOfARunIsInItsName(t *testing.T) {
 	for name, want := range map[string]int64{
-		"app-3": 3, "app-30": 30, "app-03": 0, "app-": 0, "app": 0, "apple-3": 0, "app-b-3": 0, "app--3": 0, "app-99999999999999999999": 0,
+		"app-3": 3, "app-30": 30, "app-03": 0, "app-": 0, "app": 0, "apple-3": 0, "app-b-3": 0, "app--3": 0, "app-99999999999999999999": 0, "app-999999999": 999999999,
+		"app-1000000000": 0, "app-9223372036854775807": 0,
 	} {
 		if got := SequenceOf("app", name); got != want {
 			t.Errorf("%s has number %d, want %d", name, got, want)
@@ -401,5 +403,37 @@ func TestALongMessageIsCutBetweenCharacters(t *testing.T) {
 	got := shorten(strings.Repeat("é", maxMessageBytes))
 	if len(got) > maxMessageBytes || !strings.HasSuffix(got, "é…") || strings.ContainsRune(got, '�') {
 		t.Errorf("%d bytes, %q", len(got), got[len(got)-8:])
+	}
+}
+
+func TestTheLongestTimeBetweenDueTimes(t *testing.T) {
+	monday := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+	for expression, want := range map[string]time.Duration{
+		"0 2 * * *": 24 * time.Hour, "*/30 * * * *": 30 * time.Minute, "0 2 * * 1-5": 72 * time.Hour, "0 9-17 * * *": 16 * time.Hour,
+		"0 0 1 * *": 31 * 24 * time.Hour, "@weekly": 7 * 24 * time.Hour,
+	} {
+		times, err := ParseTimes(expression, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := times.Longest(monday); err != nil || got != want {
+			t.Errorf("%s: %s, %v, want %s", expression, got, err, want)
+		}
+	}
+	weekdays, err := ParseTimes("0 2 * * 1-5", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for day := range 7 { // Whatever day it is asked on.
+		if got, err := weekdays.Longest(monday.AddDate(0, 0, day)); err != nil || got != 72*time.Hour {
+			t.Errorf("from day %d on: %s, %v", day, got, err)
+		}
+	}
+	never, err := ParseTimes("0 0 30 2 *", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := never.Longest(monday); err == nil {
+		t.Error("a time that never comes has an interval")
 	}
 }

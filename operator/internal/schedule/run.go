@@ -11,6 +11,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/history/watch"
 )
 
@@ -27,7 +28,7 @@ func nameOf(schedule string, sequence int64) string { return fmt.Sprintf("%s-%d"
 func SequenceOf(schedule, run string) int64 {
 	text, ours := strings.CutPrefix(run, schedule+"-")
 	sequence, err := strconv.ParseInt(text, 10, 64)
-	if !ours || err != nil || sequence < 1 || nameOf(schedule, sequence) != run {
+	if !ours || err != nil || sequence < 1 || sequence > series.MostSequence || nameOf(schedule, sequence) != run {
 		return 0
 	}
 	return sequence

@@ -19,6 +19,7 @@ import (
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/chart"
 	"assay.dev/assay/operator/internal/report/html"
@@ -392,10 +393,10 @@ func Interval(e series.Estimate) (ratio, low, high float64) {
 
 func text(e series.Estimate) string {
 	ratio, low, high := Interval(e)
-	return fmt.Sprintf("%.4gx [%.4g, %.4g]", ratio, low, high)
+	return fmt.Sprintf("%s [%s, %s]", times(ratio), quantity.Short(low, ""), quantity.Short(high, ""))
 }
 
-func times(v float64) string { return fmt.Sprintf("%.4gx", v) }
+func times(v float64) string { return quantity.Short(v, quantity.Times) }
 
 // measureOf is a key without what all series of a benchmark share.
 func measureOf(key series.Key) string {

@@ -8,8 +8,10 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/explain"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/observe"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 // The API's limits of lists and texts. They keep the status far below 256 KiB whatever the results are.
@@ -38,7 +40,7 @@ func Results(out *assayv1alpha1.BenchmarkRunStatus, exp *experiment.Experiment, 
 	out.Search = searchAnswers(found.Search)
 	out.Expected = ""
 	if exp != nil && exp.Plan.Search == nil {
-		out.Expected = truncate(analysis.ExpectedText(exp, found), maxExpected)
+		out.Expected = truncate(explain.ExpectedText(exp, found), maxExpected)
 	}
 	out.Warnings = nil
 	for _, warning := range found.Warnings[:min(len(found.Warnings), maxWarnings)] {
@@ -89,7 +91,7 @@ func gates(exp *experiment.Experiment, results []analysis.GateResult) []assayv1a
 		}
 		// One that exceeds the figure itself says nothing.
 		if effect := result.MinimumDetectableEffect; effect != nil && *effect < 1 {
-			status.MinimumDetectableEffect = truncate(analysis.FormatNumber(*effect*100, "")+"%", maxNumber)
+			status.MinimumDetectableEffect = truncate(quantity.Format(*effect*100, "")+"%", maxNumber)
 		}
 		out = append(out, status)
 	}
@@ -107,7 +109,7 @@ func rank(result analysis.GateResult) int {
 }
 
 func number(value float64, unit string) string {
-	return truncate(analysis.FormatNumber(value, unit), maxNumber)
+	return truncate(quantity.Format(value, unit), maxNumber)
 }
 
 // truncate cuts a text to a number of bytes, at a character, and ends it with an ellipsis.

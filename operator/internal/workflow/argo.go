@@ -49,6 +49,7 @@ type Spec struct {
 	Shutdown           Shutdown                   `json:"shutdown,omitempty"`
 	ServiceAccountName string                     `json:"serviceAccountName,omitempty"`
 	PodGC              *PodGC                     `json:"podGC,omitempty"`
+	TTLStrategy        *TTLStrategy               `json:"ttlStrategy,omitempty"`
 	PodMetadata        *Metadata                  `json:"podMetadata,omitempty"`
 	PodSpecPatch       string                     `json:"podSpecPatch,omitempty"`
 	SecurityContext    *corev1.PodSecurityContext `json:"securityContext,omitempty"`
@@ -71,6 +72,12 @@ const (
 // +kubebuilder:object:generate=true
 type PodGC struct {
 	Strategy string `json:"strategy,omitempty"`
+}
+
+// TTLStrategy sets when Argo deletes a workflow that has ended.
+// +kubebuilder:object:generate=true
+type TTLStrategy struct {
+	SecondsAfterCompletion *int32 `json:"secondsAfterCompletion,omitempty"`
 }
 
 // Metadata is put on pods.

@@ -45,6 +45,9 @@ func BuildAnalysis(config Config, exp *experiment.Experiment, wave, try int) (*W
 	return out, checkReferences(out)
 }
 
+// keptSeconds is how long a workflow that has ended stays, for people: a week. All that was measured is in the ledger.
+const keptSeconds = 7 * 24 * 60 * 60
+
 func base(config Config, run record.Run, wave int, name string) *Workflow {
 	labels := Labels(run, wave)
 	pods := Labels(run, wave)
@@ -56,8 +59,10 @@ func base(config Config, run record.Run, wave int, name string) *Workflow {
 		ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: name, Labels: labels},
 		Spec: Spec{
 			ServiceAccountName: config.ServiceAccount,
-			// The pods of blocks that failed stay, with their logs, until the run is deleted.
-			PodGC: &PodGC{Strategy: "OnPodSuccess"},
+			// The pods of blocks that failed stay, with their logs, for as long as the workflow does. Both are said here, so that no default
+			// of Argo's takes a workflow away before somebody has looked at it, or keeps all of them.
+			PodGC:       &PodGC{Strategy: "OnPodSuccess"},
+			TTLStrategy: &TTLStrategy{SecondsAfterCompletion: ptr.To[int32](keptSeconds)},
 			PodMetadata: &Metadata{Labels: pods, Annotations: map[string]string{
 				"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
 				"karpenter.sh/do-not-disrupt":                    "true",

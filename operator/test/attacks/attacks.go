@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/stats"
 )
 
 // Attack fails its test when it succeeds.
@@ -95,7 +95,7 @@ const confidence = 0.95
 
 // Figure is the line of the suite: how many attacks of how many succeeded, with the exact limits of what such a share may be.
 func Figure(succeeded, tried int) string {
-	low, high := analysis.ShareLimits(succeeded, tried, confidence)
+	low, high := stats.ShareLimits(succeeded, tried, confidence)
 	line, err := json.Marshal(struct {
 		Figure  string  `json:"figure"`
 		Value   float64 `json:"value"`

@@ -2,6 +2,7 @@ package attacks
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -173,5 +174,55 @@ func TestTheFigureHasItsLimits(t *testing.T) {
 				t.Errorf("%+v, want %+v", got, tc)
 			}
 		})
+	}
+}
+
+// What is taken out to try an attack has to be there.
+func TestEveryGuardCanBeTakenOut(t *testing.T) {
+	for _, a := range All {
+		guard, there := Guards[a.Name]
+		ways := 0
+		for _, way := range []bool{len(guard.Edits) > 0, guard.Values != "", guard.Kept != ""} {
+			if way {
+				ways++
+			}
+		}
+		if !there || ways != 1 {
+			t.Errorf("attack %q: its guard is taken out in %d ways, want one, or why it stays", a.Name, ways)
+		}
+		if guard.Values != "" && a.Needs != Cluster {
+			t.Errorf("attack %q needs no release, and its guard is in the values of one", a.Name)
+		}
+		for _, edit := range guard.Edits {
+			raw, err := os.ReadFile(filepath.Join(repository, edit.File))
+			if count := strings.Count(string(raw), edit.Old); err != nil || count != 1 || edit.Old == edit.New {
+				t.Errorf("attack %q: %q is in %s %d times, want once (%v)", a.Name, edit.Old, edit.File, count, err)
+			}
+		}
+	}
+	for name := range Guards {
+		if !slices.ContainsFunc(All, func(a Attack) bool { return a.Name == name }) {
+			t.Errorf("a guard is for %q, which is no attack", name)
+		}
+	}
+}
+
+// The guard of each attack, in the order in which they are tried.
+func TestTheDocumentHasTheGuardOfEveryAttack(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(repository, "docs", "threat-model.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(raw), "| attack | guard |\n|---|---|\n")
+	table, _, ended := strings.Cut(table, "\n\n")
+	if !found || !ended {
+		t.Fatal("docs/threat-model.md has no table of attacks with their guards")
+	}
+	var want strings.Builder
+	for _, a := range All {
+		fmt.Fprintf(&want, "| %s | %s |\n", a.Name, a.Guard)
+	}
+	if table+"\n" != want.String() {
+		t.Errorf("docs/threat-model.md has the guards\n%s\nwant\n%s", table, want.String())
 	}
 }

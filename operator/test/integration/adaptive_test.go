@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/simulate"
@@ -37,7 +37,7 @@ func (w *world) runWave(number int, machine simulate.Machine) {
 	}
 	evidence, err := ledger.ReadEvidence(w.ctx, w.ledger(), number)
 	w.must(err)
-	raw, err := json.Marshal(analysis.Analyze(exp, evidence, number))
+	raw, err := json.Marshal(analyze.Evidence(exp, evidence, number))
 	w.must(err)
 	w.must(w.ledger().Replace(w.ctx, ledger.AnalysisKey(number), raw))
 	w.argoSays(name, "Succeeded", "")

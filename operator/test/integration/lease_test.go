@@ -23,6 +23,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/apply"
 	"assay.dev/assay/operator/internal/design"
 	"assay.dev/assay/operator/internal/lease"
@@ -496,7 +497,7 @@ func TestATakeoverWaitsForThePodsAndFencesTheVictim(t *testing.T) {
 	late := writeLate(victim, ledgerOfVictim, wave, leases.Ends[0].EndedAt.Add(time.Second))
 	evidence, err := ledger.ReadEvidence(victim.ctx, ledgerOfVictim, 0)
 	victim.must(err)
-	judged := analysis.Analyze(exp, evidence, 0)
+	judged := analyze.Evidence(exp, evidence, 0)
 	for _, id := range late {
 		if !slices.ContainsFunc(judged.Excluded,
 			func(e analysis.Exclusion) bool { return e.Attempt == id && strings.Contains(e.Reason, "stale lease") }) {

@@ -32,7 +32,8 @@ func TestARunSaysWhatIsWrongWithItsLedgerAndGoesOn(t *testing.T) {
 		"a bucket that may not be used":  {answering(t, http.StatusForbidden, "AccessDenied"), assayv1alpha1.ReasonLedgerDenied, []string{"s3:PutObject"}},
 		"a bucket that does not exist":   {answering(t, http.StatusNotFound, "NoSuchBucket"), assayv1alpha1.ReasonLedgerMissing, []string{"create the bucket"}},
 		"clocks that differ":             {answering(t, http.StatusForbidden, "RequestTimeTooSkewed"), assayv1alpha1.ReasonLedgerClock, []string{"clock"}},
-		"an authority that is not known": {untrusted(t), assayv1alpha1.ReasonLedgerCertificate, []string{"unknown authority", "minio.external.ca"}},
+		"an authority that is not known": {untrusted(t), assayv1alpha1.ReasonLedgerCertificate, []string{"unknown authority", "objectStore.external.ca"}},
+		"a store that writes over all":   {overwriting(t), assayv1alpha1.ReasonLedgerUnsuitable, []string{"If-None-Match", "127.0.0.1", "object-stores.md"}},
 		"something else in the bucket":   {errors.New("experiment.json is not JSON"), assayv1alpha1.ReasonLedgerDamaged, []string{"experiment.json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,6 +100,19 @@ func answering(t *testing.T, status int, code string) error {
 	}))
 	defer server.Close()
 	return storeError(t, server.URL, nil)
+}
+
+// overwriting is what a store fails with that ignores the conditions of writes.
+func overwriting(t *testing.T) error {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("ETag", `"x"`) }))
+	defer server.Close()
+	opened, err := ledger.Open(t.Context(), "s3://assay?endpoint="+server.URL,
+		ledger.Options{AccessKey: "a", SecretKey: "b", Timeout: 5 * time.Second, Prove: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened.Create(t.Context(), "experiment.json", nil)
 }
 
 func untrusted(t *testing.T) error {

@@ -189,6 +189,91 @@ func TestAWorkflowThatSomebodyDeletesIsStartedAgain(t *testing.T) {
 	}
 }
 
+// Argo deletes workflows and pods by rules of its own, and so may whoever administers it, at any time: the ledger has all that counts.
+func TestNothingIsLostWhenWorkflowsAndPodsVanishEarly(t *testing.T) {
+	cases := map[string]func(w *world, vanish func(name string)){
+		"before the analysis was seen": func(w *world, vanish func(string)) {
+			w.runBlocks(0, 4)
+			w.analyze()
+			vanish("scan-w000")
+		},
+		"before the analysis was made": func(w *world, vanish func(string)) {
+			w.runBlocks(0, 4)
+			vanish("scan-w000")
+			w.until("it is analysed by another workflow", func() error {
+				_, err := w.getWorkflow("scan-w000-a1")
+				return err
+			})
+			w.analyze()
+			vanish("scan-w000-a1")
+		},
+		"in the middle of the wave": func(w *world, vanish func(string)) {
+			w.runBlocks(0, 2)
+			vanish("scan-w000")
+			w.until("the wave goes on in a new workflow", func() error {
+				_, err := w.getWorkflow("scan-w000")
+				return err
+			})
+			w.runBlocks(2, 4)
+			w.analyze()
+			vanish("scan-w000")
+		},
+		"with the pods of its blocks": func(w *world, vanish func(string)) {
+			pod := w.blockPod("scan-w000-block-1")
+			w.runBlocks(0, 4)
+			w.deletePod(pod)
+			w.analyze()
+			vanish("scan-w000")
+		},
+		"after it ended": func(w *world, vanish func(string)) {
+			w.finish()
+			w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached)
+			vanish("scan-w000")
+			// Something happens to the run, so that it is looked at.
+			w.edit(func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.TTLSecondsAfterFinished = ptr.To[int32](3600) })
+			w.until("it was looked at", func() error {
+				if run := w.get(); run.Status.ObservedGeneration != run.Generation {
+					return fmt.Errorf("generation %d of %d", run.Status.ObservedGeneration, run.Generation)
+				}
+				return nil
+			})
+		},
+	}
+	for name, story := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := started(t, nil)
+			story(w, func(name string) {
+				found, err := w.getWorkflow(name)
+				w.must(err)
+				if found.Spec.TTLStrategy == nil || found.Spec.PodGC == nil {
+					t.Errorf("when workflow %s goes is left to Argo's own settings: %+v", name, found.Spec)
+				}
+				w.must(admin.Delete(w.ctx, found))
+			})
+			ended := w.untilCondition(assayv1alpha1.ConditionComplete, metav1.ConditionTrue, assayv1alpha1.ReasonVerdictReached).Status
+			if want := (assayv1alpha1.TrialCounts{Planned: 144, Done: 144}); ended.Trials != want || ended.Verdict != assayv1alpha1.VerdictGo {
+				t.Errorf("trials %+v, verdict %s", ended.Trials, ended.Verdict)
+			}
+			evidence, err := ledger.ReadEvidence(w.ctx, w.ledger(), -1)
+			w.must(err)
+			if len(evidence.Attempts) != 144 || len(evidence.Waves) != 1 {
+				t.Errorf("%d attempts of %d waves are in the ledger, want 144 of one", len(evidence.Attempts), len(evidence.Waves))
+			}
+			w.until("its nodes are free", func() error {
+				if held := w.get().Status.Leases; len(held) > 0 {
+					return fmt.Errorf("it holds %v", held)
+				}
+				return nil
+			})
+			var all workflow.WorkflowList
+			w.must(admin.List(w.ctx, &all, client.InNamespace(w.namespace)))
+			if len(all.Items) > 0 {
+				t.Errorf("%d workflows are left or were started again, the first is %s", len(all.Items), all.Items[0].Name)
+			}
+		})
+	}
+}
+
 func TestAnEarlierRunsWorkflowIsNotTakenOver(t *testing.T) {
 	w := newWorld(t, nil)
 	older := &workflow.Workflow{ObjectMeta: metav1.ObjectMeta{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,8 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/history/archive"
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/schedule"
@@ -472,6 +475,96 @@ func TestAStoreThatIsAwayLosesNoPoint(t *testing.T) {
 	if records := n.history(); len(records) != 1 || records[0].Kind != series.Measured {
 		t.Errorf("the history is %+v", records)
 	}
+}
+
+// nights pretends that so many nights before the first run found the anchor's level, each of a build of its own.
+func (n *nightly) nights(count int) {
+	n.t.Helper()
+	kept := archive.Open(ledger.WithPrefix(store, archive.Prefix(n.namespace)))
+	all, err := kept.All(n.ctx)
+	n.must(err)
+	var added []points.Keyed
+	for _, s := range all {
+		records, err := kept.Read(n.ctx, s.Key)
+		n.must(err)
+		for i := range count {
+			r, of := records[0], build(fmt.Sprintf("%x", i))
+			r.ID, r.Sequence, r.At = fmt.Sprintf("night-%d", i), int64(i-count+1), r.At.Add(time.Duration(i-count)*time.Hour)
+			r.Head, r.Image, r.Predecessor, r.Step = of.Revision, of.Image, "", nil
+			r.Ratio.LogRatio, r.Ratio.SE = 0.002*math.Sin(float64(i)*2.4), 0.002
+			added = append(added, points.Keyed{Key: s.Key, Record: r})
+		}
+	}
+	n.must(kept.Append(n.ctx, added))
+}
+
+// alerts are the events of confirmed changes.
+func (n *nightly) alerts() []corev1.Event {
+	n.t.Helper()
+	var events corev1.EventList
+	n.must(admin.List(n.ctx, &events, client.InNamespace(n.namespace)))
+	return slices.DeleteFunc(events.Items, func(e corev1.Event) bool { return e.Reason != "ChangeConfirmed" })
+}
+
+func TestASuspicionBecomesAChangeAndOneAlert(t *testing.T) {
+	n := newNightly(t, nil)
+	n.must(admin.Create(n.ctx, n.template))
+	n.hour(1)
+	first, _ := n.untilRun(1)
+	n.measures(first)
+	n.nights(12)
+
+	// The build f is slower than all before it.
+	n.slow = "@sha256:ffff"
+	n.push("f")
+	n.hour(2)
+	second, _ := n.untilRun(2)
+	n.world.run = second
+	n.untilStarted()
+	n.finish()
+	status := n.untilStatus("it raises a suspicion", func(s *assayv1alpha1.BenchmarkScheduleStatus) bool { return s.Suspicion != "" })
+	if told := n.alerts(); len(told) > 0 {
+		t.Errorf("a suspicion is an alert: %+v", told)
+	}
+	confirming, arms := n.untilRun(3)
+	if !strings.Contains(arms, "anchor=a ") || !strings.Contains(arms, " old-1=") || !strings.HasSuffix(arms, " head=f") {
+		t.Errorf("the confirming run has %s", arms)
+	}
+	n.measures(confirming)
+
+	n.until("somebody is told, once", func() error {
+		told := n.alerts()
+		if len(told) != 1 || told[0].InvolvedObject.Name != n.schedule.Name || told[0].Type != corev1.EventTypeWarning ||
+			!strings.Contains(told[0].Message, "regression confirmed, change "+status.Suspicion+" of series scan") {
+			return fmt.Errorf("%+v", told)
+		}
+		return nil
+	})
+	kept := archive.Open(ledger.WithPrefix(store, archive.Prefix(n.namespace)))
+	book, err := kept.Book(n.ctx)
+	n.must(err)
+	if len(book.Changes) != 1 || book.Changes[0].State != change.Confirmed || book.Changes[0].Alerted == nil ||
+		len(book.Changes[0].Effects) < 2 {
+		t.Fatalf("the book is %+v", book)
+	}
+
+	t.Run("also where an operator died before it wrote down that it had told", func(t *testing.T) {
+		_, err := kept.Update(n.ctx, func(book change.Book) (change.Book, error) {
+			book.Changes[0].Alerted = nil
+			return book, nil
+		})
+		n.must(err)
+		n.push("e")
+		n.hour(3)
+		next, _ := n.untilRun(4)
+		n.measures(next)
+		if told := n.alerts(); len(told) != 1 {
+			t.Errorf("the alerts are %+v", told)
+		}
+		if book, err = kept.Book(n.ctx); err != nil || book.Changes[0].Alerted == nil {
+			t.Errorf("the book is %+v, %v", book, err)
+		}
+	})
 }
 
 func TestAScheduleThatCannotWorkIsRefused(t *testing.T) {

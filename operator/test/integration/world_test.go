@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
+	"assay.dev/assay/operator/internal/analysis/selection"
 	"assay.dev/assay/operator/internal/ledger"
 	"assay.dev/assay/operator/internal/observe"
 	"assay.dev/assay/operator/internal/record"
@@ -38,6 +40,8 @@ type world struct {
 	namespace string
 	template  *assayv1alpha1.BenchmarkTemplate
 	run       *assayv1alpha1.BenchmarkRun
+	// slow is a part of the name of the images that take 1.2 times as long; empty is none.
+	slow string
 }
 
 // newWorld makes a namespace, a node and the objects of the scan experiment, of which only the node is created.
@@ -207,7 +211,14 @@ func (w *world) runBlocks(from, to int) {
 	w.must(err)
 	all := *wave
 	all.Blocks = wave.Blocks[from:to]
-	machine := simulate.Machine{Seed: uint64(from + 1), Seconds: simulate.ScanSeconds, Noise: simulate.Noise{Trial: 0.01}}
+	seconds := func(point record.Point, name string) float64 {
+		arm := slices.IndexFunc(exp.Arms, func(arm record.Arm) bool { return arm.Name == name })
+		if w.slow != "" && strings.Contains(exp.Arms[arm].Image, w.slow) {
+			return 1.2 * simulate.ScanSeconds(point, name)
+		}
+		return simulate.ScanSeconds(point, name)
+	}
+	machine := simulate.Machine{Seed: uint64(from + 1), Seconds: seconds, Noise: simulate.Noise{Trial: 0.01}}
 	objects, err := simulate.Objects(exp, nil, machine.Run(exp, &all))
 	w.must(err)
 	for key, raw := range objects {
@@ -224,9 +235,9 @@ func (w *world) analyze() {
 	w.must(err)
 	evidence, err := ledger.ReadEvidence(w.ctx, w.ledger(), 0)
 	w.must(err)
-	raw, err := json.Marshal(analysis.Analyze(exp, evidence, 0))
+	raw, err := json.Marshal(analyze.Evidence(exp, evidence, 0))
 	w.must(err)
-	w.must(w.ledger().Replace(w.ctx, ledger.SealKey(0), analysis.Seal(evidence, 0)))
+	w.must(w.ledger().Replace(w.ctx, ledger.SealKey(0), selection.Seal(evidence, 0)))
 	w.must(w.ledger().Replace(w.ctx, ledger.AnalysisKey(0), raw))
 }
 

@@ -13,19 +13,11 @@ pub type Arguments = std::vec::IntoIter<String>;
 /// A command that only this kernel has, by its name.
 pub type Command<'a> = (&'a str, &'a dyn Fn(Arguments) -> Result<(), Failure>);
 
-/// The program of the kernel `name`: `run` measures a trial, whose result is printed; `bench` prints figures; `others` are what it has
-/// beside these. The help is the answer to every other command.
-pub fn kernel(
-    name: &'static str,
-    help: &str,
-    run: impl Fn(Arguments) -> Result<Report, Failure>,
-    bench: impl Fn(Arguments, &mut Printer<'_>) -> Result<(), Failure>,
-    others: &[Command<'_>],
-) -> ExitCode {
+/// The program of a kernel: `run` measures a trial, whose result is printed; `others` are what it has beside this. The help is the answer
+/// to every other command.
+pub fn trials(help: &str, run: impl Fn(Arguments) -> Result<Report, Failure>, others: &[Command<'_>]) -> ExitCode {
     let run = |arguments| Ok(run(arguments)?.print()?);
-    let bench = |arguments| bench(arguments, &mut Printer::new(name, &mut std::io::stdout().lock()));
-    let commands: Vec<Command<'_>> =
-        [("run", &run as _), ("bench", &bench as _)].into_iter().chain(others.iter().copied()).collect();
+    let commands: Vec<Command<'_>> = [("run", &run as _)].into_iter().chain(others.iter().copied()).collect();
     match dispatch(std::env::args().skip(1).collect(), help, &commands) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -33,6 +25,19 @@ pub fn kernel(
             ExitCode::from(if failure.is_usage() { USAGE } else { 1 })
         }
     }
+}
+
+/// The same of the kernel `name` with one command more: `bench` prints figures that are not yet those of runs.
+pub fn kernel(
+    name: &'static str,
+    help: &str,
+    run: impl Fn(Arguments) -> Result<Report, Failure>,
+    bench: impl Fn(Arguments, &mut Printer<'_>) -> Result<(), Failure>,
+    others: &[Command<'_>],
+) -> ExitCode {
+    let bench = |arguments| bench(arguments, &mut Printer::new(name, &mut std::io::stdout().lock()));
+    let others: Vec<Command<'_>> = [("bench", &bench as _)].into_iter().chain(others.iter().copied()).collect();
+    trials(help, run, &others)
 }
 
 fn dispatch(arguments: Vec<String>, help: &str, commands: &[Command<'_>]) -> Result<(), Failure> {

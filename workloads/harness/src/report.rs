@@ -94,9 +94,13 @@ impl Report {
         self
     }
 
-    /// A physical limit, and what the workload achieved against it in the same unit, if it did.
+    /// A physical limit, and what the workload achieved against it in the same unit, if it did. The share is a metric too, `aesRateShare`
+    /// of `aesRate`: a template that names it can ask for its interval and judge it.
     pub fn ceiling(&mut self, name: &str, limit: impl Into<Limit>, achieved: Option<f64>) -> &mut Self {
         let limit = limit.into();
+        if let Some(achieved) = achieved {
+            self.value(&format!("{name}Share"), Quantity::new(achieved / limit.value, Unit::ONE));
+        }
         let ceiling = Ceiling {
             name: name.to_owned(),
             unit: limit.unit.name().to_owned(),

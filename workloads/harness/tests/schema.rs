@@ -51,9 +51,11 @@ fn what_was_not_added_is_not_there() {
 }
 
 #[test]
-fn a_ceiling_without_an_achievement_has_none() {
+fn a_ceiling_without_an_achievement_has_none_and_no_share() {
     let json: Value = serde_json::from_str(&full_report().to_json().unwrap()).unwrap();
     assert!(json["ceilings"][1].get("achieved").is_none());
+    assert!(json["metrics"].get("aesRateShare").is_none());
+    assert_eq!(json["metrics"]["readBandwidthShare"], serde_json::json!({"unit": "1", "value": 0.75}));
 }
 
 #[test]

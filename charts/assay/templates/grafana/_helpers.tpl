@@ -1,6 +1,14 @@
-{{/* Where people's browsers find Grafana; empty if nobody said. A bundled one is found where NOTES.txt forwards it to. */}}
+{{/* Where people's browsers find Grafana; empty if nobody said. A bundled one is found at its ingress, or where NOTES.txt forwards it
+to. */}}
 {{- define "assay.grafanaURL" -}}
-{{- .Values.grafana.url | default (ternary "http://localhost:3000" "" (eq .Values.grafana.mode "bundled")) -}}
+{{- $ingress := .Values.grafana.ingress -}}
+{{- if .Values.grafana.url -}}
+{{ .Values.grafana.url }}
+{{- else if and (eq .Values.grafana.mode "bundled") $ingress.enabled -}}
+{{ ternary "http" "https" (empty $ingress.tlsSecret) }}://{{ $ingress.host }}
+{{- else if eq .Values.grafana.mode "bundled" -}}
+http://localhost:3000
+{{- end -}}
 {{- end -}}
 
 {{/* Path before everything that Grafana serves, if its address has one. */}}

@@ -5,9 +5,13 @@ podSelector:
     {{- include "assay.selectorLabels" . | nindent 4 }}
 {{- end -}}
 
-{{/* Where clouds give out a node's credentials and certificates: to no workload, ever. */}}
+{{/* Where clouds give out a node's credentials and certificates: to no pod, ever. All that is link-local is among them, and all of
+EC2's own prefix, as clouds put further services there; a block that a rule names is held against the services' own addresses as well. */}}
 {{- define "assay.network.metadata" -}}
-[169.254.169.254/32, 168.63.129.16/32, 100.100.100.200/32, "fd00:ec2::254/128", "fd20:ce::254/128"]
+[169.254.0.0/16, 168.63.129.16/32, 100.100.100.200/32, "fe80::/10", "fd00:ec2::/32", "fd20:ce::254/128"]
+{{- end -}}
+{{- define "assay.network.metadataServices" -}}
+[169.254.169.254/32, 169.254.170.2/32, 169.254.0.23/32, "fe80::a9fe:a9fe/128", "fd00:ec2::254/128", "fd20:ce::254/128"]
 {{- end -}}
 
 {{/* Anywhere, but for these addresses. A pod is no address to every network, so that pods are named as well. */}}
@@ -40,13 +44,14 @@ podSelector:
 {{- join "," $groups -}}
 {{- end -}}
 
-{{/* "true" if a CIDR holds an address. Call with (dict "cidr" "10.0.0.0/8" "address" "10.1.2.3"). */}}
+{{/* "true" if a CIDR holds all of another. Call with (dict "cidr" "10.0.0.0/8" "block" "10.1.2.0/24"). */}}
 {{- define "assay.network.holds" -}}
 {{- $parts := splitList "/" .cidr -}}
+{{- $other := splitList "/" .block -}}
 {{- $net := splitList "," (include "assay.network.groups" (first $parts)) -}}
-{{- $address := splitList "," (include "assay.network.groups" .address) -}}
-{{- if eq (len $net) (len $address) -}}
+{{- $address := splitList "," (include "assay.network.groups" (first $other)) -}}
 {{- $length := last $parts | int -}}
+{{- if and (eq (len $net) (len $address)) (le $length (last $other | int)) -}}
 {{- $same := true -}}
 {{- range $i, $group := $net -}}
 {{- $free := max 0 (min 16 (sub 16 (sub $length (mul 16 $i)))) -}}
@@ -63,24 +68,32 @@ podSelector:
 {{- if or (and (contains ":" .block.cidr) (contains "." .block.cidr)) (hasPrefix "0,0,0,0,0,65535," (include "assay.network.groups" (splitList "/" .block.cidr | first))) -}}
 {{- fail (printf "%s: %s: write IPv4 addresses as such, without ::ffff:" .field .block.cidr) -}}
 {{- end -}}
-{{- range include "assay.network.metadata" . | fromYamlArray -}}
-{{- $address := splitList "/" . | first -}}
-{{- if include "assay.network.holds" (dict "cidr" $call.block.cidr "address" $address) -}}
+{{- range concat (include "assay.network.metadataServices" . | fromYamlArray) (include "assay.network.metadata" . | fromYamlArray) -}}
+{{- $metadata := . -}}
+{{- if include "assay.network.holds" (dict "cidr" $call.block.cidr "block" $metadata) -}}
 {{- $out := false -}}
-{{- range $call.block.except }}{{ if include "assay.network.holds" (dict "cidr" . "address" $address) }}{{ $out = true }}{{ end }}{{ end -}}
+{{- range $call.block.except }}{{ if include "assay.network.holds" (dict "cidr" . "block" $metadata) }}{{ $out = true }}{{ end }}{{ end -}}
 {{- if not $out -}}
-{{- $problem := printf "%s: %s holds %s, where a cloud gives out its nodes' credentials" $call.field $call.block.cidr $address -}}
-{{- fail (printf "%s: narrow it, or add %s to its except" $problem .) -}}
+{{- $all := list -}}
+{{- range include "assay.network.metadata" . | fromYamlArray -}}
+{{- if include "assay.network.holds" (dict "cidr" $call.block.cidr "block" .) }}{{ $all = append $all . }}{{ end -}}
+{{- end -}}
+{{- $problem := printf "%s: %s holds %s, where a cloud gives out its nodes' credentials: narrow it" $call.field $call.block.cidr $metadata -}}
+{{- fail (ternary (printf "%s, or have %s in its except" $problem (join ", " $all)) $problem (gt (len $all) 0)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 
-{{/* To names. Where a cluster resolves them is its own affair. */}}
+{{/* To names. Where a cluster resolves them is its own affair, also by a cache on each node, whose address is link-local by convention
+(https://kubernetes.io/docs/tasks/administer-cluster/nodelocaldns/). */}}
 {{- define "assay.network.toNames" -}}
 - ports:
   - {protocol: UDP, port: 53}
   - {protocol: TCP, port: 53}
+  to:
+  {{- include "assay.network.anywhere" . | nindent 2 }}
+  - ipBlock: {cidr: 169.254.20.10/32}
 {{- end -}}
 
 {{/* To the API server, which no label selects. */}}
@@ -92,11 +105,11 @@ podSelector:
   {{- range .Values.networkPolicies.apiServer.ports }}
   - {protocol: TCP, port: {{ . }}}
   {{- end }}
-  {{- with .Values.networkPolicies.apiServer.cidrs }}
   to:
-  {{- range . }}
+  {{- range .Values.networkPolicies.apiServer.cidrs }}
   - ipBlock: {cidr: {{ . | quote }}}
-  {{- end }}
+  {{- else }}
+  {{- include "assay.network.anywhere" . | nindent 2 }}
   {{- end }}
 {{- end -}}
 
@@ -106,7 +119,7 @@ Service, or a port anywhere else. */}}
 {{- $endpoint := include "assay.ledgerEndpoint" . -}}
 {{- $host := splitList ":" $endpoint | first -}}
 {{- $parts := splitList "." $host -}}
-{{- if eq .Values.minio.mode "bundled" -}}
+{{- if eq .Values.objectStore.mode "bundled" -}}
 - ports:
   - {protocol: TCP, port: 9000}
   to:
@@ -118,6 +131,8 @@ Service, or a port anywhere else. */}}
 {{- else -}}
 - ports:
   - {protocol: TCP, port: {{ ternary (splitList ":" $endpoint | last) (ternary "80" "443" (eq (include "assay.ledgerInsecure" .) "true")) (contains ":" $endpoint) }}}
+  to:
+  {{- include "assay.network.anywhere" . | nindent 2 }}
 {{- end -}}
 {{- if include "assay.ledgerIdentity" . }}
 # The cloud's services that hand out credentials to this ServiceAccount: Pod Identity's agent on the node, and STS.
@@ -128,6 +143,8 @@ Service, or a port anywhere else. */}}
   - ipBlock: {cidr: "fd00:ec2::23/128"}
 - ports:
   - {protocol: TCP, port: 443}
+  to:
+  {{- include "assay.network.anywhere" . | nindent 2 }}
 {{- end -}}
 {{- end -}}
 

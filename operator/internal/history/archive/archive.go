@@ -95,13 +95,22 @@ func (a *Archive) Keys(ctx context.Context) ([]series.Key, error) {
 
 // Of are the series of one benchmark.
 func (a *Archive) Of(ctx context.Context, benchmark string) ([]*series.Series, error) {
+	return a.series(ctx, func(key series.Key) bool { return key.Benchmark == benchmark })
+}
+
+// All are the series of the project.
+func (a *Archive) All(ctx context.Context) ([]*series.Series, error) {
+	return a.series(ctx, func(series.Key) bool { return true })
+}
+
+func (a *Archive) series(ctx context.Context, wanted func(series.Key) bool) ([]*series.Series, error) {
 	keys, err := a.Keys(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []*series.Series
 	for _, key := range keys {
-		if key.Benchmark != benchmark {
+		if !wanted(key) {
 			continue
 		}
 		found, err := a.Series(ctx, key)
@@ -238,18 +247,18 @@ func Newest(ctx context.Context, store ledger.Store) (*experiment.Experiment, *a
 		return nil, nil, err
 	}
 	for ; wave >= 0; wave-- {
-		raw, err := store.Get(ctx, ledger.AnalysisKey(wave))
+		raw, err := ledger.GetAtMost(ctx, store, ledger.AnalysisKey(wave), analysis.MostBytes)
 		if errors.Is(err, ledger.ErrNotFound) {
 			continue
 		}
 		if err != nil {
 			return nil, nil, err
 		}
-		var found analysis.Analysis
-		if err := json.Unmarshal(raw, &found); err != nil {
+		found, err := analysis.Parse(raw)
+		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", ledger.AnalysisKey(wave), err)
 		}
-		return exp, &found, nil
+		return exp, found, nil
 	}
 	return exp, nil, nil
 }

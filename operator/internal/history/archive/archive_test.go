@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
@@ -300,7 +300,7 @@ func measuredRun(t *testing.T, n int, analyzed bool) ledger.Store {
 		t.Fatal(err)
 	}
 	if analyzed {
-		found := analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+		found := analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
 		if objects[ledger.AnalysisKey(0)], err = json.Marshal(found); err != nil {
 			t.Fatal(err)
 		}

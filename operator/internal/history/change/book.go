@@ -133,22 +133,41 @@ type Alert struct {
 	Since time.Time
 }
 
-// Alerts are those that are due, and the book in which they were given: a change is alerted once, and a suspicion never.
-func (b Book) Alerts(at time.Time) ([]Alert, Book) {
-	out := Book{slices.Clone(b.Changes)}
-	var due []Alert
-	for i := range out.Changes {
-		c := &out.Changes[i]
-		if c.State == Suspected || c.State.Ended() || c.Alerted != nil || c.Acknowledged != nil {
+// Pending are the alerts that are due: a change is alerted once it is confirmed, and a suspicion never. One that somebody has acknowledged
+// needs none.
+func (b Book) Pending() []Alert {
+	var out []Alert
+	for i := range b.Changes {
+		c := &b.Changes[i]
+		if !c.Open() || c.Alerted != nil {
 			continue
 		}
 		alert := Alert{Change: c.ID, Improvement: !c.Regression()}
 		for _, e := range c.Effects {
 			alert.Series = append(alert.Series, e.Series)
 		}
-		due, c.Alerted = append(due, alert), &at
+		out = append(out, alert)
 	}
-	return due, out
+	return out
+}
+
+// Told is the book in which these alerts were given. Whoever gives an alert in a way that can be repeated does so before that: then none is
+// lost, whenever they are interrupted.
+func (b Book) Told(alerts []Alert, at time.Time) Book {
+	out := Book{slices.Clone(b.Changes)}
+	for i := range out.Changes {
+		c := &out.Changes[i]
+		if c.Alerted == nil && slices.ContainsFunc(alerts, func(a Alert) bool { return a.Change == c.ID }) {
+			c.Alerted = &at
+		}
+	}
+	return out
+}
+
+// Alerts are those that are due, and the book in which they were given.
+func (b Book) Alerts(at time.Time) ([]Alert, Book) {
+	due := b.Pending()
+	return due, b.Told(due, at)
 }
 
 // Silence is the alert of a series that should have a point every so often and has had none for three times as long; nil while it has.

@@ -26,6 +26,9 @@ const (
 	Infrastructure State = "Infrastructure"
 )
 
+// States are all of them, in the order of a change's life.
+var States = []State{Suspected, Confirmed, Locating, Located, Fixed, Accepted, Invalid, Infrastructure}
+
 // next are the states that may follow. An end may be taken back, by a person.
 var next = map[State][]State{
 	Suspected:      {Confirmed, Invalid},
@@ -135,6 +138,30 @@ func (c Change) Judged(outcome Outcome, measured []Effect, newest int64, e Event
 	return out, nil
 }
 
+// Sought is a change that is being searched for its culprits. One that is so already stays as it is.
+func (c Change) Sought(e Event) (Change, error) {
+	if c.State == Locating {
+		return c, nil
+	}
+	e.To = Locating
+	return c.Move(e)
+}
+
+// Searched is a change after that search: with culprits it is Located, without any it is Confirmed as before. What a person decided
+// meanwhile stands, and the culprits are kept with it all the same.
+func (c Change) Searched(culprits []string, e Event) (Change, error) {
+	if len(culprits) > 0 {
+		c.Culprits = slices.Clone(culprits)
+	}
+	if c.State != Locating {
+		return c, nil
+	}
+	if e.To = Located; len(culprits) == 0 {
+		e.To = Confirmed
+	}
+	return c.Move(e)
+}
+
 // Fade takes a series out of a suspicion that it gives no reason for any more. A suspicion that no series gives reason for is over: nothing
 // was measured against it, so that it may be suspected again.
 func (c Change) Fade(series, why string, at time.Time) (Change, error) {
@@ -165,6 +192,11 @@ func (c Change) Acknowledge(e Event) (Change, error) {
 		c.Acknowledged = &e
 	}
 	return c, nil
+}
+
+// Open reports whether a change waits for somebody: it was confirmed, and nobody has taken notice of it or decided.
+func (c Change) Open() bool {
+	return c.State != Suspected && !c.State.Ended() && c.Acknowledged == nil
 }
 
 // Regression reports whether any series is worse for it. A change that is none is an improvement.

@@ -295,3 +295,46 @@ func TestAConfirmingRunIsAsOftenWrongAsPromised(t *testing.T) {
 		t.Errorf("%d of %d", wrong, suspicions)
 	}
 }
+
+func TestASearchForTheCulpritsOfAChange(t *testing.T) {
+	by := func(why string) Event { return Event{At: time.Unix(1, 0), Who: "bisect", Why: why} }
+	for name, tc := range map[string]struct {
+		state    State
+		culprits []string
+		want     State
+		fails    string
+	}{
+		"that finds one locates it":                 {Confirmed, []string{"abc"}, Located, ""},
+		"that finds none leaves it confirmed":       {Confirmed, nil, Confirmed, ""},
+		"that goes on is no second one":             {Locating, []string{"abc"}, Located, ""},
+		"is not begun for a suspicion":              {Suspected, nil, Suspected, "cannot follow Suspected"},
+		"is not begun for what a person has closed": {Accepted, nil, Accepted, "cannot follow Accepted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := Change{ID: "x", State: tc.state}
+			sought, err := c.Sought(by("searches 20 revisions"))
+			if tc.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.fails) || sought.State != tc.want {
+					t.Fatalf("%s, %v", sought.State, err)
+				}
+				return
+			}
+			if err != nil || sought.State != Locating {
+				t.Fatalf("%s, %v", sought.State, err)
+			}
+			got, err := sought.Searched(tc.culprits, by("what it found"))
+			if err != nil || got.State != tc.want || !slices.Equal(got.Culprits, tc.culprits) {
+				t.Errorf("%+v, %v", got, err)
+			}
+			// What a person says while it is searched stands.
+			accepted, err := sought.Move(Event{At: time.Unix(2, 0), Who: "ada", Person: true, Why: "fine", To: Accepted})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err = accepted.Searched(tc.culprits, by("what it found"))
+			if err != nil || got.State != Accepted || !slices.Equal(got.Culprits, tc.culprits) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}

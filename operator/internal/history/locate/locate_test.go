@@ -10,7 +10,7 @@ import (
 )
 
 func question(revisions int, shift float64) Question {
-	return Question{Revisions: revisions, Arms: 32, Blocks: 10, Between: 0.002 * 0.002, Shift: shift, Certain: 0.95, Waves: 6}
+	return Question{Revisions: revisions, Arms: MostArms, Blocks: 10, Between: 0.002 * 0.002, Shift: shift, Certain: 0.95, Waves: 6}
 }
 
 // answer has waves measured until there is one.
@@ -33,7 +33,9 @@ func answer(t *testing.T, q Question, seed uint64, level func(int) float64, brok
 		if step.Wave == nil {
 			return step, done
 		}
-		if len(done) > q.Waves || !slices.IsSorted(step.Wave.Revisions) || len(step.Wave.Revisions) < 2 {
+		r := step.Wave.Revisions
+		if len(done) > q.Waves || !slices.IsSorted(r) || len(r) < 2 || len(r) > q.Arms || r[0] != 0 || r[len(r)-1] != q.Revisions-1 ||
+			len(slices.Compact(slices.Clone(r))) != len(r) {
 			t.Fatalf("wave %d: %+v", len(done), step.Wave)
 		}
 		m := Measured{Wave: *step.Wave}
@@ -76,9 +78,12 @@ func TestWhatASearchFinds(t *testing.T) {
 		"the only commit":        {2, []int{1}, nil, [][2]int{{0, 1}}, 1},
 		"two commits":            {200, []int{40, 150}, nil, [][2]int{{39, 40}, {149, 150}}, 3},
 		"nothing":                {200, nil, nil, nil, 6},
-		"commits that do not build are passed over":     {200, []int{77}, func(r int) bool { return r%5 == 0 }, [][2]int{{76, 77}}, 3},
-		"one of some commits that do not build":         {200, []int{77}, func(r int) bool { return r >= 75 && r <= 79 }, [][2]int{{74, 80}}, 4},
-		"a history of which only the ends can be built": {50, []int{20}, func(r int) bool { return r > 0 && r < 49 }, [][2]int{{0, 49}}, 5},
+		"commits that do not build are passed over":                       {200, []int{77}, func(r int) bool { return r%5 == 3 }, [][2]int{{76, 77}}, 3},
+		"one of some commits that do not build":                           {200, []int{77}, func(r int) bool { return r >= 75 && r <= 79 }, [][2]int{{74, 80}}, 4},
+		"a history of which only the ends can be built":                   {50, []int{20}, func(r int) bool { return r > 0 && r < 49 }, [][2]int{{0, 49}}, 5},
+		"two commits of three":                                            {200, []int{77, 79}, nil, [][2]int{{76, 77}, {78, 79}}, 4},
+		"two commits side by side":                                        {200, []int{77, 80}, nil, [][2]int{{76, 77}, {79, 80}}, 4},
+		"five commits, the last as a range because its waves are used up": {200, []int{20, 60, 100, 140, 180}, nil, [][2]int{{19, 20}, {59, 60}, {99, 100}, {139, 140}, {179, 183}}, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			step, done := answer(t, question(tt.revisions, 0.05), 1, steps(0.05, tt.at...), tt.broken)
@@ -179,15 +184,104 @@ func TestAProbabilityIsThatOfAllWaysToDivide(t *testing.T) {
 
 func TestQuestionsThatCannotBeAnsweredAreRefused(t *testing.T) {
 	for want, edit := range map[string]func(*Question){
-		"revisions: found 1": func(q *Question) { q.Revisions = 1 }, "arms: found 2": func(q *Question) { q.Arms = 2 },
+		"revisions: found 1": func(q *Question) { q.Revisions = 1 }, "arms: found 5": func(q *Question) { q.Arms = 5 },
 		"blocks: found 1":    func(q *Question) { q.Blocks = 1 },
-		"between: found NaN": func(q *Question) { q.Between = math.NaN() }, "shift: found 0": func(q *Question) { q.Shift = 0 },
+		"between: found NaN": func(q *Question) { q.Between = math.NaN() }, "shift: found +Inf": func(q *Question) { q.Shift = math.Inf(1) },
 		"certain: found 0.5": func(q *Question) { q.Certain = 0.5 }, "waves: found 0": func(q *Question) { q.Waves = 0 },
 	} {
 		q := question(10, 0.02)
 		edit(&q)
 		if err := q.Check(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// TestNoWaveIsLargerThanARunMayBe holds every search, whatever it finds, to what a run can measure: the arms, both ends, and an end.
+func TestNoWaveIsLargerThanARunMayBe(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 5))
+	for seed := range uint64(300) {
+		q := question(2+random.IntN(300), 0.001+0.05*random.Float64())
+		q.Arms, q.Waves = fewestArms+random.IntN(MostArms-fewestArms+1), 1+random.IntN(6)
+		if random.IntN(3) == 0 {
+			q.Shift = 0
+		}
+		var at []int
+		for range random.IntN(8) {
+			at = append(at, 1+random.IntN(q.Revisions-1))
+		}
+		sizes := map[int]float64{}
+		for _, r := range at {
+			sizes[r] = 0.06 * (random.Float64() - 0.3)
+		}
+		level := func(r int) float64 {
+			sum := 0.0
+			for c, size := range sizes {
+				if r >= c {
+					sum += size
+				}
+			}
+			return sum
+		}
+		broken := 0.3 * random.Float64()
+		step, done := answer(t, q, seed, level, func(r int) bool {
+			return r > 0 && r < q.Revisions-1 && math.Mod(float64(r)*0.618034, 1) < broken
+		})
+		if len(done) > q.Waves {
+			t.Errorf("%d waves, %d were allowed", len(done), q.Waves)
+		}
+		if len(step.Culprits) == 0 && step.Why == "" {
+			t.Errorf("%+v finds nothing and does not say why", q)
+		}
+		for i, c := range step.Culprits {
+			if c.After >= c.At || i > 0 && c.After < step.Culprits[i-1].At {
+				t.Errorf("culprits %+v", step.Culprits)
+			}
+		}
+	}
+}
+
+func TestWhatWasFoundIsNotSearchedAgain(t *testing.T) {
+	q := question(200, 0.05)
+	q.Waves = 9
+	step, done := answer(t, q, 1, steps(0.05, 20, 60, 100, 140, 180), nil)
+	if n := len(step.Culprits); n != 5 || step.Culprits[4] != (Culprit{179, 180, step.Culprits[4].Probability, step.Culprits[4].Shift}) {
+		t.Errorf("%+v", step)
+	}
+	first := slices.IndexFunc(done, func(m Measured) bool { return m.Wave.Verify })
+	for _, m := range done[first+1:] {
+		if r := m.Wave.Revisions; r[1] < 140 {
+			t.Errorf("after four of the five were found a wave measures %v", r)
+		}
+	}
+}
+
+func TestTwoBuildsAreNotAChange(t *testing.T) {
+	q := question(200, 0)
+	for log, differ := range map[float64]bool{0.005: false, -0.005: false, 0.007: true, -0.007: true} {
+		shift, why := q.between(Measured{Levels: []Level{{Revision: 0, SE: 0.0001}, {Revision: 199, Log: log, SE: 0.0001}}})
+		if (why == "") != differ || differ && shift != log {
+			t.Errorf("%g apart, builds %g: %g, %q", log, math.Sqrt(q.Between), shift, why)
+		}
+	}
+}
+
+func TestEndsThatDoNotDifferAreNotSearched(t *testing.T) {
+	q := question(200, 0)
+	step, done := answer(t, q, 1, steps(0), nil)
+	if len(done) != 1 || len(done[0].Wave.Revisions) != 2 || !strings.Contains(step.Why, "the ends do not differ") {
+		t.Errorf("%d waves: %+v", len(done), step)
+	}
+	step, done = answer(t, q, 1, steps(0.05, 77), nil)
+	if len(done) != 4 || len(step.Culprits) != 1 || step.Culprits[0].At != 77 {
+		t.Errorf("%d waves: %+v", len(done), step)
+	}
+	for want, end := range map[string]int{"the first revision could not be measured": 0, "the last revision could not be measured": 199} {
+		for _, shift := range []float64{0, 0.05} {
+			step, done = answer(t, question(200, shift), 1, steps(0.05, 77), func(r int) bool { return r == end })
+			if len(done) != 1 || !strings.HasPrefix(step.Why, want) {
+				t.Errorf("%d waves: %+v", len(done), step)
+			}
 		}
 	}
 }

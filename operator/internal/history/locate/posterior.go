@@ -1,6 +1,7 @@
 package locate
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -95,34 +96,84 @@ func (p *posterior) none(low, high int) float64 {
 	return min(1, math.Exp(p.sum(low, high)-p.total))
 }
 
-// suspects are the gaps that may hold a change, neighbours taken together, and whether each of them surely does.
-func (p *posterior) suspects(certain float64) (out []span, clear bool) {
+// suspects are the gaps that may hold a change, neighbours taken together, the likeliest where there are more than may be followed, and
+// whether each of them surely does. Outside of the spans that were followed so far only what is certain counts: the level of a single build
+// is not held for a change that the waves before have overlooked. What was found already is none.
+func (p *posterior) suspects(certain float64, before []span, found []Culprit, most int) (out []span, clear bool) {
 	clear = true
-	best, most := span{}, -1.0
+	type suspect struct {
+		span
+		probability float64
+	}
+	var suspected []suspect
+	best := suspect{probability: -1}
 	for i := 1; i < len(p.arms); i++ {
-		gap := span{p.arms[i-1].Revision, p.arms[i].Revision}
-		probability := 1 - p.none(i-1, i)
-		if probability > most {
-			best, most = gap, probability
-		}
-		if probability < follow {
+		gap := suspect{span{p.arms[i-1].Revision, p.arms[i].Revision}, 1 - p.none(i-1, i)}
+		if known(found, gap.span) {
 			continue
 		}
-		clear = clear && probability >= certain
-		if n := len(out); n > 0 && out[n-1].at == gap.after && probability < certain {
-			out[n-1].at = gap.at
+		if gap.probability > best.probability {
+			best = gap
+		}
+		followed := slices.ContainsFunc(before, func(s span) bool { return s.after < gap.at && gap.after < s.at })
+		if gap.probability < follow || !followed && gap.probability < certain {
+			continue
+		}
+		clear = clear && gap.probability >= certain
+		if n := len(suspected); n > 0 && suspected[n-1].at == gap.after && gap.probability < certain {
+			suspected[n-1].at, suspected[n-1].probability = gap.at, max(gap.probability, suspected[n-1].probability)
 		} else {
-			out = append(out, gap)
+			suspected = append(suspected, gap)
 		}
 	}
-	if len(out) == 0 {
-		return []span{best}, false
+	if len(suspected) == 0 && best.probability < 0 {
+		return nil, true
 	}
+	if len(suspected) == 0 {
+		return []span{best.span}, false
+	}
+	if len(suspected) > most {
+		slices.SortStableFunc(suspected, func(a, b suspect) int { return cmp.Compare(b.probability, a.probability) })
+		suspected = suspected[:most]
+	}
+	for _, s := range suspected {
+		out = append(out, s.span)
+	}
+	slices.SortFunc(out, func(a, b span) int { return a.after - b.after })
 	return out, clear
 }
 
-// shift between the levels before and after a stretch of gaps, of the neighbouring arms on either side.
-func (p *posterior) shift(low, high int) float64 {
+// others are gaps beside the culprits that are certain to hold a change as well: those for which the waves before had no room.
+func (p *posterior) others(certain float64, culprits []Culprit, most int) (out []span) {
+	for i := 1; i < len(p.arms) && len(out) < most; i++ {
+		gap := span{p.arms[i-1].Revision, p.arms[i].Revision}
+		if !known(culprits, gap) && 1-p.none(i-1, i) >= certain {
+			out = append(out, gap)
+		}
+	}
+	return out
+}
+
+// near are the first and the last arm of the stretch that an arm and a later one lie in.
+func (p *posterior) near(stretches []span, low, high int) (first, last int) {
+	first, last = low, high
+	for _, s := range stretches {
+		if s.after > p.arms[low].Revision || p.arms[high].Revision > s.at {
+			continue
+		}
+		for first > 0 && p.arms[first-1].Revision >= s.after {
+			first--
+		}
+		for last+1 < len(p.arms) && p.arms[last+1].Revision <= s.at {
+			last++
+		}
+	}
+	return first, last
+}
+
+// shift between the levels before and after a stretch of gaps, of the neighbouring arms on either side, from the first to the last that
+// share a level with these.
+func (p *posterior) shift(first, low, high, last int) float64 {
 	mean := func(from, to int) float64 {
 		sum := 0.0
 		for i := from; i <= to; i++ {
@@ -130,7 +181,7 @@ func (p *posterior) shift(low, high int) float64 {
 		}
 		return sum
 	}
-	return mean(high, min(len(p.arms)-1, high+neighbours-1)) - mean(max(0, low-neighbours+1), low)
+	return mean(high, min(last, high+neighbours-1)) - mean(max(first, low-neighbours+1), low)
 }
 
 func logSum(terms []float64) float64 {

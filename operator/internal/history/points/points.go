@@ -13,6 +13,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/contrast"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/record"
@@ -107,10 +108,10 @@ func (r *Run) Keys(exp *experiment.Experiment) []series.Key {
 }
 
 // quantities are what a run is followed by at a point, each once.
-func quantities(exp *experiment.Experiment, point record.Point) []analysis.Quantity {
-	var out []analysis.Quantity
+func quantities(exp *experiment.Experiment, point record.Point) []contrast.Quantity {
+	var out []contrast.Quantity
 	add := func(metric string, statistic experiment.Statistic) {
-		if q := (analysis.Quantity{Metric: metric, Statistic: statistic}); !slices.Contains(out, q) {
+		if q := (contrast.Quantity{Metric: metric, Statistic: statistic}); !slices.Contains(out, q) {
 			out = append(out, q)
 		}
 	}
@@ -182,7 +183,7 @@ func (r *Run) known(records []Keyed) []Keyed {
 
 // measured is head over anchor, and over its predecessor where that was measured.
 func (r *Run) measured(out series.Record, exp *experiment.Experiment, found *analysis.Analysis, key series.Key) series.Record {
-	if why := invalid(found, Head); why != "" {
+	if why := Unanswered(found, Head); why != "" {
 		return gap(out, why)
 	}
 	ratio, err := Difference(exp, found, key, []string{Head}, []string{Anchor})
@@ -193,7 +194,7 @@ func (r *Run) measured(out series.Record, exp *experiment.Experiment, found *ana
 	if before, ok := r.Arms[Predecessor]; ok {
 		out.Predecessor = before.Revision
 		// Without it the ratio to the anchor still counts.
-		if step, err := Difference(exp, found, key, []string{Head}, []string{Predecessor}); err == nil && invalid(found, Predecessor) == "" {
+		if step, err := Difference(exp, found, key, []string{Head}, []string{Predecessor}); err == nil && Unanswered(found, Predecessor) == "" {
 			out.Step = &step
 		}
 	}
@@ -203,7 +204,7 @@ func (r *Run) measured(out series.Record, exp *experiment.Experiment, found *ana
 // bridge is a new anchor over the one before. It has a name of its own, because a run has one record of each name.
 func bridge(out series.Record, next Revision, exp *experiment.Experiment, found *analysis.Analysis, key series.Key) series.Record {
 	out.Kind, out.ID, out.Head, out.Image = series.Bridge, series.BridgeID(out.ID), next.Revision, next.Image
-	if why := invalid(found, NextAnchor); why != "" {
+	if why := Unanswered(found, NextAnchor); why != "" {
 		return gap(out, why)
 	}
 	ratio, err := Difference(exp, found, key, []string{NextAnchor}, []string{Anchor})
@@ -215,8 +216,18 @@ func bridge(out series.Record, next Revision, exp *experiment.Experiment, found 
 }
 
 func gap(out series.Record, reason string) series.Record {
-	out.Kind, out.Reason, out.Ratio, out.Step = series.Gap, reason, series.Estimate{}, nil
+	out.Kind, out.Reason, out.Ratio, out.Step = series.Gap, shorten(reason), series.Estimate{}, nil
 	return out
+}
+
+// mostReason bounds a reason: an analysis and a run's conditions say as much as they like, and every series of the run keeps it.
+const mostReason = 1000
+
+func shorten(reason string) string {
+	if runes := []rune(reason); len(runes) > mostReason {
+		return string(runes[:mostReason]) + "…"
+	}
+	return reason
 }
 
 // Gap are the records of a run that was due and measured nothing, for series that are known.
@@ -225,14 +236,14 @@ func (r *Run) Gap(keys []series.Key, reason string) []Keyed {
 	for _, key := range keys {
 		out = append(out, Keyed{key, series.Record{
 			Kind: series.Gap, ID: r.ID, Analysis: r.Analysis, Schedule: r.Schedule, Sequence: r.Sequence, At: r.At,
-			Head: r.Arms[Head].Revision, Image: r.Arms[Head].Image, Anchor: r.Arms[Anchor].Revision, Ledger: r.Ledger, Reason: reason,
+			Head: r.Arms[Head].Revision, Image: r.Arms[Head].Image, Anchor: r.Arms[Anchor].Revision, Ledger: r.Ledger, Reason: shorten(reason),
 		}})
 	}
 	return r.known(out)
 }
 
-// invalid is why an arm's figures answer nothing; empty when they do. NoGo is an answer.
-func invalid(found *analysis.Analysis, arm string) string {
+// Unanswered is why an arm's figures answer nothing; empty when they do. NoGo is an answer.
+func Unanswered(found *analysis.Analysis, arm string) string {
 	for _, candidate := range found.Candidates {
 		if candidate.Name == arm && candidate.Verdict == experiment.VerdictInvalid {
 			return "the verdict on it is Invalid: " + candidate.Reason
@@ -243,12 +254,12 @@ func invalid(found *analysis.Analysis, arm string) string {
 
 // Difference is the mean of some arms over the mean of others in the run's blocks, for one series.
 func Difference(exp *experiment.Experiment, found *analysis.Analysis, key series.Key, over, under []string) (series.Estimate, error) {
-	of := analysis.Quantity{Point: key.Point, Metric: key.Metric, Statistic: experiment.Statistic(key.Statistic)}
-	contrast, err := found.Contrast(exp, of, over, under)
+	of := contrast.Quantity{Point: key.Point, Metric: key.Metric, Statistic: experiment.Statistic(key.Statistic)}
+	compared, err := contrast.Of(found, exp, of, over, under)
 	if err != nil {
 		return series.Estimate{}, err
 	}
-	return series.Estimate{LogRatio: contrast.LogRatio, SE: contrast.SE, DF: contrast.DF, Blocks: contrast.Blocks}, nil
+	return series.Estimate{LogRatio: compared.LogRatio, SE: compared.SE, DF: compared.DF, Blocks: compared.Blocks}, nil
 }
 
 // Worse reports of a move of a series whether it is for the worse.

@@ -11,6 +11,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/record"
@@ -67,7 +68,7 @@ func measured(t *testing.T, r *Run, blocks int, edits ...func(*runSpec)) (*exper
 	machine := simulate.Machine{
 		Seed: 1, Noise: simulate.Noise{Block: 0.01, Trial: 0.001}, Seconds: func(_ record.Point, arm string) float64 { return seconds[arm] },
 	}
-	return exp, analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: machine.Run(exp, wave)}, 0)
+	return exp, analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: machine.Run(exp, wave)}, 0)
 }
 
 func of(t *testing.T, r *Run, exp *experiment.Experiment, found *analysis.Analysis) []Keyed {
@@ -166,6 +167,28 @@ func TestWhatAnAnalysisBecomes(t *testing.T) {
 				t.Errorf("%s, names %v", diff, ids)
 			}
 		})
+	}
+}
+
+// Whoever may write an analysis may give a reason of any length, and every series of a schedule keeps it.
+func TestAReasonIsKeptAsFarAsItIsRead(t *testing.T) {
+	r := point()
+	exp, found := measured(t, r, 6)
+	invalidate(Head)(exp, found)
+	for i := range found.Candidates {
+		found.Candidates[i].Reason = strings.Repeat("ä", 1<<20)
+	}
+	keys := []series.Key{}
+	for _, keyed := range of(t, r, exp, found) {
+		keys = append(keys, keyed.Key)
+		if length := len([]rune(keyed.Record.Reason)); length > mostReason+1 {
+			t.Errorf("a reason of %d characters", length)
+		}
+	}
+	for _, keyed := range r.Gap(keys, strings.Repeat("ä", 1<<20)) {
+		if length := len([]rune(keyed.Record.Reason)); length > mostReason+1 || !strings.HasSuffix(keyed.Record.Reason, "…") {
+			t.Errorf("a reason of %d characters", length)
+		}
 	}
 }
 

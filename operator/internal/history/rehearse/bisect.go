@@ -79,7 +79,7 @@ func search(h History, seed, stream uint64) Searches {
 		broken[r] = r > 0 && r < h.Commits-1 && t.random.Float64() < h.Broken
 	}
 	question := locate.Question{
-		Revisions: h.Commits, Arms: 32, Blocks: blocks, Between: h.Layout * h.Layout,
+		Revisions: h.Commits, Arms: locate.MostArms, Blocks: blocks, Between: h.Layout * h.Layout,
 		Shift: h.Shift * float64(max(1, h.Culprits)), Certain: 0.95, Waves: 6,
 	}
 	out := Searches{}

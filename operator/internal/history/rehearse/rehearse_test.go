@@ -157,3 +157,13 @@ func scheduled(t *testing.T, policy Policy, truth *truth) (alerts []int, confirm
 	}
 	return alerts, confirmations
 }
+
+func TestASearchTakesThreeWavesOnAverage(t *testing.T) {
+	histories := Histories()
+	promised := slices.IndexFunc(histories, func(h History) bool { return h.Culprits == 1 && h.Shift == PromisedShift })
+	got := Bisect(histories[promised], 200, 2, 1)
+	if got.MeanWaves() > 3 || got.Exact < 195 || got.False > 0 {
+		t.Errorf("%.3f waves; of %d searches %d found the commit and nothing else, and %d answers hold none", got.MeanWaves(), got.Of,
+			got.Exact, got.False)
+	}
+}

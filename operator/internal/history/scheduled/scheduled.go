@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -36,6 +37,12 @@ type History struct {
 	Store  ledger.Store
 	Policy watch.Policy
 	Clock  clock.PassiveClock
+	// Retention is what stays of each history; the zero value keeps all.
+	Retention series.Retention
+
+	mutex sync.Mutex
+	// retained is when the histories of namespaces were thinned last.
+	retained map[string]time.Time
 }
 
 // Recorded is what came of a run that has ended.
@@ -44,7 +51,7 @@ type Recorded struct {
 	Measured bool
 	// Suspicion is the change that a confirming run is due for; empty without one.
 	Suspicion string
-	// Alerts are what people are to be notified of, each once.
+	// Alerts are what people are to be notified of. They are given again until Told.
 	Alerts []Alert
 }
 
@@ -84,12 +91,13 @@ func (h *History) Past(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) 
 	return out, nil
 }
 
-// known is a revision whose image is known by its digest; nil for any other.
+// known is a revision whose image is known by its digest, as a schedule's status takes them; nil for any other, of which a history may have
+// some.
 func known(revision, image string) *assayv1alpha1.Revision {
-	if !strings.Contains(image, "@sha256:") {
-		return nil
+	if out := (assayv1alpha1.Revision{Revision: revision, Image: image}); out.WellFormed() {
+		return &out
 	}
-	return &assayv1alpha1.Revision{Revision: revision, Image: image}
+	return nil
 }
 
 // imaged is a revision of a series with the image that it was measured with; nil where it never was, or without one.
@@ -237,9 +245,44 @@ func create(ctx context.Context, store ledger.Store, key string, value any) erro
 	return nil
 }
 
-// Record adds what a run measured that has ended. A store that does not answer is an error, and nothing is lost; a ledger that answers
-// nothing is a gap.
+// retainEvery is how often what has grown too old is removed.
+const retainEvery = 24 * time.Hour
+
+// retain removes what the retention does not keep, once a day. Doing it twice removes nothing more.
+func (h *History) retain(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule) error {
+	if h.Retention.Full == 0 {
+		return nil
+	}
+	h.mutex.Lock()
+	last, done := h.retained[s.Namespace]
+	h.mutex.Unlock()
+	if done && h.now().Sub(last) < retainEvery {
+		return nil
+	}
+	if _, err := h.archive(s).Retain(ctx, h.Retention, h.now()); err != nil {
+		return err
+	}
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.retained == nil {
+		h.retained = map[string]time.Time{}
+	}
+	h.retained[s.Namespace] = h.now()
+	return nil
+}
+
+// Record adds what a run measured that has ended, and removes what has grown too old. A store that does not answer is an error, and
+// nothing is lost; a ledger that answers nothing is a gap.
 func (h *History) Record(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
+	run *assayv1alpha1.BenchmarkRun) (Recorded, error) {
+	out, err := h.add(ctx, s, entry, run)
+	if err == nil {
+		err = h.retain(ctx, s)
+	}
+	return out, err
+}
+
+func (h *History) add(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, entry *assayv1alpha1.ScheduledRun,
 	run *assayv1alpha1.BenchmarkRun) (Recorded, error) {
 	store := observe.RunStore(h.Store, run)
 	if entry.Confirms != "" {
@@ -305,10 +348,31 @@ func (h *History) look(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, 
 	if err != nil {
 		return Recorded{}, err
 	}
+	return h.leads(out, all, book), nil
+}
+
+// leads adds what a run leads to: the confirming run that is due after it, and the alerts that nobody was given yet.
+func (h *History) leads(out Recorded, all []*series.Series, book change.Book) Recorded {
 	if due := h.Policy.Due(all, book); len(due) > 0 {
 		out.Suspicion = due[0].Change
 	}
-	return out, nil
+	for _, alert := range book.Pending() {
+		if slices.ContainsFunc(all, func(s *series.Series) bool { return slices.Contains(alert.Series, s.Key.ID()) }) {
+			out.Alerts = append(out.Alerts, Alert{alert.Change, alert.Improvement, story(book, alert.Change)})
+		}
+	}
+	return out
+}
+
+// Told writes down that people were notified. Until then Record gives the alerts again, so that an operator that dies in between loses
+// none.
+func (h *History) Told(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule, alerts []Alert) error {
+	var told []change.Alert
+	for _, alert := range alerts {
+		told = append(told, change.Alert{Change: alert.Change})
+	}
+	_, err := h.archive(s).Update(ctx, func(book change.Book) (change.Book, error) { return book.Told(told, h.now()), nil })
+	return err
 }
 
 func measured(r points.Keyed) bool { return r.Record.Kind == series.Measured }
@@ -347,22 +411,12 @@ func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	if len(estimates) == 0 {
 		return Recorded{}, nil
 	}
-	var out Recorded
 	book, err := kept.Update(ctx, func(book change.Book) (change.Book, error) {
-		out.Alerts = nil
 		if !waits(book, confirm) {
 			return book, nil // This run judged it before, or a person did.
 		}
 		book, _, err := h.Policy.Judge(confirm, estimates, "BenchmarkRun "+run.Name, book, h.now())
-		if err != nil {
-			return book, err
-		}
-		var alerts []change.Alert
-		alerts, book = book.Alerts(h.now())
-		for _, alert := range alerts {
-			out.Alerts = append(out.Alerts, Alert{alert.Change, alert.Improvement, story(book, alert.Change)})
-		}
-		return book, nil
+		return book, err
 	})
 	if err != nil {
 		return Recorded{}, err
@@ -371,10 +425,7 @@ func (h *History) judge(ctx context.Context, s *assayv1alpha1.BenchmarkSchedule,
 	if err != nil {
 		return Recorded{}, err
 	}
-	if due := h.Policy.Due(all, book); len(due) > 0 {
-		out.Suspicion = due[0].Change
-	}
-	return out, nil
+	return h.leads(Recorded{}, all, book), nil
 }
 
 // evidence is what a confirming run decides, what it is of, and what it found.

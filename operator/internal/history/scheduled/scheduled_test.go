@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/points"
 	"assay.dev/assay/operator/internal/history/series"
@@ -36,6 +37,8 @@ type lab struct {
 	history  *History
 	schedule *assayv1alpha1.BenchmarkSchedule
 	runs     int
+	// warmups are trials that do not count, beside those of the specimen.
+	warmups int32
 }
 
 func newLab(t *testing.T) *lab {
@@ -119,6 +122,7 @@ func (l *lab) measures(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.Ben
 			})
 		}
 		spec.Gates = []assayv1alpha1.Gate{{Name: "no-slower", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}}
+		spec.Design.WarmupTrials += l.warmups
 	})
 	l.must(err)
 	wave, err := simulate.Wave(exp, 0, 0, blocks)
@@ -133,7 +137,7 @@ func (l *lab) measures(entry *assayv1alpha1.ScheduledRun, run *assayv1alpha1.Ben
 	attempts := machine.Run(exp, wave)
 	objects, err := simulate.Objects(exp, []*record.Wave{wave}, attempts)
 	l.must(err)
-	found, err := json.Marshal(analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0))
+	found, err := json.Marshal(analyze.Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0))
 	l.must(err)
 	objects[ledger.AnalysisKey(0)] = found
 	for key, raw := range objects {
@@ -246,17 +250,31 @@ func confirmed(t *testing.T, l *lab, newest int, suspicion string) {
 	before := len(l.records())
 	run := l.begins(entry)
 	l.measures(entry, run, watch.ConfirmingBlocks, seconds)
+	// Another schedule of the namespace has a change of its own to tell.
+	_, err := l.history.archive(l.schedule).Update(t.Context(), func(book change.Book) (change.Book, error) {
+		theirs := change.Change{ID: "theirs", Project: "team", State: change.Confirmed, From: 900, First: 900, To: 900,
+			Effects: []change.Effect{{Series: "another", Worse: true}}}
+		book.Changes = append(book.Changes, theirs)
+		return book, nil
+	})
+	l.must(err)
 	got := l.record(entry, run)
 	if len(got.Alerts) != 1 || got.Alerts[0].Improvement || got.Alerts[0].Change != suspicion || got.Suspicion != "" {
 		t.Errorf("recorded %+v, want an alert of a regression", got)
 	}
-	// An operator that died before it wrote its status.
-	if again := l.record(entry, run); len(again.Alerts) != 0 {
-		t.Errorf("it is told again: %+v", again)
+	// An operator that died after it had booked the change, and before anybody was told.
+	again := l.record(entry, run)
+	if !slices.Equal(again.Alerts, got.Alerts) {
+		t.Errorf("the alert is lost: %+v", again)
+	}
+	l.must(l.history.Told(t.Context(), l.schedule, again.Alerts))
+	// One that died after that, before it wrote its status; and the points to come.
+	if later := l.record(entry, run); len(later.Alerts) != 0 {
+		t.Errorf("it is told again: %+v", later)
 	}
 	book, err := l.history.archive(l.schedule).Book(t.Context())
 	l.must(err)
-	if len(book.Changes) != 1 || book.Changes[0].State != change.Confirmed {
+	if len(book.Changes) != 2 || book.Changes[0].State != change.Confirmed || book.Changes[1].Alerted != nil {
 		t.Errorf("the book is %+v", book)
 	}
 	s, err := series.Of(keyOf(l), l.records())
@@ -266,6 +284,9 @@ func confirmed(t *testing.T, l *lab, newest int, suspicion string) {
 	}
 	if after := len(l.records()); after > before+1 {
 		t.Errorf("%d records before the confirming run and %d after: it is no further point", before, after)
+	}
+	if later := l.point(newest + 2); len(later.Alerts) != 0 {
+		t.Errorf("it is told again with the next point: %+v", later)
 	}
 }
 
@@ -438,5 +459,162 @@ func TestARevisionWhoseImageIsNotKnownIsNotConfirmed(t *testing.T) {
 	}
 	if arms := confirming(&anchor, due); len(arms) != 3 {
 		t.Errorf("the arms are %+v", arms)
+	}
+}
+
+func TestWhatIsTooOldIsRemovedOnceADay(t *testing.T) {
+	l := newLab(t)
+	clock := clocktesting.NewFakePassiveClock(night.AddDate(0, 0, 4))
+	l.history.Clock = clock
+	for number := 1; number <= 4; number++ {
+		l.point(number)
+	}
+	if records := l.records(); len(records) != 4 {
+		t.Fatalf("without a retention %d of 4 records stay", len(records))
+	}
+	l.history.Retention = series.Retention{Full: 36 * time.Hour, Every: 30 * 24 * time.Hour}
+	clock.SetTime(night.AddDate(0, 0, 5))
+	l.point(5)
+	stay := func(what string, want ...int64) {
+		t.Helper()
+		var got []int64
+		for _, r := range l.records() {
+			got = append(got, r.Sequence)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s the records of %v stay, want %v", what, got, want)
+		}
+	}
+	stay("of what is older than a day and a half one a month:", 1, 4, 5)
+	clock.SetTime(night.AddDate(0, 0, 5).Add(12 * time.Hour))
+	l.point(6)
+	stay("within a day:", 1, 4, 5, 6)
+	clock.SetTime(night.AddDate(0, 0, 9))
+	l.point(7)
+	stay("days later:", 1)
+}
+
+// TestBadInput holds docs/history.md to what it says of input that is wrong: every row named here is there, nothing is lost, and nothing
+// counts twice.
+func TestBadInput(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "history.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := func(number int, arms []assayv1alpha1.ScheduledArm) *assayv1alpha1.ScheduledRun {
+		return entryOf(number, arms...)
+	}
+	measure := func(l *lab, entry *assayv1alpha1.ScheduledRun) *assayv1alpha1.BenchmarkRun {
+		run := l.begins(entry)
+		l.measures(entry, run, 10, seconds)
+		return run
+	}
+	for row, tc := range map[string]struct {
+		play func(t *testing.T, l *lab)
+		// points, segments and gaps of the series afterwards, and a problem that it has; empty for none.
+		points, segments, gaps int
+		problem                string
+	}{
+		"a tag that vanished, a run that was Invalid": {func(_ *testing.T, l *lab) {
+			for range 2 {
+				l.must(l.history.Gap(l.t.Context(), l.schedule, entryOf(3), "the tag is gone"))
+			}
+			l.point(4)
+		}, 3, 1, 1, "the history was rewritten or a run is missing"},
+		"a clock that jumps back": {func(_ *testing.T, l *lab) {
+			back := entry(3, arms(3))
+			back.ScheduleTime = metav1.NewTime(night.AddDate(0, 0, -5))
+			l.record(back, measure(l, back))
+		}, 3, 1, 0, "its clock says"},
+		"the same revision measured again": {func(t *testing.T, l *lab) {
+			again := entry(3, arms(2))
+			l.record(again, measure(l, again))
+			s, err := series.Of(keyOf(l), l.records())
+			if err != nil || !s.Newest().Again {
+				t.Errorf("the point is not marked: %+v, %v", s.Newest(), err)
+			}
+		}, 3, 1, 0, ""},
+		"the same run again, same content": {func(_ *testing.T, l *lab) {
+			third := entry(3, arms(3))
+			run := measure(l, third)
+			for range 3 {
+				l.record(third, run)
+			}
+		}, 3, 1, 0, ""},
+		"a history that was rewritten, or a run that is missing": {func(_ *testing.T, l *lab) {
+			third := entry(3, arms(3))
+			third.Arms[2].Revision = revision(9)
+			l.record(third, measure(l, third))
+		}, 3, 1, 0, `its predecessor is "r9"`},
+		"another workload (template, parameters, design) in mid-series": {func(_ *testing.T, l *lab) {
+			l.warmups = 1
+			l.point(3)
+		}, 3, 2, 0, ""},
+		"a store that is away after a run": {func(t *testing.T, l *lab) {
+			third := entry(3, arms(3))
+			run := measure(l, third)
+			there := l.history.Store
+			l.history.Store = &awayStore{there, "history/"}
+			if _, err := l.history.Record(t.Context(), l.schedule, third, run); !errors.Is(err, ledger.ErrUnreachable) {
+				t.Errorf("while it is away: %v", err)
+			}
+			l.history.Store = there
+			l.record(third, run)
+		}, 3, 1, 0, ""},
+		"a second schedule of one series": {func(_ *testing.T, l *lab) {
+			l.schedule = l.schedule.DeepCopy()
+			l.schedule.Name, l.schedule.UID = "second", "another"
+			third := entry(3, arms(3))
+			l.record(third, measure(l, third))
+		}, 2, 1, 0, `schedule "second" measures this series too`},
+	} {
+		t.Run(row, func(t *testing.T) {
+			if !strings.Contains(string(raw), "| "+row+" |") {
+				t.Errorf("docs/history.md does not say what becomes of it")
+			}
+			l := newLab(t)
+			l.point(1)
+			l.point(2)
+			tc.play(t, l)
+			s, err := series.Of(keyOf(l), l.records())
+			l.must(err)
+			count := 0
+			for _, segment := range s.Segments {
+				count += len(segment.Points)
+			}
+			if count != tc.points || len(s.Segments) != tc.segments || len(s.Gaps) != tc.gaps {
+				t.Errorf("%d points in %d segments, %d gaps; want %d, %d and %d", count, len(s.Segments), len(s.Gaps), tc.points, tc.segments, tc.gaps)
+			}
+			told := slices.ContainsFunc(s.Problems, func(p series.Problem) bool { return strings.Contains(p.What, tc.problem) })
+			if tc.problem == "" && len(s.Problems) > 0 || tc.problem != "" && (!told || len(s.Problems) != 1) {
+				t.Errorf("problems %v, want %q", s.Problems, tc.problem)
+			}
+		})
+	}
+}
+
+// What a schedule takes over from a history goes into its status, which the API server checks: one that it refuses would stop the schedule.
+func TestOnlyWhatAStatusTakesIsKnownOfAHistory(t *testing.T) {
+	digest := "@sha256:" + strings.Repeat("0", 64)
+	for name, tc := range map[string]struct {
+		revision, image string
+		want            bool
+	}{
+		"a commit and its image":        {"4f2c1e9", "ghcr.io/acme/app" + digest, true},
+		"no image":                      {"4f2c1e9", "", false},
+		"a tag":                         {"4f2c1e9", "ghcr.io/acme/app:main", false},
+		"a revision with a blank":       {"4f2c1e9 (dirty)", "ghcr.io/acme/app" + digest, false},
+		"a revision of a line and more": {"4f2c1e9\n", "ghcr.io/acme/app" + digest, false},
+		"a revision without end":        {strings.Repeat("a", 129), "ghcr.io/acme/app" + digest, false},
+		"no revision":                   {"", "ghcr.io/acme/app" + digest, false},
+		"a digest that is cut":          {"4f2c1e9", "ghcr.io/acme/app@sha256:0000", false},
+		"an image that Argo would read": {"4f2c1e9", "{{=sprig.env}}" + digest, false},
+		"an image without end":          {"4f2c1e9", strings.Repeat("a", 512) + digest, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := known(tc.revision, tc.image); (got != nil) != tc.want {
+				t.Errorf("known is %+v", got)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package series
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,8 +56,13 @@ func Encode(key Key, records []Record) ([]byte, error) {
 	if err := key.Check(); err != nil {
 		return nil, err
 	}
-	rows := make([]row, 0, len(records))
-	for _, r := range Merge(records, nil) {
+	distinct := Merge(records, nil)
+	if len(distinct) > mostRecords {
+		return nil, fmt.Errorf("series %q: found %d records; at most %d are kept in a file: go on in another series", key, len(distinct),
+			mostRecords)
+	}
+	rows := make([]row, 0, len(distinct))
+	for _, r := range distinct {
 		rows = append(rows, toRow(key, r))
 	}
 	var out bytes.Buffer
@@ -69,6 +75,10 @@ func Encode(key Key, records []Record) ([]byte, error) {
 	if err := w.Close(); err != nil {
 		return nil, fmt.Errorf("series %q: parquet: %w", key, err)
 	}
+	// What cannot be read again would take the whole series with it.
+	if _, err := openFile(out.Bytes()); err != nil {
+		return nil, fmt.Errorf("series %q: its records make a file that would not be read: %w", key, err)
+	}
 	return out.Bytes(), nil
 }
 
@@ -77,14 +87,7 @@ func Decode(key Key, data []byte) ([]Record, error) {
 	fail := func(err error) ([]Record, error) {
 		return nil, fmt.Errorf("history of series %q: %w: delete the file and make it again from the ledgers", key, err)
 	}
-	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		return fail(err)
-	}
-	if found, _ := file.Lookup("assay.schema"); found != schema {
-		return fail(fmt.Errorf("schema: found %q; %q is allowed", found, schema))
-	}
-	rows, err := parquet.Read[row](bytes.NewReader(data), int64(len(data)))
+	rows, err := rowsOf(data, mostRecords)
 	if err != nil {
 		return fail(err)
 	}
@@ -101,20 +104,14 @@ func Decode(key Key, data []byte) ([]Record, error) {
 
 // KeyOf reads which series a file is of.
 func KeyOf(data []byte) (Key, error) {
-	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	rows, err := rowsOf(data, 1)
 	if err != nil {
 		return Key{}, fmt.Errorf("history: %w", err)
 	}
-	if found, _ := file.Lookup("assay.schema"); found != schema {
-		return Key{}, fmt.Errorf("history: schema: found %q; %q is allowed", found, schema)
+	if len(rows) == 0 {
+		return Key{}, errors.New("history: no row names the series")
 	}
-	rows := parquet.NewGenericReader[row](file)
-	defer rows.Close()
-	first := make([]row, 1)
-	if n, err := rows.Read(first); n == 0 {
-		return Key{}, fmt.Errorf("history: no row names the series: %w", err)
-	}
-	r := &first[0]
+	r := &rows[0]
 	return Key{r.Project, r.Benchmark, r.Arm, r.Point, r.Metric, r.Statistic}, nil
 }
 

@@ -72,6 +72,9 @@ type Record struct {
 	Reason string
 }
 
+// MostSequence is the highest number that a record may have: a name of a run has room for it, and a number follows it.
+const MostSequence = 999_999_999
+
 // Check reports why a record cannot be taken.
 func (r *Record) Check() error {
 	fail := func(format string, args ...any) error {
@@ -84,6 +87,10 @@ func (r *Record) Check() error {
 		return fail("schedule is empty: name what had it measured")
 	case r.At.IsZero():
 		return fail("at is empty: say when the run began")
+	case r.At.Year() < 1970 || r.At.Year() > 9999:
+		return fail("at: found the year %d; 1970 to 9999 are allowed", r.At.Year())
+	case r.Sequence < 0 || r.Sequence > MostSequence:
+		return fail("sequence: found %d; 0 to %d are allowed", r.Sequence, MostSequence)
 	case r.Kind == Gap && r.Reason == "":
 		return fail("reason is empty: a gap says why nothing was measured")
 	case r.Kind == Gap:

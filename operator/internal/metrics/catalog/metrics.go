@@ -12,6 +12,7 @@ var (
 const (
 	onceAnalysed = "a wave was analysed"
 	onceJudged   = "a wave was analysed and the run has gates"
+	onceHistory  = "the history was read"
 	hasInterval  = "there are enough blocks for an interval"
 )
 
@@ -184,6 +185,23 @@ var Groups = []Group{
 		},
 	},
 	{
+		Title: "Histories",
+		Intro: "Of namespaces with a BenchmarkSchedule. Read from the object store every five minutes: people decide about changes there " +
+			"as well.",
+		Bound: "namespaces times 8 states; 100 changes that wait for somebody in each; schedules times 2",
+		Metrics: []Metric{
+			{Name: "assay_history_changes", Type: Gauge, Labels: []string{"namespace", "state"},
+				Help: "Changes in the history of the namespace, by state", When: onceHistory},
+			{Name: "assay_history_change_info", Type: Gauge, Labels: []string{"namespace", "change", "direction"},
+				Help: "1 for a change that was confirmed and that nobody has acknowledged or decided about", When: "there is such a change"},
+			{Name: "assay_history_last_point_timestamp_seconds", Type: Gauge, Unit: "s", Labels: []string{"namespace", "series"},
+				Help: "When the newest run that measured a point of the series began, in Unix time", When: "the series has a point"},
+			{Name: "assay_schedule_interval_seconds", Type: Gauge, Unit: "s", Labels: []string{"namespace", "series"},
+				Help: "The longest time between due times of the series' schedule that follow each other within the next week",
+				When: "the schedule is not suspended"},
+		},
+	},
+	{
 		Title: "The metrics themselves",
 		Bound: "runs shown",
 		Metrics: []Metric{
@@ -220,4 +238,8 @@ var Labels = []Label{
 		"`environment`, `noise`. Of a condition: its reason. Of a failed operation: the cause, such as `ConnectionRefused`, `AccessDenied` or " +
 		"`CertificateExpired`, as the ledger's errors have it"},
 	{"node", "name of the Kubernetes node"},
+	{"series", "`spec.series` of the BenchmarkSchedule"},
+	{"change", "identity of the change, as `assay changes` lists it"},
+	{"direction", "`regression` or `improvement`"},
+	{"state", "`Suspected`, `Confirmed`, `Locating`, `Located`, `Fixed`, `Accepted`, `Invalid` or `Infrastructure`"},
 }

@@ -7,6 +7,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/report"
 )
 
@@ -51,7 +52,7 @@ func From(title string, exp *experiment.Experiment, found *analysis.Analysis) *R
 	}
 	for _, candidate := range found.Candidates {
 		if candidate.Name == found.Best && candidate.Gain != nil {
-			out.Gain = analysis.FormatNumber(candidate.Gain.Value, candidate.Gain.Shown())
+			out.Gain = quantity.Format(candidate.Gain.Value, candidate.Gain.Shown())
 		}
 	}
 	for _, g := range found.Gates {

@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
-	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report"
@@ -35,7 +35,7 @@ func scan(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1alpha
 	machine := simulate.Machine{Seed: 7, Noise: simulate.Noise{Block: 0.03, Arm: 0.005, Trial: 0.005, Sample: 0.02},
 		Seconds: simulate.ScanSeconds}
 	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: machine.Run(exp, wave)}
-	return From("scan", exp, analysis.Analyze(exp, evidence, 0))
+	return From("scan", exp, analyze.Evidence(exp, evidence, 0))
 }
 
 const evil = "\"><script>alert(1)</script> | `x` @everyone --> ]]> %0A::error::\x00\xff\n# heading\n![](http://evil/x.png)"

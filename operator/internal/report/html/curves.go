@@ -8,6 +8,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 	summary "assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/chart"
@@ -98,7 +99,7 @@ func places(points []record.Point, axis string) (at []float64, ticks []chart.Tic
 // curves shows every metric along the sweep.
 func (b *builder) curves() panels {
 	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Rule) {
-		return statisticName(metric.Name, metric.Statistic) + " (" + shownUnit(metric.Unit) + ")", numberOf(metric.Unit), nil
+		return analysis.StatisticName(metric.Name, metric.Statistic) + " (" + quantity.Unit(metric.Unit) + ")", numberOf(metric.Unit), nil
 	}, func(metric *experiment.Metric, point, arm string) *analysis.Estimate {
 		for i := range b.found.Arms {
 			r := &b.found.Arms[i]
@@ -113,7 +114,7 @@ func (b *builder) curves() panels {
 // ratioCurves shows every candidate over the baseline along the sweep.
 func (b *builder) ratioCurves() panels {
 	return b.alongSweep(func(metric *experiment.Metric) (string, chart.Number, []chart.Rule) {
-		return statisticName(metric.Name, metric.Statistic) + " over " + b.baseline(), numberOf(analysis.Times), b.rules(metric)
+		return analysis.StatisticName(metric.Name, metric.Statistic) + " over " + b.baseline(), numberOf(quantity.Times), b.rules(metric)
 	}, func(metric *experiment.Metric, point, arm string) *analysis.Estimate {
 		for i := range b.found.Ratios {
 			r := &b.found.Ratios[i]
@@ -178,9 +179,6 @@ func (b *builder) alongSweep(describe func(*experiment.Metric) (string, chart.Nu
 	}
 	return out
 }
-
-// shownUnit writes bytes the way people do.
-func shownUnit(unit string) string { return strings.Replace(unit, "By", "B", 1) }
 
 // Where the figures are of plots that are not drawn.
 const (

@@ -3,11 +3,11 @@ package html
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"html/template"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	summary "assay.dev/assay/operator/internal/report"
 )
 
@@ -43,7 +43,7 @@ func (r *report) embed(exp *experiment.Experiment, found *analysis.Analysis) err
 		{"analysis.json", "everything that was found, block by block", "application/json", whole, false},
 	} {
 		if len(of.data) > maxEmbedded {
-			r.Missing = append(r.Missing, fmt.Sprintf("%s (%d MiB)", of.name, len(of.data)>>20))
+			r.Missing = append(r.Missing, of.name+" ("+quantity.Bytes(int64(len(of.data)))+")")
 			continue
 		}
 		is := file{Name: of.name, What: of.what}

@@ -2,11 +2,11 @@ package html
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	summary "assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/chart"
 )
@@ -71,34 +71,10 @@ func intervalPlot(g analysis.GateResult) (plot chartHTML) {
 // plot's title.
 func numberOf(unit string) chart.Number {
 	return func(v float64) string {
-		text := trimZeros(analysis.FormatNumber(v, unit))
-		if unit != "s" && unit != "1" && unit != analysis.Times {
-			text = strings.TrimSpace(strings.TrimSuffix(text, shownUnit(unit)))
+		text := quantity.Short(v, unit)
+		if unit != "s" && unit != "1" && unit != quantity.Times {
+			text = strings.TrimSpace(strings.TrimSuffix(text, quantity.Unit(unit)))
 		}
 		return text
 	}
-}
-
-// trimZeros turns "1.500x" into "1.5x" and "10.00 ms" into "10 ms".
-func trimZeros(s string) string {
-	end := len(s)
-	for i, r := range s {
-		if (r < '0' || r > '9') && r != '.' && r != '-' {
-			end = i
-			break
-		}
-	}
-	number, unit := s[:end], s[end:]
-	if v, err := strconv.ParseFloat(number, 64); err == nil && len(unit) > 0 && unit[0] != 'e' || err == nil && unit == "" {
-		number = strconv.FormatFloat(v, 'f', -1, 64)
-	}
-	return number + unit
-}
-
-// statisticName is how headings call a statistic of a metric.
-func statisticName(metric string, statistic experiment.Statistic) string {
-	if statistic == experiment.StatisticValue || statistic == "" {
-		return metric
-	}
-	return metric + " " + string(statistic)
 }

@@ -14,6 +14,7 @@ import (
 
 	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
 	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/analyze"
 	"assay.dev/assay/operator/internal/experiment"
 	"assay.dev/assay/operator/internal/record"
 	summary "assay.dev/assay/operator/internal/report"
@@ -46,7 +47,7 @@ func simulated(t *testing.T, edit func(*assayv1alpha1.BenchmarkRunSpec, *assayv1
 		tamper(attempts)
 	}
 	evidence := record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}
-	return story{exp, analysis.Analyze(exp, evidence, 0), evidence}
+	return story{exp, analyze.Evidence(exp, evidence, 0), evidence}
 }
 
 func (s story) page(t *testing.T) string {

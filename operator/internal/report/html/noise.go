@@ -3,9 +3,9 @@ package html
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 	"assay.dev/assay/operator/internal/report/chart"
 )
@@ -52,7 +52,7 @@ func (b *builder) noise() (out panels, quiet, unread []string) {
 		plot := chart.Times{Title: r.title, XLabel: "minutes since the first trial", Y: numberOf(r.unit),
 			Until: max(last.Sub(first).Minutes(), 0.1)}
 		if r.unit == "%" {
-			plot.Y = func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) + " %" }
+			plot.Y = func(v float64) string { return quantity.Percent(v/100, 3) }
 		}
 		for _, attempt := range b.all {
 			if v := r.of(attempt); v != nil {

@@ -3,7 +3,7 @@ package html
 import (
 	"testing"
 
-	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/quantity"
 )
 
 func TestNumbersOnAxesKeepTheirDigits(t *testing.T) {
@@ -13,7 +13,7 @@ func TestNumbersOnAxesKeepTheirDigits(t *testing.T) {
 		want  string
 	}{
 		"a share that ends in the digit of its unit": {"1", 0.51, "0.51"},
-		"a ratio":               {analysis.Times, 1.5, "1.5x"},
+		"a ratio":               {quantity.Times, 1.5, "1.5x"},
 		"a time":                {"s", 0.0021, "2.1 ms"},
 		"a unit of the title's": {"queries/s", 1500, "1500"},
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 	summary "assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/chart"
@@ -154,7 +155,7 @@ func newReport(exp *experiment.Experiment, found *analysis.Analysis, evidence re
 	r.Phases, r.PhaseKeys = b.phases()
 	for _, p := range found.Predicted {
 		r.Predictions = append(r.Predictions,
-			prediction{p.Point, p.Candidate, p.Metric, analysis.FormatNumber(p.Predicted, analysis.Times), analysis.Describe(p.Measured), p.Message})
+			prediction{p.Point, p.Candidate, p.Metric, quantity.Format(p.Predicted, quantity.Times), analysis.Describe(p.Measured), p.Message})
 	}
 	b.search(r)
 	r.Controls, r.Screening = b.controls(), b.screening()
@@ -222,7 +223,7 @@ func (b *builder) decides() *decision {
 func (b *builder) gainOf(candidate string) string {
 	for _, g := range b.found.Gates {
 		if g.Candidate == candidate && g.Severity == experiment.Blocking && g.Op.Relative() {
-			return "of " + b.baseline() + "’s " + statisticName(g.Metric, g.Statistic) + atPoint(g.Point) + summary.Interval(g.Confidence)
+			return "of " + b.baseline() + "’s " + analysis.StatisticName(g.Metric, g.Statistic) + atPoint(g.Point) + summary.Interval(g.Confidence)
 		}
 	}
 	return ""

@@ -46,7 +46,7 @@ func (b *builder) controls() table {
 			moved = "yes"
 		}
 		if c.Phase == "" {
-			what = statisticName(c.Metric, c.Statistic)
+			what = analysis.StatisticName(c.Metric, c.Statistic)
 		}
 		if c.Estimate != nil {
 			estimate = analysis.Describe(c.Estimate)

@@ -7,6 +7,7 @@ import (
 
 	"assay.dev/assay/operator/internal/analysis"
 	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
 	"assay.dev/assay/operator/internal/record"
 	summary "assay.dev/assay/operator/internal/report"
 	"assay.dev/assay/operator/internal/report/chart"
@@ -24,7 +25,7 @@ func (b *builder) pairs() panels {
 				continue
 			}
 			plot := chart.Lines{
-				Title: fmt.Sprintf("%s, %s%s", g.Gate, g.Candidate, atPoint(g.Point)), XLabel: "block", LogY: true, Y: numberOf(analysis.Times),
+				Title: fmt.Sprintf("%s, %s%s", g.Gate, g.Candidate, atPoint(g.Point)), XLabel: "block", LogY: true, Y: numberOf(quantity.Times),
 				Rules: []chart.Rule{{At: 1, Label: "no change"}, {At: *g.Bound, Label: "bound"}},
 			}
 			arm := slices.IndexFunc(b.exp.Arms, func(a record.Arm) bool { return a.Name == g.Candidate })
@@ -33,7 +34,7 @@ func (b *builder) pairs() panels {
 				// One series a block: blocks are not a sequence that a line could join.
 				plot.Series = append(plot.Series, chart.Series{Index: max(arm, 0), Points: []chart.Point{{
 					X: float64(i), Y: r.PerBlock[block],
-					Title: fmt.Sprintf("block %s: %s", block, analysis.FormatNumber(r.PerBlock[block], analysis.Times)),
+					Title: fmt.Sprintf("block %s: %s", block, quantity.Format(r.PerBlock[block], quantity.Times)),
 				}}})
 			}
 			out.add(plot.Title, plot.SVG)
@@ -78,7 +79,7 @@ func (b *builder) distributions() panels {
 				}
 				if v, ok := ofTrial(attempt, s.metric); ok {
 					row.Values = append(row.Values, v)
-					row.Titles = append(row.Titles, fmt.Sprintf("%s, %s: %s", arm.Name, attempt.Trial, analysis.FormatNumber(v, metric.Unit)))
+					row.Titles = append(row.Titles, fmt.Sprintf("%s, %s: %s", arm.Name, attempt.Trial, quantity.Format(v, metric.Unit)))
 				}
 			}
 			if len(row.Values) > maxPicked {
@@ -193,7 +194,7 @@ func (b *builder) results() table {
 	out := table{Header: []string{"point", "arm"}}
 	for _, c := range columns {
 		confidence := summary.Interval(b.found.Confidence)
-		out.Header = append(out.Header, statisticName(c.metric, c.statistic)+confidence, "over "+b.baseline()+confidence)
+		out.Header = append(out.Header, analysis.StatisticName(c.metric, c.statistic)+confidence, "over "+b.baseline()+confidence)
 	}
 	out.Header = append(out.Header, "blocks", "share of ceiling")
 	for _, point := range b.exp.Points {

@@ -43,6 +43,11 @@ func TestRecordedHistories(t *testing.T) {
 		"bound to the leader":       {"--bound-replica=leader"},
 		"a follower killed":         {"--fault=kill", "--fault-replica=2", "--fault-after=2000"},
 		"the bound follower killed": {"--fault=kill", "--fault-replica=1", "--fault-after=2000"},
+		"the leader killed":         {"--fault=kill", "--fault-replica=0", "--fault-after=2000"},
+		"the leader silent":         {"--fault=stop", "--fault-replica=0", "--fault-after=2000", "--suspect-after-millis=100"},
+		"the leader away":           {"--fault=pause", "--fault-replica=0", "--fault-after=500", "--fault-millis=300", "--suspect-after-millis=50"},
+		"the leader started again":  {"--fault=restart", "--fault-replica=0", "--fault-after=500", "--fault-millis=5"},
+		"a follower started again":  {"--fault=restart", "--fault-replica=1", "--fault-after=500", "--fault-millis=5"},
 	}
 	for rule, ruleFlags := range rules {
 		for event, eventFlags := range events {

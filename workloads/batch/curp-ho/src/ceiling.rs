@@ -1,9 +1,11 @@
-//! What the loopback can do: the cost of one small message, and of one round trip.
+//! What the loopback can do: how fast the socket calls of a command are, and a round trip.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
 use assay_harness::{Quantity, Stopwatch, Unit};
+
+use crate::net::Poll;
 
 /// Bytes of a probe's message: a command with its value.
 const MESSAGE: usize = 128;
@@ -11,8 +13,6 @@ const MESSAGE: usize = 128;
 const PASSES: usize = 5;
 /// Messages of a pass.
 const COUNT: usize = 512;
-/// Messages that a busy receiver finds at once. One call reads them all, so that next to nothing but the writes is left.
-const TOGETHER: usize = 64;
 
 fn pair() -> io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -36,25 +36,90 @@ fn best(mut pass: impl FnMut() -> io::Result<()>) -> io::Result<f64> {
     Ok(best)
 }
 
-/// Messages per second that all CPUs together can write, one call each. A thread writes some, and reads them at the other end with
-/// one call, so that nothing waits and nothing is woken: no program that writes its messages one by one is faster.
+/// The socket calls of a command, on average.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Calls {
+    /// Calls of `write`.
+    pub writes: f64,
+    /// Calls of `read`.
+    pub reads: f64,
+    /// Calls of `epoll_wait`.
+    pub waits: f64,
+    /// Bytes that are written.
+    pub bytes: f64,
+}
+
+/// Commands of a round of [`call_rate`].
+const COMMANDS: usize = 64;
+/// Bytes of one of its reads: as many as a connection's.
+const READ: usize = 64 << 10;
+
+/// Commands per second that threads on all CPUs could do that make the same socket calls with the same bytes, and nothing else: nobody
+/// waits, nobody is woken, and nothing is computed.
 ///
 /// # Errors
 ///
 /// When the system refuses.
-pub fn message_rate(cpus: usize) -> io::Result<Quantity> {
-    let (mut one, mut other) = pair()?;
-    let seconds = best(|| write_many(&mut one, &mut other))?;
-    Ok(Quantity::new(cpus as f64 / seconds, Unit::new("writes/s")))
+pub fn call_rate(cpus: usize, calls: Calls) -> io::Result<Quantity> {
+    let all = (0..cpus).map(|_| pair()).collect::<io::Result<Vec<_>>>()?;
+    let seconds = std::thread::scope(|scope| {
+        let threads: Vec<_> = all
+            .into_iter()
+            .map(|(mut one, mut other)| {
+                scope.spawn(move || {
+                    let mut poll = Poll::new()?;
+                    poll.add(&other, 0)?;
+                    other.set_nonblocking(true)?;
+                    let mut room = vec![0; READ];
+                    let mut round = || one_round(&mut one, &mut other, calls, &mut room, || poll.wait(0).map(drop));
+                    let mut best = f64::INFINITY;
+                    for _ in 0..PASSES {
+                        let watch = Stopwatch::start();
+                        (0..COUNT / COMMANDS).try_for_each(|_| round())?;
+                        best = best.min(watch.seconds());
+                    }
+                    Ok(best)
+                })
+            })
+            .collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, io::Result<f64>>| thread.join().expect("no probe panics");
+        threads.into_iter().map(join).collect::<io::Result<Vec<f64>>>()
+    })?;
+    // What a thread does in its own best time; together they are what all CPUs do.
+    let rate = seconds.iter().map(|seconds| COUNT as f64 / seconds).sum();
+    Ok(Quantity::new(rate, Unit::new("ops/s")))
 }
 
-/// [`COUNT`] messages, each with a call of its own, read at the other end in as few calls as there may be.
-fn write_many(one: &mut impl Write, other: &mut impl Read) -> io::Result<()> {
-    let mut messages = [1; MESSAGE * TOGETHER];
-    (0..COUNT / TOGETHER).try_for_each(|_| {
-        messages.chunks(MESSAGE).try_for_each(|message| one.write_all(message))?;
-        other.read_exact(&mut messages)
-    })
+/// The calls of [`COMMANDS`] commands, spread evenly; in the end all that was written has been read.
+fn one_round(
+    one: &mut impl Write,
+    other: &mut impl Read,
+    calls: Calls,
+    room: &mut [u8],
+    mut wait: impl FnMut() -> io::Result<()>,
+) -> io::Result<()> {
+    let of = |each: f64| (each * COMMANDS as f64).round().max(1.0) as usize;
+    let (writes, reads, waits) = (of(calls.writes), of(calls.reads), of(calls.waits));
+    let message = vec![1; of(calls.bytes).div_ceil(writes)];
+    let mut left = 0;
+    let mut read = || match other.read(room) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+        read => read,
+    };
+    for write in 0..writes {
+        one.write_all(&message)?;
+        left += message.len();
+        // So many of the others come after this one.
+        let share = |calls: usize| calls * (write + 1) / writes - calls * write / writes;
+        (0..share(waits)).try_for_each(|_| wait())?;
+        for _ in 0..share(reads) {
+            left -= read()?;
+        }
+    }
+    while left > 0 {
+        left -= read()?;
+    }
+    Ok(())
 }
 
 /// Round trips per second between two threads that have nothing else to do.
@@ -122,18 +187,38 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_a_call_and_reading_costs_next_to_none() {
-        let connection = RefCell::new(Counted::default());
-        write_many(&mut End(&connection), &mut End(&connection)).unwrap();
-        let Counted { bytes, writes, reads } = connection.into_inner();
-        assert_eq!((bytes, writes), (0, COUNT));
-        assert!(reads * 50 <= writes, "{reads} calls of read");
+    fn a_round_makes_the_calls_it_is_asked_for_and_leaves_nothing_unread() {
+        for (writes, reads, waits, bytes) in [(5.0, 3.0, 1.5, 700.0), (0.25, 0.25, 0.1, 400.0), (2.0, 4.0, 0.0, 90.0)] {
+            let connection = RefCell::new(Counted::default());
+            let mut waited = 0;
+            let calls = Calls { writes, reads, waits, bytes };
+            let mut room = [0; READ];
+            one_round(&mut End(&connection), &mut End(&connection), calls, &mut room, || {
+                waited += 1;
+                Ok(())
+            })
+            .unwrap();
+            let counted = connection.into_inner();
+            let of = |each: f64| (each * COMMANDS as f64).round() as usize;
+            assert_eq!((counted.bytes, counted.writes), (0, of(writes)), "{calls:?}");
+            assert!((of(reads)..=of(reads) + 1).contains(&counted.reads), "{calls:?}: {} reads", counted.reads);
+            assert_eq!(waited, of(waits).max(1), "{calls:?}");
+        }
     }
 
     #[test]
-    fn both_probes_find_a_rate_and_a_second_cpu_counts() {
-        let rates = [message_rate(1), message_rate(1000), round_trip_rate()].map(|rate| rate.unwrap().value);
+    fn more_calls_take_longer() {
+        let rate = |writes| {
+            let calls = Calls { writes, reads: 1.0, waits: 1.0, bytes: 500.0 };
+            call_rate(1, calls).unwrap().value
+        };
+        assert!(rate(1.0) > rate(30.0));
+    }
+
+    #[test]
+    fn both_probes_find_a_rate() {
+        let calls = Calls { writes: 5.0, reads: 3.0, waits: 2.0, bytes: 900.0 };
+        let rates = [call_rate(2, calls), round_trip_rate()].map(|rate| rate.unwrap().value);
         assert!(rates.iter().all(|rate| *rate > 100.0 && rate.is_finite()), "{rates:?}");
-        assert!(rates[1] > rates[0], "{rates:?}");
     }
 }

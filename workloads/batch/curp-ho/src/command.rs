@@ -6,12 +6,15 @@ pub const REPLICAS: usize = 3;
 pub const MAJORITY: usize = REPLICAS / 2 + 1;
 /// How many of them must agree for the fast path: `floor(3N/4) + 1`, which for three replicas is every one.
 pub const FAST_QUORUM: usize = 3 * REPLICAS / 4 + 1;
-/// The replica that orders commands.
-pub const LEADER: u8 = 0;
+/// The replica that orders commands until another is elected: the leader of ballot 0.
+pub const LEADER: u8 = leader_of(0);
 /// Bytes of the longest value.
 pub const MAX_VALUE: usize = 4096;
 /// Bytes of the shortest value: the part that names its writer.
 pub const MIN_VALUE: usize = 16;
+
+/// Where the replicas listen: a host and a port of each.
+pub type Addresses = [String; REPLICAS];
 
 /// A session's name.
 pub type ClientId = u32;
@@ -19,6 +22,14 @@ pub type ClientId = u32;
 pub type Seq = u32;
 /// A command's place in the log, from 1 without gaps. Zero is "before everything".
 pub type Slot = u64;
+/// Whose turn it is to lead; a later leader has a larger one.
+pub type Ballot = u32;
+
+/// The replica that leads in a ballot: no two replicas ever share one.
+#[must_use]
+pub const fn leader_of(ballot: Ballot) -> u8 {
+    (ballot % REPLICAS as u32) as u8
+}
 
 /// A command's name. Sequence number zero names no command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]

@@ -1,5 +1,5 @@
-//! The command line: `batch-curp-ho run` measures one trial, `batch-curp-ho bench` the project's figures. The other two commands are the
-//! processes that a trial starts.
+//! The command line: `batch-curp-ho run` measures one trial, `batch-curp-ho bench` the project's figures. The other commands are the
+//! processes that a trial starts, or finds.
 
 use std::process::ExitCode;
 
@@ -7,15 +7,18 @@ use assay_harness::program::{self, Arguments};
 use assay_harness::{Failure, FlagError, Flags};
 use batch_curp_ho::command::REPLICAS;
 use batch_curp_ho::figures::{self, Settings};
-use batch_curp_ho::parameters::{FlushKind, Parameters};
+use batch_curp_ho::parameters::{FlushKind, Parameters, addresses};
 use batch_curp_ho::process::replica::{TimerKind, Writes};
-use batch_curp_ho::process::{load, replica};
+use batch_curp_ho::process::{load, relay, replica};
+use batch_curp_ho::replica::heap::Heap;
+use batch_curp_ho::replica::witness::Conflicts;
 use batch_curp_ho::run;
 
 const HELP: &str = "usage: batch-curp-ho run [--name=value ...]      one trial; prints its result as JSON
        batch-curp-ho bench [--name=value ...]    the project's figures; one line of JSON each
        batch-curp-ho replica [--name=value ...]  one replica, as a trial starts it
        batch-curp-ho load                        one load generator, as a trial starts it
+       batch-curp-ho relay [--name=value ...]    passes connections on, later
 See workloads/batch/curp-ho/README.md for the parameters.";
 
 fn main() -> ExitCode {
@@ -24,19 +27,44 @@ fn main() -> ExitCode {
         HELP,
         |arguments| run::run(&Parameters::parse(arguments)?),
         |arguments, out| figures::bench(&Settings::parse(arguments)?, out),
-        &[("replica", &|arguments| Ok(replica::run(&replica_settings(arguments)?)?)), ("load", &command_load)],
+        &[
+            ("replica", &|arguments| Ok(replica::run(&replica_settings(arguments)?)?)),
+            ("load", &command_load),
+            ("relay", &command_relay),
+        ],
     )
 }
 
 fn replica_settings(arguments: impl Iterator<Item = String>) -> Result<replica::Settings, FlagError> {
     let mut flags = Flags::parse(arguments)?;
-    let id = flags.integer("id", 0, 0..=REPLICAS as u64 - 1)? as u8;
-    let kind = flags.choice("flush", FlushKind::Natural, &FlushKind::CHOICES)?;
-    let delay = flags.integer("batch-delay-micros", 0, 0..=100_000)?;
-    let timer = flags.choice("timer", TimerKind::Precise, &TimerKind::CHOICES)?;
-    let writes = flags.choice("message-writes", Writes::Coalesced, &Writes::CHOICES)?;
+    let settings = replica::Settings {
+        id: flags.integer("id", 0, 0..=REPLICAS as u64 - 1)? as u8,
+        listen: flags.text("listen").unwrap_or_else(|| "127.0.0.1:0".to_owned()),
+        replicas: addresses(&mut flags, "replicas")?,
+        heap: flags.choice("heap", Heap::Bounded, &Heap::CHOICES)?,
+        conflicts: flags.choice("conflicts", Conflicts::Writes, &Conflicts::CHOICES)?,
+        suspect_after: flags.integer("suspect-after-millis", 1000, 10..=60_000)? * 1_000_000,
+        slow: flags.integer("slow-micros", 0, 0..=1_000_000)? * 1000,
+        flush: flags.choice("flush", FlushKind::Natural, &FlushKind::CHOICES)?.rule(flags.integer(
+            "batch-delay-micros",
+            0,
+            0..=100_000,
+        )?),
+        timer: flags.choice("timer", TimerKind::Precise, &TimerKind::CHOICES)?,
+        writes: flags.choice("message-writes", Writes::Coalesced, &Writes::CHOICES)?,
+    };
     flags.finish()?;
-    Ok(replica::Settings { id, flush: kind.rule(delay), timer, writes })
+    Ok(settings)
+}
+
+fn command_relay(arguments: Arguments) -> Result<(), Failure> {
+    let mut flags = Flags::parse(arguments)?;
+    let listen = flags.text("listen").unwrap_or_else(|| "127.0.0.1:0".to_owned());
+    let to =
+        flags.text("to").ok_or_else(|| FlagError::new("to", "nothing", "an address such as host:7000 is needed"))?;
+    let delay = flags.integer("delay-micros", 0, 0..=1_000_000)? * 1000;
+    flags.finish()?;
+    Ok(relay::run(&relay::Settings { listen, to, delay })?)
 }
 
 fn command_load(mut arguments: Arguments) -> Result<(), Failure> {

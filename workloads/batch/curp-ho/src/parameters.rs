@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use assay_harness::{FlagError, Flags};
 
-use crate::command::{LEADER, MAX_VALUE, MIN_VALUE, REPLICAS};
+use crate::command::{Addresses, LEADER, MAX_VALUE, MIN_VALUE, REPLICAS};
 use crate::process::record::Record;
 use crate::process::replica::{TimerKind, Writes};
 use crate::replica::batcher::Flush;
+use crate::replica::heap::Heap;
+use crate::replica::witness::Conflicts;
 use crate::workload::Spacing;
 
 /// Whether clients wait for answers before they send.
@@ -55,6 +57,44 @@ pub enum Fault {
     Kill,
     /// It is stopped: its connections stay, and nothing comes any more.
     Stop,
+    /// It is stopped, and goes on later.
+    Pause,
+    /// It is killed, and started again later with nothing of what it had.
+    Restart,
+}
+
+impl Fault {
+    /// Their names.
+    pub const CHOICES: [(&'static str, Self); 5] = [
+        ("none", Self::None),
+        ("kill", Self::Kill),
+        ("stop", Self::Stop),
+        ("pause", Self::Pause),
+        ("restart", Self::Restart),
+    ];
+
+    /// Whether the replica is gone for good.
+    #[must_use]
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Kill | Self::Stop)
+    }
+}
+
+/// The addresses of all replicas, with commas between them.
+///
+/// # Errors
+///
+/// When there are more or fewer, or one of them is no host with a port.
+pub fn addresses(flags: &mut Flags, name: &'static str) -> Result<Option<Addresses>, FlagError> {
+    let Some(text) = flags.optional(name) else { return Ok(None) };
+    let whole = |address: &str| {
+        let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
+        matches!(port, Some(Ok(1..)))
+    };
+    let all: Vec<String> = text.split(',').map(str::to_owned).collect();
+    let all = Some(all).filter(|all| all.iter().all(|address| whole(address))).and_then(|all| all.try_into().ok());
+    let allowed = format_args!("{REPLICAS} addresses such as host:7000, with commas between them").to_string();
+    all.map(Some).ok_or_else(|| FlagError::new(name, text, allowed))
 }
 
 /// The parameters of a trial.
@@ -96,6 +136,24 @@ pub struct Parameters {
     pub timer: TimerKind,
     /// When other messages are sent.
     pub message_writes: Writes,
+    /// Which strong commands conflict.
+    pub conflicts: Conflicts,
+    /// What becomes of the replicas' descriptors of executed commands.
+    pub heap: Heap,
+    /// Whether clients log two lines for each command.
+    pub client_log: bool,
+    /// Milliseconds of a leader's silence after which it is taken for lost.
+    pub suspect_after_millis: u64,
+    /// Where the replicas are, if a trial does not start them.
+    pub replicas: Option<Addresses>,
+    /// CPUs that each replica has for itself; with 0 all processes share those that there are.
+    pub replica_cpus: usize,
+    /// Microseconds that a message and its answer take between two replicas, beside what they take anyway.
+    pub rtt_micros: u64,
+    /// Microseconds that one replica sleeps whenever something has come.
+    pub slow_micros: u64,
+    /// Which one.
+    pub slow_replica: u8,
     /// Commands of the script whose outcome is the parity digest.
     pub script_operations: usize,
     /// What happens to a replica.
@@ -104,6 +162,8 @@ pub struct Parameters {
     pub fault_replica: u8,
     /// After how many commands.
     pub fault_after: u64,
+    /// Milliseconds after which a replica is back.
+    pub fault_millis: u64,
     /// Seconds for the load.
     pub time_limit_seconds: u64,
     /// Milliseconds for one command.
@@ -152,13 +212,19 @@ impl Parameters {
             timer: flags.choice("timer", TimerKind::Precise, &TimerKind::CHOICES)?,
             message_writes: flags.choice("message-writes", Writes::Coalesced, &Writes::CHOICES)?,
             script_operations: flags.integer("script-operations", 500, 1..=100_000)? as usize,
-            fault: flags.choice(
-                "fault",
-                Fault::None,
-                &[("none", Fault::None), ("kill", Fault::Kill), ("stop", Fault::Stop)],
-            )?,
+            conflicts: flags.choice("conflicts", Conflicts::Writes, &Conflicts::CHOICES)?,
+            heap: flags.choice("heap", Heap::Bounded, &Heap::CHOICES)?,
+            client_log: flags.choice("client-log", false, &[("none", false), ("each", true)])?,
+            suspect_after_millis: flags.integer("suspect-after-millis", 1000, 10..=60_000)?,
+            replicas: addresses(&mut flags, "replicas")?,
+            replica_cpus: flags.integer("replica-cpus", 0, 0..=64)? as usize,
+            rtt_micros: flags.integer("rtt-micros", 0, 0..=1_000_000)?,
+            slow_micros: flags.integer("slow-micros", 0, 0..=1_000_000)?,
+            slow_replica: flags.integer("slow-replica", 2, 0..=REPLICAS as u64 - 1)? as u8,
+            fault: flags.choice("fault", Fault::None, &Fault::CHOICES)?,
             fault_replica: flags.integer("fault-replica", 2, 0..=REPLICAS as u64 - 1)? as u8,
             fault_after: flags.integer("fault-after", 0, 0..=OPERATIONS)?,
+            fault_millis: flags.integer("fault-millis", 200, 1..=60_000)?,
             time_limit_seconds: flags.integer("time-limit-seconds", 60, 1..=600)?,
             operation_timeout_millis: flags.integer("operation-timeout-millis", 10_000, 10..=60_000)?,
             seed: flags.integer("seed", 31, 0..=u64::MAX)?,
@@ -183,6 +249,16 @@ impl Parameters {
             let allowed = "a fault comes before the last of --operations";
             return Err(FlagError::new("fault-after", self.fault_after, allowed));
         }
+        let here = |name, is_set: bool, found: String| match &self.replicas {
+            Some(_) if is_set => {
+                Err(FlagError::new(name, found, "replicas that a trial does not start have settings of their own"))
+            }
+            _ => Ok(()),
+        };
+        here("fault", self.fault != Fault::None, assay_harness::flags::name(&self.fault, &Fault::CHOICES).to_owned())?;
+        here("replica-cpus", self.replica_cpus > 0, self.replica_cpus.to_string())?;
+        here("rtt-micros", self.rtt_micros > 0, self.rtt_micros.to_string())?;
+        here("slow-micros", self.slow_micros > 0, self.slow_micros.to_string())?;
         Ok(())
     }
 
@@ -221,6 +297,8 @@ impl Parameters {
             Mode::Open => crate::process::drive::BACKLOG,
         };
         let in_flight = (self.streams() * in_flight) as u64 * (CELL + self.value_size as u64) * REPLICAS as u64;
-        records + state + in_flight + (REPLICAS + 1 + self.clients) as u64 * PROCESS
+        let descriptors =
+            if self.heap == Heap::Bounded { 0 } else { REPLICAS as u64 * commands * (CELL + self.value_size as u64) };
+        records + state + in_flight + descriptors + (REPLICAS + 1 + self.clients) as u64 * PROCESS
     }
 }

@@ -8,16 +8,19 @@ use assay_harness::report::Fact;
 use assay_harness::{Digest, Failure, Histogram, Phases, Quantity, Report, Stopwatch, Unit, flags, machine};
 
 use crate::client::quorum::Path;
-use crate::command::{Class, LEADER, REPLICAS};
+use crate::command::{Addresses, Class, LEADER, REPLICAS};
 use crate::net::now;
 use crate::parameters::{Fault, FlushKind, Mode, Parameters};
-use crate::process::children::Process;
+use crate::process::children::{Process, allowed_cpus};
 use crate::process::control;
 use crate::process::drive::{Driver, Pace, Plan};
 use crate::process::load::{Orders, Stream, Summary};
 use crate::process::record::{self, Record};
+use crate::process::relay::Kept;
 use crate::process::replica::{TimerKind, Writes};
+use crate::replica::heap::Heap;
 use crate::replica::tally::Tally;
+use crate::replica::witness::Conflicts;
 use crate::replica::{Status, Usage};
 use crate::workload::{Mix, Spacing};
 use crate::{ceiling, history};
@@ -45,11 +48,51 @@ pub struct Outcome {
     pub interval: (u64, u64),
     /// The digest of what the script found and left behind.
     pub parity: Digest,
+    /// What became of a fault, if there was one.
+    pub fault: Option<Injected>,
+    /// Commands that have an answer and are not executed.
+    pub lost: u64,
+    /// How late the relays between the replicas were, if there were any: nanoseconds.
+    pub relays_late: Tally,
     /// The parts of the trial.
     pub phases: Phases,
 }
 
+/// A fault that was injected. Times are nanoseconds of the monotonic clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Injected {
+    /// When it happened.
+    pub at: u64,
+    /// When the replica was let go on, or started again.
+    pub ended: Option<u64>,
+    /// When it took part again.
+    pub back: Option<u64>,
+}
+
 impl Outcome {
+    /// Nanoseconds after the fault in which no strong command was answered: the longest such time.
+    #[must_use]
+    pub fn unavailable(&self) -> Option<u64> {
+        let fault = self.fault?;
+        let strong = self.records.iter().filter(|r| r.request.class == Class::Strong && r.ended > fault.at);
+        let mut ends: Vec<u64> = strong.map(|r| r.ended).chain([fault.at]).collect();
+        ends.sort_unstable();
+        ends.windows(2).map(|pair| pair[1] - pair[0]).max()
+    }
+
+    /// The socket calls of a command, over all processes and the whole trial.
+    #[must_use]
+    pub fn calls(&self) -> ceiling::Calls {
+        let usage = || self.statuses.iter().map(|status| &status.process).chain(&self.load);
+        let each = |of: fn(&Usage) -> u64| usage().map(of).sum::<u64>() as f64 / self.records.len() as f64;
+        ceiling::Calls {
+            writes: each(|usage| usage.writes),
+            reads: each(|usage| usage.reads),
+            waits: each(|usage| usage.waits),
+            bytes: each(|usage| usage.bytes_sent),
+        }
+    }
+
     /// The commands that count: of the load, with their answer within the interval.
     pub fn measured(&self) -> impl Iterator<Item = &Record> {
         let (start, end) = self.interval;
@@ -93,6 +136,9 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     if let Some(file) = history {
         history::write(&outcome.records, &mut BufWriter::new(file))?;
     }
+    if outcome.lost > 0 {
+        return Err(Failure::error(format_args!("{} commands that had an answer were lost", outcome.lost)));
+    }
     report(parameters, &outcome)
 }
 
@@ -105,20 +151,23 @@ pub fn measure(p: &Parameters) -> Result<Outcome, Failure> {
     machine::check_memory(p.memory_bytes(), SIZES)?;
     let mut phases = Phases::new();
     let watch = Stopwatch::start();
-    let (mut replicas, ports) = start_replicas(p)?;
+    let mut cluster = start_replicas(p)?;
+    let addresses = &cluster.addresses.clone();
     phases.add("startup", watch.seconds());
     let mut parity = Digest::new();
-    let (mut records, usage) = phases.time("script", || script(p, ports, &mut parity))?;
+    let (mut records, usage) = phases.time("script", || script(p, addresses, &mut parity))?;
     let scripted = records.len();
 
     let watch = Stopwatch::start();
-    let mut loads = start_loads(p, ports)?;
+    let mut loads = start_loads(p, addresses)?;
     phases.add("connectAndWarmup", watch.seconds());
     let go = now();
     loads.iter_mut().try_for_each(|load| load.tell("go"))?;
-    if p.fault != Fault::None {
-        inject(p, &mut replicas, ports, (scripted + p.warmup_operations) as u64)?;
-    }
+    let fault = if p.fault == Fault::None {
+        None
+    } else {
+        Some(inject(p, &mut cluster, (scripted + p.warmup_operations) as u64)?)
+    };
     let mut load_usage = vec![usage];
     let mut failed = None;
     for load in &mut loads {
@@ -137,38 +186,101 @@ pub fn measure(p: &Parameters) -> Result<Outcome, Failure> {
     phases.add("measured", seconds(interval.0, interval.1));
     phases.add("tail", seconds(interval.1, last));
 
-    let statuses = phases.time("verify", || verify(p, ports, &records))?;
+    let (statuses, lost) = phases.time("verify", || verify(p, addresses, &records))?;
     phases.end_iteration();
-    Ok(Outcome { records, statuses, load: load_usage, interval, parity, phases })
+    let mut relays_late = Tally::default();
+    for relay in &mut cluster.relays {
+        relay.tell("report")?;
+        let kept: Kept = serde_json::from_str(&relay.hear()?).map_err(io::Error::other)?;
+        relays_late.merge(&kept.late);
+    }
+    Ok(Outcome { records, statuses, load: load_usage, interval, parity, fault, lost, relays_late, phases })
 }
 
-fn start_replicas(p: &Parameters) -> Result<(Vec<Process>, [u16; REPLICAS]), Failure> {
-    let mut replicas = (0..REPLICAS)
-        .map(|id| {
-            let arguments = [
-                "replica".to_owned(),
-                format!("--id={id}"),
-                format!("--flush={}", flush_name(p)),
-                format!("--batch-delay-micros={}", p.batch_delay_micros),
-                format!("--timer={}", timer_name(p)),
-                format!("--message-writes={}", writes_name(p)),
-            ];
-            Process::start(&format!("replica {id}"), &arguments)
-        })
-        .collect::<io::Result<Vec<_>>>()?;
-    let mut ports = [0; REPLICAS];
-    for (replica, port) in replicas.iter_mut().zip(&mut ports) {
-        *port = replica.expect("port ")?.parse().map_err(io::Error::other)?;
+/// The replicas of a trial.
+struct Cluster {
+    /// Those that the trial has started: none where it uses others'.
+    replicas: Vec<Process>,
+    /// What is between them, if they are to be far from each other.
+    relays: Vec<Process>,
+    /// Where they are.
+    addresses: Addresses,
+    /// Where each finds the others.
+    routes: [Addresses; REPLICAS],
+}
+
+fn start_replicas(p: &Parameters) -> Result<Cluster, Failure> {
+    if let Some(addresses) = &p.replicas {
+        let routes = [const { String::new() }; REPLICAS].map(|_| addresses.clone());
+        return Ok(Cluster { replicas: Vec::new(), relays: Vec::new(), addresses: addresses.clone(), routes });
     }
-    let peers = format!("peers {}", ports.map(|port| port.to_string()).join(" "));
-    replicas.iter_mut().try_for_each(|replica| replica.tell(&peers))?;
+    let mut replicas = Vec::new();
+    for (id, cpus) in (0..REPLICAS as u8).zip(cpus_of_replicas(p, &allowed_cpus()?)?) {
+        replicas.push(start_replica(p, id, "127.0.0.1:0", &cpus)?);
+    }
+    let mut addresses = Addresses::default();
+    for (replica, address) in replicas.iter_mut().zip(&mut addresses) {
+        *address = replica.expect("listens ")?;
+    }
+    let mut routes = [&addresses; REPLICAS].map(Clone::clone);
+    let mut relays = Vec::new();
+    if p.rtt_micros > 0 {
+        // Of two replicas the one with the larger number calls.
+        for [caller, called] in [[1, 0], [2, 0], [2, 1]] {
+            let delay = format!("--delay-micros={}", p.rtt_micros.div_ceil(2));
+            let arguments = ["relay".to_owned(), format!("--to={}", addresses[called]), delay];
+            let mut relay = Process::start(&format!("the relay from {caller} to {called}"), &arguments, &[])?;
+            routes[caller][called] = relay.expect("listens ")?;
+            relays.push(relay);
+        }
+    }
+    for (replica, route) in replicas.iter_mut().zip(&routes) {
+        replica.tell(&format!("replicas {}", route.join(" ")))?;
+    }
     replicas.iter_mut().try_for_each(|replica| replica.expect("ready").map(drop))?;
-    Ok((replicas, ports))
+    Ok(Cluster { replicas, relays, addresses, routes })
+}
+
+/// The CPUs of each replica, of those that are allowed; none where they share all of them.
+fn cpus_of_replicas(p: &Parameters, allowed: &[usize]) -> Result<[Vec<usize>; REPLICAS], Failure> {
+    let mut each = [const { Vec::new() }; REPLICAS];
+    if p.replica_cpus == 0 {
+        return Ok(each);
+    }
+    // One more for the load generators.
+    let needed = REPLICAS * p.replica_cpus + 1;
+    if allowed.len() < needed {
+        return Err(Failure::usage(format_args!(
+            "--replica-cpus={}: {REPLICAS} replicas and the load generators need {needed} CPUs, and {} are allowed",
+            p.replica_cpus,
+            allowed.len()
+        )));
+    }
+    each.iter_mut().zip(allowed.chunks(p.replica_cpus)).for_each(|(own, cpus)| own.extend(cpus));
+    Ok(each)
+}
+
+fn start_replica(p: &Parameters, id: u8, listen: &str, cpus: &[usize]) -> io::Result<Process> {
+    let slow = if id == p.slow_replica { p.slow_micros } else { 0 };
+    let arguments = [
+        "replica".to_owned(),
+        format!("--id={id}"),
+        format!("--listen={listen}"),
+        format!("--flush={}", flush_name(p)),
+        format!("--batch-delay-micros={}", p.batch_delay_micros),
+        format!("--timer={}", timer_name(p)),
+        format!("--message-writes={}", writes_name(p)),
+        format!("--conflicts={}", conflicts_name(p)),
+        format!("--heap={}", flags::name(&p.heap, &Heap::CHOICES)),
+        format!("--suspect-after-millis={}", p.suspect_after_millis),
+        format!("--slow-micros={slow}"),
+    ];
+    Process::start(&format!("replica {id}"), &arguments, cpus)
 }
 
 /// One session, one command at a time: what it finds, and the state it leaves, is the same for every rule by which batches are sent.
-fn script(p: &Parameters, ports: [u16; REPLICAS], parity: &mut Digest) -> Result<(Vec<Record>, Usage), Failure> {
-    let mut driver = Driver::connect(SCRIPT, p.bound(), p.value_size, ports, p.message_writes)?;
+fn script(p: &Parameters, addresses: &Addresses, parity: &mut Digest) -> Result<(Vec<Record>, Usage), Failure> {
+    let mut driver = Driver::connect(SCRIPT, p.bound(), p.value_size, addresses, p.message_writes)?;
     let mut mix = Mix::new(p.seed, SCRIPT_KEYS.min(p.keys), 0.5, p.weak_ratio, 50);
     let plan = Plan {
         count: p.script_operations,
@@ -186,18 +298,20 @@ fn script(p: &Parameters, ports: [u16; REPLICAS], parity: &mut Digest) -> Result
         parity.add(&found);
     }
     let mut statuses = Vec::new();
-    for port in ports {
-        statuses.push(control::status(port, records.len() as u64, CATCH_UP)?);
+    for address in addresses {
+        statuses.push(control::status(address, records.len() as u64, CATCH_UP)?);
     }
     agree(&statuses, records.len() as u64)?;
     parity.add(statuses[0].state.as_bytes());
     Ok((records, usage))
 }
 
-fn start_loads(p: &Parameters, ports: [u16; REPLICAS]) -> Result<Vec<Process>, Failure> {
+fn start_loads(p: &Parameters, addresses: &Addresses) -> Result<Vec<Process>, Failure> {
     let streams = p.streams();
     // What does not divide evenly goes to the first streams.
     let share = |all: usize, stream: usize| all / streams + usize::from(stream < all % streams);
+    let allowed = allowed_cpus()?;
+    let rest = if p.replica_cpus > 0 { &allowed[REPLICAS * p.replica_cpus..] } else { &[] };
     let mut loads = Vec::new();
     for client in 0..p.clients {
         let own = client * p.threads..(client + 1) * p.threads;
@@ -208,7 +322,7 @@ fn start_loads(p: &Parameters, ports: [u16; REPLICAS]) -> Result<Vec<Process>, F
             seed: p.seed.wrapping_mul(1_000_003).wrapping_add(stream as u64 + 1),
         });
         let orders = Orders {
-            ports,
+            replicas: addresses.clone(),
             streams: streams_of_client.collect(),
             bound: p.bound(),
             value_size: p.value_size,
@@ -216,13 +330,14 @@ fn start_loads(p: &Parameters, ports: [u16; REPLICAS]) -> Result<Vec<Process>, F
             skew: p.skew_percent as f64 / 100.0,
             weak_percent: p.weak_ratio,
             write_percent: p.write_ratio,
+            log: p.client_log,
             write_each: p.message_writes == Writes::Each,
             window: p.window,
             open: (p.mode == Mode::Open).then(|| (p.rate as f64 / streams as f64, p.arrivals == Spacing::Fixed)),
             time_limit: p.time_limit_seconds * 1_000_000_000,
             operation_timeout: p.operation_timeout_millis * 1_000_000,
         };
-        let mut load = Process::start(&format!("load generator {client}"), &["load".to_owned()])?;
+        let mut load = Process::start(&format!("load generator {client}"), &["load".to_owned()], rest)?;
         load.tell(&serde_json::to_string(&orders).expect("orders are only numbers and lists"))?;
         loads.push(load);
     }
@@ -231,12 +346,30 @@ fn start_loads(p: &Parameters, ports: [u16; REPLICAS]) -> Result<Vec<Process>, F
 }
 
 /// Waits until enough commands are executed, then does to a replica what is to be done to it.
-fn inject(p: &Parameters, replicas: &mut [Process], ports: [u16; REPLICAS], scripted: u64) -> Result<(), Failure> {
+fn inject(p: &Parameters, cluster: &mut Cluster, scripted: u64) -> Result<Injected, Failure> {
+    let Cluster { replicas, addresses, routes, .. } = cluster;
     let patience = Duration::from_secs(p.time_limit_seconds);
-    control::status(ports[usize::from(LEADER)], scripted + p.fault_after, patience)?;
-    let signal = if p.fault == Fault::Kill { libc::SIGKILL } else { libc::SIGSTOP };
-    replicas[usize::from(p.fault_replica)].signal(signal)?;
-    Ok(())
+    control::status(&addresses[usize::from(LEADER)], scripted + p.fault_after, patience)?;
+    let (id, address) = (p.fault_replica, &addresses[usize::from(p.fault_replica)]);
+    let replica = &mut replicas[usize::from(id)];
+    let killed = matches!(p.fault, Fault::Kill | Fault::Restart);
+    let at = now();
+    replica.signal(if killed { libc::SIGKILL } else { libc::SIGSTOP })?;
+    if p.fault.is_final() {
+        return Ok(Injected { at, ended: None, back: None });
+    }
+    std::thread::sleep(Duration::from_millis(p.fault_millis));
+    let ended = now();
+    if p.fault == Fault::Pause {
+        replica.signal(libc::SIGCONT)?;
+        return Ok(Injected { at, ended: Some(ended), back: None });
+    }
+    let cpus = cpus_of_replicas(p, &allowed_cpus()?)?;
+    *replica = start_replica(p, id, address, &cpus[usize::from(id)])?;
+    replica.expect("listens ")?;
+    replica.tell(&format!("replicas {}", routes[usize::from(id)].join(" ")))?;
+    replica.expect("ready")?;
+    Ok(Injected { at, ended: Some(ended), back: Some(now()) })
 }
 
 /// When the first stream had done its last command: until then all of them ran.
@@ -252,8 +385,8 @@ fn first_end(p: &Parameters, records: &[Record], go: u64) -> Result<u64, Failure
     }
 }
 
-/// Nothing was lost, nothing was done twice, and all replicas that are left agree.
-fn verify(p: &Parameters, ports: [u16; REPLICAS], records: &[Record]) -> Result<Vec<Status>, Failure> {
+/// Nothing was done twice, and all replicas that are left agree. Returns what they say, and how many commands were lost.
+fn verify(p: &Parameters, addresses: &Addresses, records: &[Record]) -> Result<(Vec<Status>, u64), Failure> {
     let mut newest: HashMap<u32, (u32, u32)> = HashMap::new();
     for record in records {
         let (count, highest) = newest.entry(record.id.client).or_default();
@@ -262,20 +395,30 @@ fn verify(p: &Parameters, ports: [u16; REPLICAS], records: &[Record]) -> Result<
     if let Some((client, (count, highest))) = newest.iter().find(|(_, (count, highest))| count != highest) {
         return Err(Failure::error(format_args!("client {client} sent {highest} commands and got {count} answers")));
     }
-    let mut statuses = Vec::new();
-    for (replica, port) in (0..).zip(ports) {
-        if p.fault == Fault::None || replica != p.fault_replica {
-            statuses.push(control::status(port, records.len() as u64, CATCH_UP)?);
+    let commands = records.len() as u64;
+    let left = (0..).zip(addresses).filter(|(replica, _)| !(p.fault.is_final() && *replica == p.fault_replica));
+    let left: Vec<&String> = left.map(|(_, address)| address).collect();
+    let ask = |executed| left.iter().map(|address| control::status(address, executed, CATCH_UP)).collect();
+    let statuses: Vec<Status> = match ask(commands) {
+        Ok(statuses) => statuses,
+        // They do not get there: what they have is all that there is.
+        Err(error) => {
+            let statuses: Vec<Status> = ask(0)?;
+            let executed = statuses.iter().map(|status| status.executed).max().unwrap_or(0);
+            if executed >= commands {
+                return Err(error.into());
+            }
+            return Ok((statuses, commands - executed));
         }
-    }
-    agree(&statuses, records.len() as u64)?;
+    };
+    agree(&statuses, commands)?;
     if let Some(status) = statuses.iter().find(|status| p.fault == Fault::None && status.residue > 0) {
         let Status { replica, residue, .. } = status;
         return Err(Failure::error(format_args!(
             "replica {replica} still holds {residue} things of commands that are done"
         )));
     }
-    Ok(statuses)
+    Ok((statuses, 0))
 }
 
 /// All replicas have executed exactly `commands` commands, the same in the same order, and hold the same state.
@@ -305,16 +448,20 @@ fn writes_name(p: &Parameters) -> &'static str {
     flags::name(&p.message_writes, &Writes::CHOICES)
 }
 
+fn conflicts_name(p: &Parameters) -> &'static str {
+    flags::name(&p.conflicts, &Conflicts::CHOICES)
+}
+
 fn report(p: &Parameters, outcome: &Outcome) -> Result<Report, Failure> {
     let mut report = Report::new("batch-curp-ho", assay_harness::VERSION);
     report.built();
     effective(p, outcome, &mut report);
     metrics(p, outcome, &mut report);
-    let writes = counters(outcome, &mut report);
+    counters(outcome, &mut report);
     report.phases(&outcome.phases).parity(&outcome.parity);
     if p.ceilings {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        report.ceiling("loopbackWrites", ceiling::message_rate(cpus)?, Some(writes));
+        report.ceiling("socketCalls", ceiling::call_rate(cpus, outcome.calls())?, Some(outcome.throughput()));
         let trips = outcome.median_latency(Class::Weak).filter(|latency| *latency > 0.0).map(|latency| 1.0 / latency);
         report.ceiling("loopbackRoundTrips", ceiling::round_trip_rate()?, trips);
     }
@@ -329,7 +476,6 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     let measured: Vec<&Record> = outcome.measured().collect();
     let count = |wanted: &dyn Fn(&Record) -> bool| measured.iter().filter(|record| wanted(record)).count();
     let weak = count(&|r| r.request.class == Class::Weak);
-    let strong = measured.len() - weak;
     let mut by_key: HashMap<u64, usize> = HashMap::new();
     measured.iter().for_each(|record| *by_key.entry(record.request.key).or_default() += 1);
     report
@@ -338,9 +484,15 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
         .effective("timer", timer_name(p))
         .effective("messageWrites", writes_name(p))
         .effective("batchDelayMicrosAsked", p.batch_delay_micros)
+        .effective("heap", flags::name(&p.heap, &Heap::CHOICES))
+        .effective("clientLog", if p.client_log { "each" } else { "none" })
+        .effective("conflicts", conflicts_name(p))
+        .effective("rttMicrosAsked", p.rtt_micros)
+        .effective("replicaCpus", p.replica_cpus as u64)
         .effective("nodelay", true)
         .effective("replicas", REPLICAS as u64)
-        .effective("leader", u64::from(LEADER))
+        .effective("leader", u64::from(outcome.statuses[0].ballot % REPLICAS as u32))
+        .effective("ballot", u64::from(outcome.statuses[0].ballot))
         .effective("boundReplica", u64::from(p.bound()))
         .effective("streams", p.streams() as u64)
         .effective("weakShare", share(weak, measured.len()))
@@ -351,19 +503,21 @@ fn effective(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     if p.mode == Mode::Closed {
         report.effective("window", p.window as u64);
     }
-    if strong > 0 {
-        report.effective("fastPathShare", share(count(&|r| r.path == Path::Fast), strong));
-    }
     if let Some(delay) = tally(outcome, |status| &status.batch_delays).median().map(|ns| ns / 1e3) {
         report.effective("batchDelayMicrosMedian", Fact::try_from(delay).expect("a finite number"));
     }
     if let Some(size) = tally(outcome, |status| &status.batch_sizes).mean() {
         report.effective("batchSizeMean", Fact::try_from(size).expect("a finite number"));
     }
+    for (name, q) in [("relayLateMicrosMedian", 0.5), ("relayLateMicrosP99", 0.99)] {
+        if let Some(late) = outcome.relays_late.quantile(q) {
+            report.effective(name, Fact::try_from(late / 1e3).expect("a finite number"));
+        }
+    }
+    let (name, replica, after) = (flags::name(&p.fault, &Fault::CHOICES), p.fault_replica, p.fault_after);
     let fault = match p.fault {
-        Fault::None => "none".to_owned(),
-        Fault::Kill => format!("replica {} killed after {} commands", p.fault_replica, p.fault_after),
-        Fault::Stop => format!("replica {} stopped after {} commands", p.fault_replica, p.fault_after),
+        Fault::None => name.to_owned(),
+        _ => format!("{name} of replica {replica} after {after} commands"),
     };
     report.effective("fault", fault);
 }
@@ -399,6 +553,25 @@ fn metrics(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     if let Some(sizes) = histogram(&tally(outcome, |status| &status.batch_sizes), 1.0) {
         report.histogram("batchSize", Unit::ONE, &sizes);
     }
+    let strong = outcome.measured().filter(|r| r.request.class == Class::Strong).count();
+    for (name, path) in [("fastPathShare", Path::Fast), ("overtakenShare", Path::Overtaken)] {
+        let on_path = outcome.measured().filter(|r| r.path == path).count();
+        if strong > 0 {
+            report.value(name, Quantity::new(on_path as f64 / strong as f64, Unit::ONE));
+        }
+    }
+    // Over the whole trial, as the replicas do not know what is measured.
+    let weak = outcome.records.iter().filter(|r| r.request.class == Class::Weak).count();
+    if weak > 0 {
+        let waits: u64 = outcome.statuses.iter().map(|status| status.weak_waits).sum();
+        report.value("weakWaitShare", Quantity::new(waits as f64 / weak as f64, Unit::ONE));
+    }
+    if let Some(unavailable) = outcome.unavailable() {
+        report.value("unavailable", Quantity::new(unavailable as f64 * 1e-9, Unit::SECONDS));
+    }
+    if let Some((ended, back)) = outcome.fault.and_then(|fault| fault.ended.zip(fault.back)) {
+        report.value("rejoin", Quantity::new(back.saturating_sub(ended) as f64 * 1e-9, Unit::SECONDS));
+    }
     if p.mode == Mode::Open {
         report.value("offeredRate", Quantity::new(p.rate as f64, Unit::new("ops/s")));
         report.value("achievedShare", Quantity::new(outcome.throughput() / p.rate as f64, Unit::ONE));
@@ -407,8 +580,7 @@ fn metrics(p: &Parameters, outcome: &Outcome, report: &mut Report) {
     }
 }
 
-/// Adds the counters; returns the calls of `write` per second, over everything.
-fn counters(outcome: &Outcome, report: &mut Report) -> f64 {
+fn counters(outcome: &Outcome, report: &mut Report) {
     let sum = |of: fn(&Usage) -> u64| {
         let replicas: u64 = outcome.statuses.iter().map(|status| of(&status.process)).sum();
         replicas + outcome.load.iter().map(of).sum::<u64>()
@@ -421,6 +593,7 @@ fn counters(outcome: &Outcome, report: &mut Report) -> f64 {
         .counter("operations", Quantity::count(outcome.measured().count() as u64))
         .counter("commands", Quantity::count(commands))
         .counter("fastPath", Quantity::count(on_path(Path::Fast)))
+        .counter("overtakenPath", Quantity::count(on_path(Path::Overtaken)))
         .counter("slowPath", Quantity::count(on_path(Path::Slow)))
         .counter("syncedPath", Quantity::count(on_path(Path::Synced)))
         .counter("weakWaits", Quantity::count(outcome.statuses.iter().map(|status| status.weak_waits).sum()))
@@ -428,6 +601,9 @@ fn counters(outcome: &Outcome, report: &mut Report) -> f64 {
         .counter("framesSent", Quantity::count(sum(|usage| usage.frames_sent)))
         .counter("writeCalls", Quantity::count(writes))
         .counter("readCalls", Quantity::count(sum(|usage| usage.reads)))
+        .counter("descriptors", Quantity::count(outcome.statuses.iter().map(|status| status.descriptors.0).sum()))
+        .counter("collections", Quantity::count(outcome.statuses.iter().map(|status| status.descriptors.1).sum()))
+        .counter("waitCalls", Quantity::count(sum(|usage| usage.waits)))
         .counter("writeCallsPerOperation", Quantity::new(writes as f64 / commands as f64, Unit::ONE))
         .counter("replicaCpu", cpu(&mut outcome.statuses.iter().map(|status| status.process.cpu_seconds)))
         .counter("loadCpu", cpu(&mut outcome.load.iter().map(|usage| usage.cpu_seconds)))
@@ -435,9 +611,6 @@ fn counters(outcome: &Outcome, report: &mut Report) -> f64 {
     if let Some(peak) = outcome.statuses.iter().map(|status| status.process.peak_memory).max() {
         report.counter("replicaPeakMemory", Quantity::bytes(peak));
     }
-    let loaded = outcome.records.iter().filter(|r| r.id.client != SCRIPT);
-    let (first, last) = loaded.fold((u64::MAX, 0), |(first, last), r| (first.min(r.invoked), last.max(r.ended)));
-    writes as f64 / (last.saturating_sub(first) as f64 * 1e-9)
 }
 
 #[cfg(test)]
@@ -453,7 +626,7 @@ mod tests {
     #[test]
     fn replicas_that_differ_in_anything_are_found_out() {
         let status = |executed, state: &str, history| {
-            let mut status = Replica::new(1, Flush::Natural).status();
+            let mut status = Replica::new(1, Flush::Natural, Conflicts::Writes).status();
             (status.executed, status.state, status.history) = (executed, state.to_owned(), history);
             status
         };

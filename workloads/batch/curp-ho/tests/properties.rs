@@ -3,52 +3,23 @@
 //!
 //! The connections are queues. Each keeps its order; which of them delivers next is random, and so is when a timed batch is due.
 
+mod common;
+
 use std::collections::{HashMap, VecDeque};
 
 use batch_curp_ho::client::quorum::Path;
-use batch_curp_ho::client::{self, Completed, Request, Session};
-use batch_curp_ho::command::{Class, ClientId, CommandId, LEADER, Op, REPLICAS, writer_of};
+use batch_curp_ho::client::{Request, Session};
+use batch_curp_ho::command::{Class, CommandId, LEADER, Op, REPLICAS};
 use batch_curp_ho::replica::batcher::{Flush, Moment};
-use batch_curp_ho::replica::{self, Executed, Replica};
+use batch_curp_ho::replica::witness::Conflicts;
+use batch_curp_ho::replica::{Executed, Replica};
 use batch_curp_ho::wire::{Accept, Ack, BatchWriter, ErrorCode, Malformed, Message, Proposal, Reply, Verdict, split};
 use proptest::prelude::*;
 
+use common::{Answer, FromReplica, ToReplicas, body, bytes, check_answers, frames, newest, request, rules};
+
 /// Messages on their way over one connection, as bytes.
 type Queue = VecDeque<Vec<u8>>;
-
-#[derive(Default)]
-struct ToReplicas(Vec<(u8, Vec<u8>)>);
-
-impl client::Outbox for ToReplicas {
-    fn send(&mut self, replica: u8, message: &Message<'_>) {
-        let mut bytes = Vec::new();
-        message.append(&mut bytes);
-        self.0.push((replica, bytes));
-    }
-}
-
-#[derive(Default)]
-struct ToClients(Vec<(ClientId, Vec<u8>)>);
-
-impl replica::Outbox for ToClients {
-    fn send(&mut self, client: ClientId, message: &Message<'_>) {
-        let mut bytes = Vec::new();
-        message.append(&mut bytes);
-        self.0.push((client, bytes));
-    }
-}
-
-fn body(bytes: &[u8]) -> &[u8] {
-    split(bytes).unwrap().unwrap().0
-}
-
-/// What a client got, and what its bound replica had executed when it answered (for weak reads).
-struct Answer {
-    client: ClientId,
-    completed: Completed,
-    /// Commands of the whole system that were completed before this one was sent.
-    sent_after: usize,
-}
 
 struct World {
     replicas: Vec<Replica>,
@@ -82,11 +53,12 @@ enum Step {
 
 impl World {
     fn new(flush: Flush, bound: u8, todo: &[Vec<Request>], window: usize, seed: u64) -> Self {
-        let mut replicas: Vec<Replica> = (0..REPLICAS as u8).map(|id| Replica::new(id, flush)).collect();
+        let mut replicas: Vec<Replica> =
+            (0..REPLICAS as u8).map(|id| Replica::new(id, flush, Conflicts::Writes)).collect();
         let sessions: Vec<Session> = (1..=todo.len() as u32).map(|client| Session::new(client, bound, 16)).collect();
         for replica in &mut replicas {
             replica.keep_log();
-            (1..=todo.len() as u32).for_each(|client| replica.hello(client, bound));
+            (1..=todo.len() as u32).for_each(|client| replica.hello(client, bound, &mut FromReplica::default()));
         }
         let queues = || (0..todo.len()).map(|_| Default::default()).collect();
         Self {
@@ -148,7 +120,7 @@ impl World {
 
     fn take(&mut self, step: Step) {
         let mut to_replicas = ToReplicas::default();
-        let mut to_clients = ToClients::default();
+        let mut sent = FromReplica::default();
         match step {
             Step::Start(client) => {
                 let request = self.todo[client].pop_front().unwrap();
@@ -162,12 +134,12 @@ impl World {
                 let name = client as u32 + 1;
                 let server = &mut self.replicas[replica];
                 match Message::decode(body(&bytes)).unwrap() {
-                    Message::Propose(proposal) => server.propose(name, &proposal, 0, &mut to_clients).unwrap(),
-                    Message::Sync { seq } => server.sync(name, seq, &mut to_clients),
-                    Message::ClientHello { client, bound } => server.hello(client, bound),
+                    Message::Propose(proposal) => server.propose(name, &proposal, 0, &mut sent).unwrap(),
+                    Message::Sync { seq } => server.sync(name, seq, &mut sent),
+                    Message::ClientHello { client, bound } => server.hello(client, bound, &mut sent),
                     other => panic!("{other:?}"),
                 }
-                self.send_down(replica, to_clients, self.replicas[replica].executed());
+                self.send_down(replica, sent, self.replicas[replica].executed());
             }
             Step::Down(client, replica) => {
                 let bytes = self.down[client][replica].pop_front().unwrap();
@@ -183,10 +155,10 @@ impl World {
             }
             Step::Peer(from, to) => {
                 let bytes = self.peers[from][to].pop_front().unwrap();
-                let Message::Batch(batch) = Message::decode(body(&bytes)).unwrap() else { panic!("no batch") };
                 let before = self.replicas[to].executed();
-                self.replicas[to].batch(from as u8, &batch, 0, &mut to_clients).unwrap();
-                self.send_down(to, to_clients, before);
+                let message = Message::decode(body(&bytes)).unwrap();
+                self.replicas[to].peer(from as u8, &message, 0, &mut sent).unwrap();
+                self.send_down(to, sent, before);
             }
             Step::Flush(replica) => self.flush(replica),
         }
@@ -200,8 +172,9 @@ impl World {
         }
     }
 
-    fn send_down(&mut self, replica: usize, out: ToClients, before: u64) {
-        for (client, bytes) in out.0 {
+    fn send_down(&mut self, replica: usize, out: FromReplica, before: u64) {
+        assert!(out.peers.is_empty(), "nobody elects");
+        for (client, bytes) in out.clients {
             if let Ok(Message::CausalReply { seq, .. }) = Message::decode(body(&bytes)) {
                 self.seen.insert(CommandId { client, seq }, (before, self.replicas[replica].executed()));
             }
@@ -213,16 +186,12 @@ impl World {
     }
 
     fn flush(&mut self, replica: usize) {
-        let mut frames = Vec::new();
-        self.replicas[replica].batcher.take(0, |bytes| frames.extend_from_slice(bytes));
-        let mut rest = &frames[..];
-        while let Some((body, after)) = split(rest).unwrap() {
-            let frame = rest[..rest.len() - after.len()].to_vec();
-            assert!(!body.is_empty());
+        let mut all = Vec::new();
+        self.replicas[replica].batcher.take(0, |bytes| all.extend_from_slice(bytes));
+        for frame in frames(&all) {
             for to in (0..REPLICAS).filter(|to| *to != replica && self.dead != Some(*to as u8)) {
                 self.peers[replica][to].push_back(frame.clone());
             }
-            rest = after;
         }
     }
 
@@ -239,7 +208,7 @@ impl World {
                 self.take(Step::Down(client, dead));
             }
             let mut out = ToReplicas::default();
-            self.sessions[client].lost(replica, &mut out).unwrap();
+            self.sessions[client].lost(replica, &mut out);
             self.send_up(client, out);
         }
     }
@@ -259,82 +228,30 @@ impl World {
                 assert_eq!(status.residue, 0, "something is kept of commands that are done");
             }
         }
-        self.check_answers(log);
+        check_answers(log, &self.answers);
+        self.check_weak_reads(log);
     }
 
-    /// The reference: what a command at `slot` reads, by walking backwards through the log.
-    fn newest(log: &[Executed], up_to: usize, key: u64) -> (usize, CommandId) {
-        let writes = |(_, (_, k, put)): &(usize, &(CommandId, u64, Option<Vec<u8>>))| *k == key && put.is_some();
-        let write = log[..up_to].iter().enumerate().rev().find(writes);
-        write.map_or((0, CommandId::NONE), |(at, (_, _, value))| (at + 1, writer_of(value.as_ref().unwrap()).unwrap()))
-    }
-
-    fn check_answers(&self, log: &[Executed]) {
-        let slots: HashMap<CommandId, usize> = log.iter().enumerate().map(|(at, (id, ..))| (*id, at + 1)).collect();
-        for (at, answer) in self.answers.iter().enumerate() {
-            let Answer { client, completed, sent_after } = answer;
-            let Completed { seq, request: Request { class, put, key }, read, path, .. } = *completed;
-            let id = CommandId { client: *client, seq };
-            let slot = slots[&id];
-            // Strong commands keep the order of real time: what was done before this one was sent has an earlier slot.
-            if class == Class::Strong {
-                assert!(path != Path::Bound);
-                for earlier in self.answers[..*sent_after].iter().filter(|a| a.completed.request.class == Class::Strong)
-                {
-                    let earlier = CommandId { client: earlier.client, seq: earlier.completed.seq };
-                    assert!(slots[&earlier] < slot, "{earlier:?} was done before {id:?} was sent");
-                }
-                let expected = if put { CommandId::NONE } else { Self::newest(log, slot - 1, key).1 };
-                assert_eq!(read, expected, "the answer to {id:?}, slot {slot}");
-            } else if !put {
-                assert_eq!(path, Path::Bound);
-                // The newest own write that was sent before, unless it was executed already; else what was executed.
-                let (before, after) = self.seen[&id];
-                let expected = |executed: u64| {
-                    let executed = executed as usize;
-                    let own = log.iter().enumerate().rev().find(|(slot, (writer, k, put))| {
-                        let own = writer.client == *client && writer.seq < seq;
-                        own && *slot + 1 > executed && *k == key && put.is_some()
-                    });
-                    own.map_or(Self::newest(log, executed, key).1, |(_, (writer, ..))| *writer)
-                };
-                let possible: Vec<CommandId> = (before..=after).map(expected).collect();
-                assert!(
-                    possible.contains(&read),
-                    "{id:?} read {read:?} after {before} to {after} slots, not {possible:?}"
-                );
-                self.check_causality(log, &slots, at, read);
+    /// A weak read finds the session's newest own write that was sent before, unless it was executed already; else what was executed.
+    fn check_weak_reads(&self, log: &[Executed]) {
+        for Answer { client, completed, .. } in &self.answers {
+            let (Request { class, put, key }, seq) = (completed.request, completed.seq);
+            if class == Class::Strong || put {
+                continue;
             }
+            assert_eq!(completed.path, Path::Bound);
+            let (before, after) = self.seen[&CommandId { client: *client, seq }];
+            let expected = |executed: u64| {
+                let own = log.iter().rev().find(|(slot, writer, k, put)| {
+                    writer.client == *client && writer.seq < seq && *slot > executed && *k == key && put.is_some()
+                });
+                own.map_or(newest(log, executed as usize, key).1, |(_, writer, ..)| *writer)
+            };
+            let possible: Vec<CommandId> = (before..=after).map(expected).collect();
+            let read = completed.read;
+            assert!(possible.contains(&read), "{read:?} after {before} to {after} slots, not {possible:?}");
         }
     }
-
-    /// Nothing older than what the session had seen or written before it asked.
-    fn check_causality(&self, log: &[Executed], slots: &HashMap<CommandId, usize>, at: usize, read: CommandId) {
-        let Answer { client, completed, sent_after } = &self.answers[at];
-        let version = slots.get(&read).copied().unwrap_or(0);
-        let mine = self.answers[..*sent_after].iter().filter(|a| a.client == *client).map(|a| &a.completed);
-        // What led to another session's write has an earlier slot. That goes for its own writes as well, but not the other way round.
-        let foreign = mine.map(|earlier| earlier.read).filter(|writer| writer.client != *client);
-        let seen = foreign.filter_map(|writer| slots.get(&writer)).copied().max().unwrap_or(0);
-        let (known, _) = Self::newest(log, seen, completed.request.key);
-        let at_least = log.iter().enumerate().filter(|(_, (id, key, put))| {
-            id.client == *client && id.seq < completed.seq && *key == completed.request.key && put.is_some()
-        });
-        let own = at_least.map(|(at, _)| at + 1).max().unwrap_or(0);
-        assert!(version >= own, "client {client} does not read its own write");
-        assert!(version >= known, "client {client} reads older than what it has seen");
-    }
-}
-
-fn request() -> impl Strategy<Value = Request> {
-    (any::<bool>(), any::<bool>(), 0..3_u64).prop_map(|(strong, put, key)| {
-        let class = if strong { Class::Strong } else { Class::Weak };
-        Request { class, put, key }
-    })
-}
-
-fn rules() -> [Flush; 3] {
-    [Flush::Immediate, Flush::Natural, Flush::timed(150)]
 }
 
 proptest! {
@@ -408,14 +325,28 @@ proptest! {
         batch.accept(&Accept { slot: y, id: read_dep, class, op });
         batch.ack(x);
         let mut batch_bytes = Vec::new();
-        batch.take(&mut batch_bytes);
+        batch.take(c, &mut batch_bytes);
         let messages = [
-            Message::PeerHello { replica },
+            Message::PeerHello { replica, ballot: b, starting: flags.0 },
+            Message::Beat { ballot: b, executed: x },
+            Message::Elect { ballot: b, view: c, last: x },
+            Message::Vote { ballot: c },
+            Message::State { ballot: b, last: flags.0, bytes: &value },
             Message::ClientHello { client: b, bound: replica },
-            Message::Welcome { replica },
-            Message::Propose(Proposal { class, seq, done_below: b, causal_dep: c, observed: y, sync: flags.1, op }),
-            Message::Reply(Reply { seq, ok: flags.1, read_dep, found }),
-            Message::RecordAck(Ack { replica, seq, verdict, read_dep }),
+            Message::Welcome { replica, known: c },
+            Message::NewLeader { ballot: b, base: y },
+            Message::Propose(Proposal {
+                class,
+                seq,
+                done_below: b,
+                causal_dep: c,
+                observed: y,
+                ballot: b,
+                sync: flags.1,
+                op,
+            }),
+            Message::Reply(Reply { seq, ballot: b, ok: flags.1, read_dep, found }),
+            Message::RecordAck(Ack { replica, seq, ballot: c, verdict, read_dep }),
             Message::Sync { seq },
             Message::SyncReply { seq, found },
             Message::CausalReply { seq, found },
@@ -429,7 +360,7 @@ proptest! {
             message.append(&mut bytes);
             prop_assert_eq!(Message::decode(body(&bytes)), Ok(message));
             // A message that is cut off is none, unless what is cut off is text that may have any length.
-            if !matches!(message, Message::Status { .. } | Message::Error { .. }) {
+            if !matches!(message, Message::Status { .. } | Message::Error { .. } | Message::State { .. }) {
                 let cut = &body(&bytes)[..body(&bytes).len() - 1];
                 prop_assert!(Message::decode(cut).is_err());
             }
@@ -438,7 +369,7 @@ proptest! {
 
     #[test]
     fn no_bytes_make_the_decoder_panic(kind: u8, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let all = [&[kind % 16], &bytes[..]].concat();
+        let all = [&[kind % 20], &bytes[..]].concat();
         match Message::decode(&all) {
             Ok(message) => {
                 let mut again = Vec::new();
@@ -451,51 +382,87 @@ proptest! {
     }
 }
 
+fn accept(slot: u64, id: CommandId, op: Op<'_>) -> Vec<u8> {
+    let mut batch = BatchWriter::default();
+    batch.accept(&Accept { slot, id, class: Class::Weak, op });
+    let mut bytes = Vec::new();
+    batch.take(0, &mut bytes);
+    bytes
+}
+
 #[test]
-fn the_leaders_own_mistakes_are_refused_and_change_nothing() {
-    let mut follower = Replica::new(1, Flush::Natural);
-    let accept = |slot| {
-        let mut batch = BatchWriter::default();
-        let op = Op { key: 1, put: Some(&[1; 16]) };
-        batch.accept(&Accept { slot, id: CommandId { client: 1, seq: 1 }, class: Class::Strong, op });
-        let mut bytes = Vec::new();
-        batch.take(&mut bytes);
-        bytes
-    };
-    let cases = [(LEADER, 2, "slot 2 after slot 0"), (2, 1, "an accept from replica 2, which does not lead")];
-    for (from, slot, expected) in cases {
-        let bytes = accept(slot);
-        let Ok(Message::Batch(batch)) = Message::decode(body(&bytes)) else { panic!("no batch") };
-        let refused = follower.batch(from, &batch, 0, &mut ToClients::default()).unwrap_err();
-        assert_eq!(refused.to_string(), expected);
-        assert_eq!(follower.executed(), 0);
+fn who_does_not_lead_gives_no_slots_and_who_has_missed_some_asks_for_the_state() {
+    let mut follower = Replica::new(1, Flush::Natural, Conflicts::Writes);
+    let (id, op) = (CommandId { client: 1, seq: 1 }, Op { key: 1, put: Some(&[1; 16]) });
+    let mut out = FromReplica::default();
+    let frame = accept(1, id, op);
+    let refused = follower.peer(2, &Message::decode(body(&frame)).unwrap(), 0, &mut out).unwrap_err();
+    assert_eq!(refused.to_string(), "an accept from replica 2, which does not lead");
+    let frame = accept(2, id, op);
+    for _ in 0..2 {
+        follower.peer(LEADER, &Message::decode(body(&frame)).unwrap(), 0, &mut out).unwrap();
     }
+    assert_eq!(follower.executed(), 0);
+    let asked = [(LEADER, bytes(&Message::PeerHello { replica: 1, ballot: 0, starting: false }))];
+    assert_eq!(out.peers, asked, "once is enough");
     assert_eq!(Malformed::Oversized(5000).code(), ErrorCode::Oversized);
 }
 
 #[test]
 fn a_weak_read_waits_until_its_replica_has_seen_what_its_session_has_seen() {
-    let mut follower = Replica::new(1, Flush::Natural);
-    let mut out = ToClients::default();
-    follower.hello(2, 1);
+    let mut follower = Replica::new(1, Flush::Natural, Conflicts::Writes);
+    let mut out = FromReplica::default();
+    follower.hello(2, 1, &mut out);
+    out.clients.clear();
     // The session has read, at the leader, what client 1 wrote in slot 1.
     let op = Op { key: 5, put: None };
     let (class, done_below, causal_dep, observed) = (Class::Weak, 1, 0, 1);
-    let read = Proposal { class, seq: 1, done_below, causal_dep, observed, sync: false, op };
+    let read = Proposal { class, seq: 1, done_below, causal_dep, observed, ballot: 0, sync: false, op };
     follower.propose(2, &read, 0, &mut out).unwrap();
-    assert!(out.0.is_empty(), "the follower does not know slot 1 yet");
+    assert!(out.clients.is_empty(), "the follower does not know slot 1 yet");
     assert_eq!((follower.status().weak_waits, follower.status().residue), (1, 1));
 
     let mut value = [0; 16];
     batch_curp_ho::command::fill_value(&mut value, CommandId { client: 1, seq: 1 });
-    let mut batch = BatchWriter::default();
-    let (id, op) = (CommandId { client: 1, seq: 1 }, Op { key: 5, put: Some(&value) });
-    batch.accept(&Accept { slot: 1, id, class: Class::Weak, op });
-    let mut bytes = Vec::new();
-    batch.take(&mut bytes);
-    let Ok(Message::Batch(batch)) = Message::decode(body(&bytes)) else { panic!("no batch") };
-    follower.batch(LEADER, &batch, 0, &mut out).unwrap();
-    let [(2, bytes)] = &out.0[..] else { panic!("{} messages", out.0.len()) };
+    let frame = accept(1, CommandId { client: 1, seq: 1 }, Op { key: 5, put: Some(&value) });
+    follower.peer(LEADER, &Message::decode(body(&frame)).unwrap(), 0, &mut out).unwrap();
+    let [(2, bytes)] = &out.clients[..] else { panic!("{} messages", out.clients.len()) };
     let found = batch_curp_ho::command::Found { version: 1, value: &value };
     assert_eq!(Message::decode(body(bytes)), Ok(Message::CausalReply { seq: 1, found }));
+}
+
+#[test]
+fn what_a_session_saw_under_an_older_leader_is_no_later_than_what_the_new_one_began_with() {
+    let mut replica = Replica::new(2, Flush::Natural, Conflicts::Writes);
+    let mut out = FromReplica::default();
+    replica.hello(1, 0, &mut out);
+    replica.hello(3, 2, &mut out);
+    let propose = |replica: &mut Replica, client, seq, put: Option<&[u8]>, observed, out: &mut FromReplica| {
+        let (class, done_below, causal_dep, ballot, op) = (Class::Weak, 1, 0, 0, Op { key: 5, put });
+        let proposal = Proposal { class, seq, done_below, causal_dep, observed, ballot, sync: false, op };
+        replica.propose(client, &proposal, 0, out).unwrap();
+    };
+    let mut value = [0; 16];
+    for seq in [1, 2] {
+        batch_curp_ho::command::fill_value(&mut value, CommandId { client: 1, seq });
+        propose(&mut replica, 1, seq, Some(&value), 0, &mut out);
+    }
+    // The leader is lost, and this replica leads with two commands that it has recorded: the last of them has slot 2.
+    replica.peer_lost(LEADER, 0, &mut out);
+    replica.peer(1, &Message::Vote { ballot: 2 }, 0, &mut out).unwrap();
+    assert!(replica.leads() && replica.executed() == 0);
+    // The session has seen slot 1 of the lost leader, which may have been either.
+    out.clients.clear();
+    propose(&mut replica, 3, 1, None, 1, &mut out);
+    let ack = |replica: &mut Replica, slot, out: &mut FromReplica| {
+        let (mut batch, mut bytes) = (BatchWriter::default(), Vec::new());
+        batch.ack(slot);
+        batch.take(2, &mut bytes);
+        replica.peer(1, &Message::decode(body(&bytes)).unwrap(), 0, out).unwrap();
+    };
+    ack(&mut replica, 1, &mut out);
+    assert!(replica.executed() == 1 && out.clients.is_empty(), "slot 2 may be what it saw");
+    ack(&mut replica, 2, &mut out);
+    let found = batch_curp_ho::command::Found { version: 2, value: &value };
+    assert_eq!(out.clients, [(3, bytes(&Message::CausalReply { seq: 1, found }))]);
 }

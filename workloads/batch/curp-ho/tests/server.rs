@@ -9,10 +9,11 @@ use batch_curp_ho::command::{Class, CommandId, Op};
 use batch_curp_ho::process::control;
 use batch_curp_ho::wire::{Accept, BatchWriter, ErrorCode, MAX_BATCH, MAX_FRAME, Message, Proposal};
 
-/// A replica whose two peers never come.
+/// A replica whose two peers say hello, and nothing else.
 struct Server {
     child: Child,
-    port: u16,
+    address: String,
+    peers: Vec<TcpStream>,
 }
 
 impl Server {
@@ -22,13 +23,20 @@ impl Server {
             command.args(["replica", "--id=0"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let port = line.trim_end().strip_prefix("port ").unwrap().parse().unwrap();
-        writeln!(child.stdin.as_mut().unwrap(), "peers {port} 1 2").unwrap();
-        Self { child, port }
+        let address = line.trim_end().strip_prefix("listens ").unwrap().to_owned();
+        writeln!(child.stdin.as_mut().unwrap(), "replicas {address} 127.0.0.1:1 127.0.0.1:2").unwrap();
+        let mut server = Self { child, address, peers: Vec::new() };
+        for replica in [1, 2] {
+            let mut peer = server.connect();
+            peer.write_all(&bytes(&[Message::PeerHello { replica, ballot: 0, starting: true }])).unwrap();
+            control::receive(&mut peer).unwrap();
+            server.peers.push(peer);
+        }
+        server
     }
 
     fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         stream
     }
@@ -44,14 +52,15 @@ impl Server {
                     assert_eq!(stream.read(&mut [0; 16]).unwrap(), 0, "the connection is closed after {error:?}");
                     return error;
                 }
-                Message::Welcome { .. } | Message::Reply { .. } => {}
+                Message::Welcome { .. } | Message::Reply { .. } | Message::PeerHello { .. } | Message::State { .. } => {
+                }
                 other => panic!("{other:?}"),
             }
         }
     }
 
     fn lives(&mut self) {
-        let status = control::status(self.port, 0, Duration::from_secs(20)).unwrap();
+        let status = control::status(&self.address, 0, Duration::from_secs(20)).unwrap();
         assert_eq!(status.executed, 0);
         assert!(self.child.try_wait().unwrap().is_none());
     }
@@ -77,7 +86,7 @@ fn frame(body: &[u8]) -> Vec<u8> {
 fn proposal(seq: u32) -> Message<'static> {
     let op = Op { key: 1, put: Some(&[7; 100]) };
     let (class, done_below, causal_dep, observed) = (Class::Strong, 1, 0, 0);
-    Message::Propose(Proposal { class, seq, done_below, causal_dep, observed, sync: false, op })
+    Message::Propose(Proposal { class, seq, done_below, causal_dep, observed, ballot: 0, sync: false, op })
 }
 
 fn accepts(slots: &[u64]) -> Vec<u8> {
@@ -87,7 +96,7 @@ fn accepts(slots: &[u64]) -> Vec<u8> {
         batch.accept(&Accept { slot: *slot, id, class: Class::Weak, op });
     }
     let mut bytes = Vec::new();
-    batch.take(&mut bytes);
+    batch.take(0, &mut bytes);
     bytes
 }
 
@@ -96,13 +105,13 @@ fn every_mistake_gets_its_error_and_the_replica_lives() {
     use ErrorCode::{Malformed, Oversized, Unexpected};
     let mut server = Server::start();
     let hello = Message::ClientHello { client: 9, bound: 0 };
-    let peer = Message::PeerHello { replica: 1 };
+    let peer = Message::PeerHello { replica: 1, ballot: 0, starting: true };
     let too_many = (MAX_BATCH as u32 + 1).to_le_bytes();
     let acks = |slot| {
         let mut batch = BatchWriter::default();
         batch.ack(slot);
         let mut bytes = Vec::new();
-        batch.take(&mut bytes);
+        batch.take(0, &mut bytes);
         bytes
     };
     let cases: Vec<(&str, Vec<u8>, ErrorCode, &str)> = vec![
@@ -115,7 +124,7 @@ fn every_mistake_gets_its_error_and_the_replica_lives() {
         ("a replica that is not there", frame(&[1, 7]), Malformed, "replica is out of range"),
         (
             "an oversized batch",
-            [bytes(&[peer]), frame(&[&[11][..], &too_many, &[0; 4]].concat())].concat(),
+            [bytes(&[peer]), frame(&[&[11][..], &[0; 4], &too_many, &[0; 4]].concat())].concat(),
             Oversized,
             "a batch of 4097 messages; at most 4096 are allowed",
         ),
@@ -123,7 +132,25 @@ fn every_mistake_gets_its_error_and_the_replica_lives() {
         ("a batch from a client", [bytes(&[hello]), accepts(&[1])].concat(), Unexpected, "may not send now"),
         ("an accept for the leader", [bytes(&[peer]), accepts(&[1])].concat(), Unexpected, "does not lead"),
         ("an empty slot acknowledged", [bytes(&[peer]), acks(5)].concat(), Unexpected, "slot 5, which is empty"),
-        ("the replica itself", bytes(&[Message::PeerHello { replica: 0 }]), Unexpected, "connected already"),
+        (
+            "the replica itself",
+            bytes(&[Message::PeerHello { replica: 0, ballot: 0, starting: true }]),
+            Unexpected,
+            "a hello from this replica itself",
+        ),
+        ("a vote from a client", bytes(&[hello, Message::Vote { ballot: 1 }]), Unexpected, "may not send now"),
+        (
+            "a state that is none",
+            bytes(&[peer, Message::State { ballot: 1, last: true, bytes: &[1; 30] }]),
+            Unexpected,
+            "a state with a message that ends early",
+        ),
+        (
+            "a state from a replica that does not lead in it",
+            bytes(&[peer, Message::State { ballot: 2, last: true, bytes: &[] }]),
+            Unexpected,
+            "the state of ballot 2 from replica 1",
+        ),
         ("a command from a stranger", bytes(&[proposal(1)]), Unexpected, "may not send now"),
         ("a command left out", bytes(&[hello, proposal(2)]), Unexpected, "command 2 of client 9 after command 0"),
         ("a client without a name", bytes(&[Message::ClientHello { client: 0, bound: 0 }]), Unexpected, "nobody"),
@@ -151,7 +178,7 @@ fn connections_that_end_in_the_middle_of_a_frame_leave_nothing_behind() {
     let mut stream = server.connect();
     stream.write_all(&whole).unwrap();
     let welcome = control::receive(&mut stream).unwrap();
-    assert_eq!(Message::decode(&welcome), Ok(Message::Welcome { replica: 0 }));
+    assert_eq!(Message::decode(&welcome), Ok(Message::Welcome { replica: 0, known: 0 }));
     let reply = control::receive(&mut stream).unwrap();
     assert!(matches!(Message::decode(&reply), Ok(Message::Reply(reply)) if reply.ok && reply.seq == 1));
 }
@@ -159,7 +186,7 @@ fn connections_that_end_in_the_middle_of_a_frame_leave_nothing_behind() {
 #[test]
 fn a_replica_that_does_not_get_there_is_named_after_the_time_it_had() {
     let mut server = Server::start();
-    let error = control::status(server.port, 5, Duration::from_millis(50)).unwrap_err();
+    let error = control::status(&server.address, 5, Duration::from_millis(50)).unwrap_err();
     assert_eq!(error.to_string(), "a replica has not executed 5 commands after 0.05 s");
     server.lives();
 }

@@ -11,7 +11,7 @@
 //! * [`search`], [`query`]: finding a hint and asking about it, in five ways.
 //! * [`wire`], [`server`], [`client`]: the protocol.
 //! * [`reference`](mod@reference): the scheme by definition.
-//! * [`run`], [`serve`] and [`figures`]: the three commands; [`child`], [`ceilings`], [`clock`], [`workload`]: what they need.
+//! * [`run`] and [`serve`]: the two commands; [`child`], [`ceilings`], [`clock`], [`workload`]: what they need.
 
 pub mod ceilings;
 pub mod child;
@@ -19,7 +19,6 @@ pub mod client;
 pub mod clock;
 pub mod cutoff;
 pub mod database;
-pub mod figures;
 pub mod geometry;
 pub mod hints;
 pub mod offline;

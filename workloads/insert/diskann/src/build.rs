@@ -8,8 +8,10 @@ use assay_harness::{Failure, FlagError, Flags, Phases, machine};
 use crate::crash::{Crash, Moment};
 use crate::dataset::Data;
 use crate::error::Error;
+use crate::index::Index;
 use crate::options::{Options, SIZE};
 use crate::run::SIZES;
+use crate::strategy::LayoutKind;
 use crate::{sqlite, verify};
 
 /// What is built.
@@ -18,6 +20,7 @@ pub struct Parameters {
     options: Options,
     index: PathBuf,
     size: usize,
+    delete_every: u64,
     crash: Crash,
 }
 
@@ -35,15 +38,25 @@ impl Parameters {
             [("never", None)].into_iter().chain(Moment::CHOICES.map(|(name, moment)| (name, Some(moment)))).collect();
         let options = Options::take(&mut flags)?;
         let size = flags.integer("size", 1000, SIZE)? as usize;
+        let delete_every = flags.integer("delete-every", 0, 0..=*SIZE.end())?;
+        if delete_every > 0 && options.strategy.layout() != LayoutKind::Compact {
+            let allowed = "0 is allowed, or --strategy=ours: from the other strategies nothing can be deleted";
+            return Err(FlagError::new("delete-every", delete_every, allowed));
+        }
+        if delete_every % 2 == 1 {
+            return Err(FlagError::new("delete-every", delete_every, "an even number is allowed"));
+        }
         let moment = flags.choice("crash", None, &moments)?;
         let id = flags.integer("crash-id", 1, 1..=*SIZE.end())?;
         flags.finish()?;
         let crash = moment.map_or_else(Crash::default, |moment| Crash::at(id, moment));
-        Ok(Self { options, index, size, crash })
+        Ok(Self { options, index, size, delete_every, crash })
     }
 }
 
-/// Inserts until the index has its size. Writes the id of every insert to `out` once it is committed, one per line.
+/// Inserts until the index has its size, and with `--delete-every` deletes half the id after each of so many. Writes the id of every insert
+/// to `out` once it is committed, and what is deleted after it, one per line. Deleting what is deleted already does nothing, so that a
+/// process that was killed is gone on with wherever it was.
 ///
 /// # Errors
 ///
@@ -89,8 +102,18 @@ pub fn build(p: &Parameters, out: &mut impl Write) -> Result<(), Failure> {
         out.flush()
     };
     let mut phases = Phases::new();
+    let delete_after = |index: &mut dyn Index, id: u64, phases: &mut Phases| -> Result<(), Error> {
+        if p.delete_every > 0 && id.is_multiple_of(p.delete_every) {
+            index.editable().map_or(Ok(false), |index| index.delete(id / 2, phases))?;
+        }
+        Ok(())
+    };
+    for id in 1..=index.len() {
+        delete_after(index.as_mut(), id, &mut phases)?;
+    }
     for at in index.len() as usize..data.len() {
         let id = index.insert(data.vector(at), &mut phases)?;
+        delete_after(index.as_mut(), id, &mut phases)?;
         phases.clear();
         if connection.is_autocommit() {
             acknowledge(id)?;

@@ -1,6 +1,6 @@
-//! Moments of an insert at which a test kills the process, as `kill -9` would: to see that the index survives it.
+//! Moments of an insert or a delete at which a test kills the process, as `kill -9` would: to see that the index survives it.
 
-/// A moment of an insert.
+/// A moment of an insert or a delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// The walk has ended; nothing is written.
@@ -15,17 +15,23 @@ pub enum Moment {
     FlushNew,
     /// The transaction is committed.
     Commit,
+    /// The vector is marked as deleted.
+    Mark,
+    /// No edge leads to a deleted vector any more; their rows are still there. The vector is the last of them.
+    Bypass,
 }
 
 impl Moment {
     /// Every moment, by the name it has on a command line.
-    pub const CHOICES: [(&'static str, Self); 6] = [
+    pub const CHOICES: [(&'static str, Self); 8] = [
         ("search", Self::Search),
         ("shadow-row", Self::ShadowRow),
         ("phase1", Self::Phase1),
         ("phase2", Self::Phase2),
         ("flush-new", Self::FlushNew),
         ("commit", Self::Commit),
+        ("mark", Self::Mark),
+        ("bypass", Self::Bypass),
     ];
 }
 
@@ -34,7 +40,7 @@ impl Moment {
 pub struct Crash(Option<(u64, Moment)>);
 
 impl Crash {
-    /// Dies at `moment` of the insert of vector `id`.
+    /// Dies at `moment` of what is done with vector `id`.
     #[must_use]
     pub fn at(id: u64, moment: Moment) -> Self {
         Self(Some((id, moment)))

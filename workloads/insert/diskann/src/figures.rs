@@ -22,8 +22,6 @@
 //! | `diskann.peer.insert10k.us` | time of an insert into `hnsw_rs` in memory (16 neighbours, list of 128), in the rounds of the first figure: nothing is stored |
 //! | `diskann.peer.recall10` | its recall with a list of 64 |
 
-use std::path::PathBuf;
-
 use assay_harness::figures::{self, Estimate, Printer, Times};
 use assay_harness::{Failure, FlagError, Flags, Phases, Stopwatch, machine};
 
@@ -38,18 +36,15 @@ use crate::prepare::{Cache, WorkFolder};
 use crate::run::{SIZES, check_disk, judge_index, lost};
 use crate::sqlite::{self, Synchronous};
 use crate::strategy::Strategy;
+use crate::turns::{self, Turns};
 use crate::verify;
 
 /// The flags of `bench`.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    size: usize,
-    rounds: usize,
-    round_inserts: usize,
-    queries: usize,
+    turns: Turns,
     search_list: usize,
     path: Path,
-    cache: Option<PathBuf>,
 }
 
 impl Settings {
@@ -61,13 +56,9 @@ impl Settings {
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
         let mut flags = Flags::parse(arguments)?;
         let settings = Self {
-            size: flags.integer("size", 10_000, 100..=1_000_000)? as usize,
-            rounds: flags.integer("rounds", 20, 6..=10_000)? as usize,
-            round_inserts: flags.integer("round-inserts", 128, 1..=10_000)? as usize,
-            queries: flags.integer("queries", 200, 10..=10_000)? as usize,
+            turns: Turns::take(&mut flags, turns::SIZES)?,
             search_list: flags.integer("search-list", 64, 10..=2000)? as usize,
             path: flags.choice("path", Path::Auto, &Path::CHOICES)?,
-            cache: flags.optional("cache").map(PathBuf::from),
         };
         flags.finish()?;
         Ok(settings)
@@ -75,7 +66,7 @@ impl Settings {
 
     /// Vectors of one arm at the end.
     fn vectors(&self) -> usize {
-        self.size + (WARMUP_ROUNDS + self.rounds) * self.round_inserts
+        self.turns.vectors(WARMUP_ROUNDS)
     }
 
     /// The parameters of an arm; the path is the one that was asked for where the strategy leaves the choice open.
@@ -84,7 +75,7 @@ impl Settings {
         let parsed = Flags::parse(flags).and_then(|mut flags| Options::take(&mut flags));
         let mut options = parsed.map_err(std::io::Error::other)?;
         options.tuning.synchronous = synchronous;
-        options.fold_every = self.round_inserts as u64;
+        options.fold_every = self.turns.round_inserts as u64;
         if options.factors.path == Path::Auto {
             options.factors.path = self.path;
         }
@@ -103,7 +94,7 @@ const WARMUP_ROUNDS: usize = 1;
 pub fn bench(settings: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
     let s = settings;
     Distance::select(s.path)?;
-    let cache = Cache::open(s.cache.clone())?;
+    let cache = Cache::open(s.turns.cache.clone())?;
     let baseline = s.options(Strategy::Baseline, Kind::Uniform, Synchronous::Normal)?;
     // Blocks of the largest arm while it is prepared; three copies of it on disk, and two prepared data sets.
     machine::check_memory(s.vectors() as u64 * (baseline.block_size as u64 + 4096) + (256 << 20), SIZES)?;
@@ -170,13 +161,20 @@ fn compare(
     synchronous: Synchronous,
     beside: Beside,
 ) -> Result<Outcome, Failure> {
-    out.progress(format_args!("{} vectors, {}: preparing", s.size, dataset.name()));
+    out.progress(format_args!("{} vectors, {}: preparing", s.turns.size, dataset.name()));
     let options: Vec<Options> =
         strategies.iter().map(|strategy| s.options(*strategy, dataset, synchronous)).collect::<Result<_, _>>()?;
-    let data = Data::generate(dataset, options[0].dims, options[0].seed, s.size, s.vectors() - s.size, s.queries);
+    let data = Data::generate(
+        dataset,
+        options[0].dims,
+        options[0].seed,
+        s.turns.size,
+        s.vectors() - s.turns.size,
+        s.turns.queries,
+    );
     let mut copies: Vec<WorkFolder> = Vec::new();
     for options in &options {
-        let (prepared, origin) = cache.prepare(options, s.size, &data.vectors, || Ok::<(), Failure>(()))?;
+        let (prepared, origin) = cache.prepare(options, s.turns.size, &data.vectors, || Ok::<(), Failure>(()))?;
         out.progress(format_args!("index of {}: {origin}", options.strategy.name()));
         copies.push(cache.copy(&prepared)?);
     }
@@ -192,7 +190,7 @@ fn compare(
     #[cfg(feature = "peer")]
     let mut peer = (beside == Beside::Peer).then(|| {
         let mut peer = crate::peers::hnsw::Peer::new(s.vectors(), options[0].insert_list);
-        data.vectors.chunks_exact(data.dims).take(s.size).for_each(|vector| peer.insert(vector));
+        data.vectors.chunks_exact(data.dims).take(s.turns.size).for_each(|vector| peer.insert(vector));
         peer
     });
     #[cfg(feature = "peer")]
@@ -200,17 +198,17 @@ fn compare(
     #[cfg(not(feature = "peer"))]
     let turns = arms.len();
 
-    out.progress(format_args!("{} rounds of {} inserts, {synchronous:?}", s.rounds, s.round_inserts));
+    out.progress(format_args!("{} rounds of {} inserts, {synchronous:?}", s.turns.rounds, s.turns.round_inserts));
     let mut outcome = Outcome {
-        round_inserts: s.round_inserts,
+        round_inserts: s.turns.round_inserts,
         times: Times(vec![Vec::new(); turns]),
         random_start: Times(vec![Vec::new(); arms.len()]),
         recalls: Vec::new(),
         syncs: Vec::new(),
     };
-    for round in 0..WARMUP_ROUNDS + s.rounds {
-        let first = s.size + round * s.round_inserts;
-        let vectors = first..first + s.round_inserts;
+    for round in 0..WARMUP_ROUNDS + s.turns.rounds {
+        let first = s.turns.size + round * s.turns.round_inserts;
+        let vectors = first..first + s.turns.round_inserts;
         for arm in figures::in_turn(round, turns) {
             let watch = Stopwatch::start();
             if let Some(arm) = arms.get_mut(arm) {
@@ -241,14 +239,14 @@ fn compare(
         }
     }
 
-    out.progress(format_args!("checking the indexes, {} queries", s.queries));
+    out.progress(format_args!("checking the indexes, {} queries", s.turns.queries));
     for (arm, connection) in arms.iter_mut().zip(&connections) {
         // A wrong index yields no figure.
         let summary = verify::check(connection)?;
         if summary.nodes != data.len() as u64 {
             return Err(lost(data.len() as u64, summary.nodes));
         }
-        outcome.recalls.push(judge_index(arm.index.as_mut(), &data, s.search_list)?.recalls);
+        outcome.recalls.push(judge_index(arm.index.as_mut(), &data, 0, s.search_list)?.recalls);
     }
     #[cfg(feature = "peer")]
     if let Some(peer) = peer {
@@ -315,15 +313,10 @@ mod tests {
     #[test]
     fn every_figure_is_one_line_with_an_interval_around_its_value() {
         let folder = std::env::temp_dir().join(format!("insert-diskann-bench-{}", std::process::id()));
-        let settings = Settings {
-            size: 100,
-            rounds: 6,
-            round_inserts: 2,
-            queries: 10,
-            search_list: 20,
-            path: Path::Auto,
-            cache: Some(folder.clone()),
-        };
+        let flags =
+            ["--size=100", "--rounds=6", "--round-inserts=2", "--queries=10", "--search-list=20"].map(str::to_owned);
+        let flags = flags.into_iter().chain([format!("--cache={}", folder.display())]);
+        let settings = Settings::parse(flags).unwrap();
         let mut out = Vec::new();
         bench(&settings, &mut Printer::new("insert-diskann", &mut out)).unwrap();
         let text = String::from_utf8(out).unwrap();

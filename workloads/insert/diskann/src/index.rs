@@ -55,6 +55,10 @@ pub struct Work {
     pub commits: u64,
     /// Times that a log was folded into the rows of edges.
     pub folds: u64,
+    /// Vectors deleted.
+    pub deletes: u64,
+    /// Times that deleted vectors were taken out of the graph.
+    pub consolidations: u64,
 }
 
 impl Work {
@@ -71,6 +75,8 @@ impl Work {
             node_writes: self.node_writes - earlier.node_writes,
             commits: self.commits - earlier.commits,
             folds: self.folds - earlier.folds,
+            deletes: self.deletes - earlier.deletes,
+            consolidations: self.consolidations - earlier.consolidations,
         }
     }
 }
@@ -84,7 +90,7 @@ pub struct Stored {
     pub vector: Vec<f32>,
 }
 
-/// The names of an insert's phases, in order: the document's.
+/// The names of an insert's phases, in order: the document's. Then those of a delete.
 pub mod phase {
     /// Finding where the walk begins.
     pub const RANDOM_START: &str = "randomStart";
@@ -102,6 +108,10 @@ pub mod phase {
     pub const FLUSH_NEW: &str = "flushNew";
     /// Committing and tidying up.
     pub const CLEANUP: &str = "cleanup";
+    /// Marking a vector as deleted.
+    pub const MARK: &str = "mark";
+    /// Taking deleted vectors out of the graph, when there are many.
+    pub const CONSOLIDATE: &str = "consolidate";
 }
 
 /// An index that is open for inserts. Ids are given out one after the other, from one.
@@ -135,12 +145,22 @@ pub trait Index {
     /// When SQLite refuses.
     fn each_stored(&mut self, each: &mut dyn FnMut(Stored)) -> Result<()>;
 
-    /// How many vectors there are.
+    /// How many vectors were inserted, ever: the last id.
     fn len(&self) -> u64;
 
-    /// Whether there is none.
+    /// Whether there was none.
     fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// How many vectors there are: without those that were deleted.
+    fn live(&self) -> u64 {
+        self.len()
+    }
+
+    /// The same index, if its vectors can be deleted and it can be searched while it is written.
+    fn editable(&mut self) -> Option<&mut (dyn Editable + '_)> {
+        None
     }
 
     /// What was done so far.
@@ -158,4 +178,51 @@ pub trait Index {
 
     /// Bytes of memory that it holds between two inserts, without SQLite's own.
     fn memory_bytes(&self) -> u64;
+}
+
+/// An index whose vectors can be deleted and replaced, and that other threads can search meanwhile.
+pub trait Editable: Index {
+    /// Deletes the vector `id`; says whether it was there. No search finds it from now on. It is committed when its transaction is.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite refuses. What was not committed is rolled back.
+    fn delete(&mut self, id: u64, phases: &mut Phases) -> Result<bool>;
+
+    /// Puts `vector` in place of the vector `id`, in one transaction, and returns the id that it gets. `None` where `id` is not there, or
+    /// the vector has other dimensions.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite refuses. What was not committed is rolled back.
+    fn update(&mut self, id: u64, vector: &[f32], phases: &mut Phases) -> Result<Option<u64>>;
+
+    /// Takes the deleted vectors out of graph and file, and commits. Deleting does so by itself when there are many. Returns how many.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite refuses. What was not committed is rolled back.
+    fn consolidate(&mut self) -> Result<u64>;
+
+    /// What another thread searches this index by, while it is written here. `None` where not all of the graph lies in memory. What is
+    /// not committed is, first.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite refuses.
+    fn searcher(&mut self) -> Result<Option<Box<dyn Searcher>>>;
+}
+
+/// Searches an index that another thread writes.
+pub trait Searcher: Send {
+    /// The ids of the `k` closest vectors found with a list of `list`, the closest first, among the vectors that are there after the last
+    /// commit before it began. A walk begins at the medoid, or at the first vector where none is known.
+    ///
+    /// # Errors
+    ///
+    /// When the graph is damaged.
+    fn search(&mut self, query: &[f32], k: usize, list: usize) -> Result<Vec<u64>>;
+
+    /// How many commits of the open index the last search had before it.
+    fn commits(&self) -> u64;
 }

@@ -12,7 +12,8 @@
 //! * [`index`]: what the two have in common; [`start`]: where a walk begins.
 //! * [`sqlite`]: how a database file is opened; [`prepare`]: index files made once and checked before use.
 //! * [`crash`]: the moments at which a test kills the process.
-//! * [`run`], [`build`], [`verify`], [`figures`], [`scale`] and [`peers`]: the commands; [`findings`]: what checking gives.
+//! * [`run`], [`build`], [`verify`], [`figures`], [`scale`], [`live`] and [`peers`]: the commands; [`turns`]: the flags of those that
+//!   let arms take turns; [`findings`]: what checking gives.
 
 pub mod beam;
 pub mod blocks;
@@ -28,6 +29,7 @@ pub mod exact;
 pub mod figures;
 pub mod findings;
 pub mod index;
+pub mod live;
 pub mod options;
 pub mod peers;
 pub mod prepare;
@@ -37,4 +39,5 @@ pub mod sqlite;
 pub mod start;
 pub mod strategy;
 pub mod system;
+pub mod turns;
 pub mod verify;

@@ -8,11 +8,12 @@ use assay_harness::program::{self, Arguments};
 use assay_harness::{Failure, Flags};
 use insert_diskann::figures::{self, Settings};
 use insert_diskann::run::{self, Parameters};
-use insert_diskann::{build, peers, scale, verify};
+use insert_diskann::{build, live, peers, scale, verify};
 
 const HELP: &str = "usage: insert-diskann run [--name=value ...]               one trial; prints its result as JSON
        insert-diskann bench [--name=value ...]             the project's figures; one line of JSON each
        insert-diskann scale [--name=value ...]             figures of a million vectors within a memory budget
+       insert-diskann live [--name=value ...]              figures of an index that is searched, updated and deleted from meanwhile
        insert-diskann peers [--peers=COMMAND] [--name=value ...]  figures of ours beside those of other indexes
        insert-diskann arm --data=FOLDER [--name=value ...]  one of the indexes that `peers` compares
        insert-diskann build --index=FILE [--name=value ...]  inserts into a file; prints every id once it is committed
@@ -31,6 +32,10 @@ fn main() -> ExitCode {
             ("scale", &|arguments| {
                 let mut out = std::io::stdout().lock();
                 scale::bench(&scale::Settings::parse(arguments)?, &mut Printer::new("insert-diskann", &mut out))
+            }),
+            ("live", &|arguments| {
+                let mut out = std::io::stdout().lock();
+                live::bench(&live::Settings::parse(arguments)?, &mut Printer::new("insert-diskann", &mut out))
             }),
             ("peers", &|arguments| {
                 let settings = peers::bench::Settings::parse(arguments)?;

@@ -24,6 +24,7 @@ const LIST: RangeInclusive<u64> = 10..=2000;
 const TRANSACTION_SIZE: RangeInclusive<u64> = 1..=10_000;
 const FOLD_EVERY: RangeInclusive<u64> = 1..=10_000;
 const MEMORY_BUDGET_KIB: RangeInclusive<u64> = 0..=1 << 22;
+const CONSOLIDATE_PERCENT: RangeInclusive<u64> = 1..=100;
 const MMAP_MIB: RangeInclusive<u64> = 0..=2047;
 const CACHE_KIB: RangeInclusive<u64> = 64..=1 << 22;
 /// Sizes of a page that SQLite knows.
@@ -70,6 +71,8 @@ pub struct Options {
     pub fold_every: u64,
     /// Kibibytes of memory that our index may take, SQLite's page cache included; zero sets no limit.
     pub memory_budget_kib: u64,
+    /// Deleted vectors are taken out of our graph when they are more than this share, in per cent, of those that are there.
+    pub consolidate_percent: u64,
     /// SQLite's knobs.
     pub tuning: Tuning,
     /// Seed of everything.
@@ -100,6 +103,7 @@ impl Options {
             transaction_size: flags.integer("transaction-size", 1, TRANSACTION_SIZE)?,
             fold_every: flags.integer("fold-every", 128, FOLD_EVERY)?,
             memory_budget_kib: flags.integer("memory-budget-kib", 0, MEMORY_BUDGET_KIB)?,
+            consolidate_percent: flags.integer("consolidate-percent", 10, CONSOLIDATE_PERCENT)?,
             tuning: Tuning {
                 page_size: flags.choice("page-size", 4096, &PAGE_SIZES)?,
                 mmap_bytes: flags.integer("mmap-mib", 0, MMAP_MIB)? << 20,
@@ -194,6 +198,22 @@ impl Options {
         let Factors { start, node_cache, back_edges, .. } = self.factors;
         let (insert_list, transaction_size, seed) = (self.insert_list, self.transaction_size, self.seed);
         Ok(match self.strategy.layout() {
+            LayoutKind::Compact => {
+                let settings = compact::Settings {
+                    start,
+                    node_cache,
+                    back_edges,
+                    distance,
+                    insert_list,
+                    transaction_size,
+                    fold_every: self.fold_every,
+                    memory_budget: self.nodes_budget(),
+                    consolidate_percent: self.consolidate_percent,
+                    seed,
+                    crash,
+                };
+                compact::open(connection, settings)?
+            }
             LayoutKind::Blocks => {
                 let settings = blocks::Settings {
                     start,
@@ -206,21 +226,6 @@ impl Options {
                     crash,
                 };
                 Box::new(blocks::Blocks::open(connection, settings)?)
-            }
-            LayoutKind::Compact => {
-                let settings = compact::Settings {
-                    start,
-                    node_cache,
-                    back_edges,
-                    distance,
-                    insert_list,
-                    transaction_size,
-                    fold_every: self.fold_every,
-                    memory_budget: self.nodes_budget(),
-                    seed,
-                    crash,
-                };
-                compact::open(connection, settings)?
             }
         })
     }

@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 
 use assay_harness::ceiling::arithmetic_rate;
 use assay_harness::machine::PeakMemory;
@@ -14,10 +16,11 @@ use crate::dataset::Data;
 use crate::distance::Distance;
 use crate::exact::{self, K};
 use crate::findings::Summary;
-use crate::index::{BackEdges, Index, NodeCache, Stored, Work};
+use crate::index::{BackEdges, Editable, Index, NodeCache, Searcher, Stored, Work};
 use crate::options::{Options, SIZE};
 use crate::prepare::{Cache, Origin};
 use crate::sqlite::{self, Effective, Synchronous};
+use crate::start::Start;
 use crate::strategy::LayoutKind;
 use crate::system::{self, Traffic};
 use crate::verify;
@@ -25,6 +28,24 @@ use crate::verify;
 const INSERTS: RangeInclusive<u64> = 1..=100_000;
 const WARMUP_INSERTS: RangeInclusive<u64> = 0..=10_000;
 const QUERIES: RangeInclusive<u64> = 10..=10_000;
+const SEARCHERS: RangeInclusive<u64> = 0..=64;
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// A vector is added.
+    Insert,
+    /// The oldest vector is replaced.
+    Update,
+    /// The oldest vector is deleted.
+    Delete,
+}
+
+impl Operation {
+    /// Every operation, by the name it has on a command line.
+    pub const CHOICES: [(&'static str, Self); 3] =
+        [("insert", Self::Insert), ("update", Self::Update), ("delete", Self::Delete)];
+}
 
 /// The parameters of a trial.
 #[derive(Debug, Clone)]
@@ -33,10 +54,14 @@ pub struct Parameters {
     pub options: Options,
     /// Vectors in the index at the start.
     pub size: usize,
-    /// Measured inserts.
+    /// What is measured.
+    pub operation: Operation,
+    /// Measured inserts, or other operations.
     pub inserts: usize,
-    /// Inserts before measuring starts.
+    /// Inserts, or other operations, before measuring starts.
     pub warmup_inserts: usize,
+    /// Threads that search the index meanwhile.
+    pub searchers: usize,
     /// Candidates that the walk of a query keeps.
     pub search_list: usize,
     /// Queries by which the recall is measured.
@@ -58,20 +83,78 @@ impl Parameters {
         let parameters = Self {
             options: Options::take(&mut flags)?,
             size: flags.integer("size", 10_000, SIZE)? as usize,
+            operation: flags.choice("operation", Operation::Insert, &Operation::CHOICES)?,
             inserts: flags.integer("inserts", 100, INSERTS)? as usize,
             warmup_inserts: flags.integer("warmup-inserts", 10, WARMUP_INSERTS)? as usize,
+            searchers: flags.integer("searchers", 0, SEARCHERS)? as usize,
             search_list: flags.integer("search-list", 64, K as u64..=2000)? as usize,
             queries: flags.integer("queries", 100, QUERIES)? as usize,
             ceilings: flags.boolean("ceilings", true)?,
             cache: flags.optional("cache").map(PathBuf::from),
         };
         flags.finish()?;
+        parameters.check()?;
         Ok(parameters)
     }
 
-    /// All vectors that are in the index at the end.
+    /// Refuses what does not go together.
+    fn check(&self) -> Result<(), FlagError> {
+        let (o, operation) = (&self.options, flags::name(&self.operation, &Operation::CHOICES));
+        let is_ours = o.strategy.layout() == LayoutKind::Compact;
+        if self.operation != Operation::Insert && !is_ours {
+            let allowed = "insert is allowed, or --strategy=ours: from the other strategies nothing can be deleted";
+            return Err(FlagError::new("operation", operation, allowed));
+        }
+        let least = match self.operation {
+            Operation::Insert => 0,
+            // One to replace.
+            Operation::Update => 1,
+            // What is left has to have neighbours.
+            Operation::Delete => self.operations() + K,
+        };
+        let least = least.max(usize::from(self.searchers > 0));
+        if self.size < least {
+            let allowed =
+                format!("{least} or more is allowed with as many of --operation={operation}, or with --searchers");
+            return Err(FlagError::new("size", self.size, allowed));
+        }
+        if self.searchers > 0 {
+            let refused = |allowed: &str| Err(FlagError::new("searchers", self.searchers, allowed));
+            if !is_ours {
+                return refused(
+                    "0 is allowed, or --strategy=ours: the others cannot be searched while they are written",
+                );
+            }
+            if o.memory_budget_kib > 0 || o.factors.node_cache == NodeCache::None {
+                return refused(
+                    "0 is allowed with --memory-budget-kib or --node-cache=none: what is searched lies in memory as a whole",
+                );
+            }
+            if o.factors.start != Start::Medoid {
+                return refused("0 is allowed, or --random-start=medoid: where searches in other threads begin");
+            }
+        }
+        Ok(())
+    }
+
+    /// Operations in all.
+    fn operations(&self) -> usize {
+        self.warmup_inserts + self.inserts
+    }
+
+    /// Vectors that are inserted.
+    fn inserted(&self) -> usize {
+        if self.operation == Operation::Delete { 0 } else { self.operations() }
+    }
+
+    /// Vectors that are deleted, the oldest first.
+    fn deleted(&self) -> usize {
+        if self.operation == Operation::Insert { 0 } else { self.operations() }
+    }
+
+    /// All vectors that are ever in the index.
     fn vectors(&self) -> usize {
-        self.size + self.warmup_inserts + self.inserts
+        self.size + self.inserted()
     }
 
     /// Bytes of memory that the trial takes: the vectors twice (once as stored or checked), the queries, what the index keeps, and SQLite.
@@ -82,7 +165,7 @@ impl Parameters {
         let vector = 4 * o.dims as u64;
         let kept = match (o.strategy.layout(), o.factors.node_cache) {
             (LayoutKind::Compact, _) if o.memory_budget_kib > 0 => o.memory_budget_kib << 10,
-            (LayoutKind::Compact, _) => vectors * (vector + 220),
+            (LayoutKind::Compact, _) => vectors * (vector + 220) * if self.searchers > 0 { 2 } else { 1 },
             (LayoutKind::Blocks, NodeCache::PerBatch) => vectors * (o.block_size as u64 + 64),
             // A walk has every block in its hands that it visits.
             (LayoutKind::Blocks, NodeCache::None) => 4 * o.insert_list as u64 * o.block_size as u64,
@@ -130,6 +213,8 @@ struct Measured {
     work: Work,
     distances: u64,
     traffic: Option<(Traffic, Traffic)>,
+    /// Queries that other threads answered meanwhile.
+    searches: u64,
 }
 
 /// How much room the index takes after the measured inserts, in bytes.
@@ -154,14 +239,7 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     machine::check_memory(p.memory_bytes(), SIZES)?;
     let cache = Cache::open(p.cache.clone())?;
     check_disk(p.disk_bytes(), &cache)?;
-    let data = Data::generate(
-        p.options.dataset,
-        p.options.dims,
-        p.options.seed,
-        p.size,
-        p.warmup_inserts + p.inserts,
-        p.queries,
-    );
+    let data = Data::generate(p.options.dataset, p.options.dims, p.options.seed, p.size, p.inserted(), p.queries);
     let making = || machine::check_memory(p.memory_bytes() + p.making_bytes(), SIZES);
     let (prepared, origin) = cache.prepare(&p.options, p.size, &data.vectors, making)?;
     if let Origin::Remade(why) = &origin {
@@ -186,8 +264,8 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     // Verification.
     let work = index.work();
     let summary = verify::check(&connection)?;
-    let expected = data.len() as u64;
-    if summary.nodes != expected || index.len() != expected {
+    let expected = (data.len() - p.deleted()) as u64;
+    if summary.nodes != expected || index.live() != expected {
         return Err(lost(expected, summary.nodes));
     }
     let judged = judge(p, index.as_mut(), &data)?;
@@ -205,7 +283,8 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     if p.ceilings {
         let rate = |count: u64| Some(count as f64 / measured.seconds).filter(|rate| *rate > 0.0);
         let reads = rate(measured.work.node_reads);
-        if let Some(limit) = ceiling::point_reads(&connection, p.options.strategy.layout(), summary.nodes)? {
+        let there = p.deleted() as u64 + 1..index.len() + 1;
+        if let Some(limit) = ceiling::point_reads(&connection, p.options.strategy.layout(), there)? {
             report.ceiling("pointReads", limit, reads);
         }
         // A coordinate is one subtraction and one multiply-add. Codes are compared with other instructions.
@@ -222,22 +301,98 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     Ok(report)
 }
 
+/// Sets a flag when it goes, whatever the reason.
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Asks one query after the other until it is told to stop, and counts the answers.
+fn keep_searching(
+    searcher: &mut dyn Searcher,
+    data: &Data,
+    list: usize,
+    stop: &AtomicBool,
+    answered: &AtomicU64,
+) -> Result<(), Failure> {
+    for query in data.queries().cycle() {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        if searcher.search(query, K, list)?.is_empty() {
+            return Err(Failure::error("a search beside the inserts found nothing"));
+        }
+        answered.fetch_add(1, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
 fn measure(p: &Parameters, index: &mut dyn Index, data: &Data, open_seconds: f64) -> Result<Measured, Failure> {
+    let (stop, answered) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut searchers = Vec::with_capacity(p.searchers);
+    for _ in 0..p.searchers {
+        searchers.push(
+            editable(index)?.searcher()?.ok_or_else(|| Failure::error("the index cannot be searched meanwhile"))?,
+        );
+    }
+    thread::scope(|scope| {
+        let ends = SetAtEnd(&stop);
+        let start = |mut searcher: Box<dyn Searcher>| {
+            let (stop, answered) = (&stop, &answered);
+            scope.spawn(move || keep_searching(searcher.as_mut(), data, p.search_list, stop, answered))
+        };
+        let threads: Vec<_> = searchers.into_iter().map(start).collect();
+        let measured = measure_beside(p, index, data, open_seconds, &answered);
+        drop(ends);
+        for thread in threads {
+            thread.join().map_err(|_| Failure::error("a thread that searched panicked"))??;
+        }
+        measured
+    })
+}
+
+/// An index as one that can be edited.
+pub(crate) fn editable(index: &mut dyn Index) -> Result<&mut (dyn Editable + '_), Failure> {
+    index.editable().ok_or_else(|| Failure::error("nothing can be deleted from this index"))
+}
+
+/// One operation, the `at`th from zero: returns once it is done, and committed if its transaction is full.
+fn operate(p: &Parameters, index: &mut dyn Index, data: &Data, at: usize, phases: &mut Phases) -> Result<(), Failure> {
+    let oldest = at as u64 + 1;
+    let was_there = match p.operation {
+        Operation::Insert => index.insert(data.vector(p.size + at), phases).map(|_| true)?,
+        Operation::Update => editable(index)?.update(oldest, data.vector(p.size + at), phases)?.is_some(),
+        Operation::Delete => editable(index)?.delete(oldest, phases)?,
+    };
+    if was_there { Ok(()) } else { Err(Failure::error(format_args!("vector {oldest} was not there"))) }
+}
+
+/// Measures while `answered` counts what other threads find.
+fn measure_beside(
+    p: &Parameters,
+    index: &mut dyn Index,
+    data: &Data,
+    open_seconds: f64,
+    answered: &AtomicU64,
+) -> Result<Measured, Failure> {
     let mut phases = Phases::new();
-    for i in p.size..p.size + p.warmup_inserts {
-        index.insert(data.vector(i), &mut phases)?;
+    for at in 0..p.warmup_inserts {
+        operate(p, index, data, at, &mut phases)?;
     }
     index.commit(&mut phases)?;
     phases.clear();
 
     let (work, distances, traffic) = (index.work(), index.meter().count(), Traffic::now());
     let mut latencies = Vec::with_capacity(p.inserts);
-    let first = p.size + p.warmup_inserts;
+    let before = answered.load(Ordering::Relaxed);
     let whole = Stopwatch::start();
-    for i in first..first + p.inserts {
+    for at in p.warmup_inserts..p.operations() {
         let watch = Stopwatch::start();
-        index.insert(data.vector(i), &mut phases)?;
-        if i + 1 == first + p.inserts {
+        operate(p, index, data, at, &mut phases)?;
+        if at + 1 == p.operations() {
             // What the last transaction still has to do is part of the last insert.
             index.commit(&mut phases)?;
         }
@@ -253,6 +408,7 @@ fn measure(p: &Parameters, index: &mut dyn Index, data: &Data, open_seconds: f64
         work: index.work().since(&work),
         distances: index.meter().count() - distances,
         traffic: traffic.zip(Traffic::now()),
+        searches: answered.load(Ordering::Relaxed) - before,
     })
 }
 
@@ -268,12 +424,17 @@ pub(crate) struct Judged {
 }
 
 fn judge(p: &Parameters, index: &mut dyn Index, data: &Data) -> Result<Judged, Failure> {
-    judge_index(index, data, p.search_list)
+    judge_index(index, data, p.deleted(), p.search_list)
 }
 
-/// Holds what an index finds against the truth, and what it stores against what was put in.
-pub(crate) fn judge_index(index: &mut dyn Index, data: &Data, search_list: usize) -> Result<Judged, Failure> {
-    let vectors = || (1..).zip(data.vectors.chunks_exact(data.dims));
+/// Holds what an index finds against the truth, and what it stores against what was put in and, but for the first `deleted`, still is.
+pub(crate) fn judge_index(
+    index: &mut dyn Index,
+    data: &Data,
+    deleted: usize,
+    search_list: usize,
+) -> Result<Judged, Failure> {
+    let vectors = || (1..).zip(data.vectors.chunks_exact(data.dims)).skip(deleted);
     let queries: Vec<&[f32]> = data.queries().collect();
     let truth: Vec<Vec<u64>> = queries.iter().map(|query| exact::nearest(query, vectors(), K)).collect();
 
@@ -331,6 +492,8 @@ fn report(
         .effective("backEdges", flags::name(&o.factors.back_edges, &BackEdges::CHOICES))
         .effective("path", distance.name())
         .effective("dataset", o.dataset.name())
+        .effective("operation", flags::name(&p.operation, &Operation::CHOICES))
+        .effective("searchers", p.searchers as u64)
         .effective("mostEdges", summary.most_edges)
         .effective("meanEdges", fact(share(summary.edges, summary.nodes)))
         .effective("logRecords", summary.log_records)
@@ -351,6 +514,16 @@ fn report(
     }
     if o.memory_budget_kib > 0 {
         report.effective("memoryBudgetKib", o.memory_budget_kib);
+    }
+    if p.operation != Operation::Insert {
+        report
+            .effective("consolidatePercent", o.consolidate_percent)
+            .counter("deletes", Quantity::count(work.deletes))
+            .counter("consolidations", Quantity::count(work.consolidations));
+    }
+    if p.searchers > 0 {
+        let rate = measured.searches as f64 / measured.seconds;
+        report.value("searchThroughput", Quantity::new(rate, Unit::new("searches/s")));
     }
     if let Some(peak) = room.peak {
         report.value("peakMemory", Quantity::bytes(peak));
@@ -442,9 +615,9 @@ mod tests {
     #[test]
     fn a_trial_whose_control_misses_fails_however_good_its_recall_is() {
         let data = Data::generate(Kind::Uniform, 4, 42, 50, 0, 10);
-        let judged = judge_index(&mut Shifted(&data, 0), &data, 64).unwrap();
+        let judged = judge_index(&mut Shifted(&data, 0), &data, 0, 64).unwrap();
         assert_eq!((judged.recall, judged.control, judged.recalls.len()), (1.0, 1.0, 10));
-        let failure = judge_index(&mut Shifted(&data, 1), &data, 64).err().unwrap();
+        let failure = judge_index(&mut Shifted(&data, 1), &data, 0, 64).err().unwrap();
         assert!(failure.to_string().contains("no recall of this trial can be trusted") && !failure.is_usage());
     }
 

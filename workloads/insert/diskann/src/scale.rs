@@ -16,8 +16,6 @@
 //! | `diskann.insertSIZE.memory_bytes`, `.whole.memory_bytes` | the most that an index held after a round, SQLite's page cache included |
 //! | `diskann.insertSIZE.file_bytes` | the file |
 
-use std::path::PathBuf;
-
 use assay_harness::figures::{self, Estimate, Printer, Times};
 use assay_harness::{Failure, FlagError, Flags, Phases, Stopwatch, machine};
 
@@ -28,19 +26,16 @@ use crate::exact::K;
 use crate::options::Options;
 use crate::prepare::Cache;
 use crate::run::{SIZES, check_disk, judge_index, lost};
+use crate::turns::Turns;
 use crate::{sqlite, verify};
 
 /// The flags of `scale`.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    size: usize,
-    rounds: usize,
-    round_inserts: usize,
-    queries: usize,
+    turns: Turns,
     search_list: usize,
     budget: f64,
     options: Options,
-    cache: Option<PathBuf>,
 }
 
 impl Settings {
@@ -51,39 +46,25 @@ impl Settings {
     /// When one is unknown, of the wrong form or out of bounds.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
         let mut flags = Flags::parse(arguments)?;
-        let (rounds, round_inserts) =
-            (flags.integer("rounds", 20, 6..=10_000)?, flags.integer("round-inserts", 128, 1..=10_000)?);
+        let turns = Turns::take(&mut flags, (1_000_000, 1000..=1_000_000))?;
         let dataset = flags.choice("dataset", Kind::Clustered, &Kind::CHOICES)?;
         let mut ours = Flags::parse([
             "--strategy=ours".to_owned(),
-            format!("--fold-every={round_inserts}"),
+            format!("--fold-every={}", turns.round_inserts),
             format!("--dataset={}", dataset.name()),
         ])?;
         let settings = Self {
-            size: flags.integer("size", 1_000_000, 1000..=1_000_000)? as usize,
-            rounds: rounds as usize,
-            round_inserts: round_inserts as usize,
-            queries: flags.integer("queries", 200, 10..=10_000)? as usize,
+            turns,
             search_list: flags.integer("search-list", 128, K as u64..=2000)? as usize,
             budget: flags.integer("budget-percent", 25, 1..=100)? as f64 / 100.0,
             options: Options::take(&mut ours)?,
-            cache: flags.optional("cache").map(PathBuf::from),
         };
         flags.finish()?;
         Ok(settings)
     }
 
     fn vectors(&self) -> usize {
-        self.size + (WARMUP_ROUNDS + self.rounds) * self.round_inserts
-    }
-
-    /// How a figure calls the size.
-    fn name(&self) -> String {
-        match self.size {
-            size if size.is_multiple_of(1_000_000) => format!("{}m", size / 1_000_000),
-            size if size.is_multiple_of(1000) => format!("{}k", size / 1000),
-            size => size.to_string(),
-        }
+        self.turns.vectors(WARMUP_ROUNDS)
     }
 }
 
@@ -96,16 +77,23 @@ const WARMUP_ROUNDS: usize = 2;
 ///
 /// When memory or disk are short, an index turns out wrong or takes more memory than it may, or standard output is gone.
 pub fn bench(s: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
-    let cache = Cache::open(s.cache.clone())?;
+    let cache = Cache::open(s.turns.cache.clone())?;
     let vectors = s.vectors() as u64;
     // The data and what is checked of it, an index in memory, and one that is made or checked.
     let vector = 4 * s.options.dims as u64 + 32;
     machine::check_memory(vectors * (2 * vector + 2 * (vector + 220)) + (256 << 20), SIZES)?;
     check_disk(3 * vectors * s.options.node_bytes() + (256 << 20), &cache)?;
     let dataset = s.options.dataset;
-    let data = Data::generate(dataset, s.options.dims, s.options.seed, s.size, s.vectors() - s.size, s.queries);
-    out.progress(format_args!("{} vectors, {}: preparing", s.size, dataset.name()));
-    let (prepared, origin) = cache.prepare(&s.options, s.size, &data.vectors, || Ok::<(), Failure>(()))?;
+    let data = Data::generate(
+        dataset,
+        s.options.dims,
+        s.options.seed,
+        s.turns.size,
+        s.vectors() - s.turns.size,
+        s.turns.queries,
+    );
+    out.progress(format_args!("{} vectors, {}: preparing", s.turns.size, dataset.name()));
+    let (prepared, origin) = cache.prepare(&s.options, s.turns.size, &data.vectors, || Ok::<(), Failure>(()))?;
     out.progress(format_args!("index: {origin}"));
 
     // Within the budget first: then what comes after it cannot have warmed anything for it.
@@ -128,14 +116,14 @@ pub fn bench(s: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
         indexes.push(options.open(connection, options.distance()?, Crash::default())?);
     }
 
-    out.progress(format_args!("{} rounds of {} inserts", s.rounds, s.round_inserts));
+    out.progress(format_args!("{} rounds of {} inserts", s.turns.rounds, s.turns.round_inserts));
     let mut times = Times(vec![Vec::new(); indexes.len()]);
     let mut memory = [0_u64; 2];
-    for round in 0..WARMUP_ROUNDS + s.rounds {
-        let first = s.size + round * s.round_inserts;
+    for round in 0..WARMUP_ROUNDS + s.turns.rounds {
+        let first = s.turns.size + round * s.turns.round_inserts;
         for arm in figures::in_turn(round, indexes.len()) {
             let watch = Stopwatch::start();
-            for at in first..first + s.round_inserts {
+            for at in first..first + s.turns.round_inserts {
                 indexes[arm].insert(data.vector(at), &mut Phases::new())?;
             }
             let seconds = watch.seconds();
@@ -146,12 +134,12 @@ pub fn bench(s: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
         }
     }
 
-    let name = format!("diskann.insert{}", s.name());
+    let name = format!("diskann.insert{}", s.turns.name());
     let once = |value: u64| Estimate { value: value as f64, low: value as f64, high: value as f64, samples: 1 };
     out.print(format_args!("{name}.over_whole"), "x", times.ratio(0, 1))?;
     out.print(format_args!("{name}.file_bytes"), "By", once(file))?;
     for (arm, of) in ["", ".whole"].into_iter().enumerate() {
-        out.progress(format_args!("checking an index, {} queries", s.queries));
+        out.progress(format_args!("checking an index, {} queries", s.turns.queries));
         let summary = verify::check(&connections[arm])?;
         if summary.nodes != data.len() as u64 {
             return Err(lost(data.len() as u64, summary.nodes));
@@ -164,8 +152,8 @@ pub fn bench(s: &Settings, out: &mut Printer<'_>) -> Result<(), Failure> {
                 memory[arm]
             )));
         }
-        let judged = judge_index(indexes[arm].as_mut(), &data, s.search_list)?;
-        out.print(format_args!("{name}{of}.us"), "us", times.median(arm, 1e6 / s.round_inserts as f64))?;
+        let judged = judge_index(indexes[arm].as_mut(), &data, 0, s.search_list)?;
+        out.print(format_args!("{name}{of}.us"), "us", times.median(arm, 1e6 / s.turns.round_inserts as f64))?;
         out.print(format_args!("{name}{of}.memory_bytes"), "By", once(memory[arm]))?;
         out.print(format_args!("{name}{of}.recall10"), "1", mean(&judged.recalls))?;
         let search = judged.latencies.iter().map(|seconds| seconds * 1e6).collect();

@@ -85,40 +85,38 @@ impl Draws {
     }
 }
 
-/// The vector closest to the mean of all, from zero; of equally close ones the first. `None` where there is none. `all` goes over all
-/// vectors, in order, and is asked twice: they need not lie in memory.
+/// The id of the vector closest to the mean of all; of equally close ones the first. `None` where there is none. `all` goes over all
+/// vectors with their ids, in order, and is asked twice: they need not lie in memory.
 ///
 /// # Errors
 ///
 /// Those of `all`.
 pub fn medoid<E>(
     dims: usize,
-    mut all: impl FnMut(&mut dyn FnMut(&[f32])) -> std::result::Result<(), E>,
-) -> std::result::Result<Option<usize>, E> {
+    mut all: impl FnMut(&mut dyn FnMut(u64, &[f32])) -> std::result::Result<(), E>,
+) -> std::result::Result<Option<u64>, E> {
     let mut mean = vec![0.0_f64; dims];
     let mut count = 0.0_f64;
-    all(&mut |vector: &[f32]| {
+    all(&mut |_, vector: &[f32]| {
         mean.iter_mut().zip(vector).for_each(|(sum, x)| *sum += f64::from(*x));
         count += 1.0;
     })?;
     mean.iter_mut().for_each(|sum| *sum /= count.max(1.0));
-    let mut closest: Option<(usize, f64)> = None;
-    let mut at = 0;
-    all(&mut |vector: &[f32]| {
+    let mut closest: Option<(u64, f64)> = None;
+    all(&mut |id, vector: &[f32]| {
         let squared: f64 = vector.iter().zip(&mean).map(|(x, m)| (f64::from(*x) - m) * (f64::from(*x) - m)).sum();
         if closest.is_none_or(|(_, closest)| squared < closest) {
-            closest = Some((at, squared));
+            closest = Some((id, squared));
         }
-        at += 1;
     })?;
-    Ok(closest.map(|(at, _)| at))
+    Ok(closest.map(|(id, _)| id))
 }
 
-/// The same of vectors that lie one after the other.
+/// The same of vectors that lie one after the other, with ids from one.
 #[must_use]
-pub fn medoid_of(dims: usize, vectors: &[f32]) -> Option<usize> {
-    let all = |each: &mut dyn FnMut(&[f32])| {
-        vectors.chunks_exact(dims).for_each(each);
+pub fn medoid_of(dims: usize, vectors: &[f32]) -> Option<u64> {
+    let all = |each: &mut dyn FnMut(u64, &[f32])| {
+        (1..).zip(vectors.chunks_exact(dims)).for_each(|(id, vector)| each(id, vector));
         Ok::<(), std::convert::Infallible>(())
     };
     match medoid(dims, all) {
@@ -170,7 +168,7 @@ mod tests {
     #[test]
     fn the_medoid_is_the_point_closest_to_the_mean() {
         let points = [0.0, 0.0, 10.0, 0.0, 4.0, 1.0, 0.0, 10.0];
-        assert_eq!(medoid_of(2, &points), Some(2));
+        assert_eq!(medoid_of(2, &points), Some(3));
         assert_eq!(medoid_of(2, &[]), None);
         assert_eq!(medoid(2, |_| Err("no")), Err("no"));
     }

@@ -192,6 +192,53 @@ fn a_memory_budget_is_kept_and_one_that_is_too_small_is_refused() {
 }
 
 #[test]
+fn vectors_are_replaced_and_deleted_and_the_rest_is_found() {
+    let folder = Folder::new("operations");
+    let flags = ["--strategy=ours", "--size=400", "--inserts=150", "--warmup-inserts=10"];
+    for (operation, left, others) in
+        [("update", 400, &[][..]), ("delete", 240, &[]), ("update", 400, &["--transaction-size=4"])]
+    {
+        for budget in [&[][..], &["--cache-kib=64", "--memory-budget-kib=120"]] {
+            let operation = format!("--operation={operation}");
+            let result = result(&folder, &[&flags[..], &[&operation], others, budget].concat());
+            assert_eq!(result["effective"]["operation"], operation["--operation=".len()..]);
+            assert_eq!(result["counters"]["deletes"]["value"], 150.0);
+            assert!(result["counters"]["consolidations"]["value"].as_f64().unwrap() >= 1.0, "{}", result["counters"]);
+            assert_eq!(result["effective"]["controlRecall"], 1.0);
+            assert!(result["metrics"]["recall"]["value"].as_f64().unwrap() > 0.9, "{}", result["metrics"]["recall"]);
+            // Every vector that is left, and the true neighbours of ten queries.
+            assert_eq!(result["parity"]["items"], left + 10);
+            let phases = result["phases"].as_array().unwrap();
+            let sum = |samples: &Value| samples.as_array().unwrap().iter().map(|s| s.as_f64().unwrap()).sum::<f64>();
+            let timed: f64 = phases.iter().map(|phase| sum(&phase["samples"])).sum();
+            let whole = sum(&result["metrics"]["latency"]["samples"]);
+            assert!(timed <= whole && timed > 0.8 * whole, "{operation}: {timed} of {whole}");
+            for name in ["mark", "consolidate"] {
+                assert!(phases.iter().any(|phase| phase["name"] == name), "{operation} has no phase {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_index_is_searched_while_it_is_written() {
+    let folder = Folder::new("searchers");
+    let flags = ["--strategy=ours", "--inserts=100"];
+    let alone = result(&folder, &flags);
+    assert!(alone["metrics"].get("searchThroughput").is_none());
+    assert_eq!(alone["effective"]["searchers"], 0);
+    for operation in ["insert", "update"] {
+        let operated = format!("--operation={operation}");
+        let searched = result(&folder, &[&flags[..], &["--searchers=2", &operated]].concat());
+        assert_eq!(searched["effective"]["searchers"], 2);
+        let bytes = |result: &Value| result["metrics"]["indexMemory"]["value"].as_f64().unwrap();
+        assert!(bytes(&searched) > bytes(&alone), "the copy is memory as well");
+        assert!(searched["metrics"]["searchThroughput"]["value"].as_f64().unwrap() > 0.0);
+        assert_eq!(searched["parity"] == alone["parity"], operation == "insert");
+    }
+}
+
+#[test]
 fn a_forced_path_is_the_one_reported_and_a_missing_one_is_an_error() {
     let folder = Folder::new("path");
     for path in ["scalar", "portable", "avx2", "avx512", "neon"] {
@@ -242,8 +289,24 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["bench", "--rounds=5"], "6 to 10000"),
         (&["peers", "--rounds=5"], "6 to 10000"),
         (&["scale", "--budget-percent=0"], "1 to 100"),
+        (&["live", "--rounds=5"], "6 to 10000"),
+        (&["live", "--searchers=0"], "1 to 64"),
+        (&["live", "--size=500"], "5386 or more is allowed, for 2688 of them are deleted"),
+        (&["run", "--consolidate-percent=0"], "1 to 100"),
+        (&["run", "--operation=sort"], "one of insert, update, delete"),
+        (&["run", "--operation=update"], "insert is allowed, or --strategy=ours"),
+        (&["run", "--operation=update", "--strategy=ours", "--size=0"], "1 or more is allowed"),
+        (&["run", "--operation=delete", "--strategy=ours", "--size=119"], "120 or more is allowed"),
+        (&["run", "--searchers=65"], "0 to 64"),
+        (&["run", "--searchers=1"], "0 is allowed, or --strategy=ours"),
+        (&["run", "--searchers=1", "--strategy=ours", "--size=0"], "1 or more is allowed"),
+        (&["run", "--searchers=1", "--strategy=ours", "--node-cache=none"], "what is searched lies in memory"),
+        (&["run", "--searchers=1", "--strategy=ours", "--memory-budget-kib=9000"], "what is searched lies in memory"),
+        (&["run", "--searchers=1", "--strategy=ours", "--random-start=seek"], "or --random-start=medoid"),
         (&["arm"], "the folder with the vectors is needed"),
         (&["build", "--size=10"], "the file to build is needed"),
+        (&["build", "--index=x", "--delete-every=2"], "0 is allowed, or --strategy=ours"),
+        (&["build", "--index=x", "--strategy=ours", "--delete-every=3"], "an even number is allowed"),
         (&["build", "--index=x", "--crash=now"], "one of never, search"),
         (&["verify"], "the file to verify is needed"),
         (&["verify", "--index=x", "--deep=true"], "--deep is unknown; known are --index"),

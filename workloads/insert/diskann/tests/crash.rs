@@ -140,3 +140,74 @@ fn killed_from_outside_after_any_number_of_inserts() {
         }
     }
 }
+
+/// In the middle of a delete, and of taking the deleted vectors out: the 65th is the one with which there are many.
+#[test]
+fn killed_at_every_moment_of_a_delete() {
+    let folder = Folder::new("delete");
+    for (way, flags) in [
+        &["--strategy=ours", "--delete-every=2"][..],
+        &["--strategy=ours", "--delete-every=2", "--journal-mode=delete"],
+        &["--strategy=ours", "--delete-every=2", "--transaction-size=5"],
+        &["--strategy=ours", "--delete-every=2", "--cache-kib=64", "--memory-budget-kib=400"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        for (moment, id) in [("mark", 7_u64), ("mark", 65), ("bypass", 65)] {
+            let index = folder.index(&format!("{way}-{moment}-{id}.db"));
+            let crash = ["--size=200".to_owned(), format!("--crash={moment}"), format!("--crash-id={id}")];
+            let crash: Vec<&str> = crash.iter().map(String::as_str).collect();
+            let output = command(&build(&index, flags, &crash)).output().unwrap();
+            assert_eq!(output.status.signal(), Some(libc::SIGKILL), "{flags:?} {moment}");
+            let acknowledged = String::from_utf8(output.stdout).unwrap().lines().count() as u64;
+            // Its insert is committed, or waits in a transaction; its delete is not committed.
+            let found = verified(&index);
+            if flags.contains(&"--transaction-size=5") {
+                assert!(
+                    found >= acknowledged - acknowledged / 2 && found <= 2 * id - (id - 1),
+                    "{moment} {id}: {found}"
+                );
+            } else {
+                assert_eq!((acknowledged, found), (2 * id - 1, 2 * id - (id - 1)), "{flags:?} {moment}");
+            }
+            let output = command(&build(&index, flags, &["--size=200"])).output().unwrap();
+            assert!(output.status.success());
+            assert_eq!(verified(&index), 100, "{flags:?} {moment} {id}");
+        }
+    }
+}
+
+/// Half of the vectors are deleted on the way, and taken out of the graph when there are many of them.
+#[test]
+fn killed_while_vectors_are_deleted() {
+    let folder = Folder::new("deletes");
+    for (way, flags) in [
+        &["--strategy=ours", "--delete-every=2"][..],
+        &["--strategy=ours", "--delete-every=2", "--transaction-size=5"],
+        &["--strategy=ours", "--delete-every=2", "--cache-kib=64", "--memory-budget-kib=400"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        for after in [131_u64, 137, 290] {
+            let index = folder.index(&format!("{way}-{after}.db"));
+            let mut running = Running(command(&build(&index, flags, &["--size=100000"])).spawn().unwrap());
+            let mut lines = BufReader::new(running.0.stdout.take().unwrap()).lines();
+            let mut acknowledged: u64 = 0;
+            while acknowledged < after {
+                acknowledged = lines.next().expect("it is still running").unwrap().parse().unwrap();
+            }
+            running.0.kill().unwrap();
+            assert_eq!(running.0.wait().unwrap().signal(), Some(libc::SIGKILL));
+            let said = lines.map_while(Result::ok).filter_map(|line| line.parse().ok()).max().unwrap_or(acknowledged);
+            let found = verified(&index);
+            assert!(found >= said - said / 2, "{flags:?}: {found} after {said}");
+            // With the vectors of the larger index, which begin with those of the smaller.
+            let size = 2 * said + 400;
+            let output = command(&build(&index, flags, &[&format!("--size={size}")])).output().unwrap();
+            assert!(output.status.success());
+            assert_eq!(verified(&index), size / 2);
+        }
+    }
+}

@@ -1,7 +1,8 @@
 //! One suite over both indexes, every factor and every path: what is slow and obviously right beside what is fast.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use assay_harness::{Flags, Phases};
 use insert_diskann::blocks::layout::{Block, Layout};
@@ -10,7 +11,7 @@ use insert_diskann::crash::Crash;
 use insert_diskann::dataset::{Data, Kind};
 use insert_diskann::distance::{Distance, Meter, Path};
 use insert_diskann::exact::{K, nearest, recall};
-use insert_diskann::index::{BackEdges, Index, NodeCache};
+use insert_diskann::index::{BackEdges, Editable, Index, NodeCache, Searcher};
 use insert_diskann::options::Options;
 use insert_diskann::sqlite;
 use insert_diskann::start::Start;
@@ -57,6 +58,10 @@ fn connect(file: &File, options: &Options) -> Connection {
 
 fn open<'c>(options: &Options, connection: &'c Connection) -> Box<dyn Index + 'c> {
     options.open(connection, options.distance().unwrap(), Crash::default()).unwrap()
+}
+
+fn edit<'a>(index: &'a mut (dyn Index + '_)) -> &'a mut (dyn Editable + 'a) {
+    index.editable().expect("ours can be edited")
 }
 
 fn presets() -> impl Strategy<Value = Preset> {
@@ -197,6 +202,78 @@ proptest! {
         }
     }
 
+    /// The reference is a map: what it holds, the index holds, whatever was inserted, deleted, replaced, taken out and opened again.
+    /// Whoever searches meanwhile finds what the index found when it was last committed.
+    #[test]
+    fn an_index_holds_what_was_not_deleted(
+        options in any_options(), steps in prop::collection::vec((0_u8..12, any::<prop::sample::Index>()), 1..250),
+        percent in prop::sample::select(vec![1, 10, 100]),
+    ) {
+        let mut options = options;
+        (options.strategy, options.consolidate_percent) = (Preset::Ours, percent);
+        options.factors.start = Start::Medoid;
+        let data = Data::generate(options.dataset, options.dims, 42, steps.len(), 0, 3);
+        let file = File::new();
+        let connection = connect(&file, &options);
+        let mut index = open(&options, &connection);
+        let mut searcher = edit(index.as_mut()).searcher().unwrap();
+        let is_whole = options.memory_budget_kib == 0 && options.factors.node_cache == NodeCache::PerBatch;
+        prop_assert_eq!(searcher.is_some(), is_whole);
+        let mut committed: Vec<Vec<u64>> = vec![Vec::new(); 3];
+        let mut model: BTreeMap<u64, Vec<f32>> = BTreeMap::new();
+        let (mut ids, mut phases) = (0, Phases::new());
+        for (at, (what, chosen)) in steps.iter().enumerate() {
+            let vector = data.vector(at).to_vec();
+            // One that is there, was there, or never was.
+            let id = chosen.index(ids as usize + 2) as u64;
+            match what {
+                0..5 => {
+                    ids += 1;
+                    prop_assert_eq!(index.insert(&vector, &mut phases).unwrap(), ids);
+                    model.insert(ids, vector);
+                }
+                5..8 => {
+                    prop_assert_eq!(edit(index.as_mut()).delete(id, &mut phases).unwrap(), model.remove(&id).is_some());
+                }
+                8..10 => {
+                    let expected = model.remove(&id).map(|_| ids + 1);
+                    prop_assert_eq!(edit(index.as_mut()).update(id, &vector, &mut phases).unwrap(), expected);
+                    if expected.is_some() {
+                        ids += 1;
+                        model.insert(ids, vector);
+                    }
+                }
+                10 => {
+                    edit(index.as_mut()).consolidate().unwrap();
+                    prop_assert_eq!(edit(index.as_mut()).consolidate().unwrap(), 0);
+                }
+                _ => {
+                    index.commit(&mut phases).unwrap();
+                    drop(searcher);
+                    drop(index);
+                    index = open(&options, &connection);
+                    searcher = edit(index.as_mut()).searcher().unwrap();
+                }
+            }
+            prop_assert_eq!((index.len(), index.live()), (ids, model.len() as u64));
+            let found: Vec<Vec<u64>> = data.queries().map(|query| index.search(query, K, 16).unwrap()).collect();
+            prop_assert!(found.iter().flatten().all(|id| model.contains_key(id)), "{found:?}");
+            if connection.is_autocommit() {
+                committed = found;
+            }
+            if let Some(searcher) = &mut searcher {
+                let found: Vec<_> = data.queries().map(|query| searcher.search(query, K, 16).unwrap()).collect();
+                prop_assert_eq!(&found, &committed);
+                prop_assert!(searcher.commits() <= index.work().commits);
+            }
+        }
+        index.commit(&mut phases).unwrap();
+        prop_assert_eq!(verify::check(&connection).unwrap().nodes, model.len() as u64);
+        let mut stored = BTreeMap::new();
+        index.each_stored(&mut |one| drop(stored.insert(one.id, one.vector))).unwrap();
+        prop_assert_eq!(&stored, &model);
+    }
+
     /// The reference of the document's index is the index itself with every factor as in the document; and what is prepared in memory is
     /// what would have been inserted.
     #[test]
@@ -323,6 +400,253 @@ fn the_walk_finds_most_true_neighbours() {
     }
 }
 
+/// A sliding window: most vectors are replaced or deleted, and the walk still finds what is left.
+#[test]
+fn the_walk_finds_most_true_neighbours_of_those_that_are_left() {
+    for (kind, budget) in [(Kind::Uniform, 0), (Kind::Clustered, 0), (Kind::Clustered, 2100), (Kind::Uneven, 3000)] {
+        let mut options = options(Preset::Ours);
+        options.memory_budget_kib = budget;
+        let data = Data::generate(kind, options.dims, 42, 1200, 0, 50);
+        let file = File::new();
+        let connection = connect(&file, &options);
+        let mut index = open(&options, &connection);
+        for at in 0..600 {
+            index.insert(data.vector(at), &mut Phases::new()).unwrap();
+        }
+        for at in 600..1200 {
+            let new = edit(index.as_mut()).update(at - 599, data.vector(at as usize), &mut Phases::new()).unwrap();
+            assert_eq!(new, Some(at + 1));
+        }
+        (601..=700).for_each(|id| assert!(edit(index.as_mut()).delete(id, &mut Phases::new()).unwrap()));
+        assert_eq!((index.live(), index.len()), (500, 1200));
+        let left = || (701..).zip(data.vectors[700 * data.dims..].chunks_exact(data.dims));
+        let truth: Vec<Vec<u64>> = data.queries().map(|query| nearest(query, left(), K)).collect();
+        for step in ["some wait", "none waits", "opened again"] {
+            let found: Vec<Vec<u64>> = data.queries().map(|query| index.search(query, K, 64).unwrap()).collect();
+            let recall = recall(&truth, &found).unwrap();
+            assert!(recall > 0.9, "{} {budget}, {step}: {recall}", kind.name());
+            edit(index.as_mut()).consolidate().unwrap();
+            let rows: i64 = connection.query_row("SELECT COUNT(*) FROM vector", [], |row| row.get(0)).unwrap();
+            assert_eq!((rows, verify::check(&connection).unwrap().nodes), (500, 500));
+            if step == "none waits" {
+                drop(index);
+                index = open(&options, &connection);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_there_cannot_be_deleted_or_replaced_and_all_of_it_can_be() {
+    let options = options(Preset::Ours);
+    let file = File::new();
+    let connection = connect(&file, &options);
+    let mut index = open(&options, &connection);
+    let (vector, mut phases) = ([0.5; 6], Phases::new());
+    {
+        let index = edit(index.as_mut());
+        assert!(!index.delete(0, &mut phases).unwrap() && !index.delete(1, &mut phases).unwrap());
+        assert_eq!(index.update(1, &vector, &mut phases).unwrap(), None);
+        assert_eq!(index.insert(&vector, &mut phases).unwrap(), 1);
+        assert_eq!(index.update(1, &[0.5; 7], &mut phases).unwrap(), None, "of other dimensions");
+        assert!(index.delete(1, &mut phases).unwrap() && !index.delete(1, &mut phases).unwrap());
+        assert_eq!(
+            (index.search(&vector, K, 16).unwrap().len(), index.consolidate().unwrap(), index.live()),
+            (0, 1, 0)
+        );
+        assert_eq!(index.search(&vector, K, 16).unwrap().len(), 0);
+    }
+    drop(index);
+    let mut index = open(&options, &connection);
+    // An id is not given out again.
+    assert_eq!(index.insert(&vector, &mut phases).unwrap(), 2);
+    assert_eq!(index.search(&vector, K, 16).unwrap(), [2]);
+    assert_eq!(verify::check(&connection).unwrap().nodes, 1);
+    assert!(
+        open(&self::options(Preset::Seek), &connect(&File::new(), &self::options(Preset::Seek))).editable().is_none()
+    );
+}
+
+/// Everything that lies around a query was deleted and waits: the list looks further until it has as many as it should.
+#[test]
+fn deleted_vectors_take_no_place_in_the_list() {
+    for cache in [NodeCache::PerBatch, NodeCache::None] {
+        let mut options = options(Preset::Ours);
+        (options.factors.node_cache, options.consolidate_percent) = (cache, 100);
+        let data = Data::generate(Kind::Uniform, options.dims, 42, 300, 0, 20);
+        let file = File::new();
+        let connection = connect(&file, &options);
+        let mut index = open(&options, &connection);
+        for vector in data.vectors.chunks_exact(data.dims) {
+            index.insert(vector, &mut Phases::new()).unwrap();
+        }
+        let vectors = || (1..).zip(data.vectors.chunks_exact(data.dims));
+        let query = data.queries().next().unwrap();
+        let around = nearest(query, vectors(), 60);
+        for id in &around {
+            assert!(edit(index.as_mut()).delete(*id, &mut Phases::new()).unwrap());
+        }
+        assert_eq!((index.work().consolidations, index.live()), (0, 240));
+        let left = || vectors().filter(|(id, _)| !around.contains(id));
+        let found = index.search(query, K, 20).unwrap();
+        assert_eq!(found.len(), K);
+        let recall = recall(&[nearest(query, left(), K)], std::slice::from_ref(&found)).unwrap();
+        assert!(recall > 0.8, "{cache:?}: {recall}");
+        if let Some(mut searcher) = edit(index.as_mut()).searcher().unwrap() {
+            assert_eq!(searcher.search(query, K, 20).unwrap(), found);
+        }
+    }
+}
+
+/// Whole regions go at once, again and again, until few vectors are left; those that are left are found.
+#[test]
+fn what_is_left_of_a_region_that_was_deleted_is_found() {
+    for budget in [0, 2100] {
+        let mut options = options(Preset::Ours);
+        (options.consolidate_percent, options.memory_budget_kib) = (100, budget);
+        let data = Data::generate(Kind::Clustered, options.dims, 42, 800, 0, 30);
+        let file = File::new();
+        let connection = connect(&file, &options);
+        let mut index = open(&options, &connection);
+        for vector in data.vectors.chunks_exact(data.dims) {
+            index.insert(vector, &mut Phases::new()).unwrap();
+        }
+        let mut left: BTreeMap<u64, &[f32]> = (1..).zip(data.vectors.chunks_exact(data.dims)).collect();
+        for (round, query) in data.queries().take(12).enumerate() {
+            for id in nearest(query, left.iter().map(|(id, vector)| (*id, *vector)), 60) {
+                assert!(edit(index.as_mut()).delete(id, &mut Phases::new()).unwrap());
+                left.remove(&id);
+            }
+            edit(index.as_mut()).consolidate().unwrap();
+            let there = || left.iter().map(|(id, vector)| (*id, *vector));
+            let truth: Vec<Vec<u64>> = data.queries().map(|query| nearest(query, there(), K)).collect();
+            let found: Vec<Vec<u64>> = data.queries().map(|query| index.search(query, K, 64).unwrap()).collect();
+            let recall = recall(&truth, &found).unwrap();
+            assert!(recall > 0.9, "{budget}, round {round}, {} left: {recall}", left.len());
+            assert_eq!(verify::check(&connection).unwrap().nodes, left.len() as u64);
+        }
+        assert_eq!(left.len(), 80);
+    }
+}
+
+/// Threads search while vectors come, change and go. What each found is what the index itself finds after the commit that it saw, and
+/// no search misses a commit that had returned before it began.
+#[test]
+fn searches_beside_inserts_find_what_was_committed() {
+    const THREADS: usize = 3;
+    for (transaction_size, back_edges) in [(1, BackEdges::Deferred), (3, BackEdges::Deferred), (1, BackEdges::Eager)] {
+        let mut options = options(Preset::Ours);
+        (options.transaction_size, options.fold_every, options.factors.back_edges) = (transaction_size, 16, back_edges);
+        let data = Data::generate(Kind::Clustered, options.dims, 42, 900, 0, 7);
+        let file = File::new();
+        let connection = connect(&file, &options);
+        let mut index = open(&options, &connection);
+        let answers = |index: &mut dyn Index| -> Vec<Vec<u64>> {
+            data.queries().map(|query| index.search(query, K, 24).unwrap()).collect()
+        };
+        let mut searchers = Vec::new();
+        for _ in 0..THREADS {
+            searchers.push(edit(index.as_mut()).searcher().unwrap().unwrap());
+        }
+        let mut expected = BTreeMap::from([(index.work().commits, answers(index.as_mut()))]);
+        let (committed, done) = (AtomicU64::new(index.work().commits), AtomicBool::new(false));
+        let seen: Vec<(u64, usize, Vec<u64>)> = std::thread::scope(|scope| {
+            let (committed, done, data) = (&committed, &done, &data);
+            let start = |mut searcher: Box<dyn Searcher>| {
+                scope.spawn(move || {
+                    let mut seen = Vec::new();
+                    loop {
+                        // Read first: whatever is done by now has to be found.
+                        let last = done.load(Ordering::SeqCst);
+                        for (query, vector) in data.queries().enumerate() {
+                            let before = committed.load(Ordering::SeqCst);
+                            let found = searcher.search(vector, K, 24).unwrap();
+                            assert!(searcher.commits() >= before, "{} after {before}", searcher.commits());
+                            seen.push((searcher.commits(), query, found));
+                        }
+                        if last {
+                            return seen;
+                        }
+                    }
+                })
+            };
+            let threads: Vec<_> = searchers.into_iter().map(start).collect();
+            let mut phases = Phases::new();
+            let mut oldest = 0;
+            for at in 0..data.len() {
+                match at % 6 {
+                    4 => {
+                        oldest += 1;
+                        assert!(edit(index.as_mut()).delete(oldest, &mut phases).unwrap());
+                    }
+                    5 => {
+                        oldest += 1;
+                        assert!(edit(index.as_mut()).update(oldest, data.vector(at), &mut phases).unwrap().is_some());
+                    }
+                    _ => {
+                        index.insert(data.vector(at), &mut phases).unwrap();
+                    }
+                }
+                if connection.is_autocommit() {
+                    let commits = index.work().commits;
+                    expected.insert(commits, answers(index.as_mut()));
+                    committed.store(commits, Ordering::SeqCst);
+                }
+            }
+            index.commit(&mut phases).unwrap();
+            expected.insert(index.work().commits, answers(index.as_mut()));
+            committed.store(index.work().commits, Ordering::SeqCst);
+            done.store(true, Ordering::SeqCst);
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(index.work().consolidations > 0 && index.work().folds + index.work().node_writes > 0);
+        for (commits, query, found) in &seen {
+            assert_eq!(Some(found), expected.get(commits).map(|found| &found[*query]), "after commit {commits}");
+        }
+        let commits =
+            |thread: usize| seen.iter().filter(move |(commits, ..)| *commits as usize % THREADS == thread).count();
+        assert!((0..THREADS).all(|thread| commits(thread) > 0), "searches saw few of {} commits", index.work().commits);
+    }
+}
+
+/// A transaction that is rolled back, or not committed yet, is seen by nobody else.
+#[test]
+fn what_is_not_committed_is_not_found_by_others() {
+    let mut options = options(Preset::Ours);
+    (options.transaction_size, options.tuning.page_size) = (100, 512);
+    let data = Data::generate(Kind::Uniform, options.dims, 42, 400, 0, 1);
+    let file = File::new();
+    let connection = connect(&file, &options);
+    let mut index = open(&options, &connection);
+    let (query, mut phases) = (data.queries().next().unwrap(), Phases::new());
+    for at in 0..20 {
+        index.insert(data.vector(at), &mut phases).unwrap();
+    }
+    let mut searcher = edit(index.as_mut()).searcher().unwrap().unwrap();
+    let before = index.search(query, K, 32).unwrap();
+    let first = before[0];
+    for at in 20..90 {
+        index.insert(data.vector(at), &mut phases).unwrap();
+    }
+    assert!(edit(index.as_mut()).delete(first, &mut phases).unwrap());
+    assert_ne!(index.search(query, K, 32).unwrap(), before);
+    assert_eq!(searcher.search(query, K, 32).unwrap(), before);
+
+    let pages: i64 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    connection.pragma_update_and_check(None, "max_page_count", pages + 2, |_| Ok(())).unwrap();
+    let failed = (90..400).find_map(|at| index.insert(data.vector(at), &mut phases).err());
+    assert!(failed.expect("two pages hold fewer").to_string().contains("database or disk is full"));
+    assert_eq!((index.live(), index.search(query, K, 32).unwrap()), (20, before.clone()));
+    assert_eq!(searcher.search(query, K, 32).unwrap(), before);
+
+    connection.pragma_update_and_check(None, "max_page_count", 1 << 30, |_| Ok(())).unwrap();
+    assert!(edit(index.as_mut()).delete(first, &mut phases).unwrap());
+    index.commit(&mut phases).unwrap();
+    let found = searcher.search(query, K, 32).unwrap();
+    assert_eq!(found, index.search(query, K, 32).unwrap());
+    assert!(!found.contains(&first) && found.len() == K);
+}
+
 /// Four times as large as the memory it may have, all in all: built so, opened so, and nine of ten neighbours are found.
 #[test]
 fn an_index_larger_than_its_budget_works() {
@@ -398,11 +722,15 @@ fn a_failed_insert_leaves_no_trace() {
     for (strategy, transaction_size) in
         [(Preset::Baseline, 1), (Preset::Ours, 1), (Preset::Baseline, 4), (Preset::Ours, 4)]
     {
-        for node_cache in [NodeCache::None, NodeCache::PerBatch] {
+        for (node_cache, back_edges) in [
+            (NodeCache::None, BackEdges::Eager),
+            (NodeCache::PerBatch, BackEdges::Eager),
+            (NodeCache::PerBatch, BackEdges::Deferred),
+        ] {
             let mut options = options(strategy);
-            options.factors.node_cache = node_cache;
+            (options.factors.node_cache, options.factors.back_edges) = (node_cache, back_edges);
             (options.transaction_size, options.tuning.page_size) = (transaction_size, 512);
-            let data = Data::generate(Kind::Uniform, options.dims, 42, 200, 0, 0);
+            let data = Data::generate(Kind::Uniform, options.dims, 42, 400, 0, 0);
             let file = File::new();
             let connection = connect(&file, &options);
             let mut index = open(&options, &connection);
@@ -417,10 +745,13 @@ fn a_failed_insert_leaves_no_trace() {
             let len = index.len();
             assert!(len > 0 && len.is_multiple_of(transaction_size), "{len}");
             assert_eq!(verify::check(&connection).unwrap().nodes, len);
+            // Nothing is left to commit.
+            index.commit(&mut Phases::new()).unwrap();
 
             limit(1 << 30);
+            // Other vectors than those that failed, under the same ids.
             for at in len..200 {
-                assert_eq!(index.insert(data.vector(at as usize), &mut Phases::new()).unwrap(), at + 1);
+                assert_eq!(index.insert(data.vector(200 + at as usize), &mut Phases::new()).unwrap(), at + 1);
             }
             index.commit(&mut Phases::new()).unwrap();
             assert_eq!(verify::check(&connection).unwrap().nodes, 200);
@@ -489,4 +820,84 @@ fn the_work_is_counted() {
     assert_eq!(work.back_edges_accepted, work.node_writes);
     assert!(work.node_writes > 100 && work.visited > 24 * 50, "{work:?}");
     assert!(index.meter().count() > work.visited && Meter::new(Distance::SCALAR).count() == 0);
+}
+
+/// The document's proposals, by what each of them spares.
+#[test]
+fn a_factor_does_what_it_is_for() {
+    let data = Data::generate(Kind::Uniform, 6, 42, 100, 0, 0);
+    let work = |options: &Options| {
+        let file = File::new();
+        let connection = connect(&file, options);
+        let mut index = open(options, &connection);
+        for vector in data.vectors.chunks_exact(data.dims) {
+            index.insert(vector, &mut Phases::new()).unwrap();
+        }
+        index.commit(&mut Phases::new()).unwrap();
+        index.work()
+    };
+    let mut options = options(Preset::Baseline);
+    let plain = work(&options);
+    options.factors.node_cache = NodeCache::PerBatch;
+    let cached = work(&options);
+    assert_eq!((cached.node_reads, cached.cache_hits), (0, plain.node_reads), "every node is there since it was made");
+    options.transaction_size = 10;
+    let batched = work(&options);
+    assert_eq!((plain.commits, batched.commits, batched.node_writes), (100, 10, plain.node_writes));
+    options.factors.back_edges = BackEdges::Deferred;
+    let deferred = work(&options);
+    assert!(4 * deferred.node_writes < 3 * batched.node_writes, "{deferred:?} {batched:?}");
+    assert!(deferred.back_edges_accepted > deferred.node_writes, "{deferred:?}");
+
+    let mut options = self::options(Preset::Ours);
+    options.fold_every = 10;
+    let deferred = work(&options);
+    assert_eq!((deferred.folds, deferred.commits), (10, 100));
+    options.factors.back_edges = BackEdges::Eager;
+    let eager = work(&options);
+    assert!(eager.folds == 0 && 2 * eager.node_writes > 3 * deferred.node_writes, "{eager:?} {deferred:?}");
+}
+
+/// What an index says it holds is what its vectors and edges take, and little more.
+#[test]
+fn the_memory_of_an_index_is_that_of_its_vectors_and_edges() {
+    let options = options(Preset::Ours);
+    let data = Data::generate(Kind::Uniform, options.dims, 42, 500, 0, 0);
+    let file = File::new();
+    let connection = connect(&file, &options);
+    let mut index = open(&options, &connection);
+    for vector in data.vectors.chunks_exact(data.dims) {
+        index.insert(vector, &mut Phases::new()).unwrap();
+    }
+    let nodes = 500 * (6 + 48) * 4;
+    assert!((nodes..2 * nodes + 500 * 20).contains(&index.memory_bytes()), "{}", index.memory_bytes());
+    let _searcher = edit(index.as_mut()).searcher().unwrap();
+    assert!((2 * nodes..4 * nodes + 1000 * 20).contains(&index.memory_bytes()), "{}", index.memory_bytes());
+}
+
+/// Rows that are read one by one are checked as those that are read all at once.
+#[test]
+fn a_damaged_row_is_not_walked_over() {
+    for (table, cache, budget) in [
+        ("vector", NodeCache::None, 0),
+        ("edge", NodeCache::None, 0),
+        ("edge", NodeCache::PerBatch, 2010),
+        ("vector", NodeCache::PerBatch, 2010),
+    ] {
+        let mut options = options(Preset::Ours);
+        (options.factors.node_cache, options.memory_budget_kib, options.fold_every) = (cache, budget, 1);
+        let data = Data::generate(Kind::Uniform, options.dims, 42, 60, 0, 1);
+        let file = File::new();
+        let connection = connect(&file, &options);
+        let mut index = open(&options, &connection);
+        for vector in data.vectors.chunks_exact(data.dims) {
+            index.insert(vector, &mut Phases::new()).unwrap();
+        }
+        drop(index);
+        let mut index = open(&options, &connection);
+        let query = data.queries().next().unwrap();
+        connection.execute(&format!("UPDATE {table} SET sum = sum + 1"), []).unwrap();
+        let error = index.search(query, K, 60).unwrap_err().to_string();
+        assert!(error.contains(&format!("of table {table} does not have its checksum")), "{cache:?}: {error}");
+    }
 }

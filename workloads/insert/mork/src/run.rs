@@ -11,7 +11,7 @@ use crate::counting::{self, Allocations};
 use crate::environment::{Insertion, Items, Rejected};
 use crate::laps;
 use crate::scratch::{self, Scratch};
-use crate::subject::{Document, Measured, Part, StoreKind, Subject, Variant};
+use crate::subject::{Document, Measured, Part, StoreKind, Subject, Symbols, Variant};
 use crate::usage::{self, Usage};
 use crate::workload::{self, Kind, Order, Shape, Workload};
 
@@ -65,6 +65,7 @@ pub struct Parameters {
 
 const ITEMS: RangeInclusive<u64> = 1..=1_000_000;
 const CACHE_CAPACITY: RangeInclusive<u64> = 1..=1_000_000;
+const THREADS: RangeInclusive<u64> = 1..=64;
 const ITERATIONS: RangeInclusive<u64> = 1..=100_000;
 const WARMUP_ITERATIONS: RangeInclusive<u64> = 0..=10_000;
 
@@ -111,6 +112,8 @@ impl Parameters {
             &[(Insertion::Individual.name(), Insertion::Individual), (Insertion::Bulk.name(), Insertion::Bulk)],
         )?;
         let capacity = flags.integer("cache-capacity", 1000, CACHE_CAPACITY)?;
+        let symbols = flags.choice("symbols", Symbols::Inline, &Symbols::CHOICES)?;
+        let threads = flags.integer("threads", 1, THREADS)? as usize;
         let part = flags.choice("scope", Part::All, &Part::CHOICES)?;
         let attribution = flags.choice("phases", Attribution::Auto, &Attribution::CHOICES)?;
         let construction = flags.choice("construction", true, &[("included", true), ("excluded", false)])?;
@@ -125,7 +128,19 @@ impl Parameters {
             store: store.unwrap_or(variant.own_store()),
             insertion,
             cache_capacity: NonZeroUsize::new(capacity as usize).expect("the smallest capacity allowed is one"),
+            symbols,
+            threads: NonZeroUsize::new(threads).expect("one thread at least is allowed"),
         };
+        let in_place = variant == Variant::Direct && matches!(part, Part::All | Part::Query);
+        if symbols == Symbols::Interned && !in_place {
+            let allowed = "numbers take the place of symbols in --variant=direct with --scope=all or query only; inline is allowed";
+            return Err(FlagError::new("symbols", symbols.name(), allowed));
+        }
+        if threads > 1 && (!in_place || symbols == Symbols::Interned || attribution == Attribution::Inside) {
+            let allowed = "several threads fill --variant=direct --symbols=inline with --scope=all or query and without phases \
+                           inside only; 1 is allowed";
+            return Err(FlagError::new("threads", threads, allowed));
+        }
         if variant == Variant::Direct && subject.scratch != Scratch::Reused {
             let allowed = "the variant direct writes into a buffer that it keeps; auto or reused is allowed";
             return Err(FlagError::new("scratch", subject.scratch.name(), allowed));
@@ -145,6 +160,7 @@ impl Parameters {
             return Err(FlagError::new("phases", attribution.name(), allowed));
         }
         let attribution = match attribution {
+            Attribution::Auto if threads > 1 => Attribution::None,
             // A part is one phase by itself. A fast insertion takes about as long as three readings of the clock.
             Attribution::Auto if part != Part::All => Attribution::None,
             Attribution::Auto if variant == Variant::Direct && insertion == Insertion::Individual => Attribution::None,
@@ -163,6 +179,8 @@ impl Parameters {
     pub fn memory_bytes(&self) -> u64 {
         /// What the trie of the original takes for one path, and a sorted list of paths beside it.
         const STORE: usize = 640;
+        /// What the table of symbols takes for those of one item.
+        const SYMBOLS: usize = 160;
         let largest = Workload { items: 1, ..self.workload };
         let item = match largest.generate() {
             Items::Facts(facts) => size_of_val(&facts[0]) + facts[0].heap_bytes(),
@@ -177,7 +195,8 @@ impl Parameters {
             Kind::Rules => 4,
         };
         let cached = if self.subject.variant == Variant::Cache { self.subject.cache_capacity.get() } else { 0 };
-        let items = self.workload.items * (copies * item + STORE) + cached.min(self.workload.items) * 2 * item;
+        let store = if self.subject.symbols == Symbols::Interned { STORE + SYMBOLS } else { STORE };
+        let items = self.workload.items * (copies * item + store) + cached.min(self.workload.items) * 2 * item;
         /// The program itself and the ceilings' buffers.
         const OVERHEAD: u64 = 48 << 20;
         items as u64 + OVERHEAD
@@ -265,6 +284,8 @@ fn report(
         .effective("insertion", s.insertion.name())
         .effective("scope", p.part.name())
         .effective("scratch", s.scratch.name())
+        .effective("symbols", s.symbols.name())
+        .effective("threads", s.threads.get() as u64)
         .effective("construction", if p.construction { "included" } else { "excluded" })
         .effective("phases", p.attribution.name())
         .effective("allocator", if cfg!(target_env = "musl") { "musl" } else { "glibc" })
@@ -354,7 +375,10 @@ mod tests {
                 "--scratch=4gib: the variant direct writes into a buffer that it keeps; auto or reused is allowed",
             ),
             (&["--store=trie"], "--store=trie: the variant baseline is about pathmap; auto or pathmap is allowed"),
-            (&["--variant=direct", "--scope=parse"], "--scope=parse: the variant direct has all, serialise, insert"),
+            (
+                &["--variant=direct", "--scope=parse"],
+                "--scope=parse: the variant direct has all, serialise, insert, query",
+            ),
             (
                 &["--variant=cache", "--phases=document"],
                 "--phases=document: the document's table is about --variant=baseline --insertion=individual --scope=all",
@@ -363,6 +387,17 @@ mod tests {
                 &["--scope=insert", "--phases=inside"],
                 "--phases=inside: a part alone has no phases; auto or none is allowed",
             ),
+            (
+                &["--symbols=interned"],
+                "--symbols=interned: numbers take the place of symbols in --variant=direct with --scope=all or query only; inline \
+                 is allowed",
+            ),
+            (
+                &["--variant=direct", "--threads=2", "--symbols=interned"],
+                "--threads=2: several threads fill --variant=direct --symbols=inline with --scope=all or query and without phases \
+                 inside only; 1 is allowed",
+            ),
+            (&["--threads=65"], "--threads=65: a whole number from 1 to 64 is allowed"),
             (&["--cache-capacity=0"], "--cache-capacity=0: a whole number from 1 to 1000000 is allowed"),
             (&["--construction=maybe"], "--construction=maybe: one of included, excluded is allowed"),
         ] {

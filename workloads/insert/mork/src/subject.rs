@@ -7,11 +7,15 @@ use assay_harness::{Failure, Phases, Quantity, Report, Stopwatch, Unit};
 use pathmap::PathMap;
 
 use crate::encoding::{Encoder, Parser, Unencodable, decode};
-use crate::environment::{Copying, Dump, Environment, InPlace, Insertion, Items, Rejected, Route, RuleBook, SharedMap};
+use crate::environment::{
+    Copying, Dump, Environment, InPlace, Insertion, Items, Paths, Rejected, Route, RuleBook, SharedMap,
+};
 use crate::laps::{Laps, Phase, Timed, Untimed};
+use crate::query;
 use crate::scratch::{Scratch, Supply};
 use crate::store::{Reference, Trie};
 use crate::text::to_text;
+use crate::value::Value;
 
 /// The document's baseline and proposals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,9 +64,11 @@ impl Variant {
     #[must_use]
     pub fn parts(self) -> &'static [Part] {
         match self {
-            Self::Baseline | Self::Cache => &[Part::All, Part::Serialise, Part::Parse, Part::Scratch, Part::Insert],
-            Self::NoText => &[Part::All, Part::Serialise, Part::Scratch, Part::Insert],
-            Self::Direct => &[Part::All, Part::Serialise, Part::Insert],
+            Self::Baseline | Self::Cache => {
+                &[Part::All, Part::Serialise, Part::Parse, Part::Scratch, Part::Insert, Part::Query]
+            }
+            Self::NoText => &[Part::All, Part::Serialise, Part::Scratch, Part::Insert, Part::Query],
+            Self::Direct => &[Part::All, Part::Serialise, Part::Insert, Part::Query],
         }
     }
 
@@ -107,16 +113,19 @@ pub enum Part {
     Scratch,
     /// From bytes to a filled environment.
     Insert,
+    /// From a question for each item to its answers, of a filled environment.
+    Query,
 }
 
 impl Part {
     /// What each is called.
-    pub const CHOICES: [(&'static str, Self); 5] = [
+    pub const CHOICES: [(&'static str, Self); 6] = [
         ("all", Self::All),
         ("serialise", Self::Serialise),
         ("parse", Self::Parse),
         ("scratch", Self::Scratch),
         ("insert", Self::Insert),
+        ("query", Self::Query),
     ];
 
     /// What a result calls it.
@@ -124,6 +133,29 @@ impl Part {
     pub fn name(self) -> &'static str {
         let name = Self::CHOICES.iter().find(|(_, part)| *part == self).map(|(name, _)| *name);
         name.expect("every part is in the list")
+    }
+}
+
+/// How symbols stand in paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Symbols {
+    /// As they are.
+    Inline,
+    /// As numbers of a table.
+    Interned,
+}
+
+impl Symbols {
+    /// What each is called.
+    pub const CHOICES: [(&'static str, Self); 2] = [("inline", Self::Inline), ("interned", Self::Interned)];
+
+    /// What a result calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Inline => "inline",
+            Self::Interned => "interned",
+        }
     }
 }
 
@@ -140,6 +172,10 @@ pub struct Subject {
     pub insertion: Insertion,
     /// How many values the cache of the variant `cache` holds.
     pub cache_capacity: NonZeroUsize,
+    /// How symbols stand in paths; as they are unless the variant is `direct`.
+    pub symbols: Symbols,
+    /// How many threads add items; one unless the variant is `direct` and its symbols are as they are.
+    pub threads: NonZeroUsize,
 }
 
 impl Subject {
@@ -151,6 +187,13 @@ impl Subject {
         };
         Copying::new(route, self.scratch)
     }
+
+    fn in_place<S: Paths>(&self) -> InPlace<S> {
+        match self.symbols {
+            Symbols::Inline => InPlace::by_threads(self.threads),
+            Symbols::Interned => InPlace::interning(),
+        }
+    }
 }
 
 /// What one iteration took and gave.
@@ -158,7 +201,7 @@ impl Subject {
 pub struct Done {
     /// Its time.
     pub seconds: f64,
-    /// A number that is the same for every iteration: paths, or bytes.
+    /// A number that is the same for every iteration: paths, bytes or answers.
     pub outcome: usize,
 }
 
@@ -186,6 +229,8 @@ pub struct Measured<'a> {
     texts: Vec<String>,
     /// For the part that inserts.
     paths: Vec<Vec<u8>>,
+    /// For the part that asks.
+    patterns: Vec<Value>,
 }
 
 impl<'a> Measured<'a> {
@@ -197,7 +242,8 @@ impl<'a> Measured<'a> {
     pub fn new(subject: Subject, part: Part, construction: bool, items: &'a Items) -> Result<Self, Rejected> {
         let texts = if part == Part::Parse { texts(items) } else { Vec::new() };
         let paths = if part == Part::Insert { paths(items)? } else { Vec::new() };
-        Ok(Self { subject, part, construction, items, texts, paths })
+        let patterns = if part == Part::Query { patterns(items) } else { Vec::new() };
+        Ok(Self { subject, part, construction, items, texts, paths, patterns })
     }
 
     /// Does the work once. `timed` adds its phases to `phases`.
@@ -211,16 +257,16 @@ impl<'a> Measured<'a> {
             (Part::Parse, _) => self.parse()?,
             (Part::Scratch, _) => self.scratch(),
             _ if self.subject.variant != Variant::Direct => self.fill(|| self.subject.copying(), timed, phases)?,
-            (_, StoreKind::Trie) => self.fill(InPlace::<Trie>::new, timed, phases)?,
-            (_, StoreKind::PathMap) => self.fill(InPlace::<SharedMap>::new, timed, phases)?,
-            (_, StoreKind::Btree) => self.fill(InPlace::<Reference>::new, timed, phases)?,
+            (_, StoreKind::Trie) => self.fill(|| self.subject.in_place::<Trie>(), timed, phases)?,
+            (_, StoreKind::PathMap) => self.fill(|| self.subject.in_place::<SharedMap>(), timed, phases)?,
+            (_, StoreKind::Btree) => self.fill(|| self.subject.in_place::<Reference>(), timed, phases)?,
         };
         Ok(done)
     }
 
     /// Checks, outside all measured time, that what is measured does what the slow reference does: each item's bytes
-    /// are the same directly and by way of its text, they read back as the item, and the filled environment is equal to
-    /// one with the reference store.
+    /// are the same directly and by way of its text, they read back as the item, the filled environment is equal to one
+    /// with the reference store, and questions have the answers that comparing values gives.
     ///
     /// # Errors
     ///
@@ -234,9 +280,9 @@ impl<'a> Measured<'a> {
         let s = &self.subject;
         let (content, mut checked) = match s.store {
             _ if s.variant != Variant::Direct => self.content(s.copying())?,
-            StoreKind::Trie => self.content(InPlace::<Trie>::new())?,
-            StoreKind::PathMap => self.content(InPlace::<SharedMap>::new())?,
-            StoreKind::Btree => self.content(InPlace::<Reference>::new())?,
+            StoreKind::Trie => self.content(s.in_place::<Trie>())?,
+            StoreKind::PathMap => self.content(s.in_place::<SharedMap>())?,
+            StoreKind::Btree => self.content(s.in_place::<Reference>())?,
         };
         let same = match self.part {
             // Paths alone say nothing about rules where those are kept beside them.
@@ -250,15 +296,39 @@ impl<'a> Measured<'a> {
         Ok(checked)
     }
 
-    fn content<E: Environment>(&self, mut environment: E) -> Result<(Dump, Checked), Rejected> {
+    fn content<E: Environment>(&self, mut environment: E) -> Result<(Dump, Checked), Failure> {
         self.add(&mut environment, &mut Untimed)?;
+        let dump = environment.dump();
+        self.check_answers(&environment, &dump.paths)?;
         let checked = Checked {
             dump: Dump::default(),
             heap_bytes: environment.heap_bytes(),
             cache_hits: environment.cache_hits(),
             mean_depth: environment.mean_depth(),
         };
-        Ok((environment.dump(), checked))
+        Ok((dump, checked))
+    }
+
+    /// Compares the answers of as many questions as there is time for with what comparing values gives.
+    fn check_answers(&self, environment: &impl Environment, paths: &[Vec<u8>]) -> Result<(), Failure> {
+        /// Comparisons of a pattern with a value, at most, about.
+        const COMPARISONS: usize = 1_000_000;
+        if self.patterns.is_empty() {
+            return Ok(());
+        }
+        let values: Vec<Value> = paths.iter().map(|path| decode(path).expect("a dump has only expressions")).collect();
+        let step = (self.patterns.len() * values.len()).div_ceil(COMPARISONS).max(1);
+        for pattern in self.patterns.iter().step_by(step) {
+            let mut answers = Vec::new();
+            environment.answer(pattern, &mut |path| answers.push(environment.spell(path))).map_err(Rejected::from)?;
+            answers.sort_unstable();
+            let pattern = pattern.canonical();
+            let alike = values.iter().zip(paths).filter(|(value, _)| query::is_like(&pattern, value));
+            if !alike.map(|(_, path)| path).eq(&answers) {
+                return Err(differs("an answer"));
+            }
+        }
+        Ok(())
     }
 
     fn add<E: Environment>(&self, environment: &mut E, laps: &mut impl Laps) -> Result<(), Rejected> {
@@ -270,6 +340,9 @@ impl<'a> Measured<'a> {
     }
 
     fn fill<E: Environment>(&self, make: impl Fn() -> E, timed: bool, phases: &mut Phases) -> Result<Done, Rejected> {
+        if self.part == Part::Query {
+            return self.ask(make());
+        }
         if !timed {
             return self.fill_with(make, &mut Untimed);
         }
@@ -304,6 +377,20 @@ impl<'a> Measured<'a> {
             laps.lap(Phase::Construct);
         }
         Ok(Done { seconds, outcome })
+    }
+
+    /// Asks all questions of an environment that is filled before.
+    fn ask<E: Environment>(&self, mut environment: E) -> Result<Done, Rejected> {
+        self.add(&mut environment, &mut Untimed)?;
+        let watch = Stopwatch::start();
+        let mut outcome = 0;
+        for pattern in &self.patterns {
+            environment.answer(pattern, &mut |path| {
+                black_box(path);
+                outcome += 1;
+            })?;
+        }
+        Ok(Done { seconds: watch.seconds(), outcome })
     }
 
     fn serialise(&self) -> Result<Done, Failure> {
@@ -372,6 +459,11 @@ fn paths(items: &Items) -> Result<Vec<Vec<u8>>, Unencodable> {
     let mut paths = Vec::with_capacity(items.len());
     each_path(items, &mut Vec::new(), |bytes| paths.push(bytes.to_vec()))?;
     Ok(paths)
+}
+
+/// A question for each item: what its last item is.
+fn patterns(items: &Items) -> Vec<Value> {
+    items.expressions().map(|expression| query::for_last_item(expression.into_owned())).collect()
 }
 
 fn differs(what: &str) -> Failure {
@@ -506,6 +598,8 @@ mod tests {
                     store: variant.own_store(),
                     insertion,
                     cache_capacity: NonZeroUsize::MIN,
+                    symbols: Symbols::Inline,
+                    threads: NonZeroUsize::MIN,
                 };
                 for construction in [true, false] {
                     let measured = Measured::new(subject, Part::All, construction, &items).unwrap();

@@ -1,16 +1,19 @@
 //! One suite over every way to bytes, every store and every variant: all give what the slow reference gives.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
-use insert_mork::encoding::{Encoder, Parser, decode};
+use insert_mork::encoding::{Encoder, Parser, Tag, decode};
 use insert_mork::environment::{Environment, InPlace, Insertion, Items, Rule};
 use insert_mork::laps::Untimed;
+use insert_mork::query::{Bound, Pattern, is_like};
 use insert_mork::scratch::{self, Scratch};
 use insert_mork::store::{Reference, Trie};
-use insert_mork::subject::{Measured, Part, StoreKind, Subject, Variant};
+use insert_mork::subject::{Measured, Part, StoreKind, Subject, Symbols, Variant};
+use insert_mork::symbols::SymbolTable;
 use insert_mork::text::to_text;
 use insert_mork::value::Value;
-use insert_mork::workload::{Kind, Order, Shape, Workload};
+use insert_mork::workload::{Kind, Order, Shape, Workload, fact};
 use proptest::prelude::*;
 
 /// Values of all kinds, variables under any names, atoms that read as something else.
@@ -50,7 +53,7 @@ fn encode(value: &Value) -> Vec<u8> {
     bytes
 }
 
-/// Every variant with every store, scratch buffer and way of inserting that go together.
+/// Every variant with every store, scratch buffer, way of inserting, form of symbols and number of threads that go together.
 fn subjects() -> Vec<Subject> {
     let mut subjects = Vec::new();
     for (_, variant) in Variant::CHOICES {
@@ -64,7 +67,14 @@ fn subjects() -> Vec<Subject> {
                 for insertion in [Insertion::Individual, Insertion::Bulk] {
                     // A small cache, so that values are thrown out of it.
                     let cache_capacity = NonZeroUsize::new(3).unwrap();
-                    subjects.push(Subject { variant, scratch, store, insertion, cache_capacity });
+                    let (symbols, threads) = (Symbols::Inline, NonZeroUsize::MIN);
+                    let one = Subject { variant, scratch, store, insertion, cache_capacity, symbols, threads };
+                    subjects.push(one);
+                    if direct {
+                        subjects.push(Subject { symbols: Symbols::Interned, ..one });
+                        // One share more than there are items, and shares of several.
+                        subjects.extend([2, 31].map(|n| Subject { threads: NonZeroUsize::new(n).unwrap(), ..one }));
+                    }
                 }
             }
         }
@@ -78,7 +88,9 @@ fn check(items: &Items) {
     reference.add(items, Insertion::Individual, &mut Untimed).unwrap();
     let expected = reference.dump();
     for subject in subjects() {
-        for &part in subject.variant.parts() {
+        let plain = subject.symbols == Symbols::Inline && subject.threads == NonZeroUsize::MIN;
+        let parts = subject.variant.parts().iter().copied();
+        for part in parts.filter(|part| plain || matches!(part, Part::All | Part::Query)) {
             let measured = Measured::new(subject, part, true, items).unwrap();
             let checked = measured.verify().unwrap_or_else(|failure| panic!("{subject:?}, {part:?}: {failure}"));
             assert_eq!(checked.dump, expected, "{subject:?}, {part:?}");
@@ -156,6 +168,112 @@ proptest! {
     }
 }
 
+/// Values of few kinds and names, so that patterns have something to match.
+fn alike() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        4 => "[ab]".prop_map(Value::Atom),
+        3 => "\\$[xy]|_".prop_map(Value::Atom),
+        1 => "[ab]".prop_map(Value::String),
+        1 => Just(Value::Nil),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            4 => prop::collection::vec(inner.clone(), 0..4).prop_map(Value::SExpr),
+            1 => inner.clone().prop_map(|value| Value::Error("a".into(), Box::new(value))),
+            1 => inner.prop_map(|value| Value::Type(Box::new(value))),
+        ]
+    })
+}
+
+/// Ways in which items are spread over calls.
+fn calls() -> impl Strategy<Value = Vec<(bool, Vec<u16>)>> {
+    // Runs in order, as facts mostly come, beside numbers from anywhere.
+    let run = (0_u16..2000, 1_u16..60).prop_map(|(from, length)| (from..from + length).collect());
+    let numbers = prop_oneof![run, prop::collection::vec(0_u16..2000, 1..60)];
+    prop::collection::vec((any::<bool>(), numbers), 1..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
+    #[test]
+    fn a_pattern_matches_bytes_as_it_matches_values(pattern in alike(), value in alike()) {
+        let compared = Pattern::new(encode(&pattern));
+        let path = encode(&value);
+        let matches = path.starts_with(compared.prefix()) && compared.matches(&path, &mut Bound::default());
+        prop_assert_eq!(matches, is_like(&pattern.canonical(), &value.canonical()), "{:?} {:?}", pattern, value);
+    }
+
+    #[test]
+    fn a_variable_stands_for_one_item_wherever_it_occurs(
+        items in prop::collection::vec(alike(), 4),
+        places in prop::collection::vec((0_usize..4, 0_usize..8), 1..7),
+    ) {
+        let value = Value::SExpr(places.iter().map(|(item, _)| items[*item].clone()).collect());
+        // Of eight places four have the variable of their item, three the item itself, one the variable of another.
+        let pattern = places.iter().map(|(item, choice)| match choice {
+            0..4 => Value::atom(format!("$of-{item}")),
+            4..7 => items[*item].clone(),
+            _ => Value::atom("$of-0"),
+        });
+        let pattern = Value::SExpr(pattern.collect());
+        let compared = Pattern::new(encode(&pattern));
+        let path = encode(&value);
+        let matches = path.starts_with(compared.prefix()) && compared.matches(&path, &mut Bound::default());
+        prop_assert_eq!(matches, is_like(&pattern.canonical(), &value.canonical()), "{:?} {:?}", pattern, value);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn symbols_have_the_numbers_of_their_first_occurrence(values in prop::collection::vec(values(), 0..40)) {
+        let (mut table, mut reference) = (SymbolTable::default(), BTreeMap::new());
+        for value in &values {
+            let (path, mut numbered, mut found) = (encode(value), Vec::new(), Vec::new());
+            for symbol in symbols_of(&path) {
+                let next = reference.len();
+                let number = *reference.entry(symbol.to_vec()).or_insert(next);
+                prop_assert_eq!(table.known(symbol).unwrap_or(table.len()), number);
+                prop_assert_eq!(table.number(symbol), number);
+                prop_assert_eq!(table.symbol(number), symbol);
+            }
+            table.intern(&path, &mut numbered).unwrap();
+            prop_assert!(table.find(&path, &mut found));
+            prop_assert_eq!(&found, &numbered);
+            prop_assert_eq!(table.expand(&numbered), path);
+            prop_assert_eq!(table.len(), reference.len());
+        }
+    }
+
+    #[test]
+    fn an_insertion_goes_on_from_any_other(calls in calls()) {
+        let (mut trie, mut reference) = (InPlace::<Trie>::new(), InPlace::<Reference>::new());
+        for (bulk, numbers) in calls {
+            let facts = numbers.into_iter().map(|n| fact(Shape::Flat, n.into())).collect();
+            let insertion = if bulk { Insertion::Bulk } else { Insertion::Individual };
+            let facts = Items::Facts(facts);
+            trie.add(&facts, insertion, &mut Untimed).unwrap();
+            reference.add(&facts, Insertion::Individual, &mut Untimed).unwrap();
+        }
+        prop_assert!(trie.dump() == reference.dump());
+    }
+}
+
+/// The symbols of a path, in order.
+fn symbols_of(mut path: &[u8]) -> Vec<&[u8]> {
+    let mut symbols = Vec::new();
+    while let Some((&tag, rest)) = path.split_first() {
+        let length = if let Some(Tag::Symbol(length)) = Tag::of(tag) { length } else { 0 };
+        if length > 0 {
+            symbols.push(&rest[..length]);
+        }
+        path = &rest[length..];
+    }
+    symbols
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
@@ -203,6 +321,7 @@ fn large_sets_in_every_order() {
             let mut reference = InPlace::<Reference>::new();
             reference.add(&items, Insertion::Individual, &mut Untimed).unwrap();
             for pair in [
+                [Insertion::Individual, Insertion::Individual],
                 [Insertion::Individual, Insertion::Bulk],
                 [Insertion::Bulk, Insertion::Individual],
                 [Insertion::Bulk, Insertion::Bulk],

@@ -11,9 +11,8 @@
 //! * [`scan`]: four ways to answer a batch of queries.
 //! * [`server`]: epochs, pending updates and the batch handler.
 //! * [`workload`]: the document's queries and updates.
-//! * [`run`] and [`figures`]: the two commands.
+//! * [`run`]: a trial.
 
-pub mod figures;
 pub mod keys;
 pub mod lcg;
 pub mod matrix;

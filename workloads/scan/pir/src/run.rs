@@ -25,14 +25,17 @@ pub enum Scope {
     BitsOnly,
     /// Of `loop`, reading the rows: every row is in every sum, so nothing is selected.
     XorOnly,
+    /// Of the strategies that do so beforehand, expanding the keys: no row is read.
+    ExpandOnly,
 }
 
 impl Scope {
-    const CHOICES: [(&'static str, Self); 4] = [
+    const CHOICES: [(&'static str, Self); 5] = [
         ("end-to-end", Self::EndToEnd),
         ("scan-only", Self::ScanOnly),
         ("bits-only", Self::BitsOnly),
         ("xor-only", Self::XorOnly),
+        ("expand-only", Self::ExpandOnly),
     ];
 
     fn name(self) -> &'static str {
@@ -40,9 +43,27 @@ impl Scope {
         found.expect("every scope has a name").0
     }
 
-    /// Whether it is a part of `loop` by itself, which answers nothing.
+    /// Whether it is a part by itself, which answers nothing.
     fn is_part(self) -> bool {
-        matches!(self, Self::BitsOnly | Self::XorOnly)
+        matches!(self, Self::BitsOnly | Self::XorOnly | Self::ExpandOnly)
+    }
+
+    fn reads_rows(self) -> bool {
+        !matches!(self, Self::BitsOnly | Self::ExpandOnly)
+    }
+
+    /// Why the part is not one of what the parameters ask for.
+    fn missing(self, p: &Parameters) -> Option<&'static str> {
+        let whole = p.strategy == Strategy::Loop && p.key == KeyKind::Toy && p.delta_entries == 0;
+        match self {
+            Self::BitsOnly | Self::XorOnly if !whole => {
+                Some("only --strategy=loop with --key=toy and --delta-entries=0 is measured in parts")
+            }
+            Self::ExpandOnly if p.strategy.evaluates_in_scan() || p.delta_entries > 0 => {
+                Some("only the strategies that expand keys beforehand have this part, with --delta-entries=0")
+            }
+            _ => None,
+        }
     }
 }
 
@@ -118,13 +139,10 @@ impl Parameters {
         if !parameters.row_size.is_multiple_of(64) {
             return Err(FlagError::new("row-size", parameters.row_size, "a row is a multiple of 64 bytes"));
         }
-        let p = &parameters;
-        let whole = p.strategy == Strategy::Loop && p.key == KeyKind::Toy && p.delta_entries == 0;
-        if p.scope.is_part() && !whole {
-            let fix = "only --strategy=loop with --key=toy and --delta-entries=0 is measured in parts";
-            return Err(FlagError::new("scope", p.scope.name(), fix));
+        match parameters.scope.missing(&parameters) {
+            Some(fix) => Err(FlagError::new("scope", parameters.scope.name(), fix)),
+            None => Ok(parameters),
         }
-        Ok(parameters)
     }
 
     /// How many keys a batch has.
@@ -180,13 +198,17 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     let keys = keys.map_err(Refused::Key)?;
     let selection = scan::expand(&keys, p.rows, plan);
     let density = selection.density();
-    let selection = (p.scope == Scope::ScanOnly).then_some(selection);
+    let mut selection = matches!(p.scope, Scope::ScanOnly | Scope::ExpandOnly).then_some(selection);
 
     // The measured region is one call of this.
-    let answer = |phases: &mut Phases| -> Result<Answers, Failure> {
-        let answers = match (p.scope, &selection, &keys) {
+    let mut answer = |phases: &mut Phases| -> Result<Answers, Failure> {
+        let answers = match (p.scope, &mut selection, &keys) {
             (Scope::BitsOnly, _, Keys::Toy(keys)) => scan::bits_alone(&server.snapshot().matrix, keys, plan, phases),
             (Scope::XorOnly, ..) => scan::sums_alone(&server.snapshot().matrix, p.keys(), plan, phases),
+            (Scope::ExpandOnly, Some(selection), _) => {
+                scan::expand_alone(&keys, plan, selection, phases);
+                Answers::new(0, p.row_size)
+            }
             (_, Some(selection), _) => server.answer_given(selection, phases)?.0,
             _ => server.answer(&batch, phases)?.0,
         };
@@ -222,6 +244,10 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
     // Report.
     let mut digest = Digest::new();
     first.iter().flat_map(Answers::iter).for_each(|answer| digest.add(answer));
+    if let (Scope::ExpandOnly, Some(selection)) = (p.scope, &selection) {
+        let words = (0..selection.keys()).map(|key| selection.key(key));
+        words.for_each(|words| digest.add(&words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>()));
+    }
     let mut report = report(p, plan, &server.snapshot().matrix, &latencies, &phases, seconds);
     report.effective("maskDensity", Fact::try_from(density).expect("a share of all bits is a number"));
     report.parity(&digest);
@@ -231,7 +257,7 @@ pub fn run(parameters: &Parameters) -> Result<Report, Failure> {
 fn report(p: &Parameters, plan: Plan, matrix: &Matrix, latencies: &[f64], phases: &Phases, seconds: f64) -> Report {
     let batches = p.iterations as u64;
     let queries = batches * p.batch_size as u64;
-    let reads = if p.scope == Scope::BitsOnly { 0 } else { p.strategy.matrix_reads(p.batch_size) as u64 };
+    let reads = if p.scope.reads_rows() { p.strategy.matrix_reads(p.batch_size) as u64 } else { 0 };
     let bytes_read = batches * reads * p.matrix_bytes();
 
     let mut report = Report::new("scan-pir", assay_harness::VERSION);
@@ -282,7 +308,7 @@ fn ceilings(report: &mut Report, p: &Parameters, plan: Plan, matrix: &Matrix, ra
     let (keys, threads, bytes) = (p.keys(), p.threads, p.matrix_bytes());
     let parts: Vec<&[u8]> = matrix.parts(0..matrix.rows()).map(|part| part.bytes).collect();
     let read = (p.strategy.matrix_reads(p.batch_size) as u64 * bytes) as f64;
-    if p.scope != Scope::BitsOnly {
+    if p.scope.reads_rows() {
         report.ceiling(
             "readBandwidth",
             ceiling::read_bandwidth(&parts, READ_PASSES, plan.isa(), threads),
@@ -311,7 +337,7 @@ fn ceilings(report: &mut Report, p: &Parameters, plan: Plan, matrix: &Matrix, ra
             report.ceiling("bitMatrixProducts", gfni.product_rate(threads), Some(rate * products));
         }
     }
-    if p.key == KeyKind::Dpf && p.scope == Scope::EndToEnd {
+    if p.key == KeyKind::Dpf && matches!(p.scope, Scope::EndToEnd | Scope::ExpandOnly) {
         let calls = (keys * DpfKey::aes_calls(p.rows)) as f64;
         if let Some(limit) = ceiling::aes_rate_with(plan.generator().instructions(), threads) {
             report.ceiling("aesRate", limit, Some(rate * calls));

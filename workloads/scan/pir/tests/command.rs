@@ -90,6 +90,11 @@ fn bad_parameters_exit_with_2_and_print_nothing() {
         (&["run", "--scope=bits-only", "--strategy=fused-m4r"], "only --strategy=loop with --key=toy"),
         (&["run", "--scope=xor-only", "--key=dpf"], "only --strategy=loop with --key=toy"),
         (&["run", "--scope=xor-only", "--delta-entries=1"], "only --strategy=loop with --key=toy"),
+        (
+            &["run", "--scope=expand-only", "--strategy=loop", "--key=dpf"],
+            "only the strategies that expand keys beforehand",
+        ),
+        (&["run", "--scope=expand-only", "--strategy=fused-m4r", "--delta-entries=1"], "with --delta-entries=0"),
         (&["run", "--unknown=1"], "--unknown is unknown"),
         (&["run", "rows"], "--name=value"),
         (&["walk"], "usage"),
@@ -120,6 +125,28 @@ fn the_loop_is_measured_in_parts() {
         assert_eq!((result["effective"]["scope"].as_str(), phases(&result)), (Some(scope), 1));
         assert_eq!(result["counters"]["bytesRead"]["value"].as_f64().unwrap() > 0.0, reads, "{scope}");
         assert_eq!(names(&result), bounded, "{scope}");
+    }
+}
+
+/// Keys are expanded by the same work as in a batch, whatever computes AES, and no row is read.
+#[test]
+fn expanding_keys_is_measured_alone() {
+    let expand = |more: &[&str]| {
+        result(&[&["--strategy=fused-m4r", "--batch-size=2", "--scope=expand-only"][..], more].concat())
+    };
+    let [toy, dpf, portable] = [&["--key=toy"][..], &["--key=dpf"], &["--key=dpf", "--aes=portable"]].map(expand);
+    assert_eq!(dpf["parity"], portable["parity"]);
+    assert_ne!(dpf["parity"], toy["parity"]);
+    for result in [&toy, &dpf] {
+        assert_eq!(result["counters"]["bytesRead"]["value"], 0.0);
+        assert_eq!((&result["phases"][0]["name"], &result["parity"]["items"]), (&"maskGeneration".into(), &6.into()));
+    }
+    assert!(toy.get("ceilings").is_none());
+    // A CPU without AES instructions has no such limit.
+    for ceiling in dpf["ceilings"].as_array().into_iter().flatten() {
+        assert_eq!(ceiling["name"], "aesRate");
+        let share = ceiling["achieved"].as_f64().unwrap() / ceiling["limit"].as_f64().unwrap();
+        assert_eq!(dpf["metrics"]["aesRateShare"]["value"], share);
     }
 }
 

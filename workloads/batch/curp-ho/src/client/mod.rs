@@ -6,8 +6,11 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use self::quorum::{FollowerSaid, LeaderSaid, Path, decide, nothing_else_will_come};
-use crate::command::{Class, ClientId, CommandId, Found, LEADER, Op, REPLICAS, Seq, Slot, fill_value, writer_of};
+use crate::command::{
+    Ballot, Class, ClientId, CommandId, Found, Op, REPLICAS, Seq, Slot, fill_value, leader_of, writer_of,
+};
 use crate::replica::session::MAX_SPAN;
+use crate::wire::Verdict;
 use crate::wire::{Message, Proposal};
 
 /// Takes messages for replicas.
@@ -47,10 +50,8 @@ pub struct Completed {
 /// Why a session cannot go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Broken {
-    /// The leader is gone; this protocol has no successor for it.
-    LeaderLost,
-    /// No replica is left that could answer weak commands beside the leader, or the slow path lacks its majority.
-    MajorityLost,
+    /// A replica that was away does not know of a command that the session no longer knows of either.
+    Forgotten(Seq),
     /// A replica answered with something that nobody can have written.
     Corrupt(Seq),
     /// A replica sent an error, or a message that clients do not get.
@@ -60,10 +61,7 @@ pub enum Broken {
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::LeaderLost => {
-                write!(f, "replica {LEADER}, the leader, is lost, and a leader change is not supported")
-            }
-            Self::MajorityLost => f.write_str("both followers are gone, so nothing can become final"),
+            Self::Forgotten(seq) => write!(f, "a replica that was away asks for command {seq}, which is too long ago"),
             Self::Corrupt(seq) => write!(f, "command {seq} was answered with a value that nobody wrote"),
             Self::Refused(message) => write!(f, "a replica refused: {message}"),
         }
@@ -77,10 +75,12 @@ struct Pending {
     invoked: u64,
     leader: Option<LeaderSaid>,
     found: (CommandId, Slot),
-    followers: [Option<FollowerSaid>; REPLICAS - 1],
+    /// What the replicas that do not lead said; nothing where the leader would be.
+    followers: [Option<FollowerSaid>; REPLICAS],
     asked_for_sync: bool,
     causal_dep: Seq,
     observed: Slot,
+    ballot: Ballot,
 }
 
 /// A session.
@@ -89,6 +89,10 @@ pub struct Session {
     client: ClientId,
     bound: u8,
     alive: [bool; REPLICAS],
+    /// The newest ballot that it has heard of.
+    ballot: Ballot,
+    /// The newest commands, with and without answers: a replica that was away gets them again.
+    sent: VecDeque<Request>,
     /// Commands from the oldest without an answer on; `None` for those that have theirs.
     pending: VecDeque<Option<Pending>>,
     /// The number of the first of them.
@@ -107,6 +111,8 @@ impl Session {
             client,
             bound,
             alive: [true; REPLICAS],
+            ballot: 0,
+            sent: VecDeque::new(),
             pending: VecDeque::new(),
             oldest: 1,
             outstanding: 0,
@@ -120,6 +126,12 @@ impl Session {
     #[must_use]
     pub fn bound(&self) -> u8 {
         self.bound
+    }
+
+    /// The replica that leads, as far as the session knows.
+    #[must_use]
+    pub fn leader(&self) -> u8 {
+        leader_of(self.ballot)
     }
 
     /// Commands without an answer.
@@ -149,13 +161,18 @@ impl Session {
             invoked: now,
             leader: None,
             found: (CommandId::NONE, 0),
-            followers: [None; REPLICAS - 1],
+            followers: [None; REPLICAS],
             asked_for_sync: !self.alive.iter().all(|alive| *alive),
             causal_dep: self.last_write,
             observed: self.observed,
+            ballot: self.ballot,
         };
         let alive = self.alive;
         self.send_proposal(seq, &pending, |replica| alive[usize::from(replica)], out);
+        if self.sent.len() == MAX_SPAN as usize {
+            self.sent.pop_front();
+        }
+        self.sent.push_back(request);
         if request.put {
             self.last_write = seq;
         }
@@ -174,6 +191,7 @@ impl Session {
             done_below: self.oldest,
             causal_dep: pending.causal_dep,
             observed: pending.observed,
+            ballot: pending.ballot,
             sync: class == Class::Strong && pending.asked_for_sync,
             op: Op { key, put: put.then_some(&*self.value) },
         });
@@ -196,21 +214,25 @@ impl Session {
             None => Err(Broken::Corrupt(seq)),
         };
         match *message {
-            Message::Welcome { .. } => Ok(None),
+            Message::Welcome { known, .. } => self.back(from, known, out).map(|()| None),
+            Message::NewLeader { ballot, base } => {
+                self.follow(ballot, base, out);
+                Ok(None)
+            }
             Message::Reply(reply) => {
                 let found = found(self, reply.seq, reply.found)?;
-                let Some(pending) = self.pending(reply.seq) else { return Ok(None) };
+                let current = reply.ballot == self.ballot;
+                let Some(pending) = self.pending(reply.seq).filter(|_| current) else { return Ok(None) };
                 pending.leader = Some(LeaderSaid { ok: reply.ok, read_dep: reply.read_dep });
                 pending.found = found;
                 Ok(self.decide(reply.seq, out))
             }
             Message::RecordAck(ack) => {
-                let at = match from {
-                    LEADER => return Err(Broken::Refused("an acknowledgement from the leader".into())),
-                    follower => usize::from(follower) - 1,
-                };
-                let Some(pending) = self.pending(ack.seq) else { return Ok(None) };
-                pending.followers[at] = Some(FollowerSaid { verdict: ack.verdict, read_dep: ack.read_dep });
+                let current = ack.ballot == self.ballot && from != leader_of(ack.ballot);
+                let Some(pending) = self.pending(ack.seq).filter(|_| current) else { return Ok(None) };
+                let said = &mut pending.followers[usize::from(from)];
+                let conflicted = said.is_some_and(|said| said.conflicted) || ack.verdict == Verdict::Conflict;
+                *said = Some(FollowerSaid { verdict: ack.verdict, conflicted, read_dep: ack.read_dep });
                 Ok(self.decide(ack.seq, out))
             }
             Message::SyncReply { seq, found: answer } => {
@@ -236,14 +258,17 @@ impl Session {
     }
 
     fn decide(&mut self, seq: Seq, out: &mut impl Outbox) -> Option<Completed> {
-        let client = self.client;
+        let (client, leader) = (self.client, leader_of(self.ballot));
         let pending = self.pending(seq)?;
-        if let Some(path) = decide(pending.leader, &pending.followers, |id| id.client == client) {
+        let mut followers = [None; REPLICAS - 1];
+        let others = (0..REPLICAS as u8).filter(|replica| *replica != leader);
+        followers.iter_mut().zip(others).for_each(|(said, other)| *said = pending.followers[usize::from(other)]);
+        if let Some(path) = decide(pending.leader, &followers, |id| id.client == client) {
             return Some(self.complete(seq, path));
         }
-        if !pending.asked_for_sync && nothing_else_will_come(pending.leader, &pending.followers) {
+        if !pending.asked_for_sync && nothing_else_will_come(pending.leader, &followers) {
             pending.asked_for_sync = true;
-            out.send(LEADER, &Message::Sync { seq });
+            out.send(leader, &Message::Sync { seq });
         }
         None
     }
@@ -263,47 +288,94 @@ impl Session {
     }
 
     /// A replica is gone. Strong commands can no longer be fast: the leader is asked for final answers. If it was the bound replica, the
-    /// session binds itself to another, which gets its open weak commands again.
-    ///
-    /// # Errors
-    ///
-    /// When the session cannot go on without it.
-    pub fn lost(&mut self, replica: u8, out: &mut impl Outbox) -> Result<(), Broken> {
-        if !std::mem::replace(&mut self.alive[usize::from(replica)], false) {
-            return Ok(());
-        }
-        if replica == LEADER {
-            return Err(Broken::LeaderLost);
-        }
-        if self.alive.iter().filter(|alive| **alive).count() < crate::command::MAJORITY {
-            return Err(Broken::MajorityLost);
-        }
-        let rebind = self.bound == replica;
-        if rebind {
+    /// session binds itself to another, which gets its open weak commands again. If it was the leader, the session waits for another.
+    pub fn lost(&mut self, replica: u8, out: &mut impl Outbox) {
+        self.alive[usize::from(replica)] = false;
+        if self.bound == replica {
             // A follower if there is one, else the leader.
-            let alive = |replica: &u8| self.alive[usize::from(*replica)];
-            self.bound = (1..REPLICAS as u8).chain([LEADER]).find(alive).expect("a majority is alive");
-            out.send(self.bound, &Message::ClientHello { client: self.client, bound: self.bound });
+            let leader = leader_of(self.ballot);
+            let others = (0..REPLICAS as u8).filter(|other| *other != leader).chain([leader]);
+            if let Some(bound) = others.into_iter().find(|other| self.alive[usize::from(*other)]) {
+                self.bind(bound, out);
+            }
         }
-        self.sync_older_than(u64::MAX, out);
-        let bound = self.bound;
+        if replica != leader_of(self.ballot) {
+            self.sync_older_than(u64::MAX, out);
+        }
+    }
+
+    /// Binds itself to a replica, which gets the open weak commands again.
+    fn bind(&mut self, bound: u8, out: &mut impl Outbox) {
+        self.bound = bound;
+        out.send(bound, &Message::ClientHello { client: self.client, bound });
         for seq in self.oldest..self.next() {
-            let Some(pending) = self.pending(seq).filter(|p| rebind && p.request.class == Class::Weak) else {
-                continue;
-            };
+            let Some(pending) = self.pending(seq).filter(|p| p.request.class == Class::Weak) else { continue };
             let pending = pending.clone();
             self.send_proposal(seq, &pending, |to| to == bound, out);
+        }
+    }
+
+    /// A replica that was away is back, and knows the session's commands up to `known`. It gets the later ones again, so that it has
+    /// whatever it may need if it leads one day.
+    fn back(&mut self, replica: u8, known: Seq, out: &mut impl Outbox) -> Result<(), Broken> {
+        if std::mem::replace(&mut self.alive[usize::from(replica)], true) {
+            return Ok(());
+        }
+        let first = self.next() - self.sent.len() as Seq;
+        if known + 1 < first {
+            return Err(Broken::Forgotten(known + 1));
+        }
+        for seq in known + 1..self.next() {
+            let pending = self.pending(seq).cloned().unwrap_or_else(|| Pending {
+                request: self.sent[(seq - first) as usize],
+                intended: 0,
+                invoked: 0,
+                leader: None,
+                found: (CommandId::NONE, 0),
+                followers: [None; REPLICAS],
+                asked_for_sync: true,
+                causal_dep: 0,
+                observed: 0,
+                ballot: 0,
+            });
+            self.send_proposal(seq, &pending, |to| to == replica, out);
+        }
+        if !self.alive[usize::from(self.bound)] {
+            self.bind(replica, out);
+        }
+        if replica == leader_of(self.ballot) {
+            self.ask_anew(out);
         }
         Ok(())
     }
 
+    /// Another replica leads. What the replicas said under the old leader says nothing any more, so the new one is asked for final answers.
+    /// All that the session has seen is in the log with which it began.
+    fn follow(&mut self, ballot: Ballot, base: Slot, out: &mut impl Outbox) {
+        if ballot > self.ballot {
+            self.ballot = ballot;
+            if self.observed > 0 {
+                self.observed = base;
+            }
+            self.ask_anew(out);
+        }
+    }
+
+    fn ask_anew(&mut self, out: &mut impl Outbox) {
+        for pending in self.pending.iter_mut().flatten() {
+            (pending.leader, pending.followers, pending.asked_for_sync) = (None, [None; REPLICAS], false);
+        }
+        self.sync_older_than(u64::MAX, out);
+    }
+
     /// Asks the leader for the final answers to strong commands that were sent before `invoked`, once for each.
     pub fn sync_older_than(&mut self, invoked: u64, out: &mut impl Outbox) {
+        let leader = leader_of(self.ballot);
         for (seq, pending) in (self.oldest..).zip(&mut self.pending) {
             let Some(pending) = pending else { continue };
             if pending.request.class == Class::Strong && !pending.asked_for_sync && pending.invoked < invoked {
                 pending.asked_for_sync = true;
-                out.send(LEADER, &Message::Sync { seq });
+                out.send(leader, &Message::Sync { seq });
             }
         }
     }

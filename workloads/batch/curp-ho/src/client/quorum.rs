@@ -17,6 +17,8 @@ pub struct LeaderSaid {
 pub struct FollowerSaid {
     /// Its verdict.
     pub verdict: Verdict,
+    /// Whether it has found a conflict before.
+    pub conflicted: bool,
     /// The pending weak write that a read would have shown there.
     pub read_dep: CommandId,
 }
@@ -26,7 +28,9 @@ pub struct FollowerSaid {
 pub enum Path {
     /// All replicas recorded it without a conflict: one round trip.
     Fast,
-    /// A majority has it at the leader's slot.
+    /// A follower had it at the leader's slot before it had it from the client, so that a majority has it there: one round trip too.
+    Overtaken,
+    /// After a conflict, a majority has it at the leader's slot.
     Slow,
     /// The leader confirmed that it is final.
     Synced,
@@ -34,8 +38,9 @@ pub enum Path {
     Bound,
 }
 
-/// The path on which the leader's result may be taken now, if any. `own` reports whether a weak write is the session's own: such a write
-/// was sent to every replica before the command, on the same connections, so none of them can have missed it.
+/// The path on which the leader's result may be taken now, if any. Both have spoken in the same ballot. `own` reports whether a weak write
+/// is the session's own: such a write was sent to every replica before the command, on the same connections, so a follower that names
+/// none has executed it.
 #[must_use]
 pub fn decide(
     leader: Option<LeaderSaid>,
@@ -46,10 +51,13 @@ pub fn decide(
     let said = || followers.iter().flatten();
     let ordered = said().filter(|f| f.verdict == Verdict::Ordered).count();
     if 1 + ordered >= MAJORITY {
-        return Some(Path::Slow);
+        let conflict = !leader.ok || said().any(|f| f.conflicted || f.verdict == Verdict::Conflict);
+        return Some(if conflict { Path::Slow } else { Path::Overtaken });
     }
-    let agrees =
-        |f: &&FollowerSaid| f.verdict == Verdict::Recorded && (f.read_dep == leader.read_dep || own(leader.read_dep));
+    let agrees = |f: &&FollowerSaid| {
+        let executed = f.read_dep == CommandId::NONE && own(leader.read_dep);
+        f.verdict == Verdict::Recorded && (f.read_dep == leader.read_dep || executed)
+    };
     (leader.ok && 1 + said().filter(agrees).count() >= FAST_QUORUM).then_some(Path::Fast)
 }
 
@@ -71,7 +79,8 @@ mod tests {
         const NONE: CommandId = CommandId::NONE;
         const OWN: CommandId = CommandId { client: 1, seq: 5 };
         const FOREIGN: CommandId = CommandId { client: 2, seq: 5 };
-        let said = |verdict, read_dep| Some(FollowerSaid { verdict, read_dep });
+        let said = |verdict, read_dep| Some(FollowerSaid { verdict, conflicted: false, read_dep });
+        let after_conflict = Some(FollowerSaid { verdict: Ordered, conflicted: true, read_dep: NONE });
         let leader = |ok, read_dep| Some(LeaderSaid { ok, read_dep });
         let cases = [
             ("nobody answered", None, [None, None], None),
@@ -82,6 +91,13 @@ mod tests {
             ("two of three are not enough to be fast", leader(true, NONE), [said(Recorded, NONE), None], None),
             ("one conflict", leader(true, NONE), [said(Recorded, NONE), said(Conflict, NONE)], None),
             ("a conflict at the leader", leader(false, NONE), [said(Recorded, NONE); 2], None),
+            (
+                "one follower has the slot already",
+                leader(true, NONE),
+                [said(Ordered, NONE), None],
+                Some(Path::Overtaken),
+            ),
+            ("a follower has the slot after a conflict", leader(true, NONE), [after_conflict, None], Some(Path::Slow)),
             ("one follower has the slot", leader(false, NONE), [said(Ordered, NONE), None], Some(Path::Slow)),
             (
                 "the slot after a conflict",
@@ -103,6 +119,12 @@ mod tests {
                 None,
             ),
             ("its own weak write", leader(true, OWN), [said(Recorded, NONE), said(Recorded, OWN)], Some(Path::Fast)),
+            (
+                "its own weak write, and another's after it at a follower",
+                leader(true, OWN),
+                [said(Recorded, FOREIGN), said(Recorded, OWN)],
+                None,
+            ),
         ];
         for (name, leader, followers, expected) in cases {
             assert_eq!(decide(leader, &followers, |id| id.client == 1), expected, "{name}");

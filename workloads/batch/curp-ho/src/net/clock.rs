@@ -16,6 +16,19 @@ pub fn now() -> u64 {
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
+/// Sleeps until a time of [`now`]. The thread is woken as exactly as the kernel can, not within the 50 µs that it allows itself otherwise.
+pub fn sleep_until(at: u64) {
+    let time =
+        libc::timespec { tv_sec: (at / 1_000_000_000).cast_signed(), tv_nsec: (at % 1_000_000_000).cast_signed() };
+    // SAFETY: `time` outlives the call, and a null pointer says that the rest of an interrupted sleep is not wanted.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1);
+        while libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const time, std::ptr::null_mut())
+            == libc::EINTR
+        {}
+    }
+}
+
 /// `usage` with this process's CPU time and peak memory filled in.
 #[must_use]
 pub fn usage(usage: Usage) -> Usage {

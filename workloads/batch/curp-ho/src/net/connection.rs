@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::replica::Usage;
 use crate::wire::{FrameError, HEADER, MAX_FRAME, Message, split};
 
-/// Bytes that may wait for a receiver. One that is further behind is given up.
+/// Bytes that may wait for a receiver, beside a state that it is given. One that is further behind is given up.
 const MAX_OUTPUT: usize = 64 << 20;
 /// Bytes read at once.
 const READ: usize = 64 << 10;
@@ -29,6 +29,8 @@ pub struct Connection {
     input: Input,
     output: Vec<u8>,
     sent: usize,
+    /// Bytes that may wait for the receiver.
+    allowed: usize,
     /// Whether the poll is set to report room to write.
     pub wants_room: bool,
 }
@@ -75,7 +77,14 @@ impl Connection {
     pub fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, input: Input::default(), output: Vec::new(), sent: 0, wants_room: false })
+        Ok(Self {
+            stream,
+            input: Input::default(),
+            output: Vec::new(),
+            sent: 0,
+            allowed: MAX_OUTPUT,
+            wants_room: false,
+        })
     }
 
     /// Reads once.
@@ -121,6 +130,9 @@ impl Connection {
     /// Appends a message to what is to be sent.
     pub fn push(&mut self, message: &Message<'_>, usage: &mut Usage) {
         usage.frames_sent += 1;
+        if let Message::State { bytes, .. } = message {
+            self.allowed += bytes.len();
+        }
         message.append(&mut self.output);
     }
 
@@ -147,14 +159,14 @@ impl Connection {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    let behind = self.output.len() - self.sent > MAX_OUTPUT;
+                    let behind = self.output.len() - self.sent > self.allowed;
                     return if behind { State::Closed } else { State::Open };
                 }
                 Err(_) => return State::Closed,
             }
         }
         self.output.clear();
-        self.sent = 0;
+        (self.sent, self.allowed) = (0, MAX_OUTPUT);
         State::Open
     }
 }
@@ -216,6 +228,18 @@ mod tests {
         });
         connection.finish(Duration::from_secs(20)).unwrap();
         assert_eq!(reader.join().unwrap().unwrap(), 300_000);
+    }
+
+    #[test]
+    fn a_state_may_be_larger_than_what_else_may_wait() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let _idle = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut connection = Connection::new(listener.accept().unwrap().0).unwrap();
+        let (mut usage, part) = (Usage::default(), vec![0; 512 << 10]);
+        for _ in 0..2 * MAX_OUTPUT / part.len() {
+            connection.push(&Message::State { ballot: 0, last: false, bytes: &part }, &mut usage);
+        }
+        assert_eq!((connection.write(&mut usage), connection.has_output()), (State::Open, true));
     }
 
     #[test]

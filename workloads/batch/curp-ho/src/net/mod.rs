@@ -2,8 +2,10 @@
 
 mod clock;
 mod connection;
+mod dial;
 mod poll;
 
-pub use clock::{now, usage};
+pub use clock::{now, sleep_until, usage};
 pub use connection::{Connection, Input, State};
+pub use dial::Dial;
 pub use poll::{Poll, Ready, Timer};

@@ -20,6 +20,8 @@ pub struct Poll {
     epoll: OwnedFd,
     events: Vec<libc::epoll_event>,
     ready: Vec<Ready>,
+    /// How often it has waited.
+    pub waits: u64,
 }
 
 impl Poll {
@@ -31,7 +33,7 @@ impl Poll {
     pub fn new() -> io::Result<Self> {
         // SAFETY: no pointers are passed; the descriptor is checked and owned by nobody else.
         let epoll = unsafe { owned(libc::epoll_create1(libc::EPOLL_CLOEXEC))? };
-        Ok(Self { epoll, events: vec![libc::epoll_event { events: 0, u64: 0 }; 64], ready: Vec::new() })
+        Ok(Self { epoll, events: vec![libc::epoll_event { events: 0, u64: 0 }; 64], ready: Vec::new(), waits: 0 })
     }
 
     /// Adds a descriptor; it is reported while it is readable.
@@ -69,6 +71,7 @@ impl Poll {
     /// When the system refuses. An interruption is no error, and nothing is ready then.
     pub fn wait(&mut self, milliseconds: i32) -> io::Result<&[Ready]> {
         self.ready.clear();
+        self.waits += 1;
         let (events, room) = (self.events.as_mut_ptr(), self.events.len() as i32);
         // SAFETY: `events` has room for as many as are asked for.
         let count = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events, room, milliseconds) };

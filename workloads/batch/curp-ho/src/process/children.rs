@@ -15,19 +15,26 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts this same program with other arguments. If this process dies, however, the child is killed by the kernel.
+    /// Starts this same program with other arguments, on these CPUs, or if none are named on those of this process. If this process dies,
+    /// however, the child is killed by the kernel.
     ///
     /// # Errors
     ///
     /// When the system refuses.
-    pub fn start(name: &str, arguments: &[String]) -> io::Result<Self> {
+    pub fn start(name: &str, arguments: &[String], cpus: &[usize]) -> io::Result<Self> {
         let parent = std::process::id();
+        let cpus = (!cpus.is_empty()).then(|| cpu_set(cpus));
         let mut command = Command::new("/proc/self/exe");
         command.arg0("batch-curp-ho").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-        // SAFETY: between fork and exec only two system calls are made, and no memory is allocated.
+        // SAFETY: between fork and exec only system calls are made, and no memory is allocated.
         unsafe {
             command.pre_exec(move || {
                 if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+                    return Err(io::Error::last_os_error());
+                }
+                if let Some(cpus) = &cpus
+                    && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), cpus) != 0
+                {
                     return Err(io::Error::last_os_error());
                 }
                 // The parent may have died before the line above.
@@ -88,6 +95,31 @@ impl Process {
 
     fn gone(&self, why: &str) -> io::Error {
         io::Error::other(format!("{}: {why}", self.name))
+    }
+}
+
+fn cpu_set(cpus: &[usize]) -> libc::cpu_set_t {
+    // SAFETY: a set of all zeros is the empty one, and a number beyond its size changes nothing.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        cpus.iter().for_each(|cpu| libc::CPU_SET(*cpu, &mut set));
+        set
+    }
+}
+
+/// The CPUs that this process may use.
+///
+/// # Errors
+///
+/// When the system refuses.
+pub fn allowed_cpus() -> io::Result<Vec<usize>> {
+    let mut set = cpu_set(&[]);
+    // SAFETY: the pointer is to a set of our own, of the size that is named.
+    unsafe {
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok((0..libc::CPU_SETSIZE as usize).filter(|cpu| libc::CPU_ISSET(*cpu, &set)).collect())
     }
 }
 

@@ -1,20 +1,20 @@
 //! Asks replicas for their state.
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use crate::command::Slot;
 use crate::replica::Status;
 use crate::wire::{Message, split};
 
-/// Asks the replica at `port` for its state once it has executed so many slots.
+/// Asks the replica at `address` for its state once it has executed so many slots.
 ///
 /// # Errors
 ///
 /// When it does not answer in time, or with something else.
-pub fn status(port: u16, executed: Slot, patience: Duration) -> io::Result<Status> {
-    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+pub fn status(address: &str, executed: Slot, patience: Duration) -> io::Result<Status> {
+    let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(patience))?;
     let mut bytes = Vec::new();
     Message::StatusRequest { executed }.append(&mut bytes);

@@ -2,16 +2,17 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use super::control::receive;
+use super::log::Log;
 use super::record::Record;
 use super::replica::Writes;
 use crate::client::quorum::Path;
 use crate::client::{Broken, Completed, Outbox, Request, Session};
-use crate::command::{Class, ClientId, CommandId, LEADER, REPLICAS};
-use crate::net::{Connection, Poll, Ready, State, Timer, now};
+use crate::command::{Addresses, Class, ClientId, CommandId, REPLICAS};
+use crate::net::{Connection, Dial, Poll, Ready, State, Timer, now};
 use crate::replica::Usage;
 use crate::wire::Message;
 use crate::workload::Arrivals;
@@ -105,9 +106,13 @@ impl From<io::Error> for Failed {
 pub struct Driver {
     client: ClientId,
     session: Session,
+    replicas: Addresses,
+    /// Attempts to reach replicas that are gone.
+    dials: [Option<Dial>; REPLICAS],
     links: Links,
     timer: Timer,
     records: Vec<Record>,
+    log: Option<Log>,
 }
 
 #[derive(Debug)]
@@ -141,20 +146,20 @@ impl Driver {
         client: ClientId,
         bound: u8,
         value_size: usize,
-        ports: [u16; REPLICAS],
+        replicas: &Addresses,
         writes: Writes,
     ) -> io::Result<Self> {
         let (poll, timer) = (Poll::new()?, Timer::new()?);
         poll.add(&timer, TIMER)?;
         let mut connections = [const { None }; REPLICAS];
-        for (token, port) in ports.into_iter().enumerate() {
-            let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+        for (token, address) in replicas.iter().enumerate() {
+            let mut stream = TcpStream::connect(address)?;
             stream.set_read_timeout(Some(HELLO))?;
             let mut hello = Vec::new();
             Message::ClientHello { client, bound }.append(&mut hello);
             stream.write_all(&hello)?;
             match Message::decode(&receive(&mut stream)?) {
-                Ok(Message::Welcome { replica }) if usize::from(replica) == token => {}
+                Ok(Message::Welcome { replica, .. }) if usize::from(replica) == token => {}
                 other => return Err(io::Error::other(format!("replica {token} answered a hello with {other:?}"))),
             }
             let connection = Connection::new(stream)?;
@@ -162,7 +167,19 @@ impl Driver {
             connections[token] = Some(connection);
         }
         let links = Links { poll, connections, writes, usage: Usage::default() };
-        Ok(Self { client, session: Session::new(client, bound, value_size), links, timer, records: Vec::new() })
+        let session = Session::new(client, bound, value_size);
+        let (replicas, dials) = (replicas.clone(), Default::default());
+        Ok(Self { client, session, replicas, dials, links, timer, records: Vec::new(), log: None })
+    }
+
+    /// Logs a line when a command is sent, and one when its answer comes.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses.
+    pub fn log(&mut self) -> io::Result<()> {
+        self.log = Some(Log::new(self.client)?);
+        Ok(())
     }
 
     /// Makes room for the records of so many commands, and touches it, so that the kernel hands out the memory before anything is timed
@@ -206,7 +223,12 @@ impl Driver {
                 && self.session.may_start()
                 && due.is_none_or(|due| due <= time)
             {
-                self.session.start(next(), due.unwrap_or(time), time, &mut self.links);
+                let request = next();
+                if let Some(log) = &mut self.log {
+                    let (client, seq) = (self.client, self.session.next());
+                    log.write(format_args!("{time} client {client} sends command {seq}: {request:?}"))?;
+                }
+                self.session.start(request, due.unwrap_or(time), time, &mut self.links);
                 sent += 1;
                 due = arrival(&mut pace);
                 if self.links.writes == Writes::Each {
@@ -232,6 +254,7 @@ impl Driver {
             let time = now();
             if time - looked > TICK as u64 * 1_000_000 {
                 looked = time;
+                self.look_for_replicas()?;
                 self.session.sync_older_than(time.saturating_sub(SYNC_AFTER), &mut self.links);
                 if self.session.oldest_invoked().is_some_and(|invoked| time - invoked > plan.operation_timeout) {
                     let outstanding = self.session.outstanding();
@@ -258,13 +281,36 @@ impl Driver {
         while let Some(body) = input.next_frame().map_err(|error| Broken::Refused(error.to_string()))? {
             let message = Message::decode(body).map_err(|error| Broken::Refused(error.to_string()))?;
             if let Some(completed) = self.session.receive(replica, &message, &mut self.links)? {
+                if let Some(log) = &mut self.log {
+                    let Completed { seq, invoked, path, .. } = completed;
+                    let micros = (time - invoked) / 1000;
+                    log.write(format_args!(
+                        "{time} client {}: command {seq} done in {micros} us by {path:?}",
+                        self.client
+                    ))?;
+                }
                 self.records.push(Record::new(self.client, &completed, time));
             }
         }
         connection_back(&mut self.links.connections[usize::from(replica)], input);
         if state == State::Closed {
             self.links.connections[usize::from(replica)] = None;
-            self.session.lost(replica, &mut self.links)?;
+            self.session.lost(replica, &mut self.links);
+        }
+        Ok(())
+    }
+
+    /// Says hello to the replicas that were gone and are there again.
+    fn look_for_replicas(&mut self) -> Result<(), Failed> {
+        let dials = self.dials.iter_mut().zip(&mut self.links.connections).zip(&self.replicas).enumerate();
+        for (token, ((dial, connection), address)) in dials.filter(|(_, ((_, connection), _))| connection.is_none()) {
+            let Some(stream) = dial.get_or_insert_with(|| Dial::to(address)).connected() else { continue };
+            *dial = None;
+            let mut connected = Connection::new(stream)?;
+            let hello = Message::ClientHello { client: self.client, bound: self.session.bound() };
+            connected.push(&hello, &mut self.links.usage);
+            self.links.poll.add(&connected, token as u64)?;
+            *connection = Some(connected);
         }
         Ok(())
     }
@@ -289,11 +335,11 @@ impl Driver {
     /// The followers learn all commands from the leader.
     #[must_use]
     pub fn finish(mut self) -> (Vec<Record>, Usage) {
-        if let Some(leader) = self.links.connections[usize::from(LEADER)].take() {
+        if let Some(leader) = self.links.connections[usize::from(self.session.leader())].take() {
             // If the leader is gone or stuck, so is the trial: its own checks say so, with more to say than is known here.
             let _ = leader.finish(FAREWELL);
         }
-        (self.records, self.links.usage)
+        (self.records, Usage { waits: self.links.poll.waits, ..self.links.usage })
     }
 }
 

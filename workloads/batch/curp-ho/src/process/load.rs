@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::drive::{Driver, Pace, Plan};
 use super::record::{self, Record};
 use super::replica::{Writes, say};
-use crate::command::{ClientId, REPLICAS};
+use crate::command::{Addresses, ClientId};
 use crate::net::{now, usage};
 use crate::replica::Usage;
 use crate::workload::{Arrivals, Mix, Spacing};
@@ -20,7 +20,7 @@ use crate::workload::{Arrivals, Mix, Spacing};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Orders {
     /// Where the replicas listen.
-    pub ports: [u16; REPLICAS],
+    pub replicas: Addresses,
     /// Its streams.
     pub streams: Vec<Stream>,
     /// The replica that answers weak commands.
@@ -37,6 +37,8 @@ pub struct Orders {
     pub write_percent: u64,
     /// Whether every message is written by itself.
     pub write_each: bool,
+    /// Whether two lines are logged for every command.
+    pub log: bool,
     /// Commands without an answer that a stream may have, in a closed loop.
     pub window: usize,
     /// Commands per second of one stream, in an open loop, and whether their gaps are equal.
@@ -82,8 +84,11 @@ pub fn run() -> io::Result<()> {
     let orders: Orders = serde_json::from_str(&line).map_err(io::Error::other)?;
     let writes = if orders.write_each { Writes::Each } else { Writes::Coalesced };
     let connect =
-        |stream: &Stream| Driver::connect(stream.client, orders.bound, orders.value_size, orders.ports, writes);
-    let drivers: Vec<Driver> = orders.streams.iter().map(connect).collect::<Result<_, _>>()?;
+        |stream: &Stream| Driver::connect(stream.client, orders.bound, orders.value_size, &orders.replicas, writes);
+    let mut drivers: Vec<Driver> = orders.streams.iter().map(connect).collect::<Result<_, _>>()?;
+    if orders.log {
+        drivers.iter_mut().try_for_each(Driver::log)?;
+    }
 
     let failed: Mutex<Option<String>> = Mutex::new(None);
     let (warm, go) = (Barrier::new(drivers.len() + 1), Barrier::new(drivers.len() + 1));
@@ -114,6 +119,7 @@ pub fn run() -> io::Result<()> {
         total.bytes_sent += part.bytes_sent;
         total.writes += part.writes;
         total.reads += part.reads;
+        total.waits += part.waits;
         total.frames_sent += part.frames_sent;
     }
     let failed = failed.into_inner().expect("no thread panics while it holds this");

@@ -4,5 +4,7 @@ pub mod children;
 pub mod control;
 pub mod drive;
 pub mod load;
+pub mod log;
 pub mod record;
+pub mod relay;
 pub mod replica;

@@ -42,6 +42,7 @@ impl Record {
             Path::Slow => 1,
             Path::Synced => 2,
             Path::Bound => 3,
+            Path::Overtaken => 4,
         };
         let strong = self.request.class == Class::Strong;
         let mut bytes = [0; RECORD];
@@ -49,7 +50,7 @@ impl Record {
         bytes.chunks_mut(8).zip(numbers).for_each(|(to, number)| to.copy_from_slice(&number.to_le_bytes()));
         let small = [self.id.client, self.id.seq, self.read.client, self.read.seq];
         bytes[32..].chunks_mut(4).zip(small).for_each(|(to, number)| to.copy_from_slice(&number.to_le_bytes()));
-        bytes[48] = path | u8::from(strong) << 2 | u8::from(self.request.put) << 3;
+        bytes[48] = path | u8::from(strong) << 3 | u8::from(self.request.put) << 4;
         bytes
     }
 
@@ -57,11 +58,17 @@ impl Record {
         let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         let small = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let flags = bytes[48];
-        let path = [Path::Fast, Path::Slow, Path::Synced, Path::Bound][usize::from(flags & 3)];
-        let class = if flags & 4 == 4 { Class::Strong } else { Class::Weak };
+        let path = match flags & 7 {
+            0 => Path::Fast,
+            1 => Path::Slow,
+            2 => Path::Synced,
+            3 => Path::Bound,
+            _ => Path::Overtaken,
+        };
+        let class = if flags & 8 == 8 { Class::Strong } else { Class::Weak };
         Self {
             id: CommandId { client: small(32), seq: small(36) },
-            request: Request { class, put: flags & 8 == 8, key: number(0) },
+            request: Request { class, put: flags & 16 == 16, key: number(0) },
             intended: number(8),
             invoked: number(16),
             ended: number(24),
@@ -96,11 +103,11 @@ mod tests {
 
     #[test]
     fn records_read_back() {
-        let paths = [Path::Fast, Path::Slow, Path::Synced, Path::Bound];
+        let paths = [Path::Fast, Path::Slow, Path::Synced, Path::Overtaken, Path::Bound];
         let records: Vec<Record> = paths
             .into_iter()
-            .zip([Class::Strong, Class::Strong, Class::Strong, Class::Weak])
-            .zip([true, false, true, false])
+            .zip([Class::Strong, Class::Strong, Class::Strong, Class::Strong, Class::Weak])
+            .zip([true, false, true, false, false])
             .map(|((path, class), put)| Record {
                 id: CommandId { client: 3, seq: 4 },
                 request: Request { class, put, key: u64::MAX },
@@ -113,7 +120,7 @@ mod tests {
             .collect();
         let mut bytes = Vec::new();
         write(&records, &mut bytes).unwrap();
-        assert_eq!(read(4, &mut bytes.as_slice()).unwrap(), records);
-        assert!(read(5, &mut bytes.as_slice()).is_err());
+        assert_eq!(read(5, &mut bytes.as_slice()).unwrap(), records);
+        assert!(read(6, &mut bytes.as_slice()).is_err());
     }
 }

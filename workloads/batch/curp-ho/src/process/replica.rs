@@ -5,11 +5,14 @@
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
-use crate::command::{ClientId, REPLICAS};
-use crate::net::{Connection, Poll, Ready, State, Timer, now, usage};
+use crate::command::{Addresses, ClientId, REPLICAS};
+use crate::net::{Connection, Dial, Poll, Ready, State, Timer, now, usage};
 use crate::replica::batcher::{Flush, Moment};
+use crate::replica::heap::Heap;
+use crate::replica::witness::Conflicts;
 use crate::replica::{Outbox, Replica, Unexpected, Usage};
 use crate::wire::{ErrorCode, Malformed, Message};
 
@@ -43,10 +46,22 @@ impl Writes {
 }
 
 /// The command line of a replica.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// Which one it is.
     pub id: u8,
+    /// The address that it listens at.
+    pub listen: String,
+    /// Where all replicas are, this one too. Where that is not given it is told by standard input, with whose end the replica ends.
+    pub replicas: Option<Addresses>,
+    /// What becomes of the descriptors of executed commands.
+    pub heap: Heap,
+    /// Which strong commands conflict.
+    pub conflicts: Conflicts,
+    /// Nanoseconds of a leader's silence after which it is taken for lost.
+    pub suspect_after: u64,
+    /// Nanoseconds that it sleeps whenever something has come, to be slow.
+    pub slow: u64,
     /// When batches are sent.
     pub flush: Flush,
     /// How timed batches wait.
@@ -58,6 +73,8 @@ pub struct Settings {
 const LISTENER: u64 = u64::MAX;
 const STDIN: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
+/// How often the replica looks at the clock at least, in milliseconds.
+const TICK: i32 = 10;
 
 /// Runs a replica until standard input ends.
 ///
@@ -65,24 +82,24 @@ const TIMER: u64 = u64::MAX - 2;
 ///
 /// When the system refuses, or the one that started it says something else than it should.
 pub fn run(settings: &Settings) -> io::Result<()> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    say(&format!("port {}", listener.local_addr()?.port()))?;
+    let listener = TcpListener::bind(&settings.listen)?;
+    say(&format!("listens {}", listener.local_addr()?))?;
+    let addresses = match &settings.replicas {
+        Some(addresses) => addresses.clone(),
+        None => told_addresses()?,
+    };
+    Server::new(settings, listener, addresses)?.serve()
+}
+
+/// The addresses of all replicas, from standard input.
+fn told_addresses() -> io::Result<Addresses> {
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
-    let ports = line.strip_prefix("peers ").map(|rest| rest.split_whitespace().map(str::parse::<u16>));
-    let ports: Vec<u16> = ports.and_then(|ports| ports.collect::<Result<_, _>>().ok()).unwrap_or_default();
-    if ports.len() != REPLICAS {
-        return Err(io::Error::other(format!("{line:?} on standard input instead of \"peers\" and {REPLICAS} ports")));
-    }
-
-    let mut server = Server::new(settings, listener)?;
-    for peer in 0..settings.id {
-        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, ports[usize::from(peer)]))?;
-        let token = server.adopt(stream)?;
-        server.io.send_to(token, &Message::PeerHello { replica: settings.id });
-        server.io.dial(peer, token);
-    }
-    server.serve()
+    let addresses = line.strip_prefix("replicas ").map(|rest| rest.split_whitespace().map(str::to_owned).collect());
+    let addresses = addresses.and_then(|addresses: Vec<String>| addresses.try_into().ok());
+    addresses.ok_or_else(|| {
+        io::Error::other(format!("{line:?} on standard input instead of \"replicas\" and {REPLICAS} addresses"))
+    })
 }
 
 /// Says something to whoever started the process.
@@ -117,6 +134,8 @@ struct Io {
     peers: [Option<usize>; REPLICAS],
     /// Connections with something to send.
     dirty: Vec<usize>,
+    /// Replicas whose connection has ended.
+    lost: Vec<u8>,
     writes: Writes,
     usage: Usage,
 }
@@ -125,6 +144,12 @@ struct Server {
     replica: Replica,
     io: Io,
     listener: TcpListener,
+    addresses: Addresses,
+    /// Attempts to reach the replicas that this one connects to.
+    dials: [Option<Dial>; REPLICAS],
+    /// When it last looked at the clock.
+    looked: u64,
+    slow: u64,
     timer: Timer,
     timer_kind: TimerKind,
     /// Who wants to know the state, and after how many slots.
@@ -200,7 +225,10 @@ impl Io {
             Some(Role::Client(client)) if self.clients.get(&client) == Some(&token) => {
                 self.clients.remove(&client);
             }
-            Some(Role::Peer(peer)) => self.peers[usize::from(peer)] = None,
+            Some(Role::Peer(peer)) => {
+                self.peers[usize::from(peer)] = None;
+                self.lost.push(peer);
+            }
             _ => {}
         }
     }
@@ -212,21 +240,36 @@ impl Outbox for Io {
             self.send_to(*token, message);
         }
     }
+
+    fn send_peer(&mut self, replica: u8, message: &Message<'_>) {
+        if let Some(token) = self.peers[usize::from(replica)] {
+            self.send_to(token, message);
+        }
+    }
 }
 
 impl Server {
-    fn new(settings: &Settings, listener: TcpListener) -> io::Result<Self> {
+    fn new(settings: &Settings, listener: TcpListener, addresses: Addresses) -> io::Result<Self> {
         let (poll, timer) = (Poll::new()?, Timer::new()?);
         listener.set_nonblocking(true)?;
         poll.add(&listener, LISTENER)?;
         poll.add(&timer, TIMER)?;
-        poll.add(&io::stdin(), STDIN)?;
-        let (links, clients, dirty) = Default::default();
+        if settings.replicas.is_none() {
+            poll.add(&io::stdin(), STDIN)?;
+        }
+        let mut replica = Replica::starting(settings.id, settings.flush, settings.conflicts);
+        replica.suspect_after(settings.suspect_after);
+        replica.heap(settings.heap);
+        let (links, clients, dirty, lost) = Default::default();
         let (writes, usage) = (settings.writes, Usage::default());
         Ok(Self {
-            replica: Replica::new(settings.id, settings.flush),
-            io: Io { poll, links, clients, peers: [None; REPLICAS], dirty, writes, usage },
+            replica,
+            io: Io { poll, links, clients, peers: [None; REPLICAS], dirty, lost, writes, usage },
             listener,
+            addresses,
+            dials: Default::default(),
+            looked: 0,
+            slow: settings.slow,
             timer,
             timer_kind: settings.timer,
             questions: Vec::new(),
@@ -249,11 +292,13 @@ impl Server {
 
     fn serve(&mut self) -> io::Result<()> {
         let mut events: Vec<Ready> = Vec::new();
-        self.io.write_dirty();
         loop {
             let patience = self.patience()?;
             events.clear();
             events.extend(self.io.poll.wait(patience)?);
+            if self.slow > 0 && !events.is_empty() {
+                std::thread::sleep(Duration::from_nanos(self.slow));
+            }
             for event in &events {
                 match event.token {
                     STDIN => return Ok(()),
@@ -262,14 +307,43 @@ impl Server {
                     token => self.handle(token as usize, event),
                 }
             }
+            self.look_at_the_clock()?;
             self.flush(Moment::InputEmpty);
             self.answer_questions();
             self.io.write_dirty();
-            if !self.ready && self.io.peers.iter().flatten().count() == REPLICAS - 1 {
+            if !self.ready && self.replica.settled() {
                 self.ready = true;
                 say("ready")?;
             }
         }
+    }
+
+    /// What happens by itself: replicas are called, and leaders suspected.
+    fn look_at_the_clock(&mut self) -> io::Result<()> {
+        let time = now();
+        while let Some(peer) = self.io.lost.pop() {
+            self.replica.peer_lost(peer, time, &mut self.io);
+        }
+        if time - self.looked < TICK as u64 * 1_000_000 {
+            return Ok(());
+        }
+        self.looked = time;
+        self.replica.tick(time, &mut self.io);
+        // Of two replicas the one with the larger number calls.
+        for peer in 0..self.id {
+            let called = |link: &Link| link.role == Role::Dialled(peer) || link.role == Role::Peer(peer);
+            if self.io.links.iter().flatten().any(called) {
+                continue;
+            }
+            let dial = &mut self.dials[usize::from(peer)];
+            let address = &self.addresses[usize::from(peer)];
+            let Some(stream) = dial.get_or_insert_with(|| Dial::to(address)).connected() else { continue };
+            *dial = None;
+            let token = self.adopt(stream)?;
+            self.io.dial(peer, token);
+            self.io.send_to(token, &self.replica.greeting());
+        }
+        Ok(())
     }
 
     /// How long to wait for input, in milliseconds.
@@ -277,16 +351,17 @@ impl Server {
         let deadline = self.replica.batcher.deadline();
         match (self.timer_kind, deadline) {
             (TimerKind::GoLike, Some(deadline)) => {
-                Ok(i32::try_from(deadline.saturating_sub(now()).div_ceil(1_000_000)).unwrap_or(i32::MAX))
+                Ok(i32::try_from(deadline.saturating_sub(now()).div_ceil(1_000_000))
+                    .map_or(TICK, |wait| wait.min(TICK)))
             }
-            (TimerKind::GoLike, None) => Ok(-1),
+            (TimerKind::GoLike, None) => Ok(TICK),
             (TimerKind::Precise, deadline) => {
                 // A timer that is left set when its batch has gone wakes the process once for nothing; resetting it every time would
                 // cost a system call per batch.
                 if deadline.is_some() {
                     self.timer.set(deadline)?;
                 }
-                Ok(-1)
+                Ok(TICK)
             }
         }
     }
@@ -351,18 +426,20 @@ impl Server {
         let role = self.io.links[token].as_ref().map_or(Role::Stranger, |link| link.role);
         let unexpected = |what: &str| Err(Fault(ErrorCode::Unexpected, what.to_owned()));
         match (message, role) {
-            (Message::PeerHello { replica }, Role::Stranger) => {
-                if replica == self.id || self.io.peers[usize::from(replica)].is_some() {
-                    return unexpected("that replica is connected already");
+            (Message::PeerHello { replica, .. }, Role::Stranger) => {
+                if replica == self.id {
+                    return unexpected("a hello from this replica itself");
                 }
                 self.become_peer(token, replica);
-                self.io.send_to(token, &Message::Welcome { replica: self.id });
+                self.io.send_to(token, &self.replica.greeting());
+                self.replica.peer(replica, &message, now(), &mut self.io)?;
             }
-            (Message::Welcome { replica }, Role::Dialled(expected)) => {
+            (Message::PeerHello { replica, .. }, Role::Dialled(expected)) => {
                 if replica != expected {
-                    return unexpected("a welcome from another replica than was called");
+                    return unexpected("a hello from another replica than was called");
                 }
                 self.become_peer(token, replica);
+                self.replica.peer(replica, &message, now(), &mut self.io)?;
             }
             (Message::ClientHello { client, bound }, Role::Stranger) => {
                 if client == 0 {
@@ -372,24 +449,37 @@ impl Server {
                     link.role = Role::Client(client);
                 }
                 self.io.clients.insert(client, token);
-                self.replica.hello(client, bound);
-                self.io.send_to(token, &Message::Welcome { replica: self.id });
+                self.replica.hello(client, bound, &mut self.io);
             }
             (Message::ClientHello { client, bound }, Role::Client(known)) if client == known => {
-                self.replica.hello(client, bound);
+                self.replica.hello(client, bound, &mut self.io);
             }
             (Message::Propose(proposal), Role::Client(client)) => {
                 self.replica.propose(client, &proposal, now(), &mut self.io)?;
             }
             (Message::Sync { seq }, Role::Client(client)) => self.replica.sync(client, seq, &mut self.io),
-            (Message::Batch(batch), Role::Peer(peer)) => self.replica.batch(peer, &batch, now(), &mut self.io)?,
             (Message::StatusRequest { executed }, _) => self.questions.push((token, executed)),
+            (
+                Message::PeerHello { .. }
+                | Message::Batch(_)
+                | Message::Beat { .. }
+                | Message::Elect { .. }
+                | Message::Vote { .. }
+                | Message::State { .. },
+                Role::Peer(peer),
+            ) => self.replica.peer(peer, &message, now(), &mut self.io)?,
             _ => return unexpected("a message that this connection may not send now"),
         }
         Ok(())
     }
 
+    /// A connection is to another replica. One that there was is of no use any more: the other end has begun anew.
     fn become_peer(&mut self, token: usize, replica: u8) {
+        if let Some(old) = self.io.peers[usize::from(replica)] {
+            self.io.close(old);
+            self.io.lost.retain(|lost| *lost != replica);
+            self.replica.peer_lost(replica, now(), &mut self.io);
+        }
         if let Some(link) = &mut self.io.links[token] {
             link.role = Role::Peer(replica);
         }
@@ -401,7 +491,7 @@ impl Server {
         while let Some(at) = self.questions.iter().position(|(_, after)| *after <= executed) {
             let (token, _) = self.questions.swap_remove(at);
             let mut status = self.replica.status();
-            status.process = usage(self.io.usage);
+            status.process = usage(Usage { waits: self.io.poll.waits, ..self.io.usage });
             let json = serde_json::to_vec(&status).expect("a status is only numbers, text and lists");
             self.io.send_to(token, &Message::Status { json: &json });
         }

@@ -1,7 +1,7 @@
 //! When what a replica has for the others is sent: the subject of the document.
 
 use super::tally::Tally;
-use crate::command::Slot;
+use crate::command::{Ballot, Slot};
 use crate::wire::{Accept, BatchWriter};
 
 /// The rule by which a batch is sent.
@@ -37,6 +37,7 @@ pub enum Moment {
 #[derive(Debug)]
 pub struct Batcher {
     flush: Flush,
+    ballot: Ballot,
     open: BatchWriter,
     /// Whole frames: batches that were full before they were due.
     full: Vec<u8>,
@@ -53,7 +54,7 @@ impl Batcher {
     #[must_use]
     pub fn new(flush: Flush) -> Self {
         let (sizes, delays) = Default::default();
-        Self { flush, open: BatchWriter::default(), full: Vec::new(), since: None, sizes, delays }
+        Self { flush, ballot: 0, open: BatchWriter::default(), full: Vec::new(), since: None, sizes, delays }
     }
 
     /// Adds an accept.
@@ -68,6 +69,12 @@ impl Batcher {
         self.added(now);
     }
 
+    /// A new ballot begins: what was to be said in the old one is void.
+    pub fn restart(&mut self, ballot: Ballot) {
+        (self.ballot, self.open, self.since) = (ballot, BatchWriter::default(), None);
+        self.full.clear();
+    }
+
     fn added(&mut self, now: u64) {
         self.since.get_or_insert(now);
         if self.open.is_full() {
@@ -78,7 +85,7 @@ impl Batcher {
     fn seal(&mut self) {
         if !self.open.is_empty() {
             self.sizes.add(self.open.len() as u64);
-            self.open.take(&mut self.full);
+            self.open.take(self.ballot, &mut self.full);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::command::{Class, CommandId, MAJORITY, Slot};
+use crate::command::{Class, CommandId, MAJORITY, Op, Slot};
 
 /// A command in its slot. Values of writes are kept here until they are executed.
 #[derive(Debug, Clone)]
@@ -17,6 +17,14 @@ pub struct Entry {
     pub put: Option<Vec<u8>>,
     /// Whether the client waits for the final answer (the leader's own business).
     pub sync: bool,
+}
+
+impl Entry {
+    /// What to do.
+    #[must_use]
+    pub fn op(&self) -> Op<'_> {
+        Op { key: self.key, put: self.put.as_deref() }
+    }
 }
 
 /// The part of the log that is not executed yet. What is executed leaves it, so it does not grow with the length of a run.
@@ -34,6 +42,22 @@ impl Default for Log {
 }
 
 impl Log {
+    /// An empty log after the slot `executed`.
+    #[must_use]
+    pub fn after(executed: Slot) -> Self {
+        Self { first: executed + 1, entries: VecDeque::new() }
+    }
+
+    /// The entries that are not executed, with their slots.
+    pub fn iter(&self) -> impl Iterator<Item = (Slot, &Entry)> {
+        (self.first..).zip(self.entries.iter().map(|(entry, _)| entry))
+    }
+
+    /// A new ballot begins: only the replicas of the set `by` have accepted the entries in it.
+    pub fn reaccept(&mut self, by: u8) {
+        self.entries.iter_mut().for_each(|(_, accepted_by)| *accepted_by = by);
+    }
+
     /// The slot that the next command gets.
     #[must_use]
     pub fn next(&self) -> Slot {
@@ -120,5 +144,15 @@ mod tests {
         assert_eq!((log.executed(), log.next(), log.len()), (2, 3, 0));
         assert!(log.accepted(1, 1), "a late acknowledgement is none of the log's business any more");
         assert!(!log.accepted(3, 1) && !log.accepted(0, 1), "a slot that was never filled");
+    }
+
+    #[test]
+    fn a_majority_of_an_older_ballot_is_none() {
+        let mut log = Log::after(7);
+        assert_eq!((log.executed(), log.append(entry(1), 0b11)), (7, 8));
+        log.reaccept(0b10);
+        assert!(log.take_executable().is_none());
+        assert_eq!(log.iter().map(|(slot, entry)| (slot, entry.id.seq)).collect::<Vec<_>>(), [(8, 1)]);
+        assert!(log.accepted(8, 0) && log.take_executable().is_some());
     }
 }

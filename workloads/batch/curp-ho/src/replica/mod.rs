@@ -4,13 +4,19 @@
 //! majority has accepted is final, and final slots are executed in order. All of that happens in the background. A strong command is
 //! answered before it is final: by the leader with a result, and by the followers with "recorded, nothing conflicts". A weak command is
 //! answered by its session's bound replica alone.
+//!
+//! `election.rs` is what happens when the leader is lost.
 
 pub mod batcher;
+mod election;
 mod hash;
+pub mod heap;
 pub mod log;
 pub mod session;
+mod snapshot;
 pub mod store;
 pub mod tally;
+mod view;
 pub mod witness;
 
 use std::collections::BTreeMap;
@@ -20,18 +26,22 @@ use serde::{Deserialize, Serialize};
 
 use self::batcher::{Batcher, Flush};
 use self::hash::NumberMap;
+use self::heap::{Descriptors, Heap};
 use self::log::{Entry, Log};
 use self::session::{Admission, Recorded, Session};
 use self::store::Store;
 use self::tally::Tally;
-use self::witness::Witness;
-use crate::command::{Class, ClientId, CommandId, Found, LEADER, Seq, Slot, mix};
+use self::view::View;
+use self::witness::{Conflicts, Witness};
+use crate::command::{Ballot, Class, ClientId, CommandId, Found, Seq, Slot, leader_of, mix};
 use crate::wire::{Accept, Ack, Batch, Message, Proposal, Reply, Verdict};
 
-/// Takes messages for clients. One for a client that is gone is dropped.
+/// Takes messages. One for a client or a replica that is gone is dropped.
 pub trait Outbox {
     /// Sends `message` to `client`.
     fn send(&mut self, client: ClientId, message: &Message<'_>);
+    /// Sends `message` to `replica`, another one than the sender.
+    fn send_peer(&mut self, replica: u8, message: &Message<'_>);
 }
 
 /// A message that must not come: the sender broke the protocol, and its connection ends.
@@ -49,6 +59,10 @@ impl fmt::Display for Unexpected {
 pub struct Status {
     /// Which one it is.
     pub replica: u8,
+    /// The ballot of the leader that it has or waits for.
+    pub ballot: Ballot,
+    /// Whether it has a leader, or is one.
+    pub settled: bool,
     /// The newest executed slot.
     pub executed: Slot,
     /// BLAKE3 over keys and values.
@@ -65,6 +79,8 @@ pub struct Status {
     pub batch_delays: Tally,
     /// Weak reads that had to wait until the replica had caught up with their session.
     pub weak_waits: u64,
+    /// Descriptors of commands that are done, and how often all of them were visited.
+    pub descriptors: (u64, u64),
     /// What the process did for it all; filled in by whoever runs the replica.
     pub process: Usage,
 }
@@ -78,6 +94,8 @@ pub struct Usage {
     pub writes: u64,
     /// Calls of `read`.
     pub reads: u64,
+    /// Calls of `epoll_wait`.
+    pub waits: u64,
     /// Frames sent.
     pub frames_sent: u64,
     /// Seconds of CPU time, user and system.
@@ -86,24 +104,27 @@ pub struct Usage {
     pub peak_memory: u64,
 }
 
-/// An executed command, as tests keep it: its name, its key, and the value it wrote.
-pub type Executed = (CommandId, u64, Option<Vec<u8>>);
+/// An executed command, as tests keep it: its slot, its name, its key, and the value it wrote.
+pub type Executed = (Slot, CommandId, u64, Option<Vec<u8>>);
 
 /// A replica.
 #[derive(Debug)]
 pub struct Replica {
     id: u8,
+    view: View,
     log: Log,
     store: Store,
     witness: Witness,
     sessions: NumberMap<ClientId, Session>,
-    /// Weak reads that wait for a slot.
-    waiting: BTreeMap<Slot, Vec<Waiting>>,
+    /// Weak reads that wait for a slot of a ballot.
+    waiting: BTreeMap<(Ballot, Slot), Vec<Waiting>>,
+    arrivals: u64,
     /// What is to be sent to the other replicas.
     pub batcher: Batcher,
     history: u64,
     weak_waits: u64,
     keep_log: Option<Vec<Executed>>,
+    descriptors: Descriptors,
 }
 
 /// A weak read that waits.
@@ -115,21 +136,29 @@ struct Waiting {
 }
 
 impl Replica {
-    /// A replica without any state.
+    /// A replica without any state that knows that no other has any: it follows the first leader, or is it.
     #[must_use]
-    pub fn new(id: u8, flush: Flush) -> Self {
+    pub fn new(id: u8, flush: Flush, conflicts: Conflicts) -> Self {
         Self {
             id,
+            view: View::default(),
             log: Log::default(),
             store: Store::default(),
-            witness: Witness::default(),
+            witness: Witness::new(conflicts),
             sessions: NumberMap::default(),
             waiting: BTreeMap::new(),
+            arrivals: 0,
             batcher: Batcher::new(flush),
             history: 0,
             weak_waits: 0,
             keep_log: None,
+            descriptors: Descriptors::default(),
         }
+    }
+
+    /// What becomes of the descriptors of executed commands.
+    pub fn heap(&mut self, heap: Heap) {
+        self.descriptors = Descriptors::new(heap);
     }
 
     /// Keeps every executed command, for tests that compare with a reference. Memory then grows with the run.
@@ -143,21 +172,15 @@ impl Replica {
         self.keep_log.as_deref().unwrap_or_default()
     }
 
-    /// Whether this replica orders the commands.
-    #[must_use]
-    pub fn leads(&self) -> bool {
-        self.id == LEADER
+    /// Takes what was executed since this was last asked, if it is kept.
+    pub fn take_log(&mut self) -> Vec<Executed> {
+        self.keep_log.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// The newest executed slot.
     #[must_use]
     pub fn executed(&self) -> Slot {
         self.log.executed()
-    }
-
-    /// A session begins, or binds itself to another replica.
-    pub fn hello(&mut self, client: ClientId, bound: u8) {
-        self.sessions.entry(client).or_default().bound = bound;
     }
 
     /// A client's command.
@@ -192,9 +215,11 @@ impl Replica {
 
     fn new_strong(&mut self, client: ClientId, p: &Proposal<'_>, now: u64, out: &mut impl Outbox) {
         let key = p.op.key;
-        let conflict = self.witness.conflicts(key);
         let read = p.op.put.is_none();
-        if self.leads() {
+        let conflict = self.witness.conflicts(key, !read);
+        if !self.settled() {
+            // Whoever leads next finds it here, and the client asks for its answer.
+        } else if self.leads() {
             // Slots are given in the order in which the pool is filled, so its newest write is what this command reads.
             let pending = self.witness.newest(key).filter(|_| read);
             let read_dep = pending.filter(|(_, class, _)| *class == Class::Weak).map(|(id, ..)| id).unwrap_or_default();
@@ -203,7 +228,8 @@ impl Replica {
                 None if read => self.store.get(key),
                 None => Found::default(),
             };
-            out.send(client, &Message::Reply(Reply { seq: p.seq, ok: !conflict, read_dep, found }));
+            let (seq, ballot) = (p.seq, self.ballot());
+            out.send(client, &Message::Reply(Reply { seq, ballot, ok: !conflict, read_dep, found }));
         } else {
             let verdict = if conflict { Verdict::Conflict } else { Verdict::Recorded };
             self.ack_strong(client, p, verdict, out);
@@ -214,7 +240,8 @@ impl Replica {
     fn ack_strong(&self, client: ClientId, p: &Proposal<'_>, verdict: Verdict, out: &mut impl Outbox) {
         let reads = p.op.put.is_none() && verdict != Verdict::Ordered;
         let read_dep = if reads { self.witness.newest_weak(p.op.key) } else { CommandId::NONE };
-        out.send(client, &Message::RecordAck(Ack { replica: self.id, seq: p.seq, verdict, read_dep }));
+        let (replica, ballot) = (self.id, self.ballot());
+        out.send(client, &Message::RecordAck(Ack { replica, seq: p.seq, ballot, verdict, read_dep }));
     }
 
     /// The slot of a command that is not executed yet. Rarely asked for, and the log is short.
@@ -226,7 +253,9 @@ impl Replica {
     fn record(&mut self, client: ClientId, p: &Proposal<'_>, conflicted: bool, now: u64) {
         let (id, op) = (CommandId { client, seq: p.seq }, p.op);
         self.witness.add(id, p.class, op);
-        let recorded = Recorded { seq: p.seq, class: p.class, key: op.key, put: op.put.is_some(), conflicted };
+        self.arrivals += 1;
+        let (class, put, arrival) = (p.class, op.put.is_some(), self.arrivals);
+        let recorded = Recorded { seq: p.seq, class, key: op.key, put, conflicted, arrival };
         self.sessions.get_mut(&client).expect("a session that has just been looked up").record(recorded);
         if self.leads() {
             let sync = p.class == Class::Strong && (conflicted || p.sync);
@@ -240,6 +269,9 @@ impl Replica {
     fn known_strong(&mut self, client: ClientId, p: &Proposal<'_>, out: &mut impl Outbox) {
         if self.leads() {
             self.sync(client, p.seq, out);
+            return;
+        }
+        if !self.settled() {
             return;
         }
         let session = &self.sessions[&client];
@@ -273,9 +305,10 @@ impl Replica {
         let read = Waiting { id, key: p.op.key, causal_dep: p.causal_dep };
         // What the session has seen elsewhere must be visible here as well. That goes for its own pending writes too: what it saw may
         // have come after them.
-        if p.observed > self.executed() {
+        let seen = self.in_this_view(p.ballot, p.observed);
+        if seen > (self.view.adopted, self.executed()) {
             self.weak_waits += 1;
-            self.waiting.entry(p.observed).or_default().push(read);
+            self.waiting.entry(seen).or_default().push(read);
         } else {
             self.answer_weak_read(read, out);
         }
@@ -295,17 +328,29 @@ impl Replica {
     /// # Errors
     ///
     /// When it makes no sense.
-    pub fn batch(&mut self, from: u8, batch: &Batch<'_>, now: u64, out: &mut impl Outbox) -> Result<(), Unexpected> {
+    fn batch(&mut self, from: u8, batch: &Batch<'_>, now: u64, out: &mut impl Outbox) -> Result<(), Unexpected> {
+        if batch.ballot != self.ballot() || !self.settled() {
+            // Said by or to a leader of before, which does not count any more; or by one that this replica has not heard of.
+            if batch.ballot > self.ballot() {
+                self.ask_for_state(from, out);
+            }
+            return Ok(());
+        }
+        self.heard_from(from, now);
         for accept in batch.accepts() {
-            if from != LEADER {
+            if from != leader_of(batch.ballot) {
                 return Err(Unexpected(format!("an accept from replica {from}, which does not lead")));
             }
-            if accept.slot != self.log.next() {
-                return Err(Unexpected(format!("slot {} after slot {}", accept.slot, self.log.next() - 1)));
-            }
             let Accept { slot, id, class, op } = accept;
-            let put = op.put.map(<[u8]>::to_vec);
-            self.log.append(Entry { id, class, key: op.key, put, sync: false }, 1 << from | 1 << self.id);
+            if slot > self.log.next() {
+                // What was on its way when this replica was not there.
+                self.ask_for_state(from, out);
+                break;
+            }
+            if slot == self.log.next() {
+                let put = op.put.map(<[u8]>::to_vec);
+                self.log.append(Entry { id, class, key: op.key, put, sync: false }, 1 << from | 1 << self.id);
+            }
             self.batcher.ack(slot, now);
         }
         for slot in batch.acks() {
@@ -320,7 +365,9 @@ impl Replica {
     }
 
     fn execute(&mut self, out: &mut impl Outbox) {
+        let (leads, ballot) = (self.leads(), self.ballot());
         while let Some((slot, entry)) = self.log.take_executable() {
+            self.descriptors.done(slot, &entry);
             let Entry { id, class, key, put, sync } = entry;
             if let Some(value) = &put {
                 self.store.put(key, slot, value);
@@ -332,25 +379,31 @@ impl Replica {
                 self.witness.remove(id, class, recorded.key, recorded.put);
             }
             if class == Class::Strong {
-                if self.id == LEADER {
-                    let found = if put.is_none() { self.store.get(key) } else { Found::default() };
-                    session.keep(id.seq, found);
+                let found = if put.is_none() { self.store.get(key) } else { Found::default() };
+                session.keep(id.seq, found);
+                if leads {
                     if sync {
                         out.send(id.client, &Message::SyncReply { seq: id.seq, found });
                     }
                 } else if recorded.is_some_and(|recorded| recorded.conflicted) {
-                    let ack =
-                        Ack { replica: self.id, seq: id.seq, verdict: Verdict::Ordered, read_dep: CommandId::NONE };
+                    let (verdict, read_dep) = (Verdict::Ordered, CommandId::NONE);
+                    let ack = Ack { replica: self.id, seq: id.seq, ballot, verdict, read_dep };
                     out.send(id.client, &Message::RecordAck(ack));
                 }
             }
             if let Some(log) = &mut self.keep_log {
-                log.push((id, key, put));
+                log.push((slot, id, key, put));
             }
-            while let Some(first) = self.waiting.first_entry().filter(|first| *first.key() <= slot) {
-                for read in first.remove() {
-                    self.answer_weak_read(read, out);
-                }
+            self.answer_waiting(out);
+        }
+    }
+
+    /// Answers the weak reads whose slot is executed now.
+    fn answer_waiting(&mut self, out: &mut impl Outbox) {
+        let here = (self.view.adopted, self.executed());
+        while let Some(first) = self.waiting.first_entry().filter(|first| *first.key() <= here) {
+            for read in first.remove() {
+                self.answer_weak_read(read, out);
             }
         }
     }
@@ -361,6 +414,8 @@ impl Replica {
         let waiting: usize = self.waiting.values().map(Vec::len).sum();
         Status {
             replica: self.id,
+            ballot: self.ballot(),
+            settled: self.settled(),
             executed: self.executed(),
             state: self.store.digest(),
             history: self.history,
@@ -369,6 +424,7 @@ impl Replica {
             batch_sizes: self.batcher.sizes.clone(),
             batch_delays: self.batcher.delays.clone(),
             weak_waits: self.weak_waits,
+            descriptors: (self.descriptors.len() as u64, self.descriptors.collections),
             process: Usage::default(),
         }
     }

@@ -18,7 +18,7 @@ pub struct Session {
     pub executed: Seq,
     /// Commands in the witness pool, oldest first.
     pending: VecDeque<Recorded>,
-    /// Final answers to strong commands that the client may still ask for (kept by the leader), oldest first.
+    /// Final answers to strong commands that the client may still ask for, oldest first. Followers keep them too: each may lead later.
     answers: VecDeque<(Seq, Slot, Vec<u8>)>,
 }
 
@@ -35,6 +35,8 @@ pub struct Recorded {
     pub put: bool,
     /// Whether the client was notified of a conflict, and waits for the slot.
     pub conflicted: bool,
+    /// Its place in the order in which commands came to this replica, over all sessions.
+    pub arrival: u64,
 }
 
 /// How a command's number relates to those that are known.
@@ -63,6 +65,24 @@ impl Session {
     pub fn record(&mut self, recorded: Recorded) {
         self.known = recorded.seq;
         self.pending.push_back(recorded);
+    }
+
+    /// The commands in the witness pool, oldest first.
+    pub fn pending(&self) -> impl Iterator<Item = &Recorded> {
+        self.pending.iter()
+    }
+
+    /// The kept answers, oldest first.
+    pub fn answers(&self) -> impl Iterator<Item = (Seq, Found<'_>)> {
+        self.answers.iter().map(|(seq, version, value)| (*seq, Found { version: *version, value }))
+    }
+
+    /// Takes over what a leader knows of the session: the newest executed command and the answers. Returns the records of the commands
+    /// that are executed thereby.
+    pub fn install(&mut self, executed: Seq, answers: VecDeque<(Seq, Slot, Vec<u8>)>) -> Vec<Recorded> {
+        (self.executed, self.known, self.answers) = (executed, self.known.max(executed), answers);
+        let done = self.pending.partition_point(|recorded| recorded.seq <= executed);
+        self.pending.drain(..done).collect()
     }
 
     /// The record of a pending command.
@@ -110,7 +130,7 @@ mod tests {
     use super::*;
 
     fn recorded(seq: Seq) -> Recorded {
-        Recorded { seq, class: Class::Strong, key: 3, put: false, conflicted: seq == 2 }
+        Recorded { seq, class: Class::Strong, key: 3, put: false, conflicted: seq == 2, arrival: u64::from(seq) }
     }
 
     #[test]
@@ -123,6 +143,18 @@ mod tests {
         assert_eq!(session.admit(1, 1), Admission::Duplicate);
         assert_eq!(session.execute(2), None, "the leader's slot may come before the client's proposal");
         assert_eq!([2, 3].map(|seq| session.admit(seq, 1)), [Admission::Duplicate, Admission::New]);
+    }
+
+    #[test]
+    fn a_leaders_state_ends_what_it_has_executed_and_nothing_else() {
+        let mut session = Session::default();
+        (1..=3).for_each(|seq| session.record(recorded(seq)));
+        assert_eq!(session.install(2, VecDeque::from([(2, 7, b"v".to_vec())])), [recorded(1), recorded(2)]);
+        assert_eq!(session.pending().copied().collect::<Vec<_>>(), [recorded(3)]);
+        assert_eq!((session.known, session.executed), (3, 2));
+        assert_eq!(session.answer(2), Some(Found { version: 7, value: b"v" }));
+        assert_eq!(session.admit(4, 1), Admission::New);
+        assert_eq!(Session::default().install(9, VecDeque::new()), []);
     }
 
     #[test]

@@ -31,6 +31,11 @@ impl Store {
         self.cells.get(&key).map(|cell| Found { version: cell.version, value: &cell.value }).unwrap_or_default()
     }
 
+    /// All keys that were ever written, and what they hold.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, Found<'_>)> {
+        self.cells.iter().map(|(key, cell)| (*key, Found { version: cell.version, value: &cell.value }))
+    }
+
     /// How many keys were ever written.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -50,12 +50,18 @@ impl Tally {
     /// The median.
     #[must_use]
     pub fn median(&self) -> Option<f64> {
-        let half = self.count().div_ceil(2);
+        self.quantile(0.5)
+    }
+
+    /// The smallest value that at least the share `q` of all values does not exceed.
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        let wanted = (self.count() as f64 * q).ceil().max(1.0) as u64;
         let mut seen = 0;
         self.iter()
             .find(|(_, count)| {
                 seen += count;
-                seen >= half
+                seen >= wanted
             })
             .map(|(value, _)| value)
     }
@@ -97,6 +103,15 @@ mod tests {
             }
             assert_eq!(tally.median(), Some(middle));
         }
+    }
+
+    #[test]
+    fn quantiles_are_values_that_were_counted() {
+        let mut tally = Tally::default();
+        (1..=20).for_each(|value| tally.add(value));
+        let found = [0.0, 0.05, 0.06, 0.5, 0.99, 1.0].map(|q| tally.quantile(q));
+        assert_eq!(found, [1.0, 1.0, 2.0, 10.0, 20.0, 20.0].map(Some));
+        assert_eq!(Tally::default().quantile(0.5), None);
     }
 
     #[test]

@@ -1,4 +1,9 @@
 //! Commands that are recorded and not yet executed, by key: what makes a strong command conflict, and what a session's own weak reads see.
+//!
+//! A strong command that is answered before it is final must be found again if the leader is lost, and must then find what it found. So
+//! it conflicts with strong commands that it does not commute with: a write with every other, a read with writes. A read that would
+//! show a weak write that is not final names it, and all replicas must name the same; with more than one such write on the key the
+//! replicas could name the same and order them differently, so that is a conflict too.
 
 use super::hash::NumberMap;
 use crate::command::{Class, ClientId, CommandId, Op, Seq};
@@ -6,12 +11,29 @@ use crate::command::{Class, ClientId, CommandId, Op, Seq};
 /// The pool. An entry leaves it when its command is executed, so it is as large as what is in flight.
 #[derive(Debug, Clone, Default)]
 pub struct Witness {
+    conflicts: Conflicts,
     keys: NumberMap<u64, Pending>,
+}
+
+/// Which strong commands on a key conflict.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Conflicts {
+    /// Those that do not commute: two of which one writes.
+    #[default]
+    Writes,
+    /// Any two, reads too, as in the document's program.
+    Any,
+}
+
+impl Conflicts {
+    /// Their names.
+    pub const CHOICES: [(&'static str, Self); 2] = [("writes", Self::Writes), ("any", Self::Any)];
 }
 
 #[derive(Debug, Clone, Default)]
 struct Pending {
     strong: u32,
+    strong_writes: u32,
     writes: Vec<Write>,
 }
 
@@ -23,6 +45,12 @@ struct Write {
 }
 
 impl Witness {
+    /// An empty pool.
+    #[must_use]
+    pub fn new(conflicts: Conflicts) -> Self {
+        Self { conflicts, keys: NumberMap::default() }
+    }
+
     /// Records a command.
     pub fn add(&mut self, id: CommandId, class: Class, op: Op<'_>) {
         if class == Class::Weak && op.put.is_none() {
@@ -30,6 +58,7 @@ impl Witness {
         }
         let pending = self.keys.entry(op.key).or_default();
         pending.strong += u32::from(class == Class::Strong);
+        pending.strong_writes += u32::from(class == Class::Strong && op.put.is_some());
         if let Some(value) = op.put {
             pending.writes.push(Write { id, class, value: value.to_vec() });
         }
@@ -42,6 +71,7 @@ impl Witness {
         }
         let Some(pending) = self.keys.get_mut(&key) else { return };
         pending.strong -= u32::from(class == Class::Strong);
+        pending.strong_writes -= u32::from(class == Class::Strong && put);
         if put {
             pending.writes.retain(|write| write.id != id);
         }
@@ -50,10 +80,18 @@ impl Witness {
         }
     }
 
-    /// Whether a strong command on `key` is pending.
+    /// Whether a strong command, a write if `put`, conflicts with what is pending on `key`.
     #[must_use]
-    pub fn conflicts(&self, key: u64) -> bool {
-        self.keys.get(&key).is_some_and(|pending| pending.strong > 0)
+    pub fn conflicts(&self, key: u64, put: bool) -> bool {
+        let Some(pending) = self.keys.get(&key) else { return false };
+        let others = if put || self.conflicts == Conflicts::Any { pending.strong } else { pending.strong_writes };
+        others > 0 || (!put && pending.writes.len() > 1)
+    }
+
+    /// The value of a pending write.
+    #[must_use]
+    pub fn value(&self, key: u64, id: CommandId) -> Option<&[u8]> {
+        self.keys.get(&key)?.writes.iter().find(|write| write.id == id).map(|write| &*write.value)
     }
 
     /// The newest pending write of `key`: who wrote it, whether strongly, and what.
@@ -97,17 +135,50 @@ mod tests {
     const A1: CommandId = CommandId { client: 1, seq: 1 };
     const B1: CommandId = CommandId { client: 2, seq: 1 };
 
+    const C1: CommandId = CommandId { client: 3, seq: 1 };
+    const PUT: Op<'_> = Op { key: 5, put: Some(b"w") };
+    const GET: Op<'_> = Op { key: 5, put: None };
+
+    /// A pending command.
+    type Command<'a> = (CommandId, Class, Op<'a>);
+
     #[test]
-    fn strong_commands_conflict_and_weak_ones_do_not() {
+    fn a_strong_command_conflicts_with_what_it_does_not_commute_with() {
+        use Class::{Strong, Weak};
+        // What is pending; whether a read conflicts, whether a write does, and whether a read does as in the document's program.
+        let cases: [(&str, &[Command<'_>], [bool; 3]); 8] = [
+            ("nothing", &[], [false, false, false]),
+            ("a weak read", &[(A1, Weak, GET)], [false, false, false]),
+            ("a weak write", &[(A1, Weak, PUT)], [false, false, false]),
+            ("two weak writes", &[(A1, Weak, PUT), (B1, Weak, PUT)], [true, false, true]),
+            ("a strong read", &[(A1, Strong, GET)], [false, true, true]),
+            ("a strong write", &[(A1, Strong, PUT)], [true, true, true]),
+            ("a strong read and a weak write", &[(A1, Strong, GET), (B1, Weak, PUT)], [false, true, true]),
+            ("two strong reads", &[(A1, Strong, GET), (B1, Strong, GET)], [false, true, true]),
+        ];
+        for (name, pending, expected) in cases {
+            let mut pools = [Witness::default(), Witness::new(Conflicts::Any)];
+            for pool in &mut pools {
+                pending.iter().for_each(|(id, class, op)| pool.add(*id, *class, *op));
+            }
+            let [ours, documents] = &pools;
+            let found = [ours.conflicts(5, false), ours.conflicts(5, true), documents.conflicts(5, false)];
+            assert_eq!(found, expected, "{name}");
+            assert!(!ours.conflicts(6, true), "{name}: another key");
+            for pool in &mut pools {
+                pending.iter().for_each(|(id, class, op)| pool.remove(*id, *class, op.key, op.put.is_some()));
+                assert!(pool.is_empty() && !pool.conflicts(5, true), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_pending_write_keeps_its_value_by_name() {
         let mut pool = Witness::default();
-        pool.add(A1, Class::Weak, Op { key: 5, put: Some(b"w") });
-        assert!(!pool.conflicts(5));
-        pool.add(B1, Class::Strong, Op { key: 5, put: None });
-        assert!(pool.conflicts(5) && !pool.conflicts(6));
-        pool.remove(B1, Class::Strong, 5, false);
-        assert!(!pool.conflicts(5));
-        pool.remove(A1, Class::Weak, 5, true);
-        assert!(pool.is_empty());
+        pool.add(A1, Class::Weak, Op { key: 5, put: Some(b"a") });
+        pool.add(C1, Class::Strong, Op { key: 5, put: Some(b"c") });
+        assert_eq!((pool.value(5, A1), pool.value(5, C1), pool.value(5, B1)), (Some(&b"a"[..]), Some(&b"c"[..]), None));
+        assert_eq!(pool.value(6, A1), None);
     }
 
     #[test]

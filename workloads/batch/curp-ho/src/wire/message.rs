@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::frame;
 use super::{FrameError, MAX_FRAME};
-use crate::command::{Class, CommandId, Found, MAX_VALUE, Op, REPLICAS, Seq, Slot};
+use crate::command::{Ballot, Class, CommandId, Found, MAX_VALUE, Op, REPLICAS, Seq, Slot};
 
 /// Messages of the largest batch, accepts and acknowledgements together.
 pub const MAX_BATCH: usize = 4096;
@@ -12,10 +12,45 @@ pub const MAX_BATCH: usize = 4096;
 /// One message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// A replica says which one it is.
+    /// A replica says which one it is, first thing on a connection to another; the leader answers with its state, so it is also how a
+    /// replica that has missed something asks for it.
     PeerHello {
         /// Which.
         replica: u8,
+        /// The newest ballot that it knows.
+        ballot: Ballot,
+        /// It has just been started, and may have forgotten what it once said.
+        starting: bool,
+    },
+    /// The leader is alive.
+    Beat {
+        /// Its ballot.
+        ballot: Ballot,
+        /// Its newest executed slot. It was sent before this, so a replica that does not have it has missed it.
+        executed: Slot,
+    },
+    /// A replica wants to lead.
+    Elect {
+        /// The ballot that would make it the leader.
+        ballot: Ballot,
+        /// The ballot whose leader's log it has.
+        view: Ballot,
+        /// The last slot of that log.
+        last: Slot,
+    },
+    /// A replica follows nobody of an older ballot any more, and the candidate's log is no older than its own.
+    Vote {
+        /// The candidate's ballot.
+        ballot: Ballot,
+    },
+    /// A part of the leader's state, by which a replica becomes its follower; see `replica::snapshot`.
+    State {
+        /// The leader's ballot.
+        ballot: Ballot,
+        /// Whether it is the last part.
+        last: bool,
+        /// The part.
+        bytes: &'a [u8],
     },
     /// A session begins, or binds itself to another replica.
     ClientHello {
@@ -24,10 +59,19 @@ pub enum Message<'a> {
         /// The replica that answers its weak commands.
         bound: u8,
     },
-    /// The answer to a hello.
+    /// The answer to a client's hello.
     Welcome {
         /// Who answers.
         replica: u8,
+        /// The session's newest command that is known here.
+        known: Seq,
+    },
+    /// A replica has a leader that it did not have before.
+    NewLeader {
+        /// Its ballot.
+        ballot: Ballot,
+        /// The last slot of the log with which it began: whatever a client has seen by then is no later.
+        base: Slot,
     },
     /// A client's command, sent to every replica.
     Propose(Proposal<'a>),
@@ -88,6 +132,8 @@ pub struct Proposal<'a> {
     pub causal_dep: Seq,
     /// The newest slot that the session has read from; the command must see it, and with it all that came before.
     pub observed: Slot,
+    /// The ballot in which that slot was given.
+    pub ballot: Ballot,
     /// Strong commands only: the fast path is out of reach, so send the final answer unasked.
     pub sync: bool,
     /// What to do.
@@ -99,6 +145,8 @@ pub struct Proposal<'a> {
 pub struct Reply<'a> {
     /// The command.
     pub seq: Seq,
+    /// The leader's ballot.
+    pub ballot: Ballot,
     /// Whether nothing that conflicts with it was still uncommitted.
     pub ok: bool,
     /// The uncommitted weak write that the result shows, if any.
@@ -110,7 +158,7 @@ pub struct Reply<'a> {
 /// What a follower says of a strong command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Another strong command on the key is pending.
+    /// Something on the key is pending that does not commute with it.
     Conflict,
     /// Recorded; nothing conflicts.
     Recorded,
@@ -125,6 +173,8 @@ pub struct Ack {
     pub replica: u8,
     /// The command.
     pub seq: Seq,
+    /// The ballot in which it says so.
+    pub ballot: Ballot,
     /// What it says.
     pub verdict: Verdict,
     /// The pending weak write that a read would show here, if any.
@@ -144,9 +194,20 @@ pub struct Accept<'a> {
     pub op: Op<'a>,
 }
 
+impl Accept<'_> {
+    /// Appends it as a field of a message.
+    pub fn append(&self, out: &mut Vec<u8>) {
+        out.extend(self.slot.to_le_bytes());
+        put_id(out, self.id);
+        put_op(out, self.class, self.op);
+    }
+}
+
 /// Accepts and acknowledgements that travel together. What is in here has been checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch<'a> {
+    /// The ballot in which they were said.
+    pub ballot: Ballot,
     accepts: &'a [u8],
     acks: &'a [u8],
 }
@@ -206,11 +267,7 @@ impl BatchWriter {
 
     /// Adds an accept.
     pub fn accept(&mut self, accept: &Accept<'_>) {
-        let out = &mut self.accepts;
-        out.extend(accept.slot.to_le_bytes());
-        out.extend(accept.id.client.to_le_bytes());
-        out.extend(accept.id.seq.to_le_bytes());
-        put_op(out, accept.class, accept.op);
+        accept.append(&mut self.accepts);
         self.accept_count += 1;
     }
 
@@ -237,10 +294,11 @@ impl BatchWriter {
         self.len() >= MAX_BATCH || self.accepts.len() + self.acks.len() >= Self::FULL
     }
 
-    /// Appends the batch as one frame, and starts anew.
-    pub fn take(&mut self, out: &mut Vec<u8>) {
+    /// Appends the batch as one frame, said in `ballot`, and starts anew.
+    pub fn take(&mut self, ballot: Ballot, out: &mut Vec<u8>) {
         frame::append(out, |out| {
             out.push(kind::BATCH);
+            out.extend(ballot.to_le_bytes());
             out.extend(self.accept_count.to_le_bytes());
             out.extend(((self.acks.len() / size_of::<Slot>()) as u32).to_le_bytes());
             out.extend(&self.accepts);
@@ -319,6 +377,11 @@ mod kind {
     pub(super) const BATCH: u8 = 11;
     pub(super) const STATUS_REQUEST: u8 = 12;
     pub(super) const STATUS: u8 = 13;
+    pub(super) const BEAT: u8 = 14;
+    pub(super) const ELECT: u8 = 15;
+    pub(super) const VOTE: u8 = 16;
+    pub(super) const STATE: u8 = 17;
+    pub(super) const NEW_LEADER: u8 = 18;
     pub(super) const ERROR: u8 = 255;
 }
 
@@ -330,25 +393,60 @@ impl<'a> Message<'a> {
 
     fn body(&self, out: &mut Vec<u8>) {
         match *self {
-            Self::PeerHello { replica } => out.extend([kind::PEER_HELLO, replica]),
+            Self::PeerHello { replica, ballot, starting } => {
+                out.extend([kind::PEER_HELLO, replica]);
+                out.extend(ballot.to_le_bytes());
+                out.push(u8::from(starting));
+            }
+            Self::Beat { ballot, executed } => {
+                out.push(kind::BEAT);
+                out.extend(ballot.to_le_bytes());
+                out.extend(executed.to_le_bytes());
+            }
+            Self::Vote { ballot } => {
+                out.push(kind::VOTE);
+                out.extend(ballot.to_le_bytes());
+            }
+            Self::Elect { ballot, view, last } => {
+                out.push(kind::ELECT);
+                out.extend(ballot.to_le_bytes());
+                out.extend(view.to_le_bytes());
+                out.extend(last.to_le_bytes());
+            }
+            Self::State { ballot, last, bytes } => {
+                out.push(kind::STATE);
+                out.extend(ballot.to_le_bytes());
+                out.push(u8::from(last));
+                out.extend(bytes);
+            }
             Self::ClientHello { client, bound } => {
                 out.push(kind::CLIENT_HELLO);
                 out.extend(client.to_le_bytes());
                 out.push(bound);
             }
-            Self::Welcome { replica } => out.extend([kind::WELCOME, replica]),
+            Self::Welcome { replica, known } => {
+                out.extend([kind::WELCOME, replica]);
+                out.extend(known.to_le_bytes());
+            }
+            Self::NewLeader { ballot, base } => {
+                out.push(kind::NEW_LEADER);
+                out.extend(ballot.to_le_bytes());
+                out.extend(base.to_le_bytes());
+            }
             Self::Propose(p) => {
                 out.push(if p.class == Class::Strong { kind::PROPOSE } else { kind::CAUSAL_PROPOSE });
                 for number in [p.seq, p.done_below, p.causal_dep] {
                     out.extend(number.to_le_bytes());
                 }
                 out.extend(p.observed.to_le_bytes());
+                out.extend(p.ballot.to_le_bytes());
                 out.push(u8::from(p.sync));
                 put_op(out, p.class, p.op);
             }
             Self::Reply(r) => {
                 out.push(kind::REPLY);
                 out.extend(r.seq.to_le_bytes());
+                out.extend(r.ballot.to_le_bytes());
                 out.push(u8::from(r.ok));
                 put_id(out, r.read_dep);
                 put_found(out, r.found);
@@ -356,6 +454,7 @@ impl<'a> Message<'a> {
             Self::RecordAck(a) => {
                 out.extend([kind::RECORD_ACK, a.replica]);
                 out.extend(a.seq.to_le_bytes());
+                out.extend(a.ballot.to_le_bytes());
                 out.push(a.verdict as u8);
                 put_id(out, a.read_dep);
             }
@@ -371,6 +470,7 @@ impl<'a> Message<'a> {
             }
             Self::Batch(batch) => {
                 out.push(kind::BATCH);
+                out.extend(batch.ballot.to_le_bytes());
                 out.extend((batch.accepts().count() as u32).to_le_bytes());
                 out.extend((batch.acks().count() as u32).to_le_bytes());
                 out.extend(batch.accepts);
@@ -399,24 +499,33 @@ impl<'a> Message<'a> {
     pub fn decode(body: &'a [u8]) -> Result<Self, Malformed> {
         let mut r = Reader(body);
         let message = match r.u8()? {
-            kind::PEER_HELLO => Self::PeerHello { replica: r.replica()? },
+            kind::PEER_HELLO => {
+                Self::PeerHello { replica: r.replica()?, ballot: r.u32()?, starting: r.bool("starting")? }
+            }
+            kind::BEAT => Self::Beat { ballot: r.u32()?, executed: r.u64()? },
+            kind::ELECT => Self::Elect { ballot: r.u32()?, view: r.u32()?, last: r.u64()? },
+            kind::VOTE => Self::Vote { ballot: r.u32()? },
+            kind::STATE => Self::State { ballot: r.u32()?, last: r.bool("last")?, bytes: r.rest() },
             kind::CLIENT_HELLO => Self::ClientHello { client: r.u32()?, bound: r.replica()? },
-            kind::WELCOME => Self::Welcome { replica: r.replica()? },
+            kind::WELCOME => Self::Welcome { replica: r.replica()?, known: r.u32()? },
+            kind::NEW_LEADER => Self::NewLeader { ballot: r.u32()?, base: r.u64()? },
             of @ (kind::PROPOSE | kind::CAUSAL_PROPOSE) => {
                 let (seq, done_below, causal_dep) = (r.seq()?, r.u32()?, r.u32()?);
-                let (observed, sync) = (r.u64()?, r.bool("sync")?);
+                let (observed, ballot, sync) = (r.u64()?, r.u32()?, r.bool("sync")?);
                 let (class, op) = r.op()?;
                 if (class == Class::Strong) != (of == kind::PROPOSE) {
                     return Err(Malformed::Field("class"));
                 }
-                Self::Propose(Proposal { class, seq, done_below, causal_dep, observed, sync, op })
+                Self::Propose(Proposal { class, seq, done_below, causal_dep, observed, ballot, sync, op })
             }
             kind::REPLY => {
-                Self::Reply(Reply { seq: r.seq()?, ok: r.bool("ok")?, read_dep: r.id()?, found: r.found()? })
+                let (seq, ballot, ok) = (r.seq()?, r.u32()?, r.bool("ok")?);
+                Self::Reply(Reply { seq, ballot, ok, read_dep: r.id()?, found: r.found()? })
             }
             kind::RECORD_ACK => Self::RecordAck(Ack {
                 replica: r.replica()?,
                 seq: r.seq()?,
+                ballot: r.u32()?,
                 verdict: match r.u8()? {
                     0 => Verdict::Conflict,
                     1 => Verdict::Recorded,
@@ -451,7 +560,7 @@ fn put_id(out: &mut Vec<u8>, id: CommandId) {
     out.extend(id.seq.to_le_bytes());
 }
 
-fn put_found(out: &mut Vec<u8>, found: Found<'_>) {
+pub(crate) fn put_found(out: &mut Vec<u8>, found: Found<'_>) {
     out.extend(found.version.to_le_bytes());
     out.extend((found.value.len() as u16).to_le_bytes());
     out.extend(found.value);
@@ -468,7 +577,7 @@ fn put_op(out: &mut Vec<u8>, class: Class, op: Op<'_>) {
 
 /// Takes fields off the front of a body.
 #[derive(Debug, Clone)]
-struct Reader<'a>(&'a [u8]);
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
     fn take<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
@@ -477,7 +586,7 @@ impl<'a> Reader<'a> {
         Ok(*head)
     }
 
-    fn u8(&mut self) -> Result<u8, Malformed> {
+    pub(crate) fn u8(&mut self) -> Result<u8, Malformed> {
         self.take().map(|[byte]| byte)
     }
 
@@ -485,11 +594,11 @@ impl<'a> Reader<'a> {
         self.take().map(u16::from_le_bytes)
     }
 
-    fn u32(&mut self) -> Result<u32, Malformed> {
+    pub(crate) fn u32(&mut self) -> Result<u32, Malformed> {
         self.take().map(u32::from_le_bytes)
     }
 
-    fn u64(&mut self) -> Result<u64, Malformed> {
+    pub(crate) fn u64(&mut self) -> Result<u64, Malformed> {
         self.take().map(u64::from_le_bytes)
     }
 
@@ -523,7 +632,7 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    fn found(&mut self) -> Result<Found<'a>, Malformed> {
+    pub(crate) fn found(&mut self) -> Result<Found<'a>, Malformed> {
         Ok(Found { version: self.u64()?, value: self.value()? })
     }
 
@@ -538,14 +647,14 @@ impl<'a> Reader<'a> {
         Ok((class, Op { key, put }))
     }
 
-    fn accept(&mut self) -> Result<Accept<'a>, Malformed> {
+    pub(crate) fn accept(&mut self) -> Result<Accept<'a>, Malformed> {
         let (slot, id) = (self.u64()?, self.id()?);
         let (class, op) = self.op()?;
         Ok(Accept { slot, id, class, op })
     }
 
     fn batch(&mut self) -> Result<Batch<'a>, Malformed> {
-        let (accepts, acks) = (self.u32()?, self.u32()?);
+        let (ballot, accepts, acks) = (self.u32()?, self.u32()?, self.u32()?);
         let count = u64::from(accepts) + u64::from(acks);
         if count > MAX_BATCH as u64 {
             return Err(Malformed::Oversized(count));
@@ -560,7 +669,7 @@ impl<'a> Reader<'a> {
             return Err(if acknowledged.len() < wanted { Malformed::Short } else { Malformed::Long });
         }
         self.0 = &[];
-        Ok(Batch { accepts, acks: acknowledged })
+        Ok(Batch { ballot, accepts, acks: acknowledged })
     }
 
     fn rest(&mut self) -> &'a [u8] {
@@ -591,9 +700,10 @@ mod tests {
         writer.ack(6);
         assert_eq!(writer.len(), 3);
         let mut bytes = Vec::new();
-        writer.take(&mut bytes);
+        writer.take(3, &mut bytes);
         assert!(writer.is_empty());
         let Ok(Message::Batch(batch)) = decoded(&bytes) else { panic!("no batch") };
+        assert_eq!(batch.ballot, 3);
         assert_eq!(batch.accepts().collect::<Vec<_>>(), [accept]);
         assert_eq!(batch.acks().collect::<Vec<_>>(), [5, 6]);
         let mut again = Vec::new();
@@ -612,7 +722,7 @@ mod tests {
             writer.accept(&Accept { slot: 1, id: CommandId::NONE, class: Class::Strong, op });
         }
         let mut bytes = Vec::new();
-        writer.take(&mut bytes);
+        writer.take(0, &mut bytes);
         assert!(decoded(&bytes).is_ok());
     }
 
@@ -622,11 +732,11 @@ mod tests {
             (&[77], Malformed::Kind(77)),
             (&[1], Malformed::Short),
             (&[1, 3], Malformed::Field("replica")),
-            (&[1, 0, 0], Malformed::Long),
+            (&[1, 0, 0, 0, 0, 0, 0, 0], Malformed::Long),
             (&[8, 0, 0, 0, 0], Malformed::Field("sequence number")),
-            (&[11, 0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0], Malformed::Oversized(0x1_0000_0000)),
-            (&[11, 1, 0, 0, 0, 0, 0, 0, 0], Malformed::Short),
-            (&[11, 0, 0, 0, 0, 1, 0, 0, 0], Malformed::Short),
+            (&[11, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0], Malformed::Oversized(0x1_0000_0000)),
+            (&[11, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0], Malformed::Short),
+            (&[11, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0], Malformed::Short),
             (&[255, 9], Malformed::Field("code")),
         ];
         for (body, expected) in cases {

@@ -22,7 +22,6 @@ use crate::wire::{Hello, Ready};
 
 pub(crate) use parameters::{BATCH, ENTRIES, entry_size, pages};
 pub use parameters::{Complete, Contents, Parameters, Scope, Way};
-pub(crate) use report::aes_calls;
 pub(crate) use setup::Setup;
 
 /// A run that takes longer has gone wrong.

@@ -136,7 +136,7 @@ fn common(p: &Parameters, setup: &Setup, outcome: &Outcome<'_>) -> Report {
 
 /// AES blocks that building queries takes: for the search as many as there are groups of hints that were examined, and for every hint that
 /// is expanded one for every four blocks, their select values, and one for every block of a half, its offset.
-pub(crate) fn aes_calls(p: &Parameters, prf: &AesPrf, examined: u64, queries: usize) -> f64 {
+fn aes_calls(p: &Parameters, prf: &AesPrf, examined: u64, queries: usize) -> f64 {
     let expanded = if p.plan.dummy == Dummy::Hint { 2.0 } else { 1.0 } * queries as f64;
     let blocks = f64::from(p.geometry.blocks());
     examined as f64 / f64::from(prf.lanes().count()) + expanded * (blocks / 4.0 + blocks / 2.0)

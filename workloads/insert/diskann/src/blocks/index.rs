@@ -174,9 +174,7 @@ impl<'c> Blocks<'c> {
 
     fn find_medoid(&mut self) -> Result<()> {
         let dims = self.store.layout().dims();
-        let medoid = start::medoid(dims, |each| self.each_stored(&mut |stored| each(&stored.vector)))?;
-        // Ids have no gaps and count from one.
-        self.medoid = medoid.map(|at| at as u64 + 1);
+        self.medoid = start::medoid(dims, |each| self.each_stored(&mut |stored| each(stored.id, &stored.vector)))?;
         if let Some(medoid) = self.medoid {
             set_medoid(self.store.connection(), medoid)?;
         }

@@ -51,7 +51,7 @@ pub fn make(
         write.execute((block.id().cast_signed(), block.bytes()))?;
     }
     if let Some(medoid) = start::medoid_of(layout.dims(), vectors) {
-        set_medoid(&connection, medoid as u64 + 1)?;
+        set_medoid(&connection, medoid)?;
     }
     connection.execute_batch("COMMIT")?;
     Ok(())

@@ -1,5 +1,7 @@
 //! How many nodes one thread can read per second through SQLite, at random, with nothing done to them.
 
+use std::ops::Range;
+
 use assay_harness::{Quantity, Stopwatch, Unit};
 use rusqlite::{Connection, MAIN_DB};
 
@@ -8,19 +10,21 @@ use crate::error::Result;
 use crate::start::Draws;
 use crate::strategy::LayoutKind;
 
-/// Reads of whole nodes per second, the way the index of this kind reads them. `None` in an empty index.
+/// Reads of whole nodes per second, the way the index of this kind reads them, of those with ids in `nodes`. `None` where there are none.
 ///
 /// # Errors
 ///
 /// When SQLite refuses.
-pub fn point_reads(connection: &Connection, kind: LayoutKind, nodes: u64) -> Result<Option<Quantity>> {
+pub fn point_reads(connection: &Connection, kind: LayoutKind, nodes: Range<u64>) -> Result<Option<Quantity>> {
     const PASSES: usize = 4;
     const READS: usize = 1000;
-    if nodes == 0 {
+    if nodes.is_empty() {
         return Ok(None);
     }
     let mut draws = Draws::new(1);
-    let mut ids = || (0..READS).map(|_| (draws.draw() % nodes + 1).cast_signed()).collect::<Vec<_>>();
+    let mut ids = || {
+        (0..READS).map(|_| (nodes.start + draws.draw() % (nodes.end - nodes.start)).cast_signed()).collect::<Vec<_>>()
+    };
     let mut best = f64::INFINITY;
     let mut buffer = Vec::new();
     for _ in 0..PASSES {

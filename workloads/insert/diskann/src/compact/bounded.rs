@@ -10,10 +10,11 @@ use rusqlite::Connection;
 
 use super::MOST_EDGES;
 use super::codes::{Codes, Learning};
+use super::deleted::Deleted;
 use super::edge_cache::EdgeCache;
-use super::nodes::{Nodes, Seen};
+use super::nodes::{Nodes, Seen, Walked};
 use super::table::Table;
-use super::whole::{edges_of_row, vector_of_row};
+use super::whole::{edges_of_row, scan_vectors, vector_of_row};
 use crate::beam::Beam;
 use crate::distance::Meter;
 use crate::error::{Error, Result};
@@ -69,53 +70,38 @@ impl Bounded {
         }
     }
 
-    /// Reads every vector, and makes its code.
-    fn encode(&mut self, connection: &Connection) -> Result<()> {
+    /// Reads every vector, and makes its code. One that is gone has a code as well, so that slots have their places.
+    fn encode(&mut self, deleted: &Deleted, connection: &Connection) -> Result<()> {
         let mut vector = vec![0.0; self.dims];
         let mut learning = Learning::new(self.dims);
-        let mut expected = 0;
-        Table::Vector.scan(connection, |id, bytes| {
-            expected += 1;
-            if id != expected {
-                return Err(Error::Damaged(format!("vector {id} stands where {expected} should")));
-            }
-            vector_of_row((id - 1) as u32, bytes, &mut vector)?;
+        scan_vectors(self.len, deleted, connection, |slot, bytes| {
+            vector_of_row(slot, bytes, &mut vector)?;
             learning.add(&vector);
             Ok(())
         })?;
         // The old codes go first: both together may not fit.
         self.codes = Codes::new(Learning::new(self.dims).finish(), 0);
         let mut codes = Codes::new(learning.finish(), self.len);
-        Table::Vector.scan(connection, |id, bytes| {
-            vector_of_row((id - 1) as u32, bytes, &mut vector)?;
-            codes.push(&vector);
+        let mut next = 0;
+        scan_vectors(self.len, deleted, connection, |slot, bytes| {
+            vector_of_row(slot, bytes, &mut vector)?;
+            (next..=slot).for_each(|_| codes.push(&vector));
+            next = slot + 1;
             Ok(())
         })?;
+        (next as usize..self.len).for_each(|_| codes.push(&vector));
         self.codes = codes;
         Ok(())
     }
 }
 
-impl Nodes for Bounded {
+impl Walked for Bounded {
     type Target = Vec<u8>;
-
-    fn dims(&self) -> usize {
-        self.dims
-    }
+    type Source = Connection;
 
     fn len(&self) -> usize {
         self.len
     }
-
-    fn load(&mut self, len: usize, connection: &Connection) -> Result<()> {
-        *self = Self { reads: self.reads, hits: self.hits, ..Self::new(self.dims, self.budget) };
-        self.len = len;
-        self.seen.resize(len);
-        self.encode(connection)?;
-        self.share()
-    }
-
-    fn begin(&mut self) {}
 
     fn target(&self, vector: &[f32]) -> Vec<u8> {
         self.codes.encode(vector)
@@ -123,10 +109,6 @@ impl Nodes for Bounded {
 
     fn squared_to(&self, slot: u32, target: &Vec<u8>, meter: &mut Meter) -> f32 {
         self.codes.squared(meter.steps(self.codes.code(slot), target))
-    }
-
-    fn squared_between(&self, a: u32, b: u32, meter: &mut Meter) -> f32 {
-        self.codes.squared(meter.steps(self.codes.code(a), self.codes.code(b)))
     }
 
     #[inline(always)]
@@ -157,6 +139,26 @@ impl Nodes for Bounded {
         }
         Ok(())
     }
+}
+
+impl Nodes for Bounded {
+    fn dims(&self) -> usize {
+        self.dims
+    }
+
+    fn load(&mut self, len: usize, deleted: &Deleted, connection: &Connection) -> Result<()> {
+        *self = Self { reads: self.reads, hits: self.hits, ..Self::new(self.dims, self.budget) };
+        self.len = len;
+        self.seen.resize(len);
+        self.encode(deleted, connection)?;
+        self.share()
+    }
+
+    fn begin(&mut self) {}
+
+    fn squared_between(&self, a: u32, b: u32, meter: &mut Meter) -> f32 {
+        self.codes.squared(meter.steps(self.codes.code(a), self.codes.code(b)))
+    }
 
     fn set_edges(&mut self, slot: u32, edges: &[u32]) {
         if let Some(clean) = &mut self.clean {
@@ -176,6 +178,12 @@ impl Nodes for Bounded {
         Ok(slot as u32)
     }
 
+    fn remove(&mut self, slot: u32) {
+        if let Some(clean) = &mut self.clean {
+            clean.remove(slot);
+        }
+    }
+
     fn dirty(&self) -> Vec<u32> {
         self.dirty.keys().copied().collect()
     }
@@ -193,8 +201,8 @@ impl Nodes for Bounded {
         self.dirty.len() as u64 * DIRTY_BYTES > self.budget.saturating_sub(self.fixed_bytes()) / 16
     }
 
-    fn doubled(&mut self, connection: &Connection) -> Result<()> {
-        self.encode(connection)
+    fn doubled(&mut self, deleted: &Deleted, connection: &Connection) -> Result<()> {
+        self.encode(deleted, connection)
     }
 
     fn seen(&mut self) -> &mut Seen {
@@ -215,12 +223,13 @@ impl Nodes for Bounded {
         query: &[f32],
         beam: &Beam,
         k: usize,
+        deleted: &Deleted,
         connection: &Connection,
         meter: &mut Meter,
     ) -> Result<Vec<u64>> {
         let mut vector = vec![0.0; self.dims];
         let mut found = Vec::with_capacity(beam.candidates().len());
-        for candidate in beam.candidates() {
+        for candidate in beam.candidates().iter().filter(|candidate| !deleted.contains(candidate.id as u32)) {
             let (slot, id) = (candidate.id as u32, candidate.id + 1);
             let missing = || Error::Damaged(format!("vector {id} is missing"));
             let row = Table::Vector.read(connection, id.cast_signed())?.ok_or_else(missing)?;

@@ -134,6 +134,15 @@ mod tests {
     }
 
     #[test]
+    fn nodes_are_spread_over_all_sets() {
+        let mut cache = EdgeCache::within(100 * SET_BYTES).unwrap();
+        // Half as many as there are places.
+        (0..400).for_each(|node| cache.put(node, &[node]));
+        let there = (0..400).filter(|node| cache.get(*node).is_some()).count();
+        assert!(there > 380, "{there} of 400");
+    }
+
+    #[test]
     fn what_is_asked_for_again_and_again_stays() {
         let mut cache = EdgeCache::within(SET_BYTES).unwrap();
         cache.put(7, &[1, 2, 3]);

@@ -5,16 +5,18 @@ use rusqlite::Connection;
 
 use super::PRUNED_EDGES;
 use super::bounded::Bounded;
-use super::nodes::{Nodes, connect_back, replay, walk};
+use super::deleted::Deleted;
+use super::nodes::{Nodes, Question, bypass, connect_back, replay, search, walk};
 use super::prune::{Candidate, select};
 use super::record::{Record, ids_to_bytes};
+use super::replica::{Journal, Replicated};
 use super::table::{self, Table};
 use super::whole::Whole;
 use crate::beam::Beam;
 use crate::crash::{Crash, Moment};
 use crate::distance::{Distance, Meter};
 use crate::error::{Error, Result};
-use crate::index::{BackEdges, Index, NodeCache, Stored, Work, phase};
+use crate::index::{BackEdges, Editable, Index, NodeCache, Searcher, Stored, Work, phase};
 use crate::sqlite;
 use crate::start::{self, Draws, Start};
 
@@ -37,11 +39,16 @@ pub struct Settings {
     pub fold_every: u64,
     /// Bytes of memory that the nodes may take; `None` keeps all of them there.
     pub memory_budget: Option<u64>,
+    /// Deleted vectors are taken out of the graph when they are more than this share, in per cent, of those that are there.
+    pub consolidate_percent: u64,
     /// Seed of the random starts.
     pub seed: u64,
     /// When to die, if at all.
     pub crash: Crash,
 }
+
+/// Deleted vectors wait until there are more of them than this, however few are there.
+const LEAST_WAITING: u64 = 64;
 
 /// Our index, with its nodes in memory as `N` has them.
 #[derive(Debug)]
@@ -54,9 +61,12 @@ struct Compact<'c, N> {
     work: Work,
     draws: Draws,
     medoid: Option<u32>,
+    deleted: Deleted,
     log_records: u64,
-    /// Inserts that are not committed.
+    /// Inserts and deletes that are not committed.
     uncommitted: u64,
+    /// What other threads that search are to be told.
+    journal: Option<Journal>,
 }
 
 /// Makes the tables of an empty index.
@@ -81,7 +91,7 @@ pub fn open<'c>(connection: &'c Connection, settings: Settings) -> Result<Box<dy
     })
 }
 
-impl<'c, N: Nodes> Compact<'c, N> {
+impl<'c, N: Nodes + Replicated> Compact<'c, N> {
     fn open(connection: &'c Connection, settings: Settings, nodes: N) -> Result<Self> {
         let mut index = Self {
             connection,
@@ -92,8 +102,10 @@ impl<'c, N: Nodes> Compact<'c, N> {
             work: Work::default(),
             draws: Draws::new(settings.seed),
             medoid: None,
+            deleted: Deleted::default(),
             log_records: 0,
             uncommitted: 0,
+            journal: None,
         };
         index.load()?;
         Ok(index)
@@ -101,9 +113,10 @@ impl<'c, N: Nodes> Compact<'c, N> {
 
     /// Makes the memory what the file is.
     fn load(&mut self) -> Result<()> {
-        let len = Table::Vector.last(self.connection)?;
+        let len = table::last_id(self.connection)?;
         let len = u32::try_from(len).map_err(|_| Error::Damaged(format!("invalid id {len}")))?;
-        self.nodes.load(len as usize, self.connection)?;
+        self.deleted = Deleted::load(self.connection)?;
+        self.nodes.load(len as usize, &self.deleted, self.connection)?;
         self.log_records = 0;
         let (nodes, connection, records) = (&mut self.nodes, self.connection, &mut self.log_records);
         Table::Log.scan(connection, |id, bytes| {
@@ -126,17 +139,30 @@ impl<'c, N: Nodes> Compact<'c, N> {
         let id = match self.settings.start {
             Start::Count => start::by_count(self.connection, Table::Vector.name(), draw)?,
             Start::Seek => start::by_seek(self.connection, Table::Vector.name(), draw)?,
-            Start::Medoid => return Ok(self.medoid.or((self.nodes.len() > 0).then_some(0))),
+            Start::Medoid => {
+                let first = || Some(self.deleted.next_slot(0)).filter(|slot| (*slot as usize) < self.nodes.len());
+                return Ok(self.medoid.or_else(first));
+            }
         };
         Ok(id.map(|id| (id - 1) as u32))
     }
 
     fn savepoint(&mut self) -> Result<()> {
         self.nodes.begin();
-        if self.uncommitted == 0 {
+        if self.connection.is_autocommit() {
             self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         }
         Ok(())
+    }
+
+    /// Walks towards `vector`; returns what was expanded.
+    fn walk_towards(&mut self, vector: &[f32], start: u32) -> Result<Vec<Candidate>> {
+        let target = self.nodes.target(vector);
+        let mut seen = std::mem::take(self.nodes.seen());
+        let (nodes, beam) = (&mut self.nodes, &mut self.beam);
+        let expanded = walk(nodes, start, &target, beam, &mut seen, self.connection, &mut self.meter);
+        *self.nodes.seen() = seen;
+        expanded
     }
 
     fn try_insert(&mut self, vector: &[f32], phases: &mut Phases) -> Result<u64> {
@@ -146,10 +172,7 @@ impl<'c, N: Nodes> Compact<'c, N> {
 
         let id = self.nodes.len() as u64 + 1;
         let mut pool: Vec<Candidate> = phases.time(phase::SEARCH, || match start {
-            Some(start) => {
-                let target = self.nodes.target(vector);
-                walk(&mut self.nodes, start, &target, &mut self.beam, self.connection, &mut self.meter)
-            }
+            Some(start) => self.walk_towards(vector, start),
             None => Ok(Vec::new()),
         })?;
         self.work.visited += pool.len() as u64;
@@ -176,6 +199,10 @@ impl<'c, N: Nodes> Compact<'c, N> {
         })?;
         self.work.back_edges_proposed += forward.len() as u64;
         self.work.back_edges_accepted += forward.len() as u64;
+        if let Some(journal) = &mut self.journal {
+            journal.changed(new);
+            forward.iter().for_each(|slot| journal.changed(*slot));
+        }
         crash.here(id, Moment::Phase2);
 
         phases.time(phase::FLUSH_NEW, || match self.settings.back_edges {
@@ -195,7 +222,7 @@ impl<'c, N: Nodes> Compact<'c, N> {
                 self.work.folds += 1;
             }
             if id.is_power_of_two() {
-                self.nodes.doubled(self.connection)?;
+                self.nodes.doubled(&self.deleted, self.connection)?;
                 if self.settings.start == Start::Medoid {
                     self.find_medoid()?;
                 }
@@ -232,27 +259,105 @@ impl<'c, N: Nodes> Compact<'c, N> {
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         self.uncommitted = 0;
         self.work.commits += 1;
+        if let (Some(journal), Some(nodes)) = (&mut self.journal, self.nodes.whole()) {
+            journal.publish(nodes, self.medoid, self.work.commits);
+        }
         Ok(())
     }
 
     fn find_medoid(&mut self) -> Result<()> {
-        let medoid = start::medoid(self.nodes.dims(), |each| self.each_stored(&mut |stored| each(&stored.vector)))?;
-        self.medoid = medoid.map(|slot| slot as u32);
-        match self.medoid {
-            Some(slot) => table::set_medoid(self.connection, slot + 1),
-            None => Ok(()),
+        let dims = self.nodes.dims();
+        let medoid = start::medoid(dims, |each| self.each_stored(&mut |stored| each(stored.id, &stored.vector)))?;
+        let id = medoid.map(|id| id as u32);
+        self.medoid = id.map(|id| id - 1);
+        table::set_medoid(self.connection, id)
+    }
+
+    /// The slot of a vector that is there.
+    fn slot(&self, id: u64) -> Option<u32> {
+        let slot = u32::try_from(id.checked_sub(1)?).ok().filter(|slot| (*slot as usize) < self.nodes.len())?;
+        (!self.deleted.contains(slot)).then_some(slot)
+    }
+
+    /// Marks `slot` as deleted, and takes the deleted vectors out where they are many; the caller commits.
+    fn mark(&mut self, slot: u32, phases: &mut Phases) -> Result<()> {
+        phases.time(phase::MARK, || {
+            self.savepoint()?;
+            Table::Deleted.write(self.connection, i64::from(slot) + 1, &[])
+        })?;
+        self.settings.crash.here(u64::from(slot) + 1, Moment::Mark);
+        self.deleted.insert(slot);
+        self.work.deletes += 1;
+        if let Some(journal) = &mut self.journal {
+            journal.deleted(slot);
         }
+        let many = LEAST_WAITING.max(self.live() * self.settings.consolidate_percent / 100);
+        if self.deleted.waiting().len() as u64 > many {
+            phases.time(phase::CONSOLIDATE, || self.take_out())?;
+        }
+        Ok(())
+    }
+
+    fn try_delete(&mut self, slot: u32, phases: &mut Phases) -> Result<()> {
+        self.mark(slot, phases)?;
+        self.uncommitted += 1;
+        if self.uncommitted < self.settings.transaction_size {
+            return Ok(());
+        }
+        phases.time(phase::CLEANUP, || self.end())
+    }
+
+    /// Takes the deleted vectors out of graph and tables; the caller commits.
+    fn take_out(&mut self) -> Result<u64> {
+        if self.medoid.is_none_or(|medoid| self.deleted.contains(medoid)) {
+            self.find_medoid()?;
+        }
+        for slot in 0..self.nodes.len() as u32 {
+            if self.deleted.contains(slot) {
+                continue;
+            }
+            let (deleted, start) = (&self.deleted, self.medoid);
+            let changed =
+                bypass(&mut self.nodes, slot, deleted, start, PRUNED_EDGES, self.connection, &mut self.meter)?;
+            if let Some(journal) = &mut self.journal {
+                changed.into_iter().for_each(|slot| journal.changed(slot));
+            }
+            if self.nodes.is_crowded() {
+                self.fold()?;
+            }
+        }
+        // The log as well: it knows edges to those that go.
+        self.fold()?;
+        let waiting = self.deleted.waiting();
+        if let Some(last) = waiting.last() {
+            self.settings.crash.here(u64::from(*last) + 1, Moment::Bypass);
+        }
+        let ids = || waiting.iter().map(|slot| i64::from(*slot) + 1);
+        Table::Vector.remove(self.connection, ids())?;
+        Table::Edge.remove(self.connection, ids())?;
+        let gone = self.deleted.set_gone();
+        for slot in &gone {
+            self.nodes.remove(*slot);
+            if let Some(journal) = &mut self.journal {
+                journal.gone(*slot);
+            }
+        }
+        self.work.consolidations += 1;
+        Ok(gone.len() as u64)
     }
 
     /// Back to what is committed.
     fn roll_back(&mut self) -> Result<()> {
         sqlite::roll_back(self.connection);
         self.uncommitted = 0;
+        if let Some(journal) = &mut self.journal {
+            journal.forget();
+        }
         self.load()
     }
 }
 
-impl<N: Nodes> Index for Compact<'_, N> {
+impl<N: Nodes + Replicated> Index for Compact<'_, N> {
     fn insert(&mut self, vector: &[f32], phases: &mut Phases) -> Result<u64> {
         let dims = self.nodes.dims();
         if vector.len() != dims {
@@ -271,14 +376,19 @@ impl<N: Nodes> Index for Compact<'_, N> {
     fn search(&mut self, query: &[f32], k: usize, list: usize) -> Result<Vec<u64>> {
         let Some(start) = self.start()? else { return Ok(Vec::new()) };
         self.nodes.begin();
-        let mut beam = Beam::new(list);
-        let target = self.nodes.target(query);
-        walk(&mut self.nodes, start, &target, &mut beam, self.connection, &mut self.meter)?;
-        self.nodes.closest(query, &beam, k, self.connection, &mut self.meter)
+        let question = Question { query, start, list };
+        let mut seen = std::mem::take(self.nodes.seen());
+        let (nodes, meter) = (&mut self.nodes, &mut self.meter);
+        let beam = search(nodes, question, &self.deleted, &mut seen, self.connection, meter);
+        *self.nodes.seen() = seen;
+        self.nodes.closest(query, &beam?, k, &self.deleted, self.connection, &mut self.meter)
     }
 
     fn each_stored(&mut self, each: &mut dyn FnMut(Stored)) -> Result<()> {
         Table::Vector.scan(self.connection, |id, bytes| {
+            if self.deleted.contains((id - 1) as u32) {
+                return Ok(());
+            }
             let coordinate = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
             let vector = bytes.chunks_exact(4).map(coordinate).collect();
             each(Stored { id: id.cast_unsigned(), vector });
@@ -288,6 +398,14 @@ impl<N: Nodes> Index for Compact<'_, N> {
 
     fn len(&self) -> u64 {
         self.nodes.len() as u64
+    }
+
+    fn live(&self) -> u64 {
+        self.nodes.len() as u64 - self.deleted.count()
+    }
+
+    fn editable(&mut self) -> Option<&mut (dyn Editable + '_)> {
+        Some(self)
     }
 
     fn work(&self) -> Work {
@@ -307,6 +425,37 @@ impl<N: Nodes> Index for Compact<'_, N> {
     }
 
     fn memory_bytes(&self) -> u64 {
-        self.nodes.memory_bytes()
+        let replica = self.journal.as_ref().map_or(0, Journal::memory_bytes);
+        self.nodes.memory_bytes() + self.deleted.memory_bytes() + replica
+    }
+}
+
+impl<N: Nodes + Replicated> Editable for Compact<'_, N> {
+    fn delete(&mut self, id: u64, phases: &mut Phases) -> Result<bool> {
+        let Some(slot) = self.slot(id) else { return Ok(false) };
+        self.try_delete(slot, phases).or_else(|error| self.roll_back().and(Err(error)))?;
+        Ok(true)
+    }
+
+    fn update(&mut self, id: u64, vector: &[f32], phases: &mut Phases) -> Result<Option<u64>> {
+        let Some(slot) = self.slot(id).filter(|_| vector.len() == self.nodes.dims()) else { return Ok(None) };
+        self.mark(slot, phases).or_else(|error| self.roll_back().and(Err(error)))?;
+        // The insert goes on with the transaction, and ends it if it is full; one that fails takes the mark back.
+        self.insert(vector, phases).map(Some)
+    }
+
+    fn consolidate(&mut self) -> Result<u64> {
+        let consolidated = self.savepoint().and_then(|()| self.take_out()).and_then(|out| self.end().map(|()| out));
+        consolidated.or_else(|error| self.roll_back().and(Err(error)))
+    }
+
+    fn searcher(&mut self) -> Result<Option<Box<dyn Searcher>>> {
+        self.commit(&mut Phases::new())?;
+        if self.journal.is_none() {
+            let Some(nodes) = self.nodes.whole() else { return Ok(None) };
+            self.journal = Some(Journal::new(nodes.clone(), self.deleted.clone(), self.medoid, self.work.commits));
+        }
+        let distance = self.settings.distance;
+        Ok(self.journal.as_ref().map(|journal| Box::new(journal.searcher(distance)) as Box<dyn Searcher>))
     }
 }

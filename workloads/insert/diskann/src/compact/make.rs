@@ -41,6 +41,7 @@ pub fn make(
         transaction_size: BATCH,
         fold_every: BATCH,
         memory_budget: None,
+        consolidate_percent: 100,
         seed,
         crash: Crash::default(),
     };
@@ -50,9 +51,7 @@ pub fn make(
         index.insert(vector, &mut Phases::new())?;
     }
     index.finish()?;
-    if let Some(slot) = start::medoid_of(dims, vectors) {
-        table::set_medoid(&connection, slot as u32 + 1)?;
-    }
+    table::set_medoid(&connection, start::medoid_of(dims, vectors).map(|id| id as u32))?;
     debug_assert_eq!(Table::Log.last(&connection)?, 0);
     Ok(())
 }

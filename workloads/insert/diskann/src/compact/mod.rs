@@ -5,6 +5,8 @@
 //! | `vector` | one vector, written once |
 //! | `edge` | the neighbours of one vector, as ids |
 //! | `log` | one insert: the edges of the new vector, and what it changed in the edges of others |
+//! | `deleted` | a vector that was deleted; its other rows go later |
+//! | `deleted` | one vector that was deleted: of those that are still in the graph the other rows are there as well |
 //! | `setting` | a whole number that describes the index |
 //!
 //! An insert adds a row to `vector` and one to `log`, both at the end of their tables, and commits: two or three pages instead of a
@@ -13,15 +15,20 @@
 //! the inserts that changed it. The graph that is walked lies in memory: a vector and at most 48 ids for each node, 700 bytes where
 //! the document's index has a block of 16 KiB. With a memory budget only a code of each vector does, one byte per coordinate, and the
 //! edges of as many nodes as fit; the rest stays on the disk.
+//!
+//! A deleted vector stays in the graph, for walks to pass by, until many wait there and are taken out at once (`deleted.rs`). Other
+//! threads search a copy of the graph that follows what is committed (`replica.rs`).
 
 mod bounded;
 mod codes;
+mod deleted;
 mod edge_cache;
 mod index;
 mod make;
 mod nodes;
 pub mod prune;
 pub mod record;
+mod replica;
 mod table;
 pub mod verify;
 mod whole;

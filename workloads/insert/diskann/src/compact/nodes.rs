@@ -2,46 +2,56 @@
 //!
 //! A node is known by its slot: the vector with id 1 is in slot 0.
 
+use std::collections::BTreeSet;
+
 use rusqlite::Connection;
 
 use super::MOST_EDGES;
+use super::deleted::Deleted;
 use super::prune::{Candidate, select};
 use super::record::{Change, Record};
 use crate::beam::Beam;
 use crate::distance::Meter;
 use crate::error::{Error, Result};
 
-/// The nodes of an index, as far as they lie in memory.
-pub(super) trait Nodes {
+/// What a walk needs of the nodes.
+pub(super) trait Walked {
     /// A vector that is searched, in the form that nodes are compared with.
     type Target;
+    /// Where that is read which is not in memory.
+    type Source: ?Sized;
 
-    /// Coordinates per vector.
-    fn dims(&self) -> usize;
     /// How many nodes there are.
     fn len(&self) -> usize;
-    /// Makes the memory what the tables of `len` vectors are. What the log says is not in it.
-    fn load(&mut self, len: usize, connection: &Connection) -> Result<()>;
-    /// Forgets what is not kept from one insert or query to the next.
-    fn begin(&mut self);
-
     /// `vector` as a target.
     fn target(&self, vector: &[f32]) -> Self::Target;
     /// How far a node lies from a target. The node was [ensured](Self::ensure).
     fn squared_to(&self, slot: u32, target: &Self::Target, meter: &mut Meter) -> f32;
-    /// How far two nodes lie from each other. Both were [ensured](Self::ensure).
-    fn squared_between(&self, a: u32, b: u32, meter: &mut Meter) -> f32;
     /// Asks for what a comparison with a node reads.
     fn prefetch(&self, slot: u32);
     /// Makes sure that a node can be compared.
-    fn ensure(&mut self, slot: u32, connection: &Connection) -> Result<()>;
-
+    fn ensure(&mut self, slot: u32, source: &Self::Source) -> Result<()>;
     /// Copies the edges of a node that was [ensured](Self::ensure) into `edges`.
-    fn copy_edges(&mut self, slot: u32, edges: &mut Vec<u32>, connection: &Connection) -> Result<()>;
+    fn copy_edges(&mut self, slot: u32, edges: &mut Vec<u32>, source: &Self::Source) -> Result<()>;
+}
+
+/// The nodes of an index, as far as they lie in memory.
+pub(super) trait Nodes: Walked<Source = Connection> {
+    /// Coordinates per vector.
+    fn dims(&self) -> usize;
+    /// Makes the memory what the tables of `len` vectors are, without those that are gone. What the log says is not in it.
+    fn load(&mut self, len: usize, deleted: &Deleted, connection: &Connection) -> Result<()>;
+    /// Forgets what is not kept from one insert or query to the next.
+    fn begin(&mut self);
+
+    /// How far two nodes lie from each other. Both were [ensured](Walked::ensure).
+    fn squared_between(&self, a: u32, b: u32, meter: &mut Meter) -> f32;
     /// Gives a node other edges than its row has.
     fn set_edges(&mut self, slot: u32, edges: &[u32]);
     /// Adds the next node.
     fn push(&mut self, vector: &[f32]) -> Result<u32>;
+    /// Forgets the edges of a node that is gone.
+    fn remove(&mut self, slot: u32);
 
     /// Nodes whose edges are not what their rows say, in order.
     fn dirty(&self) -> Vec<u32>;
@@ -52,7 +62,7 @@ pub(super) trait Nodes {
         false
     }
     /// The index has doubled since it was last told.
-    fn doubled(&mut self, _: &Connection) -> Result<()> {
+    fn doubled(&mut self, _: &Deleted, _: &Connection) -> Result<()> {
         Ok(())
     }
 
@@ -63,12 +73,13 @@ pub(super) trait Nodes {
     /// Bytes of memory.
     fn memory_bytes(&self) -> u64;
 
-    /// The ids of the `k` nodes of `beam` that lie closest to `query`, the closest first.
+    /// The ids of the `k` nodes of `beam` that lie closest to `query` and were not deleted, the closest first.
     fn closest(
         &mut self,
         query: &[f32],
         beam: &Beam,
         k: usize,
+        deleted: &Deleted,
         connection: &Connection,
         meter: &mut Meter,
     ) -> Result<Vec<u64>>;
@@ -124,39 +135,80 @@ pub(super) fn slots(ids: &[u32], len: usize) -> Result<Vec<u32>> {
 }
 
 /// Walks from `start` towards `target`; returns what was expanded, in that order. What was found is then in the beam.
-pub(super) fn walk<N: Nodes>(
-    nodes: &mut N,
+pub(super) fn walk<W: Walked>(
+    nodes: &mut W,
     start: u32,
-    target: &N::Target,
+    target: &W::Target,
     beam: &mut Beam,
-    connection: &Connection,
+    seen: &mut Seen,
+    source: &W::Source,
     meter: &mut Meter,
 ) -> Result<Vec<Candidate>> {
     beam.clear();
-    nodes.seen().begin();
-    nodes.ensure(start, connection)?;
-    nodes.seen().insert(start);
+    seen.begin();
+    nodes.ensure(start, source)?;
+    seen.insert(start);
     beam.offer(nodes.squared_to(start, target, meter), u64::from(start));
     let mut expanded = Vec::new();
     let (mut edges, mut fresh) = (Vec::with_capacity(MOST_EDGES), Vec::with_capacity(MOST_EDGES));
     while let Some(candidate) = beam.expand() {
         let slot = candidate.id as u32;
         expanded.push(Candidate { distance: candidate.distance, slot });
-        nodes.copy_edges(slot, &mut edges, connection)?;
+        nodes.copy_edges(slot, &mut edges, source)?;
         // First all that are new, so that what is compared is on the way before the first is needed.
         fresh.clear();
         for &neighbour in &edges {
-            if nodes.seen().insert(neighbour) {
+            if seen.insert(neighbour) {
                 fresh.push(neighbour);
                 nodes.prefetch(neighbour);
             }
         }
         for &neighbour in &fresh {
-            nodes.ensure(neighbour, connection)?;
+            nodes.ensure(neighbour, source)?;
             beam.offer(nodes.squared_to(neighbour, target, meter), u64::from(neighbour));
         }
     }
     Ok(expanded)
+}
+
+/// What is searched: from where, and with a list of how many.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub(super) query: &'a [f32],
+    pub(super) start: u32,
+    pub(super) list: usize,
+}
+
+/// Walks until the list has found as many nodes as it should that were not deleted, or all there are. Deleted ones are passed by, but take
+/// no place in it: the list is longer by as many as are to be expected, and longer again where that was too few.
+pub(super) fn search<W: Walked>(
+    nodes: &mut W,
+    question: Question<'_>,
+    deleted: &Deleted,
+    seen: &mut Seen,
+    source: &W::Source,
+    meter: &mut Meter,
+) -> Result<Beam> {
+    let Question { query, start, list } = question;
+    let (waiting, there) = (deleted.waiting().len(), nodes.len() - deleted.count() as usize);
+    let target = nodes.target(query);
+    let longest = list + waiting;
+    let mut length = longest.min(list + (2 * list * waiting).div_ceil(there.max(1)));
+    loop {
+        let mut beam = Beam::new(length);
+        walk(nodes, start, &target, &mut beam, seen, source, meter)?;
+        let found = beam.candidates().iter().filter(|candidate| !deleted.contains(candidate.id as u32)).count();
+        if found >= list.min(there) || length == longest {
+            return Ok(beam);
+        }
+        length = longest.min(2 * length);
+    }
+}
+
+/// The ids of the `k` closest that a walk over the vectors themselves found and that were not deleted.
+pub(super) fn closest_found(beam: &Beam, k: usize, deleted: &Deleted) -> Vec<u64> {
+    let found = beam.candidates().iter().filter(|candidate| !deleted.contains(candidate.id as u32));
+    found.take(k).map(|candidate| candidate.id + 1).collect()
 }
 
 /// Gives `node` an edge to `new`, and prunes if that is one too many.
@@ -218,4 +270,60 @@ pub(super) fn replay<N: Nodes>(nodes: &mut N, slot: u32, record: &Record, connec
         nodes.set_edges(node, &edges);
     }
     Ok(())
+}
+
+/// Takes the edges of `slot` that lead to deleted nodes away: it gets the edges that those had instead, pruned to `pruned`. Where a deleted
+/// node leads to deleted ones only, theirs are taken. A node that would be left without any edge gets one to `start`, and back. Returns
+/// the nodes whose edges have changed.
+///
+/// Algorithm 4 of Singh et al., "FreshDiskANN: A Fast and Accurate Graph-Based ANN Index for Streaming Similarity Search",
+/// arXiv:2105.09613; it looks no further than the edges of a deleted node.
+pub(super) fn bypass<N: Nodes>(
+    nodes: &mut N,
+    slot: u32,
+    deleted: &Deleted,
+    start: Option<u32>,
+    pruned: usize,
+    connection: &Connection,
+    meter: &mut Meter,
+) -> Result<Vec<u32>> {
+    let (mut edges, mut further) = (Vec::with_capacity(MOST_EDGES), Vec::with_capacity(MOST_EDGES));
+    nodes.ensure(slot, connection)?;
+    nodes.copy_edges(slot, &mut edges, connection)?;
+    if !edges.iter().any(|edge| deleted.contains(*edge)) {
+        return Ok(Vec::new());
+    }
+    let (mut reached, mut passed) = (BTreeSet::new(), BTreeSet::new());
+    while let Some(edge) = edges.pop() {
+        if !deleted.contains(edge) {
+            reached.insert(edge);
+        } else if passed.insert(edge) {
+            nodes.ensure(edge, connection)?;
+            nodes.copy_edges(edge, &mut further, connection)?;
+            let there = further.iter().copied().filter(|further| !deleted.contains(*further) && *further != slot);
+            let before = edges.len();
+            edges.extend(there);
+            if edges.len() == before {
+                edges.append(&mut further);
+            }
+        }
+    }
+    reached.remove(&slot);
+    let mut candidates = Vec::with_capacity(reached.len());
+    for edge in reached {
+        nodes.ensure(edge, connection)?;
+        candidates.push(Candidate { distance: nodes.squared_between(slot, edge, meter), slot: edge });
+    }
+    candidates.sort_by(|a, b| a.distance.total_cmp(&b.distance));
+    let mut kept = select(&candidates, pruned, |a, b| nodes.squared_between(a, b, meter));
+    let lost = start.filter(|start| kept.is_empty() && *start != slot);
+    kept.extend(lost);
+    nodes.set_edges(slot, &kept);
+    let mut changed = vec![slot];
+    if let Some(start) = lost {
+        nodes.ensure(start, connection)?;
+        connect_back(nodes, start, slot, pruned, connection, meter)?;
+        changed.push(start);
+    }
+    Ok(changed)
 }

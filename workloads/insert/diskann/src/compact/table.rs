@@ -1,4 +1,4 @@
-//! The four tables: every row of vectors, edges and log with a checksum that covers its id, its table and its bytes.
+//! The five tables: every row of vectors, edges, log and deleted vectors with a checksum that covers its id, its table and its bytes.
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension};
 
@@ -6,7 +6,7 @@ use super::SETTING;
 use crate::error::{Error, Result};
 
 /// What the setting `format` says.
-const FORMAT: i64 = 2;
+const FORMAT: i64 = 3;
 
 /// A table whose rows have a checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +14,7 @@ pub(super) enum Table {
     Vector,
     Edge,
     Log,
+    Deleted,
 }
 
 impl Table {
@@ -22,6 +23,7 @@ impl Table {
             Self::Vector => "vector",
             Self::Edge => "edge",
             Self::Log => "log",
+            Self::Deleted => "deleted",
         }
     }
 
@@ -47,6 +49,7 @@ impl Table {
             Self::Vector => "INSERT INTO vector(id, data, sum) VALUES(?1, ?2, ?3)",
             Self::Edge => "INSERT OR REPLACE INTO edge(id, data, sum) VALUES(?1, ?2, ?3)",
             Self::Log => "INSERT INTO log(id, data, sum) VALUES(?1, ?2, ?3)",
+            Self::Deleted => "INSERT INTO deleted(id, data, sum) VALUES(?1, ?2, ?3)",
         })?)
     }
 
@@ -56,6 +59,7 @@ impl Table {
             Self::Vector => "SELECT data, sum FROM vector WHERE id = ?1",
             Self::Edge => "SELECT data, sum FROM edge WHERE id = ?1",
             Self::Log => "SELECT data, sum FROM log WHERE id = ?1",
+            Self::Deleted => "SELECT data, sum FROM deleted WHERE id = ?1",
         })?;
         let row = statement.query_row([id], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i64>(1)?))).optional()?;
         let Some((bytes, sum)) = row else { return Ok(None) };
@@ -80,6 +84,15 @@ impl Table {
         Ok(())
     }
 
+    /// Removes rows.
+    pub(super) fn remove(self, connection: &Connection, ids: impl Iterator<Item = i64>) -> Result<()> {
+        let mut statement = connection.prepare_cached(&format!("DELETE FROM {} WHERE id = ?1", self.name()))?;
+        for id in ids {
+            statement.execute([id])?;
+        }
+        Ok(())
+    }
+
     /// The largest id, zero without rows.
     pub(super) fn last(self, connection: &Connection) -> Result<i64> {
         let sql = format!("SELECT COALESCE(MAX(id), 0) FROM {}", self.name());
@@ -98,6 +111,7 @@ pub(super) fn create(connection: &Connection, dims: usize) -> Result<()> {
          CREATE TABLE vector(id INTEGER PRIMARY KEY, data BLOB NOT NULL, sum INTEGER NOT NULL);
          CREATE TABLE edge(id INTEGER PRIMARY KEY, data BLOB NOT NULL, sum INTEGER NOT NULL);
          CREATE TABLE log(id INTEGER PRIMARY KEY, data BLOB NOT NULL, sum INTEGER NOT NULL);
+         CREATE TABLE deleted(id INTEGER PRIMARY KEY, data BLOB NOT NULL, sum INTEGER NOT NULL);
          CREATE TABLE {SETTING}(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
          INSERT INTO {SETTING} VALUES('format', {FORMAT}), ('dims', {dims});
          COMMIT;"
@@ -111,9 +125,18 @@ pub(super) fn setting(connection: &Connection, name: &str) -> Result<Option<i64>
     Ok(connection.query_row(&sql, [name], |row| row.get(0)).optional()?)
 }
 
-pub(super) fn set_medoid(connection: &Connection, medoid: u32) -> Result<()> {
-    connection.execute(&format!("INSERT OR REPLACE INTO {SETTING} VALUES('medoid', ?1)"), [medoid])?;
+/// The id of the medoid, if there is one.
+pub(super) fn set_medoid(connection: &Connection, medoid: Option<u32>) -> Result<()> {
+    match medoid {
+        Some(id) => connection.execute(&format!("INSERT OR REPLACE INTO {SETTING} VALUES('medoid', ?1)"), [id])?,
+        None => connection.execute(&format!("DELETE FROM {SETTING} WHERE name = 'medoid'"), [])?,
+    };
     Ok(())
+}
+
+/// The largest id that was ever given out.
+pub(super) fn last_id(connection: &Connection) -> Result<i64> {
+    Ok(Table::Vector.last(connection)?.max(Table::Deleted.last(connection)?))
 }
 
 /// The dimensions that the settings name.

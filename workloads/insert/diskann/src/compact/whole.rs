@@ -3,7 +3,8 @@
 use rusqlite::Connection;
 
 use super::MOST_EDGES;
-use super::nodes::{Nodes, Seen, slots};
+use super::deleted::Deleted;
+use super::nodes::{Nodes, Seen, Walked, closest_found, slots};
 use super::record::ids_from_bytes;
 use super::table::Table;
 use crate::beam::Beam;
@@ -12,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::index::NodeCache;
 
 /// Vectors and edges, by slot.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Whole {
     dims: usize,
     cache: NodeCache,
@@ -58,6 +59,16 @@ impl Whole {
         self.seen.resize(len);
     }
 
+    /// Whether every node always lies in memory.
+    pub(super) fn keeps_all(&self) -> bool {
+        self.cache == NodeCache::PerBatch
+    }
+
+    /// The coordinates of `len` nodes from `slot` on, of those that lie in memory.
+    pub(super) fn vectors(&self, slot: usize, len: usize) -> &[f32] {
+        &self.vectors[slot * self.dims..][..len * self.dims]
+    }
+
     fn vector(&self, slot: u32) -> &[f32] {
         &self.vectors[slot as usize * self.dims..][..self.dims]
     }
@@ -68,7 +79,8 @@ impl Whole {
         &self.edges[slot * MOST_EDGES..][..usize::from(self.degrees[slot])]
     }
 
-    fn fill_edges(&mut self, slot: u32, edges: &[u32]) {
+    /// Gives a node edges, whatever its row has.
+    pub(super) fn fill_edges(&mut self, slot: u32, edges: &[u32]) {
         let slot = slot as usize;
         self.edges[slot * MOST_EDGES..][..edges.len()].copy_from_slice(edges);
         self.degrees[slot] = u8::try_from(edges.len()).expect("a node has at most 48 edges");
@@ -85,15 +97,8 @@ impl Whole {
     }
 
     /// Reads everything at once, in the order of the tables.
-    fn read_all(&mut self, connection: &Connection) -> Result<()> {
-        let mut expected = 0;
-        Table::Vector.scan(connection, |id, bytes| {
-            expected += 1;
-            if id != expected {
-                return Err(Error::Damaged(format!("vector {id} stands where {expected} should")));
-            }
-            self.fill_vector((id - 1) as u32, bytes)
-        })?;
+    fn read_all(&mut self, deleted: &Deleted, connection: &Connection) -> Result<()> {
+        scan_vectors(self.len(), deleted, connection, |slot, bytes| self.fill_vector(slot, bytes))?;
         Table::Edge.scan(connection, |id, bytes| match u32::try_from(id - 1) {
             Ok(slot) if (slot as usize) < self.len() => {
                 let edges = edges_of_row(slot, bytes, self.len())?;
@@ -121,9 +126,41 @@ impl Whole {
         Ok(())
     }
 
+    /// Adds the next node.
+    pub(super) fn append(&mut self, vector: &[f32]) -> u32 {
+        let slot = self.present.len();
+        self.resize(slot + 1);
+        self.vectors[slot * self.dims..].copy_from_slice(vector);
+        self.present[slot] = true;
+        slot as u32
+    }
+
     fn fill_vector(&mut self, slot: u32, bytes: &[u8]) -> Result<()> {
         let to = &mut self.vectors[slot as usize * self.dims..][..self.dims];
         vector_of_row(slot, bytes, to)
+    }
+}
+
+/// Calls `each` for every vector of an index of `len`, in order, and sees to it that none is missing but those that are gone.
+pub(super) fn scan_vectors(
+    len: usize,
+    deleted: &Deleted,
+    connection: &Connection,
+    mut each: impl FnMut(u32, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut next = 0;
+    Table::Vector.scan(connection, |id, bytes| {
+        let expected = deleted.next_slot(next);
+        if id != i64::from(expected) + 1 {
+            let expected = u64::from(expected) + 1;
+            return Err(Error::Damaged(format!("vector {id} stands where {expected} should")));
+        }
+        next = expected + 1;
+        each(expected, bytes)
+    })?;
+    match deleted.next_slot(next) as usize {
+        end if end >= len => Ok(()),
+        missing => Err(Error::Damaged(format!("vector {} is missing", missing + 1))),
     }
 }
 
@@ -146,31 +183,12 @@ pub(super) fn edges_of_row(slot: u32, bytes: &[u8], len: usize) -> Result<Vec<u3
     slots(&ids.ok_or_else(invalid)?, len)
 }
 
-impl Nodes for Whole {
+impl Walked for Whole {
     type Target = Vec<f32>;
-
-    fn dims(&self) -> usize {
-        self.dims
-    }
+    type Source = Connection;
 
     fn len(&self) -> usize {
         self.present.len()
-    }
-
-    fn load(&mut self, len: usize, connection: &Connection) -> Result<()> {
-        *self = Self { reads: self.reads, hits: self.hits, ..Self::new(self.dims, self.cache) };
-        self.resize(len);
-        self.absent = len;
-        match self.cache {
-            NodeCache::PerBatch => self.read_all(connection),
-            NodeCache::None => Ok(()),
-        }
-    }
-
-    fn begin(&mut self) {
-        if self.cache == NodeCache::None {
-            self.forget();
-        }
     }
 
     fn target(&self, vector: &[f32]) -> Vec<f32> {
@@ -179,10 +197,6 @@ impl Nodes for Whole {
 
     fn squared_to(&self, slot: u32, target: &Vec<f32>, meter: &mut Meter) -> f32 {
         meter.squared(self.vector(slot), target)
-    }
-
-    fn squared_between(&self, a: u32, b: u32, meter: &mut Meter) -> f32 {
-        meter.squared(self.vector(a), self.vector(b))
     }
 
     #[inline(always)]
@@ -206,6 +220,69 @@ impl Nodes for Whole {
         edges.extend_from_slice(self.edges(slot));
         Ok(())
     }
+}
+
+/// Nodes that nobody changes meanwhile, and all of which are in memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Still<'a>(pub(super) &'a Whole);
+
+impl Walked for Still<'_> {
+    type Target = Vec<f32>;
+    type Source = ();
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn target(&self, vector: &[f32]) -> Vec<f32> {
+        self.0.target(vector)
+    }
+
+    fn squared_to(&self, slot: u32, target: &Vec<f32>, meter: &mut Meter) -> f32 {
+        self.0.squared_to(slot, target, meter)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, slot: u32) {
+        self.0.prefetch(slot);
+    }
+
+    #[inline]
+    fn ensure(&mut self, _: u32, (): &()) -> Result<()> {
+        Ok(())
+    }
+
+    fn copy_edges(&mut self, slot: u32, edges: &mut Vec<u32>, (): &()) -> Result<()> {
+        edges.clear();
+        edges.extend_from_slice(self.0.edges(slot));
+        Ok(())
+    }
+}
+
+impl Nodes for Whole {
+    fn dims(&self) -> usize {
+        self.dims
+    }
+
+    fn load(&mut self, len: usize, deleted: &Deleted, connection: &Connection) -> Result<()> {
+        *self = Self { reads: self.reads, hits: self.hits, ..Self::new(self.dims, self.cache) };
+        self.resize(len);
+        self.absent = len;
+        match self.cache {
+            NodeCache::PerBatch => self.read_all(deleted, connection),
+            NodeCache::None => Ok(()),
+        }
+    }
+
+    fn begin(&mut self) {
+        if self.cache == NodeCache::None {
+            self.forget();
+        }
+    }
+
+    fn squared_between(&self, a: u32, b: u32, meter: &mut Meter) -> f32 {
+        meter.squared(self.vector(a), self.vector(b))
+    }
 
     fn set_edges(&mut self, slot: u32, edges: &[u32]) {
         self.fill_edges(slot, edges);
@@ -215,11 +292,11 @@ impl Nodes for Whole {
     }
 
     fn push(&mut self, vector: &[f32]) -> Result<u32> {
-        let slot = self.len();
-        self.resize(slot + 1);
-        self.vectors[slot * self.dims..].copy_from_slice(vector);
-        self.present[slot] = true;
-        Ok(slot as u32)
+        Ok(self.append(vector))
+    }
+
+    fn remove(&mut self, slot: u32) {
+        self.fill_edges(slot, &[]);
     }
 
     fn dirty(&self) -> Vec<u32> {
@@ -248,7 +325,76 @@ impl Nodes for Whole {
         (4 * words + bytes) as u64 + self.seen.memory_bytes()
     }
 
-    fn closest(&mut self, _: &[f32], beam: &Beam, k: usize, _: &Connection, _: &mut Meter) -> Result<Vec<u64>> {
-        Ok(beam.candidates().iter().take(k).map(|candidate| candidate.id + 1).collect())
+    fn closest(
+        &mut self,
+        _: &[f32],
+        beam: &Beam,
+        k: usize,
+        deleted: &Deleted,
+        _: &Connection,
+        _: &mut Meter,
+    ) -> Result<Vec<u64>> {
+        Ok(closest_found(beam, k, deleted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::nodes::bypass;
+    use super::*;
+    use crate::distance::Distance;
+
+    #[test]
+    fn edges_to_deleted_nodes_lead_past_them() {
+        // Nodes that lie in all directions from the first, so that no edge makes another needless.
+        let points = [[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]];
+        for (what, edges, gone, start, expected, changed) in [
+            ("none is deleted", vec![vec![1, 2]], vec![3], None, vec![1, 2], vec![]),
+            ("to where a deleted one leads", vec![vec![1, 3], vec![0, 2, 4]], vec![1], None, vec![2, 3, 4], vec![0]),
+            (
+                "past deleted ones that lead to deleted ones",
+                vec![vec![1], vec![2], vec![1, 3]],
+                vec![1, 2],
+                None,
+                vec![3],
+                vec![0],
+            ),
+            (
+                "past one that leads back or to a deleted one",
+                vec![vec![1], vec![0, 2], vec![4]],
+                vec![1, 2],
+                None,
+                vec![4],
+                vec![0],
+            ),
+            (
+                "no further than the first that is there",
+                vec![vec![1], vec![2, 3], vec![4]],
+                vec![1, 2],
+                None,
+                vec![3],
+                vec![0],
+            ),
+            ("in circles", vec![vec![1], vec![2], vec![1]], vec![1, 2], None, vec![], vec![0]),
+            ("to the start, if to nobody else", vec![vec![1], vec![0]], vec![1], Some(4), vec![4], vec![0, 4]),
+            ("but not to itself", vec![vec![1], vec![0]], vec![1], Some(0), vec![], vec![0]),
+        ] {
+            let mut nodes = Whole::new(2, NodeCache::PerBatch);
+            for point in &points {
+                nodes.append(point);
+            }
+            (0..).zip(&edges).for_each(|(slot, edges)| nodes.fill_edges(slot, edges));
+            let mut deleted = Deleted::default();
+            gone.iter().for_each(|slot| deleted.insert(*slot));
+            let connection = Connection::open_in_memory().unwrap();
+            let mut meter = Meter::new(Distance::SCALAR);
+            let found = bypass(&mut nodes, 0, &deleted, start, 40, &connection, &mut meter).unwrap();
+            let mut left = nodes.edges(0).to_vec();
+            left.sort_unstable();
+            assert_eq!((left, found), (expected, changed), "{what}");
+            if let Some(start) = start.filter(|start| *start != 0) {
+                assert_eq!(nodes.edges(start), [0], "{what}");
+            }
+        }
     }
 }

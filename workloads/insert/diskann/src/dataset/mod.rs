@@ -112,7 +112,7 @@ impl Data {
     }
 
     /// Every query.
-    pub fn queries(&self) -> impl Iterator<Item = &[f32]> {
+    pub fn queries(&self) -> impl Iterator<Item = &[f32]> + Clone {
         self.queries.chunks_exact(self.dims)
     }
 }

@@ -117,7 +117,7 @@ fn push_variable((level, new): (usize, bool), out: &mut Vec<u8>) -> Result<(), U
 
 /// Appends a symbol.
 #[inline]
-fn push_symbol(symbol: &[u8], out: &mut Vec<u8>) -> Result<(), Unencodable> {
+pub(crate) fn push_symbol(symbol: &[u8], out: &mut Vec<u8>) -> Result<(), Unencodable> {
     if symbol.len() > MAX_SYMBOL {
         return Err(Unencodable::SymbolTooLong(symbol.len()));
     }
@@ -127,7 +127,7 @@ fn push_symbol(symbol: &[u8], out: &mut Vec<u8>) -> Result<(), Unencodable> {
 }
 
 /// Checks the length of a finished path.
-fn check_length(bytes: usize) -> Result<(), Unencodable> {
+pub(crate) fn check_length(bytes: usize) -> Result<(), Unencodable> {
     if bytes > MAX_PATH { Err(Unencodable::TooLong(bytes)) } else { Ok(()) }
 }
 

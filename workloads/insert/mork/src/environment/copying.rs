@@ -10,10 +10,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pathmap::PathMap;
 
-use super::{Dump, Environment, Insertion, Items, Rejected, RuleBook};
+use super::{Dump, Environment, Insertion, Items, QUESTION, Rejected, RuleBook, visit_map};
 use crate::cache::ByteCache;
-use crate::encoding::{Encoder, Parser};
+use crate::encoding::{Encoder, Parser, Unencodable};
 use crate::laps::{Laps, Phase};
+use crate::query::{Bound, Pattern};
 use crate::scratch::{Scratch, Supply};
 use crate::text::to_text;
 use crate::value::Value;
@@ -247,6 +248,19 @@ impl Environment for Copying {
             }
         }
         laps.lap(Phase::Insert);
+        Ok(())
+    }
+
+    /// Answers from a copy, so that additions go on meanwhile.
+    fn answer(&self, pattern: &Value, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unencodable> {
+        let mut path = Vec::with_capacity(QUESTION);
+        Encoder.encode(pattern, &mut path)?;
+        let (pattern, mut bound) = (Pattern::new(path), Bound::default());
+        visit_map(&self.snapshot(), pattern.prefix(), &mut |path| {
+            if pattern.matches(path, &mut bound) {
+                visit(path);
+            }
+        });
         Ok(())
     }
 

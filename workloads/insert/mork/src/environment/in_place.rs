@@ -2,21 +2,28 @@
 //!
 //! Nothing is kept about rules but the count at the end of a path. Which rules there are for a head and a number of
 //! arguments is a question about how paths begin, and [`InPlace::rules`] asks the store just that.
+//!
+//! By several threads each writes its own share of the items. One by one they take turns at the lock for each insertion; in
+//! bulk each also sorts its share, and what they have written is inserted by one.
 
 use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use pathmap::PathMap;
-use pathmap::zipper::{Zipper, ZipperIteration, ZipperMoving};
 
-use super::{Dump, Environment, Insertion, Items, Rejected, Rule};
+use super::{Dump, Environment, Insertion, Items, QUESTION, Rejected, Rule, visit_map};
 use crate::encoding::{Encoder, Unencodable, decode};
 use crate::laps::{Laps, Phase};
+use crate::query::{Bound, Pattern};
 use crate::store::{Full, Reference, Span, Trie};
+use crate::symbols::SymbolTable;
 use crate::value::Value;
 
 /// A store of paths with counts.
-pub trait Paths: Default {
+pub trait Paths: Default + Send {
     /// Puts a path in and adds `times` to its count.
     ///
     /// # Errors
@@ -32,6 +39,9 @@ pub trait Paths: Default {
     fn insert_all(&mut self, buffer: &[u8], spans: &mut [(u32, u32)], times: u32) -> Result<(), Full> {
         spans.iter().try_for_each(|span| self.insert(&buffer[span.0 as usize..span.1 as usize], times))
     }
+
+    /// Puts the spans of a buffer into the order in which they are best inserted.
+    fn arrange(_: &[u8], _: &mut [Span]) {}
 
     /// How many different paths there are.
     fn len(&self) -> usize;
@@ -62,6 +72,10 @@ impl Paths for Trie {
 
     fn insert_all(&mut self, buffer: &[u8], spans: &mut [Span], times: u32) -> Result<(), Full> {
         Self::insert_all(self, buffer, spans, times)
+    }
+
+    fn arrange(buffer: &[u8], spans: &mut [Span]) {
+        Self::arrange(buffer, spans);
     }
 
     fn len(&self) -> usize {
@@ -117,31 +131,77 @@ impl Paths for SharedMap {
     }
 
     fn visit(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], u64)) {
-        let mut zipper = self.map.read_zipper_at_path(prefix);
-        let mut path = prefix.to_vec();
-        let mut here = zipper.is_val();
-        while here || zipper.to_next_val() {
-            here = false;
-            path.truncate(prefix.len());
-            path.extend_from_slice(zipper.path());
-            visit(&path, self.counts.get(&path).copied().unwrap_or(0));
-        }
+        visit_map(&self.map, prefix, &mut |path| visit(path, self.counts.get(path).copied().unwrap_or(0)));
     }
 }
 
 /// Facts in a store behind a lock, and one buffer to write them into.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct InPlace<S> {
     store: Mutex<S>,
+    /// The symbols' numbers, where paths have those.
+    symbols: Option<SymbolTable>,
+    threads: NonZeroUsize,
+    written: Written,
+    /// A path before its symbols become numbers.
+    spelled: Vec<u8>,
+}
+
+/// Paths that are written and not inserted yet: all in one buffer, and where each lies.
+#[derive(Debug, Default)]
+struct Written {
     buffer: Vec<u8>,
     spans: Vec<Span>,
 }
 
+impl Written {
+    /// Appends one path.
+    fn push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<(), Unencodable>) -> Result<(), Rejected> {
+        let start = position(&self.buffer)?;
+        write(&mut self.buffer)?;
+        self.spans.push((start, position(&self.buffer)?));
+        Ok(())
+    }
+
+    /// Appends all of another.
+    fn append(&mut self, other: &Self) -> Result<(), Rejected> {
+        let start = position(&self.buffer)?;
+        self.buffer.extend_from_slice(&other.buffer);
+        position(&self.buffer)?;
+        self.spans.extend(other.spans.iter().map(|span| (span.0 + start, span.1 + start)));
+        Ok(())
+    }
+}
+
+impl<S: Paths> Default for InPlace<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<S: Paths> InPlace<S> {
-    /// An empty environment.
+    /// An empty environment, for one thread, with symbols as they are.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            store: Mutex::default(),
+            symbols: None,
+            threads: NonZeroUsize::MIN,
+            written: Written::default(),
+            spelled: Vec::new(),
+        }
+    }
+
+    /// The same with numbers in place of symbols.
+    #[must_use]
+    pub fn interning() -> Self {
+        Self { symbols: Some(SymbolTable::default()), ..Self::new() }
+    }
+
+    /// The same as [`new`](Self::new), filled by so many threads.
+    #[must_use]
+    pub fn by_threads(threads: NonZeroUsize) -> Self {
+        Self { threads, ..Self::new() }
     }
 
     /// The rules whose left side has this head and so many arguments, each with how often it was added. Variables are
@@ -170,9 +230,10 @@ impl<S: Paths> InPlace<S> {
         }
         let mut rules = BTreeMap::new();
         for prefix in prefixes {
+            let Some(prefix) = self.stored(prefix) else { continue };
             lock(&self.store).visit(&prefix, &mut |path, count| {
                 if count > 0 {
-                    rules.insert(path.to_vec(), count);
+                    rules.insert(self.spell(path), count);
                 }
             });
         }
@@ -184,33 +245,117 @@ impl<S: Paths> InPlace<S> {
         Ok(rules.collect())
     }
 
-    fn insert_buffer(&mut self, times: u32) -> Result<(), Full> {
-        lock(&self.store).insert(&self.buffer, times)
+    /// A path as the store has it; none where the store has none of one of its symbols.
+    fn stored(&self, path: Vec<u8>) -> Option<Vec<u8>> {
+        let Some(table) = &self.symbols else { return Some(path) };
+        let mut numbered = Vec::with_capacity(path.len());
+        table.find(&path, &mut numbered).then_some(numbered)
     }
 
-    /// Writes all values, one after the other, and notes where each lies.
-    fn encode_all<T>(
+    /// Writes one path and inserts it.
+    fn insert_one(
+        &mut self,
+        times: u32,
+        laps: &mut impl Laps,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Unencodable>,
+    ) -> Result<(), Rejected> {
+        let buffer = &mut self.written.buffer;
+        buffer.clear();
+        match &mut self.symbols {
+            None => write(buffer)?,
+            Some(table) => intern(table, &mut self.spelled, buffer, write)?,
+        }
+        laps.lap(Phase::Serialise);
+        lock(&self.store).insert(buffer, times)?;
+        laps.lap(Phase::Insert);
+        Ok(())
+    }
+
+    /// Writes all paths, one after the other.
+    fn write_all<T>(
         &mut self,
         items: &[T],
-        encode: impl Fn(&T, &mut Vec<u8>) -> Result<(), Unencodable>,
+        write: impl Fn(&T, &mut Vec<u8>) -> Result<(), Unencodable>,
     ) -> Result<(), Rejected> {
-        self.buffer.clear();
-        self.spans.clear();
-        self.spans.reserve(items.len());
+        self.written.buffer.clear();
+        self.written.spans.clear();
+        self.written.spans.reserve(items.len());
         for item in items {
-            let start = position(&self.buffer)?;
-            encode(item, &mut self.buffer)?;
-            self.spans.push((start, position(&self.buffer)?));
+            match &mut self.symbols {
+                None => self.written.push(|out| write(item, out))?,
+                Some(table) => {
+                    let spelled = &mut self.spelled;
+                    self.written.push(|out| intern(table, spelled, out, |out| write(item, out)))?;
+                }
+            }
         }
         Ok(())
     }
 
-    fn insert_spans(&mut self, times: u32) -> Result<(), Full> {
-        let outcome = lock(&self.store).insert_all(&self.buffer, &mut self.spans, times);
+    fn insert_written(&mut self, times: u32) -> Result<(), Full> {
         // What one bulk needed is not kept for ever.
-        (self.buffer, self.spans) = (Vec::new(), Vec::new());
-        outcome
+        let Written { buffer, mut spans } = std::mem::take(&mut self.written);
+        lock(&self.store).insert_all(&buffer, &mut spans, times)
     }
+}
+
+impl<S: Paths> InPlace<S> {
+    /// Adds items by several threads.
+    fn add_by_threads(&mut self, items: &Items, insertion: Insertion) -> Result<(), Rejected> {
+        let share = items.len().div_ceil(self.threads.get()).max(1);
+        let shares = (0..items.len()).step_by(share).map(|start| start..items.len().min(start + share));
+        let store = &self.store;
+        let parts: Vec<Result<Written, Rejected>> = thread::scope(|scope| {
+            let workers = shares.map(|share| {
+                scope.spawn(move || match insertion {
+                    Insertion::Individual => insert_share(store, items, share).map(|()| Written::default()),
+                    Insertion::Bulk => write_share::<S>(items, share),
+                })
+            });
+            let workers: Vec<_> = workers.collect();
+            workers.into_iter().map(|worker| worker.join().expect("a worker has no panics of its own")).collect()
+        });
+        self.written = Written::default();
+        for part in parts {
+            self.written.append(&part?)?;
+        }
+        self.insert_written(items.times())?;
+        Ok(())
+    }
+}
+
+/// Inserts a share of items one by one.
+fn insert_share<S: Paths>(store: &Mutex<S>, items: &Items, share: Range<usize>) -> Result<(), Rejected> {
+    let mut buffer = Vec::new();
+    for item in share {
+        buffer.clear();
+        items.encode(item, &mut buffer)?;
+        lock(store).insert(&buffer, items.times())?;
+    }
+    Ok(())
+}
+
+/// Writes a share of items and puts their paths in order.
+fn write_share<S: Paths>(items: &Items, share: Range<usize>) -> Result<Written, Rejected> {
+    let mut written = Written::default();
+    written.spans.reserve(share.len());
+    for item in share {
+        written.push(|out| items.encode(item, out))?;
+    }
+    S::arrange(&written.buffer, &mut written.spans);
+    Ok(written)
+}
+
+/// Writes a path with numbers in place of its symbols.
+fn intern(
+    table: &mut SymbolTable,
+    spelled: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<(), Unencodable>,
+) -> Result<(), Unencodable> {
+    spelled.clear();
+    write(spelled)?;
+    table.intern(spelled, out)
 }
 
 fn position(buffer: &[u8]) -> Result<u32, Full> {
@@ -220,34 +365,24 @@ fn position(buffer: &[u8]) -> Result<u32, Full> {
 impl<S: Paths> Environment for InPlace<S> {
     fn add(&mut self, items: &Items, insertion: Insertion, laps: &mut impl Laps) -> Result<(), Rejected> {
         let times = items.times();
+        if self.threads > NonZeroUsize::MIN {
+            self.add_by_threads(items, insertion)?;
+            laps.lap(Phase::Insert);
+            return Ok(());
+        }
+        let rule = |rule: &Rule, out: &mut Vec<u8>| Encoder.encode_rule(&rule.left, &rule.right, out);
         match (items, insertion) {
             (Items::Facts(facts), Insertion::Individual) => {
-                for fact in facts {
-                    self.buffer.clear();
-                    Encoder.encode(fact, &mut self.buffer)?;
-                    laps.lap(Phase::Serialise);
-                    self.insert_buffer(times)?;
-                    laps.lap(Phase::Insert);
-                }
-                return Ok(());
+                return facts.iter().try_for_each(|fact| self.insert_one(times, laps, |out| Encoder.encode(fact, out)));
             }
             (Items::Rules(rules), Insertion::Individual) => {
-                for rule in rules {
-                    self.buffer.clear();
-                    Encoder.encode_rule(&rule.left, &rule.right, &mut self.buffer)?;
-                    laps.lap(Phase::Serialise);
-                    self.insert_buffer(times)?;
-                    laps.lap(Phase::Insert);
-                }
-                return Ok(());
+                return rules.iter().try_for_each(|each| self.insert_one(times, laps, |out| rule(each, out)));
             }
-            (Items::Facts(facts), Insertion::Bulk) => self.encode_all(facts, |fact, out| Encoder.encode(fact, out))?,
-            (Items::Rules(rules), Insertion::Bulk) => {
-                self.encode_all(rules, |rule, out| Encoder.encode_rule(&rule.left, &rule.right, out))?;
-            }
+            (Items::Facts(facts), Insertion::Bulk) => self.write_all(facts, |fact, out| Encoder.encode(fact, out))?,
+            (Items::Rules(rules), Insertion::Bulk) => self.write_all(rules, rule)?,
         }
         laps.lap(Phase::Serialise);
-        self.insert_spans(times)?;
+        self.insert_written(times)?;
         laps.lap(Phase::Insert);
         Ok(())
     }
@@ -262,15 +397,33 @@ impl<S: Paths> Environment for InPlace<S> {
         match insertion {
             Insertion::Individual => paths.iter().try_for_each(|path| lock(&self.store).insert(path, times))?,
             Insertion::Bulk => {
-                self.encode_all(paths, |path, out| {
+                self.write_all(paths, |path, out| {
                     out.extend_from_slice(path);
                     Ok(())
                 })?;
-                self.insert_spans(times)?;
+                self.insert_written(times)?;
             }
         }
         laps.lap(Phase::Insert);
         Ok(())
+    }
+
+    fn answer(&self, pattern: &Value, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unencodable> {
+        let mut path = Vec::with_capacity(QUESTION);
+        Encoder.encode(pattern, &mut path)?;
+        if let Some(path) = self.stored(path) {
+            let (pattern, mut bound) = (Pattern::new(path), Bound::default());
+            lock(&self.store).visit(pattern.prefix(), &mut |path, _| {
+                if pattern.matches(path, &mut bound) {
+                    visit(path);
+                }
+            });
+        }
+        Ok(())
+    }
+
+    fn spell(&self, path: &[u8]) -> Vec<u8> {
+        self.symbols.as_ref().map_or_else(|| path.to_vec(), |table| table.expand(path))
     }
 
     fn len(&self) -> usize {
@@ -279,13 +432,14 @@ impl<S: Paths> Environment for InPlace<S> {
 
     fn dump(&self) -> Dump {
         let mut all = Vec::new();
-        lock(&self.store).visit(&[], &mut |path, count| all.push((path.to_vec(), count)));
+        lock(&self.store).visit(&[], &mut |path, count| all.push((self.spell(path), count)));
         all.sort_unstable();
         Dump::of_counted(all.iter().map(|(path, count)| (path.as_slice(), *count)))
     }
 
     fn heap_bytes(&self) -> Option<usize> {
-        lock(&self.store).heap_bytes()
+        let symbols = self.symbols.as_ref().map_or(0, SymbolTable::heap_bytes);
+        lock(&self.store).heap_bytes().map(|bytes| bytes + symbols)
     }
 
     fn cache_hits(&self) -> Option<u64> {
@@ -306,7 +460,7 @@ mod tests {
     use super::*;
     use crate::laps::Untimed;
 
-    fn rules_are_found<S: Paths>() {
+    fn rules_are_found<S: Paths>(mut environment: InPlace<S>) {
         let [f, x, y] = ["f", "$x", "$y"].map(Value::atom);
         let left = |items: &[Value]| Value::expression([std::slice::from_ref(&f), items].concat());
         let rule = |left, right| Rule { left, right };
@@ -320,7 +474,6 @@ mod tests {
             rule(x, Value::Nil),
             rule(Value::atom("ff"), Value::Nil),
         ];
-        let mut environment = InPlace::<S>::new();
         environment.add(&Items::Rules(rules), Insertion::Individual, &mut Untimed).unwrap();
         // A fact that looks like a rule is none.
         let fact = rule(left(&[Value::Long(7)]), Value::Nil).expression();
@@ -339,8 +492,9 @@ mod tests {
 
     #[test]
     fn rules_are_found_by_how_their_paths_begin() {
-        rules_are_found::<Trie>();
-        rules_are_found::<SharedMap>();
-        rules_are_found::<Reference>();
+        rules_are_found(InPlace::<Trie>::new());
+        rules_are_found(InPlace::<SharedMap>::new());
+        rules_are_found(InPlace::<Reference>::new());
+        rules_are_found(InPlace::<Trie>::interning());
     }
 }

@@ -13,8 +13,10 @@ pub(crate) use rule_book::RuleBook;
 use std::fmt;
 
 use assay_harness::Failure;
+use pathmap::PathMap;
+use pathmap::zipper::{Zipper, ZipperIteration, ZipperMoving};
 
-use crate::encoding::Unencodable;
+use crate::encoding::{Encoder, Unencodable};
 use crate::laps::Laps;
 use crate::store::Full;
 use crate::value::Value;
@@ -67,6 +69,18 @@ impl Items {
         match self {
             Self::Facts(_) => 0,
             Self::Rules(_) => 1,
+        }
+    }
+
+    /// Appends the bytes of one of them.
+    ///
+    /// # Errors
+    ///
+    /// When it has none.
+    pub fn encode(&self, item: usize, out: &mut Vec<u8>) -> Result<(), Unencodable> {
+        match self {
+            Self::Facts(facts) => Encoder.encode(&facts[item], out),
+            Self::Rules(rules) => Encoder.encode_rule(&rules[item].left, &rules[item].right, out),
         }
     }
 
@@ -160,6 +174,19 @@ pub trait Environment {
         laps: &mut impl Laps,
     ) -> Result<(), Rejected>;
 
+    /// Calls `visit` with the path, as the store has it, of every expression that is like the pattern; see
+    /// [`crate::query`].
+    ///
+    /// # Errors
+    ///
+    /// When the pattern has no byte form.
+    fn answer(&self, pattern: &Value, visit: &mut dyn FnMut(&[u8])) -> Result<(), Unencodable>;
+
+    /// A path that the store has, with its symbols as they are.
+    fn spell(&self, path: &[u8]) -> Vec<u8> {
+        path.to_vec()
+    }
+
     /// How many different paths there are.
     fn len(&self) -> usize;
 
@@ -179,4 +206,20 @@ pub trait Environment {
 
     /// Words that a look-up reads on its way, where the store knows them.
     fn mean_depth(&self) -> Option<f64>;
+}
+
+/// Bytes of a question, mostly.
+const QUESTION: usize = 64;
+
+/// Calls `visit` with each path of a map that begins with `prefix`, in order.
+fn visit_map(map: &PathMap<()>, prefix: &[u8], visit: &mut dyn FnMut(&[u8])) {
+    let mut zipper = map.read_zipper_at_path(prefix);
+    let mut path = prefix.to_vec();
+    let mut here = zipper.is_val();
+    while here || zipper.to_next_val() {
+        here = false;
+        path.truncate(prefix.len());
+        path.extend_from_slice(zipper.path());
+        visit(&path);
+    }
 }

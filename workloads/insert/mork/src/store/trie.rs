@@ -16,6 +16,11 @@
 //! Blocks of twigs have room for 2, 4, 8 or 16, the next power of two above what they hold; a block that gets too small
 //! is copied into one twice as large, and kept for the next branch that needs its size. Nothing is allocated for one
 //! path alone, and dropping a trie is freeing two buffers.
+//!
+//! An insertion begins where the last one ended ("finger search"; Brown and Tarjan, "A Data Structure for Representing
+//! Sorted Lists", 1980): where a path first differs from the last one says which of the branches above that one are above
+//! this one, too. A path that differs where no branch has its value is then placed without a look at any other; only one
+//! that has company there goes further down. Facts in order thus read nothing but what the last one wrote.
 
 mod bulk;
 mod twig;
@@ -45,26 +50,35 @@ const COUNT: usize = size_of::<u32>();
 /// A set of prefix-free paths, with how often each was inserted.
 #[derive(Debug, Clone)]
 pub struct Trie {
-    root: Option<Twig>,
+    /// The root, then blocks.
     twigs: Vec<Twig>,
     /// The first free block of each size; each free block begins with the next.
     free: [u64; CLASSES],
     /// Count, path, count, path, ….
     paths: Vec<u8>,
     len: usize,
+    /// The leaf at which the next insertion begins, with `trail`; none means at the root.
+    last: Option<Leaf>,
+    /// The branches above `last`, from the root on.
+    trail: Vec<Step>,
 }
 
 impl Default for Trie {
     fn default() -> Self {
-        Self { root: None, twigs: Vec::new(), free: [NO_BLOCK; CLASSES], paths: Vec::new(), len: 0 }
+        Self { twigs: Vec::new(), free: [NO_BLOCK; CLASSES], paths: Vec::new(), len: 0, last: None, trail: Vec::new() }
     }
 }
 
-/// Where a twig is kept.
-#[derive(Clone, Copy)]
-enum Place {
-    Root,
-    At(usize),
+/// The root's place.
+const ROOT: usize = 0;
+
+/// A branch on the way to a leaf.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    /// The half byte that distinguishes its twigs.
+    at: usize,
+    /// Where its own twig is.
+    place: usize,
 }
 
 impl Trie {
@@ -83,7 +97,8 @@ impl Trie {
     /// Bytes that the trie occupies.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        self.twigs.capacity() * size_of::<Twig>() + self.paths.capacity()
+        let trail = self.trail.capacity() * size_of::<Step>();
+        self.twigs.capacity() * size_of::<Twig>() + self.paths.capacity() + trail
     }
 
     /// The count of a path; `None` if it is not there.
@@ -102,68 +117,104 @@ impl Trie {
     ///
     /// When the path is the beginning of another, or longer than [`crate::encoding::MAX_PATH`].
     pub fn insert(&mut self, path: &[u8], times: u32) -> Result<bool, Full> {
-        let Some(near) = self.find(path) else {
-            self.root = Some(self.add_leaf(path, times)?.into());
+        if self.twigs.is_empty() {
+            let leaf = self.add_leaf(path, times)?;
+            self.twigs.push(leaf.into());
+            self.last = Some(leaf);
             return Ok(true);
-        };
-        let Some(at) = differ(path, self.path(near)) else {
-            self.count_again(near, times);
-            return Ok(false);
-        };
-        self.check_room()?;
-
-        // Down again, to the branch at that half byte or the twig before which there must be one.
-        let (mut place, mut twig) = (Place::Root, self.root.expect("something was found"));
-        while let Some(branch) = twig.branch().filter(|branch| branch.at() < at) {
-            let index = branch.first() + branch.index(half(path, branch.at()));
-            (place, twig) = (Place::At(index), self.twigs[index]);
         }
-        let leaf: Twig = self.add_leaf(path, times)?.into();
-        let value = half(path, at);
-        let grown = match twig.branch().filter(|branch| branch.at() == at) {
-            Some(branch) => self.widen(branch, value, leaf),
+        // Taken: an error on the way leaves none, and the next insertion begins at the root.
+        let mut near = match self.last.take() {
+            Some(leaf) => leaf,
             None => {
-                let other = half(self.path(near), at);
-                let first = self.block(0);
-                let (low, high) = if value < other { (leaf, twig) } else { (twig, leaf) };
-                self.twigs[first..first + 2].copy_from_slice(&[low, high]);
-                Branch::new(at, 1 << value | 1 << other, first)
+                self.trail.clear();
+                self.descend(ROOT, path)
             }
         };
-        match place {
-            Place::Root => self.root = Some(grown.into()),
-            Place::At(index) => self.twigs[index] = grown.into(),
+        let (at, branch) = loop {
+            let Some(at) = differ(path, self.path(near)) else {
+                self.count_again(near, times);
+                self.last = Some(near);
+                return Ok(false);
+            };
+            while self.trail.pop_if(|step| step.at > at).is_some() {}
+            let branch = self.trail.last().filter(|step| step.at == at).map(|step| (step.place, self.branch(*step)));
+            match branch.and_then(|(_, branch)| branch.index_of(half(path, at)).map(|index| branch.first() + index)) {
+                Some(place) => near = self.descend(place, path),
+                None => break (at, branch),
+            }
+        };
+        self.check_room()?;
+        let value = half(path, at);
+        let other = half(self.path(near), at);
+        let leaf = self.add_leaf(path, times)?;
+        match branch {
+            Some((place, branch)) => self.twigs[place] = self.widen(branch, value, leaf.into()).into(),
+            None => {
+                // What is below shares all that the two paths share: a branch goes before it.
+                let place = self.trail.last().map_or(ROOT, |step| {
+                    let branch = self.branch(*step);
+                    branch.first() + branch.index(half(path, step.at))
+                });
+                let first = self.block(0);
+                let (leaf, twig) = (leaf.into(), self.twigs[place]);
+                let (low, high) = if value < other { (leaf, twig) } else { (twig, leaf) };
+                self.twigs[first..first + 2].copy_from_slice(&[low, high]);
+                self.twigs[place] = Branch::new(at, 1 << value | 1 << other, first).into();
+                self.trail.push(Step { at, place });
+            }
         }
+        self.last = Some(leaf);
         Ok(true)
+    }
+
+    /// Goes down from a place to the leaf to which a path leads if it is there, or to one of those that share most with it
+    /// if it is not. The branches on the way are put on the trail.
+    #[inline]
+    fn descend(&mut self, mut place: usize, path: &[u8]) -> Leaf {
+        loop {
+            let twig = self.twigs[place];
+            let Some(branch) = twig.branch() else { return twig.leaf() };
+            self.trail.push(Step { at: branch.at(), place });
+            place = branch.first() + branch.index_towards(path);
+        }
+    }
+
+    /// The branch of a step.
+    #[inline]
+    fn branch(&self, step: Step) -> Branch {
+        self.twigs[step.place].branch().expect("branches stay branches")
     }
 
     /// Every path in order, with its count.
     #[must_use]
     pub fn iter(&self) -> Iter<'_> {
-        Iter { trie: self, open: self.root.into_iter().collect() }
+        Iter { trie: self, open: self.root().into_iter().collect() }
     }
 
     /// The paths that begin with `prefix`, in order.
     #[must_use]
     pub fn with_prefix(&self, prefix: &[u8]) -> Iter<'_> {
-        let mut twig = self.root;
+        let mut twig = self.root();
         while let Some(branch) = twig.and_then(Twig::branch).filter(|branch| branch.at() < 2 * prefix.len()) {
             let twigs = self.children(branch);
             twig = branch.index_of(half(prefix, branch.at())).map(|index| twigs[index]);
         }
         // What is below shares everything up to its branch: one leaf decides for all.
-        let mut open: Vec<Twig> = twig.into_iter().collect();
-        let sample = Iter { trie: self, open: open.clone() }.next();
-        if !sample.is_some_and(|(path, _)| path.starts_with(prefix)) {
-            open.clear();
-        }
-        Iter { trie: self, open }
+        let begins = |twig: &Twig| {
+            let mut first = *twig;
+            while let Some(branch) = first.branch() {
+                first = self.twigs[branch.first()];
+            }
+            self.path(first.leaf()).starts_with(prefix)
+        };
+        Iter { trie: self, open: twig.filter(begins).into_iter().collect() }
     }
 
     /// Twigs on the way to a path, over all paths: how many words a look-up reads.
     #[must_use]
     pub fn mean_depth(&self) -> Option<f64> {
-        let mut open: Vec<(Twig, u64)> = self.root.map(|root| (root, 1)).into_iter().collect();
+        let mut open: Vec<(Twig, u64)> = self.root().map(|root| (root, 1)).into_iter().collect();
         let mut sum = 0_u64;
         while let Some((twig, depth)) = open.pop() {
             match twig.branch() {
@@ -174,14 +225,16 @@ impl Trie {
         (self.len > 0).then(|| sum as f64 / self.len as f64)
     }
 
+    fn root(&self) -> Option<Twig> {
+        self.twigs.get(ROOT).copied()
+    }
+
     /// The leaf to which a path leads if it is there; one of those that share most with it if it is not.
     #[inline]
     fn find(&self, path: &[u8]) -> Option<Leaf> {
-        let mut twig = self.root?;
+        let mut twig = self.root()?;
         while let Some(branch) = twig.branch() {
-            // Where the path has ended or has a value that does not occur, every leaf further down shares as much with it.
-            let index = if branch.at() < 2 * path.len() { branch.index_or_any(half(path, branch.at())) } else { 0 };
-            twig = self.twigs[branch.first() + index];
+            twig = self.twigs[branch.first() + branch.index_towards(path)];
         }
         Some(twig.leaf())
     }
@@ -348,7 +401,7 @@ mod tests {
             assert!(trie.insert(&[0x10 | low], 1).unwrap());
         }
         let before = trie.twigs.len();
-        assert_eq!(before, 2 + 4 + 8 + 16);
+        assert_eq!(before, 1 + 2 + 4 + 8 + 16);
         // A second branch of eight, and the one above both, fit into those.
         for low in 0..8 {
             trie.insert(&[0x20 | low], 1).unwrap();

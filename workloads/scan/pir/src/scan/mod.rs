@@ -291,6 +291,12 @@ pub fn scan(matrix: &Matrix, bits: Bits<'_>, plan: Plan, phases: &mut Phases) ->
 #[must_use]
 pub fn expand(keys: &Keys, rows: usize, plan: Plan) -> Selection {
     let mut selection = Selection::new(keys.len(), rows);
+    expand_into(keys, plan, &mut selection);
+    selection
+}
+
+fn expand_into(keys: &Keys, plan: Plan, selection: &mut Selection) {
+    let rows = selection.rows();
     let mut all: Vec<_> = selection.keys_mut().enumerate().collect();
     let share = all.len().div_ceil(plan.threads).max(1);
     in_threads(all.chunks_mut(share), |some| {
@@ -298,7 +304,6 @@ pub fn expand(keys: &Keys, rows: usize, plan: Plan) -> Selection {
             keys.expand(*key, plan.isa, plan.prg, rows, words);
         }
     });
-    selection
 }
 
 fn scan_expanded(matrix: &Matrix, selection: &Selection, plan: Plan, answers: &mut Answers, phases: &mut Phases) {
@@ -348,6 +353,11 @@ pub fn sums_alone(matrix: &Matrix, keys: usize, plan: Plan, phases: &mut Phases)
         });
     });
     answers
+}
+
+/// The part that expands keys, into memory that is there: no row is read, and nothing is answered.
+pub fn expand_alone(keys: &Keys, plan: Plan, selection: &mut Selection, phases: &mut Phases) {
+    phases.time(MASK_GENERATION, || expand_into(keys, plan, selection));
 }
 
 /// Runs `work` on ranges of rows, one per thread, each with sums of its own, and adds those up.

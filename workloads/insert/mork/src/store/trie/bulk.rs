@@ -4,7 +4,7 @@
 //! which branches are finished and which one the path belongs to. A finished branch is written once, with all its
 //! twigs, in its final size. Nothing is looked up and nothing moved.
 
-use super::{Branch, COUNT, Full, Trie, Twig, differ, half};
+use super::{Branch, COUNT, Full, ROOT, Trie, Twig, differ, half};
 
 /// Where paths lie in a buffer of paths.
 pub(crate) type Span = (u32, u32);
@@ -30,9 +30,7 @@ impl Trie {
     /// When a path is the beginning of another.
     pub(crate) fn insert_all(&mut self, buffer: &[u8], spans: &mut [Span], times: u32) -> Result<(), Full> {
         let path = |span: Span| &buffer[span.0 as usize..span.1 as usize];
-        if !spans.is_sorted_by(|a, b| path(*a) <= path(*b)) {
-            sort(buffer, spans);
-        }
+        Self::arrange(buffer, spans);
         if !self.is_empty() {
             // In order, so that each goes down the way that the last has just taken.
             return spans.iter().try_for_each(|span| self.insert(path(*span), times).map(|_| ()));
@@ -44,8 +42,18 @@ impl Trie {
         result
     }
 
+    /// Sorts spans by their paths, unless they are sorted.
+    pub(crate) fn arrange(buffer: &[u8], spans: &mut [Span]) {
+        let path = |span: Span| &buffer[span.0 as usize..span.1 as usize];
+        if !spans.is_sorted_by(|a, b| path(*a) <= path(*b)) {
+            sort(buffer, spans);
+        }
+    }
+
     fn build<'a>(&mut self, sorted: impl Iterator<Item = &'a [u8]>, bytes: usize, times: u32) -> Result<(), Full> {
         self.paths.reserve(bytes);
+        // The root's place; what is there is known when everything else is.
+        self.twigs.push(Twig::EMPTY);
         let mut open: Vec<Open> = Vec::new();
         let mut twigs: Vec<Twig> = Vec::new();
         let mut last: Option<(&[u8], super::Leaf)> = None;
@@ -65,8 +73,11 @@ impl Trie {
             }
             last = Some((path, self.add_leaf(path, times)?));
         }
-        if let Some((before, leaf)) = last {
-            self.root = Some(self.close(&mut open, &mut twigs, leaf.into(), before, None));
+        match last {
+            Some((before, leaf)) => {
+                self.twigs[ROOT] = self.close(&mut open, &mut twigs, leaf.into(), before, None);
+            }
+            None => self.twigs.clear(),
         }
         Ok(())
     }
@@ -109,7 +120,8 @@ fn sort(buffer: &[u8], spans: &mut [Span]) {
     };
     let mut keyed: Vec<(u64, Span)> = spans.iter().map(|span| (key(*span), *span)).collect();
     // A shorter path that ends within the eight bytes has zeros there; the whole paths then decide.
-    keyed.sort_unstable_by(|(a, x), (b, y)| a.cmp(b).then_with(|| path(*x)[shared..].cmp(&path(*y)[shared..])));
+    // The stable sort merges what several threads have each sorted.
+    keyed.sort_by(|(a, x), (b, y)| a.cmp(b).then_with(|| path(*x)[shared..].cmp(&path(*y)[shared..])));
     spans.iter_mut().zip(keyed).for_each(|(span, (_, sorted))| *span = sorted);
 }
 

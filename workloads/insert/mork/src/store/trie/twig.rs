@@ -1,5 +1,7 @@
 //! The one-word forms of a branch and a leaf.
 
+use super::half;
+
 /// A branch or a leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Twig(u64);
@@ -101,10 +103,11 @@ impl Branch {
         (self.values() >> value & 1 == 1).then(|| self.index(value))
     }
 
-    /// Which of its twigs a value has; the first if it has none.
+    /// Which of its twigs leads to a path. Where the path has ended or has a value that does not occur, the first: every leaf
+    /// further down shares as much with it.
     #[inline]
-    pub(super) fn index_or_any(self, value: u8) -> usize {
-        self.index_of(value).unwrap_or(0)
+    pub(super) fn index_towards(self, path: &[u8]) -> usize {
+        if self.at() < 2 * path.len() { self.index_of(half(path, self.at())).unwrap_or(0) } else { 0 }
     }
 
     /// The branch with one more value, and its twigs at `first`.
@@ -143,11 +146,19 @@ mod tests {
         let branch = Branch::new((1 << 15) - 1, 0b1000_0000_0000_0101, u32::MAX as usize);
         assert_eq!((branch.at(), branch.first(), branch.width()), ((1 << 15) - 1, u32::MAX as usize, 3));
         assert_eq!([0, 1, 2, 3, 15].map(|value| branch.index(value)), [0, 1, 1, 2, 2]);
-        assert_eq!([1, 2, 15].map(|value| branch.index_or_any(value)), [0, 1, 2]);
         assert_eq!([1, 2, 15].map(|value| branch.index_of(value)), [None, Some(1), Some(2)]);
         let wider = branch.with(1, 7);
         assert_eq!((wider.at(), wider.first(), wider.width()), ((1 << 15) - 1, 7, 4));
         assert_eq!(Twig::from(branch).branch(), Some(branch));
+    }
+
+    #[test]
+    fn a_branch_leads_on_where_the_path_has_ended_or_goes_elsewhere() {
+        let branch = Branch::new(2, 0b1000_0000_0000_0101, 0);
+        for (path, index) in [(&b"\x11\x0f"[..], 0), (b"\x11\x2f", 1), (b"\x11\xf0", 2), (b"\x11\x1f", 0), (b"\x11", 0)]
+        {
+            assert_eq!(branch.index_towards(path), index, "{path:?}");
+        }
     }
 
     #[test]

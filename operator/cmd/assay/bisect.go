@@ -1,0 +1,789 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/checkout"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/history/archive"
+	"assay.dev/assay/operator/internal/history/bisect"
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/locate"
+	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/registry"
+	"assay.dev/assay/operator/internal/schedule"
+)
+
+// bisectOptions are what a search is told.
+type bisectOptions struct {
+	file                     string
+	good, bad, change        string
+	series, history, metric  string
+	repository               string
+	build, program, programs string
+	image                    string
+	wait                     time.Duration
+	revisions                []string
+	state, form              string
+	blocks, waves            int
+	certain, shift, layout   float64
+	buildTime                time.Duration
+	local                    localOptions
+	source                   source
+
+	// resolve looks up which image a name is, and execute runs a wave on the cluster.
+	resolve        func(ctx context.Context, reference string) schedule.Image
+	execute        func(ctx context.Context, run *assayv1alpha1.BenchmarkRun) (*judged, error)
+	now            func() time.Time
+	stdout, stderr io.Writer
+}
+
+func newBisectCommand(connection *genericclioptions.ConfigFlags) *cobra.Command {
+	asks := &registry.Client{Hosts: []string{"*"}, Keychain: authn.DefaultKeychain}
+	o := bisectOptions{now: time.Now, resolve: asks.Resolve, source: source{flags: connection, wave: -1}}
+	o.execute = o.onCluster
+	command := &cobra.Command{
+		Use:   "bisect FILE (--good REVISION --bad REVISION | --change CHANGE)",
+		Short: "Find the commits that made a program slower or faster",
+		Long: "Find the commits that made a program slower or faster, on this machine, or with --image on a cluster. " +
+			"A wave measures many revisions as arms of the same " +
+			"blocks, every stretch whose ends differ is followed, and the last wave measures each culprit beside its neighbours on fresh blocks. " +
+			"What cannot be distinguished is a range of commits with its probability.\n\n" +
+			"FILE has a BenchmarkRun as assay run --series takes it: an arm head, and a ratio gate that says what is followed. Revisions are the " +
+			"commits of the git checkout between --good and --bad, along first parents, or those that --revisions lists. --build runs a shell " +
+			"command in a worktree of each commit, and --program names what that makes; or --programs says where the program of a " +
+			"revision lies; or {revision} in a parameter is enough. A commit that does not build is passed over. With --image every wave is a " +
+			"BenchmarkRun, whose arms are the images of the revisions.\n\n" +
+			"With --change the ends, the size and the series come from the history, and the culprits are recorded there. " +
+			"What was measured is kept in --state: an interrupted search goes on when it is started again.\n\n" +
+			exitHelp(false),
+		Example: "  assay bisect run.yaml --good v1.4 --bad main --build 'make server' --program bin/server\n" +
+			"  assay bisect run.yaml --change 3f2a9c --build 'cargo build --release' --program target/release/server\n" +
+			"  assay bisect run.yaml --good r1 --bad r9 --revisions r1,r2,r3,r4,r5,r6,r7,r8,r9 --programs 'builds/{revision}/server'",
+		Args:              usage(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: completeManifests,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if o.file, err = manifestOf(args, o.file); err != nil {
+				return err
+			}
+			if err := checkForm(o.form, "text", "json", "yaml"); err != nil {
+				return err
+			}
+			if err := o.check(); err != nil {
+				return &exitCode{exitUsage, err}
+			}
+			o.stdout, o.stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return o.run(cmd.Context(), connection)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVarP(&o.file, "filename", "f", "", "file with one BenchmarkRun")
+	flags.StringVar(&o.good, "good", "", "a revision without the change")
+	flags.StringVar(&o.bad, "bad", "", "a later revision that has it")
+	flags.StringVar(&o.change, "change", "", "a change of the history, in place of --good and --bad")
+	flags.StringVar(&o.series, "series", "", "series of the history: how far its builds are apart is known from there")
+	addHistory(command, &o.history)
+	flags.StringVar(&o.metric, "metric", "",
+		"what is followed, such as 'latency.median at batchSize=8' (default: what the only ratio gate judges)")
+	flags.StringVar(&o.repository, "repository", ".", "folder of the git checkout")
+	flags.StringSliceVar(&o.revisions, "revisions", nil, "revisions in their order, in place of the commits of a checkout")
+	flags.StringVar(&o.build, "build", "", "shell command that builds a commit, run in a worktree of it")
+	flags.StringVar(&o.program, "program", "", "with --build: the program that it makes, by its path in the checkout")
+	flags.DurationVar(&o.buildTime, "build-time", time.Hour, "with --build: a build that takes longer has failed")
+	flags.StringVar(&o.programs, "programs", "", "where the program of a revision lies, such as builds/{revision}/server")
+	flags.StringVar(&o.image, "image", "",
+		"image of a revision, such as ghcr.io/acme/app:{revision}: the waves are runs on the cluster; looked up with the credentials "+
+			"of docker login")
+	flags.DurationVar(&o.wait, "wait", 0, "with --image: how long an image that is not there yet is waited for")
+	o.source.addCredentials(command)
+	defaults := bisect.Defaults(2)
+	flags.IntVar(&o.blocks, "blocks", defaults.Blocks, "blocks of a wave; where gaps stay unclear the next one has twice as many")
+	flags.IntVar(&o.waves, "waves", defaults.Waves, "waves there may be")
+	flags.Float64Var(&o.certain, "certain", defaults.Certain, "probability that an answer has to have")
+	flags.Float64Var(&o.shift, "shift", 0, "size of the change, such as 0.03 for 3 % (default: measured on the ends, or that of --change)")
+	flags.Float64Var(&o.layout, "layout", bisect.Layout, "what builds of equal speed differ by (default: what the series shows)")
+	flags.Lookup("layout").DefValue = fmt.Sprintf("that of the series, without one %g", bisect.Layout)
+	flags.StringVar(&o.state, "state", "", "folder for what was measured and built (default: assay-bisect/NAME-GOOD-BAD)")
+	addOutput(command, &o.form, "text", "json", "yaml")
+	o.local.addSources(flags, "")
+	return command
+}
+
+func (o *bisectOptions) check() error {
+	switch {
+	case o.change != "" && o.good+o.bad != "":
+		return errors.New("--change names both ends: leave --good and --bad out")
+	case o.change == "" && (o.good == "" || o.bad == ""):
+		return errors.New("a search has two ends: give --good and --bad, or a --change of the history")
+	case o.build != "" && len(o.revisions) > 0:
+		return errors.New("--build builds commits of a checkout, and --revisions names others: leave one out")
+	case o.build != "" && o.programs != "":
+		return errors.New("--build makes the program of each commit, and --programs says where they lie: leave one out")
+	case o.image != "" && o.build+o.programs != "":
+		return errors.New("--image is for a cluster, and --build and --programs are for this machine: leave one out")
+	case o.image != "" && !strings.Contains(o.image, points.Placeholder):
+		return fmt.Errorf("invalid --image %q: all revisions would be one image; write %s where the revision belongs", o.image,
+			points.Placeholder)
+	case o.wait < 0 || o.wait > 0 && o.image == "":
+		return fmt.Errorf("invalid --wait %s: it goes with --image, and is a time above 0 such as 30m", o.wait)
+	case (o.build == "") != (o.program == ""):
+		return errors.New("--build and --program go together: the command, and the path of what it makes")
+	case o.program != "" && !filepath.IsLocal(o.program):
+		return fmt.Errorf("invalid --program %q: write its path in the checkout, such as bin/server", o.program)
+	case o.buildTime <= 0:
+		return fmt.Errorf("invalid --build-time %s: write a time above 0 such as 1h", o.buildTime)
+	case !(o.layout >= 0 && o.layout < 1):
+		return fmt.Errorf("invalid --layout %g: a share from 0 to below 1 is allowed, such as 0.003", o.layout)
+	}
+	return nil
+}
+
+// bisected is what the folder of a search holds.
+type bisected struct {
+	// Asked is the digest of what was asked: another question is another search.
+	Asked  string        `json:"asked"`
+	Search bisect.Search `json:"search"`
+	// Subjects of the commits, and the revisions that cannot be measured, with the reasons.
+	Subjects map[string]string `json:"subjects,omitempty"`
+	Failed   map[string]string `json:"failed,omitempty"`
+	// Built are the revisions whose build has ended well, and Images the digests of those that have an image.
+	Built  []string          `json:"built,omitempty"`
+	Images map[string]string `json:"images,omitempty"`
+}
+
+const bisectKey = "bisect.json"
+
+// bisection is a search on this machine.
+type bisection struct {
+	bisectOptions
+	asked   *asked
+	commits checkout.Repository
+	archive *archive.Archive
+	store   ledger.Store
+	folder  string
+	kept    bisected
+}
+
+func (o *bisectOptions) run(ctx context.Context, connection *genericclioptions.ConfigFlags) error {
+	question, err := readRun(ctx, connection, o.file, o.local.templates)
+	if err != nil {
+		return err
+	}
+	b := &bisection{bisectOptions: *o, asked: question, commits: checkout.Repository{Folder: o.repository}}
+	if o.change != "" || o.series != "" {
+		store, err := openHistory(ctx, o.history)
+		if err != nil {
+			return err
+		}
+		b.archive = archive.Open(store)
+	}
+	if err := b.open(ctx); err != nil {
+		return err
+	}
+	if err := b.sought(ctx); err != nil {
+		return err
+	}
+	for step := b.kept.Search.Next(); step.Wave != nil; step = b.kept.Search.Next() {
+		if err := b.wave(ctx, step.Wave); err != nil {
+			return err
+		}
+	}
+	return b.end(context.WithoutCancel(ctx))
+}
+
+// open makes the search, or goes on with the one in the folder. A change is searched between the ends that it had when the search began,
+// whatever later points say of its dates.
+func (b *bisection) open(ctx context.Context) error {
+	if b.change != "" {
+		if _, err := b.known(ctx); err != nil {
+			return err
+		}
+		if err := b.openFolder(ctx, b.change); err != nil {
+			return err
+		}
+	}
+	digest, err := b.digest()
+	if err != nil {
+		return err
+	}
+	if b.kept.Asked == "" || b.change == "" || b.kept.Asked != digest {
+		search, subjects, err := b.search(ctx)
+		if err != nil {
+			return err
+		}
+		last := search.Revisions[len(search.Revisions)-1].Revision
+		if b.store == nil {
+			if err := b.openFolder(ctx, short(search.Revisions[0].Revision)+"-"+short(last)); err != nil {
+				return err
+			}
+		}
+		if b.kept.Asked == "" {
+			b.kept = bisected{Asked: digest, Search: *search, Subjects: subjects}
+		}
+		if found := b.kept.Search.Revisions; b.kept.Asked != digest || !slices.Equal(found, search.Revisions) {
+			return &exitCode{exitUsage, fmt.Errorf("folder %s holds another search, of %d revisions from %s to %s: name another one with --state, "+
+				"or delete it", b.folder, len(found), short(found[0].Revision), short(found[len(found)-1].Revision))}
+		}
+	}
+	if b.kept.Failed == nil {
+		b.kept.Failed = map[string]string{}
+	}
+	if b.kept.Images == nil {
+		b.kept.Images = map[string]string{}
+	}
+	if len(b.kept.Search.Done) > 0 {
+		b.printf("going on after %d waves, in %s\n", len(b.kept.Search.Done), b.folder)
+	}
+	return b.keep(ctx)
+}
+
+// openFolder reads what a folder holds of a search; nothing where it is new.
+func (b *bisection) openFolder(ctx context.Context, name string) error {
+	var err error
+	if b.folder, err = filepath.Abs(cmp.Or(b.state, filepath.Join("assay-bisect", b.asked.run.Name+"-"+name))); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(b.folder, 0o755); err != nil {
+		return err
+	}
+	if b.store, err = ledger.Open(ctx, ledger.FolderURL(b.folder), ledger.Options{}); err != nil {
+		return err
+	}
+	raw, err := b.store.Get(ctx, bisectKey)
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, &b.kept); err != nil || b.kept.Asked == "" {
+		return fmt.Errorf("%s in %s cannot be read (%v): delete the folder, and the search begins anew", bisectKey, b.folder, err)
+	}
+	return nil
+}
+
+// digest is that of what is asked and how it is measured.
+func (b *bisection) digest() (string, error) {
+	raw, err := json.Marshal([]any{
+		b.asked.run.Spec, b.asked.template, b.build, b.program, b.programs, b.image, b.change, b.metric, b.blocks, b.waves, b.certain, b.shift,
+	})
+	sum := sha256.Sum256(raw)
+	return "sha256:" + hex.EncodeToString(sum[:16]), err
+}
+
+func (b *bisection) keep(ctx context.Context) error {
+	raw, err := json.MarshalIndent(b.kept, "", " ")
+	if err != nil {
+		return err
+	}
+	return b.store.Replace(context.WithoutCancel(ctx), bisectKey, append(raw, '\n'))
+}
+
+func (b *bisection) printf(format string, args ...any) { fmt.Fprintf(b.stderr, format, args...) }
+
+// short is the name of a revision as people write it.
+func short(revision string) string {
+	const hash, shown = 40, 10
+	if len(revision) == hash {
+		return revision[:shown]
+	}
+	return strings.ReplaceAll(revision, "/", "-")
+}
+
+// search is what the command line asks, as if nothing had been measured.
+func (b *bisection) search(ctx context.Context) (*bisect.Search, map[string]string, error) {
+	ends, err := b.ends(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := &bisect.Search{Key: ends.Key, Change: b.change}
+	revisions, subjects, err := b.between(ctx, ends.Good.Revision, ends.Bad.Revision)
+	if err != nil {
+		return nil, nil, &exitCode{exitUsage, err}
+	}
+	out.Revisions, out.Question = revisions, ends.Question(len(revisions))
+	out.Question.Blocks, out.Question.Waves, out.Question.Certain = b.blocks, b.waves, b.certain
+	if b.shift != 0 {
+		out.Question.Shift = math.Log1p(b.shift)
+	}
+	keys, err := b.keys(out)
+	if err != nil {
+		return nil, nil, err
+	}
+	if out.Key, err = b.followed(out.Key, keys); err != nil {
+		return nil, nil, &exitCode{exitUsage, err}
+	}
+	if b.series != "" && b.change == "" {
+		s, err := b.archive.Series(ctx, out.Key)
+		if err != nil {
+			return nil, nil, err
+		}
+		out.Question.Between = bisect.BetweenBuilds(s)
+	}
+	if b.layout != bisect.Layout {
+		out.Question.Between = b.layout * b.layout
+	}
+	if err := out.Check(); err != nil {
+		return nil, nil, &exitCode{exitUsage, err}
+	}
+	return out, subjects, nil
+}
+
+// ends are those of a change, or those that were named.
+func (b *bisection) ends(ctx context.Context) (*bisect.Ends, error) {
+	if b.change == "" {
+		return &bisect.Ends{
+			Good: points.Revision{Revision: b.good}, Bad: points.Revision{Revision: b.bad}, Between: bisect.Layout * bisect.Layout,
+		}, nil
+	}
+	c, err := b.known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := b.archive.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := bisect.EndsOf(c, all)
+	if err != nil {
+		return nil, &exitCode{exitUsage, err}
+	}
+	return found, nil
+}
+
+// known is the change that is located.
+func (b *bisection) known(ctx context.Context) (*change.Change, error) {
+	book, err := b.archive.Book(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at, err := changeNamed(book, b.change)
+	if err != nil {
+		return nil, err
+	}
+	b.change = book.Changes[at].ID
+	return &book.Changes[at], nil
+}
+
+// between are the revisions of the search, and what each is about.
+func (b *bisection) between(ctx context.Context, good, bad string) ([]points.Revision, map[string]string, error) {
+	var out []points.Revision
+	if len(b.revisions) > 0 {
+		from, to := slices.Index(b.revisions, good), slices.Index(b.revisions, bad)
+		if from < 0 || to <= from {
+			return nil, nil, fmt.Errorf("invalid --revisions: found %q at %d and %q at %d; list both, the good one first", good, from+1, bad, to+1)
+		}
+		for _, name := range b.revisions[from : to+1] {
+			out = append(out, points.Revision{Revision: name})
+		}
+		return out, nil, nil
+	}
+	commits, err := b.commits.Between(ctx, good, bad)
+	if err != nil {
+		return nil, nil, err
+	}
+	subjects := map[string]string{}
+	for _, c := range commits {
+		out, subjects[c.Hash] = append(out, points.Revision{Revision: c.Hash}), c.Subject
+	}
+	return out, subjects, nil
+}
+
+// keys are the series that the file follows.
+func (b *bisection) keys(search *bisect.Search) ([]series.Key, error) {
+	ends := &locate.Wave{Revisions: []int{0, len(search.Revisions) - 1}, Blocks: b.blocks}
+	spec, err := search.Spec(b.asked.run.Spec, ends, nil, b.fill)
+	if err != nil {
+		return nil, b.wrong("%w", err)
+	}
+	if b.build+b.programs+b.image == "" && !distinguishes(spec.Arms) {
+		return nil, b.wrong("arms: nothing in arm %q says what its revision is: write %s into a parameter, or give "+
+			"--build, --programs or --image", points.Head, points.Placeholder)
+	}
+	if err := b.samePrograms(search); err != nil {
+		return nil, err
+	}
+	identity := record.Run{Namespace: localProject, Name: b.asked.run.Name, UID: uuid.NewString()}
+	frozen, err := experiment.Freeze(identity, spec, *b.asked.template)
+	if err != nil {
+		return nil, &exitCode{exitUsage, b.asked.explain(err)}
+	}
+	run := points.Run{Project: cmp.Or(search.Key.Project, localProject), Benchmark: cmp.Or(b.series, search.Key.Benchmark, b.asked.run.Name)}
+	return run.Keys(frozen), nil
+}
+
+// samePrograms reports --programs that does not depend on the revision.
+func (b *bisection) samePrograms(search *bisect.Search) error {
+	if b.programs == "" || strings.Contains(b.programs, points.Placeholder) {
+		return nil
+	}
+	return &exitCode{exitUsage, fmt.Errorf("invalid --programs %q: all %d revisions would be one program; write %s where the revision belongs",
+		b.programs, len(search.Revisions), points.Placeholder)}
+}
+
+func distinguishes(arms []assayv1alpha1.Arm) bool {
+	for name, value := range arms[0].Parameters {
+		if arms[1].Parameters[name] != value {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *bisection) wrong(text string, args ...any) error {
+	return &exitCode{exitUsage, fmt.Errorf("BenchmarkRun %s in %s: "+text, append([]any{b.asked.run.Name, b.file}, args...)...)}
+}
+
+// followed is the series that is searched: that of the change, the one that was named, or the only one.
+func (b *bisection) followed(of series.Key, keys []series.Key) (series.Key, error) {
+	var names []string
+	for _, key := range keys {
+		if key == of || of == (series.Key{}) && (measureOf(key) == b.metric || b.metric == "" && len(keys) == 1) {
+			return key, nil
+		}
+		names = append(names, "'"+measureOf(key)+"'")
+	}
+	switch {
+	case of != (series.Key{}):
+		return of, fmt.Errorf("invalid --change %s: it shows in %s, and the gates of %s follow %s: give the file that the series "+
+			"is measured with", b.change, of, b.file, strings.Join(names, ", "))
+	case b.metric == "":
+		return of, fmt.Errorf("%s follows several: name one with --metric: %s", b.file, strings.Join(names, ", "))
+	default:
+		return of, fmt.Errorf("invalid --metric %q: the gates of %s follow %s", b.metric, b.file, strings.Join(names, ", "))
+	}
+}
+
+// fill puts a revision into an arm.
+func (b *bisection) fill(arm *assayv1alpha1.Arm, revision points.Revision) {
+	for name, value := range arm.Parameters {
+		arm.Parameters[name] = fill(value, revision.Revision)
+	}
+	arm.Image = b.kept.Images[revision.Revision]
+}
+
+// wave builds what a wave measures, measures it, and keeps what it found.
+func (b *bisection) wave(ctx context.Context, wave *locate.Wave) error {
+	search := &b.kept.Search
+	purpose := ""
+	if wave.Verify {
+		purpose = ", each culprit beside its neighbours"
+	}
+	b.printf("wave %d: %d revisions in %d blocks%s\n", len(search.Done)+1, len(wave.Revisions), wave.Blocks, purpose)
+	ran := bisect.Ran{Wave: wave, Failed: map[int]string{}}
+	for _, r := range wave.Revisions {
+		why, err := b.provide(ctx, search.Revisions[r].Revision)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			ran.Failed[r] = why
+		}
+	}
+	if ran.Failed[0] == "" && ran.Failed[len(search.Revisions)-1] == "" {
+		if err := b.measure(ctx, wave, &ran); err != nil {
+			return err
+		}
+	}
+	if err := search.Add(ran); err != nil {
+		return err
+	}
+	return b.keep(ctx)
+}
+
+// provide makes a revision one that can be measured, or says why it cannot be.
+func (b *bisection) provide(ctx context.Context, revision string) (why string, err error) {
+	if b.programs != "" && !isProgram(fill(b.programs, revision)) {
+		return fill(b.programs, revision) + " is no program", nil
+	}
+	if b.image != "" {
+		return b.pushed(ctx, revision)
+	}
+	if b.build == "" || slices.Contains(b.kept.Built, revision) || b.kept.Failed[revision] != "" {
+		return b.kept.Failed[revision], nil
+	}
+	if err := os.MkdirAll(filepath.Join(b.folder, "logs"), 0o755); err != nil {
+		return "", err
+	}
+	path := filepath.Join(b.folder, "logs", revision+".txt")
+	log, err := os.Create(path)
+	if err != nil {
+		return "", err
+	}
+	began := b.now()
+	err = errors.Join(b.commits.Build(ctx, revision, b.checkout(revision), b.build, b.buildTime, log), log.Close())
+	switch {
+	case errors.Is(err, checkout.ErrBuild):
+		why = err.Error()
+	case ctx.Err() != nil:
+		return "", b.interrupted()
+	case err != nil:
+		return "", fmt.Errorf("build %s: %w", short(revision), err)
+	case !isProgram(b.built(revision)):
+		why = fmt.Sprintf("the build makes no executable file %s", b.program)
+	}
+	if why != "" {
+		b.kept.Failed[revision] = why
+		b.printf("build %s: %s; see %s\n", short(revision), why, path)
+	} else {
+		b.kept.Built = append(b.kept.Built, revision)
+		b.printf("build %s: done in %s\n", short(revision), b.now().Sub(began).Round(time.Second))
+	}
+	return why, b.keep(ctx)
+}
+
+// pushed finds the image of a revision, and waits for one that is not there yet.
+func (b *bisection) pushed(ctx context.Context, revision string) (why string, err error) {
+	if b.kept.Images[revision] != "" || b.kept.Failed[revision] != "" {
+		return b.kept.Failed[revision], nil
+	}
+	const again = 15 * time.Second
+	name, until := fill(b.image, revision), b.now().Add(b.wait)
+	for {
+		found := b.resolve(ctx, name)
+		switch {
+		case ctx.Err() != nil:
+			return "", b.interrupted()
+		case found.Problem != "":
+			return "", fmt.Errorf("image of %s: %s", short(revision), found.Problem)
+		case found.Vanished == "":
+			b.kept.Images[revision] = found.Image
+			return "", b.keep(ctx)
+		case !b.now().Before(until):
+			b.kept.Failed[revision] = found.Vanished
+			b.printf("image of %s: %s\n", short(revision), found.Vanished)
+			return found.Vanished, b.keep(ctx)
+		}
+		b.printf("image of %s: %s; waiting for it until %s\n", short(revision), found.Vanished, until.Format(time.TimeOnly))
+		select {
+		case <-ctx.Done():
+		case <-time.After(min(again, until.Sub(b.now()))):
+		}
+	}
+}
+
+// onCluster makes the run of a wave, or finds it made before an interruption, and follows it to its end.
+func (o *bisectOptions) onCluster(ctx context.Context, run *assayv1alpha1.BenchmarkRun) (*judged, error) {
+	cluster, err := connect(o.source.flags)
+	if err != nil {
+		return nil, err
+	}
+	run.Namespace = cmp.Or(run.Namespace, cluster.namespace)
+	cluster.namespace = run.Namespace
+	if err := cluster.Create(ctx, run); client.IgnoreAlreadyExists(err) != nil {
+		return nil, fmt.Errorf("create BenchmarkRun %s/%s: %w", run.Namespace, run.Name, err)
+	}
+	ended, err := follow(ctx, cluster, run.Name, newLive(o.stderr).run())
+	if err != nil {
+		return nil, err
+	}
+	if err := failure(ended); err != nil {
+		return nil, fmt.Errorf("%w; delete the run, and the same command measures the wave again", err)
+	}
+	store, closeStore, err := o.source.openRunLedger(ctx, cluster, ended)
+	if err != nil {
+		return nil, err
+	}
+	defer closeStore()
+	return readJudged(ctx, store, ended.Status.Ledger, -1)
+}
+
+// ordered has a wave measured on the cluster. The name of its run follows from what is asked and from its number, so that a search that
+// was interrupted finds it again.
+func (b *bisection) ordered(ctx context.Context, run *assayv1alpha1.BenchmarkRun, ran *bisect.Ran) error {
+	search := &b.kept.Search
+	ends := search.Revisions[0].Revision + " " + search.Revisions[len(search.Revisions)-1].Revision
+	sum := sha256.Sum256([]byte(b.kept.Asked + " " + ends))
+	suffix := fmt.Sprintf("-bisect-%s-%d", hex.EncodeToString(sum[:4]), len(search.Done)+1)
+	prefix := run.Name[:min(len(run.Name), nameLength-len(suffix))]
+	run.ObjectMeta = metav1.ObjectMeta{Namespace: run.Namespace, Name: prefix + suffix}
+	run.Spec.TemplateRef, run.Spec.Template = nil, b.asked.template
+	found, err := b.execute(ctx, run)
+	if ctx.Err() != nil {
+		return b.interrupted()
+	}
+	if err != nil {
+		return err
+	}
+	ran.Experiment, ran.Analysis, ran.Ledger = found.experiment, found.analysis, found.where
+	return nil
+}
+
+func (b *bisection) checkout(revision string) string {
+	return filepath.Join(b.folder, "builds", revision)
+}
+func (b *bisection) built(revision string) string {
+	return filepath.Join(b.checkout(revision), b.program)
+}
+
+func (b *bisection) interrupted() error {
+	return fmt.Errorf("interrupted: what was measured is in %s, and the same command goes on from there", b.folder)
+}
+
+// measure runs a wave.
+func (b *bisection) measure(ctx context.Context, wave *locate.Wave, ran *bisect.Ran) error {
+	search := &b.kept.Search
+	run := b.asked.run.DeepCopy()
+	var err error
+	if run.Spec, err = search.Spec(run.Spec, wave, ran.Failed, b.fill); err != nil {
+		return err
+	}
+	if b.image != "" {
+		return b.ordered(ctx, run, ran)
+	}
+	run.Spec.Budget.WallClock = metav1.Duration{Duration: 24 * time.Hour}
+	local := b.local
+	for _, r := range wave.Revisions {
+		program := ""
+		switch name := search.Revisions[r].Revision; {
+		case ran.Failed[r] != "":
+		case b.build != "":
+			program = b.built(name)
+		case b.programs != "":
+			program = fill(b.programs, name)
+		}
+		if program != "" {
+			local.arms = append(slices.Clone(local.arms), bisect.Arm(r)+"="+program)
+		}
+	}
+	local.out = b.freeFolder(len(search.Done) + 1)
+	here, err := prepareLocal(&asked{run: run, template: b.asked.template, explain: b.asked.explain}, local, b.stderr)
+	if err != nil {
+		return err
+	}
+	if ran.Analysis, err = here.run(ctx); ctx.Err() != nil {
+		return b.interrupted()
+	}
+	if err != nil {
+		return err
+	}
+	ran.Experiment, ran.Ledger = here.experiment, here.store.URL()
+	return nil
+}
+
+// freeFolder is where the ledger of a wave goes. One that was interrupted has another one beside it.
+func (b *bisection) freeFolder(number int) string {
+	for try := 1; ; try++ {
+		folder := filepath.Join(b.folder, fmt.Sprintf("wave-%d", number))
+		if try > 1 {
+			folder = fmt.Sprintf("%s-again-%d", folder, try-1)
+		}
+		if _, err := os.Lstat(folder); os.IsNotExist(err) {
+			return folder
+		}
+	}
+}
+
+// sought records that a change is being located.
+func (b *bisection) sought(ctx context.Context) error {
+	if b.change == "" || b.kept.Search.Next().Wave == nil {
+		return nil
+	}
+	return b.decide(ctx, func(c change.Change, e change.Event) (change.Change, error) {
+		e.Why = fmt.Sprintf("%d revisions are searched", len(b.kept.Search.Revisions))
+		return c.Sought(e)
+	})
+}
+
+func (b *bisection) decide(ctx context.Context, move func(change.Change, change.Event) (change.Change, error)) error {
+	_, err := b.archive.Update(ctx, func(book change.Book) (change.Book, error) {
+		at, err := changeNamed(book, b.change)
+		if err != nil {
+			return book, err
+		}
+		moved, err := move(book.Changes[at], change.Event{At: b.now().UTC(), Who: program + " bisect"})
+		if err != nil {
+			return book, &exitCode{exitUsage, err}
+		}
+		return book.Replace(moved), nil
+	})
+	return err
+}
+
+// end tells what was found, and removes what was built for it.
+func (b *bisection) end(ctx context.Context) error {
+	answer, err := b.kept.Search.Answer()
+	if err != nil {
+		return err
+	}
+	if b.change != "" {
+		if err := b.decide(ctx, func(c change.Change, e change.Event) (change.Change, error) {
+			e.Why = answer.Story()
+			return c.Searched(answer.Names(), e)
+		}); err != nil {
+			return err
+		}
+	}
+	if b.build != "" {
+		for _, revision := range slices.Concat(b.kept.Built, slices.Sorted(maps.Keys(b.kept.Failed))) {
+			if err := b.commits.Remove(ctx, b.checkout(revision)); err != nil {
+				b.printf("warning: %v\n", err)
+			}
+		}
+	}
+	if err := b.print(answer); err != nil {
+		return err
+	}
+	if len(answer.Culprits) == 0 {
+		return &exitCode{exitInconclusive, errors.New("no culprit was found: " + answer.Why)}
+	}
+	return nil
+}
+
+func (b *bisection) print(answer *bisect.Answer) error {
+	if done, err := printStructured(b.stdout, b.form, answer); done {
+		return err
+	}
+	out := b.stdout
+	for i := range answer.Culprits {
+		c := &answer.Culprits[i]
+		if len(c.Among) == 1 {
+			fmt.Fprintf(out, "culprit %s: %s\n", b.describe(c.At), measureOf(b.kept.Search.Key))
+		} else {
+			fmt.Fprintf(out, "one of %d revisions after %s: %s\n", len(c.Among), b.describe(c.After), measureOf(b.kept.Search.Key))
+			for _, revision := range c.Among {
+				fmt.Fprintf(out, "  %s\n", b.describe(revision))
+			}
+		}
+		fmt.Fprintf(out, "  %.4gx of the level before, probability %.3f\n", c.Ratio, c.Probability)
+		if c.Fresh != nil {
+			ratio := viewEstimate(series.Estimate(*c.Fresh))
+			fmt.Fprintf(out, "  %s of %s, in %d fresh blocks\n", ratio.text(), short(c.After), ratio.Blocks)
+		}
+	}
+	for _, skipped := range answer.Skipped {
+		fmt.Fprintf(out, "passed over %s: %s\n", b.describe(skipped.Revision), skipped.Why)
+	}
+	_, err := fmt.Fprintf(out, "%d waves, state %s\n", answer.Waves, b.folder)
+	return err
+}
+
+// describe is a revision with the subject of its commit.
+func (b *bisection) describe(revision string) string {
+	return strings.TrimSpace(short(revision) + " " + b.kept.Subjects[revision])
+}

@@ -1,0 +1,163 @@
+// Command figures measures the figures of a kernel. It executes the runs that a file names as `assay run --local` does for anybody, and
+// prints what their analyses say of each figure, one line of JSON each.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/figures"
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := newCommand().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "figures: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+// options are where things lie.
+type options struct {
+	binDir, out string
+	only        []string
+}
+
+func newCommand() *cobra.Command {
+	var o options
+	command := &cobra.Command{
+		Use:   "figures FILE",
+		Short: "Measure the figures of a kernel, one line of JSON each",
+		Long: "Measure the figures that FILE names. Each of its runs is executed on this machine by assay run --local, so nothing else may run " +
+			"meanwhile. A figure without an estimate is named on standard error, and the exit code is 1.",
+		Example:       "  figures workflows/figures/pir.yaml",
+		Args:          cobra.ExactArgs(1),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.measure(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&o.binDir, "bin-dir", "bin", "folder with assay, assay-runner and the kernels")
+	flags.StringVar(&o.out, "out", filepath.Join("out", "figures"), "folder for the ledgers, kept")
+	flags.StringSliceVar(&o.only, "only", nil, "names of run files to execute, such as batch.yaml (default: all)")
+	return command
+}
+
+func (o *options) measure(ctx context.Context, file string, stdout, stderr io.Writer) error {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	set, err := figures.Parse(raw)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	runs, err := o.asked(file, set)
+	if err != nil {
+		return err
+	}
+	var missing []string
+	for _, run := range runs {
+		path := filepath.Join(filepath.Dir(file), run.File)
+		name := strings.ReplaceAll(strings.TrimSuffix(run.File, ".yaml"), "/", "-")
+		folder := filepath.Join(o.out, name+"-"+time.Now().UTC().Format("20060102-150405"))
+		if err := o.execute(ctx, path, folder, stderr); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		exp, found, err := judged(ctx, folder)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if err := run.Check(exp); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		// At once: figures that took minutes are not lost with a run after them.
+		measured, without := run.Of(exp, found)
+		for _, figure := range measured {
+			if err := figure.Write(stdout); err != nil {
+				return err
+			}
+		}
+		missing = append(missing, without...)
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("no estimate with an interval of %s: see the reports below %s", strings.Join(missing, ", "), o.out)
+	}
+	return nil
+}
+
+// asked are the runs of a set that are to be executed.
+func (o *options) asked(file string, set *figures.Set) ([]figures.Run, error) {
+	if len(o.only) == 0 {
+		return set.Runs, nil
+	}
+	var out []figures.Run
+	for _, name := range o.only {
+		before := len(out)
+		for _, run := range set.Runs {
+			if filepath.Base(run.File) == name {
+				out = append(out, run)
+			}
+		}
+		if len(out) == before {
+			return nil, fmt.Errorf("invalid --only %q: %s names no run file of that name", name, file)
+		}
+	}
+	return out, nil
+}
+
+// execute runs an experiment through the command line that everybody uses. What it prints is for people, and goes to standard error.
+func (o *options) execute(ctx context.Context, file, folder string, stderr io.Writer) error {
+	command := exec.CommandContext(ctx, filepath.Join(o.binDir, "assay"), "run", "--local", file, "--bin-dir", o.binDir, "--out", folder)
+	command.Stdout, command.Stderr = stderr, stderr
+	// It ends its trials, and judges what there is.
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = time.Minute
+	return command.Run()
+}
+
+// judged is the run in a folder with its newest analysis.
+func judged(ctx context.Context, folder string) (*experiment.Experiment, *analysis.Analysis, error) {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := ledger.Open(ctx, ledger.FolderURL(folder), ledger.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	exp, err := ledger.ReadExperiment(ctx, store)
+	if err != nil {
+		return nil, nil, err
+	}
+	wave, err := ledger.LastWave(ctx, store)
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, err := store.Get(ctx, ledger.AnalysisKey(wave))
+	if err != nil {
+		return nil, nil, err
+	}
+	found := &analysis.Analysis{}
+	if err := json.Unmarshal(raw, found); err != nil {
+		return nil, nil, fmt.Errorf("%s of %s: %w", ledger.AnalysisKey(wave), folder, err)
+	}
+	return exp, found, nil
+}

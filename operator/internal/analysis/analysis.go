@@ -1,0 +1,420 @@
+// Package analysis is what an analysis says: the types of analysis.json, what follows from them alone, and how they read. The packages
+// below it make one, from the bottom up; docs/architecture.md has their order.
+package analysis
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/noise"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/search"
+)
+
+// A clock advances in steps. Readings that spread over half a step or more are unbiased on average (the quantizing theorem:
+// Widrow and Kollár 2008, Quantization Noise, Cambridge); readings that fall into one or two steps can be wrong by one, however
+// many there are, and no interval from their spread knows it.
+
+// Resolution is what the clock of a metric can resolve at a point.
+type Resolution struct {
+	// Step of the clock, in the metric's unit; of a rate, the relative step of the time it is made of.
+	Step float64 `json:"step"`
+	// Relative is the step over the values.
+	Relative float64 `json:"relative"`
+	// Widened reports whether readings did not spread over the steps, so that the interval was widened by one.
+	Widened bool `json:"widened,omitempty"`
+	// Assumed reports whether all readings were the same, so that the step is the last digit they were written with.
+	Assumed bool `json:"assumed,omitempty"`
+}
+
+// BlockTime is how long one of the blocks so far took, in seconds; nil without one.
+func (a *Analysis) BlockTime() *float64 {
+	if a.Usage == nil || a.Usage.Blocks == 0 {
+		return nil
+	}
+	return stats.Finite(a.Usage.BlockSeconds / float64(a.Usage.Blocks))
+}
+
+// ProcessUse is what the processes of an arm used, over all trials that count: the mean of one trial, and of memory the most
+// of any. A number that no trial has is absent.
+type ProcessUse struct {
+	Arm    string             `json:"arm"`
+	Trials int                `json:"trials"`
+	Used   map[string]float64 `json:"used,omitempty"`
+}
+
+// SearchResult is the answer of the search for one arm. Loads are written as the parameter's values.
+type SearchResult struct {
+	Arm string `json:"arm"`
+	// Axis is the load, and Metric with Statistic what is maximized.
+	Axis      string               `json:"axis"`
+	Metric    string               `json:"metric"`
+	Statistic experiment.Statistic `json:"statistic"`
+	// FeasibleMax is the highest load shown to meet every constraint below the first that was shown to break one, which is
+	// InfeasibleMin. FirstBreach is the lowest load at which an estimate missed a bound, shown or not.
+	FeasibleMax       string `json:"feasibleMax,omitempty"`
+	InfeasibleMin     string `json:"infeasibleMin,omitempty"`
+	FirstBreach       string `json:"firstBreach,omitempty"`
+	BindingConstraint string `json:"bindingConstraint,omitempty"`
+	// Interval holds the highest feasible load; absent while either end is.
+	Interval *LoadInterval `json:"interval,omitempty"`
+	// Value is the metric at FeasibleMax, over all its blocks.
+	Value *Estimate `json:"value,omitempty"`
+	// Confirmed reports whether fresh blocks repeated both ends, and Complete whether nothing is left to try.
+	Confirmed bool   `json:"confirmed"`
+	Complete  bool   `json:"complete"`
+	Reason    string `json:"reason"`
+	// Levels are the loads tried, from the lowest.
+	Levels []search.Level `json:"levels"`
+}
+
+// LoadInterval is a range of loads.
+type LoadInterval struct {
+	Low  string `json:"low"`
+	High string `json:"high"`
+}
+
+// Student's interval takes blocks for independent and their differences for symmetric. This file looks whether they are: it
+// shows the lag-1 autocorrelation and the skewness of the differences, in the order in which the blocks ran, and widens the
+// interval where either matters. What a few blocks cannot show it cannot widen for; docs/methodology.md has the bounds.
+
+// BlockSeries describes how one number per block behaves over the run.
+type BlockSeries struct {
+	// Autocorrelation is that of neighbouring blocks, corrected for the bias that few blocks have (Marriott and Pope 1954,
+	// Biometrika 41:390). Nil with fewer than minSeries blocks or without any spread.
+	Autocorrelation *float64 `json:"autocorrelation,omitempty"`
+	// Skewness is the adjusted Fisher-Pearson coefficient (Joanes and Gill 1998, The Statistician 47:183).
+	Skewness *float64 `json:"skewness,omitempty"`
+	// Unexplained is the slow part of the variance between blocks over what the spread between the trials inside blocks
+	// explains; absent where blocks hold a single trial of an arm.
+	Unexplained *float64 `json:"unexplained,omitempty"`
+	// Dependent and Skewed report whether the interval was widened for it.
+	Dependent bool `json:"dependent,omitempty"`
+	Skewed    bool `json:"skewed,omitempty"`
+}
+
+// NodeClock is a node's clock beside that of the store, at the start of a block.
+type NodeClock struct {
+	AheadSeconds       float64 `json:"aheadSeconds"`
+	UncertaintySeconds float64 `json:"uncertaintySeconds"`
+}
+
+// Twice is what a gate says with the trials that noise limits reject.
+type Twice struct {
+	Outcome experiment.Verdict `json:"outcome"`
+	// Without is what the gate says without them, before a finding takes its decision.
+	Without experiment.Verdict `json:"without"`
+	// Estimate with its interval, at the gate's confidence.
+	Estimate *Estimate `json:"estimate,omitempty"`
+	// Rejected are the trials that this rests on and the gate does not, of the gate's arms at its point.
+	Rejected int `json:"rejected"`
+}
+
+// Schema identifies an analysis.
+const Schema = "assay.dev/analysis/v1alpha1"
+
+// Analysis is what the attempts say. A nil number could not be computed; it is never written as zero.
+type Analysis struct {
+	Schema     string     `json:"schema"`
+	Run        record.Run `json:"run"`
+	Experiment string     `json:"experiment"`
+	Wave       int        `json:"wave"`
+	Evidence   string     `json:"evidence"`
+	// Confidence of the intervals in arms, ratios, phases and predictions.
+	Confidence float64 `json:"confidence"`
+	// GateConfidence of the intervals that the gates are judged by.
+	GateConfidence float64 `json:"gateConfidence"`
+	Seed           int64   `json:"seed"`
+	// Verdict is what the run ends with if it ends here. With design.confirm it is Go or NoGo only once confirmed.
+	Verdict experiment.Verdict `json:"verdict,omitempty"`
+	// Best is the Go candidate that gains most, if it does so beyond doubt; else BestOf are those that may be the best.
+	Best   string   `json:"best,omitempty"`
+	BestOf []string `json:"bestOf,omitempty"`
+	// Screened is what the screening blocks alone say; only with design.confirm, and only when they say Go or NoGo by times, so
+	// that there is something to confirm. Until it is confirmed, Verdict is Inconclusive.
+	Screened experiment.Verdict `json:"screened,omitempty"`
+	// ValidBlocks is the fewest blocks with valid trials that any point and arm has, in screening waves. Trials that failed
+	// count, as they are no reason to measure again; those lost to noise or to the infrastructure do not.
+	ValidBlocks int `json:"validBlocks"`
+	// ConfirmBlocks is the same for confirming waves.
+	ConfirmBlocks int `json:"confirmBlocks,omitempty"`
+	// RelativeHalfWidth is the widest half width among the intervals of the Blocking gates, relative to the estimate, in
+	// screening waves at the gates' confidence: 0.01 is one per cent. Nil when no such gate exists or one has no interval.
+	RelativeHalfWidth *float64    `json:"relativeHalfWidth,omitempty"`
+	Candidates        []Candidate `json:"candidates"`
+	// Gates rest on the screening blocks, or once there are confirming blocks on these alone: estimates that were picked for
+	// being extreme are too extreme. Screening then holds what the screening blocks said.
+	Gates     []GateResult `json:"gates"`
+	Screening []GateResult `json:"screening,omitempty"`
+	// Controls are the comparisons in which nothing may move: the null arm and the control phases.
+	Controls  []ControlResult    `json:"controls,omitempty"`
+	Arms      []ArmResult        `json:"arms"`
+	Ratios    []RatioResult      `json:"ratios"`
+	Phases    []PhaseResult      `json:"phases,omitempty"`
+	Predicted []PredictionResult `json:"predicted,omitempty"`
+	// Layout says below which effect accidents of layout are not excluded.
+	Layout   string      `json:"layout,omitempty"`
+	Trials   Trials      `json:"trials"`
+	Excluded []Exclusion `json:"excluded,omitempty"`
+	Warnings []string    `json:"warnings,omitempty"`
+	// Environment is the fingerprint that all attempts used share.
+	Environment map[string]any `json:"environment,omitempty"`
+	// Isolation counts the attempts used by the isolation level they really had.
+	Isolation map[string]int `json:"isolation,omitempty"`
+	// Unrun are the planned blocks that left no attempt at all.
+	Unrun []string `json:"unrun,omitempty"`
+	// LostBlocks are the blocks, of the point and arm that has most, in which noise or the infrastructure took every trial, in
+	// screening waves; they may run again. ConfirmLostBlocks is the same for confirming waves.
+	LostBlocks        int `json:"lostBlocks,omitempty"`
+	ConfirmLostBlocks int `json:"confirmLostBlocks,omitempty"`
+	// LostTurns are the cells that LostBlocks and ConfirmLostBlocks count, of arms with several builds: the blocks in their place run the
+	// builds that they were to run.
+	LostTurns []LostTurn `json:"lostTurns,omitempty"`
+	// Search is the answer for every arm; only with spec.search.
+	Search []SearchResult `json:"search,omitempty"`
+	// Noise counts by arm the trials beyond a noise limit, in the order of the arms; absent in analyses older than the field.
+	Noise []ArmNoise `json:"noise,omitempty"`
+	// Unseen describes what so many blocks cannot have seen.
+	Unseen string `json:"unseen,omitempty"`
+	// Usage is what the measuring itself was like; absent in analyses older than the field.
+	Usage *Usage `json:"usage,omitempty"`
+}
+
+// LostTurn is a point and arm of a block of which noise or the infrastructure took every trial.
+type LostTurn struct {
+	Block string `json:"block"`
+	Point string `json:"point"`
+	Arm   string `json:"arm"`
+}
+
+// Candidate is the verdict on one arm.
+type Candidate struct {
+	Name    string             `json:"name"`
+	Verdict experiment.Verdict `json:"verdict,omitempty"`
+	// Gain is the ratio of the first blocking ratio gate, if there is one.
+	Gain   *Estimate `json:"gain,omitempty"`
+	Reason string    `json:"reason"`
+}
+
+// Estimate is a number with its unit, its interval and what it rests on.
+type Estimate struct {
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+	// Ratio distinguishes a candidate's figure over the baseline's from a figure whose own unit is 1, such as a share.
+	Ratio bool `json:"ratio,omitempty"`
+	// Low and High are the ends of the confidence interval; nil when there are too few blocks for one.
+	Low  *float64 `json:"low,omitempty"`
+	High *float64 `json:"high,omitempty"`
+	// Blocks is the sample count of the interval.
+	Blocks int `json:"blocks"`
+	// Samples is how many in-process samples went into the estimate; they are never counted as replication.
+	Samples int `json:"samples,omitempty"`
+}
+
+// GateResult is the outcome of one gate for one candidate at one point.
+type GateResult struct {
+	Gate      string               `json:"gate"`
+	Candidate string               `json:"candidate"`
+	Point     string               `json:"point,omitempty"`
+	Metric    string               `json:"metric,omitempty"`
+	Statistic experiment.Statistic `json:"statistic,omitempty"`
+	Op        experiment.Op        `json:"op"`
+	Bound     *float64             `json:"bound,omitempty"`
+	Severity  experiment.Severity  `json:"severity"`
+	Outcome   experiment.Verdict   `json:"outcome"`
+	// Estimate with its interval at Confidence, which is the gates' and not the results'.
+	Estimate   *Estimate `json:"estimate,omitempty"`
+	Confidence float64   `json:"confidence,omitempty"`
+	// MinimumDetectableEffect is relative: 0.01 is one per cent.
+	MinimumDetectableEffect *float64 `json:"minimumDetectableEffect,omitempty"`
+	// MoreBlocks is how many further blocks it would take to decide; only with Inconclusive.
+	MoreBlocks *int `json:"moreBlocks,omitempty"`
+	// WithRejected is what the gate says with the trials that noise limits reject; absent where they reject none.
+	WithRejected *Twice `json:"withRejected,omitempty"`
+	// Series and Resolution are those of the quantity judged.
+	Series     *BlockSeries `json:"series,omitempty"`
+	Resolution *Resolution  `json:"resolution,omitempty"`
+	Message    string       `json:"message"`
+}
+
+// ArmResult is one metric of one arm at one point.
+type ArmResult struct {
+	Point     string               `json:"point"`
+	Arm       string               `json:"arm"`
+	Metric    string               `json:"metric"`
+	Statistic experiment.Statistic `json:"statistic"`
+	Estimate  Estimate             `json:"estimate"`
+	// ShareOfCeiling is what was achieved of the physical limit measured in the same process: 0.8 is 80 %.
+	ShareOfCeiling *float64 `json:"shareOfCeiling,omitempty"`
+	// Ceiling is that limit, and how it was measured.
+	Ceiling string `json:"ceiling,omitempty"`
+}
+
+// RatioResult compares a candidate with the baseline at one point: candidate over baseline.
+type RatioResult struct {
+	Point     string               `json:"point"`
+	Candidate string               `json:"candidate"`
+	Metric    string               `json:"metric"`
+	Statistic experiment.Statistic `json:"statistic"`
+	Estimate  Estimate             `json:"estimate"`
+	// MinimumDetectableEffect is relative: 0.01 is one per cent.
+	MinimumDetectableEffect *float64 `json:"minimumDetectableEffect,omitempty"`
+	// PerBlock are the block-paired ratios, by block id.
+	PerBlock map[string]float64 `json:"perBlock,omitempty"`
+	// PerNode are the ratios of each node's blocks, when the blocks ran on several nodes.
+	PerNode []NodeResult `json:"perNode,omitempty"`
+	// NodesDiffer reports whether the nodes differ by more than their blocks explain; the interval then allows for it.
+	NodesDiffer bool `json:"nodesDiffer,omitempty"`
+	// Series is what the block-paired differences do over the run; absent with too few blocks to show it.
+	Series *BlockSeries `json:"series,omitempty"`
+	// Resolution is what the clock of the metric can resolve; absent where none shows.
+	Resolution *Resolution `json:"resolution,omitempty"`
+	// Builds is how few builds one of the two arms has that is several; the interval rests on them.
+	Builds int `json:"builds,omitempty"`
+}
+
+// NodeResult is a ratio on one node.
+type NodeResult struct {
+	Node     string   `json:"node"`
+	Estimate Estimate `json:"estimate"`
+}
+
+// ControlResult is a comparison with the baseline in which nothing may move.
+type ControlResult struct {
+	Point string `json:"point"`
+	// Arm is the null arm, or the candidate whose control phase this is.
+	Arm       string               `json:"arm"`
+	Metric    string               `json:"metric,omitempty"`
+	Statistic experiment.Statistic `json:"statistic,omitempty"`
+	Phase     string               `json:"phase,omitempty"`
+	// Estimate is the ratio to the baseline with its interval at the gates' confidence.
+	Estimate *Estimate `json:"estimate,omitempty"`
+	// Moved is what makes the gates there Inconclusive: it differs from 1 also when corrected for the number of controls.
+	Moved   bool   `json:"moved"`
+	Message string `json:"message"`
+}
+
+// PhaseResult is the mean time of one phase of one arm at one point, in seconds per iteration.
+type PhaseResult struct {
+	Point    string   `json:"point"`
+	Arm      string   `json:"arm"`
+	Phase    string   `json:"phase"`
+	Estimate Estimate `json:"estimate"`
+}
+
+// PredictionResult sets what the author expected beside what was measured.
+type PredictionResult struct {
+	Metric    string    `json:"metric"`
+	Point     string    `json:"point"`
+	Candidate string    `json:"candidate"`
+	Predicted float64   `json:"predicted"`
+	Measured  *Estimate `json:"measured,omitempty"`
+	Message   string    `json:"message"`
+}
+
+// Trials counts trials by what became of them. Warm-ups are counted in Planned and Warmups only.
+type Trials struct {
+	Planned  int `json:"planned"`
+	Used     int `json:"used"`
+	Warmups  int `json:"warmups"`
+	Failed   int `json:"failed"`
+	Invalid  int `json:"invalid"`
+	Missing  int `json:"missing"`
+	Attempts int `json:"attempts"`
+}
+
+// ArmNoise counts the trials of an arm by what was read around them.
+type ArmNoise struct {
+	Arm string `json:"arm"`
+	// Trials are those that the limits were set against, and Rejected those of them that are left out for it.
+	Trials   int `json:"trials"`
+	Rejected int `json:"rejected"`
+	// Beyond counts the trials beyond each limit, also those of limits that leave nothing out.
+	Beyond map[noise.Kind]int `json:"beyond,omitempty"`
+}
+
+// Exclusion is an attempt that is in the ledger and not in the figures.
+type Exclusion struct {
+	Attempt string `json:"attempt"`
+	Reason  string `json:"reason"`
+}
+
+// BestText names the best candidate, or those that may be it.
+func (a *Analysis) BestText() string {
+	if a.Best != "" {
+		return a.Best
+	}
+	return strings.Join(a.BestOf, " or ")
+}
+
+// Usage is what the measuring itself was like: what it cost, what was left out, and what the nodes' neighbours did. No
+// verdict rests on it.
+type Usage struct {
+	// TrialSeconds is the time of all trials that ran, warm-ups and failed ones included, and BlockSeconds that of their
+	// blocks, each from the start of its first trial to the end of its last.
+	TrialSeconds float64 `json:"trialSeconds"`
+	BlockSeconds float64 `json:"blockSeconds"`
+	// Blocks are those that BlockSeconds is the time of; absent in analyses older than the field.
+	Blocks int `json:"blocks,omitempty"`
+	// OverheadSeconds is the time in blocks that no trial used, per trial; nil without a trial that ran.
+	OverheadSeconds *float64 `json:"overheadSeconds,omitempty"`
+	// Excluded counts the attempts that are not in the figures, by reason.
+	Excluded map[Reason]int `json:"excluded,omitempty"`
+	// Noisy counts the trials that ran beyond a noise limit, by the limit.
+	Noisy map[noise.Kind]int `json:"noisy,omitempty"`
+	// Processes are what the processes of every arm used.
+	Processes []ProcessUse `json:"processes,omitempty"`
+	// Nodes are those that trials ran on, by name. A node whose name is not known is left out.
+	Nodes []NodeUsage `json:"nodes,omitempty"`
+}
+
+// Reason is why an attempt is not in the figures, in a word.
+type Reason string
+
+// StaleLease is the reason of attempts beside which another run may have been on the node.
+const StaleLease Reason = "stale_lease"
+
+// NodeUsage is what the trials on one node read of others.
+type NodeUsage struct {
+	Node string `json:"node"`
+	// Trials are those that were judged by the noise limits, and Newest is when the last of them ended.
+	Trials int       `json:"trials"`
+	Newest time.Time `json:"newest"`
+	// Clock is the reading of the node's clock that is off most; nil where nobody read one.
+	Clock *NodeClock `json:"clock,omitempty"`
+	// Noise has the kinds of which there is a reading or a limit, in the order of the limits.
+	Noise []NodeNoise `json:"noise,omitempty"`
+}
+
+// NodeNoise is one kind of reading, as the share that its limit is set against. A nil number could not be read.
+type NodeNoise struct {
+	Kind   noise.Kind `json:"kind"`
+	Limit  *float64   `json:"limit,omitempty"`
+	Newest *float64   `json:"newest,omitempty"`
+	Median *float64   `json:"median,omitempty"`
+	Max    *float64   `json:"max,omitempty"`
+	// Beyond counts the trials beyond the limit.
+	Beyond int `json:"beyond"`
+}
+
+// fingerprintDigits keep a fingerprint short enough to be read and long enough not to meet another one.
+const fingerprintDigits = 12
+
+// Fingerprint identifies an environment in a word: results under the same one can be compared. It is empty when the
+// environment is not known.
+func (a *Analysis) Fingerprint() string {
+	if len(a.Environment) == 0 {
+		return ""
+	}
+	raw, err := json.Marshal(a.Environment) // Keys are sorted.
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])[:fingerprintDigits]
+}

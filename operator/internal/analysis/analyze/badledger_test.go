@@ -1,0 +1,260 @@
+package analyze
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
+)
+
+// folderLedger is a simulated run in a folder, ready to be spoilt.
+type folderLedger struct {
+	t      *testing.T
+	folder string
+}
+
+func newFolderLedger(t *testing.T) *folderLedger {
+	t.Helper()
+	exp, err := specimen.Scan(gates(gainAt8("1.5")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wave, err := simulate.Wave(exp, 0, 0, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempts := simulate.Machine{Seed: 1, Noise: quiet, Seconds: simulate.ScanSeconds}.Run(exp, wave)
+	objects, err := simulate.Objects(exp, []*record.Wave{wave}, attempts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &folderLedger{t, t.TempDir()}
+	for key, data := range objects {
+		l.write(key, data)
+	}
+	return l
+}
+
+func (l *folderLedger) write(key string, data []byte) {
+	path := filepath.Join(l.folder, filepath.FromSlash(key))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *folderLedger) read(key string) []byte {
+	data, err := os.ReadFile(filepath.Join(l.folder, filepath.FromSlash(key)))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return data
+}
+
+func (l *folderLedger) remove(key string) {
+	if err := os.Remove(filepath.Join(l.folder, filepath.FromSlash(key))); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// replace changes a text in an object; the text must be there.
+func (l *folderLedger) replace(key, from, to string) {
+	data := l.read(key)
+	if !bytes.Contains(data, []byte(from)) {
+		l.t.Fatalf("%s has no %q", key, from)
+	}
+	l.write(key, bytes.ReplaceAll(data, []byte(from), []byte(to)))
+}
+
+// analyze judges the ledger, and leaves the seal as assay analyze --write does.
+func (l *folderLedger) analyze() *analysis.Analysis {
+	ctx := context.Background()
+	store, err := ledger.Open(ctx, ledger.FolderURL(l.folder), ledger.Options{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	exp, err := ledger.ReadExperiment(ctx, store)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	evidence, err := ledger.ReadEvidence(ctx, store, 0)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.write(ledger.SealKey(0), selection.Seal(evidence, 0))
+	return Evidence(exp, evidence, 0)
+}
+
+func TestBadLedgers(t *testing.T) {
+	key := func(trial string) string {
+		return fmt.Sprintf("attempts/%s/pod-%s/%s.json", trial[:10], trial[:10], trial)
+	}
+	const trial, other = "w000-b0001-s00003", "w000-b0002-s00003"
+	cases := map[string]struct {
+		spoil    func(*folderLedger)
+		trials   analysis.Trials
+		excluded string // The key or id of the only exclusion; empty when there is none.
+		reason   string
+		changed  bool // The evidence digest changes.
+	}{
+		"a missing attempt leaves its trial missing": {
+			spoil:  func(l *folderLedger) { l.remove(key(trial)) },
+			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Missing: 1, Attempts: 143}, changed: true,
+		},
+		"an attempt copied to another key is named and not counted twice": {
+			spoil: func(l *folderLedger) {
+				l.write("attempts/w000-b0001/pod-copy/"+trial+".json", l.read(key(trial)))
+			},
+			trials: analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144}, changed: true,
+			excluded: "attempts/w000-b0001/pod-copy/" + trial + ".json", reason: "which belongs at " + key(trial) + ": it was moved or changed",
+		},
+		"an attempt copied over another one is named and spoils it": {
+			spoil:  func(l *folderLedger) { l.write(key(other), l.read(key(trial))) },
+			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 143}, changed: true,
+			excluded: key(other), reason: "it was moved or changed",
+		},
+		"a truncated attempt is named and spoils its trial": {
+			spoil:  func(l *folderLedger) { l.write(key(trial), l.read(key(trial))[:400]) },
+			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 143}, changed: true,
+			excluded: key(trial), reason: "truncated",
+		},
+		"an empty attempt is named and spoils its trial": {
+			spoil:  func(l *folderLedger) { l.write(key(trial), nil) },
+			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 143}, changed: true,
+			excluded: key(trial), reason: "",
+		},
+		"an attempt of another run is named and spoils its trial": {
+			spoil: func(l *folderLedger) {
+				l.replace(key(trial), "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c11", "5f1c7a52-8f3e-4f0e-9a53-0f2c3a9d9c12")
+			},
+			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
+			excluded: "pod-w000-b0001/" + trial, reason: "it is of run uid",
+		},
+		"an attempt with another argument than its cell is named and spoils its trial": {
+			spoil:  func(l *folderLedger) { l.replace(key(trial), "--iterations=30", "--iterations=29") },
+			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
+			excluded: "pod-w000-b0001/" + trial, reason: `is "--iterations=29" and the cell has "--iterations=30"`,
+		},
+		"an attempt with another program than its cell is named and spoils its trial": {
+			spoil:  func(l *folderLedger) { l.replace(key(trial), "/usr/local/bin/pir-scan", "/tmp/pir-scan") },
+			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
+			excluded: "pod-w000-b0001/" + trial, reason: `it ran "/tmp/pir-scan" and the cell runs "/usr/local/bin/pir-scan"`,
+		},
+		"an attempt with other parameters than its cell is named and spoils its trial": {
+			spoil:  func(l *folderLedger) { l.replace(key(trial), `"iterations":"30"`, `"iterations":"31"`) },
+			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
+			excluded: "pod-w000-b0001/" + trial, reason: `iterations is "31" here and "30" there`,
+		},
+		"a result changed after the run was analysed is named and spoils its trial": {
+			spoil: func(l *folderLedger) {
+				l.analyze()
+				l.replace(key(trial), `"durationSeconds":`, `"durationSeconds":1`)
+			},
+			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
+			excluded: "pod-w000-b0001/" + trial, reason: "its object had sha256",
+		},
+		"analysing again does not hide a change": {
+			spoil: func(l *folderLedger) {
+				l.analyze()
+				l.replace(key(trial), `"durationSeconds":`, `"durationSeconds":1`)
+				l.analyze()
+			},
+			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Invalid: 1, Attempts: 144}, changed: true,
+			excluded: "pod-w000-b0001/" + trial, reason: "its object had sha256",
+		},
+		"an attempt removed after the run was analysed is named": {
+			spoil: func(l *folderLedger) {
+				l.analyze()
+				l.remove(key(trial))
+			},
+			trials: analysis.Trials{Planned: 144, Used: 95, Warmups: 48, Missing: 1, Attempts: 143}, changed: true,
+			excluded: key(trial), reason: "and is gone",
+		},
+		"an attempt that came after the run was analysed counts": {
+			spoil: func(l *folderLedger) {
+				late := l.read(key(trial))
+				l.remove(key(trial))
+				l.analyze()
+				l.write(key(trial), late)
+			},
+			trials: analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
+		},
+		"a damaged list of what was analysed is named, and what is there counts": {
+			spoil: func(l *folderLedger) {
+				l.analyze()
+				l.write("analysis/000/evidence.sha256", []byte("nonsense\n"))
+			},
+			trials:   analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144},
+			excluded: "analysis/000/evidence.sha256", reason: "line 1 is not the sha256sum of an attempt",
+		},
+		"an object that is no attempt is named": {
+			spoil:  func(l *folderLedger) { l.write("attempts/notes.txt", []byte("hello")) },
+			trials: analysis.Trials{Planned: 144, Used: 96, Warmups: 48, Attempts: 144}, changed: true,
+			excluded: "attempts/notes.txt", reason: "invalid attempt",
+		},
+	}
+	sound := newFolderLedger(t).analyze()
+	if len(sound.Excluded) > 0 {
+		t.Fatal(sound.Excluded)
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := newFolderLedger(t)
+			c.spoil(l)
+			got := l.analyze()
+			if got.Trials != c.trials {
+				t.Errorf("trials %+v, want %+v", got.Trials, c.trials)
+			}
+			switch {
+			case c.excluded == "" && len(got.Excluded) > 0:
+				t.Errorf("excluded %+v", got.Excluded)
+			case c.excluded != "" && (len(got.Excluded) != 1 || got.Excluded[0].Attempt != c.excluded ||
+				!strings.Contains(got.Excluded[0].Reason, c.reason)):
+				t.Errorf("excluded %+v, want %s for %q", got.Excluded, c.excluded, c.reason)
+			}
+			if (got.Evidence != sound.Evidence) != c.changed {
+				t.Errorf("evidence %s, and of the sound ledger %s; changed: want %v", got.Evidence, sound.Evidence, c.changed)
+			}
+			checkInvariants(t, got)
+		})
+	}
+}
+
+func TestAPlanThatContradictsTheExperimentIsNamed(t *testing.T) {
+	l := simulated(t, 4, simulate.Machine{Seed: 1, Noise: quiet}, gates(gainAt8("1.5")))
+	l.waves[0].Cells = slices.Clone(l.waves[0].Cells)
+	for i := range l.waves[0].Cells {
+		c := &l.waves[0].Cells[i]
+		c.Argv = append([]string{"/opt/bin/pir-scan"}, c.Argv[1:]...)
+	}
+	for i := range l.attempts {
+		l.attempts[i].Argv = append([]string{"/opt/bin/pir-scan"}, l.attempts[i].Argv[1:]...)
+	}
+	if got := l.analyze(); len(got.Excluded) > 0 {
+		t.Fatalf("a plan may name another path of the same program: %+v", got.Excluded[0])
+	}
+	for i := range l.waves[0].Cells {
+		l.waves[0].Cells[i].Argv[0] = "/opt/bin/faster-scan"
+	}
+	for i := range l.attempts {
+		l.attempts[i].Argv[0] = "/opt/bin/faster-scan"
+	}
+	got := l.analyze()
+	if got.Trials.Used != 0 || len(got.Excluded) == 0 ||
+		!strings.Contains(got.Excluded[0].Reason, "the plan of wave 0 contradicts the experiment") {
+		t.Errorf("used %d, excluded %+v", got.Trials.Used, got.Excluded[:min(1, len(got.Excluded))])
+	}
+}

@@ -1,0 +1,156 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
+)
+
+// judged runs the pair of arms on a machine whose every trial reads what times says.
+func judged(t *testing.T, scenario simulate.Scenario, edit func(*runSpec), times func(arm string, trial int) float64) *analysis.Analysis {
+	t.Helper()
+	exp, err := specimen.Pair(edit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := exp.Plan.Design.Blocks.Min
+	wave, err := simulate.Wave(exp, 0, 0, blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempts := simulate.NewWorld(scenario, 0, 1, 1).Run(exp, wave)
+	for i := range attempts {
+		if times != nil {
+			attempts[i].Result.Metrics["time"] = &record.Metric{Unit: "s", Value: ptr.To(times(attempts[i].Arm, i))}
+		}
+	}
+	return Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+}
+
+func TestIntervalsHoldWhatTheClockCannotTell(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 5))
+	constant := func(old, new float64) func(string, int) float64 {
+		return func(arm string, _ int) float64 {
+			if arm == "old" {
+				return old
+			}
+			return new
+		}
+	}
+	floor := func(times func(string, int) float64) func(string, int) float64 {
+		return func(arm string, trial int) float64 { return math.Floor(times(arm, trial)/1e-3) * 1e-3 }
+	}
+	cases := map[string]struct {
+		times    func(string, int) float64
+		truth    float64
+		excludes bool
+		relative float64
+		widened  bool
+	}{
+		"14.0 and 14.2 ms both read 14":              {times: constant(0.014, 0.014), truth: 1.0142, relative: 1. / 14, widened: true},
+		"a multiple that binary digits cannot write": {times: constant(0.035000000000000003, 0.035000000000000003), truth: 1.01, relative: 1. / 35, widened: true},
+		"one arm reads a step more, always":          {times: constant(0.014, 0.015), truth: 1.005, relative: 1. / 14, widened: true},
+		"a difference of many steps is still told": {times: func(arm string, i int) float64 {
+			return math.Round(100*map[string]float64{"old": 1, "new": 1.5}[arm]+float64(i%5)) * 1e-3
+		}, truth: 1, excludes: true, relative: 0.01},
+		"readings of two neighbouring steps prove nothing":     {times: floor(func(_ string, i int) float64 { return 0.0149 + 0.0002*float64(i%2) }), truth: 1.03, relative: 1. / 14.5, widened: true},
+		"readings that spread over steps are left alone":       {times: floor(func(string, int) float64 { return 0.1 * math.Exp(0.05*random.NormFloat64()) }), truth: 1.02, relative: 0.01},
+		"times that differ in every digit have no step":        {times: func(string, int) float64 { return 0.014 * math.Exp(0.01*random.NormFloat64()) }, truth: 1.005},
+		"differences of large times, wrong in the last digits": {times: func(_ string, i int) float64 { return (1.7e9 + 0.013 + 0.001*float64(i%5)) - 1.7e9 }, truth: 1, relative: 1. / 15},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			ratio := judged(t, simulate.Scenario{Trial: 0.01}, nil, c.times).Ratios[0]
+			low, high := *ratio.Estimate.Low, *ratio.Estimate.High
+			if low == high {
+				t.Errorf("an interval of width zero at %g", low)
+			}
+			if excludes := c.truth < low || c.truth > high; excludes != c.excludes {
+				t.Errorf("[%g, %g] and the truth is %g", low, high, c.truth)
+			}
+			switch got := ratio.Resolution; {
+			case c.relative == 0 && got != nil:
+				t.Errorf("resolution %+v of a clock without steps", *got)
+			case c.relative > 0 && (got == nil || math.Abs(got.Relative/c.relative-1) > 0.05 || got.Widened != c.widened):
+				t.Errorf("resolution %+v, want a relative step of %.3f, widened %v", got, c.relative, c.widened)
+			}
+		})
+	}
+}
+
+func TestDecisionsThatBlocksCannotCarry(t *testing.T) {
+	faster := func(spec *runSpec) { spec.Gates[0].Bound = "1" }
+	cases := map[string]struct {
+		scenario simulate.Scenario
+		edit     func(*runSpec)
+		outcome  any
+		message  string
+	}{
+		"5 % faster is Go":                {simulate.Scenario{Trial: 0.002}, faster, goes, "holds over"},
+		"in the same order always":        {simulate.Scenario{Trial: 0.002}, func(spec *runSpec) { spec.Design.Order = "Sequential" }, inconclusive, "spec.design.order: Sequential"},
+		"with a rare slowdown declared":   {simulate.Scenario{Trial: 0.002}, func(spec *runSpec) { spec.Design.RareSlowdown = "20%" }, inconclusive, "spans the bound"},
+		"a small rare slowdown leaves it": {simulate.Scenario{Trial: 0.002}, func(spec *runSpec) { spec.Design.RareSlowdown = "2%" }, goes, "holds over"},
+		"with a correlation declared":     {simulate.Scenario{Trial: 0.02}, func(spec *runSpec) { spec.Design.BlockCorrelation = "0.85" }, inconclusive, "spans the bound"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			world := simulate.NewWorld(c.scenario, math.Log(0.95), 1, 1)
+			exp, err := specimen.Pair(c.edit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wave, err := simulate.Wave(exp, 0, 0, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := Evidence(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: world.Run(exp, wave)}, 0)
+			if gate := found.Gates[0]; fmt.Sprint(gate.Outcome) != fmt.Sprint(c.outcome) || !strings.Contains(gate.Message, c.message) {
+				t.Errorf("%s: %s; want %v and %q", gate.Outcome, gate.Message, c.outcome, c.message)
+			}
+			if !strings.Contains(found.Unseen, "fewer than one block in 10") {
+				t.Errorf("unseen %q", found.Unseen)
+			}
+		})
+	}
+}
+
+func TestBlocksThatFollowEachOtherWidenTheInterval(t *testing.T) {
+	for name, wander := range map[string]float64{"blocks that wander": 0.05, "blocks that do not": 0} {
+		t.Run(name, func(t *testing.T) {
+			found := judged(t, simulate.Scenario{Trial: 0.005, Wander: wander, Persistence: 0.85}, func(spec *runSpec) {
+				spec.Design.Blocks.Min, spec.Design.Blocks.Max = 30, 30
+			}, nil)
+			series := found.Ratios[0].Series
+			if series == nil || series.Autocorrelation == nil || series.Skewness == nil || series.Dependent != (wander > 0) {
+				t.Fatalf("series %+v", series)
+			}
+			if follows := *series.Autocorrelation > 0.5; follows != (wander > 0) {
+				t.Errorf("autocorrelation %.2f", *series.Autocorrelation)
+			}
+		})
+	}
+}
+
+// TestACoarseClockIsNamed has a program that is twice as slow by a clock with steps of its own time: no block would tell.
+func TestACoarseClockIsNamed(t *testing.T) {
+	gate := assayv1alpha1.Gate{Name: "not-slower", Metric: "time", Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
+	found := judged(t, simulate.Scenario{Trial: 0.01}, func(spec *runSpec) { spec.Gates = []assayv1alpha1.Gate{gate} },
+		func(arm string, _ int) float64 {
+			return map[string]float64{"old": 0.001, "new": 0.002}[arm]
+		})
+	if result := found.Gates[0]; result.Outcome != experiment.VerdictInconclusive ||
+		!strings.Contains(result.Message, "its clock has steps of 1 times the value") {
+		t.Errorf("%s: %s", result.Outcome, result.Message)
+	}
+}

@@ -1,0 +1,200 @@
+package analyze
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+// An attempt counts only if it ended while its run held the node.
+func TestFencing(t *testing.T) {
+	lease := record.Lease{Node: "node-a", Token: 7}
+	other := record.Lease{Node: "node-a", Token: 6}
+	const blocks, trials = 4, 24
+	cases := map[string]struct {
+		leases func(run record.Run, lastEnd time.Time) record.Leases
+		used   int
+		reason string
+	}{
+		"a ledger without records of leases is taken at its word": {
+			func(record.Run, time.Time) record.Leases { return record.Leases{} }, blocks * trials, "",
+		},
+		"a lease that was taken and never ended": {
+			func(run record.Run, _ time.Time) record.Leases {
+				return record.Leases{Known: true, Taken: []record.LeaseTaken{{Run: run, Lease: lease}}}
+			}, blocks * trials, "",
+		},
+		"a lease that ended after the last attempt": {
+			func(run record.Run, end time.Time) record.Leases {
+				return record.Leases{Known: true, Taken: []record.LeaseTaken{{Run: run, Lease: lease}},
+					Ends: []record.LeaseEnd{{Run: run, Lease: lease, EndedAt: end}}}
+			}, blocks * trials, "",
+		},
+		"an attempt that ended after its lease": {
+			func(run record.Run, end time.Time) record.Leases {
+				return record.Leases{Known: true, Taken: []record.LeaseTaken{{Run: run, Lease: lease}},
+					Ends: []record.LeaseEnd{{Run: run, Lease: lease, EndedAt: end.Add(-time.Nanosecond)}}}
+			}, blocks*trials - 1, "stale lease: it ended at ",
+		},
+		"an end counts also where nothing says that the lease was taken": {
+			func(run record.Run, _ time.Time) record.Leases {
+				return record.Leases{Ends: []record.LeaseEnd{{Run: run, Lease: lease}}}
+			}, 0, "stale lease: it ended at ",
+		},
+		"a lease that was never taken": {
+			func(run record.Run, _ time.Time) record.Leases {
+				return record.Leases{Known: true, Taken: []record.LeaseTaken{{Run: run, Lease: other}}}
+			}, 0, "stale lease: the ledger has no record that the run ever held node node-a with token 7",
+		},
+		"another run's records count for nothing": {
+			func(run record.Run, _ time.Time) record.Leases {
+				foreign := record.Run{UID: "another"}
+				return record.Leases{
+					Known: true, Taken: []record.LeaseTaken{{Run: run, Lease: lease}, {Run: foreign, Lease: other}},
+					Ends: []record.LeaseEnd{{Run: foreign, Lease: lease}},
+				}
+			}, blocks * trials, "",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			run := simulated(t, blocks, simulate.Machine{Seed: 3, Seconds: simulate.ScanSeconds, Noise: quiet}, nil)
+			for i := range run.waves[0].Blocks {
+				run.waves[0].Blocks[i].Lease = &lease
+			}
+			for i := range run.attempts {
+				run.attempts[i].Lease = &lease
+				// One attempt is the last to end, by a second.
+				run.attempts[i].StartedAt, run.attempts[i].DurationSeconds = time.Unix(1000, 0), 1
+			}
+			last := slices.IndexFunc(run.attempts, func(a record.Attempt) bool { return !a.Warmup })
+			run.attempts[last].DurationSeconds = 2
+			lastEnd := time.Unix(1002, 0)
+
+			got := Evidence(run.exp, record.Evidence{Waves: run.waves, Attempts: run.attempts, Leases: tc.leases(run.exp.Run, lastEnd)}, 0)
+			if got.Trials.Used != tc.used || got.Trials.Used+got.Trials.Invalid != blocks*trials {
+				t.Errorf("trials are %+v, want %d used and the others invalid", got.Trials, tc.used)
+			}
+			if (tc.reason == "") != (len(got.Excluded) == 0) {
+				t.Errorf("excluded: %+v", got.Excluded)
+			}
+			for _, excluded := range got.Excluded {
+				if !strings.HasPrefix(excluded.Reason, tc.reason) {
+					t.Errorf("%s is excluded for %q, want %q", excluded.Attempt, excluded.Reason, tc.reason)
+				}
+			}
+		})
+	}
+}
+
+// Clocks of some nodes are up to an hour ahead or behind. Where the keeper has looked for the end of the lease, the verdict is the same
+// as with clocks that agree; so it is where it only measured how far the clock is off.
+func TestNoVerdictRestsOnClocksThatAgree(t *testing.T) {
+	for seed := range uint64(30) {
+		random := rand.New(rand.NewPCG(seed, 42))
+		run := simulated(t, 6, simulate.Machine{Seed: seed, Seconds: simulate.ScanSeconds, Noise: quiet}, nil)
+		began := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+		leases := record.Leases{Known: true}
+		ahead := map[string]time.Duration{}
+		for i := range run.waves[0].Blocks {
+			lease := record.Lease{Node: fmt.Sprintf("node-%d", i%3), Token: 7}
+			run.waves[0].Blocks[i].Lease = &lease
+			if _, known := ahead[lease.Node]; !known {
+				ahead[lease.Node] = []time.Duration{0, time.Duration(random.Int64N(int64(2*time.Hour))) - time.Hour}[random.IntN(2)]
+				leases.Taken = append(leases.Taken, record.LeaseTaken{Run: run.exp.Run, Lease: lease, AcquiredAt: began})
+				leases.Ends = append(leases.Ends, record.LeaseEnd{Run: run.exp.Run, Lease: lease, EndedAt: began.Add(time.Hour), Reason: "released"})
+			}
+		}
+		looked := seed%2 == 0
+		judge := func(skewed bool) *analysis.Analysis {
+			attempts := slices.Clone(run.attempts)
+			var again []record.Attempt
+			for i := range attempts {
+				a := &attempts[i]
+				block := slices.IndexFunc(run.waves[0].Blocks, func(b record.Block) bool { return b.ID == a.Block })
+				a.Lease, a.Kept = run.waves[0].Blocks[block].Lease, &record.Kept{Clock: &record.Clock{UncertaintySeconds: 0.5}}
+				if looked {
+					a.Kept.Lease = record.LeaseHeld
+				}
+				a.StartedAt = began.Add(time.Duration(i) * time.Second)
+				if skewed {
+					a.Kept.Clock.AheadSeconds = ahead[a.Lease.Node].Seconds()
+					a.StartedAt = a.StartedAt.Add(ahead[a.Lease.Node])
+				}
+				if looked && !a.Warmup {
+					a.Kept.Clock = nil
+				}
+				if looked && block == 1 {
+					// The same block once more, when another run may have been on the node.
+					late := *a
+					late.ID, late.Kept = "late/"+a.Trial, &record.Kept{Lease: record.LeaseEnded}
+					again = append(again, late)
+				}
+			}
+			return Evidence(run.exp, record.Evidence{Waves: run.waves, Attempts: append(attempts, again...), Leases: leases}, 0)
+		}
+		want, got := judge(false), judge(true)
+		off := 0
+		for _, by := range ahead {
+			if by.Abs() > 2*time.Second+500*time.Millisecond {
+				off++
+			}
+		}
+		named := slices.DeleteFunc(slices.Clone(got.Warnings),
+			func(text string) bool { return !strings.Contains(text, "the clock of node node-") })
+		if got.Verdict != want.Verdict || !cmp.Equal(got.Gates, want.Gates) || !cmp.Equal(got.Trials, want.Trials) ||
+			!cmp.Equal(got.Excluded, want.Excluded) {
+			t.Errorf("seed %d, clocks ahead by %v: verdict %s and trials %+v, without %s and %+v", seed, ahead, got.Verdict, got.Trials,
+				want.Verdict, want.Trials)
+		}
+		for _, excluded := range got.Excluded {
+			if !strings.HasPrefix(excluded.Attempt, "late/") || !strings.HasPrefix(excluded.Reason, "stale lease: when the trial had ended") {
+				t.Errorf("seed %d: %s is excluded: %s", seed, excluded.Attempt, excluded.Reason)
+			}
+		}
+		if looked != (len(got.Excluded) > 0) || got.Trials.Used != 6*24 {
+			t.Errorf("seed %d: %d trials are used and %d attempts excluded", seed, got.Trials.Used, len(got.Excluded))
+		}
+		if len(named) != off {
+			t.Errorf("seed %d, clocks ahead by %v: the warnings are %v", seed, ahead, named)
+		}
+	}
+}
+
+// A block that ran twice counts by the execution that was alone on its node, even if the other one has more trials.
+func TestAStaleExecutionDoesNotStandInForAGoodOne(t *testing.T) {
+	run := simulated(t, 3, simulate.Machine{Seed: 3, Seconds: simulate.ScanSeconds, Noise: quiet}, nil)
+	lease := record.Lease{Node: "node-a", Token: 1}
+	ended := time.Unix(2000, 0)
+	var late []record.Attempt
+	for i := range run.attempts {
+		a := &run.attempts[i]
+		a.Lease, a.StartedAt = &lease, time.Unix(1000, 0)
+		if a.Block == "w000-b0001" {
+			again := *a
+			again.ID, again.StartedAt = "late/"+again.Trial, ended
+			late = append(late, again)
+		}
+	}
+	for i := range run.waves[0].Blocks {
+		run.waves[0].Blocks[i].Lease = &lease
+	}
+	run.attempts = slices.DeleteFunc(run.attempts, func(a record.Attempt) bool { return a.Block == "w000-b0001" && a.Slot > 3 && !a.Warmup })
+	run.attempts = append(run.attempts, late...)
+	leases := record.Leases{
+		Known: true, Taken: []record.LeaseTaken{{Run: run.exp.Run, Lease: lease}}, Ends: []record.LeaseEnd{{Run: run.exp.Run, Lease: lease, EndedAt: ended}},
+	}
+	got := Evidence(run.exp, record.Evidence{Waves: run.waves, Attempts: run.attempts, Leases: leases}, 0)
+	if want := 2*24 + 4; got.Trials.Used != want {
+		t.Errorf("%d used, want %d: the four trials of the block that were in time, and none that was late", got.Trials.Used, want)
+	}
+}

@@ -1,0 +1,559 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
+)
+
+// phase is a wave with its purpose, its blocks and its own truth.
+type phase struct {
+	purpose record.Purpose
+	blocks  int
+	seconds func(record.Point, string) float64
+}
+
+// inWaves runs the scan experiment in several waves.
+func inWaves(t *testing.T, noise simulate.Noise, edit func(*runSpec, *templateSpec), phases ...phase) *simulatedRun {
+	t.Helper()
+	exp, err := specimen.Scan(edit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &simulatedRun{exp: exp}
+	first := 0
+	for number, p := range phases {
+		wave, err := simulate.Wave(exp, number, first, p.blocks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wave.Purpose = p.purpose
+		first += p.blocks
+		l.waves = append(l.waves, *wave)
+		l.attempts = append(l.attempts, simulate.Machine{Seed: uint64(number + 1), Noise: noise, Seconds: p.seconds}.Run(exp, wave)...)
+	}
+	return l
+}
+
+func (l *simulatedRun) analyzeAll() *analysis.Analysis {
+	return Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Problems: l.problems}, len(l.waves)-1)
+}
+
+func confirming(edit func(*runSpec, *templateSpec)) func(*runSpec, *templateSpec) {
+	return func(spec *runSpec, template *templateSpec) {
+		edit(spec, template)
+		spec.Design.Confirm = &assayv1alpha1.Confirm{}
+	}
+}
+
+func find(t *testing.T, candidates []analysis.Candidate, name string) analysis.Candidate {
+	t.Helper()
+	at := slices.IndexFunc(candidates, func(c analysis.Candidate) bool { return c.Name == name })
+	if at < 0 {
+		t.Fatalf("no candidate %s among %+v", name, candidates)
+	}
+	return candidates[at]
+}
+
+func TestConfirmation(t *testing.T) {
+	gain := gates(gainAt8("1.5"))
+	parity := gates(assayv1alpha1.Gate{Name: "parity", At: at8, Op: assayv1alpha1.ParityEqual})
+	fast, slow := factor(1.7), factor(1.3)
+	cases := map[string]struct {
+		edit              func(*runSpec, *templateSpec)
+		phases            []phase
+		tamper            func(*simulatedRun)
+		verdict, screened experiment.Verdict
+		blocks, confirmed int
+		reason            string
+	}{
+		"without design.confirm the screening decides and all is as it was": {
+			edit: gain, phases: []phase{{record.Screen, 8, fast}}, verdict: goes, blocks: 8, reason: "its blocking gate holds",
+		},
+		"a Go that nothing has confirmed yet is Inconclusive, and the planner sees what to confirm": {
+			edit: confirming(gain), phases: []phase{{record.Screen, 8, fast}}, verdict: inconclusive, screened: goes, blocks: 8, reason: "screened Go, not confirmed: no confirming block has run yet",
+		},
+		"a Go that fresh blocks repeat stands": {
+			edit: confirming(gain), phases: []phase{{record.Screen, 8, fast}, {record.Confirm, 6, fast}}, verdict: goes, screened: goes, blocks: 8, confirmed: 6, reason: "confirmed on fresh blocks",
+		},
+		"a Go that fresh blocks contradict is Inconclusive": {
+			edit: confirming(gain), phases: []phase{{record.Screen, 8, fast}, {record.Confirm, 6, slow}}, verdict: inconclusive, screened: goes, blocks: 8, confirmed: 6, reason: "screened Go, not confirmed: on the confirming blocks alone it is NoGo",
+		},
+		"a NoGo needs confirming too": {
+			edit: confirming(gain), phases: []phase{{record.Screen, 8, slow}, {record.Confirm, 6, fast}}, verdict: inconclusive, screened: noGo, blocks: 8, confirmed: 6, reason: "screened NoGo, not confirmed: on the confirming blocks alone it is Go",
+		},
+		"a NoGo that fresh blocks repeat stands": {
+			edit: confirming(gain), phases: []phase{{record.Screen, 8, slow}, {record.Confirm, 6, slow}}, verdict: noGo, screened: noGo, blocks: 8, confirmed: 6, reason: "confirmed on fresh blocks",
+		},
+		"too few fresh blocks confirm nothing": {
+			edit: confirming(gain), phases: []phase{{record.Screen, 8, fast}, {record.Confirm, 2, fast}}, verdict: inconclusive, screened: goes, blocks: 8, confirmed: 2, reason: "on the confirming blocks alone it is Invalid",
+		},
+		"a second screening wave is no confirmation": {
+			edit: confirming(gain), phases: []phase{{record.Screen, 8, fast}, {"", 6, fast}}, verdict: inconclusive, screened: goes, blocks: 14, reason: "no confirming block has run yet",
+		},
+		"an Inconclusive screening has nothing to confirm": {
+			edit: confirming(gain), phases: []phase{{record.Screen, 8, factor(1.5)}}, verdict: inconclusive, blocks: 8, reason: "the interval spans the bound",
+		},
+		"an output that differs needs no confirming, whatever the times are": {
+			edit: confirming(gain), phases: []phase{{record.Screen, 8, fast}}, verdict: noGo, blocks: 8, reason: "another output",
+			tamper: func(l *simulatedRun) {
+				for _, arm := range []string{"fused-m4r", "fused-naive"} {
+					l.each(arm, func(a *record.Attempt) { a.Result.Parity.Digest = strings.Repeat("ab", 32) })
+				}
+			},
+		},
+		"what outputs decide needs no confirming": {
+			edit: confirming(parity), phases: []phase{{record.Screen, 8, fast}}, verdict: goes, blocks: 8, reason: "its blocking gate holds",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := inWaves(t, quiet, c.edit, c.phases...)
+			if c.tamper != nil {
+				c.tamper(l)
+			}
+			got := l.analyzeAll()
+			if got.Verdict != c.verdict || got.Screened != c.screened {
+				t.Errorf("verdict %q, screened %q; want %q, %q", got.Verdict, got.Screened, c.verdict, c.screened)
+			}
+			if got.ValidBlocks != c.blocks || got.ConfirmBlocks != c.confirmed {
+				t.Errorf("%d valid blocks and %d confirming, want %d and %d", got.ValidBlocks, got.ConfirmBlocks, c.blocks, c.confirmed)
+			}
+			if reason := find(t, got.Candidates, "fused-m4r").Reason; !strings.Contains(reason, c.reason) {
+				t.Errorf("reason %q, want one with %q", reason, c.reason)
+			}
+			checkInvariants(t, got)
+		})
+	}
+}
+
+func TestConfirmedGatesRestOnTheFreshBlocksAlone(t *testing.T) {
+	gain := confirming(gates(gainAt8("1.5")))
+	l := inWaves(t, quiet, gain, phase{record.Screen, 8, factor(2)}, phase{record.Confirm, 6, factor(1.7)})
+	got := l.analyzeAll()
+	if shown := got.Gates[0].Estimate; math.Abs(shown.Value-1.7) > 0.02 || shown.Blocks != 6 {
+		t.Errorf("the gate shows %s of %d blocks and the fresh blocks have 1.7", analysis.Describe(shown), shown.Blocks)
+	}
+	if screened := got.Screening[0].Estimate; math.Abs(screened.Value-2) > 0.02 || screened.Blocks != 8 {
+		t.Errorf("the screening shows %s of %d blocks and had 2", analysis.Describe(screened), screened.Blocks)
+	}
+	if !strings.Contains(got.Gates[0].Message, "screened Go at 2.0") {
+		t.Errorf("message %q does not say what the screening found", got.Gates[0].Message)
+	}
+}
+
+func withNull(edit func(*runSpec, *templateSpec), phases ...string) func(*runSpec, *templateSpec) {
+	return func(spec *runSpec, template *templateSpec) {
+		edit(spec, template)
+		spec.Design.NullArm = len(phases) == 0
+		spec.Design.ControlPhases = phases
+	}
+}
+
+// nullAt makes the null arm slower than the baseline it copies.
+func nullAt(slower float64, seconds func(record.Point, string) float64) func(record.Point, string) float64 {
+	return func(point record.Point, arm string) float64 {
+		if arm == "null" {
+			return slower * seconds(point, "loop")
+		}
+		return seconds(point, arm)
+	}
+}
+
+func TestControls(t *testing.T) {
+	slowExpand := func(arm string) func(*simulatedRun) {
+		return func(l *simulatedRun) {
+			l.each(arm, func(a *record.Attempt) {
+				for i := range a.Result.Phases[0].Samples {
+					a.Result.Phases[0].Samples[i] *= 1.5
+				}
+			})
+		}
+	}
+	// Both arms take the same time, so that the phase "expand" may be a control.
+	level := factor(1)
+	within := gates(assayv1alpha1.Gate{Name: "slower", Metric: "latency", At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"})
+	cases := map[string]struct {
+		edit    func(*runSpec, *templateSpec)
+		seconds func(record.Point, string) float64
+		tamper  func(*simulatedRun)
+		verdict experiment.Verdict
+		arms    verdicts
+		reason  string
+		warning string
+		moved   int
+	}{
+		"a null arm that stays lets the gates decide": {
+			edit: withNull(gates(gainAt8("1.5"))), seconds: nullAt(1, factor(1.7)), verdict: goes, arms: verdicts{"fused-m4r": goes, "fused-naive": goes}, reason: "holds",
+		},
+		"a null arm that moves makes a Go Inconclusive and says why": {
+			edit: withNull(gates(gainAt8("1.5"))), seconds: nullAt(1.03, factor(1.7)), verdict: inconclusive, arms: verdicts{"fused-m4r": inconclusive, "fused-naive": inconclusive},
+			reason: "throughput value of the null arm null at batchSize=8,pendingDelta=0 is 0.96", warning: "throughput value of the null arm null", moved: 1,
+		},
+		"a null arm that moves makes a NoGo Inconclusive": {
+			edit: withNull(gates(gainAt8("1.5"))), seconds: nullAt(1.03, factor(1.3)), verdict: inconclusive, arms: verdicts{"fused-m4r": inconclusive, "fused-naive": inconclusive}, reason: "not yet NoGo", moved: 1,
+		},
+		"a null arm that moves where no gate looks decides nothing": {
+			edit: withNull(gates(gainAt8("1.5"))),
+			seconds: func(point record.Point, arm string) float64 {
+				if point.Parameters["batchSize"] == "1" {
+					return nullAt(1.2, factor(1.7))(point, arm)
+				}
+				return nullAt(1, factor(1.7))(point, arm)
+			},
+			verdict: goes, arms: verdicts{"fused-m4r": goes, "fused-naive": goes},
+		},
+		"an effect no larger than the null arm's raises a warning": {
+			edit: withNull(within), seconds: nullAt(1.02, factor(1.002)), verdict: inconclusive, arms: verdicts{"fused-m4r": inconclusive, "fused-naive": inconclusive}, warning: "the null arm", moved: 1,
+		},
+		"a null arm whose output differs makes everything Invalid, as a baseline that disagrees with itself does": {
+			edit: withNull(gates(gainAt8("1.5"))), seconds: nullAt(1, factor(1.7)),
+			tamper:  func(l *simulatedRun) { l.lastOf("null").Result.Parity.Digest = strings.Repeat("ab", 32) },
+			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": invalid}, reason: "arm null disagrees with itself",
+		},
+		"a null arm has the baseline's inputs also where the other arms have their own": {
+			edit: withNull(func(spec *runSpec, template *templateSpec) {
+				gates(gainAt8("1.5"))(spec, template)
+				spec.Parity = assayv1alpha1.ParityPerArm
+			}), seconds: nullAt(1, factor(1.7)),
+			tamper: func(l *simulatedRun) {
+				l.each("null", func(a *record.Attempt) { a.Result.Parity.Digest = strings.Repeat("ab", 32) })
+			},
+			verdict: invalid, arms: verdicts{"fused-m4r": invalid, "fused-naive": invalid}, reason: "arm null gives another output",
+		},
+		"a control phase that stays lets the gates decide": {
+			edit: withNull(within, "expand"), seconds: level, verdict: goes, arms: verdicts{"fused-m4r": goes, "fused-naive": goes},
+		},
+		"a control phase that moves takes the decision from its own candidate only": {
+			edit: withNull(within, "expand"), seconds: level, tamper: slowExpand("fused-m4r"),
+			verdict: goes, arms: verdicts{"fused-m4r": inconclusive, "fused-naive": goes}, reason: "control phase expand of fused-m4r", moved: 1,
+		},
+		"a control phase that no trial reports raises a warning": {
+			edit: withNull(within, "decode"), seconds: level, verdict: goes, arms: verdicts{"fused-m4r": goes, "fused-naive": goes}, warning: `no trial of both arms reports a phase "decode"`,
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := simulated(t, 10, simulate.Machine{Seed: 1, Noise: quiet, Seconds: c.seconds}, c.edit)
+			if c.tamper != nil {
+				c.tamper(l)
+			}
+			got := l.analyze()
+			arms := verdicts{}
+			for _, candidate := range got.Candidates {
+				arms[candidate.Name] = candidate.Verdict
+			}
+			if diff := cmp.Diff(c.arms, arms); diff != "" || got.Verdict != c.verdict {
+				t.Errorf("verdict %q, want %q; candidates (-want +got):\n%s", got.Verdict, c.verdict, diff)
+			}
+			if reason := find(t, got.Candidates, "fused-m4r").Reason; !strings.Contains(reason, c.reason) {
+				t.Errorf("reason %q, want one with %q", reason, c.reason)
+			}
+			if !strings.Contains(strings.Join(got.Warnings, "\n"), c.warning) {
+				t.Errorf("warnings %q, want one with %q", got.Warnings, c.warning)
+			}
+			moved := 0
+			for _, control := range got.Controls {
+				if control.Moved {
+					moved++
+				}
+			}
+			if moved != c.moved {
+				t.Errorf("%d controls moved, want %d: %+v", moved, c.moved, got.Controls)
+			}
+			checkInvariants(t, got)
+		})
+	}
+}
+
+func TestANullArmThatMovesTakesTheDecisionOnlyWhereItMoved(t *testing.T) {
+	both := gates(assayv1alpha1.Gate{Name: "gain", Metric: "throughput", At: assayv1alpha1.ParameterValues{"batchSize": "8"},
+		Op: assayv1alpha1.RatioAtLeast, Bound: "1.5"})
+	got := simulated(t, 10, simulate.Machine{Seed: 1, Noise: quiet, Seconds: func(point record.Point, arm string) float64 {
+		if point.Parameters["pendingDelta"] == "1" {
+			return nullAt(1.1, factor(1.7))(point, arm)
+		}
+		return nullAt(1, factor(1.7))(point, arm)
+	}}, withNull(both)).analyze()
+	for _, gate := range got.Gates {
+		want := goes
+		if strings.Contains(gate.Point, "pendingDelta=1") {
+			want = inconclusive
+		}
+		if gate.Outcome != want {
+			t.Errorf("%s of %s: %s, want %s", gate.Title(), gate.Candidate, gate.Outcome, want)
+		}
+	}
+}
+
+func TestTheNullArmIsShownBesideTheCandidatesAndNeverJudged(t *testing.T) {
+	got := simulated(t, 10, simulate.Machine{Seed: 1, Noise: quiet, Seconds: nullAt(1, factor(1.7))},
+		withNull(gates(gainAt8("1.5")))).analyze()
+	if !slices.ContainsFunc(got.Ratios, func(r analysis.RatioResult) bool { return r.Candidate == "null" }) {
+		t.Error("no ratio of the null arm")
+	}
+	for _, gate := range got.Gates {
+		if gate.Candidate == "null" && gate.Op != experiment.Completes {
+			t.Errorf("a gate was applied to the null arm: %+v", gate)
+		}
+	}
+	if len(got.Candidates) != 2 || got.Best == "null" {
+		t.Errorf("candidates %+v, best %q", got.Candidates, got.Best)
+	}
+}
+
+// TestManyControlsRarelyMoveByAccident holds the false alarms of the null arm to the level of one gate, however many gates
+// look at it: a run of identical arms with 12 gates.
+func TestManyControlsRarelyMoveByAccident(t *testing.T) {
+	many := func(spec *runSpec, _ *templateSpec) {
+		spec.Gates, spec.Predictions = nil, nil
+		spec.Arms = spec.Arms[:2]
+		spec.Design.NullArm = true
+		for i, statistic := range []assayv1alpha1.Statistic{"mean", "median", "min"} {
+			spec.Gates = append(spec.Gates,
+				assayv1alpha1.Gate{Name: fmt.Sprintf("g%d", i), Metric: "latency", Statistic: statistic, Op: assayv1alpha1.RatioAtMost, Bound: "1.5"})
+		}
+	}
+	const runs = 300
+	alarms := 0
+	for seed := range uint64(runs) {
+		got := simulated(t, 5, simulate.Machine{Seed: seed, Noise: quiet, Seconds: nullAt(1, factor(1)), Samples: 2}, many).analyze()
+		if len(got.Controls) != 12 {
+			t.Fatalf("%d controls, want 12", len(got.Controls))
+		}
+		if slices.ContainsFunc(got.Controls, func(c analysis.ControlResult) bool { return c.Moved }) {
+			alarms++
+		}
+	}
+	t.Logf("%d of %d runs had a control that moved", alarms, runs)
+	// 0.5 % of 300 runs are 1.5; more than 6 happen once in a thousand times.
+	if alarms > 6 {
+		t.Errorf("%d false alarms in %d runs; one run in two hundred is meant to have one", alarms, runs)
+	}
+}
+
+func TestGateConfidence(t *testing.T) {
+	l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.7)}, gates(gainAt8("1.5")))
+	got := l.analyze()
+	var ratio analysis.Estimate
+	for _, r := range got.Ratios {
+		if r.Point == got.Gates[0].Point && r.Candidate == got.Gates[0].Candidate && r.Metric == got.Gates[0].Metric {
+			ratio = r.Estimate
+		}
+	}
+	gate := got.Gates[0]
+	if gate.Confidence != 0.995 || got.GateConfidence != 0.995 || got.Confidence != 0.95 {
+		t.Errorf("gates at %v (analysis: %v), results at %v", gate.Confidence, got.GateConfidence, got.Confidence)
+	}
+	if gate.Estimate.Value != ratio.Value || *gate.Estimate.Low >= *ratio.Low || *gate.Estimate.High <= *ratio.High {
+		t.Errorf("the gate shows %s and the result %s: the same estimate with a wider interval is wanted", analysis.Describe(gate.Estimate),
+			analysis.Describe(&ratio))
+	}
+	if want := (*gate.Estimate.High - *gate.Estimate.Low) / 2 / gate.Estimate.Value; got.RelativeHalfWidth == nil ||
+		*got.RelativeHalfWidth < want*0.99 {
+		t.Errorf("relative half width %v, and this gate's is %v", got.RelativeHalfWidth, want)
+	}
+
+	l.exp.Plan.Design.GateConfidence = 0
+	old := l.analyze()
+	if diff := cmp.Diff(ratio, *old.Gates[0].Estimate); diff != "" || old.GateConfidence != 0.95 {
+		t.Errorf("a run frozen without a gate confidence is judged at %v, not as it was then (-then +now):\n%s", old.GateConfidence, diff)
+	}
+}
+
+func TestValidBlocksCountWhatNeedNotBeMeasuredAgain(t *testing.T) {
+	cases := map[string]struct {
+		change func(a *record.Attempt)
+		blocks int
+		wide   bool // A half width exists.
+	}{
+		"all trials count":                     {func(*record.Attempt) {}, 8, true},
+		"a trial that failed is a result":      {func(a *record.Attempt) { a.Outcome, a.Result = record.Failed, nil }, 8, true},
+		"a trial that was not started is lost": {func(a *record.Attempt) { a.Outcome, a.Result = record.NotStarted, nil }, 6, true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, gates(gainAt8("1.5")))
+			l.each("fused-m4r", func(a *record.Attempt) {
+				if a.Block == "w000-b0001" || a.Block == "w000-b0002" {
+					c.change(a)
+				}
+			})
+			got := l.analyze()
+			if got.ValidBlocks != c.blocks || (got.RelativeHalfWidth != nil) != c.wide {
+				t.Errorf("%d valid blocks, half width %v; want %d", got.ValidBlocks, got.RelativeHalfWidth, c.blocks)
+			}
+		})
+	}
+}
+
+func TestTheRunIsGoOnlyBeyondTheChancesItHad(t *testing.T) {
+	// A candidate whose gate holds narrowly, alone and as one of two.
+	one := gainAt8("1.5")
+	one.Candidate = "fused-m4r"
+	machine := simulate.Machine{Seed: 3, Noise: simulate.Noise{Block: 0.02, Arm: 0, Trial: 0.045, Sample: 0.01},
+		Seconds: func(point record.Point, arm string) float64 {
+			if arm == "fused-m4r" {
+				return simulate.ScanSeconds(point, "loop") / 1.62
+			}
+			return simulate.ScanSeconds(point, "loop")
+		}}
+	alone := simulated(t, 8, machine, gates(one)).analyze()
+	if alone.Verdict != goes {
+		t.Fatalf("alone: %s, %s", alone.Verdict, alone.Candidates[1].Reason)
+	}
+	both := simulated(t, 8, machine, gates(gainAt8("1.5"))).analyze()
+	if got := find(t, both.Candidates, "fused-m4r"); got.Verdict != inconclusive || !strings.Contains(got.Reason, "one of 2 candidates") {
+		t.Errorf("as one of two: %s: %s", got.Verdict, got.Reason)
+	}
+}
+
+// onNodes gives every block its node, and the ratio that the node has.
+func onNodes(l *simulatedRun, nodes []string, slower map[string]float64) {
+	for b := range l.waves[0].Blocks {
+		l.waves[0].Blocks[b].Lease = &record.Lease{Node: nodes[b%len(nodes)], Token: 1}
+	}
+	for i := range l.attempts {
+		a := &l.attempts[i]
+		var wave, block int
+		if _, err := fmt.Sscanf(a.Block, "w%03d-b%04d", &wave, &block); err != nil {
+			panic(err)
+		}
+		a.Lease = &record.Lease{Node: nodes[block%len(nodes)], Token: 1}
+		if a.Arm != "loop" {
+			*a.Result.Metrics["throughput"].Value /= 1 + slower[a.Lease.Node]
+		}
+	}
+}
+
+func TestNodes(t *testing.T) {
+	cases := map[string]struct {
+		nodes   []string
+		slower  map[string]float64
+		blocks  int
+		differ  bool
+		perNode int
+		outcome experiment.Verdict
+		warning string
+	}{
+		"one node says nothing of nodes":                                 {nodes: []string{"a"}, blocks: 12, outcome: goes},
+		"nodes that agree change nothing":                                {nodes: []string{"a", "b"}, blocks: 12, perNode: 2, outcome: goes},
+		"of two nodes that differ the gate needs both":                   {nodes: []string{"a", "b"}, slower: map[string]float64{"b": 0.2}, blocks: 12, differ: true, perNode: 2, outcome: inconclusive, warning: "the interval spans both"},
+		"of two nodes that differ the gate holds where it holds on each": {nodes: []string{"a", "b"}, slower: map[string]float64{"b": 0.05}, blocks: 12, differ: true, perNode: 2, outcome: goes, warning: "the interval spans both"},
+		"of three nodes that differ the interval rests on the nodes": {
+			nodes: []string{"a", "b", "c"}, slower: map[string]float64{"b": 0.06, "c": 0.12}, blocks: 12, differ: true, perNode: 3, outcome: inconclusive, warning: "the interval rests on the nodes",
+		},
+		"nodes with two blocks each take part": {
+			nodes: []string{"a", "b"}, slower: map[string]float64{"b": 0.2}, blocks: 4, differ: true, perNode: 2, outcome: inconclusive, warning: "the interval spans both",
+		},
+		"a node with too few blocks to tell is left alone": {nodes: []string{"a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "b"}, slower: map[string]float64{"b": 0.2}, blocks: 12, perNode: 2, outcome: goes},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := simulated(t, c.blocks, simulate.Machine{Seed: 1, Noise: quiet, Seconds: factor(1.7)}, gates(gainAt8("1.5")))
+			onNodes(l, c.nodes, c.slower)
+			got := l.analyze()
+			if len(got.Excluded) > 0 {
+				t.Fatal(got.Excluded)
+			}
+			at := slices.IndexFunc(got.Ratios, func(r analysis.RatioResult) bool {
+				return r.Metric == "throughput" && r.Candidate == "fused-m4r" && r.Point == got.Gates[0].Point
+			})
+			ratio := got.Ratios[at]
+			if ratio.NodesDiffer != c.differ || len(ratio.PerNode) != c.perNode {
+				t.Errorf("nodes differ: %v with %d nodes, want %v with %d", ratio.NodesDiffer, len(ratio.PerNode), c.differ, c.perNode)
+			}
+			gate := got.Gates[slices.IndexFunc(got.Gates, func(g analysis.GateResult) bool { return g.Candidate == "fused-m4r" })]
+			if gate.Outcome != c.outcome {
+				t.Errorf("%s: %s, want %s", gate.Outcome, gate.Message, c.outcome)
+			}
+			if c.outcome == inconclusive && (gate.MoreBlocks != nil || !strings.Contains(gate.Message, "further nodes would decide")) {
+				t.Errorf("promises that %v further blocks decide: %s", gate.MoreBlocks, gate.Message)
+			}
+			if !strings.Contains(strings.Join(got.Warnings, "\n"), c.warning) {
+				t.Errorf("warnings %q, want one with %q", got.Warnings, c.warning)
+			}
+			checkInvariants(t, got)
+		})
+	}
+}
+
+func TestRankings(t *testing.T) {
+	turning := func(point record.Point, arm string) float64 {
+		seconds := simulate.ScanSeconds(point, "loop")
+		switch {
+		case arm == "fused-m4r" && point.Parameters["batchSize"] == "8":
+			return seconds / 2
+		case arm == "fused-m4r":
+			return seconds * 1.2
+		}
+		return seconds
+	}
+	cases := map[string]struct {
+		seconds func(record.Point, string) float64
+		tamper  func(*simulatedRun)
+		warning string
+	}{
+		"arms that keep their order raise nothing":      {seconds: factor(1.2)},
+		"arms that are equal have no ranking to change": {seconds: factor(1)},
+		"a gain that is there in batches only changes no ranking": {seconds: func(point record.Point, arm string) float64 {
+			if point.Parameters["batchSize"] == "8" {
+				return factor(1.2)(point, arm)
+			}
+			return factor(1)(point, arm)
+		}},
+		"arms that change places along the sweep are named with both places": {
+			seconds: turning, warning: "the ranking of fused-m4r and loop by latency changes with scale: fused-m4r has 1.2",
+		},
+		"phases that change places along the sweep are named with both places": {
+			seconds: factor(1.2),
+			tamper: func(l *simulatedRun) {
+				l.each("fused-m4r", func(a *record.Attempt) {
+					if a.Parameters["batchSize"] == "8" {
+						a.Result.Phases[0].Samples, a.Result.Phases[1].Samples = a.Result.Phases[1].Samples, a.Result.Phases[0].Samples
+					}
+				})
+			},
+			warning: "the ranking of the phases of arm fused-m4r changes with scale",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet, Seconds: c.seconds}, gates())
+			if c.tamper != nil {
+				c.tamper(l)
+			}
+			var found []string
+			for _, warning := range l.analyze().Warnings {
+				if strings.Contains(warning, "the ranking of") {
+					found = append(found, warning)
+				}
+			}
+			switch {
+			case c.warning == "" && len(found) > 0:
+				t.Errorf("warns %q", found)
+			case c.warning != "" && (len(found) == 0 || !strings.Contains(found[0], c.warning)):
+				t.Errorf("warns %q, want one with %q", found, c.warning)
+			}
+		})
+	}
+}
+
+func TestAnArmThatRanTwoBuildsRaisesAWarning(t *testing.T) {
+	l := simulated(t, 4, simulate.Machine{Seed: 1, Noise: quiet}, gates())
+	l.lastOf("fused-m4r").Result.Workload.Version = "0.2.0"
+	if warnings := strings.Join(l.analyze().Warnings, "\n"); !strings.Contains(warnings, "the trials of arm fused-m4r ran 2 builds") {
+		t.Errorf("warnings %q", warnings)
+	}
+}

@@ -1,0 +1,87 @@
+package analyze
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+func TestWhatContradictsThePlanOrTheOrderOfABlockDecidesNothing(t *testing.T) {
+	each := func(arm string, edit func(i int, a *record.Attempt)) func(*simulatedRun) {
+		return func(l *simulatedRun) {
+			for i := range l.attempts {
+				if arm == "" || l.attempts[i].Arm == arm {
+					edit(i, &l.attempts[i])
+				}
+			}
+		}
+	}
+	node := func(name string) func(int, *record.Attempt) {
+		return func(_ int, a *record.Attempt) { a.Environment.Soft = map[string]any{"nodeName": name} }
+	}
+	cases := map[string]struct {
+		spoil  func(*simulatedRun)
+		want   experiment.Verdict
+		reason string
+	}{
+		"nothing":                      {func(*simulatedRun) {}, goes, ""},
+		"times that all begin at once": {each("", func(_ int, a *record.Attempt) { a.StartedAt = time.Unix(1, 0) }), goes, ""},
+		"times that run backwards": {
+			each("", func(i int, a *record.Attempt) { a.StartedAt = a.StartedAt.Add(-time.Duration(i) * time.Second) }), inconclusive,
+			"the trials of 10 of 10 blocks were no neighbours (w000-b0000: slot 1 began at 2026-11-21T08:01:00.006Z and slot 2 at 2026-11-21T08:00:59.95Z)",
+		},
+		"a baseline of another day":        {each("old", func(_ int, a *record.Attempt) { a.StartedAt = a.StartedAt.AddDate(0, 0, -7) }), inconclusive, "were no neighbours"},
+		"a candidate of another century":   {each("new", func(_ int, a *record.Attempt) { a.StartedAt = a.StartedAt.AddDate(100, 0, 0) }), inconclusive, "were no neighbours"},
+		"all of it on one node":            {each("", node("a")), goes, ""},
+		"a candidate on a node of its own": {each("new", node("b")), inconclusive, `on node "" and slot 1 on "b"`},
+		"a plan with another baseline":     {func(l *simulatedRun) { l.waves[0].Arms = []record.Arm{{Name: "old"}, {Name: "new", Baseline: true}} }, inconclusive, "contradicts the experiment"},
+		"the newest plan that cannot be read": {func(l *simulatedRun) {
+			l.problems = []record.Problem{{Source: record.Source{Key: "waves/000/wave.json"}, Reason: "x"}}
+		}, inconclusive, "waves/000/wave.json"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := pair(t, 0.94, nil)
+			c.spoil(l)
+			got := l.analyze()
+			if got.Verdict != c.want || !strings.Contains(got.Candidates[0].Reason, c.reason) {
+				t.Errorf("%s: %s\nwant %s: %s", got.Verdict, got.Candidates[0].Reason, c.want, c.reason)
+			}
+			checkInvariants(t, got)
+		})
+	}
+}
+
+// Warnings name what a ledger says of its own making that cannot be, or that the run did not ask for.
+func TestTimesThatOverlapAndTooFewBlocksAreSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*simulatedRun)
+		want  string
+	}{
+		"nothing": {func(*simulatedRun) {}, ""},
+		"trials that began before the one before had ended": {func(l *simulatedRun) {
+			for i := range l.attempts {
+				l.attempts[i].DurationSeconds = 5000
+			}
+		}, "trials of 10 blocks ran at the same time by their own clock (w000-b0000: slot 1 began 5e+03 s before slot 0 ended)"},
+		"trials a clock's adjustment apart": {func(l *simulatedRun) {
+			for i := range l.attempts {
+				l.attempts[i].DurationSeconds += 0.05
+			}
+		}, ""},
+		"fewer blocks than asked for": {func(l *simulatedRun) { l.exp.Plan.Design.Blocks.Min = 40 }, "the figures rest on 10 blocks, and spec.design.blocks.min asks for at least 40"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := pair(t, 0.94, nil)
+			c.spoil(l)
+			said := strings.Join(l.analyze().Warnings, "\n")
+			if c.want == "" && (strings.Contains(said, "at the same time") || strings.Contains(said, "blocks.min")) ||
+				!strings.Contains(said, c.want) {
+				t.Errorf("warnings:\n%s\nwant %q", said, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,236 @@
+package analyze
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+// memoryNeighbour halves the memory's speed: the trials' times and the canary's tell the same story. Where he shares the trials' CPUs
+// he shows in otherWork as well.
+var (
+	memoryNeighbour = simulate.Neighbour{Slowdown: 1.6, Canary: 1.8}
+	cpuNeighbour    = simulate.Neighbour{Slowdown: 1.6, OtherWork: 0.4, Spin: 1.3}
+)
+
+func environmentOf(policy assayv1alpha1.ViolationPolicy, limits assayv1alpha1.NoiseLimits) func(*runSpec, *templateSpec) {
+	return func(spec *runSpec, template *templateSpec) {
+		gates(gainAt8("0.95"))(spec, template)
+		spec.Environment = &assayv1alpha1.Environment{OnViolation: policy, Noise: limits}
+	}
+}
+
+// beside lets the neighbour work while trials of some arms run in some blocks; without arms, while any does.
+func beside(neighbour simulate.Neighbour, arms []string, blocks ...int) func(*simulatedRun) {
+	return func(l *simulatedRun) {
+		for i := range l.attempts {
+			a := &l.attempts[i]
+			there := slices.ContainsFunc(blocks, func(n int) bool { return a.Block == fmt.Sprintf("w000-b%04d", n) })
+			if there && !a.Warmup && (arms == nil || slices.Contains(arms, a.Arm)) {
+				neighbour.Disturb(a)
+			}
+		}
+	}
+}
+
+func TestANeighbour(t *testing.T) {
+	// Three arms, four points, two slots of each: 24 measured trials in each of 12 blocks.
+	const perBlock, all = 24, 12 * 24
+	candidates := []string{"fused-naive", "fused-m4r"}
+	cases := map[string]struct {
+		edit    func(*runSpec, *templateSpec)
+		tamper  func(*simulatedRun)
+		verdict experiment.Verdict
+		invalid int
+		says    string // Part of some exclusion.
+		warns   string // Part of some warning.
+		silent  string // Part of no warning.
+		reason  string // Part of a candidate's reason.
+	}{
+		"nobody there: every trial counts, and nothing is said of noise": {
+			verdict: goes, silent: "noise",
+		},
+		"in the middle of a block: its trials are invalid, the verdict is that of the others": {
+			tamper: beside(cpuNeighbour, nil, 4, 5, 6), verdict: goes, invalid: 3 * perBlock,
+			says: "ran beyond a noise limit: otherWork 40.3 %, limit 5 %", warns: fmt.Sprintf("%d beyond a noise limit", 3*perBlock),
+		},
+		"throughout half of the run: what is left decides": {
+			tamper: beside(cpuNeighbour, nil, 0, 1, 2, 3, 4, 5), verdict: goes, invalid: 6 * perBlock,
+		},
+		"in all blocks but two: Invalid": {
+			tamper: beside(cpuNeighbour, nil, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9), verdict: invalid, invalid: 10 * perBlock,
+		},
+		"under the hypervisor": {
+			tamper: beside(simulate.Neighbour{Slowdown: 1.2, Steal: 0.17}, nil, 2), verdict: goes, invalid: perBlock,
+			says: "steal 17 %, limit 2 %",
+		},
+		"one who was there for the candidates only is not known to be a neighbour: never a Go for it, and never a NoGo": {
+			tamper: beside(simulate.Neighbour{Slowdown: 2, OtherWork: 0.5}, candidates, 2, 3, 4), verdict: inconclusive, invalid: 3 * 16,
+			reason: "noise limits leave out 24 of 96 trials of fused-m4r and 0 of 96 of loop over all points (Fisher's exact test, p = 2.3e-08)",
+			warns:  "noise limits left out trials of some arms more often than of others: 0 of 96 trials of loop, 24 of 96 trials of fused-naive",
+		},
+		"where every trial counted says the same, arms that lost trials at different rates are a warning": {
+			tamper: beside(simulate.Neighbour{Slowdown: 1, OtherWork: 0.5}, candidates, 2, 3, 4), verdict: goes, invalid: 3 * 16,
+			warns: "more often than of others",
+		},
+		"one trial is left out alone": {
+			tamper: func(l *simulatedRun) { cpuNeighbour.Disturb(l.lastOf("fused-m4r")) }, verdict: goes, invalid: 1,
+		},
+		"the canary sees one on another CPU: the trials count, and the warning says of which arms they are": {
+			tamper: beside(memoryNeighbour, nil, 4, 5, 6), verdict: goes,
+			warns: "canary beyond its limit leaves no trial out, as a trial can cause it itself: 24 of 96 trials of loop, 24 of 96 trials of fused-naive, 24 of 96 trials of fused-m4r",
+		},
+		"the canary was slow beside the candidates only, which the warning says": {
+			tamper: beside(memoryNeighbour, candidates, 4), verdict: inconclusive,
+			warns: "8 of 96 trials of fused-naive (unlike the baseline, Fisher's exact test p = 0.0067)",
+		},
+		"waiting for a disk may be the trial's own": {
+			tamper: beside(simulate.Neighbour{Slowdown: 1.3, PressureIO: 0.6}, nil, 2), verdict: goes,
+			warns: "pressureIo beyond its limit leaves no trial out",
+		},
+		"so may waiting for memory": {
+			tamper: beside(simulate.Neighbour{Slowdown: 1.3, PressureMemory: 0.6}, nil, 2), verdict: goes,
+			warns: "pressureMemory beyond its limit leaves no trial out",
+		},
+		"without limits there is nothing to say": {
+			edit: environmentOf("", assayv1alpha1.NoiseLimits{
+				Canary: "off", Spin: "off", OtherWork: "off", Steal: "off", PressureIO: "off", PressureMemory: "off", Throttled: "off",
+			}),
+			tamper: beside(cpuNeighbour, candidates, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11), verdict: noGo, silent: "noise",
+		},
+		"with Warn the trials are used, and the warning counts them": {
+			edit: environmentOf(assayv1alpha1.ViolationWarn, assayv1alpha1.NoiseLimits{}), tamper: beside(cpuNeighbour, candidates, 4),
+			verdict: inconclusive,
+			warns:   fmt.Sprintf("16 of %d trials ran beyond a noise limit and are used all the same, since environment.onViolation is Warn: otherWork in 16", all),
+		},
+		"with Invalid they are left out as with Retry": {
+			edit: environmentOf(assayv1alpha1.ViolationInvalid, assayv1alpha1.NoiseLimits{}), tamper: beside(cpuNeighbour, nil, 4),
+			verdict: goes, invalid: perBlock,
+		},
+		"a disturbed warm-up costs nothing": {
+			tamper: func(l *simulatedRun) {
+				for i := range l.attempts {
+					if l.attempts[i].Warmup && l.attempts[i].Block == "w000-b0003" {
+						cpuNeighbour.Disturb(&l.attempts[i])
+					}
+				}
+			}, verdict: goes, silent: "noise",
+		},
+		"a quota that stopped a trial although its CPUs should be its own": {
+			tamper: func(l *simulatedRun) {
+				a := l.lastOf("loop")
+				a.Isolation.Level, a.Noise.During.ThrottledSeconds = "Throttled", ptr.To(0.0005)
+			}, verdict: goes, warns: "throttled beyond its limit leaves no trial out, as a trial can cause it itself: 1 of 96 trials of loop",
+		},
+		"the same where CPUs are shared is within the limit": {
+			edit: func(spec *runSpec, template *templateSpec) {
+				gates(gainAt8("0.95"))(spec, template)
+				spec.Placement.Exclusive = assayv1alpha1.ExclusiveNone
+			},
+			tamper: func(l *simulatedRun) { l.lastOf("loop").Noise.During.ThrottledSeconds = ptr.To(0.0005) }, verdict: goes, silent: "throttled",
+		},
+		"a ledger without the readings is judged by what it has, and says once what it lacks": {
+			tamper: func(l *simulatedRun) {
+				for i := range l.attempts {
+					l.attempts[i].Noise = record.NoiseWindows{During: record.Noise{StealRatio: ptr.To(0.0), ThrottledSeconds: ptr.To(0.0)}}
+				}
+			}, verdict: goes,
+			warns: fmt.Sprintf("noise limits that could not be judged, of %d trials, for want of a reading: otherWork in %[1]d, canary in %[1]d, spin in %[1]d, pressureMemory in %[1]d, pressureIo in %[1]d", all),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			edit := tc.edit
+			if edit == nil {
+				edit = gates(gainAt8("0.95"))
+			}
+			run := simulated(t, 12, simulate.Machine{Seed: 3, Noise: quiet, Seconds: factor(1)}, edit)
+			if tc.tamper != nil {
+				tc.tamper(run)
+			}
+			got := run.analyze()
+			if got.Verdict != tc.verdict {
+				t.Errorf("verdict %s, want %s: %+v", got.Verdict, tc.verdict, got.Candidates)
+			}
+			if got.Trials.Invalid != tc.invalid || got.Trials.Used != all-tc.invalid {
+				t.Errorf("trials %+v, want %d invalid and the rest of %d used", got.Trials, tc.invalid, all)
+			}
+			if tc.says != "" && !slices.ContainsFunc(got.Excluded, func(e analysis.Exclusion) bool { return strings.Contains(e.Reason, tc.says) }) {
+				t.Errorf("no exclusion says %q: %.3v", tc.says, got.Excluded)
+			}
+			if !strings.Contains(find(t, got.Candidates, "fused-m4r").Reason, tc.reason) {
+				t.Errorf("no reason says %q: %+v", tc.reason, got.Candidates)
+			}
+			contains := func(part string) bool {
+				return slices.ContainsFunc(got.Warnings, func(w string) bool { return strings.Contains(w, part) })
+			}
+			if tc.warns != "" && !contains(tc.warns) {
+				t.Errorf("no warning says %q: %q", tc.warns, got.Warnings)
+			}
+			if tc.silent != "" && contains(tc.silent) {
+				t.Errorf("a warning speaks of %q: %q", tc.silent, got.Warnings)
+			}
+			checkInvariants(t, got)
+		})
+	}
+}
+
+// Identical arms, and somebody else who comes and goes at random and always hits the candidate: whatever he does in the trial's own time,
+// he never makes it look slower.
+func TestANeighbourNeverMakesANoGo(t *testing.T) {
+	for seed := range uint64(20) {
+		run := simulated(t, 10, simulate.Machine{Seed: seed, Noise: quiet, Seconds: factor(1)}, gates(gainAt8("0.97")))
+		var blocks []int
+		for n := range 10 {
+			if (seed>>(n%5))&1 == 1 {
+				blocks = append(blocks, n)
+			}
+		}
+		kinds := []simulate.Neighbour{{Slowdown: 2, OtherWork: 0.5}, {Slowdown: 1.2, Steal: 0.2}}
+		neighbour := kinds[seed%2]
+		beside(neighbour, []string{"fused-naive", "fused-m4r"}, blocks...)(run)
+		if got := run.analyze(); got.Verdict == noGo {
+			t.Errorf("seed %d, %+v in blocks %v: %s", seed, neighbour, blocks, got.Candidates[0].Reason)
+		}
+	}
+}
+
+// Blocks on machines that cannot be compared are not mixed into one estimate, although each block compares within itself.
+func TestBlocksOfAnotherMachineAreLeftOut(t *testing.T) {
+	run := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, gates(gainAt8("1.5")))
+	for i := range run.attempts {
+		a := &run.attempts[i]
+		if a.Block >= "w000-b0005" {
+			hard := map[string]any{"cpuModel": "Xeon"}
+			for key, value := range a.Environment.Hard {
+				if key != "cpuModel" {
+					hard[key] = value
+				}
+			}
+			a.Environment.Hard = hard
+		}
+	}
+	got := run.analyze()
+	if got.Gates[0].Estimate == nil || got.Gates[0].Estimate.Blocks != 5 {
+		t.Errorf("the estimate rests on %+v, want the 5 blocks of the machine that most trials ran on", got.Gates[0].Estimate)
+	}
+	says := `cpuModel is "Xeon" here and "AMD EPYC" there`
+	named := 0
+	for _, exclusion := range got.Excluded {
+		if strings.Contains(exclusion.Reason, says) {
+			named++
+		}
+	}
+	if named != 3*24 {
+		t.Errorf("%d exclusions say %q, want all 72: %.3v", named, says, got.Excluded)
+	}
+}

@@ -1,0 +1,147 @@
+package analyze
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+// silent is a workload that reports nothing: only its processes are known.
+func silent(gates ...assayv1alpha1.Gate) func(*runSpec, *templateSpec) {
+	return func(spec *runSpec, template *templateSpec) {
+		spec.Gates, spec.Predictions = gates, nil
+		template.Metrics, template.Parity, template.Output.Format = nil, assayv1alpha1.ParityNone, assayv1alpha1.NoOutput
+	}
+}
+
+// using gives every trial of an arm something its process used, and takes away what it reported.
+func using(l *simulatedRun, arm string, change func(block int, attempt *record.Attempt)) {
+	blocks := map[string]int{}
+	l.each(arm, func(attempt *record.Attempt) {
+		if _, ok := blocks[attempt.Block]; !ok {
+			blocks[attempt.Block] = len(blocks)
+		}
+		attempt.Result = nil
+		change(blocks[attempt.Block], attempt)
+	})
+}
+
+func TestWhatTheRunnerReadsIsJudged(t *testing.T) {
+	gate := func(metric string, op assayv1alpha1.GateOperator, bound string) assayv1alpha1.Gate {
+		return assayv1alpha1.Gate{Name: "g", Metric: metric, Op: op, Bound: bound, Candidate: "fused-m4r", At: at8}
+	}
+	// Every process of the candidate takes twice as much of everything as the baseline's.
+	twice := map[string]float64{"loop": 1, "fused-naive": 1, "fused-m4r": 2}
+	cases := map[string]struct {
+		gate assayv1alpha1.Gate
+		lose func(attempt *record.Attempt)
+		want experiment.Verdict
+		says string
+	}{
+		"wall time":                    {gate("process.wallTime", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictNoGo, "2.000x"},
+		"CPU time is that of both":     {gate("process.cpuTime", assayv1alpha1.AtMost, "1s"), nil, experiment.VerdictNoGo, "1.2"},
+		"user time":                    {gate("process.userTime", assayv1alpha1.RatioAtMost, "2.2"), nil, experiment.VerdictGo, "2.000x"},
+		"system time":                  {gate("process.systemTime", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictNoGo, "2.000x"},
+		"peak memory":                  {gate("process.peakMemory", assayv1alpha1.AtMost, "150Mi"), nil, experiment.VerdictNoGo, "MB"},
+		"minor faults":                 {gate("process.minorFaults", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictNoGo, "2.000x"},
+		"voluntary context switches":   {gate("process.voluntaryContextSwitches", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictNoGo, "2.000x"},
+		"involuntary context switches": {gate("process.involuntaryContextSwitches", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictNoGo, "2.000x"},
+		"a count of zero has no ratio": {gate("process.majorFaults", assayv1alpha1.RatioAtMost, "1.5"), nil, experiment.VerdictInvalid, "in 32 of 32 trials), and a ratio needs positive ones: judge the figure itself, with AtMost"},
+		"a count of zero is a figure":  {gate("process.majorFaults", assayv1alpha1.AtMost, "3"), nil, experiment.VerdictGo, "at most"},
+		"what was not read is absent, and not zero": {
+			gate("process.peakMemory", assayv1alpha1.AtMost, "150Mi"), func(a *record.Attempt) { a.Resources.MaxRSSBytes = nil },
+			experiment.VerdictInvalid, "has no value in any of the 16 trials of arm fused-m4r",
+		},
+		"half of the CPU time is none": {
+			gate("process.cpuTime", assayv1alpha1.AtMost, "1s"), func(a *record.Attempt) { a.Resources.SystemSeconds = nil },
+			experiment.VerdictInvalid, "has no value in any of the 16 trials of arm fused-m4r",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, silent(tc.gate))
+			for arm, by := range twice {
+				using(l, arm, func(block int, a *record.Attempt) {
+					by := by * (1 + 0.001*float64(block%3))
+					count := func(n float64) *int64 { return ptr.To(int64(1000 * n * by)) }
+					a.DurationSeconds = by
+					a.Resources = record.Resources{
+						UserSeconds: ptr.To(0.5 * by), SystemSeconds: ptr.To(0.1 * by), MaxRSSBytes: ptr.To(int64(100 * (1 << 20) * by)),
+						MinorFaults: count(50), MajorFaults: ptr.To(int64(0)), VoluntaryContextSwitches: count(7), InvoluntaryContextSwitches: count(9),
+					}
+					if tc.lose != nil {
+						tc.lose(a)
+					}
+				})
+			}
+			got := l.analyze()
+			if len(got.Excluded) > 0 {
+				t.Fatalf("excluded: %+v", got.Excluded[0])
+			}
+			if g := got.Gates[0]; g.Outcome != tc.want || !strings.Contains(g.Message, tc.says) {
+				t.Errorf("%s: %s, want %s with %q", g.Outcome, g.Message, tc.want, tc.says)
+			}
+			checkInvariants(t, got)
+		})
+	}
+}
+
+func TestAServersProcessIsJudgedToo(t *testing.T) {
+	l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, func(spec *runSpec, template *templateSpec) {
+		silent(assayv1alpha1.Gate{Name: "g", Metric: "process.server.cpuTime", Op: assayv1alpha1.RatioAtMost, Bound: "1.5",
+			Candidate: "fused-m4r", At: at8})(spec, template)
+		template.Command, template.Roles = nil,
+			[]assayv1alpha1.Role{{Name: "server", Command: []string{"/kv"}}, {Name: "client", Command: []string{"/load"}, Result: true}}
+	})
+	for arm, seconds := range map[string]float64{"loop": 1, "fused-naive": 1, "fused-m4r": 3} {
+		using(l, arm, func(block int, a *record.Attempt) {
+			by := seconds * (1 + 0.001*float64(block%3))
+			a.Roles = []record.RoleSeen{
+				{Name: "server", Resources: &record.Resources{UserSeconds: ptr.To(by), SystemSeconds: ptr.To(by)}}, {Name: "client", Result: true},
+			}
+		})
+	}
+	if g := l.analyze().Gates[0]; g.Outcome != experiment.VerdictNoGo || !strings.Contains(g.Message, "3.000x") {
+		t.Errorf("%s: %s", g.Outcome, g.Message)
+	}
+}
+
+func TestTheResultsShowWhatTheRunNames(t *testing.T) {
+	shown := func(got *analysis.Analysis) string {
+		seen := map[string]bool{}
+		for _, result := range got.Arms {
+			seen[result.Metric] = true
+		}
+		var out []string
+		for _, name := range []string{"latency", "throughput", "process.wallTime", "process.cpuTime", "process.peakMemory"} {
+			if seen[name] {
+				out = append(out, name)
+			}
+		}
+		return strings.Join(out, " ")
+	}
+	memory := assayv1alpha1.Gate{Name: "g", Metric: "process.peakMemory", Op: assayv1alpha1.AtMost, Bound: "1Gi"}
+	machine := simulate.Machine{Seed: 1, Noise: quiet}
+	if got := shown(simulated(t, 4, machine, nil).analyze()); got != "latency throughput" {
+		t.Errorf("nothing names a process metric, and shown are %s", got)
+	}
+	got := simulated(t, 4, machine, gates(memory)).analyze()
+	if names := shown(got); names != "latency throughput process.peakMemory" {
+		t.Errorf("a gate names peak memory, and shown are %s", names)
+	}
+	// What every arm used is there in any case.
+	if use := got.Usage.Processes; len(use) != 3 || use[0].Arm != "loop" || use[0].Used["peakMemory"] != 75497472 ||
+		use[0].Used["wallTime"] <= 0 {
+		t.Errorf("processes: %+v", use)
+	}
+	if _, ok := got.Usage.Processes[0].Used["cpuTime"]; ok {
+		t.Error("the CPU time is known only in part and is shown")
+	}
+}

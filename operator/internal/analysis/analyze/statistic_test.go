@@ -1,0 +1,64 @@
+package analyze
+
+import (
+	"math"
+	"testing"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/google/go-cmp/cmp"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis/trial"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+// asHistogram records samples in nanoseconds, as the harness does.
+func asHistogram(t *testing.T, samples []float64) *record.Histogram {
+	t.Helper()
+	h := hdrhistogram.New(1, 3_600_000_000_000, 3)
+	for _, s := range samples {
+		if err := h.RecordValue(int64(s * 1e9)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	encoded, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &record.Histogram{Encoding: "hdr-v2-deflate-base64", Scale: 1e-9, Count: h.TotalCount(), Data: string(encoded)}
+}
+
+func TestHistogramsGiveTheSameAnswersAsSamples(t *testing.T) {
+	gate := assayv1alpha1.Gate{Name: "tail", Metric: "latency", Statistic: "p95", At: at8, Op: assayv1alpha1.RatioAtMost, Bound: "1.05"}
+	l := simulated(t, 8, simulate.Machine{Seed: 1, Noise: quiet}, gates(gate))
+	samples := l.analyze()
+	for i := range l.attempts {
+		metrics := l.attempts[i].Result.Metrics
+		metrics["latency"] = &record.Metric{Unit: "s", Histogram: asHistogram(t, metrics["latency"].Samples)}
+	}
+	histograms := l.analyze()
+	if len(histograms.Excluded) > 0 {
+		t.Fatal(histograms.Excluded)
+	}
+	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 2e-3*math.Abs(a) })
+	for i := range samples.Arms {
+		if diff := cmp.Diff(samples.Arms[i].Estimate.Value, histograms.Arms[i].Estimate.Value, near); diff != "" {
+			t.Errorf("%s %s of %s (-samples +histograms):\n%s", samples.Arms[i].Statistic, samples.Arms[i].Metric, samples.Arms[i].Arm, diff)
+		}
+	}
+	for i := range samples.Gates {
+		a, b := samples.Gates[i], histograms.Gates[i]
+		if a.Outcome != b.Outcome || !cmp.Equal(*a.Estimate.High, *b.Estimate.High, near) || a.Estimate.Samples != b.Estimate.Samples {
+			t.Errorf("%s: %s with samples, %s with histograms", a.Title(), a.Message, b.Message)
+		}
+	}
+}
+
+func TestHistogramThatLiesAboutItsCountIsRefused(t *testing.T) {
+	h := asHistogram(t, []float64{1e-3, 2e-3})
+	h.Count = 3
+	if _, err := trial.DecodeHistogram(h); err == nil {
+		t.Error("was accepted")
+	}
+}

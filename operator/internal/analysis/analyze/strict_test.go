@@ -1,0 +1,217 @@
+package analyze
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+// edit changes the experiment, and the digest that names it everywhere.
+func (l *folderLedger) edit(from, to string) {
+	l.replace("experiment.json", from, to)
+	var frozen struct{ Digest string }
+	raw := l.read("experiment.json")
+	if json.Unmarshal(raw, &frozen) != nil {
+		return // It cannot be read, and says so.
+	}
+	_, err := l.open()
+	if err == nil {
+		return
+	}
+	said := regexp.MustCompile(`the content has (sha256:[0-9a-f]{64})`).FindStringSubmatch(err.Error())
+	if said == nil {
+		return // Something else is wrong with it.
+	}
+	if err := filepath.WalkDir(l.folder, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, bytes.ReplaceAll(data, []byte(frozen.Digest), []byte(said[1])), 0o644)
+	}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// byHand leaves out of the experiment what a person who writes one leaves out.
+func (l *folderLedger) byHand() {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(l.read(ledger.ExperimentKey), &fields); err != nil {
+		l.t.Fatal(err)
+	}
+	delete(fields, "api")
+	delete(fields, "plan")
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.write(ledger.ExperimentKey, raw)
+	l.edit(`"schema"`, `"schema"`)
+}
+
+// open reads the experiment as assay analyze does.
+func (l *folderLedger) open() (ledger.Store, error) {
+	store, err := ledger.Open(context.Background(), ledger.FolderURL(l.folder), ledger.Options{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	_, err = ledger.ReadExperiment(context.Background(), store)
+	return store, err
+}
+
+func TestAnExperimentThatMeansNothingIsNamed(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, says string }{
+		"an absent seed":                   {`"seed":1,`, ``, "spec.design.seed is missing"},
+		"an absent confidence":             {`"confidence":"0.95",`, ``, `spec.design.confidence: invalid value ""`},
+		"an invalid confidence":            {`"confidence":"0.95"`, `"confidence":"high"`, `spec.design.confidence: invalid value "high"`},
+		"a confidence that is NaN":         {`"confidence":"0.95"`, `"confidence":"NaN"`, `spec.design.confidence: invalid value "NaN"`},
+		"a gateConfidence of words":        {`"gateConfidence":"0.995"`, `"gateConfidence":"very high"`, `spec.design.gateConfidence: invalid value "very high"`},
+		"a gateConfidence of 99.5":         {`"gateConfidence":"0.995"`, `"gateConfidence":"99.5"`, `spec.design.gateConfidence: invalid value "99.5"`},
+		"a gateConfidence below the other": {`"gateConfidence":"0.995"`, `"gateConfidence":"0.9"`, "would rest on less than the results"},
+		"an unknown op":                    {`"op":"RatioAtLeast"`, `"op":"RatioAtleast"`, `spec.gates[0].op: invalid value "RatioAtleast": allowed are RatioAtLeast`},
+		"an unknown severity":              {`"severity":"Blocking"`, `"severity":"Important"`, `spec.gates[0].severity: invalid value "Important"`},
+		"an unknown statistic":             {`"statistic":"median"`, `"statistic":"average"`, `template.metrics[0].statistic: invalid value "average"`},
+		"an unknown direction":             {`"direction":"LowerIsBetter"`, `"direction":"Lower"`, `template.metrics[0].direction: invalid value "Lower"`},
+		"an unknown order":                 {`"order":"ABBA"`, `"order":"ABAB"`, `spec.design.order: invalid value "ABAB"`},
+		"an unknown exclusivity":           {`"exclusive":"CPUs"`, `"exclusive":"All"`, `spec.placement.exclusive: invalid value "All"`},
+		"an unknown parity":                {`"parity":"Required"`, `"parity":"Maybe"`, `template.parity: invalid value "Maybe"`},
+		"an unknown field":                 {`"seed":1,`, `"seed":1,"sead":2,`, `unknown field "spec.design.sead"`},
+		"a gate on no metric":              {`"metric":"throughput","at"`, `"metric":"speed","at"`, `spec.gates[0].metric is "speed"`},
+		"a gate on no arm":                 {`"op":"RatioAtLeast"`, `"candidate":"fused-m5","op":"RatioAtLeast"`, `spec.gates[0].candidate: invalid value "fused-m5"`},
+		"a gate on no point":               {`"at":{"batchSize":"8"`, `"at":{"batchSize":"9"`, `spec.gates[0].at is map[batchSize:9`},
+		"two arms of one name":             {`{"name":"fused-m4r","baseline":false}`, `{"name":"fused-naive","baseline":false}`, `arms[2]`},
+		"a cell of no arm":                 {`{"point":0,"arm":2`, `{"point":0,"arm":7`, "cells[2] is arm 7 at point 0"},
+		"a cell that is there twice":       {`{"point":0,"arm":2`, `{"point":0,"arm":1`, "cells[2] is arm 1 at point 0, which another one is already"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newFolderLedger(t)
+			l.edit(c.from, c.to)
+			if _, err := l.open(); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "experiment.json") {
+				t.Errorf("%v, want an error with %q", err, c.says)
+			}
+		})
+	}
+}
+
+func TestWhatTheLedgerLacksOrContradictsIsNamed(t *testing.T) {
+	const trial = "attempts/w000-b0001/pod-w000-b0001/w000-b0001-s00003.json"
+	for name, c := range map[string]struct {
+		spoil func(*folderLedger)
+		says  string // Part of an exclusion or a warning.
+	}{
+		"an absent gateConfidence": {func(l *folderLedger) { l.byHand(); l.edit(`,"gateConfidence":"0.995"`, ``) }, "spec.design.gateConfidence is absent"},
+		"a missing attempt":        {func(l *folderLedger) { l.remove(trial) }, "1 missing), first w000-b0001-s00003"},
+		"Succeeded beside an exit code": {
+			func(l *folderLedger) { l.replace(trial, `"exitCode":0`, `"exitCode":3`) }, "outcome is Succeeded and exitCode 3",
+		},
+		"Succeeded beside a signal": {func(l *folderLedger) { l.replace(trial, `"exitCode":0`, `"signal":9`) }, "outcome is Succeeded and signal 9"},
+		"Failed beside a result": {
+			func(l *folderLedger) { l.replace(trial, `"outcome":"Succeeded"`, `"outcome":"Failed"`) }, "exitCode is 0 and there is a result",
+		},
+		"NotStarted beside a result": {
+			func(l *folderLedger) { l.replace(trial, `"outcome":"Succeeded"`, `"outcome":"NotStarted"`) }, "it did start, and counts as failed",
+		},
+		"an unknown outcome":   {func(l *folderLedger) { l.replace(trial, `"outcome":"Succeeded"`, `"outcome":"Fine"`) }, "$.outcome"},
+		"an unknown isolation": {func(l *folderLedger) { l.replace(trial, `"level":"ExclusiveCPUs"`, `"level":"Alone"`) }, "$.isolation.level"},
+		"an unknown purpose": {
+			func(l *folderLedger) { l.replace("waves/000/wave.json", `"purpose":"screen"`, `"purpose":"show"`) }, "$.purpose",
+		},
+		"an unknown field": {func(l *folderLedger) { l.replace(trial, `"slot":3`, `"slot":3,"slat":4`) }, "slat"},
+		"a number of 1e300": {func(l *folderLedger) {
+			l.replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[1e300,`)
+		}, "allowed are 0 and magnitudes"},
+		"a number beyond JSON's": {
+			func(l *folderLedger) {
+				l.replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[1e999,`)
+			}, "w000-b0001-s00003",
+		},
+		"a negative time": {func(l *folderLedger) {
+			l.replace(trial, `"latency":{"unit":"s","samples":[`, `"latency":{"unit":"s","samples":[-1,`)
+		}, "negative time"},
+		"a negative duration": {func(l *folderLedger) { l.replace(trial, `"durationSeconds":`, `"durationSeconds":-`) }, "$.durationSeconds"},
+		"a duration far shorter than the samples": {
+			func(l *folderLedger) {
+				l.write(trial, regexp.MustCompile(`"durationSeconds":[0-9.]+`).ReplaceAll(l.read(trial), []byte(`"durationSeconds":0.001`)))
+			}, "contradicts the runner's readings in 1 trials: pod-",
+		},
+		"an object too large": {
+			func(l *folderLedger) { l.write(trial, make([]byte, 64<<20+1)) }, "it has 67108865 bytes and at most 67108864 are read",
+		},
+		"a block that is there twice": {
+			func(l *folderLedger) { l.replace("waves/000/wave.json", `"id":"w000-b0002"`, `"id":"w000-b0001"`) },
+			`blocks[2].id "w000-b0001" is used twice`,
+		},
+		"a slot of no cell": {
+			func(l *folderLedger) { l.replace("waves/000/wave.json", `"warmup":[0,`, `"warmup":[99,`) }, "has cell 99 in slot 0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newFolderLedger(t)
+			c.spoil(l)
+			got := l.analyze()
+			named := func(text string) bool { return strings.Contains(text, c.says) }
+			if !slices.ContainsFunc(got.Warnings, named) &&
+				!slices.ContainsFunc(got.Excluded, func(e analysis.Exclusion) bool { return named(e.Attempt + " " + e.Reason) }) {
+				t.Errorf("excluded %+v, warnings %q: want %q", got.Excluded, got.Warnings, c.says)
+			}
+			// The list of what was read can be read again.
+			l.analyze()
+		})
+	}
+}
+
+func TestAMissingWaveIsNamedAndDecidesNothing(t *testing.T) {
+	for name, spoil := range map[string]func(*simulatedRun){
+		"the plan and all of it": func(l *simulatedRun) {
+			l.waves = slices.Delete(l.waves, 1, 2)
+			l.keepOnly(func(a record.Attempt) bool { return a.Wave != 1 })
+		},
+		"the plan": func(l *simulatedRun) { l.waves = slices.Delete(l.waves, 1, 2) },
+		"the plans and one wave's attempts": func(l *simulatedRun) {
+			l.waves = nil
+			l.keepOnly(func(a record.Attempt) bool { return a.Wave != 1 })
+		},
+		"the newest plan": func(l *simulatedRun) { l.waves = l.waves[:2] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := pair(t, 0.94, nil)
+			world := simulate.NewWorld(simulate.Scenarios()[0], -0.06, 1, 2)
+			for number := 1; number < 3; number++ {
+				wave, err := simulate.Wave(l.exp, number, 10*number, 10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.attempts = append(l.attempts, world.Run(l.exp, wave)...)
+				l.waves = append(l.waves, *wave)
+			}
+			through := func() *analysis.Analysis {
+				return Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts}, 2)
+			}
+			if got := through(); got.Verdict != goes {
+				t.Fatalf("the whole ledger: %s", got.Candidates[0].Reason)
+			}
+			spoil(l)
+			got := through()
+			if got.Verdict != inconclusive || !strings.Contains(got.Candidates[0].Reason, "is missing, cannot be read or contradicts") {
+				t.Errorf("%s: %s", got.Verdict, got.Candidates[0].Reason)
+			}
+			if !slices.ContainsFunc(got.Excluded, func(e analysis.Exclusion) bool { return strings.HasPrefix(e.Attempt, "waves/00") }) {
+				t.Errorf("excluded %+v", got.Excluded[:min(2, len(got.Excluded))])
+			}
+		})
+	}
+}

@@ -1,0 +1,152 @@
+package analyze
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+)
+
+// cutShort leaves markers of the first trials of an arm, of an execution that another one replaced where they were repeated, else in
+// place of their attempts.
+func cutShort(l *simulatedRun, arm string, count int, repeated bool) []record.Started {
+	var out []record.Started
+	l.attempts = slices.DeleteFunc(l.attempts, func(a record.Attempt) bool {
+		if a.Arm != arm || len(out) == count {
+			return false
+		}
+		out = append(out, record.Started{
+			Schema: record.StartedSchema, ID: "lost_1/" + a.Trial, Trial: a.Trial, Block: a.Block, Point: a.Point, Arm: a.Arm, StartedAt: "2026-11-21T08:00:00Z",
+		})
+		return !repeated
+	})
+	return out
+}
+
+func TestTrialsThatNeverEndedAreLossesOfTheirArm(t *testing.T) {
+	cases := map[string]struct {
+		edit     func(*runSpec)
+		arm      string
+		count    int
+		repeated bool
+		tamper   func(*record.Started)
+		want     experiment.Verdict
+		complete experiment.Verdict // Of the candidate's completes gate; empty is Go.
+		reason   string
+	}{
+		"one of the candidate's leaves open whether it completes": {
+			arm: "new", count: 1, want: inconclusive, complete: inconclusive, reason: "19 of 20 trials completed against at least 1.000: 1 begun and never ended (first w000-b0000-s",
+		},
+		"nobody knows how they ended, so that many are no NoGo either": {
+			arm: "new", count: 14, want: inconclusive, complete: inconclusive,
+		},
+		"a share that is reached without them holds": {
+			edit: completes("0.9", ""), arm: "new", count: 1, want: goes,
+		},
+		"of the baseline they doubt the comparison": {
+			arm: "old", count: 1, want: inconclusive, reason: "the baseline does not complete",
+		},
+		"a few whose blocks were repeated are what a lost node leaves": {arm: "new", count: 2, repeated: true, want: goes},
+		"an arm that had many more repeated than the baseline may have chosen which": {
+			arm: "new", count: 8, repeated: true, want: inconclusive, reason: "arm new lost 8 of 28 trials (8 begun and never ended), and the baseline 0 of 20 trials (Fisher's exact test",
+		},
+		"with completing Advisory the exact test counts them": {
+			edit: completes("", assayv1alpha1.Advisory), arm: "new", count: 8, want: inconclusive, complete: inconclusive, reason: "8 begun and never ended), and the baseline",
+		},
+		"a marker of an unknown arm spoils the trial that was planned": {
+			arm: "new", count: 10, want: inconclusive, tamper: func(s *record.Started) { s.Arm = "newer" }, reason: "10 missing",
+		},
+		"a marker that says another arm than the plan counts for the arm of the plan": {
+			arm: "new", count: 10, want: inconclusive, tamper: func(s *record.Started) { s.Arm = "old" }, reason: "arm new lost 10 of",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := pair(t, 0.94, c.edit)
+			markers := cutShort(l, c.arm, c.count, c.repeated)
+			if c.tamper != nil {
+				for i := range markers {
+					c.tamper(&markers[i])
+				}
+			}
+			got := Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Unfinished: markers}, 0)
+			if got.Verdict != c.want || !strings.Contains(got.Candidates[0].Reason, c.reason) {
+				t.Errorf("%s: %s\nwant %s: %s", got.Verdict, got.Candidates[0].Reason, c.want, c.reason)
+			}
+			if c.complete == "" {
+				c.complete = goes
+			}
+			at := slices.IndexFunc(got.Gates, func(g analysis.GateResult) bool { return g.Op == experiment.Completes && g.Candidate == "new" })
+			if got.Gates[at].Outcome != c.complete {
+				t.Errorf("completes is %s: %s", got.Gates[at].Outcome, got.Gates[at].Message)
+			}
+			if c.tamper != nil && !strings.HasPrefix(got.Excluded[len(got.Excluded)-1].Attempt, "started/w000-b") {
+				t.Errorf("excluded %+v, want the markers", got.Excluded)
+			}
+			without := Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts}, 0)
+			if c.tamper == nil && without.Evidence == got.Evidence {
+				t.Error("the digest of the evidence does not depend on what decides")
+			}
+			checkInvariants(t, got)
+		})
+	}
+}
+
+func TestAMarkerNeverHelpsItsArm(t *testing.T) {
+	rank := map[experiment.Verdict]int{noGo: 0, invalid: 1, inconclusive: 2, goes: 3}
+	random := rand.New(rand.NewPCG(1, 1))
+	for range 40 {
+		l := pair(t, 0.9+0.2*random.Float64(), nil)
+		before := l.analyze().Verdict
+		markers := cutShort(l, "new", 1+random.IntN(12), random.IntN(2) == 0)
+		got := Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Unfinished: markers}, 0)
+		if rank[got.Verdict] > rank[before] && got.Verdict == goes {
+			t.Errorf("%s became %s with %d trials that never ended", before, got.Verdict, len(markers))
+		}
+	}
+}
+
+func TestAMarkerIsReadStrictly(t *testing.T) {
+	marker := `{"schema":"assay.dev/started/v1alpha1","id":"p_1/w000-b0000-s00001","trial":"w000-b0000-s00001","block":"w000-b0000","point":"","arm":"new","startedAt":"2026-11-21T08:00:00Z"}`
+	cases := map[string]struct{ from, to, want string }{
+		"an unknown field":        {`"arm"`, `"arms":"x","arm"`, `unknown field "arms"`},
+		"a field that is twice":   {`"arm"`, `"arm":"old","arm"`, `duplicate field "arm"`},
+		"no arm":                  {`"new"`, `""`, "arm is missing"},
+		"a time that is none":     {"2026-11-21T08:00:00Z", "yesterday", `invalid startedAt "yesterday"`},
+		"a key of another trial":  {`s00001","block`, `s00002","block`, "it was moved or changed"},
+		"a schema of its own":     {"started/v1alpha1", "started/v2", `invalid schema "assay.dev/started/v2"`},
+		"no object":               {"{", "[", "it does not name the trial that started"},
+		"a number instead of arm": {`"new"`, `7`, "cannot unmarshal number"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := newFolderLedger(t)
+			l.write(ledger.StartedKey("w000-b0000", "p_1", "w000-b0000-s00001"), []byte(strings.Replace(marker, c.from, c.to, 1)))
+			got := l.analyze()
+			if !slices.ContainsFunc(got.Excluded, func(e analysis.Exclusion) bool {
+				return strings.HasPrefix(e.Attempt, "started/") && strings.Contains(e.Reason, c.want)
+			}) {
+				t.Errorf("excluded %+v, want a marker with %q", got.Excluded, c.want)
+			}
+		})
+	}
+}
+
+func TestTrialsThatBeganAndNeverEndedAreNamed(t *testing.T) {
+	l := simulated(t, 3, simulate.Machine{}, nil)
+	markers := append(cutShort(l, "loop", 1, true), cutShort(l, "fused-m4r", 1, false)...)
+	found := Evidence(l.exp, record.Evidence{Waves: l.waves, Attempts: l.attempts, Unfinished: markers}, 0)
+	got := strings.Join(found.Warnings, "\n")
+	for _, want := range []string{"1 of arm fused-m4r, 1 of arm loop", markers[0].ID, "another execution of 1 of them ended"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %s, want %q", got, want)
+		}
+	}
+}

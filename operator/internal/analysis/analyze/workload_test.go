@@ -1,0 +1,88 @@
+package analyze
+
+import (
+	"strings"
+	"testing"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+func TestWhatIsOfAnotherWorkloadDecidesNothing(t *testing.T) {
+	renamed := func(name string, which func(i int, a *record.Attempt) bool) func(*simulatedRun) {
+		return func(l *simulatedRun) {
+			for i := range l.attempts {
+				if a := &l.attempts[i]; which(i, a) {
+					a.Result.Workload.Name = name
+				}
+			}
+		}
+	}
+	all := func(arm string) func(int, *record.Attempt) bool {
+		return func(_ int, a *record.Attempt) bool { return a.Arm == arm }
+	}
+	ratio := assayv1alpha1.Gate{Name: "faster", Metric: "time", Op: assayv1alpha1.RatioAtMost, Bound: "1", Severity: assayv1alpha1.Blocking}
+	level := assayv1alpha1.Gate{Name: "fast", Metric: "time", Op: assayv1alpha1.AtMost, Bound: "3600s", Severity: assayv1alpha1.Blocking}
+	cases := map[string]struct {
+		spoil  func(*simulatedRun)
+		want   experiment.Verdict
+		reason string
+		warned string
+	}{
+		"one workload": {func(*simulatedRun) {}, goes, "", ""},
+		"another one, of both arms": {
+			func(l *simulatedRun) { renamed("b", all("old"))(l); renamed("b", all("new"))(l) }, goes, "", "",
+		},
+		"a candidate of another": {
+			renamed("other", all("new")), inconclusive,
+			`the results of arm new are of workload "other" and those of old of "simulated", and the plan has both run one program`, "so nothing is decided",
+		},
+		"a baseline of another": {renamed("other", all("old")), inconclusive, `arm new are of workload "simulated" and those of old of "other"`, "so nothing is decided"},
+		"one trial of another": {
+			renamed("other", func(i int, a *record.Attempt) bool { return a.Arm == "new" && a.Block == "w000-b0003" && a.Slot < 2 }), invalid,
+			`arm new changed during the run: result.workload.name is "other" in 1 trials and "simulated" in 19 trials`, "",
+		},
+		"a baseline that became another": {
+			renamed("other", func(_ int, a *record.Attempt) bool { return a.Arm == "old" && a.Block > "w000-b0004" }), invalid,
+			"arm old changed during the run: result.workload.name is", "",
+		},
+		"programs that differ by plan may be of other workloads": {
+			func(l *simulatedRun) {
+				renamed("other", all("new"))(l)
+				for i := range l.exp.Cells {
+					if l.exp.Cells[i].Arm == 1 {
+						l.exp.Cells[i].Argv = append([]string{"/other"}, l.exp.Cells[i].Argv[1:]...)
+					}
+				}
+				l.waves[0].Cells = l.exp.Cells
+				for i := range l.attempts {
+					if l.attempts[i].Arm == "new" {
+						l.attempts[i].Argv = l.exp.Cells[1].Argv
+					}
+				}
+			}, goes, "", `are of workload "other" and those of old of "simulated": they are compared as programs that do the same`,
+		},
+	}
+	for name, c := range cases {
+		for _, gate := range []assayv1alpha1.Gate{ratio, level} {
+			t.Run(name+", "+gate.Name, func(t *testing.T) {
+				l := pair(t, 0.94, func(spec *assayv1alpha1.BenchmarkRunSpec) { spec.Gates = []assayv1alpha1.Gate{gate} })
+				c.spoil(l)
+				got := l.analyze()
+				want, reason := c.want, c.reason
+				if strings.Contains(name, "baseline that became") && gate.Op == assayv1alpha1.AtMost {
+					want, reason = goes, "" // The candidate's level does not rest on the baseline.
+				}
+				if found := got.Candidates[0]; found.Verdict != want || !strings.Contains(found.Reason, reason) {
+					t.Errorf("%s: %s\nwant %s: %s", found.Verdict, found.Reason, want, reason)
+				}
+				said := strings.Join(got.Warnings, "\n")
+				if !strings.Contains(said, c.warned) || c.warned == "" && strings.Contains(said, "of workload") {
+					t.Errorf("warnings:\n%s\nwant %q", said, c.warned)
+				}
+				checkInvariants(t, got)
+			})
+		}
+	}
+}

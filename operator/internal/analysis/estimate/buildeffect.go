@@ -1,0 +1,192 @@
+package estimate
+
+import (
+	"math"
+	"slices"
+
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/analysis/trial"
+)
+
+// How fast a program is depends on where its code and data happen to lie: another order of linking, another length of a name,
+// moves it by per cents (Mytkowicz et al. 2009, Curtsinger and Berger 2013). Blocks of one build share that accident, as blocks
+// of one node share the node, so that further blocks say nothing of it. An arm that is several builds shows how large it is:
+// builds are a sample of all the layouts that the source could have had, and the interval rests on them.
+
+// buildGroups returns which of an arm's builds a block ran, as a name; nil for an arm that is one build. Builds that are one program by
+// its digest are one build, whatever they are called, and builds that share a block are one group: they cannot be distinguished.
+func (d *Data) buildGroups(c selection.Cell) map[string]string {
+	parent := map[string]string{}
+	root := func(name string) string {
+		for parent[name] != "" {
+			name = parent[name]
+		}
+		return name
+	}
+	join := func(a, b string) {
+		if a, b = root(a), root(b); a != b {
+			parent[max(a, b)] = min(a, b)
+		}
+	}
+	distinct := map[string]bool{}
+	for _, attempt := range d.Trials[c] {
+		if attempt.Build == "" {
+			return nil
+		}
+		if programs := trial.ExecutedFiles(attempt); programs != "" {
+			join(attempt.Build, "\x00"+programs)
+		}
+	}
+	for _, attempt := range d.Trials[c] {
+		distinct[root(attempt.Build)] = true
+	}
+	if len(distinct) < 2 {
+		return nil
+	}
+	out := map[string]string{}
+	for _, attempt := range d.Trials[c] {
+		if other, ok := out[attempt.Block]; ok {
+			join(attempt.Build, other)
+		}
+		out[attempt.Block] = attempt.Build
+	}
+	for block, build := range out {
+		out[block] = root(build)
+	}
+	return out
+}
+
+// acrossBuilds widens the inference on a mean over blocks where an arm is several builds. The variance is that of a mean whose
+// terms share a build of one arm, of the other, or both: the sum of the variances over the groups of either less that over the
+// groups of both (Cameron, Gelbach and Miller 2011), each by leaving out one group at a time (the jackknife, which is CR3 of Bell
+// and McCaffrey 2002), with as many degrees of freedom as the fewest builds have, less one. Where builds of both arms meet in pairs, as
+// the planner lets them, all three are the same, and the interval is Student's over the pairs: exact for normal accidents. It is
+// never narrower than without builds.
+func (d *Data) acrossBuilds(values map[string]float64, found Inference, cells ...selection.Cell) Inference {
+	partitions, builds := d.Partitions(cells)
+	if len(partitions) == 0 {
+		return found
+	}
+	found.Builds = builds
+	if !found.HasInterval() {
+		return found
+	}
+	blocks := inOrderOf(values)
+	variance := func(of func(block string) string) (float64, int) {
+		groups := map[string][]float64{}
+		var names []string
+		for _, block := range blocks {
+			name := of(block)
+			if groups[name] == nil {
+				names = append(names, name)
+			}
+			groups[name] = append(groups[name], values[block])
+		}
+		return jackknife(names, groups), len(names)
+	}
+	total, fewest := 0.0, math.MaxInt
+	largest := 0.0
+	for _, partition := range partitions {
+		v, n := variance(func(block string) string { return partition[block] })
+		if n < 2 {
+			found.Reason = "every block runs one of an arm's builds, and here blocks mix them, or all ran the same one"
+			return found
+		}
+		total, largest, fewest = total+v, math.Max(largest, v), min(fewest, n)
+	}
+	if len(partitions) == 2 {
+		both, _ := variance(func(block string) string { return partitions[0][block] + "\x00" + partitions[1][block] })
+		total -= both
+	}
+	alone, _ := variance(func(block string) string { return block })
+	over := found
+	over.SE, over.DF = math.Sqrt(max(total, largest, alone)), float64(fewest-1)
+	over.student(found.Scale(found.Value))
+	return wider(found, over).At(d.Confidence)
+}
+
+// Partitions are the groups of blocks that the builds of the cells make, of every arm that is several, and the fewest builds.
+func (d *Data) Partitions(cells []selection.Cell) (out []map[string]string, builds int) {
+	for i, c := range cells {
+		if slices.Contains(cells[:i], c) {
+			continue
+		}
+		if groups := d.buildGroups(c); len(groups) > 0 {
+			distinct := map[string]bool{}
+			for _, group := range groups {
+				distinct[group] = true
+			}
+			if out = append(out, groups); builds == 0 || len(distinct) < builds {
+				builds = len(distinct)
+			}
+		}
+	}
+	return out, builds
+}
+
+// jackknife is the variance of the mean of all values, by leaving out a group at a time.
+func jackknife(names []string, groups map[string][]float64) float64 {
+	n, sum := 0.0, 0.0
+	for _, name := range names {
+		for _, value := range groups[name] {
+			n, sum = n+1, sum+value
+		}
+	}
+	var spread float64
+	for _, name := range names {
+		left, without := n, sum
+		for _, value := range groups[name] {
+			left, without = left-1, without-value
+		}
+		off := without/left - sum/n
+		spread += off * off
+	}
+	g := float64(len(names))
+	return spread * (g - 1) / g
+}
+
+// wider is an inference whose interval reaches over those of both, and whose decisions need both.
+func wider(a, b Inference) Inference {
+	out := b
+	out.Ends = func(confidence float64) (low, high float64) {
+		low, high = a.Ends(confidence)
+		otherLow, otherHigh := b.Ends(confidence)
+		return min(low, otherLow), max(high, otherHigh)
+	}
+	out.Tail = func(bound float64) float64 { return max(a.Tail(bound), b.Tail(bound)) }
+	return out
+}
+
+// drawn are the blocks that a bootstrap draws together, by their numbers: those of one build of the arm that has fewest, or each
+// by itself where no arm is several builds.
+func (d *Data) drawn(blocks map[string]int, cells ...selection.Cell) [][]int {
+	partitions, _ := d.Partitions(cells)
+	var coarsest map[string]string
+	fewest := math.MaxInt
+	for _, partition := range partitions {
+		distinct := map[string]bool{}
+		for block := range blocks {
+			distinct[partition[block]] = true
+		}
+		if len(distinct) < fewest {
+			coarsest, fewest = partition, len(distinct)
+		}
+	}
+	names := inOrderOf(blocks)
+	var out [][]int
+	at := map[string]int{}
+	for _, name := range names {
+		if coarsest == nil {
+			out = append(out, []int{blocks[name]})
+			continue
+		}
+		i, ok := at[coarsest[name]]
+		if !ok {
+			i = len(out)
+			at[coarsest[name]] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], blocks[name])
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+package estimate
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/analysis/trial"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// A trial that timed out says something: it took at least trialTimeout. Leaving it out would reward the arm that times out
+// exactly when it is slow. Its figures are censored, as survival analysis calls it, and taken at the known end:
+//
+// The mean of such figures is the restricted mean (Irwin 1949, Journal of Hygiene 47:188; Royston and Parmar 2013, BMC Medical
+// Research Methodology 13:152), a lower bound of the mean, and Student's interval of it is one of the restricted mean. A gate may
+// fail by it and not hold by it.
+//
+// A percentile needs only to know that they are at the worst end: it is exact unless it falls among them.
+
+// timedOut are a cell's trials that timed out, by block: the seconds that each took at least.
+type timedOut map[selection.Cell]map[string][]float64
+
+func (t timedOut) add(c selection.Cell, attempt *record.Attempt, timeout float64) {
+	if t[c] == nil {
+		t[c] = map[string][]float64{}
+	}
+	// A ledger written by hand may have no trialTimeout; so long the trial did run.
+	if timeout <= 0 {
+		timeout = attempt.DurationSeconds
+	}
+	t[c][attempt.Block] = append(t[c][attempt.Block], timeout)
+}
+
+// Censors reports whether a timeout bounds a metric, and on which side the truth may lie: a time is higher than what is known, and a
+// rate lower.
+func (d *Data) Censors(metric string) (higher, lower bool) {
+	found := d.Exp.Metric(metric)
+	if found == nil {
+		return false, false
+	}
+	return found.Direction == experiment.LowerIsBetter && found.Unit == "s",
+		found.Direction == experiment.HigherIsBetter && strings.HasSuffix(found.Unit, "/s")
+}
+
+// eachTimeout visits what the timed-out trials of a quantity's cell are known to have been at best, with the number of samples that
+// each stands for, in the order of the blocks.
+func (d *Data) eachTimeout(q Quantity, visit func(value float64, samples int64, block string)) {
+	if len(d.TimedOut[q.Cell]) == 0 {
+		return
+	}
+	higher, lower := d.Censors(q.Metric)
+	if !higher && !lower {
+		return
+	}
+	work := 1.0
+	if lower {
+		if work = d.mostWork(q); work == 0 {
+			return
+		}
+	}
+	samples := d.samplesPerTrial(q)
+	for _, block := range slices.Sorted(maps.Keys(d.TimedOut[q.Cell])) {
+		for _, seconds := range d.TimedOut[q.Cell][block] {
+			if lower {
+				visit(work/seconds, samples, block)
+			} else if seconds > 0 {
+				visit(seconds, samples, block)
+			}
+		}
+	}
+}
+
+// mostWork is how much a trial of a rate's cell does at most: its highest rate for as long as the trial took. One that timed out
+// had done less. Where none of the arm ended, the other arms of the point decide.
+func (d *Data) mostWork(q Quantity) float64 {
+	most := 0.0
+	d.eachLike(q, func(attempt *record.Attempt, metric record.Metric) {
+		d.Chosen.Histograms.Each(metric, func(rate float64, _ int64) { most = max(most, rate*attempt.DurationSeconds) })
+	})
+	return most
+}
+
+// samplesPerTrial is how many samples a timed-out trial stands for: as many as samplesFrom says, else as many as the trials that
+// ended had, by their median.
+func (d *Data) samplesPerTrial(q Quantity) int64 {
+	if from := d.Exp.Metric(q.Metric).SamplesFrom; from != "" {
+		for _, c := range d.Exp.Cells {
+			if fixed, err := strconv.ParseInt(c.Parameters[from], 10, 64); selection.At(c.Point, c.Arm) == q.Cell && err == nil && fixed > 0 {
+				return fixed
+			}
+		}
+	}
+	var counts []float64
+	d.eachLike(q, func(_ *record.Attempt, metric record.Metric) { counts = append(counts, float64(trial.Samples(metric))) })
+	if len(counts) == 0 {
+		return 1
+	}
+	return max(1, int64(stats.Median(counts)))
+}
+
+// eachLike visits the metric in the trials of a quantity's cell, or if it has none in those of the point.
+func (d *Data) eachLike(q Quantity, visit func(*record.Attempt, record.Metric)) {
+	found := false
+	in := func(c selection.Cell) {
+		for _, attempt := range d.Trials[c] {
+			if metric, ok := attempt.Metric(q.Metric); ok {
+				found = true
+				visit(attempt, metric)
+			}
+		}
+	}
+	in(q.Cell)
+	for arm := 0; !found && arm < len(d.Exp.Arms); arm++ {
+		in(selection.At(q.Point, arm))
+	}
+}
+
+// Open reports on which sides a figure is only a bound: the truth may be higher, or lower, than what was computed.
+type Open struct{ Higher, Lower bool }
+
+// OpenEnds reports it of a quantity's interval at the gates' confidence. A percentile is open if an end of its interval falls among
+// the trials that timed out.
+func (d *Data) OpenEnds(q Quantity) Open {
+	best, any := 0.0, false
+	d.eachTimeout(q, func(value float64, _ int64, _ string) {
+		higher, _ := d.Censors(q.Metric)
+		if !any || higher == (value < best) {
+			best = value
+		}
+		any = true
+	})
+	if !any {
+		return Open{}
+	}
+	higher, lower := d.Censors(q.Metric)
+	if _, percentile := experiment.Percentiles[q.Statistic]; percentile {
+		if found := d.Level(q).At(d.GateConfidence); found.HasInterval() {
+			higher, lower = higher && found.High >= best, lower && found.Low <= best
+		}
+	}
+	return Open{higher, lower}
+}
+
+// Over is what remains known of a ratio of two figures.
+func (o Open) Over(baseline Open) Open {
+	return Open{o.Higher || baseline.Lower, o.Lower || baseline.Higher}
+}

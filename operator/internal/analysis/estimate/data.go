@@ -1,0 +1,107 @@
+// Package estimate turns the attempts that count into figures: levels and ratios over blocks, with intervals that hold what the blocks,
+// their nodes, their order, the clock, the builds and the timeouts allow. It decides nothing.
+package estimate
+
+import (
+	"time"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/analysis/trial"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Data gives access to the trials that count. Everything in it is deterministic: blocks are in the order of their names
+// and trials in the order of their slots.
+type Data struct {
+	Exp *experiment.Experiment
+	// Chosen is the whole selection, whatever part of it counts here.
+	Chosen *selection.Selection
+	// Confidence of the intervals in results, and GateConfidence of those that decide.
+	Confidence, GateConfidence float64
+
+	Trials map[selection.Cell][]*record.Attempt
+	// Rejected counts the trials of a cell that noise limits took, and Everything is the data with them; nil if there are none.
+	Rejected   map[selection.Cell]int
+	Everything *Data
+	// Measured are the blocks of a cell in which a trial was measured and counts, failed ones included.
+	Measured map[selection.Cell]map[string]bool
+	// nodes are the nodes of the blocks; empty when unknown.
+	nodes map[string]string
+	// started is when the first trial of a block began.
+	started map[string]time.Time
+	clocks  map[clockOf]analysis.Resolution
+	// TimedOut are the trials that a timeout ended.
+	TimedOut timedOut
+
+	series      map[Quantity]map[string][]float64
+	comparisons map[comparison]Inference
+	levels      map[Quantity]Inference
+}
+
+// Quantity is one statistic of one metric of an arm at a point.
+type Quantity struct {
+	selection.Cell
+	Metric    string
+	Statistic experiment.Statistic
+}
+
+// comparison is a quantity of a candidate over the same quantity of the baseline.
+type comparison struct {
+	Quantity
+	baseline int
+}
+
+// New indexes what was selected; a block counts if in says so, and every block if in is nil.
+func New(exp *experiment.Experiment, chosen *selection.Selection, in func(block string) bool) *Data {
+	d := dataOf(exp, chosen, chosen.Used, in)
+	for _, attempt := range chosen.Judged {
+		if chosen.Kinds[attempt] == selection.Noisy && (in == nil || in(attempt.Block)) {
+			d.Rejected[chosen.Cells[attempt]]++
+		}
+	}
+	if len(d.Rejected) > 0 {
+		d.Everything = dataOf(exp, chosen, chosen.Judged, in)
+	}
+	return d
+}
+
+// dataOf indexes the attempts that count, be it with or without those that noise limits reject.
+func dataOf(exp *experiment.Experiment, chosen *selection.Selection, attempts []*record.Attempt, in func(block string) bool) *Data {
+	d := &Data{
+		Exp: exp, Chosen: chosen, Confidence: exp.Plan.Design.Confidence, GateConfidence: exp.Plan.Design.ConfidenceOfGates(),
+		Trials: map[selection.Cell][]*record.Attempt{}, Rejected: map[selection.Cell]int{},
+		Measured: map[selection.Cell]map[string]bool{}, nodes: map[string]string{},
+		started: map[string]time.Time{}, clocks: map[clockOf]analysis.Resolution{}, TimedOut: timedOut{},
+		series: map[Quantity]map[string][]float64{}, comparisons: map[comparison]Inference{}, levels: map[Quantity]Inference{},
+	}
+	for _, attempt := range attempts {
+		if in != nil && !in(attempt.Block) {
+			continue
+		}
+		c := chosen.Cells[attempt]
+		d.Trials[c] = append(d.Trials[c], attempt)
+		d.nodes[attempt.Block] = trial.NodeOf(attempt)
+		if first, ok := d.started[attempt.Block]; !ok || attempt.StartedAt.Before(first) {
+			d.started[attempt.Block] = attempt.StartedAt
+		}
+		d.sawMeasured(c, attempt.Block)
+	}
+	for attempt, kind := range chosen.Kinds {
+		if c, ok := chosen.Cells[attempt]; ok && (kind == selection.Failed || kind == selection.Unusable) && (in == nil || in(attempt.Block)) {
+			d.sawMeasured(c, attempt.Block)
+			if attempt.Outcome == record.TimedOut {
+				d.TimedOut.add(c, attempt, exp.Plan.Workload.TimeoutSeconds)
+			}
+		}
+	}
+	return d
+}
+
+func (d *Data) sawMeasured(c selection.Cell, block string) {
+	if d.Measured[c] == nil {
+		d.Measured[c] = map[string]bool{}
+	}
+	d.Measured[c][block] = true
+}

@@ -1,0 +1,174 @@
+package estimate
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/stats"
+)
+
+// Blocks are the unit of replication, and blocks of one node share the node. When a ratio depends on the node, more blocks
+// on the same nodes say more about these nodes and nothing about another one, so the interval must rest on the nodes.
+
+// nodesDifferLevel is how surprising the difference between nodes must be before it counts as one. It is no part of any
+// verdict's level: a false alarm only widens an interval, and nodes whose difference is overlooked narrow it wrongly.
+const nodesDifferLevel = 0.1
+
+// acrossNodes lets several nodes speak for themselves. Of gives the inference that rests on some of the blocks alone; a node
+// takes part with two blocks, as its standard error rests on the variance within all nodes.
+//
+// Paired numbers compare arms inside a block, so that a node's speed cancels: only nodes that differ by more than their blocks
+// explain widen the interval. Of three and more nodes it becomes a random-effects interval over nodes (DerSimonian and Laird
+// 1986, with the variance and Student's quantile of Hartung and Knapp 2001); of two nodes, from which no spread of nodes can
+// be told, it spans the intervals of both, so that a gate holds only if it holds on each.
+//
+// The level of an arm has its node's speed in it. That nodes differ needs no test then, and the interval is over nodes always;
+// of two nodes it has one degree of freedom.
+func (d *Data) acrossNodes(pooled Inference, blocks []string, paired bool, of func(blocks []string) Inference) Inference {
+	groups := map[string][]string{}
+	for _, block := range blocks {
+		groups[d.nodes[block]] = append(groups[d.nodes[block]], block)
+	}
+	if len(groups) < 2 || groups[""] != nil {
+		return pooled
+	}
+	fewest := 2
+	if !paired {
+		fewest = 1
+	}
+	var found []Inference
+	for _, node := range slices.Sorted(maps.Keys(groups)) {
+		one := of(groups[node])
+		if estimate := one.Ratio(); estimate != nil && paired {
+			pooled.perNode = append(pooled.perNode, analysis.NodeResult{Node: node, Estimate: *estimate})
+		}
+		if one.Blocks >= fewest && !math.IsNaN(one.Value) {
+			found = append(found, one)
+		}
+	}
+	if !pooled.HasInterval() || len(found) < 2 {
+		return pooled
+	}
+	found = poolWithin(found)
+	switch {
+	case paired && !heterogeneous(found):
+		return pooled
+	case paired && len(found) == 2:
+		spanning(&pooled, found)
+	default:
+		randomEffects(&pooled, found)
+	}
+	pooled.NodesDiffer = true
+	return pooled.At(d.Confidence)
+}
+
+// poolWithin gives every node the standard error that the variance within all nodes makes, and an interval of its own.
+func poolWithin(nodes []Inference) []Inference {
+	within, df := varianceWithin(nodes)
+	if df == 0 {
+		return nodes
+	}
+	for i := range nodes {
+		node := &nodes[i]
+		node.SE, node.DF, node.Reason = math.Sqrt(within/float64(node.Blocks)), df, ""
+		node.student(node.Scale(node.Value))
+	}
+	return nodes
+}
+
+// varianceWithin is the variance of blocks inside their nodes, with its degrees of freedom.
+func varianceWithin(nodes []Inference) (variance, df float64) {
+	for _, node := range nodes {
+		n := float64(node.Blocks)
+		variance += node.SE * node.SE * n * (n - 1)
+		df += n - 1
+	}
+	if df > 0 {
+		variance /= df
+	}
+	return variance, df
+}
+
+// heterogeneous is the analysis of variance with one factor, the node. It is asked before the nodes' errors are pooled or
+// after: the variance within is the same.
+func heterogeneous(nodes []Inference) bool {
+	var total, weighted float64
+	for _, node := range nodes {
+		n := float64(node.Blocks)
+		total += n
+		weighted += n * node.Scale(node.Value)
+	}
+	center := weighted / total
+	var between float64
+	for _, node := range nodes {
+		off := node.Scale(node.Value) - center
+		between += float64(node.Blocks) * off * off
+	}
+	within, df := varianceWithin(nodes)
+	if within == 0 {
+		return between > 0
+	}
+	dfBetween := float64(len(nodes) - 1)
+	return stats.FTail(between/dfBetween/within, dfBetween, df) < nodesDifferLevel
+}
+
+// spanning makes the interval reach over those of all nodes.
+func spanning(out *Inference, nodes []Inference) {
+	out.Ends = func(confidence float64) (low, high float64) {
+		low, high = nodes[0].Ends(confidence)
+		for _, node := range nodes[1:] {
+			a, b := node.Ends(confidence)
+			low, high = min(low, a), max(high, b)
+		}
+		return low, high
+	}
+	center, scale := out.Scale(out.Value), out.Scale
+	out.Tail = func(bound float64) float64 {
+		worst := 0.0
+		for _, node := range nodes {
+			// A node whose estimate lies on the other side of the bound than the run's supports nothing.
+			if (node.Scale(node.Value) > scale(bound)) != (center > scale(bound)) {
+				return 0.5
+			}
+			worst = max(worst, node.Tail(bound))
+		}
+		return worst
+	}
+}
+
+// randomEffects takes the nodes as a sample of nodes. The estimate becomes the nodes' weighted mean; the interval reaches over
+// the one of the pooled blocks as well.
+func randomEffects(out *Inference, nodes []Inference) {
+	k := float64(len(nodes))
+	var weights, weightedSquares, weighted float64
+	for _, node := range nodes {
+		w := 1 / math.Max(node.SE*node.SE, 1e-30)
+		weights += w
+		weightedSquares += w * w
+		weighted += w * node.Scale(node.Value)
+	}
+	center := weighted / weights
+	var q float64
+	for _, node := range nodes {
+		off := node.Scale(node.Value) - center
+		q += off * off / math.Max(node.SE*node.SE, 1e-30)
+	}
+	between := math.Max(0, (q-(k-1))/(weights-weightedSquares/weights))
+
+	weights, weighted = 0, 0
+	for _, node := range nodes {
+		w := 1 / (math.Max(node.SE*node.SE, 1e-30) + between)
+		weights += w
+		weighted += w * node.Scale(node.Value)
+	}
+	center = weighted / weights
+	var spread float64
+	for _, node := range nodes {
+		off := node.Scale(node.Value) - center
+		spread += off * off / (math.Max(node.SE*node.SE, 1e-30) + between)
+	}
+	*out = out.including(studentAround(center, math.Sqrt(spread/(k-1)/weights), k-1, *out))
+	out.Value = out.unscale(center)
+}

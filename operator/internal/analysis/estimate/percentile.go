@@ -1,0 +1,342 @@
+package estimate
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// resamples of every bootstrap: enough that the ends of a 95 % interval move by a few per cent of its width at most.
+const resamples = 2000
+
+// percentileBlocks is from how many blocks on the percentile bootstrap can reach its level at all: of n blocks both ends
+// together miss with probability 2^(1-n) at least. Below, the bootstrap's standard error carries a Student interval.
+const percentileBlocks = 5
+
+// pool is the merged samples of an arm's trials at a point, ready for percentiles under any weighting of the blocks.
+type pool struct {
+	values []float64
+	block  []int32
+	// count of every value; nil where each is one sample.
+	count []int64
+	// marks hold, every stride values, how many samples of each block lie below: a percentile needs one search and a short
+	// walk, not a pass over everything.
+	stride int
+	marks  [][]int64
+	totals []int64
+}
+
+// poolMarks is how many marks a large pool has: enough for short walks, and few enough that the marks of thousands of blocks
+// take less memory than the samples.
+const poolMarks = 64
+
+// newPool merges samples; blocks gives each block its index.
+func (d *Data) newPool(q Quantity, blocks map[string]int) *pool {
+	type sample struct {
+		value float64
+		count int64
+		block int32
+	}
+	samples := make([]sample, 0, d.distinctSamples(q))
+	single := true
+	add := func(value float64, count int64, block int) {
+		samples = append(samples, sample{value, count, int32(block)})
+		single = single && count == 1
+	}
+	for _, attempt := range d.Trials[q.Cell] {
+		block, counts := blocks[attempt.Block]
+		if metric, ok := attempt.Metric(q.Metric); ok && counts {
+			d.Chosen.Histograms.Each(metric, func(value float64, count int64) { add(value, count, block) })
+		}
+	}
+	d.eachTimeout(q, func(value float64, count int64, block string) {
+		if at, ok := blocks[block]; ok {
+			add(value, count, at)
+		}
+	})
+	slices.SortFunc(samples, func(a, b sample) int {
+		if c := cmp.Compare(a.value, b.value); c != 0 {
+			return c // Most often: millions of samples are compared, and few are equal.
+		}
+		return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.count, b.count))
+	})
+
+	p := &pool{stride: max(64, len(samples)/poolMarks), totals: make([]int64, len(blocks))}
+	p.values, p.block = make([]float64, len(samples)), make([]int32, len(samples))
+	if !single {
+		p.count = make([]int64, len(samples))
+	}
+	for i, s := range samples {
+		if i%p.stride == 0 {
+			p.marks = append(p.marks, slices.Clone(p.totals))
+		}
+		p.values[i], p.block[i] = s.value, s.block
+		if !single {
+			p.count[i] = s.count
+		}
+		p.totals[s.block] += s.count
+	}
+	return p
+}
+
+// distinctSamples is about how many samples a pool will have.
+func (d *Data) distinctSamples(q Quantity) int {
+	count := 0
+	for _, attempt := range d.Trials[q.Cell] {
+		if metric, ok := attempt.Metric(q.Metric); ok {
+			count += max(1, len(metric.Samples), len(d.Chosen.Histograms[metric.Histogram]))
+		}
+	}
+	return count
+}
+
+// positive reports whether the percentile is positive under any weighting of the blocks: it is in each of them.
+func (p *pool) positive(share float64) bool {
+	others := make([]int64, len(p.totals))
+	for i := 0; i < len(p.values) && !(p.values[i] > 0); i++ {
+		others[p.block[i]] += p.samples(i)
+	}
+	for block, count := range others {
+		if count >= stats.NearestRank(share, p.totals[block]) {
+			return false
+		}
+	}
+	return true
+}
+
+// samples of the i-th value.
+func (p *pool) samples(i int) int64 {
+	if p.count == nil {
+		return 1
+	}
+	return p.count[i]
+}
+
+// percentile is the smallest value that at least the share p of the weighted samples does not exceed (nearest rank).
+func (p *pool) percentile(share float64, weights []int64) float64 {
+	total := weigh(p.totals, weights)
+	rank := stats.NearestRank(share, total)
+	mark := sort.Search(len(p.marks), func(i int) bool { return weigh(p.marks[i], weights) >= rank }) - 1
+	below := weigh(p.marks[mark], weights)
+	for i := mark * p.stride; i < len(p.values); i++ {
+		if below += p.samples(i) * weights[p.block[i]]; below >= rank {
+			return p.values[i]
+		}
+	}
+	return p.values[len(p.values)-1]
+}
+
+func weigh(counts, weights []int64) int64 {
+	var sum int64
+	for i, count := range counts {
+		sum += count * weights[i]
+	}
+	return sum
+}
+
+func (p *pool) size() int {
+	var sum int64
+	for _, total := range p.totals {
+		sum += total
+	}
+	return int(sum)
+}
+
+// EnoughSamples reports whether a percentile of an arm at a point exists.
+func (d *Data) EnoughSamples(c selection.Cell, metric string, statistic experiment.Statistic) bool {
+	return d.samples(c, metric) >= experiment.MinSamples(statistic)
+}
+
+// blocksWith are the blocks in which the cell has samples of the metric.
+func (d *Data) blocksWith(c selection.Cell, metric string) map[string]bool {
+	out := map[string]bool{}
+	for _, attempt := range d.Trials[c] {
+		if _, ok := attempt.Metric(metric); ok {
+			out[attempt.Block] = true
+		}
+	}
+	d.eachTimeout(Quantity{Cell: c, Metric: metric}, func(_ float64, _ int64, block string) { out[block] = true })
+	return out
+}
+
+func number(blocks map[string]bool) map[string]int {
+	names := make([]string, 0, len(blocks))
+	for name := range blocks {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	out := make(map[string]int, len(names))
+	for i, name := range names {
+		out[name] = i
+	}
+	return out
+}
+
+func (d *Data) percentileLevel(q Quantity, share float64) Inference {
+	blocks := number(d.blocksWith(q.Cell, q.Metric))
+	if len(blocks) == 0 {
+		return Inference{Reason: "no block has a value"}
+	}
+	of := func(blocks map[string]int) Inference {
+		p := d.newPool(q, blocks)
+		out := Inference{Blocks: len(blocks), samples: p.size(), logarithmic: p.values[0] > 0}
+		return d.bootstrap(q, out, d.drawn(blocks, q.Cell), func(weights []int64) float64 { return p.percentile(share, weights) })
+	}
+	return d.percentileAcrossNodes(blocks, false, of)
+}
+
+// percentileAcrossNodes lets every node have the percentile of its own blocks' merged samples.
+func (d *Data) percentileAcrossNodes(blocks map[string]int, paired bool, of func(blocks map[string]int) Inference) Inference {
+	return d.acrossNodes(of(blocks), slices.Sorted(maps.Keys(blocks)), paired, func(part []string) Inference {
+		in := make(map[string]bool, len(part))
+		for _, block := range part {
+			in[block] = true
+		}
+		return of(number(in))
+	})
+}
+
+func (d *Data) percentileRatio(mine, theirs Quantity, share float64) Inference {
+	shared := d.blocksWith(mine.Cell, mine.Metric)
+	other := d.blocksWith(theirs.Cell, theirs.Metric)
+	for block := range shared {
+		if !other[block] {
+			delete(shared, block)
+		}
+	}
+	blocks := number(shared)
+	if len(blocks) == 0 {
+		return Inference{Reason: "no block has trials of both arms"}
+	}
+	return d.percentileAcrossNodes(blocks, true, func(blocks map[string]int) Inference {
+		return d.percentileRatioIn(blocks, mine, theirs, share)
+	})
+}
+
+func (d *Data) percentileRatioIn(blocks map[string]int, mine, theirs Quantity, share float64) Inference {
+	a, b := d.newPool(mine, blocks), d.newPool(theirs, blocks)
+	out := Inference{Blocks: len(blocks), samples: a.size() + b.size(), logarithmic: true}
+	if need := experiment.MinSamples(mine.Statistic); min(a.size(), b.size()) < need {
+		out.Reason = fmt.Sprintf("%s needs at least %d samples of each arm and there are %d and %d", mine.Statistic, need, a.size(), b.size())
+		out.Value = math.NaN() // Absent, and not zero.
+		return out
+	}
+	if !a.positive(share) || !b.positive(share) {
+		return Inference{Reason: noRatio(mine.Metric, d.PerBlock(mine), d.PerBlock(theirs))}
+	}
+	return d.bootstrap(mine, out, d.drawn(blocks, mine.Cell, theirs.Cell), func(weights []int64) float64 {
+		return a.percentile(share, weights) / b.percentile(share, weights)
+	})
+}
+
+// bootstrap gives a statistic of merged samples its interval: whole blocks are drawn with replacement, since samples of
+// one process, and trials of one block, are not independent. The percentiles of the bootstrap distribution are taken
+// further out than the level says, which repairs their known lack of width for few blocks (Hesterberg 2015, The American
+// Statistician 69:371, "expanded percentile interval").
+// Blocks of one build of an arm that is several are drawn together.
+func (d *Data) bootstrap(q Quantity, out Inference, units [][]int, statistic func(weights []int64) float64) Inference {
+	n := len(units)
+	weights := make([]int64, out.Blocks)
+	if n < out.Blocks {
+		out.Builds = n
+	}
+	for i := range weights {
+		weights[i] = 1
+	}
+	out.Value = statistic(weights)
+	if need := experiment.MinSamples(q.Statistic); out.samples < need {
+		out.Reason = fmt.Sprintf("%s needs at least %d samples and there are %d", q.Statistic, need, out.samples)
+		return out
+	}
+	if n < stats.MinBlocks {
+		out.Reason = fmt.Sprintf("%d of at least %d blocks", n, stats.MinBlocks)
+		if out.Builds > 0 {
+			out.Reason = fmt.Sprintf("%d of at least %d builds", n, stats.MinBlocks)
+		}
+	}
+	if n < 2 {
+		return out
+	}
+
+	random := rand.New(rand.NewPCG(uint64(d.Exp.Plan.Design.Seed), d.stream(q)))
+	drawn := make([]float64, resamples)
+	for i := range drawn {
+		clear(weights)
+		for range n {
+			for _, block := range units[random.IntN(n)] {
+				weights[block]++
+			}
+		}
+		drawn[i] = out.Scale(statistic(weights))
+	}
+	slices.Sort(drawn)
+
+	center := out.Scale(out.Value)
+	out.DF = float64(n - 1)
+	middle := stats.Mean(drawn)
+	out.SE = math.Sqrt(float64(n)/out.DF) * math.Sqrt(stats.Squares(drawn, middle)/float64(resamples-1))
+	se := out.SE
+	out.Ends = func(confidence float64) (low, high float64) { return bootstrapEnds(drawn, center, se, n, confidence) }
+	scale := out.Scale
+	out.Tail = func(bound float64) float64 { return bootstrapTail(drawn, center, scale(bound), se, n) }
+	return out.At(d.Confidence)
+}
+
+// bootstrapEnds are the ends of the expanded percentile interval. Where so few draws lie beyond an end that the bootstrap
+// knows nothing of it, the end is at least as far out as Student's with the bootstrap's standard error.
+func bootstrapEnds(drawn []float64, center, se float64, n int, confidence float64) (low, high float64) {
+	df := float64(n - 1)
+	quantile := stats.StudentQuantile((1+confidence)/2, df)
+	low, high = center-quantile*se, center+quantile*se
+	if n < percentileBlocks {
+		return low, high
+	}
+	rank := int(distuv.UnitNormal.CDF(-math.Sqrt(float64(n)/df)*quantile) * float64(len(drawn)+1))
+	if rank < 1 {
+		return min(low, drawn[0]), max(high, drawn[len(drawn)-1])
+	}
+	// The estimate always lies inside its interval, also where the bootstrap distribution is lopsided.
+	rank = min(rank, len(drawn)/2)
+	return min(center, drawn[rank-1]), max(center, drawn[len(drawn)-rank])
+}
+
+// bootstrapTail inverts the interval: the level at which its end would just reach the bound. Beyond the farthest draw the
+// bootstrap knows nothing more and Student's tail with its standard error goes on.
+func bootstrapTail(drawn []float64, center, bound, se float64, n int) float64 {
+	student := stats.DistanceTail(math.Abs(bound-center), se, float64(n-1))
+	if n < percentileBlocks {
+		return student
+	}
+	beyond := sort.SearchFloat64s(drawn, bound)
+	if bound > center {
+		beyond = len(drawn) - beyond
+	}
+	if beyond == 0 {
+		floor := expandedTail(1/float64(len(drawn)+1), n)
+		return min(student, floor)
+	}
+	return expandedTail(float64(beyond)/float64(len(drawn)+1), n)
+}
+
+func expandedTail(share float64, n int) float64 {
+	df := float64(n - 1)
+	return stats.StudentTail(-distuv.UnitNormal.Quantile(min(share, 0.5))*math.Sqrt(df/float64(n)), df)
+}
+
+// stream gives every quantity its own random numbers, so that no figure depends on which others were computed before it.
+func (d *Data) stream(q Quantity) uint64 {
+	hash := fnv.New64a()
+	_, _ = fmt.Fprintf(hash, "%d/%d/%s/%s", q.Point, q.Arm, q.Metric, q.Statistic)
+	return hash.Sum64()
+}

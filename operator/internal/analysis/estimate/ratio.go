@@ -1,0 +1,151 @@
+package estimate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// Ratio is a candidate's quantity over the baseline's. Trials are compared only within their block: what a block does to
+// both arms cancels.
+func (d *Data) Ratio(point, candidate int, metric string, statistic experiment.Statistic) Inference {
+	baseline := d.Exp.Baseline()
+	if baseline < 0 {
+		return Inference{Reason: "the run has no baseline"}
+	}
+	key := comparison{Quantity{selection.At(point, candidate), metric, statistic}, baseline}
+	if known, ok := d.comparisons[key]; ok {
+		return known
+	}
+	mine := key.Quantity
+	theirs := Quantity{selection.At(point, baseline), metric, statistic}
+	out := d.Compare(mine, theirs)
+	d.comparisons[key] = out
+	return out
+}
+
+// Compare is one quantity over another at the same point.
+func (d *Data) Compare(mine, theirs Quantity) Inference {
+	if share, ok := experiment.Percentiles[mine.Statistic]; ok {
+		return d.onClock(d.percentileRatio(mine, theirs, share), mine, theirs)
+	}
+	return d.onClock(d.pairedRatio(mine, theirs), mine, theirs)
+}
+
+func (d *Data) pairedRatio(mine, theirs Quantity) Inference {
+	a, b := d.PerBlock(mine), d.PerBlock(theirs)
+	if !AllPositive(a, b) {
+		return Inference{Reason: noRatio(mine.Metric, a, b)}
+	}
+	differences, shown := blockDifferences(a, b, true), map[string]float64{}
+	for block, difference := range differences {
+		shown[block] = stats.Round(math.Exp(difference))
+	}
+	out := d.OverBlocks(differences, trialSpread(a, true).plus(trialSpread(b, true)), true, true)
+	out = d.acrossBuilds(differences, out, mine.Cell, theirs.Cell)
+	out.perBlock = shown
+	out.samples = d.samples(mine.Cell, mine.Metric) + d.samples(theirs.Cell, theirs.Metric)
+	switch {
+	case len(a) == 0:
+		out.Reason = d.without(mine)
+	case len(b) == 0:
+		out.Reason = d.without(theirs)
+	case out.Blocks < stats.MinBlocks:
+		out.Reason = fmt.Sprintf("%d of at least %d blocks have trials of both arms", out.Blocks, stats.MinBlocks)
+	}
+	return out
+}
+
+// PairedDifference is how far two series of blocks are apart within blocks, with Student's interval: of logarithms, or of the values.
+func PairedDifference(mine, theirs map[string][]float64, confidence float64, logarithmic bool) Inference {
+	return studentInference(blockDifferences(mine, theirs, logarithmic), confidence, false)
+}
+
+// blockDifferences are the differences of two arms' block means, for the blocks that have both.
+func blockDifferences(mine, theirs map[string][]float64, logarithmic bool) map[string]float64 {
+	a, b := BlockMeans(mine, logarithmic), BlockMeans(theirs, logarithmic)
+	out := map[string]float64{}
+	for block, value := range a {
+		if other, ok := b[block]; ok {
+			out[block] = value - other
+		}
+	}
+	return out
+}
+
+// compared are the arms set beside the baseline: the candidates, and the null arm, which shows what no change at all looks
+// like.
+func compared(exp *experiment.Experiment) []string {
+	out := exp.Candidates()
+	for _, arm := range exp.Arms {
+		if arm.Null && !slices.Contains(out, arm.Name) {
+			out = append(out, arm.Name)
+		}
+	}
+	return out
+}
+
+// Ratios sets every metric of every candidate, and of the null arm, beside the baseline's at every point.
+func Ratios(d *Data, parity *selection.Parity) []analysis.RatioResult {
+	out := []analysis.RatioResult{}
+	baseline := d.Exp.Baseline()
+	if baseline < 0 {
+		return out
+	}
+	for point := range d.Exp.Points {
+		for _, candidate := range compared(d.Exp) {
+			// A wrong answer has no speed.
+			if parity.Refused(candidate) != "" {
+				continue
+			}
+			arm := selection.ArmIndex(d.Exp, candidate)
+			for _, metric := range d.Exp.Metrics() {
+				for _, statistic := range statistics(d.Exp, metric) {
+					result := d.Ratio(point, arm, metric.Name, statistic)
+					estimate := result.Ratio()
+					if estimate == nil || !d.EnoughSamples(selection.At(point, arm), metric.Name, statistic) ||
+						!d.EnoughSamples(selection.At(point, baseline), metric.Name, statistic) {
+						continue
+					}
+					out = append(out, analysis.RatioResult{
+						Point: d.Exp.Points[point].Key, Candidate: candidate, Metric: metric.Name, Statistic: statistic,
+						Estimate: *estimate, MinimumDetectableEffect: result.MinimumDetectableEffect(d.Confidence),
+						PerBlock: result.perBlock, PerNode: result.perNode, NodesDiffer: result.NodesDiffer, Builds: result.Builds,
+						Series: result.Series, Resolution: result.Resolution,
+					})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// PhaseRatio is a phase's mean time of an arm over the baseline's, paired within blocks.
+func (d *Data) PhaseRatio(point, arm int, phase string) Inference {
+	of := func(arm int) map[string][]float64 {
+		_, series := d.Phases(selection.At(point, arm))
+		if series[phase] == nil {
+			return nil
+		}
+		return series[phase].Blocks
+	}
+	mine, theirs := of(arm), of(d.Exp.Baseline())
+	if len(mine) == 0 || len(theirs) == 0 {
+		return Inference{Reason: fmt.Sprintf("no trial of both arms reports a phase %q", phase)}
+	}
+	if !AllPositive(mine, theirs) {
+		return Inference{Reason: fmt.Sprintf("phase %q has times that are not positive, and a ratio needs positive ones", phase)}
+	}
+	differences := blockDifferences(mine, theirs, true)
+	found := studentInference(differences, d.Confidence, true)
+	found = d.acrossBuilds(differences, found, selection.At(point, arm), selection.At(point, d.Exp.Baseline()))
+	if !found.HasInterval() {
+		found.Reason += " with the phase in both arms"
+	}
+	return found
+}

@@ -1,0 +1,151 @@
+package estimate
+
+import (
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// statistics are those of a metric that the results show: its own, those that gates ask for, and p95 where less is better,
+// because a median hides what people wait for.
+func statistics(exp *experiment.Experiment, metric *experiment.Metric) []experiment.Statistic {
+	out := []experiment.Statistic{metric.Statistic}
+	add := func(statistic experiment.Statistic) {
+		for _, have := range out {
+			if have == statistic {
+				return
+			}
+		}
+		out = append(out, statistic)
+	}
+	for _, gate := range exp.Plan.Gates {
+		if gate.Metric == metric.Name && gate.Statistic != "" {
+			add(gate.Statistic)
+		}
+	}
+	if metric.Direction == experiment.LowerIsBetter {
+		add(experiment.StatisticP95)
+	}
+	return out
+}
+
+// Arms shows every metric of every arm at every point. An arm whose outputs are wrong has none.
+func Arms(d *Data, parity *selection.Parity) []analysis.ArmResult {
+	out := []analysis.ArmResult{}
+	for point := range d.Exp.Points {
+		for arm := range d.Exp.Arms {
+			if parity.Wrong[d.Exp.Arms[arm].Name] != "" {
+				continue
+			}
+			c := selection.At(point, arm)
+			ceiling := d.BindingCeiling(c)
+			for _, metric := range d.Exp.Metrics() {
+				for _, statistic := range statistics(d.Exp, metric) {
+					estimate := d.Level(Quantity{c, metric.Name, statistic}).Estimate(metric.Unit)
+					if estimate == nil || !d.EnoughSamples(c, metric.Name, statistic) {
+						continue
+					}
+					result := analysis.ArmResult{
+						Point: d.Exp.Points[point].Key, Arm: d.Exp.Arms[arm].Name, Metric: metric.Name, Statistic: statistic, Estimate: *estimate,
+					}
+					if ceiling != nil {
+						result.Ceiling, result.ShareOfCeiling = ceiling.Name, stats.Finite(ceiling.Share)
+					}
+					out = append(out, result)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Ceiling is what an arm achieved of one physical limit, as the mean over its trials. A limit measured in another way is another one.
+type Ceiling struct {
+	Name  string
+	Share float64
+}
+
+// ceilings are those that the arm's processes measured and could compare themselves with, in the order they report them.
+func (d *Data) ceilings(c selection.Cell) []Ceiling {
+	var names []string
+	shares := map[string][]float64{}
+	for _, attempt := range d.Trials[c] {
+		for _, reported := range attempt.Reported().Ceilings {
+			if reported.Achieved == nil {
+				continue
+			}
+			name := reported.String()
+			if shares[name] == nil {
+				names = append(names, name)
+			}
+			shares[name] = append(shares[name], *reported.Achieved/reported.Limit)
+		}
+	}
+	var out []Ceiling
+	for _, name := range names {
+		out = append(out, Ceiling{name, stats.Mean(shares[name])})
+	}
+	return out
+}
+
+// BindingCeiling is the limit that the arm came closest to.
+func (d *Data) BindingCeiling(c selection.Cell) *Ceiling {
+	var closest *Ceiling
+	for _, candidate := range d.ceilings(c) {
+		if closest == nil || candidate.Share > closest.Share {
+			closest = &candidate
+		}
+	}
+	return closest
+}
+
+// Phases is the mean time of every phase per iteration.
+func Phases(d *Data, parity *selection.Parity) []analysis.PhaseResult {
+	var out []analysis.PhaseResult
+	for point := range d.Exp.Points {
+		for arm := range d.Exp.Arms {
+			if parity.Wrong[d.Exp.Arms[arm].Name] != "" {
+				continue
+			}
+			names, series := d.Phases(selection.At(point, arm))
+			for _, name := range names {
+				found := studentInference(BlockMeans(series[name].Blocks, false), d.Confidence, false)
+				found.samples = series[name].samples
+				if estimate := found.Estimate("s"); estimate != nil {
+					out = append(out, analysis.PhaseResult{Point: d.Exp.Points[point].Key, Arm: d.Exp.Arms[arm].Name, Phase: name, Estimate: *estimate})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// PhaseSeries are the times of one phase in the trials of a cell, by block.
+type PhaseSeries struct {
+	Blocks  map[string][]float64
+	samples int
+}
+
+// Phases are the mean seconds per iteration of every trial by block, and the names in the order the process reports them.
+func (d *Data) Phases(c selection.Cell) ([]string, map[string]*PhaseSeries) {
+	var names []string
+	series := map[string]*PhaseSeries{}
+	for _, attempt := range d.Trials[c] {
+		for _, phase := range attempt.Reported().Phases {
+			average, samples := phase.Mean()
+			if samples == 0 {
+				continue
+			}
+			s := series[phase.Name]
+			if s == nil {
+				names = append(names, phase.Name)
+				s = &PhaseSeries{Blocks: map[string][]float64{}}
+				series[phase.Name] = s
+			}
+			s.Blocks[attempt.Block] = append(s.Blocks[attempt.Block], average)
+			s.samples += samples
+		}
+	}
+	return names, series
+}

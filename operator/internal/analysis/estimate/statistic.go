@@ -1,0 +1,81 @@
+package estimate
+
+import (
+	"fmt"
+	"math"
+
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/analysis/trial"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// PerBlock are the trial statistics of a quantity by block, and how many samples they rest on.
+func (d *Data) PerBlock(q Quantity) map[string][]float64 {
+	if known, ok := d.series[q]; ok {
+		return known
+	}
+	out := map[string][]float64{}
+	for _, attempt := range d.Trials[q.Cell] {
+		if metric, ok := attempt.Metric(q.Metric); ok {
+			if value, ok := d.Chosen.Histograms.Statistic(metric, q.Statistic); ok {
+				out[attempt.Block] = append(out[attempt.Block], value)
+			}
+		}
+	}
+	d.eachTimeout(q, func(value float64, _ int64, block string) { out[block] = append(out[block], value) })
+	d.series[q] = out
+	return out
+}
+
+// samples counts the in-process samples of a metric in an arm at a point.
+func (d *Data) samples(c selection.Cell, metric string) int {
+	var count int64
+	for _, attempt := range d.Trials[c] {
+		if reported, ok := attempt.Metric(metric); ok {
+			count += trial.Samples(reported)
+		}
+	}
+	d.eachTimeout(Quantity{Cell: c, Metric: metric}, func(_ float64, samples int64, _ string) { count += samples })
+	return int(count)
+}
+
+// without explains that a quantity is not known of any trial that counts.
+func (d *Data) without(q Quantity) string {
+	n := len(d.Trials[q.Cell])
+	text := fmt.Sprintf("%s has no value in any of the %d trials of arm %s that count", q.Metric, n, d.Exp.Arms[q.Arm].Name)
+	if role, quantity := record.FindProcessQuantity(q.Metric); n > 0 && quantity != nil && quantity.Unit == "By" && role == "" {
+		text += "; of a process that uses less memory than the runner no peak is known"
+	}
+	return text
+}
+
+// noRatio explains why a metric with values that are not positive has no ratio, and how to judge it.
+func noRatio(metric string, groups ...map[string][]float64) string {
+	bad, all := 0, 0
+	for _, group := range groups {
+		for _, values := range group {
+			for _, value := range values {
+				all++
+				if !(value > 0) {
+					bad++
+				}
+			}
+		}
+	}
+	return fmt.Sprintf("%s has values that are not positive (in %d of %d trials), and a ratio needs positive ones: judge the figure itself, "+
+		"with AtMost or AtLeast", metric, bad, all)
+}
+
+// AllPositive reports whether logarithms can be taken.
+func AllPositive(groups ...map[string][]float64) bool {
+	for _, group := range groups {
+		for _, values := range group {
+			for _, value := range values {
+				if !(value > 0) || math.IsInf(value, 0) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,116 @@
+package estimate
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// studentInference is the mean of one number per block, with Student's interval.
+//
+// Why Student and not a bootstrap, a trimmed mean or ranks: docs/decisions/0010 has the comparison, and "calibrate
+// estimators" prints it again. Student's interval is exact for normal blocks and errs on the careful side for heavy tails and
+// outliers. Its weakness is skewness, and the logarithm of a ratio of two arms that differ only by a factor is symmetric
+// whatever the noise is, because exchanging the arms of a block changes its sign.
+func studentInference(byBlock map[string]float64, confidence float64, logarithmic bool) Inference {
+	out := Inference{logarithmic: logarithmic, Blocks: len(byBlock)}
+	if out.Blocks == 0 {
+		out.Reason = "no block has a value"
+		return out
+	}
+	values := inOrder(byBlock)
+	center := stats.Mean(values)
+	out.Value = out.unscale(center)
+	if n := float64(out.Blocks); n > 1 {
+		out.SE, out.DF = math.Sqrt(stats.Squares(values, center)/(n-1)/n), n-1
+	}
+	if out.Blocks < stats.MinBlocks {
+		out.Reason = fmt.Sprintf("%d of at least %d blocks", out.Blocks, stats.MinBlocks)
+		return out
+	}
+	out.student(center)
+	return out.At(confidence)
+}
+
+// student gives the inference Student's interval around a centre on the working scale.
+func (i *Inference) student(center float64) {
+	se, df := i.SE, i.DF
+	i.Ends = func(confidence float64) (low, high float64) {
+		half := stats.StudentQuantile((1+confidence)/2, df) * se
+		return center - half, center + half
+	}
+	scale := i.Scale
+	i.Tail = func(bound float64) float64 { return stats.DistanceTail(math.Abs(scale(bound)-center), se, df) }
+}
+
+// inOrder are the values of the blocks in the order of their names, so that sums are the same every time.
+func inOrder(byBlock map[string]float64) []float64 {
+	values := make([]float64, 0, len(byBlock))
+	for _, block := range inOrderOf(byBlock) {
+		values = append(values, byBlock[block])
+	}
+	return values
+}
+
+// inOrderOf are the names of the blocks, sorted.
+func inOrderOf[T any](byBlock map[string]T) []string {
+	return slices.SortedFunc(maps.Keys(byBlock), record.CompareNames)
+}
+
+// Level is a quantity of one arm: its arithmetic mean over blocks, each block being the arithmetic mean of its trials, with
+// Student's interval on the plain scale. A bound on a mean is one on what was spent, which a geometric mean understates.
+func (d *Data) Level(q Quantity) Inference {
+	if known, ok := d.levels[q]; ok {
+		return known
+	}
+	var out Inference
+	if p, ok := experiment.Percentiles[q.Statistic]; ok {
+		out = d.percentileLevel(q, p)
+	} else {
+		blocks := d.PerBlock(q)
+		out = d.OverBlocks(BlockMeans(blocks, false), trialSpread(blocks, false), false, false)
+		out = d.acrossBuilds(BlockMeans(blocks, false), out, q.Cell)
+		if len(blocks) == 0 {
+			out.Reason = d.without(q)
+		}
+		out.samples = d.samples(q.Cell, q.Metric)
+	}
+	out = d.onClock(out, q)
+	d.levels[q] = out
+	return out
+}
+
+// OverBlocks is the mean of one number per block with the interval that blocks allow: over nodes where these differ, and wider
+// where the blocks depend on each other or are skewed. Paired numbers are differences of arms inside a block.
+func (d *Data) OverBlocks(values map[string]float64, within Spread, logarithmic, paired bool) Inference {
+	found := studentInference(values, d.Confidence, logarithmic)
+	found = d.acrossNodes(found, slices.SortedFunc(maps.Keys(values), record.CompareNames), paired, func(blocks []string) Inference {
+		part := make(map[string]float64, len(blocks))
+		for _, block := range blocks {
+			part[block] = values[block]
+		}
+		return studentInference(part, d.Confidence, logarithmic)
+	})
+	return d.serially(found, values, within)
+}
+
+// BlockMeans is one number per block: the mean of its trials.
+func BlockMeans(blocks map[string][]float64, logarithmic bool) map[string]float64 {
+	out := make(map[string]float64, len(blocks))
+	for block, values := range blocks {
+		var sum float64
+		for _, value := range values {
+			if logarithmic {
+				value = math.Log(value)
+			}
+			sum += value
+		}
+		out[block] = sum / float64(len(values))
+	}
+	return out
+}

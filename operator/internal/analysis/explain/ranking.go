@@ -1,0 +1,142 @@
+package explain
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/estimate"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
+)
+
+// A ranking that holds at one size of the problem and turns round at another is the commonest way for a benchmark to mislead:
+// the claim is true where it was measured, and false where it is used.
+
+// lead is by how much one thing takes more than another at a point, as a logarithm.
+type lead struct {
+	point     int
+	value     float64
+	low, high float64
+}
+
+// turn finds the strongest lead in either direction among those that exclude a tie; false when the ranking never turns.
+func turn(leads []lead) (ahead, behind lead, turns bool) {
+	for _, l := range leads {
+		if l.low > 0 && l.value > ahead.value {
+			ahead = l
+		}
+		if l.high < 0 && l.value < behind.value {
+			behind = l
+		}
+	}
+	return ahead, behind, ahead.value > 0 && behind.value < 0
+}
+
+// leads compares two series of blocks at every point, at a level shared by all comparisons (Bonferroni).
+func leads(d *estimate.Data, tests int, of func(point int) (mine, theirs map[string][]float64)) []lead {
+	level := 1 - (1-d.Confidence)/float64(max(1, tests))
+	var out []lead
+	for point := range d.Exp.Points {
+		mine, theirs := of(point)
+		if len(mine) == 0 || len(theirs) == 0 || !estimate.AllPositive(mine, theirs) {
+			continue
+		}
+		found := estimate.PairedDifference(mine, theirs, level, true)
+		if found.HasInterval() {
+			out = append(out, lead{point, found.Value, found.Low, found.High})
+		}
+	}
+	return out
+}
+
+// rankingWarnings name pairs of arms, and pairs of phases of an arm, whose order changes along the sweep.
+func rankingWarnings(d *estimate.Data, parity *selection.Parity) []string {
+	if len(d.Exp.Points) < 2 {
+		return nil
+	}
+	return append(armRankingWarnings(d, parity), phaseRankingWarnings(d)...)
+}
+
+func armRankingWarnings(d *estimate.Data, parity *selection.Parity) []string {
+	var arms []int
+	for arm := range d.Exp.Arms {
+		if name := d.Exp.Arms[arm].Name; !d.Exp.Arms[arm].Null && parity.Wrong[name] == "" && parity.Baseline == "" {
+			arms = append(arms, arm)
+		}
+	}
+	metrics := d.Exp.Metrics()
+	tests := len(arms) * (len(arms) - 1) / 2 * len(d.Exp.Points) * len(metrics)
+	var out []string
+	for i, first := range arms {
+		for _, second := range arms[i+1:] {
+			for _, metric := range metrics {
+				statistic := metric.Statistic
+				if experiment.Percentiles[statistic] != 0 {
+					statistic = experiment.StatisticMedian
+				}
+				ahead, behind, turns := turn(leads(d, tests, func(point int) (mine, theirs map[string][]float64) {
+					return d.PerBlock(estimate.Quantity{Cell: selection.At(point, second), Metric: metric.Name, Statistic: statistic}),
+						d.PerBlock(estimate.Quantity{Cell: selection.At(point, first), Metric: metric.Name, Statistic: statistic})
+				}))
+				if !turns {
+					continue
+				}
+				out = append(out, fmt.Sprintf("the ranking of %s and %s by %s changes with scale: %s has %s of it at %s and %s at %s, so no single "+
+					"answer holds",
+					d.Exp.Arms[second].Name, d.Exp.Arms[first].Name, metric.Name, d.Exp.Arms[second].Name,
+					quantity.Format(math.Exp(ahead.value), quantity.Times), analysis.PointName(d.Exp.Points[ahead.point].Key),
+					quantity.Format(math.Exp(behind.value), quantity.Times), analysis.PointName(d.Exp.Points[behind.point].Key)))
+				break // The other metrics mostly say the same in other words.
+			}
+		}
+	}
+	return out
+}
+
+// phaseRankingWarnings name, for every arm, the pair of phases whose order turns round most.
+func phaseRankingWarnings(d *estimate.Data) []string {
+	var out []string
+	for arm := range d.Exp.Arms {
+		var names []string
+		at := make([]map[string]*estimate.PhaseSeries, len(d.Exp.Points))
+		for point := range d.Exp.Points {
+			var here []string
+			here, at[point] = d.Phases(selection.At(point, arm))
+			for _, name := range here {
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+		blocks := func(point int, name string) map[string][]float64 {
+			if at[point][name] == nil {
+				return nil
+			}
+			return at[point][name].Blocks
+		}
+		tests := len(names) * (len(names) - 1) / 2 * len(d.Exp.Points)
+		text, strongest := "", 0.0
+		for i, first := range names {
+			for _, second := range names[i+1:] {
+				ahead, behind, turns := turn(leads(d, tests, func(point int) (mine, theirs map[string][]float64) {
+					return blocks(point, second), blocks(point, first)
+				}))
+				if strength := math.Min(ahead.value, -behind.value); turns && strength > strongest {
+					strongest = strength
+					text = fmt.Sprintf("the ranking of the phases of arm %s changes with scale: %s takes %s of the time of %s at %s and %s at %s, so "+
+						"where the time goes depends on the size",
+						d.Exp.Arms[arm].Name, second, quantity.Format(math.Exp(ahead.value), quantity.Times), first,
+						analysis.PointName(d.Exp.Points[ahead.point].Key), quantity.Format(math.Exp(behind.value), quantity.Times),
+						analysis.PointName(d.Exp.Points[behind.point].Key))
+				}
+			}
+		}
+		if text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
+}

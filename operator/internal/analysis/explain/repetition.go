@@ -1,0 +1,78 @@
+package explain
+
+import (
+	"path"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/estimate"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/noise"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Lost finds which blocks the planner may run again: those that never ran, and those that noise or the infrastructure
+// took a trial of. What a program failed at is its result.
+func Lost(out *analysis.Analysis, d *estimate.Data, evidence record.Evidence) {
+	ran := map[string]bool{}
+	for i := range evidence.Attempts {
+		ran[evidence.Attempts[i].Block] = true
+	}
+	for _, problem := range evidence.Problems {
+		// Somebody wrote it, readable or not: attempts/<block>/<executor>/<trial>.json.
+		ran[path.Base(path.Dir(path.Dir(problem.Key)))] = true
+	}
+	several := map[int]bool{}
+	for _, planned := range d.Exp.Cells {
+		several[planned.Arm] = several[planned.Arm] || planned.Build != ""
+	}
+	unrun := map[string]bool{}
+	settled := settled(d)
+	lost := map[record.Purpose]map[selection.Cell]int{record.Screen: {}, record.Confirm: {}, record.Search: {}}
+	d.Chosen.EachPlanned(d.Exp, evidence.Waves, func(purpose record.Purpose, block string, c selection.Cell) {
+		switch {
+		case !ran[block] && !unrun[block]:
+			unrun[block] = true
+			out.Unrun = append(out.Unrun, block)
+		case ran[block] && !settled[c][block]:
+			lost[purpose][c]++
+			if several[c.Arm] {
+				out.LostTurns = append(out.LostTurns, analysis.LostTurn{Block: block, Point: d.Exp.Points[c.Point].Key, Arm: d.Exp.Arms[c.Arm].Name})
+			}
+		}
+	})
+	out.LostBlocks, out.ConfirmLostBlocks = most(lost[record.Screen]), most(lost[record.Confirm])
+}
+
+// settled are the blocks of every cell that need no further look: measured, or disturbed where the run wants disturbed
+// trials left out and not repeated.
+func settled(d *estimate.Data) map[selection.Cell]map[string]bool {
+	out := map[selection.Cell]map[string]bool{}
+	add := func(c selection.Cell, block string) {
+		if out[c] == nil {
+			out[c] = map[string]bool{}
+		}
+		out[c][block] = true
+	}
+	for c, blocks := range d.Measured {
+		for block := range blocks {
+			add(c, block)
+		}
+	}
+	if d.Exp.Plan.OnViolation == noise.Retry {
+		return out
+	}
+	for attempt, kind := range d.Chosen.Kinds {
+		if kind == selection.Noisy {
+			add(d.Chosen.Cells[attempt], attempt.Block)
+		}
+	}
+	return out
+}
+
+func most(counts map[selection.Cell]int) int {
+	out := 0
+	for _, count := range counts {
+		out = max(out, count)
+	}
+	return out
+}

@@ -1,0 +1,202 @@
+package explain
+
+import (
+	"fmt"
+	"regexp"
+
+	"assay.dev/assay/operator/internal/analysis/estimate"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// What a program says of itself cannot be proven. The runner reads the wall time and the CPU time of its process, and what the
+// program says can contradict that. These warnings hold whatever the program does.
+
+// timeUnits are the units in which a program can report a time.
+var timeUnits = map[string]float64{"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1, "min": 60}
+
+const (
+	// clockSlack is how much longer than its process a time may seem because two clocks were read, and tickSlack by how many seconds
+	// CPU time may differ where a kernel counts it in ticks of 100 Hz.
+	clockSlack = 1.01
+	tickSlack  = 0.01
+	// overlapping is how many samples may be under way at a time in a program that does not say how many threads it has: more than
+	// most have.
+	overlapping = 10
+	// leastSaving is the share of the process's wall time that the reported saving must make up to be looked for there.
+	leastSaving = 0.2
+)
+
+// cpuTime is how a metric of CPU time is called: cpu, cpuTime, userCPU. Several threads may use more of it than the wall time.
+var cpuTime = regexp.MustCompile(`^cpu([A-Z0-9]|$)|Cpu([A-Z0-9]|$)|CPU`)
+
+// selfReportWarnings name the arms whose own figures contradict what the runner read of their processes.
+func selfReportWarnings(d *estimate.Data) []string {
+	var out []string
+	for arm, named := range d.Exp.Arms {
+		for _, metric := range d.Exp.Plan.Metrics {
+			scale, ok := timeUnits[metric.Unit]
+			if !ok {
+				continue
+			}
+			var beyond int
+			var example string
+			for point := range d.Exp.Points {
+				for _, attempt := range d.Trials[selection.At(point, arm)] {
+					why := contradicts(d, attempt, metric.Name, scale)
+					if why == "" {
+						continue
+					}
+					if beyond++; beyond == 1 {
+						example = attempt.ID + " " + why
+					}
+				}
+			}
+			if beyond > 0 {
+				out = append(out, fmt.Sprintf("arm %s contradicts the runner's readings in %d trials: %s; one of the two is measured wrongly",
+					named.Name, beyond, example))
+			}
+			if !cpuTime.MatchString(metric.Name) {
+				out = append(out, savingWarnings(d, arm, metric.Name, scale)...)
+			}
+		}
+	}
+	return out
+}
+
+// contradicts describes how the times that an attempt reports of a metric cannot be, with both numbers: CPU time beyond what the runner
+// read of its processes, a single time longer than the process, or more of them in all than its threads had time for.
+func contradicts(d *estimate.Data, attempt *record.Attempt, name string, scale float64) string {
+	longest, sum, ok := times(d, attempt, name)
+	longest, sum = longest*scale, sum*scale
+	wall := attempt.DurationSeconds
+	switch {
+	case !ok:
+		return ""
+	case cpuTime.MatchString(name):
+		if used := cpuSeconds(attempt); used != nil && sum > *used*clockSlack+tickSlack {
+			return fmt.Sprintf("reports %s of %s in all and the runner read %s of CPU time", inSeconds(sum), name, inSeconds(*used))
+		}
+		return ""
+	case longest > wall*clockSlack:
+		return fmt.Sprintf("reports a %s of %s and its process lived %s by the runner's clock", name, inSeconds(longest), inSeconds(wall))
+	}
+	threads, known := threadsOf(attempt)
+	if sum <= wall*threads*clockSlack {
+		return ""
+	}
+	how := fmt.Sprintf("%g threads that it reports (effective.threads)", threads)
+	if !known {
+		how = fmt.Sprintf("the %g at a time that are allowed for where effective.threads is not reported", threads)
+	}
+	return fmt.Sprintf("reports %s of %s in all and its process lived %s by the runner's clock, too little for %s", inSeconds(sum), name,
+		inSeconds(wall), how)
+}
+
+// inSeconds writes times that are read beside each other in one unit.
+func inSeconds(value float64) string { return quantity.Plain(value, 4) + " s" }
+
+// threadsOf is how many samples a program can have under way at a time, and whether it says so.
+func threadsOf(attempt *record.Attempt) (threads float64, known bool) {
+	switch threads := attempt.Result.Effective["threads"].(type) {
+	case float64:
+		return max(1, threads), true
+	case int64: // As the strict decoding leaves whole numbers.
+		return max(1, float64(threads)), true
+	}
+	return overlapping, false
+}
+
+// cpuSeconds are those that the runner read of all processes of a trial; nil unless it read them of each.
+func cpuSeconds(attempt *record.Attempt) *float64 {
+	sum := 0.0
+	add := func(used *record.Resources) bool {
+		if used == nil || used.UserSeconds == nil || used.SystemSeconds == nil {
+			return false
+		}
+		sum += *used.UserSeconds + *used.SystemSeconds
+		return true
+	}
+	if !add(&attempt.Resources) {
+		return nil
+	}
+	for i := range attempt.Roles {
+		if !add(attempt.Roles[i].Resources) {
+			return nil
+		}
+	}
+	return &sum
+}
+
+// times are the longest time and all times that an attempt reports of a metric, in its unit.
+func times(d *estimate.Data, attempt *record.Attempt, name string) (longest, sum float64, ok bool) {
+	metric, ok := attempt.Metric(name)
+	if !ok {
+		return 0, 0, false
+	}
+	d.Chosen.Histograms.Each(metric, func(value float64, times int64) {
+		longest, sum = max(longest, value), sum+value*float64(times)
+	})
+	return longest, sum, true
+}
+
+// savingWarnings compare what a candidate says that it saves with what its processes took. With as many samples as the
+// baseline, one after the other, time that is saved is missing from the wall time of the process, unless it is spent where
+// the program does not measure.
+func savingWarnings(d *estimate.Data, arm int, metric string, scale float64) []string {
+	baseline := d.Exp.Baseline()
+	if baseline < 0 || arm == baseline {
+		return nil
+	}
+	for point, at := range d.Exp.Points {
+		theirs, ok := reported(d.Trials[selection.At(point, baseline)], metric, scale)
+		own, ok2 := reported(d.Trials[selection.At(point, arm)], metric, scale)
+		if !ok || !ok2 || theirs.samples != own.samples || theirs.sum > theirs.wall || own.sum > own.wall {
+			continue
+		}
+		saved, seen := theirs.sum-own.sum, theirs.wall-own.wall
+		if saved < leastSaving*theirs.wall || seen >= saved/2 {
+			continue
+		}
+		where := ""
+		if at.Key != "" {
+			where = " at " + at.Key
+		}
+		return []string{fmt.Sprintf(
+			"arm %s reports%s %s of %s in all where %s reports %s, and by the runner's clock its processes took %s against %s: "+
+				"what it claims to save is spent outside what it measures, or is not saved",
+			d.Exp.Arms[arm].Name, where, inSeconds(own.sum), metric, d.Exp.Arms[baseline].Name, inSeconds(theirs.sum), inSeconds(own.wall),
+			inSeconds(theirs.wall))}
+	}
+	return nil
+}
+
+// account is what the trials of an arm at a point say that they took, and what they took: medians over trials.
+type account struct {
+	sum, wall float64
+	samples   int
+}
+
+func reported(trials []*record.Attempt, metric string, scale float64) (account, bool) {
+	var sums, walls []float64
+	samples := 0
+	for _, attempt := range trials {
+		reported, _ := attempt.Metric(metric)
+		found := reported.Samples
+		if len(found) == 0 || samples > 0 && len(found) != samples {
+			return account{}, false
+		}
+		samples = len(found)
+		sum := 0.0
+		for _, sample := range found {
+			sum += sample * scale
+		}
+		sums, walls = append(sums, sum), append(walls, attempt.DurationSeconds)
+	}
+	if len(sums) == 0 {
+		return account{}, false
+	}
+	return account{stats.Median(sums), stats.Median(walls), samples}, true
+}

@@ -1,0 +1,60 @@
+package explain
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/trial"
+	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// No verdict rests on clocks of different machines agreeing: whether a lease was in force is for the order of writes in the ledger to
+// say, blocks are compared with themselves, and in series with those on their own node. A clock that is wrong is named, because people
+// read times.
+
+// clockLimit is by how much a clock may be off without a word: beyond what NTP leaves by far, and within what people notice.
+const clockLimit = 2 * time.Second
+
+// beyond is by how much the clock is off for sure.
+func beyond(c analysis.NodeClock) float64 { return math.Abs(c.AheadSeconds) - c.UncertaintySeconds }
+
+// clocksOf are the readings of each node that are off most.
+func clocksOf(attempts []*record.Attempt) map[string]*analysis.NodeClock {
+	out := map[string]*analysis.NodeClock{}
+	for _, attempt := range attempts {
+		node := trial.NodeOf(attempt)
+		if attempt.Kept == nil || attempt.Kept.Clock == nil || node == "" {
+			continue
+		}
+		read := analysis.NodeClock(*attempt.Kept.Clock)
+		if out[node] == nil || beyond(read) > beyond(*out[node]) {
+			out[node] = &read
+		}
+	}
+	return out
+}
+
+func clockWarnings(clocks map[string]*analysis.NodeClock) []string {
+	var out []string
+	for _, node := range slices.Sorted(maps.Keys(clocks)) {
+		clock := clocks[node]
+		if trial.Seconds(beyond(*clock)) <= clockLimit {
+			continue
+		}
+		how := "ahead of"
+		if clock.AheadSeconds < 0 {
+			how = "behind"
+		}
+		out = append(out, fmt.Sprintf("the clock of node %s is %s ± %s %s that of the object store, more than the %s allowed: no verdict "+
+			"rests on it, and the "+
+			"times of its trials are wrong by as much; set it, for example with chrony", node,
+			quantity.Duration(trial.Seconds(math.Abs(clock.AheadSeconds)), time.Millisecond),
+			quantity.Duration(trial.Seconds(clock.UncertaintySeconds), time.Millisecond), how, clockLimit))
+	}
+	return out
+}

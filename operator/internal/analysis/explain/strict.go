@@ -1,0 +1,88 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"assay.dev/assay/operator/internal/analysis/estimate"
+	"assay.dev/assay/operator/internal/analysis/judge"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// strictWarnings name what a ledger leaves out or contradicts and can be judged without.
+func strictWarnings(d *estimate.Data) []string {
+	out := workloadWarnings(d)
+	if overlap := simultaneous(d.Chosen.Used); overlap != "" {
+		out = append(out, overlap)
+	}
+	if ran, least := len(screened(d.Chosen)), d.Exp.Plan.Design.Blocks.Min; ran > 0 && ran < least && d.Exp.Plan.Search == nil {
+		out = append(out, fmt.Sprintf("the figures rest on %d blocks, and spec.design.blocks.min asks for at least %d", ran, least))
+	}
+	if d.Exp.Plan.Design.GateConfidence == 0 {
+		out = append(out, fmt.Sprintf("experiment.json: spec.design.gateConfidence is absent: gates are judged at spec.design.confidence, %g, "+
+			"as in runs older than the field",
+			d.Confidence))
+	}
+	return out
+}
+
+// screened are the blocks that trials are used of, without those that confirm.
+func screened(chosen *selection.Selection) map[string]bool {
+	blocks := map[string]bool{}
+	for _, attempt := range chosen.Used {
+		if chosen.Purposes[attempt.Block] != record.Confirm {
+			blocks[attempt.Block] = true
+		}
+	}
+	return blocks
+}
+
+// overlapSlack is what two clocks, one of them adjusted meanwhile, may make of trials that ran one after the other.
+const overlapSlack = 100 * time.Millisecond
+
+// simultaneous reports, of the first block in which a trial began before the one before it had ended, when that was; empty where none did.
+// Trials of a block run one at a time: two at once disturb each other, or the times are not those of the trials.
+func simultaneous(used []*record.Attempt) string {
+	trials := slices.SortedStableFunc(slices.Values(used), func(a, b *record.Attempt) int {
+		return cmp.Or(record.CompareNames(a.Block, b.Block), a.Slot-b.Slot)
+	})
+	blocks, first := map[string]bool{}, ""
+	for i, attempt := range trials {
+		if i == 0 || trials[i-1].Block != attempt.Block || blocks[attempt.Block] {
+			continue
+		}
+		before := trials[i-1]
+		left := before.DurationSeconds - attempt.StartedAt.Sub(before.StartedAt).Seconds()
+		if left <= overlapSlack.Seconds()+before.DurationSeconds/100 {
+			continue
+		}
+		if blocks[attempt.Block] = true; first == "" {
+			first = fmt.Sprintf("%s: slot %d began %s s before slot %d ended", attempt.Block, attempt.Slot, quantity.Plain(left, 3), before.Slot)
+		}
+	}
+	if first == "" {
+		return ""
+	}
+	return fmt.Sprintf("trials of %d blocks ran at the same time by their own clock (%s): trials of a block run one after the other, so the "+
+		"times are wrong or the "+
+		"trials disturbed each other", len(blocks), first)
+}
+
+// workloadWarnings name arms that are of another workload than the baseline, be that planned or not.
+func workloadWarnings(d *estimate.Data) []string {
+	var out []string
+	for _, arm := range slices.Sorted(maps.Keys(d.Chosen.Strangers)) {
+		found := d.Chosen.Strangers[arm]
+		if text := judge.ContradictsBaseline(d, arm); text != "" {
+			out = append(out, text+": one of them is of something else, so nothing is decided")
+		} else {
+			out = append(out, found.Says+": they are compared as programs that do the same")
+		}
+	}
+	return out
+}

@@ -1,0 +1,79 @@
+package explain
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"assay.dev/assay/operator/internal/analysis/estimate"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/quantity"
+)
+
+// layoutSpread is how far apart, as a standard deviation, layouts of one program are taken to be where a run does not measure it:
+// the accident of the rows layout of the calibration. Programs have been found with far more.
+const layoutSpread = 0.01
+
+// Layout describes what a run can show of accidents of layout: below which effect they are not excluded, or that its intervals hold
+// them.
+func Layout(d *estimate.Data) string {
+	if d.Exp.Baseline() < 0 {
+		return ""
+	}
+	var one, several []string
+	null := false
+	for arm := range d.Exp.Arms {
+		name := d.Exp.Arms[arm].Name
+		builds := 0
+		for point := range d.Exp.Points {
+			_, n := d.Partitions([]selection.Cell{{Point: point, Arm: arm}})
+			builds = max(builds, n)
+		}
+		switch {
+		case d.Exp.Arms[arm].Null:
+			null = true
+		case builds > 1:
+			several = append(several, fmt.Sprintf("%s (%d)", name, builds))
+		default:
+			one = append(one, name)
+		}
+	}
+	if len(one) == 0 {
+		return fmt.Sprintf("Every arm is several builds, %s: the intervals of ratios hold accidents of layout.", strings.Join(several, ", "))
+	}
+	// Two builds of which each is layoutSpread away from its source's mean.
+	size := math.Expm1(distuv.UnitNormal.Quantile((1+d.GateConfidence)/2) * math.Sqrt(float64(min(2, len(one)))) * layoutSpread)
+	who := "Every arm is one build"
+	if len(several) > 0 {
+		who = fmt.Sprintf("%s is one build (several are %s)", strings.Join(one, ", "), strings.Join(several, ", "))
+	}
+	note := fmt.Sprintf("%s: an effect below about %s may be an accident of its layout, if layouts are %s %% apart as in the "+
+		"calibration (the rows layout of docs/methodology.md); "+
+		"link order and environment alone have moved programs by far more (Mytkowicz et al. 2009, Curtsinger and Berger 2013). arms[].builds "+
+		"excludes it", who, quantity.PercentTo(size, 1), quantity.InPercent(layoutSpread))
+	if null {
+		note += "; the null arm is the baseline's build once more, and shows what its place and its moment do, not what another layout would"
+	}
+	return note + "."
+}
+
+// Unseen describes what so many blocks cannot have seen.
+func Unseen(d *estimate.Data, blocks int) string {
+	if blocks == 0 {
+		return ""
+	}
+	const rare, slowdown, level = 0.05, 0.2, 0.05
+	share := stats.UnseenShare(blocks, level)
+	text := fmt.Sprintf("%d blocks cannot show what happens in fewer than one block in %d", blocks, blocks)
+	percent := func(share float64) string { return quantity.Percent(share, 2) }
+	text += fmt.Sprintf(": what happens in %s of the blocks is in none of them in %s of runs, and what happens in %s still in %s; blocks %s "+
+		"slower that often make a mean %s and %s slower", percent(rare), percent(math.Pow(1-rare, float64(blocks))), percent(share),
+		percent(level), percent(slowdown), percent(math.Expm1(rare*math.Log1p(slowdown))), percent(math.Expm1(share*math.Log1p(slowdown))))
+	if declared := d.Exp.Plan.Design.RareSlowdown; declared > 0 {
+		return text + fmt.Sprintf("; gates allow for blocks %s%% slower (spec.design.rareSlowdown)", quantity.InPercent(declared))
+	}
+	return text + "; gates do not allow for it (spec.design.rareSlowdown)"
+}

@@ -1,0 +1,221 @@
+// Package explain says what a careful reader has to know beside the verdict: warnings, what measuring was like, what may run again, and
+// what so many blocks cannot have seen or would take. No verdict rests on it.
+package explain
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/estimate"
+	"assay.dev/assay/operator/internal/analysis/judge"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Warnings are what a careful reviewer would raise. Each is one sentence that names what it speaks of.
+// Own are the attempts of this experiment, whether they count or not.
+func Warnings(d *estimate.Data, parity *selection.Parity, found *analysis.Analysis, own []*record.Attempt) []string {
+	return slices.Concat(
+		parityWarnings(d, parity),
+		exclusionWarnings(d.Chosen),
+		noiseWarnings(d.Exp, d.Chosen.Noise),
+		experiment.EnvironmentWarnings(d.Exp.Plan.Requires.Require),
+		lossWarnings(d),
+		strictWarnings(d),
+		isolationWarnings(d, found.Isolation),
+		metricWarnings(d),
+		ceilingWarnings(d),
+		phaseWarnings(d),
+		axisWarnings(d),
+		predictionWarnings(found.Predicted),
+		rankingWarnings(d, parity),
+		controlWarnings(found),
+		nodeWarnings(found.Ratios),
+		buildWarnings(d),
+		selfReportWarnings(d),
+		unfinishedWarnings(d.Exp, d.Chosen.Unended),
+		clockWarnings(clocksOf(own)),
+	)
+}
+
+// parityWarnings make sure that a wrong output is seen also where no gate turns it into a verdict.
+func parityWarnings(d *estimate.Data, parity *selection.Parity) []string {
+	var out []string
+	if parity.Baseline != "" {
+		out = append(out, "outputs differ: "+parity.Baseline)
+	}
+	if d.Exp.Plan.Parity == experiment.ParityPerArm {
+		out = append(out, "the arms have different inputs (spec.parity: PerArm): their outputs were not compared with each other")
+	}
+	for _, name := range d.Exp.Candidates() {
+		if reason := parity.Wrong[name]; reason != "" {
+			out = append(out, "outputs differ: "+reason)
+		}
+	}
+	return out
+}
+
+func exclusionWarnings(chosen *selection.Selection) []string {
+	if len(chosen.Rejected) == 0 {
+		return nil
+	}
+	counts := map[selection.Rejection]int{}
+	for _, r := range chosen.Rejected {
+		counts[r.Kind]++
+	}
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[kind], kind))
+	}
+	return []string{"objects of the ledger that are not in the figures: " + strings.Join(parts, ", ")}
+}
+
+func isolationWarnings(d *estimate.Data, levels map[string]int) []string {
+	if !d.Exp.Plan.Placement.AsksExclusiveCPUs() {
+		return nil
+	}
+	var parts []string
+	total := 0
+	for _, level := range slices.Sorted(maps.Keys(levels)) {
+		total += levels[level]
+		if level != "ExclusiveCPUs" {
+			parts = append(parts, fmt.Sprintf("%d had isolation %s", levels[level], level))
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the run asks for exclusive CPUs; of %d attempts used %s", total, strings.Join(parts, ", "))}
+}
+
+// metricWarnings name metrics that some results lack and none should.
+func metricWarnings(d *estimate.Data) []string {
+	var out []string
+	for _, metric := range d.Exp.Metrics() {
+		if metric.Optional {
+			continue
+		}
+		name, statistic := metric.Name, metric.Statistic
+		var lacking, total int
+		for point := range d.Exp.Points {
+			for arm := range d.Exp.Arms {
+				for _, attempt := range d.Trials[selection.At(point, arm)] {
+					total++
+					metric, ok := attempt.Metric(name)
+					if ok && experiment.Percentiles[statistic] == 0 {
+						_, ok = d.Chosen.Histograms.Statistic(metric, statistic)
+					}
+					if !ok {
+						lacking++
+					}
+				}
+			}
+		}
+		if lacking > 0 {
+			out = append(out, fmt.Sprintf("metric %s has no %s in %d of %d results", name, statistic, lacking, total))
+		}
+	}
+	return out
+}
+
+// ceilingTolerance allows for the error of the probe that measured the limit.
+const ceilingTolerance = 1.02
+
+func ceilingWarnings(d *estimate.Data) []string {
+	var out []string
+	for arm := range d.Exp.Arms {
+		worst := estimate.Ceiling{Share: ceilingTolerance}
+		where := -1
+		for point := range d.Exp.Points {
+			if c := d.BindingCeiling(selection.At(point, arm)); c != nil && c.Share > worst.Share {
+				worst, where = *c, point
+			}
+		}
+		if where >= 0 {
+			out = append(out, fmt.Sprintf("arm %s claims %s of the ceiling %s at %s: more than the machine can do, so one of the two is "+
+				"measured wrongly",
+				d.Exp.Arms[arm].Name, quantity.PercentTo(worst.Share, 0), worst.Name, analysis.PointName(d.Exp.Points[where].Key)))
+		}
+	}
+	return out
+}
+
+// phaseTolerance is how far the phases may be from the whole before an attribution to them is doubtful.
+const phaseTolerance = 0.05
+
+// phaseWarnings compare the sum of the phases with the time of one iteration.
+func phaseWarnings(d *estimate.Data) []string {
+	metric := latencyMetric(d)
+	if metric == "" {
+		return nil
+	}
+	var out []string
+	for arm := range d.Exp.Arms {
+		worst, where := 0.0, -1
+		for point := range d.Exp.Points {
+			c := selection.At(point, arm)
+			names, series := d.Phases(c)
+			whole := d.PerBlock(estimate.Quantity{Cell: c, Metric: metric, Statistic: experiment.StatisticMean})
+			if len(names) == 0 || len(whole) == 0 {
+				continue
+			}
+			var sum float64
+			for _, name := range names {
+				sum += overBlocks(series[name].Blocks)
+			}
+			total := overBlocks(whole)
+			if off := sum/total - 1; total > 0 && math.Abs(off) > math.Max(phaseTolerance, math.Abs(worst)) {
+				worst, where = off, point
+			}
+		}
+		if where >= 0 {
+			out = append(out, fmt.Sprintf("the phases of arm %s add up to %s of %s at %s: what they are blamed for is doubtful",
+				d.Exp.Arms[arm].Name, quantity.PercentTo(1+worst, 0), metric, analysis.PointName(d.Exp.Points[where].Key)))
+		}
+	}
+	return out
+}
+
+// overBlocks is the mean over blocks, added up in the order of their names.
+func overBlocks(blocks map[string][]float64) float64 {
+	means := estimate.BlockMeans(blocks, false)
+	var sum float64
+	for _, block := range slices.Sorted(maps.Keys(means)) {
+		sum += means[block]
+	}
+	return sum / float64(len(means))
+}
+
+// latencyMetric is the metric that phases are parts of: the one called latency, else the only one in seconds.
+func latencyMetric(d *estimate.Data) string {
+	only := ""
+	for _, metric := range d.Exp.Plan.Metrics {
+		if metric.Unit != "s" {
+			continue
+		}
+		if metric.Name == "latency" {
+			return metric.Name
+		}
+		if only != "" {
+			return ""
+		}
+		only = metric.Name
+	}
+	return only
+}
+
+func predictionWarnings(predicted []analysis.PredictionResult) []string {
+	var out []string
+	for _, p := range predicted {
+		if missed, message := judge.JudgePrediction(p.Predicted, p.Measured); missed {
+			out = append(out, fmt.Sprintf("%s of %s at %s: %s", p.Metric, p.Candidate, analysis.PointName(p.Point), message))
+		}
+	}
+	return out
+}

@@ -1,0 +1,85 @@
+package judge
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/estimate"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Best is a comparison of several candidates, picked after they were seen. The one with the best estimate need not be the best:
+// of two alike, either comes out ahead half of the time. So each is compared with the best of the others (multiple comparisons
+// with the best: Hsu 1981, Annals of Statistics 9:1026; 1996, Multiple Comparisons), block by block, and all that may be the
+// best are named.
+
+// Best are the Go candidates that may be the best, those with the better estimate first. They are compared in what
+// the first Blocking gate on times looks at; the level of the gates is shared among the comparisons (Bonferroni). Go by
+// outputs alone has no order.
+func Best(d *estimate.Data, found *analysis.Analysis) []string {
+	type contender struct {
+		name string
+		gain float64
+		at   estimate.Quantity
+	}
+	var contenders []contender
+	for _, candidate := range found.Candidates {
+		if candidate.Verdict != experiment.VerdictGo {
+			continue
+		}
+		c := contender{name: candidate.Name, at: estimate.Quantity{Cell: selection.Cell{Point: -1}}}
+		for _, gate := range found.Gates {
+			if gate.Candidate == candidate.Name && gate.Severity == experiment.Blocking && gate.Metric != "" {
+				point := slices.IndexFunc(d.Exp.Points, func(p record.Point) bool { return p.Key == gate.Point })
+				at := selection.At(point, selection.ArmIndex(d.Exp, candidate.Name))
+				statistic := cmp.Or(gate.Statistic, d.Exp.Metric(gate.Metric).Statistic)
+				c.at = estimate.Quantity{Cell: at, Metric: gate.Metric, Statistic: statistic}
+				c.gain = gain(d, c.at)
+				break
+			}
+		}
+		contenders = append(contenders, c)
+	}
+	slices.SortStableFunc(contenders, func(a, b contender) int { return cmp.Compare(b.gain, a.gain) })
+	var out []string
+	comparisons := float64(max(1, len(contenders)-1))
+	for i, c := range contenders {
+		beaten := false
+		for j, other := range contenders {
+			beaten = beaten || j != i && beats(d, other.at, c.at, comparisons)
+		}
+		if !beaten {
+			out = append(out, c.name)
+		}
+	}
+	return out
+}
+
+// gain is a quantity turned so that more is better.
+func gain(d *estimate.Data, q estimate.Quantity) float64 {
+	level := d.Level(q).Value
+	if metric := d.Exp.Metric(q.Metric); metric.Direction == experiment.LowerIsBetter {
+		return -level
+	}
+	return level
+}
+
+// beats reports whether a quantity is better than another beyond doubt, as one of several comparisons.
+func beats(d *estimate.Data, mine, theirs estimate.Quantity, comparisons float64) bool {
+	if mine.Point < 0 || mine.Point != theirs.Point || mine.Metric != theirs.Metric || mine.Statistic != theirs.Statistic {
+		return false
+	}
+	found := d.Compare(mine, theirs)
+	if !found.HasInterval() {
+		return false
+	}
+	low, high := found.Ends(1 - (1-d.GateConfidence)/comparisons)
+	if d.Exp.Metric(mine.Metric).Direction == experiment.LowerIsBetter {
+		return high < 0
+	}
+	return low > 0 && !math.IsNaN(low)
+}

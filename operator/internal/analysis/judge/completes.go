@@ -1,0 +1,89 @@
+package judge
+
+import (
+	"fmt"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/estimate"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
+)
+
+// judgeCompletes judges every gate of op Completes, the implicit ones too: one result for each arm, over all the points it looks at.
+// Failures are counted over all blocks, screening and confirming: none of them was picked for what it said.
+func judgeCompletes(d *estimate.Data) []analysis.GateResult {
+	var out []analysis.GateResult
+	completed := d.Chosen.Completions(nil)
+	for _, gate := range d.Exp.Completions() {
+		result := analysis.GateResult{
+			Gate: gate.Gate.Name, Candidate: d.Exp.Arms[gate.Arm].Name, Op: gate.Gate.Op, Severity: gate.Gate.Severity,
+			Confidence: d.GateConfidence,
+		}
+		if len(gate.Points) == 1 {
+			result.Point = d.Exp.Points[gate.Points[0]].Key
+		}
+		all := selection.Completion{Failures: selection.Losses{}, Blocks: map[string]bool{}}
+		for _, point := range gate.Points {
+			all.Add(completed[selection.At(point, gate.Arm)])
+		}
+		judgeShare(&all, *gate.Gate.Bound, &result)
+		out = append(out, result)
+	}
+	return out
+}
+
+// judgeShare is Go if the share observed is at least the bound, and NoGo if the exact upper limit of the share is below it: with the
+// bound 1 one failure is enough, as it is in a search.
+func judgeShare(c *selection.Completion, bound float64, result *analysis.GateResult) {
+	result.Bound = &bound
+	if c.Of == 0 {
+		result.Outcome, result.Message = experiment.VerdictInvalid, "no measured trial ran"
+		return
+	}
+	// Nobody knows what the trials without an end would have given, so that they count against Go and not for NoGo: the share lies
+	// between that with all of them failed and that with all of them completed (Manski 1990, American Economic Review 80:319).
+	low, _ := stats.ShareLimits(c.Done, c.Of, result.Confidence)
+	_, high := stats.ShareLimits(c.Done+c.Unknown, c.Of, result.Confidence)
+	share := float64(c.Done) / float64(c.Of)
+	result.Estimate = &analysis.Estimate{
+		Value: stats.Round(share), Unit: "1", Low: stats.Finite(low), High: stats.Finite(high), Blocks: len(c.Blocks), Samples: c.Of,
+	}
+	text := fmt.Sprintf("%d of %d trials completed against at least %s", c.Done, c.Of, quantity.Digits(bound))
+	if c.First != nil {
+		text += fmt.Sprintf(": %s (first %s: %s)", c.Failures, c.First.Trial, c.Why)
+	} else if c.Unknown > 0 {
+		text += fmt.Sprintf(": %s (first %s)", c.Failures, c.Unended)
+	}
+	switch {
+	case atLeast(share, bound):
+		result.Outcome = experiment.VerdictGo
+	case below(high, bound):
+		result.Outcome = experiment.VerdictNoGo
+	default:
+		result.Outcome = experiment.VerdictInconclusive
+		text += "; so few trials do not exclude that the share is reached"
+		if c.Unknown > 0 {
+			text += ", as nobody knows how those without an end would have ended"
+		}
+	}
+	result.Message = text
+}
+
+// brokenBaseline describes how the baseline, or the null arm, which is the baseline, does not complete: what remains of it may be the
+// easier half.
+func brokenBaseline(d *estimate.Data, j *judgement, gate *analysis.GateResult) string {
+	if !gate.Op.Relative() {
+		return ""
+	}
+	for _, other := range j.gates {
+		if other.Op != experiment.Completes || other.Severity != experiment.Blocking || other.Outcome == experiment.VerdictGo {
+			continue
+		}
+		if arm := d.Exp.Arms[selection.ArmIndex(d.Exp, other.Candidate)]; arm.Baseline || arm.Null {
+			return fmt.Sprintf("the baseline does not complete (arm %s: %s)", arm.Name, other.Message)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,81 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// confirm lets a Go or NoGo stand only if blocks that played no part in reaching it say the same, by the same gates at the
+// same confidence. An estimate that was picked because it was extreme is too extreme (regression to the mean), so the gates
+// that are shown then rest on the fresh blocks alone. Fresh is nil as long as there are none.
+func confirm(screened, fresh *judgement, parity *selection.Parity) *judgement {
+	decided := screened.decided(parity)
+	if len(decided) == 0 {
+		return screened
+	}
+	out := &judgement{
+		gates: slices.Clone(screened.gates), controls: screened.controls, candidates: slices.Clone(screened.candidates),
+		validBlocks: screened.validBlocks, relativeHalfWidth: screened.relativeHalfWidth,
+	}
+	if fresh != nil {
+		out.controls = fresh.controls
+	}
+	for i, gate := range out.gates {
+		if fresh != nil && slices.Contains(decided, gate.Candidate) && gate.Op.Timed() {
+			// The same gates, candidates and points were judged, in the same order.
+			out.gates[i] = fresh.gates[i]
+			out.gates[i].Message += fmt.Sprintf("; on the confirming blocks alone, screened %s at %s", gate.Outcome,
+				analysis.Describe(gate.Estimate))
+		}
+	}
+	for i := range out.candidates {
+		candidate := &out.candidates[i]
+		if !slices.Contains(decided, candidate.Name) {
+			continue
+		}
+		screenedAs := candidate.Verdict
+		switch {
+		case fresh == nil:
+			candidate.Verdict = experiment.VerdictInconclusive
+			candidate.Reason = fmt.Sprintf("screened %s, not confirmed: no confirming block has run yet; screening said: %s", screenedAs,
+				candidate.Reason)
+		case fresh.candidates[i].Verdict == screenedAs && repeats(screened, fresh, candidate.Name):
+			*candidate = fresh.candidates[i]
+			candidate.Reason += "; screened, and confirmed on fresh blocks"
+		default:
+			*candidate = fresh.candidates[i]
+			candidate.Verdict = experiment.VerdictInconclusive
+			candidate.Reason = fmt.Sprintf("screened %s, not confirmed: on the confirming blocks alone it is %s%s: %s", screenedAs,
+				fresh.candidates[i].Verdict, byOther(screenedAs, fresh.candidates[i].Verdict), candidate.Reason)
+		}
+	}
+	out.verdict = judgeRun(out.candidates)
+	return out
+}
+
+// repeats reports whether the fresh blocks say of some gate that decided the candidate what the screening said of it. Go needs all
+// gates and so the same ones; NoGo needs one, and another one that fails by accident confirms nothing.
+func repeats(screened, fresh *judgement, candidate string) bool {
+	needed := false
+	for i, gate := range screened.gates {
+		if gate.Candidate != candidate || gate.Severity != experiment.Blocking || gate.Op == experiment.ParityEqual ||
+			gate.Outcome != experiment.VerdictNoGo {
+			continue
+		}
+		if needed = true; fresh.gates[i].Outcome == experiment.VerdictNoGo {
+			return true
+		}
+	}
+	return !needed
+}
+
+func byOther(screened, fresh experiment.Verdict) string {
+	if screened != fresh {
+		return ""
+	}
+	return " by another gate, and none that was missed in screening is missed again"
+}

@@ -1,0 +1,146 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/estimate"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// Controls are comparisons whose answer is known: nothing moves. The null arm is the baseline started from another place, and
+// a control phase is a part of the work that no arm changes. One that moves shows that this run measures something beside the
+// change, as large as a difference it could otherwise call real, and no gate that rests on the same figures is decided then.
+
+// control is a comparison to make, before it is known how many there are.
+type control struct {
+	result analysis.ControlResult
+	point  int
+	found  estimate.Inference
+}
+
+// judgeControls makes every comparison that a gate leans on. There may be many, so that some would seem to move by accident:
+// Holm's procedure shares the level of one gate among all of them.
+func judgeControls(d *estimate.Data, parity *selection.Parity) []analysis.ControlResult {
+	controls := append(nullControls(d, parity), phaseControls(d, parity)...)
+	order := make([]int, len(controls))
+	p := make([]float64, len(controls))
+	for i := range controls {
+		order[i], p[i] = i, 1
+		if controls[i].found.HasInterval() {
+			p[i] = math.Min(1, 2*controls[i].found.Tail(1))
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
+	for step, i := range order {
+		level := (1 - d.GateConfidence) / float64(len(order)-step)
+		if p[i] > level {
+			break
+		}
+		controls[i].result.Moved = true
+	}
+
+	var out []analysis.ControlResult
+	for i := range controls {
+		c := &controls[i]
+		c.result.Estimate = c.found.Ratio()
+		switch {
+		case !c.found.HasInterval():
+			c.result.Message = fmt.Sprintf("%s cannot be compared: %s", title(&c.result), c.found.Reason)
+		case c.result.Moved:
+			c.result.Message = fmt.Sprintf("%s is %s of the baseline's and nothing was changed there", title(&c.result),
+				analysis.Describe(c.result.Estimate))
+		default:
+			c.result.Message = "did not move"
+		}
+		out = append(out, c.result)
+	}
+	return out
+}
+
+// title names what was compared.
+func title(c *analysis.ControlResult) string {
+	if c.Phase != "" {
+		return fmt.Sprintf("control phase %s of %s at %s", c.Phase, c.Arm, analysis.PointName(c.Point))
+	}
+	return fmt.Sprintf("%s %s of the null arm %s at %s", c.Metric, c.Statistic, c.Arm, analysis.PointName(c.Point))
+}
+
+// nullControls compare the null arm wherever a gate looks, with the gate's metric and statistic.
+func nullControls(d *estimate.Data, parity *selection.Parity) []control {
+	if d.Exp.Baseline() < 0 || parity.Baseline != "" {
+		return nil
+	}
+	type place struct {
+		point     int
+		metric    string
+		statistic experiment.Statistic
+	}
+	var out []control
+	for arm := range d.Exp.Arms {
+		if !d.Exp.Arms[arm].Null {
+			continue
+		}
+		seen := map[place]bool{}
+		selection.VisitGates(d.Exp, func(gate experiment.Gate, _ string, point int) {
+			metric := d.Exp.Metric(gate.Metric)
+			if gate.Op == experiment.ParityEqual || metric == nil {
+				return
+			}
+			at := place{point, metric.Name, cmp.Or(gate.Statistic, metric.Statistic)}
+			if seen[at] {
+				return
+			}
+			seen[at] = true
+			out = append(out, control{
+				result: analysis.ControlResult{Point: d.Exp.Points[point].Key, Arm: d.Exp.Arms[arm].Name, Metric: at.metric, Statistic: at.statistic},
+				point:  point, found: d.Ratio(point, arm, at.metric, at.statistic).At(d.GateConfidence),
+			})
+		})
+	}
+	return out
+}
+
+// phaseControls compare every control phase of every candidate wherever a gate on times judges the candidate.
+func phaseControls(d *estimate.Data, parity *selection.Parity) []control {
+	baseline := d.Exp.Baseline()
+	if baseline < 0 {
+		return nil
+	}
+	type place struct {
+		point     int
+		candidate string
+	}
+	seen := map[place]bool{}
+	var out []control
+	selection.VisitGates(d.Exp, func(gate experiment.Gate, candidate string, point int) {
+		at := place{point, candidate}
+		if gate.Op == experiment.ParityEqual || seen[at] || parity.Refused(candidate) != "" {
+			return
+		}
+		seen[at] = true
+		for _, phase := range d.Exp.Plan.Design.ControlPhases {
+			out = append(out, control{
+				result: analysis.ControlResult{Point: d.Exp.Points[point].Key, Arm: candidate, Phase: phase},
+				point:  point, found: d.PhaseRatio(point, selection.ArmIndex(d.Exp, candidate), phase).At(d.GateConfidence),
+			})
+		}
+	})
+	return out
+}
+
+// movedControl names the control of a gate that moved: the null arm's at the same point, of the same metric and statistic, or
+// any control phase of the gate's candidate at the same point.
+func movedControl(_ *estimate.Data, j *judgement, gate *analysis.GateResult) string {
+	for _, c := range j.controls {
+		same := c.Phase != "" && c.Arm == gate.Candidate || c.Phase == "" && c.Metric == gate.Metric && c.Statistic == gate.Statistic
+		if c.Moved && same && c.Point == gate.Point {
+			return c.Message + ": so large a difference comes about without the change"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,204 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/estimate"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
+)
+
+// tails are the p-values of a gate's two decisions; 1 where there is none.
+type tails struct{ goes, fails float64 }
+
+// judgeGates gives every gate an outcome for every candidate it applies to, at every point it selects.
+func judgeGates(d *estimate.Data, parity *selection.Parity) ([]analysis.GateResult, []tails) {
+	out, all := []analysis.GateResult{}, []tails{}
+	selection.VisitGates(d.Exp, func(gate experiment.Gate, candidate string, point int) {
+		result := analysis.GateResult{
+			Gate: gate.Name, Candidate: candidate, Point: d.Exp.Points[point].Key,
+			Op: gate.Op, Severity: gate.Severity, Metric: gate.Metric, Statistic: gate.Statistic,
+		}
+		p := tails{1, 1}
+		if gate.Op == experiment.ParityEqual {
+			judgeParity(d.Exp, parity, point, &result)
+		} else {
+			p = judgeTiming(d, parity, gate, point, &result)
+		}
+		out, all = append(out, result), append(all, p)
+	})
+	for _, result := range judgeCompletes(d) {
+		out, all = append(out, result), append(all, tails{1, 1})
+	}
+	return out, all
+}
+
+func judgeParity(exp *experiment.Experiment, parity *selection.Parity, point int, result *analysis.GateResult) {
+	arm := selection.ArmIndex(exp, result.Candidate)
+	switch {
+	case !parity.Compared:
+		result.Outcome, result.Message = experiment.VerdictInvalid, "outputs cannot be compared: the template has parity None, or the run PerArm"
+	case parity.Baseline != "":
+		result.Outcome, result.Message = experiment.VerdictInvalid, parity.Baseline
+	case parity.Wrong[result.Candidate] != "":
+		result.Outcome, result.Message = experiment.VerdictNoGo, parity.Wrong[result.Candidate]
+	case !parity.Seen[selection.At(point, arm)]:
+		result.Outcome, result.Message = experiment.VerdictInvalid,
+			fmt.Sprintf("arm %s gave no output at %s", result.Candidate, analysis.PointName(result.Point))
+	case exp.Baseline() >= 0 && !parity.Seen[selection.At(point, exp.Baseline())]:
+		result.Outcome, result.Message = experiment.VerdictInvalid, "the baseline gave no output at "+analysis.PointName(result.Point)
+	default:
+		result.Outcome, result.Message = experiment.VerdictGo, "all outputs agree"
+	}
+}
+
+// judgeTiming fills in the result and returns the p-values of its decision.
+func judgeTiming(d *estimate.Data, parity *selection.Parity, gate experiment.Gate, point int, result *analysis.GateResult) tails {
+	metric := d.Exp.Metric(gate.Metric)
+	if why := gate.RewardsWorse(metric); why != "" {
+		result.Outcome, result.Message = experiment.VerdictInvalid, why
+		return tails{1, 1}
+	}
+	relative, bound := gate.Op.Relative(), *gate.Bound
+	result.Bound = gate.Bound
+	if reason := parity.Refused(result.Candidate); reason != "" {
+		result.Outcome, result.Message = experiment.VerdictInvalid, "not judged: "+reason
+		return tails{1, 1}
+	}
+
+	arm := selection.ArmIndex(d.Exp, result.Candidate)
+	if reason := changed(d, arm, relative); reason != "" {
+		result.Outcome, result.Message = experiment.VerdictInvalid, reason
+		return tails{1, 1}
+	}
+	var found estimate.Inference
+	mine := estimate.Quantity{Cell: selection.At(point, arm), Metric: gate.Metric, Statistic: result.Statistic}
+	known := d.OpenEnds(mine)
+	if relative {
+		found = d.Ratio(point, arm, gate.Metric, result.Statistic)
+		theirs := mine
+		theirs.Arm = d.Exp.Baseline()
+		known = known.Over(d.OpenEnds(theirs))
+	} else {
+		found = d.Level(mine)
+	}
+	found = d.Rarely(found, metric, result.Statistic).At(d.GateConfidence)
+	result.Series, result.Resolution = found.Series, found.Resolution
+	result.Estimate, result.Confidence = found.Estimate(metric.Unit), d.GateConfidence
+	if relative {
+		result.Estimate = found.Ratio()
+	}
+	if !found.HasInterval() || result.Estimate == nil || result.Estimate.Low == nil || result.Estimate.High == nil {
+		result.Outcome = experiment.VerdictInvalid
+		result.Message = "too little valid data: " + found.Reason + losses(d, point, arm, relative)
+		return tails{1, 1}
+	}
+	result.MinimumDetectableEffect = found.MinimumDetectableEffect(d.GateConfidence)
+	decide(found, bound, d.GateConfidence, result)
+	settles(known, d.OpenEnds(mine), gate.Op.AsksAtLeast(), result)
+	switch result.Outcome {
+	case experiment.VerdictGo:
+		return tails{found.Tail(bound), 1}
+	case experiment.VerdictNoGo:
+		return tails{1, found.Tail(bound)}
+	default:
+		return tails{1, 1}
+	}
+}
+
+// decide compares the whole interval with the bound, never the estimate alone.
+func decide(found estimate.Inference, bound, confidence float64, result *analysis.GateResult) {
+	holds, fails := atLeast(found.Low, bound), below(found.High, bound)
+	if !result.Op.AsksAtLeast() {
+		holds, fails = atLeast(bound, found.High), below(bound, found.Low)
+	}
+	asked := analysis.Against(result.Op, quantity.Format(bound, result.Estimate.Shown()))
+	text := analysis.Describe(result.Estimate) + " against " + asked
+	switch {
+	case holds:
+		result.Outcome, result.Message = experiment.VerdictGo, text+": holds over the whole interval"
+	case fails:
+		result.Outcome, result.Message = experiment.VerdictNoGo, text+": missed over the whole interval"
+	default:
+		result.Outcome = experiment.VerdictInconclusive
+		result.MoreBlocks = found.MoreBlocks(bound, (1-confidence)/2)
+		further := furtherBlocks(result.MoreBlocks)
+		if clock := found.Resolution; clock != nil && clock.Widened && result.MoreBlocks == nil {
+			further = fmt.Sprintf("its clock has steps of %s times the value, so a finer clock or longer trials would decide and further blocks "+
+				"would not", quantity.Plain(clock.Relative, 2))
+		}
+		if found.NodesDiffer {
+			further = "it depends on the node, so further nodes would decide and further blocks would not"
+		}
+		if found.Builds > 0 {
+			further = fmt.Sprintf("it rests on %d builds, so further builds would decide and further blocks of the same would not", found.Builds)
+		}
+		result.Message = text + ": the interval spans the bound; " + further
+	}
+}
+
+// boundTolerance is how far, relative to itself, a figure may miss its bound by rounding: sums over blocks, logarithms and
+// exponentials each cost a few units in the last place, and the analysis prints 12 digits (round).
+const boundTolerance = 1e-11
+
+// atLeast and below compare a figure with a bound so that one exactly at its bound never misses it by rounding.
+func atLeast(value, bound float64) bool { return !below(value, bound) }
+
+func below(value, bound float64) bool {
+	return value < bound-boundTolerance*max(math.Abs(value), math.Abs(bound))
+}
+
+func furtherBlocks(more *int) string {
+	if more == nil {
+		return "the estimate is so close to it that no number of blocks would decide"
+	}
+	return fmt.Sprintf("about %d further blocks would decide", *more)
+}
+
+// changed describes how what a gate looks at was not one program throughout the run; empty when it was.
+func changed(d *estimate.Data, candidate int, relative bool) string {
+	arms := []int{candidate}
+	if baseline := d.Exp.Baseline(); relative && baseline >= 0 {
+		arms = append(arms, baseline)
+	}
+	for _, arm := range arms {
+		if how := d.Chosen.Changed[arm]; how != "" {
+			return fmt.Sprintf("arm %s changed during the run: %s; name its image by digest, build nothing while it runs, and run again",
+				d.Exp.Arms[arm].Name, how)
+		}
+	}
+	return ""
+}
+
+// losses describes what became of the trials that are missing from a gate's data.
+func losses(d *estimate.Data, point, arm int, relative bool) string {
+	text := ""
+	arms := []int{arm}
+	if baseline := d.Exp.Baseline(); relative && baseline >= 0 {
+		arms = append(arms, baseline)
+	}
+	for _, a := range arms {
+		if lost := d.Chosen.Lost[selection.At(point, a)].Lost; lost.Total() > 0 {
+			text += fmt.Sprintf("; of arm %s: %s", d.Exp.Arms[a].Name, lost)
+		}
+	}
+	return text
+}
+
+// settles takes back a decision that a timeout may turn: a bound is no figure. A candidate that timed out never meets a gate by it.
+func settles(o estimate.Open, candidate estimate.Open, atLeast bool, result *analysis.GateResult) {
+	holds := result.Outcome == experiment.VerdictGo
+	unsafe := o.Higher
+	if holds == atLeast {
+		unsafe = o.Lower
+	}
+	if !Decisive(result.Outcome) || !unsafe && !(holds && candidate != estimate.Open{}) {
+		return
+	}
+	result.Message = fmt.Sprintf("%s, but trials timed out, of which only a bound is known, so this is not yet %s", result.Message,
+		result.Outcome)
+	result.Outcome = experiment.VerdictInconclusive
+}

@@ -1,0 +1,109 @@
+package judge
+
+import (
+	"slices"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/estimate"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// judgement is what one set of blocks says.
+type judgement struct {
+	gates      []analysis.GateResult
+	controls   []analysis.ControlResult
+	candidates []analysis.Candidate
+	verdict    experiment.Verdict
+	// validBlocks is the fewest blocks with valid trials that any point and arm has.
+	validBlocks int
+	// relativeHalfWidth is the widest of the Blocking gates; nil when one has no interval.
+	relativeHalfWidth *float64
+}
+
+// judge judges the gates on the blocks of d. Contenders are the candidates that may still become Go: each is a chance for the
+// run to be Go by accident.
+func judge(d *estimate.Data, parity *selection.Parity, contenders []string) *judgement {
+	out := &judgement{validBlocks: validBlocks(d)}
+	gates, p := judgeGates(d, parity)
+	out.gates, out.relativeHalfWidth = gates, relativeHalfWidth(gates, parity, out.validBlocks)
+	holm(d, out.gates, p)
+	judgeTwice(d, parity, out.gates)
+	out.controls = judgeControls(d, parity)
+	capGates(d, out)
+	out.candidates = judgeCandidates(d.Exp, out.gates, parity)
+	holmOverCandidates(d, out, p, contenders)
+	out.verdict = judgeRun(out.candidates)
+	return out
+}
+
+// validBlocks counts, for the point and arm that has fewest, the blocks in which a trial was measured and counts. A trial that
+// failed counts too: a failure is a result, and running it again until it succeeds would be a way to win.
+func validBlocks(d *estimate.Data) int {
+	fewest := -1
+	for point := range d.Exp.Points {
+		for arm := range d.Exp.Arms {
+			if n := len(d.Measured[selection.At(point, arm)]); fewest < 0 || n < fewest {
+				fewest = n
+			}
+		}
+	}
+	return max(0, fewest)
+}
+
+// relativeHalfWidth is how precise the least precise Blocking gate is. A gate that more blocks cannot make precise does not
+// count: its candidate's output is wrong, or its trials fail.
+func relativeHalfWidth(gates []analysis.GateResult, parity *selection.Parity, validBlocks int) *float64 {
+	widest, found := 0.0, false
+	for _, gate := range gates {
+		hopeless := (gate.Estimate == nil || gate.Estimate.Blocks < stats.MinBlocks) && validBlocks >= stats.MinBlocks
+		if gate.Severity != experiment.Blocking || !gate.Op.Timed() || hopeless || parity.Refused(gate.Candidate) != "" {
+			continue
+		}
+		if gate.Estimate == nil || gate.Estimate.Low == nil || gate.Estimate.High == nil || gate.Estimate.Value == 0 {
+			return nil
+		}
+		half := (*gate.Estimate.High - *gate.Estimate.Low) / 2 / gate.Estimate.Value
+		widest, found = max(widest, half, -half), true
+	}
+	if !found {
+		return nil
+	}
+	return stats.Finite(widest)
+}
+
+// decided are the candidates that times made Go or NoGo. What parity decides, or a trial that failed, needs no second look: an
+// output that differs, differs.
+func (j *judgement) decided(parity *selection.Parity) []string {
+	var out []string
+	for _, candidate := range j.candidates {
+		byTimes := slices.ContainsFunc(j.gates, func(gate analysis.GateResult) bool {
+			return gate.Candidate == candidate.Name && gate.Severity == experiment.Blocking && gate.Op.Timed()
+		})
+		incomplete := slices.ContainsFunc(j.gates, func(gate analysis.GateResult) bool {
+			return gate.Candidate == candidate.Name && gate.Severity == experiment.Blocking && gate.Op == experiment.Completes &&
+				gate.Outcome == experiment.VerdictNoGo
+		})
+		if byTimes && !incomplete && parity.Refused(candidate.Name) == "" && Decisive(candidate.Verdict) {
+			out = append(out, candidate.Name)
+		}
+	}
+	return out
+}
+
+// Decisive reports whether a verdict is an answer.
+func Decisive(verdict experiment.Verdict) bool {
+	return verdict == experiment.VerdictGo || verdict == experiment.VerdictNoGo
+}
+
+// contenders are the candidates that the screening found Go.
+func (j *judgement) contenders() []string {
+	var out []string
+	for _, candidate := range j.candidates {
+		if candidate.Verdict == experiment.VerdictGo {
+			out = append(out, candidate.Name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,143 @@
+package judge
+
+import (
+	"fmt"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/estimate"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/analysis/stats"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/search"
+)
+
+// A noise limit may make a verdict more precise, and must not make it another one: who leaves out trials by what was read while they ran
+// trusts the reading, and a program that can produce it could have its slow trials left out. So every gate is judged twice, without
+// and with the rejected trials, and what the two say together decides.
+
+// UnevenLevel is how improbable a difference between two arms' rejected trials may be before it stops being chance.
+const UnevenLevel = 0.05
+
+// judgeTwice adds to every gate on times what it says if nothing is rejected. Without a rejected trial there is nothing to add.
+func judgeTwice(d *estimate.Data, parity *selection.Parity, gates []analysis.GateResult) {
+	if d.Everything == nil {
+		return
+	}
+	again, p := judgeGates(d.Everything, parity)
+	holm(d.Everything, again, p)
+	for i := range gates {
+		if gates[i].Op.Timed() {
+			// The same gates, candidates and points were judged, in the same order.
+			gates[i].WithRejected = &analysis.Twice{
+				Outcome: again[i].Outcome, Without: gates[i].Outcome, Estimate: again[i].Estimate, Rejected: rejectedOf(d, &gates[i]),
+			}
+		}
+	}
+}
+
+// gateArms are the arms that a gate rests on: its candidate, and the baseline if it compares.
+func gateArms(d *estimate.Data, gate *analysis.GateResult) []int {
+	arms := []int{selection.ArmIndex(d.Exp, gate.Candidate)}
+	if gate.Op.Relative() {
+		arms = append(arms, d.Exp.Baseline())
+	}
+	return arms
+}
+
+func rejectedOf(d *estimate.Data, gate *analysis.GateResult) int {
+	sum := 0
+	for point := range d.Exp.Points {
+		if d.Exp.Points[point].Key == gate.Point {
+			for _, arm := range gateArms(d, gate) {
+				sum += d.Rejected[selection.At(point, arm)]
+			}
+		}
+	}
+	return sum
+}
+
+// rejectionDecides doubts a gate that is decided by what was left out. With everything counted the gate may be less sure, as
+// a neighbour widens its interval, but its estimate must not have moved: around it, too, an interval as wide as the one
+// without the rejected trials has to keep to the same side of the bound.
+func rejectionDecides(_ *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
+	again := gate.WithRejected
+	if again == nil || again.Outcome == gate.Outcome {
+		return ""
+	}
+	with := "with the " + quantity.Count(again.Rejected, "trial") + " that noise limits leave out it is "
+	if again.Estimate == nil || again.Estimate.Low == nil || again.Estimate.High == nil {
+		return with + string(again.Outcome)
+	}
+	with += fmt.Sprintf("%s, %s", analysis.Describe(again.Estimate), again.Outcome)
+	if Decisive(again.Outcome) {
+		return with
+	}
+	low, high := recentred(gate.Estimate, again.Estimate.Value)
+	bound := *gate.Bound
+	above, below := low > bound, high < bound
+	if holds := gate.Outcome == experiment.VerdictGo; above && gate.Op.AsksAtLeast() == holds || below && gate.Op.AsksAtLeast() != holds {
+		return ""
+	}
+	return with + ", and leaving them out must not be what decides"
+}
+
+// recentred moves an interval to another estimate: by a factor where all is positive, as ratios and times are compared, else by a
+// difference.
+func recentred(e *analysis.Estimate, value float64) (low, high float64) {
+	if *e.Low > 0 && value > 0 {
+		by := value / e.Value
+		return *e.Low * by, *e.High * by
+	}
+	by := value - e.Value
+	return *e.Low + by, *e.High + by
+}
+
+// rejectedUnevenly doubts a gate whose candidate lost trials to noise limits at another rate than the baseline did, at its point or over
+// all points: a neighbour does not choose. One who was seen beside one of the two only is not known to be a neighbour. Where the
+// gate says the same with every trial counted, nothing was gained by it, and a warning is enough.
+func rejectedUnevenly(d *estimate.Data, _ *judgement, gate *analysis.GateResult) string {
+	baseline, arm := d.Exp.Baseline(), selection.ArmIndex(d.Exp, gate.Candidate)
+	if gate.WithRejected == nil || gate.WithRejected.Outcome == gate.Outcome || baseline < 0 || arm == baseline {
+		return ""
+	}
+	type tally struct{ rejected, of int }
+	over := func(arm int, at string, everywhere bool) (sum tally) {
+		for point := range d.Exp.Points {
+			if c := selection.At(point, arm); everywhere || d.Exp.Points[point].Key == at {
+				sum.rejected += d.Rejected[c]
+				sum.of += d.Rejected[c] + len(d.Trials[c])
+			}
+		}
+		return sum
+	}
+	for _, everywhere := range []bool{true, false} {
+		level, where := UnevenLevel, "over all points"
+		if !everywhere {
+			// Each point is a chance of its own.
+			level, where = UnevenLevel/float64(len(d.Exp.Points)), "at "+analysis.PointName(gate.Point)
+		}
+		mine, theirs := over(arm, gate.Point, everywhere), over(baseline, gate.Point, everywhere)
+		if p := stats.Fisher(mine.rejected, mine.of, theirs.rejected, theirs.of); p < level || (mine.rejected == 0) != (theirs.rejected == 0) {
+			return fmt.Sprintf("noise limits leave out %d of %d trials of %s and %d of %d of %s %s (Fisher's exact test, p = %s), and with "+
+				"them it is %s",
+				mine.rejected, mine.of, gate.Candidate, theirs.rejected, theirs.of, d.Exp.Arms[baseline].Name, where, quantity.Plain(p, 2),
+				gate.WithRejected.Outcome)
+		}
+	}
+	return ""
+}
+
+// judgeConstraintTwice is judgeConstraint for a load of a search: with the rejected trials, too, the estimate must lie on the side that
+// the trials used decide for.
+func judgeConstraintTwice(d *estimate.Data, c selection.Cell, constraint experiment.Condition) (outcome search.Outcome, breached bool) {
+	outcome, breached = judgeConstraint(d, c, constraint)
+	if d.Rejected[c] == 0 || outcome == search.Uncertain {
+		return outcome, breached
+	}
+	again, breachedAgain := judgeConstraint(d.Everything, c, constraint)
+	if again != outcome && (again != search.Uncertain || breachedAgain != breached) {
+		return search.Uncertain, breached
+	}
+	return outcome, breached
+}

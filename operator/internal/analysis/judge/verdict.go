@@ -1,0 +1,95 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/analysis/selection"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// judgeCandidates gives every candidate that a Blocking gate applies to its verdict.
+func judgeCandidates(exp *experiment.Experiment, gates []analysis.GateResult, parity *selection.Parity) []analysis.Candidate {
+	out := []analysis.Candidate{}
+	for _, name := range exp.Candidates() {
+		candidate := analysis.Candidate{Name: name}
+		byOutcome := map[experiment.Verdict][]analysis.GateResult{}
+		blocking, hasGain := 0, false
+		for _, gate := range gates {
+			if gate.Candidate != name || gate.Severity != experiment.Blocking {
+				continue
+			}
+			// The gate that every run has decides nothing by itself, or a run that asks for nothing would have a verdict.
+			if gate.Op != experiment.Completes || named(exp, gate.Gate) {
+				blocking++
+			}
+			byOutcome[gate.Outcome] = append(byOutcome[gate.Outcome], gate)
+			if gate.Op.Relative() && !hasGain {
+				candidate.Gain, hasGain = gate.Estimate, true
+			}
+		}
+		switch {
+		case blocking == 0:
+			candidate.Reason = "no blocking gate applies to it"
+		case parity.Baseline != "":
+			candidate.Verdict, candidate.Reason = experiment.VerdictInvalid, "nothing can be compared with the baseline: "+parity.Baseline
+		case parity.Wrong[name] != "":
+			candidate.Verdict, candidate.Reason = experiment.VerdictNoGo, parity.Wrong[name]
+		default:
+			candidate.Verdict, candidate.Reason = weakest(byOutcome, blocking)
+		}
+		out = append(out, candidate)
+	}
+	return out
+}
+
+func named(exp *experiment.Experiment, gate string) bool {
+	return slices.ContainsFunc(exp.Plan.Gates, func(g experiment.Gate) bool { return g.Name == gate })
+}
+
+// weakest takes the outcome that stands in the way, and the first gate that has it as the reason.
+func weakest(byOutcome map[experiment.Verdict][]analysis.GateResult, blocking int) (experiment.Verdict, string) {
+	for _, verdict := range []experiment.Verdict{experiment.VerdictNoGo, experiment.VerdictInvalid, experiment.VerdictInconclusive} {
+		gates := byOutcome[verdict]
+		if len(gates) == 0 {
+			continue
+		}
+		reason := gates[0].Title() + ": " + gates[0].Message
+		if len(gates) == 2 {
+			reason += fmt.Sprintf(" (and 1 more gate is %s)", verdict)
+		} else if len(gates) > 2 {
+			reason += fmt.Sprintf(" (and %d more gates are %s)", len(gates)-1, verdict)
+		}
+		return verdict, reason
+	}
+	if blocking == 1 {
+		return experiment.VerdictGo, "its blocking gate holds"
+	}
+	return experiment.VerdictGo, fmt.Sprintf("all %d blocking gates hold", blocking)
+}
+
+// judgeRun is Go if some candidate is, NoGo if all are, and otherwise the weakest answer among them. Without a gate that
+// decides there is no verdict.
+func judgeRun(candidates []analysis.Candidate) experiment.Verdict {
+	count := map[experiment.Verdict]int{}
+	judged := 0
+	for _, candidate := range candidates {
+		if candidate.Verdict != "" {
+			count[candidate.Verdict]++
+			judged++
+		}
+	}
+	switch {
+	case judged == 0:
+		return ""
+	case count[experiment.VerdictGo] > 0:
+		return experiment.VerdictGo
+	case count[experiment.VerdictNoGo] == judged:
+		return experiment.VerdictNoGo
+	case count[experiment.VerdictInvalid] > 0:
+		return experiment.VerdictInvalid
+	default:
+		return experiment.VerdictInconclusive
+	}
+}

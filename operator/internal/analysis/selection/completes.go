@@ -1,0 +1,97 @@
+package selection
+
+import (
+	"slices"
+
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Completion is what became of the measured trials of a cell that ran: how many gave a usable result, and how the others failed.
+// A trial that noise or its environment disturbed completed; one that never started was not measured.
+type Completion struct {
+	Of, Done int
+	Failures Losses
+	// Unknown are those of which nobody knows how they ended, and unended the first of them.
+	Unknown int
+	Unended string
+	Blocks  map[string]bool
+	// First is the first attempt that failed, and why is its reason in a few words.
+	First *record.Attempt
+	Why   string
+}
+
+// Completions counts the trials of the blocks that in says; of all blocks if in is nil.
+func (s *Selection) Completions(in func(block string) bool) map[Cell]*Completion {
+	out := map[Cell]*Completion{}
+	for attempt, c := range s.Cells {
+		if attempt.Warmup || in != nil && !in(attempt.Block) {
+			continue
+		}
+		kind := s.Kinds[attempt]
+		if !slices.Contains([]Rejection{"", Noisy, environment, Failed, Unusable}, kind) {
+			continue
+		}
+		of := out[c]
+		if of == nil {
+			of = &Completion{Failures: Losses{}, Blocks: map[string]bool{}}
+			out[c] = of
+		}
+		of.Of++
+		of.Blocks[attempt.Block] = true
+		if kind != Failed && kind != Unusable {
+			of.Done++
+			continue
+		}
+		of.Failures[howLost(kind, attempt)]++
+		if of.First == nil || attempt.Trial < of.First.Trial {
+			of.First, of.Why = attempt, howLost(kind, attempt)
+			if kind == Unusable {
+				of.Why = s.whyRejected(attempt)
+			}
+		}
+	}
+	for _, one := range s.Unended {
+		if one.warmup || one.Repeated || in != nil && !in(one.block) {
+			continue
+		}
+		if out[one.Cell] == nil {
+			out[one.Cell] = &Completion{Failures: Losses{}, Blocks: map[string]bool{}}
+		}
+		of := out[one.Cell]
+		of.Of++
+		of.Unknown++
+		of.Failures[LostUnended]++
+		of.Blocks[one.block] = true
+		if of.Unended == "" || one.trial < of.Unended {
+			of.Unended = one.trial
+		}
+	}
+	return out
+}
+
+func (s *Selection) whyRejected(attempt *record.Attempt) string {
+	at := slices.IndexFunc(s.Rejected, func(r exclusion) bool { return r.Attempt == attempt.ID })
+	return s.Rejected[at].Reason
+}
+
+// Add counts another cell's trials as well; nil has none.
+func (c *Completion) Add(other *Completion) {
+	if other == nil {
+		return
+	}
+	c.Of += other.Of
+	c.Done += other.Done
+	c.Unknown += other.Unknown
+	if c.Unended == "" || other.Unended != "" && other.Unended < c.Unended {
+		c.Unended = other.Unended
+	}
+	for how, count := range other.Failures {
+		c.Failures[how] += count
+	}
+	for block := range other.Blocks {
+		c.Blocks[block] = true
+	}
+	if other.First != nil && (c.First == nil || other.First.Trial < c.First.Trial) {
+		c.First, c.Why = other.First, other.Why
+	}
+}

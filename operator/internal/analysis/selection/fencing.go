@@ -1,0 +1,72 @@
+package selection
+
+import (
+	"fmt"
+	"time"
+
+	"assay.dev/assay/operator/internal/analysis/trial"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// fences hold under which leases a block was alone on its node. Without any record of leases there are none: a local run
+// needs no lease, and a ledger written by hand may leave them out.
+type fences struct {
+	known bool
+	taken map[record.Lease]bool
+	ended map[record.Lease]time.Time
+}
+
+func indexLeases(leases record.Leases, uid string) fences {
+	out := fences{known: leases.Known, taken: map[record.Lease]bool{}, ended: map[record.Lease]time.Time{}}
+	for _, taken := range leases.Taken {
+		if taken.Run.UID == uid {
+			out.taken[taken.Lease] = true
+		}
+	}
+	for _, end := range leases.Ends {
+		if first, ok := out.ended[end.Lease]; end.Run.UID == uid && (!ok || end.EndedAt.Before(first)) {
+			out.ended[end.Lease] = end.EndedAt
+		}
+	}
+	return out
+}
+
+// stale explains why the lease of an attempt was not in force, or nothing.
+func (f fences) stale(attempt *record.Attempt) string {
+	if attempt.Lease == nil || !f.known && len(f.ended) == 0 {
+		return ""
+	}
+	lease := *attempt.Lease
+	if f.known && !f.taken[lease] {
+		return fmt.Sprintf("stale lease: the ledger has no record that the run ever held node %s with token %d", lease.Node, lease.Token)
+	}
+	if kept := attempt.Kept; kept != nil && kept.Lease != "" {
+		if kept.Lease == record.LeaseEnded {
+			return fmt.Sprintf("stale lease: when the trial had ended, the ledger had the end of the lease of node %s with token %d: "+
+				"somebody else may have been on the node", lease.Node, lease.Token)
+		}
+		return ""
+	}
+	// Nobody looked for the end of the lease: what is left are the clocks of two machines.
+	finished := trial.EndOf(attempt).Add(-trial.ClockError(attempt))
+	if ended, ok := f.ended[lease]; ok && finished.After(ended) {
+		return fmt.Sprintf("stale lease: it ended at %s and the lease of node %s with token %d at %s: somebody else may have been on the node",
+			finished.UTC().Format(time.RFC3339Nano), lease.Node, lease.Token, ended.UTC().Format(time.RFC3339Nano))
+	}
+	return ""
+}
+
+// rejectStale keeps the attempts whose lease was in force. It comes before one execution of a block is chosen: what ran
+// beside another run's blocks must not stand in for what ran alone.
+func (s *Selection) rejectStale(leases record.Leases, uid string, attempts []*record.Attempt) []*record.Attempt {
+	fences := indexLeases(leases, uid)
+	var out []*record.Attempt
+	for _, attempt := range attempts {
+		if why := fences.stale(attempt); why != "" {
+			s.rejectAttempt(attempt, staleLease, "%s", why)
+			continue
+		}
+		out = append(out, attempt)
+	}
+	return out
+}

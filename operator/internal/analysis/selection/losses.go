@@ -1,0 +1,243 @@
+package selection
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Whatever takes trials of one arm and not of the other may have chosen which: what is left of it is then no fair sample, whoever
+// is to blame. So everything that an arm lost is counted, whatever for, and compared with what the baseline lost.
+
+// Losses counts lost trials by how they were lost.
+type Losses map[string]int
+
+const (
+	lostMissing = "missing"
+	lostTimeout = "timed out"
+)
+
+// howLost is how a trial was lost whose attempt was rejected, in a few words; empty if it was not.
+func howLost(kind Rejection, attempt *record.Attempt) string {
+	switch kind {
+	case "":
+		return ""
+	case notStarted:
+		return lostMissing
+	case Failed:
+		switch attempt.Outcome {
+		case record.TimedOut:
+			return lostTimeout
+		case record.Malformed:
+			return "malformed"
+		}
+		return "failed"
+	case Unusable:
+		return "unusable"
+	default:
+		return string(kind)
+	}
+}
+
+// Total is how many trials were lost, however.
+func (l Losses) Total() int {
+	sum := 0
+	for _, count := range l {
+		sum += count
+	}
+	return sum
+}
+
+func (l Losses) String() string {
+	var parts []string
+	for _, how := range slices.Sorted(maps.Keys(l)) {
+		if l[how] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", l[how], how))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Balance is what a cell lost of how many trials. Blocks that never ran are no loss of anybody; trials that noise took are judged
+// by the noise limits.
+type Balance struct {
+	Of   int
+	Lost Losses
+	// Some are the names of the first that were lost.
+	Some []string
+}
+
+// Add counts what another cell lost as well.
+func (b *Balance) Add(other Balance) {
+	b.Of += other.Of
+	for how, count := range other.Lost {
+		if b.Lost == nil {
+			b.Lost = Losses{}
+		}
+		b.Lost[how] += count
+	}
+	b.Some = append(b.Some, other.Some...)
+	slices.Sort(b.Some)
+	b.Some = b.Some[:min(len(b.Some), shownTrials)]
+}
+
+// shownTrials is how many lost trials a warning names.
+const shownTrials = 3
+
+// Besides are the losses without those by timeout, for figures that know what to make of these.
+func (b Balance) Besides(timeouts bool) int {
+	lost := b.Lost.Total()
+	if timeouts {
+		lost -= b.Lost[lostTimeout]
+	}
+	return lost
+}
+
+// trialFate is what became of a trial, in the order in which one attempt's replaces another's.
+type trialFate struct {
+	rank  int
+	cell  Cell
+	block string
+	how   string
+}
+
+const (
+	fateMissing = iota
+	fateUnended
+	fateInvalid
+	fateFailed
+	fateUsed
+)
+
+// count counts what became of every trial, planned or seen. Each ends in exactly one of the counts.
+func (s *Selection) count(exp *experiment.Experiment, planned plan, attempts []*record.Attempt, problems []record.Problem) {
+	fates, warmups, ran := map[string]trialFate{}, map[string]bool{}, map[string]bool{}
+	for trial, slot := range planned.slots {
+		if slot.warmup {
+			warmups[trial] = true
+			continue
+		}
+		fates[trial] = trialFate{fateMissing, slot.cell, slot.block, lostMissing}
+	}
+	raise := func(trial string, to trialFate) {
+		if have, ok := fates[trial]; !ok || to.rank > have.rank {
+			fates[trial] = to
+		}
+	}
+	// spoil counts a trial of which the ledger holds only something that may not be used.
+	spoil := func(trial, how string) {
+		if have, ok := fates[trial]; ok {
+			raise(trial, trialFate{fateInvalid, have.cell, have.block, how})
+		}
+	}
+	for _, attempt := range attempts {
+		ran[attempt.Block] = true
+		c, belongs := s.Cells[attempt]
+		kind := s.Kinds[attempt]
+		switch {
+		case !belongs:
+			spoil(attempt.Trial, howLost(kind, attempt))
+		case attempt.Warmup:
+			warmups[attempt.Trial] = true
+		case kind == "":
+			raise(attempt.Trial, trialFate{fateUsed, c, attempt.Block, ""})
+		case kind == Failed:
+			raise(attempt.Trial, trialFate{fateFailed, c, attempt.Block, howLost(kind, attempt)})
+		case kind == notStarted:
+			raise(attempt.Trial, trialFate{fateMissing, c, attempt.Block, lostMissing})
+		default:
+			raise(attempt.Trial, trialFate{fateInvalid, c, attempt.Block, howLost(kind, attempt)})
+		}
+	}
+	for _, one := range s.Unended {
+		if !one.warmup && !one.Repeated {
+			ran[one.block] = true
+			raise(one.trial, trialFate{fateUnended, one.Cell, one.block, LostUnended})
+		}
+	}
+	for _, problem := range problems {
+		ran[path.Base(path.Dir(path.Dir(problem.Key)))] = true
+		spoil(strings.TrimSuffix(path.Base(problem.Key), ".json"), string(unreadable))
+	}
+
+	if !planned.known {
+		maps.Copy(fates, unplanned(exp, fates))
+	}
+	s.Trials.Planned, s.Trials.Warmups = len(fates)+len(warmups), len(warmups)
+	for _, trial := range slices.Sorted(maps.Keys(fates)) {
+		f := fates[trial]
+		switch f.rank {
+		case fateUsed:
+			s.Trials.Used++
+		case fateFailed:
+			s.Trials.Failed++
+		case fateInvalid:
+			s.Trials.Invalid++
+		case fateMissing, fateUnended:
+			s.Trials.Missing++
+		}
+		one := Balance{Of: 1}
+		if f.rank != fateUsed && f.how != string(Noisy) {
+			one.Lost, one.Some = Losses{f.how: 1}, []string{trial}
+		}
+		if ran[f.block] {
+			all := s.Lost[f.cell]
+			all.Add(one)
+			s.Lost[f.cell] = all
+		}
+	}
+	for _, one := range s.Unended {
+		if !one.warmup && one.Repeated {
+			all := s.Lost[one.Cell]
+			all.Add(Balance{Of: 1, Lost: Losses{LostUnended: 1}, Some: []string{one.ID}})
+			s.Lost[one.Cell] = all
+		}
+	}
+}
+
+// unplanned are the trials that are missing from a ledger without plans: every block is taken to have been meant to run every arm as
+// often as the arm and block that ran most.
+func unplanned(exp *experiment.Experiment, fates map[string]trialFate) map[string]trialFate {
+	seen := map[string]map[Cell]int{}
+	most := 0
+	for _, f := range fates {
+		if seen[f.block] == nil {
+			seen[f.block] = map[Cell]int{}
+		}
+		seen[f.block][f.cell]++
+		most = max(most, seen[f.block][f.cell])
+	}
+	out := map[string]trialFate{}
+	for block, cells := range seen {
+		for point := range exp.Points {
+			var there int
+			for arm := range exp.Arms {
+				there += cells[Cell{point, arm}]
+			}
+			if there == 0 && exp.Plan.Search != nil {
+				continue // A block of a search tries some of the loads.
+			}
+			for arm := range exp.Arms {
+				for n := cells[Cell{point, arm}]; n < most; n++ {
+					name := fmt.Sprintf("%s, %s at %s, trial %d", block, exp.Arms[arm].Name, analysis.PointName(exp.Points[point].Key), n+1)
+					out[name] = trialFate{fateMissing, Cell{point, arm}, block, lostMissing}
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (b Balance) String() string {
+	text := fmt.Sprintf("%d of %d trials", b.Lost.Total(), b.Of)
+	if len(b.Lost) > 0 {
+		text += fmt.Sprintf(" (%s)", b.Lost)
+	}
+	return text
+}

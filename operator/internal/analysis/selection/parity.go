@@ -1,0 +1,95 @@
+package selection
+
+import (
+	"fmt"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// Parity is what the outputs say, before any time is looked at.
+type Parity struct {
+	// Baseline describes how the baseline disagrees with itself. Then nothing can be compared with it.
+	Baseline string
+	// Wrong describes how an arm's outputs differ from the baseline's or from each other.
+	Wrong map[string]string
+	// Seen holds which arms gave an output at which points.
+	Seen map[Cell]bool
+	// Compared is false when the template says that outputs legitimately differ, or the run that its arms have different inputs.
+	Compared bool
+}
+
+// Refused is why an arm's times are not looked at; empty when they are.
+func (p *Parity) Refused(arm string) string {
+	if p.Baseline != "" {
+		return "the baseline is unusable: " + p.Baseline
+	}
+	return p.Wrong[arm]
+}
+
+// output is one digest and the first attempt that gave it.
+type output struct {
+	parity  record.Parity
+	attempt string
+}
+
+// CheckParity compares the outputs of all attempts, those that do not count included.
+func CheckParity(exp *experiment.Experiment, attempts []*record.Attempt) *Parity {
+	report := &Parity{Wrong: map[string]string{}, Seen: map[Cell]bool{}, Compared: exp.Plan.Parity != experiment.ParityNone}
+	if !report.Compared {
+		return report
+	}
+	// An arm with inputs of its own is still held to its own outputs.
+	report.Compared = exp.Plan.Parity != experiment.ParityPerArm
+	points, arms := indexes(exp)
+	outputs := map[Cell]output{}
+	split := map[Cell]string{}
+	for _, attempt := range attempts {
+		if attempt.Result == nil || attempt.Result.Parity == nil {
+			continue
+		}
+		c := Cell{points[attempt.Point], arms[attempt.Arm]}
+		first, ok := outputs[c]
+		if !ok {
+			outputs[c], report.Seen[c] = output{*attempt.Result.Parity, attempt.ID}, true
+			continue
+		}
+		if split[c] == "" && first.parity != *attempt.Result.Parity {
+			split[c] = fmt.Sprintf("at %s arm %s disagrees with itself: %s in %s, %s in %s", analysis.PointName(attempt.Point), attempt.Arm,
+				digestName(first.parity), first.attempt, digestName(*attempt.Result.Parity), attempt.ID)
+		}
+	}
+
+	baseline := exp.Baseline()
+	for point := range exp.Points {
+		reference, haveReference := outputs[Cell{point, baseline}]
+		for arm := range exp.Arms {
+			c := Cell{point, arm}
+			name := exp.Arms[arm].Name
+			mine, ok := outputs[c]
+			reason := split[c]
+			sameInputs := report.Compared || exp.Arms[arm].Null
+			if reason == "" && sameInputs && ok && haveReference && mine.parity != reference.parity {
+				reason = fmt.Sprintf("at %s arm %s gives another output than the baseline: %s in %s, %s in %s",
+					analysis.PointName(exp.Points[point].Key), name, digestName(mine.parity), mine.attempt, digestName(reference.parity),
+					reference.attempt)
+			}
+			switch {
+			case reason == "":
+			case arm == baseline, exp.Arms[arm].Null:
+				// The null arm is the baseline: if its output differs, the baseline's depends on where it runs from.
+				if report.Baseline == "" {
+					report.Baseline = reason
+				}
+			case report.Wrong[name] == "":
+				report.Wrong[name] = reason
+			}
+		}
+	}
+	return report
+}
+
+func digestName(parity record.Parity) string {
+	return fmt.Sprintf("%s:%.12s… over %d items", parity.Algorithm, parity.Digest, parity.Items)
+}

@@ -1,0 +1,54 @@
+package selection
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"assay.dev/assay/operator/internal/analysis/trial"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// rejectOtherPrograms keeps, in every cell, the attempts that executed what most of them did. A tag that was moved between two
+// blocks, or that names another image on another node, shows here. Attempts older than the digests have none and are kept.
+func (s *Selection) rejectOtherPrograms(attempts []*record.Attempt) []*record.Attempt {
+	cells := map[variant]map[string][]*record.Attempt{}
+	for _, attempt := range attempts {
+		executed := trial.DescribePrograms(attempt)
+		if executed == "" {
+			continue
+		}
+		of := variant{s.Cells[attempt], attempt.Build}
+		in := cells[of]
+		if in == nil {
+			in = map[string][]*record.Attempt{}
+			cells[of] = in
+		}
+		in[executed] = append(in[executed], attempt)
+	}
+	others := map[*record.Attempt]string{}
+	for _, in := range cells {
+		// With equal numbers the text that sorts first, so that the choice never depends on order.
+		most := slices.MinFunc(slices.Sorted(maps.Keys(in)), func(a, b string) int {
+			return cmp.Or(cmp.Compare(len(in[b]), len(in[a])), cmp.Compare(a, b))
+		})
+		for executed, these := range in {
+			for _, attempt := range these {
+				if executed != most {
+					others[attempt] = strings.Join(differences(trial.ProgramsOf(attempt), trial.ProgramsOf(in[most][0]), named), ", ")
+				}
+			}
+		}
+	}
+	out := attempts[:0:0]
+	for _, attempt := range attempts {
+		if how, ok := others[attempt]; ok {
+			s.rejectAttempt(attempt, environment,
+				"it executed another program than most attempts of %s at this point: %s; name the arm's image by digest", trial.ArmBuild(attempt), how)
+			continue
+		}
+		out = append(out, attempt)
+	}
+	return out
+}

@@ -1,0 +1,189 @@
+package selection
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"assay.dev/assay/operator/internal/analysis/trial"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// A result that nothing can be read from is a failure of the program, as a crash is: were it only left out, a program would win by
+// keeping silent about the trials that went badly.
+
+// Numbers beyond the smallest and the largest prefix of the SI (quecto and quetta, 27th CGPM 2022) mean nothing in any base unit.
+const (
+	smallestNumber = 1e-30
+	largestNumber  = 1e30
+)
+
+// need is a statistic of a metric that a gate looks at in a cell.
+type need struct {
+	metric    string
+	statistic experiment.Statistic
+	// positive reports whether the gate takes a ratio of it.
+	positive bool
+}
+
+// needs are what the gates and constraints look at, by cell. A ratio needs both of its arms, and the null arm beside them.
+func needs(exp *experiment.Experiment) map[Cell][]need {
+	out := map[Cell][]need{}
+	add := func(c Cell, of experiment.Condition, positive bool) {
+		// What the runner reads of a process is nothing that a program could leave out.
+		if of.Metric != "" && !strings.HasPrefix(of.Metric, record.ProcessPrefix) {
+			out[c] = append(out[c], need{of.Metric, of.Statistic, positive})
+		}
+	}
+	VisitGates(exp, func(gate experiment.Gate, candidate string, point int) {
+		add(Cell{point, ArmIndex(exp, candidate)}, gate.Condition, gate.Op.Relative())
+		for arm := range exp.Arms {
+			if gate.Op.Relative() && (exp.Arms[arm].Baseline || exp.Arms[arm].Null) {
+				add(Cell{point, arm}, gate.Condition, true)
+			}
+		}
+	})
+	if exp.Plan.Search != nil {
+		for _, constraint := range exp.Plan.Search.SubjectTo {
+			for point := range exp.Points {
+				for arm := range exp.Arms {
+					add(Cell{point, arm}, constraint, false)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// rejectUnusable drops attempts that contradict themselves, or whose result contradicts the template or gives a gate nothing.
+func (s *Selection) rejectUnusable(exp *experiment.Experiment, attempts []*record.Attempt) []*record.Attempt {
+	asked := needs(exp)
+	var out []*record.Attempt
+	for _, attempt := range attempts {
+		reason := succeededAgainst(attempt)
+		switch {
+		case reason != "":
+		case attempt.Result == nil && exp.Plan.Workload.Output.Format == experiment.NoOutput: // Its program reports nothing.
+		case attempt.Result == nil:
+			reason = "it succeeded and holds no result"
+		default:
+			reason = s.checkResult(exp, attempt.Result)
+		}
+		for _, n := range asked[s.Cells[attempt]] {
+			if reason == "" {
+				reason = s.checkNeed(attempt.Result, n)
+			}
+		}
+		if reason != "" {
+			s.rejectAttempt(attempt, Unusable, "%s", reason)
+			continue
+		}
+		out = append(out, attempt)
+	}
+	return out
+}
+
+// succeededAgainst is what speaks against an attempt that says Succeeded.
+func succeededAgainst(attempt *record.Attempt) string {
+	duration := meaningless(attempt.DurationSeconds, "s")
+	switch {
+	case duration != "":
+		return "durationSeconds: " + duration
+	case attempt.ExitCode != nil && *attempt.ExitCode != 0:
+		return fmt.Sprintf("outcome is Succeeded and exitCode %d: a process that succeeded exits with 0", *attempt.ExitCode)
+	case attempt.Signal != nil:
+		return fmt.Sprintf("outcome is Succeeded and signal %d: a process that succeeded exits and is not killed", *attempt.Signal)
+	}
+	return ""
+}
+
+// failedAgainst is what speaks against an attempt that says it did not succeed; it counts as failed all the same, which favours
+// nobody.
+func failedAgainst(attempt *record.Attempt) string {
+	exited := attempt.ExitCode != nil && *attempt.ExitCode == 0 && attempt.Signal == nil
+	switch {
+	case attempt.Outcome == record.Failed && exited && attempt.Result != nil:
+		return ": but exitCode is 0 and there is a result, so that the attempt contradicts itself"
+	case attempt.Outcome == record.NotStarted && trial.Started(attempt):
+		return ": but it has a signal, a result or an exit code other than 0, so that it did start, and counts as failed"
+	}
+	return ""
+}
+
+func (s *Selection) checkResult(exp *experiment.Experiment, result *record.Result) string {
+	if exp.Plan.Workload.ParityRequired && result.Parity == nil {
+		return "its result has no parity digest and the template requires one"
+	}
+	for _, metric := range exp.Plan.Metrics {
+		reported, ok := result.Metrics[metric.Name]
+		if !ok {
+			if metric.Optional {
+				continue
+			}
+			return fmt.Sprintf("metric %s is absent and the template does not call it optional", metric.Name)
+		}
+		if reported.Unit != metric.Unit {
+			return fmt.Sprintf("metric %s has unit %q and the template has %q", metric.Name, reported.Unit, metric.Unit)
+		}
+		if reported.Histogram != nil {
+			bars, err := trial.DecodeHistogram(reported.Histogram)
+			if err != nil {
+				return fmt.Sprintf("metric %s: %s", metric.Name, err)
+			}
+			s.Histograms[reported.Histogram] = bars
+		}
+		reason := ""
+		s.Histograms.Each(*reported, func(value float64, _ int64) {
+			if reason == "" {
+				reason = meaningless(value, metric.Unit)
+			}
+		})
+		if reason != "" {
+			return fmt.Sprintf("metric %s: %s", metric.Name, reason)
+		}
+	}
+	for _, phase := range result.Phases {
+		if average, _ := phase.Mean(); meaningless(average, "s") != "" {
+			return fmt.Sprintf("mean of phase %s: %s", phase.Name, meaningless(average, "s"))
+		}
+	}
+	return ""
+}
+
+// meaningless explains why a number cannot be a measurement.
+func meaningless(value float64, unit string) string {
+	magnitude := math.Abs(value)
+	switch {
+	case math.IsNaN(value) || math.IsInf(value, 0):
+		return fmt.Sprintf("invalid value %g: allowed are finite numbers", value)
+	case magnitude > largestNumber || magnitude != 0 && magnitude < smallestNumber:
+		return fmt.Sprintf("invalid value %g %s: allowed are 0 and magnitudes from %g to %g", value, unit, smallestNumber, largestNumber)
+	case value < 0 && unit == "s":
+		return fmt.Sprintf("%g s is a negative time", value)
+	}
+	return ""
+}
+
+// checkNeed reports what a result lacks for a gate. Of many samples some may be zero: what the gate takes a ratio of is the trial's
+// statistic, or of a percentile the trial's own share of it, so that only these must be positive.
+func (s *Selection) checkNeed(result *record.Result, n need) string {
+	metric, ok := result.Metrics[n.metric]
+	if !ok {
+		return fmt.Sprintf("metric %s is absent and a gate needs it", n.metric)
+	}
+	if share, percentile := experiment.Percentiles[n.statistic]; percentile {
+		if n.positive && !s.Histograms.PositivePercentile(*metric, share) {
+			return fmt.Sprintf("%s of metric %s is not positive, and the ratio that a gate takes of it needs a positive one", n.statistic, n.metric)
+		}
+		return ""
+	}
+	value, ok := s.Histograms.Statistic(*metric, n.statistic)
+	if !ok {
+		return fmt.Sprintf("metric %s has no %s, which a gate needs", n.metric, n.statistic)
+	}
+	if n.positive && !(value > 0) {
+		return fmt.Sprintf("%s of metric %s is %g, and the ratio that a gate takes of it needs a positive one", n.statistic, n.metric, value)
+	}
+	return ""
+}

@@ -1,0 +1,78 @@
+package selection
+
+import (
+	"fmt"
+	"maps"
+
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/record"
+)
+
+// A result says which workload it is of. Arms that the plan has run one program are one workload, whatever their parameters: where their
+// results name several, one of them is of something else.
+
+// workloads are the names that the results of every arm have, failed trials' and warm-ups' too.
+func (s *Selection) workloads(genuine []*record.Attempt) map[int]map[string]bool {
+	out := map[int]map[string]bool{}
+	for _, attempt := range genuine {
+		if kind := s.Kinds[attempt]; kind == superseded || kind == staleLease || attempt.Reported().Workload.Name == "" {
+			continue
+		}
+		arm := s.Cells[attempt].Arm
+		if out[arm] == nil {
+			out[arm] = map[string]bool{}
+		}
+		out[arm][attempt.Reported().Workload.Name] = true
+	}
+	return out
+}
+
+// stranger is an arm whose results name another workload than the baseline's.
+type stranger struct {
+	Says string
+	// Planned reports whether the plan has both run one program, so that this cannot be.
+	Planned bool
+}
+
+func strangers(exp *experiment.Experiment, waves []record.Wave, named map[int]map[string]bool) map[int]stranger {
+	out := map[int]stranger{}
+	baseline := exp.Baseline()
+	for arm := range exp.Arms {
+		// An arm that is of several workloads changed during the run.
+		if baseline < 0 || len(named[arm]) != 1 || len(named[baseline]) != 1 || maps.Equal(named[arm], named[baseline]) {
+			continue
+		}
+		out[arm] = stranger{
+			Says: fmt.Sprintf("the results of arm %s are of workload %q and those of %s of %q", exp.Arms[arm].Name, only(named[arm]),
+				exp.Arms[baseline].Name, only(named[baseline])),
+			Planned: maps.Equal(plannedPrograms(exp, waves, arm), plannedPrograms(exp, waves, baseline)),
+		}
+	}
+	return out
+}
+
+func only(names map[string]bool) string {
+	for name := range names {
+		return name
+	}
+	return ""
+}
+
+// plannedPrograms are the programs that an arm is to run, each with its image: those of the experiment, and of the plans, which on one
+// machine name them by other paths.
+func plannedPrograms(exp *experiment.Experiment, waves []record.Wave, arm int) map[[2]string]bool {
+	out := map[[2]string]bool{}
+	for _, c := range exp.Cells {
+		if c.Arm == arm && len(c.Argv) > 0 {
+			out[[2]string{exp.Image(c), c.Argv[0]}] = true
+		}
+	}
+	for i := range waves {
+		for _, c := range waves[i].Cells {
+			if c.Arm < len(waves[i].Arms) && waves[i].Arms[c.Arm].Name == exp.Arms[arm].Name && len(c.Argv) > 0 {
+				out[[2]string{"", c.Argv[0]}] = true
+			}
+		}
+	}
+	return out
+}

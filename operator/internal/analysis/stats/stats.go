@@ -1,0 +1,62 @@
+// Package stats has the distributions, tests and limits that an analysis rests on, each with its source. It knows numbers and nothing of
+// what they measure.
+package stats
+
+import (
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Round keeps 12 significant digits: far more than are known, and few enough that the same analysis on another CPU prints
+// the same text.
+func Round(value float64) float64 {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(value, 'e', 11, 64), 64)
+	if err != nil {
+		return value
+	}
+	return rounded
+}
+
+// Finite is a number that JSON can hold, or nil.
+func Finite(value float64) *float64 {
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return nil
+	}
+	value = Round(value)
+	return &value
+}
+
+// NearestRank is which of the sorted samples is the percentile.
+func NearestRank(share float64, total int64) int64 {
+	return max(1, int64(math.Ceil(share*float64(total)-1e-9)))
+}
+
+// Mean adds up in the order of the values.
+func Mean(values []float64) float64 {
+	var sum float64
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// Median is the middle value, or the mean of the two in the middle.
+func Median(values []float64) float64 {
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// Squares is the sum of the squared distances from a center.
+func Squares(values []float64, center float64) float64 {
+	var sum float64
+	for _, value := range values {
+		sum += (value - center) * (value - center)
+	}
+	return sum
+}

@@ -1,0 +1,99 @@
+package analysis
+
+import (
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/quantity"
+)
+
+// Condition is what the gate asked for.
+func (g *GateResult) Condition() experiment.Condition {
+	return experiment.Condition{Metric: g.Metric, Statistic: g.Statistic, Op: g.Op, Bound: g.Bound}
+}
+
+// Asked is what a gate or a constraint asks for, as people read it everywhere: "throughput at least 1.500x of loop".
+func Asked(exp *experiment.Experiment, c experiment.Condition) string {
+	bound := BoundText(exp, c)
+	if c.Op == experiment.ParityEqual {
+		return "the outputs agree"
+	}
+	if c.Op == experiment.Completes {
+		return "at least " + bound + " of its trials complete"
+	}
+	text := StatisticName(c.Metric, c.Statistic) + " " + Against(c.Op, bound)
+	if baseline := exp.Baseline(); c.Op.Relative() && baseline >= 0 {
+		text += " of " + exp.Arms[baseline].Name
+	}
+	return text
+}
+
+// Against is which side of the bound a figure has to lie on.
+func Against(op experiment.Op, bound string) string {
+	if op.AsksAtLeast() {
+		return "at least " + bound
+	}
+	return "at most " + bound
+}
+
+// BoundText is the bound in its unit; empty where there is none.
+func BoundText(exp *experiment.Experiment, c experiment.Condition) string {
+	metric := exp.Metric(c.Metric)
+	switch {
+	case c.Bound == nil:
+		return ""
+	case c.Op == experiment.Completes:
+		return quantity.InPercent(*c.Bound) + "%"
+	case c.Op.Relative() || metric == nil:
+		return quantity.Format(*c.Bound, quantity.Times)
+	default:
+		return quantity.Format(*c.Bound, metric.Unit)
+	}
+}
+
+// Shown is the unit to show an estimate in.
+func (e *Estimate) Shown() string {
+	if e.Ratio {
+		return quantity.Times
+	}
+	return e.Unit
+}
+
+// Describe is an estimate as messages and reports show it, e.g. "13.2x [12.9, 13.5]".
+func Describe(estimate *Estimate) string {
+	if estimate == nil {
+		return "no estimate"
+	}
+	return quantity.Interval(estimate.Value, estimate.Low, estimate.High, estimate.Shown())
+}
+
+// DescribeShare is what was achieved of the limit that the result came closest to, with that limit's name: a share of something unnamed
+// says nothing. It is empty where no limit was measured.
+func DescribeShare(result *ArmResult) string {
+	if result.ShareOfCeiling == nil {
+		return ""
+	}
+	return quantity.PercentTo(*result.ShareOfCeiling, 1) + " of " + result.Ceiling
+}
+
+// Title is how messages call a gate at its point.
+func (g *GateResult) Title() string {
+	if g.Point == "" {
+		return g.Gate
+	}
+	return g.Gate + " at " + g.Point
+}
+
+// StatisticName is how headings and messages call a statistic of a metric.
+func StatisticName(metric string, statistic experiment.Statistic) string {
+	if statistic == experiment.StatisticValue || statistic == "" {
+		return metric
+	}
+	return metric + " " + string(statistic)
+}
+
+// PointName is how messages call a point.
+func PointName(key string) string {
+	if key == "" {
+		return "the only point"
+	}
+	return key
+}

@@ -1,0 +1,261 @@
+// Package figures finds the figures that the project claims in the analyses of runs. A file names the runs of a kernel, and which estimates
+// of each are figures under which names; values and intervals are the analysis's own.
+package figures
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+)
+
+// Figure is one claim of the project, as bench targets print it.
+type Figure struct {
+	Figure  string  `json:"figure"`
+	Value   float64 `json:"value"`
+	Unit    string  `json:"unit"`
+	Low     float64 `json:"low"`
+	High    float64 `json:"high"`
+	Samples int     `json:"samples"`
+}
+
+// Write prints a figure as one line of JSON.
+func (f Figure) Write(to io.Writer) error {
+	raw, err := json.Marshal(f)
+	if err != nil {
+		return fmt.Errorf("figure %s: %w", f.Figure, err)
+	}
+	_, err = to.Write(append(raw, '\n'))
+	return err
+}
+
+// Set are the figures of a kernel.
+type Set struct {
+	Runs []Run `json:"runs"`
+}
+
+// Run is a BenchmarkRun, and what of it is a figure.
+type Run struct {
+	// File is relative to the file of the set.
+	File    string `json:"file"`
+	Figures []Rule `json:"figures"`
+}
+
+// Rule makes figures of the estimates of one metric, one for every point and arm that it selects. Of several rules that give one figure the
+// first counts.
+type Rule struct {
+	// Figure is the name; {arm} in it stands for the arm, and {AXIS} for the point's value of an axis, both with _ for -.
+	Figure    string               `json:"figure"`
+	Metric    string               `json:"metric"`
+	Statistic experiment.Statistic `json:"statistic,omitempty"`
+	// Arms and At select; without them it is every arm at every point.
+	Arms []string          `json:"arms,omitempty"`
+	At   map[string]string `json:"at,omitempty"`
+	// Compared takes the ratio to the baseline, and Inverse the baseline's to the arm: how many times as fast, of a time.
+	Compared bool `json:"compared,omitempty"`
+	Inverse  bool `json:"inverse,omitempty"`
+	// Scale is that of the unit it is printed in: u of a time for microseconds. Per divides it among several, such as the keys of a batch.
+	Scale string  `json:"scale,omitempty"`
+	Per   float64 `json:"per,omitempty"`
+	// Optional is what not every CPU can carry out. Where it gives no estimate, there is no figure.
+	Optional bool `json:"optional,omitempty"`
+}
+
+// Parse reads a set.
+func Parse(raw []byte) (*Set, error) {
+	var set Set
+	if err := yaml.UnmarshalStrict(raw, &set); err != nil {
+		return nil, fmt.Errorf("invalid figures: %w", err)
+	}
+	if len(set.Runs) == 0 {
+		return nil, fmt.Errorf("invalid figures: no run is named: write runs, each with file and figures")
+	}
+	for i, run := range set.Runs {
+		if run.File == "" || len(run.Figures) == 0 {
+			return nil, fmt.Errorf("invalid runs[%d]: file %q with %d figures: name the file of a BenchmarkRun and at least one figure", i, run.File,
+				len(run.Figures))
+		}
+	}
+	return &set, nil
+}
+
+// Check reports the first rule that can give no figure of the experiment, whatever is measured.
+func (r Run) Check(exp *experiment.Experiment) error {
+	names := map[string]int{}
+	for i, rule := range r.Figures {
+		if problem := rule.check(exp); problem != "" {
+			return fmt.Errorf("%s: figures[%d] %q: %s", r.File, i, rule.Figure, problem)
+		}
+		for _, of := range rule.selected(exp) {
+			if first, twice := names[of.name]; twice && first == i {
+				return fmt.Errorf("%s: figures[%d] %q gives %s more than once: name {arm} or an axis in it, or select one", r.File, i, rule.Figure,
+					of.name)
+			}
+			names[of.name] = i
+		}
+	}
+	return nil
+}
+
+func (r *Rule) check(exp *experiment.Experiment) string {
+	metric := exp.Metric(r.Metric)
+	_, scaled := experiment.ScaleOf(r.Scale)
+	arms := armNames(exp)
+	switch {
+	case r.Figure == "":
+		return "it has no name"
+	case metric == nil:
+		return fmt.Sprintf("the run has no metric %q", r.Metric)
+	case !scaled:
+		return fmt.Sprintf("invalid scale %q: allowed are n, u, m, k, M, G, T, Ki, Mi, Gi and Ti", r.Scale)
+	case r.Per < 0:
+		return fmt.Sprintf("invalid per %g: allowed are numbers above 0", r.Per)
+	case r.Inverse && !r.Compared:
+		return "inverse is of a ratio: set compared"
+	case r.Compared && exp.Baseline() < 0:
+		return "compared needs a run with a baseline"
+	case r.Compared && (r.Scale != "" || r.Per != 0):
+		return "a ratio has no unit: leave out scale and per"
+	}
+	for _, arm := range r.Arms {
+		if !slices.Contains(arms, arm) {
+			return fmt.Sprintf("the run has no arm %q: it has %s", arm, strings.Join(arms, ", "))
+		}
+		if r.Compared && arm == arms[exp.Baseline()] {
+			return fmt.Sprintf("arm %q is the baseline, which is not compared with itself", arm)
+		}
+	}
+	if !r.computed(exp, metric) {
+		return fmt.Sprintf("the run's analysis has no %s of %s: leave statistic out for its %s, or ask for it in a gate", r.Statistic, r.Metric,
+			metric.Statistic)
+	}
+	selected := r.selected(exp)
+	if len(selected) == 0 {
+		return fmt.Sprintf("at %v selects no point", r.At)
+	}
+	if name := selected[0].name; strings.ContainsAny(name, "{}") {
+		return fmt.Sprintf("%s names neither {arm} nor an axis: the axes are %s", name, strings.Join(exp.Axes(), ", "))
+	}
+	return ""
+}
+
+// computed reports whether an analysis has the statistic: of a metric its own, of one that is better lower also p95, and those of gates.
+func (r *Rule) computed(exp *experiment.Experiment, metric *experiment.Metric) bool {
+	switch r.Statistic {
+	case "", metric.Statistic:
+		return true
+	case experiment.StatisticP95:
+		return metric.Direction == experiment.LowerIsBetter
+	}
+	return slices.ContainsFunc(exp.Plan.Gates, func(gate experiment.Gate) bool {
+		return gate.Metric == r.Metric && gate.Statistic == r.Statistic
+	})
+}
+
+func armNames(exp *experiment.Experiment) []string {
+	var out []string
+	for _, arm := range exp.Arms {
+		out = append(out, arm.Name)
+	}
+	return out
+}
+
+// selection is a point and arm that a rule selects, and the name of its figure.
+type selection struct{ name, point, arm string }
+
+func (r *Rule) selected(exp *experiment.Experiment) []selection {
+	arms := r.Arms
+	if len(arms) == 0 {
+		arms = armNames(exp)
+		if r.Compared {
+			arms = exp.Candidates()
+		}
+	}
+	var out []selection
+	for _, point := range exp.Points {
+		if !experiment.Matches(r.At, point.Parameters) {
+			continue
+		}
+		for _, arm := range arms {
+			words := []string{"{arm}", arm}
+			for axis, value := range point.Parameters {
+				words = append(words, "{"+axis+"}", value)
+			}
+			for i := 1; i < len(words); i += 2 {
+				words[i] = strings.ReplaceAll(words[i], "-", "_")
+			}
+			out = append(out, selection{strings.NewReplacer(words...).Replace(r.Figure), point.Key, arm})
+		}
+	}
+	return out
+}
+
+// Of finds the figures of a run in its analysis. Missing are those that it had to give and did not.
+func (r Run) Of(exp *experiment.Experiment, found *analysis.Analysis) (out []Figure, missing []string) {
+	given := map[string]bool{}
+	for _, rule := range r.Figures {
+		for _, of := range rule.selected(exp) {
+			if given[of.name] {
+				continue
+			}
+			figure, ok := rule.of(exp, found, of)
+			switch {
+			case ok:
+				given[of.name] = true
+				out = append(out, figure)
+			case !rule.Optional:
+				missing = append(missing, of.name)
+			}
+		}
+	}
+	return out, missing
+}
+
+// of is one figure; false where the analysis has no estimate of it, or one without an interval.
+func (r *Rule) of(exp *experiment.Experiment, found *analysis.Analysis, of selection) (Figure, bool) {
+	metric := exp.Metric(r.Metric)
+	statistic := r.Statistic
+	if statistic == "" {
+		statistic = metric.Statistic
+	}
+	estimate := r.estimate(found, of, statistic)
+	if estimate == nil || estimate.Low == nil || estimate.High == nil {
+		return Figure{}, false
+	}
+	out := Figure{Figure: of.name, Value: estimate.Value, Unit: "x", Low: *estimate.Low, High: *estimate.High, Samples: estimate.Blocks}
+	switch {
+	case r.Inverse:
+		out.Value, out.Low, out.High = 1/out.Value, 1/out.High, 1/out.Low
+	case !r.Compared:
+		scale, _ := experiment.ScaleOf(r.Scale)
+		if r.Per > 0 {
+			scale *= r.Per
+		}
+		out.Value, out.Low, out.High, out.Unit = out.Value/scale, out.Low/scale, out.High/scale, r.Scale+metric.Unit
+	}
+	return out, true
+}
+
+func (r *Rule) estimate(found *analysis.Analysis, of selection, statistic experiment.Statistic) *analysis.Estimate {
+	if r.Compared {
+		for i := range found.Ratios {
+			ratio := &found.Ratios[i]
+			if ratio.Point == of.point && ratio.Candidate == of.arm && ratio.Metric == r.Metric && ratio.Statistic == statistic {
+				return &ratio.Estimate
+			}
+		}
+		return nil
+	}
+	for i := range found.Arms {
+		if level := &found.Arms[i]; level.Point == of.point && level.Arm == of.arm && level.Metric == r.Metric && level.Statistic == statistic {
+			return &level.Estimate
+		}
+	}
+	return nil
+}

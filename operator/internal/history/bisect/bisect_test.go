@@ -1,0 +1,302 @@
+package bisect
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/analysis"
+	"assay.dev/assay/operator/internal/experiment"
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/locate"
+	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/record"
+	"assay.dev/assay/operator/internal/simulate"
+	"assay.dev/assay/operator/internal/specimen"
+)
+
+var latency = series.Key{Project: "team", Benchmark: "scan", Point: "batchSize=1", Metric: "latency", Statistic: "median"}
+
+func searchOf(revisions int) *Search {
+	out := &Search{Key: latency, Question: Defaults(revisions)}
+	for i := range revisions {
+		out.Revisions = append(out.Revisions, points.Revision{Revision: fmt.Sprintf("c%d", i), Image: fmt.Sprintf("a/b@sha256:%064x", i)})
+	}
+	return out
+}
+
+// freeze is the experiment of a wave.
+func freeze(s *Search, wave *locate.Wave, failed map[int]string) (*experiment.Experiment, error) {
+	var wrong error
+	exp, err := specimen.Scan(func(spec *assayv1alpha1.BenchmarkRunSpec, _ *assayv1alpha1.BenchmarkTemplateSpec) {
+		spec.Sweep.Axes = []assayv1alpha1.SweepAxis{{Name: "batchSize", Values: []string{"1"}}}
+		spec.Arms = []assayv1alpha1.Arm{{Name: points.Head, Parameters: assayv1alpha1.ParameterValues{"strategy": "loop"}}}
+		spec.Gates = []assayv1alpha1.Gate{
+			{Name: "no-slower", Metric: "latency", Op: assayv1alpha1.RatioAtMost, Bound: "1.05", Candidate: points.Head},
+		}
+		var made assayv1alpha1.BenchmarkRunSpec
+		made, wrong = s.Spec(*spec, wave, failed, func(arm *assayv1alpha1.Arm, r points.Revision) { arm.Image = r.Image })
+		*spec = made
+	})
+	if wrong != nil {
+		return nil, wrong
+	}
+	return exp, err
+}
+
+// play measures the waves of a search until it ends. Every wave is of another process, which knows only the JSON of the search.
+func play(t *testing.T, s *Search, seconds func(int) float64, missing func(int) string) *Answer {
+	t.Helper()
+	for {
+		raw, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = &Search{}
+		if err := json.Unmarshal(raw, s); err != nil {
+			t.Fatal(err)
+		}
+		step := s.Next()
+		if step.Wave == nil {
+			break
+		}
+		ran := Ran{Wave: step.Wave, Failed: map[int]string{}, Ledger: fmt.Sprintf("ledger-%d", len(s.Done))}
+		for _, r := range step.Wave.Revisions {
+			if why := missing(r); why != "" {
+				ran.Failed[r] = why
+			}
+		}
+		if ran.Failed[0] == "" && ran.Failed[len(s.Revisions)-1] == "" {
+			measure(t, s, &ran, seconds)
+		}
+		if err := s.Add(ran); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer, err := s.Answer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Ledgers) != len(s.Done) {
+		t.Errorf("%d waves and the ledgers %v", len(s.Done), s.Ledgers)
+	}
+	return answer
+}
+
+func measure(t *testing.T, s *Search, ran *Ran, seconds func(int) float64) {
+	t.Helper()
+	exp, err := freeze(s, ran.Wave, ran.Failed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wave, err := simulate.Wave(exp, 0, 0, ran.Wave.Blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine := simulate.Machine{
+		Seed: uint64(len(s.Done)) + 1, Noise: simulate.Noise{Block: 0.05, Trial: 0.005},
+		Seconds: func(_ record.Point, arm string) float64 {
+			var r int
+			if _, err := fmt.Sscanf(arm, "r%d", &r); err != nil {
+				panic(err)
+			}
+			return seconds(r)
+		},
+	}
+	attempts := machine.Run(exp, wave)
+	ran.Experiment, ran.Analysis = exp, analysis.Analyze(exp, record.Evidence{Waves: []record.Wave{*wave}, Attempts: attempts}, 0)
+}
+
+func never(int) string { return "" }
+
+// slower takes so much longer from each of these revisions on.
+func slower(by float64, at ...int) func(int) float64 {
+	return func(r int) float64 {
+		out := 0.01
+		for _, c := range at {
+			if r >= c {
+				out *= 1 + by
+			}
+		}
+		return out
+	}
+}
+
+func TestWhatASearchAnswers(t *testing.T) {
+	unbuilt := func(which ...int) func(int) string {
+		return func(r int) string {
+			if slices.Contains(which, r) {
+				return "it does not build"
+			}
+			return ""
+		}
+	}
+	for name, tc := range map[string]struct {
+		seconds func(int) float64
+		missing func(int) string
+		want    []string
+		skipped []string
+		why     string
+	}{
+		"the commit that did it":              {slower(0.04, 23), never, []string{"c23"}, nil, ""},
+		"two commits":                         {slower(0.05, 9, 31), never, []string{"c9", "c31"}, nil, ""},
+		"a range around what does not build":  {slower(0.04, 23), unbuilt(22, 23), []string{"one of 3 revisions after c21 up to c24"}, []string{"c22", "c23"}, ""},
+		"that the ends do not differ":         {slower(0), never, nil, nil, "the ends do not differ"},
+		"that the first cannot be measured":   {slower(0.04, 23), unbuilt(0), nil, []string{"c0"}, "the first revision could not be measured"},
+		"that the last one cannot be either":  {slower(0.04, 23), unbuilt(39), nil, []string{"c39"}, "the last revision could not be measured"},
+		"a revision whose run has no figures": {func(r int) float64 { return map[bool]float64{true: math.NaN(), false: slower(0.04, 23)(r)}[r == 20] }, never, []string{"c23"}, []string{"c20"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := play(t, searchOf(40), tc.seconds, tc.missing)
+			var got, skipped []string
+			for i := range answer.Culprits {
+				c := &answer.Culprits[i]
+				got = append(got, c.Name())
+				if c.Fresh == nil || math.Abs(math.Exp(c.Fresh.LogRatio)-c.Ratio) > 0.01 || c.Ratio < 1.03 || c.Ratio > 1.06 {
+					t.Errorf("%+v", c)
+				}
+			}
+			for _, s := range answer.Skipped {
+				skipped = append(skipped, s.Revision)
+			}
+			if slices.Sort(skipped); !slices.Equal(got, tc.want) || !slices.Equal(skipped, tc.skipped) || !strings.HasPrefix(answer.Why, tc.why) {
+				t.Errorf("it answers %v, %q without %v: %+v", got, answer.Why, skipped, answer)
+			}
+			if names := answer.Names(); len(names) != len(tc.want) || len(names) > 0 && !strings.Contains(answer.Story(), names[0]) {
+				t.Errorf("%v: %s", names, answer.Story())
+			}
+		})
+	}
+}
+
+func TestTheRunOfAWave(t *testing.T) {
+	s := searchOf(40)
+	wave := &locate.Wave{Revisions: []int{0, 7, 9, 39}, Blocks: 10}
+	exp, err := freeze(s, wave, map[int]string{7: "it does not build"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, arm := range exp.Arms {
+		got = append(got, fmt.Sprintf("%s %s %v", arm.Name, arm.Image[len(arm.Image)-2:], arm.Baseline))
+	}
+	if diff := cmp.Diff([]string{"r0 00 true", "r9 09 false", "r39 27 false"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := s.Spec(assayv1alpha1.BenchmarkRunSpec{}, wave, nil, nil); err == nil || !strings.Contains(err.Error(), `"head"`) {
+		t.Errorf("without a head: %v", err)
+	}
+	if err := s.Add(Ran{Wave: wave}); err == nil || !strings.Contains(err.Error(), "the search waits for") {
+		t.Errorf("a wave that nobody asked for: %v", err)
+	}
+	if _, err := s.Answer(); err == nil {
+		t.Error("it answers before it has ended")
+	}
+}
+
+// TestTheErrorOfLevels: two levels are as far apart, and as surely so, as their ratio is.
+func TestTheErrorOfLevels(t *testing.T) {
+	s := searchOf(40)
+	ran := Ran{Wave: s.Next().Wave, Failed: map[int]string{}}
+	measure(t, s, &ran, slower(0.04, 23))
+	if err := s.Add(ran); err != nil {
+		t.Fatal(err)
+	}
+	ratio, err := points.Difference(ran.Experiment, ran.Analysis, latency, []string{Arm(39)}, []string{Arm(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, bad := s.Done[0].Levels[0], s.Done[0].Levels[1]
+	if apart := bad.Log - good.Log; math.Abs(apart-ratio.LogRatio) > 1e-12 || math.Abs(math.Hypot(good.SE, bad.SE)-ratio.SE) > 1e-12 {
+		t.Errorf("levels %+v and %+v, and the ratio is %+v", good, bad, ratio)
+	}
+}
+
+func TestASearchIsChecked(t *testing.T) {
+	for want, edit := range map[string]func(*Search){
+		"metric is empty":              func(s *Search) { s.Key.Metric = "" },
+		"found 40, and the question":   func(s *Search) { s.Question.Revisions = 3 },
+		"revisions[3]: found no name":  func(s *Search) { s.Revisions[3].Revision = "" },
+		`revisions[3]: found "c2" a s`: func(s *Search) { s.Revisions[3].Revision = "c2" },
+		"blocks: found 0":              func(s *Search) { s.Question.Blocks = 0 },
+	} {
+		s := searchOf(40)
+		if err := s.Check(); err != nil {
+			t.Fatal(err)
+		}
+		edit(s)
+		if err := s.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestTheEndsOfAChange(t *testing.T) {
+	measured := func(metric, machine string, numbers ...int) *series.Series {
+		key := latency
+		key.Metric = metric
+		var records []series.Record
+		for _, n := range numbers {
+			records = append(records, series.Record{
+				Kind: series.Measured, ID: fmt.Sprint("run-", n), Schedule: "s", Sequence: int64(n), At: time.Unix(int64(n), 0), Head: fmt.Sprint("c", n),
+				Image: "image", Anchor: "a", Machine: machine, Workload: "w",
+				Ratio: series.Estimate{LogRatio: 0.01 * math.Sin(float64(n)), SE: 0.001, DF: 9, Blocks: 10},
+			})
+		}
+		out, err := series.Of(key, records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	clear, faint := measured("latency", "m", 1, 2, 4, 6, 7), measured("throughput", "m", 1, 2, 4, 6, 7)
+	effects := []change.Effect{{Series: faint.Key.ID(), LogRatio: -0.02, SE: 0.01}, {Series: clear.Key.ID(), LogRatio: 0.04, SE: 0.002}}
+	for name, tc := range map[string]struct {
+		from, to int64
+		all      []*series.Series
+		want     string
+		fails    string
+	}{
+		"are the points beside its dates":              {4, 6, []*series.Series{faint, clear}, "latency 0.04 c2 c6", ""},
+		"are those of any series that is there":        {4, 4, []*series.Series{faint}, "throughput -0.02 c2 c4", ""},
+		"are the first two where it may lie at both":   {1, 2, []*series.Series{clear}, "latency 0.04 c1 c2", ""},
+		"are none where it ends a series":              {7, 9, []*series.Series{clear}, "", "no series has points on both sides"},
+		"are none where its series is not there":       {4, 6, nil, "", "no series has points on both sides"},
+		"are none where one revision was on both ends": {1, 1, []*series.Series{clear}, "", "no series has points on both sides"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &change.Change{ID: "x", From: tc.from, To: tc.to, Effects: effects}
+			got, err := EndsOf(c, tc.all)
+			if tc.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.fails) {
+					t.Errorf("%+v, %v", got, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := fmt.Sprintf("%s %g %s %s", got.Key.Metric, got.Shift, got.Good.Revision, got.Bad.Revision); text != tc.want {
+				t.Errorf("%s, want %s", text, tc.want)
+			}
+			if q := got.Question(5); q.Shift != got.Shift || q.Between != Layout*Layout || q.Revisions != 5 {
+				t.Errorf("%+v", q)
+			}
+		})
+	}
+	var many []int
+	for n := range 20 {
+		many = append(many, n+1)
+	}
+	if between := BetweenBuilds(measured("latency", "m", many...)); between == Layout*Layout || !(between > 0) {
+		t.Errorf("of twenty points builds are %g apart", math.Sqrt(between))
+	}
+}

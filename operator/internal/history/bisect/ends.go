@@ -1,0 +1,91 @@
+package bisect
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/detect"
+	"assay.dev/assay/operator/internal/history/locate"
+	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/series"
+)
+
+// Ends are what a history knows of a change: between which revisions it lies, and the series that shows it most clearly.
+type Ends struct {
+	Key       series.Key
+	Good, Bad points.Revision
+	// Shift is its size, and Between the variance between builds of the series.
+	Shift, Between float64
+}
+
+// EndsOf are those of a change that was confirmed.
+func EndsOf(c *change.Change, all []*series.Series) (*Ends, error) {
+	var out *Ends
+	clearest := -1.0
+	for _, effect := range c.Effects {
+		at := slices.IndexFunc(all, func(s *series.Series) bool { return s.Key.ID() == effect.Series })
+		if clear := math.Abs(effect.LogRatio) / effect.SE; at >= 0 && clear > clearest {
+			if found := endsIn(c, all[at]); found != nil {
+				out, clearest = found, clear
+				out.Shift = effect.LogRatio
+			}
+		}
+	}
+	switch {
+	case out == nil:
+		return nil, fmt.Errorf("change %s: no series has points on both sides of runs %d to %d that can be compared: name the ends yourself",
+			c.ID, c.From, c.To)
+	case out.Good.Revision == out.Bad.Revision:
+		return nil, fmt.Errorf("change %s: revision %s was measured on both sides of it: no commit made it", c.ID, out.Good.Revision)
+	}
+	return out, nil
+}
+
+// endsIn are the points next to the dates of a change, in a segment that has both.
+func endsIn(c *change.Change, s *series.Series) *Ends {
+	for i := range s.Segments {
+		found := s.Segments[i].Points
+		after := slices.IndexFunc(found, func(p series.Point) bool { return p.Sequence >= c.To })
+		before := slices.IndexFunc(found, func(p series.Point) bool { return p.Sequence >= c.From }) - 1
+		if after < 1 {
+			continue
+		}
+		// A change that may lie at the very first point has that one before it.
+		good, bad := found[max(0, before)], found[after]
+		return &Ends{
+			Key: s.Key, Good: points.Revision{Revision: good.Revision, Image: good.Image},
+			Bad: points.Revision{Revision: bad.Revision, Image: bad.Image}, Between: betweenBuilds(found),
+		}
+	}
+	return nil
+}
+
+// betweenBuilds is the variance between builds that the points of a segment show; of few points that of the rehearsals.
+func betweenBuilds(found []series.Point) float64 {
+	const enough = 10
+	if len(found) < enough {
+		return Layout * Layout
+	}
+	observations := make([]detect.Observation, 0, len(found))
+	for _, p := range found {
+		observations = append(observations, detect.Observation{Y: p.Ratio.LogRatio, SE: p.Ratio.SE, DF: p.Ratio.DF})
+	}
+	return detect.BetweenAtMost(observations)
+}
+
+// BetweenBuilds is the variance between builds in the newest segment of a series.
+func BetweenBuilds(s *series.Series) float64 {
+	if s.Current() == nil {
+		return Layout * Layout
+	}
+	return betweenBuilds(s.Current().Points)
+}
+
+// Question is the search that the ends of a change ask for.
+func (e *Ends) Question(revisions int) locate.Question {
+	out := Defaults(revisions)
+	out.Shift, out.Between = e.Shift, e.Between
+	return out
+}

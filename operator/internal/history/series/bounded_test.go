@@ -1,0 +1,350 @@
+package series
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+var nightly = Key{Project: "team", Benchmark: "scan", Metric: "throughput", Statistic: "median"}
+
+// manyNights are records as a schedule makes them.
+func manyNights(count int) []Record {
+	out := make([]Record, 0, count)
+	for i := range count {
+		r := Record{
+			Kind: Measured, ID: fmt.Sprintf("0f2c3a9d-%08d", i), Analysis: 1, Schedule: "nightly", Sequence: int64(i + 1),
+			At: time.Date(2026, 1, 1, 2, 0, 0, 0, time.UTC).Add(time.Duration(i) * time.Hour), Head: fmt.Sprintf("%07x", i*7919), Anchor: "0000000",
+			Image: "ghcr.io/acme/app@sha256:" + strings.Repeat("0", 64), Machine: "m", Workload: "w", Ledger: fmt.Sprintf("s3://assay/runs/%d", i),
+			Ratio: Estimate{LogRatio: float64(i%13) / 1000, SE: 0.01, DF: 9, Blocks: 10},
+		}
+		if i%3 == 1 {
+			r.Predecessor, r.Step = fmt.Sprintf("%07x", (i-1)*7919), &Estimate{LogRatio: 0.001, SE: 0.01, DF: 9, Blocks: 10}
+		}
+		if i%17 == 5 {
+			r.Kind, r.Reason, r.Ratio = Gap, "its tag had vanished", Estimate{}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// forged is a file in parts: what comes before its footer, and the footer.
+type forged struct {
+	pages  []byte
+	footer format.FileMetaData
+}
+
+func split(t *testing.T, file []byte) *forged {
+	t.Helper()
+	length := int(binary.LittleEndian.Uint32(file[len(file)-tail:]))
+	out := &forged{pages: slices.Clone(file[:len(file)-tail-length])}
+	if err := thrift.Unmarshal(&thrift.CompactProtocol{}, file[len(file)-tail-length:len(file)-tail], &out.footer); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func withFooter(pages, footer []byte) []byte {
+	out := append(slices.Clone(pages), footer...)
+	return append(binary.LittleEndian.AppendUint32(out, uint32(len(footer))), "PAR1"...)
+}
+
+func (f *forged) join(t *testing.T) []byte {
+	t.Helper()
+	footer, err := thrift.Marshal(&thrift.CompactProtocol{}, &f.footer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return withFooter(f.pages, footer)
+}
+
+func (f *forged) column(name string) *format.ColumnMetaData {
+	for i := range f.footer.RowGroups[0].Columns {
+		if is := &f.footer.RowGroups[0].Columns[i].MetaData; is.PathInSchema[0] == name {
+			return is
+		}
+	}
+	panic("no column " + name)
+}
+
+// page changes the last page of a column, and what the column says of its pages with it.
+func (f *forged) page(t *testing.T, name string, change func(header *format.PageHeader, body []byte) []byte) {
+	t.Helper()
+	is := f.column(name)
+	start := is.DataPageOffset
+	if is.DictionaryPageOffset > 0 {
+		start = is.DictionaryPageOffset
+	}
+	chunk := f.pages[start : start+is.TotalCompressedSize]
+	at := int64(0)
+	for rest := chunk; len(rest) > 0; {
+		after, err := skipStruct(rest, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw := rest[:len(rest)-len(after)]
+		var header format.PageHeader
+		if err := thrift.Unmarshal(&thrift.CompactProtocol{}, raw, &header); err != nil {
+			t.Fatal(err)
+		}
+		body := after[:header.CompressedPageSize]
+		rest = after[header.CompressedPageSize:]
+		if len(rest) > 0 {
+			at = int64(len(chunk) - len(rest))
+			continue
+		}
+		header.CRC = 0
+		body = change(&header, slices.Clone(body))
+		written, err := thrift.Marshal(&thrift.CompactProtocol{}, &header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		anew := slices.Concat(chunk[:at], written, body)
+		moved := int64(len(f.pages))
+		f.pages = append(f.pages, anew...)
+		if is.DictionaryPageOffset > 0 {
+			is.DictionaryPageOffset = moved
+		}
+		is.DataPageOffset, is.TotalCompressedSize = moved+at, int64(len(anew))
+		return
+	}
+}
+
+func packed(t *testing.T, data []byte) []byte {
+	t.Helper()
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoder.EncodeAll(data, nil)
+}
+
+// room is how much a function allocated.
+func room(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// mostRoom is what reading a small file may take, whatever it says of itself.
+const mostRoom = 192 << 20
+
+func TestWhatAFileSaysOfItselfIsHeldAgainstIt(t *testing.T) {
+	whole, err := Encode(nightly, manyNights(40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A count of 2^31 - 1 or so, which is more than there is.
+	many := binary.AppendUvarint(nil, math.MaxInt32)
+	footer := func(raw ...byte) func(*testing.T, *forged) []byte {
+		return func(_ *testing.T, f *forged) []byte { return withFooter(f.pages, raw) }
+	}
+	changed := func(change func(f *forged)) func(*testing.T, *forged) []byte {
+		return func(t *testing.T, f *forged) []byte {
+			change(f)
+			return f.join(t)
+		}
+	}
+	paged := func(column string, change func(h *format.PageHeader, body []byte) []byte) func(*testing.T, *forged) []byte {
+		return func(t *testing.T, f *forged) []byte {
+			f.page(t, column, change)
+			return f.join(t)
+		}
+	}
+	cases := map[string]struct {
+		forge func(*testing.T, *forged) []byte
+		says  string
+	}{
+		"nothing": {func(*testing.T, *forged) []byte { return nil }, "no Parquet file has"},
+		"a footer longer than the file": {func(_ *testing.T, f *forged) []byte {
+			return []byte("PAR1\xff\xff\x00\x00PAR1PAR1\xf0\xff\x00\x00PAR1")
+		}, "longer than"},
+		"a footer of gigabytes":          {func(_ *testing.T, f *forged) []byte { return append(f.pages, "\xff\xff\xff\xffPAR1"...) }, "longer than"},
+		"a list with more than there is": {footer(append([]byte{0x15, 0x04, 0x19, 0xfc}, append(many, 0)...)...), "holds more than there is"},
+		"a list of numbers without end":  {footer(append([]byte{0x19, 0xf5}, append(many, 0)...)...), "holds more than there is"},
+		"a text longer than the file":    {footer(append([]byte{0x18}, append(many, 0)...)...), "holds more than there is"},
+		"structures without end":         {footer([]byte(strings.Repeat("\x1c", 1000))...), "holds more than there is"},
+		"lists without end":              {footer([]byte(strings.Repeat("\x19", 1000))...), "holds more than there is"},
+		"a map, which Parquet has not":   {footer(0x1b, 0x05, 0x55, 0), "holds more than there is"},
+
+		"more records than any file":   {changed(func(f *forged) { f.footer.NumRows, f.footer.RowGroups[0].NumRows = 1<<40, 1<<40 }), "more than 100000 records"},
+		"fewer records than none":      {changed(func(f *forged) { f.footer.NumRows, f.footer.RowGroups[0].NumRows = -1, -1 }), "-1"},
+		"more records than its groups": {changed(func(f *forged) { f.footer.NumRows = 50_000 }), "its groups have 40"},
+		"a group twice": {changed(func(f *forged) {
+			f.footer.NumRows, f.footer.RowGroups = 40*4000, slices.Repeat(f.footer.RowGroups, 4000)
+		}), "longer than"},
+		"a column with more values than records": {changed(func(f *forged) { f.column("id").NumValues = 99_999 }), "says that it has 99999 values of 40"},
+		"a column elsewhere":                     {changed(func(f *forged) { f.column("id").DataPageOffset = 1 << 40 }), "bytes from"},
+		"a column before the file":               {changed(func(f *forged) { f.column("id").DataPageOffset = -8 }), "bytes from"},
+		"a column longer than the file":          {changed(func(f *forged) { f.column("id").TotalCompressedSize = math.MaxInt64 }), "bytes from"},
+		"a column in another file":               {changed(func(f *forged) { f.footer.RowGroups[0].Columns[0].FilePath = "/etc/passwd" }), "another file"},
+		"a column without pages":                 {changed(func(f *forged) { f.column("id").TotalCompressedSize = 0 }), "have 0 values of 40"},
+		"a column less": {changed(func(f *forged) {
+			f.footer.RowGroups[0].Columns = f.footer.RowGroups[0].Columns[1:]
+		}), ""},
+		"another compression": {changed(func(f *forged) { f.column("id").Codec = format.Brotli }), "compressed with"},
+		"another schema":      {changed(func(f *forged) { f.footer.KeyValueMetadata = nil }), "is allowed"},
+		"other columns":       {changed(func(f *forged) { f.footer.Schema[1].Name = "projekt" }), ""},
+
+		"a page with more values than its column": {paged("id", func(h *format.PageHeader, body []byte) []byte {
+			h.DataPageHeaderV2.V.NumValues = math.MaxInt32
+			return body
+		}), "a page says that it has 2147483647 values"},
+		"a page longer than its column": {paged("id", func(h *format.PageHeader, body []byte) []byte {
+			h.CompressedPageSize = math.MaxInt32
+			return body
+		}), "a page says that it has 2147483647 bytes"},
+		"a page of gigabytes": {paged("id", func(h *format.PageHeader, body []byte) []byte {
+			h.UncompressedPageSize = math.MaxInt32
+			return body
+		}), "bytes without compression"},
+		"a page that unpacks without end": {paged("id", func(h *format.PageHeader, _ []byte) []byte {
+			body := packed(t, make([]byte, 256<<20))
+			h.CompressedPageSize, h.UncompressedPageSize, h.DataPageHeaderV2.V.DefinitionLevelsByteLength = int32(len(body)), 256<<20, 0
+			return body
+		}), ""},
+		"lengths of more texts than there are": {paged("id", func(h *format.PageHeader, _ []byte) []byte {
+			plain := append(binary.AppendUvarint(binary.AppendUvarint(nil, 128), 4), append(many, 0)...)
+			body := packed(t, plain)
+			h.CompressedPageSize, h.UncompressedPageSize, h.DataPageHeaderV2.V.DefinitionLevelsByteLength = int32(len(body)), int32(len(plain)), 0
+			return body
+		}), "2147483647 differences of 40"},
+		"a run of more values than there are": {paged("kind", func(h *format.PageHeader, _ []byte) []byte {
+			plain := append([]byte{8}, append(binary.AppendUvarint(nil, 90_000<<1), 0)...)
+			body := packed(t, plain)
+			h.CompressedPageSize, h.UncompressedPageSize, h.DataPageHeaderV2.V.DefinitionLevelsByteLength = int32(len(body)), int32(len(plain)), 0
+			return body
+		}), "runs have at least 90000 values of 40"},
+		"packed groups of no bits without end": {paged("kind", func(h *format.PageHeader, _ []byte) []byte {
+			plain := append([]byte{0}, binary.AppendUvarint(nil, math.MaxInt32<<1|1)...)
+			body := packed(t, plain)
+			h.CompressedPageSize, h.UncompressedPageSize, h.DataPageHeaderV2.V.DefinitionLevelsByteLength = int32(len(body)), int32(len(plain)), 0
+			return body
+		}), "runs have at least"},
+		"levels of more values than there are": {paged("log_ratio", func(h *format.PageHeader, body []byte) []byte {
+			levels := append(binary.AppendUvarint(nil, 90_000<<1), 1)
+			was := h.DataPageHeaderV2.V.DefinitionLevelsByteLength
+			h.DataPageHeaderV2.V.DefinitionLevelsByteLength = int32(len(levels))
+			h.CompressedPageSize += int32(len(levels)) - was
+			h.UncompressedPageSize += int32(len(levels)) - was
+			return append(levels, body[was:]...)
+		}), "runs have at least 90000 values of 40"},
+		"an index that no dictionary has": {paged("kind", func(h *format.PageHeader, _ []byte) []byte {
+			plain := append([]byte{8}, append(binary.AppendUvarint(nil, 40<<1), 200)...)
+			body := packed(t, plain)
+			h.CompressedPageSize, h.UncompressedPageSize, h.DataPageHeaderV2.V.DefinitionLevelsByteLength = int32(len(body)), int32(len(plain)), 0
+			return body
+		}), ""},
+		"a page of a kind that no history has": {paged("id", func(h *format.PageHeader, body []byte) []byte {
+			h.Type = format.IndexPage
+			return body
+		}), "which no history has"},
+		"an encoding that no history has": {paged("id", func(h *format.PageHeader, body []byte) []byte {
+			h.DataPageHeaderV2.V.Encoding = format.DeltaByteArray
+			return body
+		}), "which no history has"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			file := tc.forge(t, split(t, whole))
+			taken := room(func() { _, err = Decode(nightly, file) })
+			if err == nil || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("error %v, want %q", err, tc.says)
+			}
+			if taken > mostRoom {
+				t.Errorf("reading %d bytes took %d", len(file), taken)
+			}
+			if _, err := KeyOf(file); err == nil && tc.says != "" {
+				t.Error("it names a series")
+			}
+		})
+	}
+}
+
+// Whatever happens to a file, reading it ends with its records or with an error, within bounds.
+func TestADamagedFileIsRefusedOrRead(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	whole, err := Encode(nightly, manyNights(25))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4000 {
+		file := slices.Clone(whole)
+		for range 1 + random.IntN(4) {
+			at := random.IntN(len(file))
+			switch random.IntN(5) {
+			case 0:
+				file[at] ^= 1 << random.IntN(8)
+			case 1:
+				file[at] = byte(random.Uint32())
+			case 2:
+				file = slices.Delete(file, at, min(len(file), at+1+random.IntN(8)))
+			case 3:
+				file = slices.Insert(file, at, 0xff, 0xff, 0xff, 0xff, 0x07)
+			case 4:
+				// The footer, which says the most.
+				file[max(0, len(file)-1-random.IntN(min(len(file), 3000)))] = byte(random.Uint32())
+			}
+		}
+		taken := room(func() { _, _ = Decode(nightly, file) })
+		if taken > mostRoom {
+			t.Fatalf("reading %d bytes took %d:\n%x", len(file), taken, file)
+		}
+	}
+}
+
+func TestWhateverIsWrittenIsRead(t *testing.T) {
+	for _, count := range []int{1, 2, 7, 8, 9, 127, 128, 129, 1000, 5000, 20_000} {
+		records := Merge(manyNights(count), nil)
+		file, err := Encode(nightly, records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := Decode(nightly, file)
+		if err != nil || !reflect.DeepEqual(read, records) {
+			t.Errorf("of %d records %d are read (%v)", count, len(read), err)
+		}
+		if key, err := KeyOf(file); err != nil || key != nightly {
+			t.Errorf("it is of series %v (%v)", key, err)
+		}
+	}
+	large := manyNights(40)
+	for i := range large {
+		large[i].Ledger = strings.Repeat(fmt.Sprint(i), 1<<20)
+	}
+	if _, err := Encode(nightly, large); err == nil || !strings.Contains(err.Error(), "would not be read") {
+		t.Errorf("more text than is read again: %v", err)
+	}
+	if _, err := Encode(nightly, manyNights(mostRecords+1)); err == nil || !strings.Contains(err.Error(), "at most 100000 are kept") {
+		t.Errorf("more records than are read again: %v", err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, count := range []int{1, 40} {
+		file, err := Encode(nightly, manyNights(count))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(file)
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		if taken := room(func() { _, _ = Decode(nightly, file) }); taken > mostRoom {
+			t.Errorf("reading %d bytes took %d", len(file), taken)
+		}
+	})
+}

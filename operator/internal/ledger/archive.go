@@ -1,0 +1,206 @@
+package ledger
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// ArchiveExtension ends the name of a ledger in one file: a tar of its objects, compressed with zstd. What tar -xf makes of it is a folder
+// with the same ledger.
+const ArchiveExtension = ".tar.zst"
+
+// maxArchiveBytes bounds what all objects of an archive may make this process hold.
+const maxArchiveBytes = 2 << 30
+
+// ErrReadOnly means that a store is only read from.
+var ErrReadOnly = errors.New("read only")
+
+// archived reports whether an object goes into an archive: all but the reports and tables, which can be made of the analyses again.
+func archived(key string) bool {
+	return !strings.HasPrefix(key, "analysis/") || strings.HasSuffix(key, "/analysis.json") || sealKey.MatchString(key)
+}
+
+// WriteArchive writes a ledger as an archive: everything that a verdict rests on, and the analyses. The same objects give the same bytes.
+func WriteArchive(ctx context.Context, store Store, to io.Writer) error {
+	keys, err := store.List(ctx, "")
+	if err != nil {
+		return err
+	}
+	_, over, err := asWritten(ctx, store, AttemptsPrefix, keys)
+	if err != nil {
+		return err
+	}
+	if len(over) > 0 {
+		return fmt.Errorf("%s: %s; an archive has one version of each object, and would hide it", over[0].Source.Key, over[0].Reason)
+	}
+	// One at a time: several would cut the objects up as the time of day has it.
+	compressed, err := zstd.NewWriter(to, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	out := tar.NewWriter(compressed)
+	for _, key := range keys {
+		if !archived(key) {
+			continue
+		}
+		data, err := store.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		header := tar.Header{Typeflag: tar.TypeReg, Name: key, Size: int64(len(data)), Mode: 0o444, ModTime: time.Unix(0, 0)}
+		if err := out.WriteHeader(&header); err != nil {
+			return fmt.Errorf("archive %s: %w", key, err)
+		}
+		if _, err := out.Write(data); err != nil {
+			return fmt.Errorf("archive %s: %w", key, err)
+		}
+	}
+	return errors.Join(out.Close(), compressed.Close())
+}
+
+// readArchive is the objects of an archive by key.
+func readArchive(from io.Reader) (map[string][]byte, error) {
+	decompressed, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return nil, err
+	}
+	defer decompressed.Close()
+	objects, left := map[string][]byte{}, int64(maxArchiveBytes)
+	for in := tar.NewReader(decompressed); ; {
+		header, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if header.Typeflag == tar.TypeDir {
+			continue
+		}
+		// As tar writes them that is run in the folder.
+		key := strings.TrimPrefix(header.Name, "./")
+		if err := checkKey(key); err != nil {
+			return nil, err
+		}
+		if _, twice := objects[key]; twice || header.Typeflag != tar.TypeReg {
+			return nil, fmt.Errorf("invalid entry %q of type %q: allowed are folders, and files that are there once", header.Name, header.Typeflag)
+		}
+		if header.Size > maxObjectBytes {
+			return nil, tooLarge(key, header.Size)
+		}
+		if left -= header.Size; left < 0 {
+			return nil, fmt.Errorf("its objects are %w: at most %d bytes of them are read from an archive; unpack it with tar -xf, and name the "+
+				"folder", ErrTooLarge, int64(maxArchiveBytes))
+		}
+		// As large as what is there, whatever the header says.
+		var data bytes.Buffer
+		if _, err := io.Copy(&data, in); err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		objects[key] = data.Bytes()
+	}
+}
+
+// archive is a ledger in one file. It is read when it is first asked for something, and only read.
+type archive struct {
+	path string
+	load func() (*objects, error)
+}
+
+type objects struct {
+	// keys are in order.
+	keys []string
+	of   map[string][]byte
+}
+
+func openArchive(path string) Store {
+	path = filepath.Clean(path)
+	return archive{path, sync.OnceValues(func() (*objects, error) {
+		file, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("archive %s: %w: correct the path", path, ErrNoBucket)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("archive %s: %w: %w", path, ErrUnreachable, err)
+		}
+		defer file.Close()
+		of, err := readArchive(file)
+		if err == nil && len(of) == 0 {
+			err = errors.New("it holds no object")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("archive %s: %w", path, err)
+		}
+		out := &objects{of: of}
+		for key := range of {
+			out.keys = append(out.keys, key)
+		}
+		slices.Sort(out.keys)
+		return out, nil
+	})}
+}
+
+func (a archive) Get(_ context.Context, key string) ([]byte, error) {
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	held, err := a.load()
+	if err != nil {
+		return nil, err
+	}
+	data, ok := held.of[key]
+	if !ok {
+		return nil, fmt.Errorf("%s in %s: %w", key, a.URL(), ErrNotFound)
+	}
+	return bytes.Clone(data), nil
+}
+
+func (a archive) readOnly(key string) error {
+	return fmt.Errorf("write %s: %w: %s is an archive; unpack it with tar -xf, and name the folder", key, ErrReadOnly, a.path)
+}
+
+func (a archive) Create(_ context.Context, key string, _ []byte) error  { return a.readOnly(key) }
+func (a archive) Replace(_ context.Context, key string, _ []byte) error { return a.readOnly(key) }
+
+func (a archive) Update(_ context.Context, key string, _ func([]byte) ([]byte, error)) error {
+	return a.readOnly(key)
+}
+
+func (a archive) List(ctx context.Context, prefix string) ([]string, error) {
+	keys, _, err := a.Page(ctx, prefix, "")
+	return keys, err
+}
+
+// Page returns all keys at once: an archive has no pages.
+func (a archive) Page(_ context.Context, prefix, after string) (keys []string, more bool, err error) {
+	held, err := a.load()
+	if err != nil {
+		return nil, false, err
+	}
+	for _, key := range held.keys {
+		if strings.HasPrefix(key, prefix) && key > after {
+			keys = append(keys, key)
+		}
+	}
+	return keys, false, nil
+}
+
+func (a archive) Check(context.Context) error {
+	_, err := a.load()
+	return err
+}
+
+func (a archive) URL() string { return FolderURL(a.path) }

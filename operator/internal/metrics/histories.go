@@ -1,0 +1,156 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/history/archive"
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/ledger"
+	"assay.dev/assay/operator/internal/schedule"
+)
+
+// historiesEvery is how often histories are read anew: points come at the pace of schedules, and decisions at that of people.
+const historiesEvery = 5 * time.Minute
+
+// maxOpenChanges bounds the series of changes that wait for somebody, in each namespace.
+const maxOpenChanges = 100
+
+// historyOf is what is shown of the history of a namespace.
+type historyOf struct {
+	namespace string
+	states    map[change.State]int
+	// open are the changes that wait for somebody; the newest are the last.
+	open []change.Change
+	// newest is when the newest point of each benchmark was measured.
+	newest map[string]time.Time
+}
+
+func (m *Metrics) schedules(ctx context.Context) ([]assayv1alpha1.BenchmarkSchedule, error) {
+	var list assayv1alpha1.BenchmarkScheduleList
+	if err := m.reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list schedules: %w", err)
+	}
+	return list.Items, nil
+}
+
+// readHistories reads those of the namespaces with schedules, if it is time. What cannot be read stays as it was.
+func (m *Metrics) readHistories(ctx context.Context) {
+	now := m.clock.Now()
+	if now.Sub(m.historiesRead) < historiesEvery {
+		return
+	}
+	logger := ctrl.LoggerFrom(ctx).WithName("metrics")
+	schedules, err := m.schedules(ctx)
+	if err != nil {
+		logger.Error(err, "Cannot list the schedules whose histories to show")
+		return
+	}
+	var namespaces []string
+	for i := range schedules {
+		namespaces = append(namespaces, schedules[i].Namespace)
+	}
+	slices.Sort(namespaces)
+	m.mutex.Lock()
+	before := m.histories
+	m.mutex.Unlock()
+	var found []historyOf
+	for _, namespace := range slices.Compact(namespaces) {
+		read, err := m.readHistory(ctx, namespace)
+		if err == nil {
+			found = append(found, read)
+			continue
+		}
+		logger.Info("Cannot show a history", "namespace", namespace, "error", err.Error())
+		if i := slices.IndexFunc(before, func(h historyOf) bool { return h.namespace == namespace }); i >= 0 {
+			found = append(found, before[i])
+		}
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.histories, m.historiesRead = found, now
+}
+
+func (m *Metrics) readHistory(ctx context.Context, namespace string) (historyOf, error) {
+	out := historyOf{namespace: namespace, states: map[change.State]int{}, newest: map[string]time.Time{}}
+	kept := archive.Open(ledger.WithPrefix(m.store, archive.Prefix(namespace)))
+	book, err := kept.Book(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, c := range book.Changes {
+		out.states[c.State]++
+		if c.Open() {
+			out.open = append(out.open, c)
+		}
+	}
+	out.open = out.open[max(0, len(out.open)-maxOpenChanges):]
+	all, err := kept.All(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, s := range all {
+		if newest := out.newest[s.Key.Benchmark]; s.Last.After(newest) {
+			out.newest[s.Key.Benchmark] = s.Last
+		}
+	}
+	return out, nil
+}
+
+func (m *Metrics) collectHistories(ctx context.Context, out chan<- prometheus.Metric) error {
+	schedules, err := m.schedules(ctx)
+	if err != nil {
+		return err
+	}
+	m.mutex.Lock()
+	histories := m.histories
+	m.mutex.Unlock()
+	for _, history := range histories {
+		for _, state := range change.States {
+			out <- gauge("assay_history_changes", float64(history.states[state]), history.namespace, string(state))
+		}
+		for i := range history.open {
+			direction := "improvement"
+			if history.open[i].Regression() {
+				direction = "regression"
+			}
+			out <- gauge("assay_history_change_info", 1, history.namespace, history.open[i].ID, direction)
+		}
+	}
+	type measured struct{ namespace, series string }
+	shown := map[measured]bool{}
+	for i := range schedules {
+		s := &schedules[i]
+		of := measured{s.Namespace, s.Spec.Series}
+		if shown[of] {
+			continue // Two schedules of one series: one of them measures.
+		}
+		shown[of] = true
+		at := slices.IndexFunc(histories, func(h historyOf) bool { return h.namespace == s.Namespace })
+		if at < 0 {
+			continue
+		}
+		if newest, ok := histories[at].newest[s.Spec.Series]; ok {
+			out <- gauge("assay_history_last_point_timestamp_seconds", float64(newest.Unix()), s.Namespace, s.Spec.Series)
+		}
+		if ptr.Deref(s.Spec.Suspend, false) {
+			continue
+		}
+		times, err := schedule.ParseTimes(s.Spec.Schedule, s.Spec.TimeZone)
+		if err != nil {
+			continue // Its condition reports it.
+		}
+		if interval, err := times.Longest(m.clock.Now()); err == nil {
+			out <- gauge("assay_schedule_interval_seconds", interval.Seconds(), s.Namespace, s.Spec.Series)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package metrics
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+	"assay.dev/assay/operator/internal/history/archive"
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/ledger"
+)
+
+func scheduleOf(name, expression string, suspended bool) *assayv1alpha1.BenchmarkSchedule {
+	return &assayv1alpha1.BenchmarkSchedule{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name},
+		Spec:       assayv1alpha1.BenchmarkScheduleSpec{Series: name, Schedule: expression, Suspend: ptr.To(suspended)},
+	}
+}
+
+// shownOf are the samples of some metrics.
+func (w *world) shownOf(prefixes ...string) string {
+	w.t.Helper()
+	var out []string
+	for line := range strings.Lines(w.scrape(false)) {
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(line, prefix) {
+				out = append(out, strings.TrimSpace(line))
+			}
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// scheduledWorld has two schedules, and a store with the history of one.
+func scheduledWorld(t *testing.T) (w *world, clock *testingclock.FakeClock, kept *archive.Archive, changes change.Book) {
+	t.Helper()
+	w = newWorld(t, DefaultSettings, scheduleOf("scan", "0 2 * * *", false), scheduleOf("weekdays", "0 2 * * 1-5", true))
+	clock = testingclock.NewFakeClock(began)
+	w.metrics.clock = clock
+	kept = archive.Open(ledger.WithPrefix(w.store, archive.Prefix("team")))
+	ratio := series.Estimate{LogRatio: 0.01, SE: 0.001, DF: 9, Blocks: 10}
+	var records []points.Keyed
+	for i, metric := range []string{"latency", "throughput"} {
+		records = append(records, points.Keyed{
+			Key: series.Key{Project: "team", Benchmark: "scan", Metric: metric, Statistic: "median"},
+			Record: series.Record{Kind: series.Measured, ID: "run", Schedule: "scan", Sequence: 1, At: measuredAt.Add(-time.Duration(i) * time.Hour), Head: "b",
+				Anchor: "a", Ratio: ratio, Machine: "m", Workload: "w"},
+		})
+	}
+	must(t, kept.Append(t.Context(), records))
+	changes = change.Book{Changes: []change.Change{
+		{ID: "one", Project: "team", State: change.Confirmed, Effects: []change.Effect{{Series: "x", Worse: true}}},
+		{ID: "two", Project: "team", State: change.Located, Effects: []change.Effect{{Series: "x"}}},
+		{ID: "noticed", Project: "team", State: change.Confirmed, Acknowledged: &change.Event{Who: "ada"}},
+		{ID: "fixed", Project: "team", State: change.Fixed}, {ID: "noise", Project: "team", State: change.Suspected},
+	}}
+	if _, err := kept.Update(t.Context(), func(change.Book) (change.Book, error) { return changes, nil }); err != nil {
+		t.Fatal(err)
+	}
+	return w, clock, kept, changes
+}
+
+var measuredAt = began.Add(-time.Hour)
+
+func TestHistoriesAreShownFromTheStore(t *testing.T) {
+	w, clock, kept, changes := scheduledWorld(t)
+	prefixes := []string{"assay_history_", "assay_schedule_"}
+	if shown := w.shownOf(prefixes...); strings.Contains(shown, "assay_history_") {
+		t.Errorf("before the history was read:\n%s", shown)
+	}
+
+	w.metrics.refresh(t.Context())
+	want := strings.Join([]string{
+		`assay_history_change_info{change="one",direction="regression",namespace="team"} 1`,
+		`assay_history_change_info{change="two",direction="improvement",namespace="team"} 1`,
+		`assay_history_changes{namespace="team",state="Accepted"} 0`,
+		`assay_history_changes{namespace="team",state="Confirmed"} 2`,
+		`assay_history_changes{namespace="team",state="Fixed"} 1`,
+		`assay_history_changes{namespace="team",state="Infrastructure"} 0`,
+		`assay_history_changes{namespace="team",state="Invalid"} 0`,
+		`assay_history_changes{namespace="team",state="Located"} 1`,
+		`assay_history_changes{namespace="team",state="Locating"} 0`,
+		`assay_history_changes{namespace="team",state="Suspected"} 1`,
+		fmt.Sprintf(`assay_history_last_point_timestamp_seconds{namespace="team",series="scan"} %g`, float64(measuredAt.Unix())),
+		`assay_schedule_interval_seconds{namespace="team",series="scan"} 86400`,
+	}, "\n")
+	if shown := w.shownOf(prefixes...); shown != want {
+		t.Errorf("shown are\n%s\nwant\n%s", shown, want)
+	}
+
+	t.Run("as they were while the store is away", func(t *testing.T) {
+		w.store.away.Store(true)
+		clock.Step(2 * historiesEvery)
+		w.metrics.refresh(t.Context())
+		w.metrics.readHistories(t.Context()) // It answers for a moment, and is away again.
+		if shown := w.shownOf(prefixes...); shown != want {
+			t.Errorf("shown are\n%s", shown)
+		}
+		w.store.away.Store(false)
+	})
+	t.Run("and a decision of a person some minutes later", func(t *testing.T) {
+		changes.Changes[0].State = change.Accepted
+		if _, err := kept.Update(t.Context(), func(change.Book) (change.Book, error) { return changes, nil }); err != nil {
+			t.Fatal(err)
+		}
+		clock.Step(historiesEvery)
+		w.metrics.refresh(t.Context())
+		if shown := w.shownOf("assay_history_change_info"); strings.Contains(shown, `"one"`) || !strings.Contains(shown, `"two"`) {
+			t.Errorf("shown are\n%s", shown)
+		}
+		asked := w.store.asked.Load()
+		w.metrics.readHistories(t.Context())
+		w.scrape(false)
+		if now := w.store.asked.Load(); now != asked {
+			t.Errorf("the store is asked %d times before it is time", now-asked)
+		}
+	})
+}

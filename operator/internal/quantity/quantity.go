@@ -1,0 +1,162 @@
+// Package quantity writes numbers with their units for people: times, rates, bytes, ratios, shares and their intervals. Nothing else does,
+// so that one quantity reads the same in a message, a report, a status and a terminal. What machines read is written in full elsewhere.
+package quantity
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Times is the unit to show a ratio in: "1.5x". Its unit proper is 1, as that of a share, which is shown as "0.5".
+const Times = "x"
+
+// Format writes four significant digits, with the unit as people write it.
+func Format(value float64, unit string) string {
+	scale, name := readable(value, unit)
+	return Digits(value*scale) + name
+}
+
+// Short is Format without zeros that say nothing: "1.5x", "10 ms".
+func Short(value float64, unit string) string {
+	scale, name := readable(value, unit)
+	digits := Digits(value * scale)
+	if strings.Contains(digits, ".") && !strings.Contains(digits, "e") {
+		digits = strings.TrimSuffix(strings.TrimRight(digits, "0"), ".")
+	}
+	return digits + name
+}
+
+// Interval writes a value with the ends of its interval in the value's unit, e.g. "13.2x [12.9, 13.5]"; without the ends where one is nil.
+func Interval(value float64, low, high *float64, unit string) string {
+	text := Format(value, unit)
+	if low == nil || high == nil {
+		return text
+	}
+	scale, _ := readable(value, unit)
+	return fmt.Sprintf("%s [%s, %s]", text, Digits(*low*scale), Digits(*high*scale))
+}
+
+// readable is the factor to the unit that a value reads well in, and that unit as it follows the number.
+func readable(value float64, unit string) (scale float64, name string) {
+	switch unit {
+	case Times:
+		return 1, Times
+	case "1", "":
+		return 1, ""
+	case "s":
+		scale, name = seconds(value)
+		return scale, " " + name
+	default:
+		scale, name = metricPrefix(value)
+		return scale, " " + name + Unit(unit)
+	}
+}
+
+// Unit writes bytes the way people do.
+func Unit(unit string) string { return strings.Replace(unit, "By", "B", 1) }
+
+// seconds picks the unit of time a value reads well in, and the factor to it.
+func seconds(value float64) (float64, string) {
+	switch magnitude := math.Abs(value); {
+	case magnitude == 0 || magnitude >= 1:
+		return 1, "s"
+	case magnitude >= 1e-3:
+		return 1e3, "ms"
+	case magnitude >= 1e-6:
+		return 1e6, "µs"
+	default:
+		return 1e9, "ns"
+	}
+}
+
+func metricPrefix(value float64) (float64, string) {
+	switch magnitude := math.Abs(value); {
+	case magnitude >= 1e12:
+		return 1e-12, "T"
+	case magnitude >= 1e9:
+		return 1e-9, "G"
+	case magnitude >= 1e6:
+		return 1e-6, "M"
+	case magnitude >= 1e4:
+		return 1e-3, "k"
+	default:
+		return 1, ""
+	}
+}
+
+// Digits writes four significant digits without an exponent where that reads well.
+func Digits(value float64) string {
+	magnitude := math.Abs(value)
+	if magnitude != 0 && (magnitude < 1e-4 || magnitude >= 1e7) {
+		return strconv.FormatFloat(value, 'e', 3, 64)
+	}
+	decimals := 3
+	if magnitude >= 1 {
+		decimals = max(0, 3-int(math.Log10(magnitude)))
+	} else if magnitude > 0 {
+		decimals = 3 - int(math.Floor(math.Log10(magnitude)))
+	}
+	return Decimals(value, min(decimals, 7))
+}
+
+// Rough writes a positive number in two digits, or as a whole number where it has more; down rounds towards zero.
+func Rough(value float64, down bool) string {
+	if value <= 0 || math.IsNaN(value) || math.IsInf(value, 0) {
+		return Plain(value, 2)
+	}
+	decimals := max(0, 1-int(math.Floor(math.Log10(value)+1e-12)))
+	scale := math.Pow(10, float64(decimals))
+	scaled := math.Round(value * scale)
+	if down {
+		scaled = math.Floor(value*scale + 1e-9)
+	}
+	return Decimals(scaled/scale, decimals)
+}
+
+// Decimals writes a number with so many decimals.
+func Decimals(value float64, decimals int) string {
+	return strconv.FormatFloat(value, 'f', decimals, 64)
+}
+
+// Plain writes so many significant digits as they are, for numbers that are read side by side, and for probabilities.
+func Plain(value float64, digits int) string { return strconv.FormatFloat(value, 'g', digits, 64) }
+
+// Full writes every digit that there is, for what is read again.
+func Full(value float64) string { return Plain(value, -1) }
+
+// Signed writes a number with its sign and so many decimals.
+func Signed(value float64, decimals int) string { return fmt.Sprintf("%+.*f", decimals, value) }
+
+// Percent writes a share in per cent with so many significant digits.
+func Percent(share float64, digits int) string { return Plain(100*share, digits) + " %" }
+
+// PercentTo writes a share in per cent with so many decimals.
+func PercentTo(share float64, decimals int) string { return Decimals(100*share, decimals) + " %" }
+
+// InPercent writes how many per cent a share is, in full and without the digits that binary fractions add.
+func InPercent(share float64) string { return Full(math.Round(share*1e8) / 1e6) }
+
+// Duration writes how long something takes, to a multiple of a unit.
+func Duration(of, to time.Duration) string { return of.Round(to).String() }
+
+// Seconds writes how long something takes, to the second.
+func Seconds(of time.Duration) string { return Duration(of, time.Second) }
+
+// Bytes writes a size as computers count it, rounded down.
+func Bytes(size int64) string {
+	if size < 1<<20 {
+		return fmt.Sprintf("%d KiB", max(1, size>>10))
+	}
+	return fmt.Sprintf("%d MiB", size>>20)
+}
+
+// Count writes a number of things with their noun.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,121 @@
+package attacks
+
+// Guard is how what stands against an attack is taken out, to show that it is what stands there.
+type Guard struct {
+	// Edits of the tree take it out, and so do Values of the release, as helm upgrade --set takes them.
+	Edits  []Edit
+	Values string
+	// Kept is why neither does.
+	Kept string
+}
+
+// Edit puts New in the place of Old, which is there once. File is below the root of the tree.
+type Edit struct{ File, Old, New string }
+
+// Files that hold guards.
+const (
+	peopleFile   = "operator/config/rbac/people.yaml"
+	executorFile = "operator/config/rbac/executor_role.yaml"
+	operatorFile = "operator/config/rbac/role.yaml"
+	nodesFile    = "operator/config/rbac/nodes_policy.yaml"
+	runsFile     = "operator/config/crd/assay.dev_benchmarkruns.yaml"
+	usersFile    = storeGuard
+
+	inTheImages = "it is in the images: build them without it, and run make attack"
+)
+
+func edit(file, before, after string) Guard { return Guard{Edits: []Edit{{file, before, after}}} }
+
+// Rights that are given to who must not have them.
+var (
+	nodesAudited = edit(nodesFile, "validationActions: [Deny]", "validationActions: [Audit]")
+	everybodys   = edit(usersFile, `path.Join("runs", match[2]) + "/*", path`, `"runs/*", path`)
+)
+
+// nobodysBinding gives people without a token what who may view has.
+const (
+	recordRole     = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: assay-record\n"
+	nobodysBinding = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata:\n  name: assay-nobody\n" +
+		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: assay-view}\n" +
+		"subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: \"system:unauthenticated\"}]\n"
+)
+
+func editMay(resources string) Guard {
+	const has = "[benchmarkruns, benchmarkschedules, benchmarkrevisions]"
+	return edit(peopleFile, has, "[benchmarkruns, benchmarkschedules, benchmarkrevisions, "+resources+"]")
+}
+
+func executorMay(group, resources, verbs string) Guard {
+	const has = "resources: [workflowtaskresults]\n  verbs: [create, patch]\n"
+	return edit(executorFile, has, has+"- apiGroups: ["+group+"]\n  resources: ["+resources+"]\n  verbs: ["+verbs+"]\n")
+}
+
+// operatorMay lets the operator do with another resource what it may do with ConfigMaps.
+func operatorMay(resource string) Guard {
+	return edit(operatorFile, "  - configmaps\n", "  - configmaps\n  - "+resource+"\n")
+}
+
+// Guards are those of All, by the names of the attacks. make attack-guards takes each out, and demands that its attack then succeeds.
+var Guards = map[string]Guard{
+	"a tenant writes its own verdict":                   editMay("benchmarkruns/status"),
+	"a tenant makes a run that has its verdict already": edit(runsFile, "    subresources:\n      status: {}\n", ""),
+	"a tenant changes what others' runs execute":        editMay("benchmarktemplates"),
+	"what stores a block's results writes a verdict":    executorMay("assay.dev", "benchmarkruns/status", "patch"),
+	"a tenant changes a run after it was accepted":      edit(runsFile, "self.budget == oldSelf.budget", "self.budget == self.budget"),
+	"a program asks the API server without a token":     edit(peopleFile, recordRole, nobodysBinding+recordRole),
+	"an effect that Argo's controller evaluates": edit(runsFile, "in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",
+		"in ['NoSchedule', 'PreferNoSchedule', 'NoExecute', t.effect])"),
+	"a toleration of others' leases": edit(runsFile, "<= 317 && t.key != 'assay.dev/leased')", "<= 317)"),
+	"a toleration of everything": edit(runsFile, "rule: self.all(t, has(t.key) && size(t.key) >= 1 && size(t.key)",
+		"rule: self.all(t, !has(t.key) || size(t.key) >= 1 && size(t.key)"),
+	"a tenant opens a node to runs": {
+		Kept: "a role that is bound in a namespace gives nothing of the whole cluster, which is Kubernetes' own rule"},
+
+	"a hijacked operator labels a node":                         nodesAudited,
+	"a hijacked operator taints a node for others than a lease": nodesAudited,
+
+	"160,000 cells": edit(runsFile, "<= 10000.0", "<= 1000000000.0"),
+	// Where the API server asks whoever names an owner for the right to delete, that stands against it as well.
+	"a ConfigMap in the way of a run's plan": {Edits: []Edit{
+		{"operator/internal/apply/own.go", "if controller != nil && controller.UID", "if controller == nil || controller.UID"},
+		{operatorFile, "  - configmaps\n  verbs:\n", "  - configmaps\n  verbs:\n  - delete\n"},
+	}},
+	"a hijacked operator writes where no runs are": {
+		Kept: "its rights are bound in the namespaces of runs, one by one: there is nothing to take out that would bind them elsewhere"},
+	"a hijacked operator takes rights":             operatorMay("serviceaccounts"),
+	"a hijacked operator reads a Secret":           operatorMay("secrets"),
+	"what stores a block's results reads a Secret": executorMay(`""`, "secrets", "get, list"),
+	"a hijacked operator makes a pod":              operatorMay("pods"),
+	"a run asks for more than the policy allows": edit("operator/internal/policy/policy.go", "placement.MaxNodes > *limits.MaxNodes {",
+		"placement.MaxNodes > *limits.MaxNodes+1000 {"),
+	"several runs begin at once where one may": edit("operator/internal/controller/decide.go", "if !r.counted(world) {",
+		"if r.counted(world) {"),
+
+	"another namespace's ledger is read":                everybodys,
+	"another namespace's ledger is listed":              everybodys,
+	"another namespace's ledger is written and deleted": everybodys,
+	"what was planned is written over":                  edit(usersFile, `of+"/attempts/*", of+"/started/*"`, `of+"/*", of+"/started/*"`),
+	"the store's users and policies are changed": edit(usersFile, `statement{Effect: "Deny", Action: []string{"admin:CreateUser"`,
+		`statement{Effect: "Allow", Action: []string{"admin:CreateUser"`),
+	"what was measured is deleted, and its versions": edit(usersFile, `of+"/analysis/*"), "s3:PutObject")`,
+		`of+"/analysis/*"), "s3:PutObject", "s3:DeleteObject", "s3:DeleteObjectVersion")`),
+	"the bucket is made to forget": edit(usersFile, `allow([]string{"arn:aws:s3:::" + bucket}, "s3:ListBucket"),`,
+		`allow([]string{"arn:aws:s3:::" + bucket}, "s3:ListBucket", "s3:PutBucketVersioning"),`),
+	"the operator's key writes what was measured": edit(usersFile, `"runs/assay-write-probe", "history/*"`, `"runs/*", "history/*"`),
+	"a reader's key writes a verdict":             edit(usersFile, `if match[1] == runs {`, `if match[1] != "" {`),
+	"the store's metrics with another's token": edit(usersFile, `allow([]string{"arn:aws:s3:::" + bucket}, "s3:ListBucket"),`,
+		`allow([]string{"arn:aws:s3:::" + bucket}, "s3:ListBucket"), allow([]string{"arn:aws:s3:::*"}, "admin:Prometheus"),`),
+	"a key is kept beyond its replacement": edit("operator/internal/storeusers/apply.go", "if admin.replaced(ctx, access, secretKey) {",
+		`if access == "" {`),
+
+	"metrics without a token":       {Values: "operator.metrics.secure=false"},
+	"Argo's server without a token": {Values: "argo.server.authMode=server"},
+	"a pod that is not restricted in a namespace that the chart makes": edit("charts/assay/templates/runs/namespaces.yaml",
+		"pod-security.kubernetes.io/enforce: restricted", "pod-security.kubernetes.io/enforce: privileged"),
+	"a program reaches what is not its own":                 {Values: "networkPolicies.enabled=false"},
+	"a program fills the disk of its node":                  {Values: "operator.resources.limits.ephemeral-storage=null"},
+	"a program looks for credentials and rights in its pod": {Kept: inTheImages},
+	"a hostile candidate":                                   {Kept: inTheImages},
+	"a candidate that ends its block":                       {Kept: inTheImages},
+	"expressions in parameters":                             {Kept: inTheImages},
+}

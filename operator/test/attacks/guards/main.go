@@ -1,0 +1,238 @@
+// Command guards takes the guards against attacks out, one after the other, in a copy of the tree, and demands that each attack then
+// succeeds: a guard that nothing misses is none, and an attack that fails for another reason shows nothing.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"assay.dev/assay/operator/test/attacks"
+)
+
+// suite is the test that tries the attacks on a part of the platform.
+type suite struct {
+	folder, pack, test string
+	arguments          []string
+}
+
+var suites = map[attacks.Part]suite{
+	attacks.API:     {"operator", "./test/integration", "TestNoAttackOnTheAPISucceeds", nil},
+	attacks.Limited: {"operator", "./test/integration", "TestNoAttackOnTheAPISucceeds", nil},
+	attacks.Store:   {"operator", "./internal/storeusers", "TestNoAttackOnTheStoreSucceeds", nil},
+	attacks.Cluster: {"test/e2e", ".", "TestAttacks", []string{"-args", "-attack"}},
+}
+
+// name of an attack's test, as go test takes it to pick one and as it prints it.
+func (s suite) pattern(attack string) string {
+	return "^" + s.test + "$/^" + regexp.QuoteMeta(subtest(attack)) + "$"
+}
+
+func subtest(attack string) string { return strings.ReplaceAll(attack, " ", "_") }
+
+// outcome of an attack, by what its test printed.
+type outcome string
+
+const (
+	succeeded outcome = "succeeds"
+	failed    outcome = "fails"
+	untried   outcome = "was not tried"
+)
+
+func (s suite) judge(attack, output string) outcome {
+	for line := range strings.Lines(output) {
+		switch verdict, rest, _ := strings.Cut(strings.TrimSpace(line), ": "); {
+		case !strings.HasPrefix(rest, s.test+"/"+subtest(attack)+" "):
+		case verdict == "--- FAIL":
+			return succeeded
+		case verdict == "--- PASS":
+			return failed
+		}
+	}
+	return untried
+}
+
+func main() {
+	only := flag.String("only", ".", "a regular expression that the names of attacks match")
+	cluster := flag.Bool("cluster", false, "with those that take the release on the cluster of the kubeconfig, which is changed meanwhile")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *only, *cluster); err != nil {
+		fmt.Fprintln(os.Stderr, "guards:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, only string, cluster bool) error {
+	chosen, err := regexp.Compile(only)
+	if err != nil {
+		return fmt.Errorf("invalid -only %q: %w", only, err)
+	}
+	tree, remove, err := copied(ctx)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	tried, missed := 0, 0
+	for _, attack := range attacks.All {
+		guard := attacks.Guards[attack.Name]
+		if !chosen.MatchString(attack.Name) || attack.Needs == attacks.Cluster && !cluster {
+			continue
+		}
+		if guard.Kept != "" {
+			say("%q: not tried: %s", attack.Name, guard.Kept)
+			continue
+		}
+		// With its guard it has to fail: one that succeeds anyway shows nothing of the guard.
+		before, output, err := tree.attempt(ctx, attack)
+		if err == nil && before != failed {
+			err = fmt.Errorf("with its guard %q %s:\n%s", attack.Name, before, output)
+		}
+		if err != nil {
+			return err
+		}
+		after, output, err := tree.without(ctx, attack, guard)
+		if err != nil {
+			return err
+		}
+		tried++
+		say("%q without %s: %s", attack.Name, attack.Guard, after)
+		if after != succeeded {
+			missed++
+			say("%s", output)
+		}
+	}
+	line, err := json.Marshal(map[string]any{
+		"figure": "security.guards_not_missed", "value": missed, "unit": "1", "low": missed, "high": missed, "samples": tried,
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Println(string(line))
+	if missed > 0 || tried == 0 {
+		return fmt.Errorf("of %d guards that were taken out %d are not missed", tried, missed)
+	}
+	return nil
+}
+
+func say(format string, values ...any) { fmt.Fprintf(os.Stderr, format+"\n", values...) }
+
+// tree is a copy of the working tree.
+type tree string
+
+// copied makes a copy of all files that git knows or would add.
+func copied(ctx context.Context) (_ tree, remove func(), err error) {
+	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--show-toplevel").Output()
+	if err != nil {
+		return "", nil, fmt.Errorf("find the root of the tree: %w", err)
+	}
+	root := strings.TrimSpace(string(out))
+	list := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = root
+	if out, err = list.Output(); err != nil {
+		return "", nil, fmt.Errorf("list the files of the tree: %w", err)
+	}
+	folder, err := os.MkdirTemp("", "assay-guards-")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { _ = os.RemoveAll(folder) }
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		if err := copyFile(filepath.Join(root, name), filepath.Join(folder, name)); err != nil {
+			remove()
+			return "", nil, err
+		}
+	}
+	// Programs that were built are the same.
+	if err := os.Symlink(filepath.Join(root, "bin"), filepath.Join(folder, "bin")); err != nil {
+		remove()
+		return "", nil, err
+	}
+	return tree(folder), remove, nil
+}
+
+func copyFile(from, to string) error {
+	info, err := os.Lstat(from)
+	if errors.Is(err, os.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return nil // One that was deleted and is still in the index, or a link.
+	}
+	if err != nil {
+		return err
+	}
+	raw, err := os.ReadFile(from)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(to, raw, info.Mode().Perm()|0o200)
+	}
+	return err
+}
+
+// attempt tries an attack on the tree as it is.
+func (t tree) attempt(ctx context.Context, attack attacks.Attack) (outcome, string, error) {
+	of := suites[attack.Needs]
+	arguments := append([]string{"test", "-count=1", "-timeout=20m", "-v", "-run", of.pattern(attack.Name), of.pack}, of.arguments...)
+	command := exec.CommandContext(ctx, "go", arguments...)
+	command.Dir = filepath.Join(string(t), of.folder)
+	// That it fails is what is looked for; what else may be wrong is in what it printed.
+	output, err := command.CombinedOutput()
+	found := of.judge(attack.Name, string(output))
+	if found == untried {
+		return found, "", fmt.Errorf("attack %q was not tried: %w\n%s", attack.Name, err, output)
+	}
+	return found, string(output), ctx.Err()
+}
+
+// without tries an attack whose guard is taken out, and puts the guard back.
+func (t tree) without(ctx context.Context, attack attacks.Attack, guard attacks.Guard) (found outcome, output string, err error) {
+	for _, edit := range guard.Edits {
+		path := filepath.Join(string(t), edit.File)
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return "", "", err
+		}
+		if strings.Count(string(raw), edit.Old) != 1 {
+			return "", "", fmt.Errorf("%s does not have %q once", edit.File, edit.Old)
+		}
+		defer func() { err = errors.Join(err, os.WriteFile(path, raw, 0o644)) }()
+		if err := os.WriteFile(path, []byte(strings.Replace(string(raw), edit.Old, edit.New, 1)), 0o644); err != nil {
+			return "", "", err
+		}
+	}
+	if guard.Values != "" {
+		values, err := exec.CommandContext(ctx, "helm", "get", "values", "assay", "-n", "assay-system", "-o", "json").Output()
+		if err != nil {
+			return "", "", fmt.Errorf("read the release's values: %w", err)
+		}
+		file := filepath.Join(string(t), "values-of-the-release.json")
+		if err := os.WriteFile(file, values, 0o600); err != nil {
+			return "", "", err
+		}
+		// Not under ctx: the release has its guard again when this is stopped.
+		defer func() { err = errors.Join(err, t.upgrade(context.WithoutCancel(ctx), file)) }()
+		if err := t.upgrade(ctx, file, "--set", guard.Values); err != nil {
+			return "", "", err
+		}
+	}
+	return t.attempt(ctx, attack)
+}
+
+func (t tree) upgrade(ctx context.Context, values string, more ...string) error {
+	command := exec.CommandContext(ctx, "helm", append([]string{"upgrade", "assay", "charts/assay", "-n", "assay-system", "--reset-values",
+		"--values", values, "--wait", "--timeout", "3m"}, more...)...)
+	command.Dir = string(t)
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("helm upgrade: %w\n%s", err, out)
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	assayv1alpha1 "assay.dev/assay/operator/api/v1alpha1"
+)
+
+// cluster is what a suite's runs have in the API server.
+type cluster struct {
+	runs   []assayv1alpha1.BenchmarkRun
+	leases []coordinationv1.Lease
+	nodes  []corev1.Node
+	pods   []corev1.Pod
+}
+
+func (w *world) cluster(ctx context.Context) (cluster, error) {
+	var runs assayv1alpha1.BenchmarkRunList
+	var leases coordinationv1.LeaseList
+	var nodes corev1.NodeList
+	var pods corev1.PodList
+	err := errors.Join(
+		w.kube.List(ctx, &runs, client.InNamespace(namespace), client.MatchingLabels{suiteLabel: w.suite}),
+		w.kube.List(ctx, &leases, client.InNamespace(system)), w.kube.List(ctx, &nodes),
+		w.kube.List(ctx, &pods, client.InNamespace(namespace), client.HasLabels{"assay.dev/run"}))
+	return cluster{runs.Items, leases.Items, nodes.Items, pods.Items}, err
+}
+
+// going are the runs that have not ended, with what they say of it.
+func (c cluster) going() []string {
+	var out []string
+	for i := range c.runs {
+		if ended(&c.runs[i]) == "" {
+			out = append(out, describe(&c.runs[i]))
+		}
+	}
+	return out
+}
+
+// kept is what runs have that ended: a node, by a lease or a taint, or a pod that is alive.
+func (c cluster) kept() []string {
+	over := map[string]string{}
+	for i := range c.runs {
+		if run := &c.runs[i]; ended(run) != "" {
+			over[string(run.UID)] = run.Name
+		}
+	}
+	var out []string
+	find := func(text, format string, args ...any) {
+		for uid, name := range over {
+			if strings.Contains(text, uid) {
+				out = append(out, fmt.Sprintf(format, args...)+name+", which has ended")
+			}
+		}
+	}
+	for i := range c.leases {
+		if holder := c.leases[i].Spec.HolderIdentity; holder != nil {
+			find(*holder, "Lease %s is held by ", c.leases[i].Name)
+		}
+	}
+	for i := range c.nodes {
+		for _, taint := range c.nodes[i].Spec.Taints {
+			find(taint.Value, "Node %s has the taint %s of ", c.nodes[i].Name, taint.Key)
+		}
+	}
+	for i := range c.pods {
+		if pod := &c.pods[i]; pod.Status.Phase == corev1.PodPending || pod.Status.Phase == corev1.PodRunning {
+			find(pod.Labels["assay.dev/run-uid"], "Pod %s is %s and of ", pod.Name, pod.Status.Phase)
+		}
+	}
+	return out
+}
+
+// describe is where a run stands, for whoever asks why it has not ended.
+func describe(run *assayv1alpha1.BenchmarkRun) string {
+	lines := []string{fmt.Sprintf("%s is %s: %s", run.Name, run.Status.Phase, run.Status.Progress)}
+	for _, condition := range run.Status.Conditions {
+		lines = append(lines, fmt.Sprintf("  %s=%s %s: %s", condition.Type, condition.Status, condition.Reason, condition.Message))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,73 @@
+//! Connects to somebody who may not be there yet, beside a thread of events that goes on meanwhile.
+
+use std::net::{TcpStream, ToSocketAddrs};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// How long an attempt may take.
+const ATTEMPT: Duration = Duration::from_secs(1);
+/// How long to wait after one that failed.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Attempts to connect, until one succeeds or this is dropped.
+#[derive(Debug)]
+pub struct Dial {
+    connected: Receiver<TcpStream>,
+    _wanted: Arc<()>,
+}
+
+impl Dial {
+    /// Begins to connect to `address`, a host and a port.
+    #[must_use]
+    pub fn to(address: &str) -> Self {
+        let (sender, connected) = channel();
+        let wanted = Arc::new(());
+        let (still_wanted, address) = (Arc::downgrade(&wanted), address.to_owned());
+        std::thread::spawn(move || {
+            while Weak::strong_count(&still_wanted) > 0 {
+                if let Some(stream) = attempt(&address) {
+                    // If nobody wants it any more it is dropped, which closes it.
+                    let _ = sender.send(stream);
+                    return;
+                }
+                std::thread::sleep(PAUSE);
+            }
+        });
+        Self { connected, _wanted: wanted }
+    }
+
+    /// The connection, once there is one.
+    #[must_use]
+    pub fn connected(&self) -> Option<TcpStream> {
+        self.connected.try_recv().ok()
+    }
+}
+
+/// Whoever answers first of those that the name stands for.
+fn attempt(address: &str) -> Option<TcpStream> {
+    address.to_socket_addrs().ok()?.find_map(|address| TcpStream::connect_timeout(&address, ATTEMPT).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::time::Instant;
+
+    #[test]
+    fn who_comes_late_is_reached_and_who_never_comes_is_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        drop(listener);
+        let dial = Dial::to(&address);
+        assert!(dial.connected().is_none());
+        let _late = TcpListener::bind(&address).unwrap();
+        let begun = Instant::now();
+        while dial.connected().is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(30), "nobody came");
+            std::thread::yield_now();
+        }
+        assert!(Dial::to("a name that is none").connected().is_none());
+    }
+}

@@ -1,0 +1,134 @@
+//! What a leader gives a replica that is to follow it: the state, what sessions may still ask for, and the part of the log that is not
+//! executed. It is one string of bytes, sent in parts that fit into frames.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::hash::NumberMap;
+use super::log::{Entry, Log};
+use super::session::Session;
+use super::store::Store;
+use crate::command::{ClientId, Seq, Slot};
+use crate::wire::{Accept, Malformed, Reader, put_found};
+
+/// Bytes of a part.
+pub(super) const PART: usize = 256 << 10;
+
+/// What a session may still ask for: its newest executed command, and the answers that it may not have.
+pub(super) type Kept = (Seq, VecDeque<(Seq, Slot, Vec<u8>)>);
+
+/// A leader's state.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    /// A running hash over the names of the executed commands.
+    pub history: u64,
+    pub store: Store,
+    pub sessions: Vec<(ClientId, Kept)>,
+    pub log: Log,
+}
+
+/// A leader's state, as bytes.
+pub(super) fn encode(history: u64, store: &Store, sessions: &NumberMap<ClientId, Session>, log: &Log) -> Vec<u8> {
+    let mut out = Vec::new();
+    for number in [log.executed(), history, store.len() as u64] {
+        out.extend(number.to_le_bytes());
+    }
+    for (key, found) in store.iter() {
+        out.extend(key.to_le_bytes());
+        put_found(&mut out, found);
+    }
+    out.extend((sessions.len() as u32).to_le_bytes());
+    for (client, session) in sessions {
+        let numbers = [*client, session.executed, session.kept() as u32];
+        numbers.into_iter().for_each(|number| out.extend(number.to_le_bytes()));
+        for (seq, found) in session.answers() {
+            out.extend(seq.to_le_bytes());
+            put_found(&mut out, found);
+        }
+    }
+    out.extend((log.len() as u32).to_le_bytes());
+    for (slot, entry) in log.iter() {
+        Accept { slot, id: entry.id, class: entry.class, op: entry.op() }.append(&mut out);
+    }
+    out
+}
+
+/// The state in `bytes`; the replicas of the set `accepted_by` have accepted its log.
+///
+/// # Errors
+///
+/// When there is none. No count is trusted, and the log's commands follow those that their sessions have executed.
+pub(super) fn decode(bytes: &[u8], accepted_by: u8) -> Result<Snapshot, Malformed> {
+    let mut r = Reader(bytes);
+    let (executed, history) = (r.u64()?, r.u64()?);
+    let mut store = Store::default();
+    for _ in 0..r.u64()? {
+        let (key, found) = (r.u64()?, r.found()?);
+        store.put(key, found.version, found.value);
+    }
+    let (mut sessions, mut newest) = (Vec::new(), HashMap::new());
+    for _ in 0..r.u32()? {
+        let (client, done) = (r.u32()?, r.u32()?);
+        let mut answers = VecDeque::new();
+        for _ in 0..r.u32()? {
+            let (seq, found) = (r.u32()?, r.found()?);
+            answers.push_back((seq, found.version, found.value.to_vec()));
+        }
+        newest.insert(client, done);
+        sessions.push((client, (done, answers)));
+    }
+    let mut log = Log::after(executed);
+    for _ in 0..r.u32()? {
+        let Accept { slot, id, class, op } = r.accept()?;
+        let newest: &mut Seq = newest.entry(id.client).or_default();
+        if slot != log.next() || newest.checked_add(1) != Some(id.seq) {
+            return Err(Malformed::Field("slot"));
+        }
+        *newest = id.seq;
+        let put = op.put.map(<[u8]>::to_vec);
+        log.append(Entry { id, class, key: op.key, put, sync: false }, accepted_by);
+    }
+    if r.0.is_empty() { Ok(Snapshot { history, store, sessions, log }) } else { Err(Malformed::Long) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{Class, CommandId};
+
+    #[test]
+    fn a_state_reads_back_whole_and_no_part_of_it_is_one() {
+        let (mut store, mut sessions, mut log) = (Store::default(), NumberMap::default(), Log::after(7));
+        store.put(3, 5, b"value");
+        let mut session = Session::default();
+        session.install(4, VecDeque::from([(4, 5, b"value".to_vec())]));
+        sessions.insert(9, session);
+        sessions.insert(10, Session::default());
+        for (seq, put) in [(5, Some(b"other".to_vec())), (6, None)] {
+            let id = CommandId { client: 9, seq };
+            log.append(Entry { id, class: Class::Strong, key: 3, put, sync: true }, 1);
+        }
+        let bytes = encode(77, &store, &sessions, &log);
+        let snapshot = decode(&bytes, 0b11).unwrap();
+        assert_eq!(
+            (snapshot.history, snapshot.store.digest(), snapshot.store.get(3)),
+            (77, store.digest(), store.get(3))
+        );
+        assert_eq!((snapshot.log.executed(), snapshot.log.next()), (7, 10));
+        let mut kept: Vec<_> = snapshot.sessions;
+        kept.sort_unstable_by_key(|(client, _)| *client);
+        assert_eq!(kept[0], (9, (4, VecDeque::from([(4, 5, b"value".to_vec())]))));
+        assert_eq!(kept[1], (10, (0, VecDeque::new())));
+        for cut in 0..bytes.len() {
+            assert!(decode(&bytes[..cut], 0b11).is_err(), "{cut} of {} bytes", bytes.len());
+        }
+        assert_eq!(decode(&[&bytes[..], b"x"].concat(), 0b11).unwrap_err(), Malformed::Long);
+        // Whatever is wrong with it, it is refused or it is another state.
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            if let Ok(other) = decode(&damaged, 0b11) {
+                assert_eq!(other.log.len(), 2, "bit {bit}");
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What a replica knows of the others and of the leader.
+
+use super::snapshot::Snapshot;
+use crate::command::{Ballot, REPLICAS, Slot};
+
+/// How often a leader says that it is alive, and a replica repeats a question: nanoseconds.
+pub(super) const BEAT: u64 = 20_000_000;
+/// How long a leader may be silent, unless a replica is told otherwise: nanoseconds.
+const PATIENCE: u64 = 1_000_000_000;
+
+/// What a replica knows of the others and of the leader.
+#[derive(Debug)]
+pub(super) struct View {
+    pub phase: Phase,
+    /// The newest ballot that this replica takes part in.
+    pub ballot: Ballot,
+    /// The ballot whose leader's log it has.
+    pub adopted: Ballot,
+    /// The last slot of the log with which that leader began.
+    pub base: Slot,
+    /// When it last heard from its leader, or began to look for one.
+    pub heard: u64,
+    /// When it last said something unasked.
+    pub said: u64,
+    /// Whether it has asked for the leader's state.
+    pub asked: bool,
+    pub patience: u64,
+    /// What has come of a leader's state.
+    pub incoming: (Ballot, Vec<u8>),
+    /// A whole one that cannot be taken over yet.
+    pub held: Option<(Ballot, Snapshot)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Phase {
+    /// It has just been started: what the others have said of themselves, their ballot and whether that goes for them too.
+    Starting([Option<(Ballot, bool)>; REPLICAS]),
+    /// It has the log of its ballot's leader, or leads.
+    Settled,
+    /// It waits for its ballot's leader, or for votes: who gave theirs.
+    Electing(u8),
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self {
+            phase: Phase::Settled,
+            ballot: 0,
+            adopted: 0,
+            base: 0,
+            heard: 0,
+            said: 0,
+            asked: false,
+            patience: PATIENCE,
+            incoming: (0, Vec::new()),
+            held: None,
+        }
+    }
+}

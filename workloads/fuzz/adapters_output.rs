@@ -1,0 +1,32 @@
+//! What another benchmark tool may print, in any of the forms that are read: a result that keeps to the schema, or a fault.
+#![no_main]
+
+use assay_adapters::{Source, convert};
+use assay_schema::Check;
+use assay_schema::output::{Format, MetricSource, Output};
+use libfuzzer_sys::fuzz_target;
+
+const FORMATS: [Format; 7] = [
+    Format::GoBench,
+    Format::Criterion,
+    Format::GoogleBenchmark,
+    Format::Hyperfine,
+    Format::PytestBenchmark,
+    Format::K6,
+    Format::Csv,
+];
+
+fuzz_target!(|bytes: &[u8]| {
+    let time = MetricSource { name: "time".to_owned(), unit: "s".to_owned(), ..MetricSource::default() };
+    for format in FORMATS {
+        for name in ["standard output", "group/benchmark/new/sample.json"] {
+            let sources = [Source { name: name.to_owned(), bytes: bytes.to_vec() }];
+            for metrics in [None, Some(vec![time.clone()])] {
+                let output = Output { format, path: None, metrics };
+                if let Ok(result) = convert(&output, &sources) {
+                    result.check().expect("what an adapter gives is a result");
+                }
+            }
+        }
+    }
+});

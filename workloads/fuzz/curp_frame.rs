@@ -1,0 +1,25 @@
+//! What a replica or a client of CURP-HO may receive: no frame is longer than allowed, and a message has one form.
+#![no_main]
+
+use batch_curp_ho::wire::{HEADER, MAX_FRAME, Message, split};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut left = bytes;
+    while let Ok(Some((body, rest))) = split(left) {
+        assert!(!body.is_empty() && body.len() <= MAX_FRAME);
+        let frame = &left[..HEADER + body.len()];
+        if let Ok(message) = Message::decode(body) {
+            let mut again = Vec::new();
+            message.append(&mut again);
+            assert_eq!(again, frame, "a message has one form");
+        }
+        left = rest;
+    }
+    // Mutations find no lengths: the same without them.
+    if let Ok(message) = Message::decode(bytes) {
+        let mut again = Vec::new();
+        message.append(&mut again);
+        assert_eq!(&again[HEADER..], bytes, "a message has one form");
+    }
+});
