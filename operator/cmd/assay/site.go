@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -234,26 +235,24 @@ func (o *siteOptions) reportOf(ctx context.Context, at, here string) (string, []
 	if err != nil {
 		return "", nil, err
 	}
-	wave, err := ledger.LastWave(ctx, store)
+	// Of the analyses of all waves the newest has the last key.
+	report := ledger.HTMLKey(0)
+	keys, err := store.List(ctx, path.Dir(path.Dir(report))+"/")
 	if err != nil {
 		return "", nil, err
 	}
-	for ; wave >= 0; wave-- {
-		raw, err := store.Get(ctx, ledger.HTMLKey(wave))
-		if errors.Is(err, ledger.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return "", nil, err
-		}
-		if o.reports == copyReports {
-			sum := sha256.Sum256([]byte(at))
-			return reportsPrefix + hex.EncodeToString(sum[:8]) + ".html", raw, nil
-		}
-		address, err := o.addressOf(store.URL(), ledger.HTMLKey(wave), here)
+	keys = slices.DeleteFunc(keys, func(key string) bool { return path.Base(key) != path.Base(report) })
+	if len(keys) == 0 {
+		return "", nil, errors.New("it has no report.html")
+	}
+	newest := keys[len(keys)-1]
+	if o.reports == linkReports {
+		address, err := o.addressOf(store.URL(), newest, here)
 		return address, nil, err
 	}
-	return "", nil, errors.New("it has no report.html")
+	raw, err := store.Get(ctx, newest)
+	sum := sha256.Sum256([]byte(at))
+	return reportsPrefix + hex.EncodeToString(sum[:8]) + ".html", raw, err
 }
 
 // addressOf is where a browser reads an object of a store.
