@@ -53,7 +53,8 @@ func TestChangesAsAComment(t *testing.T) {
 			}
 		})
 	}
-	if many := Changes(make([]change.Change, 5000), nil, ""); len(many) > MaxMarkdown || !strings.HasSuffix(many, "assay changes lists it.\n") {
+	many := Changes(make([]change.Change, 5000), nil, "")
+	if len(many) > MaxMarkdown || !strings.HasSuffix(many, "assay changes lists it.\n") {
 		t.Errorf("%d bytes are more than GitHub takes, or the end says nothing of the rest", len(many))
 	}
 }
