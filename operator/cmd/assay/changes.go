@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"assay.dev/assay/operator/internal/history/change"
 	"assay.dev/assay/operator/internal/history/series"
 	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/report/ci"
 )
 
 // changesView is the book of a history for programs.
@@ -29,33 +31,55 @@ type changesView struct {
 }
 
 func newChangesCommand() *cobra.Command {
-	var where, form string
+	var where, output, format, pages string
 	var all bool
 	var every days
 	command := &cobra.Command{
-		Use:   "changes",
+		Use:   "changes [CHANGE]",
 		Short: "List the changes of a history: what is suspected, confirmed, and decided about",
 		Long: "List the changes of a history. A suspicion is no change yet: it waits for a confirming run. A change that is confirmed is " +
-			"alerted once, however many series show it. --every reports series that stopped getting points.",
-		Example: "  assay changes\n  assay changes --all -o json\n  assay changes acknowledge 3f2a9c --as accepted --why 'the price of " +
-			"checksums'",
-		Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkForm(form, "table", "json", "yaml"); err != nil {
-				return err
-			}
-			found, err := readChanges(cmd.Context(), where, all, time.Duration(every), time.Now())
+			"alerted once, however many series show it. --every reports series that stopped getting points.\n\n" +
+			"With the beginning of a name it shows that change, also one that is decided about. --format github writes Markdown for a comment " +
+			"on a pull request or an issue; --site is where the pages of assay site are, for its links.",
+		Example: "  assay changes\n  assay changes --all -o json\n" +
+			"  assay changes 3f2a9c --format github --site https://bench.example.org\n" +
+			"  assay changes acknowledge 3f2a9c --as accepted --why 'the price of checksums'",
+		Args: usage(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to, err := whereTo(output, format, "table", "json", "yaml", "github")
 			if err != nil {
 				return err
 			}
-			if done, err := printStructured(cmd.OutOrStdout(), form, found); done {
+			if err := checkAddress("--site", pages); err != nil {
+				return &exitCode{exitUsage, err}
+			}
+			found, err := readChanges(cmd.Context(), where, all || len(args) > 0, time.Duration(every), time.Now())
+			if err != nil {
 				return err
 			}
-			return found.print(cmd.OutOrStdout())
+			if len(args) > 0 {
+				at, err := changeNamed(change.Book{Changes: found.Changes}, args[0])
+				if err != nil {
+					return err
+				}
+				found.Changes = found.Changes[at : at+1]
+			}
+			var out bytes.Buffer
+			if to.form == "github" {
+				out.WriteString(ci.Changes(found.Changes, found.Series, pages))
+			} else if done, err := printStructured(&out, to.form, found); err != nil {
+				return err
+			} else if !done {
+				if err := found.print(&out); err != nil {
+					return err
+				}
+			}
+			return to.write(cmd.OutOrStdout(), cmd.ErrOrStderr(), out.Bytes())
 		},
 	}
 	addHistory(command, &where)
-	addOutput(command, &form, "table", "json", "yaml")
+	addDestination(command, &output, &format, "table", "json", "yaml", "github")
+	command.Flags().StringVar(&pages, "site", "", "address of the pages of the history, for the links of github")
 	command.Flags().BoolVar(&all, "all", false, "also those that are fixed, accepted, invalid or of the infrastructure")
 	command.Flags().Var(&every, "every", "days between two points: report series that had none for three times as long")
 	command.AddCommand(newAcknowledgeCommand())

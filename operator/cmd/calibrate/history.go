@@ -66,7 +66,11 @@ func (o *historyOptions) run(out, log io.Writer) error {
 		return err
 	}
 	bisected, bisections := o.bisect(log)
-	figures = append(append(append(figures, compared...), bisected...), detectCost(o.parallel, o.seed))
+	size, err := siteSize(o.seed)
+	if err != nil {
+		return err
+	}
+	figures = append(append(append(figures, compared...), bisected...), detectCost(o.parallel, o.seed), size)
 	encoder := json.NewEncoder(out)
 	for _, figure := range figures {
 		if err := encoder.Encode(figure); err != nil {

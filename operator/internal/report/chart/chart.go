@@ -16,7 +16,8 @@ const (
 	longestLine = 46
 	// titleLines is how many lines a title may have, and titleLeading how far they are apart.
 	titleLines, titleLeading = 3, 15.0
-	// readoutHeight is the room below a plot for the figures of what is pointed at, and longestReadout what fits there.
+	// readoutHeight is the room below a plot for the figures of what is pointed at, and longestReadout what fits there in a plot of the
+	// usual width.
 	readoutHeight, readoutBaseline, longestReadout = 16.0, 11.0, 62
 	// touch is how near a finger has to come, in the plot's own units.
 	touch = 11.0
@@ -76,16 +77,30 @@ func (c *canvas) text(class, anchor string, x, y float64, text string) {
 // pick draws something that shows its figures when it is pointed at, tapped or reached by the keyboard: in the line below the plot,
 // with no script. The circle around it, which is not seen, is large enough for a finger.
 func (c *canvas) pick(title, class string, x, y float64, draw func()) {
+	c.pickTo("", title, class, x, y, draw)
+}
+
+// pickTo is pick of something that leads to an address; without one it leads nowhere. The caller answers for the address's scheme.
+func (c *canvas) pickTo(link, title, class string, x, y float64, draw func()) {
 	if title == "" {
 		draw()
 		return
 	}
 	c.picks++
-	c.add(`<g class="pick %s" tabindex="0"><title>%s</title><circle class="hit" cx="%s" cy="%s" r="%s"/>`, class, esc(title), px(x), px(y),
-		px(touch))
+	begin, end := `<g class="pick `+class+`" tabindex="0">`, `</g>`
+	if link != "" {
+		begin, end = `<a class="pick `+class+`" href="`+esc(link)+`">`, `</a>`
+	}
+	c.WriteString(begin)
+	c.add(`<title>%s</title><circle class="hit" cx="%s" cy="%s" r="%s"/>`, esc(title), px(x), px(y), px(touch))
 	draw()
-	c.text("readout", "start", 4, c.height+readoutBaseline, shorten(title, longestReadout))
-	c.add(`</g>`)
+	anchor, at := "start", 4.0
+	// Of a plot that is scrolled only a part is seen: the figures stand on the side of the mark.
+	if c.width > plotWidth && x > c.width/2 {
+		anchor, at = "end", c.width-4
+	}
+	c.text("readout", anchor, at, c.height+readoutBaseline, shorten(title, int(longestReadout*c.width/plotWidth)))
+	c.WriteString(end)
 }
 
 // marker draws the i-th series' shape.

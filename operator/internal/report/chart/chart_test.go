@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -79,7 +80,15 @@ func plots() map[string]string {
 		"forest":   string(Forest{Title: evil, Rows: []Estimate{{Name: evil, Value: 2, Low: 1, High: 3, Class: "go"}, {Name: "n", Value: math.NaN()}}, Bound: 1.5, Neutral: &one, Number: plain, Log: true}.SVG()),
 		"strips":   string(Strips{Title: evil, Rows: []Strip{{Name: evil, Values: []float64{1, 2, 3}, Titles: []string{evil, "b", "c"}, Median: 2}}, X: plain}.SVG()),
 		"stack":    string(Stack{Title: evil, Bars: []Bar{{Name: evil, Parts: []Part{{Value: 2, Title: evil}}, Total: 3}}, X: plain}.SVG()),
-		"times":    string(Times{Title: evil, XLabel: evil, Until: 3, Y: plain, Points: []Moment{{At: 1, Value: 2, Title: evil}, {At: 2, Value: 1, Out: true, Title: evil}}}.SVG()),
+		"timeline": string(Timeline{
+			Title: evil, XLabel: evil, XTicks: []Tick{{1, evil}}, Neutral: 1, Y: plain, Gaps: []float64{2},
+			Marks: []Mark{{At: 1.5, Label: evil, Class: "go", Link: evil}},
+			Stretches: []Stretch{
+				{Points: []Point{{X: 1, Y: 1, Low: &low, High: &high, Title: evil, Link: evil}, {X: 2, Y: math.NaN(), Title: evil}}},
+				{Label: evil, Points: []Point{{X: 3, Y: 1, Title: evil}}}, {},
+			},
+		}.SVG()),
+		"times": string(Times{Title: evil, XLabel: evil, Until: 3, Y: plain, Points: []Moment{{At: 1, Value: 2, Title: evil}, {At: 2, Value: 1, Out: true, Title: evil}}}.SVG()),
 	}
 }
 
@@ -114,8 +123,8 @@ func TestWhatCanBePickedShowsItsFiguresInThePlot(t *testing.T) {
 		if name == "interval" {
 			continue // It stands in a table, beside its figures.
 		}
-		picks := strings.Count(svg, `<g class="pick`)
-		if picks == 0 || picks != strings.Count(svg, `class="readout"`) || picks != strings.Count(svg, `tabindex="0"`) ||
+		picks, links := strings.Count(svg, `class="pick`), strings.Count(svg, `<a class="pick`)
+		if picks == 0 || picks != strings.Count(svg, `class="readout"`) || picks != strings.Count(svg, `tabindex="0"`)+links ||
 			picks != strings.Count(svg, `class="hit"`) {
 			t.Errorf("%s: %d marks can be picked:\n%s", name, picks, svg)
 		}
@@ -175,5 +184,29 @@ func TestALongTitleTakesMoreLines(t *testing.T) {
 		if !strings.Contains(plot, part) {
 			t.Errorf("no %s in %s", part, plot)
 		}
+	}
+}
+
+// A thousand points are a curve and a band; the newest have marks, and so have those beside a change, however old.
+func TestOldPointsOfATimelineKeepTheirMarksBesideAChange(t *testing.T) {
+	timeline := Timeline{Neutral: 1, Y: plain, Marks: []Mark{{At: 99.5, Label: "a change"}}}
+	var points []Point
+	for i := range 1000 {
+		points = append(points, Point{X: float64(i), Y: 1, Title: "point " + strconv.Itoa(i)})
+	}
+	timeline.Stretches = []Stretch{{Points: points[:400]}, {Points: points[400:], Label: "another machine"}}
+	svg := string(timeline.SVG())
+	for at, drawn := range map[int]bool{
+		0: false, 90: false, 97: true, 99: true, 100: true, 102: true, 110: false, 879: false, 880: true, 999: true,
+	} {
+		if got := strings.Contains(svg, "<title>point "+strconv.Itoa(at)+"</title>"); got != drawn {
+			t.Errorf("point %d has a mark: %v, want %v", at, got, drawn)
+		}
+	}
+	if strings.Count(svg, `class="curve`) != 2 || strings.Count(svg, `class="band`) != 2 {
+		t.Error("something joins two stretches, or a stretch has no band")
+	}
+	if spark := string(timeline.Spark("go")); strings.Contains(spark, "<text") || strings.Count(spark, `class="dot go"`) != 1 {
+		t.Errorf("a spark has text, or not one newest point: %s", spark)
 	}
 }

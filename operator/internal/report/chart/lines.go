@@ -11,8 +11,9 @@ import (
 type Point struct {
 	X, Y      float64
 	Low, High *float64
-	// Title says the point in words; it is shown for the point that is picked.
-	Title string
+	// Title says the point in words; it is shown for the point that is picked. Link is where it leads, in a plot whose points lead
+	// anywhere; empty without such a place.
+	Title, Link string
 }
 
 // Series is one curve.

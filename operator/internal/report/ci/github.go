@@ -84,7 +84,7 @@ func (r *Result) Markdown() string {
 	if address, err := url.Parse(r.Report); err == nil && address.Host != "" && (address.Scheme == "https" || address.Scheme == "http") {
 		line("\n[The whole report](<%s>)", strings.NewReplacer("<", "%3C", ">", "%3E").Replace(address.String()))
 	}
-	return cut(out.String(), MaxMarkdown)
+	return cut(out.String(), MaxMarkdown, "it is in the report")
 }
 
 // shown are the gates of the table: where there are many, those that are not Go first.
@@ -103,12 +103,12 @@ func (r *Result) shown() []Gate {
 	return append(first, rest...)[:shownGates]
 }
 
-// cut shortens what GitHub would refuse, at a line, and says so.
-func cut(markdown string, most int) string {
+// cut shortens what GitHub would refuse, at a line, and says where the rest is.
+func cut(markdown string, most int, where string) string {
 	if len(markdown) <= most {
 		return markdown
 	}
-	const end = "\n\nThe rest did not fit here: it is in the report.\n"
+	end := "\n\nThe rest did not fit here: " + where + ".\n"
 	kept := strings.ToValidUTF8(markdown[:most-len(end)], "")
 	if at := strings.LastIndexByte(kept, '\n'); at > 0 {
 		kept = kept[:at]

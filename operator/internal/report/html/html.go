@@ -14,14 +14,17 @@ import (
 	"assay.dev/assay/operator/internal/record"
 )
 
-//go:embed page.html.tmpl style.css
+//go:embed page.html.tmpl
 var files embed.FS
 
+//go:embed style.css
+var style string
+
+// Style is the style sheet of the report, for other pages that look like it.
+func Style() string { return style }
+
 var page = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
-	"style": func() (template.CSS, error) {
-		raw, err := files.ReadFile("style.css")
-		return template.CSS(raw), err //nolint:gosec // Our own file.
-	},
+	"style": func() template.CSS { return template.CSS(style) }, //nolint:gosec // Our own file.
 }).ParseFS(files, "page.html.tmpl"))
 
 // Render writes the report of an analysis. The evidence is what was analysed: the plots of single trials come from it.

@@ -1,0 +1,55 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/quantity"
+)
+
+// ChangeWord is a state of a change together with its direction: what people ask first.
+func ChangeWord(c *change.Change) string {
+	direction := "improvement"
+	if c.Regression() {
+		direction = "regression"
+	}
+	return string(c.State) + " " + direction
+}
+
+// ChangeSentence says a change in a sentence: by how much, in which series, and since which run. Names are those of series by their
+// identity; a series without a name keeps its identity.
+func ChangeSentence(c *change.Change, names map[string]string) string {
+	var effects []string
+	for _, e := range c.Effects {
+		effects = append(effects, SeriesName(e.Series, names)+" "+Effect(e))
+	}
+	text := strings.Join(effects, "; ") + ", with run " + fmt.Sprint(c.First)
+	if c.From != c.To {
+		text += fmt.Sprintf(" (of runs %d to %d)", c.From, c.To)
+	}
+	if len(c.Culprits) > 0 {
+		text += ", by " + strings.Join(c.Culprits, " and ")
+	}
+	return text
+}
+
+// SeriesName is the name of a series by its identity.
+func SeriesName(identity string, names map[string]string) string {
+	if name := names[identity]; name != "" {
+		return name
+	}
+	return identity
+}
+
+// Effect says how far a change moved a series. Its uncertainty is the standard error that is kept with it: how many degrees of freedom
+// that has is not, so that there is no interval to give.
+func Effect(e change.Effect) string {
+	direction := "better"
+	if e.Worse {
+		direction = "worse"
+	}
+	moved := quantity.Short(math.Exp(e.LogRatio), quantity.Times)
+	return fmt.Sprintf("%s: %s (standard error %s)", direction, moved, quantity.Percent(e.SE, 2))
+}

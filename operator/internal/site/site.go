@@ -1,0 +1,442 @@
+// Package site writes the history of a project as static pages: no script, nothing from a network, to be opened from a disk or hosted
+// anywhere. It reads nothing and decides nothing; the same history gives the same pages.
+package site
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"fmt"
+	"html/template"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/points"
+	"assay.dev/assay/operator/internal/history/series"
+	"assay.dev/assay/operator/internal/quantity"
+	"assay.dev/assay/operator/internal/report"
+	"assay.dev/assay/operator/internal/report/chart"
+	"assay.dev/assay/operator/internal/report/html"
+)
+
+//go:embed index.html.tmpl series.html.tmpl site.css
+var files embed.FS
+
+var pages = template.Must(template.ParseFS(files, "index.html.tmpl", "series.html.tmpl"))
+
+// Confidence of the intervals of points.
+const Confidence = 0.95
+
+// Names of the files that are always there. Those of series begin with SeriesPrefix.
+const (
+	IndexName, StyleName, FeedName = "index.html", "style.css", "changes.atom"
+	SeriesPrefix                   = "series-"
+)
+
+// Options say what a history does not.
+type Options struct {
+	// Title of the pages.
+	Title string
+	// Base is the address where the pages will be, for feeds; empty if nobody knows.
+	Base string
+	// Commit is the address of a commit, with points.Placeholder in the place of its revision; empty without one.
+	Commit string
+	// Reports are the addresses of the reports of runs, by the URL of their ledger. They are of a scheme that a browser may follow.
+	Reports map[string]string
+	// Every is how often a series should have a point, and Now the time at which that is judged; a series is never silent if it is 0.
+	Every time.Duration
+	Now   time.Time
+}
+
+// File of the site.
+type File struct {
+	Name    string
+	Content []byte
+}
+
+// Pages are the files of a site: an index, a page for each series, the style sheet and the feeds.
+func Pages(all []*series.Series, book change.Book, options Options) ([]File, error) {
+	b := builder{options: options, book: book, names: map[string]string{}}
+	for _, s := range all {
+		b.names[s.Key.ID()] = s.Key.String()
+	}
+	css, err := files.ReadFile("site.css")
+	if err != nil {
+		return nil, err
+	}
+	out := []File{{StyleName, append([]byte(html.Style()), css...)}}
+	add := func(name, template string, shown any) error {
+		var page bytes.Buffer
+		if err := pages.ExecuteTemplate(&page, template, shown); err != nil {
+			return fmt.Errorf("page %s: %w", name, err)
+		}
+		out = append(out, File{name, page.Bytes()})
+		return nil
+	}
+	index := &indexPage{Title: options.Title, Feed: FeedName, Changes: b.changes(b.told(nil), "")}
+	for _, s := range all {
+		shown := b.series(s)
+		index.add(shown)
+		if err := add(shown.File, "series.html.tmpl", shown); err != nil {
+			return nil, err
+		}
+	}
+	if err := add(IndexName, "index.html.tmpl", index); err != nil {
+		return nil, err
+	}
+	feed, err := b.feed(all)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, File{FeedName, feed}), nil
+}
+
+type builder struct {
+	options Options
+	book    change.Book
+	names   map[string]string
+}
+
+// indexPage shows all series at a glance.
+type indexPage struct {
+	Title, Feed string
+	Benchmarks  []*benchmark
+	Changes     []changeRow
+	Counts      []count
+}
+
+type benchmark struct {
+	Name   string
+	Series []*seriesPage
+}
+
+type count struct {
+	Class, State string
+	Number       int
+}
+
+func (p *indexPage) add(s *seriesPage) {
+	name := s.Project + " " + s.Benchmark
+	at := slices.IndexFunc(p.Benchmarks, func(b *benchmark) bool { return b.Name == name })
+	if at < 0 {
+		at = len(p.Benchmarks)
+		p.Benchmarks = append(p.Benchmarks, &benchmark{Name: name})
+	}
+	p.Benchmarks[at].Series = append(p.Benchmarks[at].Series, s)
+	i := slices.IndexFunc(p.Counts, func(c count) bool { return c.State == s.State })
+	if i < 0 {
+		i = len(p.Counts)
+		p.Counts = append(p.Counts, count{Class: s.Class, State: s.State})
+	}
+	p.Counts[i].Number++
+	slices.SortFunc(p.Counts, func(a, b count) int {
+		return cmp.Compare(slices.Index(stateOrder, a.State), slices.Index(stateOrder, b.State))
+	})
+}
+
+// seriesPage shows one series.
+type seriesPage struct {
+	Site, Name, File, Project, Benchmark, Measure string
+	State, Class                                  string
+	Points                                        int
+	Newest, When, Ratio, Anchor                   string
+	Spark, Plot                                   template.HTML
+	Confidence                                    string
+	Segments                                      []segmentView
+	Changes                                       []changeRow
+	Gaps                                          []gapRow
+	Problems                                      []string
+	Feed                                          string
+}
+
+type segmentView struct {
+	Class, Anchor, Because, Machine, Workload string
+	Rows                                      []pointRow
+	Key                                       template.HTML
+}
+
+type pointRow struct {
+	ID, Run, When, Revision  string
+	Commit, Report           template.URL
+	Again                    bool
+	Ratio, Step, Before      string
+	Blocks                   int
+	Ledger                   string
+	Changed                  string
+	ChangedClass, ChangeLink string
+}
+
+type gapRow struct{ Run, When, Reason string }
+
+type changeRow struct {
+	ID, State, Class, Sentence, When, Who, Why string
+	Series                                     []link
+	Culprits                                   []culprit
+	Events                                     []eventRow
+	Acknowledged                               string
+}
+
+type link struct{ Name, File string }
+
+type culprit struct {
+	Revision string
+	Commit   template.URL
+}
+
+type eventRow struct{ When, Who, To, Why string }
+
+func fileOf(identity string) string { return SeriesPrefix + identity + ".html" }
+
+// states of a series, the ones to look at first.
+const (
+	worse, suspected, silent, better, empty, steady = "worse", "suspected", "silent", "better", "no points", "steady"
+)
+
+var (
+	stateOrder = []string{worse, suspected, silent, better, empty, steady}
+	classes    = map[string]string{worse: "nogo", suspected: "inconclusive", silent: "invalid", better: "go", empty: "none", steady: "none"}
+)
+
+// state of a series: what is open of it. A change that somebody decided about is over.
+func (b *builder) state(s *series.Series) string {
+	if s.Newest() == nil {
+		return empty
+	}
+	found := []string{steady}
+	for _, c := range b.told(s) {
+		for _, e := range c.Effects {
+			switch {
+			case e.Series != s.Key.ID() || c.State.Ended():
+			case c.State == change.Suspected:
+				found = append(found, suspected)
+			case e.Worse:
+				found = append(found, worse)
+			default:
+				found = append(found, better)
+			}
+		}
+	}
+	if b.options.Every > 0 && change.Silence(s.Key.String(), s.Last, b.options.Every, b.options.Now) != nil {
+		found = append(found, silent)
+	}
+	return slices.MinFunc(found, func(x, y string) int { return cmp.Compare(slices.Index(stateOrder, x), slices.Index(stateOrder, y)) })
+}
+
+// told are the changes that are shown, the newest first: not those that a run refuted. Of one series, or of all.
+func (b *builder) told(s *series.Series) []*change.Change {
+	var out []*change.Change
+	for i := range b.book.Changes {
+		c := &b.book.Changes[i]
+		concerns := s == nil || c.Project == s.Key.Project &&
+			slices.ContainsFunc(c.Effects, func(e change.Effect) bool { return e.Series == s.Key.ID() })
+		if concerns && (c.Known() || c.State == change.Suspected) {
+			out = append(out, c)
+		}
+	}
+	slices.SortStableFunc(out, func(x, y *change.Change) int {
+		return cmp.Or(lastOf(y).At.Compare(lastOf(x).At), cmp.Compare(x.ID, y.ID))
+	})
+	return out
+}
+
+// lastOf is the last event of a change, with the acknowledgement.
+func lastOf(c *change.Change) change.Event {
+	var out change.Event
+	for _, e := range c.History {
+		if !e.At.Before(out.At) {
+			out = e
+		}
+	}
+	if c.Acknowledged != nil && c.Acknowledged.At.After(out.At) {
+		out = *c.Acknowledged
+	}
+	return out
+}
+
+func classOf(c *change.Change) string {
+	switch {
+	case c.State == change.Suspected:
+		return classes[suspected]
+	case c.State.Ended():
+		return classes[steady]
+	case c.Regression():
+		return classes[worse]
+	default:
+		return classes[better]
+	}
+}
+
+// changes of a list; the page that it is on is not linked.
+func (b *builder) changes(all []*change.Change, on string) []changeRow {
+	var out []changeRow
+	for _, c := range all {
+		last := lastOf(c)
+		row := changeRow{
+			ID: c.ID, State: report.ChangeWord(c), Class: classOf(c), Sentence: report.ChangeSentence(c, b.names), When: day(last.At), Who: last.Who,
+			Why: last.Why,
+		}
+		for _, e := range c.Effects {
+			if b.names[e.Series] != "" && fileOf(e.Series) != on {
+				row.Series = append(row.Series, link{b.names[e.Series], fileOf(e.Series)})
+			}
+		}
+		for _, revision := range c.Culprits {
+			row.Culprits = append(row.Culprits, culprit{revision, b.commit(revision)})
+		}
+		for _, e := range c.History {
+			row.Events = append(row.Events, eventRow{minute(e.At), e.Who, string(e.To), e.Why})
+		}
+		if c.Acknowledged != nil {
+			row.Acknowledged = c.Acknowledged.Who
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func (b *builder) series(s *series.Series) *seriesPage {
+	state := b.state(s)
+	told := b.told(s)
+	out := &seriesPage{
+		Site: b.options.Title, Name: s.Key.String(), File: fileOf(s.Key.ID()), Project: s.Key.Project, Benchmark: s.Key.Benchmark,
+		Measure: measureOf(s.Key), State: state, Class: classes[state], Anchor: s.Anchor, Confidence: report.Confidence(Confidence),
+		Feed: FeedName,
+	}
+	out.Changes = b.changes(told, out.File)
+	plot := chart.Timeline{Title: s.Key.String(), XLabel: "revision, in the order of the runs", Neutral: 1, Y: times}
+	at := map[int64]*change.Change{}
+	for _, c := range told {
+		if at[c.First] == nil {
+			at[c.First] = c
+		}
+		for _, e := range c.Effects {
+			if e.Series == s.Key.ID() {
+				plot.Marks = append(plot.Marks, chart.Mark{
+					At: float64(c.First) - 0.5, Label: report.ChangeWord(c) + ", " + report.Effect(e), Class: classOf(c), Link: "#change-" + c.ID,
+				})
+			}
+		}
+	}
+	for i, segment := range s.Segments {
+		view := segmentView{
+			Class: chart.Class(i), Anchor: segment.Anchor, Because: segment.Because, Machine: segment.Machine, Workload: segment.Workload,
+			Key: chart.Legend(i),
+		}
+		stretch := chart.Stretch{Label: segment.Because}
+		for j := range segment.Points {
+			p := &segment.Points[j]
+			row := b.row(p, at[p.Sequence])
+			view.Rows = append(view.Rows, row)
+			ratio, low, high := Interval(p.Ratio)
+			stretch.Points = append(stretch.Points, chart.Point{
+				X: float64(p.Sequence), Y: ratio, Low: &low, High: &high, Link: string(row.Report),
+				Title: fmt.Sprintf("run %d, %s: %s of %s", p.Sequence, short(p.Revision), row.Ratio, short(segment.Anchor)),
+			})
+			out.Newest, out.When, out.Ratio = p.Revision, day(p.At), row.Ratio
+		}
+		// The newest is what people look for.
+		slices.Reverse(view.Rows)
+		out.Points += len(segment.Points)
+		plot.Stretches = append(plot.Stretches, stretch)
+		out.Segments = append(out.Segments, view)
+	}
+	slices.Reverse(out.Segments)
+	for _, gap := range s.Gaps {
+		plot.Gaps = append(plot.Gaps, float64(gap.Sequence))
+		out.Gaps = append(out.Gaps, gapRow{fmt.Sprint(gap.Sequence), day(gap.At), gap.Reason})
+	}
+	for _, p := range s.Problems {
+		out.Problems = append(out.Problems, p.ID+": "+p.What)
+	}
+	plot.XTicks = places(s)
+	out.Plot, out.Spark = plot.SVG(), plot.Spark(out.Class)
+	return out
+}
+
+func (b *builder) row(p *series.Point, c *change.Change) pointRow {
+	out := pointRow{
+		ID: fmt.Sprintf("run-%d", p.Sequence), Run: fmt.Sprint(p.Sequence), When: minute(p.At), Revision: p.Revision,
+		Commit: b.commit(p.Revision),
+		Again:  p.Again, Ratio: text(p.Ratio), Blocks: p.Ratio.Blocks, Ledger: p.Ledger,
+		Report: template.URL(b.options.Reports[p.Ledger]), //nolint:gosec // Options promise its scheme.
+	}
+	if p.Step != nil {
+		out.Step, out.Before = text(*p.Step), p.Predecessor
+	}
+	if c != nil {
+		out.Changed, out.ChangedClass, out.ChangeLink = report.ChangeWord(c), classOf(c), "#change-"+c.ID
+	}
+	return out
+}
+
+// commit is where a revision is shown. What a revision says is data, so that it is a part of a path and nothing else. A culprit may be a
+// range in words, which is shown nowhere.
+func (b *builder) commit(revision string) template.URL {
+	if b.options.Commit == "" || revision == "" || strings.ContainsAny(revision, " \t\n") {
+		return ""
+	}
+	address := strings.ReplaceAll(b.options.Commit, points.Placeholder, url.PathEscape(revision))
+	return template.URL(address) //nolint:gosec // Escaped.
+}
+
+// Interval of an estimate, with its ratio.
+func Interval(e series.Estimate) (ratio, low, high float64) {
+	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: e.DF}.Quantile((1+Confidence)/2) * e.SE
+	return math.Exp(e.LogRatio), math.Exp(e.LogRatio - half), math.Exp(e.LogRatio + half)
+}
+
+func text(e series.Estimate) string {
+	ratio, low, high := Interval(e)
+	return fmt.Sprintf("%s [%s, %s]", times(ratio), quantity.Short(low, ""), quantity.Short(high, ""))
+}
+
+func times(v float64) string { return quantity.Short(v, quantity.Times) }
+
+// measureOf is a key without what all series of a benchmark share.
+func measureOf(key series.Key) string {
+	text := key.Metric + "." + key.Statistic
+	for _, part := range []string{key.Arm, key.Point} {
+		if part != "" {
+			text += " " + part
+		}
+	}
+	return text
+}
+
+// places are some of the points, with their revisions, as labels of an axis.
+func places(s *series.Series) []chart.Tick {
+	const labels = 8
+	var all []chart.Tick
+	for _, segment := range s.Segments {
+		for _, p := range segment.Points {
+			all = append(all, chart.Tick{At: float64(p.Sequence), Label: short(p.Revision)})
+		}
+	}
+	every := max(1, (len(all)+labels-1)/labels)
+	var out []chart.Tick
+	for i := range all {
+		// Counted from the newest, which always has one.
+		if (len(all)-1-i)%every == 0 {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}
+
+// short is a revision as people say it.
+func short(revision string) string {
+	const said = 10
+	if r := []rune(revision); len(r) > said {
+		return string(r[:said])
+	}
+	return revision
+}
+
+func day(t time.Time) string    { return t.UTC().Format(time.DateOnly) }
+func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") }

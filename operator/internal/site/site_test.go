@@ -1,0 +1,306 @@
+package site
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assay.dev/assay/operator/internal/history/change"
+	"assay.dev/assay/operator/internal/history/series"
+)
+
+var start = time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+
+const evil = `<script>alert("x")</script>&'`
+
+func estimate(ratio float64) series.Estimate {
+	return series.Estimate{LogRatio: math.Log(ratio), SE: 0.004, DF: 7, Blocks: 8}
+}
+
+// nights is a series of so many points, 5 % slower from its middle on.
+func nights(t testing.TB, key series.Key, n int, edit func(*series.Record)) *series.Series {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, uint64(n)))
+	var records []series.Record
+	for i := range n {
+		ratio := math.Exp(0.003 * random.NormFloat64())
+		if i >= n/2 {
+			ratio *= 1.05
+		}
+		r := series.Record{
+			Kind: series.Measured, ID: fmt.Sprintf("run-%04d", i+1), Analysis: 1, Schedule: "nightly", Sequence: int64(i + 1),
+			At: start.AddDate(0, 0, i), Head: fmt.Sprintf("%08x", 0xabc00000+i), Anchor: "abc00000", Ratio: estimate(ratio),
+			Machine: "m1", Workload: "w1", Ledger: fmt.Sprintf("file:///ledgers/%d", i+1),
+		}
+		if i > 0 {
+			step := estimate(1.001)
+			r.Predecessor, r.Step = records[i-1].Head, &step
+		}
+		if edit != nil {
+			edit(&r)
+		}
+		records = append(records, r)
+	}
+	s, err := series.Of(key, records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func key(benchmark, metric string) series.Key {
+	return series.Key{Project: "team", Benchmark: benchmark, Metric: metric, Statistic: "median"}
+}
+
+// slower is a change in the middle of a series.
+func slower(k series.Key, state change.State, n int) change.Change {
+	return change.Change{
+		ID: "c0ffee", Project: k.Project, From: int64(n / 2), First: int64(n/2 + 1), To: int64(n/2 + 2), State: state,
+		Effects: []change.Effect{{Series: k.ID(), LogRatio: math.Log(1.05), SE: 0.004, Worse: true}},
+		History: []change.Event{
+			{At: start.AddDate(0, 0, n/2+3), Who: "detector", Why: "the level moved", To: change.Suspected},
+			{At: start.AddDate(0, 0, n/2+4), Who: "confirm-1", Why: "new over old", To: state},
+		},
+	}
+}
+
+func render(t testing.TB, all []*series.Series, book change.Book, options Options) map[string]string {
+	t.Helper()
+	files, err := Pages(all, book, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, f := range files {
+		if out[f.Name] != "" {
+			t.Errorf("%s is written twice", f.Name)
+		}
+		out[f.Name] = string(f.Content)
+	}
+	return out
+}
+
+func TestASeriesIsInTheStateThatIsOpenOfIt(t *testing.T) {
+	k := key("sort", "latency")
+	for name, tc := range map[string]struct {
+		book    []change.Change
+		options Options
+		want    string
+	}{
+		"nothing happened":                               {want: steady},
+		"a suspicion":                                    {book: []change.Change{slower(k, change.Suspected, 40)}, want: suspected},
+		"a confirmed regression":                         {book: []change.Change{slower(k, change.Confirmed, 40)}, want: worse},
+		"one that is located":                            {book: []change.Change{slower(k, change.Located, 40)}, want: worse},
+		"one that somebody accepted":                     {book: []change.Change{slower(k, change.Accepted, 40)}, want: steady},
+		"one of another series":                          {book: []change.Change{slower(key("other", "x"), change.Confirmed, 40)}, want: steady},
+		"a series without a point for three times a day": {options: Options{Every: 24 * time.Hour, Now: start.AddDate(0, 0, 60)}, want: silent},
+		"one whose newest point is of yesterday":         {options: Options{Every: 24 * time.Hour, Now: start.AddDate(0, 0, 40)}, want: steady},
+		"a regression goes before silence": {book: []change.Change{slower(k, change.Confirmed, 40)},
+			options: Options{Every: 24 * time.Hour, Now: start.AddDate(0, 0, 60)}, want: worse},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := nights(t, k, 40, nil)
+			b := builder{options: tc.options, book: change.Book{Changes: tc.book}}
+			if got := b.state(s); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+			pages := render(t, []*series.Series{s}, change.Book{Changes: tc.book}, tc.options)
+			if badge := `<span class="badge ` + classes[tc.want] + `">` + tc.want + `</span>`; !strings.Contains(pages[IndexName], badge) {
+				t.Errorf("the index has no %s:\n%s", badge, pages[IndexName])
+			}
+		})
+	}
+	none, err := series.Of(k, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := (&builder{}).state(none); got != empty {
+		t.Errorf("a series without points is %q", got)
+	}
+}
+
+// Any two points are one click from their reports, however many points there are.
+func TestEveryPointLeadsToItsReport(t *testing.T) {
+	k := key("sort", "latency")
+	s := nights(t, k, 500, nil)
+	reports := map[string]string{}
+	for _, p := range s.Current().Points {
+		reports[p.Ledger] = "reports/" + p.ID + ".html"
+	}
+	page := render(t, []*series.Series{s}, change.Book{}, Options{Reports: reports})[fileOf(k.ID())]
+	for _, p := range s.Current().Points {
+		if !strings.Contains(page, `<a href="reports/`+p.ID+`.html">report</a>`) {
+			t.Fatalf("run %s leads nowhere", p.ID)
+		}
+	}
+	if newest := s.Newest(); !strings.Contains(page, `class="pick s0" href="reports/`+newest.ID+`.html"`) {
+		t.Error("the newest mark in the plot leads nowhere")
+	}
+	without := render(t, []*series.Series{s}, change.Book{}, Options{})[fileOf(k.ID())]
+	if !strings.Contains(without, "<code>file:///ledgers/500</code>") || strings.Contains(without, `">report</a>`) {
+		t.Error("a point without a report does not say where its ledger lies")
+	}
+}
+
+func TestPagesNeedNeitherScriptNorNetworkAndTextStaysText(t *testing.T) {
+	k := series.Key{Project: evil, Benchmark: evil, Point: evil, Metric: evil, Statistic: evil}
+	s := nights(t, k, 20, func(r *series.Record) {
+		r.Head, r.Machine, r.Ledger = r.Head+evil, evil, "javascript:alert(1)"
+		if r.Sequence > 10 {
+			r.Machine = "other" + evil
+		}
+		if r.Sequence == 5 {
+			r.Kind, r.Reason = series.Gap, evil
+		}
+	})
+	c := slower(k, change.Located, 20)
+	c.Culprits, c.History[1].Why, c.History[1].Who = []string{evil}, evil, evil
+	pages := render(t, []*series.Series{s}, change.Book{Changes: []change.Change{c}}, Options{
+		Title: evil, Base: "https://bench.example.org", Commit: "https://git.example.org/commit/{revision}",
+	})
+	if len(pages) != 4 {
+		t.Errorf("%d files", len(pages))
+	}
+	outward := regexp.MustCompile(`(?i)(src|href)="(https?:|//|javascript:|data:)[^"]*"|@import|url\(`)
+	for name, page := range pages {
+		if strings.Contains(page, "<script") {
+			t.Errorf("%s: text became an element", name)
+		}
+		if strings.Contains(page, "NaN") || strings.Contains(page, "Inf") || strings.Contains(page, "ZgotmplZ") {
+			t.Errorf("%s: something is no number or no address", name)
+		}
+		if name == FeedName {
+			continue
+		}
+		for _, found := range outward.FindAllString(page, -1) {
+			if !strings.HasPrefix(found, `href="https://git.example.org/commit/`) {
+				t.Errorf("%s: leads outward: %s", name, found)
+			}
+		}
+	}
+}
+
+func TestLinksLeadToWhatIsThere(t *testing.T) {
+	a, b := key("sort", "latency"), key("scan", "throughput")
+	c := slower(a, change.Confirmed, 60)
+	c.Effects = append(c.Effects, change.Effect{Series: b.ID(), LogRatio: -0.04, SE: 0.004, Worse: true})
+	both := []*series.Series{nights(t, a, 60, nil), nights(t, b, 60, nil)}
+	pages := render(t, both, change.Book{Changes: []change.Change{c}}, Options{Title: "x"})
+	links := regexp.MustCompile(`href="([^"#]*)(#[^"]*)?"`)
+	for name, page := range pages {
+		for _, found := range links.FindAllStringSubmatch(page, -1) {
+			target, fragment := found[1], strings.TrimPrefix(found[2], "#")
+			if target == "" {
+				target = name
+			}
+			if pages[target] == "" {
+				t.Errorf("%s leads to %q, which is no file of the site", name, target)
+			} else if fragment != "" && !strings.Contains(pages[target], `id="`+fragment+`"`) {
+				t.Errorf("%s leads to %s#%s, which is not there", name, target, fragment)
+			}
+		}
+	}
+	if strings.Count(pages[IndexName], `id="change-c0ffee"`) != 1 {
+		t.Error("a change that two series show is not told once")
+	}
+}
+
+func TestTheSameHistoryGivesTheSamePages(t *testing.T) {
+	k := key("sort", "latency")
+	book := change.Book{Changes: []change.Change{slower(k, change.Confirmed, 30)}}
+	first := render(t, []*series.Series{nights(t, k, 30, nil)}, book, Options{Title: "x"})
+	if diff := cmp.Diff(first, render(t, []*series.Series{nights(t, k, 30, nil)}, book, Options{Title: "x"})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What RFC 4287 requires of a feed (4.1.1) and of its entries (4.1.2).
+func TestTheFeedTellsOfChangesOnce(t *testing.T) {
+	type entry struct {
+		Title   string `xml:"title"`
+		ID      string `xml:"id"`
+		Updated string `xml:"updated"`
+		Link    []struct {
+			Href string `xml:"href,attr"`
+		} `xml:"link"`
+		Content string `xml:"content"`
+	}
+	read := func(t *testing.T, options Options, changes ...change.Change) (out struct {
+		XMLName xml.Name `xml:"http://www.w3.org/2005/Atom feed"`
+		Title   string   `xml:"title"`
+		ID      string   `xml:"id"`
+		Updated string   `xml:"updated"`
+		Author  struct {
+			Name string `xml:"name"`
+		} `xml:"author"`
+		Entries []entry `xml:"entry"`
+	}) {
+		t.Helper()
+		k := key("sort", "latency")
+		pages := render(t, []*series.Series{nights(t, k, 30, nil)}, change.Book{Changes: changes}, options)
+		if err := xml.NewDecoder(bytes.NewBufferString(pages[FeedName])).Decode(&out); err != nil {
+			t.Fatalf("%v:\n%s", err, pages[FeedName])
+		}
+		return out
+	}
+	k := key("sort", "latency")
+	suspicion := slower(k, change.Suspected, 30)
+	refuted := slower(k, change.Invalid, 30)
+	refuted.ID = "0ff"
+	feed := read(t, Options{Title: "x"}, suspicion, refuted)
+	if len(feed.Entries) != 0 || feed.Title == "" || feed.Updated == "" || feed.Author.Name == "" {
+		t.Errorf("a suspicion is told, or the feed lacks something: %+v", feed)
+	}
+	told := slower(k, change.Confirmed, 30)
+	first := read(t, Options{Title: "x", Base: "https://bench.example.org/"}, told)
+	if len(first.Entries) != 1 || first.Entries[0].Link[0].Href != "https://bench.example.org/index.html#change-c0ffee" ||
+		!strings.Contains(first.Entries[0].Title, "Confirmed regression: team sort latency.median worse: 1.05x") {
+		t.Fatalf("%+v", first)
+	}
+	accepted, err := told.Move(change.Event{At: start.AddDate(1, 0, 0), Who: "ada", Person: true, Why: "checksums", To: change.Accepted})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := read(t, Options{Title: "x", Base: "https://elsewhere.example.org"}, accepted)
+	if second.Entries[0].ID != first.Entries[0].ID || second.ID != first.ID || second.Entries[0].Updated <= first.Entries[0].Updated ||
+		second.Updated != second.Entries[0].Updated {
+		t.Errorf("a reader would show it again, or never that it was decided:\n%+v\n%+v", first, second)
+	}
+}
+
+// A page of a thousand points stays small enough for a phone.
+func TestAThousandPointsAreAPage(t *testing.T) {
+	k := key("sort", "latency")
+	page := render(t, []*series.Series{nights(t, k, 1000, nil)}, change.Book{}, Options{})[fileOf(k.ID())]
+	const most = 512 << 10
+	if len(page) > most {
+		t.Errorf("%d KiB", len(page)>>10)
+	}
+}
+
+// A change by two commits, of which one is known by its neighbours only.
+func TestWhatIsNoRevisionIsNoLink(t *testing.T) {
+	k := key("sort", "latency")
+	c := slower(k, change.Located, 30)
+	c.Culprits = []string{"feature/4f2a", "one of 3 revisions after 1234 up to 5678"}
+	pages := render(t, []*series.Series{nights(t, k, 30, nil)}, change.Book{Changes: []change.Change{c}},
+		Options{Commit: "https://git.example.org/commit/{revision}"})
+	for _, name := range []string{IndexName, fileOf(k.ID())} {
+		for _, part := range []string{
+			`<a href="https://git.example.org/commit/feature%2F4f2a">feature/4f2a</a>`, "<code>one of 3 revisions after 1234 up to 5678</code>",
+			"by feature/4f2a and one of 3 revisions",
+		} {
+			if !strings.Contains(pages[name], part) {
+				t.Errorf("%s has no %s", name, part)
+			}
+		}
+	}
+}
