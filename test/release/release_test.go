@@ -440,9 +440,10 @@ func TestSignaturesAreOfTheseFilesAndOfNoOthers(t *testing.T) {
 	if err := os.WriteFile(changed, []byte(read(t, "SHA256SUMS")+"x"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	checksums := []string{"verify-blob", "--key", absolute(t, "cosign.pub"), "--insecure-ignore-tlog", "--bundle", absolute(t, "SHA256SUMS.bundle")}
-	provenance := []string{"verify-blob-attestation", "--key", absolute(t, "cosign.pub"), "--insecure-ignore-tlog", "--type", "slsaprovenance1",
-		"--bundle", absolute(t, "provenance.bundle")}
+	key := []string{"--key", absolute(t, "cosign.pub"), "--insecure-ignore-tlog", "--bundle"}
+	checksums := slices.Concat([]string{"verify-blob"}, key, []string{absolute(t, "SHA256SUMS.bundle")})
+	provenance := slices.Concat([]string{"verify-blob-attestation", "--type", "slsaprovenance1"}, key,
+		[]string{absolute(t, "provenance.bundle")})
 	for sentence, tc := range map[string]struct {
 		command []string
 		holds   bool
