@@ -20,7 +20,9 @@ commit=$(git rev-parse HEAD)
 dirty=$(git status --porcelain --untracked-files=no)
 dist=$PWD/dist work=$PWD/out/release
 tool() { (cd hack/tools && go tool -modfile="$PWD/release.mod" "$@"); }
-rm -rf "$dist" "$work"
+# What is wrong with the version is said before anything is built; programs of another version are not packed.
+bin/cluster images list >/dev/null
+rm -rf "$dist" "$work" out/bin
 mkdir -p "$dist" "$work"
 
 # pack makes an archive whose bytes follow from its files: pack FILE.tar[.gz] FOLDER NAME...
@@ -75,17 +77,9 @@ chart_digest=$(bin/cluster images chart --archive "$dist/assay-$version.tgz" --o
 pack "$dist/assay-chart_$version.oci.tar" "$work/chart-layout" .
 
 step "SBOMs"
-for program in assay manager; do
-  SYFT_CHECK_FOR_APP_UPDATE=false tool syft scan --quiet --source-name "$program" --source-version "$version" \
-    --output "cyclonedx-json=$dist/$program.cdx.json" "file:$PWD/out/bin/linux-amd64/$program"
+for platform in ${platforms//,/ } darwin/amd64 darwin/arm64; do
+  bin/cluster sbom "out/bin/${platform/\//-}"/* --platform "$platform" --time "$epoch" --out "$dist"
 done
-cargo_cyclonedx=$ASSAY_CACHE/cargo-cyclonedx-$CARGO_CYCLONEDX_VERSION/bin
-[ -x "$cargo_cyclonedx/cargo-cyclonedx" ] ||
-  cargo install --quiet --locked --root "$(dirname "$cargo_cyclonedx")" "cargo-cyclonedx@$CARGO_CYCLONEDX_VERSION"
-mkdir "$work/sbom"
-git ls-files -z workloads | tar --null -T - -cf - | tar -C "$work/sbom" -xf -
-PATH=$cargo_cyclonedx:$PATH SOURCE_DATE_EPOCH=$epoch cargo cyclonedx --quiet --manifest-path "$work/sbom/workloads/Cargo.toml" --format json
-find "$work/sbom/workloads" -name '*.cdx.json' -exec cp {} "$dist/" \;
 
 step "Manifests of package managers, and the install script"
 fill() {
@@ -110,34 +104,31 @@ step "Notes, provenance, checksums"
   sed 's/^/* `/; s/$/`/' "$work/image-digests"
   printf '* chart: `assay-%s@%s`\n\n' "$version" "$chart_digest"
   if [ -n "${COSIGN_KEY:-}" ]; then
-    echo 'Signed: `cosign verify-blob --key cosign.pub --bundle SHA256SUMS.bundle --insecure-ignore-tlog SHA256SUMS` checks the checksums of all files.'
+    echo 'Signed: `cosign verify-blob --key cosign.pub --bundle SHA256SUMS.bundle --insecure-ignore-tlog SHA256SUMS` checks the checksums'
+    echo 'of all files, and `cosign verify-blob-attestation --key cosign.pub --bundle provenance.bundle --insecure-ignore-tlog'
+    echo '--type slsaprovenance1 FILE` what a file was made from.'
   else
     echo '**Not signed:** it was made without a key.'
   fi
   [ -z "$dirty" ] || printf '\n**Not reproducible:** it was made from a tree with changes that are not committed.\n'
 } >"$dist/RELEASE_NOTES.md"
-sums() { (cd "$dist" && find . -type f ! -name 'SHA256SUMS*' ! -name 'provenance*' -printf '%P\n' | LC_ALL=C sort | xargs sha256sum); }
-sums >"$work/subjects"
-# The statement that in-toto calls provenance: https://slsa.dev/spec/v1.0/provenance.
-{
-  printf '{"_type":"https://in-toto.io/Statement/v1","subject":['
-  sed -E 's/^([0-9a-f]+)  (.*)$/{"name":"\2","digest":{"sha256":"\1"}}/' "$work/subjects" | paste -sd ,
-  printf '],"predicateType":"https://slsa.dev/provenance/v1","predicate":{"buildDefinition":{"buildType":"https://assay.dev/make-release/v1",'
-  printf '"externalParameters":{"VERSION":"%s","PLATFORMS":"%s","REGISTRY":"%s"},' "$version" "$platforms" "${REGISTRY:-}"
-  printf '"internalParameters":{"uncommittedChanges":%s},' "$([ -n "$dirty" ] && echo true || echo false)"
-  printf '"resolvedDependencies":[{"uri":"git+https://assay.dev/assay","digest":{"gitCommit":"%s"}},' "$commit"
-  printf '{"name":"go","annotations":{"version":"%s"}},{"name":"rustc","annotations":{"version":"%s"}}]},' "$(go env GOVERSION)" "$(rustc --version)"
-  printf '"runDetails":{"builder":{"id":"%s"}}}}\n' "${BUILDER_ID:-https://assay.dev/make-release}"
-} | tr -d '\n' >"$dist/provenance.intoto.json"
-(cd "$dist" && { cat "$work/subjects"; sha256sum provenance.intoto.json; } | LC_ALL=C sort -k 2 >SHA256SUMS)
+# Written elsewhere first, because it names every file of the folder.
+bin/cluster provenance "$dist" --commit "$commit" ${dirty:+--dirty} --builder "${BUILDER_ID:-https://assay.dev/make-release}" \
+  --parameter "VERSION=$version" --parameter "PLATFORMS=$platforms" --parameter "REGISTRY=${REGISTRY:-}" \
+  --parameter "DOWNLOADS=$DOWNLOADS" --tool "go=$(go env GOVERSION)" --tool "rustc=$(rustc --version)" >"$work/provenance.intoto.json"
+mv "$work/provenance.intoto.json" "$dist/"
+(cd "$dist" && find . -type f -printf '%P\n' | LC_ALL=C sort | xargs sha256sum) >"$work/SHA256SUMS"
+mv "$work/SHA256SUMS" "$dist/"
 if [ -n "${COSIGN_KEY:-}" ]; then
   step "Signatures"
   key=$(realpath "$COSIGN_KEY")
-  for file in SHA256SUMS provenance.intoto.json; do
-    tool cosign sign-blob --yes --key "$key" --tlog-upload=false --use-signing-config=false \
-      --bundle "$dist/$file.bundle" "$dist/$file" >/dev/null
-  done
+  # Without a transparency log: a release can be made where no service is reached, and before anyone is told of it.
+  offline=(--yes --key "$key" --tlog-upload=false --use-signing-config=false)
+  tool cosign sign-blob "${offline[@]}" --bundle "$dist/SHA256SUMS.bundle" "$dist/SHA256SUMS" >/dev/null
+  tool cosign attest-blob "${offline[@]}" --bundle "$dist/provenance.bundle" --statement "$dist/provenance.intoto.json" >/dev/null
   tool cosign public-key --key "$key" --outfile "$dist/cosign.pub"
+  # Cosign writes bundles that only their owner may read.
+  chmod 644 "$dist"/*.bundle "$dist/cosign.pub"
 fi
 (cd "$dist" && ls -l)
 step "Done: dist/ is version $version${COSIGN_KEY:+, signed}"

@@ -83,3 +83,7 @@ bench-verdict: build-calibration ## Figures of verdicts: how often they are wron
 .PHONY: bench-platform
 bench-platform: ## Figures of the platform itself: memory, planning, reconcile duration, and what a run costs beside its pods.
 	@hack/bench-platform.sh
+
+.PHONY: bench-first-minute
+bench-first-minute: ## Figures of the first minutes: install dist/ (make release), a first verdict, and the demo, cold and warm (an hour).
+	@hack/bench-first-minute.sh

@@ -11,7 +11,6 @@ DOWNLOADS ?= https://github.com/assay-dev/assay/releases/download/v$(VERSION)
 # What hack/platforms.sh and hack/release.sh read.
 images release test-arm64: export RUST_PACKAGES := $(RUST_PACKAGES)
 images release test-arm64: export RUST_PROGRAMS := $(RUST_PROGRAMS)
-release: export CARGO_CYCLONEDX_VERSION := 0.5.9
 export REGISTRY COSIGN_KEY DOWNLOADS PLATFORMS
 
 .PHONY: images

@@ -5,9 +5,12 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"crypto/sha256"
+	"debug/elf"
+	"debug/macho"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -319,16 +322,191 @@ func TestProvenanceNamesEveryFile(t *testing.T) {
 	}
 }
 
-func TestSBOMsSayWhatIsInPrograms(t *testing.T) {
-	for file, want := range map[string]string{"assay.cdx.json": "k8s.io/client-go", "manager.cdx.json": "sigs.k8s.io/controller-runtime",
-		"assay-runner.cdx.json": "serde"} {
-		bom := parse[struct {
-			BOMFormat  string
-			Components []struct{ Name, Version string }
-		}](t, file, read(t, file))
-		found := slices.ContainsFunc(bom.Components, func(c struct{ Name, Version string }) bool { return c.Name == want && c.Version != "" })
-		if bom.BOMFormat != "CycloneDX" || !found {
-			t.Errorf("%s: format %q, %d components, none is %s", file, bom.BOMFormat, len(bom.Components), want)
+// archived are the programs of the archives by platform.
+var archived = map[string][]string{
+	"linux_amd64": {"assay", "assay-runner"}, "linux_arm64": {"assay", "assay-runner"}, "darwin_amd64": {"assay"}, "darwin_arm64": {"assay"},
+}
+
+// inImages are the programs that only images have.
+var inImages = []string{
+	"manager", "scan-pir", "spin-kernel", "assay-neighbour", "assay-hostile", "batch-rms24", "batch-curp-ho", "insert-diskann", "insert-mork",
+}
+
+func TestArchivesHoldProgramsForTheirPlatformThatNeedNothingElse(t *testing.T) {
+	for platform, programs := range archived {
+		archive := files(t, "assay_"+version(t)+"_"+platform+".tar.gz")
+		if want := len(programs) + 1; len(archive) != want || archive["LICENSE"] == "" {
+			t.Errorf("%s: %d files, want %d with LICENSE", platform, len(archive), want)
+		}
+		for _, program := range programs {
+			if err := isFor(platform, archive[program]); err != nil {
+				t.Errorf("%s of %s: %v", program, platform, err)
+			}
+		}
+	}
+}
+
+// isFor says what is wrong with a program for a platform.
+func isFor(platform, program string) error {
+	content := strings.NewReader(program)
+	if strings.HasPrefix(platform, "darwin") {
+		read, err := macho.NewFile(content)
+		if err != nil {
+			return err
+		}
+		if want := map[string]macho.Cpu{"darwin_amd64": macho.CpuAmd64, "darwin_arm64": macho.CpuArm64}[platform]; read.Cpu != want {
+			return fmt.Errorf("it is for %v, not for %v", read.Cpu, want)
+		}
+		return nil
+	}
+	read, err := elf.NewFile(content)
+	if err != nil {
+		return err
+	}
+	if want := map[string]elf.Machine{"linux_amd64": elf.EM_X86_64, "linux_arm64": elf.EM_AARCH64}[platform]; read.Machine != want {
+		return fmt.Errorf("it is for %v, not for %v", read.Machine, want)
+	}
+	for _, segment := range read.Progs {
+		if segment.Type == elf.PT_INTERP {
+			return errors.New("it needs a dynamic linker, which a system or an image may not have")
+		}
+	}
+	return nil
+}
+
+type bom struct {
+	BOMFormat string
+	Metadata  struct {
+		Component struct {
+			Name, Version string
+			Hashes        []struct{ Alg, Content string }
+		}
+	}
+	Components []component
+}
+
+type component struct{ Name, Version, PURL string }
+
+func TestEveryProgramHasAnSBOM(t *testing.T) {
+	// Of the others it is enough that they have components.
+	has := map[string]string{
+		"assay": "pkg:golang/k8s.io/client-go@", "manager": "pkg:golang/sigs.k8s.io/controller-runtime@", "assay-runner": "pkg:cargo/serde@",
+	}
+	for platform, programs := range archived {
+		if strings.HasPrefix(platform, "linux") {
+			programs = slices.Concat(programs, inImages)
+		}
+		for _, program := range programs {
+			file := program + "_" + platform + ".cdx.json"
+			document := parse[bom](t, file, read(t, file))
+			about := document.Metadata.Component
+			if document.BOMFormat != "CycloneDX" || about.Name != program || about.Version != version(t) {
+				t.Errorf("%s is a %q of %s %s", file, document.BOMFormat, about.Name, about.Version)
+			}
+			if !slices.ContainsFunc(document.Components, func(c component) bool { return strings.HasPrefix(c.PURL, has[program]) }) {
+				t.Errorf("%s: none of %d components is %s", file, len(document.Components), has[program])
+			}
+		}
+	}
+}
+
+func TestSBOMsAreOfTheProgramsThatAreReleased(t *testing.T) {
+	for platform, programs := range archived {
+		archive := files(t, "assay_"+version(t)+"_"+platform+".tar.gz")
+		for _, program := range programs {
+			file := program + "_" + platform + ".cdx.json"
+			hashes := parse[bom](t, file, read(t, file)).Metadata.Component.Hashes
+			if len(hashes) != 1 || hashes[0].Alg != "SHA-256" || hashes[0].Content != sumOf(t, archive[program]) {
+				t.Errorf("%s is of a program with %v, and that of the archive has %s", file, hashes, sumOf(t, archive[program]))
+			}
+		}
+	}
+}
+
+// cosign runs the release's own pinned cosign.
+func cosign(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"tool", "-modfile=release.mod", "cosign"}, args...)...)
+	cmd.Dir = "../../hack/tools"
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func TestSignaturesAreOfTheseFilesAndOfNoOthers(t *testing.T) {
+	if _, err := os.Stat(absolute(t, "SHA256SUMS.bundle")); err != nil {
+		t.Skip("the release is not signed, which TestWhatIsSignedSaysSo checks: make release COSIGN_KEY=cosign.key signs it")
+	}
+	changed := filepath.Join(t.TempDir(), "changed")
+	if err := os.WriteFile(changed, []byte(read(t, "SHA256SUMS")+"x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	key := []string{"--key", absolute(t, "cosign.pub"), "--insecure-ignore-tlog", "--bundle"}
+	checksums := slices.Concat([]string{"verify-blob"}, key, []string{absolute(t, "SHA256SUMS.bundle")})
+	provenance := slices.Concat([]string{"verify-blob-attestation", "--type", "slsaprovenance1"}, key,
+		[]string{absolute(t, "provenance.bundle")})
+	for sentence, tc := range map[string]struct {
+		command []string
+		holds   bool
+	}{
+		"the checksums are signed":              {append(slices.Clone(checksums), absolute(t, "SHA256SUMS")), true},
+		"changed checksums are not":             {append(slices.Clone(checksums), changed), false},
+		"the provenance is that of the archive": {append(slices.Clone(provenance), absolute(t, "assay_"+version(t)+"_linux_amd64.tar.gz")), true},
+		"the provenance is that of the chart":   {append(slices.Clone(provenance), absolute(t, "assay-"+version(t)+".tgz")), true},
+		"it is of no other file":                {append(slices.Clone(provenance), changed), false},
+	} {
+		if out, err := cosign(t, tc.command...); (err == nil) != tc.holds {
+			t.Errorf("%s: %v\n%s", sentence, err, out)
+		}
+	}
+	for _, name := range []string{"SHA256SUMS.bundle", "provenance.bundle", "cosign.pub"} {
+		if info, err := os.Stat(absolute(t, name)); err != nil || info.Mode().Perm()&0o044 != 0o044 {
+			t.Errorf("others cannot read %s (%v)", name, err)
+		}
+	}
+}
+
+// inEmptyRoot runs a command where there is nothing but what PREFIX=/usr/local installed and the kernel's own file systems.
+func inEmptyRoot(t *testing.T, root string, command ...string) (string, error) {
+	t.Helper()
+	mount := `for d in dev proc sys; do mkdir -p "$0/$d" && mount --rbind "/$d" "$0/$d"; done && exec chroot "$0" "$@"`
+	args := []string{"--mount", "--propagation", "private"}
+	if os.Geteuid() != 0 {
+		args = append(args, "--map-root-user")
+	}
+	cmd := exec.CommandContext(t.Context(), "unshare", append(append(args, "sh", "-ec", mount, root), command...)...)
+	cmd.Env = []string{"PATH=/usr/local/bin:" + os.Getenv("PATH"), "HOME=/tmp", "TMPDIR=/tmp"}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func TestTheCommandNeedsNothingOfTheSystemButItsKernel(t *testing.T) {
+	root := t.TempDir()
+	prefix := filepath.Join(root, "usr", "local")
+	if out, err := run(t, append(bare(t, prefix), "ASSAY_DOWNLOADS="+absolute(t, ".")), "sh", absolute(t, "install.sh")); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.Mkdir(filepath.Join(root, "tmp"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := inEmptyRoot(t, root, "sh", "-c", ":"); err == nil {
+		t.Fatalf("the root is not empty: it has a shell\n%s", out)
+	}
+	for sentence, tc := range map[string]struct {
+		command []string
+		want    string
+	}{
+		"it says its version":              {[]string{"assay", "version"}, version(t)},
+		"what executes trials came along":  {[]string{"assay-runner", "--version"}, version(t)},
+		"it has the templates that it had": {[]string{"assay", "init", "--template", "pir-scan"}, "pir-scan"},
+		"two commands are compared": {
+			[]string{"assay", "bench", "--budget", "20s", "assay version", "assay-runner --version"}, "wall time",
+		},
+	} {
+		out, err := inEmptyRoot(t, root, tc.command...)
+		var exit *exec.ExitError
+		// 3 is Inconclusive, which a busy machine may give.
+		if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 3) || !strings.Contains(out, tc.want) {
+			t.Errorf("%s: %v: %v\n%s", sentence, tc.command, err, out)
 		}
 	}
 }

@@ -68,7 +68,7 @@ ASSAY_CLUSTER_NAME, ASSAY_CLUSTER_SOURCE. What scripts read goes to standard out
 	cmd.AddCommand(
 		a.preflightCommand(), a.buildCommand(), a.imagesCommand(), a.upCommand(), a.loadCommand(), a.downCommand(),
 		a.statusCommand(), a.logsCommand(), a.kubeconfigCommand(), a.chooseCommand(),
-		enterCommand(), forwardCommand(),
+		a.sbomCommand(), a.provenanceCommand(), enterCommand(), forwardCommand(),
 	)
 	return cmd
 }

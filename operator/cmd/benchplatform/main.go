@@ -21,7 +21,7 @@ func main() {
 	root := &cobra.Command{
 		Use: "benchplatform", Short: "Measure the platform itself", SilenceUsage: true, SilenceErrors: true,
 	}
-	root.AddCommand(newPureCommand(), newReportCommand(), newClusterCommand())
+	root.AddCommand(newPureCommand(), newReportCommand(), newClusterCommand(), newFirstCommand(), newDemoCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "benchplatform:", err)
 		os.Exit(1)

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Figures of the first minutes with Assay, one JSON line each on standard output; everything else goes to standard error. Nothing else may
+# run. What is installed is the release in dist/ (make release); the demo runs twice in a fresh clone of what is committed, the first time
+# with nothing compiled, which takes three quarters of an hour. Downloaded modules and crates are those that this machine has.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+exec 3>&1 1>&2
+export CLUSTER=embedded
+unset CARGO_TARGET_DIR
+
+(cd operator && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o ../bin/benchplatform ./cmd/benchplatform)
+bin/benchplatform first dist >&3
+
+work=$(mktemp -d)
+export ASSAY_CACHE=$work/cache GOCACHE=$work/go
+finish() {
+  status=$?
+  [ ! -x "$work/tree/bin/cluster" ] || "$work/tree/bin/cluster" down || status=1
+  rm -rf "$work"
+  exit "$status"
+}
+trap finish EXIT
+git clone --quiet --no-hardlinks . "$work/tree"
+# 3 is no verdict, which a busy machine may give: what is measured here is how long it took.
+demo() { (cd "$work/tree" && hack/demo.sh) 2>&1 | tee "$work/$1" || [ $? = 3 ]; }
+demo cold
+"$work/tree/bin/cluster" down
+demo warm
+bin/benchplatform demo --cold "$work/cold" --warm "$work/warm" >&3
