@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,7 +17,13 @@ func TestEveryFormatIsDescribedAndHasAnExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, format := range outputFormats(t) {
+	formats := outputFormats(t)
+	// A list of YAML: the API's first format, and those on the lines after it.
+	crd := textOf(t, "operator/config/crd/assay.dev_benchmarktemplates.yaml")
+	if got := enumFrom(crd, "AssayResult"); !slices.Equal(got, formats) {
+		t.Errorf("the API has the formats %v, and workloads/schema/wave.schema.json has %v: they must be the same", got, formats)
+	}
+	for _, format := range formats {
 		if format == "AssayResult" || format == "None" {
 			continue // The program's own result needs no adapter, and nothing needs none.
 		}
@@ -38,7 +45,22 @@ func TestEveryFormatIsDescribedAndHasAnExample(t *testing.T) {
 	}
 }
 
-// outputFormats are those of the wave's schema, which the operator's tests hold against the API.
+// enumFrom returns the items of the list of YAML that begins with the first.
+func enumFrom(text, first string) []string {
+	lines := strings.Split(text, "\n")
+	begin := slices.IndexFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "- "+first })
+	var out []string
+	for _, line := range lines[max(begin, 0):] {
+		item, ok := strings.CutPrefix(strings.TrimSpace(line), "- ")
+		if !ok {
+			break
+		}
+		out = append(out, item)
+	}
+	return out
+}
+
+// outputFormats are those of the wave's schema.
 func outputFormats(t *testing.T) []string {
 	t.Helper()
 	var schema any

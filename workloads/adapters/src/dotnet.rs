@@ -41,7 +41,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
         };
         let ns = || Some(Unit::parse("ns"));
         let mut fields = Vec::new();
-        // Exporters of before 0.11 leave the values out.
+        // Old versions, such as 0.9, leave the values out.
         if let Some(values) = statistics.get("OriginalValues") {
             fields.push(Field::of("OriginalValues", ns(), json::samples(values)));
         }

@@ -59,7 +59,7 @@ pub(crate) fn read(source: &Source) -> Result<Report, Fault> {
     Ok(report)
 }
 
-/// `numbers=1000,way=plus`, in JMH's order.
+/// `numbers=1000,way=plus`, by name.
 fn parameters(entry: &Value) -> String {
     let Some(Value::Object(parameters)) = entry.get("params") else { return String::new() };
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
