@@ -820,7 +820,7 @@ fn faults_of_catch2_say_where_and_what_to_do() {
     let alone = text("catch2-2.13.10-no-analysis.xml");
     says(&catch2(&alone, &[metric("low", "s", "std::sort", "low mean", "-")]), &["no figure \"low mean\"", "\"mean\""]);
     let same = good.replace("std::stable_sort &lt;1000>", "std::sort");
-    says(&catch2(&same, &latency), &["twice", "line 5", "line 10"]);
+    says(&catch2(&same, &latency), &["twice", "line 5", "line 11"]);
     let other = "<TestCase name=\"other\"><BenchmarkResults name=\"std::sort\"><mean value=\"2\" ci=\"0.95\"/>\
                  </BenchmarkResults></TestCase><OverallResults";
     let cases = good.replacen("<OverallResults ", &format!("{other} "), 1);
